@@ -1,38 +1,38 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { findBrowserProblem } from './support/browser.ts'
-import { type Desk, WorkbenchScene } from './support/workbench.ts'
+import { type WorkbenchPage, WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const problem = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 const TIMEOUT_MS = 120_000
 
-describe.skipIf(obstacle !== undefined)(
-  `a guest in the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `a guest in the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
-    let owner: Desk
+    let fixture: WorkbenchFixture
+    let owner: WorkbenchPage
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
-      owner = await scene.openDesk()
+      fixture = await WorkbenchFixture.open()
+      owner = await fixture.openPage()
     }, TIMEOUT_MS)
     afterAll(async () => {
       await owner[Symbol.asyncDispose]()
     })
 
     async function share(wish: object): Promise<{ grant: string; link: string }> {
-      const answer = await scene.host.fetch('/api/grants', {
+      const answer = await fixture.host.fetch('/api/grants', {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(wish),
       })
       // The owner's browser and the guest's name the server alike, so that links lead to where cookies are.
       const { grant, link } = (await answer.json()) as { grant: string; link: string }
-      return { grant, link: scene.origin + link.slice(link.indexOf('/join')) }
+      return { grant, link: fixture.origin + link.slice(link.indexOf('/join')) }
     }
 
     /** Takes a link as somebody new, and opens what it is for. */
-    async function come(link: string): Promise<Desk> {
-      const guest = await scene.openStranger({ viewport: { width: 900, height: 600 } })
+    async function come(link: string): Promise<WorkbenchPage> {
+      const guest = await fixture.openSignedOut({ viewport: { width: 900, height: 600 } })
       await guest.page.goto(link)
       await guest.page.getByLabel('Your name').fill('Gus')
       await guest.button('Join').click()
@@ -84,7 +84,7 @@ describe.skipIf(obstacle !== undefined)(
         // Reloaded, it is all there again; withdrawn, it is over and nothing is offered.
         await guest.page.reload()
         await guest.first.waitFor('seen by all')
-        await scene.host.fetch(`/api/grants/${grant}`, { method: 'DELETE' })
+        await fixture.host.fetch(`/api/grants/${grant}`, { method: 'DELETE' })
         await guest.page.getByText('Access was removed').waitFor()
         expect(await guest.button('New shell').count()).toBe(0)
         expect(guest.errors).toEqual([])
@@ -99,7 +99,7 @@ describe.skipIf(obstacle !== undefined)(
         const session = await owner.first.session()
         await owner.first.run('echo text > secret.txt; echo writ"ten"')
         await owner.first.waitFor('written')
-        await using shared = await scene.openDesk()
+        await using shared = await fixture.openPage()
         await shared.page.getByRole('button', { name: 'Files', exact: true }).click()
         await shared.page.getByRole('treeitem', { name: 'secret.txt' }).click()
         await shared.page.getByRole('tab', { name: 'secret.txt' }).waitFor()
@@ -140,9 +140,9 @@ describe.skipIf(obstacle !== undefined)(
     test(
       'reads of a sandbox that its owner destroys that it was destroyed, not stopped',
       async () => {
-        await using host = await scene.openDesk()
+        await using host = await fixture.openPage()
         const post = (path: string, body: object) =>
-          scene.host.fetch(`/api/sandboxes${path}`, {
+          fixture.host.fetch(`/api/sandboxes${path}`, {
             method: 'POST',
             headers: { 'content-type': 'application/json' },
             body: JSON.stringify(body),
@@ -154,7 +154,7 @@ describe.skipIf(obstacle !== undefined)(
         const { link } = await share({ session: await host.first.session() })
         await using guest = await come(link)
         await guest.page.locator('.read-only-line').waitFor()
-        await scene.host.fetch(`/api/sandboxes/${id}`, { method: 'DELETE' })
+        await fixture.host.fetch(`/api/sandboxes/${id}`, { method: 'DELETE' })
         await guest.page.getByText('Sandbox destroyed').waitFor()
       },
       TIMEOUT_MS,

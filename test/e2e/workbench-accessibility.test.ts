@@ -2,188 +2,188 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import type { AxeResults } from 'axe-core'
 import axe from 'axe-core'
 import { findBrowserProblem } from './support/browser.ts'
-import { type Desk, WorkbenchScene } from './support/workbench.ts'
+import { type WorkbenchPage, WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem()
+const problem = findBrowserProblem()
 
 declare const window: { readonly axe: { run(): Promise<AxeResults> } }
 
 /** What is wrong with a page as it is now, a line each. */
-async function findFaults(desk: Desk): Promise<readonly string[]> {
-  const { violations } = await desk.page.evaluate(() => window.axe.run())
+async function findViolations(workbench: WorkbenchPage): Promise<readonly string[]> {
+  const { violations } = await workbench.page.evaluate(() => window.axe.run())
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary ?? ''}`),
   )
 }
 
-describe.skipIf(obstacle !== undefined)(
-  `the workbench for everybody${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `the workbench for everybody${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
+    let fixture: WorkbenchFixture
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
+      fixture = await WorkbenchFixture.open()
     }, 120_000)
 
     /** Leads to each view, one after the other. */
-    const views: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
+    const views: Readonly<Record<string, (workbench: WorkbenchPage) => Promise<void>>> = {
       'a terminal': async ({ first }) => {
         await first.run(
           'for g in 0 1 2 3 4 5 6 7; do for c in 0 1 2 3 4 5 6 7; do printf "\\033[3${c};4${g}mt$c$g\\033[0m "; done; echo; done; printf "\\033[31mred\\033[0m text\\n"',
         )
         await first.waitFor('\nred text')
       },
-      'a split': async (desk) => {
-        await desk.page.keyboard.press('Control+Shift+Backslash')
-        await desk.terminal(1).ready()
+      'a split': async (workbench) => {
+        await workbench.page.keyboard.press('Control+Shift+Backslash')
+        await workbench.terminal(1).ready()
       },
-      files: async (desk) => {
-        await desk.first.run(
+      files: async (workbench) => {
+        await workbench.first.run(
           'mkdir -p src; printf "# Words\\n\\nconst a = 1\\n" > src/notes.md; echo x > src/b.ts',
         )
-        await desk.page.keyboard.press('Control+Shift+E')
-        await desk.page.getByRole('treeitem', { name: 'src' }).click()
-        await desk.page.getByRole('treeitem', { name: 'notes.md' }).click()
-        await desk.page.locator('.cm-content', { hasText: 'Words' }).waitFor()
+        await workbench.page.keyboard.press('Control+Shift+E')
+        await workbench.page.getByRole('treeitem', { name: 'src' }).click()
+        await workbench.page.getByRole('treeitem', { name: 'notes.md' }).click()
+        await workbench.page.locator('.cm-content', { hasText: 'Words' }).waitFor()
       },
-      git: async (desk) => {
-        await desk.command('New terminal')
-        await desk.first.ready()
-        await desk.first.read(
+      git: async (workbench) => {
+        await workbench.command('New terminal')
+        await workbench.first.ready()
+        await workbench.first.read(
           'git init -q . 2>/dev/null; git config user.email a@b.c; git config user.name A; git add src/notes.md; git commit -qm First; echo more >> src/notes.md; echo new > new.txt',
         )
-        await desk.page.keyboard.press('Control+Shift+Y')
-        await desk.page.getByText('new.txt').first().waitFor()
+        await workbench.page.keyboard.press('Control+Shift+Y')
+        await workbench.page.getByText('new.txt').first().waitFor()
       },
-      'a difference': async (desk) => {
-        await desk.page.getByRole('complementary').getByText('notes.md').first().click()
-        await desk.page.locator('.cm-content:visible', { hasText: 'more' }).first().waitFor()
+      'a difference': async (workbench) => {
+        await workbench.page.getByRole('complementary').getByText('notes.md').first().click()
+        await workbench.page.locator('.cm-content:visible', { hasText: 'more' }).first().waitFor()
       },
-      search: async (desk) => {
-        await desk.page.keyboard.press('Control+Shift+F')
-        await desk.page.getByRole('complementary').getByRole('textbox').first().fill('Words')
-        await desk.page.keyboard.press('Enter')
-        await desk.page.getByRole('complementary').getByText('notes.md').first().waitFor()
+      search: async (workbench) => {
+        await workbench.page.keyboard.press('Control+Shift+F')
+        await workbench.page.getByRole('complementary').getByRole('textbox').first().fill('Words')
+        await workbench.page.keyboard.press('Enter')
+        await workbench.page.getByRole('complementary').getByText('notes.md').first().waitFor()
       },
-      'the palette': async (desk) => {
-        await desk.page.keyboard.press('Control+Shift+P')
-        await desk.page.getByRole('option', { name: 'Split down' }).waitFor()
+      'the palette': async (workbench) => {
+        await workbench.page.keyboard.press('Control+Shift+P')
+        await workbench.page.getByRole('option', { name: 'Split down' }).waitFor()
       },
-      'the way to a file by its name': async (desk) => {
-        await desk.page.keyboard.press('Escape')
-        await desk.page.keyboard.press('Control+Shift+O')
-        await desk.page.getByRole('combobox').fill('notes')
-        await desk.page.getByRole('option', { name: /notes/ }).waitFor()
+      'the way to a file by its name': async (workbench) => {
+        await workbench.page.keyboard.press('Escape')
+        await workbench.page.keyboard.press('Control+Shift+O')
+        await workbench.page.getByRole('combobox').fill('notes')
+        await workbench.page.getByRole('option', { name: /notes/ }).waitFor()
       },
-      settings: async (desk) => {
-        await desk.page.keyboard.press('Escape')
-        await desk.button('Settings').click()
+      settings: async (workbench) => {
+        await workbench.page.keyboard.press('Escape')
+        await workbench.button('Settings').click()
       },
-      keys: async (desk) => {
-        await desk.page.keyboard.press('Escape')
-        await desk.page.keyboard.press('Control+Shift+Slash')
-        await desk.page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+      keys: async (workbench) => {
+        await workbench.page.keyboard.press('Escape')
+        await workbench.page.keyboard.press('Control+Shift+Slash')
+        await workbench.page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
       },
-      'a new sandbox': async (desk) => {
-        await desk.page.keyboard.press('Escape')
-        await desk.page.keyboard.press('Control+Shift+B')
-        await desk.button('New sandbox').click()
-        await desk.page.getByRole('dialog').waitFor()
+      'a new sandbox': async (workbench) => {
+        await workbench.page.keyboard.press('Escape')
+        await workbench.page.keyboard.press('Control+Shift+B')
+        await workbench.button('New sandbox').click()
+        await workbench.page.getByRole('dialog').waitFor()
       },
-      sharing: async (desk) => {
-        await desk.page.keyboard.press('Escape')
-        await desk.page.getByRole('tab').first().click()
-        await desk.button('Share terminal').click()
-        await desk.button('Create link').click()
-        await desk.page.getByLabel('The link works once').waitFor()
+      sharing: async (workbench) => {
+        await workbench.page.keyboard.press('Escape')
+        await workbench.page.getByRole('tab').first().click()
+        await workbench.button('Share terminal').click()
+        await workbench.button('Create link').click()
+        await workbench.page.getByLabel('The link works once').waitFor()
       },
-      'a question': async (desk) => {
-        await desk.page.keyboard.press('Escape')
-        await desk.button(/^End /).first().click()
-        await desk.page.getByRole('dialog').waitFor()
+      'a question': async (workbench) => {
+        await workbench.page.keyboard.press('Escape')
+        await workbench.button(/^End /).first().click()
+        await workbench.page.getByRole('dialog').waitFor()
       },
-      'a session that ended': async (desk) => {
-        await desk.button('Cancel').click()
-        await desk.page.keyboard.press('Control+Shift+Backquote')
-        await desk.first.ready()
-        await desk.first.run('exit 3')
-        await desk.button('New shell').waitFor()
+      'a session that ended': async (workbench) => {
+        await workbench.button('Cancel').click()
+        await workbench.page.keyboard.press('Control+Shift+Backquote')
+        await workbench.first.ready()
+        await workbench.first.run('exit 3')
+        await workbench.button('New shell').waitFor()
       },
     }
 
-    test.each(['dark', 'light'] as const)(
-      'passes the checks of axe in all its views, %s',
-      async (colorScheme) => {
-        await using desk = await scene.openDesk({ colorScheme })
-        await desk.context.addInitScript({ content: axe.source })
-        await desk.page.reload()
-        await desk.first.waitFor('>')
-        const faults: Record<string, readonly string[]> = {}
-        for (const [name, lead] of Object.entries(views)) {
-          await lead(desk)
-          const found = await findFaults(desk)
-          if (found.length > 0) faults[name] = found
+    test('passes the checks of axe in all its views, dark and light', async () => {
+      await using workbench = await fixture.openPage()
+      await workbench.context.addInitScript({ content: axe.source })
+      await workbench.page.reload()
+      await workbench.first.waitFor('>')
+      const violations: Record<string, readonly string[]> = {}
+      for (const [name, lead] of Object.entries(views)) {
+        await lead(workbench)
+        for (const colorScheme of ['dark', 'light'] as const) {
+          await workbench.page.emulateMedia({ colorScheme })
+          await workbench.page.locator(`[data-theme=${colorScheme}]`).waitFor()
+          const found = await findViolations(workbench)
+          if (found.length > 0) violations[`${name}, ${colorScheme}`] = found
         }
-        expect(faults).toEqual({})
-      },
-      120_000,
-    )
+      }
+      expect(violations).toEqual({})
+    }, 120_000)
 
     /** What has the keyboard, by its name. */
-    const focused = (desk: Desk): Promise<string> =>
-      desk.page.evaluate(() => {
+    const focused = (workbench: WorkbenchPage): Promise<string> =>
+      workbench.page.evaluate(() => {
         const element = document.activeElement
         return element?.getAttribute('aria-label') ?? element?.textContent ?? ''
       })
 
     /** Presses Tab until something has the keyboard, and answers what was passed. */
-    async function tabTo(desk: Desk, name: string): Promise<readonly string[]> {
+    async function tabTo(workbench: WorkbenchPage, name: string): Promise<readonly string[]> {
       const passed: string[] = []
       while (passed.length < 60) {
-        await desk.page.keyboard.press('Tab')
-        passed.push(await focused(desk))
+        await workbench.page.keyboard.press('Tab')
+        passed.push(await focused(workbench))
         if (passed.at(-1) === name) return passed
       }
       throw new Error(`${name} is not among ${passed.join(', ')}`)
     }
 
     test('is used with the keyboard alone', async () => {
-      await using desk = await scene.openDesk()
-      const { keyboard } = desk.page
+      await using workbench = await fixture.openPage()
+      const { keyboard } = workbench.page
       await keyboard.press('Control+Shift+E')
       await keyboard.press('Control+Shift+B')
-      expect(await focused(desk)).toBe('Sandboxes')
-      expect(await tabTo(desk, 'New terminal')).toEqual(
+      expect(await focused(workbench)).toBe('Sandboxes')
+      expect(await tabTo(workbench, 'New terminal')).toEqual(
         expect.arrayContaining(['New sandbox', 'Refresh', 'New terminal in dev', 'Stop dev', 'dev']),
       )
-      await tabTo(desk, 'Split down')
+      await tabTo(workbench, 'Split down')
       await keyboard.press('Enter')
-      await desk.terminal(1).ready()
+      await workbench.terminal(1).ready()
       await keyboard.type('x')
-      await desk.terminal(1).waitFor('> x')
+      await workbench.terminal(1).waitFor('> x')
       await keyboard.press('Control+Shift+B')
       await keyboard.type('y')
-      await desk.terminal(1).waitFor('> xy')
+      await workbench.terminal(1).waitFor('> xy')
       await keyboard.press('Control+Shift+B')
-      await tabTo(desk, 'New sandbox')
+      await tabTo(workbench, 'New sandbox')
       await keyboard.press('Enter')
-      await desk.page.getByRole('dialog', { name: 'New sandbox' }).waitFor()
+      await workbench.page.getByRole('dialog', { name: 'New sandbox' }).waitFor()
       await keyboard.press('Escape')
-      expect(await focused(desk)).toBe('New sandbox')
+      expect(await focused(workbench)).toBe('New sandbox')
       await keyboard.press('Escape')
       await keyboard.type('z')
-      await desk.terminal(1).waitFor('> xyz')
+      await workbench.terminal(1).waitFor('> xyz')
       // A tab by its keys: a name, and the end.
       await keyboard.press('Control+Shift+Backquote')
-      await desk.first.ready()
+      await workbench.first.ready()
       await keyboard.press('Control+Shift+E')
-      await desk.page.getByRole('tab').nth(1).focus()
+      await workbench.page.getByRole('tab').nth(1).focus()
       await keyboard.press('ArrowLeft')
       await keyboard.press('F2')
       await keyboard.type('named')
       await keyboard.press('Enter')
-      await desk.page.getByRole('tab', { name: 'named' }).focus()
+      await workbench.page.getByRole('tab', { name: 'named' }).focus()
       await keyboard.press('Delete')
-      await desk.page.getByRole('tab', { name: 'named' }).waitFor({ state: 'detached' })
+      await workbench.page.getByRole('tab', { name: 'named' }).waitFor({ state: 'detached' })
     }, 60_000)
   },
 )

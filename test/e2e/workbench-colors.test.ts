@@ -1,24 +1,24 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { findBrowserProblem } from './support/browser.ts'
-import { type Desk, WorkbenchScene } from './support/workbench.ts'
+import { type WorkbenchPage, WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem()
+const problem = findBrowserProblem()
 
 interface Drawn {
   readonly text: string
   readonly ground: string
 }
 
-describe.skipIf(obstacle !== undefined)(
-  `the colors of a terminal${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `the colors of a terminal${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
+    let fixture: WorkbenchFixture
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
+      fixture = await WorkbenchFixture.open()
     }, 120_000)
 
     /** How a word is drawn that stands alone in its colors. */
-    async function drawn({ page }: Desk, word: string): Promise<Drawn> {
+    async function drawn({ page }: WorkbenchPage, word: string): Promise<Drawn> {
       const span = page.locator('.xterm-rows span').getByText(word, { exact: true })
       return span.evaluate((element) => {
         const { color, backgroundColor } = getComputedStyle(element)
@@ -35,35 +35,37 @@ describe.skipIf(obstacle !== undefined)(
     test.each(['dark', 'light'] as const)(
       'are what they are called, and change places in reverse video, %s',
       async (colorScheme) => {
-        await using desk = await scene.openDesk({ colorScheme })
-        await desk.first.run(
+        await using workbench = await fixture.openPage({ colorScheme })
+        await workbench.first.run(
           String.raw`clear; printf '%b' '\e[40mNI''GHT\e[0m \e[30;47mPA''PER\e[0m \e[7mTUR''NED\e[0m \e[1;7mSTR''ONG\e[0m \e[7;41mRE''DDISH\e[0m PL''AIN\n'`,
         )
-        await desk.first.waitFor(/PLAIN\n/)
-        const night = await drawn(desk, 'NIGHT')
+        await workbench.first.waitFor(/PLAIN\n/)
+        const night = await drawn(workbench, 'NIGHT')
         expect(lightness(night.ground)).toBeLessThan(50)
         expect(lightness(night.text)).toBeGreaterThan(110)
-        const paper = await drawn(desk, 'PAPER')
+        const paper = await drawn(workbench, 'PAPER')
         expect(lightness(paper.ground)).toBeGreaterThan(190)
         expect(lightness(paper.text)).toBeLessThan(80)
 
-        const plain = await desk.page.locator('.xterm-rows').evaluate((rows) => getComputedStyle(rows).color)
-        const ground = await desk.page
+        const plain = await workbench.page
+          .locator('.xterm-rows')
+          .evaluate((rows) => getComputedStyle(rows).color)
+        const ground = await workbench.page
           .locator('.xterm-scrollable-element')
           .first()
           .evaluate((element) => getComputedStyle(element).backgroundColor)
         for (const word of ['TURNED', 'STRONG'])
-          expect(await drawn(desk, word)).toEqual({ text: ground, ground: plain })
+          expect(await drawn(workbench, word)).toEqual({ text: ground, ground: plain })
         // A color that was the ground is still one that can be told from the text's.
-        expect((await drawn(desk, 'REDDISH')).ground).toBe(plain)
+        expect((await drawn(workbench, 'REDDISH')).ground).toBe(plain)
       },
       60_000,
     )
 
     test('are told to programs', async () => {
-      await using desk = await scene.openDesk()
-      await desk.first.run('clear; echo "$TERM-$COLORTERM"')
-      await desk.first.waitFor('xterm-256color-truecolor')
+      await using workbench = await fixture.openPage()
+      await workbench.first.run('clear; echo "$TERM-$COLORTERM"')
+      await workbench.first.waitFor('xterm-256color-truecolor')
     }, 60_000)
   },
 )

@@ -1,60 +1,68 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { findBrowserProblem } from './support/browser.ts'
-import { banner, editor, EditorRoom, heightOf, isAtHeight, mine, tab } from './support/editor-room.ts'
-import { WorkbenchScene } from './support/workbench.ts'
+import {
+  banner,
+  editor,
+  EditedWorkspace,
+  heightOf,
+  isAtHeight,
+  mine,
+  tab,
+} from './support/edited-workspace.ts'
+import { WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const problem = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 const WAIT = { timeoutMs: 40_000 }
 const PHONE = { width: 390, height: 844 }
 
-describe.skipIf(obstacle !== undefined)(
-  `a conflict in the editor of the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `a conflict in the editor of the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
+    let fixture: WorkbenchFixture
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
+      fixture = await WorkbenchFixture.open()
     }, 120_000)
 
     /** A file that changed on the disk while something was typed at its end. */
-    async function openConflict(path: string, before: string, theirs: string): Promise<EditorRoom> {
-      const room = await EditorRoom.open(scene)
-      await room.show(path, before)
-      await editor(room.desk).click()
-      await room.desk.page.keyboard.press('Control+End')
-      await room.desk.page.keyboard.type('mine')
-      await room.write(path, theirs)
-      await mine(room.desk).waitFor()
-      return room
+    async function openConflict(path: string, before: string, theirs: string): Promise<EditedWorkspace> {
+      const workspace = await EditedWorkspace.open(fixture)
+      await workspace.show(path, before)
+      await editor(workspace.workbench).click()
+      await workspace.workbench.page.keyboard.press('Control+End')
+      await workspace.workbench.page.keyboard.type('mine')
+      await workspace.write(path, theirs)
+      await mine(workspace.workbench).waitFor()
+      return workspace
     }
 
     test('is not ended by Ctrl+S, which says what to choose', async () => {
-      await using room = await openConflict('save.txt', 'one\n', 'theirs\n')
-      const { desk } = room
-      const { page } = desk
+      await using workspace = await openConflict('save.txt', 'one\n', 'theirs\n')
+      const { workbench } = workspace
+      const { page } = workbench
       await page.keyboard.press('Control+S')
-      await banner(desk).getByText('Not saved: choose a version.').waitFor({ timeout: 10_000 })
+      await banner(workbench).getByText('Not saved: choose a version.').waitFor({ timeout: 10_000 })
       await page.getByRole('button', { name: 'Next change' }).and(page.locator(':focus')).waitFor()
       // Whoever goes on without a look changes nothing on the disk.
       await page.keyboard.press('Enter')
-      expect(await room.read('save.txt')).toBe('theirs\n')
-      await mine(desk).and(page.locator(':focus')).waitFor()
-      await desk.command('Save file')
+      expect(await workspace.read('save.txt')).toBe('theirs\n')
+      await mine(workbench).and(page.locator(':focus')).waitFor()
+      await workbench.command('Save file')
       await page.getByRole('button', { name: 'Next change' }).and(page.locator(':focus')).waitFor()
       await page.keyboard.press('Tab')
       await page.keyboard.press('Enter')
-      await tab(desk, /^save.txt$/).waitFor()
-      expect(await room.read('save.txt')).toBe('one\nmine')
-      expect(desk.errors).toEqual([])
+      await tab(workbench, /^save.txt$/).waitFor()
+      expect(await workspace.read('save.txt')).toBe('one\nmine')
+      expect(workbench.errors).toEqual([])
     }, 60_000)
 
     test('is told on a phone in lines that can be read and buttons that can be hit', async () => {
-      await using room = await openConflict('phone.txt', 'one\n', 'theirs\n')
-      const { desk } = room
-      await desk.page.setViewportSize(PHONE)
-      await desk.button('Close panel').click()
+      await using workspace = await openConflict('phone.txt', 'one\n', 'theirs\n')
+      const { workbench } = workspace
+      await workbench.page.setViewportSize(PHONE)
+      await workbench.button('Close panel').click()
       const look = (): Promise<{ words: number; buttons: DOMRect[]; height: number; left: number }> =>
-        banner(desk).evaluate((element) => ({
+        banner(workbench).evaluate((element) => ({
           words: element.querySelector('span')?.getBoundingClientRect().width ?? 0,
           buttons: [...element.querySelectorAll('button')].map((button) => button.getBoundingClientRect()),
           height: element.getBoundingClientRect().height,
@@ -72,41 +80,41 @@ describe.skipIf(obstacle !== undefined)(
     }, 60_000)
 
     test('with a folder in the place of the file is told, and nothing that was typed is lost', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      const { page } = desk
-      await room.show('was.txt', 'one\n')
-      await desk.command('Split right')
-      await desk.first.ready()
-      await desk.first.read('rm was.txt; mkdir was.txt')
-      await banner(desk).getByText('A folder has taken the place of this file.').waitFor()
-      await mine(desk).click()
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      const { page } = workbench
+      await workspace.show('was.txt', 'one\n')
+      await workbench.command('Split right')
+      await workbench.first.ready()
+      await workbench.first.read('rm was.txt; mkdir was.txt')
+      await banner(workbench).getByText('A folder has taken the place of this file.').waitFor()
+      await mine(workbench).click()
       await page.keyboard.press('Control+Home')
       await page.keyboard.type('typed ')
       await page.keyboard.press('Control+S')
       await page.getByRole('button', { name: 'Copy mine' }).and(page.locator(':focus')).waitFor()
       await page.keyboard.press('Enter')
       await page.getByText('Copied').waitFor()
-      expect(await desk.clipboard()).toBe('typed one\n')
-      await desk.first.read('rmdir was.txt; mkfifo was.txt')
-      await banner(desk).getByText('This is no longer a regular file.').waitFor()
-      await desk.first.read('rm was.txt')
-      await banner(desk).getByText('The file was deleted or moved while you were editing it.').waitFor()
-      await desk.button('Create it again').click()
-      await banner(desk).waitFor({ state: 'detached' })
-      expect(await room.read('was.txt')).toBe('typed one\n')
-      expect(desk.errors).toEqual([])
+      expect(await workbench.clipboard()).toBe('typed one\n')
+      await workbench.first.read('rmdir was.txt; mkfifo was.txt')
+      await banner(workbench).getByText('This is no longer a regular file.').waitFor()
+      await workbench.first.read('rm was.txt')
+      await banner(workbench).getByText('The file was deleted or moved while you were editing it.').waitFor()
+      await workbench.button('Create it again').click()
+      await banner(workbench).waitFor({ state: 'detached' })
+      expect(await workspace.read('was.txt')).toBe('typed one\n')
+      expect(workbench.errors).toEqual([])
     }, 60_000)
 
     test('waits for a word that an input method puts together', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      const { page } = desk
-      await room.show('word.txt', 'one\n')
-      await editor(desk).click()
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      const { page } = workbench
+      await workspace.show('word.txt', 'one\n')
+      await editor(workbench).click()
       await page.keyboard.press('Control+End')
       await page.keyboard.type('x')
-      const devTools = await desk.context.newCDPSession(page)
+      const devTools = await workbench.context.newCDPSession(page)
       const compose = (text: string): Promise<unknown> =>
         devTools.send('Input.imeSetComposition', {
           text,
@@ -115,45 +123,50 @@ describe.skipIf(obstacle !== undefined)(
         })
       for (const text of ['n', 'に', 'にh', 'にほ']) await compose(text)
       const seen = page.waitForResponse((answer) => /\/file\?path=word\.txt/.test(answer.url()))
-      await room.write('word.txt', 'theirs\n')
+      await workspace.write('word.txt', 'theirs\n')
       await (await seen).finished()
       for (const text of ['にほn', 'にほん']) await compose(text)
-      expect(await banner(desk).count()).toBe(0)
-      expect(await editor(desk).innerText()).toBe('one\nxにほん')
+      expect(await banner(workbench).count()).toBe(0)
+      expect(await editor(workbench).innerText()).toBe('one\nxにほん')
       await devTools.send('Input.insertText', { text: '日本' })
-      await mine(desk).waitFor()
-      expect(await mine(desk).locator('.cm-line').allInnerTexts()).toEqual(['one', 'x日本'])
+      await mine(workbench).waitFor()
+      expect(await mine(workbench).locator('.cm-line').allInnerTexts()).toEqual(['one', 'x日本'])
       await page.keyboard.type('!')
-      expect(await mine(desk).locator('.cm-line').last().innerText()).toBe('x日本!')
-      expect(desk.errors).toEqual([])
+      expect(await mine(workbench).locator('.cm-line').last().innerText()).toBe('x日本!')
+      expect(workbench.errors).toEqual([])
     }, 60_000)
 
     test('is over when all that was typed is undone, which can be redone on top of the disk', async () => {
-      await using room = await openConflict('undo.txt', 'one\ntwo\n', 'theirs\none\ntwo\n')
-      const { desk } = room
-      const { page } = desk
+      await using workspace = await openConflict('undo.txt', 'one\ntwo\n', 'theirs\none\ntwo\n')
+      const { workbench } = workspace
+      const { page } = workbench
       await page.keyboard.press('Control+Z')
-      await banner(desk).waitFor({ state: 'detached', timeout: 10_000 })
-      await tab(desk, /^undo.txt$/).waitFor()
-      expect(await editor(desk).locator('.cm-line').allInnerTexts()).toEqual(['theirs', 'one', 'two', '\n'])
+      await banner(workbench).waitFor({ state: 'detached', timeout: 10_000 })
+      await tab(workbench, /^undo.txt$/).waitFor()
+      expect(await editor(workbench).locator('.cm-line').allInnerTexts()).toEqual([
+        'theirs',
+        'one',
+        'two',
+        '\n',
+      ])
       await page.keyboard.press('Control+Shift+Z')
-      await tab(desk, /^undo.txt.*Unsaved/).waitFor()
+      await tab(workbench, /^undo.txt.*Unsaved/).waitFor()
       await page.keyboard.press('Control+S')
-      await tab(desk, /^undo.txt$/).waitFor()
-      expect(await room.read('undo.txt')).toBe('theirs\none\ntwo\nmine')
-      expect(desk.errors).toEqual([])
+      await tab(workbench, /^undo.txt$/).waitFor()
+      expect(await workspace.read('undo.txt')).toBe('theirs\none\ntwo\nmine')
+      expect(workbench.errors).toEqual([])
     }, 60_000)
 
     test('stays at its place when something is undone just as the file changes again', async () => {
       const long = Array.from({ length: 600 }, (_, at) => `line ${at + 1}\n`).join('')
-      await using room = await openConflict('still.txt', long, long.replace('line 310', 'theirs'))
-      const { desk } = room
-      const { page } = desk
-      await room.goToLine(300)
+      await using workspace = await openConflict('still.txt', long, long.replace('line 310', 'theirs'))
+      const { workbench } = workspace
+      const { page } = workbench
+      await workspace.goToLine(300)
       // As long as some lines together.
       const typed = 'abcdefghijklmnopqrstuvwxyz'
       await page.keyboard.type(typed)
-      const before = await heightOf(mine(desk), `line 300${typed}`)
+      const before = await heightOf(mine(workbench), `line 300${typed}`)
       await page.evaluate(() => {
         const undo = new KeyboardEvent('keydown', {
           key: 'z',
@@ -169,34 +182,34 @@ describe.skipIf(obstacle !== undefined)(
         })
         if (left !== null) observer.observe(left, { childList: true, characterData: true, subtree: true })
       })
-      await room.write('still.txt', long.replace('line 290', 'another'))
-      await mine(desk).locator('.cm-line').getByText('line 300', { exact: true }).waitFor()
+      await workspace.write('still.txt', long.replace('line 290', 'another'))
+      await mine(workbench).locator('.cm-line').getByText('line 300', { exact: true }).waitFor()
       await page.evaluate(async () => {
         for (let frame = 0; frame < 10; frame += 1)
           await new Promise((resolve) => requestAnimationFrame(resolve))
       })
-      await isAtHeight(mine(desk), 'line 300', before)
+      await isAtHeight(mine(workbench), 'line 300', before)
     }, 60_000)
 
     test('says what differs and cannot be seen', async () => {
-      await using room = await openConflict('ends.txt', 'one\n', 'one\r\nmine!')
-      const { desk } = room
-      await banner(desk).getByText('Line endings differ as well: CRLF on disk, LF in yours.').waitFor()
-      await room.write('ends.txt', 'one\r\nmine.')
-      await mine(desk).click()
-      await desk.page.keyboard.press('Control+End')
-      await desk.page.keyboard.type('.')
-      await banner(desk).getByText('Only line endings differ: CRLF on disk, LF in yours.').waitFor()
-      await desk.page.keyboard.type('.')
-      await banner(desk).getByText('Line endings differ as well').waitFor()
+      await using workspace = await openConflict('ends.txt', 'one\n', 'one\r\nmine!')
+      const { workbench } = workspace
+      await banner(workbench).getByText('Line endings differ as well: CRLF on disk, LF in yours.').waitFor()
+      await workspace.write('ends.txt', 'one\r\nmine.')
+      await mine(workbench).click()
+      await workbench.page.keyboard.press('Control+End')
+      await workbench.page.keyboard.type('.')
+      await banner(workbench).getByText('Only line endings differ: CRLF on disk, LF in yours.').waitFor()
+      await workbench.page.keyboard.type('.')
+      await banner(workbench).getByText('Line endings differ as well').waitFor()
     }, 60_000)
 
     test('leaves the bar that finds open for whoever is elsewhere, and the keyboard with them', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      const { page } = desk
-      await room.show('bar.txt', 'one\n')
-      await editor(desk).click()
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      const { page } = workbench
+      await workspace.show('bar.txt', 'one\n')
+      await editor(workbench).click()
       await page.keyboard.type('mine ')
       await page.keyboard.press('Control+F')
       await page.keyboard.type('on')
@@ -207,16 +220,16 @@ describe.skipIf(obstacle !== undefined)(
         element.addEventListener('blur', () => element.setAttribute('data-left', 'yes'))
       })
       const find = page.getByLabel('Find', { exact: true })
-      await room.write('bar.txt', 'theirs\n')
-      await mine(desk).waitFor()
+      await workspace.write('bar.txt', 'theirs\n')
+      await mine(workbench).waitFor()
       expect(await find.inputValue({ timeout: 10_000 })).toBe('on')
       await page.keyboard.type('s')
-      await room.write('bar.txt', 'one\n')
-      await banner(desk).waitFor({ state: 'detached' })
+      await workspace.write('bar.txt', 'one\n')
+      await banner(workbench).waitFor({ state: 'detached' })
       expect(await find.inputValue({ timeout: 10_000 })).toBe('on')
       await page.keyboard.type('!')
       expect([await field.inputValue(), await field.getAttribute('data-left')]).toEqual(['words!', null])
-      expect(desk.errors).toEqual([])
+      expect(workbench.errors).toEqual([])
     }, 60_000)
   },
 )

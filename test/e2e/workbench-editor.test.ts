@@ -1,28 +1,36 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { findBrowserProblem } from './support/browser.ts'
-import { banner, editor, EditorRoom, heightOf, isAtHeight, mine, tab } from './support/editor-room.ts'
-import { WorkbenchScene } from './support/workbench.ts'
+import {
+  banner,
+  editor,
+  EditedWorkspace,
+  heightOf,
+  isAtHeight,
+  mine,
+  tab,
+} from './support/edited-workspace.ts'
+import { WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const problem = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 const WAIT = { timeoutMs: 40_000 }
 const LONG = Array.from({ length: 600 }, (_, at) => `line ${at + 1}\n`).join('')
 
-describe.skipIf(obstacle !== undefined)(
-  `the editor of the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `the editor of the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
+    let fixture: WorkbenchFixture
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
+      fixture = await WorkbenchFixture.open()
     }, 120_000)
 
     test('takes what is typed while a save is on a slow way', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      const { page } = desk
-      await room.show('slow.txt', 'start')
-      await editor(desk).click()
-      const devTools = await desk.context.newCDPSession(page)
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      const { page } = workbench
+      await workspace.show('slow.txt', 'start')
+      await editor(workbench).click()
+      const devTools = await workbench.context.newCDPSession(page)
       const link = { offline: false, latency: 100, downloadThroughput: -1, uploadThroughput: -1 }
       await devTools.send('Network.emulateNetworkConditions', link)
       await page.keyboard.press('Control+End')
@@ -32,44 +40,44 @@ describe.skipIf(obstacle !== undefined)(
         await page.keyboard.type(' more', { delay: 40 })
       }
       const text = 'start one more two more three more'
-      await eventually(async () => (await room.read('slow.txt')) === 'start one more two more three', {
+      await eventually(async () => (await workspace.read('slow.txt')) === 'start one more two more three', {
         what: 'the last save',
         ...WAIT,
       })
       await page.getByRole('status').getByText('Unsaved').waitFor()
-      expect(await banner(desk).count()).toBe(0)
-      expect(await editor(desk).innerText()).toBe(text)
+      expect(await banner(workbench).count()).toBe(0)
+      expect(await editor(workbench).innerText()).toBe(text)
       await page.keyboard.press('Control+S')
-      await tab(desk, /^slow.txt$/).waitFor()
-      expect(await room.read('slow.txt')).toBe(text)
-      expect(desk.errors).toEqual([])
+      await tab(workbench, /^slow.txt$/).waitFor()
+      expect(await workspace.read('slow.txt')).toBe(text)
+      expect(workbench.errors).toEqual([])
     }, 60_000)
 
     test('keeps the keyboard, the cursor and the place when the file changes underneath', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      const { page } = desk
-      await room.show('both.txt', LONG)
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      const { page } = workbench
+      await workspace.show('both.txt', LONG)
       // Without anything of the person's there would be no conflict.
-      await room.goToLine(2)
+      await workspace.goToLine(2)
       await page.keyboard.type(' mine')
-      await room.goToLine(300)
-      const before = await heightOf(editor(desk), 'line 300')
+      await workspace.goToLine(300)
+      const before = await heightOf(editor(workbench), 'line 300')
       await page.keyboard.type('abc', { delay: 20 })
       const typing = page.keyboard.type('defghijklmnopqrstuvwxyz', { delay: 40 })
-      await room.write('both.txt', LONG.replace('line 310', 'line of somebody else'))
+      await workspace.write('both.txt', LONG.replace('line 310', 'line of somebody else'))
       await typing
-      await mine(desk).waitFor()
+      await mine(workbench).waitFor()
       const typed = 'line 300abcdefghijklmnopqrstuvwxyz'
-      expect(await mine(desk).locator('.cm-line').getByText(typed, { exact: true }).count()).toBe(1)
-      await isAtHeight(mine(desk), typed, before)
+      expect(await mine(workbench).locator('.cm-line').getByText(typed, { exact: true }).count()).toBe(1)
+      await isAtHeight(mine(workbench), typed, before)
       // It changes once more.
-      await room.write('both.txt', LONG.replace('line 290', 'another'))
+      await workspace.write('both.txt', LONG.replace('line 290', 'another'))
       await page.locator('.cm-merge-a').getByText('another').waitFor()
       await page.keyboard.type('!')
-      await mine(desk).locator('.cm-line').getByText(`${typed}!`, { exact: true }).waitFor()
-      await isAtHeight(mine(desk), `${typed}!`, before)
-      const untouched = mine(desk).locator('.cm-line').getByText('line 300', { exact: true })
+      await mine(workbench).locator('.cm-line').getByText(`${typed}!`, { exact: true }).waitFor()
+      await isAtHeight(mine(workbench), `${typed}!`, before)
+      const untouched = mine(workbench).locator('.cm-line').getByText('line 300', { exact: true })
       // One step or two, by how long all this took.
       for (let steps = 0; steps < 2 && (await untouched.count()) === 0; steps += 1)
         await page.keyboard.press('Control+Z')
@@ -77,144 +85,149 @@ describe.skipIf(obstacle !== undefined)(
       await page.keyboard.press('Control+Shift+Z')
       await page.keyboard.type('?')
       await page.getByRole('button', { name: 'Keep mine' }).click()
-      await banner(desk).waitFor({ state: 'detached' })
+      await banner(workbench).waitFor({ state: 'detached' })
       await page.keyboard.type('.')
       await page.keyboard.press('Control+S')
-      await tab(desk, /^both.txt$/).waitFor()
-      const line = (await room.read('both.txt')).split('\n')[299]
+      await tab(workbench, /^both.txt$/).waitFor()
+      const line = (await workspace.read('both.txt')).split('\n')[299]
       expect(line).toMatch(/^line 300abc.*\?\.$/)
-      await isAtHeight(editor(desk), line ?? '', before)
-      expect(desk.errors).toEqual([])
+      await isAtHeight(editor(workbench), line ?? '', before)
+      expect(workbench.errors).toEqual([])
     }, 60_000)
 
     test('leaves the keyboard where it is when the file changes underneath', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      const { page } = desk
-      await room.show('aside.txt', 'one\n')
-      await editor(desk).click()
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      const { page } = workbench
+      await workspace.show('aside.txt', 'one\n')
+      await editor(workbench).click()
       await page.keyboard.type('mine ')
       await page.keyboard.press('Control+Shift+F')
       const field = page.getByLabel('Search in files').last()
       await field.fill('word')
-      await room.write('aside.txt', 'theirs\n')
-      await mine(desk).waitFor()
+      await workspace.write('aside.txt', 'theirs\n')
+      await mine(workbench).waitFor()
       await page.keyboard.type('s')
       expect(await field.inputValue()).toBe('words')
-      await room.write('aside.txt', 'one\n')
-      await banner(desk).waitFor({ state: 'detached' })
+      await workspace.write('aside.txt', 'one\n')
+      await banner(workbench).waitFor({ state: 'detached' })
       await page.keyboard.type('!')
       expect(await field.inputValue()).toBe('words!')
-      expect(await editor(desk).innerText()).toContain('mine')
+      expect(await editor(workbench).innerText()).toContain('mine')
     }, 60_000)
 
     test('does not go back to the line it was opened at when a conflict is over', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      const { page } = desk
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      const { page } = workbench
       // In no other file of these tests.
       const led = LONG.replace('line 300\n', 'line 300 of led\n')
-      await room.write('led.txt', led)
+      await workspace.write('led.txt', led)
       await page.keyboard.press('Control+Shift+F')
       await page.getByLabel('Search in files').last().fill('line 300 of led')
       await page.locator('.found-line').first().click()
-      await editor(desk).getByText('line 300 of led').waitFor()
-      await room.goToLine(310)
+      await editor(workbench).getByText('line 300 of led').waitFor()
+      await workspace.goToLine(310)
       await page.keyboard.type('x')
-      await room.write('led.txt', `first\n${led}`)
-      await banner(desk).waitFor()
-      await room.write('led.txt', led)
-      await banner(desk).waitFor({ state: 'detached' })
+      await workspace.write('led.txt', `first\n${led}`)
+      await banner(workbench).waitFor()
+      await workspace.write('led.txt', led)
+      await banner(workbench).waitFor({ state: 'detached' })
       await page.keyboard.type('y')
-      await editor(desk)
+      await editor(workbench)
         .locator('.cm-line')
         .getByText('line 310xy', { exact: true })
         .waitFor({ timeout: 5_000 })
     }, 60_000)
 
     test('goes on to find what is typed when the file changes underneath', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      const { page } = desk
-      await room.show('find.txt', LONG)
-      await room.goToLine(2)
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      const { page } = workbench
+      await workspace.show('find.txt', LONG)
+      await workspace.goToLine(2)
       await page.keyboard.type(' mine')
       await page.keyboard.press('Control+F')
       await page.keyboard.type('lin', { delay: 20 })
-      await room.write('find.txt', LONG.replace('line 6', 'line six'))
-      await mine(desk).waitFor()
+      await workspace.write('find.txt', LONG.replace('line 6', 'line six'))
+      await mine(workbench).waitFor()
       await page.keyboard.type('e 5')
       expect(await page.getByLabel('Find', { exact: true }).inputValue()).toBe('line 5')
       await page.keyboard.press('Enter')
       await page.keyboard.press('Escape')
       await page.keyboard.type('found')
-      await mine(desk).locator('.cm-line').getByText('found', { exact: true }).waitFor()
-      expect(await mine(desk).locator('.cm-line').nth(1).innerText()).toBe('line 2 mine')
+      await mine(workbench).locator('.cm-line').getByText('found', { exact: true }).waitFor()
+      expect(await mine(workbench).locator('.cm-line').nth(1).innerText()).toBe('line 2 mine')
     }, 60_000)
 
     test('offers no change of a file that was removed', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      await room.show('gone.txt', 'one\ntwo\n')
-      await room.goToLine(1)
-      await desk.page.keyboard.type(' mine')
-      await room.remove('gone.txt')
-      await mine(desk).waitFor()
-      expect(await desk.page.locator('.cm-merge-revert button').filter({ visible: true }).count()).toBe(0)
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      await workspace.show('gone.txt', 'one\ntwo\n')
+      await workspace.goToLine(1)
+      await workbench.page.keyboard.type(' mine')
+      await workspace.remove('gone.txt')
+      await mine(workbench).waitFor()
+      expect(await workbench.page.locator('.cm-merge-revert button').filter({ visible: true }).count()).toBe(
+        0,
+      )
     }, 60_000)
 
     test('takes single changes over from the other side', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      const { page } = desk
-      await room.show('merge.txt', LONG)
-      await room.goToLine(2)
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      const { page } = workbench
+      await workspace.show('merge.txt', LONG)
+      await workspace.goToLine(2)
       await page.keyboard.type(' mine')
-      await room.write('merge.txt', LONG.replace('line 6\n', 'line six\n').replace('line 9\n', 'line nine\n'))
-      await mine(desk).waitFor()
+      await workspace.write(
+        'merge.txt',
+        LONG.replace('line 6\n', 'line six\n').replace('line 9\n', 'line nine\n'),
+      )
+      await mine(workbench).waitFor()
       const take = page.getByRole('button', { name: 'Use this change from disk' })
       await eventually(async () => (await take.count()) === 3, { what: 'three changes', ...WAIT })
       await take.nth(2).click()
-      await mine(desk).getByText('line nine').waitFor()
+      await mine(workbench).getByText('line nine').waitFor()
       await take.nth(1).press('Enter')
-      await mine(desk).getByText('line six').waitFor()
+      await mine(workbench).getByText('line six').waitFor()
       await page.getByRole('button', { name: 'Keep mine' }).click()
-      await banner(desk).waitFor({ state: 'detached' })
-      const lines = (await room.read('merge.txt')).split('\n')
+      await banner(workbench).waitFor({ state: 'detached' })
+      const lines = (await workspace.read('merge.txt')).split('\n')
       expect([lines[1], lines[5], lines[8]]).toEqual(['line 2 mine', 'line six', 'line nine'])
     }, 60_000)
 
     test('stays at its place in a file that changes on the disk', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      await room.show('log.txt', LONG)
-      await room.goToLine(300)
-      const before = await heightOf(editor(desk), 'line 300')
-      await room.write('log.txt', `${LONG}one more\n`)
-      await room.write('log.txt', `first\n${LONG}one more\n`)
-      await desk.page.keyboard.press('Shift')
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      await workspace.show('log.txt', LONG)
+      await workspace.goToLine(300)
+      const before = await heightOf(editor(workbench), 'line 300')
+      await workspace.write('log.txt', `${LONG}one more\n`)
+      await workspace.write('log.txt', `first\n${LONG}one more\n`)
+      await workbench.page.keyboard.press('Shift')
       await eventually(
-        async () => (await desk.page.locator('.cm-activeLineGutter').first().innerText()) === '301',
+        async () => (await workbench.page.locator('.cm-activeLineGutter').first().innerText()) === '301',
         {
           what: 'the new text',
           ...WAIT,
         },
       )
-      await isAtHeight(editor(desk), 'line 300', before)
-      await desk.page.keyboard.type('!')
-      await editor(desk).locator('.cm-line').getByText('line 300!', { exact: true }).waitFor()
+      await isAtHeight(editor(workbench), 'line 300', before)
+      await workbench.page.keyboard.type('!')
+      await editor(workbench).locator('.cm-line').getByText('line 300!', { exact: true }).waitFor()
     }, 60_000)
 
     test('stays at its place in a difference that changes', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      const { page } = desk
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      const { page } = workbench
       const changed = LONG.replaceAll(/line (\d*[02468]0)\n/g, 'changed $1\n')
-      await room.write('log.txt', LONG)
-      await desk.first.read(
+      await workspace.write('log.txt', LONG)
+      await workbench.first.read(
         'rm -rf .git; git init -q .; git config user.email a@b.c; git config user.name A; git add log.txt; git commit -qm First',
       )
-      await room.write('log.txt', changed)
+      await workspace.write('log.txt', changed)
       await page.keyboard.press('Control+Shift+Y')
       await page.getByRole('complementary').getByText('log.txt').first().click()
       await page.locator('.compare .cm-content').first().waitFor()
@@ -236,7 +249,7 @@ describe.skipIf(obstacle !== undefined)(
             return found && scroller && { ...found, height: scroller.scrollHeight }
           }, text)
         const before = await eventually(() => look(), { what: `the scroll ${name}`, ...WAIT })
-        await room.write('log.txt', `${more}${changed}${more}`)
+        await workspace.write('log.txt', `${more}${changed}${more}`)
         const after = await eventually(
           async () => {
             const now = await look(before.text)
@@ -246,34 +259,34 @@ describe.skipIf(obstacle !== undefined)(
         )
         expect(Math.abs(after.top - before.top)).toBeLessThan(3)
       }
-      expect(desk.errors).toEqual([])
+      expect(workbench.errors).toEqual([])
     }, 60_000)
 
     test('keeps a byte order mark and the ends of lines where they are', async () => {
-      await using room = await EditorRoom.open(scene)
-      const { desk } = room
-      const { page } = desk
-      await room.show('mark.txt', '\u{feff}one\r\ntwo\r\n')
-      await editor(desk).click()
+      await using workspace = await EditedWorkspace.open(fixture)
+      const { workbench } = workspace
+      const { page } = workbench
+      await workspace.show('mark.txt', '\u{feff}one\r\ntwo\r\n')
+      await editor(workbench).click()
       await page.keyboard.press('Control+Home')
       await page.keyboard.type('N')
       await page.keyboard.press('Enter')
       await page.evaluate(() => navigator.clipboard.writeText('a\nb\n'))
       await page.keyboard.press('Control+V')
       await page.keyboard.press('Control+S')
-      await tab(desk, /^mark.txt$/).waitFor()
-      expect(await room.read('mark.txt')).toBe('\u{feff}N\r\na\r\nb\r\none\r\ntwo\r\n')
+      await tab(workbench, /^mark.txt$/).waitFor()
+      expect(await workspace.read('mark.txt')).toBe('\u{feff}N\r\na\r\nb\r\none\r\ntwo\r\n')
     }, 60_000)
 
     test.each(['dark', 'light'] as const)(
       'finds and replaces in a bar that can be read (%s)',
       async (theme) => {
-        await using room = await EditorRoom.open(scene, { colorScheme: theme })
-        const { desk } = room
-        const { page } = desk
+        await using workspace = await EditedWorkspace.open(fixture, { colorScheme: theme })
+        const { workbench } = workspace
+        const { page } = workbench
         await page.evaluate((name) => (document.documentElement.dataset['theme'] = name), theme)
-        await room.show('find.txt', 'alpha beta')
-        await editor(desk).click()
+        await workspace.show('find.txt', 'alpha beta')
+        await editor(workbench).click()
         await page.keyboard.press('Control+F')
         const bar = page.locator('.cm-search')
         await bar.waitFor()

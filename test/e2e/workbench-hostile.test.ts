@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { findBrowserProblem } from './support/browser.ts'
-import { PageWitness, Stranger } from './support/page-witness.ts'
-import { type Desk, WorkbenchScene } from './support/workbench.ts'
+import { PageRecorder, ForeignServer } from './support/page-recorder.ts'
+import { type WorkbenchPage, WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const problem = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 const TIMEOUT_MS = 120_000
 const ESC = '\u001b'
 const BEL = '\u0007'
@@ -31,63 +31,63 @@ const VECTORS: Readonly<Record<string, string>> = {
   keys: `${ESC}P1;1|17/${Buffer.from(MARK).toString('hex')}${ST}`,
 }
 
-describe.skipIf(obstacle !== undefined)(
-  `what comes out of a sandbox, in the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `what comes out of a sandbox, in the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
-    let desk: Desk
-    let witness: PageWitness
+    let fixture: WorkbenchFixture
+    let workbench: WorkbenchPage
+    let recorder: PageRecorder
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
-      desk = await scene.openDesk()
-      witness = await PageWitness.watch(desk.context, desk.page)
-      await desk.page.reload()
-      await desk.first.until(({ status }) => status === 'attached')
+      fixture = await WorkbenchFixture.open()
+      workbench = await fixture.openPage()
+      recorder = await PageRecorder.watch(workbench.context, workbench.page)
+      await workbench.page.reload()
+      await workbench.first.until(({ status }) => status === 'attached')
     }, TIMEOUT_MS)
     afterAll(async () => {
-      await desk[Symbol.asyncDispose]()
+      await workbench[Symbol.asyncDispose]()
     })
 
     /** Puts a file into the sandbox, whatever is in it and whatever it is called. */
     async function put(name: string, content: string | Uint8Array): Promise<void> {
       const [encodedName, encoded] = [name, content].map((part) => Buffer.from(part).toString('base64'))
-      await desk.first.run(`base64 -d <<< '${encoded}' > "$(base64 -d <<< '${encodedName}')"; clear`)
-      await desk.first.waitFor(/^> ?$/)
+      await workbench.first.run(`base64 -d <<< '${encoded}' > "$(base64 -d <<< '${encodedName}')"; clear`)
+      await workbench.first.waitFor(/^> ?$/)
     }
 
     /** The shell takes answers for keys, and one that begins a search would swallow what is typed next. */
     function comeToPrompt(): Promise<unknown> {
       return eventually(
         async () => {
-          await desk.page.keyboard.press('Control+c')
-          await desk.first.run('clear')
+          await workbench.page.keyboard.press('Control+c')
+          await workbench.first.run('clear')
           await Bun.sleep(500)
-          return /^> ?$/.test(await desk.first.text())
+          return /^> ?$/.test(await workbench.first.text())
         },
         { what: 'an empty prompt', timeoutMs: TIMEOUT_MS / 4 },
       )
     }
 
-    const toTerminal = (): Promise<void> => desk.page.getByRole('tab').first().click()
+    const toTerminal = (): Promise<void> => workbench.page.getByRole('tab').first().click()
     const openPanel = async (name: string): Promise<void> => {
-      const button = desk.page
+      const button = workbench.page
         .getByRole('navigation', { name: 'Panels' })
         .getByRole('button', { name, exact: true })
       if ((await button.getAttribute('aria-pressed')) !== 'true') await button.click()
     }
-    const pwned = (): Promise<unknown> => desk.page.evaluate(() => Reflect.get(globalThis, 'pwned'))
+    const pwned = (): Promise<unknown> => workbench.page.evaluate(() => Reflect.get(globalThis, 'pwned'))
 
     test(
       'no sequence makes the terminal send what the output says (threat T23)',
       async () => {
         await put('vectors', Object.values(VECTORS).join(''))
         // What is sent back is no command while it is read, but kept.
-        await desk.first.run(
+        await workbench.first.run(
           'stty raw -echo; cat vectors; timeout --foreground 2 cat > answers; stty sane; echo; echo all "kept"',
         )
-        await desk.first.waitFor('all kept')
+        await workbench.first.waitFor('all kept')
         await put('nothing', '')
-        const answers = await desk.first.read('base64 -w0 answers')
+        const answers = await workbench.first.read('base64 -w0 answers')
         const sent = Buffer.from(answers.replaceAll(/\s/g, ''), 'base64').toString('latin1')
         // Something is answered, so this would see it: what kind of terminal it is.
         expect(sent).toContain(`${ESC}[?1;2c`)
@@ -96,10 +96,10 @@ describe.skipIf(obstacle !== undefined)(
         expect(sent).not.toMatch(new RegExp(`${ESC}\\\\][lL]`))
         expect(sent).not.toContain(`${ESC}]52`)
         // At a prompt, nothing runs either.
-        await desk.first.run('cat vectors; echo; echo al"l"')
-        await desk.first.waitFor('all')
+        await workbench.first.run('cat vectors; echo; echo al"l"')
+        await workbench.first.waitFor('all')
         await comeToPrompt()
-        expect(await desk.first.read('ls pwned 2>&1')).toContain('No such file')
+        expect(await workbench.first.read('ls pwned 2>&1')).toContain('No such file')
       },
       TIMEOUT_MS,
     )
@@ -107,11 +107,11 @@ describe.skipIf(obstacle !== undefined)(
     test(
       'a sequence that never ends costs nothing but its bytes (threat T23)',
       async () => {
-        await desk.first.run(
+        await workbench.first.run(
           `printf '\\033]0;'; head -c 12M /dev/zero | tr '\\0' a; printf '\\033\\\\'; echo still "here"`,
         )
-        await desk.first.waitFor('still here')
-        expect((await desk.page.title()).length).toBeLessThan(200)
+        await workbench.first.waitFor('still here')
+        expect((await workbench.page.title()).length).toBeLessThan(200)
       },
       TIMEOUT_MS,
     )
@@ -120,30 +120,30 @@ describe.skipIf(obstacle !== undefined)(
       'the clipboard changes only by who allowed it (threat T23)',
       async () => {
         const write = (text: string): Promise<void> =>
-          desk.page.evaluate((own) => navigator.clipboard.writeText(own), text)
+          workbench.page.evaluate((own) => navigator.clipboard.writeText(own), text)
         const print = async (text: string): Promise<void> => {
-          await desk.first.run(`printf '\\033]52;c;${btoa(text)}\\007'; echo prin"ted" ${text.length}`)
-          await desk.first.waitFor(`printed ${text.length}`)
+          await workbench.first.run(`printf '\\033]52;c;${btoa(text)}\\007'; echo prin"ted" ${text.length}`)
+          await workbench.first.waitFor(`printed ${text.length}`)
         }
         await write('mine')
         await print('from the program')
-        expect(await desk.clipboard()).toBe('mine')
-        await desk.page.evaluate(() => {
+        expect(await workbench.clipboard()).toBe('mine')
+        await workbench.page.evaluate(() => {
           const settings: unknown = JSON.parse(localStorage.getItem('sandwire.settings') ?? '{}')
           localStorage.setItem(
             'sandwire.settings',
             JSON.stringify({ ...Object(settings), allowsClipboardWrite: true }),
           )
         })
-        await desk.page.reload()
-        await desk.first.until(({ status }) => status === 'attached')
+        await workbench.page.reload()
+        await workbench.first.until(({ status }) => status === 'attached')
         await print('allowed by now')
-        await eventually(async () => (await desk.clipboard()) === 'allowed by now', {
+        await eventually(async () => (await workbench.clipboard()) === 'allowed by now', {
           what: 'the clipboard to be written',
         })
-        await desk.page.evaluate(() => localStorage.removeItem('sandwire.settings'))
-        await desk.page.reload()
-        await desk.first.until(({ status }) => status === 'attached')
+        await workbench.page.evaluate(() => localStorage.removeItem('sandwire.settings'))
+        await workbench.page.reload()
+        await workbench.first.until(({ status }) => status === 'attached')
       },
       TIMEOUT_MS,
     )
@@ -151,23 +151,23 @@ describe.skipIf(obstacle !== undefined)(
     test(
       'a link is opened only if it is of the web, and without a way back (threat T23)',
       async () => {
-        await using elsewhere = new Stranger()
+        await using foreign = new ForeignServer()
         const links = {
           'javascript:globalThis.pwned=1': false,
           'data:text/html,<script>opener.pwned=1</script>': false,
           'file:///etc/passwd': false,
           'blob:nothing': false,
-          [`${elsewhere.origin}/good`]: true,
+          [`${foreign.origin}/good`]: true,
         }
         const printed = Object.keys(links)
           .map(
             (address, at) => `\\033]8;;${address}\\033\\\\link-${at}${'-'.repeat(20)}\\033]8;;\\033\\\\\\n`,
           )
           .join('')
-        await desk.first.run(`clear; printf '${printed}'`)
-        await desk.first.waitFor(`link-${Object.keys(links).length - 1}`)
+        await workbench.first.run(`clear; printf '${printed}'`)
+        await workbench.first.waitFor(`link-${Object.keys(links).length - 1}`)
         // Chromium refuses some of these by itself; they are not to be asked of it either.
-        await desk.page.evaluate(() => {
+        await workbench.page.evaluate(() => {
           const wished: unknown[] = []
           const openWindow = window.open.bind(window)
           Object.assign(globalThis, { wished })
@@ -176,10 +176,10 @@ describe.skipIf(obstacle !== undefined)(
             return openWindow(...args)
           }
         })
-        const screen = desk.first.element.locator('.xterm-screen')
+        const screen = workbench.first.element.locator('.xterm-screen')
         const box = await screen.boundingBox()
-        const { rows } = await desk.first.until(() => true)
-        const lines = (await desk.first.text()).split('\n')
+        const { rows } = await workbench.first.until(() => true)
+        const lines = (await workbench.first.text()).split('\n')
         for (const at of Object.keys(links).keys()) {
           const row = lines.findIndex((line) => line.startsWith(`link-${at}-`))
           const y = ((row + 0.5) * (box?.height ?? 0)) / rows
@@ -187,15 +187,15 @@ describe.skipIf(obstacle !== undefined)(
           await screen.click({ position: { x: 40, y } })
           await screen.click({ position: { x: 40, y }, modifiers: ['Control'] })
         }
-        const popup = await eventually(() => witness.opened[0], { what: 'the good link to open' })
-        await popup.waitForURL(`${elsewhere.origin}/good`)
+        const popup = await eventually(() => recorder.opened[0], { what: 'the good link to open' })
+        await popup.waitForURL(`${foreign.origin}/good`)
         expect(await popup.evaluate(() => [window.opener === null, document.referrer])).toEqual([true, ''])
-        const wished = await desk.page.evaluate(() => Reflect.get(globalThis, 'wished') as unknown[][])
+        const wished = await workbench.page.evaluate(() => Reflect.get(globalThis, 'wished') as unknown[][])
         for (const wish of wished)
-          expect(wish).toEqual([`${elsewhere.origin}/good`, '_blank', expect.stringContaining('noopener')])
-        for (const opened of witness.opened) expect(opened.url()).toBe(`${elsewhere.origin}/good`)
+          expect(wish).toEqual([`${foreign.origin}/good`, '_blank', expect.stringContaining('noopener')])
+        for (const opened of recorder.opened) expect(opened.url()).toBe(`${foreign.origin}/good`)
         expect(await pwned()).toBeUndefined()
-        for (const opened of witness.opened.splice(0)) await opened.close()
+        for (const opened of recorder.opened.splice(0)) await opened.close()
       },
       TIMEOUT_MS,
     )
@@ -203,9 +203,9 @@ describe.skipIf(obstacle !== undefined)(
     test(
       'names and contents of files run nothing and reach nobody (threat T25)',
       async () => {
-        await using elsewhere = new Stranger()
-        const other = elsewhere.origin
-        const before = witness.asked.length
+        await using foreign = new ForeignServer()
+        const other = foreign.origin
+        const before = recorder.asked.length
         const run = 'globalThis.pwned=1;parent.pwned=1'
         const name = `"><img src=x onerror=${run.replaceAll(';', '')}>.md`
         const svg = `<svg xmlns="http://www.w3.org/2000/svg" onload="${run}" width="50" height="50"><script>${run}</script><image href="${other}/i.png"/><rect width="9" height="9"/></svg>`
@@ -218,7 +218,7 @@ describe.skipIf(obstacle !== undefined)(
           'wide.svg': Buffer.from(`\u{feff}${svg}`, 'utf16le'),
         }
         for (const [file, content] of Object.entries(files)) await put(file, content)
-        const { page } = desk
+        const { page } = workbench
         await openPanel('Files')
         for (const file of Object.keys(files)) {
           await page.getByRole('treeitem', { name: file }).click()
@@ -230,18 +230,18 @@ describe.skipIf(obstacle !== undefined)(
         // As somebody opens the picture by itself: a document of our origin, and of our policy.
         expect(address).toStartWith('blob:')
         await page.evaluate((url) => void window.open(url ?? ''), address)
-        const alone = await eventually(() => witness.opened[0], { what: 'the picture to open' })
+        const alone = await eventually(() => recorder.opened[0], { what: 'the picture to open' })
         // A new page is an empty one of no address before it is what it was opened for.
         await alone.waitForURL(address ?? '')
         expect(
           await alone.evaluate(() => [document.documentElement.tagName, Reflect.get(globalThis, 'pwned')]),
         ).toEqual(['svg', undefined])
         await alone.close()
-        witness.opened.length = 0
+        recorder.opened.length = 0
         expect(await pwned()).toBeUndefined()
-        expect(elsewhere.asked).toEqual([])
-        const hosts = witness.asked.slice(before).filter((url) => url.startsWith('http'))
-        expect(new Set(hosts.map((url) => new URL(url).origin))).toEqual(new Set([scene.origin]))
+        expect(foreign.asked).toEqual([])
+        const hosts = recorder.asked.slice(before).filter((url) => url.startsWith('http'))
+        expect(new Set(hosts.map((url) => new URL(url).origin))).toEqual(new Set([fixture.origin]))
       },
       TIMEOUT_MS,
     )
@@ -250,9 +250,9 @@ describe.skipIf(obstacle !== undefined)(
       'a file that is opened by its address is a download and no page (threat T25)',
       async () => {
         await toTerminal()
-        const [sandbox = ''] = (await desk.first.session()).split('.')
+        const [sandbox = ''] = (await workbench.first.session()).split('.')
         for (const file of ['page.html', 'picture.svg']) {
-          const answer = await scene.host.fetch(`/api/workspaces/${sandbox}/file?path=${file}`)
+          const answer = await fixture.host.fetch(`/api/workspaces/${sandbox}/file?path=${file}`)
           expect(answer.status).toBe(200)
           expect(answer.headers.get('content-type')).toBe('application/octet-stream')
           expect(answer.headers.get('content-disposition')).toStartWith('attachment')
@@ -266,19 +266,19 @@ describe.skipIf(obstacle !== undefined)(
     test(
       'nothing but what can be printed stands outside the terminal (threat T24)',
       async () => {
-        const { page } = desk
+        const { page } = workbench
         const bent = '\u202egpj.exe'
         const escape = `${ESC}]0;x${BEL}\u009b31m`
         await toTerminal()
-        await desk.first.run('clear')
+        await workbench.first.run('clear')
         await put(`a${bent}`, 'bent')
         await put(`b${escape}`, 'escaped')
-        await desk.first.run(
+        await workbench.first.run(
           `git init -q . 2>/dev/null; git config user.email a@b.c; git config user.name "$(printf 'A\\342\\200\\256B')"; ` +
             `git checkout -qb "$(printf 'br\\342\\200\\256anch')"; git commit -qm "$(printf 'm\\342\\200\\256essage')" --allow-empty; ` +
             `printf '\\033]0;t\\342\\200\\256itle\\007'; echo all "set"`,
         )
-        await desk.first.waitFor('all set')
+        await workbench.first.waitFor('all set')
         const strays = (): Promise<readonly string[]> =>
           page.evaluate(() => {
             const isStray = (text: string): boolean => /[^\P{C}\n\t]|[\u2028\u2029]/u.test(text)
@@ -308,7 +308,7 @@ describe.skipIf(obstacle !== undefined)(
         await openPanel('Git')
         await page.getByText('branch').first().waitFor()
         expect(await strays()).toEqual([])
-        await desk.command('Go to file')
+        await workbench.command('Go to file')
         await page.getByRole('combobox').fill('gpj')
         await page.getByRole('option').first().waitFor()
         expect(await strays()).toEqual([])

@@ -1,27 +1,27 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { findBrowserProblem } from './support/browser.ts'
-import { WorkbenchScene } from './support/workbench.ts'
+import { WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const problem = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 
-describe.skipIf(obstacle !== undefined)(
-  `lists of the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `lists of the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
+    let fixture: WorkbenchFixture
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
+      fixture = await WorkbenchFixture.open()
     }, 120_000)
 
     test('say when the server does not answer, and are there again when it does', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
       const panel = page.getByRole('complementary', { name: 'Sandboxes' })
       await panel.getByText(/running · yours · /).waitFor()
       // As with a server that is stopped: nobody answers, whatever is asked.
       await page.route('**/api/**', (route) => route.abort('connectionrefused'))
-      await desk.button('Sandboxes').click()
-      await desk.button('Sandboxes').click()
+      await workbench.button('Sandboxes').click()
+      await workbench.button('Sandboxes').click()
       await panel.getByRole('status').getByText('Server unreachable. Retrying…').waitFor()
       await panel.getByText('was running').waitFor()
       expect(await panel.locator('.dot.running').count()).toBe(0)
@@ -33,20 +33,20 @@ describe.skipIf(obstacle !== undefined)(
     }, 60_000)
 
     test('show what is in a new folder before it is deleted, and ask who commits where git does not know', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
-      await desk.first.run(
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await workbench.first.run(
         'git init -q .; mkdir -p newdir/deep; echo one > newdir/deep/in.txt; echo root > root.txt; git add root.txt; echo do"ne"',
       )
-      await desk.first.waitFor('done')
-      await desk.button('Git').click()
+      await workbench.first.waitFor('done')
+      await workbench.button('Git').click()
       const panel = page.getByRole('complementary', { name: 'Git' })
       await panel.getByRole('button', { name: 'newdir new folder' }).click()
       await panel.getByRole('list', { name: 'Files in newdir' }).getByRole('button', { name: 'deep' }).click()
       await panel.getByRole('button', { name: 'in.txt' }).click()
       await page.getByRole('tab', { name: 'in.txt' }).waitFor()
       expect(await panel.getByText('root.txt').count()).toBe(1)
-      await desk.button('Discard newdir/').click()
+      await workbench.button('Discard newdir/').click()
       await page
         .getByRole('dialog', { name: 'Delete this new folder?' })
         .getByText('1 new folder and its contents')
@@ -55,30 +55,30 @@ describe.skipIf(obstacle !== undefined)(
       await panel.getByRole('button', { name: 'newdir new folder' }).waitFor({ state: 'detached' })
 
       await panel.getByLabel('Commit message').fill('a first commit')
-      await desk.button('Commit').click()
+      await workbench.button('Commit').click()
       await panel.getByLabel('Your name').fill('Ann Author')
       await panel.getByLabel('Your email').fill('ann@example.test')
-      await desk.button('Commit').click()
+      await workbench.button('Commit').click()
       await panel.getByText('No changes').waitFor()
       expect(await page.locator('.notice').count()).toBe(0)
       await page.getByRole('tab').first().click()
-      expect(await desk.first.read('git log --format="%an %ae %s"')).toBe(
+      expect(await workbench.first.read('git log --format="%an %ae %s"')).toBe(
         'Ann Author ann@example.test a first commit',
       )
       // Whoever told once is not asked again, and still sees whom it is by.
-      await desk.first.read('echo more >> root.txt; git add root.txt')
+      await workbench.first.read('echo more >> root.txt; git add root.txt')
       // The panel that was open is open again.
       await page.reload()
       await panel.getByLabel('Commit message').fill('a second commit')
-      await desk.button('Commit').click()
+      await workbench.button('Commit').click()
       await panel.getByText('No changes').waitFor()
       expect(await panel.getByLabel('Your name').inputValue()).toBe('Ann Author')
     }, 60_000)
 
     test('of git find a repository in a folder, name what was renamed, and keep a message until it is committed', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
-      await desk.first.read(
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await workbench.first.read(
         'git init -q proj; cd proj; git config user.name A; git config user.email a@example.test; seq 50 > ren.txt; git add .; git commit -qm first; git mv ren.txt renamed.txt; cd ..',
       )
       const git = (): Promise<void> =>
@@ -92,12 +92,12 @@ describe.skipIf(obstacle !== undefined)(
 
       const message = panel.getByLabel('Commit message')
       await message.fill('words that stay')
-      await desk.button('Files').click()
+      await workbench.button('Files').click()
       await page.getByRole('tree').waitFor()
       await git()
       expect(await message.inputValue()).toBe('words that stay')
       await page.route('**/api/**', (route) => route.abort('connectionrefused'))
-      await desk.button('Refresh').click()
+      await workbench.button('Refresh').click()
       await panel.getByText('Server unreachable. Retrying… Showing').waitFor()
       expect(await message.inputValue()).toBe('words that stay')
       await page.unroute('**/api/**')
@@ -106,7 +106,7 @@ describe.skipIf(obstacle !== undefined)(
       await panel.getByText('ren.txt → renamed.txt').waitFor()
       expect(await panel.getByLabel('Repository').inputValue()).toBe('proj')
       expect(await message.inputValue()).toBe('words that stay')
-      await desk.button('Commit').click()
+      await workbench.button('Commit').click()
       await panel.getByText('No changes').waitFor()
       expect(await message.inputValue()).toBe('')
 
@@ -115,16 +115,16 @@ describe.skipIf(obstacle !== undefined)(
       await panel.getByRole('button', { name: 'ren.txt → renamed.txt' }).waitFor()
       await panel.getByRole('button', { name: /^first/ }).click()
       await panel.getByRole('button', { name: 'ren.txt', exact: true }).waitFor()
-      await desk.button('Files').click()
+      await workbench.button('Files').click()
       await page.getByRole('tree').waitFor()
-      expect(desk.errors).toEqual([])
+      expect(workbench.errors).toEqual([])
     }, 60_000)
 
     test('are of the sandbox whose terminal has the keyboard, also after a reload', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
-      await desk.first.read('touch of-dev.txt')
-      const created = await scene.host.fetch('/api/sandboxes', {
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await workbench.first.read('touch of-dev.txt')
+      const created = await fixture.host.fetch('/api/sandboxes', {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ name: 'aardvark' }),
@@ -132,27 +132,27 @@ describe.skipIf(obstacle !== undefined)(
       expect(created.status).toBe(201)
       // By its name it is the first of the list.
       await page.reload()
-      await desk.first.waitFor('of-dev')
-      await desk.button('Files').click()
+      await workbench.first.waitFor('of-dev')
+      await workbench.button('Files').click()
       await page.getByRole('treeitem', { name: 'of-dev.txt' }).waitFor()
-      await desk.button('Sandboxes').click()
+      await workbench.button('Sandboxes').click()
       await page.getByRole('button', { name: 'New terminal in aardvark' }).click()
-      await desk.first.ready()
-      await desk.first.read('touch of-aardvark.txt')
-      await desk.button('Files').click()
+      await workbench.first.ready()
+      await workbench.first.read('touch of-aardvark.txt')
+      await workbench.button('Files').click()
       await page.getByRole('treeitem', { name: 'of-aardvark.txt' }).waitFor()
       await page.getByRole('tab').first().click()
       await page.getByRole('treeitem', { name: 'of-dev.txt' }).waitFor()
-      await scene.host.fetch('/api/sandboxes/aardvark', { method: 'DELETE' })
+      await fixture.host.fetch('/api/sandboxes/aardvark', { method: 'DELETE' })
     }, 60_000)
 
     test('tell sessions apart, go to those that are open, and say whose they are', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
       const rows = page.getByRole('region', { name: 'Sessions' }).getByRole('listitem')
-      await desk.button('New terminal in dev').click()
+      await workbench.button('New terminal in dev').click()
       await page.getByRole('tab').nth(1).waitFor()
-      await desk.first.run('printf "\\033]2;building\\007"; sleep 600')
+      await workbench.first.run('printf "\\033]2;building\\007"; sleep 600')
       const building = rows.filter({ hasText: 'building' })
       await building.getByText(/^open$/).waitFor()
       await building.getByText(/dev · you · just started/).waitFor()
@@ -169,10 +169,10 @@ describe.skipIf(obstacle !== undefined)(
       await page.reload()
       await building.getByText(/dev · you · /).waitFor()
 
-      await desk.button('Share terminal').click()
-      await desk.button('Create link').click()
+      await workbench.button('Share terminal').click()
+      await workbench.button('Create link').click()
       const link = await page.getByLabel('The link works once').inputValue()
-      await using guest = await scene.openStranger()
+      await using guest = await fixture.openSignedOut()
       await guest.page.goto(link)
       await guest.page.getByLabel('Your name').fill('Gus')
       await guest.button('Join').click()
@@ -185,11 +185,11 @@ describe.skipIf(obstacle !== undefined)(
     }, 60_000)
 
     test('of sessions are without those of a sandbox as soon as it is stopped', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
       const rows = page.getByRole('region', { name: 'Sessions' }).getByRole('listitem')
-      await desk.button('New terminal in dev').click()
-      await desk.first.ready()
+      await workbench.button('New terminal in dev').click()
+      await workbench.first.ready()
       await page.keyboard.press('Control+Shift+X')
       await rows.filter({ hasText: 'detached' }).first().waitFor()
       // It is not the next look after some time that shows it.
@@ -199,54 +199,54 @@ describe.skipIf(obstacle !== undefined)(
         return route.continue()
       })
       await eventually(() => asked > 0, { what: 'a look at the sessions', timeoutMs: 20_000 })
-      await desk.button('Stop dev').click()
+      await workbench.button('Stop dev').click()
       await page.getByRole('dialog').getByRole('button', { name: 'Stop', exact: true }).click()
-      await desk.button('Start dev').waitFor()
+      await workbench.button('Start dev').waitFor()
       await rows.first().waitFor({ state: 'detached', timeout: 1_500 })
     }, 60_000)
 
     test('clone a repository as the first thing in a sandbox, and only one that is seen', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
       const make = async (name: string, network: string): Promise<string> => {
-        await desk.button('New sandbox').click()
+        await workbench.button('New sandbox').click()
         await page.getByLabel('Name', { exact: true }).fill(name)
         await page.getByRole('radio', { name: 'Allowed hosts' }).check()
         await page.getByLabel(/^Allowed hosts, /).fill('example.invalid')
         await page.getByLabel('Git repository').fill('https://example.invalid/a.git')
         await page.getByRole('radio', { name: network }).check()
-        await desk.button('Create').click()
+        await workbench.button('Create').click()
         await page.getByRole('dialog').waitFor({ state: 'detached' })
-        return desk.first.waitFor(/[$#] ?$/)
+        return workbench.first.waitFor(/[$#] ?$/)
       }
       expect(await make('without', 'None')).not.toContain('clone')
       const text = await make('cloned', 'Allowed hosts')
       expect(text.split('git clone https://example.invalid/a.git')).toHaveLength(2)
       expect(text).toContain('fatal')
-      expect(await desk.first.read('echo sh"ell"')).toContain('shell')
+      expect(await workbench.first.read('echo sh"ell"')).toContain('shell')
 
       // Destroyed, it is said so, and its tab does not fall back on an id, now or after a reload.
-      await desk.button('Destroy cloned').click()
+      await workbench.button('Destroy cloned').click()
       await page.getByRole('dialog').getByRole('button', { name: 'Destroy' }).click()
       const ended = page.locator('.terminal-pane:visible .banner.ended')
       await ended.getByText('Sandbox destroyed').waitFor()
-      await desk.button('Destroy cloned').waitFor({ state: 'detached' })
+      await workbench.button('Destroy cloned').waitFor({ state: 'detached' })
       await page.reload()
       await ended.getByText('The session ended').waitFor({ timeout: 15_000 })
       await page.getByRole('tab', { name: 'cloned', selected: true }).waitFor()
     }, 60_000)
 
     test('are gone from every page of a sign-in that ended, whether its browser tells or the server', async () => {
-      const cookies = await scene.signIn()
-      await using desk = await scene.openDesk({ cookies })
-      await using far = await scene.openDesk({ cookies })
-      const near = await desk.context.newPage()
-      await near.goto(scene.origin)
+      const cookies = await fixture.signIn()
+      await using workbench = await fixture.openPage({ cookies })
+      await using far = await fixture.openPage({ cookies })
+      const near = await workbench.context.newPage()
+      await near.goto(fixture.origin)
       await near.getByText('Signed in as owner').waitFor()
-      await desk.button('Sign out').click()
+      await workbench.button('Sign out').click()
       for (const page of [near, far.page]) {
         await page.getByText('You are signed out.').waitFor({ timeout: 15_000 })
-        expect(await page.locator('.desk').count()).toBe(0)
+        expect(await page.locator('.workbench').count()).toBe(0)
       }
     }, 60_000)
   },

@@ -2,27 +2,27 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import type { Page } from 'playwright-core'
 import { findBrowserProblem } from './support/browser.ts'
-import { WorkbenchScene } from './support/workbench.ts'
+import { WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const problem = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 
 function openPanel(page: Page, name: string): Promise<void> {
   return page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name, exact: true }).click()
 }
 
-describe.skipIf(obstacle !== undefined)(
-  `panels of the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `panels of the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
+    let fixture: WorkbenchFixture
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
+      fixture = await WorkbenchFixture.open()
     }, 120_000)
 
     test('are as they were left, for each sandbox', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
-      await desk.first.read('mkdir -p kept/deep; echo needle > kept/deep/hay.txt')
-      const created = await scene.host.fetch('/api/sandboxes', {
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await workbench.first.read('mkdir -p kept/deep; echo needle > kept/deep/hay.txt')
+      const created = await fixture.host.fetch('/api/sandboxes', {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ name: 'other' }),
@@ -43,7 +43,7 @@ describe.skipIf(obstacle !== undefined)(
       await openPanel(page, 'Files')
       await file.waitFor({ timeout: 5_000 })
       // What came while nobody looked is there as well.
-      await desk.first.read('touch kept/deep/late.txt')
+      await workbench.first.read('touch kept/deep/late.txt')
       await openPanel(page, 'Search')
       await match.waitFor({ timeout: 5_000 })
       expect(await field.inputValue()).toBe('needle')
@@ -51,7 +51,7 @@ describe.skipIf(obstacle !== undefined)(
 
       await openPanel(page, 'Sandboxes')
       await page.getByRole('button', { name: 'New terminal in other' }).click()
-      await desk.first.ready()
+      await workbench.first.ready()
       await openPanel(page, 'Search')
       await field.waitFor()
       expect(await field.inputValue()).toBe('')
@@ -60,13 +60,13 @@ describe.skipIf(obstacle !== undefined)(
       await openPanel(page, 'Files')
       await file.waitFor({ timeout: 5_000 })
       await page.getByRole('treeitem', { name: 'late.txt' }).waitFor()
-      await scene.host.fetch('/api/sandboxes/other', { method: 'DELETE' })
+      await fixture.host.fetch('/api/sandboxes/other', { method: 'DELETE' })
     }, 90_000)
 
     test('list the branches that there are, and which is checked out, as the head does', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
-      await desk.first.read(
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await workbench.first.read(
         'git init -q -b main branched; cd branched; git config user.name A; git config user.email a@example.test; touch a; git add .; git commit -qm first; cd ..',
       )
       await openPanel(page, 'Git')
@@ -74,7 +74,7 @@ describe.skipIf(obstacle !== undefined)(
       await panel.getByText('main', { exact: true }).click()
       const rows = panel.getByRole('list', { name: 'Branches' }).getByRole('listitem')
       await rows.filter({ hasText: 'main' }).getByText('checked out').waitFor()
-      await desk.first.read('git -C branched checkout -q -b feature')
+      await workbench.first.read('git -C branched checkout -q -b feature')
       await panel.getByRole('button', { name: 'feature' }).waitFor()
       await rows.filter({ hasText: 'feature' }).getByText('checked out').waitFor({ timeout: 5_000 })
       expect(await rows.filter({ hasText: 'main' }).getByText('checked out').count()).toBe(0)
@@ -90,13 +90,13 @@ describe.skipIf(obstacle !== undefined)(
       await page.getByRole('tree').waitFor()
       await openPanel(page, 'Git')
       await rows.filter({ hasText: 'feature' }).getByText('checked out').waitFor({ timeout: 5_000 })
-      await desk.first.read('rm -rf branched')
+      await workbench.first.read('rm -rf branched')
     }, 60_000)
 
     test('show a folder of very many files a part at a time, all of which the keyboard reaches', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
-      await desk.first.read(
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await workbench.first.read(
         'mkdir big; (cd big; seq -f "f%05g" 1 12000 | xargs touch; touch zebra); touch zz-root.txt',
       )
       await openPanel(page, 'Files')
@@ -105,8 +105,8 @@ describe.skipIf(obstacle !== undefined)(
       const comesTo = (name: string): Promise<unknown> =>
         eventually(async () => (await focused()) === name, { what: `the keyboard at ${name}` })
       const type = async (text: string): Promise<void> => {
-        // What was typed before it is another word after a pause.
-        await Bun.sleep(800)
+        // Another key ends what was typed before.
+        await page.keyboard.press('Home')
         await page.keyboard.type(text)
       }
       await page.getByRole('treeitem', { name: 'big' }).focus()
@@ -158,9 +158,9 @@ describe.skipIf(obstacle !== undefined)(
       await openPanel(page, 'Files')
       await page.getByRole('treeitem', { name: 'zebra' }).waitFor()
       await page.keyboard.press('Tab')
-      await desk.first.read('rm -rf big zz-root.txt')
+      await workbench.first.read('rm -rf big zz-root.txt')
       await page.getByRole('treeitem', { name: 'big' }).waitFor({ state: 'detached' })
-      expect(desk.errors).toEqual([])
+      expect(workbench.errors).toEqual([])
     }, 120_000)
   },
 )

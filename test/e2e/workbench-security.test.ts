@@ -1,42 +1,42 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { findBrowserProblem } from './support/browser.ts'
-import { PageWitness, Stranger } from './support/page-witness.ts'
-import { type Desk, WorkbenchScene } from './support/workbench.ts'
+import { PageRecorder, ForeignServer } from './support/page-recorder.ts'
+import { type WorkbenchPage, WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const problem = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 const TIMEOUT_MS = 120_000
 
-describe.skipIf(obstacle !== undefined)(
-  `the workbench as a page${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `the workbench as a page${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
+    let fixture: WorkbenchFixture
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
+      fixture = await WorkbenchFixture.open()
     }, TIMEOUT_MS)
 
     /** A desk, and everything that its page does from the beginning. */
-    async function openWatched(): Promise<{ desk: Desk; witness: PageWitness }> {
-      const desk = await scene.openDesk()
-      const witness = await PageWitness.watch(desk.context, desk.page)
-      await desk.page.reload()
-      await desk.first.until(({ status }) => status === 'attached')
-      return { desk, witness }
+    async function openWatched(): Promise<{ workbench: WorkbenchPage; recorder: PageRecorder }> {
+      const workbench = await fixture.openPage()
+      const recorder = await PageRecorder.watch(workbench.context, workbench.page)
+      await workbench.page.reload()
+      await workbench.first.until(({ status }) => status === 'attached')
+      return { workbench, recorder }
     }
 
     test(
       'needs nothing that its policy refuses, with terminal, files, editor, git, search and dialogs',
       async () => {
-        const { desk, witness } = await openWatched()
-        await using _ = desk
-        const { page } = desk
+        const { workbench, recorder } = await openWatched()
+        await using _ = workbench
+        const { page } = workbench
         const panel = (name: string) => page.getByRole('button', { name, exact: true }).first().click()
-        await desk.first.run(
+        await workbench.first.run(
           'git init -q . && git config user.email a@b.c && git config user.name A && ' +
             'printf "<b>one</b>\\n" > walk.html && git add . && git commit -qm first && ' +
             'printf "<b>two</b>\\n<script>let a = 1</script>\\n" > walk.html && printf "\\033[31mred\\033[0m done"; echo',
         )
-        await desk.first.waitFor('red done')
+        await workbench.first.waitFor('red done')
 
         await panel('Files')
         await page.getByRole('treeitem', { name: 'walk.html' }).click()
@@ -56,15 +56,15 @@ describe.skipIf(obstacle !== undefined)(
         await page.locator('.compare .cm-content').first().waitFor()
         await page.getByRole('button', { name: 'Inline' }).click()
         for (const title of ['Settings', 'Keyboard shortcuts']) {
-          await desk.command(title)
+          await workbench.command(title)
           await page.keyboard.press('Escape')
         }
         await page.getByRole('tab').first().click()
         await page.getByRole('button', { name: 'Share terminal' }).click()
         await page.getByRole('dialog').waitFor()
-        expect(await witness.violations()).toEqual([])
-        expect(witness.complaints).toEqual([])
-        expect(witness.hosts).toEqual([new URL(scene.origin).host])
+        expect(await recorder.violations()).toEqual([])
+        expect(recorder.complaints).toEqual([])
+        expect(recorder.hosts).toEqual([new URL(fixture.origin).host])
       },
       TIMEOUT_MS,
     )
@@ -72,10 +72,10 @@ describe.skipIf(obstacle !== undefined)(
     test(
       'runs no script but its own, whichever way one gets into it (threat T25)',
       async () => {
-        const { desk } = await openWatched()
-        await using _ = desk
-        await using elsewhere = new Stranger('globalThis.pwned = 1')
-        const refused = await desk.page.evaluate(async (other) => {
+        const { workbench } = await openWatched()
+        await using _ = workbench
+        await using foreign = new ForeignServer('globalThis.pwned = 1')
+        const refused = await workbench.page.evaluate(async (other) => {
           const run = 'globalThis.pwned = 1'
           const attempts: Record<string, () => unknown> = {
             // oxlint-disable-next-line no-eval -- it has to be refused
@@ -130,10 +130,10 @@ describe.skipIf(obstacle !== undefined)(
             setTimeout(resolve, 100)
           })
           return { outcomes, pwned: Reflect.get(globalThis, 'pwned') as unknown }
-        }, elsewhere.origin)
+        }, foreign.origin)
         expect(new Set(Object.values(refused.outcomes))).toEqual(new Set(['refused']))
         expect(refused.pwned).toBeUndefined()
-        expect(elsewhere.asked).toEqual([])
+        expect(foreign.asked).toEqual([])
       },
       TIMEOUT_MS,
     )
@@ -141,10 +141,10 @@ describe.skipIf(obstacle !== undefined)(
     test(
       'sends nothing to another server, whichever way it is asked to (threat T3)',
       async () => {
-        const { desk } = await openWatched()
-        await using _ = desk
-        await using elsewhere = new Stranger()
-        await desk.page.evaluate(async (other) => {
+        const { workbench } = await openWatched()
+        await using _ = workbench
+        await using foreign = new ForeignServer()
+        await workbench.page.evaluate(async (other) => {
           const until = (make: () => unknown): Promise<unknown> => Promise.try(make).catch(() => undefined)
           await until(() => fetch(other, { mode: 'no-cors' }))
           await until(() => navigator.sendBeacon(`${other}/beacon`, 'secret'))
@@ -180,9 +180,9 @@ describe.skipIf(obstacle !== undefined)(
           await new Promise((resolve) => {
             setTimeout(resolve, 300)
           })
-        }, elsewhere.origin)
-        expect(elsewhere.asked).toEqual([])
-        expect(desk.page.url()).toBe(`${scene.origin}/`)
+        }, foreign.origin)
+        expect(foreign.asked).toEqual([])
+        expect(workbench.page.url()).toBe(`${fixture.origin}/`)
       },
       TIMEOUT_MS,
     )
@@ -190,16 +190,16 @@ describe.skipIf(obstacle !== undefined)(
     test(
       'is led to no other server by its address, by messages or by what was stored (threat T3)',
       async () => {
-        await using desk = await scene.openDesk()
-        await using elsewhere = new Stranger()
-        const witness = await PageWitness.watch(desk.context, desk.page)
-        const [http, ws] = [elsewhere.origin, elsewhere.origin.replace('http', 'ws')]
+        await using workbench = await fixture.openPage()
+        await using foreign = new ForeignServer()
+        const recorder = await PageRecorder.watch(workbench.context, workbench.page)
+        const [http, ws] = [foreign.origin, foreign.origin.replace('http', 'ws')]
         const leaf = { kind: 'leaf', id: 'v1' }
         const layout = {
           tabs: [{ id: 't1', focus: 'v1', panes: JSON.stringify(leaf), url: ws }],
           active: 't1',
           views: JSON.stringify({
-            v1: { kind: 'terminal', sandbox: `//localhost:${elsewhere.port}/x`, session: `${ws}/attach` },
+            v1: { kind: 'terminal', sandbox: `//localhost:${foreign.port}/x`, session: `${ws}/attach` },
           }),
         }
         const stored: Readonly<Record<string, string>> = {
@@ -208,25 +208,25 @@ describe.skipIf(obstacle !== undefined)(
           'sandwire.open': JSON.stringify({ sandbox: http, session: `${ws}/attach`, role: 'viewer' }),
           ...Object.fromEntries(['wsUrl', 'gatewayUrl', 'url', 'sandwire.url'].map((key) => [key, ws])),
         }
-        await desk.page.evaluate((entries) => {
+        await workbench.page.evaluate((entries) => {
           for (const [key, value] of Object.entries(entries)) {
             localStorage.setItem(key, value)
             sessionStorage.setItem(key, value)
           }
         }, stored)
         const query = new URLSearchParams({ wsUrl: ws, gatewayUrl: ws, url: http, sandbox: http, server: ws })
-        await desk.page.goto(`${scene.origin}/?${query.toString()}#gatewayUrl=${ws}&wsUrl=${ws}`)
-        await desk.page.locator('.desk').waitFor()
-        await desk.page.evaluate((address) => {
+        await workbench.page.goto(`${fixture.origin}/?${query.toString()}#gatewayUrl=${ws}&wsUrl=${ws}`)
+        await workbench.page.locator('.workbench').waitFor()
+        await workbench.page.evaluate((address) => {
           for (const message of [{ wsUrl: address }, { type: 'connect', url: address }, address])
             window.postMessage(message, '*')
         }, ws)
         // What was stored is tried, at our own server, which knows nothing of it.
-        await desk.page.locator('.banner.ended').first().waitFor()
-        await desk.page.getByRole('button', { name: 'New terminal', exact: true }).first().click()
-        await desk.first.until(({ status }) => status === 'attached')
-        expect(elsewhere.asked).toEqual([])
-        expect(witness.hosts).toEqual([new URL(scene.origin).host])
+        await workbench.page.locator('.banner.ended').first().waitFor()
+        await workbench.page.getByRole('button', { name: 'New terminal', exact: true }).first().click()
+        await workbench.first.until(({ status }) => status === 'attached')
+        expect(foreign.asked).toEqual([])
+        expect(recorder.hosts).toEqual([new URL(fixture.origin).host])
       },
       TIMEOUT_MS,
     )
@@ -234,19 +234,19 @@ describe.skipIf(obstacle !== undefined)(
     test(
       'is framed and reached by no page of another origin, cookie or not (threat T1)',
       async () => {
-        const { desk } = await openWatched()
-        await using _ = desk
-        const session = await desk.first.session()
+        const { workbench } = await openWatched()
+        await using _ = workbench
+        const session = await workbench.first.session()
         const [sandbox = ''] = session.split('.')
-        await using elsewhere = new Stranger()
-        const evil = await desk.context.newPage()
-        for (const origin of [elsewhere.origin, `http://127.0.0.1:${elsewhere.port}`]) {
+        await using foreign = new ForeignServer()
+        const evil = await workbench.context.newPage()
+        for (const origin of [foreign.origin, `http://127.0.0.1:${foreign.port}`]) {
           await evil.goto(origin)
           await evil.evaluate((address) => {
             const frame = document.createElement('iframe')
             frame.src = address
             document.body.append(frame)
-          }, scene.origin)
+          }, fixture.origin)
           await eventually(() => evil.frames()[1]?.url().startsWith('chrome-error:'), {
             what: 'the frame to be refused',
           })
@@ -271,7 +271,7 @@ describe.skipIf(obstacle !== undefined)(
               ])
             },
             {
-              app: scene.origin,
+              app: fixture.origin,
               paths: [
                 `/attach?session=${session}`,
                 `/attach?sandbox=${sandbox}&cmd=sh`,
@@ -283,13 +283,13 @@ describe.skipIf(obstacle !== undefined)(
           expect(new Set(found)).toEqual(new Set(['refused']))
         }
         // Browsers give cookies to every port of a host.
-        expect(elsewhere.cookies).toEqual([])
+        expect(foreign.cookies).toEqual([])
         // Opened in a window, it has no opener to be steered by.
         const [popup] = await Promise.all([
-          desk.context.waitForEvent('page'),
-          evil.evaluate((address) => void window.open(address), scene.origin),
+          workbench.context.waitForEvent('page'),
+          evil.evaluate((address) => void window.open(address), fixture.origin),
         ])
-        await popup.locator('.desk').waitFor()
+        await popup.locator('.workbench').waitFor()
         expect(await popup.evaluate(() => window.opener === null)).toBe(true)
       },
       TIMEOUT_MS,
@@ -298,15 +298,15 @@ describe.skipIf(obstacle !== undefined)(
     test(
       'is signed in under the name that its link is for, wherever the link is pasted (threat T1)',
       async () => {
-        await using desk = await scene.openStranger()
-        const { page } = desk
-        await page.goto(`http://localhost:${scene.host.port}/signin`)
-        await page.getByLabel('Link or code').fill(await scene.link())
+        await using workbench = await fixture.openSignedOut()
+        const { page } = workbench
+        await page.goto(`http://localhost:${fixture.host.port}/signin`)
+        await page.getByLabel('Link or code').fill(await fixture.link())
         await page.getByRole('button', { name: 'Sign in' }).click()
-        await page.locator('.desk').waitFor()
-        expect(new URL(page.url()).origin).toBe(scene.origin)
-        const cookies = await desk.context.cookies()
-        expect(cookies.map(({ domain }) => domain)).toEqual([new URL(scene.origin).hostname])
+        await page.locator('.workbench').waitFor()
+        expect(new URL(page.url()).origin).toBe(fixture.origin)
+        const cookies = await workbench.context.cookies()
+        expect(cookies.map(({ domain }) => domain)).toEqual([new URL(fixture.origin).hostname])
       },
       TIMEOUT_MS,
     )
@@ -314,29 +314,31 @@ describe.skipIf(obstacle !== undefined)(
     test(
       'is at a prompt after less than 300 KiB, compressed, and loads the editor when there is a file to edit',
       async () => {
-        const { desk, witness } = await openWatched()
-        await using _ = desk
+        const { workbench, recorder } = await openWatched()
+        await using _ = workbench
         const loaded = async (): Promise<number> => {
-          const files = new Set(witness.asked.filter((url) => new URL(url).pathname.startsWith('/assets/')))
+          const files = new Set(recorder.asked.filter((url) => new URL(url).pathname.startsWith('/assets/')))
           const bodies = await Promise.all(
-            [...files].map(async (url) => (await fetch(url.replace(scene.origin, scene.host.url))).bytes()),
+            [...files].map(async (url) =>
+              (await fetch(url.replace(fixture.origin, fixture.host.url))).bytes(),
+            ),
           )
           return bodies.reduce((sum, body) => sum + Bun.gzipSync(body).byteLength, 0)
         }
         const atPrompt = await loaded()
         expect(atPrompt).toBeGreaterThan(50 * 1024)
         expect(atPrompt).toBeLessThanOrEqual(300 * 1024)
-        await desk.first.run('echo text > some.txt')
-        await desk.page.getByRole('button', { name: 'Files', exact: true }).first().click()
-        await desk.page.getByRole('treeitem', { name: 'some.txt' }).click()
-        await desk.page.locator('.cm-content').waitFor()
+        await workbench.first.run('echo text > some.txt')
+        await workbench.page.getByRole('button', { name: 'Files', exact: true }).first().click()
+        await workbench.page.getByRole('treeitem', { name: 'some.txt' }).click()
+        await workbench.page.locator('.cm-content').waitFor()
         expect(await loaded()).toBeGreaterThan(atPrompt + 50 * 1024)
       },
       TIMEOUT_MS,
     )
 
     test('is never kept by a browser, and its files for ever; what is not one is not found', async () => {
-      const ask = (path: string, method = 'GET') => fetch(`${scene.host.url}${path}`, { method })
+      const ask = (path: string, method = 'GET') => fetch(`${fixture.host.url}${path}`, { method })
       const page = await ask('/')
       expect(page.headers.get('cache-control')).toBe('no-store')
       const named = Array.from((await page.text()).matchAll(/"(\/assets\/[^"]+)"/g), ([, file]) => file ?? '')

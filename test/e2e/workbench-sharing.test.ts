@@ -1,23 +1,28 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { findBrowserProblem } from './support/browser.ts'
-import { type Desk, type DeskOptions, type TerminalView, WorkbenchScene } from './support/workbench.ts'
+import {
+  type WorkbenchPage,
+  type WorkbenchPageOptions,
+  type TerminalView,
+  WorkbenchFixture,
+} from './support/workbench.ts'
 
-const obstacle = findBrowserProblem()
+const problem = findBrowserProblem()
 const WAIT = { timeoutMs: 40_000 }
 /** Whoever lost a right must be out after this. */
 const CUT_MS = 5_000
 
-describe.skipIf(obstacle !== undefined)(
-  `a terminal that is shared from the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `a terminal that is shared from the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
+    let fixture: WorkbenchFixture
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
+      fixture = await WorkbenchFixture.open()
     }, 120_000)
 
     /** A link to the terminal in front, made in the dialog. */
-    async function share(owner: Desk, choice: 'View only' | 'Can type'): Promise<string> {
+    async function share(owner: WorkbenchPage, choice: 'View only' | 'Can type'): Promise<string> {
       await owner.button('Share terminal').click()
       await owner.page.getByRole('radio', { name: choice }).check()
       await owner.button('Create link').click()
@@ -27,8 +32,12 @@ describe.skipIf(obstacle !== undefined)(
     }
 
     /** Somebody without an account who follows a link. */
-    async function join(link: string, name: string, options: DeskOptions = {}): Promise<Desk> {
-      const guest = await scene.openStranger(options)
+    async function join(
+      link: string,
+      name: string,
+      options: WorkbenchPageOptions = {},
+    ): Promise<WorkbenchPage> {
+      const guest = await fixture.openSignedOut(options)
       await guest.page.goto(link)
       await guest.page.getByLabel('Your name').fill(name)
       await guest.button('Join').click()
@@ -50,15 +59,15 @@ describe.skipIf(obstacle !== undefined)(
     }
 
     /** Whether nothing of a terminal is outside of its place. */
-    const isWhole = (desk: Desk): Promise<boolean> =>
-      desk.first.element.evaluate((place) => {
+    const isWhole = (workbench: WorkbenchPage): Promise<boolean> =>
+      workbench.first.element.evaluate((place) => {
         const screen = place.querySelector('.xterm-screen')?.getBoundingClientRect()
         const { right, bottom } = place.getBoundingClientRect()
         return screen !== undefined && screen.right <= right && screen.bottom <= bottom
       })
 
     test('is shown to a viewer as it is, who cannot type and follows the size of who drives', async () => {
-      await using owner = await scene.openDesk()
+      await using owner = await fixture.openPage()
       await owner.first.run(
         'for i in $(seq 1 100); do printf "\\033[3%dm$i 漢字 🙂\\033[0m\\n" $((i % 8)); done',
       )
@@ -98,7 +107,7 @@ describe.skipIf(obstacle !== undefined)(
     }, 120_000)
 
     test('can be typed into and driven by a collaborator, by asking, giving and taking', async () => {
-      await using owner = await scene.openDesk()
+      await using owner = await fixture.openPage()
       await using guest = await join(await share(owner, 'Can type'), 'Cleo')
       expect((await guest.first.facts())?.role).toBe('collaborator')
       await guest.page.locator('.people-text', { hasText: 'owner has control' }).waitFor()
@@ -131,7 +140,7 @@ describe.skipIf(obstacle !== undefined)(
     }, 120_000)
 
     test('is gone for a guest as soon as it is withdrawn, and stays for its owner', async () => {
-      await using owner = await scene.openDesk()
+      await using owner = await fixture.openPage()
       await using guest = await join(await share(owner, 'View only'), 'Gus')
       await owner.button('Share terminal').click()
       const rows = owner.page.getByRole('list', { name: 'Shared with' })
@@ -147,7 +156,7 @@ describe.skipIf(obstacle !== undefined)(
     }, 120_000)
 
     test('shows a full-screen program to who comes late', async () => {
-      await using owner = await scene.openDesk()
+      await using owner = await fixture.openPage()
       await owner.first.run('seq 1 300 > numbers; vim -u NONE -c "set number ruler showmode" numbers')
       await owner.first.waitFor('"numbers"')
       await owner.first.type('20Gihello ')

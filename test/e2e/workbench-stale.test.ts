@@ -1,52 +1,52 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { findBrowserProblem } from './support/browser.ts'
-import { WorkbenchScene } from './support/workbench.ts'
+import { WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
+const problem = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 
-describe.skipIf(obstacle !== undefined)(
-  `a page of a version that is no longer served${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `a page of a version that is no longer served${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     test('keeps its terminals when another part of it is gone, and has it after a reload', async () => {
-      const scene = await WorkbenchScene.open()
-      await using desk = await scene.openDesk()
-      const { page } = desk
-      await desk.first.run('echo text > some.txt; echo writ"ten"')
-      await desk.first.waitFor('written')
-      const session = await desk.first.session()
+      const fixture = await WorkbenchFixture.open()
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await workbench.first.run('echo text > some.txt; echo writ"ten"')
+      await workbench.first.waitFor('written')
+      const session = await workbench.first.session()
       await page.route('**/assets/*.js', (route) => route.fulfill({ status: 404, body: '' }))
       await page.getByRole('button', { name: 'Files', exact: true }).click()
       await page.getByText('Cannot load this part of the page').waitFor()
-      expect(await desk.first.read('echo still he"re"')).toContain('still here')
+      expect(await workbench.first.read('echo still he"re"')).toContain('still here')
       await page.unroute('**/assets/*.js')
       await page.getByRole('button', { name: 'Reload page' }).click()
-      await desk.first.until(({ status }) => status === 'attached')
-      expect(await desk.first.session()).toBe(session)
+      await workbench.first.until(({ status }) => status === 'attached')
+      expect(await workbench.first.session()).toBe(session)
       await page.getByRole('treeitem', { name: 'some.txt' }).waitFor()
     }, 120_000)
   },
 )
 
-describe.skipIf(obstacle !== undefined)(
-  `a part of the page that is opened without a connection${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `a part of the page that is opened without a connection${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
+    let fixture: WorkbenchFixture
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
+      fixture = await WorkbenchFixture.open()
     }, 120_000)
 
     test('says so, and is there when it is tried again', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
       // Also what the part shares with others, which a browser remembers to have failed just as well.
       await page.route('**/assets/*.js', (route) => route.abort('connectionrefused'))
-      await desk.button('Files').click()
+      await workbench.button('Files').click()
       const alert = page.getByRole('alert')
       await alert.getByText('Cannot load this part of the page: server unreachable').waitFor()
-      await desk.button('Try again').click()
+      await workbench.button('Try again').click()
       await alert.getByText('server unreachable').waitFor()
       await page.unroute('**/assets/*.js')
-      await desk.button('Try again').click()
+      await workbench.button('Try again').click()
       await page.getByRole('tree').waitFor()
 
       // Where another server answers, what is asked for may be of a version that it no longer has.
@@ -54,15 +54,15 @@ describe.skipIf(obstacle !== undefined)(
       await page.getByRole('navigation').getByRole('button', { name: 'Git' }).click()
       await alert.getByText('There may be a new version').waitFor()
       await page.unroute('**/assets/*.js')
-      await desk.button('Try again').click()
+      await workbench.button('Try again').click()
       await page.getByText(/No Git repository|No changes/).waitFor()
     }, 60_000)
 
     test('is there by itself when the browser is online again', async () => {
-      await using desk = await scene.openDesk()
-      const { page, context } = desk
+      await using workbench = await fixture.openPage()
+      const { page, context } = workbench
       await context.setOffline(true)
-      await desk.button('Search').click()
+      await workbench.button('Search').click()
       await page.getByText('server unreachable').waitFor()
       await context.setOffline(false)
       await page.getByLabel('Search in files').waitFor()

@@ -1,22 +1,22 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { findBrowserProblem } from './support/browser.ts'
-import { type Desk, WorkbenchScene } from './support/workbench.ts'
+import { type WorkbenchPage, WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem()
+const problem = findBrowserProblem()
 /** As long as a shell waits for a page that was closed: a night. */
 const KEEP_SECONDS = '43200'
 /** Pixels that a finger hits. */
 const MIN_TARGET = 24
 
-describe.skipIf(obstacle !== undefined)(
-  `the tabs of the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `the tabs of the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
+    let fixture: WorkbenchFixture
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
+      fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    async function openFile({ page }: Desk, path: string): Promise<void> {
+    async function openFile({ page }: WorkbenchPage, path: string): Promise<void> {
       await page.keyboard.press('Control+Shift+O')
       await page.getByRole('combobox').fill(path)
       await page.getByRole('option').first().waitFor()
@@ -25,13 +25,13 @@ describe.skipIf(obstacle !== undefined)(
     }
 
     test('of one name are told apart, and say all of it where the mouse is', async () => {
-      await using desk = await scene.openDesk()
-      await desk.first.read('mkdir -p deep/a/b/c; echo 1 > v.txt; echo 2 > deep/a/b/c/v.txt')
-      await desk.page.keyboard.press('Control+Shift+Backquote')
-      await desk.first.ready()
-      await openFile(desk, 'deep/a/b/c/v.txt')
-      await openFile(desk, 'v.txt')
-      const tabs = desk.page.getByRole('tab')
+      await using workbench = await fixture.openPage()
+      await workbench.first.read('mkdir -p deep/a/b/c; echo 1 > v.txt; echo 2 > deep/a/b/c/v.txt')
+      await workbench.page.keyboard.press('Control+Shift+Backquote')
+      await workbench.first.ready()
+      await openFile(workbench, 'deep/a/b/c/v.txt')
+      await openFile(workbench, 'v.txt')
+      const tabs = workbench.page.getByRole('tab')
       const words = (await tabs.allInnerTexts()).map((text) => text.split(/\s+/).join(' '))
       expect(words).toEqual(['dev', 'dev 2', 'v.txt …/c', 'v.txt'])
       const hints = await tabs.evaluateAll((all) => all.map((one) => one.getAttribute('title')))
@@ -44,25 +44,25 @@ describe.skipIf(obstacle !== undefined)(
     }, 60_000)
 
     test('have a cross that can be hit, in a row that is no higher for it', async () => {
-      await using desk = await scene.openDesk()
-      const box = await desk.button('Close dev').boundingBox()
+      await using workbench = await fixture.openPage()
+      const box = await workbench.button('Close dev').boundingBox()
       expect(box?.width).toBeGreaterThanOrEqual(MIN_TARGET)
       expect(box?.height).toBeGreaterThanOrEqual(MIN_TARGET)
-      expect((await desk.page.locator('.tab-bar').boundingBox())?.height).toBe(36)
+      expect((await workbench.page.locator('.tab-bar').boundingBox())?.height).toBe(36)
     }, 60_000)
 
     test('start a shell again that is kept as long as the first, beside what there is to tell', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
       const kept: (string | null)[] = []
       page.on('websocket', (socket) => {
         const { searchParams } = new URL(socket.url())
         if (searchParams.has('createId')) kept.push(searchParams.get('keep'))
       })
-      await desk.first.run('exit')
+      await workbench.first.run('exit')
       await page.locator('.banner.ended').waitFor()
       await page.keyboard.press('Control+Shift+Backquote')
-      await desk.first.ready()
+      await workbench.first.ready()
       await page.keyboard.press('Control+Shift+X')
       const notice = page.getByText('Still running.')
       await notice.waitFor()
@@ -70,8 +70,8 @@ describe.skipIf(obstacle !== undefined)(
       for (const name of ['Close', 'New shell'])
         await ended.getByRole('button', { name, exact: true }).click({ trial: true, timeout: 3_000 })
       expect(await notice.isVisible()).toBe(true)
-      await desk.button('New shell').click()
-      await desk.first.ready()
+      await workbench.button('New shell').click()
+      await workbench.first.ready()
       expect(kept).toEqual([KEEP_SECONDS, KEEP_SECONDS])
     }, 60_000)
   },

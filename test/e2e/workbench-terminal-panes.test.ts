@@ -1,21 +1,21 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { findBrowserProblem } from './support/browser.ts'
-import { type Desk, type DeskOptions, WorkbenchScene } from './support/workbench.ts'
+import { type WorkbenchPage, type WorkbenchPageOptions, WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem()
+const problem = findBrowserProblem()
 const WAIT = { timeoutMs: 40_000 }
 
-describe.skipIf(obstacle !== undefined)(
-  `the panes of terminals${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `the panes of terminals${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
+    let fixture: WorkbenchFixture
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
+      fixture = await WorkbenchFixture.open()
     }, 120_000)
 
     /** A link to the terminal in front, made in the dialog. */
-    async function share(owner: Desk, choice: 'View only' | 'Can type'): Promise<string> {
+    async function share(owner: WorkbenchPage, choice: 'View only' | 'Can type'): Promise<string> {
       await owner.button('Share terminal').click()
       await owner.page.getByRole('radio', { name: choice }).check()
       await owner.button('Create link').click()
@@ -24,8 +24,12 @@ describe.skipIf(obstacle !== undefined)(
       return link
     }
 
-    async function join(link: string, name: string, options: DeskOptions = {}): Promise<Desk> {
-      const guest = await scene.openStranger(options)
+    async function join(
+      link: string,
+      name: string,
+      options: WorkbenchPageOptions = {},
+    ): Promise<WorkbenchPage> {
+      const guest = await fixture.openSignedOut(options)
       await guest.page.goto(link)
       await guest.page.getByLabel('Your name').fill(name)
       await guest.button('Join').click()
@@ -36,27 +40,27 @@ describe.skipIf(obstacle !== undefined)(
     }
 
     test('keep their size while they are in a tab behind', async () => {
-      await using desk = await scene.openDesk()
-      const { rows, cols } = await desk.first.until(() => true)
-      await desk.first.run('rm -f now; mkfifo now; (read < now; stty size)')
-      await desk.page.keyboard.press('Control+Shift+Backquote')
-      await desk.first.ready()
-      await desk.first.run('echo > now')
-      await desk.first.waitFor(/> $|>$/)
-      await desk.page.keyboard.press('Control+Shift+ArrowUp')
-      expect(await desk.first.waitFor(/^\d+ \d+$/m)).toContain(`\n${rows} ${cols}`)
+      await using workbench = await fixture.openPage()
+      const { rows, cols } = await workbench.first.until(() => true)
+      await workbench.first.run('rm -f now; mkfifo now; (read < now; stty size)')
+      await workbench.page.keyboard.press('Control+Shift+Backquote')
+      await workbench.first.ready()
+      await workbench.first.run('echo > now')
+      await workbench.first.waitFor(/> $|>$/)
+      await workbench.page.keyboard.press('Control+Shift+ArrowUp')
+      expect(await workbench.first.waitFor(/^\d+ \d+$/m)).toContain(`\n${rows} ${cols}`)
 
       // Also after a reload, when they never were in front.
-      await desk.first.run('clear; (read < now; stty size)')
-      await desk.page.keyboard.press('Control+Shift+ArrowDown')
-      await desk.page.reload()
-      expect(await desk.first.read('echo > now; sleep 0.1; echo done')).toBe('done')
-      await desk.page.keyboard.press('Control+Shift+ArrowUp')
-      expect(await desk.first.waitFor(/^\d+ \d+$/m)).toContain(`${rows} ${cols}`)
+      await workbench.first.run('clear; (read < now; stty size)')
+      await workbench.page.keyboard.press('Control+Shift+ArrowDown')
+      await workbench.page.reload()
+      expect(await workbench.first.read('echo > now; sleep 0.1; echo done')).toBe('done')
+      await workbench.page.keyboard.press('Control+Shift+ArrowUp')
+      expect(await workbench.first.waitFor(/^\d+ \d+$/m)).toContain(`${rows} ${cols}`)
     }, 90_000)
 
     test('are shown whole to who joins late with a smaller window', async () => {
-      await using owner = await scene.openDesk({ viewport: { width: 1280, height: 800 } })
+      await using owner = await fixture.openPage({ viewport: { width: 1280, height: 800 } })
       await using _ = await join(await share(owner, 'View only'), 'Ann')
       const viewport = { width: 1000, height: 640 }
       await using late = await join(await share(owner, 'View only'), 'Late', { viewport })
@@ -89,104 +93,104 @@ describe.skipIf(obstacle !== undefined)(
     }, 90_000)
 
     /** Clicks with Ctrl on a text that a line of a terminal ends with. */
-    async function follow(desk: Desk, text: string): Promise<void> {
-      const lines = (await desk.first.text()).split('\n')
+    async function follow(workbench: WorkbenchPage, text: string): Promise<void> {
+      const lines = (await workbench.first.text()).split('\n')
       const row = lines.findLastIndex((line) => line.endsWith(text))
-      const box = await desk.first.element.locator('.xterm-screen').boundingBox()
-      const { drawn } = await desk.first.until(() => true)
+      const box = await workbench.first.element.locator('.xterm-screen').boundingBox()
+      const { drawn } = await workbench.first.until(() => true)
       // The last of its characters: where a link that is shifted has ended already.
       const cells = Array.from(lines[row] ?? '', (one) => (/\p{Script=Han}/u.test(one) ? 2 : 1))
       const column = cells.reduce((sum: number, width) => sum + width, -0.5)
       const { x = 0, y = 0, width = 0, height = 0 } = box ?? {}
-      await desk.page.mouse.move(x + 2, y + height - 2)
-      await desk.page.mouse.move(x + (column * width) / drawn[0], y + ((row + 0.5) * height) / drawn[1])
-      await desk.first.element.locator('.xterm-cursor-pointer').waitFor()
-      await desk.page.keyboard.down('Control')
-      await desk.page.mouse.down()
-      await desk.page.mouse.up()
-      await desk.page.keyboard.up('Control')
+      await workbench.page.mouse.move(x + 2, y + height - 2)
+      await workbench.page.mouse.move(x + (column * width) / drawn[0], y + ((row + 0.5) * height) / drawn[1])
+      await workbench.first.element.locator('.xterm-cursor-pointer').waitFor()
+      await workbench.page.keyboard.down('Control')
+      await workbench.page.mouse.down()
+      await workbench.page.mouse.up()
+      await workbench.page.keyboard.up('Control')
     }
 
     test('lead from a path that is printed to its file, wherever the shell is', async () => {
-      await using desk = await scene.openDesk()
-      const open = () => desk.page.locator('.file-path:visible')
+      await using workbench = await fixture.openPage()
+      const open = () => workbench.page.locator('.file-path:visible')
       let times = 0
       const followAfter = async (command: string): Promise<void> => {
-        await desk.page.getByRole('tab').first().click()
+        await workbench.page.getByRole('tab').first().click()
         times += 1
-        await desk.first.run(`${command}; clear; echo 漢字 ${times} er/café.ts:2:3`)
-        await desk.first.waitFor(new RegExp(`^漢字 ${times} er.*\\n>`))
-        await follow(desk, 'er/café.ts:2:3')
+        await workbench.first.run(`${command}; clear; echo 漢字 ${times} er/café.ts:2:3`)
+        await workbench.first.waitFor(new RegExp(`^漢字 ${times} er.*\\n>`))
+        await follow(workbench, 'er/café.ts:2:3')
       }
-      await desk.first.run(
+      await workbench.first.run(
         'root=$PWD; mkdir -p deep/er other/er; seq 100 102 | tee deep/er/café.ts > other/er/café.ts',
       )
       // The shell says where it is.
       await followAfter('cd deep')
       await open().getByText('deep/er/café.ts', { exact: true }).waitFor()
-      await desk.page.locator('.cm-content:visible').getByText('101').waitFor()
-      await desk.page.keyboard.type('X')
-      await desk.page.locator('.cm-content:visible').getByText('10X1').waitFor()
-      await desk.page.keyboard.press('Control+Z')
+      await workbench.page.locator('.cm-content:visible').getByText('101').waitFor()
+      await workbench.page.keyboard.type('X')
+      await workbench.page.locator('.cm-content:visible').getByText('10X1').waitFor()
+      await workbench.page.keyboard.press('Control+Z')
 
       // From elsewhere it is found by its name.
       await followAfter('cd /tmp')
-      const which = desk.page.getByRole('dialog', { name: 'Choose a file' })
+      const which = workbench.page.getByRole('dialog', { name: 'Choose a file' })
       await which.getByText('other/er/café.ts').click()
       await open().getByText('other/er/café.ts', { exact: true }).waitFor()
       await followAfter('rm -r $root/other')
       await open().getByText('deep/er/café.ts', { exact: true }).waitFor()
       await followAfter('rm -r $root/deep')
-      await desk.page.getByText('File not found: er/café.ts').waitFor()
+      await workbench.page.getByText('File not found: er/café.ts').waitFor()
     }, 90_000)
 
     test('notice at once that there is no network, and that there is one again', async () => {
-      await using desk = await scene.openDesk()
-      const bar = desk.page.locator('.status-bar')
+      await using workbench = await fixture.openPage()
+      const bar = workbench.page.locator('.status-bar')
       await bar.getByText('In control').waitFor()
       await bar.getByTitle('Round-trip time').waitFor()
-      const { rows, drawn } = await desk.first.until(() => true)
-      await desk.first.run('trap "echo resized" WINCH; seq 100')
-      await desk.first.waitFor('\n100')
-      await desk.context.setOffline(true)
-      const banner = desk.page.locator('.banner.waiting')
+      const { rows, drawn } = await workbench.first.until(() => true)
+      await workbench.first.run('trap "echo resized" WINCH; seq 100')
+      await workbench.first.waitFor('\n100')
+      await workbench.context.setOffline(true)
+      const banner = workbench.page.locator('.banner.waiting')
       await banner.waitFor({ timeout: 10_000 })
       await bar.getByText('Disconnected').waitFor()
       expect(await bar.innerText()).not.toMatch(/In control| ms/)
-      await desk.first.until((facts) => facts.drawn[1] < drawn[1])
-      const [above, below] = await Promise.all([desk.first.element.boundingBox(), banner.boundingBox()])
+      await workbench.first.until((facts) => facts.drawn[1] < drawn[1])
+      const [above, below] = await Promise.all([workbench.first.element.boundingBox(), banner.boundingBox()])
       expect((above?.y ?? 0) + (above?.height ?? 0)).toBeLessThanOrEqual(below?.y ?? 0)
-      await desk.first.type('echo "typed mean""while"\n')
+      await workbench.first.type('echo "typed mean""while"\n')
 
-      await desk.context.setOffline(false)
-      await desk.first.waitFor('typed meanwhile')
-      await desk.first.until((facts) => facts.drawn.join() === drawn.join() && facts.rows === rows)
+      await workbench.context.setOffline(false)
+      await workbench.first.waitFor('typed meanwhile')
+      await workbench.first.until((facts) => facts.drawn.join() === drawn.join() && facts.rows === rows)
       expect(await banner.count()).toBe(0)
       await bar.getByText('In control').waitFor()
       // What runs there was told of no other size.
-      expect(await desk.first.read('stty size')).toBe(`${drawn[1]} ${drawn[0]}`)
-      expect(await desk.first.text()).not.toContain('\nresized')
+      expect(await workbench.first.read('stty size')).toBe(`${drawn[1]} ${drawn[0]}`)
+      expect(await workbench.first.text()).not.toContain('\nresized')
     }, 90_000)
 
     test('that ring behind mark their tab, until it is looked at, and take text from the first letter on', async () => {
-      await using desk = await scene.openDesk()
-      await desk.first.run('rm -f now; mkfifo now; (read < now; printf "\\a"; echo rang)')
-      await desk.page.keyboard.press('Control+Shift+Backquote')
-      await desk.first.ready()
-      const tab = desk.page.getByRole('tab').first()
+      await using workbench = await fixture.openPage()
+      await workbench.first.run('rm -f now; mkfifo now; (read < now; printf "\\a"; echo rang)')
+      await workbench.page.keyboard.press('Control+Shift+Backquote')
+      await workbench.first.ready()
+      const tab = workbench.page.getByRole('tab').first()
       expect(await tab.locator('.tab-bell').count()).toBe(0)
-      await desk.first.run('echo > now')
+      await workbench.first.run('echo > now')
       await tab.locator('.tab-bell').waitFor()
       // The keys that led away from it came up elsewhere.
       await tab.click()
       // Without keys, as from a phone, by voice or from a list of signs.
-      await desk.page.keyboard.insertText('first letter')
-      await desk.first.waitFor('> first letter')
+      await workbench.page.keyboard.insertText('first letter')
+      await workbench.first.waitFor('> first letter')
       expect(await tab.locator('.tab-bell').count()).toBe(0)
     }, 60_000)
 
     test('say who asks to drive, and who is asked', async () => {
-      await using owner = await scene.openDesk()
+      await using owner = await fixture.openPage()
       await using guest = await join(await share(owner, 'Can type'), 'Carl')
       await guest.button('Request control').click()
       await guest.page.getByText(/^Control requested. Waiting for owner/).waitFor()
@@ -197,7 +201,7 @@ describe.skipIf(obstacle !== undefined)(
     }, 60_000)
 
     test('say how the sandbox ended, and have nothing over the buttons of the end', async () => {
-      await using owner = await scene.openDesk()
+      await using owner = await fixture.openPage()
       await using guest = await join(await share(owner, 'View only'), 'Gus')
       await guest.page.locator('.read-only-line').waitFor()
       await guest.first.until(({ role }) => role === 'viewer')

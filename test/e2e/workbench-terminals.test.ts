@@ -3,18 +3,18 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, Random } from '@sandwire/testing'
 import { findBrowserProblem } from './support/browser.ts'
 import { drawBytes, textOf } from './support/screen.ts'
-import { type Desk, type TerminalView, WorkbenchScene } from './support/workbench.ts'
+import { type WorkbenchPage, type TerminalView, WorkbenchFixture } from './support/workbench.ts'
 
-const obstacle = findBrowserProblem()
+const problem = findBrowserProblem()
 const WAIT = { timeoutMs: 40_000 }
 const PASTE_CHARS = 1024 * 1024
 
-describe.skipIf(obstacle !== undefined)(
-  `a terminal of the workbench${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `a terminal of the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let scene: WorkbenchScene
+    let fixture: WorkbenchFixture
     beforeAll(async () => {
-      scene = await WorkbenchScene.open()
+      fixture = await WorkbenchFixture.open()
     }, 120_000)
 
     /** The size that programs are told is the one that is drawn. */
@@ -36,7 +36,7 @@ describe.skipIf(obstacle !== undefined)(
       await eventually(
         async () => {
           shown = await terminal.text()
-          wanted = textOf(await drawBytes(await scene.readOutput(terminal), cols, rows)).join('\n')
+          wanted = textOf(await drawBytes(await fixture.readOutput(terminal), cols, rows)).join('\n')
           return shown === wanted
         },
         { what: 'what was written to be shown', ...WAIT },
@@ -46,76 +46,76 @@ describe.skipIf(obstacle !== undefined)(
     }
 
     test('shows what is typed, and what comes of it', async () => {
-      await using desk = await scene.openDesk()
-      await desk.first.type("printf '%s-%s\\n' one two")
-      await desk.first.waitFor("> printf '%s-%s\\n' one two")
-      await desk.page.keyboard.press('Enter')
-      await desk.first.waitFor('\none-two\n')
-      await desk.first.type('abcd')
+      await using workbench = await fixture.openPage()
+      await workbench.first.type("printf '%s-%s\\n' one two")
+      await workbench.first.waitFor("> printf '%s-%s\\n' one two")
+      await workbench.page.keyboard.press('Enter')
+      await workbench.first.waitFor('\none-two\n')
+      await workbench.first.type('abcd')
       for (const key of ['Home', 'Delete', 'End', 'Backspace', 'ArrowLeft'])
-        await desk.page.keyboard.press(key)
-      await desk.first.type('X')
-      await desk.first.waitFor(/> bXc$/)
-      await desk.page.keyboard.press('Control+c')
-      expect(desk.errors).toEqual([])
+        await workbench.page.keyboard.press(key)
+      await workbench.first.type('X')
+      await workbench.first.waitFor(/> bXc$/)
+      await workbench.page.keyboard.press('Control+c')
+      expect(workbench.errors).toEqual([])
     }, 60_000)
 
     test('tells programs its size, as the window, a split and a border make it', async () => {
-      await using desk = await scene.openDesk()
-      await expectTold(desk.first)
-      const wide = await desk.first.facts()
-      await desk.page.setViewportSize({ width: 900, height: 500 })
-      await desk.first.until(({ cols }) => cols !== wide?.cols)
-      await expectTold(desk.first)
-      await desk.page.setViewportSize({ width: 1200, height: 800 })
-      await desk.first.until(({ cols }) => cols === wide?.cols)
-      await desk.button('Split right').click()
-      await desk.terminal(1).ready()
-      for (const terminal of [desk.first, desk.terminal(1)]) await expectTold(terminal)
-      const { cols } = await desk.first.until(() => true)
-      const border = desk.page.getByRole('separator', { name: 'Resize panes' })
+      await using workbench = await fixture.openPage()
+      await expectTold(workbench.first)
+      const wide = await workbench.first.facts()
+      await workbench.page.setViewportSize({ width: 900, height: 500 })
+      await workbench.first.until(({ cols }) => cols !== wide?.cols)
+      await expectTold(workbench.first)
+      await workbench.page.setViewportSize({ width: 1200, height: 800 })
+      await workbench.first.until(({ cols }) => cols === wide?.cols)
+      await workbench.button('Split right').click()
+      await workbench.terminal(1).ready()
+      for (const terminal of [workbench.first, workbench.terminal(1)]) await expectTold(terminal)
+      const { cols } = await workbench.first.until(() => true)
+      const border = workbench.page.getByRole('separator', { name: 'Resize panes' })
       const box = await border.boundingBox()
       if (box === null) throw new Error('There is no border')
-      await desk.page.mouse.move(box.x + 2, box.y + 100)
-      await desk.page.mouse.down()
-      await desk.page.mouse.move(box.x + 150, box.y + 100, { steps: 8 })
-      await desk.page.mouse.up()
-      const dragged = await desk.first.until((facts) => facts.cols > cols + 10)
+      await workbench.page.mouse.move(box.x + 2, box.y + 100)
+      await workbench.page.mouse.down()
+      await workbench.page.mouse.move(box.x + 150, box.y + 100, { steps: 8 })
+      await workbench.page.mouse.up()
+      const dragged = await workbench.first.until((facts) => facts.cols > cols + 10)
       // The keyboard is where it was.
-      await desk.page.keyboard.type('still-here')
-      await desk.terminal(1).waitFor('> still-here')
-      await desk.page.keyboard.press('Control+c')
-      for (const terminal of [desk.first, desk.terminal(1)]) await expectTold(terminal)
+      await workbench.page.keyboard.type('still-here')
+      await workbench.terminal(1).waitFor('> still-here')
+      await workbench.page.keyboard.press('Control+c')
+      for (const terminal of [workbench.first, workbench.terminal(1)]) await expectTold(terminal)
       await border.focus()
-      await desk.page.keyboard.press('ArrowLeft')
-      await desk.first.until((facts) => facts.cols < dragged.cols)
-      for (const terminal of [desk.first, desk.terminal(1)]) await expectTold(terminal)
+      await workbench.page.keyboard.press('ArrowLeft')
+      await workbench.first.until((facts) => facts.cols < dragged.cols)
+      for (const terminal of [workbench.first, workbench.terminal(1)]) await expectTold(terminal)
     }, 60_000)
 
     test('draws a full-screen program, and leaves it with the screen before', async () => {
-      await using desk = await scene.openDesk()
-      await desk.first.run('seq 1 400 | sed "s/^/漢字 🙂 line /" > text; echo before')
-      await desk.first.run('vim -u NONE -c "set number ruler showmode hlsearch" text')
-      await desk.first.waitFor('"text"')
-      await expectExact(desk.first)
-      await desk.first.type('200G0/7\n')
-      await desk.first.type('dwix🙂y')
-      await desk.page.keyboard.press('Escape')
-      await desk.page.keyboard.press('Control+f')
-      await desk.first.waitFor('line 240')
-      await expectExact(desk.first)
-      await desk.first.type(':q!\n')
-      await desk.first.waitFor('before')
-      expect(await desk.first.text()).not.toContain('line 240')
-      await expectExact(desk.first)
+      await using workbench = await fixture.openPage()
+      await workbench.first.run('seq 1 400 | sed "s/^/漢字 🙂 line /" > text; echo before')
+      await workbench.first.run('vim -u NONE -c "set number ruler showmode hlsearch" text')
+      await workbench.first.waitFor('"text"')
+      await expectExact(workbench.first)
+      await workbench.first.type('200G0/7\n')
+      await workbench.first.type('dwix🙂y')
+      await workbench.page.keyboard.press('Escape')
+      await workbench.page.keyboard.press('Control+f')
+      await workbench.first.waitFor('line 240')
+      await expectExact(workbench.first)
+      await workbench.first.type(':q!\n')
+      await workbench.first.waitFor('before')
+      expect(await workbench.first.text()).not.toContain('line 240')
+      await expectExact(workbench.first)
     }, 60_000)
 
     test('stays usable in a flood, and Ctrl-C stops it', async () => {
-      await using desk = await scene.openDesk()
-      await desk.first.run('seq 1 20000000')
-      await desk.first.waitFor('2000')
+      await using workbench = await fixture.openPage()
+      await workbench.first.run('seq 1 20000000')
+      await workbench.first.waitFor('2000')
       // Frames go on being drawn while output pours in.
-      await desk.page.evaluate(
+      await workbench.page.evaluate(
         () =>
           new Promise<void>((resolve) => {
             let left = 5
@@ -127,91 +127,94 @@ describe.skipIf(obstacle !== undefined)(
             requestAnimationFrame(step)
           }),
       )
-      await desk.page.keyboard.press('Control+c')
+      await workbench.page.keyboard.press('Control+c')
       // What the kernel discards may end between the two halves of a line end: then it stands over the last line.
-      await desk.first.waitFor(/\^C\d*\n+> ?$/)
-      expect(await desk.first.text()).not.toContain('20000000\n')
-      expect(await desk.first.read('echo alive')).toBe('alive')
+      await workbench.first.waitFor(/\^C\d*\n+> ?$/)
+      expect(await workbench.first.text()).not.toContain('20000000\n')
+      expect(await workbench.first.read('echo alive')).toBe('alive')
     }, 60_000)
 
     test('shows of a flood what is left of it when all of it is parsed', async () => {
-      await using desk = await scene.openDesk()
-      await desk.first.run('seq 1 200000; printf "\\033[31mred\\033[m "; seq 1 20 | tr "\\n" "-"; echo')
-      await desk.first.waitFor('19-20-')
-      await expectExact(desk.first)
+      await using workbench = await fixture.openPage()
+      await workbench.first.run('seq 1 200000; printf "\\033[31mred\\033[m "; seq 1 20 | tr "\\n" "-"; echo')
+      await workbench.first.waitFor('19-20-')
+      await expectExact(workbench.first)
       // As many lines as are kept, and not one more.
-      expect((await desk.first.text()).split('\n').length).toBeGreaterThan(2_000)
+      expect((await workbench.first.text()).split('\n').length).toBeGreaterThan(2_000)
     }, 60_000)
 
     test('shows and sends emoji, CJK, combining marks and characters that come in pieces', async () => {
-      await using desk = await scene.openDesk()
-      await desk.first.run(
+      await using workbench = await fixture.openPage()
+      await workbench.first.run(
         String.raw`printf '漢字かな 한국어 🙂🚀 e\xcc\x81 ñ\xcc\x83 \xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9|\n'; printf '\xf0\x9f'; sleep 0.1; printf '\x99'; sleep 0.1; printf '\x82 \xe6\xbc'; sleep 0.1; printf '\xa2|\n'; printf '\xff\xfe bad|\n'; echo "al""l"`,
       )
-      await desk.first.waitFor('\nall')
-      await desk.first.waitFor('\n🙂 漢|')
-      await expectExact(desk.first)
+      await workbench.first.waitFor('\nall')
+      await workbench.first.waitFor('\n🙂 漢|')
+      await expectExact(workbench.first)
       const typed = 'é漢字🙂e\u0301'
-      await desk.first.run('echo "for"" cat"; cat > typed')
-      await desk.first.waitFor('\nfor cat')
-      await desk.page.keyboard.insertText(typed)
-      await desk.page.keyboard.press('Enter')
-      await desk.page.keyboard.press('Control+d')
+      await workbench.first.run('echo "for"" cat"; cat > typed')
+      await workbench.first.waitFor('\nfor cat')
+      await workbench.page.keyboard.insertText(typed)
+      await workbench.page.keyboard.press('Enter')
+      await workbench.page.keyboard.press('Control+d')
       const sum = createHash('sha256').update(`${typed}\n`).digest('hex')
-      expect(await desk.first.read('sha256sum typed')).toStartWith(sum)
+      expect(await workbench.first.read('sha256sum typed')).toStartWith(sum)
     }, 60_000)
 
     test('passes a paste of 1 MiB on whole', async () => {
-      await using desk = await scene.openDesk()
+      await using workbench = await fixture.openPage()
       const random = new Random(11)
       const text = Array.from({ length: PASTE_CHARS }, () => String.fromCharCode(random.int(33, 126))).join(
         '',
       )
-      await desk.first.run(
+      await workbench.first.run(
         `stty raw -echo; echo re"ady"; head -c ${PASTE_CHARS} | sha256sum; stty sane; echo`,
       )
-      await desk.first.waitFor('ready')
-      await desk.first.paste(text)
-      await desk.first.waitFor(createHash('sha256').update(text).digest('hex'))
+      await workbench.first.waitFor('ready')
+      await workbench.first.paste(text)
+      await workbench.first.waitFor(createHash('sha256').update(text).digest('hex'))
     }, 60_000)
 
     test('runs nothing of what is pasted at a prompt, whatever keys are in it (threat T23)', async () => {
-      await using desk = await scene.openDesk()
-      await desk.first.paste('harmless\u{3}touch pwned\necho PW""NED\u{4}\u{1b}[201~\ntouch pwned\n')
-      await desk.first.waitFor(/touch pwned\n.*\n.*touch pwned/)
-      await desk.page.keyboard.press('Control+c')
-      expect(await desk.first.read('test -e pwned || echo none')).toBe('none')
-      expect(await desk.first.text()).not.toContain('PWNED')
+      await using workbench = await fixture.openPage()
+      await workbench.first.paste('harmless\u{3}touch pwned\necho PW""NED\u{4}\u{1b}[201~\ntouch pwned\n')
+      await workbench.first.waitFor(/touch pwned\n.*\n.*touch pwned/)
+      await workbench.page.keyboard.press('Control+c')
+      expect(await workbench.first.read('test -e pwned || echo none')).toBe('none')
+      expect(await workbench.first.text()).not.toContain('PWNED')
     }, 60_000)
 
     test('asks before several lines are pasted where they would run, and only there', async () => {
-      await using desk = await scene.openDesk()
-      const dialog = desk.page.getByRole('dialog')
+      await using workbench = await fixture.openPage()
+      const dialog = workbench.page.getByRole('dialog')
       // The shell says that it tells pastes from typing.
-      await desk.first.paste('echo a1\necho b2')
-      await desk.first.waitFor(/> echo a1\n(?:> )?echo b2$/)
+      await workbench.first.paste('echo a1\necho b2')
+      await workbench.first.waitFor(/> echo a1\n(?:> )?echo b2$/)
       expect(await dialog.isVisible()).toBe(false)
-      await desk.page.keyboard.press('Control+c')
-      await desk.first.run('echo "for"" cat"; cat > pasted')
-      await desk.first.waitFor('\nfor cat')
-      await desk.first.paste('o\u{3}ne\ntwo\nthree\n')
+      await workbench.page.keyboard.press('Control+c')
+      await workbench.first.run('echo "for"" cat"; cat > pasted')
+      await workbench.first.waitFor('\nfor cat')
+      await workbench.first.paste('o\u{3}ne\ntwo\nthree\n')
       await dialog.getByRole('heading', { name: 'Paste 3 lines?' }).waitFor()
       await dialog.getByText('1 control character will be removed').waitFor()
       await dialog.getByText('o<^C>ne').waitFor()
       await dialog.getByRole('button', { name: 'Cancel' }).click()
-      await desk.first.paste('four\nfive\n')
+      await workbench.first.paste('four\nfive\n')
       await dialog.getByRole('button', { name: 'Paste', exact: true }).click()
-      await desk.first.waitFor('five')
-      await desk.page.keyboard.press('Control+d')
-      expect(await desk.first.read('cat pasted')).toBe('four\nfive')
+      await workbench.first.waitFor('five')
+      await workbench.page.keyboard.press('Control+d')
+      expect(await workbench.first.read('cat pasted')).toBe('four\nfive')
     }, 60_000)
 
     /** Where a text stands on the screen, in pixels of the page. */
-    async function placeOf(desk: Desk, text: string): Promise<{ readonly x: number; readonly y: number }> {
-      const box = await desk.page.locator('.xterm-screen:visible').boundingBox()
-      const { drawn } = await desk.first.until(() => true)
+    async function placeOf(
+      workbench: WorkbenchPage,
+      text: string,
+    ): Promise<{ readonly x: number; readonly y: number }> {
+      const box = await workbench.page.locator('.xterm-screen:visible').boundingBox()
+      const { drawn } = await workbench.first.until(() => true)
       if (box === null) throw new Error('There is no screen')
-      const lines = (await desk.first.text()).split('\n').slice(-drawn[1])
+      const lines = (await workbench.first.text()).split('\n').slice(-drawn[1])
       const row = lines.findLastIndex((line) => line.includes(text))
       const column = (lines[row] ?? '').indexOf(text)
       return {
@@ -222,38 +225,38 @@ describe.skipIf(obstacle !== undefined)(
 
     test('is used by touch: the row of keys leaves the keyboard where it is, and arrows are as programs ask', async () => {
       const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
-      await using desk = await scene.openDesk(phone)
+      await using workbench = await fixture.openPage(phone)
       const key = (name: string) =>
-        desk.page.getByRole('toolbar', { name: 'Terminal keys' }).getByRole('button', { name })
-      await desk.first.run('echo "for"" cat"; cat -v')
-      await desk.first.waitFor('\nfor cat')
+        workbench.page.getByRole('toolbar', { name: 'Terminal keys' }).getByRole('button', { name })
+      await workbench.first.run('echo "for"" cat"; cat -v')
+      await workbench.first.waitFor('\nfor cat')
       await key('Up').tap()
-      await desk.first.waitFor('\n^[[A')
-      await desk.first.element.locator('textarea').evaluate((element) => element.blur())
-      await desk.first.element.tap()
+      await workbench.first.waitFor('\n^[[A')
+      await workbench.first.element.locator('textarea').evaluate((element) => element.blur())
+      await workbench.first.element.tap()
       await key('Ctrl').tap()
-      await desk.page.keyboard.type('c')
-      await desk.first.waitFor(/\^C\n> ?$/)
-      await desk.first.run(String.raw`printf '\e[?1h'; echo "in"" vim"; cat -v`)
-      await desk.first.waitFor('\nin vim')
+      await workbench.page.keyboard.type('c')
+      await workbench.first.waitFor(/\^C\n> ?$/)
+      await workbench.first.run(String.raw`printf '\e[?1h'; echo "in"" vim"; cat -v`)
+      await workbench.first.waitFor('\nin vim')
       await key('Left').tap()
-      await desk.first.waitFor('\n^[OD')
+      await workbench.first.waitFor('\n^[OD')
       await key('Ctrl').tap()
-      await desk.page.keyboard.type('c')
+      await workbench.page.keyboard.type('c')
       // What is typed before the program has ended is discarded with the rest.
-      await desk.first.waitFor(/\^C\n> ?$/)
-      await desk.first.run('echo there > tapped.txt; clear; ls tap*')
-      await desk.first.waitFor(/\ntapped\.txt\n|^tapped\.txt\n/)
-      const path = await placeOf(desk, 'tapped.txt')
-      await desk.page.touchscreen.tap(path.x, path.y)
-      await desk.page.locator('.cm-content', { hasText: 'there' }).waitFor()
+      await workbench.first.waitFor(/\^C\n> ?$/)
+      await workbench.first.run('echo there > tapped.txt; clear; ls tap*')
+      await workbench.first.waitFor(/\ntapped\.txt\n|^tapped\.txt\n/)
+      const path = await placeOf(workbench, 'tapped.txt')
+      await workbench.page.touchscreen.tap(path.x, path.y)
+      await workbench.page.locator('.cm-content', { hasText: 'there' }).waitFor()
     }, 60_000)
 
     test('is scrolled with a finger, through what is above and in a full-screen program', async () => {
       const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
-      await using desk = await scene.openDesk(phone)
-      const devtools = await desk.context.newCDPSession(desk.page)
-      const shown = () => desk.page.locator('.xterm-rows').innerText()
+      await using workbench = await fixture.openPage(phone)
+      const devtools = await workbench.context.newCDPSession(workbench.page)
+      const shown = () => workbench.page.locator('.xterm-rows').innerText()
       const swipe = async (from: number, to: number): Promise<void> => {
         const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ys: readonly number[]) =>
           devtools.send('Input.dispatchTouchEvent', { type, touchPoints: ys.map((y) => ({ x: 150, y })) })
@@ -263,7 +266,7 @@ describe.skipIf(obstacle !== undefined)(
       }
       const until = (text: string) =>
         eventually(async () => (await shown()).includes(text), { what: text, ...WAIT })
-      await desk.first.run('clear; for i in $(seq 300); do echo "row-$i."; done')
+      await workbench.first.run('clear; for i in $(seq 300); do echo "row-$i."; done')
       await until('row-300.')
       expect(await shown()).not.toContain('row-250.')
       await eventually(
@@ -273,7 +276,7 @@ describe.skipIf(obstacle !== undefined)(
         },
         { what: 'what is above', ...WAIT },
       )
-      await desk.first.run('seq -f "row-%g." 300 > rows; less rows')
+      await workbench.first.run('seq -f "row-%g." 300 > rows; less rows')
       await until('row-1.')
       await eventually(
         async () => {
@@ -282,36 +285,42 @@ describe.skipIf(obstacle !== undefined)(
         },
         { what: 'what is below', ...WAIT },
       )
-      expect(await desk.page.evaluate(() => [scrollY, visualViewport?.pageTop])).toEqual([0, 0])
+      expect(await workbench.page.evaluate(() => [scrollY, visualViewport?.pageTop])).toEqual([0, 0])
     }, 60_000)
 
     test('copies what is selected, by keys and on selecting', async () => {
-      await using desk = await scene.openDesk()
-      await desk.first.run('clear; echo first-word second_word')
-      await desk.first.waitFor(/word\n> ?$/)
-      const first = await placeOf(desk, 'first-word')
-      await desk.page.mouse.dblclick(first.x, first.y)
-      await desk.page.keyboard.press('Control+Shift+C')
-      await eventually(async () => (await desk.clipboard()) === 'first-word', { what: 'a copy', ...WAIT })
-      await desk.command('Settings')
-      await desk.page.getByRole('checkbox', { name: /Copy on select/ }).check()
-      await desk.button('Done').click()
-      const second = await placeOf(desk, 'second_word')
-      await desk.page.mouse.dblclick(second.x, second.y)
-      await eventually(async () => (await desk.clipboard()) === 'second_word', { what: 'a copy', ...WAIT })
+      await using workbench = await fixture.openPage()
+      await workbench.first.run('clear; echo first-word second_word')
+      await workbench.first.waitFor(/word\n> ?$/)
+      const first = await placeOf(workbench, 'first-word')
+      await workbench.page.mouse.dblclick(first.x, first.y)
+      await workbench.page.keyboard.press('Control+Shift+C')
+      await eventually(async () => (await workbench.clipboard()) === 'first-word', {
+        what: 'a copy',
+        ...WAIT,
+      })
+      await workbench.command('Settings')
+      await workbench.page.getByRole('checkbox', { name: /Copy on select/ }).check()
+      await workbench.button('Done').click()
+      const second = await placeOf(workbench, 'second_word')
+      await workbench.page.mouse.dblclick(second.x, second.y)
+      await eventually(async () => (await workbench.clipboard()) === 'second_word', {
+        what: 'a copy',
+        ...WAIT,
+      })
       // The keyboard went back to the terminal.
-      await desk.page.keyboard.type('echo back')
-      await desk.first.waitFor('> echo back')
+      await workbench.page.keyboard.type('echo back')
+      await workbench.first.waitFor('> echo back')
     }, 60_000)
 
     test('opens addresses and files that it shows, and says where they lead (threat T23)', async () => {
-      await using desk = await scene.openDesk()
-      const { page } = desk
-      await desk.context.route('http://*.invalid/**', (route) => route.fulfill({ body: 'there' }))
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await workbench.context.route('http://*.invalid/**', (route) => route.fulfill({ body: 'there' }))
       const line = page.locator('.sandwire-link-line')
       /** Goes to a text of the screen, sees what is said of it, and clicks there with Ctrl. */
       const follow = async (text: string, words: string): Promise<void> => {
-        const { x, y } = await placeOf(desk, text)
+        const { x, y } = await placeOf(workbench, text)
         await page.mouse.move(x, y + 60)
         await page.mouse.move(x, y)
         await line.getByText(words, { exact: true }).waitFor()
@@ -321,12 +330,12 @@ describe.skipIf(obstacle !== undefined)(
         await page.keyboard.up('Control')
       }
       const opened: string[] = []
-      desk.context.on('page', (other) => opened.push(other.url()))
-      await desk.first.run('mkdir -p src; printf "one\\ntwo\\n" > src/sample.txt; clear')
-      await desk.first.run(
+      workbench.context.on('page', (other) => opened.push(other.url()))
+      await workbench.first.run('mkdir -p src; printf "one\\ntwo\\n" > src/sample.txt; clear')
+      await workbench.first.run(
         String.raw`printf '%s and %s\n' http://example.invalid/page src/sample.txt:2; printf '\e]8;;http://evil.invalid/\e\\http://paypal.invalid\e]8;;\e\\\n'`,
       )
-      await desk.first.waitFor('\nhttp://paypal.invalid')
+      await workbench.first.waitFor('\nhttp://paypal.invalid')
       await follow('http://example.invalid/page and', 'Ctrl+click opens http://example.invalid/page')
       await eventually(() => opened.length > 0, { what: 'a page', ...WAIT })
 

@@ -113,7 +113,8 @@ export function Terminal(props: TerminalProps): ReactElement {
   const appearance = props.controller === undefined ? JSON.stringify(props.appearance) : undefined
   useEffect(() => {
     const { current } = latest
-    if (current.controller === undefined) made.current?.surface.setAppearance({ ...DEFAULT_APPEARANCE, ...current.appearance })
+    if (current.controller === undefined)
+      made.current?.surface.setAppearance({ ...DEFAULT_APPEARANCE, ...current.appearance })
   }, [appearance])
 
   const { className, style, showsProblem = true } = props

@@ -17,7 +17,7 @@ const POLL_MS = 20
 
 declare const controllers: () => readonly TerminalController[]
 
-export interface DeskOptions extends BrowserContextOptions {
+export interface WorkbenchPageOptions extends BrowserContextOptions {
   /** Default: the shared one. */
   readonly browser?: Browser
   /** Default: the sign-in that all pages of the owner share. */
@@ -36,7 +36,7 @@ export async function makeSignInLink({ data }: Pick<RunningHost, 'data'>): Promi
 }
 
 /** The whole product with Chromium in front of it. */
-export class WorkbenchScene implements AsyncDisposable {
+export class WorkbenchFixture implements AsyncDisposable {
   readonly host: RunningHost
   readonly browser: Browser
   /** Where the owner's browser goes; cookies belong to this name. */
@@ -50,13 +50,13 @@ export class WorkbenchScene implements AsyncDisposable {
   }
 
   /** The server and browser of all test files of this process, without the sandboxes that other files left. */
-  static async open(): Promise<WorkbenchScene> {
-    const scene = await share('workbench', async () => {
+  static async open(): Promise<WorkbenchFixture> {
+    const fixture = await share('workbench', async () => {
       const [host, browser] = await Promise.all([startHost(), openSharedBrowser()])
-      return new WorkbenchScene(host, browser, new URL(await makeSignInLink(host)).origin)
+      return new WorkbenchFixture(host, browser, new URL(await makeSignInLink(host)).origin)
     })
-    await scene.#destroySandboxes()
-    return scene
+    await fixture.#destroySandboxes()
+    return fixture
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -82,22 +82,25 @@ export class WorkbenchScene implements AsyncDisposable {
     await using context = await this.browser.newContext()
     const page = await context.newPage()
     await page.goto(await this.link())
-    await page.locator('.desk').waitFor()
+    await page.locator('.workbench').waitFor()
     return context.cookies()
   }
 
   /** A page of the owner with a storage of its own, and a first shell. */
-  async openDesk(options: DeskOptions = {}): Promise<Desk> {
+  async openPage(options: WorkbenchPageOptions = {}): Promise<WorkbenchPage> {
     const { cookies = await (this.#cookies ??= this.signIn()), ...rest } = options
-    const desk = await this.openStranger(rest)
-    await desk.context.addCookies(cookies)
-    await desk.page.goto(this.origin)
-    await desk.first.ready()
-    return desk
+    const workbench = await this.openSignedOut(rest)
+    await workbench.context.addCookies(cookies)
+    await workbench.page.goto(this.origin)
+    await workbench.first.ready()
+    return workbench
   }
 
   /** A page of somebody who is not signed in. */
-  async openStranger({ browser = this.browser, ...options }: DeskOptions = {}): Promise<Desk> {
+  async openSignedOut({
+    browser = this.browser,
+    ...options
+  }: WorkbenchPageOptions = {}): Promise<WorkbenchPage> {
     const context = await browser.newContext({
       viewport: {
         width: 1200,
@@ -107,7 +110,7 @@ export class WorkbenchScene implements AsyncDisposable {
       ...options,
     })
     await context.addInitScript(findTerminals)
-    return new Desk(this, context, await context.newPage())
+    return new WorkbenchPage(this, context, await context.newPage())
   }
 
   /** All that a session has written, as long as the sandbox keeps it from the start. */
@@ -132,14 +135,14 @@ export class WorkbenchScene implements AsyncDisposable {
 const CLOSE_MS = 10_000
 
 /** One person's page. */
-export class Desk implements AsyncDisposable {
-  readonly scene: WorkbenchScene
+export class WorkbenchPage implements AsyncDisposable {
+  readonly fixture: WorkbenchFixture
   readonly context: BrowserContext
   readonly page: Page
   readonly errors: string[] = []
 
-  constructor(scene: WorkbenchScene, context: BrowserContext, page: Page) {
-    this.scene = scene
+  constructor(fixture: WorkbenchFixture, context: BrowserContext, page: Page) {
+    this.fixture = fixture
     this.context = context
     this.page = page
     page.on('pageerror', (error) => this.errors.push(String(error)))
@@ -189,21 +192,21 @@ export interface TerminalFacts {
 
 /** A terminal in a page: read through the controller that React holds, typed into through its keyboard. */
 export class TerminalView {
-  readonly desk: Desk
+  readonly workbench: WorkbenchPage
   readonly #index: number
 
-  constructor(desk: Desk, index: number) {
-    this.desk = desk
+  constructor(workbench: WorkbenchPage, index: number) {
+    this.workbench = workbench
     this.#index = index
   }
 
   get element(): Locator {
-    return this.desk.page.locator('.terminal-surface:visible').nth(this.#index)
+    return this.workbench.page.locator('.terminal-surface:visible').nth(this.#index)
   }
 
   /** Everything above and on the screen, without the empty end. */
   async text(): Promise<string> {
-    const text = await this.desk.page.evaluate(
+    const text = await this.workbench.page.evaluate(
       (index) => controllers()[index]?.surface.readText() ?? '',
       this.#index,
     )
@@ -212,7 +215,7 @@ export class TerminalView {
 
   /** The rows of the screen as the page draws them, in the words of `colorsOf`. */
   async colors(): Promise<readonly string[]> {
-    const rows = await this.desk.page.evaluate((index) => {
+    const rows = await this.workbench.page.evaluate((index) => {
       const element = document.querySelectorAll('.xterm-rows')[index]
       return Array.from(element?.children ?? [], (row) =>
         Array.from(row.querySelectorAll('span'), (span) => ({
@@ -225,7 +228,7 @@ export class TerminalView {
   }
 
   async facts(): Promise<TerminalFacts | undefined> {
-    return this.desk.page.evaluate((index) => {
+    return this.workbench.page.evaluate((index) => {
       const controller = controllers()[index]
       if (controller === undefined) return undefined
       const { status, role, session, cols, rows } = controller.state.get()
@@ -260,7 +263,7 @@ export class TerminalView {
       typeof wanted === 'string' ? { text: wanted } : { source: wanted.source, flags: wanted.flags }
     try {
       // The page itself looks, which costs less than to ask it again and again.
-      const found = await this.desk.page.waitForFunction(
+      const found = await this.workbench.page.waitForFunction(
         ([index, searched]) => {
           const text = (controllers()[index]?.surface.readText() ?? '').trimEnd()
           const isFound =
@@ -294,16 +297,16 @@ export class TerminalView {
   /** Types with the keys of the keyboard. */
   async type(text: string): Promise<void> {
     await this.element.locator('textarea').focus()
-    await this.desk.page.keyboard.type(text)
+    await this.workbench.page.keyboard.type(text)
   }
 
   /** Types a line and Enter. */
   async run(command: string): Promise<void> {
     await this.element.locator('textarea').focus()
     // xterm.js takes text without keys only when no key is down, and a shortcut that moved the focus left one down for it.
-    await this.desk.page.keyboard.press('Shift')
-    await this.desk.page.keyboard.insertText(command)
-    await this.desk.page.keyboard.press('Enter')
+    await this.workbench.page.keyboard.press('Shift')
+    await this.workbench.page.keyboard.insertText(command)
+    await this.workbench.page.keyboard.press('Enter')
   }
 
   /** Runs a command and answers what it printed; the shell has to be at its prompt. */

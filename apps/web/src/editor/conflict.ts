@@ -5,7 +5,13 @@ import { basics, endsOf } from './basics.ts'
 import { changesBetween } from './changes.ts'
 import { color } from './compare.ts'
 import type { FileText } from './file-text.ts'
-import { changeKeepingPosition, type Place, positionOf, showAtPosition, stateAtPosition } from './view-position.ts'
+import {
+  changeKeepingPosition,
+  type Place,
+  positionOf,
+  showAtPosition,
+  stateAtPosition,
+} from './view-position.ts'
 
 interface ConflictOptions {
   readonly path: string

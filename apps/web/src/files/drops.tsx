@@ -21,8 +21,8 @@ export function DropTarget({
     types.includes('Files') || types.includes(PATH_TYPE)
   return (
     <div
-      className={`drop-place ${isOver ? 'dropping' : ''}`}
-      data-takes-files
+      className={`drop-target ${isOver ? 'dropping' : ''}`}
+      data-drop-target
       onDragOver={(event) => {
         if (!isTaken(event)) return
         event.preventDefault()
@@ -43,7 +43,7 @@ export function DropTarget({
 }
 
 /** Marks where dropped files are taken; everywhere else the page takes them itself. */
-const DROP_TARGET = '[data-takes-files]'
+const DROP_TARGET = '[data-drop-target]'
 /** Where dropped text or a link is something to insert. */
 const EDITABLE = 'input, textarea, [contenteditable=true]'
 

@@ -255,7 +255,9 @@ function UploadDialog({
         else onDone()
       }}
     >
-      <p>{fileTexts.uploads.to(folder === ROOT ? fileTexts.uploads.workspaceOf(name) : displayName(folder))}</p>
+      <p>
+        {fileTexts.uploads.to(folder === ROOT ? fileTexts.uploads.workspaceOf(name) : displayName(folder))}
+      </p>
       {files.length > 1 && (
         <pre className="preview">
           {formatPaths(

@@ -205,7 +205,9 @@ function Picture({
   if (url !== undefined && url === broken) return <p className="empty">{fileTexts.pane.brokenImage}</p>
   return (
     <div className="picture">
-      {url !== undefined && <img key={url} src={url} alt={displayName(path)} onError={() => setBroken(url)} />}
+      {url !== undefined && (
+        <img key={url} src={url} alt={displayName(path)} onError={() => setBroken(url)} />
+      )}
     </div>
   )
 }

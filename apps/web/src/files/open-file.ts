@@ -187,7 +187,11 @@ export class OpenFile {
       } else show(() => this.#showLarge({ sizeBytes: size }))
     } catch (caught) {
       show(() =>
-        this.#state.set({ is: 'failed', message: messageOf(caught), isMissing: findFileProblem(caught) === 'gone' }),
+        this.#state.set({
+          is: 'failed',
+          message: messageOf(caught),
+          isMissing: findFileProblem(caught) === 'gone',
+        }),
       )
     }
   }

@@ -11,7 +11,10 @@ const NOBODY: Author = { name: '', email: '' }
 const DRAFTS_KEY = 'sandwire.commit-messages'
 
 /** A message that this tab of the browser keeps until it was committed, whatever the page shows meanwhile. */
-function useDraft({ sandbox, repo }: GitRepository, account: string): readonly [string, (text: string) => void] {
+function useDraft(
+  { sandbox, repo }: GitRepository,
+  account: string,
+): readonly [string, (text: string) => void] {
   const drafts = useMemo(() => new AccountTexts(sessionStorage, DRAFTS_KEY, account), [account])
   const name = `${sandbox} ${repo}`
   const [message, setMessage] = useState(() => drafts.read(name) ?? '')

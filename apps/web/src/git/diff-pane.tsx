@@ -60,7 +60,8 @@ export function DiffPane({ view }: { readonly view: DiffView }): ReactElement {
       <div className="file-head">
         <span className="file-path">
           {view.repo !== undefined && `${displayName(view.repo)}: `}
-          {view.from === undefined ? displayName(view.path) : formatRename(view.from, view.path)}, {comparedText(view)}
+          {view.from === undefined ? displayName(view.path) : formatRename(view.from, view.path)},{' '}
+          {comparedText(view)}
         </span>
         <button type="button" aria-pressed={isInline} onClick={() => setInline(!isInline)}>
           {isInline ? gitTexts.diff.sideBySide : gitTexts.diff.inline}

@@ -23,7 +23,9 @@ test('of a difference that is too large the beginning is given, in whole lines, 
 })
 
 test('what the server cut off is not shown as if it were whole', () => {
-  expect(formatGitDiff({ ...large, diff: '+a\n', truncated: 'bytes' }, 'git diff').note).toContain('the beginning')
+  expect(formatGitDiff({ ...large, diff: '+a\n', truncated: 'bytes' }, 'git diff').note).toContain(
+    'the beginning',
+  )
 })
 
 test('texts are drawn beside each other up to a size', () => {

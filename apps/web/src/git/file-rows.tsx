@@ -89,7 +89,11 @@ function FileRow({ file, place, group, actions }: GroupProps & { readonly file: 
           </span>
         </button>
         {discard !== undefined && (
-          <IconButton icon="undo" label={gitTexts.discard(displayName(path))} onClick={() => discard([file])} />
+          <IconButton
+            icon="undo"
+            label={gitTexts.discard(displayName(path))}
+            onClick={() => discard([file])}
+          />
         )}
         {stage !== undefined && (
           <IconButton

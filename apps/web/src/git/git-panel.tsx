@@ -88,7 +88,9 @@ function Repository({
   sandbox,
   repo,
   refreshes,
-}: GitRepository & { /** Increases when the panel is refreshed. */ readonly refreshes: number }): ReactElement {
+}: GitRepository & {
+  /** Increases when the panel is refreshed. */ readonly refreshes: number
+}): ReactElement {
   const place = useMemo(() => ({ sandbox, repo }), [sandbox, repo])
   const git = useGit(place)
   const state = useStore(git.state)

@@ -56,7 +56,11 @@ function useKnownTypists(session: string | undefined, people: readonly Participa
 }
 
 /** Who is in a terminal and who drives it; shown when that is somebody else than this person alone. */
-export function ParticipantBar({ controller }: { readonly controller: TerminalController }): ReactElement | null {
+export function ParticipantBar({
+  controller,
+}: {
+  readonly controller: TerminalController
+}): ReactElement | null {
   const state = useStore(controller.state)
   const people = participantsOf(state)
   const { handle } = controller

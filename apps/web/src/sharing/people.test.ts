@@ -1,5 +1,12 @@
 import { expect, test } from 'bun:test'
-import { canReceiveControl, controlActionOf, controlText, participantsOf, participantName, findControlProblem } from './people.ts'
+import {
+  canReceiveControl,
+  controlActionOf,
+  controlText,
+  participantsOf,
+  participantName,
+  findControlProblem,
+} from './people.ts'
 
 const presence = {
   type: 'presence',

@@ -23,7 +23,7 @@ export function App(): ReactElement {
     <>
       {(!isOut || hasUnsaved) && (
         <div hidden={isOut}>
-          <Desk />
+          <WorkbenchPage />
         </div>
       )}
       {isOut && <SignedOut hasUnsaved={hasUnsaved} />}
@@ -31,12 +31,12 @@ export function App(): ReactElement {
   )
 }
 
-function Desk(): ReactElement {
+function WorkbenchPage(): ReactElement {
   const parts = useParts()
   useDocumentTitle()
   useEffect(() => new Commands(parts).listen(window), [parts])
   return (
-    <div className="desk">
+    <div className="workbench">
       <SideBar />
       <MainArea />
       <StatusBar />

@@ -226,7 +226,10 @@ function resumeControl(controller: TerminalController): void {
 }
 
 /** The whole look of a terminal, so that nothing stays of what is no longer chosen. */
-export function terminalAppearance({ fontSize, fontFamily, screenReader }: Settings, isDark: boolean): Appearance {
+export function terminalAppearance(
+  { fontSize, fontFamily, screenReader }: Settings,
+  isDark: boolean,
+): Appearance {
   return {
     ...DEFAULT_APPEARANCE,
     palette: isDark ? DARK : LIGHT,

@@ -46,7 +46,12 @@ test('what is not given is as usual', () => {
 test('a part of a look changes that part alone', () => {
   const appearance = new XtermSettings({ fontSize: 20, cursorBlink: false })
   appearance.change({ palette: LIGHT })
-  expect(appearance.appearance).toEqual({ ...DEFAULT_APPEARANCE, fontSize: 20, cursorBlink: false, palette: LIGHT })
+  expect(appearance.appearance).toEqual({
+    ...DEFAULT_APPEARANCE,
+    fontSize: 20,
+    cursorBlink: false,
+    palette: LIGHT,
+  })
   expect(appearance.options).toMatchObject({ theme: LIGHT, fontSize: 20, screenReaderMode: false })
 })
 

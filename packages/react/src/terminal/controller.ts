@@ -344,7 +344,8 @@ export class TerminalController {
     const { status, role, cols: reportedCols, rows: reportedRows } = this.#state.get()
     if (role === undefined || this.#isDisposed) return
     // Of what has ended, nobody has a size that others follow.
-    if (role !== 'driver' && status.is !== 'exited') return this.#surface.showWhole(reportedCols, reportedRows)
+    if (role !== 'driver' && status.is !== 'exited')
+      return this.#surface.showWhole(reportedCols, reportedRows)
     // What cannot be seen keeps its size, for what runs in it.
     if (!this.#surface.isVisible) return
     this.#surface.endShowWhole()

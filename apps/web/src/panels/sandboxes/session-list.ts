@@ -53,7 +53,10 @@ function startedText(createdMs: number | null | undefined, nowMs: number): strin
 }
 
 /** The lines of a list, by sandbox and then in the order in which they began. */
-export function listSessionLines(sessions: readonly Session[], scene: SessionListContext): readonly SessionLine[] {
+export function listSessionLines(
+  sessions: readonly Session[],
+  scene: SessionListContext,
+): readonly SessionLine[] {
   const { open, self, nowMs } = scene
   const running = sessions.filter(({ id }) => open[id]?.hasEnded !== true)
   const lines = running.map((session) => {

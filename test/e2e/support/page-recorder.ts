@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core'
 
 /** Runs in every page before its own scripts: keeps what its policy refused. */
-function keepViolations(): void {
+function recordViolations(): void {
   const violations: string[] = []
   Object.assign(globalThis, { violations })
   document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
@@ -10,13 +10,13 @@ function keepViolations(): void {
 }
 
 /** A server that nobody has a reason to speak to, and what was asked of it. Its pages are of another origin. */
-export class Stranger implements AsyncDisposable {
+export class ForeignServer implements AsyncDisposable {
   readonly asked: string[] = []
   /** What browsers gave it. */
   readonly cookies: string[] = []
   readonly #server: ReturnType<typeof Bun.serve>
 
-  constructor(html = '<!doctype html><title>elsewhere</title>') {
+  constructor(html = '<!doctype html><title>foreign</title>') {
     this.#server = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
@@ -45,7 +45,7 @@ export class Stranger implements AsyncDisposable {
 }
 
 /** What a page did, seen from outside of it. */
-export class PageWitness {
+export class PageRecorder {
   readonly #page: Page
   /** Addresses of requests and sockets. */
   readonly asked: string[] = []
@@ -65,9 +65,9 @@ export class PageWitness {
   }
 
   /** Before the page goes anywhere. */
-  static async watch(context: BrowserContext, page: Page): Promise<PageWitness> {
-    await context.addInitScript(keepViolations)
-    return new PageWitness(page)
+  static async watch(context: BrowserContext, page: Page): Promise<PageRecorder> {
+    await context.addInitScript(recordViolations)
+    return new PageRecorder(page)
   }
 
   /** Hosts that it spoke to, but for data and blobs of its own. */

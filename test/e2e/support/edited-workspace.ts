@@ -1,35 +1,37 @@
 import { expect } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import type { Locator } from 'playwright-core'
-import type { Desk, DeskOptions, WorkbenchScene } from './workbench.ts'
+import type { WorkbenchPage, WorkbenchPageOptions, WorkbenchFixture } from './workbench.ts'
 
-export const editor = (desk: Desk): Locator => desk.page.locator('.cm-content:visible')
-export const mine = (desk: Desk): Locator => desk.page.locator('.cm-merge-b .cm-content:visible')
-export const banner = (desk: Desk): Locator => desk.page.locator('.banner.conflict')
-export const tab = (desk: Desk, name: string | RegExp): Locator => desk.page.getByRole('tab', { name })
+export const editor = (workbench: WorkbenchPage): Locator => workbench.page.locator('.cm-content:visible')
+export const mine = (workbench: WorkbenchPage): Locator =>
+  workbench.page.locator('.cm-merge-b .cm-content:visible')
+export const banner = (workbench: WorkbenchPage): Locator => workbench.page.locator('.banner.conflict')
+export const tab = (workbench: WorkbenchPage, name: string | RegExp): Locator =>
+  workbench.page.getByRole('tab', { name })
 
 /** A page, and the workspace behind it as something else in the sandbox sees it. */
-export class EditorRoom implements AsyncDisposable {
-  readonly desk: Desk
+export class EditedWorkspace implements AsyncDisposable {
+  readonly workbench: WorkbenchPage
   readonly #sandbox: string
 
-  private constructor(desk: Desk, sandbox: string) {
-    this.desk = desk
+  private constructor(workbench: WorkbenchPage, sandbox: string) {
+    this.workbench = workbench
     this.#sandbox = sandbox
   }
 
-  static async open(scene: WorkbenchScene, options: DeskOptions = {}): Promise<EditorRoom> {
-    const desk = await scene.openDesk(options)
-    const [sandbox = ''] = (await desk.first.session()).split('.')
-    return new EditorRoom(desk, sandbox)
+  static async open(fixture: WorkbenchFixture, options: WorkbenchPageOptions = {}): Promise<EditedWorkspace> {
+    const workbench = await fixture.openPage(options)
+    const [sandbox = ''] = (await workbench.first.session()).split('.')
+    return new EditedWorkspace(workbench, sandbox)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.desk[Symbol.asyncDispose]()
+    return this.workbench[Symbol.asyncDispose]()
   }
 
   #fetch(path: string, init?: RequestInit): Promise<Response> {
-    return this.desk.scene.host.fetch(`/api/workspaces/${this.#sandbox}/file?path=${path}`, init)
+    return this.workbench.fixture.host.fetch(`/api/workspaces/${this.#sandbox}/file?path=${path}`, init)
   }
 
   async write(path: string, body: string | Uint8Array<ArrayBuffer>): Promise<void> {
@@ -46,18 +48,18 @@ export class EditorRoom implements AsyncDisposable {
 
   /** Opens a file that has this text. */
   async show(path: string, text: string | Uint8Array<ArrayBuffer>): Promise<void> {
-    const { page } = this.desk
+    const { page } = this.workbench
     await this.write(path, text)
     await page.keyboard.press('Control+Shift+E')
     await page.getByRole('treeitem', { name: path }).click()
-    await tab(this.desk, new RegExp(`^${path}`)).waitFor()
-    await editor(this.desk).waitFor()
+    await tab(this.workbench, new RegExp(`^${path}`)).waitFor()
+    await editor(this.workbench).waitFor()
   }
 
   /** Puts the cursor at the end of a line. */
   async goToLine(line: number): Promise<void> {
-    const { page } = this.desk
-    await editor(this.desk).last().click()
+    const { page } = this.workbench
+    await editor(this.workbench).last().click()
     await page.keyboard.press('Control+Alt+G')
     await page.locator('.cm-dialog input').fill(String(line))
     await page.keyboard.press('Enter')
