@@ -39,11 +39,11 @@ const parts = { workbench, terminals, watch: new WorkspaceWatch(), files, dirty,
 const panelMemory = new PanelMemory()
 followTheme(workbench.settings, () => terminals.redraw())
 window.addEventListener('pagehide', (event: PageTransitionEvent) => {
-  // A page that may be shown again keeps its place.
+  // A page in the back/forward cache stays attached.
   if (!event.persisted) terminals.leave()
 })
 window.addEventListener('beforeunload', (event) => {
-  // What is not saved and what is on its way would be lost.
+  // Unsaved text and running uploads would be lost.
   if (dirty.views.get().size > 0 || uploads.running.get().length > 0) event.preventDefault()
 })
 hidePanelOnNarrowScreens(workbench)
@@ -55,7 +55,7 @@ window.addEventListener(UNAUTHORIZED_EVENT, () => void workbench.recheckUser())
 onSignInChange(async () => {
   const wasOut = isSignedOut()
   await workbench.checkUser()
-  // Terminals that were cut begin anew with the page; text that is not saved would not.
+  // Disconnected terminals restart with a reload; unsaved text would be lost by it.
   if (wasOut && !isSignedOut() && parts.dirty.views.get().size === 0) location.reload()
 })
 const root = document.querySelector('#root')

@@ -1,9 +1,9 @@
-/** How the server names a part of what it was sent, before it says what is wrong with it. */
+/** How the server names a field at the start of an error message. */
 const REFUSED = /^Cannot use (?:parameter |field )?"([^"]*)"/
 
 /**
- * A refusal in the words of a form: `words` has, for each name the server knows, what to say instead of it. A name that leads into
- * a part (`network.allow.0`) is found by its beginning.
+ * Names the rejected field as the form does: `words` maps a field of the server, or the start of one
+ * (`network.allow.0`), to the replacement.
  */
 export function nameFormField(message: string, words: Readonly<Record<string, string>>): string {
   const [named = '', name = ''] = REFUSED.exec(message) ?? []

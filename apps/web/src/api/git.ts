@@ -23,11 +23,11 @@ export interface GitStatus {
     readonly ahead?: number
     readonly behind?: number
   }
-  /** What git is in the middle of. */
+  /** The operation in progress, such as `merge`. */
   readonly state: string | null
   readonly files: readonly GitFile[]
   readonly truncated: boolean
-  /** Files that git does not know were looked for. */
+  /** False when untracked files were not searched for. */
   readonly untracked: boolean
 }
 
@@ -48,7 +48,7 @@ export interface GitDiff {
     readonly removed: number
     readonly binary: boolean
   }[]
-  /** Unified. */
+  /** Unified diff. */
   readonly diff: string
   readonly lossy: boolean
   readonly truncated: false | string
@@ -63,7 +63,7 @@ export interface GitBranches {
   }[]
 }
 
-/** A repository: the folder that it is in, "." for the workspace itself. */
+/** A repository by its folder in the workspace; "." for the workspace itself. */
 export interface GitRepository {
   readonly sandbox: string
   readonly repo: string
@@ -75,7 +75,7 @@ function gitUrl({ sandbox, repo }: GitRepository, tail: string, parameters: Para
   return workspaceUrl(sandbox, `git/${tail}`, { ...parameters, repo: repo === '.' ? undefined : repo })
 }
 
-/** Folders of a workspace with a repository. */
+/** Lists the folders of a workspace that hold a repository. */
 export async function findRepositories(sandbox: string): Promise<readonly string[]> {
   const { repositories } = await requestJson<{ repositories: readonly { path: string }[] }>(
     workspaceUrl(sandbox, 'git/repositories'),
@@ -87,7 +87,7 @@ export function readStatus(place: GitRepository): Promise<GitStatus> {
   return requestJson<GitStatus>(gitUrl(place, 'status'))
 }
 
-/** What differs; `to` alone is a commit with the one before it, `old` where a renamed path was. */
+/** Reads a diff. `to` alone compares a commit with its parent; `old` is the former path of a renamed file. */
 export function readDiff(
   place: GitRepository,
   wish: {
@@ -100,7 +100,7 @@ export function readDiff(
   return requestJson<GitDiff>(gitUrl(place, 'diff', wish))
 }
 
-/** A file's text at a commit; undefined when it is no text, or not all of it was given. */
+/** Reads a file's text at a commit; undefined when it is not text or was truncated. */
 export async function showText(place: GitRepository, path: string, ref: string): Promise<string | undefined> {
   const shown = await requestJson<{ encoding: string; content: string; truncated: boolean }>(
     gitUrl(place, 'show', { path, ref }),
@@ -131,18 +131,18 @@ export function unstage(place: GitRepository, paths: readonly string[]): Promise
   return change(place, 'unstage', { paths })
 }
 
-/** Loses what was changed; with `untracked`, also files that git does not know. */
+/** Discards changes; with `untracked`, deletes untracked files too. */
 export function discard(place: GitRepository, paths: readonly string[], untracked: boolean): Promise<void> {
   return change(place, 'discard', { paths, ...(untracked ? { untracked } : {}) })
 }
 
-/** Whom a commit is by. */
+/** The author of a commit. */
 export interface Author {
   readonly name: string
   readonly email: string
 }
 
-/** Commits what is staged, by whom git knows unless an author is named. */
+/** Commits what is staged, as git's configured author unless one is given. */
 export function commit(place: GitRepository, message: string, author?: Author): Promise<void> {
   return change(place, 'commit', { message, ...(author === undefined ? {} : { author }) })
 }

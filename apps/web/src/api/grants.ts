@@ -2,19 +2,19 @@ import { request, requestJson } from './request.ts'
 
 export type GrantRole = 'viewer' | 'collaborator'
 
-/** What its owner gave to somebody. */
+/** A grant on one of the user's own sandboxes. */
 export interface Grant {
   readonly grant: string
   readonly session: string | null
   readonly role: GrantRole
   readonly label: string
   readonly expiresMs: number
-  /** `open`: its link was not used yet. */
+  /** `open`: the share link has not been used yet. */
   readonly state: 'open' | 'held'
   readonly name: string | null
 }
 
-/** What somebody gave to this person. */
+/** A grant that another account gave to the user. */
 export interface HeldGrant {
   readonly grant: string
   readonly sandbox: string
@@ -34,10 +34,10 @@ interface GrantRequest {
 
 export interface CreatedGrant {
   readonly grant: string
-  /** Shown once. */
+  /** Returned once. */
   readonly link?: string
   readonly expiresMs: number
-  /** What it gives away besides. */
+  /** Warning about what else the grant gives access to. */
   readonly notice?: string
 }
 
@@ -58,7 +58,7 @@ export async function listHeldGrants(): Promise<readonly HeldGrant[]> {
   return (await requestJson<{ grants: readonly HeldGrant[] }>('/api/account/grants')).grants
 }
 
-/** Gives up what somebody shared. */
+/** Gives up a grant. */
 export async function leaveGrant(grant: string): Promise<void> {
   await request(`/api/account/grants/${encodeURIComponent(grant)}`, { method: 'DELETE' })
 }

@@ -6,7 +6,7 @@ export interface User {
   readonly guest: boolean
 }
 
-/** Who is signed in; undefined: nobody. */
+/** The signed-in user, or undefined. */
 export async function readUser(): Promise<User | undefined> {
   try {
     return await requestJson<User>('/api/whoami')
@@ -21,17 +21,17 @@ export async function signOut(): Promise<void> {
   announceSignIn()
 }
 
-/** Where tabs of one browser, which have one sign-in, tell each other that it changed. */
+/** Channel on which the tabs of a browser announce that their shared sign-in changed. */
 const SIGN_IN_CHANNEL = 'sandwire.sign-in'
 
-/** Tells the other tabs of this browser that somebody signed in or out. */
+/** Tells the browser's other tabs that the sign-in changed. */
 export function announceSignIn(): void {
   const channel = new BroadcastChannel(SIGN_IN_CHANNEL)
   channel.postMessage('changed')
   channel.close()
 }
 
-/** Hears when another tab of this browser signed in or out, as long as the page is there. */
+/** Calls back when another tab of this browser signed in or out, for the life of the page. */
 export function onSignInChange(tell: () => Promise<void>): void {
   new BroadcastChannel(SIGN_IN_CHANNEL).addEventListener('message', () => void tell())
 }

@@ -1,6 +1,6 @@
-/** What the server refused, or that it could not be reached. */
+/** An error response, or an unreachable server. */
 export class ApiError extends Error {
-  /** Stable code of the server, or `unreachable`. */
+  /** The server's error code, or `unreachable`. */
   readonly code: string
   readonly status: number
   /** What the code leaves open, for codes that have such a field. */
@@ -15,18 +15,18 @@ export class ApiError extends Error {
   }
 }
 
-/** What the page is told, as an event of its own, when the server no longer knows who asks. */
+/** Dispatched on `window` when the server answers 401. */
 export const UNAUTHORIZED_EVENT = 'sandwire:unauthorized'
 
 interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Sent as JSON. */
   readonly json?: unknown
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly body?: Blob | ArrayBuffer | string
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
-  /** Is told how many bytes of a file have left. */
+  /** Called with the number of bytes sent so far. */
   readonly onSent?: (bytes: number) => void
 }
 
@@ -60,7 +60,7 @@ function send(path: string, wish: RequestOptions): Promise<Response> {
   })
 }
 
-/** An answer of the server this page came from; throws `ApiError` for every other than a good one. */
+/** Sends a request to this page's server; throws `ApiError` unless the response is 2xx. */
 export async function request(path: string, wish: RequestOptions = {}): Promise<Response> {
   let response: Response
   try {
@@ -74,27 +74,25 @@ export async function request(path: string, wish: RequestOptions = {}): Promise<
   return response
 }
 
-/** Whether somebody was not reached at all, by the page or by what stands before the server. */
+/** True when neither the server nor the proxy in front of it could be reached. */
 export function isUnreachable(caught: unknown): boolean {
   return caught instanceof ApiError && [0, 502, 504].includes(caught.status)
 }
 
-/** The JSON of a good answer, as the caller knows it from the server's OpenAPI document. */
+/** The JSON body of a 2xx response; the caller knows its type from the OpenAPI document. */
 export async function requestJson<T>(path: string, wish: RequestOptions = {}): Promise<T> {
   return (await (await request(path, wish)).json()) as T
 }
 
-/** A file on its way. */
 interface Sending {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Blob
   readonly signal?: AbortSignal
-  /** Bytes that have left so far. */
   readonly onSent: (bytes: number) => void
 }
 
-/** Sends a file as `fetch` does, and tells how far it is, which `fetch` cannot. Throws as `fetch` does. */
+/** Like `fetch`, with upload progress, which `fetch` lacks. */
 function sendFile(path: string, { method, headers, body, signal, onSent }: Sending): Promise<Response> {
   return new Promise((resolve, reject) => {
     const sending = new XMLHttpRequest()
@@ -102,7 +100,7 @@ function sendFile(path: string, { method, headers, body, signal, onSent }: Sendi
     for (const [name, value] of Object.entries(headers)) sending.setRequestHeader(name, value)
     sending.upload.addEventListener('progress', ({ loaded }) => onSent(loaded))
     sending.addEventListener('load', () => {
-      // An answer that may have no body must be made without one.
+      // `Response` rejects a body for statuses such as 204.
       const text = sending.responseText === '' ? null : sending.responseText
       resolve(new Response(text, { status: sending.status }))
     })

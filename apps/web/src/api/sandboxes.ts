@@ -37,7 +37,7 @@ export function startSandbox(sandbox: string): Promise<Sandbox> {
   return requestJson<Sandbox>(`/api/sandboxes/${encodeURIComponent(sandbox)}/start`, { method: 'POST' })
 }
 
-/** `discards`: also where the files do not survive it. */
+/** `discards`: stop even if the files are lost. */
 export function stopSandbox(sandbox: string, discards: boolean): Promise<Sandbox> {
   const query = discards ? '?discard=1' : ''
   return requestJson<Sandbox>(`/api/sandboxes/${encodeURIComponent(sandbox)}/stop${query}`, {

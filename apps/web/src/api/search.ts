@@ -15,7 +15,7 @@ export interface SearchMatch {
   readonly path: string
   readonly line: number
   readonly text: string
-  /** From and to, in characters of the text. */
+  /** Start and end, in UTF-16 units of `text`. */
   readonly ranges: readonly (readonly [number, number])[]
 }
 
@@ -26,7 +26,7 @@ export interface SearchEnd {
   readonly truncated: false | 'matches' | 'bytes' | 'time'
 }
 
-/** Splits a stream of bytes into lines of JSON. */
+/** Parses a byte stream of JSON lines. */
 export async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<unknown> {
   const decoder = new TextDecoder()
   const reader = body.getReader()
@@ -45,7 +45,7 @@ export async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerat
   }
 }
 
-/** Searches in files, and gives what is found as it is found. Leaving the loop ends the search. */
+/** Searches file contents, yielding matches as they arrive. Leaving the loop cancels the search. */
 export async function* searchFiles(
   sandbox: string,
   { q, regex, case: letters, glob, hidden, ignored }: SearchQuery,
@@ -57,7 +57,7 @@ export async function* searchFiles(
   for await (const line of readLines(response.body)) yield line as SearchMatch | SearchEnd
 }
 
-/** Files whose names hold a text. */
+/** Finds files by a part of their name. */
 export async function findFiles(
   sandbox: string,
   q: string,

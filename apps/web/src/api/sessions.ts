@@ -8,7 +8,7 @@ export interface Session {
   readonly mode: 'pipe' | 'pty'
   readonly cmd: string
   readonly attachments: number
-  /** Names of those who are there; absent where the server does not tell. */
+  /** Names of the attached users; absent when the server does not report them. */
   readonly people?: readonly string[]
   readonly createdMs?: number | null
   readonly lastInputMs: number | null
@@ -18,7 +18,7 @@ export interface Session {
   readonly owner?: string
 }
 
-/** Sessions of every sandbox that the person can see. */
+/** Lists the sessions of all sandboxes that the user can see. */
 export async function listSessions(signal?: AbortSignal): Promise<readonly Session[]> {
   const wish = signal === undefined ? {} : { signal }
   return (await requestJson<{ sessions: readonly Session[] }>('/api/account/sessions', wish)).sessions

@@ -7,7 +7,7 @@ export interface FileEntry {
   readonly size: number
   readonly mtimeMs: number
   readonly etag: string
-  /** What a link leads to inside the workspace. */
+  /** What a symbolic link inside the workspace points to. */
   readonly target?: 'file' | 'folder'
 }
 
@@ -18,7 +18,7 @@ export interface FolderListing {
 
 type Parameter = string | number | boolean | readonly string[] | undefined
 
-/** Address of something in a sandbox's workspace. Paths may hold any bytes, so they are encoded as such. */
+/** URL of a workspace route. Paths may hold any bytes, so they are percent-encoded bytewise. */
 export function workspaceUrl(
   sandbox: string,
   tail: string,
@@ -56,14 +56,14 @@ export async function removeFile(sandbox: string, path: string): Promise<void> {
   await request(workspaceUrl(sandbox, 'file', { path, recursive: true }), { method: 'DELETE' })
 }
 
-/** A file as it was at one moment. */
+/** A file's contents at one version. */
 export interface FileVersion {
   readonly bytes: Uint8Array
-  /** As the JSON of answers has it. */
+  /** As JSON responses have it, without quotes. */
   readonly etag: string
 }
 
-/** An etag as the JSON of answers has it, out of a header; one that was packed on the way is the same version. */
+/** The version in an `etag` header. A weak etag, as a compressing proxy makes it, names the same version. */
 function etagOf({ headers }: Response): string {
   const header = headers.get('etag') ?? ''
   return /^(?:W\/)?"(.*)"$/.exec(header)?.[1] ?? header
@@ -103,7 +103,6 @@ async function join(chunks: readonly Uint8Array<ArrayBuffer>[]): Promise<Uint8Ar
   return new Uint8Array(await new Blob([...chunks]).arrayBuffer())
 }
 
-/** Size and version without the bytes. */
 export async function statFile(
   sandbox: string,
   path: string,
@@ -111,10 +110,10 @@ export async function statFile(
   return requestJson(workspaceUrl(sandbox, 'stat', { path }))
 }
 
-/** What must be true of a file for it to be written. */
+/** Precondition of a write. */
 type WriteCondition = { readonly etag: string } | 'new' | 'any'
 
-/** Writes a file whole; throws `file_changed` when it is not what it is believed to be. Answers the new version. */
+/** Writes a whole file and returns its new version; throws `file_changed` if the precondition fails. */
 export async function writeFile(
   sandbox: string,
   path: string,
@@ -137,11 +136,11 @@ export async function writeFile(
   return answer.etag
 }
 
-/** What changed below a folder. */
+/** Events of a workspace watch. */
 export type WatchEvent =
   | { readonly kind: 'ready' }
   | { readonly kind: 'change'; readonly paths: readonly string[] }
-  /** Something changed, and what is not known. */
+  /** Something changed, but events were dropped. */
   | { readonly kind: 'overflow' }
   | { readonly kind: 'lost' }
 
@@ -150,7 +149,7 @@ function pathsOf(data: string): readonly string[] {
   return (parsed.paths ?? []).map(({ path }) => path)
 }
 
-/** Tells what changes in a workspace until the returned function is called. The browser reconnects by itself. */
+/** Watches a workspace until the returned function is called. The browser reconnects by itself. */
 export function watchFiles(sandbox: string, tell: (event: WatchEvent) => void): () => void {
   const source = new EventSource(workspaceUrl(sandbox, 'watch', { path: '.', recursive: true }))
   source.addEventListener('ready', () => tell({ kind: 'ready' }))

@@ -23,7 +23,7 @@ interface Basics {
   readonly onSave?: () => void
 }
 
-/** Everything about a text that does not depend on its language. */
+/** The extensions that do not depend on the language. */
 export function basics({
   label = fileTexts.editor.contents,
   isReadOnly = false,
@@ -61,7 +61,7 @@ export function basics({
   ]
 }
 
-/** Lines may be pasted with any ends unless a file has several kinds of its own. */
+/** Line endings of pasted text are normalized, unless the file itself mixes several kinds. */
 export function endsOf({ isMixed }: FileText): Extension {
   return isMixed ? EditorState.lineSeparator.of('\n') : []
 }

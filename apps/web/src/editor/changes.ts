@@ -1,10 +1,10 @@
 import { diff } from '@codemirror/merge'
 import type { ChangeSpec, Text } from '@codemirror/state'
 
-/** As far as a difference is looked into: what is larger is replaced as a whole. */
+/** Bounds the diff; a larger difference replaces the whole text. */
 const EFFORT = { scanLimit: 1_000, timeout: 100 }
 
-/** What makes one text out of another and leaves alone all that both have, so that places in it stay. */
+/** The changes that turn one text into another. Unchanged parts are left alone, so that positions in them survive. */
 export function changesBetween(before: Text, after: Text): readonly ChangeSpec[] {
   if (before.eq(after)) return []
   return diff(before.toString(), after.toString(), EFFORT).map(({ fromA, toA, fromB, toB }) => ({

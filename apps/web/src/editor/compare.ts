@@ -12,17 +12,17 @@ interface CompareOptions {
   readonly after: Text
 }
 
-/** Two texts and what differs. */
+/** A view of two texts and their differences. */
 export interface Comparison {
-  /** Shows two other texts in the same place. */
+  /** Replaces both texts and keeps the scroll position. */
   show(before: Text, after: Text): void
   dispose(): void
 }
 
-/** Unchanged lines are folded away but for these around a change. */
+/** Unchanged lines are collapsed except for this context. */
 const CONTEXT = { margin: 3, minSize: 6 }
 
-/** Colors a text once its language is there. */
+/** Adds syntax highlighting once the language is loaded. */
 export function color(path: string, language: Compartment, views: readonly EditorView[]): void {
   void languageOf(path).then((extension) => {
     for (const view of views) view.dispatch({ effects: language.reconfigure(extension) })
@@ -56,7 +56,7 @@ export function compareBeside(parent: HTMLElement, { path, before, after }: Comp
   }
 }
 
-/** Two texts in one, with what went and what came. */
+/** Both texts in one column, with removed and added lines. */
 export function compareInline(parent: HTMLElement, { path, before, after }: CompareOptions): Comparison {
   const language = new Compartment()
   const view = new EditorView({

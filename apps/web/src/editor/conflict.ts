@@ -15,26 +15,26 @@ import {
 
 interface ConflictOptions {
   readonly path: string
-  /** What is on the disk. Undefined: nothing that lines could be taken from. */
+  /** The text on disk; undefined when there is none to take lines from. */
   readonly theirs: FileText | undefined
   readonly mine: FileText
-  /** Where the person was in their text. */
+  /** Position in the user's own text, to restore. */
   readonly place: Place | undefined
   readonly onChange: (mine: FileText) => void
-  /** Participant wants to save. */
+  /** The user pressed Ctrl+S. */
   readonly onSave: () => void
 }
 
-/** What takes one change over, and is gone with it; hidden where there is no text to take it from. */
+/** The button that applies one change from disk; hidden when there is no text on disk. */
 function createTakeButton(isHidden: boolean, giveKeyboard: () => void): HTMLElement {
   const button = document.createElement('button')
   button.type = 'button'
   button.title = fileTexts.editor.takeChange
   button.ariaLabel = button.title
   button.textContent = '→'
-  // The theme of the view shows what is only hidden.
+  // `hidden` is overridden by the view's theme.
   if (isHidden) button.style.display = 'none'
-  // The view itself listens to a mouse only.
+  // The view itself handles only the mouse.
   button.addEventListener('click', ({ detail }) => {
     if (detail !== 0) return
     button.dispatchEvent(new MouseEvent('mousedown', { bubbles: true }))
@@ -43,7 +43,9 @@ function createTakeButton(isHidden: boolean, giveKeyboard: () => void): HTMLElem
   return button
 }
 
-/** What is on the disk, and beside it the text that somebody goes on writing. Nothing is folded away: they may be anywhere. */
+/**
+ * The text on disk beside the user's text, which stays editable. Nothing is collapsed, as the cursor may be anywhere.
+ */
 export class Conflict {
   readonly #view: MergeView
   readonly #parent: HTMLElement
@@ -53,7 +55,7 @@ export class Conflict {
   constructor(parent: HTMLElement, options: ConflictOptions) {
     const { path, theirs, mine, place: left, onChange, onSave } = options
     const language = new Compartment()
-    // A place in another text is none in this one.
+    // A position belongs to one text.
     const place = left?.text.equals(mine) === true ? left : undefined
     const { selection, extension } = stateAtPosition(place)
     this.#parent = parent
@@ -84,12 +86,12 @@ export class Conflict {
     color(path, language, [this.#view.a, this.#view.b])
   }
 
-  /** Where the person is; as long as it is on the page. */
+  /** The current position; valid while the view is mounted. */
   get place(): Place {
     return positionOf(this.#view.b, this.#parent, this.#mine)
   }
 
-  /** The file on the disk has become another one again. */
+  /** The file on disk changed again. */
   showTheirs(theirs: FileText | undefined): void {
     if (theirs === this.#theirs) return
     this.#theirs = theirs

@@ -10,13 +10,13 @@ import { type Place, positionOf, showAtPosition, stateAtPosition } from './view-
 interface EditorOptions {
   readonly text: FileText
   readonly path: string
-  /** Where the person was in another view of it. */
+  /** Position in another view of the same text, to restore. */
   readonly place?: Place | undefined
   readonly onChange: (text: FileText) => void
   readonly onSave: () => void
 }
 
-/** A text that can be changed. It knows no framework. */
+/** An editable text, independent of React. */
 export class Editor {
   readonly #view: EditorView
   readonly #language = new Compartment()
@@ -48,7 +48,7 @@ export class Editor {
     this.setPath(path)
   }
 
-  /** The file is called so, which says in what language it is. */
+  /** The path selects the language. */
   setPath(path: string): void {
     if (path === this.#path) return
     this.#path = path
@@ -57,24 +57,24 @@ export class Editor {
     })
   }
 
-  /** Where the person is; as long as the editor is on the page. */
+  /** The current position; valid while the editor is mounted. */
   get place(): Place {
     return positionOf(this.#view, this.#view.scrollDOM, this.#text)
   }
 
-  /** Replaces the text by what differs; places in all the rest stay. */
+  /** Replaces only what differs, so that cursor and scroll position survive. */
   setText(text: FileText): void {
     if (text.equals(this.#text)) return
     this.#text = text.withLines(this.#text.lines)
     this.#view.dispatch({
       changes: changesBetween(this.#text.lines, text.lines),
       effects: this.#ends.reconfigure(endsOf(text)),
-      // A step of its own would take the place of what was undone and can be redone.
+      // A separate undo step would discard the redo history.
       annotations: Transaction.addToHistory.of(redoDepth(this.#view.state) === 0),
     })
   }
 
-  /** Puts the cursor there, counted from 1, or as near as the text goes. */
+  /** Moves the cursor to a line and column, counted from 1 and clamped to the text. */
   goTo(line: number, column = 1): void {
     const { doc } = this.#view.state
     const { from, to } = doc.line(Math.min(Math.max(1, line), doc.lines))

@@ -2,17 +2,17 @@ import { Text } from '@codemirror/state'
 
 const MARK = '\u{feff}'
 
-/** Lines of a text, whatever they end with. */
+/** Splits a text at any kind of line ending. */
 export function linesOf(text: string): Text {
   return Text.of(text.split(/\r\n?|\n/))
 }
 
-/** What is in a file around and between its lines, which nobody types. */
+/** The parts of a file that are not typed: byte order mark and line endings. */
 interface Frame {
-  /** Byte order mark, or nothing. */
+  /** Byte order mark, or empty. */
   readonly mark: string
   readonly separator: '\r\n' | '\n'
-  /** There are several kinds of ends: all but one are parts of their lines. */
+  /** The file mixes line endings: all but one kind are kept inside the lines. */
   readonly isMixed: boolean
 }
 
@@ -27,8 +27,8 @@ function frameOf(whole: string): Frame {
 }
 
 /**
- * A file's text as an editor holds it. What comes of it by a change shares all else with it, so that comparing the two costs no
- * more than the change; the whole is put together only when it is asked for.
+ * A file's text as the editor holds it. Edited versions share their unchanged lines, so that comparing two costs no
+ * more than the change. The whole string is built only on demand.
  */
 export class FileText {
   readonly lines: Text
@@ -44,24 +44,23 @@ export class FileText {
     return new FileText(Text.of(whole.slice(frame.mark.length).split(frame.separator)), frame)
   }
 
-  /** Whether a return in it is no end of a line. */
+  /** True when carriage returns are part of lines. */
   get isMixed(): boolean {
     return this.#frame.isMixed
   }
 
-  /** What its lines end with; undefined when there is only one. */
+  /** Kind of line ending; undefined for a single line. */
   get ends(): 'CRLF' | 'LF' | 'mixed' | undefined {
     if (this.isMixed) return 'mixed'
     if (this.lines.lines === 1) return undefined
     return this.#frame.separator === '\n' ? 'LF' : 'CRLF'
   }
 
-  /** Whether it begins with a byte order mark. */
   get hasMark(): boolean {
     return this.#frame.mark !== ''
   }
 
-  /** Whether the lines of both are the same, whatever they end with. */
+  /** True when the lines are equal, ignoring line endings. */
   hasLinesOf(other: FileText): boolean {
     return this.#plainLines.eq(other.#plainLines)
   }
@@ -75,7 +74,7 @@ export class FileText {
     return lines === this.lines ? this : new FileText(lines, this.#frame)
   }
 
-  /** Whether both are the same in a file. */
+  /** True when both would be saved as the same bytes. */
   equals(other: FileText): boolean {
     const [mine, theirs] = [this.#frame, other.#frame]
     if (mine.mark !== theirs.mark) return false
@@ -83,7 +82,7 @@ export class FileText {
     return this.toString() === other.toString()
   }
 
-  /** All of it, as it is in the file. */
+  /** The whole file as a string. */
   toString(): string {
     return this.#frame.mark + this.lines.sliceString(0, this.lines.length, this.#frame.separator)
   }

@@ -3,7 +3,7 @@ import type { Extension } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 
-/** Colors come from the page's own variables, so that light and dark need no second theme. */
+/** Colors come from the page's CSS variables, so that one theme serves light and dark. */
 const surface = EditorView.theme({
   '&': {
     height: '100%',
@@ -21,15 +21,15 @@ const surface = EditorView.theme({
   '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
     backgroundColor: 'var(--bg-active)',
   },
-  // The sign that it has by itself is in few fonts.
+  // The default sign is missing in many fonts.
   '.cm-collapsedLines::before, .cm-collapsedLines::after': { content: '"⋯"' },
   '.cm-searchMatch': { backgroundColor: 'color-mix(in srgb, var(--accent) 35%, transparent)' },
 })
 
-/** The smallest that is hit well with a finger or an unsteady hand. */
+/** Minimum size of a touch target. */
 const TARGET = '24px'
 
-/** The bars of the editor look like the page around it. */
+/** Search and dialog bars match the page around the editor. */
 const bars = EditorView.theme({
   '.cm-panels': {
     backgroundColor: 'var(--bg-raised)',

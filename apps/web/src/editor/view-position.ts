@@ -16,12 +16,12 @@ import {
 import type { EditorView } from '@codemirror/view'
 import type { FileText } from './file-text.ts'
 
-/** Heights are guessed until lines are drawn, and spaces beside changes are made a frame later. */
+/** Line heights are estimates until drawn, and spacers beside changes appear a frame later. */
 const SETTLE_FRAMES = 4
 
-/** Where somebody is in a text, for another view of it to go on from. */
+/** Selection, scroll position and undo history of a view, to restore in another view of the same text. */
 export interface Place {
-  /** What can be undone is of this text. */
+  /** The text that the undo history belongs to. */
   readonly text: FileText
   readonly selection: EditorSelection
   readonly history: unknown
@@ -36,7 +36,7 @@ function topOf(view: EditorView, scroller: Element, position: number): number {
   return drawn - scroller.getBoundingClientRect().top
 }
 
-/** The cursor if it can be seen, and otherwise the first line that can. */
+/** The cursor if it is visible, otherwise the first visible line. */
 function anchorOf(view: EditorView, scroller: Element): Anchor {
   const { head } = view.state.selection.main
   const topPx = topOf(view, scroller, head)
@@ -46,7 +46,7 @@ function anchorOf(view: EditorView, scroller: Element): Anchor {
   return { position: from, topPx: topOf(view, scroller, from) }
 }
 
-/** Leaves what is held where it is drawn. */
+/** Scrolls until the anchor is drawn where it was. */
 function settle(view: EditorView, scroller: Element): void {
   let frames = SETTLE_FRAMES
   const adjust = (): void => {
@@ -60,7 +60,7 @@ function settle(view: EditorView, scroller: Element): void {
   adjust()
 }
 
-/** The state fields that a view begins with at a place. */
+/** Initial selection and state fields for a view at a position. */
 export function stateAtPosition(place: Place | undefined): {
   readonly selection?: EditorSelection
   readonly extension: Extension
@@ -70,7 +70,7 @@ export function stateAtPosition(place: Place | undefined): {
   return { selection, extension: [historyField.init(() => history), anchorField.init(() => anchor)] }
 }
 
-/** Where a view is in its text; `scroller` is what moves it up and down. */
+/** Captures the position of a view; `scroller` is the element that scrolls it vertically. */
 export function positionOf(view: EditorView, scroller: Element, text: FileText): Place {
   return {
     text,
@@ -83,13 +83,13 @@ export function positionOf(view: EditorView, scroller: Element, text: FileText):
   }
 }
 
-/** Puts a view on the page, where another view of its text was; `dom` is all of it, and `scroller` what moves it up and down. */
+/** Mounts a view at a position; `dom` is the root element, `scroller` the element that scrolls it vertically. */
 export function showAtPosition(
   view: EditorView,
   { parent, dom, scroller }: { readonly parent: Element; readonly dom: Element; readonly scroller: Element },
   place: Place | undefined,
 ): void {
-  // A bar that opens on the page takes the keyboard, which may be elsewhere.
+  // Opened after mounting, the search bar would take the focus.
   if (place?.findBar !== undefined) openFindBar(view, place.findBar)
   parent.append(dom)
   if (place === undefined) return
@@ -98,7 +98,7 @@ export function showAtPosition(
   view.scrollDOM.scrollLeft = place.leftPx
 }
 
-/** Changes a text, and by `aside` what is beside it, and leaves what is looked at where it is drawn. */
+/** Changes a text, and with `aside` the one beside it, keeping the visible lines where they are. */
 export function changeKeepingPosition(
   view: EditorView,
   scroller: Element,
@@ -111,16 +111,16 @@ export function changeKeepingPosition(
   settle(view, scroller)
 }
 
-/** The bar that finds and replaces, for another view of the text to go on with. */
+/** State of the find and replace bar, to restore in another view of the text. */
 export interface FindBar {
   readonly query: SearchQuery
-  /** What has the keyboard in it. */
+  /** The focused input. */
   readonly field:
     | { readonly name: string; readonly start: number | null; readonly end: number | null }
     | undefined
 }
 
-/** The bar of a view; undefined when it is closed. */
+/** The state of a view's search bar; undefined when it is closed. */
 function readFindBar(view: EditorView): FindBar | undefined {
   if (!searchPanelOpen(view.state)) return undefined
   const { activeElement: at } = view.root
@@ -129,13 +129,13 @@ function readFindBar(view: EditorView): FindBar | undefined {
   return { query: getSearchQuery(view.state), field }
 }
 
-/** Opens the bar with what is looked for. */
+/** Opens the bar with a query. */
 function openFindBar(view: EditorView, { query }: FindBar): void {
   openSearchPanel(view)
   view.dispatch({ effects: setSearchQuery.of(query) })
 }
 
-/** Gives the keyboard to the field of the bar that had it; answers whether there is one. */
+/** Focuses the input that had the focus; false when there is none. */
 function focusFindBar(view: EditorView, bar: FindBar | undefined): boolean {
   const inputs = view.dom.querySelectorAll<HTMLInputElement>('.cm-search input')
   const input = [...inputs].find(({ name }) => name === bar?.field?.name)
@@ -145,16 +145,16 @@ function focusFindBar(view: EditorView, bar: FindBar | undefined): boolean {
   return true
 }
 
-/** A position, and how far below the top of what scrolls it is drawn. */
+/** A text position and its distance from the top of the scroller. */
 interface Anchor {
   readonly position: number
   readonly topPx: number
 }
 
-/** Holds another one from now on. */
+/** Sets the anchor. */
 export const setAnchor = StateEffect.define<Anchor>()
 
-/** What is held where it is drawn until a view has settled. It stays with its text when somebody writes meanwhile. */
+/** The position that stays in place until the view has settled. It is mapped through edits. */
 export const anchorField = StateField.define<Anchor | undefined>({
   create: () => undefined,
   update(held, { changes, effects }) {

@@ -7,13 +7,13 @@ interface Conflict {
   /** The text in the editor. */
   readonly mine: FileText
   readonly isDirty: boolean
-  /** The person wanted to save it. */
+  /** The user tried to save. */
   readonly isAsked: boolean
 }
 
 const { conflict: texts } = fileTexts
 
-/** What differs between two texts and is not seen beside each other; undefined when nothing does. */
+/** Describes differences that a side-by-side view does not show; undefined when there are none. */
 function invisibleDifferences(theirs: FileText, mine: FileText): string | undefined {
   const isOnly = mine.hasLinesOf(theirs)
   const [hasEnds, hasMark] = [
@@ -45,7 +45,7 @@ function describeConflict({ theirs, mine, isDirty }: Conflict): string {
   return parts.flat().join(' ')
 }
 
-/** What is said above a conflict. */
+/** The message above a conflict. */
 export function conflictMessage(conflict: Conflict): string {
   const happened = describeConflict(conflict)
   return conflict.isAsked ? `${texts.notSaved} ${happened}` : happened

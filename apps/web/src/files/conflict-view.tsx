@@ -11,7 +11,7 @@ import type { OpenFile, Theirs } from './open-file.ts'
 import { displayName } from './shown-name.ts'
 import { useComposing } from './text-body.tsx'
 
-/** The file on the disk and the text in the editor, until the person has decided. */
+/** The file on disk beside the text in the editor, until the user chooses. */
 export function ConflictView({
   file,
   path,
@@ -24,7 +24,7 @@ export function ConflictView({
   readonly path: string
   readonly theirs: Theirs
   readonly isFocused: boolean
-  /** Where the person was in their text when it was shown otherwise, and then where they are. */
+  /** Position to restore when the view mounts; updated when it unmounts. */
   readonly place: RefObject<Place | undefined>
   readonly onSave: () => void
 }): ReactElement {
@@ -36,7 +36,7 @@ export function ConflictView({
   save.current = onSave
   const onDisk = typeof theirs === 'string' ? undefined : theirs.text
   const first = useRef({ path, onDisk, isFocused })
-  // In one go with the removal of what had the keyboard, so that no key finds nobody.
+  // In the same commit as the removal of the focused editor, so that no key press is lost.
   useLayoutEffect(() => {
     if (parent.current === null) return undefined
     const { current: start } = first
@@ -80,7 +80,7 @@ export function ConflictView({
 
 const { conflict: texts } = fileTexts
 
-/** What became of a file while it was changed, and the ways out. The first of them loses nothing: whoever saves is led to it. */
+/** Describes a conflict and offers the ways out. The first button loses nothing: saving moves the focus to it. */
 function ConflictBanner({
   file,
   path,
@@ -92,7 +92,7 @@ function ConflictBanner({
   readonly path: string
   readonly theirs: Theirs
   readonly mine: FileText
-  /** Goes to the next change. */
+  /** Moves to the next change. */
   readonly onNext: () => void
 }): ReactElement {
   const { workbench } = useParts()

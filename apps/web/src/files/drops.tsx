@@ -5,10 +5,10 @@ import { canWork } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
 
-/** What a row of the tree is dragged as. */
+/** Data type of a dragged tree row. */
 export const PATH_TYPE = 'application/x-sandwire-path'
 
-/** A place that takes files of the person's computer, and rows of the tree. */
+/** Accepts files from the user's computer and rows of the tree. */
 export function DropTarget({
   onDrop,
   children,
@@ -29,7 +29,7 @@ export function DropTarget({
         setOver(true)
       }}
       onDragLeave={() => setOver(false)}
-      // A row may take the drop for its folder.
+      // A row may handle the drop for its folder.
       onDropCapture={() => setOver(false)}
       onDrop={(event) => {
         if (!isTaken(event)) return
@@ -42,14 +42,14 @@ export function DropTarget({
   )
 }
 
-/** Marks where dropped files are taken; everywhere else the page takes them itself. */
+/** Marks elements that handle dropped files; elsewhere the page does. */
 const DROP_TARGET = '[data-drop-target]'
-/** Where dropped text or a link is something to insert. */
+/** Where dropped text or a link is inserted. */
 const EDITABLE = 'input, textarea, [contenteditable=true]'
 
 /**
- * What is dropped beside the places for it. A browser would leave the page for it, and an editor would type a file into the text:
- * files go to the workspace of the sandbox that they were dropped on instead, after the same question as in the list of files.
+ * Handles files dropped outside a drop target. The browser would open them in place of the page, and an editor would
+ * insert their text. They go to the workspace of the sandbox they were dropped on, after the usual upload dialog.
  */
 export class PageDrops {
   readonly #workbench: Workbench
@@ -59,7 +59,7 @@ export class PageDrops {
     this.#workbench = workbench
   }
 
-  /** Files that wait for the list of files to take them. */
+  /** Dropped files that wait for the files panel. */
   get files(): Store<readonly Dropped[]> {
     return this.#files
   }
@@ -79,7 +79,7 @@ export class PageDrops {
       },
       true,
     )
-    // Asked last, when whoever knows what is dragged has said so.
+    // In the bubble phase, after the element that knows the dragged type.
     const stopRest = (event: DragEvent): void => {
       if (event.defaultPrevented || isIn(event, EDITABLE)) return
       event.preventDefault()
@@ -122,7 +122,7 @@ function isIn({ target }: DragEvent, selector: string): boolean {
   return target instanceof Element && target.closest(selector) !== null
 }
 
-/** A file to upload and where it goes, from the folder that it was dropped on. */
+/** A file to upload, with its path relative to the drop target. */
 export interface Dropped {
   readonly path: string
   readonly file: File
@@ -142,7 +142,7 @@ async function filesOf(entry: FileSystemEntry, folder: string): Promise<readonly
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader()
   const found: Dropped[] = []
-  // A reader gives some at a time, and none at the end.
+  // The reader returns entries in batches, then an empty one.
   for (let entries = await readEntries(reader); entries.length > 0; entries = await readEntries(reader))
     for (const child of entries) for (const file of await filesOf(child, path)) found.push(file)
   return found
@@ -152,10 +152,10 @@ function alone(file: File | null): readonly Dropped[] {
   return file === null ? [] : [{ path: file.name, file }]
 }
 
-/** Everything that was dropped, folders with what is in them. It must be called while the drop is told. */
+/** All dropped files, including those in folders. Must be called during the drop event. */
 export async function readDropped(transfer: DataTransfer): Promise<readonly Dropped[]> {
   const items = [...transfer.items].filter(({ kind }) => kind === 'file')
-  // Not every source of a drop has a file system behind it, and not every browser tells of items.
+  // Some drag sources provide files but no file system entries.
   if (items.length === 0) return [...transfer.files].flatMap(alone)
   const found = items.map(async (item) => {
     const entry = item.webkitGetAsEntry()
@@ -164,7 +164,7 @@ export async function readDropped(transfer: DataTransfer): Promise<readonly Drop
   return (await Promise.all(found)).flat()
 }
 
-/** Where a folder or file comes from as a download: a folder comes as a tar archive. */
+/** Download URL; a folder is downloaded as a tar archive. */
 export function downloadUrl(sandbox: string, path: string, isFolder: boolean): string {
   return workspaceUrl(sandbox, isFolder ? 'archive' : 'file', { path })
 }

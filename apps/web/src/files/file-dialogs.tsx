@@ -14,7 +14,7 @@ import type { FileTree } from './file-tree.ts'
 import { cleanPath, findNameProblem, joinPath, parentOf, ROOT } from './paths.ts'
 import { formatPaths, displayName } from './shown-name.ts'
 
-/** Something about files that needs an answer first. */
+/** A file operation that needs user input. */
 export type FileQuestion =
   | { readonly ask: 'newFile' | 'newFolder'; readonly folder: string }
   | { readonly ask: 'rename'; readonly path: string }
@@ -26,12 +26,12 @@ interface ActionProps {
   readonly sandbox: string
   readonly tree: FileTree
   readonly question: FileQuestion
-  /** Something is there now that was elsewhere. */
+  /** Called with the new path after a move. */
   readonly onMoved: (path: string) => void
   readonly onDone: () => void
 }
 
-/** Makes an empty file where there is none. */
+/** Creates an empty file; fails if the path exists. */
 async function makeFile(sandbox: string, path: string): Promise<void> {
   try {
     await writeFile(sandbox, path, '', 'new')
@@ -41,7 +41,7 @@ async function makeFile(sandbox: string, path: string): Promise<void> {
   }
 }
 
-/** Asks, does it, and shows what became of it. */
+/** Shows the dialog of a file operation, performs it and refreshes the tree. */
 export function FileActions({ sandbox, tree, question, onMoved, onDone }: ActionProps): ReactElement {
   const { workbench, files } = useParts()
   const refresh = async (...folders: readonly string[]): Promise<void> => {
@@ -132,7 +132,7 @@ export function FileActions({ sandbox, tree, question, onMoved, onDone }: Action
   }
 }
 
-/** Asks for the path of something new, or a new one for something old, until that is done: what fails can be tried by another name. */
+/** Asks for a path until the operation succeeds or is canceled. */
 function NameDialog({
   title,
   initial,
@@ -144,7 +144,7 @@ function NameDialog({
   readonly title: string
   readonly initial: string
   readonly yes: string
-  /** What could not be done. */
+  /** Describes the failed operation. */
   readonly failure: (path: string) => string
   readonly onName: (path: string) => Promise<void>
   readonly onClose: () => void
@@ -217,10 +217,10 @@ function NameDialog({
   )
 }
 
-/** Files that are named before an upload begins. */
+/** Files listed in the dialog. */
 const MAX_SHOWN = 8
 
-/** Asks before files are uploaded: which, where to, and whether over what is there. */
+/** Confirms an upload: which files, where to, and whether to replace existing ones. */
 function UploadDialog({
   sandbox,
   question,

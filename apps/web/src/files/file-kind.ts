@@ -1,8 +1,8 @@
-/** Largest file that is opened without a question. */
+/** Largest file that is opened without confirmation. */
 export const MAX_EDIT_BYTES = 4 * 1024 * 1024
 /** Largest file that is opened at all. */
 export const MAX_OPEN_BYTES = 32 * 1024 * 1024
-/** As far as a file is looked at to tell text from bytes. */
+/** Bytes that are probed to tell text from binary data. */
 const PROBE_BYTES = 8_192
 
 const IMAGES: Readonly<Record<string, string>> = {
@@ -17,28 +17,28 @@ const IMAGES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 }
 
-/** The type of a picture by its name; undefined when it is none. As the source of an `img`, no picture can run a script. */
+/** MIME type of an image, by its extension. As the source of an `img`, an SVG runs no scripts. */
 export function imageType(path: string): string | undefined {
   return IMAGES[path.slice(path.lastIndexOf('.') + 1).toLowerCase()]
 }
 
-/** Whether a file is a text that is a picture as well. */
+/** True for SVG, which is text and image. */
 export function isDrawing(path: string): boolean {
   return imageType(path) === 'image/svg+xml'
 }
 
-/** The text of a file, or undefined when it is not text in UTF-8. */
+/** Decodes UTF-8; undefined for anything else. */
 export function textOf(bytes: Uint8Array): string | undefined {
   if (bytes.subarray(0, PROBE_BYTES).includes(0)) return undefined
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    // Another encoding, or no text at all: saving it as text would change it.
+    // Saving another encoding as UTF-8 would change the file.
     return undefined
   }
 }
 
-/** How a file is shown. */
+/** A file size for display. */
 export function formatSize(bytes: number): string {
   if (bytes < 1024) return `${bytes} bytes`
   const units = ['KiB', 'MiB', 'GiB', 'TiB']
@@ -51,9 +51,9 @@ export function formatSize(bytes: number): string {
   return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${units[unit] ?? ''}`
 }
 
-/** Bytes of a line, as such listings have them. */
+/** Bytes per line of a hex dump. */
 const LINE_BYTES = 16
-/** Bytes that are shown of a file. */
+/** Bytes shown of a binary file. */
 export const HEX_BYTES = 64 * LINE_BYTES
 
 function lineOf(bytes: Uint8Array, at: number): string {
@@ -63,7 +63,7 @@ function lineOf(bytes: Uint8Array, at: number): string {
   return `${at.toString(16).padStart(8, '0')}  ${halves.join('  ').padEnd(LINE_BYTES * 3)}  ${text.join('')}`
 }
 
-/** Bytes as numbers and, where they are such, as letters. */
+/** A hex dump. */
 export function hexOf(bytes: Uint8Array): string {
   const lines: string[] = []
   for (let at = 0; at < bytes.length; at += LINE_BYTES)

@@ -20,13 +20,13 @@ interface PaneProps {
   readonly isFocused: boolean
 }
 
-/** A file, in the way that suits what is in it. */
+/** A file: text, image or hex dump. */
 export function FilePane({ viewId, view, isFocused }: PaneProps): ReactElement {
   const { watch, files } = useParts()
   const { sandbox, path } = view
   const file = files.of(viewId, view)
   useEffect(() => {
-    // It may have been drawn before, and have changed since.
+    // The file may have changed while the pane was not mounted.
     void file.refresh()
     return watch.subscribe(sandbox, (event) => {
       if (
@@ -76,7 +76,7 @@ function FileBody({
 }): ReactElement {
   const state = useStore(file.state)
   const { path, line, column } = view
-  /** Where the person was in the text, for whatever shows it next. */
+  /** Position in the text, carried over between editor and conflict view. */
   const place = useMemo((): { current: Place | undefined } => ({ current: undefined }), [file])
   switch (state.is) {
     case 'loading':
@@ -140,7 +140,7 @@ function FileBody({
   }
 }
 
-/** Where a file is, whether it is saved, and what can be done with it. */
+/** Path, save state and actions of a file. */
 function FileHead({
   file,
   view: { sandbox, path },
@@ -184,7 +184,7 @@ function FileHead({
   )
 }
 
-/** A picture, or that there is none in the file. */
+/** An image, or a message that it cannot be decoded. */
 function Picture({
   bytes,
   type,
@@ -195,7 +195,7 @@ function Picture({
   readonly path: string
 }): ReactElement {
   const [url, setUrl] = useState<string>()
-  /** The address that there was no picture at: another version of the file has another one. */
+  /** URL that failed to load; a new version of the file has another URL. */
   const [broken, setBroken] = useState<string>()
   useEffect(() => {
     const made = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type }))
@@ -212,7 +212,7 @@ function Picture({
   )
 }
 
-/** The picture that the text in an editor is when it is asked for, saved or not. */
+/** Previews the SVG in the editor, saved or not. */
 function Drawing({ file, path }: { readonly file: OpenFile; readonly path: string }): ReactElement {
   const { text } = file
   const bytes = useMemo(() => new TextEncoder().encode(text.toString()), [text])

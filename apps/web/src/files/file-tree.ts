@@ -5,15 +5,15 @@ import { messageOf } from '../state/workbench.ts'
 import { isWithin, joinPath, parentOf, ROOT } from './paths.ts'
 import { isFolder } from './tree-lines.ts'
 
-/** What a folder has besides the entries that are known. */
+/** What a folder holds beyond the loaded entries. */
 type FolderRest =
   | { readonly is: 'none' }
-  /** It begins after this name. */
+  /** Continues after this name. */
   | { readonly is: 'more'; readonly after: string }
   | { readonly is: 'failed'; readonly after: string; readonly message: string }
   | { readonly is: 'tooMany' }
 
-/** What is known of a folder. */
+/** Load state of a folder. */
 export type Folder =
   | { readonly is: 'loading' }
   | { readonly is: 'ready'; readonly entries: readonly FileEntry[]; readonly rest: FolderRest }
@@ -24,17 +24,17 @@ export interface TreeState {
   readonly open: ReadonlySet<string>
 }
 
-/** One answer about a folder, from its first name or from what comes after one. Names are in the order of their bytes. */
+/** Lists a folder, from its start or after a name. Names are sorted bytewise. */
 type ReadFolder = (path: string, after?: string) => Promise<FolderListing>
 
-/** Entries of one folder that a page deals with: some ten answers, which are asked for again whenever the folder changes. */
+/** Entries loaded of one folder: about ten pages, which are reloaded whenever the folder changes. */
 const MAX_ENTRIES = 100_000
-/** Entries of a tree that nobody looks at which are kept; beyond that, they are read again. */
+/** Entries kept of a tree that is not shown; larger trees are reloaded. */
 const MAX_KEPT_ENTRIES = 20_000
 
 const BY_NAME = new Intl.Collator('en', { numeric: true })
 
-/** Folders first, then by name, as people expect; names that differ in case only stay beside each other. */
+/** Folders first, then by name with numbers in numeric order. */
 function sortEntries(entries: readonly FileEntry[]): readonly FileEntry[] {
   return entries.toSorted((left, right) => {
     const [first, second] = [isFolder(left), isFolder(right)]
@@ -49,13 +49,13 @@ function folderRest({ entries, truncated }: FolderListing, known: number): Folde
   return last === undefined || known >= MAX_ENTRIES ? { is: 'tooMany' } : { is: 'more', after: last.name }
 }
 
-/** The folders of one workspace that somebody looks at. They are read when they are opened, and again when they change. */
+/** The folders of a workspace, loaded when expanded and reloaded when they change. */
 export class FileTree {
   readonly #read: ReadFolder
   readonly #state = createStore<TreeState>({ folders: {}, open: new Set() })
-  /** The last reading of each folder: an older one that comes late is dropped. */
+  /** The latest load of each folder; results of older ones are dropped. */
   readonly #readings = new Map<string, number>()
-  /** Folders of which more is on its way. */
+  /** Folders whose next page is loading. */
   readonly #growing = new Set<string>()
 
   constructor(read: ReadFolder) {
@@ -72,12 +72,12 @@ export class FileTree {
     return this.#state
   }
 
-  /** Reads a folder as far as it is known, at least its first part. */
+  /** Loads a folder up to the number of entries known so far, at least one page. */
   async load(path: string): Promise<void> {
     const reading = (this.#readings.get(path) ?? 0) + 1
     this.#readings.set(path, reading)
     const known = this.#state.get().folders[path]
-    // A folder that is shown stays shown until the new reading is there.
+    // Keeps showing the known entries until the new ones are there.
     if (known?.is !== 'ready') this.#set(path, { is: 'loading' })
     const wanted = known?.is === 'ready' ? known.entries.length : 0
     let folder: Folder
@@ -100,7 +100,7 @@ export class FileTree {
     return { is: 'ready', entries: sortEntries(entries), rest }
   }
 
-  /** Reads what comes after what is known of a folder; nothing when that is all, or already on its way. */
+  /** Loads the next page of a folder, unless it is complete or already loading. */
   async loadMore(path: string): Promise<void> {
     const folder = this.#state.get().folders[path]
     if (folder?.is !== 'ready' || this.#growing.has(path)) return
@@ -118,7 +118,7 @@ export class FileTree {
     }
     this.#growing.delete(path)
     if (this.#readings.get(path) === reading) this.#set(path, grown)
-    // It was read again meanwhile, and whoever wanted more of that was told that it is on its way.
+    // The folder was reloaded meanwhile: notify, so that the view asks for the next page again.
     else this.#state.set({ ...this.#state.get() })
   }
 
@@ -130,18 +130,18 @@ export class FileTree {
     if (isOpening) await this.load(path)
   }
 
-  /** Opens every folder on the way to a path. */
+  /** Expands all parent folders of a path. */
   async reveal(path: string): Promise<void> {
     for (let folder = parentOf(path); folder !== ROOT; folder = parentOf(folder))
       if (!this.#state.get().open.has(folder)) await this.toggle(folder)
   }
 
-  /** Reads again everything that is shown. */
+  /** Reloads all visible folders. */
   async look(): Promise<void> {
     await Promise.all([ROOT, ...this.#state.get().open].map((path) => this.load(path)))
   }
 
-  /** Reads again what an event says has changed, as far as it is shown. */
+  /** Reloads the visible folders that a watch event names. */
   async follow(event: WatchEvent): Promise<void> {
     if (event.kind === 'lost') return
     if (event.kind !== 'change') return this.look()
@@ -151,12 +151,12 @@ export class FileTree {
     await Promise.all(shown.filter((path) => changed.has(path)).map((path) => this.load(path)))
   }
 
-  /** Forgets a folder that was moved or removed. */
+  /** Removes a folder that was moved or deleted. */
   forget(path: string): void {
     this.#keepOnly((known) => !isWithin(known, path))
   }
 
-  /** Nobody looks for now: keeps which folders are open, and of what is in them no more than is soon shown again. */
+  /** Called when the tree is hidden: keeps the expanded folders, and their entries if they are few enough. */
   rest(): void {
     const { folders } = this.#state.get()
     const isThere = (path: string): boolean => {
@@ -190,12 +190,12 @@ export class FileTree {
   }
 }
 
-/** The tree of a sandbox as it was left: which folders are open, what was chosen, and how far it was scrolled. */
+/** The file tree of a sandbox with the state of its panel, which survives while the panel is hidden. */
 export class TreePanel {
   readonly tree: FileTree
   selected: { readonly path: string; readonly isFolder: boolean } | undefined
   scrollPx = 0
-  /** What is to have the keyboard as soon as it is there. */
+  /** Path that gets the focus as soon as it is drawn. */
   pendingFocus: string | undefined
 
   constructor(sandbox: string) {

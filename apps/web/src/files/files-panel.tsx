@@ -13,7 +13,7 @@ import { TreePanel } from './file-tree.ts'
 import { parentOf, ROOT } from './paths.ts'
 import { Tree } from './tree.tsx'
 
-/** The files of the chosen sandbox. */
+/** The files of the selected sandbox. */
 export function FilesPanel(): ReactElement {
   return (
     <SandboxGate action={sandboxTexts.gate.browse}>
@@ -82,7 +82,7 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
         aria-label={fileTexts.filesToUpload}
         onChange={(event) => {
           const files = [...(event.target.files ?? [])].map((file) => ({ path: file.name, file }))
-          // The same files may be chosen again.
+          // Allows the same files to be chosen again.
           event.target.value = ''
           if (files.length > 0) setQuestion({ ask: 'upload', folder: uploadsTo, files })
         }}
@@ -109,7 +109,7 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
   )
 }
 
-/** The tree of a sandbox as it was left, which follows what changes while it is shown. */
+/** The tree of a sandbox, which follows workspace changes while mounted. */
 function useTree(sandbox: string): TreePanel {
   const { watch } = useParts()
   const kept = usePanelMemory().trees.recall(sandbox, () => new TreePanel(sandbox))

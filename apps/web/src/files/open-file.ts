@@ -7,7 +7,7 @@ import { messageOf } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
 import { HEX_BYTES, imageType, isDrawing, MAX_EDIT_BYTES, MAX_OPEN_BYTES, textOf } from './file-kind.ts'
 
-/** What a file needs of the server. */
+/** Server operations on one file. */
 export interface FileAccess {
   stat(): Promise<{ readonly size: number; readonly etag: string }>
   /** Reads no further than the headers when the file is larger than `canOpen` accepts. */
@@ -27,47 +27,47 @@ function isOutgrown(version: unknown): version is OutgrownFile {
   return typeof version === 'object' && version !== null && 'sizeBytes' in version
 }
 
-/** What there is in the place of a file: nothing, a folder, or something that nobody reads. */
+/** Why a path is not a regular file. */
 type FileProblem = 'gone' | 'folder' | 'special'
 
-/** What became of a file while its text was changed here. Without a text it is none any more. */
+/** The file on disk after it changed during editing; without a text it is no longer text. */
 export type Theirs = { readonly text: FileText | undefined; readonly etag: string } | FileProblem
 
 /** What a pane shows of a file. */
 type FileState =
   | { readonly is: 'loading' }
   | { readonly is: 'failed'; readonly message: string; readonly isMissing: boolean }
-  /** Larger than is opened without a question, or at all. */
+  /** Too large to open without confirmation, or at all. */
   | { readonly is: 'large'; readonly sizeBytes: number; readonly canOpen: boolean }
   | { readonly is: 'binary'; readonly sizeBytes: number; readonly head: Uint8Array }
   | { readonly is: 'image'; readonly type: string; readonly bytes: Uint8Array }
   | {
       readonly is: 'text'
-      /** The file as it was last read or written, which the editor's text is compared with. */
+      /** The last version read or written, which the editor's text is compared with. */
       readonly base: FileText
       readonly etag: string
       readonly isSaving: boolean
-      /** The file became another one underneath. */
+      /** Set while the file on disk conflicts with the editor's text. */
       readonly theirs?: Theirs
     }
 
 export type TextState = Extract<FileState, { is: 'text' }>
 
-/** What the server says of a place where there is no file. */
+/** Error codes for paths that are not a regular file. */
 const CODES: Readonly<Record<string, FileProblem>> = {
   file_not_found: 'gone',
-  // The folder that it was in.
+  // The parent folder is gone.
   not_a_folder: 'gone',
   is_a_folder: 'folder',
   special_file: 'special',
 }
 
-/** What there is in the place of a file that could not be read or written; undefined when that was not the reason. */
+/** Why a file could not be read or written; undefined for other errors. */
 function findFileProblem(caught: unknown): FileProblem | undefined {
   return caught instanceof ApiError ? CODES[caught.code] : undefined
 }
 
-/** More texts than anybody tries to save on a link that is down. */
+/** Bounds the unanswered saves that are remembered. */
 const MAX_UNANSWERED = 8
 
 function textIn({ bytes }: FileVersion): FileText | undefined {
@@ -76,8 +76,8 @@ function textIn({ bytes }: FileVersion): FileText | undefined {
 }
 
 /**
- * A file in an editor: which version its text comes from, and what became of the file meanwhile. Nothing is ever written over a
- * version that the person has not seen. What it knows may change during every `await`: a state from before one is never set again.
+ * A file in an editor: the version its text is based on, and the file on disk. A version that the user has not seen
+ * is never overwritten. Any state may change during an `await`, so a state read before one is never written back.
  */
 export class OpenFile {
   #access: FileAccess
@@ -85,23 +85,23 @@ export class OpenFile {
   readonly #state = createStore<FileState>({ is: 'loading' })
   readonly #dirty = createStore(false)
   readonly #asked = createStore(0)
-  /** The text in the editor; told by it. */
+  /** The text in the editor. */
   #text = FileText.of('')
-  /** The page moves it: that it is not in its place says nothing. */
+  /** True while the page moves the file, when a missing file means nothing. */
   #isMoving = false
-  /** A save that is under way. */
+  /** The save in progress. */
   #saving: Promise<void> | undefined
-  /** How many saves have begun. What was read before one may be older than what it wrote. */
+  /** Saves started so far. A version read before a save may be older than what it wrote. */
   #saves = 0
-  /** Texts that were sent and not answered: the file may have one of them. */
+  /** Texts sent in saves that got no response: the file may hold one of them. */
   #unanswered: readonly FileText[] = []
-  /** How many loads have begun; the last one counts. */
+  /** Loads started so far; only the latest counts. */
   #loads = 0
-  /** The person was asked about its size. */
+  /** The user confirmed opening a large file. */
   #opensLarge = false
-  /** Ends with a word that an input method puts together, which a change of what is shown would break. */
+  /** Pending while an input method composes a word, which replacing the view would interrupt. */
   #word: PromiseWithResolvers<void> | undefined
-  /** News that comes during a look may be newer than what it sees; all of it is seen by one more. */
+  /** Changes during a refresh may be newer than what it reads, so they cause another one. */
   readonly #refetch = new Refetch(() => this.#refreshOnce())
 
   constructor(access: FileAccess, path: string) {
@@ -114,12 +114,12 @@ export class OpenFile {
     return this.#state
   }
 
-  /** Whether the editor's text is another one than the file's. */
+  /** True when the editor's text differs from the file. */
   get dirty(): Store<boolean> {
     return this.#dirty
   }
 
-  /** How often somebody wanted to save in a conflict, which only their choice ends. */
+  /** Counts attempts to save during a conflict. */
   get asked(): Store<number> {
     return this.#asked
   }
@@ -134,14 +134,14 @@ export class OpenFile {
     return state.is === 'text' && !this.#text.equals(state.base)
   }
 
-  /** The editor's text has changed. */
+  /** Called by the editor on every change. */
   edited(text: FileText): void {
     this.#text = text
     this.#compare()
     this.#endNeedless()
   }
 
-  /** An input method begins or ends to put a word together. What the disk has is taken in after it. */
+  /** Called when an input method starts or ends composing. Changes on disk are applied afterwards. */
   compose(isComposing: boolean): void {
     if (isComposing) this.#word ??= Promise.withResolvers()
     else {
@@ -151,18 +151,18 @@ export class OpenFile {
     }
   }
 
-  /** Goes back to the file as it was last read or written. */
+  /** Reverts to the version last read or written. */
   discard(): void {
     const state = this.#state.get()
     if (state.is === 'text') this.#showText(state.base, state.etag)
   }
 
-  /** The page is about to move it. */
+  /** Called before the page moves the file. */
   beginMove(): void {
     this.#isMoving = true
   }
 
-  /** It was moved there, or stays where it was. What is typed and not saved stays as it is. */
+  /** Called after a move, with the new location unless it failed. Unsaved text is kept. */
   async endMove(there?: { readonly access: FileAccess; readonly path: string }): Promise<void> {
     this.#isMoving = false
     if (there !== undefined) {
@@ -210,15 +210,15 @@ export class OpenFile {
     return sizeBytes <= MAX_EDIT_BYTES || this.#opensLarge || imageType(this.#path) !== undefined
   }
 
-  /** Writes the text unless the file is another one by now; then both are kept, and the person is asked. */
+  /** Saves the text, unless the file changed on disk: then both versions are kept and the user chooses. */
   async save(): Promise<void> {
-    // What was typed since a save began needs one of its own.
+    // Text typed since a save began needs another save.
     while (this.#saving !== undefined) await this.#settle()
     if (this.#textState?.theirs !== undefined) this.#asked.set(this.#asked.get() + 1)
     else if (this.isDirty) await this.#hold(() => this.#saveOver())
   }
 
-  /** Ends a conflict: with what is in the editor, over the version that was seen. */
+  /** Resolves a conflict by saving the editor's text over the version that was shown. */
   async keepMine(): Promise<void> {
     while (this.#saving !== undefined) await this.#settle()
     const theirs = this.#textState?.theirs
@@ -229,7 +229,7 @@ export class OpenFile {
     })
   }
 
-  /** Ends a conflict: with what is in the file. */
+  /** Resolves a conflict by taking the version on disk. */
   async takeTheirs(): Promise<void> {
     const theirs = this.#textState?.theirs
     if (theirs === undefined) return
@@ -238,7 +238,7 @@ export class OpenFile {
     else this.#showText(theirs.text, theirs.etag)
   }
 
-  /** Ends a conflict in which nothing is left of what the person typed, or nothing that is not on the disk as well. */
+  /** Ends a conflict when the user's text has no changes left, or equals the version on disk. */
   #endNeedless(): void {
     const { theirs, isSaving } = this.#textState ?? {}
     if (typeof theirs !== 'object' || theirs.text === undefined) return
@@ -246,25 +246,25 @@ export class OpenFile {
     if (!this.isDirty || theirs.text.equals(this.#text)) this.#showText(theirs.text, theirs.etag)
   }
 
-  /** The file may have changed: looks, and takes it over if nothing would be lost by that. */
+  /** Checks the file on disk and takes it over if no unsaved text is lost. */
   refresh(): Promise<void> {
     return this.#refetch.run()
   }
 
   async #refreshOnce(): Promise<void> {
-    // What changes during a save is most likely the save itself.
+    // A change during a save is most likely the save itself.
     await this.#settle()
     const state = this.#state.get()
     if (state.is === 'text') await this.#takeIn()
     else if (state.is !== 'loading') await this.load()
   }
 
-  /** Waits for the end of saves; whoever waited longer may have begun another one by then. */
+  /** Waits until no save is in progress; another waiter may start the next one first. */
   async #settle(): Promise<void> {
     while (this.#saving !== undefined) await this.#saving.catch(() => undefined)
   }
 
-  /** Runs a save, which others wait for. */
+  /** Runs a save that others wait for. */
   async #hold(save: () => Promise<void>): Promise<void> {
     this.#saving = save()
     try {
@@ -278,13 +278,13 @@ export class OpenFile {
     const etag = this.#textState?.etag
     if (etag === undefined || (await this.#write({ etag }))) return
     await this.#takeIn()
-    // Another version with the same text, as a moved file is, is written over.
+    // A new version with the same text, as after a move, may be overwritten.
     const now = this.#textState
     if (now !== undefined && now.theirs === undefined && now.etag !== etag && this.isDirty)
       await this.#saveOver()
   }
 
-  /** Writes the text; answers whether the file was the one it is believed to be. */
+  /** Saves the text; false when the file is not the expected version. */
   async #write(condition: { readonly etag: string } | 'new'): Promise<boolean> {
     const text = this.#text
     const before = this.#unanswered
@@ -305,12 +305,12 @@ export class OpenFile {
     }
   }
 
-  /** Sees what the file is now, and brings it together with what is here. */
+  /** Reads the file on disk and reconciles it with the editor's text. */
   async #takeIn(): Promise<void> {
     const saves = this.#saves
     const seen = await this.#see()
     while (this.#word !== undefined) await this.#word.promise
-    // It may be older than what was written since.
+    // What was read may be older than a save since.
     if (saves !== this.#saves) return this.#refreshOnce()
     const state = this.#textState
     if (state === undefined) return undefined
@@ -321,7 +321,7 @@ export class OpenFile {
     return this.#endNeedless()
   }
 
-  /** What the file is now; undefined when that is known, or cannot be told. */
+  /** The file on disk; undefined when it is unchanged or cannot be read. */
   async #see(): Promise<FileVersion | OutgrownFile | 'base' | FileProblem | undefined> {
     try {
       const { etag } = await this.#access.stat()
@@ -346,7 +346,7 @@ export class OpenFile {
     const has = (known: FileText): boolean => text?.equals(known) === true
     if (!this.isDirty || has(this.#text)) this.#show(version)
     else if (has(base)) this.#change({ etag, theirs: undefined })
-    // A save came through of which nothing was heard.
+    // A save succeeded whose response was lost.
     else if (text !== undefined && this.#unanswered.some(has))
       this.#change({ base: text, etag, theirs: undefined })
     else this.#change({ theirs: { text, etag } })
@@ -357,7 +357,7 @@ export class OpenFile {
     return state.is === 'text' ? state : undefined
   }
 
-  /** Changes what is known of a text, on top of all that is known by now. */
+  /** Updates the text state, based on its current value. */
   #change(change: Partial<Omit<TextState, 'theirs'>> & { readonly theirs?: Theirs | undefined }): void {
     const state = this.#textState
     if (state === undefined) return

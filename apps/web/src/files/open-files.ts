@@ -8,7 +8,7 @@ import { displayName } from './shown-name.ts'
 
 type FileLocation = Extract<View, { kind: 'file' }>
 
-/** The files of all panes. They live as long as their pane, not as long as what draws it: a pane that is split keeps its text. */
+/** The open file of each pane. It lives as long as the pane, not the component: splitting a pane keeps its text. */
 export class OpenFiles {
   readonly #workbench: Workbench
   readonly #dirty: DirtyViews
@@ -22,7 +22,7 @@ export class OpenFiles {
     workbench.layout.subscribe(({ views }) => this.#drop(views))
   }
 
-  /** The file of a pane, read when it is first asked for. */
+  /** The file of a pane, loaded on first use. */
   of(viewId: string, { sandbox, path }: FileLocation): OpenFile {
     const known = this.#files.get(viewId)
     if (known?.path === path) return known.file
@@ -33,7 +33,7 @@ export class OpenFiles {
     return file
   }
 
-  /** Moves a file or folder by `run`, and with it what is open of it: panes keep what is in them and are named anew. */
+  /** Runs a move on the server and retargets the panes that show what was moved. */
   async move(
     place: { readonly sandbox: string; readonly from: string; readonly to: string },
     run: () => Promise<void>,
@@ -59,7 +59,7 @@ export class OpenFiles {
     )
   }
 
-  /** Files in panes that are, or are in, what is moved, as they are afterwards. */
+  /** The affected panes with their new paths. */
   #viewsOf(place: {
     readonly sandbox: string
     readonly from: string
@@ -84,7 +84,7 @@ export class OpenFiles {
     this.#dirty.set(viewId, file.isDirty ? unsaved : undefined)
   }
 
-  /** Saves the file of a pane; answers whether nothing of it is unsaved now. */
+  /** Saves a pane's file; true when nothing is unsaved afterwards. */
   async save(viewId: string): Promise<boolean> {
     const known = this.#files.get(viewId)
     if (known === undefined) return true
@@ -99,7 +99,7 @@ export class OpenFiles {
     return !known.file.isDirty
   }
 
-  /** Saves on the way out; what cannot be saved is put before the person. */
+  /** Saves before closing; a file that cannot be saved gets the focus. */
   async #saveFor(viewId: string): Promise<boolean> {
     const isSaved = await this.save(viewId)
     if (!isSaved) this.#workbench.changeLayout((layout) => focusView(layout, viewId))

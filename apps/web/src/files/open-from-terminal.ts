@@ -6,12 +6,12 @@ import { reveal } from '../layout/layout.ts'
 import { messageOf, type Workbench } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
 
-/** Where workspaces are in sandboxes, by what isolates them. */
+/** Mount points of the workspace, by kind of isolation. */
 const WORKSPACES = ['/workspace', '/home/user/workspace']
-/** A search that takes longer than this helps nobody who clicked. */
+/** Limit for finding a clicked file by name. */
 const FIND_MS = 10_000
 
-/** A place that several files could be. */
+/** Several files that a clicked path may mean. */
 export interface FileChoice {
   readonly paths: readonly string[]
   readonly open: (path: string) => void
@@ -21,7 +21,7 @@ function partsOf(path: string): readonly string[] {
   return path.split('/').filter((part) => part !== '' && part !== '.')
 }
 
-/** The path in the workspace that a program printed; undefined for one that is elsewhere. */
+/** The workspace path of a printed path; undefined when it is outside. */
 export function workspacePath(printed: string): string | undefined {
   const root = WORKSPACES.find((place) => printed === place || printed.startsWith(`${place}/`)) ?? ''
   const inside = root === '' ? printed : printed.slice(root.length + 1)
@@ -34,14 +34,14 @@ export function workspacePath(printed: string): string | undefined {
   return parts.length === 0 ? undefined : parts.join('/')
 }
 
-/** The paths in the workspace that a place may mean, the likeliest first: from where the shell is, then from the root. */
+/** Candidate workspace paths, the most likely first: relative to the shell's directory, then to the root. */
 export function candidatesOf({ path, folder }: FileLocation): readonly string[] {
   const printed = path.startsWith('/') || folder === undefined ? [path] : [`${folder}/${path}`, path]
   const inside = printed.map(workspacePath).filter((candidate) => candidate !== undefined)
   return [...new Set(inside)]
 }
 
-/** Which of the found paths end as what was printed does. */
+/** The found paths that end with the printed one. */
 export function endingAs(printed: string, found: readonly string[]): readonly string[] {
   const end = partsOf(printed)
     .filter((part) => part !== '..')
@@ -54,7 +54,7 @@ async function isFile(sandbox: string, path: string): Promise<boolean> {
     const { kind, target } = await statFile(sandbox, path)
     return (target ?? kind) !== 'folder'
   } catch (caught) {
-    // Nothing there, or something on the way is no folder.
+    // Not found, or a parent is not a folder.
     if (caught instanceof ApiError && caught.status >= 400 && caught.status < 500) return false
     throw caught
   }
@@ -72,7 +72,7 @@ async function findPaths(sandbox: string, place: FileLocation): Promise<readonly
   return place.path.startsWith('/') ? [] : findByName(sandbox, place.path)
 }
 
-/** Opens what was clicked in a terminal; answers the choice where it may be several files. */
+/** Opens a path clicked in a terminal; returns the candidates when there are several. */
 export async function openFileFromTerminal(
   workbench: Workbench,
   sandbox: string,

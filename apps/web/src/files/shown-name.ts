@@ -2,23 +2,25 @@ import { printable } from '@sandwire/react'
 import { fileTexts } from '../texts/files.ts'
 
 const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
-/** What is said of characters that have no sound. */
+/** How control characters are read out. */
 const CONTROL_NAMES: Readonly<Record<string, string>> = {
   '\n': fileTexts.spoken['\n'],
   '\r': fileTexts.spoken['\r'],
   '\t': fileTexts.spoken['\t'],
 }
 
-/** Characters without a sign of their own: control characters, and bytes that are no text. */
+/** Control characters and lone surrogates, which stand for bytes that are not UTF-8. */
 const UNSEEN = /[\p{Cc}\p{Cs}]/gu
-/** Spaces that nobody would see: at the ends of a name, beside another, or of an unusual kind. The ideographic one is a usual one. */
+/**
+ * Spaces that would go unnoticed: leading, trailing, repeated or unusual ones. The ideographic space is not unusual.
+ */
 const LOST_SPACES = /(?<=^|\/) +| +(?=\/|$)| {2,}|[^\P{Zs} \u3000]/gu
 
 function hexOf(character: string): string {
   return character.charCodeAt(0).toString(16).padStart(2, '0')
 }
 
-/** What stands for a character that has no sign: marks that every font has, and letters between them, which are not those of the name. */
+/** A visible stand-in for a control character, delimited so that it cannot be mistaken for part of the name. */
 function markOf(character: string): string {
   return character > '\u00ff' ? '�' : `‹${ESCAPES[character] ?? `\\x${hexOf(character)}`}›`
 }
@@ -34,15 +36,15 @@ function orPlaceholder(text: string): string {
 }
 
 /**
- * A name as it may be shown: control characters and spaces that would be lost are seen, since two names can differ in them alone; what
- * turns the direction of text is left out, and what is nothing then still has a place.
+ * A name for display. Control characters and unnoticeable spaces are made visible, since two names may differ only in
+ * them; bidirectional controls are removed; an empty result gets a placeholder.
  */
 export function displayName(name: string): string {
   const seen = name.replaceAll(LOST_SPACES, (spaces) => '␣'.repeat(spaces.length))
   return orPlaceholder(printable(seen.replaceAll(UNSEEN, markOf)))
 }
 
-/** A name as it may be read out; what is seen of it would be skipped, or called by the names of its marks. */
+/** A name for screen readers, which would skip the visible stand-ins or spell them out. */
 export function spokenName(name: string): string {
   const heard = name.replaceAll(LOST_SPACES, (spaces) =>
     ` (${fileTexts.spoken.space}) `.repeat(spaces.length),
@@ -51,12 +53,12 @@ export function spokenName(name: string): string {
   return orPlaceholder(printable(words.replaceAll(/ +/g, ' ')))
 }
 
-/** Words that somebody chose, such as a title: as a name, but spaces around them mean nothing. */
+/** A title for display: like a name, but surrounding and repeated spaces are collapsed. */
 export function displayTitle(text: string): string {
   return displayName(text.trim().replaceAll(/ +/g, ' '))
 }
 
-/** The first of many paths, a line each, and how many more there are. */
+/** The first paths, one per line, and how many more there are. */
 export function formatPaths(paths: readonly string[], max: number): string {
   const more = paths.length - max
   const names = paths.slice(0, max).map(displayName)

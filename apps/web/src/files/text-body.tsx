@@ -29,22 +29,22 @@ export function TextBody({
   readonly line: number | undefined
   readonly column: number | undefined
   readonly isFocused: boolean
-  /** Something else is shown in its place; it stays as it is. */
+  /** Another view is shown instead; the editor keeps its state. */
   readonly isHidden: boolean
-  /** Where the person was in the text when it was shown otherwise, and then where they are. */
+  /** Position to restore when the editor mounts; updated when it unmounts. */
   readonly place: RefObject<Place | undefined>
   readonly onSave: () => void
 }): ReactElement {
   const parent = useRef<HTMLDivElement>(null)
   const editor = useRef<Editor>(undefined)
-  /** It was shown otherwise until just now, and the person is in the middle of it. */
+  /** The editor replaces a conflict view in which the user was working. */
   const goesOn = useRef(false)
   const composing = useComposing(file)
   const save = useRef(onSave)
   save.current = onSave
   const latestPath = useRef(path)
   latestPath.current = path
-  // In one go with the removal of what had the keyboard, so that no key finds nobody.
+  // In the same commit as the removal of the focused view, so that no key press is lost.
   useLayoutEffect(() => {
     if (parent.current === null) return undefined
     goesOn.current = place.current !== undefined
@@ -61,9 +61,9 @@ export function TextBody({
       made.dispose()
     }
   }, [file, place])
-  // A file that was moved keeps its editor, with the place in it and all that can be undone.
+  // A moved file keeps its editor with cursor and undo history.
   useEffect(() => editor.current?.setPath(path), [path])
-  // A version that was taken over from the disk.
+  // A version was taken over from disk.
   useEffect(() => {
     editor.current?.setText(file.text)
   }, [file, state])
@@ -71,7 +71,7 @@ export function TextBody({
     if (line !== undefined && !goesOn.current) editor.current?.goTo(line, column)
   }, [line, column])
   useEffect(() => {
-    // Whoever works elsewhere on the page while a conflict ends by itself keeps the keyboard there.
+    // When a conflict ends by itself, the focus stays wherever the user is.
     if (isFocused && (!goesOn.current || hasLostFocus())) editor.current?.focus()
   }, [isFocused])
   useEffect(() => {
@@ -80,7 +80,7 @@ export function TextBody({
   return <div ref={parent} className="editor" hidden={isHidden} {...composing} />
 }
 
-/** Tells a file when an input method puts a word together in an element that has these handlers. */
+/** Handlers that tell a file when an input method composes a word. */
 export function useComposing(file: OpenFile): {
   readonly onCompositionStart: CompositionEventHandler
   readonly onCompositionEnd: CompositionEventHandler
@@ -98,7 +98,7 @@ export function useComposing(file: OpenFile): {
       clearTimeout(ending.current)
       file.compose(true)
     },
-    // The editor learns of the end of the word right after this event, and the next word may begin with it.
+    // CodeMirror handles the end right after this event, and the next composition may start with it.
     onCompositionEnd: () => {
       ending.current = setTimeout(() => file.compose(false))
     },

@@ -11,31 +11,31 @@ export interface ItemLine {
   readonly depth: number
   readonly isFolder: boolean
   readonly isOpen: boolean
-  /** Which of its folder it is, from 1. */
+  /** Position in its folder, from 1. */
   readonly position: number
-  /** How many there are in its folder; -1: not all of them are known. */
+  /** Entries in its folder; -1 when not all are loaded. */
   readonly setSize: number
 }
 
-/** What is to be said among the files of a folder. */
+/** A message among the entries of a folder. */
 export interface NoteLine {
   readonly kind: 'note'
   /** The folder. */
   readonly path: string
   readonly depth: number
   readonly text: string
-  /** More of the folder can be had. */
+  /** The next page can be loaded. */
   readonly hasMore: boolean
 }
 
-/** A line of the tree, in the order it is shown. */
+/** A row of the tree, in display order. */
 export type TreeLine = ItemLine | NoteLine
 
 export function isFolder({ kind, target }: FileEntry): boolean {
   return kind === 'folder' || target === 'folder'
 }
 
-/** The lines of a tree, those of folders that are open below them. */
+/** The rows of a tree, with the contents of expanded folders below them. */
 export function linesOf(state: TreeState): readonly TreeLine[] {
   const lines: TreeLine[] = []
   if (state.folders[ROOT]?.is === 'ready') addLines(lines, state, { path: ROOT, depth: 0 })
@@ -75,7 +75,7 @@ function noteOf(folder: Folder | undefined, path: string): string | undefined {
   if (folder.is === 'failed') return folder.message
   switch (folder.rest.is) {
     case 'none':
-      // Of an empty workspace more is said.
+      // The panel has its own message for an empty workspace.
       return folder.entries.length === 0 && path !== ROOT ? fileTexts.empty : undefined
     case 'more':
       return fileTexts.loadingMore

@@ -1,22 +1,22 @@
 import { parentOf, ROOT } from './paths.ts'
 import type { TreeLine } from './tree-lines.ts'
 
-/** Letters that follow each other within this time are one text. */
+/** Letters typed within this time belong together. */
 const TYPING_MS = 700
 
-/** Letters that are typed to go to a name. */
+/** Type-ahead state. */
 export interface Typed {
   readonly text: string
   readonly atMs: number
 }
 
-/** The nearest file or folder from a line on, in a direction. */
+/** The nearest entry at or after a line, in a direction. */
 function itemFrom(lines: readonly TreeLine[], start: number, step: 1 | -1): number | undefined {
   for (let at = start; at >= 0 && at < lines.length; at += step) if (lines[at]?.kind === 'item') return at
   return undefined
 }
 
-/** The line that a key leads to from another; undefined: it leads nowhere. */
+/** The line that a navigation key moves to, if any. */
 export function findLineByKey(
   lines: readonly TreeLine[],
   { at, key, pageRows }: { readonly at: number; readonly key: string; readonly pageRows: number },
@@ -54,7 +54,7 @@ export function findLineByKey(
   }
 }
 
-/** What is typed after one more key: the same text goes on for as long as nobody pauses. */
+/** Appends a letter, or starts over after a pause. */
 export function appendTyped(before: Typed | undefined, key: string, nowMs: number): Typed {
   const isSame = before !== undefined && nowMs - before.atMs < TYPING_MS
   return { text: isSame ? before.text + key : key, atMs: nowMs }
@@ -70,8 +70,8 @@ function nextNamed(lines: readonly TreeLine[], start: number, text: string): num
 }
 
 /**
- * The next line whose name begins with what is typed, from the top again after the last. The line itself may go on being it while
- * somebody types; one letter, also when it is repeated, goes on to the next.
+ * The next line whose name starts with the typed text, wrapping around. The current line still matches while the user
+ * types on; a single or repeated letter moves to the next match.
  */
 export function findLineByText(lines: readonly TreeLine[], at: number, typed: string): number | undefined {
   const text = typed.toLowerCase()
@@ -85,10 +85,7 @@ function itemPaths(lines: readonly TreeLine[]): readonly string[] {
   return lines.flatMap(({ kind, path }) => (kind === 'item' ? [path] : []))
 }
 
-/**
- * The file or folder that takes the place of one that is gone: the next of the same folder, or else the one before, or else the
- * folder. Undefined when there is none.
- */
+/** The entry that gets the focus when one is removed: the next in its folder, else the previous, else the folder. */
 export function nextSelection(
   before: readonly TreeLine[],
   now: readonly TreeLine[],

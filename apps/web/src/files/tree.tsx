@@ -37,27 +37,27 @@ function download(url: string, name: string): void {
   link.click()
 }
 
-/** Whether a key is a letter that leads to a name; a space begins none, since it opens what has the keyboard. */
+/** True for type-ahead letters; a leading space activates the row instead. */
 function isLetter(event: KeyboardEvent, typed: Typed | undefined): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || !/^.$/u.test(event.key)) return false
   return event.key !== ' ' || appendTyped(typed, ' ', event.timeStamp).text !== ' '
 }
 
-/** Keeps what is seen in its place when lines come or go above it. */
+/** Keeps the visible rows in place when rows above them come or go. */
 function useStableScroll(lines: readonly TreeLine[], { firstRow, shift }: VisibleRows): void {
   const before = useRef(lines)
   useLayoutEffect(() => {
     const row = firstRow()
     const seen = before.current[row]
     before.current = lines
-    // At the top, what comes first is what is looked for.
+    // At the top, new first rows should become visible.
     if (row === 0 || seen === undefined || lines[row]?.path === seen.path) return
     const now = lines.findIndex(({ kind, path }) => kind === seen.kind && path === seen.path)
     if (now !== -1) shift(now - row)
   })
 }
 
-/** Files and folders as a tree, for mouse and keyboard. Only lines that can be seen are drawn, and the one with the keyboard. */
+/** The file tree for mouse and keyboard. Only visible rows and the focusable one are rendered. */
 export function Tree({
   sandbox,
   kept,
@@ -72,7 +72,7 @@ export function Tree({
   readonly selected: string | undefined
   readonly onSelect: (path: string, isFolder: boolean) => void
   readonly onAsk: (question: FileQuestion) => void
-  /** Lets the person choose files for a folder. */
+  /** Opens a file chooser for a folder. */
   readonly onUpload: (folder: string) => void
   readonly onDrop: (folder: string, transfer: DataTransfer) => void
 }): ReactElement {
@@ -90,7 +90,7 @@ export function Tree({
     () => lines.findIndex(({ kind, path }) => kind === 'item' && path === selected),
     [lines, selected],
   )
-  // The keyboard has a way in, also when what it was on is gone.
+  // One row is always focusable, even when the selected one is gone.
   const active = found === -1 ? 0 : found
   useStableScroll(lines, rows)
   const { goTo, onFocus, onBlur } = useTreeFocus(element, { kept, lines, selected, rows, onSelect })
@@ -167,7 +167,7 @@ export function Tree({
   if (root === undefined || root.is === 'loading') return <p className="empty">{fileTexts.loading}</p>
   if (root.is === 'failed') return <p className="empty">{root.message}</p>
   const visible = [...lines.slice(from, to).keys()].map((at) => at + from)
-  // In their order always: an element that is moved loses the keyboard.
+  // In order, because moving a focused element would blur it.
   const drawn = active < from ? [active, ...visible] : active < to ? visible : [...visible, active]
   return (
     <div
@@ -213,7 +213,7 @@ export function Tree({
   )
 }
 
-/** Rows are where they would be if all of them were drawn. */
+/** Rows are positioned as if all of them were rendered. */
 function rowStyle(row: number, depth: number): CSSProperties {
   return { '--depth': depth, top: row * ROW_PX, height: ROW_PX } as CSSProperties
 }
@@ -230,7 +230,7 @@ function TreeRow({
   onDropOn,
 }: {
   readonly line: ItemLine
-  /** Its place among all rows, from 0. */
+  /** Index among all rows, from 0. */
   readonly row: number
   readonly isSelected: boolean
   readonly onOpen: () => void
@@ -288,7 +288,7 @@ function TreeRow({
   )
 }
 
-/** What is said among the files of a folder. */
+/** A message among the entries of a folder. */
 function TreeNote({
   line: { text, depth },
   row,

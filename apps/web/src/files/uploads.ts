@@ -7,12 +7,12 @@ import type { Dropped } from './drops.tsx'
 import { joinPath } from './paths.ts'
 import { formatPaths, displayName } from './shown-name.ts'
 
-/** What is uploaded together, and where to. */
+/** Files that are uploaded together. */
 interface UploadRequest {
   readonly sandbox: string
   readonly folder: string
   readonly files: readonly Dropped[]
-  /** Writes over what is there already. */
+  /** Overwrite existing files. */
   readonly replaces: boolean
 }
 
@@ -25,7 +25,7 @@ interface RunningUpload {
   readonly stop: () => void
 }
 
-/** How an upload ended, in words. */
+/** Outcome of an upload, for a notice. */
 interface UploadEnd {
   readonly kind: 'info' | 'error'
   readonly text: string
@@ -40,7 +40,7 @@ function skippedText(paths: readonly string[]): string {
   return texts.skipped(paths.length, named)
 }
 
-/** Uploads that go on whatever the page shows meanwhile, with how far they are. */
+/** Uploads with their progress, independent of what the page shows. */
 export class Uploads {
   readonly #write: typeof writeFile
   readonly #running = createStore<readonly RunningUpload[]>([])
@@ -54,7 +54,7 @@ export class Uploads {
     return this.#running
   }
 
-  /** Uploads files one after the other; nothing that is there already is written over unless that was wished. */
+  /** Uploads files one after the other; existing files are skipped unless `replaces` is set. */
   async start(wish: UploadRequest): Promise<UploadEnd> {
     const controller = new AbortController()
     this.#lastId += 1

@@ -6,13 +6,13 @@ import { nextSelection } from './tree-navigation.ts'
 import type { VisibleRows } from './visible-rows.ts'
 
 interface TreeKeyboard {
-  /** Leads the keyboard to a line, if it is a file or folder. */
+  /** Focuses a line if it is an entry. */
   readonly goTo: (at: number | undefined) => void
   readonly onFocus: () => void
   readonly onBlur: () => void
 }
 
-/** Leads the keyboard from line to line of a tree, also when the one that has it is gone or called otherwise. */
+/** Moves the focus between the rows of a tree, also when the focused entry is removed or renamed. */
 export function useTreeFocus(
   element: RefObject<HTMLElement | null>,
   {
@@ -30,7 +30,7 @@ export function useTreeFocus(
   },
 ): TreeKeyboard {
   const before = useRef(lines)
-  /** A line has the keyboard, or had it when it went. */
+  /** A row has the focus, or had it when it was removed. */
   const isInside = useRef(false)
   const goTo = (at: number | undefined): void => {
     const line = at === undefined ? undefined : lines[at]
@@ -44,7 +44,7 @@ export function useTreeFocus(
   useLayoutEffect(() => {
     const [old, hadKeyboard] = [before.current, isInside.current]
     before.current = lines
-    // React says nothing of the keyboard that a dialog gives back.
+    // React reports no focus event when a closing dialog restores the focus.
     if (element.current?.contains(document.activeElement) === true) isInside.current = true
     if (old === lines || !hadKeyboard || !hasLostFocus() || lineOf(selected) !== -1) return
     kept.pendingFocus ??= nextSelection(old, lines, selected ?? '')
@@ -55,7 +55,7 @@ export function useTreeFocus(
     if (kept.pendingFocus !== selected) return goTo(at)
     const row = element.current?.querySelector<HTMLElement>(`[data-row="${at}"]`)
     row?.focus({ preventScroll: true })
-    // Behind a dialog nothing takes it; it closes soon.
+    // A modal dialog still holds the focus; it closes soon.
     if (row !== undefined && document.activeElement === row) kept.pendingFocus = undefined
   })
   useEffect(() => () => void (kept.pendingFocus = undefined), [kept])

@@ -1,23 +1,23 @@
 import { type RefCallback, useCallback, useRef, useState } from 'react'
 
-/** Height of a line of the tree, in pixels of the page. */
+/** Height of a tree row in CSS pixels. */
 export const ROW_PX = 24
-/** Rows that are drawn above and below those that can be seen, for what moves before it is measured. */
+/** Rows rendered beyond the viewport, to cover scrolling until the next measurement. */
 const SPARE_ROWS = 12
 
-/** What of a list can be seen. */
+/** The visible part of a list. */
 interface Viewport {
   readonly scrollPx: number
   readonly heightPx: number
 }
 
-/** Rows from one, up to but without another. */
+/** Half-open range of rows. */
 interface RowRange {
   readonly from: number
   readonly to: number
 }
 
-/** The rows of a list that are drawn. */
+/** The rows to render. */
 export function visibleRange({ scrollPx, heightPx }: Viewport): RowRange {
   const first = Math.max(0, Math.floor(scrollPx / ROW_PX))
   return {
@@ -26,27 +26,27 @@ export function visibleRange({ scrollPx, heightPx }: Viewport): RowRange {
   }
 }
 
-/** Where a list is scrolled to for a row to be seen whole, and no further. */
+/** The least scroll offset that shows a row completely. */
 export function scrollToShow(row: number, { scrollPx, heightPx }: Viewport): number {
   const top = row * ROW_PX
   if (top < scrollPx) return top
   return Math.max(scrollPx, top + ROW_PX - heightPx)
 }
 
-/** A list that draws only the rows that can be seen. */
+/** A virtualized list. */
 export interface VisibleRows {
-  /** The element that scrolls. */
+  /** The scrolling element. */
   readonly ref: RefCallback<HTMLElement>
   readonly range: RowRange
-  /** Rows that are seen at once. */
+  /** Rows per page. */
   readonly pageRows: () => number
   readonly see: (row: number) => void
-  /** Keeps in place what is seen while rows come or go above it. */
+  /** Scrolls by rows, to keep the visible ones in place when rows above them come or go. */
   readonly shift: (rows: number) => void
   readonly firstRow: () => number
 }
 
-/** `scroll` says how far it is scrolled at first, and is told when that changes. */
+/** `scroll` provides the initial scroll offset and is kept up to date. */
 export function useVisibleRows(scroll: { scrollPx: number }): VisibleRows {
   const element = useRef<HTMLElement>(null)
   const [range, setRange] = useState<RowRange>({ from: 0, to: 0 })

@@ -7,11 +7,11 @@ interface Watch {
   readonly stop: () => void
 }
 
-/** One watch per sandbox for everybody on the page who wants to know. */
+/** One workspace watch per sandbox, shared by all subscribers of the page. */
 export class WorkspaceWatch {
   readonly #watches = new Map<string, Watch>()
 
-  /** Tells of changes in a sandbox's workspace until the returned function is called. */
+  /** Reports changes in a workspace until the returned function is called. */
   subscribe(sandbox: string, tell: Tell): () => void {
     let watch = this.#watches.get(sandbox)
     if (watch === undefined) {

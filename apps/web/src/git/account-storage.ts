@@ -1,9 +1,9 @@
 import type { Author } from '../api/git.ts'
 import type { TextStorage } from '../state/workbench.ts'
 
-/** More than anybody works on at once; the oldest go first. */
+/** Texts kept per key; the oldest are dropped first. */
 const MAX_TEXTS = 50
-/** The longest message that git is given. */
+/** Maximum length of a commit message. */
 const MAX_CHARS = 64 * 1024
 
 type Texts = Readonly<Record<string, string>>
@@ -12,7 +12,9 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null
 }
 
-/** Texts by name that a browser keeps for one account. What another account left there is neither given nor kept. */
+/**
+ * Texts by name in browser storage, for one account. Texts of another account are never returned and are overwritten.
+ */
 export class AccountTexts {
   readonly #shelf: TextStorage
   readonly #key: string
@@ -28,7 +30,7 @@ export class AccountTexts {
     return this.#readAll()[name]
   }
 
-  /** An empty text is none. */
+  /** An empty text removes the entry. */
   keep(name: string, text: string): void {
     const { [name]: _, ...others } = this.#readAll()
     const texts = text === '' ? others : { ...others, [name]: text.slice(0, MAX_CHARS) }
@@ -36,7 +38,7 @@ export class AccountTexts {
     try {
       this.#shelf.setItem(this.#key, JSON.stringify({ account: this.#account, texts: kept }))
     } catch {
-      // A full or forbidden storage costs the text after a reload, nothing else.
+      // Storage is full or forbidden; the text is only lost on reload.
     }
   }
 
@@ -47,7 +49,7 @@ export class AccountTexts {
       const texts = Object.entries(kept['texts'])
       return Object.fromEntries(texts.filter((pair): pair is [string, string] => typeof pair[1] === 'string'))
     } catch {
-      // What cannot be read was never kept.
+      // Corrupt entries count as absent.
       return {}
     }
   }
@@ -55,12 +57,12 @@ export class AccountTexts {
 
 const AUTHOR_KEY = 'sandwire.author'
 
-/** Whether git can write a commit under this name: it has no place for angle brackets and line ends. */
+/** True when git accepts the author: no angle brackets or line breaks. */
 export function isAuthor({ name, email }: Author): boolean {
   return [name, email].every((text) => text.trim() !== '' && !/[<>\p{Cc}]/u.test(text))
 }
 
-/** Who this account last committed as in this browser. What another account wrote there is not its business. */
+/** The author this account last used in this browser. */
 export function readAuthor(shelf: TextStorage, account: string): Author | undefined {
   try {
     const kept: unknown = JSON.parse(shelf.getItem(AUTHOR_KEY) ?? 'null')
@@ -69,7 +71,7 @@ export function readAuthor(shelf: TextStorage, account: string): Author | undefi
     if (typeof name !== 'string' || typeof email !== 'string') return undefined
     return isAuthor({ name, email }) ? { name, email } : undefined
   } catch {
-    // What cannot be read is asked for again.
+    // Corrupt entries count as absent.
     return undefined
   }
 }
@@ -78,6 +80,6 @@ export function storeAuthor(shelf: TextStorage, account: string, { name, email }
   try {
     shelf.setItem(AUTHOR_KEY, JSON.stringify({ account, name, email }))
   } catch {
-    // A full or forbidden storage costs typing it again, nothing else.
+    // Storage is full or forbidden; the user types the name again.
   }
 }

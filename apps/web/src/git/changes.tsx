@@ -29,7 +29,7 @@ function headText({ head, state }: GitStatus): string {
   return `${printable(where)}${ahead}${behind}${state === null ? '' : gitTexts.inProgress(state)}`
 }
 
-/** What git says of a repository, and what can be done about it. */
+/** Branch, changes and commit box of a repository. */
 export function Changes({
   place,
   status,
@@ -118,7 +118,7 @@ export function Changes({
   )
 }
 
-/** The branches of a repository, the last used first, read again with every status. */
+/** The branches, most recently used first; reloaded with every status. */
 function BranchList({
   place,
   status,
@@ -162,9 +162,9 @@ function BranchList({
   )
 }
 
-/** What is unfolded for a repository, as it was left. */
+/** The expanded sections of a repository, remembered while the panel is hidden. */
 function useExpanded({ sandbox, repo }: GitRepository): GitPanelState & {
-  /** It was unfolded before this panel was shown. */
+  /** The log was expanded before the panel was shown. */
   readonly wasLogOpen: boolean
   readonly expand: (part: Partial<GitPanelState>) => void
 } {
@@ -182,7 +182,7 @@ function useExpanded({ sandbox, repo }: GitRepository): GitPanelState & {
   return { ...shown, wasLogOpen, expand }
 }
 
-/** What somebody unfolded for a repository. */
+/** The expanded sections of a repository. */
 export interface GitPanelState {
   areBranchesOpen: boolean
   isLogOpen: boolean

@@ -10,7 +10,7 @@ const NOBODY: Author = { name: '', email: '' }
 
 const DRAFTS_KEY = 'sandwire.commit-messages'
 
-/** A message that this tab of the browser keeps until it was committed, whatever the page shows meanwhile. */
+/** A commit message that survives in this tab until it is committed. */
 function useDraft(
   { sandbox, repo }: GitRepository,
   account: string,
@@ -25,7 +25,7 @@ function useDraft(
   return [message, change]
 }
 
-/** A message, and the button that makes a commit of what is staged. Who commits is asked where git does not know. */
+/** Message and commit button. Asks for an author when git has none configured. */
 export function CommitBox({
   place,
   canCommit,
@@ -42,7 +42,7 @@ export function CommitBox({
   const [author, setAuthor] = useState<Author>()
   const [isBusy, setBusy] = useState(false)
 
-  /** Commits as this author or, without one, as whom git knows. */
+  /** Commits as this author, or as git's configured one. */
   const make = async (as: Author | undefined): Promise<void> => {
     try {
       await commit(place, message, as)

@@ -11,7 +11,7 @@ import { formatRename } from './git-status.ts'
 
 type DiffView = Extract<View, { kind: 'diff' }>
 
-/** Changes settle for so long before they are read again. */
+/** Delay after the last change before the diff is reloaded. */
 const SETTLE_MS = 300
 
 function useDiffTexts(view: DiffView): Loaded<DiffTexts> {
@@ -51,7 +51,7 @@ function comparedText({ of }: DiffView): string {
   return of === 'staged' ? gitTexts.diff.staged : gitTexts.diff.inCommit(of.commit.slice(0, 8))
 }
 
-/** What changed in a file, side by side or in one. */
+/** A diff, side by side or inline. */
 export function DiffPane({ view }: { readonly view: DiffView }): ReactElement {
   const texts = useDiffTexts(view)
   const [isInline, setInline] = useState(false)
@@ -128,7 +128,7 @@ function Compared({
     comparison.current = made
     return () => made.dispose()
   }, [path, isInline])
-  // Whoever reads stays where they are when the file goes on changing.
+  // Updates in place, so that the reader keeps the scroll position.
   useEffect(() => comparison.current?.show(linesOf(before), linesOf(after)), [before, after])
   return <div ref={place} className="editor compare" />
 }

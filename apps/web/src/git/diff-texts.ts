@@ -6,13 +6,13 @@ import type { View } from '../layout/layout.ts'
 import { gitTexts } from '../texts/git.ts'
 import { applyDiff, undoDiff } from './patch.ts'
 
-/** What a pane shows of a difference: both texts, or git's own words where there are none. */
+/** What a diff pane shows: both texts, or git's own output when they are not available. */
 export type DiffTexts =
   | { readonly is: 'texts'; readonly before: string; readonly after: string }
   | ({ readonly is: 'words' } & GitDiffText)
   | { readonly is: 'binary' }
   | { readonly is: 'same' }
-  /** It has another name and nothing else is different. */
+  /** Renamed without other changes. */
   | { readonly is: 'renamed' }
 
 type DiffView = Extract<View, { kind: 'diff' }>
@@ -27,7 +27,7 @@ async function readGitDiff(view: DiffView): Promise<GitDiff> {
   return readDiff(positionOf(view), { path, old, ...which })
 }
 
-/** A text that may not be there: a new file has none before, a deleted one none after. */
+/** A text that may not exist: before a file was added, or after it was deleted. */
 async function orEmpty(read: () => Promise<string | undefined>): Promise<string | undefined> {
   try {
     return await read()
@@ -61,13 +61,13 @@ async function textsOf(
   return { before, after: await orEmpty(() => showText(place, path, to)) }
 }
 
-/** What shows the same in a terminal. */
+/** The command that shows the same in a terminal. */
 function commandOf({ of }: DiffView): string {
   if (of === 'unstaged') return 'git diff'
   return of === 'staged' ? 'git diff --staged' : `git show ${of.commit.slice(0, 8)}`
 }
 
-/** Reads both sides of a difference. */
+/** Reads both sides of a diff. */
 export async function readTexts(view: DiffView): Promise<DiffTexts> {
   const diff = await readGitDiff(view)
   const [file] = diff.files
@@ -81,12 +81,12 @@ export async function readTexts(view: DiffView): Promise<DiffTexts> {
   return { is: 'texts', before, after }
 }
 
-/** Longest two texts together that are drawn beside each other, in characters. */
+/** Maximum combined length of two texts that are compared. */
 const MAX_TEXTS_CHARS = 8 * 1024 * 1024
-/** Longest text of git's own that is drawn. */
+/** Maximum length of git's output that is shown. */
 const MAX_DIFF_CHARS = 256 * 1024
 
-/** Git's own words, and what is to be said above them. */
+/** Git's output, with a note when it is truncated. */
 interface GitDiffText {
   readonly text: string
   readonly note?: string
@@ -96,7 +96,7 @@ export function canCompare(before: string, after: string): boolean {
   return before.length + after.length <= MAX_TEXTS_CHARS
 }
 
-/** As much of a difference as can be drawn; where that is not all of it, with how much there is and what shows it. */
+/** As much of a diff as can be shown, with a note when that is not all. */
 export function formatGitDiff({ diff, files, truncated }: GitDiff, command: string): GitDiffText {
   if (truncated === false && diff.length <= MAX_DIFF_CHARS) return { text: diff }
   const end = diff.lastIndexOf('\n', MAX_DIFF_CHARS)

@@ -7,7 +7,7 @@ import { parseChangedPath } from './git-status.ts'
 
 const MAX_SHOWN = 20
 
-/** Files that git knows go back to what is staged; others are deleted, which git is told on its own. */
+/** Restores tracked files to what is staged, and deletes untracked ones with a request of their own. */
 export async function discardFiles(place: GitRepository, files: readonly GitFile[]): Promise<void> {
   const pathsOf = (isNew: boolean) =>
     files.filter(({ kind }) => (kind === 'untracked') === isNew).map(({ path }) => path)
@@ -16,7 +16,7 @@ export async function discardFiles(place: GitRepository, files: readonly GitFile
   if (fresh.length > 0) await discard(place, fresh, true)
 }
 
-/** Asks before changes are lost. */
+/** Confirms that changes are discarded. */
 export function DiscardDialog({
   files,
   onAnswer,
@@ -43,14 +43,14 @@ export function DiscardDialog({
 /** What a person is asked before changes are lost. */
 interface DiscardText {
   readonly title: string
-  /** What becomes of the files, a sentence each. */
+  /** What happens to the files, one sentence each. */
   readonly losses: readonly string[]
   readonly yes: string
 }
 
 const { discardDialog: texts } = gitTexts
 
-/** Says what is lost: files that git knows go back to what is staged, new files and whole new folders are deleted. */
+/** Describes the loss: tracked files are restored to what is staged; new files and folders are deleted. */
 export function discardText(files: readonly GitFile[]): DiscardText {
   const fresh = files.filter(({ kind }) => kind === 'untracked')
   const folders = fresh.filter(({ path }) => parseChangedPath(path).isFolder).length

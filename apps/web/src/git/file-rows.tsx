@@ -8,10 +8,10 @@ import { type Loaded, messageOf } from '../state/workbench.ts'
 import { gitTexts } from '../texts/git.ts'
 import { type GitGroups, markOf, originOf, pathsOf, parseChangedPath, formatRename } from './git-status.ts'
 
-/** What can be done with files of a group. */
+/** The actions of a group of files. */
 interface RowActions {
   readonly open: (file: GitFile) => void
-  /** Opens what is at a path of the workspace. */
+  /** Opens a workspace path. */
   readonly openFile: (path: string) => void
   readonly stage?: (paths: readonly string[]) => void
   readonly unstage?: (paths: readonly string[]) => void
@@ -123,7 +123,7 @@ function FileRow({ file, place, group, actions }: GroupProps & { readonly file: 
 
 interface FolderProps {
   readonly sandbox: string
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly path: string
   readonly onOpen: (path: string) => void
 }
@@ -143,7 +143,7 @@ function useFolder(sandbox: string, path: string): Loaded<FolderListing> {
   return listing
 }
 
-/** What is in a folder of which git knows nothing, for who wants to see it before it is staged or deleted. */
+/** Lists an untracked folder, so that the user can review it before staging or deleting it. */
 function NewFolderFiles({ sandbox, path, onOpen }: FolderProps): ReactElement {
   const listing = useFolder(sandbox, path)
   if (listing.is === 'loading') return <p className="git-inside dim">{gitTexts.loading}</p>

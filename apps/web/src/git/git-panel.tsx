@@ -13,12 +13,12 @@ import { Changes } from './changes.tsx'
 import { GitWatch } from './git-status.ts'
 import { needsChooser, useRepositories } from './repositories.ts'
 
-/** Changes settle for so long before git is asked again. */
+/** Delay after the last change before the status is reloaded. */
 const SETTLE_MS = 300
-/** How often it is asked again when nobody answers. */
+/** Retry interval while the server is unreachable. */
 const AWAY_MS = 3_000
 
-/** Git's view of the chosen sandbox. */
+/** Git in the selected sandbox. */
 export function GitPanel(): ReactElement {
   return (
     <SandboxGate action={sandboxTexts.gate.changes}>

@@ -15,14 +15,14 @@ type GitState =
   /** The sandbox has no git program. */
   | { readonly is: 'no-git' }
   | { readonly is: 'failed'; readonly message: string }
-  /** How it was when it was last told; `isOld` while nobody answers. */
+  /** The last known status; `isOld` while the server is unreachable. */
   | { readonly is: 'ready'; readonly status: GitStatus; readonly isOld: boolean }
 
-/** Changed files in the order in which they are dealt with. */
+/** Changed files by what can be done with them. */
 export interface GitGroups {
   readonly conflicts: readonly GitFile[]
   readonly staged: readonly GitFile[]
-  /** What is not staged, files that git does not know among them. */
+  /** Unstaged changes, including untracked files. */
   readonly unstaged: readonly GitFile[]
 }
 
@@ -36,7 +36,7 @@ export function groupFiles(files: readonly GitFile[]): GitGroups {
   }
 }
 
-/** The letter of a file in a group, and the word for it. */
+/** Git's status letter of a file in a group, with its description. */
 export function markOf(
   file: GitFile,
   group: keyof GitGroups,
@@ -46,19 +46,19 @@ export function markOf(
   return { letter, word: gitTexts.changes[letter] }
 }
 
-/** Where a file of a group was, if it was renamed or copied to where it is. */
+/** The former path of a renamed or copied file. */
 export function originOf(file: GitFile, group: keyof GitGroups): string | undefined {
   const { letter } = markOf(file, group)
   return file.kind === 'changed' && (letter === 'R' || letter === 'C') ? file.from : undefined
 }
 
-/** What is staged or unstaged as one: a renamed file is so with what went from its old place. */
+/** The paths that are staged or unstaged together: a rename includes the former path. */
 export function pathsOf(file: GitFile, group: keyof GitGroups): readonly string[] {
   const origin = originOf(file, group)
   return origin === undefined || markOf(file, group).letter === 'C' ? [file.path] : [file.path, origin]
 }
 
-/** The state of one repository, read again on demand; requests that overlap become one more. */
+/** The status of one repository, reloaded on demand. */
 export class GitWatch {
   readonly #read: () => Promise<GitStatus>
   readonly #state = createStore<GitState>({ is: 'loading' })
@@ -81,7 +81,7 @@ export class GitWatch {
       return { is: 'ready', status: await this.#read(), isOld: false }
     } catch (caught) {
       const known = this.#state.get()
-      // What somebody sees and types there stays while nobody answers.
+      // Keeps the panel usable while the server is unreachable.
       if (known.is === 'ready' && isUnreachable(caught)) return { ...known, isOld: true }
       if (caught instanceof ApiError && caught.code === 'not_a_repository') return { is: 'none' }
       if (caught instanceof ApiError && caught.code === 'command_not_found') return { is: 'no-git' }
@@ -90,15 +90,15 @@ export class GitWatch {
   }
 }
 
-/** A path as git tells it, for a row: its own name, and the folder it is in where that is not the root. */
+/** A path for a row: its name, and its folder unless that is the root. */
 interface ChangedPath {
   readonly name: string
   readonly folder: string | undefined
-  /** Git tells a folder of which it knows nothing as one, with a slash at its end. */
+  /** Git reports an untracked folder with a trailing slash. */
   readonly isFolder: boolean
 }
 
-/** A path with the one it had before; of two in one folder the first is as short as can be. */
+/** A rename, with only the name when the folder is the same. */
 export function formatRename(from: string, to: string): string {
   const [old, now] = [parseChangedPath(from), parseChangedPath(to)]
   return old.folder === now.folder
@@ -115,7 +115,7 @@ export function parseChangedPath(path: string): ChangedPath {
 
 type DiffView = Extract<View, { kind: 'diff' }>
 
-/** What a pane needs to show a difference in a repository. */
+/** The view of a diff in a repository. */
 export function diffView(
   { sandbox, repo }: GitRepository,
   what: Pick<DiffView, 'path' | 'of'> & { readonly from: string | undefined },

@@ -8,7 +8,7 @@ import { useParts } from '../state/context.ts'
 import { gitTexts } from '../texts/git.ts'
 import { diffView } from './git-status.ts'
 
-/** Commits, the last first, and the files that each changed. */
+/** Commits, newest first, with the files that each changed. */
 export function LogRows({
   place,
   head,
@@ -16,7 +16,7 @@ export function LogRows({
 }: {
   readonly place: GitRepository
   readonly head: string
-  /** Participant has just asked for it. */
+  /** The user has just expanded the log. */
   readonly comesIntoView: boolean
 }): ReactElement {
   const { workbench } = useParts()
@@ -33,12 +33,12 @@ export function LogRows({
   )
   const element = useRef<HTMLUListElement>(null)
   const isLoaded = commits !== undefined
-  // It opens below everything else, where nobody would see it.
+  // The log expands below the fold.
   useEffect(() => {
-    // In newer browsers it answers a promise, which is nothing to clean up by.
+    // `scrollIntoView` returns a promise in newer browsers, which must not become the effect's cleanup.
     if (comesIntoView) element.current?.scrollIntoView({ block: 'start' })
   }, [isLoaded, comesIntoView])
-  // Read again whenever the last commit is another one.
+  // Reloads when HEAD moves.
   useEffect(() => void load(), [load, head])
   if (commits === undefined) return <p className="empty">{gitTexts.loading}</p>
   if (commits.length === 0) return <p className="empty">{gitTexts.noCommits}</p>

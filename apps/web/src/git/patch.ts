@@ -1,6 +1,6 @@
-/** A run of lines that a unified diff changes. */
+/** A hunk of a unified diff. */
 interface Hunk {
-  /** Lines before and after, with their ends. */
+  /** Lines with their endings. */
   readonly before: readonly string[]
   readonly after: readonly string[]
   /** First line in the old and in the new text, from 0. */
@@ -10,7 +10,7 @@ interface Hunk {
 
 const HEADER = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/
 
-/** A line's place in a text; an empty run is told by the line before it. */
+/** Index of a hunk's first line; git numbers an empty range by the line before it. */
 function startOf(line: string, count: string | undefined): number {
   return count === '0' ? Number(line) : Number(line) - 1
 }
@@ -29,7 +29,7 @@ function parseHunks(diff: string): readonly Hunk[] {
   for (const line of diff.split('\n')) {
     const header = HEADER.exec(line)
     const hunk = hunks.at(-1)
-    // A line of the text begins with its sign, so only a header has none; it ends what came before.
+    // Lines of a hunk start with a sign, so a line without one is a header or the end.
     if (header !== null) {
       const [, oldLine = '0', oldCount, newLine = '0', newCount] = header
       const beforeAt = startOf(oldLine, oldCount)
@@ -40,11 +40,11 @@ function parseHunks(diff: string): readonly Hunk[] {
   return hunks
 }
 
-/** Puts a line on its side and gives its sign; undefined when it is none of a hunk. */
+/** Adds a line to its side and returns its sign; undefined when the line ends the hunk. */
 function takeLine({ before, after }: OpenHunk, line: string, lastSign: string): string | undefined {
   const [sign = '', text] = [line[0], `${line.slice(1)}\n`]
   if (sign === '\\') {
-    // "No newline at end of file" is about the line before it.
+    // "No newline at end of file" refers to the line before it.
     if (lastSign !== '+') trimLast(before)
     if (lastSign !== '-') trimLast(after)
     return lastSign
@@ -64,14 +64,14 @@ function splitLines(text: string): readonly string[] {
   return text === '' ? [] : (text.match(/[^\n]*\n|[^\n]+$/g) ?? [])
 }
 
-/** A hunk as one side sees it: where it begins there, what is there, and what takes its place. */
+/** A hunk seen from one side: where it starts, what is there, and its replacement. */
 interface Swap {
   readonly at: number
   readonly found: readonly string[]
   readonly put: readonly string[]
 }
 
-/** Puts hunks into a text. Line by line, as a hunk may hold more lines than a call takes arguments. */
+/** Applies hunks line by line, since a large hunk would exceed the argument limit of `push`. */
 function swapLines(text: string, swaps: readonly Swap[]): string | undefined {
   const lines = splitLines(text)
   const out: string[] = []
@@ -87,8 +87,7 @@ function swapLines(text: string, swaps: readonly Swap[]): string | undefined {
 }
 
 /**
- * The old text of a file, made of its new one and the difference between them; undefined when the two do not belong together, as
- * when the file changed in between.
+ * The old text, from the new one and the diff; undefined when they do not match, as when the file changed in between.
  */
 export function undoDiff(after: string, diff: string): string | undefined {
   const hunks = parseHunks(diff)
@@ -98,7 +97,7 @@ export function undoDiff(after: string, diff: string): string | undefined {
   )
 }
 
-/** The new text of a file, made of its old one and the difference. */
+/** The new text, from the old one and the diff. */
 export function applyDiff(before: string, diff: string): string | undefined {
   const hunks = parseHunks(diff)
   return swapLines(

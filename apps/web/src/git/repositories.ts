@@ -5,21 +5,21 @@ import { ROOT } from '../files/paths.ts'
 import { useParts } from '../state/context.ts'
 import { AccountTexts } from './account-storage.ts'
 
-/** Which of the repositories is shown: the one that was chosen if it is still there, the workspace's own, or the first. */
+/** The repository to show: the chosen one if it still exists, the workspace's own, or the first. */
 export function chooseRepository(found: readonly string[], chosen: string | undefined): string {
   if (chosen !== undefined && found.includes(chosen)) return chosen
   return found.includes(ROOT) ? ROOT : (found[0] ?? ROOT)
 }
 
-/** Whether there is anything to choose, or to say of the one that is shown. */
+/** True when the panel must name or offer repositories. */
 export function needsChooser(found: readonly string[]): boolean {
   return found.length > 1 || (found.length === 1 && found[0] !== ROOT)
 }
 
-/** Levels below the workspace that repositories are looked for in. */
+/** Depth to which repositories are searched for. */
 const MAX_DEPTH = 2
 
-/** Whether what changed may be a repository that came or went: one, or a folder that it could lie in. */
+/** True when changed paths may mean that a repository appeared or disappeared. */
 export function mayBeRepository(paths: readonly string[]): boolean {
   return paths.some((path) => {
     const names = path.split('/')
@@ -29,12 +29,12 @@ export function mayBeRepository(paths: readonly string[]): boolean {
 }
 
 const CHOSEN_KEY = 'sandwire.repositories'
-/** Changes settle for so long before repositories are looked for again: a clone takes its time. */
+/** Delay after the last change before repositories are searched for again. */
 const SETTLE_MS = 500
 
-/** The repositories of a sandbox, and the one that this browser shows. */
+/** The repositories of a sandbox, and the selected one. */
 interface FoundRepositories {
-  /** Undefined: not known yet. */
+  /** Undefined until loaded. */
   readonly found: readonly string[] | undefined
   readonly repo: string
   readonly choose: (repo: string) => void
@@ -50,7 +50,7 @@ export function useRepositories(sandbox: string): FoundRepositories {
   const [chosen, setChosen] = useState(() => kept.read(sandbox))
   const refresh = useCallback(() => {
     findRepositories(sandbox).then(setFound, () => {
-      // What was found stays; otherwise git itself says what is wrong with the workspace.
+      // Keeps what was found; otherwise the status request reports the problem.
       setFound((old) => old ?? [ROOT])
     })
   }, [sandbox])

@@ -16,20 +16,20 @@ export type View =
       readonly kind: 'terminal'
       /** Id or name. */
       readonly sandbox: string
-      /** Session that it is attached to, once that is known; without one it starts a shell. */
+      /** The attached session; without one a shell is started. */
       readonly session?: string
-      /** The person drove it when the page was last open. */
+      /** The user had control when the page was last open. */
       readonly drove?: boolean
-      /** Folder in the workspace that a new shell starts in. */
+      /** Working directory of a new shell, relative to the workspace. */
       readonly cwd?: string
-      /** What it had when the page was last open; it keeps that for as long as it is not in front. */
+      /** Last known size, kept while the terminal is not visible. */
       readonly size?: { readonly cols: number; readonly rows: number }
     }
   | {
       readonly kind: 'file'
       readonly sandbox: string
       readonly path: string
-      /** Where to look, counted from 1. */
+      /** Cursor position, counted from 1. */
       readonly line?: number
       readonly column?: number
     }
@@ -37,43 +37,43 @@ export type View =
       readonly kind: 'diff'
       readonly sandbox: string
       readonly path: string
-      /** What is compared: the working tree with the index, the index with HEAD, or a commit with the one before. */
+      /** What is compared: working tree and index, index and HEAD, or a commit and its parent. */
       readonly of: 'unstaged' | 'staged' | { readonly commit: string }
-      /** Folder of the repository that the path is in; the workspace when absent. */
+      /** Folder of the repository; default: the workspace. */
       readonly repo?: string
-      /** Where the path was before it was renamed or copied. */
+      /** Former path of a renamed or copied file. */
       readonly from?: string
     }
 
 export interface Tab {
   readonly id: string
   readonly panes: PaneTree
-  /** The pane that has, or had last, the keyboard. */
+  /** The pane that has, or last had, the focus. */
   readonly focus: string
-  /** Given by the person; otherwise what is in it names it. */
+  /** Given by the user; otherwise derived from the focused view. */
   readonly name?: string
 }
 
-/** Everything that is open, and where. It is plain data: it comes back after a reload. */
+/** Open tabs and panes as plain data, stored across reloads. */
 export interface Layout {
   readonly tabs: readonly Tab[]
   readonly active: string | undefined
   readonly views: Readonly<Record<string, View>>
 }
 
-/** Characters of a tab's name; more of it nobody could read. */
+/** Maximum length of a tab name. */
 export const MAX_TAB_NAME = 200
 
 export const EMPTY: Layout = { tabs: [], active: undefined, views: {} }
 
-/** Ids of a new tab, view or split, so that this stays a function of its arguments. */
+/** Generates ids; a parameter, to keep these functions pure. */
 export type MintId = () => string
 
 export function activeTab({ tabs, active }: Layout): Tab | undefined {
   return tabs.find(({ id }) => id === active)
 }
 
-/** What the pane with the keyboard shows. */
+/** The view in the focused pane. */
 export function focusedView(layout: Layout): View | undefined {
   return layout.views[activeTab(layout)?.focus ?? '']
 }
@@ -86,7 +86,7 @@ function tabOf({ tabs }: Layout, view: string): Tab | undefined {
   return tabs.find(({ panes }) => leavesOf(panes).includes(view))
 }
 
-/** Opens a view in a tab of its own, behind the active one. */
+/** Opens a view in a new tab after the active one. */
 export function openTab(layout: Layout, view: View, mint: MintId): Layout {
   const viewId = mint()
   const tab: Tab = { id: mint(), panes: leaf(viewId), focus: viewId }
@@ -106,20 +106,20 @@ function isSame(left: View, right: View): boolean {
   )
 }
 
-/** Goes to a file or a difference that is open already, or opens it. */
+/** Focuses an open file or diff, or opens it. */
 export function reveal(layout: Layout, view: View, mint: MintId): Layout {
   const known = Object.entries(layout.views).find(([, open]) => isSame(open, view))?.[0]
   if (known === undefined) return openTab(layout, view, mint)
   return focusView({ ...layout, views: { ...layout.views, [known]: view } }, known)
 }
 
-/** Whether a view lies in as many splits as there may be around one. */
+/** True when the maximum split depth is reached. */
 export function isDeepest(layout: Layout, view: string): boolean {
   const tab = tabOf(layout, view)
   return tab !== undefined && (depthOf(tab.panes, view) ?? 0) >= MAX_DEPTH
 }
 
-/** Divides the pane of a view and opens another one in the second half, unless it is the deepest there may be. */
+/** Splits a pane and opens a view in the second half, unless the maximum depth is reached. */
 export function splitView(
   layout: Layout,
   at: string,
@@ -138,7 +138,7 @@ export function splitView(
   }))
 }
 
-/** Closes a view, and its tab when it was the last in it. */
+/** Closes a view, and its tab when it was the last one. */
 export function closeView(layout: Layout, view: string): Layout {
   const tab = tabOf(layout, view)
   if (tab === undefined) return layout
@@ -169,13 +169,13 @@ export function focusView(layout: Layout, view: string): Layout {
   return changeTab({ ...layout, active: tab.id }, tab.id, (old) => ({ ...old, focus: view }))
 }
 
-/** Goes to the next pane of the active tab. */
+/** Focuses the next pane of the active tab. */
 export function stepPane(layout: Layout, step: 1 | -1): Layout {
   const tab = activeTab(layout)
   return tab === undefined ? layout : focusView(layout, nextLeaf(tab.panes, tab.focus, step))
 }
 
-/** Goes to the next tab, around the end. */
+/** Activates the next tab, wrapping around. */
 export function stepTab(layout: Layout, step: 1 | -1): Layout {
   const at = layout.tabs.findIndex(({ id }) => id === layout.active)
   const next = layout.tabs[(at + step + layout.tabs.length) % layout.tabs.length]
@@ -186,7 +186,7 @@ export function activateTab(layout: Layout, id: string): Layout {
   return layout.tabs.some((tab) => tab.id === id) ? { ...layout, active: id } : layout
 }
 
-/** A name as a tab can have it: not longer than the limit, and no half of a character at its end. */
+/** Trims a tab name to the limit without splitting a surrogate pair. */
 export function tabNameOf(name: string): string {
   return name
     .trim()
@@ -195,7 +195,7 @@ export function tabNameOf(name: string): string {
     .trimEnd()
 }
 
-/** An empty name gives the tab back the name of what is in it. */
+/** An empty name restores the derived one. */
 export function renameTab(layout: Layout, id: string, name: string): Layout {
   const given = tabNameOf(name)
   return changeTab(layout, id, ({ id: tab, panes, focus }) => ({
@@ -206,7 +206,7 @@ export function renameTab(layout: Layout, id: string, name: string): Layout {
   }))
 }
 
-/** Moves a tab to another place in the row. */
+/** Moves a tab to another index. */
 export function moveTab(layout: Layout, id: string, to: number): Layout {
   const tab = layout.tabs.find((other) => other.id === id)
   if (tab === undefined) return layout
@@ -215,7 +215,7 @@ export function moveTab(layout: Layout, id: string, to: number): Layout {
   return { ...layout, tabs: [...rest.slice(0, at), tab, ...rest.slice(at)] }
 }
 
-/** Moves the active tab by so many places. */
+/** Moves the active tab by a number of positions. */
 export function shiftTab(layout: Layout, by: number): Layout {
   const { tabs, active } = layout
   const at = tabs.findIndex(({ id }) => id === active)
@@ -226,7 +226,7 @@ export function resizePanes(layout: Layout, tab: string, split: string, share: n
   return changeTab(layout, tab, (old) => ({ ...old, panes: resizeSplit(old.panes, split, share) }))
 }
 
-/** Remembers what became known of a view, such as the session of a terminal. */
+/** Updates a view, for example with the session of a terminal. */
 export function changeView(layout: Layout, view: string, change: (view: View) => View): Layout {
   const old = layout.views[view]
   return old === undefined ? layout : { ...layout, views: { ...layout.views, [view]: change(old) } }

@@ -1,4 +1,4 @@
-/** A place for one view, or two places beside or above each other. */
+/** A single view, or two subtrees beside or above each other. */
 export type PaneTree =
   | { readonly kind: 'leaf'; readonly id: string }
   | {
@@ -6,7 +6,7 @@ export type PaneTree =
       readonly id: string
       /** `row`: side by side. `column`: one above the other. */
       readonly direction: 'row' | 'column'
-      /** Share of the first, from 0 to 1. */
+      /** Share of the first subtree, from 0 to 1. */
       readonly share: number
       readonly first: PaneTree
       readonly second: PaneTree
@@ -14,10 +14,10 @@ export type PaneTree =
 
 const MIN_SHARE = 0.1
 
-/** Splits around one view: more than fit on any screen. */
+/** Maximum split depth, more than fits on any screen. */
 export const MAX_DEPTH = 64
 
-/** Pixels that a pane needs to show anything, by the direction in which it is divided. */
+/** Minimum pane size in pixels, by split direction. */
 const MIN_SIZE = { row: 160, column: 90 } as const
 
 export function leaf(id: string): PaneTree {
@@ -29,14 +29,14 @@ export function leavesOf(tree: PaneTree): readonly string[] {
   return tree.kind === 'leaf' ? [tree.id] : [...leavesOf(tree.first), ...leavesOf(tree.second)]
 }
 
-/** How many splits a view lies in. */
+/** Number of splits around a view. */
 export function depthOf(tree: PaneTree, id: string): number | undefined {
   if (tree.kind === 'leaf') return tree.id === id ? 0 : undefined
   const inside = depthOf(tree.first, id) ?? depthOf(tree.second, id)
   return inside === undefined ? undefined : inside + 1
 }
 
-/** Whether both halves of a pane of that many pixels would be large enough. */
+/** True when both halves of a pane would be large enough. */
 export function canHalve(
   { width, height }: { readonly width: number; readonly height: number },
   direction: 'row' | 'column',
@@ -44,7 +44,7 @@ export function canHalve(
   return (direction === 'row' ? width : height) >= 2 * MIN_SIZE[direction]
 }
 
-/** Pixels that all of a tree needs at least in a direction. */
+/** Minimum size of a subtree in a direction, in pixels. */
 function leastOf(tree: PaneTree, direction: 'row' | 'column'): number {
   if (tree.kind === 'leaf') return MIN_SIZE[direction]
   const first = leastOf(tree.first, direction)
@@ -52,7 +52,7 @@ function leastOf(tree: PaneTree, direction: 'row' | 'column'): number {
   return tree.direction === direction ? first + second : Math.max(first, second)
 }
 
-/** The share next to a wished one with which both sides of a split of that many pixels are large enough. */
+/** The share closest to the wanted one at which both sides are large enough. */
 export function boundShare(
   { direction, first, second }: Extract<PaneTree, { kind: 'split' }>,
   wished: number,
@@ -63,7 +63,7 @@ export function boundShare(
   return Math.min(1 - other / size, Math.max(least / size, wished))
 }
 
-/** Puts a new view behind another one. */
+/** Splits a view and puts a new one after it. */
 export function splitLeaf(
   tree: PaneTree,
   at: string,
@@ -83,7 +83,7 @@ export function splitLeaf(
   return { kind: 'split', id: splitId, direction, share: 0.5, first: tree, second: leaf(id) }
 }
 
-/** Takes a view out; its neighbor gets the room. Undefined when it was the last. */
+/** Removes a view, whose sibling takes its space; undefined when it was the last one. */
 export function removeLeaf(tree: PaneTree, id: string): PaneTree | undefined {
   if (tree.kind === 'leaf') return tree.id === id ? undefined : tree
   const first = removeLeaf(tree.first, id)
@@ -92,7 +92,7 @@ export function removeLeaf(tree: PaneTree, id: string): PaneTree | undefined {
   return { ...tree, first, second }
 }
 
-/** Moves the border of a split. */
+/** Sets the share of a split. */
 export function resizeSplit(tree: PaneTree, splitId: string, share: number): PaneTree {
   if (tree.kind === 'leaf') return tree
   if (tree.id === splitId)
@@ -107,7 +107,7 @@ export function resizeSplit(tree: PaneTree, splitId: string, share: number): Pan
   }
 }
 
-/** The next view in reading order, around the end. */
+/** The next view in reading order, wrapping around. */
 export function nextLeaf(tree: PaneTree, id: string, step: 1 | -1): string {
   const leaves = leavesOf(tree)
   const at = leaves.indexOf(id)

@@ -4,7 +4,7 @@ import { leavesOf, MAX_DEPTH, type PaneTree } from './pane-tree.ts'
 
 const id = shape.text(64)
 const sandbox = shape.text(128)
-/** Any file name: one that is no UTF-8 holds lone surrogates. */
+/** File names that are not UTF-8 hold lone surrogates. */
 const path: shape.Shape<string> = {
   decode: (value) => (typeof value === 'string' && value.length <= 4096 ? value : undefined),
   describe: 'path',
@@ -15,7 +15,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Reads a record without what it does not know and without what may be absent and is not understood. */
+/** Decodes a record, ignoring unknown fields and invalid optional ones. */
 function forgiving<const F extends Readonly<Record<string, shape.Shape<unknown>>>>(fields: F) {
   const strict = shape.record(fields)
   const isUsable = ([name, value]: readonly [string, unknown]): boolean => {
@@ -80,7 +80,7 @@ function decodeViews(value: unknown): Views {
   )
 }
 
-/** Panes without those of which nothing is known; a neighbor has their room. */
+/** Drops panes of unknown views; their siblings take the space. */
 function decodePanes(value: unknown, views: Views, depth = 0): PaneTree | undefined {
   if (!isRecord(value) || depth > MAX_DEPTH || typeof value['id'] !== 'string') return undefined
   const { id: own, kind, direction, share } = value
@@ -123,7 +123,7 @@ function parse(text: unknown): unknown {
   }
 }
 
-/** A layout as it is kept in the browser. It says what was open, never with which credential. */
+/** Serializes a layout for browser storage. It never contains credentials. */
 export function writeLayout({ tabs, active, views }: Layout): string {
   return JSON.stringify({
     tabs: tabs.map((tab) => ({ ...tab, panes: JSON.stringify(tab.panes) })),
@@ -132,7 +132,7 @@ export function writeLayout({ tabs, active, views }: Layout): string {
   })
 }
 
-/** Reads a layout back. What cannot be understood is left out, and nothing else: one bad part costs that part. */
+/** Reads a stored layout. Invalid parts are dropped one by one. */
 export function readLayout(text: string | null): Layout {
   const stored = parse(text)
   if (!isRecord(stored) || !Array.isArray(stored['tabs'])) return EMPTY

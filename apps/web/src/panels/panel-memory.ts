@@ -5,17 +5,17 @@ import type { GitPanelState } from '../git/changes.tsx'
 import type { Search } from '../search/search.ts'
 import { useParts } from '../state/context.ts'
 
-/** What is kept of one kind: that of more sandboxes than anybody goes to and fro between. */
+/** Sandboxes whose panel state is kept. */
 const MAX_SANDBOXES = 8
 
-/** Things by name, of which those that nobody asked for longest are dropped. */
+/** A map that drops the entries that were not used for longest. */
 export class RecentMap<T> {
   readonly #things = new Map<string, T>()
 
-  /** The thing of this name, which is made when there is none. */
+  /** Returns the entry of this name, creating it if necessary. */
   recall(name: string, make: () => T): T {
     const thing = this.#things.get(name) ?? make()
-    // The last of a map is the one that was put there last.
+    // Reinserting moves the entry to the end of the map.
     this.#things.delete(name)
     this.#things.set(name, thing)
     const [oldest] = this.#things.keys()
@@ -28,14 +28,14 @@ export class RecentMap<T> {
   }
 }
 
-/** How somebody left the panels of each sandbox, for as long as the page is open. */
+/** The state of the panels for each sandbox, for the life of the page. */
 export class PanelMemory {
   readonly trees = new RecentMap<TreePanel>()
   readonly searches = new RecentMap<Search>()
   readonly git = new RecentMap<GitPanelState>()
   #account: string | undefined
 
-  /** What another account left is neither given nor kept. */
+  /** State of another account is dropped. */
   belongTo(account: string): void {
     if (this.#account === account) return
     this.#account = account
@@ -45,7 +45,7 @@ export class PanelMemory {
 
 export const PanelMemoryContext = createContext<PanelMemory | undefined>(undefined)
 
-/** How the person who is signed in left the panels. */
+/** The panel state of the signed-in user. */
 export function usePanelMemory(): PanelMemory {
   const { workbench } = useParts()
   const person = useStore(workbench.person)

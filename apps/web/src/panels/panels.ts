@@ -4,12 +4,12 @@ import type { IconName } from '../shell/icon.tsx'
 import { SandboxesPanel } from './sandboxes/sandboxes-panel.tsx'
 import { shellTexts } from '../texts/shell.ts'
 
-/** Something to look at beside the panes. */
+/** A panel of the side bar. */
 interface Panel {
   readonly id: string
   readonly label: string
   readonly icon: IconName
-  /** It is about what is in a sandbox, which not everybody may see. */
+  /** Shown only to users who can work in a sandbox. */
   readonly needsSandbox: boolean
   readonly Body: ComponentType
 }

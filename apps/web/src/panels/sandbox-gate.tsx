@@ -4,7 +4,7 @@ import { startSandbox } from '../api/sandboxes.ts'
 import { useParts } from '../state/context.ts'
 import { sandboxTexts } from '../texts/sandboxes.ts'
 
-/** Shows something of the chosen sandbox, or why that cannot be shown. */
+/** Renders its children for the selected sandbox if it is running, and otherwise says what to do. */
 export function SandboxGate({
   action,
   children,

@@ -1,6 +1,6 @@
-/** Why a part of the page is not there. */
+/** A part of the page that could not be loaded. */
 export class PartError extends Error {
-  /** `unreachable`: nobody answered; `gone`: the server that answered does not have it. */
+  /** `unreachable`: no response; `gone`: the server does not have the file. */
   readonly why: 'unreachable' | 'gone'
 
   constructor(why: 'unreachable' | 'gone', cause?: unknown) {
@@ -14,7 +14,7 @@ async function fetchFile(file: string): Promise<void> {
   let status: number
   try {
     const response = await fetch(`/${file}`)
-    // What breaks off on its way has not come either.
+    // An interrupted response counts as unreachable.
     await response.arrayBuffer()
     status = response.status
   } catch (caught) {
@@ -25,9 +25,8 @@ async function fetchFile(file: string): Promise<void> {
 }
 
 /**
- * Imports a module once its files are in the browser's cache; the build calls it for every `import()` of the page. Chromium does not ask
- * again for a module that could not be loaded once, nor for one that it needs, until the page is loaded anew; a failed `fetch` can be
- * repeated.
+ * Imports a module after fetching its files into the browser cache; the build uses it for every `import()`. Chromium
+ * never retries a module import that failed once, but a failed `fetch` can be repeated.
  */
 export async function importFetched<T>(load: () => Promise<T>, files: readonly string[] = []): Promise<T> {
   await Promise.all(files.map(fetchFile))

@@ -10,7 +10,7 @@ import {
 import { shellTexts } from '../texts/shell.ts'
 import { PartError } from './import-fetched.ts'
 
-/** Which try at drawing it is: in another one, a part that failed is loaded again. */
+/** Identity of the current rendering attempt; a failed part is loaded again in the next one. */
 const PartAttempt = createContext<object>({})
 
 interface Loading<Props> {
@@ -19,11 +19,11 @@ interface Loading<Props> {
   hasFailed: boolean
 }
 
-/** A part of the page that is loaded when it is first drawn, and again after that failed, once its boundary tries again. */
+/** A component that is loaded on first use, and again when its boundary retries after a failure. */
 export function lazyPart<Props extends object>(
   load: () => Promise<ComponentType<Props>>,
 ): ComponentType<Props> {
-  // React keeps the outcome of a lazy component for good.
+  // React caches the outcome of a lazy component forever.
   let loading: Loading<Props> | undefined
   const begin = (attempt: object): Loading<Props> => {
     const begun: Loading<Props> = {
@@ -49,9 +49,9 @@ export function lazyPart<Props extends object>(
 }
 
 interface State {
-  /** What was thrown in the last try. */
+  /** The error of the last attempt. */
   readonly failure: { readonly caught: unknown } | undefined
-  /** Another object for every try. */
+  /** A new object for every attempt. */
   readonly attempt: object
 }
 
@@ -66,8 +66,8 @@ function partErrorText(caught: unknown): string {
 }
 
 /**
- * Keeps a part of the page that cannot be drawn from taking the others with it. It is tried again when somebody wishes, and by itself
- * when there is a connection again. One of a version that is no longer served comes with a reload: what is open comes back.
+ * Isolates a part of the page that fails to load or render. It retries on demand, and by itself when the browser
+ * comes online. After an update of the server only a reload helps, which restores what is open.
  */
 export class PartBoundary extends Component<{ readonly children: ReactNode }, State> {
   override state: State = { failure: undefined, attempt: {} }

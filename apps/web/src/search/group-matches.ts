@@ -1,26 +1,26 @@
 import type { SearchMatch } from '../api/search.ts'
 
-/** What was found in one file. */
+/** The matches in one file. */
 export interface FileMatches {
   readonly path: string
   readonly matches: readonly SearchMatch[]
 }
 
-/** Puts a match with those of its file, in the order in which they came. */
+/** Adds a match to the group of its file. */
 export function addMatch(groups: readonly FileMatches[], match: SearchMatch): readonly FileMatches[] {
   const last = groups.at(-1)
-  // Ripgrep tells a file's matches one after the other.
+  // Ripgrep reports the matches of a file consecutively.
   if (last?.path === match.path)
     return [...groups.slice(0, -1), { ...last, matches: [...last.matches, match] }]
   return [...groups, { path: match.path, matches: [match] }]
 }
 
-/** What is kept of a line before its first match: enough for the match to be in sight where the list is narrowest. */
+/** Characters kept before the first match, few enough to show it in the narrowest panel. */
 const LEAD_CHARS = 12
-/** What is drawn of a line at most. */
+/** Maximum length of a displayed line. */
 const MAX_LINE_CHARS = 300
 
-/** The part of a line that is shown: without its indentation, and not far before what was found in it. */
+/** The displayed part of a line: without indentation, starting shortly before the first match. */
 export function aroundMatch({ text, ranges }: Pick<SearchMatch, 'text' | 'ranges'>): {
   readonly text: string
   readonly ranges: SearchMatch['ranges']
@@ -29,7 +29,7 @@ export function aroundMatch({ text, ranges }: Pick<SearchMatch, 'text' | 'ranges
   const indent = Math.min(first, text.length - text.trimStart().length)
   const isFar = first - indent > LEAD_CHARS
   const wanted = isFar ? first - LEAD_CHARS : indent
-  // A pair of units is one character.
+  // Do not split a surrogate pair.
   const from = /[\u{dc00}-\u{dfff}]/u.test(text.charAt(wanted)) ? wanted + 1 : wanted
   const shift = from - (isFar ? 1 : 0)
   const end = from + MAX_LINE_CHARS
@@ -41,7 +41,7 @@ export function aroundMatch({ text, ranges }: Pick<SearchMatch, 'text' | 'ranges
   }
 }
 
-/** A line in parts: what was found in it, and what is between. */
+/** Splits a line into matching and other parts. */
 export function partsOf({ text, ranges }: Pick<SearchMatch, 'text' | 'ranges'>): readonly {
   readonly text: string
   readonly isMatch: boolean

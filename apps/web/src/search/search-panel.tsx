@@ -11,10 +11,10 @@ import { Search, type SearchResult } from './search.ts'
 import { sandboxTexts } from '../texts/sandboxes.ts'
 import { searchTexts } from '../texts/search.ts'
 
-/** Typing settles for so long before a search begins. */
+/** Delay after the last key press before a search starts. */
 const SETTLE_MS = 250
 
-/** Looks in the contents of the chosen sandbox's files. */
+/** Searches the files of the selected sandbox. */
 export function SearchPanel(): ReactElement {
   return (
     <SandboxGate action={sandboxTexts.gate.search}>
@@ -23,7 +23,7 @@ export function SearchPanel(): ReactElement {
   )
 }
 
-/** The search of a sandbox as it was left. */
+/** The search of a sandbox, remembered while the panel is hidden. */
 function useSearch(sandbox: string): Search {
   const search = usePanelMemory().searches.recall(
     sandbox,
@@ -111,7 +111,7 @@ function SearchIn({ sandbox }: { readonly sandbox: string }): ReactElement {
   )
 }
 
-/** What was found, file by file, scrolled as far as it was. */
+/** The matches by file, with the scroll position restored. */
 function Found({
   sandbox,
   search,

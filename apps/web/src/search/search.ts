@@ -5,18 +5,18 @@ import { messageOf } from '../state/workbench.ts'
 import { addMatch, type FileMatches } from './group-matches.ts'
 import { searchTexts } from '../texts/search.ts'
 
-/** What the fields are called, for refusals that name them as the server does. */
+/** Form labels for the fields that a server error names. */
 const WORDS = { q: searchTexts.badQuery, glob: searchTexts.badInclude }
-/** Lines that are kept and drawn at most. */
+/** Maximum number of matches that are kept and shown. */
 const MAX_SHOWN = 2_000
 
-/** What somebody put into the form. */
+/** The form's values. */
 interface SearchForm {
   readonly q: string
   readonly glob: string
   readonly isRegex: boolean
   readonly isCased: boolean
-  /** Hidden and ignored files too. */
+  /** Includes hidden and ignored files. */
   readonly isAll: boolean
 }
 
@@ -33,7 +33,7 @@ export interface SearchResult {
 
 type SearchFiles = (wish: SearchQuery, signal: AbortSignal) => AsyncIterable<SearchMatch | SearchEnd>
 
-/** Runs something when typing has settled, unless the returned function is called before. */
+/** Runs a callback after a delay, unless the returned function is called first. */
 type Settle = (run: () => void) => () => void
 
 function queryOf({ q, glob, isRegex, isCased, isAll }: SearchForm): SearchQuery {
@@ -47,14 +47,14 @@ function queryOf({ q, glob, isRegex, isCased, isAll }: SearchForm): SearchQuery 
   }
 }
 
-/** The search in one sandbox, whether or not it is shown: what is asked for, and what was found. A change ends the search before it. */
+/** The search in one sandbox, shown or not. A change cancels the previous search. */
 export class Search {
   readonly #search: SearchFiles
   readonly #settle: Settle
   readonly #form = createStore<SearchForm>({ q: '', glob: '', isRegex: false, isCased: false, isAll: false })
   readonly #result = createStore<SearchResult>({ groups: [], outcome: { is: 'idle' } })
   #stop: () => void = () => undefined
-  /** How far what was found is scrolled. */
+  /** Scroll position of the results. */
   scrollPx = 0
 
   constructor(search: SearchFiles, settle: Settle) {
@@ -81,7 +81,7 @@ export class Search {
     }
   }
 
-  /** Participant looks again: what failed may succeed now. */
+  /** Called when the panel is shown again: retries a failed search. */
   resume(): void {
     if (this.#result.get().outcome.is === 'failed') this.change({})
   }
@@ -103,7 +103,7 @@ export class Search {
         }
         groups = addMatch(groups, event)
         shown += 1
-        // Often enough to be seen to grow, seldom enough to cost nothing.
+        // Updates often enough to show progress, rarely enough to stay cheap.
         if (shown < 20 || shown % 50 === 0) this.#result.set({ groups, outcome: { is: 'searching' } })
         if (shown >= MAX_SHOWN) break
       }

@@ -20,7 +20,7 @@ function User({
 }: {
   readonly person: Participant
   readonly onGive: (() => void) | undefined
-  /** Why there is nothing to do with them. */
+  /** Why control cannot be given to this participant. */
   readonly note: string
 }): ReactElement {
   const what = `${participantName(person)}: ${participantActivity(person)}`
@@ -45,7 +45,7 @@ function User({
   )
 }
 
-/** Ids of those who typed or drove in a session since it is watched here. */
+/** Ids of participants who typed or had control since this page attached. */
 function useKnownTypists(session: string | undefined, people: readonly Participant[]): ReadonlySet<string> {
   const [seen] = useState(() => new Map<string | undefined, Set<string>>())
   useEffect(() => {
@@ -55,7 +55,7 @@ function useKnownTypists(session: string | undefined, people: readonly Participa
   return seen.get(session) ?? new Set()
 }
 
-/** Who is in a terminal and who drives it; shown when that is somebody else than this person alone. */
+/** The participants of a terminal and who has control; hidden while the user is alone in control. */
 export function ParticipantBar({
   controller,
 }: {
@@ -80,7 +80,7 @@ export function ParticipantBar({
   const asker = people.find(({ id }) => id === state.requestedBy)
   const driver = people.find(({ drives }) => drives)
   const isAsked = asked !== undefined && asked === driver?.id
-  /** What is done with a button that goes with it leaves the keyboard in the terminal. */
+  /** The clicked button may disappear, so the focus moves to the terminal. */
   const act = (run: () => void) => (): void => {
     run()
     controller.surface.focus()

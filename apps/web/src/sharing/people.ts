@@ -1,20 +1,20 @@
 import { printable, type TerminalState } from '@sandwire/react'
 import { sharingTexts } from '../texts/sharing.ts'
 
-/** Participant in a session, as a terminal shows them. */
+/** An attachment of a session, for display. */
 export interface Participant {
   readonly id: string
   readonly name: string
   readonly initials: string
   readonly isSelf: boolean
-  /** The same person in another window, as far as names tell; those of guests are anybody's. */
+  /** Another window of the same user, judging by the name; guests choose theirs, so they never match. */
   readonly isOwn: boolean
   readonly drives: boolean
   readonly isConnected: boolean
   readonly role: 'driver' | 'collaborator' | 'viewer'
 }
 
-/** What control puts behind the names of guests, which they choose themselves. */
+/** Suffix that control adds to the names of guests. */
 const GUEST_MARK = '(guest)'
 
 const characters = new Intl.Segmenter('en')
@@ -26,7 +26,7 @@ function firstCharacters(word: string, count: number): string {
 }
 
 function initialsOf(name: string): string {
-  // A word in brackets, such as what control says of guests, is no part of a name.
+  // Words in brackets, such as the guest suffix, are not part of the name.
   const words = name.split(/\s+/).filter((word) => /^[^\p{P}]/u.test(word))
   const [first = name, last] = [words[0], words.length > 1 ? words.at(-1) : undefined]
   const letters =
@@ -34,7 +34,7 @@ function initialsOf(name: string): string {
   return letters.toUpperCase()
 }
 
-/** Who is in a session: this person first, then those who drive, type and watch. */
+/** The participants of a session: the user first, then by role. */
 export function participantsOf({
   presence,
   attachment,
@@ -65,12 +65,12 @@ export function participantsOf({
     )
 }
 
-/** Somebody's name, with what they are to this person. */
+/** The participant's name, marked when it is the user. */
 export function participantName({ name, isSelf, isOwn }: Participant): string {
   return isSelf ? sharingTexts.self(name) : isOwn ? sharingTexts.ownWindow(name) : name
 }
 
-/** What somebody does in a session, in a word or two. */
+/** What the participant can do. */
 export function participantActivity({ drives, role, isConnected }: Participant): string {
   const what = drives
     ? sharingTexts.hasControl
@@ -80,10 +80,10 @@ export function participantActivity({ drives, role, isConnected }: Participant):
   return isConnected ? what : sharingTexts.disconnected(what)
 }
 
-/** What this person can do about who drives. */
+/** What the user can do about control. */
 type ControlAction = 'ask' | 'take' | undefined
 
-/** Whoever may drive can take over from nobody, and ask somebody; who already drives needs neither. */
+/** An attachment that may drive can take free control and request it from another; the driver needs neither. */
 export function controlActionOf({
   role,
   authority,
@@ -95,8 +95,8 @@ export function controlActionOf({
 }
 
 /**
- * Whether somebody can be let drive. Nobody is told who may, but whoever types may, and whoever did or drove in this session still
- * may when they watch; a person's own window always may.
+ * True when control can be given to a participant. The server does not report who may drive, but collaborators may,
+ * and so may viewers who had another role before; the user's own window always may.
  */
 export function canReceiveControl(
   { id, isSelf, isOwn, isConnected, role }: Participant,
@@ -105,13 +105,13 @@ export function canReceiveControl(
   return !isSelf && isConnected && (isOwn || role !== 'viewer' || seen.has(id))
 }
 
-/** Why somebody is not offered to drive, to who drives. */
+/** Why control cannot be given to a participant. */
 export function findControlProblem({ isSelf, isConnected }: Participant): string {
   if (isSelf) return ''
   return isConnected ? sharingTexts.viewersCannot : sharingTexts.disconnectedCannot
 }
 
-/** Who drives, and who would like to. */
+/** Who has control, and who requests it. */
 export function controlText({
   role,
   driver,
@@ -121,11 +121,11 @@ export function controlText({
 }: {
   readonly role: TerminalState['role']
   readonly driver: Participant | undefined
-  /** Who asked this person to hand over. */
+  /** The participant who requested control from the user. */
   readonly asker: Participant | undefined
-  /** This person asked the driver. */
+  /** The user requested control. */
   readonly isAsked: boolean
-  /** This person has only to type to drive. */
+  /** Typing is enough to take control. */
   readonly isFree: boolean
 }): string {
   if (role === 'driver')
@@ -135,7 +135,7 @@ export function controlText({
   return driver.isOwn ? sharingTexts.controlInOtherWindow : sharingTexts.hasControlOf(driver.name)
 }
 
-/** What somebody is called in a sentence. */
+/** The participant's name within a sentence. */
 export function nameInSentence({ name, isOwn }: Participant): string {
   return isOwn ? sharingTexts.yourOtherWindow : name
 }

@@ -23,10 +23,10 @@ const LIFETIMES = [
 
 const ROLES: readonly GrantRole[] = ['viewer', 'collaborator']
 
-/** How often what is shared is asked for while somebody looks: a link may be used at any moment. */
+/** Poll interval while the dialog is open: a link may be used at any moment. */
 const REFRESH_MS = 3_000
 
-/** Makes links to a terminal, lists and withdraws those that were made, and says who is there. */
+/** Creates share links for a terminal, and lists participants and grants. */
 export function ShareDialog({
   sandbox,
   session,
@@ -54,7 +54,7 @@ export function ShareDialog({
         value: all.filter((grant) => grant.session === null || grant.session === session),
       })
     } catch (caught) {
-      // What was known stays; a list that never came says why.
+      // Keeps the known grants; reports the error only if there are none.
       setGrants((old) => (old.is === 'ready' ? old : { is: 'failed', message: messageOf(caught) }))
     }
   }, [sandbox, session])
@@ -128,7 +128,7 @@ function MadeLink({ link }: { readonly link: string }): ReactElement {
       await navigator.clipboard.writeText(link)
       setCopied(true)
     } catch {
-      // The browser does not allow it; the text is selected for the person to copy.
+      // The browser denies clipboard access; the text is selected, ready to copy.
     }
   }
   return (
@@ -144,7 +144,7 @@ function MadeLink({ link }: { readonly link: string }): ReactElement {
   )
 }
 
-/** What was shared, and to whom. */
+/** Grants on the terminal. */
 function GrantRows({
   grants,
   onRevoke,
@@ -181,7 +181,7 @@ function GrantRows({
   )
 }
 
-/** Everybody who is in a terminal now. */
+/** The participants of a terminal. */
 function PresentRows({ people }: { readonly people: readonly Participant[] }): ReactElement {
   return (
     <section>

@@ -11,7 +11,7 @@ import { SideBar } from './side-bar.tsx'
 import { StatusBar } from './status-bar.tsx'
 import { useDocumentTitle } from './titles.ts'
 
-/** The page, or why there is none. */
+/** The page, or the sign-in prompt. */
 export function App(): ReactElement {
   const { workbench, dirty } = useParts()
   const hasUnsaved = useStore(dirty.views).size > 0
@@ -49,14 +49,14 @@ function WorkbenchPage(): ReactElement {
   )
 }
 
-/** For who is not signed in, or not any more. */
+/** Shown when the user is signed out. */
 function SignedOut({ hasUnsaved }: { readonly hasUnsaved: boolean }): ReactElement {
   return (
     <main className="boot">
       <h1>Sandwire</h1>
       <p>{shellTexts.account.signedOut}</p>
       {hasUnsaved && <p>{shellTexts.account.keepUnsaved}</p>}
-      {/* Leaving this page would lose what is not saved. */}
+      {/* Leaving this page would lose unsaved text. */}
       <a className="button primary" href="/signin" target={hasUnsaved ? '_blank' : undefined} rel="noopener">
         {shellTexts.account.signIn}
       </a>

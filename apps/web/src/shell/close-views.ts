@@ -7,7 +7,7 @@ import { shellTexts } from '../texts/shell.ts'
 
 type Needs = Pick<Parts, 'workbench' | 'dirty' | 'terminals'>
 
-/** Sessions of the person's own in some panes that go on without them. */
+/** The user's own sessions in some panes that keep running after these close. */
 function runningSessions({ workbench, terminals }: Needs, views: readonly string[]): readonly string[] {
   const { views: open } = workbench.layout.get()
   return views.flatMap((id) => {
@@ -18,7 +18,7 @@ function runningSessions({ workbench, terminals }: Needs, views: readonly string
   })
 }
 
-/** Says where a shell is found whose pane was closed, to who may take closing for ending. */
+/** Says where to find a session that keeps running after its pane was closed. */
 function notifyStillRunning({ workbench }: Needs, sessions: readonly string[]): void {
   if (sessions.length === 0) return
   workbench.notifyOnce(shellTexts.panes.stillRunning, {
@@ -38,12 +38,12 @@ function leave(needs: Needs, views: readonly string[], close: () => void): void 
   })
 }
 
-/** Closes a pane, after a question if something in it is not saved. */
+/** Closes a pane, after confirmation if it has unsaved text. */
 export function closePane(needs: Needs, viewId: string): void {
   leave(needs, [viewId], () => needs.workbench.changeLayout((layout) => closeView(layout, viewId)))
 }
 
-/** Closes a tab with all that is in it, after a question if something of that is not saved. */
+/** Closes a tab, after confirmation if it has unsaved text. */
 export function closeWholeTab(needs: Needs, tabId: string): void {
   const tab = needs.workbench.layout.get().tabs.find(({ id }) => id === tabId)
   const views = tab === undefined ? [] : leavesOf(tab.panes)

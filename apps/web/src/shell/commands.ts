@@ -6,18 +6,18 @@ import { isEditingKey, isPageCovered, keyContextOf } from './editing-keys.ts'
 import { openTerminal, splitTerminal } from './open-terminal.ts'
 import { shellTexts } from '../texts/shell.ts'
 
-/** Something to do by name or by keys. */
+/** An entry of the command palette, possibly with a shortcut. */
 export interface Command {
   readonly id: string
   readonly title: string
-  /** As `Ctrl+Shift+P`; Ctrl is Cmd on a Mac. Shown as it is, and what is listened for. */
+  /** `Ctrl+Shift+P`; on a Mac, Ctrl matches Cmd. */
   readonly keys?: string
-  /** It takes a sandbox to work in, which a guest may not have. */
+  /** Hidden from users who have no sandbox to work in. */
   readonly needsSandbox?: boolean
   readonly run: () => void
 }
 
-/** Everything that can be done by name, in the order of the list. */
+/** All commands, in palette order. */
 export function commandsOf(parts: Parts): readonly Command[] {
   const { workbench, terminals, files } = parts
   const { commands: titles } = shellTexts
@@ -43,7 +43,7 @@ export function commandsOf(parts: Parts): readonly Command[] {
       keys: 'Ctrl+Shift+O',
       run: () => workbench.showOverlay('files'),
     },
-    // The editor listens for Ctrl+S itself: in a terminal that key is the shell's.
+    // The editor handles Ctrl+S itself: in a terminal that key belongs to the shell.
     ...(hasFile
       ? [{ id: 'file.save', title: titles.saveFile, run: () => void files.save(focused() ?? '') }]
       : []),
@@ -147,7 +147,7 @@ function isMacHere(): boolean {
   return /Mac|iP(ad|hone)/.test(navigator.platform)
 }
 
-/** Keys as this system calls them. */
+/** Formats a shortcut for this platform. */
 export function formatKeys(keys: string, isMac = isMacHere()): string {
   const named = keys
     .replace('ArrowRight', '→')
@@ -157,7 +157,7 @@ export function formatKeys(keys: string, isMac = isMacHere()): string {
   return isMac ? named.replace('Ctrl+', '⌘').replace('Shift+', '⇧').replace('Alt+', '⌥') : named
 }
 
-/** The keys of an event, written as commands write theirs. */
+/** The shortcut of a keyboard event. */
 export function keysOf(
   event: Pick<KeyboardEvent, 'ctrlKey' | 'metaKey' | 'shiftKey' | 'altKey' | 'code' | 'key'>,
 ): string {
@@ -179,13 +179,13 @@ export function keysOf(
   ].join('+')
 }
 
-/** Whether keys are for the text that has the keyboard; on a Mac its Ctrl is never that of a command there. */
+/** True when keys belong to the focused text. On a Mac, Ctrl combinations in text fields are never shortcuts. */
 function isForText(event: KeyboardEvent, keys: string): boolean {
   const place = keyContextOf(event.target)
   return isEditingKey(keys, place) || (place !== 'elsewhere' && event.ctrlKey && isMacHere())
 }
 
-/** Listens for the keys of commands, before a terminal gets them; those of texts and of what lies over the page stay theirs. */
+/** Handles shortcuts before a terminal sees them, except for keys of text fields and of modal overlays. */
 export class Commands {
   readonly #parts: Parts
 

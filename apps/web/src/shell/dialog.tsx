@@ -1,7 +1,7 @@
 import { type ReactElement, type ReactNode, useId, useLayoutEffect, useRef } from 'react'
 import { shellTexts } from '../texts/shell.ts'
 
-/** A question or a form over the page. Escape and a click beside it close it. */
+/** A modal dialog. Escape and a click on the backdrop close it. */
 export function Dialog({
   title,
   onClose,
@@ -13,7 +13,7 @@ export function Dialog({
 }): ReactElement {
   const element = useRef<HTMLDialogElement>(null)
   const titleId = useId()
-  // Closed while it is still in the page, so that the browser gives the keyboard back to who had it.
+  // Closed before it is removed, so that the browser restores the focus.
   useLayoutEffect(() => {
     const dialog = element.current
     dialog?.showModal()
@@ -40,7 +40,7 @@ export function Dialog({
   )
 }
 
-/** A question with two answers; the one that loses something looks like it. */
+/** A confirmation with two buttons. */
 export function Confirm({
   title,
   children,
@@ -55,7 +55,7 @@ export function Confirm({
   readonly onAnswer: (isYes: boolean) => void
 }): ReactElement {
   const cancel = useRef<HTMLButtonElement>(null)
-  // Not what is shown, which would have the keyboard when it is long enough to be scrolled.
+  // Otherwise a scrollable text would get the initial focus.
   useLayoutEffect(() => cancel.current?.focus(), [])
   return (
     <Dialog title={title} onClose={() => onAnswer(false)}>

@@ -1,12 +1,12 @@
-/** What has the keyboard: an editor of code, a field of a form, or nothing that text is edited in. A terminal is none of them. */
+/** What has the focus: a code editor, a form field, or anything else, such as a terminal. */
 type KeyContext = 'editor' | 'field' | 'elsewhere'
 
-/** What the system does in every text: move, select and delete by words, lines and pages. */
+/** Standard text editing keys: move, select and delete by words, lines and pages. */
 const IN_EVERY_TEXT = /^Ctrl\+(?:Alt\+)?Shift\+(?:Arrow\w+|Home|End|PageUp|PageDown|Backspace|Delete|Z)$/
-/** What the editor of code does besides. */
+/** Further keys of the code editor. */
 const IN_EDITORS: readonly string[] = ['G', 'K', 'L', 'U', '[', ']', '\\'].map((key) => `Ctrl+Shift+${key}`)
 
-/** Whether keys belong to the text that has the keyboard rather than to the page. */
+/** True when keys belong to the focused text rather than to the page. */
 export function isEditingKey(keys: string, place: KeyContext): boolean {
   switch (place) {
     case 'elsewhere':
@@ -24,7 +24,7 @@ export function keyContextOf(target: EventTarget | null): KeyContext {
   return target.closest('input, textarea, select, [contenteditable=true]') === null ? 'elsewhere' : 'field'
 }
 
-/** Whether something lies over the page that has to be answered or closed first. */
+/** True while a modal dialog or a menu is open. */
 export function isPageCovered(page: Document): boolean {
   return page.querySelector('dialog:modal, [role=menu]') !== null
 }

@@ -1,4 +1,4 @@
-/** Whether what had the keyboard is gone, and nobody else has taken it. */
+/** True when the focused element was removed and nothing else has the focus. */
 export function hasLostFocus(): boolean {
   return document.activeElement === null || document.activeElement === document.body
 }

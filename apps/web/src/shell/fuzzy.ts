@@ -1,4 +1,7 @@
-/** How well a text fits what was typed: the letters in order, better at beginnings and beside each other; undefined: not at all. */
+/**
+ * How well a text matches the typed letters in order; higher at word starts and for consecutive letters. Undefined:
+ * no match.
+ */
 export function fuzzyScore(text: string, typed: string): number | undefined {
   const [hay, needle] = [text.toLowerCase(), typed.toLowerCase().replaceAll(/\s+/g, '')]
   let score = 0
@@ -14,7 +17,7 @@ export function fuzzyScore(text: string, typed: string): number | undefined {
   return score - text.length * 0.02
 }
 
-/** What fits, the best first. */
+/** The matching items, best first. */
 export function fuzzyFilter<T>(
   items: readonly T[],
   typed: string,

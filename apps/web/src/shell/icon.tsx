@@ -1,6 +1,6 @@
 import type { ReactElement } from 'react'
 
-/** Outlines on a grid of 16, drawn with the color of the text around them. */
+/** Paths on a 16×16 grid, stroked with the text color. */
 const PATHS = {
   terminal: 'M2.5 3.5l4 4.5-4 4.5M8 12.5h5.5',
   files: 'M4 2h5l3.5 3.5V14H4zM9 2v3.5h3.5',
@@ -37,7 +37,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS
 
-/** Decoration: what it is on has a name of its own. */
+/** Decorative: the labeled element is its parent. */
 export function Icon({ name }: { readonly name: IconName }): ReactElement {
   return (
     <svg className="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
@@ -46,7 +46,7 @@ export function Icon({ name }: { readonly name: IconName }): ReactElement {
   )
 }
 
-/** A button that is only a picture, with its name for everybody who does not see it. */
+/** A button with only an icon; the label is its accessible name. */
 export function IconButton({
   icon,
   label,
@@ -60,7 +60,7 @@ export function IconButton({
   readonly onClick: () => void
   readonly isPressed?: boolean
   readonly isDisabled?: boolean
-  /** The keyboard has another way to it. */
+  /** Not in the tab order, because there is another way to reach the action. */
   readonly isMouseOnly?: boolean
 }): ReactElement {
   return (

@@ -73,7 +73,7 @@ function TabPanel({ tab, isActive }: { readonly tab: Tab; readonly isActive: boo
   )
 }
 
-/** Tabs and what is in them. A person who comes for something gets that, and one who comes with nothing open a shell. */
+/** Tabs and panes. On load it opens what the user came for, or a shell when nothing is open. */
 export function MainArea(): ReactElement {
   const { workbench } = useParts()
   const { tabs, active } = useStore(workbench.layout)

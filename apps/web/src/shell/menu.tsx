@@ -6,7 +6,7 @@ export interface MenuItem {
   readonly run: () => void
 }
 
-/** A list of what can be done, where the person asked for it. */
+/** A context menu. */
 export function Menu({
   x,
   y,
@@ -20,7 +20,7 @@ export function Menu({
 }): ReactElement {
   const element = useRef<HTMLDivElement>(null)
   const before = useRef<Element>(null)
-  // Once: while it is open, what is behind it may be drawn anew.
+  // Only on mount: the rest of the page may re-render meanwhile.
   useEffect(() => {
     before.current = document.activeElement
     element.current?.querySelector('button')?.focus()
@@ -32,7 +32,7 @@ export function Menu({
     document.addEventListener('mousedown', closeBeside)
     return () => document.removeEventListener('mousedown', closeBeside)
   }, [onClose])
-  /** Gives the keyboard back to who had it, so that the next key is not for somebody else. */
+  /** Restores the focus, so that the next key does not go elsewhere. */
   const leave = (): void => {
     if (before.current instanceof HTMLElement) before.current.focus()
     onClose()
@@ -56,7 +56,7 @@ export function Menu({
         else if (event.key === 'ArrowDown') step(1)
         else if (event.key === 'ArrowUp') step(-1)
         else return
-        // The menu is drawn inside the tree and the panel, which have a meaning for these keys as well.
+        // The tree and the panel around the menu handle these keys as well.
         event.preventDefault()
         event.stopPropagation()
       }}

@@ -4,7 +4,7 @@ import { useParts } from '../state/context.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { IconButton } from './icon.tsx'
 
-/** What there is to tell for a moment, read out as it comes. */
+/** Temporary notices and running uploads, announced to screen readers. */
 export function Notices(): ReactElement {
   const { workbench, uploads } = useParts()
   const notices = useStore(workbench.notices)

@@ -13,14 +13,14 @@ import { FIRST_SANDBOX, canWork, canWorkIn } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
 import { shellTexts } from '../texts/shell.ts'
 
-/** The sandbox that a new terminal is for: that of the pane with the keyboard, the chosen one, or a new one. */
+/** The sandbox for a new terminal: that of the focused pane, the selected one, or a new one. */
 function sandboxForTerminal(workbench: Workbench): string {
   const focused = focusedView(workbench.layout.get())
   const wished = [focused?.sandbox, workbench.current.get()].filter((sandbox) => sandbox !== undefined)
   return wished.find((sandbox) => canWorkIn(workbench.sandboxes.get(), sandbox)) ?? FIRST_SANDBOX
 }
 
-/** Whether this person may start a shell anywhere; tells when not, for who asked by keys. */
+/** True when the user can start a shell anywhere; notifies otherwise, since shortcuts work for everyone. */
 function canStart(workbench: Workbench): boolean {
   if (canWork(workbench.person.get(), workbench.sandboxes.get())) return true
   workbench.tell('info', shellTexts.panes.noSandbox)
@@ -32,7 +32,7 @@ export function openTerminal(workbench: Workbench, sandbox = sandboxForTerminal(
   workbench.changeLayout((layout) => openTab(layout, { kind: 'terminal', sandbox }, workbench.mint))
 }
 
-/** Opens a session that somebody started, or goes to where it is open. */
+/** Opens a session, or focuses the pane that shows it. */
 export function joinSession(workbench: Workbench, sandbox: string, session: string): void {
   const view: View = { kind: 'terminal', sandbox, session }
   workbench.changeLayout((layout) => {
@@ -43,7 +43,7 @@ export function joinSession(workbench: Workbench, sandbox: string, session: stri
   })
 }
 
-/** Opens what somebody came for: the session, or a shell where they may start one, or the list of what runs there. */
+/** Opens what a share link was for: the session, a shell, or the list of sessions. */
 export function openSharedTarget(workbench: Workbench, { sandbox, session, role }: OpenTarget): void {
   if (session !== null) joinSession(workbench, sandbox, session)
   else if (role === 'collaborator')
@@ -52,7 +52,7 @@ export function openSharedTarget(workbench: Workbench, { sandbox, session, role 
   workbench.choose(sandbox)
 }
 
-/** Whether a pane as it is drawn has room for two; a tab of which nothing is drawn has. */
+/** True when a pane is large enough to split, or not rendered. */
 function hasRoom(viewId: string, direction: 'row' | 'column'): boolean {
   const drawn = Array.from(document.querySelectorAll<HTMLElement>('[data-view]')).find(
     ({ dataset }) => dataset['view'] === viewId,
@@ -60,7 +60,7 @@ function hasRoom(viewId: string, direction: 'row' | 'column'): boolean {
   return drawn === undefined || canHalve(drawn.getBoundingClientRect(), direction)
 }
 
-/** Another shell beside or below the pane with the keyboard, where there is room for it. */
+/** Opens a shell beside or below the focused pane, if there is space. */
 export function splitTerminal(workbench: Workbench, direction: 'row' | 'column'): void {
   if (!canStart(workbench)) return
   const view: View = { kind: 'terminal', sandbox: sandboxForTerminal(workbench) }
@@ -70,7 +70,7 @@ export function splitTerminal(workbench: Workbench, direction: 'row' | 'column')
   else workbench.changeLayout((old) => splitView(old, at, { view, direction }, workbench.mint))
 }
 
-/** Where the page that redeems links leaves what is to be opened, for this tab alone. */
+/** Session storage entry in which the join page leaves what to open. */
 const KEY = 'sandwire.open'
 
 const arrival = shape.record({
@@ -79,14 +79,14 @@ const arrival = shape.record({
   role: shape.oneOf(['viewer', 'collaborator']),
 })
 
-/** What somebody came for: a session, or a sandbox. It names them and gives no right to them. */
+/** What a share link was for. It names a session or sandbox, and grants nothing. */
 export interface OpenTarget {
   readonly sandbox: string
   readonly session: string | null
   readonly role: 'viewer' | 'collaborator'
 }
 
-/** Reads what was left, once; what cannot be understood is nothing. */
+/** Reads and removes the entry; undefined when it is missing or invalid. */
 export function takeOpenTarget(shelf: Pick<Storage, 'getItem' | 'removeItem'>): OpenTarget | undefined {
   const text = shelf.getItem(KEY)
   if (text === null) return undefined
@@ -94,7 +94,7 @@ export function takeOpenTarget(shelf: Pick<Storage, 'getItem' | 'removeItem'>): 
   try {
     return arrival.decode(JSON.parse(text))
   } catch {
-    // Not left by us.
+    // Not ours.
     return undefined
   }
 }

@@ -17,7 +17,7 @@ import { Picker } from './picker.tsx'
 import { SettingsDialog } from './settings-dialog.tsx'
 import { baseName } from './titles.ts'
 
-/** What lies over the page, one at a time. */
+/** The open overlay. */
 export function Overlays(): ReactElement | null {
   const { workbench, terminals } = useParts()
   const overlay = useStore(workbench.overlay)
@@ -41,7 +41,7 @@ export function Overlays(): ReactElement | null {
   }
 }
 
-/** Everything that can be done, by its name. */
+/** The command palette. */
 function CommandPalette({ onClose }: { readonly onClose: () => void }): ReactElement {
   const [typed, setTyped] = useState('')
   const commands = fuzzyFilter(useCommands(), typed, ({ title }) => title)
@@ -70,7 +70,7 @@ interface Found {
   readonly status: string
 }
 
-/** Files of a sandbox whose names hold what was typed. */
+/** Files of a sandbox whose names match the typed text. */
 function useFileSearch(sandbox: string | undefined, typed: string): Found {
   const [found, setFound] = useState<Found>({ paths: [], status: shellTexts.quickOpen.typeName })
   useEffect(() => {
@@ -123,7 +123,7 @@ function QuickOpen({ onClose }: { readonly onClose: () => void }): ReactElement 
   )
 }
 
-/** All keys that do something. */
+/** The list of keyboard shortcuts. */
 function ShortcutSheet({ onClose }: { readonly onClose: () => void }): ReactElement {
   const commands = useCommands().filter(({ keys }) => keys !== undefined)
   return (
@@ -165,13 +165,13 @@ function ShortcutSheet({ onClose }: { readonly onClose: () => void }): ReactElem
   )
 }
 
-/** The commands that this person can use. */
+/** The commands available to the user. */
 function useCommands(): readonly Command[] {
   const hasSandbox = useCanWork()
   return commandsOf(useParts()).filter(({ needsSandbox = false }) => hasSandbox || !needsSandbox)
 }
 
-/** Which of several files a place in a terminal means. */
+/** Chooses among several files that a path in a terminal may mean. */
 function FileChooser({
   choice,
   onClose,

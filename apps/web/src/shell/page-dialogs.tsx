@@ -5,7 +5,7 @@ import { useParts } from '../state/context.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { Confirm, Dialog } from './dialog.tsx'
 
-/** Asks before several lines are pasted. */
+/** Confirms pasting several lines. */
 export function PasteDialog(): ReactElement | null {
   const { terminals } = useParts()
   const question = useStore(terminals.pasting)
@@ -22,7 +22,7 @@ export function PasteDialog(): ReactElement | null {
   )
 }
 
-/** Asks before a link opens that may not lead where it says. */
+/** Confirms opening a link whose text and target differ. */
 export function LinkDialog(): ReactElement | null {
   const { terminals } = useParts()
   const question = useStore(terminals.leaving)
@@ -38,7 +38,7 @@ export function LinkDialog(): ReactElement | null {
   )
 }
 
-/** Asks before something that is not saved would be lost. */
+/** Confirms closing views with unsaved text. */
 export function UnsavedDialog(): ReactElement | null {
   const { dirty } = useParts()
   const question = useStore(dirty.question)

@@ -11,7 +11,7 @@ import { splitTerminal } from './open-terminal.ts'
 
 const NO_STATE = createStore(undefined)
 
-/** What can be done with the pane that has the keyboard. */
+/** Buttons for the focused pane. */
 export function PaneActions(): ReactElement {
   const { workbench, terminals } = useParts()
   const layout = useStore(workbench.layout)
@@ -28,7 +28,7 @@ export function PaneActions(): ReactElement {
       {view?.kind === 'terminal' && (
         <>
           <IconButton icon="search" label={shellTexts.panes.find} onClick={() => terminals.openFind(focus)} />
-          {/* Only its owner may share what is in a sandbox. */}
+          {/* Only the owner of a sandbox can share. */}
           {isOwner && (
             <IconButton
               icon="share"

@@ -2,10 +2,10 @@ import { type PointerEvent as ReactPointerEvent, type ReactElement, type ReactNo
 import { boundShare, type PaneTree } from '../layout/pane-tree.ts'
 import { shellTexts } from '../texts/shell.ts'
 
-/** How far an arrow key moves a border. */
+/** Share by which an arrow key moves a border. */
 const KEY_STEP = 0.02
 
-/** Draws a tree of panes, with borders that can be dragged or moved by keys. */
+/** Renders a tree of panes with movable borders. */
 export function Panes({
   tree,
   draw,
@@ -46,7 +46,7 @@ export function Panes({
         aria-valuemin={10}
         aria-valuemax={90}
         onPointerDown={(event) => {
-          // Who drags goes on typing where they were; who comes with the keyboard stays here.
+          // Dragging keeps the focus where it is; keyboard users focus the border.
           event.preventDefault()
           event.currentTarget.setPointerCapture(event.pointerId)
         }}

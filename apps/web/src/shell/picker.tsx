@@ -1,6 +1,6 @@
 import { type ReactElement, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from 'react'
 
-/** One thing that can be picked. */
+/** An entry of the picker. */
 interface Pick {
   readonly id: string
   readonly label: ReactNode
@@ -8,7 +8,7 @@ interface Pick {
   readonly run: () => void
 }
 
-/** A field and a list below it: type, choose with the arrows, Enter. */
+/** A text field with a list: type, select with the arrow keys, confirm with Enter. */
 export function Picker({
   title,
   placeholder,
@@ -22,7 +22,7 @@ export function Picker({
   readonly placeholder: string
   readonly typed: string
   readonly picks: readonly Pick[]
-  /** What is to be said when nothing is in the list. */
+  /** Shown when the list is empty. */
   readonly status: string
   readonly onType: (text: string) => void
   readonly onClose: () => void
@@ -31,7 +31,7 @@ export function Picker({
   const listId = useId()
   const [chosen, setChosen] = useState(0)
   const at = Math.min(chosen, Math.max(0, picks.length - 1))
-  // Closed while it is still in the page, so that the browser gives the keyboard back to who had it.
+  // Closed before it is removed, so that the browser restores the focus.
   useLayoutEffect(() => {
     const dialog = element.current
     dialog?.showModal()

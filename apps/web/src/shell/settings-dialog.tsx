@@ -23,7 +23,7 @@ const SWITCHES: readonly {
   { key: 'screenReader', ...texts.screenReader },
 ]
 
-/** What a person chooses for this browser. It holds at once. */
+/** Settings of this browser, applied immediately. */
 export function SettingsDialog({ onClose }: { readonly onClose: () => void }): ReactElement {
   const { workbench } = useParts()
   const settings = useStore(workbench.settings)

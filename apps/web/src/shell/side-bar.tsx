@@ -9,7 +9,7 @@ import type { Workbench } from '../state/workbench.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { IconButton } from './icon.tsx'
 
-/** Gives the keyboard to a panel that is opened, and back to the terminal when it goes: keys alone lead there and back. */
+/** Focuses a panel when it opens, and the terminal when it closes. */
 function useKeyboard(open: string | undefined): RefObject<HTMLElement | null> {
   const { terminals } = useParts()
   const element = useRef<HTMLElement>(null)
@@ -23,7 +23,7 @@ function useKeyboard(open: string | undefined): RefObject<HTMLElement | null> {
   return element
 }
 
-/** The row of panels, and the one that is open. */
+/** The panel buttons and the open panel. */
 export function SideBar(): ReactElement {
   const { workbench, terminals } = useParts()
   const open = useStore(workbench.panel)
@@ -65,7 +65,7 @@ export function SideBar(): ReactElement {
             if (event.key === 'Escape' && !event.defaultPrevented) terminals.focusActive()
           }}
         >
-          {/* Where it lies over everything; elsewhere its button is beside it. */}
+          {/* For narrow screens, where the panel covers its own button. */}
           <div className="panel-close">
             <IconButton
               icon="close"
@@ -86,7 +86,7 @@ export function SideBar(): ReactElement {
 
 const NARROW = '(width <= 700px)'
 
-/** On a narrow screen a panel lies over the panes: it goes when something is opened from it. */
+/** On narrow screens the panel covers the panes, so it closes when something is opened from it. */
 export function hidePanelOnNarrowScreens(workbench: Workbench): void {
   if (matchMedia(NARROW).matches) workbench.hidePanel()
   let last = activeTab(workbench.layout.get())?.focus

@@ -24,7 +24,7 @@ function TerminalStatus({ controller }: { readonly controller: TerminalControlle
   )
 }
 
-/** What is true of the pane with the keyboard, and who is here. */
+/** State of the focused pane, and the user. */
 export function StatusBar(): ReactElement {
   const { workbench, terminals, dirty } = useParts()
   const layout = useStore(workbench.layout)

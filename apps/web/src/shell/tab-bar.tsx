@@ -27,7 +27,7 @@ import { EMPTY_LABEL, labelTabs, type TabLabel } from './tab-labels.ts'
 
 const ICONS: Readonly<Record<View['kind'], IconName>> = { terminal: 'terminal', file: 'files', diff: 'git' }
 
-/** Goes to a tab by keys; it opens with Enter, as opening gives the keyboard to what is in it. */
+/** Focuses a tab; Enter activates it, which moves the focus into the tab. */
 function focusTab(from: HTMLElement, at: number): void {
   from.closest('.tabs')?.querySelectorAll<HTMLElement>('[role=tab]').item(at)?.focus()
 }
@@ -36,7 +36,7 @@ function idOf({ id }: Tab): string {
   return `tab-${id}`
 }
 
-/** Keeps what is in front in sight where there are more tabs than fit. */
+/** Scrolls the active tab into view. */
 function useScrollIntoView(isActive: boolean): RefObject<HTMLDivElement | null> {
   const element = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -127,7 +127,7 @@ function TabButton({
   )
 }
 
-/** The row of what is open. */
+/** The row of tabs. */
 export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement {
   const { workbench } = useParts()
   const hasSandbox = useCanWork()
@@ -135,7 +135,7 @@ export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement 
   const labels = useTabLabels(layout)
   return (
     <div className="tab-bar">
-      {/* A list of tabs may hold nothing but tabs, so it isOwner them from beside; what closes them stays reachable. */}
+      {/* A tablist may contain only tabs, so it refers to them by `aria-owns`; the close buttons stay reachable. */}
       <div role="tablist" aria-label={shellTexts.tabs.all} aria-owns={layout.tabs.map(idOf).join(' ')} />
       <div className="tabs">
         {layout.tabs.map((tab, at) => (
@@ -154,7 +154,7 @@ export function TabBar({ onNew }: { readonly onNew: () => void }): ReactElement 
   )
 }
 
-/** Marks a tab behind in which something rang. */
+/** Marks an inactive tab in which the bell rang. */
 function TabBell({ views }: { readonly views: readonly string[] }): ReactElement | null {
   const { terminals } = useParts()
   const rung = useStore(terminals.bells.rung)
@@ -166,7 +166,7 @@ function TabBell({ views }: { readonly views: readonly string[] }): ReactElement
   )
 }
 
-/** Where a tab is given a name. */
+/** The input that renames a tab. */
 function TabRename({ tab }: { readonly tab: Tab }): ReactElement {
   const { workbench, terminals } = useParts()
   const rename = (name: string): void => workbench.changeLayout((layout) => renameTab(layout, tab.id, name))
@@ -189,7 +189,7 @@ function TabRename({ tab }: { readonly tab: Tab }): ReactElement {
       onKeyDown={(event) => {
         if (event.key !== 'Enter' && event.key !== 'Escape') return
         if (event.key === 'Enter') rename(event.currentTarget.value)
-        // The terminal, which has the keyboard next, is not to get this key as well.
+        // The terminal, which gets the focus, must not receive this key.
         event.preventDefault()
         end()
       }}
@@ -197,7 +197,7 @@ function TabRename({ tab }: { readonly tab: Tab }): ReactElement {
   )
 }
 
-/** What the tabs say, kept up with what terminals tell and with what is learned of sandboxes. */
+/** The labels of all tabs, updated with terminal titles and sandbox names. */
 function useTabLabels(layout: Layout): ReadonlyMap<string, TabLabel> {
   const { workbench, terminals } = useParts()
   const sessions = useStore(terminals.sessions.all)

@@ -3,28 +3,28 @@ import type { Layout, View } from '../layout/layout.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { titleOf } from './titles.ts'
 
-/** What a tab says. */
+/** The label of a tab. */
 export interface TabLabel {
   readonly name: string
-  /** What tells it apart from others of its name, said less loudly; empty: there is nothing to say. */
+  /** Distinguishes tabs of the same name; may be empty. */
   readonly place: string
-  /** All that is known of where it is. */
+  /** Tooltip with the full location. */
   readonly hint: string
 }
 
-/** What labels are made of, besides the layout. */
+/** Context for labels, besides the layout. */
 interface LabelContext {
-  /** What terminals told, by session. */
+  /** Terminal titles by session. */
   readonly titles: Readonly<Record<string, string>>
   readonly nameSandbox: (sandbox: string) => string
 }
 
-/** Of a tab with nothing in it. */
+/** For a tab without a view. */
 export const EMPTY_LABEL: TabLabel = { name: shellTexts.tabs.empty, place: '', hint: '' }
 
 type PathView = Extract<View, { path: string }>
 
-/** A tab that is called after what is in it. */
+/** A tab named after its focused view. */
 interface Titled<V extends View = View> {
   readonly id: string
   readonly view: V
@@ -36,10 +36,10 @@ function isPath(one: Titled): one is Titled<PathView> {
   return one.view.kind !== 'terminal'
 }
 
-/** Of a commit, as git shortens it. */
+/** Length of an abbreviated commit id. */
 const COMMIT_CHARS = 7
 
-/** What a difference compares. */
+/** What a diff compares. */
 function comparedText(view: PathView): string {
   if (view.kind === 'file') return ''
   if (typeof view.of === 'object') return view.of.commit.slice(0, COMMIT_CHARS)
@@ -50,7 +50,7 @@ function foldersOf({ path }: PathView): readonly string[] {
   return path.split('/').slice(0, -1)
 }
 
-/** As many of the last folders of a path as no other one ends with. */
+/** As many trailing folders of a path as are needed to tell it from the others. */
 function distinguishingFolders(view: PathView, others: readonly PathView[]): string {
   const folders = foldersOf(view)
   const end = (all: readonly string[], count: number): string => all.slice(-count).join('/')
@@ -62,7 +62,7 @@ function distinguishingFolders(view: PathView, others: readonly PathView[]): str
   return told === '' ? '' : displayName(count < folders.length ? `…/${told}` : told)
 }
 
-/** What tells a file or a difference apart from those of its title: the folder, and where that is the same what else is not. */
+/** What distinguishes a file or diff from others with the same title: folder, sandbox, or what is compared. */
 function positionOf({ view, sandboxName }: Titled<PathView>, others: readonly Titled<PathView>[]): string {
   const elsewhere = others.filter((other) => other.view.path !== view.path)
   const alike = others.filter((other) => other.view.path === view.path)
@@ -91,7 +91,7 @@ function labelPath(one: Titled<PathView>, all: readonly Titled[]): TabLabel {
   }
 }
 
-/** Shells of one name have numbers in the order of their tabs; those of other sandboxes say which they are in. */
+/** Terminals of the same name are numbered in tab order; with several sandboxes, the sandbox is added. */
 function labelShell(one: Titled, all: readonly Titled[]): TabLabel {
   const { title, sandboxName } = one
   const named = all.filter(({ view, title: other }) => view.kind === 'terminal' && other === title)
@@ -102,7 +102,7 @@ function labelShell(one: Titled, all: readonly Titled[]): TabLabel {
   return { name, place, hint: shellTexts.tabs.terminalHint(name, sandboxName) }
 }
 
-/** What each tab says, by its id: its own name, or that of what is in it so that no two look alike. */
+/** The labels by tab id: the user's name for the tab, or a unique one derived from its view. */
 export function labelTabs(
   { tabs, views }: Layout,
   { titles, nameSandbox }: LabelContext,
@@ -115,7 +115,7 @@ export function labelTabs(
     const told = view.kind === 'terminal' ? titles[view.session ?? ''] : undefined
     return [{ id, view, title: titleOf(view, told, sandboxName), sandboxName }]
   })
-  // A name that was given is nobody's double.
+  // User-given names are not made unique.
   const all = titled.filter(({ id }) => own.get(id) === undefined)
   return new Map(
     titled.map((one) => {

@@ -7,7 +7,7 @@ export function isDarkNow(theme: Settings['theme']): boolean {
   return theme === 'system' ? matchMedia(DARK_QUERY).matches : theme === 'dark'
 }
 
-/** Keeps the page in the colors that were chosen, or in those of the system. */
+/** Applies the selected theme, or the system's. */
 export function followTheme(settings: Store<Settings>, onChange: () => void): void {
   const apply = (): void => {
     document.documentElement.dataset['theme'] = isDarkNow(settings.get().theme) ? 'dark' : 'light'

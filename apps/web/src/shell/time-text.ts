@@ -6,14 +6,14 @@ const UNITS = [
 
 const words = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'long' })
 
-/** A moment as people say it: "in 3 hours", "2 days ago", "now". */
+/** A point in time relative to now: "in 3 hours", "2 days ago", "now". */
 export function formatRelativeTime(atMs: number, nowMs: number): string {
   const distanceMs = atMs - nowMs
   const unit = UNITS.find(({ ms }) => Math.abs(distanceMs) >= ms)
   return unit === undefined ? 'now' : words.format(Math.round(distanceMs / unit.ms), unit.name)
 }
 
-/** How long something has been there: "3 h", "2 d". */
+/** An age: "3 h", "2 d". */
 export function formatAge(sinceMs: number, nowMs: number): string {
   const minutes = Math.max(0, Math.floor((nowMs - sinceMs) / 60_000))
   if (minutes < 60) return `${minutes} min`

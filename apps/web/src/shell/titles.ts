@@ -12,7 +12,7 @@ export function baseName(path: string): string {
   return path.split('/').pop() ?? path
 }
 
-/** What a sandbox is called, where only its id is known. */
+/** The display name of a sandbox, by its id. */
 export function useSandboxName(sandbox: string): string {
   const { workbench } = useParts()
   const names = useStore(workbench.names.all)
@@ -20,7 +20,7 @@ export function useSandboxName(sandbox: string): string {
   return nameSandbox(sandbox, names, person.is === 'ready' && person.value?.guest === true)
 }
 
-/** What a tab says of a view that names itself. */
+/** The title of a view. */
 export function titleOf(
   view: View | undefined,
   terminalTitle: string | undefined,
@@ -40,14 +40,14 @@ export function titleOf(
 const NO_STATE = createStore(undefined)
 const PRODUCT = 'Sandwire'
 
-/** What a browser calls the page: what is in front, where that is, and whose page it is. */
+/** The document title: view, sandbox and product. */
 export function pageTitle(view: View | undefined, name: string | undefined, sandboxName: string): string {
   if (view === undefined) return PRODUCT
   const own = name === undefined || name === '' ? titleOf(view, shellTexts.tabs.terminal, sandboxName) : name
   return [own, sandboxName, PRODUCT].join(' — ')
 }
 
-/** Keeps the title of the page up with what is in front, as long as somebody draws it. */
+/** Keeps the document title up to date while mounted. */
 export function useDocumentTitle(): void {
   const { workbench, terminals } = useParts()
   const layout = useStore(workbench.layout)
@@ -57,7 +57,7 @@ export function useDocumentTitle(): void {
   const state = useStore(terminals.find(tab?.focus ?? '')?.state ?? NO_STATE)
   const person = useStore(workbench.person)
   const isOut = person.is === 'ready' && person.value === undefined
-  // A page that only holds what is not saved says nothing of it.
+  // While signed out, the title must not reveal what is open.
   const title = pageTitle(isOut ? undefined : view, tab?.name ?? state?.title, sandboxName)
   useEffect(() => {
     document.title = title

@@ -19,7 +19,7 @@ export interface Parts {
 
 export const PartsContext = createContext<Parts | undefined>(undefined)
 
-/** What every part of the page works with. */
+/** The objects that all components use. */
 export function useParts(): Parts {
   const parts = useContext(PartsContext)
   if (parts === undefined) throw new Error('The page was drawn without its parts')

@@ -1,23 +1,23 @@
 import { createStore, type Store } from '@sandwire/client'
 
-/** What a pane holds that is not saved. */
+/** Unsaved text in a pane. */
 export interface Unsaved {
   readonly sandbox: string
   readonly path: string
-  /** Answers whether it is saved now. */
+  /** Returns true when it is saved. */
   save(): Promise<boolean>
   discard(): void
 }
 
 type LeaveAnswer = 'save' | 'discard' | 'cancel'
 
-/** What would be lost, until the person has decided. */
+/** A pending decision about unsaved text. */
 interface LeaveQuestion {
   readonly paths: readonly string[]
   readonly answer: (answer: LeaveAnswer) => void
 }
 
-/** The panes with something that is not saved. Whatever a pane does not outlive goes through here. */
+/** The panes with unsaved text. Whatever closes a pane goes through `leave`. */
 export class DirtyViews {
   readonly #views = createStore<ReadonlyMap<string, Unsaved>>(new Map())
   readonly #question = createStore<LeaveQuestion | undefined>(undefined)
@@ -30,7 +30,7 @@ export class DirtyViews {
     return this.#question
   }
 
-  /** Undefined: nothing of the pane is unsaved. */
+  /** Undefined: nothing is unsaved. */
   set(viewId: string, unsaved: Unsaved | undefined): void {
     const views = new Map(this.#views.get())
     if (unsaved !== undefined) views.set(viewId, unsaved)
@@ -38,7 +38,7 @@ export class DirtyViews {
     this.#views.set(views)
   }
 
-  /** Does what panes do not outlive: at once if all is saved, and otherwise only after the person has said what becomes of the rest. */
+  /** Runs `then` at once if nothing is unsaved, and otherwise after the user saved or discarded. */
   async leave(viewIds: readonly string[], then: () => void): Promise<void> {
     const unsaved = viewIds.flatMap((viewId) => this.#views.get().get(viewId) ?? [])
     if (unsaved.length === 0) return then()

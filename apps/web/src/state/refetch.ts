@@ -1,4 +1,4 @@
-/** Does something once at a time. Whoever wants it meanwhile gets it once more afterwards, all of them together. */
+/** Runs one operation at a time. All calls during a run share one further run after it. */
 export class Refetch {
   readonly #act: () => Promise<void>
   #now: Promise<void> | undefined
@@ -13,7 +13,7 @@ export class Refetch {
       this.#now = this.#act().finally(() => (this.#now = undefined))
       return this.#now
     }
-    // Also after one that failed, which is told to whoever waited for that one.
+    // Also after a failed run, whose error only its own callers get.
     const again = (): Promise<void> => {
       this.#next = undefined
       return this.run()

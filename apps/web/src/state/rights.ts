@@ -9,48 +9,45 @@ import type { Loaded } from './workbench.ts'
 
 type Known = Loaded<readonly Sandbox[]>
 
-/** What a sandbox is called that is made for who has none. */
+/** Name of the sandbox created for users who have none. */
 export const FIRST_SANDBOX = 'dev'
 
-/** Whether the person works in a sandbox, which is named or has an id; as long as the list is not there, nobody is kept from trying. */
+/** True when the user may work in a sandbox, given by id or name. Until the list is loaded, anything may be tried. */
 export function canWorkIn(sandboxes: Known, sandbox: string): boolean {
   if (sandboxes.is !== 'ready') return true
   const known = sandboxes.value.find(({ id, name }) => id === sandbox || name === sandbox)
   return known === undefined ? sandbox === FIRST_SANDBOX : known.access !== 'viewer'
 }
 
-/** Whether a sandbox is the person's own, as far as is known. */
+/** True when the sandbox is known to be the user's own. */
 export function isOwner(sandboxes: Known, sandbox: string): boolean {
   if (sandboxes.is !== 'ready') return false
   const known = sandboxes.value.find(({ id, name }) => id === sandbox || name === sandbox)
   return known !== undefined && (known.access ?? 'owner') === 'owner'
 }
 
-/** Whether there is a place for the person's own shells and files: a guest has one only where a whole sandbox is shared. */
+/** True when the user has somewhere to run shells: a guest only if a whole sandbox is shared. */
 export function canWork(person: Loaded<User | undefined>, sandboxes: Known): boolean {
   if (person.is !== 'ready' || person.value?.guest !== true) return true
   return sandboxes.is === 'ready' && sandboxes.value.some(({ access }) => access !== 'viewer')
 }
 
-/** Whether to offer what only somebody with a place for shells and files can use. */
 export function useCanWork(): boolean {
   const { workbench } = useParts()
   return canWork(useStore(workbench.person), useStore(workbench.sandboxes))
 }
 
-/** Whether to offer a shell in a sandbox. */
 export function useCanWorkIn(sandbox: string): boolean {
   const { workbench } = useParts()
   return canWorkIn(useStore(workbench.sandboxes), sandbox)
 }
 
-/** Whether a sandbox is the person's own. */
 export function useIsOwner(sandbox: string): boolean {
   const { workbench } = useParts()
   return isOwner(useStore(workbench.sandboxes), sandbox)
 }
 
-/** Whether a sandbox that was there is there no longer, as far as this person can see. */
+/** True when a sandbox was listed and no longer is. */
 export function useIsGone(sandbox: string): boolean {
   const { workbench } = useParts()
   const wasThere = useRef(false)
@@ -61,11 +58,11 @@ export function useIsGone(sandbox: string): boolean {
   return wasThere.current && !isThere
 }
 
-/** What is in a sandbox ends before what is known of it; afterwards there is nothing to wait for. */
+/** The grant of a destroyed sandbox disappears shortly after its sessions end. */
 const LOOK_AGAIN_MS = 1_500
 const LOOKS = 6
 
-/** Whether nothing in a sandbox is shared with this person any more; a guest without any share is nobody to the server. */
+/** True when the user holds no grant on a sandbox any more. A guest without any grant is signed out. */
 async function isShareGone(sandbox: string): Promise<boolean> {
   try {
     return (await listHeldGrants()).every((grant) => grant.sandbox !== sandbox)
@@ -75,8 +72,8 @@ async function isShareGone(sandbox: string): Promise<boolean> {
 }
 
 /**
- * Whether somebody else's sandbox in which everything was ended has been destroyed: those to whom one session is shared have no list
- * that it is missing from, but the share itself goes with it.
+ * True when another account's sandbox was destroyed. Users with a grant on one session do not see the sandbox in a
+ * list, but the grant disappears with it.
  */
 export function useShareGone(sandbox: string, hasEnded: boolean): boolean {
   const { workbench } = useParts()

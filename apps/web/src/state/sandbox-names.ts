@@ -3,10 +3,10 @@ import { sandboxTexts } from '../texts/sandboxes.ts'
 import { keep, type TextStorage } from './storage.ts'
 
 const NAMES_KEY = 'sandwire.names'
-/** More sandboxes than a person has open; those that were learned first are forgotten. */
+/** Maximum number of names; the oldest are dropped first. */
 const MAX_NAMES = 100
 
-/** An id as control mints it; whatever else stands for a sandbox is its name. */
+/** The format of sandbox ids; anything else is a name. */
 const ID = /^[0-9a-z]{32}$/
 
 export function isSandboxId(text: string): boolean {
@@ -15,7 +15,7 @@ export function isSandboxId(text: string): boolean {
 
 type Names = Readonly<Record<string, string>>
 
-/** What to call a sandbox that is known by its id or its name. An id itself tells nobody anything. */
+/** The display name of a sandbox; never its id. */
 export function nameSandbox(sandbox: string, names: Names, isGuest: boolean): string {
   const known = names[sandbox]
   if (known !== undefined) return known
@@ -28,7 +28,7 @@ interface SharedSandbox {
   readonly owner?: string
 }
 
-/** What others call theirs is told only to whom they share all of it; others know it by its owner. */
+/** Names of other accounts' sandboxes are known only if the whole sandbox is shared. */
 function nameShared(told: SharedSandbox): string | undefined {
   return told.sandboxName ?? (told.owner === undefined ? undefined : sandboxTexts.ownedBy(told.owner))
 }
@@ -42,12 +42,12 @@ function readNames(text: string | null): Names {
       pairs.flatMap(([id, name]) => (ID.test(id) && typeof name === 'string' ? [[id, name]] : [])),
     )
   } catch {
-    // What cannot be read is learned again.
+    // Corrupt storage is rebuilt.
     return {}
   }
 }
 
-/** What sandboxes are called, by their ids: also those that are gone, and those of which only a session is known. */
+/** Sandbox names by id, including destroyed sandboxes and those of which only a session is known. */
 export class SandboxNames {
   readonly #shelf: TextStorage
   readonly #names
@@ -67,7 +67,7 @@ export class SandboxNames {
     this.#set(Object.fromEntries(pairs.slice(-MAX_NAMES)))
   }
 
-  /** Participant else is here, to whom the names say nothing. */
+  /** Called when another account signs in. */
   forget(): void {
     this.#set({})
   }
@@ -77,7 +77,7 @@ export class SandboxNames {
     keep(this.#shelf, NAMES_KEY, JSON.stringify(names))
   }
 
-  /** Learns what is told of a session or a grant; that is less than what a list of sandboxes tells. */
+  /** Learns a name from a session or a grant, which is less specific than the list of sandboxes. */
   learnShared(sandbox: string, told: SharedSandbox): void {
     const name = nameShared(told)
     const isBetter = told.sandboxName !== undefined || this.#names.get()[sandbox] === undefined

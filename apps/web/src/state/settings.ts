@@ -1,15 +1,15 @@
 import { shape } from '@sandwire/protocol'
 import type { AskBeforePaste } from '@sandwire/react'
 
-/** What a person chose in this browser. */
+/** Settings of this browser. */
 export interface Settings {
   readonly theme: 'system' | 'light' | 'dark'
   readonly fontSize: number
   readonly fontFamily: string
   readonly copiesOnSelect: boolean
-  /** Programs may put text into the clipboard. */
+  /** Programs may write to the clipboard. */
   readonly allowsClipboardWrite: boolean
-  /** Whether a paste of several lines is asked about. */
+  /** When pasting several lines needs confirmation. */
   readonly asksBeforePaste: AskBeforePaste
   readonly bell: 'none' | 'visual'
   readonly screenReader: boolean
@@ -40,7 +40,7 @@ const fields: { readonly [K in keyof Settings]: shape.Shape<Settings[K]> } = {
   screenReader: shape.bool,
 }
 
-/** Reads settings back; what is missing or not understood is as usual. */
+/** Reads stored settings; missing or invalid ones get their default. */
 export function readSettings(text: string | null): Settings {
   let stored: unknown
   try {

@@ -1,30 +1,30 @@
 import { EMPTY, type Layout } from '../layout/layout.ts'
 import { readLayout, writeLayout } from '../layout/stored-layout.ts'
 
-/** The places of a browser that keep text. */
+/** `localStorage` or `sessionStorage`. */
 export type TextStorage = Pick<Storage, 'getItem' | 'setItem'>
 
-/** Puts a text away, where there is room for it. */
+/** Stores a text if possible. */
 export function keep(shelf: TextStorage, key: string, text: string): void {
   try {
     shelf.setItem(key, text)
   } catch {
-    // A full or forbidden storage costs what is found after a reload, nothing else.
+    // Storage is full or forbidden; the text is only missing after a reload.
   }
 }
 
 const LAYOUT_KEY = 'sandwire.layout'
-/** Whose layout is kept. */
+/** The account that the stored layout belongs to. */
 const ACCOUNT_KEY = 'sandwire.account'
 
 /**
- * Where the layout of a window is kept: on a shelf of its own, which it finds again after a reload, and on the one that all windows of the
- * browser share, which a new window begins with.
+ * Stores a window's layout twice: in its own storage, from which a reload restores it, and in the storage shared by
+ * all windows, from which a new window starts.
  */
 export class LayoutStorage {
   readonly #shared: TextStorage
   readonly #own: TextStorage
-  /** Who had open what this window shows. */
+  /** The account whose layout this window shows. */
   #account: string | null
 
   constructor(shared: TextStorage, own: TextStorage) {
@@ -33,7 +33,7 @@ export class LayoutStorage {
     this.#account = this.#first.getItem(ACCOUNT_KEY)
   }
 
-  /** The shelf that a window begins with. */
+  /** The storage that a window starts from. */
   get #first(): TextStorage {
     return this.#own.getItem(LAYOUT_KEY) === null ? this.#shared : this.#own
   }
@@ -45,13 +45,13 @@ export class LayoutStorage {
   write(layout: Layout): void {
     const text = writeLayout(layout)
     keep(this.#own, LAYOUT_KEY, text)
-    // Participant else may have come in another window since.
+    // Another account may have signed in from another window.
     if (this.#shared.getItem(ACCOUNT_KEY) === this.#account) keep(this.#shared, LAYOUT_KEY, text)
   }
 
   /**
-   * Keeps for a person from now on. Answers what they begin with where this window was somebody else's: what is kept of theirs, if
-   * anything is.
+   * Switches to an account. Returns the layout to start with if the window showed another account's: the stored one,
+   * or an empty one.
    */
   welcome(account: string): Layout | undefined {
     const isShared = this.#shared.getItem(ACCOUNT_KEY) === account
@@ -60,7 +60,7 @@ export class LayoutStorage {
     const shown = begin ?? this.read()
     this.#account = account
     for (const shelf of [this.#own, this.#shared]) keep(shelf, ACCOUNT_KEY, account)
-    // What somebody else had open is kept nowhere; what others of this person's windows have is left to them.
+    // Another account's layout is erased; the layouts of this account's other windows are left alone.
     if (isShared) keep(this.#own, LAYOUT_KEY, writeLayout(shown))
     else this.write(shown)
     return begin

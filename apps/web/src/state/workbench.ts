@@ -10,36 +10,36 @@ import { keep, LayoutStorage, type TextStorage } from './storage.ts'
 
 export type { TextStorage } from './storage.ts'
 
-/** What is not yet known, known, or could not be learned. */
+/** A value that is loaded asynchronously. */
 export type Loaded<T> =
   | { readonly is: 'loading' }
   | { readonly is: 'ready'; readonly value: T }
   | { readonly is: 'failed'; readonly message: string }
 
-/** Something to tell for a moment. */
+/** A temporary message. */
 export interface Notice {
   readonly id: string
   readonly kind: 'info' | 'error'
   readonly text: string
-  /** What can be done about it. */
+  /** An action offered with the message. */
   readonly action?: { readonly label: string; readonly run: () => void }
 }
 
-/** What lies over the page. */
+/** A modal overlay. */
 type Overlay = 'commands' | 'files' | 'keys' | 'settings'
 
 const SETTINGS_KEY = 'sandwire.settings'
-/** Id of the panel that is open; empty: none. */
+/** Id of the open panel; empty: none. */
 const PANEL_KEY = 'sandwire.panel'
-/** How often the list of sandboxes is asked for while somebody looks. */
+/** Poll interval of the list of sandboxes while the page is visible. */
 const REFRESH_MS = 10_000
-/** How often it is tried again when the server does not answer. */
+/** Poll interval while the server is unreachable. */
 const AWAY_REFRESH_MS = 3_000
 const NOTICE_MS = 8_000
 const MAX_NOTICES = 5
 const MAX_NOTICE_CHARS = 400
 
-/** Everything the page knows, outside of what draws it. */
+/** The state of the page, outside React. */
 export class Workbench {
   readonly #shelf: TextStorage
   readonly #kept: LayoutStorage
@@ -54,11 +54,11 @@ export class Workbench {
   readonly #renaming = createStore<string | undefined>(undefined)
   readonly #current = createStore<string | undefined>(undefined)
   readonly #notices = createStore<readonly Notice[]>([])
-  /** What was told once. */
+  /** Messages shown by `notifyOnce`. */
   readonly #told = new Set<string>()
   #isChecking = false
 
-  /** `own` is what this window alone keeps; default: it is alone. */
+  /** `own` is the storage of this window alone. */
   constructor(shelf: TextStorage, own: TextStorage = shelf) {
     this.#shelf = shelf
     this.#kept = new LayoutStorage(shelf, own)
@@ -69,7 +69,7 @@ export class Workbench {
     if (panel !== null) this.#panel.set(panel === '' ? undefined : panel)
   }
 
-  /** Who is signed in; undefined: nobody. */
+  /** The signed-in user, or undefined. */
   get person(): Store<Loaded<User | undefined>> {
     return this.#person
   }
@@ -78,7 +78,7 @@ export class Workbench {
     return this.#sandboxes
   }
 
-  /** The server does not answer: what is known of sandboxes is how they were. */
+  /** True while the server is unreachable and the known state may be stale. */
   get isOffline(): Store<boolean> {
     return this.#isOffline
   }
@@ -91,7 +91,7 @@ export class Workbench {
     return this.#settings
   }
 
-  /** The panel beside the panes; undefined: none. */
+  /** The open panel, or undefined. */
   get panel(): Store<string | undefined> {
     return this.#panel
   }
@@ -100,12 +100,12 @@ export class Workbench {
     return this.#overlay
   }
 
-  /** The tab that is being given a name. */
+  /** The tab being renamed. */
   get renaming(): Store<string | undefined> {
     return this.#renaming
   }
 
-  /** Id of the sandbox whose files, git and search are shown. */
+  /** Id of the sandbox that the panels show. */
   get current(): Store<string | undefined> {
     return this.#current
   }
@@ -116,7 +116,7 @@ export class Workbench {
 
   mint: MintId = () => crypto.randomUUID()
 
-  /** Files, git and search are of the sandbox that the person goes to. */
+  /** The panels follow the sandbox of the focused view. */
   changeLayout(change: (layout: Layout) => Layout): void {
     const before = focusedView(this.#layout.get())?.sandbox
     this.#layout.set(change(this.#layout.get()))
@@ -134,7 +134,7 @@ export class Workbench {
     keep(this.#shelf, PANEL_KEY, panel ?? '')
   }
 
-  /** Puts the panel away for now; it is there again after a reload where there is room. */
+  /** Hides the panel without storing that. */
   hidePanel(): void {
     this.#panel.set(undefined)
   }
@@ -151,9 +151,9 @@ export class Workbench {
     this.#current.set(sandbox)
   }
 
-  /** Answers what the notice is dismissed by, before its time. */
+  /** Shows a message and returns its id. */
   tell(kind: Notice['kind'], text: string, action?: Notice['action']): string {
-    // A server's words may hold the names of files.
+    // Server messages may contain file names.
     const words = printable(text, MAX_NOTICE_CHARS)
     const notice = { id: this.mint(), kind, text: words, ...(action === undefined ? {} : { action }) }
     this.#notices.set([...this.#notices.get(), notice].slice(-MAX_NOTICES))
@@ -161,7 +161,7 @@ export class Workbench {
     return notice.id
   }
 
-  /** Tells something that is worth knowing the first time. */
+  /** Shows a message only the first time. */
   notifyOnce(text: string, action?: Notice['action']): void {
     if (this.#told.has(text)) return
     this.#told.add(text)
@@ -172,7 +172,7 @@ export class Workbench {
     this.#notices.set(this.#notices.get().filter((notice) => notice.id !== id))
   }
 
-  /** Runs something that may be refused, and tells when it was. */
+  /** Runs an operation and shows a notice if it fails. */
   async attempt<T>(what: string, run: () => Promise<T>): Promise<T | undefined> {
     try {
       return await run()
@@ -182,7 +182,7 @@ export class Workbench {
     }
   }
 
-  /** Learns who is here and what is theirs, and goes on asking until aborted. */
+  /** Loads the user and the sandboxes, then polls until aborted. */
   async open(signal: AbortSignal): Promise<void> {
     try {
       const value = await readUser()
@@ -211,15 +211,15 @@ export class Workbench {
   }
 
   /**
-   * Something was refused as it is to nobody, so perhaps nobody is signed in any more. A guest from whom the last share was
-   * withdrawn is nobody too, and keeps the page that says so.
+   * Called after a 401 or a revocation: the user may be signed out. A guest without any grant is signed out too, but
+   * keeps the page, which says so.
    */
   async recheckUser(): Promise<void> {
     const person = this.#person.get()
     if (person.is === 'ready' && person.value?.guest !== true) await this.checkUser()
   }
 
-  /** Looks whether the same person is still signed in, so that the page shows it when not. */
+  /** Checks whether the same user is still signed in, and updates the page if not. */
   async checkUser(): Promise<void> {
     const known = this.#person.get()
     if (this.#isChecking || known.is !== 'ready') return
@@ -233,13 +233,13 @@ export class Workbench {
       this.#person.set({ is: 'ready', value })
       await this.refreshSandboxes()
     } catch {
-      // Whoever cannot be asked has not said that anybody is gone; the next answer tells.
+      // An unreachable server says nothing about the sign-in; the next request tells.
     } finally {
       this.#isChecking = false
     }
   }
 
-  /** Whether a sandbox of an id or name is there, as far as is known. */
+  /** True when a sandbox with this id or name may exist. */
   mightExist(sandbox: string): boolean {
     const known = this.#sandboxes.get()
     return known.is !== 'ready' || known.value.some(({ id, name }) => id === sandbox || name === sandbox)
@@ -248,7 +248,7 @@ export class Workbench {
   async refreshSandboxes(): Promise<void> {
     const person = this.#person.get()
     if (person.is !== 'ready' || person.value === undefined) return
-    // What was asked for as somebody else is nothing to who is here by the time of the answer.
+    // The response may arrive after another account signed in.
     const isSame = (): boolean => this.#person.get() === person
     try {
       const value = await listSandboxes()
@@ -264,13 +264,13 @@ export class Workbench {
     } catch (caught) {
       if (!isSame()) return
       if (isUnreachable(caught)) this.#isOffline.set(true)
-      // What was known stays on the page; only a page that knows nothing says why.
+      // Keeps the known sandboxes; reports the error only if there are none.
       if (this.#sandboxes.get().is !== 'ready')
         this.#sandboxes.set({ is: 'failed', message: messageOf(caught) })
     }
   }
 
-  /** Chooses the sandbox of the pane with the keyboard, where it is known. */
+  /** Selects the sandbox of the focused view, if it is known. */
   #follow(): void {
     const sandbox = focusedView(this.#layout.get())?.sandbox
     const sandboxes = this.#sandboxes.get()
@@ -279,7 +279,7 @@ export class Workbench {
     if (found !== undefined) this.#current.set(found.id)
   }
 
-  /** What somebody else had open in this browser is neither shown nor kept. */
+  /** What another account had open is neither shown nor kept. */
   #welcome({ account }: User): void {
     const layout = this.#kept.welcome(account)
     if (layout === undefined) return
@@ -288,7 +288,7 @@ export class Workbench {
   }
 }
 
-/** What failed, and why; a server that says both is not made to say the first twice. */
+/** Joins operation and reason; server messages that already start with "Cannot" are kept as they are. */
 export function formatFailure(what: string, why: string): string {
   return why.startsWith('Cannot ') ? why : `${what}: ${why}`
 }

@@ -7,7 +7,7 @@ function isInFront(layout: Layout, view: string): boolean {
   return tab !== undefined && leavesOf(tab.panes).includes(view)
 }
 
-/** The panes whose terminals rang while they were not in front. */
+/** The inactive panes whose bell rang. */
 export class Bells {
   readonly #rung = createStore<ReadonlySet<string>>(new Set())
 
@@ -20,7 +20,7 @@ export class Bells {
     this.#rung.set(new Set([...this.#rung.get(), view]))
   }
 
-  /** What is looked at has been heard, and what is closed is forgotten. */
+  /** Clears the bells of visible and closed panes. */
   seen(layout: Layout): void {
     const rung = this.#rung.get()
     const left = [...rung].filter((view) => layout.views[view] !== undefined && !isInFront(layout, view))

@@ -3,7 +3,7 @@ import { type ReactElement, useState } from 'react'
 import { IconButton } from '../shell/icon.tsx'
 import { terminalTexts } from '../texts/terminals.ts'
 
-/** Looks for a text in what a terminal has shown, from the newest on upwards. */
+/** Searches a terminal's scrollback from the bottom up. */
 export function FindBar({
   controller,
   onClose,
@@ -52,7 +52,7 @@ export function FindBar({
   )
 }
 
-/** What is said of a search. */
+/** Describes the matches. */
 export function formatMatches(text: string, { at, count, isCounted }: Matches): string {
   if (text === '') return ''
   if (count === 0) return terminalTexts.find.none

@@ -23,12 +23,12 @@ const KEYS: readonly Key[] = [
   { label: '~', name: names.tilde, sends: '~' },
 ]
 
-/** Keys that the keyboard of a phone does not have. Ctrl holds for the next key, also of the phone's own. */
+/** Keys that phone keyboards lack. Ctrl applies to the next key, including one of the phone's keyboard. */
 export function KeyRow({ controller }: { readonly controller: TerminalController }): ReactElement {
   const { workbench } = useParts()
   const [isControl, setControl] = useState(false)
   const hold = (): void => {
-    // First, since a program may be told of it, in which the key would be lost.
+    // First, because a focus report would consume the modifier.
     controller.surface.focus()
     const next = !isControl
     setControl(next)
@@ -49,7 +49,7 @@ export function KeyRow({ controller }: { readonly controller: TerminalController
       className="key-row"
       role="toolbar"
       aria-label={terminalTexts.keys.title}
-      // The keyboard of the phone stays open as long as the terminal has the focus.
+      // Keeps the focus in the terminal, so that the phone's keyboard stays open.
       onPointerDown={(event) => event.preventDefault()}
       onMouseDown={(event) => event.preventDefault()}
     >
@@ -71,7 +71,7 @@ export function KeyRow({ controller }: { readonly controller: TerminalController
 // oxlint-disable-next-line no-control-regex -- Keys begin with one.
 const ARROW = /^\u{1b}[[O]([A-D])$/u
 
-/** What a key sends when Ctrl is held: letters and some signs have a control character, arrows say so, everything else is itself. */
+/** What a key sends with Ctrl held. */
 export function withControl(text: string): string {
   const arrow = ARROW.exec(text)?.[1]
   if (arrow !== undefined) return `\u{1b}[1;5${arrow}`

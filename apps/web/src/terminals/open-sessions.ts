@@ -3,14 +3,14 @@ import type { TerminalState } from '@sandwire/react'
 import { participantsOf } from '../sharing/people.ts'
 import { sharingTexts } from '../texts/sharing.ts'
 
-/** What the page itself knows of a session that it has open. */
+/** What the page knows of a session that it has open. */
 export interface OpenSession {
-  /** As the terminal told it; empty: it told none. */
+  /** Terminal title; may be empty. */
   readonly title: string
   readonly isAttached: boolean
-  /** Its process ended, whatever a list from before says. */
+  /** The process ended, even if a stale list says otherwise. */
   readonly hasEnded: boolean
-  /** Names of those who are there besides this person. */
+  /** Names of the other connected participants. */
   readonly others: readonly string[]
 }
 
@@ -31,7 +31,7 @@ function sessionsOf(states: readonly KnownState[]): Sessions {
   )
 }
 
-/** The sessions that a page has open, told again only when something about them changed. */
+/** The sessions that the page has open; notifies only on changes. */
 export class OpenSessions {
   readonly #store = createStore<Sessions>({})
 

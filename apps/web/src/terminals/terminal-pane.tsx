@@ -10,7 +10,7 @@ import { KeyRow } from './key-row.tsx'
 import { type Banner, bannerOf } from './terminal-status.ts'
 import { shellRequest } from './terminals.ts'
 
-/** A terminal with what is to be said about it. */
+/** A terminal with its bars and banners. */
 export function TerminalPane({
   viewId,
   view,
@@ -60,10 +60,10 @@ export function TerminalPane({
   )
 }
 
-/** A cut as short as this is not worth moving what is in a terminal for. */
+/** Shorter interruptions do not resize the terminal for the banner. */
 const SHORT_MS = 300
 
-/** Seconds until a moment of `performance.now()`, counted down. */
+/** Counts down the seconds until a `performance.now()` timestamp. */
 function useCountdown(untilMs: number | undefined): number | undefined {
   const [nowMs, setNowMs] = useState(() => performance.now())
   useEffect(() => {
@@ -74,7 +74,7 @@ function useCountdown(untilMs: number | undefined): number | undefined {
   return untilMs === undefined ? undefined : Math.max(0, Math.ceil((untilMs - nowMs) / 1000))
 }
 
-/** False until a while has passed. */
+/** Becomes true after a delay. */
 function useLater(afterMs: number): boolean {
   const [isLater, setLater] = useState(false)
   useEffect(() => {
@@ -84,7 +84,7 @@ function useLater(afterMs: number): boolean {
   return isLater
 }
 
-/** What is said while there is no connection; when that lasts, in a place of its own, so that it covers nothing. */
+/** The connection banner. If the interruption lasts, it takes space of its own instead of covering the terminal. */
 function Waiting({ banner }: { readonly banner: Extract<Banner, { kind: 'waiting' }> }): ReactElement {
   const isLong = useLater(SHORT_MS)
   const isOver = banner.isFirst || !isLong
@@ -99,14 +99,14 @@ function Waiting({ banner }: { readonly banner: Extract<Banner, { kind: 'waiting
   )
 }
 
-/** What is said over the end, with what can be done about it. */
+/** The banner of an ended session, with what to do next. */
 function Ended({
   banner,
   onRestart,
   onClose,
 }: {
   readonly banner: Extract<Banner, { kind: 'ended' }>
-  /** Absent: this person may start nothing there. */
+  /** Absent when the user cannot start a shell there. */
   readonly onRestart: (() => void) | undefined
   readonly onClose: () => void
 }): ReactElement {

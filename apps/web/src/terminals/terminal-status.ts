@@ -1,24 +1,24 @@
 import type { TerminalState } from '@sandwire/react'
 import { terminalTexts } from '../texts/terminals.ts'
 
-/** What is to be said over a terminal that is not simply there; undefined when it is. */
+/** The banner of a terminal that is not attached. */
 export type Banner =
   | {
       readonly kind: 'waiting'
       readonly text: string
       readonly untilMs?: number
-      /** There is nothing yet that it could cover. */
+      /** The terminal is still empty. */
       readonly isFirst: boolean
     }
   | { readonly kind: 'ended'; readonly text: string; readonly isGood: boolean }
 
-/** What a person can do about a refusal, where there is something. */
+/** What to do about an error, by its code. */
 const ADVICE: Readonly<Record<string, string>> = terminalTexts.advice
 
-/** What is not there. Nobody is told whether it ever was, and a server's words about ids say nothing to anybody. */
+/** Messages for resources that do not exist or are not accessible, which the server does not distinguish. */
 const MISSING: Readonly<Record<string, string>> = terminalTexts.missing
 
-/** Nobody takes their own from its owner: there it is the sign-in that ended. */
+/** An owner's own access is only revoked by ending the sign-in. */
 function revokedText(isOwn: boolean): string {
   return isOwn ? terminalTexts.signedOut : terminalTexts.accessRemoved
 }
@@ -27,7 +27,7 @@ function stoppedText(isGone: boolean): string {
   return isGone ? terminalTexts.sandboxDestroyed : terminalTexts.sandboxStopped
 }
 
-/** What a terminal's state means to who looks at it. */
+/** The banner for a terminal's state; undefined while attached. */
 export function bannerOf(
   {
     status,
@@ -50,7 +50,7 @@ export function bannerOf(
     case 'detached':
       return { kind: 'ended', text: terminalTexts.detached, isGood: true }
     case 'exited': {
-      // What a stop ends is not worth the name of a signal.
+      // The signal that a stopping sandbox sends is not worth mentioning.
       if (isStopping)
         return { kind: 'ended', text: stoppedText(isGone || stopReason === 'removed'), isGood: true }
       const { code, signal } = status.exit
@@ -73,7 +73,7 @@ export function bannerOf(
 
 const { status: statusTexts } = terminalTexts
 
-/** Something that the status bar says of a terminal. */
+/** An entry of the status bar. */
 interface StatusItem {
   readonly text: string
   readonly hint?: string
@@ -83,7 +83,7 @@ function roundTripText(ms: number): string {
   return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`
 }
 
-/** What the status bar says of a terminal: of one that is not attached nothing that was true before. */
+/** The status bar entries of a terminal; only current facts. */
 export function statusItems(
   {
     status,

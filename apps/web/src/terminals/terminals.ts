@@ -22,13 +22,13 @@ import { ticketForTerminal } from './ticket.ts'
 
 type TerminalView = Extract<View, { kind: 'terminal' }>
 
-/** A question, until it is answered. */
+/** A pending confirmation. */
 interface Question<T> {
   readonly about: T
   readonly answer: (isYes: boolean) => void
 }
 
-/** A command and what it is told. */
+/** A command with its arguments. */
 export interface FirstCommand {
   readonly cmd: string
   readonly args: readonly string[]
@@ -37,17 +37,17 @@ export interface FirstCommand {
 type Questions<T> = ReturnType<typeof createStore<Question<T> | undefined>>
 
 interface TerminalsOptions {
-  /** Opens a file; answers the choice where it may be several. */
+  /** Opens a file; returns the candidates when there are several. */
   readonly openFile: (sandbox: string, place: FileLocation) => Promise<FileChoice | undefined>
   readonly isDark: () => boolean
 }
 
-/** The terminals of all panes. They live as long as their pane, not as long as what draws it. */
+/** The terminals of all panes. They live as long as the pane, not the component. */
 export class Terminals {
   readonly #workbench: Workbench
   readonly #events: TerminalsOptions
   readonly #terminals = new Map<string, TerminalController>()
-  /** What is known here of the sessions of all of them. */
+  /** What is known of the sessions of all terminals. */
   readonly sessions = new OpenSessions()
   readonly bells = new Bells()
   readonly #pasting = createStore<Question<RiskyPaste> | undefined>(undefined)
@@ -66,17 +66,17 @@ export class Terminals {
     workbench.settings.subscribe(() => this.redraw())
   }
 
-  /** What is asked about a paste. */
+  /** The pending confirmation of a paste. */
   get pasting(): Store<Question<RiskyPaste> | undefined> {
     return this.#pasting
   }
 
-  /** What is asked about a link. */
+  /** The pending confirmation of a link. */
   get leaving(): Store<Question<SuspiciousLink> | undefined> {
     return this.#leaving
   }
 
-  /** The pane whose terminal is searched. */
+  /** The pane whose find bar is open. */
   get finding(): Store<string | undefined> {
     return this.#finding
   }
@@ -85,7 +85,7 @@ export class Terminals {
     this.#finding.set(viewId)
   }
 
-  /** The files that a place which was clicked may be. */
+  /** The candidates for a clicked path. */
   get choosing(): Store<FileChoice | undefined> {
     return this.#choosing
   }
@@ -94,7 +94,7 @@ export class Terminals {
     this.#choosing.set(undefined)
   }
 
-  /** The terminal of a pane, made when it is first asked for. */
+  /** The terminal of a pane, created on first use. */
   of(viewId: string, place: TerminalView): TerminalController {
     const known = this.#terminals.get(viewId)
     if (known !== undefined) return known
@@ -107,7 +107,7 @@ export class Terminals {
     return controller
   }
 
-  /** What the next new terminal runs in place of a shell. */
+  /** The command that the next new terminal runs instead of a shell. */
   startFirst(command: FirstCommand): void {
     this.#firstCommand = command
   }
@@ -116,17 +116,17 @@ export class Terminals {
     return this.#terminals.get(viewId)
   }
 
-  /** Gives the keyboard back to the terminal that had it. */
+  /** Focuses the active terminal. */
   focusActive(): void {
     this.#terminals.get(activeTab(this.#workbench.layout.get())?.focus ?? '')?.surface.focus()
   }
 
-  /** Says goodbye for all of them, so that nobody waits for a page that is gone. */
+  /** Detaches all terminals, so that the server need not wait for a closed page. */
   leave(): void {
     for (const terminal of this.#terminals.values()) terminal.handle?.detach()
   }
 
-  /** Brings every terminal up to what was chosen. */
+  /** Applies the current settings to all terminals. */
   redraw(): void {
     for (const terminal of this.#terminals.values()) terminal.surface.setAppearance(this.#appearance())
   }
@@ -177,7 +177,7 @@ export class Terminals {
     this.#workbench.changeLayout((layout) =>
       changeView(layout, viewId, (old) => ({ ...old, session, drove, size: { cols, rows } })),
     )
-    // A shell that was started may have made or woken its sandbox.
+    // Starting a shell may have created or started the sandbox.
     if (view.session !== session) void this.#workbench.refreshSandboxes()
   }
 
@@ -195,7 +195,7 @@ export class Terminals {
   }
 }
 
-/** Asks one thing at a time; what was asked before is answered with no. */
+/** Asks for one confirmation at a time; a pending one is declined. */
 function ask<T>(questions: Questions<T>, about: T): Promise<boolean> {
   questions.get()?.answer(false)
   return new Promise((resolve) => {
@@ -209,14 +209,14 @@ function ask<T>(questions: Questions<T>, about: T): Promise<boolean> {
   })
 }
 
-/** Tells when a terminal ends because its person may no longer be there, which is so for all that are signed out. */
+/** Calls back when a terminal loses its authorization, as all do when the user signs out. */
 function onRevoked(controller: TerminalController, tell: () => void): void {
   controller.state.subscribe(({ status }) => {
     if (status.is === 'failed' && ['revoked', 'unauthorized'].includes(status.error.code)) tell()
   })
 }
 
-/** Drives again what this person drove before a reload, if nobody else does meanwhile. */
+/** Takes control again after a reload, if nobody else has it. */
 function resumeControl(controller: TerminalController): void {
   const stop = controller.state.subscribe((state) => {
     if (state.status.is !== 'attached' || (state.role !== 'driver' && state.presence === undefined)) return
@@ -225,7 +225,7 @@ function resumeControl(controller: TerminalController): void {
   })
 }
 
-/** The whole look of a terminal, so that nothing stays of what is no longer chosen. */
+/** The complete appearance, so that settings which were reset return to their default. */
 export function terminalAppearance(
   { fontSize, fontFamily, screenReader }: Settings,
   isDark: boolean,
@@ -239,10 +239,10 @@ export function terminalAppearance(
   }
 }
 
-/** How long a shell waits for a page that was closed: a night. */
+/** How long a shell is kept for a closed page: 12 hours. */
 const KEEP_SECONDS = 12 * 60 * 60
 
-/** What a terminal asks for: the session that it shows, or a shell, or a command in place of one. */
+/** The attach request of a terminal: its session, a command, or a shell. */
 export function shellRequest(
   { sandbox, session, cwd }: Extract<View, { kind: 'terminal' }>,
   command?: FirstCommand,

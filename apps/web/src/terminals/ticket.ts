@@ -8,7 +8,7 @@ function hasCode(caught: unknown, code: string): boolean {
   return caught instanceof ApiError && caught.code === code
 }
 
-/** Makes a sandbox under a name, unless somebody was faster. */
+/** Creates a sandbox; an existing one is fine. */
 async function ensureSandbox(name: string): Promise<void> {
   try {
     await createSandbox({ name, start: false })
@@ -17,7 +17,7 @@ async function ensureSandbox(name: string): Promise<void> {
   }
 }
 
-/** What the server refused, by the code that says whether it is worth trying again. */
+/** Turns an API error into a protocol error, whose code says whether to retry. */
 function refusalOf(caught: unknown): unknown {
   if (!(caught instanceof ApiError) || !isErrorCode(caught.code)) return caught
   return new SandwireError(caught.code, caught.message, { cause: caught })
@@ -25,7 +25,7 @@ function refusalOf(caught: unknown): unknown {
 
 async function askForTicket(wish: TicketRequest, isKnown: (sandbox: string) => boolean): Promise<string> {
   const { sandbox, session } = wish
-  // Only what has a name can be made: an id is there, or was.
+  // Only names can be created; an id refers to an existing or destroyed sandbox.
   if (session !== undefined || sandbox === undefined || isSandboxId(sandbox)) return getTicket(wish)
   if (!isKnown(sandbox)) await ensureSandbox(sandbox)
   try {
@@ -38,8 +38,8 @@ async function askForTicket(wish: TicketRequest, isKnown: (sandbox: string) => b
 }
 
 /**
- * A ticket for a terminal. A shell in a sandbox that does not exist yet makes it, as on the command line. `isKnown` says what is
- * known of a sandbox already, so that nobody is asked for what is not there.
+ * Gets a ticket for a terminal. As in the CLI, a shell in a sandbox that does not exist creates it. `isKnown` avoids
+ * a failing request when the sandbox is known not to exist.
  */
 export async function ticketForTerminal(
   wish: TicketRequest,
@@ -52,7 +52,7 @@ export async function ticketForTerminal(
   }
 }
 
-/** A credential for one socket. It lives in memory, for seconds, and never in an address. */
+/** Requests a single-use ticket, which is kept only in memory and never in a URL. */
 async function getTicket(wish: TicketRequest): Promise<string> {
   return (await requestJson<{ ticket: string }>('/api/tickets', { method: 'POST', json: wish })).ticket
 }

@@ -71,7 +71,7 @@ const LOOK = {
 const NEAR_PX = 60
 
 /** A line in the corner of a terminal that says where a link leads while it is pointed at, as browsers do. */
-export class LinkLine {
+class LinkLine {
   readonly #element: HTMLElement
 
   constructor() {

@@ -10,7 +10,7 @@ import { planSandbox } from './new-sandbox.ts'
 
 const { create: texts } = sandboxTexts
 
-/** What the fields are called, for refusals that name them as the server does. */
+/** Form labels for the fields that a server error names. */
 const WORDS = {
   name: texts.badName,
   'network.allow': texts.badHosts,
@@ -19,17 +19,17 @@ const WORDS = {
 
 export interface MadeSandbox {
   readonly id: string
-  /** What to run in it first. */
+  /** The command to run in the first terminal. */
   readonly firstCommand?: FirstCommand
 }
 
-/** Asks for what a new sandbox is to be like, and makes it. */
+/** The form for a new sandbox. */
 export function CreateDialog({
   networks,
   onMade,
   onClose,
 }: {
-  /** Those that can be chosen, the usual one first. */
+  /** The networks on offer, default first. */
   readonly networks: readonly [Network, ...Network[]]
   readonly onMade: (made: MadeSandbox) => void
   readonly onClose: () => void
@@ -63,7 +63,7 @@ export function CreateDialog({
   }
   return (
     <Dialog title={texts.title} onClose={onClose}>
-      {/* What was refused is not what is there once anything was changed. */}
+      {/* An error is stale once the form changes. */}
       <form className="form" onSubmit={submit} onChange={() => setTrouble('')}>
         <label className="field">
           <span>{texts.name}</span>

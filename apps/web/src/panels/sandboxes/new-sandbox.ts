@@ -2,7 +2,7 @@ import type { Network, NewSandbox, Sandbox } from '../../api/sandboxes.ts'
 import type { FirstCommand } from '../../terminals/terminals.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 
-/** What was typed into the form, those parts among it that the chosen network hides. */
+/** The form's values, including fields that the selected network hides. */
 interface NewSandboxForm {
   readonly name: string
   readonly policy: Network
@@ -10,22 +10,22 @@ interface NewSandboxForm {
   readonly repository: string
 }
 
-/** What is to be made of a form, or why nothing. */
+/** The request that a form makes, or why it is invalid. */
 type SandboxPlan =
   | { readonly is: 'refused'; readonly why: string }
   | { readonly is: 'good'; readonly sandbox: NewSandbox; readonly firstCommand?: FirstCommand }
 
-/** Networks that can be chosen, the usual one first: where nothing keeps sandboxes in, nothing keeps them from a network either. */
+/** The networks on offer, default first. Without isolation, network access cannot be limited. */
 export function networksFor(known: readonly Pick<Sandbox, 'isolation'>[]): readonly [Network, ...Network[]] {
   return known.some(({ isolation }) => isolation === 'none') ? ['open'] : ['none', 'allowlist', 'open']
 }
 
-/** Hosts as they are typed: separated by spaces, commas or lines. */
+/** Hosts separated by spaces, commas or line breaks. */
 function readHosts(text: string): readonly string[] {
   return text.split(/[\s,]+/).filter((host) => host !== '')
 }
 
-/** Reads a form. Only what its person sees counts: a network of none has neither hosts nor a repository. */
+/** Validates a form. Hidden fields are ignored: without a network there are neither hosts nor a repository. */
 export function planSandbox({ name, policy, hosts, repository }: NewSandboxForm): SandboxPlan {
   const address = policy === 'none' ? '' : repository.trim()
   if (address !== '' && !isRepositoryAddress(address))
@@ -40,21 +40,24 @@ export function planSandbox({ name, policy, hosts, repository }: NewSandboxForm)
   }
 }
 
-/** Addresses that git may be given: of the web, without a password, and nothing that is an option or a program. */
+/** True for https URLs without credentials; never an option or a git transport helper. */
 export function isRepositoryAddress(text: string): boolean {
   try {
     const { protocol, username, password } = new URL(text)
     return protocol === 'https:' && username === '' && password === '' && !/\s/.test(text)
   } catch {
-    // No address at all.
+    // Not a URL.
     return false
   }
 }
 
-/** Says what it does, does it, and goes on as the shell of whoever looks at it. */
+/** Prints the command, runs it, and continues as the user's shell. */
 const CLONE_THEN_SHELL = `printf 'git clone %s\\n' "$1"; git clone -- "$1" .; exec "\${SHELL:-/bin/sh}" -l`
 
-/** Fetches a repository into the folder that a terminal starts in. The address is an argument, never a part of the script. */
+/**
+ * Clones a repository into the terminal's working directory. The URL is passed as an argument, never inserted into
+ * the script.
+ */
 export function cloneCommand(address: string): FirstCommand {
   return { cmd: '/bin/sh', args: ['-c', CLONE_THEN_SHELL, 'clone', new URL(address).href] }
 }

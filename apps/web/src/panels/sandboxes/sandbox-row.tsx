@@ -17,7 +17,7 @@ function ownerText(access: Sandbox['access'], owner: string = sandboxTexts.unkno
 
 type Question = 'stop' | 'destroy' | undefined
 
-/** One sandbox: how it is, and what its person may do with it. */
+/** A sandbox with its state and actions. */
 export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactElement {
   const { workbench } = useParts()
   const current = useStore(workbench.current)
@@ -139,7 +139,7 @@ function SandboxQuestion({
   }
 }
 
-/** Says what is open from a sandbox and not saved, where it is about to go. */
+/** Warns about unsaved files before a sandbox is stopped or destroyed. */
 function UnsavedNote({ sandbox }: { readonly sandbox: string }): ReactElement | null {
   const { dirty } = useParts()
   const unsaved = [...useStore(dirty.views).values()].filter((one) => one.sandbox === sandbox)

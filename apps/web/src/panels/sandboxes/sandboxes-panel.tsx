@@ -11,7 +11,7 @@ import { networksFor } from './new-sandbox.ts'
 import { SandboxRow } from './sandbox-row.tsx'
 import { SessionRows } from './session-rows.tsx'
 
-/** Sandboxes, what runs in them, and what others share. */
+/** Sandboxes, sessions and received shares. */
 export function SandboxesPanel(): ReactElement {
   const { workbench, terminals } = useParts()
   const sandboxes = useStore(workbench.sandboxes)
@@ -79,7 +79,7 @@ export function SandboxesPanel(): ReactElement {
 
 const { received: texts } = sandboxTexts
 
-/** What others share with this person, one session each. Whole sandboxes are in the list of sandboxes. */
+/** Sessions that others share with the user. Whole sandboxes are in the list of sandboxes. */
 function SharedRows(): ReactElement | null {
   const { workbench } = useParts()
   const [grants, setGrants] = useState<readonly HeldGrant[]>([])

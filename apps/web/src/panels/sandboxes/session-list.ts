@@ -5,22 +5,22 @@ import { baseName } from '../../shell/titles.ts'
 import type { OpenSession } from '../../terminals/open-sessions.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 
-/** A session as a row of the list tells it apart from the others. */
+/** A row of the session list. */
 export interface SessionLine {
   readonly session: Session
-  /** Title or command, with a number where several of a sandbox have the same. */
+  /** Title or command, numbered when several sessions of a sandbox share it. */
   readonly name: string
   readonly sandboxName: string
   readonly began: string
   readonly people: string
-  /** There is a tab with it in this page. */
+  /** The session is open in a tab of this page. */
   readonly isOpen: boolean
 }
 
-/** What the list is made of, besides the sessions. */
+/** Context for the list, besides the sessions. */
 interface SessionListContext {
   readonly open: Readonly<Record<string, OpenSession>>
-  /** The person's own name. */
+  /** The user's own name. */
   readonly self: string
   readonly nowMs: number
   readonly nameSandbox: (sandbox: string) => string
@@ -29,11 +29,11 @@ interface SessionListContext {
 const MAX_NAMED = 3
 const { sessions: texts } = sandboxTexts
 
-/** Who is there, in words: the person first. */
+/** Who is attached, the user first. */
 export function participantsText(session: Session, open: OpenSession | undefined, self: string): string {
   if (open?.isAttached === true) return listed([texts.you, ...open.others])
   const told = session.people ?? []
-  // The list is from before this page lost it, and tells of that page.
+  // The list may predate the loss of this page's own connection.
   const people = open === undefined ? told : told.filter((name) => name !== self)
   if (open !== undefined && people.length === 0) return ''
   if (people.length === 0)
@@ -52,7 +52,7 @@ function startedText(createdMs: number | null | undefined, nowMs: number): strin
   return when === 'now' ? texts.justStarted : texts.started(when)
 }
 
-/** The lines of a list, by sandbox and then in the order in which they began. */
+/** The rows, sorted by sandbox and start time. */
 export function listSessionLines(
   sessions: readonly Session[],
   scene: SessionListContext,
@@ -80,7 +80,7 @@ export function listSessionLines(
   )
 }
 
-/** Gives a number to those that would otherwise look alike. */
+/** Numbers rows that would otherwise look the same. */
 function numbered(lines: readonly SessionLine[]): readonly SessionLine[] {
   const isAlike = (left: SessionLine, right: SessionLine): boolean =>
     left.name === right.name && left.sandboxName === right.sandboxName

@@ -14,7 +14,7 @@ import { listSessionLines, type SessionLine } from './session-list.ts'
 const { sessions: texts } = sandboxTexts
 const REFRESH_MS = 5_000
 
-/** Sessions that run, asked for again while somebody looks. */
+/** Running sessions, polled while the panel is visible. */
 function useSessions(): readonly [Loaded<readonly Session[]>, () => Promise<void>] {
   const { workbench } = useParts()
   const isOffline = useStore(workbench.isOffline)
@@ -28,18 +28,18 @@ function useSessions(): readonly [Loaded<readonly Session[]>, () => Promise<void
         value: all.filter(({ state }) => state === 'running' || state === 'pending'),
       })
     } catch (caught) {
-      // What was known stays, and the page looks at once whether anybody answers.
+      // Keeps the known sessions, and checks at once whether the server is reachable.
       setSessions((old) => (old.is === 'ready' ? old : { is: 'failed', message: messageOf(caught) }))
       void workbench.refreshSandboxes()
     }
   }, [workbench])
   const { views } = useStore(workbench.layout)
-  // Whoever opens or starts one here does not wait to see it.
+  // Refreshes when a session is opened or started here.
   const open = Object.values(views)
     .map((view) => (view.kind === 'terminal' ? view.session : undefined))
     .join()
   const sandboxes = useStore(workbench.sandboxes)
-  // What ends with a sandbox goes with it, not some seconds later.
+  // Refreshes when a sandbox changes state, as its sessions end with it.
   const states =
     sandboxes.is === 'ready' ? sandboxes.value.map(({ id, state }) => `${id} ${state}`).join() : ''
   useEffect(() => {
@@ -99,7 +99,7 @@ function SessionRow({
   )
 }
 
-/** Everything that runs, to join or to end. */
+/** Running sessions, to join or to end. */
 export function SessionRows(): ReactElement | null {
   const { workbench, terminals } = useParts()
   const [sessions, refresh] = useSessions()
