@@ -90,8 +90,8 @@ describe.skipIf(problem !== undefined)(
      * the size changes, and shows keys as line drawing from the third row on.
      */
     const FULL_SCREEN =
-      'draw() { read -r r c < <(stty size); for i in $(seq 1 $r); do printf "\\033(B\\033[$i;1H\\033[7m%-*s\\033[0m" $c "row $i of $c"; done; printf "\\033[3;5H\\033(0"; }; ' +
-      'printf "\\033[99;999H\\033[1J\\033[?1049h"; draw; trap draw WINCH; while :; do read -rsn1 -t 0.2 k && printf %s "$k"; done'
+      'draw() { read -r r c < <(stty size); for i in $(seq 1 $r); do printf "\\033(B\\033[$i;1H\\033[7m%-*s\\033[0m" $c "row $i of $c"; done; printf "\\033[3;5H\\033(0%s" "$typed"; }; ' +
+      'printf "\\033[99;999H\\033[1J\\033[?1049h"; draw; trap draw WINCH; while :; do read -rsn1 -t 0.2 k && typed=$typed$k && printf %s "$k"; done'
 
     test('is exact in a full-screen program that got narrower before the page was loaded again', async () => {
       await using workbench = await fixture.openPage()

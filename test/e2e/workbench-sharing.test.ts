@@ -80,7 +80,7 @@ describe.skipIf(problem !== undefined)(
       await guest.page.getByText('owner has control').waitFor()
       await owner.page.getByText('You have control').first().waitFor()
       // Nothing is offered that would do nothing.
-      await owner.page.locator('.person', { hasText: 'Gus Guest (guest): view only. Viewers' }).waitFor()
+      await owner.page.locator('.participant', { hasText: 'Gus Guest (guest): view only. Viewers' }).waitFor()
       expect(await owner.button(/Give control/).count()).toBe(0)
 
       await guest.first.type('echo never\n')
@@ -110,7 +110,7 @@ describe.skipIf(problem !== undefined)(
       await using owner = await fixture.openPage()
       await using guest = await join(await share(owner, 'Can type'), 'Cleo')
       expect((await guest.first.facts())?.role).toBe('collaborator')
-      await guest.page.locator('.people-text', { hasText: 'owner has control' }).waitFor()
+      await guest.page.locator('.participant-text', { hasText: 'owner has control' }).waitFor()
       await guest.first.run('echo "typed by"" cleo"')
       await owner.first.waitFor('typed by cleo')
       await expectSame(guest.first, owner.first)
@@ -121,7 +121,7 @@ describe.skipIf(problem !== undefined)(
       // Whoever hands over watches from then on, until they take over.
       await owner.first.until(({ role }) => role === 'viewer')
       await owner.page.locator('.read-only-line').waitFor()
-      await guest.page.locator('.people-text', { hasText: 'You have control' }).waitFor()
+      await guest.page.locator('.participant-text', { hasText: 'You have control' }).waitFor()
       await owner.page
         .getByText(/Cleo.* has control/)
         .first()

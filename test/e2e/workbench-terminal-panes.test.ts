@@ -197,7 +197,7 @@ describe.skipIf(problem !== undefined)(
       await owner.page.getByText(/^Control requested by Carl/).waitFor()
       await owner.button(/^Give control to Carl/).click()
       await guest.first.until(({ role }) => role === 'driver')
-      await guest.page.locator('.people-text', { hasText: /^You have control$/ }).waitFor()
+      await guest.page.locator('.participant-text', { hasText: /^You have control$/ }).waitFor()
     }, 60_000)
 
     test('say how the sandbox ended, and have nothing over the buttons of the end', async () => {

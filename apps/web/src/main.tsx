@@ -27,7 +27,7 @@ import { Terminals } from './terminals/terminals.ts'
 
 const workbench = new Workbench(localStorage, sessionStorage)
 const terminals = new Terminals(workbench, {
-  openFile: (sandbox, place) => openFileFromTerminal(workbench, sandbox, place),
+  openFile: (sandbox, location) => openFileFromTerminal(workbench, sandbox, location),
   isDark: () => isDarkNow(workbench.settings.get().theme),
 })
 const dirty = new DirtyViews()
@@ -48,8 +48,8 @@ window.addEventListener('beforeunload', (event) => {
 })
 hidePanelOnNarrowScreens(workbench)
 const isSignedOut = (): boolean => {
-  const person = workbench.person.get()
-  return person.is === 'ready' && person.value === undefined
+  const user = workbench.user.get()
+  return user.is === 'ready' && user.value === undefined
 }
 window.addEventListener(UNAUTHORIZED_EVENT, () => void workbench.recheckUser())
 onSignInChange(async () => {

@@ -83,57 +83,65 @@ export async function findRepositories(sandbox: string): Promise<readonly string
   return repositories.map(({ path }) => path)
 }
 
-export function readStatus(place: GitRepository): Promise<GitStatus> {
-  return requestJson<GitStatus>(gitUrl(place, 'status'))
+export function readStatus(repository: GitRepository): Promise<GitStatus> {
+  return requestJson<GitStatus>(gitUrl(repository, 'status'))
 }
 
 /** Reads a diff. `to` alone compares a commit with its parent; `old` is the former path of a renamed file. */
 export function readDiff(
-  place: GitRepository,
-  wish: {
+  repository: GitRepository,
+  parameters: {
     readonly path?: string
     readonly old?: string | undefined
     readonly staged?: boolean
     readonly to?: string
   },
 ): Promise<GitDiff> {
-  return requestJson<GitDiff>(gitUrl(place, 'diff', wish))
+  return requestJson<GitDiff>(gitUrl(repository, 'diff', parameters))
 }
 
 /** Reads a file's text at a commit; undefined when it is not text or was truncated. */
-export async function showText(place: GitRepository, path: string, ref: string): Promise<string | undefined> {
+export async function showText(
+  repository: GitRepository,
+  path: string,
+  ref: string,
+): Promise<string | undefined> {
   const shown = await requestJson<{ encoding: string; content: string; truncated: boolean }>(
-    gitUrl(place, 'show', { path, ref }),
+    gitUrl(repository, 'show', { path, ref }),
   )
   return shown.encoding === 'utf-8' && !shown.truncated ? shown.content : undefined
 }
 
 export function readLog(
-  place: GitRepository,
+  repository: GitRepository,
   after?: string,
 ): Promise<{ readonly commits: readonly GitCommit[]; readonly truncated: boolean }> {
-  return requestJson(gitUrl(place, 'log', { limit: 50, after }))
+  return requestJson(gitUrl(repository, 'log', { limit: 50, after }))
 }
 
-export function readBranches(place: GitRepository): Promise<GitBranches> {
-  return requestJson<GitBranches>(gitUrl(place, 'branches'))
+export function readBranches(repository: GitRepository): Promise<GitBranches> {
+  return requestJson<GitBranches>(gitUrl(repository, 'branches'))
 }
 
-async function change({ sandbox, repo }: GitRepository, verb: string, wish: object): Promise<void> {
-  await request(workspaceUrl(sandbox, `git/${verb}`), { method: 'POST', json: { ...wish, repo } })
+async function change({ sandbox, repo }: GitRepository, verb: string, parameters: object): Promise<void> {
+  await request(workspaceUrl(sandbox, `git/${verb}`), { method: 'POST', json: { ...parameters, repo } })
 }
 
-export function stage(place: GitRepository, paths: readonly string[]): Promise<void> {
-  return change(place, 'stage', { paths })
+export function stage(repository: GitRepository, paths: readonly string[]): Promise<void> {
+  return change(repository, 'stage', { paths })
 }
 
-export function unstage(place: GitRepository, paths: readonly string[]): Promise<void> {
-  return change(place, 'unstage', { paths })
+export function unstage(repository: GitRepository, paths: readonly string[]): Promise<void> {
+  return change(repository, 'unstage', { paths })
 }
 
 /** Discards changes; with `untracked`, deletes untracked files too. */
-export function discard(place: GitRepository, paths: readonly string[], untracked: boolean): Promise<void> {
-  return change(place, 'discard', { paths, ...(untracked ? { untracked } : {}) })
+export function discard(
+  repository: GitRepository,
+  paths: readonly string[],
+  untracked: boolean,
+): Promise<void> {
+  return change(repository, 'discard', { paths, ...(untracked ? { untracked } : {}) })
 }
 
 /** The author of a commit. */
@@ -143,8 +151,8 @@ export interface Author {
 }
 
 /** Commits what is staged, as git's configured author unless one is given. */
-export function commit(place: GitRepository, message: string, author?: Author): Promise<void> {
-  return change(place, 'commit', { message, ...(author === undefined ? {} : { author }) })
+export function commit(repository: GitRepository, message: string, author?: Author): Promise<void> {
+  return change(repository, 'commit', { message, ...(author === undefined ? {} : { author }) })
 }
 
 /** True when a commit failed because neither git nor the request names an author. */

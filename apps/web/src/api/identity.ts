@@ -32,6 +32,6 @@ export function announceSignIn(): void {
 }
 
 /** Calls back when another tab of this browser signed in or out, for the life of the page. */
-export function onSignInChange(tell: () => Promise<void>): void {
-  new BroadcastChannel(SIGN_IN_CHANNEL).addEventListener('message', () => void tell())
+export function onSignInChange(onChange: () => Promise<void>): void {
+  new BroadcastChannel(SIGN_IN_CHANNEL).addEventListener('message', () => void onChange())
 }

@@ -46,8 +46,8 @@ async function errorOf(response: Response): Promise<ApiError> {
   return new ApiError(code, message, response.status, reason)
 }
 
-function send(path: string, wish: RequestOptions): Promise<Response> {
-  const { method = 'GET', json, body, headers = {}, signal, onSent } = wish
+function send(path: string, options: RequestOptions): Promise<Response> {
+  const { method = 'GET', json, body, headers = {}, signal, onSent } = options
   const stop = signal === undefined ? {} : { signal }
   if (onSent !== undefined && body instanceof Blob)
     return sendFile(path, { method, headers, body, onSent, ...stop })
@@ -61,12 +61,12 @@ function send(path: string, wish: RequestOptions): Promise<Response> {
 }
 
 /** Sends a request to this page's server; throws `ApiError` unless the response is 2xx. */
-export async function request(path: string, wish: RequestOptions = {}): Promise<Response> {
+export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
   let response: Response
   try {
-    response = await send(path, wish)
+    response = await send(path, options)
   } catch (caught) {
-    if (wish.signal?.aborted === true) throw caught
+    if (options.signal?.aborted === true) throw caught
     throw new ApiError('unreachable', 'Server unreachable', 0)
   }
   if (response.status === 401) globalThis.dispatchEvent(new Event(UNAUTHORIZED_EVENT))
@@ -80,8 +80,8 @@ export function isUnreachable(caught: unknown): boolean {
 }
 
 /** The JSON body of a 2xx response; the caller knows its type from the OpenAPI document. */
-export async function requestJson<T>(path: string, wish: RequestOptions = {}): Promise<T> {
-  return (await (await request(path, wish)).json()) as T
+export async function requestJson<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  return (await (await request(path, options)).json()) as T
 }
 
 interface Sending {

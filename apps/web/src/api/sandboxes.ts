@@ -25,8 +25,8 @@ export interface NewSandbox {
 }
 
 export async function listSandboxes(signal?: AbortSignal): Promise<readonly Sandbox[]> {
-  const wish = signal === undefined ? {} : { signal }
-  return (await requestJson<{ sandboxes: readonly Sandbox[] }>('/api/sandboxes', wish)).sandboxes
+  const options = signal === undefined ? {} : { signal }
+  return (await requestJson<{ sandboxes: readonly Sandbox[] }>('/api/sandboxes', options)).sandboxes
 }
 
 export function createSandbox(json: NewSandbox): Promise<Sandbox> {

@@ -51,8 +51,8 @@ export async function* searchFiles(
   { q, regex, case: letters, glob, hidden, ignored }: SearchQuery,
   signal: AbortSignal,
 ): AsyncGenerator<SearchMatch | SearchEnd> {
-  const wish = { q, regex, case: letters, glob, hidden, ignored, path: '.' }
-  const response = await request(workspaceUrl(sandbox, 'search', wish), { signal })
+  const query = { q, regex, case: letters, glob, hidden, ignored, path: '.' }
+  const response = await request(workspaceUrl(sandbox, 'search', query), { signal })
   if (response.body === null) return
   for await (const line of readLines(response.body)) yield line as SearchMatch | SearchEnd
 }

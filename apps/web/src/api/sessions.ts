@@ -20,8 +20,8 @@ export interface Session {
 
 /** Lists the sessions of all sandboxes that the user can see. */
 export async function listSessions(signal?: AbortSignal): Promise<readonly Session[]> {
-  const wish = signal === undefined ? {} : { signal }
-  return (await requestJson<{ sessions: readonly Session[] }>('/api/account/sessions', wish)).sessions
+  const options = signal === undefined ? {} : { signal }
+  return (await requestJson<{ sessions: readonly Session[] }>('/api/account/sessions', options)).sessions
 }
 
 export async function endSession(session: string): Promise<void> {

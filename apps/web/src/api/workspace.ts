@@ -119,7 +119,7 @@ export async function writeFile(
   path: string,
   body: string | Blob,
   condition: WriteCondition,
-  way: { readonly onSent?: (bytes: number) => void; readonly signal?: AbortSignal } = {},
+  transfer: { readonly onSent?: (bytes: number) => void; readonly signal?: AbortSignal } = {},
 ): Promise<string> {
   const headers: Record<string, string> =
     condition === 'any'
@@ -131,7 +131,7 @@ export async function writeFile(
     method: 'PUT',
     body,
     headers: { ...headers, 'content-type': 'application/octet-stream' },
-    ...way,
+    ...transfer,
   })
   return answer.etag
 }
@@ -150,13 +150,13 @@ function pathsOf(data: string): readonly string[] {
 }
 
 /** Watches a workspace until the returned function is called. The browser reconnects by itself. */
-export function watchFiles(sandbox: string, tell: (event: WatchEvent) => void): () => void {
+export function watchFiles(sandbox: string, onEvent: (event: WatchEvent) => void): () => void {
   const source = new EventSource(workspaceUrl(sandbox, 'watch', { path: '.', recursive: true }))
-  source.addEventListener('ready', () => tell({ kind: 'ready' }))
+  source.addEventListener('ready', () => onEvent({ kind: 'ready' }))
   source.addEventListener('change', (event: MessageEvent<string>) =>
-    tell({ kind: 'change', paths: pathsOf(event.data) }),
+    onEvent({ kind: 'change', paths: pathsOf(event.data) }),
   )
-  source.addEventListener('overflow', () => tell({ kind: 'overflow' }))
-  source.addEventListener('error', () => tell({ kind: 'lost' }))
+  source.addEventListener('overflow', () => onEvent({ kind: 'overflow' }))
+  source.addEventListener('error', () => onEvent({ kind: 'lost' }))
   return () => source.close()
 }

@@ -7,7 +7,7 @@ import { color } from './compare.ts'
 import type { FileText } from './file-text.ts'
 import {
   changeKeepingPosition,
-  type Place,
+  type ViewPosition,
   positionOf,
   showAtPosition,
   stateAtPosition,
@@ -19,7 +19,7 @@ interface ConflictOptions {
   readonly theirs: FileText | undefined
   readonly mine: FileText
   /** Position in the user's own text, to restore. */
-  readonly place: Place | undefined
+  readonly position: ViewPosition | undefined
   readonly onChange: (mine: FileText) => void
   /** The user pressed Ctrl+S. */
   readonly onSave: () => void
@@ -53,11 +53,11 @@ export class Conflict {
   #theirs: FileText | undefined
 
   constructor(parent: HTMLElement, options: ConflictOptions) {
-    const { path, theirs, mine, place: left, onChange, onSave } = options
+    const { path, theirs, mine, position: left, onChange, onSave } = options
     const language = new Compartment()
     // A position belongs to one text.
-    const place = left?.text.equals(mine) === true ? left : undefined
-    const { selection, extension } = stateAtPosition(place)
+    const position = left?.text.equals(mine) === true ? left : undefined
+    const { selection, extension } = stateAtPosition(position)
     this.#parent = parent
     this.#theirs = theirs
     this.#mine = mine
@@ -82,12 +82,12 @@ export class Conflict {
         ],
       },
     })
-    showAtPosition(this.#view.b, { parent, dom: this.#view.dom, scroller: parent }, place)
+    showAtPosition(this.#view.b, { parent, dom: this.#view.dom, scroller: parent }, position)
     color(path, language, [this.#view.a, this.#view.b])
   }
 
   /** The current position; valid while the view is mounted. */
-  get place(): Place {
+  get position(): ViewPosition {
     return positionOf(this.#view.b, this.#parent, this.#mine)
   }
 

@@ -5,13 +5,13 @@ import { basics, endsOf } from './basics.ts'
 import { changesBetween } from './changes.ts'
 import type { FileText } from './file-text.ts'
 import { languageOf } from './language.ts'
-import { type Place, positionOf, showAtPosition, stateAtPosition } from './view-position.ts'
+import { type ViewPosition, positionOf, showAtPosition, stateAtPosition } from './view-position.ts'
 
 interface EditorOptions {
   readonly text: FileText
   readonly path: string
   /** Position in another view of the same text, to restore. */
-  readonly place?: Place | undefined
+  readonly position?: ViewPosition | undefined
   readonly onChange: (text: FileText) => void
   readonly onSave: () => void
 }
@@ -24,13 +24,13 @@ export class Editor {
   #text: FileText
   #path = ''
 
-  constructor(parent: HTMLElement, { text, path, place, onChange, onSave }: EditorOptions) {
-    this.#text = place?.text ?? text
+  constructor(parent: HTMLElement, { text, path, position, onChange, onSave }: EditorOptions) {
+    this.#text = position?.text ?? text
     const change = (lines: Text): void => {
       this.#text = this.#text.withLines(lines)
       onChange(this.#text)
     }
-    const { selection, extension } = stateAtPosition(place)
+    const { selection, extension } = stateAtPosition(position)
     this.#view = new EditorView({
       state: EditorState.create({
         doc: this.#text.lines,
@@ -44,7 +44,7 @@ export class Editor {
       }),
     })
     this.setText(text)
-    showAtPosition(this.#view, { parent, dom: this.#view.dom, scroller: this.#view.scrollDOM }, place)
+    showAtPosition(this.#view, { parent, dom: this.#view.dom, scroller: this.#view.scrollDOM }, position)
     this.setPath(path)
   }
 
@@ -58,7 +58,7 @@ export class Editor {
   }
 
   /** The current position; valid while the editor is mounted. */
-  get place(): Place {
+  get position(): ViewPosition {
     return positionOf(this.#view, this.#view.scrollDOM, this.#text)
   }
 

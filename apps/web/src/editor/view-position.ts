@@ -20,7 +20,7 @@ import type { FileText } from './file-text.ts'
 const SETTLE_FRAMES = 4
 
 /** Selection, scroll position and undo history of a view, to restore in another view of the same text. */
-export interface Place {
+export interface ViewPosition {
   /** The text that the undo history belongs to. */
   readonly text: FileText
   readonly selection: EditorSelection
@@ -61,17 +61,17 @@ function settle(view: EditorView, scroller: Element): void {
 }
 
 /** Initial selection and state fields for a view at a position. */
-export function stateAtPosition(place: Place | undefined): {
+export function stateAtPosition(position: ViewPosition | undefined): {
   readonly selection?: EditorSelection
   readonly extension: Extension
 } {
-  if (place === undefined) return { extension: [] }
-  const { selection, history, anchor } = place
+  if (position === undefined) return { extension: [] }
+  const { selection, history, anchor } = position
   return { selection, extension: [historyField.init(() => history), anchorField.init(() => anchor)] }
 }
 
 /** Captures the position of a view; `scroller` is the element that scrolls it vertically. */
-export function positionOf(view: EditorView, scroller: Element, text: FileText): Place {
+export function positionOf(view: EditorView, scroller: Element, text: FileText): ViewPosition {
   return {
     text,
     selection: view.state.selection,
@@ -87,15 +87,15 @@ export function positionOf(view: EditorView, scroller: Element, text: FileText):
 export function showAtPosition(
   view: EditorView,
   { parent, dom, scroller }: { readonly parent: Element; readonly dom: Element; readonly scroller: Element },
-  place: Place | undefined,
+  position: ViewPosition | undefined,
 ): void {
   // Opened after mounting, the search bar would take the focus.
-  if (place?.findBar !== undefined) openFindBar(view, place.findBar)
+  if (position?.findBar !== undefined) openFindBar(view, position.findBar)
   parent.append(dom)
-  if (place === undefined) return
-  if (place.hasFocus && !focusFindBar(view, place.findBar)) view.focus()
+  if (position === undefined) return
+  if (position.hasFocus && !focusFindBar(view, position.findBar)) view.focus()
   settle(view, scroller)
-  view.scrollDOM.scrollLeft = place.leftPx
+  view.scrollDOM.scrollLeft = position.leftPx
 }
 
 /** Changes a text, and with `aside` the one beside it, keeping the visible lines where they are. */

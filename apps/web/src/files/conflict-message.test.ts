@@ -3,8 +3,8 @@ import { FileText } from '../editor/file-text.ts'
 import { conflictMessage } from './conflict-message.ts'
 import type { Theirs } from './open-file.ts'
 
-function say(theirs: Theirs, { mine = 'mine\n', isDirty = true, isAsked = false } = {}): string {
-  return conflictMessage({ theirs, mine: FileText.of(mine), isDirty, isAsked })
+function say(theirs: Theirs, { mine = 'mine\n', isDirty = true, triedToSave = false } = {}): string {
+  return conflictMessage({ theirs, mine: FileText.of(mine), isDirty, triedToSave })
 }
 
 function onDisk(whole: string): Theirs {
@@ -49,6 +49,8 @@ describe('the words about a conflict', () => {
   })
 
   test('say that nothing was saved to who tried', () => {
-    expect(say(onDisk('theirs\n'), { isAsked: true })).toStartWith('Not saved: choose a version. The file')
+    expect(say(onDisk('theirs\n'), { triedToSave: true })).toStartWith(
+      'Not saved: choose a version. The file',
+    )
   })
 })

@@ -8,7 +8,7 @@ interface Conflict {
   readonly mine: FileText
   readonly isDirty: boolean
   /** The user tried to save. */
-  readonly isAsked: boolean
+  readonly triedToSave: boolean
 }
 
 const { conflict: texts } = fileTexts
@@ -48,5 +48,5 @@ function describeConflict({ theirs, mine, isDirty }: Conflict): string {
 /** The message above a conflict. */
 export function conflictMessage(conflict: Conflict): string {
   const happened = describeConflict(conflict)
-  return conflict.isAsked ? `${texts.notSaved} ${happened}` : happened
+  return conflict.triedToSave ? `${texts.notSaved} ${happened}` : happened
 }

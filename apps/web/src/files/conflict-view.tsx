@@ -2,13 +2,13 @@ import { useStore } from '@sandwire/react'
 import { type ReactElement, type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Conflict } from '../editor/conflict.ts'
 import type { FileText } from '../editor/file-text.ts'
-import type { Place } from '../editor/view-position.ts'
+import type { ViewPosition } from '../editor/view-position.ts'
 import { hasLostFocus } from '../shell/focus.ts'
 import { useParts } from '../state/context.ts'
 import { fileTexts } from '../texts/files.ts'
 import { conflictMessage } from './conflict-message.ts'
+import { displayName } from './display-name.ts'
 import type { OpenFile, Theirs } from './open-file.ts'
-import { displayName } from './shown-name.ts'
 import { useComposing } from './text-body.tsx'
 
 /** The file on disk beside the text in the editor, until the user chooses. */
@@ -17,7 +17,7 @@ export function ConflictView({
   path,
   theirs,
   isFocused,
-  place,
+  position,
   onSave,
 }: {
   readonly file: OpenFile
@@ -25,7 +25,7 @@ export function ConflictView({
   readonly theirs: Theirs
   readonly isFocused: boolean
   /** Position to restore when the view mounts; updated when it unmounts. */
-  readonly place: RefObject<Place | undefined>
+  readonly position: RefObject<ViewPosition | undefined>
   readonly onSave: () => void
 }): ReactElement {
   const [mine, setMine] = useState(file.text)
@@ -40,24 +40,24 @@ export function ConflictView({
   useLayoutEffect(() => {
     if (parent.current === null) return undefined
     const { current: start } = first
-    const made = new Conflict(parent.current, {
+    const view = new Conflict(parent.current, {
       path: start.path,
       theirs: start.onDisk,
       mine: file.text,
-      place: place.current,
+      position: position.current,
       onChange: (text) => {
         file.edited(text)
         setMine(text)
       },
       onSave: () => save.current(),
     })
-    if (start.isFocused && hasLostFocus()) made.focus()
-    conflict.current = made
+    if (start.isFocused && hasLostFocus()) view.focus()
+    conflict.current = view
     return () => {
-      place.current = made.place
-      made.dispose()
+      position.current = view.position
+      view.dispose()
     }
-  }, [file, place])
+  }, [file, position])
   useEffect(() => conflict.current?.showTheirs(onDisk), [onDisk])
   const wasFocused = useRef(isFocused)
   useEffect(() => {
@@ -97,24 +97,24 @@ function ConflictBanner({
 }): ReactElement {
   const { workbench } = useParts()
   const isDirty = useStore(file.dirty)
-  const asked = useStore(file.asked)
-  const askedBefore = useRef(asked)
-  const isAsked = asked !== askedBefore.current
+  const saveAttempts = useStore(file.saveAttempts)
+  const initialAttempts = useRef(saveAttempts)
+  const triedToSave = saveAttempts !== initialAttempts.current
   const element = useRef<HTMLDivElement>(null)
   useEffect(() => {
-    if (isAsked) element.current?.querySelector('button')?.focus()
-  }, [isAsked, asked])
+    if (triedToSave) element.current?.querySelector('button')?.focus()
+  }, [triedToSave, saveAttempts])
   const keep = (): void =>
     void workbench.attempt(fileTexts.pane.cannotSave(displayName(path)), () => file.keepMine())
   const copy = (): void =>
     void workbench.attempt(texts.cannotCopy, async () => {
       await navigator.clipboard.writeText(mine.toString())
-      workbench.tell('info', texts.copied)
+      workbench.notify('info', texts.copied)
     })
   const isText = typeof theirs === 'object' && theirs.text !== undefined
   return (
     <div ref={element} className="banner conflict" role="alert">
-      <span>{conflictMessage({ theirs, mine, isDirty, isAsked })}</span>
+      <span>{conflictMessage({ theirs, mine, isDirty, triedToSave })}</span>
       {isText && (
         <button type="button" onClick={onNext}>
           {texts.nextChange}

@@ -103,8 +103,8 @@ export class PageDrops {
       target instanceof Element ? target.closest('[data-sandbox]')?.getAttribute('data-sandbox') : undefined
     const files = await this.#workbench.attempt(fileTexts.uploads.cannotRead, () => readDropped(dataTransfer))
     if (files === undefined || files.length === 0) return
-    if (!canWork(this.#workbench.person.get(), this.#workbench.sandboxes.get())) {
-      this.#workbench.tell('info', fileTexts.uploads.noSandbox)
+    if (!canWork(this.#workbench.user.get(), this.#workbench.sandboxes.get())) {
+      this.#workbench.notify('info', fileTexts.uploads.noSandbox)
       return
     }
     const known = this.#workbench.sandboxes.get()

@@ -6,13 +6,13 @@ import { reveal } from '../layout/layout.ts'
 import { Confirm, Dialog } from '../shell/dialog.tsx'
 import { baseName, useSandboxName } from '../shell/titles.ts'
 import { useParts } from '../state/context.ts'
-import { messageOf, formatFailure } from '../state/workbench.ts'
+import { formatFailure, messageOf } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
 import { shellTexts } from '../texts/shell.ts'
+import { displayName, formatPaths } from './display-name.ts'
 import type { Dropped } from './drops.tsx'
 import type { FileTree } from './file-tree.ts'
 import { cleanPath, findNameProblem, joinPath, parentOf, ROOT } from './paths.ts'
-import { formatPaths, displayName } from './shown-name.ts'
 
 /** A file operation that needs user input. */
 export type FileQuestion =
@@ -54,7 +54,7 @@ export function FileActions({ sandbox, tree, question, onMoved, onDone }: Action
   const move = async (from: string, typed: string): Promise<void> => {
     const to = cleanPath(typed)
     await files.move({ sandbox, from, to }, () => renameFile(sandbox, from, to))
-    tree.forget(from)
+    tree.remove(from)
     onMoved(to)
     void refresh(parentOf(from), parentOf(to)).then(() => tree.reveal(to))
   }
@@ -119,7 +119,7 @@ export function FileActions({ sandbox, tree, question, onMoved, onDone }: Action
             if (!isYes) return onDone()
             run(fileTexts.cannotDelete(displayName(question.path)), async () => {
               await removeFile(sandbox, question.path)
-              tree.forget(question.path)
+              tree.remove(question.path)
               await refresh(parentOf(question.path))
             })
           }}
@@ -151,7 +151,7 @@ function NameDialog({
 }): ReactElement {
   const [name, setName] = useState(initial)
   const { workbench } = useParts()
-  const [trouble, setTrouble] = useState<string>()
+  const [problem, setProblem] = useState<string>()
   const [isBusy, setBusy] = useState(false)
   const isGone = useRef(false)
   useEffect(() => {
@@ -159,17 +159,17 @@ function NameDialog({
     return () => void (isGone.current = true)
   }, [])
   const submit = async (): Promise<void> => {
-    const wrong = findNameProblem(name)
-    setTrouble(wrong)
-    if (wrong !== undefined) return
+    const nameProblem = findNameProblem(name)
+    setProblem(nameProblem)
+    if (nameProblem !== undefined) return
     setBusy(true)
     try {
       await onName(name)
       onClose()
     } catch (caught) {
-      const words = formatFailure(failure(name), messageOf(caught))
-      if (isGone.current) workbench.tell('error', words)
-      else setTrouble(printable(words))
+      const message = formatFailure(failure(name), messageOf(caught))
+      if (isGone.current) workbench.notify('error', message)
+      else setProblem(printable(message))
     }
     setBusy(false)
   }
@@ -191,7 +191,7 @@ function NameDialog({
             autoCapitalize="none"
             onChange={(event) => {
               setName(event.target.value)
-              setTrouble(undefined)
+              setProblem(undefined)
             }}
             onFocus={(event) => {
               const at = event.target.value.lastIndexOf('/') + 1
@@ -199,9 +199,9 @@ function NameDialog({
             }}
           />
         </label>
-        {trouble !== undefined && (
-          <p className="trouble" role="alert">
-            {trouble}
+        {problem !== undefined && (
+          <p className="problem" role="alert">
+            {problem}
           </p>
         )}
         <div className="dialog-actions">
@@ -239,7 +239,7 @@ function UploadDialog({
   const upload = async (): Promise<void> => {
     onDone()
     const { kind, text } = await uploads.start({ sandbox, folder, files, replaces })
-    workbench.tell(kind, text)
+    workbench.notify(kind, text)
     await refresh(folder)
   }
   return (

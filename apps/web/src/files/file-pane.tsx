@@ -1,15 +1,15 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, type ReactNode, useEffect, useMemo, useState } from 'react'
 import { workspaceUrl } from '../api/workspace.ts'
-import type { Place } from '../editor/view-position.ts'
+import type { ViewPosition } from '../editor/view-position.ts'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { fileTexts } from '../texts/files.ts'
 import { ConflictView } from './conflict-view.tsx'
-import { hexOf, imageType, isDrawing, formatSize } from './file-kind.ts'
+import { displayName } from './display-name.ts'
+import { formatSize, hexOf, imageType, isDrawing } from './file-kind.ts'
 import type { OpenFile } from './open-file.ts'
 import { isWithin } from './paths.ts'
-import { displayName } from './shown-name.ts'
 import { TextBody } from './text-body.tsx'
 
 type FileView = Extract<View, { kind: 'file' }>
@@ -77,7 +77,7 @@ function FileBody({
   const state = useStore(file.state)
   const { path, line, column } = view
   /** Position in the text, carried over between editor and conflict view. */
-  const place = useMemo((): { current: Place | undefined } => ({ current: undefined }), [file])
+  const position = useMemo((): { current: ViewPosition | undefined } => ({ current: undefined }), [file])
   switch (state.is) {
     case 'loading':
       return <p className="empty">{fileTexts.loadingFile(displayName(path))}</p>
@@ -117,7 +117,7 @@ function FileBody({
             path={path}
             theirs={state.theirs}
             isFocused={isFocused}
-            place={place}
+            position={position}
             onSave={onSave}
           />
         )
@@ -131,7 +131,7 @@ function FileBody({
             column={column}
             isFocused={isFocused}
             isHidden={isPicture}
-            place={place}
+            position={position}
             onSave={onSave}
           />
           {isPicture && <Drawing file={file} path={path} />}

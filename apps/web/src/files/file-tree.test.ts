@@ -59,7 +59,7 @@ test('the way to a file is opened', async () => {
   await tree.load('.')
   await tree.reveal('a/b/c')
   expect(shown(tree)).toEqual(['a', ' a/b', '  a/b/c'])
-  tree.forget('a')
+  tree.remove('a')
   expect(shown(tree)).toEqual(['a'])
 })
 
@@ -135,7 +135,7 @@ test('what cannot be had of a folder is said, and is tried when it is looked at 
   await tree.loadMore('.')
   expect(shown(tree)).toEqual(['a', '(Cannot load more: no answer)'])
   isBroken = false
-  await tree.look()
+  await tree.reload()
   await tree.loadMore('.')
   expect(shown(tree)).toEqual(['a', 'b'])
 })
@@ -155,7 +155,7 @@ test('a tree that nobody looks at keeps which folders are open', async () => {
   expect(Object.keys(tree.state.get().folders)).toEqual(['.', 'a'])
   expect([...tree.state.get().open]).toEqual(['a'])
   folders['a'] = [entry('f'), entry('late')]
-  await tree.look()
+  await tree.reload()
   expect(shown(tree)).toEqual(['a', ' a/f', ' a/late', 'b'])
 })
 
@@ -166,6 +166,6 @@ test('of a tree that nobody looks at, many files are not kept', async () => {
   await tree.toggle('a')
   tree.rest()
   expect(tree.state.get().folders).toEqual({})
-  await tree.look()
+  await tree.reload()
   expect(shown(tree)).toHaveLength(30_001)
 })

@@ -137,14 +137,14 @@ export class FileTree {
   }
 
   /** Reloads all visible folders. */
-  async look(): Promise<void> {
+  async reload(): Promise<void> {
     await Promise.all([ROOT, ...this.#state.get().open].map((path) => this.load(path)))
   }
 
   /** Reloads the visible folders that a watch event names. */
   async follow(event: WatchEvent): Promise<void> {
     if (event.kind === 'lost') return
-    if (event.kind !== 'change') return this.look()
+    if (event.kind !== 'change') return this.reload()
     const changed = new Set([...event.paths, ...event.paths.map(parentOf)])
     const { folders, open } = this.#state.get()
     const shown = Object.keys(folders).filter((path) => path === ROOT || open.has(path))
@@ -152,7 +152,7 @@ export class FileTree {
   }
 
   /** Removes a folder that was moved or deleted. */
-  forget(path: string): void {
+  remove(path: string): void {
     this.#keepOnly((known) => !isWithin(known, path))
   }
 

@@ -24,22 +24,22 @@ export function FilesPanel(): ReactElement {
 
 function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
   const { workbench, drops } = useParts()
-  const kept = useTree(sandbox)
-  const { tree } = kept
+  const treePanel = useTree(sandbox)
+  const { tree } = treePanel
   const name = useSandboxName(sandbox)
   const chooser = useRef<HTMLInputElement>(null)
   const [uploadsTo, setUploadsTo] = useState(ROOT)
   const [question, setQuestion] = useState<FileQuestion>()
-  const [selected, setSelected] = useState(kept.selected)
+  const [selected, setSelected] = useState(treePanel.selected)
   const folder = selected === undefined ? ROOT : selected.isFolder ? selected.path : parentOf(selected.path)
   const select = (path: string, isFolder: boolean): void => {
-    kept.selected = { path, isFolder }
-    setSelected(kept.selected)
+    treePanel.selected = { path, isFolder }
+    setSelected(treePanel.selected)
   }
-  const stray = useStore(drops.files)
+  const dropped = useStore(drops.files)
   useEffect(() => {
-    if (stray.length > 0) setQuestion({ ask: 'upload', folder: ROOT, files: drops.take() })
-  }, [stray, drops])
+    if (dropped.length > 0) setQuestion({ ask: 'upload', folder: ROOT, files: drops.take() })
+  }, [dropped, drops])
   const chooseFiles = (into: string): void => {
     setUploadsTo(into)
     chooser.current?.click()
@@ -89,7 +89,7 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
       />
       <Tree
         sandbox={sandbox}
-        kept={kept}
+        treePanel={treePanel}
         selected={selected?.path}
         onSelect={select}
         onAsk={setQuestion}
@@ -101,7 +101,7 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
           sandbox={sandbox}
           tree={tree}
           question={question}
-          onMoved={(path) => (kept.pendingFocus = path)}
+          onMoved={(path) => (treePanel.pendingFocus = path)}
           onDone={() => setQuestion(undefined)}
         />
       )}
@@ -112,15 +112,15 @@ function Files({ sandbox }: { readonly sandbox: string }): ReactElement {
 /** The tree of a sandbox, which follows workspace changes while mounted. */
 function useTree(sandbox: string): TreePanel {
   const { watch } = useParts()
-  const kept = usePanelMemory().trees.recall(sandbox, () => new TreePanel(sandbox))
-  const { tree } = kept
+  const treePanel = usePanelMemory().trees.getOrCreate(sandbox, () => new TreePanel(sandbox))
+  const { tree } = treePanel
   useEffect(() => {
-    void tree.look()
+    void tree.reload()
     const stop = watch.subscribe(sandbox, (event) => void tree.follow(event))
     return () => {
       stop()
       tree.rest()
     }
   }, [tree, watch, sandbox])
-  return kept
+  return treePanel
 }

@@ -336,12 +336,12 @@ describe('a conflict', () => {
     const writes = disk.writes
     await file.save()
     await file.save()
-    expect([file.asked.get(), disk.writes, disk.text]).toEqual([2, writes, 'theirs'])
+    expect([file.saveAttempts.get(), disk.writes, disk.text]).toEqual([2, writes, 'theirs'])
     expect(known(file)).toMatchObject({ theirs: { text: 'theirs' } })
     await file.keepMine()
     type(file, 'more')
     await file.save()
-    expect([file.asked.get(), disk.text]).toEqual([2, 'more'])
+    expect([file.saveAttempts.get(), disk.text]).toEqual([2, 'more'])
   })
 
   test('is over when nothing is left of what was typed', async () => {

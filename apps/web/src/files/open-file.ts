@@ -84,7 +84,7 @@ export class OpenFile {
   #path: string
   readonly #state = createStore<FileState>({ is: 'loading' })
   readonly #dirty = createStore(false)
-  readonly #asked = createStore(0)
+  readonly #saveAttempts = createStore(0)
   /** The text in the editor. */
   #text = FileText.of('')
   /** True while the page moves the file, when a missing file means nothing. */
@@ -100,7 +100,7 @@ export class OpenFile {
   /** The user confirmed opening a large file. */
   #opensLarge = false
   /** Pending while an input method composes a word, which replacing the view would interrupt. */
-  #word: PromiseWithResolvers<void> | undefined
+  #composition: PromiseWithResolvers<void> | undefined
   /** Changes during a refresh may be newer than what it reads, so they cause another one. */
   readonly #refetch = new Refetch(() => this.#refreshOnce())
 
@@ -120,8 +120,8 @@ export class OpenFile {
   }
 
   /** Counts attempts to save during a conflict. */
-  get asked(): Store<number> {
-    return this.#asked
+  get saveAttempts(): Store<number> {
+    return this.#saveAttempts
   }
 
   /** The text in the editor. */
@@ -138,16 +138,16 @@ export class OpenFile {
   edited(text: FileText): void {
     this.#text = text
     this.#compare()
-    this.#endNeedless()
+    this.#endResolvedConflict()
   }
 
   /** Called when an input method starts or ends composing. Changes on disk are applied afterwards. */
   compose(isComposing: boolean): void {
-    if (isComposing) this.#word ??= Promise.withResolvers()
+    if (isComposing) this.#composition ??= Promise.withResolvers()
     else {
-      this.#word?.resolve()
-      this.#word = undefined
-      this.#endNeedless()
+      this.#composition?.resolve()
+      this.#composition = undefined
+      this.#endResolvedConflict()
     }
   }
 
@@ -163,11 +163,11 @@ export class OpenFile {
   }
 
   /** Called after a move, with the new location unless it failed. Unsaved text is kept. */
-  async endMove(there?: { readonly access: FileAccess; readonly path: string }): Promise<void> {
+  async endMove(target?: { readonly access: FileAccess; readonly path: string }): Promise<void> {
     this.#isMoving = false
-    if (there !== undefined) {
-      this.#access = there.access
-      this.#path = there.path
+    if (target !== undefined) {
+      this.#access = target.access
+      this.#path = target.path
     }
     await this.refresh()
   }
@@ -213,19 +213,19 @@ export class OpenFile {
   /** Saves the text, unless the file changed on disk: then both versions are kept and the user chooses. */
   async save(): Promise<void> {
     // Text typed since a save began needs another save.
-    while (this.#saving !== undefined) await this.#settle()
-    if (this.#textState?.theirs !== undefined) this.#asked.set(this.#asked.get() + 1)
-    else if (this.isDirty) await this.#hold(() => this.#saveOver())
+    while (this.#saving !== undefined) await this.#waitForSave()
+    if (this.#textState?.theirs !== undefined) this.#saveAttempts.set(this.#saveAttempts.get() + 1)
+    else if (this.isDirty) await this.#runSave(() => this.#saveOver())
   }
 
   /** Resolves a conflict by saving the editor's text over the version that was shown. */
   async keepMine(): Promise<void> {
-    while (this.#saving !== undefined) await this.#settle()
+    while (this.#saving !== undefined) await this.#waitForSave()
     const theirs = this.#textState?.theirs
     if (theirs === undefined) return
-    await this.#hold(async () => {
+    await this.#runSave(async () => {
       if (!(await this.#write(typeof theirs === 'string' ? 'new' : { etag: theirs.etag })))
-        await this.#takeIn()
+        await this.#reconcile()
     })
   }
 
@@ -239,10 +239,10 @@ export class OpenFile {
   }
 
   /** Ends a conflict when the user's text has no changes left, or equals the version on disk. */
-  #endNeedless(): void {
+  #endResolvedConflict(): void {
     const { theirs, isSaving } = this.#textState ?? {}
     if (typeof theirs !== 'object' || theirs.text === undefined) return
-    if (isSaving === true || this.#word !== undefined) return
+    if (isSaving === true || this.#composition !== undefined) return
     if (!this.isDirty || theirs.text.equals(this.#text)) this.#showText(theirs.text, theirs.etag)
   }
 
@@ -253,19 +253,19 @@ export class OpenFile {
 
   async #refreshOnce(): Promise<void> {
     // A change during a save is most likely the save itself.
-    await this.#settle()
+    await this.#waitForSave()
     const state = this.#state.get()
-    if (state.is === 'text') await this.#takeIn()
+    if (state.is === 'text') await this.#reconcile()
     else if (state.is !== 'loading') await this.load()
   }
 
   /** Waits until no save is in progress; another waiter may start the next one first. */
-  async #settle(): Promise<void> {
+  async #waitForSave(): Promise<void> {
     while (this.#saving !== undefined) await this.#saving.catch(() => undefined)
   }
 
   /** Runs a save that others wait for. */
-  async #hold(save: () => Promise<void>): Promise<void> {
+  async #runSave(save: () => Promise<void>): Promise<void> {
     this.#saving = save()
     try {
       await this.#saving
@@ -277,7 +277,7 @@ export class OpenFile {
   async #saveOver(): Promise<void> {
     const etag = this.#textState?.etag
     if (etag === undefined || (await this.#write({ etag }))) return
-    await this.#takeIn()
+    await this.#reconcile()
     // A new version with the same text, as after a move, may be overwritten.
     const now = this.#textState
     if (now !== undefined && now.theirs === undefined && now.etag !== etag && this.isDirty)
@@ -306,23 +306,23 @@ export class OpenFile {
   }
 
   /** Reads the file on disk and reconciles it with the editor's text. */
-  async #takeIn(): Promise<void> {
+  async #reconcile(): Promise<void> {
     const saves = this.#saves
-    const seen = await this.#see()
-    while (this.#word !== undefined) await this.#word.promise
+    const onDisk = await this.#readDisk()
+    while (this.#composition !== undefined) await this.#composition.promise
     // What was read may be older than a save since.
     if (saves !== this.#saves) return this.#refreshOnce()
     const state = this.#textState
     if (state === undefined) return undefined
-    if (isOutgrown(seen)) this.#mergeOutgrown(seen)
-    else if (typeof seen === 'object') this.#merge(state, seen)
-    else if (seen === 'base') this.#change({ theirs: undefined })
-    else if (seen !== undefined) this.#change({ theirs: seen })
-    return this.#endNeedless()
+    if (isOutgrown(onDisk)) this.#mergeOutgrown(onDisk)
+    else if (typeof onDisk === 'object') this.#merge(state, onDisk)
+    else if (onDisk === 'base') this.#change({ theirs: undefined })
+    else if (onDisk !== undefined) this.#change({ theirs: onDisk })
+    return this.#endResolvedConflict()
   }
 
   /** The file on disk; undefined when it is unchanged or cannot be read. */
-  async #see(): Promise<FileVersion | OutgrownFile | 'base' | FileProblem | undefined> {
+  async #readDisk(): Promise<FileVersion | OutgrownFile | 'base' | FileProblem | undefined> {
     try {
       const { etag } = await this.#access.stat()
       const state = this.#textState

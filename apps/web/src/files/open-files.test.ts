@@ -23,11 +23,11 @@ function openShelf(disk: Map<string, string>, path: string) {
   }
   const workbench = new Workbench({ getItem: () => null, setItem: () => undefined })
   const dirty = new DirtyViews()
-  const shelf = new OpenFiles(workbench, dirty, access)
+  const storage = new OpenFiles(workbench, dirty, access)
   const view = { kind: 'file', sandbox: 's', path } as const
   workbench.changeLayout((layout) => openTab(layout, view, workbench.mint))
   const viewId = Object.keys(workbench.layout.get().views)[0] ?? ''
-  return { workbench, dirty, shelf, viewId, file: shelf.of(viewId, view) }
+  return { workbench, dirty, storage, viewId, file: storage.of(viewId, view) }
 }
 
 function baseOf({ state }: OpenFile): string | undefined {
@@ -48,32 +48,32 @@ function loaded({ state }: OpenFile): Promise<void> {
 
 test('a pane follows a folder that the page moves, with what is not saved', async () => {
   const disk = new Map([['old/a', 'one']])
-  const { workbench, dirty, shelf, viewId, file } = openShelf(disk, 'old/a')
+  const { workbench, dirty, storage, viewId, file } = openShelf(disk, 'old/a')
   await loaded(file)
   file.edited(FileText.of('mine'))
-  await shelf.move({ sandbox: 's', from: 'old', to: 'new/place' }, async () => {
+  await storage.move({ sandbox: 's', from: 'old', to: 'new/place' }, async () => {
     disk.delete('old/a')
     await file.refresh()
     disk.set('new/place/a', 'one')
   })
   const view = workbench.layout.get().views[viewId]
   expect(view).toEqual({ kind: 'file', sandbox: 's', path: 'new/place/a' })
-  expect(view?.kind === 'file' ? shelf.of(viewId, view) : undefined).toBe(file)
+  expect(view?.kind === 'file' ? storage.of(viewId, view) : undefined).toBe(file)
   expect([file.text.toString(), baseOf(file)]).toEqual(['mine', 'one'])
   expect(dirty.views.get().get(viewId)?.path).toBe('new/place/a')
-  expect(await shelf.save(viewId)).toBe(true)
+  expect(await storage.save(viewId)).toBe(true)
   expect([...disk]).toEqual([['new/place/a', 'mine']])
 })
 
 test('a pane stays where it is when the move fails, or is of another file or sandbox', async () => {
-  const { workbench, shelf, viewId, file } = openShelf(new Map([['a', 'one']]), 'a')
+  const { workbench, storage, viewId, file } = openShelf(new Map([['a', 'one']]), 'a')
   await loaded(file)
   const fail = async (): Promise<void> => {
     throw new Error('there is something')
   }
-  expect(shelf.move({ sandbox: 's', from: 'a', to: 'b' }, fail)).rejects.toThrow('there is something')
-  await shelf.move({ sandbox: 'other', from: 'a', to: 'b' }, async () => undefined)
-  await shelf.move({ sandbox: 's', from: 'ab', to: 'b' }, async () => undefined)
+  expect(storage.move({ sandbox: 's', from: 'a', to: 'b' }, fail)).rejects.toThrow('there is something')
+  await storage.move({ sandbox: 'other', from: 'a', to: 'b' }, async () => undefined)
+  await storage.move({ sandbox: 's', from: 'ab', to: 'b' }, async () => undefined)
   expect(workbench.layout.get().views[viewId]).toMatchObject({ path: 'a' })
   expect(baseOf(file)).toBe('one')
 })

@@ -2,11 +2,11 @@ import { changeView, focusView, type View } from '../layout/layout.ts'
 import type { DirtyViews } from '../state/dirty-views.ts'
 import { messageOf, type Workbench } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
+import { displayName } from './display-name.ts'
 import { accessTo, type FileAccess, OpenFile } from './open-file.ts'
 import { movedPath } from './paths.ts'
-import { displayName } from './shown-name.ts'
 
-type FileLocation = Extract<View, { kind: 'file' }>
+type FileView = Extract<View, { kind: 'file' }>
 
 /** The open file of each pane. It lives as long as the pane, not the component: splitting a pane keeps its text. */
 export class OpenFiles {
@@ -23,22 +23,22 @@ export class OpenFiles {
   }
 
   /** The file of a pane, loaded on first use. */
-  of(viewId: string, { sandbox, path }: FileLocation): OpenFile {
+  of(viewId: string, { sandbox, path }: FileView): OpenFile {
     const known = this.#files.get(viewId)
     if (known?.path === path) return known.file
     const file = new OpenFile(this.#access(sandbox, path), path)
     this.#files.set(viewId, { file, path })
-    file.dirty.subscribe(() => this.#tellDirty(viewId, sandbox))
+    file.dirty.subscribe(() => this.#reportDirty(viewId, sandbox))
     void file.load()
     return file
   }
 
   /** Runs a move on the server and retargets the panes that show what was moved. */
   async move(
-    place: { readonly sandbox: string; readonly from: string; readonly to: string },
+    move: { readonly sandbox: string; readonly from: string; readonly to: string },
     run: () => Promise<void>,
   ): Promise<void> {
-    const moved = this.#viewsOf(place)
+    const moved = this.#viewsOf(move)
     const files = [...moved.keys()].flatMap((viewId) => this.#files.get(viewId)?.file ?? [])
     for (const file of files) file.beginMove()
     try {
@@ -51,7 +51,7 @@ export class OpenFiles {
       const file = this.#files.get(viewId)?.file
       if (file === undefined) continue
       this.#files.set(viewId, { file, path })
-      this.#tellDirty(viewId, sandbox)
+      this.#reportDirty(viewId, sandbox)
       void file.endMove({ access: this.#access(sandbox, path), path })
     }
     this.#workbench.changeLayout((layout) =>
@@ -60,23 +60,23 @@ export class OpenFiles {
   }
 
   /** The affected panes with their new paths. */
-  #viewsOf(place: {
+  #viewsOf(move: {
     readonly sandbox: string
     readonly from: string
     readonly to: string
-  }): Map<string, FileLocation> {
+  }): Map<string, FileView> {
     const known = this.#workbench.sandboxes.get()
-    const found = known.is === 'ready' ? known.value.find(({ id }) => id === place.sandbox) : undefined
-    const moved = new Map<string, FileLocation>()
+    const sandbox = known.is === 'ready' ? known.value.find(({ id }) => id === move.sandbox) : undefined
+    const moved = new Map<string, FileView>()
     for (const [viewId, view] of Object.entries(this.#workbench.layout.get().views)) {
-      if (view.kind !== 'file' || ![place.sandbox, found?.name].includes(view.sandbox)) continue
-      const path = movedPath(view.path, place.from, place.to)
+      if (view.kind !== 'file' || ![move.sandbox, sandbox?.name].includes(view.sandbox)) continue
+      const path = movedPath(view.path, move.from, move.to)
       if (path !== undefined) moved.set(viewId, { ...view, path })
     }
     return moved
   }
 
-  #tellDirty(viewId: string, sandbox: string): void {
+  #reportDirty(viewId: string, sandbox: string): void {
     const known = this.#files.get(viewId)
     if (known === undefined) return
     const { file, path } = known
@@ -91,7 +91,7 @@ export class OpenFiles {
     try {
       await known.file.save()
     } catch (caught) {
-      this.#workbench.tell(
+      this.#workbench.notify(
         'error',
         `${fileTexts.pane.cannotSave(displayName(known.path))}: ${messageOf(caught)}`,
       )

@@ -23,7 +23,7 @@ function partsOf(path: string): readonly string[] {
 
 /** The workspace path of a printed path; undefined when it is outside. */
 export function workspacePath(printed: string): string | undefined {
-  const root = WORKSPACES.find((place) => printed === place || printed.startsWith(`${place}/`)) ?? ''
+  const root = WORKSPACES.find((location) => printed === location || printed.startsWith(`${location}/`)) ?? ''
   const inside = root === '' ? printed : printed.slice(root.length + 1)
   if (inside.startsWith('/')) return undefined
   const parts: string[] = []
@@ -67,18 +67,18 @@ async function findByName(sandbox: string, printed: string): Promise<readonly st
   return endingAs(printed, files)
 }
 
-async function findPaths(sandbox: string, place: FileLocation): Promise<readonly string[]> {
-  for (const candidate of candidatesOf(place)) if (await isFile(sandbox, candidate)) return [candidate]
-  return place.path.startsWith('/') ? [] : findByName(sandbox, place.path)
+async function findPaths(sandbox: string, location: FileLocation): Promise<readonly string[]> {
+  for (const candidate of candidatesOf(location)) if (await isFile(sandbox, candidate)) return [candidate]
+  return location.path.startsWith('/') ? [] : findByName(sandbox, location.path)
 }
 
 /** Opens a path clicked in a terminal; returns the candidates when there are several. */
 export async function openFileFromTerminal(
   workbench: Workbench,
   sandbox: string,
-  place: FileLocation,
+  location: FileLocation,
 ): Promise<FileChoice | undefined> {
-  const { path: printed, line, column } = place
+  const { path: printed, line, column } = location
   const open = (path: string): void => {
     const at = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) }
     const view = {
@@ -90,15 +90,15 @@ export async function openFileFromTerminal(
     workbench.changeLayout((layout) => reveal(layout, view, workbench.mint))
   }
   try {
-    const paths = await findPaths(sandbox, place)
+    const paths = await findPaths(sandbox, location)
     const [only] = paths
     if (paths.length > 1) return { paths, open }
     if (only !== undefined) open(only)
     else if (printed.startsWith('/') && workspacePath(printed) === undefined)
-      workbench.tell('info', fileTexts.fromTerminal.outside)
-    else workbench.tell('info', fileTexts.fromTerminal.notFound(printed))
+      workbench.notify('info', fileTexts.fromTerminal.outside)
+    else workbench.notify('info', fileTexts.fromTerminal.notFound(printed))
   } catch (caught) {
-    workbench.tell('error', fileTexts.fromTerminal.cannotOpen(printed, messageOf(caught)))
+    workbench.notify('error', fileTexts.fromTerminal.cannotOpen(printed, messageOf(caught)))
   }
   return undefined
 }

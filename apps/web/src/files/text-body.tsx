@@ -7,7 +7,7 @@ import {
   useRef,
 } from 'react'
 import { Editor } from '../editor/editor.ts'
-import type { Place } from '../editor/view-position.ts'
+import type { ViewPosition } from '../editor/view-position.ts'
 import { hasLostFocus } from '../shell/focus.ts'
 import type { OpenFile, TextState } from './open-file.ts'
 
@@ -20,7 +20,7 @@ export function TextBody({
   column,
   isFocused,
   isHidden,
-  place,
+  position,
   onSave,
 }: {
   readonly file: OpenFile
@@ -32,13 +32,13 @@ export function TextBody({
   /** Another view is shown instead; the editor keeps its state. */
   readonly isHidden: boolean
   /** Position to restore when the editor mounts; updated when it unmounts. */
-  readonly place: RefObject<Place | undefined>
+  readonly position: RefObject<ViewPosition | undefined>
   readonly onSave: () => void
 }): ReactElement {
   const parent = useRef<HTMLDivElement>(null)
   const editor = useRef<Editor>(undefined)
   /** The editor replaces a conflict view in which the user was working. */
-  const goesOn = useRef(false)
+  const isContinuing = useRef(false)
   const composing = useComposing(file)
   const save = useRef(onSave)
   save.current = onSave
@@ -47,20 +47,20 @@ export function TextBody({
   // In the same commit as the removal of the focused view, so that no key press is lost.
   useLayoutEffect(() => {
     if (parent.current === null) return undefined
-    goesOn.current = place.current !== undefined
-    const made = new Editor(parent.current, {
+    isContinuing.current = position.current !== undefined
+    const created = new Editor(parent.current, {
       text: file.text,
       path: latestPath.current,
-      place: place.current,
+      position: position.current,
       onChange: (text) => file.edited(text),
       onSave: () => save.current(),
     })
-    editor.current = made
+    editor.current = created
     return () => {
-      place.current = made.place
-      made.dispose()
+      position.current = created.position
+      created.dispose()
     }
-  }, [file, place])
+  }, [file, position])
   // A moved file keeps its editor with cursor and undo history.
   useEffect(() => editor.current?.setPath(path), [path])
   // A version was taken over from disk.
@@ -68,14 +68,14 @@ export function TextBody({
     editor.current?.setText(file.text)
   }, [file, state])
   useEffect(() => {
-    if (line !== undefined && !goesOn.current) editor.current?.goTo(line, column)
+    if (line !== undefined && !isContinuing.current) editor.current?.goTo(line, column)
   }, [line, column])
   useEffect(() => {
     // When a conflict ends by itself, the focus stays wherever the user is.
-    if (isFocused && (!goesOn.current || hasLostFocus())) editor.current?.focus()
+    if (isFocused && (!isContinuing.current || hasLostFocus())) editor.current?.focus()
   }, [isFocused])
   useEffect(() => {
-    goesOn.current = false
+    isContinuing.current = false
   }, [])
   return <div ref={parent} className="editor" hidden={isHidden} {...composing} />
 }

@@ -14,14 +14,14 @@ import { Icon } from '../shell/icon.tsx'
 import { Menu, type MenuItem } from '../shell/menu.tsx'
 import { useParts } from '../state/context.ts'
 import { fileTexts } from '../texts/files.ts'
+import { displayName, spokenName } from './display-name.ts'
 import { downloadUrl, PATH_TYPE } from './drops.tsx'
 import type { FileQuestion } from './file-dialogs.tsx'
 import type { TreePanel } from './file-tree.ts'
 import { parentOf, ROOT } from './paths.ts'
-import { displayName, spokenName } from './shown-name.ts'
 import { type ItemLine, linesOf, type NoteLine, type TreeLine } from './tree-lines.ts'
-import { findLineByKey, findLineByText, type Typed, appendTyped } from './tree-navigation.ts'
-import { useTreeFocus } from './use-tree-keyboard.ts'
+import { appendTyped, findLineByKey, findLineByText, type Typed } from './tree-navigation.ts'
+import { useTreeFocus } from './use-tree-focus.ts'
 import { ROW_PX, useVisibleRows, type VisibleRows } from './visible-rows.ts'
 
 interface OpenMenu {
@@ -48,11 +48,11 @@ function useStableScroll(lines: readonly TreeLine[], { firstRow, shift }: Visibl
   const before = useRef(lines)
   useLayoutEffect(() => {
     const row = firstRow()
-    const seen = before.current[row]
+    const topLine = before.current[row]
     before.current = lines
     // At the top, new first rows should become visible.
-    if (row === 0 || seen === undefined || lines[row]?.path === seen.path) return
-    const now = lines.findIndex(({ kind, path }) => kind === seen.kind && path === seen.path)
+    if (row === 0 || topLine === undefined || lines[row]?.path === topLine.path) return
+    const now = lines.findIndex(({ kind, path }) => kind === topLine.kind && path === topLine.path)
     if (now !== -1) shift(now - row)
   })
 }
@@ -60,7 +60,7 @@ function useStableScroll(lines: readonly TreeLine[], { firstRow, shift }: Visibl
 /** The file tree for mouse and keyboard. Only visible rows and the focusable one are rendered. */
 export function Tree({
   sandbox,
-  kept,
+  treePanel,
   selected,
   onSelect,
   onAsk,
@@ -68,7 +68,7 @@ export function Tree({
   onDrop,
 }: {
   readonly sandbox: string
-  readonly kept: TreePanel
+  readonly treePanel: TreePanel
   readonly selected: string | undefined
   readonly onSelect: (path: string, isFolder: boolean) => void
   readonly onAsk: (question: FileQuestion) => void
@@ -77,23 +77,23 @@ export function Tree({
   readonly onDrop: (folder: string, transfer: DataTransfer) => void
 }): ReactElement {
   const { workbench } = useParts()
-  const { tree } = kept
+  const { tree } = treePanel
   const element = useRef<HTMLDivElement>(null)
   const state = useStore(tree.state)
   const [menu, setMenu] = useState<OpenMenu>()
   const lines = useMemo(() => linesOf(state), [state])
-  const rows = useVisibleRows(kept)
+  const rows = useVisibleRows(treePanel)
   const { from, to } = rows.range
   const typed = useRef<Typed>(undefined)
   const root = state.folders[ROOT]
-  const found = useMemo(
+  const selectedLine = useMemo(
     () => lines.findIndex(({ kind, path }) => kind === 'item' && path === selected),
     [lines, selected],
   )
   // One row is always focusable, even when the selected one is gone.
-  const active = found === -1 ? 0 : found
+  const active = selectedLine === -1 ? 0 : selectedLine
   useStableScroll(lines, rows)
-  const { goTo, onFocus, onBlur } = useTreeFocus(element, { kept, lines, selected, rows, onSelect })
+  const { goTo, onFocus, onBlur } = useTreeFocus(element, { treePanel, lines, selected, rows, onSelect })
   useEffect(() => {
     for (const line of lines.slice(from, to))
       if (line.kind === 'note' && line.hasMore) void tree.loadMore(line.path)

@@ -3,9 +3,9 @@ import { ApiError } from '../api/request.ts'
 import type { writeFile } from '../api/workspace.ts'
 import { messageOf } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
+import { displayName, formatPaths } from './display-name.ts'
 import type { Dropped } from './drops.tsx'
 import { joinPath } from './paths.ts'
-import { formatPaths, displayName } from './shown-name.ts'
 
 /** Files that are uploaded together. */
 interface UploadRequest {
@@ -55,37 +55,37 @@ export class Uploads {
   }
 
   /** Uploads files one after the other; existing files are skipped unless `replaces` is set. */
-  async start(wish: UploadRequest): Promise<UploadEnd> {
+  async start(request: UploadRequest): Promise<UploadEnd> {
     const controller = new AbortController()
     this.#lastId += 1
     const id = this.#lastId
-    const [first] = wish.files
+    const [first] = request.files
     this.#running.set([
       ...this.#running.get(),
       {
         id,
         text: texts.uploading(
-          wish.files.length === 1 ? displayName(first?.path ?? '') : texts.count(wish.files.length),
+          request.files.length === 1 ? displayName(first?.path ?? '') : texts.count(request.files.length),
         ),
         sentBytes: 0,
-        totalBytes: wish.files.reduce((sum, { file }) => sum + file.size, 0),
+        totalBytes: request.files.reduce((sum, { file }) => sum + file.size, 0),
         stop: () => controller.abort(),
       },
     ])
     try {
-      return await this.#sendAll(id, wish, controller.signal)
+      return await this.#sendAll(id, request, controller.signal)
     } finally {
       this.#running.set(this.#running.get().filter((upload) => upload.id !== id))
     }
   }
 
-  async #sendAll(id: number, wish: UploadRequest, signal: AbortSignal): Promise<UploadEnd> {
-    const { sandbox, folder, files, replaces } = wish
+  async #sendAll(id: number, request: UploadRequest, signal: AbortSignal): Promise<UploadEnd> {
+    const { sandbox, folder, files, replaces } = request
     const skipped: string[] = []
     let [uploaded, before] = [0, 0]
     for (const { path, file } of files) {
       const start = before
-      const onSent = (bytes: number): void => this.#tell(id, start + Math.min(bytes, file.size))
+      const onSent = (bytes: number): void => this.#setProgress(id, start + Math.min(bytes, file.size))
       try {
         const condition = replaces ? 'any' : 'new'
         await this.#write(sandbox, joinPath(folder, path), file, condition, { onSent, signal })
@@ -98,7 +98,7 @@ export class Uploads {
         skipped.push(path)
       }
       before += file.size
-      this.#tell(id, before)
+      this.#setProgress(id, before)
     }
     if (skipped.length === 0) return { kind: 'info', text: texts.done(uploaded) }
     return {
@@ -107,7 +107,7 @@ export class Uploads {
     }
   }
 
-  #tell(id: number, sentBytes: number): void {
+  #setProgress(id: number, sentBytes: number): void {
     this.#running.set(
       this.#running.get().map((upload) => (upload.id === id ? { ...upload, sentBytes } : upload)),
     )

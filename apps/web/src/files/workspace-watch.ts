@@ -1,9 +1,9 @@
 import { type WatchEvent, watchFiles } from '../api/workspace.ts'
 
-type Tell = (event: WatchEvent) => void
+type Listener = (event: WatchEvent) => void
 
 interface Watch {
-  readonly listeners: Set<Tell>
+  readonly listeners: Set<Listener>
   readonly stop: () => void
 }
 
@@ -12,10 +12,10 @@ export class WorkspaceWatch {
   readonly #watches = new Map<string, Watch>()
 
   /** Reports changes in a workspace until the returned function is called. */
-  subscribe(sandbox: string, tell: Tell): () => void {
+  subscribe(sandbox: string, onEvent: Listener): () => void {
     let watch = this.#watches.get(sandbox)
     if (watch === undefined) {
-      const listeners = new Set<Tell>()
+      const listeners = new Set<Listener>()
       watch = {
         listeners,
         stop: watchFiles(sandbox, (event) => {
@@ -24,13 +24,13 @@ export class WorkspaceWatch {
       }
       this.#watches.set(sandbox, watch)
     }
-    watch.listeners.add(tell)
-    return () => this.#leave(sandbox, tell)
+    watch.listeners.add(onEvent)
+    return () => this.#leave(sandbox, onEvent)
   }
 
-  #leave(sandbox: string, tell: Tell): void {
+  #leave(sandbox: string, onEvent: Listener): void {
     const watch = this.#watches.get(sandbox)
-    watch?.listeners.delete(tell)
+    watch?.listeners.delete(onEvent)
     if (watch === undefined || watch.listeners.size > 0) return
     watch.stop()
     this.#watches.delete(sandbox)

@@ -10,19 +10,19 @@ function openStorage(kept?: string, name = 'key') {
 }
 
 test('a text comes back by its name, until it is none, and to its account alone', () => {
-  const shelf = openStorage()
-  const texts = new AccountTexts(shelf, 'key', 'a1')
-  texts.keep('one', 'first\nline')
-  texts.keep('two', 'second')
-  expect(new AccountTexts(shelf, 'key', 'a1').read('one')).toBe('first\nline')
-  expect(new AccountTexts(shelf, 'key', 'a2').read('one')).toBeUndefined()
-  texts.keep('one', '')
+  const storage = openStorage()
+  const texts = new AccountTexts(storage, 'key', 'a1')
+  texts.store('one', 'first\nline')
+  texts.store('two', 'second')
+  expect(new AccountTexts(storage, 'key', 'a1').read('one')).toBe('first\nline')
+  expect(new AccountTexts(storage, 'key', 'a2').read('one')).toBeUndefined()
+  texts.store('one', '')
   expect([texts.read('one'), texts.read('two')]).toEqual([undefined, 'second'])
 })
 
 test('the oldest of very many texts goes', () => {
   const texts = new AccountTexts(openStorage(), 'key', 'a1')
-  for (let at = 0; at <= 50; at += 1) texts.keep(`n${at}`, 'x')
+  for (let at = 0; at <= 50; at += 1) texts.store(`n${at}`, 'x')
   expect([texts.read('n0'), texts.read('n1'), texts.read('n50')]).toEqual([undefined, 'x', 'x'])
 })
 
@@ -41,10 +41,10 @@ test('what is kept wrong is nothing', () => {
 const ann = { name: 'Ann', email: 'ann@example.test' }
 
 test('an author comes back for the account that named it, and for no other', () => {
-  const shelf = openStorage()
-  storeAuthor(shelf, 'a1', ann)
-  expect(readAuthor(shelf, 'a1')).toEqual(ann)
-  expect(readAuthor(shelf, 'a2')).toBeUndefined()
+  const storage = openStorage()
+  storeAuthor(storage, 'a1', ann)
+  expect(readAuthor(storage, 'a1')).toEqual(ann)
+  expect(readAuthor(storage, 'a2')).toBeUndefined()
 })
 
 test('what is kept wrong is nobody', () => {

@@ -16,12 +16,12 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
  * Texts by name in browser storage, for one account. Texts of another account are never returned and are overwritten.
  */
 export class AccountTexts {
-  readonly #shelf: TextStorage
+  readonly #storage: TextStorage
   readonly #key: string
   readonly #account: string
 
-  constructor(shelf: TextStorage, key: string, account: string) {
-    this.#shelf = shelf
+  constructor(storage: TextStorage, key: string, account: string) {
+    this.#storage = storage
     this.#key = key
     this.#account = account
   }
@@ -31,12 +31,12 @@ export class AccountTexts {
   }
 
   /** An empty text removes the entry. */
-  keep(name: string, text: string): void {
+  store(name: string, text: string): void {
     const { [name]: _, ...others } = this.#readAll()
     const texts = text === '' ? others : { ...others, [name]: text.slice(0, MAX_CHARS) }
-    const kept = Object.fromEntries(Object.entries(texts).slice(-MAX_TEXTS))
+    const stored = Object.fromEntries(Object.entries(texts).slice(-MAX_TEXTS))
     try {
-      this.#shelf.setItem(this.#key, JSON.stringify({ account: this.#account, texts: kept }))
+      this.#storage.setItem(this.#key, JSON.stringify({ account: this.#account, texts: stored }))
     } catch {
       // Storage is full or forbidden; the text is only lost on reload.
     }
@@ -44,9 +44,9 @@ export class AccountTexts {
 
   #readAll(): Texts {
     try {
-      const kept: unknown = JSON.parse(this.#shelf.getItem(this.#key) ?? 'null')
-      if (!isRecord(kept) || kept['account'] !== this.#account || !isRecord(kept['texts'])) return {}
-      const texts = Object.entries(kept['texts'])
+      const stored: unknown = JSON.parse(this.#storage.getItem(this.#key) ?? 'null')
+      if (!isRecord(stored) || stored['account'] !== this.#account || !isRecord(stored['texts'])) return {}
+      const texts = Object.entries(stored['texts'])
       return Object.fromEntries(texts.filter((pair): pair is [string, string] => typeof pair[1] === 'string'))
     } catch {
       // Corrupt entries count as absent.
@@ -63,11 +63,11 @@ export function isAuthor({ name, email }: Author): boolean {
 }
 
 /** The author this account last used in this browser. */
-export function readAuthor(shelf: TextStorage, account: string): Author | undefined {
+export function readAuthor(storage: TextStorage, account: string): Author | undefined {
   try {
-    const kept: unknown = JSON.parse(shelf.getItem(AUTHOR_KEY) ?? 'null')
-    if (!isRecord(kept) || kept['account'] !== account) return undefined
-    const { name, email } = kept
+    const stored: unknown = JSON.parse(storage.getItem(AUTHOR_KEY) ?? 'null')
+    if (!isRecord(stored) || stored['account'] !== account) return undefined
+    const { name, email } = stored
     if (typeof name !== 'string' || typeof email !== 'string') return undefined
     return isAuthor({ name, email }) ? { name, email } : undefined
   } catch {
@@ -76,9 +76,9 @@ export function readAuthor(shelf: TextStorage, account: string): Author | undefi
   }
 }
 
-export function storeAuthor(shelf: TextStorage, account: string, { name, email }: Author): void {
+export function storeAuthor(storage: TextStorage, account: string, { name, email }: Author): void {
   try {
-    shelf.setItem(AUTHOR_KEY, JSON.stringify({ account, name, email }))
+    storage.setItem(AUTHOR_KEY, JSON.stringify({ account, name, email }))
   } catch {
     // Storage is full or forbidden; the user types the name again.
   }

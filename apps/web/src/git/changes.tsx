@@ -31,31 +31,33 @@ function headText({ head, state }: GitStatus): string {
 
 /** Branch, changes and commit box of a repository. */
 export function Changes({
-  place,
+  repository,
   status,
   refresh,
 }: {
-  readonly place: GitRepository
+  readonly repository: GitRepository
   readonly status: GitStatus
   readonly refresh: () => Promise<void>
 }): ReactElement {
   const { workbench } = useParts()
   const [discarding, setDiscarding] = useState<readonly GitFile[]>()
-  const { areBranchesOpen, isLogOpen, wasLogOpen, expand } = useExpanded(place)
+  const { areBranchesOpen, isLogOpen, wasLogOpen, expand } = useExpanded(repository)
   const { conflicts, staged, unstaged } = groupFiles(status.files)
   const act = async (what: string, run: () => Promise<void>): Promise<void> => {
     await workbench.attempt(what, run)
     await refresh()
   }
   const open = (view: View) => workbench.changeLayout((layout) => reveal(layout, view, workbench.mint))
-  const openFile = (path: string) => open({ kind: 'file', sandbox: place.sandbox, path })
+  const openFile = (path: string) => open({ kind: 'file', sandbox: repository.sandbox, path })
   const openDiff =
     (of: 'staged' | 'unstaged') =>
     (file: GitFile): void => {
-      if (file.kind === 'changed') open(diffView(place, { path: file.path, of, from: originOf(file, of) }))
-      else openFile(joinPath(place.repo, file.path))
+      if (file.kind === 'changed')
+        open(diffView(repository, { path: file.path, of, from: originOf(file, of) }))
+      else openFile(joinPath(repository.repo, file.path))
     }
-  const stagePaths = (paths: readonly string[]) => void act(gitTexts.cannotStage, () => stage(place, paths))
+  const stagePaths = (paths: readonly string[]) =>
+    void act(gitTexts.cannotStage, () => stage(repository, paths))
   return (
     <>
       <button
@@ -66,31 +68,39 @@ export function Changes({
       >
         {headText(status)}
       </button>
-      {areBranchesOpen && <BranchList place={place} status={status} />}
-      <CommitBox place={place} canCommit={staged.length > 0 && conflicts.length === 0} onDone={refresh} />
+      {areBranchesOpen && <BranchList repository={repository} status={status} />}
+      <CommitBox
+        repository={repository}
+        canCommit={staged.length > 0 && conflicts.length === 0}
+        onDone={refresh}
+      />
       {status.files.length === 0 && <p className="empty">{gitTexts.noChanges}</p>}
       {!status.untracked && <p className="tree-note dim">{gitTexts.untrackedNotListed}</p>}
       {status.truncated && <p className="tree-note dim">{gitTexts.moreChanges}</p>}
       <FileRows
-        place={place}
+        repository={repository}
         title={gitTexts.groups.conflicts}
         group="conflicts"
         files={conflicts}
-        actions={{ open: ({ path }) => openFile(joinPath(place.repo, path)), openFile, stage: stagePaths }}
+        actions={{
+          open: ({ path }) => openFile(joinPath(repository.repo, path)),
+          openFile,
+          stage: stagePaths,
+        }}
       />
       <FileRows
-        place={place}
+        repository={repository}
         title={gitTexts.groups.staged}
         group="staged"
         files={staged}
         actions={{
           open: openDiff('staged'),
           openFile,
-          unstage: (paths) => void act(gitTexts.cannotUnstage, () => unstage(place, paths)),
+          unstage: (paths) => void act(gitTexts.cannotUnstage, () => unstage(repository, paths)),
         }}
       />
       <FileRows
-        place={place}
+        repository={repository}
         title={gitTexts.groups.unstaged}
         group="unstaged"
         files={unstaged}
@@ -104,13 +114,15 @@ export function Changes({
       >
         {gitTexts.log.title}
       </button>
-      {isLogOpen && <LogRows place={place} head={status.head.oid ?? ''} comesIntoView={!wasLogOpen} />}
+      {isLogOpen && (
+        <LogRows repository={repository} head={status.head.oid ?? ''} comesIntoView={!wasLogOpen} />
+      )}
       {discarding !== undefined && (
         <DiscardDialog
           files={discarding}
           onAnswer={(isYes) => {
             setDiscarding(undefined)
-            if (isYes) void act(gitTexts.cannotDiscard, () => discardFiles(place, discarding))
+            if (isYes) void act(gitTexts.cannotDiscard, () => discardFiles(repository, discarding))
           }}
         />
       )}
@@ -120,25 +132,25 @@ export function Changes({
 
 /** The branches, most recently used first; reloaded with every status. */
 function BranchList({
-  place,
+  repository,
   status,
 }: {
-  readonly place: GitRepository
+  readonly repository: GitRepository
   readonly status: GitStatus
 }): ReactElement {
   const { workbench } = useParts()
   const [branches, setBranches] = useState<GitBranches>()
   useEffect(() => {
-    let isOld = false
+    let isStale = false
     void workbench
-      .attempt(gitTexts.branches.cannotList, () => readBranches(place))
+      .attempt(gitTexts.branches.cannotList, () => readBranches(repository))
       .then((read) => {
-        if (read !== undefined && !isOld) setBranches(read)
+        if (read !== undefined && !isStale) setBranches(read)
       })
     return () => {
-      isOld = true
+      isStale = true
     }
-  }, [workbench, place, status])
+  }, [workbench, repository, status])
   if (branches === undefined) return <p className="empty">{gitTexts.loading}</p>
   if (branches.branches.length === 0) return <p className="empty">{gitTexts.branches.none}</p>
   return (
@@ -168,15 +180,15 @@ function useExpanded({ sandbox, repo }: GitRepository): GitPanelState & {
   readonly wasLogOpen: boolean
   readonly expand: (part: Partial<GitPanelState>) => void
 } {
-  const kept = usePanelMemory().git.recall(`${sandbox} ${repo}`, () => ({
+  const saved = usePanelMemory().git.getOrCreate(`${sandbox} ${repo}`, () => ({
     areBranchesOpen: false,
     isLogOpen: false,
   }))
-  const [wasLogOpen, setWasLogOpen] = useState(kept.isLogOpen)
-  const [shown, setShown] = useState<GitPanelState>({ ...kept })
+  const [wasLogOpen, setWasLogOpen] = useState(saved.isLogOpen)
+  const [shown, setShown] = useState<GitPanelState>({ ...saved })
   const expand = (part: Partial<GitPanelState>): void => {
-    Object.assign(kept, part)
-    setShown({ ...kept })
+    Object.assign(saved, part)
+    setShown({ ...saved })
     if (part.isLogOpen !== undefined) setWasLogOpen(false)
   }
   return { ...shown, wasLogOpen, expand }

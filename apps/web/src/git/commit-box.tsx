@@ -6,7 +6,7 @@ import { messageOf, formatFailure } from '../state/workbench.ts'
 import { gitTexts } from '../texts/git.ts'
 import { isAuthor, storeAuthor, AccountTexts, readAuthor } from './account-storage.ts'
 
-const NOBODY: Author = { name: '', email: '' }
+const EMPTY_AUTHOR: Author = { name: '', email: '' }
 
 const DRAFTS_KEY = 'sandwire.commit-messages'
 
@@ -20,42 +20,42 @@ function useDraft(
   const [message, setMessage] = useState(() => drafts.read(name) ?? '')
   const change = (text: string): void => {
     setMessage(text)
-    drafts.keep(name, text)
+    drafts.store(name, text)
   }
   return [message, change]
 }
 
 /** Message and commit button. Asks for an author when git has none configured. */
 export function CommitBox({
-  place,
+  repository,
   canCommit,
   onDone,
 }: {
-  readonly place: GitRepository
+  readonly repository: GitRepository
   readonly canCommit: boolean
   readonly onDone: () => Promise<void>
 }): ReactElement {
   const { workbench } = useParts()
-  const person = useStore(workbench.person)
-  const account = person.is === 'ready' ? (person.value?.account ?? '') : ''
-  const [message, setMessage] = useDraft(place, account)
+  const user = useStore(workbench.user)
+  const account = user.is === 'ready' ? (user.value?.account ?? '') : ''
+  const [message, setMessage] = useDraft(repository, account)
   const [author, setAuthor] = useState<Author>()
   const [isBusy, setBusy] = useState(false)
 
   /** Commits as this author, or as git's configured one. */
   const make = async (as: Author | undefined): Promise<void> => {
     try {
-      await commit(place, message, as)
+      await commit(repository, message, as)
       if (as !== undefined) storeAuthor(localStorage, account, as)
       setMessage('')
     } catch (caught) {
       if (as !== undefined || !lacksAuthor(caught)) {
-        workbench.tell('error', formatFailure(gitTexts.commit.cannotCommit, messageOf(caught)))
+        workbench.notify('error', formatFailure(gitTexts.commit.cannotCommit, messageOf(caught)))
         return
       }
-      const kept = readAuthor(localStorage, account)
-      setAuthor(kept ?? NOBODY)
-      if (kept !== undefined) await make(kept)
+      const stored = readAuthor(localStorage, account)
+      setAuthor(stored ?? EMPTY_AUTHOR)
+      if (stored !== undefined) await make(stored)
     }
   }
   const submit = async (): Promise<void> => {

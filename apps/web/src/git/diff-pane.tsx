@@ -1,7 +1,7 @@
 import { type ReactElement, useEffect, useRef, useState } from 'react'
 import { compareBeside, compareInline, type Comparison } from '../editor/compare.ts'
 import { linesOf } from '../editor/file-text.ts'
-import { displayName } from '../files/shown-name.ts'
+import { displayName } from '../files/display-name.ts'
 import type { View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { type Loaded, messageOf } from '../state/workbench.ts'
@@ -113,14 +113,14 @@ function Compared({
   readonly path: string
   readonly isInline: boolean
 }): ReactElement {
-  const place = useRef<HTMLDivElement>(null)
+  const repository = useRef<HTMLDivElement>(null)
   const comparison = useRef<Comparison>(undefined)
   const latest = useRef({ before, after })
   latest.current = { before, after }
   useEffect(() => {
-    if (place.current === null) return undefined
+    if (repository.current === null) return undefined
     const compare = isInline ? compareInline : compareBeside
-    const made = compare(place.current, {
+    const made = compare(repository.current, {
       path,
       before: linesOf(latest.current.before),
       after: linesOf(latest.current.after),
@@ -130,5 +130,5 @@ function Compared({
   }, [path, isInline])
   // Updates in place, so that the reader keeps the scroll position.
   useEffect(() => comparison.current?.show(linesOf(before), linesOf(after)), [before, after])
-  return <div ref={place} className="editor compare" />
+  return <div ref={repository} className="editor compare" />
 }

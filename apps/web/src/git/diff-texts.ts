@@ -17,14 +17,14 @@ export type DiffTexts =
 
 type DiffView = Extract<View, { kind: 'diff' }>
 
-function positionOf({ sandbox, repo = ROOT }: DiffView): GitRepository {
+function repositoryOf({ sandbox, repo = ROOT }: DiffView): GitRepository {
   return { sandbox, repo }
 }
 
 async function readGitDiff(view: DiffView): Promise<GitDiff> {
   const { path, of, from: old } = view
   const which = typeof of === 'string' ? { staged: of === 'staged' } : { to: of.commit }
-  return readDiff(positionOf(view), { path, old, ...which })
+  return readDiff(repositoryOf(view), { path, old, ...which })
 }
 
 /** A text that may not exist: before a file was added, or after it was deleted. */
@@ -48,17 +48,17 @@ async function textsOf(
   diff: GitDiff,
 ): Promise<{ before?: string | undefined; after?: string | undefined }> {
   const { sandbox, path, of } = view
-  const place = positionOf(view)
+  const repository = repositoryOf(view)
   const old = diff.files[0]?.from ?? path
   if (of === 'unstaged') {
-    const after = await orEmpty(() => readText(sandbox, joinPath(place.repo, path)))
+    const after = await orEmpty(() => readText(sandbox, joinPath(repository.repo, path)))
     return { after, before: after === undefined ? undefined : undoDiff(after, diff.diff) }
   }
   const [from, to] = of === 'staged' ? ['HEAD', undefined] : [`${of.commit}~1`, of.commit]
-  const before = diff.files[0]?.status === 'A' ? '' : await orEmpty(() => showText(place, old, from))
+  const before = diff.files[0]?.status === 'A' ? '' : await orEmpty(() => showText(repository, old, from))
   if (before === undefined) return {}
   if (to === undefined) return { before, after: applyDiff(before, diff.diff) }
-  return { before, after: await orEmpty(() => showText(place, path, to)) }
+  return { before, after: await orEmpty(() => showText(repository, path, to)) }
 }
 
 /** The command that shows the same in a terminal. */

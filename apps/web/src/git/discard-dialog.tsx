@@ -1,6 +1,6 @@
 import type { ReactElement } from 'react'
 import { discard, type GitFile, type GitRepository } from '../api/git.ts'
-import { formatPaths } from '../files/shown-name.ts'
+import { formatPaths } from '../files/display-name.ts'
 import { Confirm } from '../shell/dialog.tsx'
 import { gitTexts } from '../texts/git.ts'
 import { parseChangedPath } from './git-status.ts'
@@ -8,12 +8,12 @@ import { parseChangedPath } from './git-status.ts'
 const MAX_SHOWN = 20
 
 /** Restores tracked files to what is staged, and deletes untracked ones with a request of their own. */
-export async function discardFiles(place: GitRepository, files: readonly GitFile[]): Promise<void> {
+export async function discardFiles(repository: GitRepository, files: readonly GitFile[]): Promise<void> {
   const pathsOf = (isNew: boolean) =>
     files.filter(({ kind }) => (kind === 'untracked') === isNew).map(({ path }) => path)
   const [known, fresh] = [pathsOf(false), pathsOf(true)]
-  if (known.length > 0) await discard(place, known, false)
-  if (fresh.length > 0) await discard(place, fresh, true)
+  if (known.length > 0) await discard(repository, known, false)
+  if (fresh.length > 0) await discard(repository, fresh, true)
 }
 
 /** Confirms that changes are discarded. */

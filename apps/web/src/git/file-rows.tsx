@@ -1,12 +1,12 @@
 import { type ReactElement, useEffect, useState } from 'react'
 import type { GitFile, GitRepository } from '../api/git.ts'
 import { type FolderListing, listFolder } from '../api/workspace.ts'
+import { displayName } from '../files/display-name.ts'
 import { joinPath } from '../files/paths.ts'
-import { displayName } from '../files/shown-name.ts'
 import { Icon, IconButton } from '../shell/icon.tsx'
 import { type Loaded, messageOf } from '../state/workbench.ts'
 import { gitTexts } from '../texts/git.ts'
-import { type GitGroups, markOf, originOf, pathsOf, parseChangedPath, formatRename } from './git-status.ts'
+import { formatRename, type GitGroups, markOf, originOf, parseChangedPath, pathsOf } from './git-status.ts'
 
 /** The actions of a group of files. */
 interface RowActions {
@@ -19,7 +19,7 @@ interface RowActions {
 }
 
 interface GroupProps {
-  readonly place: GitRepository
+  readonly repository: GitRepository
   readonly group: keyof GitGroups
   readonly actions: RowActions
 }
@@ -58,9 +58,14 @@ export function FileRows({
   )
 }
 
-function FileRow({ file, place, group, actions }: GroupProps & { readonly file: GitFile }): ReactElement {
+function FileRow({
+  file,
+  repository,
+  group,
+  actions,
+}: GroupProps & { readonly file: GitFile }): ReactElement {
   const [isShown, setShown] = useState(false)
-  const { letter, word } = markOf(file, group)
+  const { letter, description } = markOf(file, group)
   const { path } = file
   const { name, folder, isFolder } = parseChangedPath(path)
   const origin = originOf(file, group)
@@ -82,8 +87,8 @@ function FileRow({ file, place, group, actions }: GroupProps & { readonly file: 
           <span className="row-note git-folder">{folder === undefined ? '' : displayName(folder)}</span>
           <span
             className={`git-mark mark-${letter === '!' ? 'conflict' : letter}`}
-            title={word}
-            aria-label={isFolder ? gitTexts.folder(word) : word}
+            title={description}
+            aria-label={isFolder ? gitTexts.folder(description) : description}
           >
             {letter}
           </span>
@@ -112,8 +117,8 @@ function FileRow({ file, place, group, actions }: GroupProps & { readonly file: 
       </div>
       {isShown && (
         <NewFolderFiles
-          sandbox={place.sandbox}
-          path={joinPath(place.repo, path.replace(/\/$/, ''))}
+          sandbox={repository.sandbox}
+          path={joinPath(repository.repo, path.replace(/\/$/, ''))}
           onOpen={openFile}
         />
       )}

@@ -1,8 +1,8 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useMemo, useState } from 'react'
 import { type GitRepository, readStatus } from '../api/git.ts'
+import { displayName } from '../files/display-name.ts'
 import { ROOT } from '../files/paths.ts'
-import { displayName } from '../files/shown-name.ts'
 import { SandboxGate } from '../panels/sandbox-gate.tsx'
 import { IconButton } from '../shell/icon.tsx'
 import { useSandboxName } from '../shell/titles.ts'
@@ -27,13 +27,13 @@ export function GitPanel(): ReactElement {
   )
 }
 
-function useGit(place: GitRepository): GitWatch {
+function useGit(repository: GitRepository): GitWatch {
   const { watch } = useParts()
-  const git = useMemo(() => new GitWatch(() => readStatus(place)), [place])
+  const git = useMemo(() => new GitWatch(() => readStatus(repository)), [repository])
   useEffect(() => {
     void git.refresh()
     let timer: ReturnType<typeof setTimeout> | undefined
-    const stop = watch.subscribe(place.sandbox, (event) => {
+    const stop = watch.subscribe(repository.sandbox, (event) => {
       if (event.kind === 'lost') return
       clearTimeout(timer)
       timer = setTimeout(() => void git.refresh(), SETTLE_MS)
@@ -42,7 +42,7 @@ function useGit(place: GitRepository): GitWatch {
       clearTimeout(timer)
       stop()
     }
-  }, [git, watch, place])
+  }, [git, watch, repository])
   return git
 }
 
@@ -91,14 +91,14 @@ function Repository({
 }: GitRepository & {
   /** Increases when the panel is refreshed. */ readonly refreshes: number
 }): ReactElement {
-  const place = useMemo(() => ({ sandbox, repo }), [sandbox, repo])
-  const git = useGit(place)
+  const repository = useMemo(() => ({ sandbox, repo }), [sandbox, repo])
+  const git = useGit(repository)
   const state = useStore(git.state)
   useEffect(() => {
     if (refreshes > 0) void git.refresh()
   }, [git, refreshes])
   useEffect(() => {
-    if (state.is !== 'ready' || !state.isOld) return undefined
+    if (state.is !== 'ready' || !state.isStale) return undefined
     const timer = setTimeout(() => void git.refresh(), AWAY_MS)
     return () => clearTimeout(timer)
   }, [git, state])
@@ -114,12 +114,12 @@ function Repository({
     case 'ready':
       return (
         <>
-          {state.isOld && (
+          {state.isStale && (
             <p className="git-old" role="status">
               {gitTexts.unreachable}
             </p>
           )}
-          <Changes place={place} status={state.status} refresh={() => git.refresh()} />
+          <Changes repository={repository} status={state.status} refresh={() => git.refresh()} />
         </>
       )
   }

@@ -21,9 +21,9 @@ test('a file may be staged and changed again', () => {
     staged: [both],
     unstaged: [both, fresh],
   })
-  expect(markOf(both, 'staged')).toEqual({ letter: 'A', word: 'added' })
-  expect(markOf(both, 'unstaged')).toEqual({ letter: 'M', word: 'modified' })
-  expect(markOf(fresh, 'unstaged')).toEqual({ letter: 'U', word: 'new' })
+  expect(markOf(both, 'staged')).toEqual({ letter: 'A', description: 'added' })
+  expect(markOf(both, 'unstaged')).toEqual({ letter: 'M', description: 'modified' })
+  expect(markOf(fresh, 'unstaged')).toEqual({ letter: 'U', description: 'new' })
 })
 
 test('looks that overlap become one more', async () => {
@@ -39,7 +39,7 @@ test('looks that overlap become one more', async () => {
   gate.resolve()
   await Promise.all(all)
   expect(looks).toBe(2)
-  expect(watch.state.get()).toEqual({ is: 'ready', status, isOld: false })
+  expect(watch.state.get()).toEqual({ is: 'ready', status, isStale: false })
 })
 
 test('what is known stays while nobody answers, and only then', async () => {
@@ -52,10 +52,10 @@ test('what is known stays while nobody answers, and only then', async () => {
   await watch.refresh()
   trouble = new ApiError('unreachable', 'Server unreachable', 0)
   await watch.refresh()
-  expect(watch.state.get()).toEqual({ is: 'ready', status, isOld: true })
+  expect(watch.state.get()).toEqual({ is: 'ready', status, isStale: true })
   trouble = undefined
   await watch.refresh()
-  expect(watch.state.get()).toEqual({ is: 'ready', status, isOld: false })
+  expect(watch.state.get()).toEqual({ is: 'ready', status, isStale: false })
   trouble = new ApiError('git_failed', 'Cannot use git', 409)
   await watch.refresh()
   expect(watch.state.get()).toEqual({ is: 'failed', message: 'Cannot use git' })

@@ -1,8 +1,8 @@
 import { createStore, type Store } from '@sandwire/client'
 import type { GitFile, GitRepository, GitStatus } from '../api/git.ts'
 import { ApiError, isUnreachable } from '../api/request.ts'
+import { displayName } from '../files/display-name.ts'
 import { ROOT } from '../files/paths.ts'
-import { displayName } from '../files/shown-name.ts'
 import type { View } from '../layout/layout.ts'
 import { Refetch } from '../state/refetch.ts'
 import { messageOf } from '../state/workbench.ts'
@@ -16,7 +16,7 @@ type GitState =
   | { readonly is: 'no-git' }
   | { readonly is: 'failed'; readonly message: string }
   /** The last known status; `isOld` while the server is unreachable. */
-  | { readonly is: 'ready'; readonly status: GitStatus; readonly isOld: boolean }
+  | { readonly is: 'ready'; readonly status: GitStatus; readonly isStale: boolean }
 
 /** Changed files by what can be done with them. */
 export interface GitGroups {
@@ -40,10 +40,10 @@ export function groupFiles(files: readonly GitFile[]): GitGroups {
 export function markOf(
   file: GitFile,
   group: keyof GitGroups,
-): { readonly letter: string; readonly word: string } {
-  if (file.kind === 'conflict') return { letter: '!', word: gitTexts.changes.conflict }
+): { readonly letter: string; readonly description: string } {
+  if (file.kind === 'conflict') return { letter: '!', description: gitTexts.changes.conflict }
   const letter = file.kind === 'untracked' ? 'U' : ((group === 'staged' ? file.staged : file.unstaged) ?? 'M')
-  return { letter, word: gitTexts.changes[letter] }
+  return { letter, description: gitTexts.changes[letter] }
 }
 
 /** The former path of a renamed or copied file. */
@@ -78,11 +78,11 @@ export class GitWatch {
 
   async #load(): Promise<GitState> {
     try {
-      return { is: 'ready', status: await this.#read(), isOld: false }
+      return { is: 'ready', status: await this.#read(), isStale: false }
     } catch (caught) {
       const known = this.#state.get()
       // Keeps the panel usable while the server is unreachable.
-      if (known.is === 'ready' && isUnreachable(caught)) return { ...known, isOld: true }
+      if (known.is === 'ready' && isUnreachable(caught)) return { ...known, isStale: true }
       if (caught instanceof ApiError && caught.code === 'not_a_repository') return { is: 'none' }
       if (caught instanceof ApiError && caught.code === 'command_not_found') return { is: 'no-git' }
       return { is: 'failed', message: messageOf(caught) }

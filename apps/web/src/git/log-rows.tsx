@@ -1,20 +1,20 @@
 import { printable } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect, useRef, useState } from 'react'
 import { type GitCommit, type GitDiff, type GitRepository, readDiff, readLog } from '../api/git.ts'
-import { displayName } from '../files/shown-name.ts'
+import { displayName } from '../files/display-name.ts'
 import { reveal } from '../layout/layout.ts'
-import { formatRelativeTime } from '../shell/time-text.ts'
+import { formatRelativeTime } from '../shell/format-time.ts'
 import { useParts } from '../state/context.ts'
 import { gitTexts } from '../texts/git.ts'
 import { diffView } from './git-status.ts'
 
 /** Commits, newest first, with the files that each changed. */
 export function LogRows({
-  place,
+  repository,
   head,
   comesIntoView,
 }: {
-  readonly place: GitRepository
+  readonly repository: GitRepository
   readonly head: string
   /** The user has just expanded the log. */
   readonly comesIntoView: boolean
@@ -24,12 +24,12 @@ export function LogRows({
   const [hasMore, setHasMore] = useState(false)
   const load = useCallback(
     async (after?: string) => {
-      const page = await workbench.attempt(gitTexts.log.cannotRead, () => readLog(place, after))
+      const page = await workbench.attempt(gitTexts.log.cannotRead, () => readLog(repository, after))
       if (page === undefined) return
       setCommits((old) => (after === undefined ? page.commits : [...(old ?? []), ...page.commits]))
       setHasMore(page.truncated)
     },
-    [workbench, place],
+    [workbench, repository],
   )
   const element = useRef<HTMLUListElement>(null)
   const isLoaded = commits !== undefined
@@ -45,7 +45,7 @@ export function LogRows({
   return (
     <ul ref={element} className="rows log" aria-label={gitTexts.log.commits}>
       {commits.map((commit) => (
-        <CommitRow key={commit.oid} place={place} commit={commit} />
+        <CommitRow key={commit.oid} repository={repository} commit={commit} />
       ))}
       {hasMore && (
         <li className="row">
@@ -59,10 +59,10 @@ export function LogRows({
 }
 
 function CommitRow({
-  place,
+  repository,
   commit,
 }: {
-  readonly place: GitRepository
+  readonly repository: GitRepository
   readonly commit: GitCommit
 }): ReactElement {
   const { workbench } = useParts()
@@ -72,12 +72,14 @@ function CommitRow({
   const toggle = async (): Promise<void> => {
     setOpen(!isOpen)
     if (isOpen || files !== undefined) return
-    const diff = await workbench.attempt(gitTexts.log.cannotReadCommit, () => readDiff(place, { to: oid }))
+    const diff = await workbench.attempt(gitTexts.log.cannotReadCommit, () =>
+      readDiff(repository, { to: oid }),
+    )
     if (diff !== undefined) setFiles(diff.files)
   }
   const show = (path: string, from: string | undefined): void =>
     workbench.changeLayout((layout) =>
-      reveal(layout, diffView(place, { path, from, of: { commit: oid } }), workbench.mint),
+      reveal(layout, diffView(repository, { path, from, of: { commit: oid } }), workbench.mint),
     )
   return (
     <li>

@@ -43,11 +43,11 @@ interface FoundRepositories {
 
 export function useRepositories(sandbox: string): FoundRepositories {
   const { workbench, watch } = useParts()
-  const person = useStore(workbench.person)
-  const account = person.is === 'ready' ? (person.value?.account ?? '') : ''
-  const kept = useMemo(() => new AccountTexts(localStorage, CHOSEN_KEY, account), [account])
+  const user = useStore(workbench.user)
+  const account = user.is === 'ready' ? (user.value?.account ?? '') : ''
+  const storedChoices = useMemo(() => new AccountTexts(localStorage, CHOSEN_KEY, account), [account])
   const [found, setFound] = useState<readonly string[]>()
-  const [chosen, setChosen] = useState(() => kept.read(sandbox))
+  const [chosen, setChosen] = useState(() => storedChoices.read(sandbox))
   const refresh = useCallback(() => {
     findRepositories(sandbox).then(setFound, () => {
       // Keeps what was found; otherwise the status request reports the problem.
@@ -69,7 +69,7 @@ export function useRepositories(sandbox: string): FoundRepositories {
   }, [refresh, watch, sandbox])
   const choose = (repo: string): void => {
     setChosen(repo)
-    kept.keep(sandbox, repo)
+    storedChoices.store(sandbox, repo)
   }
   return { found, repo: chooseRepository(found ?? [], chosen), choose, refresh }
 }

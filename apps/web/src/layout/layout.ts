@@ -19,7 +19,7 @@ export type View =
       /** The attached session; without one a shell is started. */
       readonly session?: string
       /** The user had control when the page was last open. */
-      readonly drove?: boolean
+      readonly hadControl?: boolean
       /** Working directory of a new shell, relative to the workspace. */
       readonly cwd?: string
       /** Last known size, kept while the terminal is not visible. */

@@ -55,12 +55,12 @@ function leastOf(tree: PaneTree, direction: 'row' | 'column'): number {
 /** The share closest to the wanted one at which both sides are large enough. */
 export function boundShare(
   { direction, first, second }: Extract<PaneTree, { kind: 'split' }>,
-  wished: number,
+  wanted: number,
   size: number,
 ): number {
   const [least, other] = [leastOf(first, direction), leastOf(second, direction)]
   if (least + other >= size) return least / (least + other)
-  return Math.min(1 - other / size, Math.max(least / size, wished))
+  return Math.min(1 - other / size, Math.max(least / size, wanted))
 }
 
 /** Splits a view and puts a new one after it. */

@@ -31,7 +31,7 @@ const decoders = [
     kind: shape.literal('terminal'),
     sandbox,
     session: shape.optional(shape.text(256)),
-    drove: shape.optional(shape.bool),
+    hadControl: shape.optional(shape.bool),
     cwd: shape.optional(path),
     size: shape.optional(shape.record({ cols: cells, rows: cells })),
   }),

@@ -10,21 +10,21 @@ const MAX_SANDBOXES = 8
 
 /** A map that drops the entries that were not used for longest. */
 export class RecentMap<T> {
-  readonly #things = new Map<string, T>()
+  readonly #entries = new Map<string, T>()
 
   /** Returns the entry of this name, creating it if necessary. */
-  recall(name: string, make: () => T): T {
-    const thing = this.#things.get(name) ?? make()
+  getOrCreate(name: string, make: () => T): T {
+    const entry = this.#entries.get(name) ?? make()
     // Reinserting moves the entry to the end of the map.
-    this.#things.delete(name)
-    this.#things.set(name, thing)
-    const [oldest] = this.#things.keys()
-    if (this.#things.size > MAX_SANDBOXES && oldest !== undefined) this.#things.delete(oldest)
-    return thing
+    this.#entries.delete(name)
+    this.#entries.set(name, entry)
+    const [oldest] = this.#entries.keys()
+    if (this.#entries.size > MAX_SANDBOXES && oldest !== undefined) this.#entries.delete(oldest)
+    return entry
   }
 
-  forget(): void {
-    this.#things.clear()
+  clear(): void {
+    this.#entries.clear()
   }
 }
 
@@ -36,10 +36,10 @@ export class PanelMemory {
   #account: string | undefined
 
   /** State of another account is dropped. */
-  belongTo(account: string): void {
+  setAccount(account: string): void {
     if (this.#account === account) return
     this.#account = account
-    for (const kept of [this.trees, this.searches, this.git]) kept.forget()
+    for (const kept of [this.trees, this.searches, this.git]) kept.clear()
   }
 }
 
@@ -48,9 +48,9 @@ export const PanelMemoryContext = createContext<PanelMemory | undefined>(undefin
 /** The panel state of the signed-in user. */
 export function usePanelMemory(): PanelMemory {
   const { workbench } = useParts()
-  const person = useStore(workbench.person)
+  const user = useStore(workbench.user)
   const memory = useContext(PanelMemoryContext)
   if (memory === undefined) throw new Error('The page was drawn without a memory for its panels')
-  memory.belongTo(person.is === 'ready' ? (person.value?.account ?? '') : '')
+  memory.setAccount(user.is === 'ready' ? (user.value?.account ?? '') : '')
   return memory
 }

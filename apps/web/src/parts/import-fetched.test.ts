@@ -23,11 +23,11 @@ test('nothing is imported while nobody answers, so that it can be tried again', 
   let imports = 0
   const load = async (): Promise<number> => (imports += 1)
   answerWith(() => Promise.reject(new TypeError('Failed to fetch')))
-  expect(await failure(importFetched(load, ['assets/a.js']))).toMatchObject({ why: 'unreachable' })
+  expect(await failure(importFetched(load, ['assets/a.js']))).toMatchObject({ reason: 'unreachable' })
   answerWith(async () => new Response('', { status: 503 }))
-  expect(await failure(importFetched(load, ['assets/a.js']))).toMatchObject({ why: 'unreachable' })
+  expect(await failure(importFetched(load, ['assets/a.js']))).toMatchObject({ reason: 'unreachable' })
   answerWith(async () => new Response('', { status: 404 }))
-  expect(await failure(importFetched(load, ['assets/a.js']))).toMatchObject({ why: 'gone' })
+  expect(await failure(importFetched(load, ['assets/a.js']))).toMatchObject({ reason: 'gone' })
   expect(imports).toBe(0)
   answerWith(async () => new Response('code'))
   expect(await importFetched(load, ['assets/a.js'])).toBe(1)
@@ -36,11 +36,13 @@ test('nothing is imported while nobody answers, so that it can be tried again', 
 test('what breaks off on its way has not come', async () => {
   const broken = new ReadableStream({ start: (controller) => controller.error(new Error('cut')) })
   answerWith(async () => new Response(broken))
-  expect(await failure(importFetched(async () => 1, ['assets/a.js']))).toMatchObject({ why: 'unreachable' })
+  expect(await failure(importFetched(async () => 1, ['assets/a.js']))).toMatchObject({
+    reason: 'unreachable',
+  })
 })
 
 test('what has come and is no module is of another version', async () => {
   answerWith(async () => new Response('<!doctype html>'))
   const load = (): Promise<never> => Promise.reject(new TypeError('no module'))
-  expect(await failure(importFetched(load, ['assets/a.js']))).toMatchObject({ why: 'gone' })
+  expect(await failure(importFetched(load, ['assets/a.js']))).toMatchObject({ reason: 'gone' })
 })

@@ -1,12 +1,12 @@
 /** A part of the page that could not be loaded. */
 export class PartError extends Error {
   /** `unreachable`: no response; `gone`: the server does not have the file. */
-  readonly why: 'unreachable' | 'gone'
+  readonly reason: 'unreachable' | 'gone'
 
-  constructor(why: 'unreachable' | 'gone', cause?: unknown) {
-    super(`A part of the page is ${why}`, { cause })
+  constructor(reason: 'unreachable' | 'gone', cause?: unknown) {
+    super(`A part of the page is ${reason}`, { cause })
     this.name = 'PartError'
-    this.why = why
+    this.reason = reason
   }
 }
 

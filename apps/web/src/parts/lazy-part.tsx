@@ -57,7 +57,7 @@ interface State {
 
 function partErrorText(caught: unknown): string {
   if (!(caught instanceof PartError)) return shellTexts.boundary.broken
-  switch (caught.why) {
+  switch (caught.reason) {
     case 'unreachable':
       return shellTexts.boundary.unreachable
     case 'gone':
@@ -86,7 +86,7 @@ export class PartBoundary extends Component<{ readonly children: ReactNode }, St
 
   readonly #online = (): void => {
     const caught = this.state.failure?.caught
-    if (caught instanceof PartError && caught.why === 'unreachable') this.#tryAgain()
+    if (caught instanceof PartError && caught.reason === 'unreachable') this.#tryAgain()
   }
 
   readonly #tryAgain = (): void => this.setState({ failure: undefined, attempt: {} })

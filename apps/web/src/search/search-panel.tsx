@@ -1,15 +1,15 @@
 import { printable, useStore } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect } from 'react'
 import { searchFiles } from '../api/search.ts'
-import { displayName } from '../files/shown-name.ts'
+import { displayName } from '../files/display-name.ts'
 import { reveal } from '../layout/layout.ts'
 import { usePanelMemory } from '../panels/panel-memory.ts'
 import { SandboxGate } from '../panels/sandbox-gate.tsx'
 import { useParts } from '../state/context.ts'
-import { aroundMatch, type FileMatches, partsOf } from './group-matches.ts'
-import { Search, type SearchResult } from './search.ts'
 import { sandboxTexts } from '../texts/sandboxes.ts'
 import { searchTexts } from '../texts/search.ts'
+import { aroundMatch, type FileMatches, partsOf } from './group-matches.ts'
+import { Search, type SearchResult } from './search.ts'
 
 /** Delay after the last key press before a search starts. */
 const SETTLE_MS = 250
@@ -25,11 +25,11 @@ export function SearchPanel(): ReactElement {
 
 /** The search of a sandbox, remembered while the panel is hidden. */
 function useSearch(sandbox: string): Search {
-  const search = usePanelMemory().searches.recall(
+  const search = usePanelMemory().searches.getOrCreate(
     sandbox,
     () =>
       new Search(
-        (wish, signal) => searchFiles(sandbox, wish, signal),
+        (query, signal) => searchFiles(sandbox, query, signal),
         (run) => {
           const timer = setTimeout(run, SETTLE_MS)
           return () => clearTimeout(timer)
@@ -101,7 +101,7 @@ function SearchIn({ sandbox }: { readonly sandbox: string }): ReactElement {
             isOn={isAll}
             onToggle={(isOn) => search.change({ isAll: isOn })}
           />
-          <span role="status" className={result.outcome.is === 'failed' ? 'trouble' : 'dim'}>
+          <span role="status" className={result.outcome.is === 'failed' ? 'problem' : 'dim'}>
             {outcomeText(result)}
           </span>
         </div>

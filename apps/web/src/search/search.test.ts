@@ -6,7 +6,7 @@ const match = (line: number): SearchMatch => ({ type: 'match', path: 'f', line, 
 const end: SearchEnd = { type: 'end', matches: 1, files: 1, truncated: false }
 
 /** A search whose typing settles when it is told to. */
-function open(answer: (wish: SearchQuery, signal: AbortSignal) => AsyncGenerator<SearchMatch | SearchEnd>): {
+function open(answer: (query: SearchQuery, signal: AbortSignal) => AsyncGenerator<SearchMatch | SearchEnd>): {
   search: Search
   settle: () => void
 } {
@@ -28,8 +28,8 @@ async function isOver(search: Search): Promise<void> {
 
 test('is made once typing has settled, and keeps what was asked and found', async () => {
   const wishes: SearchQuery[] = []
-  const { search, settle } = open(async function* (wish) {
-    wishes.push(wish)
+  const { search, settle } = open(async function* (query) {
+    wishes.push(query)
     yield match(1)
     yield end
   })

@@ -31,7 +31,7 @@ export interface SearchResult {
   readonly outcome: Outcome
 }
 
-type SearchFiles = (wish: SearchQuery, signal: AbortSignal) => AsyncIterable<SearchMatch | SearchEnd>
+type SearchFiles = (query: SearchQuery, signal: AbortSignal) => AsyncIterable<SearchMatch | SearchEnd>
 
 /** Runs a callback after a delay, unless the returned function is called first. */
 type Settle = (run: () => void) => () => void
@@ -87,15 +87,15 @@ export class Search {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const wish = queryOf(this.#form.get())
+    const query = queryOf(this.#form.get())
     this.scrollPx = 0
-    if (wish.q === '') return this.#result.set({ groups: [], outcome: { is: 'idle' } })
+    if (query.q === '') return this.#result.set({ groups: [], outcome: { is: 'idle' } })
     this.#result.set({ groups: [], outcome: { is: 'searching' } })
     let groups: readonly FileMatches[] = []
     let end: SearchEnd | undefined
     let shown = 0
     try {
-      for await (const event of this.#search(wish, signal)) {
+      for await (const event of this.#search(query, signal)) {
         if (signal.aborted) return undefined
         if (event.type === 'end') {
           end = event

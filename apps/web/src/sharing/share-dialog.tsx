@@ -1,19 +1,19 @@
 import { type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect, useId, useState } from 'react'
 import {
+  type CreatedGrant,
   createGrant,
   type Grant,
-  type CreatedGrant,
   type GrantRole,
   listGrants,
   revokeGrant,
 } from '../api/grants.ts'
 import { Dialog } from '../shell/dialog.tsx'
-import { formatRelativeTime } from '../shell/time-text.ts'
+import { formatRelativeTime } from '../shell/format-time.ts'
 import { useParts } from '../state/context.ts'
 import { type Loaded, messageOf } from '../state/workbench.ts'
 import { sharingTexts } from '../texts/sharing.ts'
-import { participantsOf, type Participant, participantActivity, participantName } from './people.ts'
+import { type Participant, participantActivity, participantName, participantsOf } from './participants.ts'
 
 const LIFETIMES = [
   { seconds: 60 * 60, label: sharingTexts.lifetimes.hour },
@@ -41,7 +41,7 @@ export function ShareDialog({
   const { workbench } = useParts()
   const [role, setRole] = useState<GrantRole>('viewer')
   const [seconds, setSeconds] = useState<number>(LIFETIMES[1].seconds)
-  const [made, setMade] = useState<CreatedGrant>()
+  const [created, setCreated] = useState<CreatedGrant>()
   const [grants, setGrants] = useState<Loaded<readonly Grant[]>>({ is: 'loading' })
   const [isBusy, setBusy] = useState(false)
   const roleName = useId()
@@ -58,27 +58,27 @@ export function ShareDialog({
       setGrants((old) => (old.is === 'ready' ? old : { is: 'failed', message: messageOf(caught) }))
     }
   }, [sandbox, session])
-  const people = participantsOf(useStore(controller.state))
-  const present = people.length
+  const participants = participantsOf(useStore(controller.state))
+  const present = participants.length
   useEffect(() => {
     void refresh()
     const timer = setInterval(() => void refresh(), REFRESH_MS)
     return () => clearInterval(timer)
   }, [refresh, present])
 
-  const make = async (): Promise<void> => {
+  const create = async (): Promise<void> => {
     setBusy(true)
     const grant = await workbench.attempt(sharingTexts.cannotCreate, () =>
       createGrant({ session, role, expiresSeconds: seconds }),
     )
     setBusy(false)
     if (grant === undefined) return
-    setMade(grant)
+    setCreated(grant)
     await refresh()
   }
   const revoke = async (grant: string): Promise<void> => {
     await workbench.attempt(sharingTexts.cannotRevoke, () => revokeGrant(grant))
-    if (made?.grant === grant) setMade(undefined)
+    if (created?.grant === grant) setCreated(undefined)
     await refresh()
   }
 
@@ -110,18 +110,18 @@ export function ShareDialog({
         <button type="button" onClick={onClose}>
           {sharingTexts.close}
         </button>
-        <button type="button" className="primary" disabled={isBusy} onClick={() => void make()}>
+        <button type="button" className="primary" disabled={isBusy} onClick={() => void create()}>
           {isBusy ? sharingTexts.creating : sharingTexts.create}
         </button>
       </div>
-      {made?.link !== undefined && <MadeLink link={made.link} />}
-      <PresentRows people={people} />
+      {created?.link !== undefined && <CreatedLink link={created.link} />}
+      <PresentRows participants={participants} />
       <GrantRows grants={grants} onRevoke={(grant) => void revoke(grant)} />
     </Dialog>
   )
 }
 
-function MadeLink({ link }: { readonly link: string }): ReactElement {
+function CreatedLink({ link }: { readonly link: string }): ReactElement {
   const [isCopied, setCopied] = useState(false)
   const copy = async (): Promise<void> => {
     try {
@@ -182,16 +182,16 @@ function GrantRows({
 }
 
 /** The participants of a terminal. */
-function PresentRows({ people }: { readonly people: readonly Participant[] }): ReactElement {
+function PresentRows({ participants }: { readonly participants: readonly Participant[] }): ReactElement {
   return (
     <section>
       <h3 className="dim">{sharingTexts.here}</h3>
       <ul className="rows bordered" aria-label={sharingTexts.here}>
-        {people.map((person) => (
-          <li key={person.id} className="row">
+        {participants.map((participant) => (
+          <li key={participant.id} className="row">
             <span className="row-text">
-              {participantName(person)}
-              <small>{participantActivity(person)}</small>
+              {participantName(participant)}
+              <small>{participantActivity(participant)}</small>
             </span>
           </li>
         ))}

@@ -15,10 +15,10 @@ import { useDocumentTitle } from './titles.ts'
 export function App(): ReactElement {
   const { workbench, dirty } = useParts()
   const hasUnsaved = useStore(dirty.views).size > 0
-  const person = useStore(workbench.person)
-  if (person.is === 'loading') return <p className="boot">{shellTexts.loading}</p>
-  if (person.is === 'failed') return <p className="boot">{shellTexts.reloadToRetry(person.message)}</p>
-  const isOut = person.value === undefined
+  const user = useStore(workbench.user)
+  if (user.is === 'loading') return <p className="boot">{shellTexts.loading}</p>
+  if (user.is === 'failed') return <p className="boot">{shellTexts.reloadToRetry(user.message)}</p>
+  const isOut = user.value === undefined
   return (
     <>
       {(!isOut || hasUnsaved) && (

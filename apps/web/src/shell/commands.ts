@@ -181,8 +181,8 @@ export function keysOf(
 
 /** True when keys belong to the focused text. On a Mac, Ctrl combinations in text fields are never shortcuts. */
 function isForText(event: KeyboardEvent, keys: string): boolean {
-  const place = keyContextOf(event.target)
-  return isEditingKey(keys, place) || (place !== 'elsewhere' && event.ctrlKey && isMacHere())
+  const context = keyContextOf(event.target)
+  return isEditingKey(keys, context) || (context !== 'elsewhere' && event.ctrlKey && isMacHere())
 }
 
 /** Handles shortcuts before a terminal sees them, except for keys of text fields and of modal overlays. */

@@ -7,8 +7,8 @@ const IN_EVERY_TEXT = /^Ctrl\+(?:Alt\+)?Shift\+(?:Arrow\w+|Home|End|PageUp|PageD
 const IN_EDITORS: readonly string[] = ['G', 'K', 'L', 'U', '[', ']', '\\'].map((key) => `Ctrl+Shift+${key}`)
 
 /** True when keys belong to the focused text rather than to the page. */
-export function isEditingKey(keys: string, place: KeyContext): boolean {
-  switch (place) {
+export function isEditingKey(keys: string, context: KeyContext): boolean {
+  switch (context) {
     case 'elsewhere':
       return false
     case 'field':

@@ -12,16 +12,16 @@ function shelfWith(text: string) {
 
 test('what somebody came for is read once', () => {
   const came = { sandbox: 'a', session: 'a.1', role: 'viewer' } as const
-  const shelf = shelfWith(JSON.stringify(came))
-  expect(takeOpenTarget(shelf)).toEqual(came)
-  expect(takeOpenTarget(shelf)).toBeUndefined()
+  const storage = shelfWith(JSON.stringify(came))
+  expect(takeOpenTarget(storage)).toEqual(came)
+  expect(takeOpenTarget(storage)).toBeUndefined()
 })
 
 test.each(['', 'null', '{"sandbox":1}', '{"sandbox":"a","session":null,"role":"owner"}', '[]'])(
   'what is not ours is nothing, and does not stay: %p',
   (text) => {
-    const shelf = shelfWith(text)
-    expect(takeOpenTarget(shelf)).toBeUndefined()
-    expect(shelf.kept.size).toBe(0)
+    const storage = shelfWith(text)
+    expect(takeOpenTarget(storage)).toBeUndefined()
+    expect(storage.kept.size).toBe(0)
   },
 )

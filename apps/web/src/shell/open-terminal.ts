@@ -16,14 +16,14 @@ import { shellTexts } from '../texts/shell.ts'
 /** The sandbox for a new terminal: that of the focused pane, the selected one, or a new one. */
 function sandboxForTerminal(workbench: Workbench): string {
   const focused = focusedView(workbench.layout.get())
-  const wished = [focused?.sandbox, workbench.current.get()].filter((sandbox) => sandbox !== undefined)
-  return wished.find((sandbox) => canWorkIn(workbench.sandboxes.get(), sandbox)) ?? FIRST_SANDBOX
+  const wanted = [focused?.sandbox, workbench.current.get()].filter((sandbox) => sandbox !== undefined)
+  return wanted.find((sandbox) => canWorkIn(workbench.sandboxes.get(), sandbox)) ?? FIRST_SANDBOX
 }
 
 /** True when the user can start a shell anywhere; notifies otherwise, since shortcuts work for everyone. */
 function canStart(workbench: Workbench): boolean {
-  if (canWork(workbench.person.get(), workbench.sandboxes.get())) return true
-  workbench.tell('info', shellTexts.panes.noSandbox)
+  if (canWork(workbench.user.get(), workbench.sandboxes.get())) return true
+  workbench.notify('info', shellTexts.panes.noSandbox)
   return false
 }
 
@@ -66,7 +66,7 @@ export function splitTerminal(workbench: Workbench, direction: 'row' | 'column')
   const view: View = { kind: 'terminal', sandbox: sandboxForTerminal(workbench) }
   const layout = workbench.layout.get()
   const at = activeTab(layout)?.focus ?? ''
-  if (isDeepest(layout, at) || !hasRoom(at, direction)) workbench.tell('info', shellTexts.panes.tooSmall)
+  if (isDeepest(layout, at) || !hasRoom(at, direction)) workbench.notify('info', shellTexts.panes.tooSmall)
   else workbench.changeLayout((old) => splitView(old, at, { view, direction }, workbench.mint))
 }
 
@@ -87,10 +87,10 @@ export interface OpenTarget {
 }
 
 /** Reads and removes the entry; undefined when it is missing or invalid. */
-export function takeOpenTarget(shelf: Pick<Storage, 'getItem' | 'removeItem'>): OpenTarget | undefined {
-  const text = shelf.getItem(KEY)
+export function takeOpenTarget(storage: Pick<Storage, 'getItem' | 'removeItem'>): OpenTarget | undefined {
+  const text = storage.getItem(KEY)
   if (text === null) return undefined
-  shelf.removeItem(KEY)
+  storage.removeItem(KEY)
   try {
     return arrival.decode(JSON.parse(text))
   } catch {

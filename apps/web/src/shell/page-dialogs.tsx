@@ -1,6 +1,6 @@
 import { useStore } from '@sandwire/react'
 import type { ReactElement } from 'react'
-import { displayName } from '../files/shown-name.ts'
+import { displayName } from '../files/display-name.ts'
 import { useParts } from '../state/context.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { Confirm, Dialog } from './dialog.tsx'
@@ -10,7 +10,7 @@ export function PasteDialog(): ReactElement | null {
   const { terminals } = useParts()
   const question = useStore(terminals.pasting)
   if (question === undefined) return null
-  const { about: paste, answer } = question
+  const { subject: paste, answer } = question
   const { leftOut, notShown } = paste
   return (
     <Confirm title={shellTexts.paste.title(paste.lines)} yes={shellTexts.paste.paste} onAnswer={answer}>
@@ -27,7 +27,7 @@ export function LinkDialog(): ReactElement | null {
   const { terminals } = useParts()
   const question = useStore(terminals.leaving)
   if (question === undefined) return null
-  const { text, address } = question.about
+  const { text, address } = question.subject
   return (
     <Confirm title={shellTexts.link.title} yes={shellTexts.link.open} onAnswer={question.answer}>
       <p>{shellTexts.link.text}</p>

@@ -18,10 +18,10 @@ export function Panes({
   const element = useRef<HTMLDivElement>(null)
   if (tree.kind === 'leaf') return <div className="pane">{draw(tree.id)}</div>
   const { id, direction, share, first, second } = tree
-  const resize = (wished: number): void => {
+  const resize = (wanted: number): void => {
     const box = element.current?.getBoundingClientRect()
     if (box === undefined) return
-    onResize(id, boundShare(tree, wished, direction === 'row' ? box.width : box.height))
+    onResize(id, boundShare(tree, wanted, direction === 'row' ? box.width : box.height))
   }
   const drag = (event: ReactPointerEvent<HTMLDivElement>): void => {
     const box = element.current?.getBoundingClientRect()

@@ -28,7 +28,7 @@ function TerminalStatus({ controller }: { readonly controller: TerminalControlle
 export function StatusBar(): ReactElement {
   const { workbench, terminals, dirty } = useParts()
   const layout = useStore(workbench.layout)
-  const person = useStore(workbench.person)
+  const user = useStore(workbench.user)
   const focus = activeTab(layout)?.focus ?? ''
   const view = layout.views[focus]
   const sandboxName = useSandboxName(view?.sandbox ?? '')
@@ -42,8 +42,8 @@ export function StatusBar(): ReactElement {
       {view !== undefined && <span className="status-sandbox">{sandboxName}</span>}
       {controller !== undefined && <TerminalStatus key={focus} controller={controller} />}
       <span className="status-space" />
-      {person.is === 'ready' && person.value !== undefined && (
-        <span className="status-person">{shellTexts.account.signedInAs(person.value.name)}</span>
+      {user.is === 'ready' && user.value !== undefined && (
+        <span className="status-person">{shellTexts.account.signedInAs(user.value.name)}</span>
       )}
       <button
         type="button"

@@ -47,7 +47,7 @@ function useScrollIntoView(isActive: boolean): RefObject<HTMLDivElement | null> 
 
 function TabButton({
   tab,
-  label: { name, place, hint },
+  label: { name, context, hint },
   at,
   layout,
 }: {
@@ -107,7 +107,7 @@ function TabButton({
         >
           <Icon name={view === undefined ? 'terminal' : ICONS[view.kind]} />
           <span className="tab-name">{name}</span>
-          {place !== '' && <span className="tab-place">{place}</span>}
+          {context !== '' && <span className="tab-place">{context}</span>}
           {isDirty && (
             <span className="tab-dirty" title={shellTexts.tabs.unsaved}>
               <span className="visually-hidden">, {shellTexts.tabs.unsaved}</span>
@@ -119,7 +119,7 @@ function TabButton({
       )}
       <IconButton
         icon="close"
-        label={shellTexts.tabs.close([name, place].join(' ').trim())}
+        label={shellTexts.tabs.close([name, context].join(' ').trim())}
         isMouseOnly={!isActive}
         onClick={close}
       />
@@ -202,8 +202,8 @@ function useTabLabels(layout: Layout): ReadonlyMap<string, TabLabel> {
   const { workbench, terminals } = useParts()
   const sessions = useStore(terminals.sessions.all)
   const names = useStore(workbench.names.all)
-  const person = useStore(workbench.person)
-  const isGuest = person.is === 'ready' && person.value?.guest === true
+  const user = useStore(workbench.user)
+  const isGuest = user.is === 'ready' && user.value?.guest === true
   return labelTabs(layout, {
     titles: Object.fromEntries(Object.entries(sessions).map(([session, { title }]) => [session, title])),
     nameSandbox: (sandbox) => nameSandbox(sandbox, names, isGuest),

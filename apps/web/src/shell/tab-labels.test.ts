@@ -18,8 +18,8 @@ function labelsOf(views: readonly View[], told: Partial<typeof scene> = {}): rea
   const layout = layoutOf(views)
   const labels = labelTabs(layout, { ...scene, ...told })
   return layout.tabs.map(({ id }) => {
-    const { name = '', place = '' } = labels.get(id) ?? {}
-    return place === '' ? name : `${name} (${place})`
+    const { name = '', context = '' } = labels.get(id) ?? {}
+    return context === '' ? name : `${name} (${context})`
   })
 }
 

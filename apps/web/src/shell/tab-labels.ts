@@ -1,4 +1,4 @@
-import { displayName } from '../files/shown-name.ts'
+import { displayName } from '../files/display-name.ts'
 import type { Layout, View } from '../layout/layout.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { titleOf } from './titles.ts'
@@ -7,7 +7,7 @@ import { titleOf } from './titles.ts'
 export interface TabLabel {
   readonly name: string
   /** Distinguishes tabs of the same name; may be empty. */
-  readonly place: string
+  readonly context: string
   /** Tooltip with the full location. */
   readonly hint: string
 }
@@ -20,7 +20,7 @@ interface LabelContext {
 }
 
 /** For a tab without a view. */
-export const EMPTY_LABEL: TabLabel = { name: shellTexts.tabs.empty, place: '', hint: '' }
+export const EMPTY_LABEL: TabLabel = { name: shellTexts.tabs.empty, context: '', hint: '' }
 
 type PathView = Extract<View, { path: string }>
 
@@ -58,12 +58,12 @@ function distinguishingFolders(view: PathView, others: readonly PathView[]): str
     others.some((other) => end(foldersOf(other), count) === end(folders, count))
   let count = 1
   while (count < folders.length && isAlike(count)) count += 1
-  const told = end(folders, count)
-  return told === '' ? '' : displayName(count < folders.length ? `…/${told}` : told)
+  const title = end(folders, count)
+  return title === '' ? '' : displayName(count < folders.length ? `…/${title}` : title)
 }
 
 /** What distinguishes a file or diff from others with the same title: folder, sandbox, or what is compared. */
-function positionOf({ view, sandboxName }: Titled<PathView>, others: readonly Titled<PathView>[]): string {
+function contextOf({ view, sandboxName }: Titled<PathView>, others: readonly Titled<PathView>[]): string {
   const elsewhere = others.filter((other) => other.view.path !== view.path)
   const alike = others.filter((other) => other.view.path === view.path)
   const isInAnother = alike.some((other) => other.sandboxName !== sandboxName)
@@ -86,7 +86,7 @@ function labelPath(one: Titled<PathView>, all: readonly Titled[]): TabLabel {
   const what = [displayName(one.view.path), comparedText(one.view)].filter((part) => part !== '').join(', ')
   return {
     name: one.title,
-    place: positionOf(one, others),
+    context: contextOf(one, others),
     hint: shellTexts.tabs.pathHint(what, one.sandboxName),
   }
 }
@@ -98,8 +98,8 @@ function labelShell(one: Titled, all: readonly Titled[]): TabLabel {
   const alike = named.filter((other) => other.sandboxName === sandboxName)
   const number = alike.indexOf(one) + 1
   const name = number > 1 ? `${title} ${number}` : title
-  const place = alike.length < named.length && title !== sandboxName ? sandboxName : ''
-  return { name, place, hint: shellTexts.tabs.terminalHint(name, sandboxName) }
+  const context = alike.length < named.length && title !== sandboxName ? sandboxName : ''
+  return { name, context, hint: shellTexts.tabs.terminalHint(name, sandboxName) }
 }
 
 /** The labels by tab id: the user's name for the tab, or a unique one derived from its view. */
@@ -112,8 +112,8 @@ export function labelTabs(
     const view = views[focus]
     if (view === undefined) return []
     const sandboxName = nameSandbox(view.sandbox)
-    const told = view.kind === 'terminal' ? titles[view.session ?? ''] : undefined
-    return [{ id, view, title: titleOf(view, told, sandboxName), sandboxName }]
+    const title = view.kind === 'terminal' ? titles[view.session ?? ''] : undefined
+    return [{ id, view, title: titleOf(view, title, sandboxName), sandboxName }]
   })
   // User-given names are not made unique.
   const all = titled.filter(({ id }) => own.get(id) === undefined)
@@ -121,7 +121,7 @@ export function labelTabs(
     titled.map((one) => {
       const label = isPath(one) ? labelPath(one, all) : labelShell(one, all)
       const name = own.get(one.id)
-      return [one.id, name === undefined ? label : { ...label, name, place: '' }]
+      return [one.id, name === undefined ? label : { ...label, name, context: '' }]
     }),
   )
 }

@@ -1,7 +1,7 @@
 import { createStore } from '@sandwire/client'
 import { useStore } from '@sandwire/react'
 import { useEffect } from 'react'
-import { displayName } from '../files/shown-name.ts'
+import { displayName } from '../files/display-name.ts'
 import { activeTab, type View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { nameSandbox } from '../state/sandbox-names.ts'
@@ -16,8 +16,8 @@ export function baseName(path: string): string {
 export function useSandboxName(sandbox: string): string {
   const { workbench } = useParts()
   const names = useStore(workbench.names.all)
-  const person = useStore(workbench.person)
-  return nameSandbox(sandbox, names, person.is === 'ready' && person.value?.guest === true)
+  const user = useStore(workbench.user)
+  return nameSandbox(sandbox, names, user.is === 'ready' && user.value?.guest === true)
 }
 
 /** The title of a view. */
@@ -55,8 +55,8 @@ export function useDocumentTitle(): void {
   const view = layout.views[tab?.focus ?? '']
   const sandboxName = useSandboxName(view?.sandbox ?? '')
   const state = useStore(terminals.find(tab?.focus ?? '')?.state ?? NO_STATE)
-  const person = useStore(workbench.person)
-  const isOut = person.is === 'ready' && person.value === undefined
+  const user = useStore(workbench.user)
+  const isOut = user.is === 'ready' && user.value === undefined
   // While signed out, the title must not reveal what is open.
   const title = pageTitle(isOut ? undefined : view, tab?.name ?? state?.title, sandboxName)
   useEffect(() => {

@@ -27,14 +27,14 @@ export function isOwner(sandboxes: Known, sandbox: string): boolean {
 }
 
 /** True when the user has somewhere to run shells: a guest only if a whole sandbox is shared. */
-export function canWork(person: Loaded<User | undefined>, sandboxes: Known): boolean {
-  if (person.is !== 'ready' || person.value?.guest !== true) return true
+export function canWork(user: Loaded<User | undefined>, sandboxes: Known): boolean {
+  if (user.is !== 'ready' || user.value?.guest !== true) return true
   return sandboxes.is === 'ready' && sandboxes.value.some(({ access }) => access !== 'viewer')
 }
 
 export function useCanWork(): boolean {
   const { workbench } = useParts()
-  return canWork(useStore(workbench.person), useStore(workbench.sandboxes))
+  return canWork(useStore(workbench.user), useStore(workbench.sandboxes))
 }
 
 export function useCanWorkIn(sandbox: string): boolean {
@@ -59,8 +59,8 @@ export function useIsGone(sandbox: string): boolean {
 }
 
 /** The grant of a destroyed sandbox disappears shortly after its sessions end. */
-const LOOK_AGAIN_MS = 1_500
-const LOOKS = 6
+const POLL_MS = 1_500
+const MAX_POLLS = 6
 
 /** True when the user holds no grant on a sandbox any more. A guest without any grant is signed out. */
 async function isShareGone(sandbox: string): Promise<boolean> {
@@ -80,20 +80,20 @@ export function useShareGone(sandbox: string, hasEnded: boolean): boolean {
   const sandboxes = useStore(workbench.sandboxes)
   const isListed =
     sandboxes.is !== 'ready' || sandboxes.value.some(({ id, name }) => id === sandbox || name === sandbox)
-  const isAsked = hasEnded && !isListed
+  const isPolled = hasEnded && !isListed
   const [isGone, setGone] = useState(false)
   useEffect(() => {
-    if (!isAsked) return undefined
-    let looks = 0
-    const look = async (): Promise<void> => {
-      looks += 1
-      if (looks === LOOKS) clearInterval(timer)
+    if (!isPolled) return undefined
+    let polls = 0
+    const poll = async (): Promise<void> => {
+      polls += 1
+      if (polls === MAX_POLLS) clearInterval(timer)
       if (!(await isShareGone(sandbox))) return
       clearInterval(timer)
       setGone(true)
     }
-    const timer = setInterval(() => void look(), LOOK_AGAIN_MS)
+    const timer = setInterval(() => void poll(), POLL_MS)
     return () => clearInterval(timer)
-  }, [sandbox, isAsked])
-  return isAsked && isGone
+  }, [sandbox, isPolled])
+  return isPolled && isGone
 }

@@ -18,19 +18,19 @@ test('a sandbox is never called by its id', () => {
 })
 
 test('a sandbox that is gone keeps its name, also after a reload, and not for somebody else', () => {
-  const shelf = openShelf()
-  new SandboxNames(shelf).learn(ID, 'dev')
-  const names = new SandboxNames(shelf)
+  const storage = openShelf()
+  new SandboxNames(storage).learn(ID, 'dev')
+  const names = new SandboxNames(storage)
   expect(nameSandbox(ID, names.all.get(), false)).toBe('dev')
-  names.forget()
-  expect(new SandboxNames(shelf).all.get()).toEqual({})
+  names.clear()
+  expect(new SandboxNames(storage).all.get()).toEqual({})
 })
 
 test('what is kept wrong is no name', () => {
   for (const kept of ['{', '7', 'null', `{"${ID}":7}`, '{"x":"y"}']) {
-    const shelf = openShelf()
-    shelf.setItem('sandwire.names', kept)
-    expect(new SandboxNames(shelf).all.get()).toEqual({})
+    const storage = openShelf()
+    storage.setItem('sandwire.names', kept)
+    expect(new SandboxNames(storage).all.get()).toEqual({})
   }
 })
 

@@ -1,6 +1,6 @@
 import { createStore, type Store } from '@sandwire/client'
 import { sandboxTexts } from '../texts/sandboxes.ts'
-import { keep, type TextStorage } from './storage.ts'
+import { storeText, type TextStorage } from './storage.ts'
 
 const NAMES_KEY = 'sandwire.names'
 /** Maximum number of names; the oldest are dropped first. */
@@ -29,15 +29,15 @@ interface SharedSandbox {
 }
 
 /** Names of other accounts' sandboxes are known only if the whole sandbox is shared. */
-function nameShared(told: SharedSandbox): string | undefined {
-  return told.sandboxName ?? (told.owner === undefined ? undefined : sandboxTexts.ownedBy(told.owner))
+function nameShared(shared: SharedSandbox): string | undefined {
+  return shared.sandboxName ?? (shared.owner === undefined ? undefined : sandboxTexts.ownedBy(shared.owner))
 }
 
 function readNames(text: string | null): Names {
   try {
-    const kept: unknown = JSON.parse(text ?? '{}')
-    if (typeof kept !== 'object' || kept === null) return {}
-    const pairs = Object.entries<unknown>({ ...kept })
+    const stored: unknown = JSON.parse(text ?? '{}')
+    if (typeof stored !== 'object' || stored === null) return {}
+    const pairs = Object.entries<unknown>({ ...stored })
     return Object.fromEntries(
       pairs.flatMap(([id, name]) => (ID.test(id) && typeof name === 'string' ? [[id, name]] : [])),
     )
@@ -49,12 +49,12 @@ function readNames(text: string | null): Names {
 
 /** Sandbox names by id, including destroyed sandboxes and those of which only a session is known. */
 export class SandboxNames {
-  readonly #shelf: TextStorage
+  readonly #storage: TextStorage
   readonly #names
 
-  constructor(shelf: TextStorage) {
-    this.#shelf = shelf
-    this.#names = createStore<Names>(readNames(shelf.getItem(NAMES_KEY)))
+  constructor(storage: TextStorage) {
+    this.#storage = storage
+    this.#names = createStore<Names>(readNames(storage.getItem(NAMES_KEY)))
   }
 
   get all(): Store<Names> {
@@ -68,19 +68,19 @@ export class SandboxNames {
   }
 
   /** Called when another account signs in. */
-  forget(): void {
+  clear(): void {
     this.#set({})
   }
 
   #set(names: Names): void {
     this.#names.set(names)
-    keep(this.#shelf, NAMES_KEY, JSON.stringify(names))
+    storeText(this.#storage, NAMES_KEY, JSON.stringify(names))
   }
 
   /** Learns a name from a session or a grant, which is less specific than the list of sandboxes. */
-  learnShared(sandbox: string, told: SharedSandbox): void {
-    const name = nameShared(told)
-    const isBetter = told.sandboxName !== undefined || this.#names.get()[sandbox] === undefined
+  learnShared(sandbox: string, shared: SharedSandbox): void {
+    const name = nameShared(shared)
+    const isBetter = shared.sandboxName !== undefined || this.#names.get()[sandbox] === undefined
     if (name !== undefined && isBetter) this.learn(sandbox, name)
   }
 }

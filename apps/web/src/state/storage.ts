@@ -5,9 +5,9 @@ import { readLayout, writeLayout } from '../layout/stored-layout.ts'
 export type TextStorage = Pick<Storage, 'getItem' | 'setItem'>
 
 /** Stores a text if possible. */
-export function keep(shelf: TextStorage, key: string, text: string): void {
+export function storeText(storage: TextStorage, key: string, text: string): void {
   try {
-    shelf.setItem(key, text)
+    storage.setItem(key, text)
   } catch {
     // Storage is full or forbidden; the text is only missing after a reload.
   }
@@ -44,24 +44,24 @@ export class LayoutStorage {
 
   write(layout: Layout): void {
     const text = writeLayout(layout)
-    keep(this.#own, LAYOUT_KEY, text)
+    storeText(this.#own, LAYOUT_KEY, text)
     // Another account may have signed in from another window.
-    if (this.#shared.getItem(ACCOUNT_KEY) === this.#account) keep(this.#shared, LAYOUT_KEY, text)
+    if (this.#shared.getItem(ACCOUNT_KEY) === this.#account) storeText(this.#shared, LAYOUT_KEY, text)
   }
 
   /**
    * Switches to an account. Returns the layout to start with if the window showed another account's: the stored one,
    * or an empty one.
    */
-  welcome(account: string): Layout | undefined {
+  switchAccount(account: string): Layout | undefined {
     const isShared = this.#shared.getItem(ACCOUNT_KEY) === account
     const theirs = isShared ? readLayout(this.#shared.getItem(LAYOUT_KEY)) : EMPTY
     const begin = this.#account === account ? undefined : theirs
     const shown = begin ?? this.read()
     this.#account = account
-    for (const shelf of [this.#own, this.#shared]) keep(shelf, ACCOUNT_KEY, account)
+    for (const storage of [this.#own, this.#shared]) storeText(storage, ACCOUNT_KEY, account)
     // Another account's layout is erased; the layouts of this account's other windows are left alone.
-    if (isShared) keep(this.#own, LAYOUT_KEY, writeLayout(shown))
+    if (isShared) storeText(this.#own, LAYOUT_KEY, writeLayout(shown))
     else this.write(shown)
     return begin
   }

@@ -77,7 +77,7 @@ test('the sandboxes of somebody else are not shown while those of who is here co
   server.isBroken = true
   const switched = workbench.checkUser()
   const seen: unknown[] = []
-  const stop = workbench.person.subscribe(() => seen.push(shown(workbench), workbench.current.get()))
+  const stop = workbench.user.subscribe(() => seen.push(shown(workbench), workbench.current.get()))
   gate.resolve()
   await switched
   stop()

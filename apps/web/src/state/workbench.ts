@@ -6,7 +6,7 @@ import { listSandboxes, type Sandbox } from '../api/sandboxes.ts'
 import { EMPTY, focusedView, type Layout, type MintId } from '../layout/layout.ts'
 import { SandboxNames } from './sandbox-names.ts'
 import { readSettings, type Settings } from './settings.ts'
-import { keep, LayoutStorage, type TextStorage } from './storage.ts'
+import { storeText, LayoutStorage, type TextStorage } from './storage.ts'
 
 export type { TextStorage } from './storage.ts'
 
@@ -41,9 +41,9 @@ const MAX_NOTICE_CHARS = 400
 
 /** The state of the page, outside React. */
 export class Workbench {
-  readonly #shelf: TextStorage
-  readonly #kept: LayoutStorage
-  readonly #person = createStore<Loaded<User | undefined>>({ is: 'loading' })
+  readonly #storage: TextStorage
+  readonly #layoutStorage: LayoutStorage
+  readonly #user = createStore<Loaded<User | undefined>>({ is: 'loading' })
   readonly #sandboxes = createStore<Loaded<readonly Sandbox[]>>({ is: 'loading' })
   readonly names: SandboxNames
   readonly #isOffline = createStore(false)
@@ -55,23 +55,23 @@ export class Workbench {
   readonly #current = createStore<string | undefined>(undefined)
   readonly #notices = createStore<readonly Notice[]>([])
   /** Messages shown by `notifyOnce`. */
-  readonly #told = new Set<string>()
+  readonly #shownOnce = new Set<string>()
   #isChecking = false
 
   /** `own` is the storage of this window alone. */
-  constructor(shelf: TextStorage, own: TextStorage = shelf) {
-    this.#shelf = shelf
-    this.#kept = new LayoutStorage(shelf, own)
-    this.names = new SandboxNames(shelf)
-    this.#settings = createStore(readSettings(shelf.getItem(SETTINGS_KEY)))
-    this.#layout.set(this.#kept.read())
-    const panel = shelf.getItem(PANEL_KEY)
+  constructor(storage: TextStorage, own: TextStorage = storage) {
+    this.#storage = storage
+    this.#layoutStorage = new LayoutStorage(storage, own)
+    this.names = new SandboxNames(storage)
+    this.#settings = createStore(readSettings(storage.getItem(SETTINGS_KEY)))
+    this.#layout.set(this.#layoutStorage.read())
+    const panel = storage.getItem(PANEL_KEY)
     if (panel !== null) this.#panel.set(panel === '' ? undefined : panel)
   }
 
   /** The signed-in user, or undefined. */
-  get person(): Store<Loaded<User | undefined>> {
-    return this.#person
+  get user(): Store<Loaded<User | undefined>> {
+    return this.#user
   }
 
   get sandboxes(): Store<Loaded<readonly Sandbox[]>> {
@@ -120,18 +120,18 @@ export class Workbench {
   changeLayout(change: (layout: Layout) => Layout): void {
     const before = focusedView(this.#layout.get())?.sandbox
     this.#layout.set(change(this.#layout.get()))
-    this.#kept.write(this.#layout.get())
+    this.#layoutStorage.write(this.#layout.get())
     if (focusedView(this.#layout.get())?.sandbox !== before) this.#follow()
   }
 
   changeSettings(part: Partial<Settings>): void {
     this.#settings.set({ ...this.#settings.get(), ...part })
-    keep(this.#shelf, SETTINGS_KEY, JSON.stringify(this.#settings.get()))
+    storeText(this.#storage, SETTINGS_KEY, JSON.stringify(this.#settings.get()))
   }
 
   showPanel(panel: string | undefined): void {
     this.#panel.set(panel)
-    keep(this.#shelf, PANEL_KEY, panel ?? '')
+    storeText(this.#storage, PANEL_KEY, panel ?? '')
   }
 
   /** Hides the panel without storing that. */
@@ -152,10 +152,10 @@ export class Workbench {
   }
 
   /** Shows a message and returns its id. */
-  tell(kind: Notice['kind'], text: string, action?: Notice['action']): string {
+  notify(kind: Notice['kind'], text: string, action?: Notice['action']): string {
     // Server messages may contain file names.
-    const words = printable(text, MAX_NOTICE_CHARS)
-    const notice = { id: this.mint(), kind, text: words, ...(action === undefined ? {} : { action }) }
+    const shown = printable(text, MAX_NOTICE_CHARS)
+    const notice = { id: this.mint(), kind, text: shown, ...(action === undefined ? {} : { action }) }
     this.#notices.set([...this.#notices.get(), notice].slice(-MAX_NOTICES))
     setTimeout(() => this.dismiss(notice.id), NOTICE_MS)
     return notice.id
@@ -163,9 +163,9 @@ export class Workbench {
 
   /** Shows a message only the first time. */
   notifyOnce(text: string, action?: Notice['action']): void {
-    if (this.#told.has(text)) return
-    this.#told.add(text)
-    this.tell('info', text, action)
+    if (this.#shownOnce.has(text)) return
+    this.#shownOnce.add(text)
+    this.notify('info', text, action)
   }
 
   dismiss(id: string): void {
@@ -177,7 +177,7 @@ export class Workbench {
     try {
       return await run()
     } catch (caught) {
-      this.tell('error', formatFailure(what, messageOf(caught)))
+      this.notify('error', formatFailure(what, messageOf(caught)))
       return undefined
     }
   }
@@ -186,11 +186,11 @@ export class Workbench {
   async open(signal: AbortSignal): Promise<void> {
     try {
       const value = await readUser()
-      if (value !== undefined) this.#welcome(value)
-      this.#person.set({ is: 'ready', value })
+      if (value !== undefined) this.#switchAccount(value)
+      this.#user.set({ is: 'ready', value })
       if (value !== undefined) announceSignIn()
     } catch (caught) {
-      this.#person.set({ is: 'failed', message: messageOf(caught) })
+      this.#user.set({ is: 'failed', message: messageOf(caught) })
       return
     }
     await this.refreshSandboxes()
@@ -198,16 +198,16 @@ export class Workbench {
   }
 
   #pollSandboxes(signal: AbortSignal): void {
-    const look = async (): Promise<void> => {
+    const refresh = async (): Promise<void> => {
       if (!document.hidden) await this.refreshSandboxes()
     }
     const again = (): void => {
       if (signal.aborted) return
-      setTimeout(() => void look().then(again), this.#isOffline.get() ? AWAY_REFRESH_MS : REFRESH_MS)
+      setTimeout(() => void refresh().then(again), this.#isOffline.get() ? AWAY_REFRESH_MS : REFRESH_MS)
     }
     again()
-    document.addEventListener('visibilitychange', () => void look(), { signal })
-    window.addEventListener('online', () => void look(), { signal })
+    document.addEventListener('visibilitychange', () => void refresh(), { signal })
+    window.addEventListener('online', () => void refresh(), { signal })
   }
 
   /**
@@ -215,13 +215,13 @@ export class Workbench {
    * keeps the page, which says so.
    */
   async recheckUser(): Promise<void> {
-    const person = this.#person.get()
-    if (person.is === 'ready' && person.value?.guest !== true) await this.checkUser()
+    const user = this.#user.get()
+    if (user.is === 'ready' && user.value?.guest !== true) await this.checkUser()
   }
 
   /** Checks whether the same user is still signed in, and updates the page if not. */
   async checkUser(): Promise<void> {
-    const known = this.#person.get()
+    const known = this.#user.get()
     if (this.#isChecking || known.is !== 'ready') return
     this.#isChecking = true
     try {
@@ -229,8 +229,8 @@ export class Workbench {
       if (value?.account === known.value?.account) return
       this.#sandboxes.set({ is: 'loading' })
       this.#current.set(undefined)
-      if (value !== undefined) this.#welcome(value)
-      this.#person.set({ is: 'ready', value })
+      if (value !== undefined) this.#switchAccount(value)
+      this.#user.set({ is: 'ready', value })
       await this.refreshSandboxes()
     } catch {
       // An unreachable server says nothing about the sign-in; the next request tells.
@@ -246,10 +246,10 @@ export class Workbench {
   }
 
   async refreshSandboxes(): Promise<void> {
-    const person = this.#person.get()
-    if (person.is !== 'ready' || person.value === undefined) return
+    const user = this.#user.get()
+    if (user.is !== 'ready' || user.value === undefined) return
     // The response may arrive after another account signed in.
-    const isSame = (): boolean => this.#person.get() === person
+    const isSame = (): boolean => this.#user.get() === user
     try {
       const value = await listSandboxes()
       if (!isSame()) return
@@ -280,10 +280,10 @@ export class Workbench {
   }
 
   /** What another account had open is neither shown nor kept. */
-  #welcome({ account }: User): void {
-    const layout = this.#kept.welcome(account)
+  #switchAccount({ account }: User): void {
+    const layout = this.#layoutStorage.switchAccount(account)
     if (layout === undefined) return
-    this.names.forget()
+    this.names.clear()
     this.changeLayout(() => layout)
   }
 }

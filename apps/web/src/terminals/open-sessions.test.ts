@@ -24,7 +24,7 @@ const state = {
 
 test('a page knows the title of what it has open, and who else is there now', () => {
   const sessions = new OpenSessions()
-  sessions.tell([state])
+  sessions.update([state])
   expect(sessions.all.get()).toEqual({
     s1: { title: 'vim', isAttached: true, hasEnded: false, others: ['Gus'] },
   })
@@ -33,7 +33,7 @@ test('a page knows the title of what it has open, and who else is there now', ()
 test('a person who is there twice is somebody only once', () => {
   const sessions = new OpenSessions()
   const again = [...attachments, { id: 'a4', role: 'viewer', name: 'ann', connected: true }] as const
-  sessions.tell([{ ...state, presence: { ...state.presence, attachments: again } }])
+  sessions.update([{ ...state, presence: { ...state.presence, attachments: again } }])
   expect(sessions.all.get()['s1']?.others).toEqual(['Gus', 'you in another window'])
 })
 
@@ -41,9 +41,9 @@ test('it tells only what changed', () => {
   const sessions = new OpenSessions()
   let tellings = 0
   sessions.all.subscribe(() => (tellings += 1))
-  sessions.tell([state])
-  sessions.tell([{ ...state, presence: { ...state.presence } }])
+  sessions.update([state])
+  sessions.update([{ ...state, presence: { ...state.presence } }])
   expect(tellings).toBe(1)
-  sessions.tell([])
+  sessions.update([])
   expect(sessions.all.get()).toEqual({})
 })

@@ -1,6 +1,6 @@
 import { createStore, type Store } from '@sandwire/client'
 import type { TerminalState } from '@sandwire/react'
-import { participantsOf } from '../sharing/people.ts'
+import { participantsOf } from '../sharing/participants.ts'
 import { sharingTexts } from '../texts/sharing.ts'
 
 /** What the page knows of a session that it has open. */
@@ -39,7 +39,7 @@ export class OpenSessions {
     return this.#store
   }
 
-  tell(states: readonly KnownState[]): void {
+  update(states: readonly KnownState[]): void {
     const next = sessionsOf(states)
     if (JSON.stringify(next) !== JSON.stringify(this.#store.get())) this.#store.set(next)
   }

@@ -1,9 +1,9 @@
 import { Terminal, type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
 import type { View } from '../layout/layout.ts'
-import { ParticipantBar } from '../sharing/people-bar.tsx'
+import { ParticipantBar } from '../sharing/participant-bar.tsx'
 import { useParts } from '../state/context.ts'
-import { useIsGone, useCanWorkIn, useIsOwner, useShareGone } from '../state/rights.ts'
+import { useCanWorkIn, useIsGone, useIsOwner, useShareGone } from '../state/rights.ts'
 import { terminalTexts } from '../texts/terminals.ts'
 import { FindBar } from './find-bar.tsx'
 import { KeyRow } from './key-row.tsx'
@@ -36,8 +36,8 @@ export function TerminalPane({
     if (isFocused) controller.surface.focus()
   }, [controller, isFocused])
   const restart = (): void => {
-    const { session: _, ...place } = view
-    controller.restart(shellRequest(place))
+    const { session: _, ...rest } = view
+    controller.restart(shellRequest(rest))
     controller.surface.focus()
   }
   return (

@@ -25,7 +25,7 @@ test('every shell that is started waits a night for a page that was closed', () 
     keepSeconds: NIGHT_SECONDS,
   })
   const clone = { cmd: 'sh', args: ['-c', 'git clone'] }
-  expect(shellRequest({ kind: 'terminal', sandbox: 'dev', cwd: 'src', drove: true }, clone)).toEqual({
+  expect(shellRequest({ kind: 'terminal', sandbox: 'dev', cwd: 'src', hadControl: true }, clone)).toEqual({
     sandbox: 'dev',
     cwd: 'src',
     keepSeconds: NIGHT_SECONDS,

@@ -1,19 +1,19 @@
 import { createStore, type Store } from '@sandwire/client'
 import {
+  type Appearance,
   type AttachRequest,
   DARK,
   DEFAULT_APPEARANCE,
-  type SuspiciousLink,
   type FileLocation,
   LIGHT,
-  type Appearance,
   type RiskyPaste,
+  type SuspiciousLink,
   TerminalController,
   type TerminalState,
 } from '@sandwire/react'
 import type { FileChoice } from '../files/open-from-terminal.ts'
 import { activeTab, changeView, type View } from '../layout/layout.ts'
-import { controlActionOf } from '../sharing/people.ts'
+import { controlActionOf } from '../sharing/participants.ts'
 import type { Settings } from '../state/settings.ts'
 import type { Workbench } from '../state/workbench.ts'
 import { Bells } from './bells.ts'
@@ -24,7 +24,7 @@ type TerminalView = Extract<View, { kind: 'terminal' }>
 
 /** A pending confirmation. */
 interface Question<T> {
-  readonly about: T
+  readonly subject: T
   readonly answer: (isYes: boolean) => void
 }
 
@@ -38,7 +38,7 @@ type Questions<T> = ReturnType<typeof createStore<Question<T> | undefined>>
 
 interface TerminalsOptions {
   /** Opens a file; returns the candidates when there are several. */
-  readonly openFile: (sandbox: string, place: FileLocation) => Promise<FileChoice | undefined>
+  readonly openFile: (sandbox: string, view: FileLocation) => Promise<FileChoice | undefined>
   readonly isDark: () => boolean
 }
 
@@ -95,15 +95,15 @@ export class Terminals {
   }
 
   /** The terminal of a pane, created on first use. */
-  of(viewId: string, place: TerminalView): TerminalController {
+  of(viewId: string, view: TerminalView): TerminalController {
     const known = this.#terminals.get(viewId)
     if (known !== undefined) return known
-    const controller = this.#create(viewId, place)
+    const controller = this.#create(viewId, view)
     this.#terminals.set(viewId, controller)
     controller.state.subscribe((state) => this.#remember(viewId, state))
-    controller.state.subscribe(() => this.#tellSessions())
+    controller.state.subscribe(() => this.#updateSessions())
     onRevoked(controller, () => void this.#workbench.recheckUser())
-    if (place.drove === true) resumeControl(controller)
+    if (view.hadControl === true) resumeControl(controller)
     return controller
   }
 
@@ -131,15 +131,15 @@ export class Terminals {
     for (const terminal of this.#terminals.values()) terminal.surface.setAppearance(this.#appearance())
   }
 
-  #create(viewId: string, place: TerminalView): TerminalController {
-    const { sandbox, session, size } = place
+  #create(viewId: string, view: TerminalView): TerminalController {
+    const { sandbox, session, size } = view
     const settings = this.#workbench.settings
     const first = session === undefined ? this.#firstCommand : undefined
     if (session === undefined) this.#firstCommand = undefined
     const controller: TerminalController = new TerminalController({
       url: new URL('/attach', location.origin),
-      request: shellRequest(place, first),
-      getTicket: (wish) => ticketForTerminal(wish, (name) => this.#workbench.mightExist(name)),
+      request: shellRequest(view, first),
+      getTicket: (request) => ticketForTerminal(request, (name) => this.#workbench.mightExist(name)),
       appearance: this.#appearance(),
       ...(size === undefined ? {} : { size }),
       get allowsClipboardWrite() {
@@ -151,10 +151,10 @@ export class Terminals {
       get asksBeforePaste() {
         return settings.get().asksBeforePaste
       },
-      confirmPaste: (paste) => ask(this.#pasting, paste),
-      confirmLink: (link) => ask(this.#leaving, link),
-      onOpenFile: (place) =>
-        void this.#events.openFile(sandbox, place).then((choice) => this.#choosing.set(choice)),
+      confirmPaste: (paste) => confirm(this.#pasting, paste),
+      confirmLink: (link) => confirm(this.#leaving, link),
+      onOpenFile: (view) =>
+        void this.#events.openFile(sandbox, view).then((choice) => this.#choosing.set(choice)),
       onBell: () => {
         if (settings.get().bell === 'none') return
         controller.surface.flash()
@@ -171,18 +171,18 @@ export class Terminals {
   #remember(viewId: string, { session, role, cols, rows }: TerminalState): void {
     const view = this.#workbench.layout.get().views[viewId]
     if (view?.kind !== 'terminal' || session === undefined || role === undefined) return
-    const drove = role === 'driver'
+    const hadControl = role === 'driver'
     const isSameSize = view.size?.cols === cols && view.size.rows === rows
-    if (view.session === session && view.drove === drove && isSameSize) return
+    if (view.session === session && view.hadControl === hadControl && isSameSize) return
     this.#workbench.changeLayout((layout) =>
-      changeView(layout, viewId, (old) => ({ ...old, session, drove, size: { cols, rows } })),
+      changeView(layout, viewId, (old) => ({ ...old, session, hadControl, size: { cols, rows } })),
     )
     // Starting a shell may have created or started the sandbox.
     if (view.session !== session) void this.#workbench.refreshSandboxes()
   }
 
-  #tellSessions(): void {
-    this.sessions.tell(Array.from(this.#terminals.values(), ({ state }) => state.get()))
+  #updateSessions(): void {
+    this.sessions.update(Array.from(this.#terminals.values(), ({ state }) => state.get()))
   }
 
   #drop(open: ReadonlySet<string>): void {
@@ -191,16 +191,16 @@ export class Terminals {
       this.#terminals.delete(viewId)
       terminal.dispose()
     }
-    this.#tellSessions()
+    this.#updateSessions()
   }
 }
 
 /** Asks for one confirmation at a time; a pending one is declined. */
-function ask<T>(questions: Questions<T>, about: T): Promise<boolean> {
+function confirm<T>(questions: Questions<T>, subject: T): Promise<boolean> {
   questions.get()?.answer(false)
   return new Promise((resolve) => {
     questions.set({
-      about,
+      subject,
       answer: (isYes) => {
         questions.set(undefined)
         resolve(isYes)
@@ -210,9 +210,9 @@ function ask<T>(questions: Questions<T>, about: T): Promise<boolean> {
 }
 
 /** Calls back when a terminal loses its authorization, as all do when the user signs out. */
-function onRevoked(controller: TerminalController, tell: () => void): void {
+function onRevoked(controller: TerminalController, onRevocation: () => void): void {
   controller.state.subscribe(({ status }) => {
-    if (status.is === 'failed' && ['revoked', 'unauthorized'].includes(status.error.code)) tell()
+    if (status.is === 'failed' && ['revoked', 'unauthorized'].includes(status.error.code)) onRevocation()
   })
 }
 

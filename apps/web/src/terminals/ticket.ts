@@ -18,22 +18,22 @@ async function ensureSandbox(name: string): Promise<void> {
 }
 
 /** Turns an API error into a protocol error, whose code says whether to retry. */
-function refusalOf(caught: unknown): unknown {
+function toProtocolError(caught: unknown): unknown {
   if (!(caught instanceof ApiError) || !isErrorCode(caught.code)) return caught
   return new SandwireError(caught.code, caught.message, { cause: caught })
 }
 
-async function askForTicket(wish: TicketRequest, isKnown: (sandbox: string) => boolean): Promise<string> {
-  const { sandbox, session } = wish
+async function requestTicket(request: TicketRequest, isKnown: (sandbox: string) => boolean): Promise<string> {
+  const { sandbox, session } = request
   // Only names can be created; an id refers to an existing or destroyed sandbox.
-  if (session !== undefined || sandbox === undefined || isSandboxId(sandbox)) return getTicket(wish)
+  if (session !== undefined || sandbox === undefined || isSandboxId(sandbox)) return getTicket(request)
   if (!isKnown(sandbox)) await ensureSandbox(sandbox)
   try {
-    return await getTicket(wish)
+    return await getTicket(request)
   } catch (caught) {
     if (!hasCode(caught, 'sandbox_not_found')) throw caught
     await ensureSandbox(sandbox)
-    return getTicket(wish)
+    return getTicket(request)
   }
 }
 
@@ -42,17 +42,17 @@ async function askForTicket(wish: TicketRequest, isKnown: (sandbox: string) => b
  * a failing request when the sandbox is known not to exist.
  */
 export async function ticketForTerminal(
-  wish: TicketRequest,
+  request: TicketRequest,
   isKnown: (sandbox: string) => boolean,
 ): Promise<string> {
   try {
-    return await askForTicket(wish, isKnown)
+    return await requestTicket(request, isKnown)
   } catch (caught) {
-    throw refusalOf(caught)
+    throw toProtocolError(caught)
   }
 }
 
 /** Requests a single-use ticket, which is kept only in memory and never in a URL. */
-async function getTicket(wish: TicketRequest): Promise<string> {
-  return (await requestJson<{ ticket: string }>('/api/tickets', { method: 'POST', json: wish })).ticket
+async function getTicket(request: TicketRequest): Promise<string> {
+  return (await requestJson<{ ticket: string }>('/api/tickets', { method: 'POST', json: request })).ticket
 }

@@ -38,22 +38,22 @@ export function CreateDialog({
   const [policy, setPolicy] = useState<Network>(networks[0])
   const [hosts, setHosts] = useState('')
   const [repository, setRepository] = useState('')
-  const [trouble, setTrouble] = useState('')
+  const [problem, setProblem] = useState('')
   const [isBusy, setBusy] = useState(false)
   const group = useId()
   const make = async (): Promise<void> => {
     const plan = planSandbox({ name, policy, hosts, repository })
     if (plan.is === 'refused') {
-      setTrouble(plan.why)
+      setProblem(plan.problem)
       return
     }
     setBusy(true)
-    setTrouble('')
+    setProblem('')
     try {
       const { id } = await createSandbox(plan.sandbox)
       onMade({ id, ...(plan.firstCommand === undefined ? {} : { firstCommand: plan.firstCommand }) })
     } catch (caught) {
-      setTrouble(nameFormField(messageOf(caught), WORDS))
+      setProblem(nameFormField(messageOf(caught), WORDS))
       setBusy(false)
     }
   }
@@ -64,7 +64,7 @@ export function CreateDialog({
   return (
     <Dialog title={texts.title} onClose={onClose}>
       {/* An error is stale once the form changes. */}
-      <form className="form" onSubmit={submit} onChange={() => setTrouble('')}>
+      <form className="form" onSubmit={submit} onChange={() => setProblem('')}>
         <label className="field">
           <span>{texts.name}</span>
           <input
@@ -119,9 +119,9 @@ export function CreateDialog({
             />
           </label>
         )}
-        {trouble !== '' && (
-          <p className="trouble" role="alert">
-            {trouble}
+        {problem !== '' && (
+          <p className="problem" role="alert">
+            {problem}
           </p>
         )}
         <div className="dialog-actions">

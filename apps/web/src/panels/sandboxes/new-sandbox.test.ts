@@ -39,7 +39,7 @@ test('a list of hosts with none in it is refused', () => {
   for (const hosts of ['', ' ,\n'])
     expect(planSandbox({ ...form, hosts })).toEqual({
       is: 'refused',
-      why: 'Add at least one host, or set Network to None',
+      problem: 'Add at least one host, or set Network to None',
     })
 })
 

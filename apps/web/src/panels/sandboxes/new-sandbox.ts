@@ -12,7 +12,7 @@ interface NewSandboxForm {
 
 /** The request that a form makes, or why it is invalid. */
 type SandboxPlan =
-  | { readonly is: 'refused'; readonly why: string }
+  | { readonly is: 'refused'; readonly problem: string }
   | { readonly is: 'good'; readonly sandbox: NewSandbox; readonly firstCommand?: FirstCommand }
 
 /** The networks on offer, default first. Without isolation, network access cannot be limited. */
@@ -29,9 +29,10 @@ function readHosts(text: string): readonly string[] {
 export function planSandbox({ name, policy, hosts, repository }: NewSandboxForm): SandboxPlan {
   const address = policy === 'none' ? '' : repository.trim()
   if (address !== '' && !isRepositoryAddress(address))
-    return { is: 'refused', why: sandboxTexts.create.badRepository }
+    return { is: 'refused', problem: sandboxTexts.create.badRepository }
   const allow = policy === 'allowlist' ? readHosts(hosts) : []
-  if (policy === 'allowlist' && allow.length === 0) return { is: 'refused', why: sandboxTexts.create.noHosts }
+  if (policy === 'allowlist' && allow.length === 0)
+    return { is: 'refused', problem: sandboxTexts.create.noHosts }
   const network = { policy, allow }
   return {
     is: 'good',

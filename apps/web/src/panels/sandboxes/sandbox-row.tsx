@@ -1,11 +1,11 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useState } from 'react'
 import { destroySandbox, type Sandbox, startSandbox, stopSandbox } from '../../api/sandboxes.ts'
-import { displayName } from '../../files/shown-name.ts'
+import { displayName } from '../../files/display-name.ts'
 import { Confirm } from '../../shell/dialog.tsx'
+import { formatAge } from '../../shell/format-time.ts'
 import { IconButton } from '../../shell/icon.tsx'
 import { openTerminal } from '../../shell/open-terminal.ts'
-import { formatAge } from '../../shell/time-text.ts'
 import { useParts } from '../../state/context.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 
@@ -81,7 +81,7 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
         )}
       </div>
       {state === 'failed' && reason !== null && (
-        <p className="trouble">{sandboxTexts.failed(reason, name)}</p>
+        <p className="problem">{sandboxTexts.failed(reason, name)}</p>
       )}
       <SandboxQuestion
         sandbox={sandbox}
@@ -145,6 +145,6 @@ function UnsavedNote({ sandbox }: { readonly sandbox: string }): ReactElement | 
   const unsaved = [...useStore(dirty.views).values()].filter((one) => one.sandbox === sandbox)
   if (unsaved.length === 0) return null
   return (
-    <p className="trouble">{sandboxTexts.unsaved(unsaved.map(({ path }) => displayName(path)).join(', '))}</p>
+    <p className="problem">{sandboxTexts.unsaved(unsaved.map(({ path }) => displayName(path)).join(', '))}</p>
   )
 }

@@ -1,9 +1,9 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect, useState } from 'react'
 import { type HeldGrant, leaveGrant, listHeldGrants } from '../../api/grants.ts'
+import { formatRelativeTime } from '../../shell/format-time.ts'
 import { IconButton } from '../../shell/icon.tsx'
 import { joinSession, openTerminal } from '../../shell/open-terminal.ts'
-import { formatRelativeTime } from '../../shell/time-text.ts'
 import { useParts } from '../../state/context.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 import { CreateDialog, type MadeSandbox } from './create-dialog.tsx'
@@ -15,10 +15,10 @@ import { SessionRows } from './session-rows.tsx'
 export function SandboxesPanel(): ReactElement {
   const { workbench, terminals } = useParts()
   const sandboxes = useStore(workbench.sandboxes)
-  const person = useStore(workbench.person)
+  const user = useStore(workbench.user)
   const isOffline = useStore(workbench.isOffline)
   const [isCreating, setCreating] = useState(false)
-  const isGuest = person.is === 'ready' && person.value?.guest === true
+  const isGuest = user.is === 'ready' && user.value?.guest === true
   const made = ({ id, firstCommand }: MadeSandbox): void => {
     setCreating(false)
     workbench.choose(id)
@@ -40,7 +40,7 @@ export function SandboxesPanel(): ReactElement {
         />
       </header>
       {isOffline && (
-        <p className="trouble" role="status">
+        <p className="problem" role="status">
           {sandboxTexts.unreachable}
           {sandboxes.is === 'ready' && sandboxTexts.stale}
         </p>

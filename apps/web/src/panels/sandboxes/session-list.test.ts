@@ -16,12 +16,12 @@ const session: Session = {
   exit: null,
   people: [],
 }
-const scene = { open: {}, self: 'ann', nowMs: NOW_MS, nameSandbox: () => 'dev' }
+const context = { open: {}, self: 'ann', nowMs: NOW_MS, nameSandbox: () => 'dev' }
 
 test('sessions that would look alike have numbers in the order they began', () => {
   const younger = { ...session, id: 's2', createdMs: NOW_MS }
-  const lines = listSessionLines([younger, session], scene)
-  expect(lines.map(({ name, began, session: { id } }) => [id, name, began])).toEqual([
+  const lines = listSessionLines([younger, session], context)
+  expect(lines.map(({ name, started, session: { id } }) => [id, name, started])).toEqual([
     ['s1', 'bash 1', 'started 5 minutes ago'],
     ['s2', 'bash 2', 'just started'],
   ])
@@ -29,10 +29,10 @@ test('sessions that would look alike have numbers in the order they began', () =
 
 test('a terminal that told a title has that, and a mark where it is open', () => {
   const open = { s1: { title: 'vim notes', isAttached: true, hasEnded: false, others: [] } }
-  expect(listSessionLines([session], { ...scene, open })).toMatchObject([
+  expect(listSessionLines([session], { ...context, open })).toMatchObject([
     { name: 'vim notes', isOpen: true, people: 'you' },
   ])
-  expect(listSessionLines([session], scene)).toMatchObject([{ name: 'bash', isOpen: false }])
+  expect(listSessionLines([session], context)).toMatchObject([{ name: 'bash', isOpen: false }])
 })
 
 test('those who are there are told by name, the person as such', () => {
@@ -51,5 +51,5 @@ test('of what this page has open nobody is told to be there from before', () => 
   const open = { title: '', isAttached: false, hasEnded: false, others: [] }
   expect(participantsText({ ...session, people: ['ann', 'Gus'], attachments: 2 }, open, 'ann')).toBe('Gus')
   expect(participantsText({ ...session, people: ['ann'], attachments: 1 }, open, 'ann')).toBe('')
-  expect(listSessionLines([session], { ...scene, open: { s1: { ...open, hasEnded: true } } })).toEqual([])
+  expect(listSessionLines([session], { ...context, open: { s1: { ...open, hasEnded: true } } })).toEqual([])
 })

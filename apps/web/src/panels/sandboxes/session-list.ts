@@ -1,6 +1,6 @@
 import type { Session } from '../../api/sessions.ts'
-import { displayTitle } from '../../files/shown-name.ts'
-import { formatRelativeTime } from '../../shell/time-text.ts'
+import { displayTitle } from '../../files/display-name.ts'
+import { formatRelativeTime } from '../../shell/format-time.ts'
 import { baseName } from '../../shell/titles.ts'
 import type { OpenSession } from '../../terminals/open-sessions.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
@@ -11,7 +11,7 @@ export interface SessionLine {
   /** Title or command, numbered when several sessions of a sandbox share it. */
   readonly name: string
   readonly sandboxName: string
-  readonly began: string
+  readonly started: string
   readonly people: string
   /** The session is open in a tab of this page. */
   readonly isOpen: boolean
@@ -32,9 +32,9 @@ const { sessions: texts } = sandboxTexts
 /** Who is attached, the user first. */
 export function participantsText(session: Session, open: OpenSession | undefined, self: string): string {
   if (open?.isAttached === true) return listed([texts.you, ...open.others])
-  const told = session.people ?? []
+  const attached = session.people ?? []
   // The list may predate the loss of this page's own connection.
-  const people = open === undefined ? told : told.filter((name) => name !== self)
+  const people = open === undefined ? attached : attached.filter((name) => name !== self)
   if (open !== undefined && people.length === 0) return ''
   if (people.length === 0)
     return session.attachments === 0 ? texts.detached : texts.attached(session.attachments)
@@ -55,20 +55,20 @@ function startedText(createdMs: number | null | undefined, nowMs: number): strin
 /** The rows, sorted by sandbox and start time. */
 export function listSessionLines(
   sessions: readonly Session[],
-  scene: SessionListContext,
+  context: SessionListContext,
 ): readonly SessionLine[] {
-  const { open, self, nowMs } = scene
+  const { open, self, nowMs } = context
   const running = sessions.filter(({ id }) => open[id]?.hasEnded !== true)
   const lines = running.map((session) => {
-    const here = open[session.id]
-    const told = here?.title ?? ''
+    const openSession = open[session.id]
+    const attached = openSession?.title ?? ''
     return {
       session,
-      name: displayTitle(told === '' ? baseName(session.cmd) : told),
-      sandboxName: scene.nameSandbox(session.sandbox),
-      began: startedText(session.createdMs, nowMs),
-      people: participantsText(session, here, self),
-      isOpen: here !== undefined,
+      name: displayTitle(attached === '' ? baseName(session.cmd) : attached),
+      sandboxName: context.nameSandbox(session.sandbox),
+      started: startedText(session.createdMs, nowMs),
+      people: participantsText(session, openSession, self),
+      isOpen: openSession !== undefined,
     }
   })
   return numbered(

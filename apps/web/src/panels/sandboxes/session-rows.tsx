@@ -1,7 +1,7 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect, useState } from 'react'
 import { endSession, listSessions, type Session } from '../../api/sessions.ts'
-import { displayName } from '../../files/shown-name.ts'
+import { displayName } from '../../files/display-name.ts'
 import { Confirm } from '../../shell/dialog.tsx'
 import { IconButton } from '../../shell/icon.tsx'
 import { joinSession } from '../../shell/open-terminal.ts'
@@ -61,7 +61,7 @@ function SessionRow({
 }): ReactElement {
   const { workbench } = useParts()
   const [isAsking, setAsking] = useState(false)
-  const { session, name, sandboxName, began, people, isOpen } = line
+  const { session, name, sandboxName, started, people, isOpen } = line
   const { id, sandbox, cmd, access = 'owner' } = session
   return (
     <li className="row">
@@ -76,7 +76,7 @@ function SessionRow({
             {name}
             {isOpen && <span className="row-mark">{texts.open}</span>}
           </span>
-          <small>{[sandboxName, people, began].filter((part) => part !== '').join(' · ')}</small>
+          <small>{[sandboxName, people, started].filter((part) => part !== '').join(' · ')}</small>
         </span>
       </button>
       {access !== 'viewer' && (
@@ -106,8 +106,8 @@ export function SessionRows(): ReactElement | null {
   const isOffline = useStore(workbench.isOffline)
   const open = useStore(terminals.sessions.all)
   const names = useStore(workbench.names.all)
-  const person = useStore(workbench.person)
-  const self = person.is === 'ready' ? person.value : undefined
+  const user = useStore(workbench.user)
+  const self = user.is === 'ready' ? user.value : undefined
   if (sessions.is === 'loading') return <p className="empty">{sandboxTexts.loading}</p>
   if (sessions.is === 'failed') return <p className="empty">{sandboxTexts.retrying(sessions.message)}</p>
   if (sessions.value.length === 0) return <p className="empty">{texts.none}</p>

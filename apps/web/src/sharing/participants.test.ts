@@ -3,10 +3,10 @@ import {
   canReceiveControl,
   controlActionOf,
   controlText,
-  participantsOf,
-  participantName,
   findControlProblem,
-} from './people.ts'
+  participantName,
+  participantsOf,
+} from './participants.ts'
 
 const presence = {
   type: 'presence',
@@ -29,7 +29,7 @@ test('this person comes first, and names are only printable', () => {
       initials: 'You',
       isSelf: true,
       isOwn: false,
-      drives: false,
+      hasControl: false,
       isConnected: true,
     },
     {
@@ -39,7 +39,7 @@ test('this person comes first, and names are only printable', () => {
       initials: 'AN',
       isSelf: false,
       isOwn: false,
-      drives: true,
+      hasControl: true,
       isConnected: true,
     },
     {
@@ -49,7 +49,7 @@ test('this person comes first, and names are only printable', () => {
       initials: 'UU',
       isSelf: false,
       isOwn: false,
-      drives: false,
+      hasControl: false,
       isConnected: false,
     },
   ])
@@ -79,22 +79,22 @@ test('who may drive asks who does, and takes over from nobody', () => {
 })
 
 test('who asks to drive is told that it was said, and who drives that somebody asks', () => {
-  const people = participantsOf({
+  const participants = participantsOf({
     presence: { ...presence, attachments: [...presence.attachments] },
     attachment: 'a1',
   })
-  const [vi, ann] = people
-  const watching = { role: 'viewer', driver: ann, asker: undefined, isFree: false } as const
-  expect(controlText({ ...watching, isAsked: false })).toBe('ann has control')
-  expect(controlText({ ...watching, isAsked: true })).toBe('Control requested. Waiting for ann')
-  expect(controlText({ ...watching, role: 'collaborator', isAsked: false })).toBe('ann has control')
-  expect(controlText({ ...watching, driver: undefined, isAsked: true })).toBe('Nobody has control')
-  expect(controlText({ ...watching, driver: undefined, isAsked: false, isFree: true })).toBe(
+  const [vi, ann] = participants
+  const watching = { role: 'viewer', driver: ann, requester: undefined, canTakeByTyping: false } as const
+  expect(controlText({ ...watching, isRequested: false })).toBe('ann has control')
+  expect(controlText({ ...watching, isRequested: true })).toBe('Control requested. Waiting for ann')
+  expect(controlText({ ...watching, role: 'collaborator', isRequested: false })).toBe('ann has control')
+  expect(controlText({ ...watching, driver: undefined, isRequested: true })).toBe('Nobody has control')
+  expect(controlText({ ...watching, driver: undefined, isRequested: false, canTakeByTyping: true })).toBe(
     'Type to take control',
   )
-  const driving = { role: 'driver', driver: ann, isAsked: false, isFree: false } as const
-  expect(controlText({ ...driving, asker: undefined })).toBe('You have control')
-  expect(controlText({ ...driving, asker: vi })).toBe('Control requested by Vi Ewer')
+  const driving = { role: 'driver', driver: ann, isRequested: false, canTakeByTyping: false } as const
+  expect(controlText({ ...driving, requester: undefined })).toBe('You have control')
+  expect(controlText({ ...driving, requester: vi })).toBe('Control requested by Vi Ewer')
 })
 
 function peopleNamed(names: readonly string[], roles: readonly ('driver' | 'collaborator' | 'viewer')[]) {
@@ -116,9 +116,15 @@ test("a person's own window is told apart from others, but not from names that g
     'ann (you)',
     'ann (you, in another window)',
   ])
-  const watching = { role: 'viewer', driver: ann, asker: undefined, isAsked: false, isFree: false } as const
+  const watching = {
+    role: 'viewer',
+    driver: ann,
+    requester: undefined,
+    isRequested: false,
+    canTakeByTyping: false,
+  } as const
   expect(controlText(watching)).toBe('You have control in another window')
-  expect(controlText({ ...watching, role: 'driver', asker: ann })).toBe(
+  expect(controlText({ ...watching, role: 'driver', requester: ann })).toBe(
     'Control requested by your other window',
   )
   const guests = peopleNamed(['Gus (guest)', 'Gus (guest)'], ['driver'])
@@ -126,11 +132,13 @@ test("a person's own window is told apart from others, but not from names that g
 })
 
 test('only who may drive is offered to, and of the others it is said why', () => {
-  const people = peopleNamed(['Gus', 'Cleo', 'Dan', 'ann', 'ann'], ['viewer', 'collaborator'])
-  const offered = people.filter((one) => canReceiveControl(one, new Set(['a2']))).map(({ name }) => name)
+  const participants = peopleNamed(['Gus', 'Cleo', 'Dan', 'ann', 'ann'], ['viewer', 'collaborator'])
+  const offered = participants
+    .filter((one) => canReceiveControl(one, new Set(['a2'])))
+    .map(({ name }) => name)
   expect(offered).toEqual(['Cleo', 'Dan', 'ann'])
-  const away = people.map((one) => ({ ...one, isConnected: false }))
+  const away = participants.map((one) => ({ ...one, isConnected: false }))
   expect(away.some((one) => canReceiveControl(one, new Set(['a2'])))).toBe(false)
-  expect(people.map(findControlProblem)[0]).toBe('')
-  expect(people.map(findControlProblem)[1]).toContain('Viewers')
+  expect(participants.map(findControlProblem)[0]).toBe('')
+  expect(participants.map(findControlProblem)[1]).toContain('Viewers')
 })

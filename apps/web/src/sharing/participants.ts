@@ -9,7 +9,7 @@ export interface Participant {
   readonly isSelf: boolean
   /** Another window of the same user, judging by the name; guests choose theirs, so they never match. */
   readonly isOwn: boolean
-  readonly drives: boolean
+  readonly hasControl: boolean
   readonly isConnected: boolean
   readonly role: 'driver' | 'collaborator' | 'viewer'
 }
@@ -19,16 +19,16 @@ const GUEST_MARK = '(guest)'
 
 const characters = new Intl.Segmenter('en')
 
-function firstCharacters(word: string, count: number): string {
-  return Array.from(characters.segment(word), ({ segment }) => segment)
+function firstCharacters(namePart: string, count: number): string {
+  return Array.from(characters.segment(namePart), ({ segment }) => segment)
     .slice(0, count)
     .join('')
 }
 
 function initialsOf(name: string): string {
   // Words in brackets, such as the guest suffix, are not part of the name.
-  const words = name.split(/\s+/).filter((word) => /^[^\p{P}]/u.test(word))
-  const [first = name, last] = [words[0], words.length > 1 ? words.at(-1) : undefined]
+  const nameParts = name.split(/\s+/).filter((namePart) => /^[^\p{P}]/u.test(namePart))
+  const [first = name, last] = [nameParts[0], nameParts.length > 1 ? nameParts.at(-1) : undefined]
   const letters =
     last === undefined ? firstCharacters(first, 2) : firstCharacters(first, 1) + firstCharacters(last, 1)
   return letters.toUpperCase()
@@ -54,7 +54,7 @@ export function participantsOf({
         initials: isSelf ? sharingTexts.you : initialsOf(shown),
         isSelf,
         isOwn: isAccount && !isSelf && name === own,
-        drives: id === presence?.driver,
+        hasControl: id === presence?.driver,
         isConnected: connected,
       }
     })
@@ -71,8 +71,8 @@ export function participantName({ name, isSelf, isOwn }: Participant): string {
 }
 
 /** What the participant can do. */
-export function participantActivity({ drives, role, isConnected }: Participant): string {
-  const what = drives
+export function participantActivity({ hasControl, role, isConnected }: Participant): string {
+  const what = hasControl
     ? sharingTexts.hasControl
     : role === 'viewer'
       ? sharingTexts.viewOnly
@@ -100,9 +100,9 @@ export function controlActionOf({
  */
 export function canReceiveControl(
   { id, isSelf, isOwn, isConnected, role }: Participant,
-  seen: ReadonlySet<string>,
+  typists: ReadonlySet<string>,
 ): boolean {
-  return !isSelf && isConnected && (isOwn || role !== 'viewer' || seen.has(id))
+  return !isSelf && isConnected && (isOwn || role !== 'viewer' || typists.has(id))
 }
 
 /** Why control cannot be given to a participant. */
@@ -115,23 +115,26 @@ export function findControlProblem({ isSelf, isConnected }: Participant): string
 export function controlText({
   role,
   driver,
-  asker,
-  isAsked,
-  isFree,
+  requester,
+  isRequested,
+  canTakeByTyping,
 }: {
   readonly role: TerminalState['role']
   readonly driver: Participant | undefined
   /** The participant who requested control from the user. */
-  readonly asker: Participant | undefined
+  readonly requester: Participant | undefined
   /** The user requested control. */
-  readonly isAsked: boolean
+  readonly isRequested: boolean
   /** Typing is enough to take control. */
-  readonly isFree: boolean
+  readonly canTakeByTyping: boolean
 }): string {
   if (role === 'driver')
-    return asker === undefined ? sharingTexts.youHaveControl : sharingTexts.requestedBy(nameInSentence(asker))
-  if (driver === undefined) return isFree ? sharingTexts.typeToTakeControl : sharingTexts.nobodyHasControl
-  if (isAsked) return sharingTexts.waitingFor(nameInSentence(driver))
+    return requester === undefined
+      ? sharingTexts.youHaveControl
+      : sharingTexts.requestedBy(nameInSentence(requester))
+  if (driver === undefined)
+    return canTakeByTyping ? sharingTexts.typeToTakeControl : sharingTexts.nobodyHasControl
+  if (isRequested) return sharingTexts.waitingFor(nameInSentence(driver))
   return driver.isOwn ? sharingTexts.controlInOtherWindow : sharingTexts.hasControlOf(driver.name)
 }
 

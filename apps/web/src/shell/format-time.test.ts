@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { formatAge, formatRelativeTime } from './time-text.ts'
+import { formatAge, formatRelativeTime } from './format-time.ts'
 
 const HOUR = 3_600_000
 

@@ -16,13 +16,13 @@ interface TreeKeyboard {
 export function useTreeFocus(
   element: RefObject<HTMLElement | null>,
   {
-    kept,
+    treePanel,
     lines,
     selected,
     rows,
     onSelect,
   }: {
-    readonly kept: TreePanel
+    readonly treePanel: TreePanel
     readonly lines: readonly TreeLine[]
     readonly selected: string | undefined
     readonly rows: VisibleRows
@@ -35,7 +35,7 @@ export function useTreeFocus(
   const goTo = (at: number | undefined): void => {
     const line = at === undefined ? undefined : lines[at]
     if (at === undefined || line?.kind !== 'item') return
-    kept.pendingFocus = line.path
+    treePanel.pendingFocus = line.path
     rows.see(at)
     onSelect(line.path, line.isFolder)
   }
@@ -47,18 +47,18 @@ export function useTreeFocus(
     // React reports no focus event when a closing dialog restores the focus.
     if (element.current?.contains(document.activeElement) === true) isInside.current = true
     if (old === lines || !hadKeyboard || !hasLostFocus() || lineOf(selected) !== -1) return
-    kept.pendingFocus ??= nextSelection(old, lines, selected ?? '')
+    treePanel.pendingFocus ??= nextSelection(old, lines, selected ?? '')
   })
   useLayoutEffect(() => {
-    const at = lineOf(kept.pendingFocus)
+    const at = lineOf(treePanel.pendingFocus)
     if (at === -1) return
-    if (kept.pendingFocus !== selected) return goTo(at)
+    if (treePanel.pendingFocus !== selected) return goTo(at)
     const row = element.current?.querySelector<HTMLElement>(`[data-row="${at}"]`)
     row?.focus({ preventScroll: true })
     // A modal dialog still holds the focus; it closes soon.
-    if (row !== undefined && document.activeElement === row) kept.pendingFocus = undefined
+    if (row !== undefined && document.activeElement === row) treePanel.pendingFocus = undefined
   })
-  useEffect(() => () => void (kept.pendingFocus = undefined), [kept])
+  useEffect(() => () => void (treePanel.pendingFocus = undefined), [treePanel])
   return {
     goTo,
     onFocus: () => void (isInside.current = true),

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { formatPaths, displayName, displayTitle, spokenName } from './shown-name.ts'
+import { displayName, displayTitle, formatPaths, spokenName } from './display-name.ts'
 
 test('control characters of a name are seen, and are told from letters', () => {
   expect(displayName('new\nline.txt')).toBe('new‹\\n›line.txt')
