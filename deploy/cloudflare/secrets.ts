@@ -1,4 +1,4 @@
-import { findIdentityFault, readSecrets } from '../../apps/control/src/auth/identity-fault.ts'
+import { findIdentityProblem, readSecrets } from '../../apps/control/src/auth/service-token.ts'
 import { decodeSessionKeys } from '@sandwire/internal-api'
 
 const SECRET_BYTES = 32
@@ -45,7 +45,7 @@ export async function chooseSecrets(
     if (value !== undefined && value !== '') chosen[name] = value
   }
   // With one that it does not accept, the server would let nobody in.
-  const fault = findIdentityFault({ mode: 'local', issuers: [] }, readSecrets(chosen))
+  const fault = findIdentityProblem({ mode: 'local', issuers: [] }, readSecrets(chosen))
   if (fault !== undefined) throw new Error(`Cannot use the secrets: ${fault}`)
   if (chosen.SESSION_TOKEN_SECRET !== undefined) decodeSessionKeys(chosen.SESSION_TOKEN_SECRET)
   for (const name of MADE_SECRETS)

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync, statSync } from 'node:fs'
 import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
-import { signInEnded } from '../../apps/control/src/auth/authenticator.ts'
+import { signInEnded } from '../../apps/control/src/auth/identity.ts'
 import { follow } from './cli-runner.ts'
 import { SignInFixture, waitForUserCode } from './support/sign-in-fixture.ts'
 

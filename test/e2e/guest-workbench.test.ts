@@ -36,7 +36,7 @@ describe.skipIf(problem !== undefined)(
       await guest.page.goto(link)
       await guest.page.getByLabel('Your name').fill('Gus')
       await guest.button('Join').click()
-      await guest.page.getByRole('link', { name: 'Open it' }).click()
+      await guest.page.getByRole('link', { name: 'Open', exact: true }).click()
       return guest
     }
 
@@ -109,7 +109,7 @@ describe.skipIf(problem !== undefined)(
         await shared.page.goto(link)
         await shared.page.getByLabel('Your name').fill('Eve')
         await shared.button('Join').click()
-        await shared.page.getByRole('link', { name: 'Open it' }).click()
+        await shared.page.getByRole('link', { name: 'Open', exact: true }).click()
         await shared.page.locator('.read-only-line').waitFor()
         expect(await shared.page.getByRole('tab').count()).toBe(1)
         expect(await shared.page.evaluate(() => JSON.stringify(localStorage))).not.toContain('secret')

@@ -80,7 +80,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.getByText('npx sbx-stdio join').waitFor()
       await page.getByLabel('Your name').fill('Gus')
       await page.getByRole('button', { name: 'Join' }).click()
-      await page.getByText('owner shares one session with you, as viewer.').waitFor()
+      await page.getByText('owner invited you to a session as viewer.').waitFor()
       // No line for a terminal, which has no credential of this browser's.
       expect(await page.locator('body').textContent()).not.toContain('npx sbx-stdio http')
       expect(await page.evaluate(() => document.cookie)).toBe('')
@@ -92,13 +92,13 @@ describe.skipIf(obstacle !== undefined)(
       await page.goBack().catch(() => null)
       expect(page.url()).not.toContain(secret)
       await page.goto(link)
-      await page.getByText('owner shares one session with you').waitFor()
+      await page.getByText('owner invited you to a session').waitFor()
       await page.context().close()
 
       const { page: late } = await openPage(browser)
       await late.goto(link)
       await late.getByRole('button', { name: 'Join' }).click()
-      await late.getByText('The link was used, has expired or was withdrawn').waitFor()
+      await late.getByText('The link was used, has expired or was revoked').waitFor()
       await late.context().close()
     })
 
@@ -114,9 +114,9 @@ describe.skipIf(obstacle !== undefined)(
       await page.getByText('Cannot use "name"').waitFor()
       expect(await kept()).toContain(secret)
       for (const [answer, words] of [
-        [503, 'The server answered 503.'],
-        [429, 'The server answered 429.'],
-        [undefined, 'The server does not answer.'],
+        [503, 'The server responded with status 503.'],
+        [429, 'The server responded with status 429.'],
+        [undefined, 'Server unreachable. Try again later.'],
       ] as const) {
         await page.route('**/api/grants/redeem', (route) =>
           answer === undefined ? route.abort() : route.fulfill({ status: answer, body: '' }),
@@ -128,7 +128,7 @@ describe.skipIf(obstacle !== undefined)(
       }
       await page.getByLabel('Your name').fill('Gus')
       await join.click()
-      await page.getByText('owner shares one session with you, as viewer.').waitFor()
+      await page.getByText('owner invited you to a session as viewer.').waitFor()
       expect(await kept()).toBe('[]')
       expect(await join.isVisible()).toBe(false)
       await page.context().close()
@@ -141,7 +141,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.goto(link)
       await page.getByLabel('Your name').fill('Gus')
       await page.getByRole('button', { name: 'Join' }).click()
-      await page.getByRole('link', { name: 'All that is shared with you' }).click()
+      await page.getByRole('link', { name: 'Everything shared with you' }).click()
       await page.getByRole('heading', { name: 'Shared with you' }).waitFor()
       const owner = new Person(control, TOKEN)
       const whole = await owner.post('/api/grants', { sandbox: session.split('.')[0], role: 'collaborator' })
@@ -156,7 +156,7 @@ describe.skipIf(obstacle !== undefined)(
       for (const label of ['New terminal', 'New sandbox', 'Split down', 'Files', 'Search', 'Git'])
         expect(await button(label).count()).toBe(0)
       await page.goto(textIn(whole, 'link'))
-      await page.getByText(`owner shares the sandbox ${name} with you, as collaborator.`).waitFor()
+      await page.getByText(`owner invited you to sandbox ${name} as collaborator.`).waitFor()
       await page.goto(control.origin)
       await rows.nth(1).waitFor()
       expect((await rows.allInnerTexts())[1]).toMatch(
@@ -177,13 +177,13 @@ describe.skipIf(obstacle !== undefined)(
       const { session, link, secret } = await share(control)
       const { page, sent } = await openPage(browser)
       await page.goto(link)
-      await page.getByText('Sign in to see what was shared with you.').waitFor()
+      await page.getByText('Sign in to accept the invitation.').waitFor()
       expect(await page.getByRole('button', { name: 'Join' }).isVisible()).toBe(false)
       await page.getByRole('link', { name: 'Sign in' }).click()
       await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
       await page.getByLabel('User name').fill('ann')
       await page.getByRole('button', { name: 'Sign in' }).click()
-      await page.getByText('owner shares one session with you, as viewer.').waitFor()
+      await page.getByText('owner invited you to a session as viewer.').waitFor()
       expect(await openSocket(page, session)).toEqual(['sandwire.v1', `session ${session}`])
       expect(lastAttach()?.claims).toMatchObject({ name: 'Ann Archer', authority: 'viewer' })
       expect(sent.join('\n')).not.toContain(secret)
@@ -205,7 +205,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
       await page.getByLabel('User name').fill('ann')
       await page.getByRole('button', { name: 'Sign in' }).click()
-      await page.getByText('owner shares one session with you, as viewer.').waitFor()
+      await page.getByText('owner invited you to a session as viewer.').waitFor()
       const lineFor = (place: { readonly session?: string }, role: string): string =>
         accessCommand('npx sbx-stdio', control.origin, { sandbox, role, ...place })
       const lines = [lineFor({ session }, 'viewer')]
@@ -216,9 +216,9 @@ describe.skipIf(obstacle !== undefined)(
         [{}, 'collaborator'],
       ] as const) {
         const made = await owner.post('/api/grants', { sandbox, ...place, role })
-        const what = 'session' in place ? 'one session' : 'the sandbox'
+        const what = 'session' in place ? 'a session' : 'sandbox'
         await page.goto(textIn(made, 'link'))
-        await page.getByText(new RegExp(`shares ${what}.* with you, as ${role}\\.`)).waitFor()
+        await page.getByText(new RegExp(`invited you to ${what}.* as ${role}\\.`)).waitFor()
         expect(await page.locator('#line').textContent()).toBe(lineFor(place, role))
         lines.push(lineFor(place, role))
       }
@@ -239,7 +239,7 @@ describe.skipIf(obstacle !== undefined)(
       await using control = await startControl({ birthplace: sandboxes, workbench })
       const { page } = await openPage(browser)
       await page.goto(`${control.origin}/join`)
-      await page.getByText('This address is only the beginning of a link').waitFor()
+      await page.getByText('This link is incomplete.').waitFor()
       await page.context().close()
     })
   },

@@ -33,7 +33,7 @@ describe.skipIf(problem !== undefined)(
       await guest.page.goto(link)
       await guest.page.getByLabel('Your name').fill(name)
       await guest.button('Join').click()
-      await guest.page.getByText('shares one session with you').waitFor()
+      await guest.page.getByText('invited you to a session').waitFor()
       await guest.page.locator('#open').click()
       await guest.first.until(({ status }) => status === 'attached')
       return guest

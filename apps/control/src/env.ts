@@ -1,6 +1,6 @@
 import type { AccountObject } from './account/object.ts'
 import type * as main from './index.ts'
-import type { RateLimit } from './http/address-limit.ts'
+import type { RateLimit } from './http/rate-limits.ts'
 import type { SandboxObject } from './sandbox/object.ts'
 
 /** What the worker is given by whoever runs it. */

@@ -1,9 +1,9 @@
 import { WorkerEntrypoint } from 'cloudflare:workers'
 import { createApp } from './app.ts'
-import { readSecrets } from './auth/identity-fault.ts'
-import { redeemAtHost } from './auth/sign-in-codes.ts'
+import { redeemAtHost } from './auth/local-identity.ts'
+import { readSecrets } from './auth/service-token.ts'
 import type { Env } from './env.ts'
-import { believeProxy } from './http/proxied-address.ts'
+import { trustProxy } from './http/client-address.ts'
 import type { App } from './routes/context.ts'
 import { runtimeOf } from './runtime.ts'
 import { Directory } from './sandbox/directory.ts'
@@ -28,7 +28,7 @@ async function appOf(env: Env): Promise<App> {
     sessionTokens,
     directory: new Directory(env, mint),
     secrets: readSecrets(env),
-    askIssuer: (url, init) => (env.ISSUERS === undefined ? fetch(url, init) : env.ISSUERS.fetch(url, init)),
+    fetchIssuer: (url, init) => (env.ISSUERS === undefined ? fetch(url, init) : env.ISSUERS.fetch(url, init)),
     rateLimit: env.RATE_LIMIT,
     mintRequestId: () => crypto.randomUUID(),
     assets: env.ASSETS,
@@ -44,7 +44,7 @@ async function appOf(env: Env): Promise<App> {
 export class Public extends WorkerEntrypoint<Env> {
   override async fetch(request: Request): Promise<Response> {
     const { clientAddressHeader } = runtimeOf(this.env).config
-    return (await appOf(this.env)).fetch(believeProxy(request, clientAddressHeader))
+    return (await appOf(this.env)).fetch(trustProxy(request, clientAddressHeader))
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { findDuplicateKey } from '../src/http/duplicate-key.ts'
+import { findDuplicateKey } from '../src/http/request-body.ts'
 
 test.each([
   ['{"a":1,"a":2}', 'a'],

@@ -4,8 +4,8 @@ import { expect, test } from 'bun:test'
 import { deliverFarewells } from '../src/account/deliver-farewells.ts'
 import { Farewells, type Word } from '../src/account/farewells.ts'
 import { AccountStore } from '../src/account/store.ts'
-import { notAccepted } from '../src/auth/authenticator.ts'
-import { whileWelcome } from '../src/auth/while-welcome.ts'
+import { refuseEndedSignIns } from '../src/auth/authenticator.ts'
+import { unauthorized } from '../src/auth/identity.ts'
 import { createLog } from '../src/log.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
@@ -155,7 +155,7 @@ test('(threat T6) tokens from before a deletion are not accepted, later ones are
 test('only credentials of a sign-in are asked about', async () => {
   const asked: string[] = []
   const of = (login?: string) =>
-    whileWelcome(
+    refuseEndedSignIns(
       {
         authenticate: async () => ({
           account: 'a',
@@ -173,5 +173,5 @@ test('only credentials of a sign-in are asked about', async () => {
   expect(await of().authenticate(new Headers())).toMatchObject({ account: 'a' })
   expect(asked).toEqual([])
   expect(await of('good').authenticate(new Headers())).toMatchObject({ account: 'a' })
-  expect(of('ended').authenticate(new Headers())).rejects.toThrow(notAccepted('the sign-in has ended'))
+  expect(of('ended').authenticate(new Headers())).rejects.toThrow(unauthorized('the sign-in has ended'))
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { Hono } from 'hono'
 import { SandwireError } from '@sandwire/protocol'
-import { holdBody } from '../src/http/hold-body.ts'
+import { holdBody } from '../src/http/request-body.ts'
 
 /** Answers with the body that a handler gets, or with why it does not. */
 function open(maxBytes: number, ms?: number): Hono {

@@ -331,8 +331,8 @@ describe('a server that others reach', () => {
     [{}, {}, 'no identity issuer is configured'],
     [{}, { JWT_SECRET: 'short' }, 'JWT_SECRET is shorter than 32 bytes'],
     [{}, { JWT_SECRET: SECRET, API_TOKEN: 'short' }, 'API_TOKEN is shorter than 32 characters'],
-    [{}, { API_TOKEN: `swl_${'t'.repeat(43)}` }, 'API_TOKEN has the form of another kind of token'],
-    [{}, { API_TOKEN: `a.b.${'c'.repeat(40)}` }, 'API_TOKEN has the form of another kind of token'],
+    [{}, { API_TOKEN: `swl_${'t'.repeat(43)}` }, 'API_TOKEN has the format of another kind of token'],
+    [{}, { API_TOKEN: `a.b.${'c'.repeat(40)}` }, 'API_TOKEN has the format of another kind of token'],
     [{}, { API_TOKEN: '', JWT_SECRET: '' }, 'no identity issuer is configured'],
   ])('serves nobody when it cannot know who they are: %j %j', async (config, bindings, why) => {
     await using closed = await startControl({
@@ -348,7 +348,7 @@ describe('a server that others reach', () => {
     expect(refusalOf(await upgrade(closed, '/attach?cmd=cat', {}))).toBe('503 no_issuer')
     const answer = await closed.fetch('/api/sandboxes')
     expect(await answer.json()).toMatchObject({
-      error: { code: 'no_issuer', message: `Cannot let anybody in: ${why}` },
+      error: { code: 'no_issuer', message: `Cannot authenticate anyone: ${why}` },
     })
   })
 

@@ -112,7 +112,7 @@ describe('signing in through an issuer', () => {
   test('is refused to somebody who may do nothing here', async () => {
     const jar = new CookieJar(control)
     const back = await comeBack(await leave(jar), 'zoe')
-    expect(await expectRefused(jar, await jar.open(back), 403)).toContain('may not use this server')
+    expect(await expectRefused(jar, await jar.open(back), 403)).toContain('has no access to this server')
   })
 
   test('says that the person refused, and nothing that the issuer said', async () => {
@@ -120,7 +120,7 @@ describe('signing in through an issuer', () => {
     const back = await issuer.refuse(await leave(jar))
     back.searchParams.set('error_description', '<script>alert(1)</script> CANARY')
     const page = await expectRefused(jar, await jar.open(back.pathname + back.search), 403)
-    expect(page).toContain('The sign-in was canceled or refused.')
+    expect(page).toContain('The sign-in was canceled or denied.')
     expect(page).not.toMatch(/CANARY|alert\(|access_denied/)
     expect(jar.cookies.has(LOGIN)).toBe(false)
   })
@@ -128,7 +128,7 @@ describe('signing in through an issuer', () => {
   test('says that the issuer does not answer', async () => {
     const jar = new CookieJar(control)
     const response = await jar.open('/signin/start?issuer=away')
-    expect(await expectRefused(jar, response, 503)).toContain('The issuer does not answer.')
+    expect(await expectRefused(jar, response, 503)).toContain('The identity provider is not responding.')
   })
 
   test('leads to the page with all ways in when the issuer is none that signs people in', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type LoginState, LOGIN_LIFE_MS, openLoginStates } from '../src/auth/login-state.ts'
+import { LOGIN_LIFE_MS, type LoginState, openLoginStates } from '../src/auth/login-state.ts'
 
 const NOW = 1_000_000
 const STATE: LoginState = {
@@ -7,7 +7,7 @@ const STATE: LoginState = {
   nonce: 'n'.repeat(43),
   verifier: 'v'.repeat(43),
   issuer: 'test',
-  voucher: 'v',
+  issuerBinding: 'v',
   redirectUri: 'http://localhost:1/signin/callback',
   to: '/',
   expiresMs: NOW + LOGIN_LIFE_MS,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { returnPathOf } from '../src/auth/return-path.ts'
+import { returnPathOf } from '../src/auth/login-state.ts'
 
 test.each(['/', '/join', '/terminal/a.b', '/x?to=%2Fy&z=1', "/a-b_c~d!e$f'(g)*+,;=:@"])(
   'the path %j is one of ours',

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { ROLES } from '@sandwire/protocol'
 import { rejectionOf } from '@sandwire/testing'
-import { ticket } from '../src/auth/ticket.ts'
+import { createTicketAuthenticator } from '../src/auth/ticket.ts'
 import { sha256Hex } from '../src/bytes.ts'
 import { type Access, standingOf } from '../src/sandbox/access.ts'
 import {
@@ -295,7 +295,7 @@ const call = { identity: 'ann', name: 'Ann', scopes: [], address: '', requestId:
 test('(threat T6) who comes with a ticket is known by the very token that it was asked for with', async () => {
   const { sharing } = openSharing()
   const offered = `${SANDBOX}.${SECRET}`
-  const tickets = ticket({
+  const tickets = createTicketAuthenticator({
     isMinted: async () => true,
     take: async (_, hash, origin) => sharing.takeTicket(hash, origin) ?? null,
   })

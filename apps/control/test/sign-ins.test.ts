@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { SignIns } from '../src/account/sign-ins.ts'
 import { AccountStore } from '../src/account/store.ts'
-import type { SignIn } from '../src/auth/browser-cookie.ts'
+import type { SignIn } from '../src/auth/browser-sign-in.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
 function open(): SignIns {
@@ -18,7 +18,7 @@ function signIn(login: string, changes: Partial<SignIn> = {}): SignIn {
     name: 'Ann',
     scopes: ['connect', 'exec'],
     issuer: 'test',
-    voucher: 'v',
+    issuerBinding: 'v',
     createdMs: 0,
     expiresMs: 100,
     ...changes,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ERRORS, type ErrorCode } from '@sandwire/protocol'
 import { eventually, type RawHandshake, type RawWebSocket } from '@sandwire/testing'
-import { SKEW_MS } from '../src/auth/claims.ts'
+import { CLOCK_SKEW_MS } from '../src/auth/jwt.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { codeIn, JWT_SECRET, Person, textIn, UNLIMITED } from './support/people.ts'
@@ -135,11 +135,11 @@ describe('a ticket', () => {
   test('lives no longer than half a minute, and no longer than its credential', async () => {
     const told = await owner.post('/api/tickets', { session })
     expect(Number(textIn(told, 'expiresMs'))).toBeLessThanOrEqual(Date.now() + 30_000)
-    const exp = Math.floor((Date.now() - SKEW_MS) / 1000) + 15
+    const exp = Math.floor((Date.now() - CLOCK_SKEW_MS) / 1000) + 15
     const person = await Person.named(control, 'brief', { exp })
     await person.post('/api/sandboxes', { name: 'mine', start: false })
     const brief = await person.post('/api/tickets', { sandbox: 'mine' })
-    expect(Number(textIn(brief, 'expiresMs'))).toBeLessThanOrEqual(exp * 1000 + SKEW_MS)
+    expect(Number(textIn(brief, 'expiresMs'))).toBeLessThanOrEqual(exp * 1000 + CLOCK_SKEW_MS)
   })
 
   test('opens nothing else: another sandbox, another session, a start, a join (threat T4)', async () => {

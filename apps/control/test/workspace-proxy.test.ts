@@ -4,7 +4,7 @@ import { responseHeaders, contentLength, requestHeaders } from '../src/workspace
 import { splitQuery } from '../src/workspace-proxy/query.ts'
 import { isCompatPath } from '../src/compat/workspace-routes.ts'
 import { isProxiedPath, nameOfRoute, PROXY_ROUTES } from '../src/workspace-proxy/routes.ts'
-import { WorkspaceBudget } from '../src/http/workspace-budget.ts'
+import { WorkspaceBudget } from '../src/http/rate-limits.ts'
 import { Breakers } from '../src/providers/breakers.ts'
 import { FAILURES_TO_OPEN, OPEN_MS } from '../src/providers/breaker.ts'
 import { ProxiedRequests } from '../src/workspace-proxy/requests.ts'

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { ISSUER_ALGORITHMS } from '@sandwire/operator-settings'
-import { createLocalJWKSet, type CryptoKey, importJWK, type JWK } from 'jose'
-import { readJws, verifyJws } from '../src/auth/jws.ts'
+import { SandwireError } from '@sandwire/protocol'
+import { createLocalJWKSet, type CryptoKey, errors, importJWK, type JWK } from 'jose'
+import { parseJwt, verifyJwt } from '../src/auth/jwt.ts'
 import { SERVICE_ALGORITHM } from '../src/auth/service-token.ts'
 import vectors from './data/json_web_signature_test.json'
 
@@ -27,23 +28,33 @@ const SAME_AS_GOOD: readonly number[] = [367, 370]
 /** Said to be good, with a `?` inside, which is no letter of base64url (RFC 7515, section 2). We refuse them. */
 const TOO_LENIENT: readonly number[] = [372, 373]
 
-/** Checks as we check a token, with the group's key given the way that kind of token gets its key. */
+/** True if the caught error is about the claims, which are checked after the signature: the vectors are no JWTs. */
+function isClaimsError(caught: unknown): boolean {
+  const cause = caught instanceof SandwireError ? caught.cause : undefined
+  return cause instanceof errors.JWTInvalid || cause instanceof errors.JWTClaimValidationFailed
+}
+
+/** Verifies a vector as a token is verified, with the group's key supplied as for that kind of token. */
 async function isAccepted(group: Group, { jws }: Vector): Promise<boolean> {
+  const nowMs = Date.now()
   try {
-    const read = readJws(String(jws))
+    const jwt = parseJwt(String(jws))
     if (group.public === undefined) {
       const key = (await importJWK(group.private ?? {}, 'HS256')) as CryptoKey
-      await verifyJws(read, [SERVICE_ALGORITHM], key)
-    } else await verifyJws(read, ISSUER_ALGORITHMS, createLocalJWKSet({ keys: [group.public] }))
+      await verifyJwt(jwt, key, { algorithms: [SERVICE_ALGORITHM], nowMs })
+    } else {
+      const keys = createLocalJWKSet({ keys: [group.public] })
+      await verifyJwt(jwt, keys, { algorithms: ISSUER_ALGORITHMS, nowMs })
+    }
     return true
-  } catch {
-    return false
+  } catch (caught) {
+    return isClaimsError(caught)
   }
 }
 
 function algorithmOf(jws: unknown): string | undefined {
   try {
-    return readJws(String(jws)).alg
+    return parseJwt(String(jws)).alg
   } catch {
     return undefined
   }

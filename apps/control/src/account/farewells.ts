@@ -1,4 +1,4 @@
-import { isFromBefore } from '../auth/from-before.ts'
+import { isIssuedBefore } from '../auth/identity.ts'
 import { numberOf, type Row, type Sql, textOf } from '../sql.ts'
 
 /** Appended to the migrations of an account's store. */
@@ -190,7 +190,7 @@ export class Farewells {
       )
       .toArray()
     for (const ended of ends) {
-      if (!isFromBefore(numberOf(ended, 'ended_ms'), issuedMs)) continue
+      if (!isIssuedBefore(numberOf(ended, 'ended_ms'), issuedMs)) continue
       if (issuedMs !== undefined || numberOf(ended, 'until_ms') > nowMs) return false
     }
     const { deletedMs } = this

@@ -1,10 +1,8 @@
 import { DurableObject } from 'cloudflare:workers'
 import { SandwireError } from '@sandwire/protocol'
-import { notAccepted } from '../auth/authenticator.ts'
-import type { SignIn } from '../auth/browser-cookie.ts'
+import { isTrustedSignIn, type SignIn } from '../auth/browser-sign-in.ts'
+import { isGuestLogin, unauthorized } from '../auth/identity.ts'
 import type { AuditEntry } from '../audit/entry.ts'
-import { isGuestLogin } from '../auth/guest-name.ts'
-import { isTrustedSignIn } from '../auth/trusted-sign-in.ts'
 import type { Env } from '../env.ts'
 import { type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
@@ -61,7 +59,7 @@ export class AccountObject extends DurableObject<Env> {
       if (workspaceMode === 'local' && name !== defaultName)
         throw new SandwireError('sandbox_not_found', `This server has one sandbox, "${defaultName}"`)
       if (Date.now() < (this.#farewells.deletedMs ?? 0) + CLOSING_MS)
-        throw notAccepted('the account was just deleted')
+        throw unauthorized('the account was just deleted')
       if (store.countSandboxes() >= maxSandboxes)
         throw new SandwireError('too_many_sandboxes', `Cannot have more than ${maxSandboxes} sandboxes`)
       store.insertSandbox(id, name)
@@ -126,7 +124,7 @@ export class AccountObject extends DurableObject<Env> {
   signIn(signIn: SignIn, hash: string, state?: SpentState): Promise<Outcome<readonly string[]>> {
     return this.#run(async () => {
       if (state !== undefined && !this.#signIns.spend(state.hash, state.expiresMs))
-        throw notAccepted('this sign-in was completed before')
+        throw unauthorized('this sign-in was completed before')
       const ended = this.#signIns.add(signIn, hash)
       await this.#sayGoodbye(ended.map((login) => ({ is: 'login', login, endedMs: Date.now() })))
       return ended

@@ -1,5 +1,5 @@
-import type { Scope } from '../auth/authenticator.ts'
-import type { SignIn } from '../auth/browser-cookie.ts'
+import type { SignIn } from '../auth/browser-sign-in.ts'
+import type { Scope } from '../auth/identity.ts'
 import { numberOf, type Row, type Sql, textOf } from '../sql.ts'
 
 /** How long a browser stays signed in. */
@@ -20,7 +20,7 @@ function signInOf(row: Row): SignIn {
     name: textOf(row, 'name'),
     scopes: JSON.parse(textOf(row, 'scopes')) as Scope[],
     issuer: row['issuer'] === null ? null : textOf(row, 'issuer'),
-    voucher: row['voucher'] === null ? null : textOf(row, 'voucher'),
+    issuerBinding: row['voucher'] === null ? null : textOf(row, 'voucher'),
     createdMs: numberOf(row, 'created_ms'),
     expiresMs: numberOf(row, 'expires_ms'),
   }
@@ -36,7 +36,7 @@ export class SignIns {
 
   /** Remembers a browser by the hash of its cookie; returns the logins that had to go for it. */
   add(signIn: SignIn, hash: string): readonly string[] {
-    const { login, name, scopes, issuer, voucher, createdMs, expiresMs } = signIn
+    const { login, name, scopes, issuer, issuerBinding, createdMs, expiresMs } = signIn
     this.removeExpired(createdMs)
     const known = this.list(createdMs)
     const tooMany = known.slice(0, Math.max(0, known.length + 1 - MAX_SIGN_INS)).map((old) => old.login)
@@ -49,7 +49,7 @@ export class SignIns {
       name,
       JSON.stringify(scopes),
       issuer,
-      voucher,
+      issuerBinding,
       createdMs,
       expiresMs,
     )

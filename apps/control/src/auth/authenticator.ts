@@ -1,46 +1,45 @@
-import { type Role, SandwireError } from '@sandwire/protocol'
+import type { IssuerConfig } from '@sandwire/operator-settings'
+import { type Authenticator, type Identity, signInEnded, unauthorized } from './identity.ts'
+import { isJwtForm, type Jwt, MAX_TOKEN_BYTES, parseJwt } from './jwt.ts'
+import { isLocalToken, verifyLocalToken } from './local-identity.ts'
+import { createOidcVerifier, type OidcDependencies } from './oidc-token.ts'
+import { createServiceVerifier, SERVICE_ALGORITHM, verifyApiToken } from './service-token.ts'
 
-/**
- * What a credential may be used for at all; what its person may do in which sandbox is another question. `connect`: see and
- * join. `exec`: run any command. `admin`: make, share, stop and destroy. `operator`: look after the server; no issuer gives it.
- */
-export const SCOPES = ['connect', 'exec', 'admin', 'operator'] as const
-export type Scope = (typeof SCOPES)[number]
+/** The scheme is case-insensitive (RFC 9110, section 11.1). */
+const BEARER = /^bearer +(\S+)$/i
 
-/** The one upgrade that a ticket is good for. */
-export interface TicketBinding {
-  readonly sandbox: string
-  /** Absent: it starts a process. */
-  readonly session?: string
-  readonly role: Role
+/** The bearer tokens that are accepted; none of a kind that is absent. */
+export interface BearerSettings {
+  readonly localTokenSha256?: string
+  readonly apiToken?: string
+  readonly jwtSecret?: string
+  readonly issuers: readonly IssuerConfig[]
 }
 
-/** Who asks, and how that is known. */
-export interface Identity {
-  /** Account it acts for: `local`, or made of issuer and subject. */
-  readonly account: string
-  /** What the people it shares with see of it. */
-  readonly name: string
-  readonly scopes: readonly Scope[]
-  /** A cookie is sent by the browser on its own, so it needs proof of where the request comes from. */
-  readonly via: 'bearer' | 'cookie' | 'ticket'
-  /** Sign-in that the credential comes from; signing out ends what hangs on it. */
-  readonly login?: string
-  /** The very token, where its issuer does not say which sign-in it comes from: `login` then stands for all such tokens. */
-  readonly token?: string
-  /** When the credential was issued, if it says so. */
-  readonly issuedMs?: number
-  /** When the credential ends; absent when it does not. */
-  readonly expiresMs?: number
-  readonly ticket?: TicketBinding
+/** Authenticates `Authorization: Bearer …`. The token's format alone selects the verifier. */
+export function createBearerAuthenticator(settings: BearerSettings, deps: OidcDependencies): Authenticator {
+  const { localTokenSha256, apiToken, jwtSecret, issuers } = settings
+  const refuse = (): Promise<Identity> => Promise.reject(unauthorized('the token is not accepted'))
+  const verifyLocal = localTokenSha256 === undefined ? refuse : verifyLocalToken(localTokenSha256)
+  const verifyApi = apiToken === undefined ? refuse : verifyApiToken(apiToken, deps.accounts)
+  const verifyService = jwtSecret === undefined ? refuse : createServiceVerifier(jwtSecret, deps)
+  const verifyOidc = createOidcVerifier(issuers, deps)
+  const verifyJwt = (jwt: Jwt): Promise<Identity> =>
+    jwt.alg === SERVICE_ALGORITHM ? verifyService(jwt) : verifyOidc(jwt)
+  return {
+    async authenticate(headers) {
+      const header = headers.get('authorization')
+      if (header === null) return undefined
+      const token = BEARER.exec(header)?.[1]
+      if (token === undefined) return refuse()
+      if (token.length > MAX_TOKEN_BYTES) throw unauthorized('the token is too long')
+      if (isLocalToken(token)) return verifyLocal(token)
+      return isJwtForm(token) ? verifyJwt(parseJwt(token)) : verifyApi(token)
+    },
+  }
 }
 
-/** Finds out who asks. Undefined: this kind of credential is not there. Throws when it is there and not accepted. */
-export interface Authenticator {
-  authenticate(headers: Headers): Promise<Identity | undefined>
-}
-
-/** The first authenticator that finds its credential decides. */
+/** Uses the first authenticator that finds its kind of credential. */
 export function firstOf(authenticators: readonly Authenticator[]): Authenticator {
   return {
     async authenticate(headers) {
@@ -53,11 +52,24 @@ export function firstOf(authenticators: readonly Authenticator[]): Authenticator
   }
 }
 
-export function notAccepted(why: string): SandwireError {
-  return new SandwireError('unauthorized', `Cannot authenticate: ${why}`)
-}
+/** Asks the account whether a valid token was revoked by a sign-out or by deleting the account. */
+export type IsSignInActive = (
+  account: string,
+  token: { readonly login: string; readonly issuedMs?: number },
+) => Promise<boolean>
 
-/** Its sign-in or its account was ended. Programs look for these words: a sign-in after that counts only when clocks agree on it. */
-export function signInEnded(): SandwireError {
-  return notAccepted('the sign-in has ended')
+/** Refuses credentials whose sign-in has ended. A credential without a sign-in cannot be ended. */
+export function refuseEndedSignIns(inner: Authenticator, isActive: IsSignInActive): Authenticator {
+  const check = async ({ account, login, token = login, issuedMs }: Identity): Promise<void> => {
+    if (token === undefined) return
+    if (!(await isActive(account, { login: token, ...(issuedMs === undefined ? {} : { issuedMs }) })))
+      throw signInEnded()
+  }
+  return {
+    async authenticate(headers) {
+      const identity = await inner.authenticate(headers)
+      if (identity !== undefined) await check(identity)
+      return identity
+    },
+  }
 }

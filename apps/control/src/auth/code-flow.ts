@@ -2,45 +2,42 @@ import { isLoopbackUrl, type IssuerConfig } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import * as oauth from 'oauth4webapi'
 import type { AccountIds } from './account-id.ts'
-import type { Scope } from './authenticator.ts'
-import { nameOf, SKEW_MS, scopesOf, textClaim } from './claims.ts'
-import { checkIdToken } from './id-token.ts'
-import type { Fetch } from './issuer-fetch.ts'
-import { IssuerKeys } from './issuer-keys.ts'
-import { IssuerMetadata } from './issuer-metadata.ts'
+import { issuerBindingOf } from './browser-sign-in.ts'
+import type { Scope } from './identity.ts'
+import { type Fetch, IssuerClient, postToIssuer } from './issuer-client.ts'
+import { CLOCK_SKEW_MS, nameOf, scopesOf } from './jwt.ts'
 import { LOGIN_LIFE_MS, type LoginState } from './login-state.ts'
-import { postToIssuer } from './post-to-issuer.ts'
-import { voucherOf } from './voucher.ts'
+import { verifyIdToken } from './oidc-token.ts'
 
-/** Why nobody was signed in. */
-export type SignInRefusal =
-  /** The browser did not leave from here for this, or too long ago, or it came back before. */
+/** Why a sign-in failed. */
+export type SignInProblem =
+  /** The sign-in was not started by this browser, has expired, or was completed before. */
   | 'stale'
-  /** The person or the issuer said no. */
+  /** The user or the issuer declined. */
   | 'denied'
-  /** What the issuer answered is not to be believed. */
-  | 'not_believed'
-  /** The issuer cannot be asked. */
-  | 'away'
-  /** Known to the issuer, but good for nothing here. */
+  /** The issuer's response is invalid. */
+  | 'invalid_response'
+  /** The issuer does not respond. */
+  | 'unavailable'
+  /** The account has no access to this server. */
   | 'not_allowed'
 
-export class SignInRefused extends Error {
-  readonly why: SignInRefusal
+export class SignInError extends Error {
+  readonly problem: SignInProblem
 
-  constructor(why: SignInRefusal, cause?: unknown) {
-    super(why, { cause })
-    this.why = why
+  constructor(problem: SignInProblem, cause?: unknown) {
+    super(problem, { cause })
+    this.problem = problem
   }
 }
 
-/** Who came back from an issuer. */
-export interface SignedInPerson {
+/** The user that an issuer authenticated. */
+export interface SignedInUser {
   readonly account: string
   readonly name: string
   readonly scopes: readonly Scope[]
   readonly issuer: string
-  readonly voucher: string
+  readonly issuerBinding: string
 }
 
 export interface CodeFlowDependencies {
@@ -49,43 +46,40 @@ export interface CodeFlowDependencies {
   readonly nowMs: () => number
 }
 
-/** Not asked for in a browser, which keeps no token: a refresh token that nobody uses can only be stolen. */
+/** Not requested for a browser, which stores no tokens: an unused refresh token could only be stolen. */
 const NOT_FOR_BROWSERS = 'offline_access'
 
-/** What went wrong, in words for a person. An error that is already one stays as it is. */
-function toRefusal(caught: unknown): SignInRefused {
-  if (caught instanceof SignInRefused) return caught
-  if (caught instanceof oauth.AuthorizationResponseError) return new SignInRefused('denied', caught)
-  const isAway = caught instanceof SandwireError && caught.code === 'issuer_unavailable'
-  return new SignInRefused(isAway ? 'away' : 'not_believed', caught)
+function toSignInError(caught: unknown): SignInError {
+  if (caught instanceof SignInError) return caught
+  if (caught instanceof oauth.AuthorizationResponseError) return new SignInError('denied', caught)
+  const isUnavailable = caught instanceof SandwireError && caught.code === 'issuer_unavailable'
+  return new SignInError(isUnavailable ? 'unavailable' : 'invalid_response', caught)
 }
 
-/** Signs people in at one issuer, with an authorization code and PKCE (RFC 6749, 7636, 9207, OpenID Connect). */
+/** Signs users in at one issuer, with an authorization code and PKCE (RFC 6749, 7636, 9207, OpenID Connect). */
 export class CodeFlow {
   readonly #config: IssuerConfig
-  readonly #client: oauth.Client
+  readonly #oauthClient: oauth.Client
   readonly #deps: CodeFlowDependencies
-  readonly #metadata: IssuerMetadata
-  readonly #keys: IssuerKeys
+  readonly #client: IssuerClient
 
   constructor(config: IssuerConfig & { readonly clientId: string }, deps: CodeFlowDependencies) {
     this.#config = config
-    this.#client = { client_id: config.clientId, [oauth.clockTolerance]: SKEW_MS / 1000 }
+    this.#oauthClient = { client_id: config.clientId, [oauth.clockTolerance]: CLOCK_SKEW_MS / 1000 }
     this.#deps = deps
-    this.#metadata = new IssuerMetadata(config, deps.fetchUrl, deps.nowMs)
-    this.#keys = new IssuerKeys(config, deps.fetchUrl, deps.nowMs)
+    this.#client = new IssuerClient(config, deps.fetchUrl, deps.nowMs)
   }
 
-  /** Where to send a browser, and what it has to come back with. */
+  /** The issuer's URL to redirect the browser to, and the state to finish with. */
   async start(redirectUri: string, to: string): Promise<{ location: string; state: LoginState }> {
     try {
-      const { authorization_endpoint: endpoint = '' } = await this.#metadata.find()
+      const { authorization_endpoint: endpoint = '' } = await this.#client.findServer()
       const state: LoginState = {
         state: oauth.generateRandomState(),
         nonce: oauth.generateRandomNonce(),
         verifier: oauth.generateRandomCodeVerifier(),
         issuer: this.#config.id,
-        voucher: voucherOf(this.#config),
+        issuerBinding: issuerBindingOf(this.#config),
         redirectUri,
         to,
         expiresMs: this.#deps.nowMs() + LOGIN_LIFE_MS,
@@ -93,7 +87,7 @@ export class CodeFlow {
       const location = new URL(endpoint)
       const parameters = {
         ...this.#config.requestParameters,
-        client_id: this.#client.client_id,
+        client_id: this.#oauthClient.client_id,
         response_type: 'code',
         redirect_uri: redirectUri,
         scope: this.#scopes().join(' '),
@@ -105,76 +99,75 @@ export class CodeFlow {
       for (const [name, value] of Object.entries(parameters)) location.searchParams.set(name, value)
       return { location: location.href, state }
     } catch (caught) {
-      throw toRefusal(caught)
+      throw toSignInError(caught)
     }
   }
 
-  /** Who came back with these parameters; throws {@link SignInRefused} unless all of it fits the state. */
-  async finish(parameters: URLSearchParams, login: LoginState): Promise<SignedInPerson> {
-    // First of all, so that an answer to another browser's question is called what it is.
-    if (parameters.get('state') !== login.state) throw new SignInRefused('stale')
-    if (login.voucher !== voucherOf(this.#config)) throw new SignInRefused('stale')
+  /** Exchanges the code of the redirect for the user; throws {@link SignInError} if anything does not match the state. */
+  async finish(parameters: URLSearchParams, login: LoginState): Promise<SignedInUser> {
+    // Checked first, so that a response to another browser's request is reported as stale.
+    if (parameters.get('state') !== login.state) throw new SignInError('stale')
+    if (login.issuerBinding !== issuerBindingOf(this.#config)) throw new SignInError('stale')
     try {
       const tokens = await this.#exchange(parameters, login)
-      const claims = await checkIdToken(tokens.id_token ?? '', {
+      const claims = await verifyIdToken(tokens.id_token ?? '', {
         config: this.#config,
-        keys: this.#keys,
-        clientId: this.#client.client_id,
+        client: this.#client,
+        clientId: this.#oauthClient.client_id,
         nonce: login.nonce,
         nowMs: this.#deps.nowMs(),
       })
-      const subject = textClaim(claims, 'sub') ?? ''
-      const account = await this.#deps.accounts.of('oidc', this.#config.issuer, subject)
-      // An issuer that leaves it out gave what was asked for.
-      const granted = new Map([...claims, ['scope', tokens.scope ?? this.#scopes().join(' ')] as const])
+      const account = await this.#deps.accounts.of('oidc', this.#config.issuer, claims.sub)
+      // A response without `scope` granted what was requested (RFC 6749, section 5.1).
+      const granted = { ...claims, scope: tokens.scope ?? this.#scopes().join(' ') }
       const scopes = scopesOf(granted, this.#config.defaultScopes)
-      if (!scopes.includes('connect')) throw new SignInRefused('not_allowed')
+      if (!scopes.includes('connect')) throw new SignInError('not_allowed')
       return {
         account,
         name: nameOf(claims, account),
         scopes,
         issuer: this.#config.id,
-        voucher: login.voucher,
+        issuerBinding: login.issuerBinding,
       }
     } catch (caught) {
-      throw toRefusal(caught)
+      throw toSignInError(caught)
     }
   }
 
   async #exchange(parameters: URLSearchParams, login: LoginState): Promise<oauth.TokenEndpointResponse> {
-    const server = await this.#metadata.find()
-    const answer = oauth.validateAuthResponse(server, this.#client, parameters, login.state)
+    const server = await this.#client.findServer()
+    const answer = oauth.validateAuthResponse(server, this.#oauthClient, parameters, login.state)
     const resource = this.#config.requestParameters?.['resource']
     const options = {
-      // Some issuers want to hear it again (RFC 8707, section 2.2); what the token is good for depends on it.
+      // Some issuers need it again (RFC 8707, section 2.2).
       ...(resource === undefined ? {} : { additionalParameters: { resource } }),
       [oauth.customFetch]: postToIssuer(this.#config, this.#deps.fetchUrl),
-      // The settings allow plain HTTP to this machine only.
+      // The settings allow plain HTTP for loopback addresses only.
       [oauth.allowInsecureRequests]: isLoopbackUrl(server.token_endpoint ?? ''),
     }
     const response = await oauth.authorizationCodeGrantRequest(
       server,
-      this.#client,
+      this.#oauthClient,
       oauth.None(),
       answer,
       login.redirectUri,
       login.verifier,
       options,
     )
-    return oauth.processAuthorizationCodeResponse(server, this.#client, response, {
+    return oauth.processAuthorizationCodeResponse(server, this.#oauthClient, response, {
       expectedNonce: login.nonce,
       requireIdToken: true,
     })
   }
 
   #scopes(): readonly string[] {
-    const asked = this.#config.requestScopes.filter((scope) => scope !== NOT_FOR_BROWSERS)
-    return asked.includes('openid') ? asked : ['openid', ...asked]
+    const scopes = this.#config.requestScopes.filter((scope) => scope !== NOT_FOR_BROWSERS)
+    return scopes.includes('openid') ? scopes : ['openid', ...scopes]
   }
 }
 
-/** How to sign in at each issuer that has a client of ours, by the issuer's id. */
-export function openCodeFlows(
+/** A flow for every issuer with a client id, by the issuer's id. */
+export function createCodeFlows(
   issuers: readonly IssuerConfig[],
   deps: CodeFlowDependencies,
 ): ReadonlyMap<string, CodeFlow> {

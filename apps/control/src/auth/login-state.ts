@@ -1,51 +1,50 @@
 import { fromBase64Url, toBase64Url } from '@sandwire/bytes'
-import type { CookieClaim } from './browser-cookie.ts'
-import { readCookie } from './cookies.ts'
+import { type CookieClaim, readCookie } from './browser-sign-in.ts'
 
-/** Lax, since the browser comes back from another site; `__Host-` as for the sign-in itself. */
+/** `Lax`, because the issuer redirects back from another site. */
 const COOKIE = '__Host-sandwire-login'
 const ATTRIBUTES = 'Path=/; HttpOnly; Secure; SameSite=Lax'
 
-/** How long somebody may take on the issuer's pages. */
+/** How long a user may take at the issuer. */
 export const LOGIN_LIFE_MS = 10 * 60 * 1000
 
 const IV_BYTES = 12
-/** Longest cookie that is looked at; what we write is well below. */
+/** Longest cookie that is decrypted; ours are far shorter. */
 const MAX_COOKIE_CHARS = 2_048
 
-/** What a browser holds between leaving for the issuer and coming back. */
+/** The state of a sign-in, stored in the browser while the user is at the issuer. */
 export interface LoginState {
-  /** Said by the issuer on the way back; the browser that left with it is the only one that may come back with it. */
+  /** Returned by the issuer; must match, so that only the browser that started the sign-in can finish it. */
   readonly state: string
-  /** In the ID token, which so belongs to this sign-in. */
+  /** Expected in the ID token. */
   readonly nonce: string
-  /** Proves to the issuer that the code was asked for here. */
+  /** PKCE code verifier. */
   readonly verifier: string
-  /** Id of the issuer that was left for. */
+  /** Id of the issuer. */
   readonly issuer: string
-  /** Who that was then. */
-  readonly voucher: string
-  /** Where the code is sent, as the issuer was told. */
+  /** The issuer and client at the time, by `issuerBindingOf`. */
+  readonly issuerBinding: string
+  /** The redirect URI sent to the issuer. */
   readonly redirectUri: string
-  /** Path to go to afterwards. */
+  /** Path to open after the sign-in. */
   readonly to: string
-  /** The sign-in that the browser had when it left. */
+  /** The browser's sign-in when this one started; ended when this one finishes. */
   readonly replaces?: readonly CookieClaim[]
   readonly expiresMs: number
 }
 
-/** Hands login states to browsers such that none but ours are taken back, and nobody can read them. */
+/** Encrypts login states into cookies and back. */
 export interface LoginStates {
   /** The Set-Cookie header for a state. */
   seal(state: LoginState): Promise<string>
-  /** The state in a request's cookie; undefined when there is none, or none of ours, or it has expired. */
+  /** The state in a request's cookie; undefined if absent, invalid or expired. */
   open(headers: Headers, nowMs: number): Promise<LoginState | undefined>
 }
 
-/** Tells the browser to forget it. */
-export const FORGET_LOGIN = `${COOKIE}=; ${ATTRIBUTES}; Max-Age=0`
+/** Deletes the cookie. */
+export const CLEAR_LOGIN_COOKIE = `${COOKIE}=; ${ATTRIBUTES}; Max-Age=0`
 
-/** Seals with a key of its own, derived from a secret of the server. */
+/** Uses a key derived from a secret of the server. */
 export async function openLoginStates(secret: Uint8Array<ArrayBuffer>): Promise<LoginStates> {
   const utf8 = new TextEncoder()
   const base = await crypto.subtle.importKey('raw', secret, 'HKDF', false, ['deriveKey'])
@@ -66,7 +65,7 @@ export async function openLoginStates(secret: Uint8Array<ArrayBuffer>): Promise<
       const plain = await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, key, bytes.slice(IV_BYTES))
       return JSON.parse(new TextDecoder().decode(plain)) as LoginState
     } catch {
-      // Not sealed with this key: bent, invented, or of a server that had another secret.
+      // Not encrypted with this key.
       return undefined
     }
   }
@@ -86,4 +85,23 @@ export async function openLoginStates(secret: Uint8Array<ArrayBuffer>): Promise<
       return state !== undefined && state.expiresMs > nowMs ? state : undefined
     },
   }
+}
+
+/** Longest path to open after a sign-in. */
+const MAX_PATH_CHARS = 512
+/** Characters of a path and query. Excludes `#`, since a fragment can hold a secret, and `\`, which browsers read as `/`. */
+const PATH_AND_QUERY = /^\/[\w.~!$&'()*+,;=:@%/?-]*$/
+/** Escapes that an intermediate decoder could turn into `//host`. */
+const HIDDEN_SLASH = /%(2f|5c|25|[01]|7f)/i
+/** Not pages, or the sign-in itself, which would loop. */
+const NOT_A_PAGE = /^\/(signin|api)(\/|$)/
+
+/** The path to open after a sign-in: this one if it is a page of this server, otherwise `/`. */
+export function returnPathOf(text: string | null | undefined): string {
+  if (text === null || text === undefined) return '/'
+  if (text.length > MAX_PATH_CHARS || !PATH_AND_QUERY.test(text)) return '/'
+  const { origin, pathname, search } = new URL(text, 'http://ours.invalid')
+  // The parser removes `.` and `..`, which can bring two slashes together.
+  const isOurs = origin === 'http://ours.invalid' && !pathname.includes('//') && !HIDDEN_SLASH.test(pathname)
+  return isOurs && !NOT_A_PAGE.test(pathname) ? pathname + search : '/'
 }

@@ -2,15 +2,15 @@ import { fromBase64Url, toBase64Url } from '@sandwire/bytes'
 import { sandboxIdOf, type SessionKey } from '@sandwire/internal-api'
 import { z } from 'zod'
 
-/** First part of every token, so that one of another kind or version is not taken for one. */
+/** First part of every token: its kind and version. */
 const KIND = 'swt1'
-/** What the tokens are for; a token made for anything else with the same key is none of these. */
+/** Separates these tokens from others made with the same key. */
 const AUDIENCE = 'sandwire:attach'
 const MAX_TOKEN_CHARS = 2048
-/** As AES-GCM wants it: random ones are safe for 2^32 tokens of a key. */
+/** Random nonces of AES-GCM are safe for 2^32 tokens per key. */
 const NONCE_BYTES = 12
 
-/** What runs in a session. */
+/** Kinds of sessions. */
 export const SESSION_KINDS = ['pipe', 'pty', 'chat'] as const
 
 const claimsSchema = z.strictObject({
@@ -24,19 +24,18 @@ const claimsSchema = z.strictObject({
   expires: z.int(),
 })
 
-/** What a token says. */
 export type SessionClaims = z.infer<typeof claimsSchema>
-/** The session a token is made for, and for whom. */
+/** The session and the account that a token is issued for. */
 export type SessionBinding = Pick<SessionClaims, 'provider' | 'session' | 'kind' | 'user'>
 
-/** Names of sessions that say nothing, work for one person and end soon. They lead to a session; they allow nothing. */
+/** Opaque, short-lived names of sessions, each valid for one account. They identify a session and grant nothing. */
 export interface SessionTokens {
   mint(binding: SessionBinding, nowMs: number): Promise<string>
-  /** The session of a token that is this user's and has not ended; undefined for every other text, whatever is wrong. */
+  /** The session of a valid token of this account; undefined for anything else. */
   read(token: string, user: string, nowMs: number): Promise<string | undefined>
 }
 
-/** Whether a text was meant as a token and not as an id. */
+/** True if a text has the prefix of a session token. */
 export function isSessionToken(text: string): boolean {
   return text.startsWith(`${KIND}.`)
 }
@@ -52,38 +51,38 @@ async function deriveKey({ bytes }: SessionKey): Promise<CryptoKey> {
   )
 }
 
-/** The words before the sealed part, which are sealed along: a token cannot be moved to another key's name. */
-function headOf(kid: string): Uint8Array {
+/** The plain prefix of a token; authenticated, so that a token cannot be relabeled with another key id. */
+function prefixOf(kid: string): Uint8Array {
   return new TextEncoder().encode(`${KIND}.${kid}`)
 }
 
-async function unseal(key: CryptoKey, kid: string, sealed: Uint8Array<ArrayBuffer>): Promise<unknown> {
-  const iv = sealed.subarray(0, NONCE_BYTES)
-  const cipher = { name: 'AES-GCM', iv, additionalData: headOf(kid) }
+async function decrypt(key: CryptoKey, kid: string, encrypted: Uint8Array<ArrayBuffer>): Promise<unknown> {
+  const iv = encrypted.subarray(0, NONCE_BYTES)
+  const cipher = { name: 'AES-GCM', iv, additionalData: prefixOf(kid) }
   try {
-    const plain = await crypto.subtle.decrypt(cipher, key, sealed.subarray(NONCE_BYTES))
+    const plain = await crypto.subtle.decrypt(cipher, key, encrypted.subarray(NONCE_BYTES))
     return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(plain))
   } catch {
-    // Not made with this key, or not as it was made: told by the undefined.
+    // Not encrypted with this key, or modified.
     return undefined
   }
 }
 
 /**
- * Opens the keys: the first one makes tokens, all of them read them. Tokens are sealed with AES-GCM, which hides and
- * authenticates in one step: what is in them is nobody's business, and there is no second primitive to combine wrongly.
+ * Imports the keys: the first one encrypts new tokens, all of them decrypt. AES-GCM hides and authenticates the claims
+ * in one step.
  */
 export async function openSessionTokens(
   keys: readonly [SessionKey, ...SessionKey[]],
   { lifeMs, random }: { readonly lifeMs: number; readonly random: (bytes: Uint8Array<ArrayBuffer>) => void },
 ): Promise<SessionTokens> {
-  const opened = new Map<string, CryptoKey>()
-  for (const key of keys) opened.set(key.kid, await deriveKey(key))
+  const imported = new Map<string, CryptoKey>()
+  for (const key of keys) imported.set(key.kid, await deriveKey(key))
   const [{ kid }] = keys
   return {
     async mint({ provider, session, kind, user }, nowMs) {
-      const key = opened.get(kid)
-      if (key === undefined) throw new Error('The first key was not opened')
+      const key = imported.get(kid)
+      if (key === undefined) throw new Error('The first key was not imported')
       const claims: SessionClaims = {
         aud: AUDIENCE,
         provider,
@@ -97,21 +96,21 @@ export async function openSessionTokens(
       const iv = new Uint8Array(NONCE_BYTES)
       random(iv)
       const plain = new TextEncoder().encode(JSON.stringify(claims))
-      const cipher = { name: 'AES-GCM', iv, additionalData: headOf(kid) }
-      const sealed = new Uint8Array(await crypto.subtle.encrypt(cipher, key, plain))
-      const bytes = new Uint8Array(iv.length + sealed.length)
+      const cipher = { name: 'AES-GCM', iv, additionalData: prefixOf(kid) }
+      const encrypted = new Uint8Array(await crypto.subtle.encrypt(cipher, key, plain))
+      const bytes = new Uint8Array(iv.length + encrypted.length)
       bytes.set(iv)
-      bytes.set(sealed, iv.length)
+      bytes.set(encrypted, iv.length)
       return `${KIND}.${kid}.${toBase64Url(bytes)}`
     },
     async read(token, user, nowMs) {
       if (token.length > MAX_TOKEN_CHARS) return undefined
       const [kind, name, body, ...rest] = token.split('.')
-      const key = opened.get(name ?? '')
-      const sealed = fromBase64Url(body ?? '')
+      const key = imported.get(name ?? '')
+      const encrypted = fromBase64Url(body ?? '')
       if (kind !== KIND || name === undefined || rest.length > 0) return undefined
-      if (key === undefined || sealed === undefined) return undefined
-      const claims = claimsSchema.safeParse(await unseal(key, name, sealed))
+      if (key === undefined || encrypted === undefined) return undefined
+      const claims = claimsSchema.safeParse(await decrypt(key, name, encrypted))
       if (!claims.success) return undefined
       const { session, workspace, expires, issued, user: owner } = claims.data
       const isNow = nowMs < expires && expires - issued <= lifeMs

@@ -1,21 +1,19 @@
-import { SandwireError } from '@sandwire/protocol'
 import { sha256Hex } from '../bytes.ts'
 import type { TakenTicket } from '../sandbox/sharing.ts'
 import { sandboxOfTicket } from '../sandbox/tickets.ts'
-import { type Authenticator, type Identity, notAccepted } from './authenticator.ts'
+import { type Authenticator, type Identity, unauthorized } from './identity.ts'
 
-/** A browser cannot set headers on an upgrade, but it can offer subprotocols; this one is never spoken. */
+/** Browsers cannot set headers on an upgrade but can offer subprotocols; this one is never selected. */
 const OFFER = 'sandwire.ticket.'
 
 export interface TicketDependencies {
-  /** Whether this sandbox id was minted here. An invented one must touch no object. */
+  /** False for an invented sandbox id, for which no object must be created. */
   readonly isMinted: (sandbox: string) => Promise<boolean>
-  /** Takes the ticket out of the sandbox's object; null when it is not good. */
+  /** Consumes the ticket in the sandbox's object; null if it is not valid. */
   readonly take: (sandbox: string, hash: string, origin: string | null) => Promise<TakenTicket | null>
 }
 
-/** The tickets that an upgrade offers. */
-function offersOf(headers: Headers): readonly string[] {
+function ticketsOf(headers: Headers): readonly string[] {
   return (headers.get('sec-websocket-protocol') ?? '')
     .split(',')
     .map((name) => name.trim())
@@ -23,9 +21,9 @@ function offersOf(headers: Headers): readonly string[] {
     .map((name) => name.slice(OFFER.length))
 }
 
-/** Whether an upgrade offers a ticket, good or not: then that alone says who asks. */
+/** True if an upgrade offers a ticket, valid or not; then no other credential counts. */
 export function hasTicket(headers: Headers): boolean {
-  return offersOf(headers).length > 0
+  return ticketsOf(headers).length > 0
 }
 
 function toIdentity(taken: TakenTicket): Identity {
@@ -48,21 +46,21 @@ function toIdentity(taken: TakenTicket): Identity {
   }
 }
 
-/** Accepts a ticket, once. */
-export function ticket({ isMinted, take }: TicketDependencies): Authenticator {
+/** Authenticates an upgrade by its ticket, which is thereby used. */
+export function createTicketAuthenticator({ isMinted, take }: TicketDependencies): Authenticator {
   return {
     async authenticate(headers) {
-      const [offer, ...more] = offersOf(headers)
+      const [offer, ...more] = ticketsOf(headers)
       if (offer === undefined) return undefined
-      // Two credentials could be of two people, and whoever reads the request next might take the other one.
+      // Two credentials could identify two accounts.
       if (more.length > 0 || headers.has('authorization'))
-        throw new SandwireError('unauthorized', 'Cannot authenticate: more than one credential was sent')
+        throw unauthorized('more than one credential was sent')
       const sandbox = sandboxOfTicket(offer)
       const taken =
         sandbox !== undefined && (await isMinted(sandbox))
           ? await take(sandbox, await sha256Hex(offer), headers.get('origin'))
           : null
-      if (taken === null) throw notAccepted('the ticket was used, has expired or is not for this page')
+      if (taken === null) throw unauthorized('the ticket was used, has expired or is not for this origin')
       return toIdentity(taken)
     },
   }

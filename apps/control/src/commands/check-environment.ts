@@ -1,6 +1,6 @@
 import type { CommandSettings } from '@sandwire/operator-settings'
 import { findRestrictedVariable, SandwireError } from '@sandwire/protocol'
-import type { Scope } from '../auth/authenticator.ts'
+import type { Scope } from '../auth/identity.ts'
 
 /**
  * Throws unless this caller may give a sandbox this environment. Templates run in it too, and a shell or a loader runs what it

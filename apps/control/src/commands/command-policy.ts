@@ -1,6 +1,6 @@
 import { type CommandSettings, type CommandTemplate, commandName, SHELLS } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
-import type { Scope } from '../auth/authenticator.ts'
+import type { Scope } from '../auth/identity.ts'
 import { type FilledTemplate, fillTemplate } from './fill-template.ts'
 
 /** Decides which command a caller may start; who may start one in a sandbox at all is decided there. */

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { COMPAT_SUBPROTOCOL } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
-import type { TicketBinding } from '../auth/authenticator.ts'
+import type { TicketBinding } from '../auth/identity.ts'
 import type { FilledTemplate } from '../commands/fill-template.ts'
 import { checkHandshake, offeredSubprotocols } from '../http/upgrade.ts'
 import { type AttachDependencies, joinSession, startSession } from '../routes/attach.ts'

@@ -1,6 +1,6 @@
 import { TokenBucket } from '@sandwire/protocol'
 
-/** A token bucket for each of many; the one unused for longest is forgotten first, so that memory is bounded. */
+/** A token bucket per key. Drops the least recently used bucket, so that memory is bounded. */
 export class Buckets {
   readonly #perSecond: number
   readonly #burst: number
@@ -13,12 +13,12 @@ export class Buckets {
     this.#max = max
   }
 
-  /** Takes one of a key's tokens. */
+  /** Takes one token of a key; false if there is none. */
   take(key: string, nowMs: number): boolean {
     return this.#bucket(key, nowMs).take(1, nowMs)
   }
 
-  /** Takes as many whole tokens as there are, up to `wanted`; returns how many. */
+  /** Takes as many whole tokens as available, up to `wanted`; returns how many. */
   takeUpTo(key: string, wanted: number, nowMs: number): number {
     const bucket = this.#bucket(key, nowMs)
     const count = Math.min(wanted, Math.floor(bucket.available(nowMs)))
@@ -26,7 +26,7 @@ export class Buckets {
     return count
   }
 
-  /** Milliseconds until a key has so many tokens again. */
+  /** Milliseconds until a key has this many tokens. */
   waitMs(key: string, nowMs: number, count = 1): number {
     return this.#bucket(key, nowMs).waitMs(count, nowMs)
   }

@@ -1,7 +1,20 @@
-/** The network address that a request comes from, as the platform saw it; empty when it did not. Headers are not believed. */
+import { parseIpAddress } from '@sandwire/network-policy'
+
+/** Cloudflare's properties of a request. The unit tests compile with Bun's types, which do not have them. */
+function platformOf(request: Request): object {
+  return 'cf' in request && typeof request.cf === 'object' ? (request.cf ?? {}) : {}
+}
+
+/** Options for a copy of a request that keep what the platform reported about it, with these changes. */
+export function keepPlatform(request: Request, changes: { readonly clientIp?: string } = {}): RequestInit {
+  const init: RequestInit = {}
+  return Object.assign(init, { cf: { ...platformOf(request), ...changes } })
+}
+
+/** The network address of the client as the platform reports it; empty if unknown. Request headers are not trusted. */
 export function addressOf(request: Request): string {
-  const cf: unknown = Reflect.get(request, 'cf')
-  const peer: unknown = typeof cf === 'object' && cf !== null ? Reflect.get(cf, 'clientIp') : undefined
+  const platform = platformOf(request)
+  const peer = 'clientIp' in platform ? platform.clientIp : undefined
   return typeof peer === 'string' ? withoutPort(peer) : ''
 }
 
@@ -9,4 +22,35 @@ export function addressOf(request: Request): string {
 function withoutPort(peer: string): string {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*)):\d+$/.exec(peer) ?? []
   return bracketed ?? plain ?? peer
+}
+
+/** The network that is rate-limited as one client: an IPv4 address, or the /64 of an IPv6 address. */
+export function networkOf(address: string): string {
+  const parsed = parseIpAddress(address)
+  if (parsed === undefined) return address
+  const { bytes, text } = parsed
+  if (bytes.length === 4) return text
+  const isMapped = bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 255 && bytes[11] === 255
+  return isMapped ? bytes.subarray(12).join('.') : `${bytes.subarray(0, 8).toHex()}/64`
+}
+
+export function isLoopback(address: string): boolean {
+  const text = parseIpAddress(networkOf(address))?.text ?? parseIpAddress(address)?.text ?? ''
+  return text === '::1' || text.startsWith('127.')
+}
+
+/** The last address of a list, which the nearest proxy appended; a client may have written the others. */
+function lastAddress(list: string): string | undefined {
+  const last = (list.split(',').at(-1) ?? '').trim()
+  return parseIpAddress(last) === undefined ? undefined : last
+}
+
+/** Replaces the client address by the one in a proxy's header. Only a proxy on this machine is trusted. */
+export function trustProxy(request: Request, header: string | undefined): Request {
+  const list = header === undefined ? null : request.headers.get(header)
+  if (list === null || !isLoopback(addressOf(request))) return request
+  const address = lastAddress(list)
+  if (address === undefined) return request
+  const peer = address.includes(':') ? `[${address}]:0` : `${address}:0`
+  return new Request(request, keepPlatform(request, { clientIp: peer }))
 }

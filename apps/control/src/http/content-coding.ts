@@ -1,16 +1,16 @@
-/** Codings that files are kept in beside themselves, and what is behind the names of those. The first one that a client takes is used. */
+/** File suffix of each content coding. The first one that a client accepts is used. */
 const SUFFIXES = { br: '.br', gzip: '.gz' } as const
 
 export type Coding = keyof typeof SUFFIXES
 
 export const CODINGS = ['br', 'gzip'] as const satisfies readonly Coding[]
 
-/** The name of a file in a coding. */
+/** The name of a file's compressed copy. */
 export function nameInCoding(file: string, coding: Coding): string {
   return `${file}${SUFFIXES[coding]}`
 }
 
-/** How much a client wants each coding that it names, by an `Accept-Encoding`; 0: not at all. */
+/** The weight of each coding in an `Accept-Encoding`; 0: not accepted. */
 function weightsOf(header: string): ReadonlyMap<string, number> {
   const named = header.split(',').map((part) => {
     const [name = '', ...parameters] = part.split(';').map((word) => word.trim().toLowerCase())
@@ -20,18 +20,18 @@ function weightsOf(header: string): ReadonlyMap<string, number> {
   return new Map(named)
 }
 
-/** Those of the offered codings that a client takes, in our order: what is smaller is better for everybody who takes it. */
+/** The offered codings that a client accepts, in our order of preference. */
 export function acceptedCodings(header: string | undefined, offered: readonly Coding[]): readonly Coding[] {
   const weights = weightsOf(header ?? '')
   return offered.filter((coding) => (weights.get(coding) ?? weights.get('*') ?? 0) > 0)
 }
 
-/** The strong tag of bytes in a coding, by a name that no other bytes ever have. */
+/** The strong ETag of a file in a coding. The name contains a content hash. */
 export function tagOf(name: string, coding: Coding | undefined): string {
   return `"${coding === undefined ? name : nameInCoding(name, coding)}"`
 }
 
-/** Whether a client has what a tag stands for, by an `If-None-Match`. */
+/** True if an `If-None-Match` lists the ETag. */
 export function hasTag(header: string | undefined, tag: string): boolean {
   return (header ?? '').split(',').some((one) => ['*', tag].includes(one.trim().replace(/^W\//, '')))
 }

@@ -1,23 +1,23 @@
 import { withTimeout } from '@sandwire/async'
 
-/** How long something may take, and what is thrown when that is over. */
+/** A time limit and the error to throw when it is exceeded. */
 export interface Deadline {
   readonly ms: number
   readonly late: () => Error
 }
 
 /**
- * Does what has to be over in time, such as a request with the reading of its answer. When it is not, its signal says why, so
- * that nothing of it stays open; nobody waits for what does not listen to that.
+ * Runs work with a time limit, such as a request and the reading of its response. When the limit is exceeded, aborts the
+ * work's signal and throws, without waiting for work that ignores the signal.
  */
 export async function withDeadline<T>(
   { ms, late }: Deadline,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const ending = new AbortController()
-  return withTimeout(work(ending.signal), ms, () => {
+  const controller = new AbortController()
+  return withTimeout(work(controller.signal), ms, () => {
     const reason = late()
-    ending.abort(reason)
+    controller.abort(reason)
     return reason
   })
 }

@@ -1,16 +1,16 @@
 import { concatBytes } from '@sandwire/bytes'
 
-/** What came of reading a body to its end. */
+/** The outcome of reading a body. */
 export type Read =
   | { readonly is: 'whole'; readonly bytes: ArrayBuffer }
-  /** There is more than was allowed. */
+  /** Larger than allowed. */
   | { readonly is: 'tooLarge' }
-  /** It broke off, or was not framed as it has to be. */
+  /** Incomplete or invalid framing. */
   | { readonly is: 'broken' }
 
 /**
- * Reads a body to its end and holds nothing larger than `maxBytes`. A signal ends it and throws its reason: whoever may go on
- * for ever is read with one.
+ * Reads a body and buffers at most `maxBytes`. Aborting the signal cancels it and throws its reason; a peer that might never
+ * end must be read with one.
  */
 export async function readToEnd(
   body: ReadableStream<Uint8Array> | null,
@@ -19,13 +19,13 @@ export async function readToEnd(
 ): Promise<Read> {
   if (body === null) return { is: 'whole', bytes: new ArrayBuffer(0) }
   const reader = body.getReader()
-  // What has ended or is broken already cannot be canceled, and need not be.
+  // A stream that has ended or failed rejects the cancelation.
   const end = (): void => void reader.cancel(signal?.reason).catch(() => undefined)
   signal?.addEventListener('abort', end, { once: true })
   try {
     if (signal?.aborted === true) end()
     const read = await readAll(reader, maxBytes)
-    // What was ended looks as if it were whole.
+    // A canceled stream looks like a complete one.
     signal?.throwIfAborted()
     if (read.is !== 'whole') end()
     return read
@@ -44,13 +44,13 @@ async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes
       chunks.push(read.value)
     }
   } catch {
-    // The other side went away in the middle, or said what is no body.
+    // The peer disconnected or sent an invalid body.
     return { is: 'broken' }
   }
   return { is: 'whole', bytes: concatBytes(chunks).buffer }
 }
 
-/** The bytes of an answer, or undefined when there are more than `maxBytes` or it breaks off. */
+/** The bytes of a response; undefined if there are more than `maxBytes` or it is incomplete. */
 export async function readBoundedBytes(
   response: Response,
   maxBytes: number,
@@ -60,7 +60,7 @@ export async function readBoundedBytes(
   return read.is === 'whole' ? read.bytes : undefined
 }
 
-/** The text of an answer; undefined as for `readBoundedBytes`. */
+/** The text of a response; undefined as for `readBoundedBytes`. */
 export async function readBounded(
   response: Response,
   maxBytes: number,
@@ -70,7 +70,7 @@ export async function readBounded(
   return bytes === undefined ? undefined : new TextDecoder().decode(bytes)
 }
 
-/** The JSON of an answer; undefined when it is none, too large or breaks off. */
+/** The JSON of a response; undefined if it is not JSON, too large or incomplete. */
 export async function readBoundedJson(
   response: Response,
   maxBytes: number,
@@ -81,7 +81,7 @@ export async function readBoundedJson(
   try {
     return JSON.parse(text)
   } catch {
-    // Not JSON: told by the undefined.
+    // Not JSON.
     return undefined
   }
 }

@@ -1,28 +1,32 @@
 import { SandwireError } from '@sandwire/protocol'
+import type { MiddlewareHandler } from 'hono'
+import { hasSignInCookie } from '../auth/browser-sign-in.ts'
 import { hasTicket } from '../auth/ticket.ts'
-import { readUpgrade } from './upgrade.ts'
+import { keepPlatform } from './client-address.ts'
+import { COMMON_HEADERS } from './respond.ts'
+import { isSocketPath, readUpgrade } from './upgrade.ts'
 
 export interface SourceSettings {
   readonly hosts: readonly string[]
   readonly publicOrigins: readonly string[]
-  /** Origins of other people's pages, which open terminals with a ticket and do nothing else here. */
+  /** Origins of other sites, which may open terminals with a ticket and nothing else. */
   readonly embedOrigins: readonly string[]
 }
 
-/** The routes that a page of another origin can use: `/attach` and `/terminal/:session`. */
+/** Routes that pages of embed origins may use: `/attach` and `/terminal/:session`. */
 const EMBEDDED_PATH = /^\/(?:attach|terminal\/[^/]+)$/
+/** Parameter for the bearer token of clients that cannot set headers. */
+const TOKEN_PARAMETER = 'token'
+const MAX_TOKEN_CHARS = 8 * 1024
 
-/** Whether the request names an origin, and it is one of ours to the letter. */
+/** True if the request's origin is exactly one of ours. */
 export function hasListedOrigin(headers: Headers, { publicOrigins }: SourceSettings): boolean {
   const origin = headers.get('origin')
-  // Exact text, so that no other spelling, port, scheme, list of origins or `null` is one of ours.
+  // Compared as text: no other spelling, port, scheme, list of origins or `null` matches.
   return origin !== null && publicOrigins.includes(origin)
 }
 
-/**
- * Whether a page that the operator lists opens a terminal with a ticket. Without one it is a stranger like any other: what its
- * browser adds on its own, such as a cookie of ours, says nothing about what its server was allowed.
- */
+/** True if a page of an embed origin opens a terminal with a ticket. Its other credentials, such as cookies, do not count. */
 function isEmbedded(request: Request, { embedOrigins }: SourceSettings): boolean {
   const origin = request.headers.get('origin')
   return (
@@ -34,17 +38,58 @@ function isEmbedded(request: Request, { embedOrigins }: SourceSettings): boolean
   )
 }
 
-/**
- * Refuses requests that were meant for another host (a rebound name) or come from a page of another origin. Both are
- * read from the request itself; nothing that a proxy could have added is believed.
- */
+/** Returns the error for a request to another host (DNS rebinding) or from a page of another origin. Trusts no proxy header. */
 export function checkSource(request: Request, settings: SourceSettings): SandwireError | undefined {
   const { headers } = request
   const host = headers.get('host')
   if (host === null || !settings.hosts.includes(host.toLowerCase()))
-    return new SandwireError('host_refused', 'Cannot answer for this host')
+    return new SandwireError('host_refused', 'This host name is not served here')
   const isOurs = headers.get('origin') === null || hasListedOrigin(headers, settings)
   if (!isOurs && !isEmbedded(request, settings))
-    return new SandwireError('origin_refused', 'Cannot serve this origin')
+    return new SandwireError('origin_refused', 'Requests from this origin are not allowed')
   return undefined
+}
+
+function findTokenProblem(request: Request, url: URL): string | undefined {
+  const { headers } = request
+  // Other requests can set a header.
+  if (!isSocketPath(url.pathname) || !readUpgrade(request).isUpgrade) return 'only allowed when attaching'
+  // Two credentials could identify two accounts.
+  if (headers.has('authorization') || hasSignInCookie(headers) || hasTicket(headers))
+    return 'another credential was sent'
+  const [value = '', ...more] = url.searchParams.getAll(TOKEN_PARAMETER)
+  if (more.length > 0) return 'given twice'
+  return /^[\x21-\x7e]+$/.test(value) && value.length <= MAX_TOKEN_CHARS ? undefined : 'not a token'
+}
+
+/**
+ * Moves a token from the URL to the `Authorization` header; undefined if the URL has none. Off by default, because URLs end up
+ * in histories and logs.
+ */
+function moveTokenFromUrl(request: Request, isEnabled: boolean): Request | undefined {
+  const url = new URL(request.url)
+  if (!url.searchParams.has(TOKEN_PARAMETER)) return undefined
+  const problem = isEnabled ? findTokenProblem(request, url) : 'send the token in a header'
+  if (problem !== undefined)
+    throw new SandwireError('bad_request', `Cannot use parameter "${TOKEN_PARAMETER}": ${problem}`)
+  const headers = new Headers(request.headers)
+  headers.set('authorization', `Bearer ${url.searchParams.get(TOKEN_PARAMETER) ?? ''}`)
+  url.searchParams.delete(TOKEN_PARAMETER)
+  return new Request(url, { ...keepPlatform(request), method: request.method, headers })
+}
+
+/** The first check of a request: host, origin, and no credential in its URL. Adds the common headers to the response. */
+export function checkRequestSource(
+  settings: SourceSettings & { readonly tokenInUrl: boolean },
+): MiddlewareHandler {
+  return async (context, next) => {
+    const refusal = checkSource(context.req.raw, settings)
+    if (refusal !== undefined) throw refusal
+    const moved = moveTokenFromUrl(context.req.raw, settings.tokenInUrl)
+    if (moved !== undefined) context.req.raw = moved
+    await next()
+    if (context.res.status === 101) return
+    for (const [name, value] of Object.entries(COMMON_HEADERS))
+      if (!context.res.headers.has(name)) context.res.headers.set(name, value)
+  }
 }

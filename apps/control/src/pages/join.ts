@@ -1,54 +1,64 @@
-import { frame, THEME_JS } from './frame.ts'
-import { WAY_THERE_JS } from './way-there.ts'
+import { frame, PAGE_JS } from './frame.ts'
+import { COMMON_TEXTS, JOIN_TEXTS } from './texts.ts'
 
-/** Where a link to something shared leads. Its secret is in the fragment, which never leaves the browser by itself. */
+const TEXTS = { ...COMMON_TEXTS, ...JOIN_TEXTS }
+
+/** The page that share links open. The secret is in the fragment, which browsers do not send. */
 export const JOIN_HTML = frame(
-  'Join in Sandwire',
-  `<h1>Join in Sandwire</h1>
-<p id="status" role="status">Loading…</p>
-<p id="signin" hidden><a class="button main" href="/signin?to=%2Fjoin">Sign in</a></p>
-<form id="ask" class="stack" hidden><label id="naming">Your name, as the others see it
-<input id="name" maxlength="56" autocomplete="nickname" spellcheck="false"></label><button>Join</button></form>
-<p id="instead" hidden>A link works once, and joins this browser. For a terminal, give it to <code>npx sbx-stdio join</code> there instead.</p>
-<div id="next" hidden><p><a id="open" class="button main" href="/">Open it</a></p><p id="terminal" hidden><span id="purpose"></span> <code id="line"></code></p><p><a href="/">All that is shared with you</a></p></div>`,
+  TEXTS.title,
+  `<h1>${TEXTS.title}</h1>
+<p id="status" role="status">${TEXTS.loading}</p>
+<p id="signin" hidden><a class="button main" href="/signin?to=%2Fjoin">${TEXTS.signIn}</a></p>
+<form id="ask" class="stack" hidden><label id="naming">${TEXTS.nameLabel}
+<input id="name" maxlength="56" autocomplete="nickname" spellcheck="false"></label><button>${TEXTS.join}</button></form>
+<p id="instead" hidden>${TEXTS.oneUse.join('<code>npx sbx-stdio join</code>')}</p>
+<div id="next" hidden><p><a id="open" class="button main" href="/">${TEXTS.open}</a></p><p id="terminal" hidden><span id="purpose"></span> <code id="line"></code></p><p><a href="/">${TEXTS.all}</a></p></div>`,
   '/join.js',
 )
 
 /**
- * Erases the secret from the address bar and the history before anything else. It waits in this tab's storage while its
- * person signs in, and until it has been used or is known to be worth nothing: whatever else goes wrong, one tries again.
- * What is to be opened then is left in the same place for the workbench, which takes it from there. Texts go in as text, never as markup.
+ * Removes the secret from the address bar and the history first. Keeps it in the tab's storage until the link is redeemed or
+ * known to be invalid, so that signing in or a failed request does not lose it. Leaves the grant in the same storage for the
+ * workbench to open.
  */
 export const JOIN_JS = `'use strict'
-${THEME_JS}const fragment = location.hash.slice(1)
+const texts = ${JSON.stringify(TEXTS)}
+${PAGE_JS}const fragment = location.hash.slice(1)
 history.replaceState(null, '', '/join')
-// Another link in the same tab changes nothing but the fragment.
+// Opening another link in the same tab changes only the fragment.
 addEventListener('hashchange', () => { location.reload() })
 const KEY = 'sandwire.join'
-const at = (id) => document.getElementById(id)
-const say = (text) => { at('status').textContent = text }
 if (fragment !== '') sessionStorage.setItem(KEY, fragment)
 const link = sessionStorage.getItem(KEY) ?? ''
-// Somebody without a sign-in of their own, of whom no terminal knows.
+// A guest has no credential that a terminal could use.
 let isGuest = false
-${WAY_THERE_JS}const show = ({ sandbox, sandboxName, session, role, owner }) => {
-  const what = session === null ? 'the sandbox ' + sandboxName : 'one session'
-  say(owner + ' shares ' + what + ' with you, as ' + role + '.')
-  const { line, leads } = wayThere({ sandbox, session, role })
-  at('purpose').textContent = leads ? 'In a terminal:' : 'To see in a terminal what runs there:'
-  if (!isGuest) at('line').textContent = line
-  at('terminal').hidden = isGuest
-  at('open').addEventListener('click', () => {
+// The same command as the CLI prints. A viewer cannot start a session, so a shared sandbox only lists its sessions.
+const commandFor = ({ sandbox, session, role }) => {
+  const url = location.origin
+  const isViewer = role === 'viewer'
+  const args = session !== null
+    ? url + ' --session ' + session + (isViewer ? ' --role viewer' : '')
+    : isViewer ? 'sessions ' + sandbox + ' --url ' + url : url + ' --sandbox ' + sandbox + ' --no-create'
+  return { line: 'npx sbx-stdio ' + args, attaches: session !== null || !isViewer }
+}
+const showGrant = ({ sandbox, sandboxName, session, role, owner }) => {
+  const target = session === null ? fill(texts.sandbox, { name: sandboxName }) : texts.session
+  show(fill(texts.invited, { owner, target, role }))
+  const { line, attaches } = commandFor({ sandbox, session, role })
+  byId('purpose').textContent = attaches ? texts.openInTerminal : texts.listInTerminal
+  if (!isGuest) byId('line').textContent = line
+  byId('terminal').hidden = isGuest
+  byId('open').addEventListener('click', () => {
     sessionStorage.setItem('sandwire.open', JSON.stringify({ sandbox, session, role }))
   })
-  at('next').hidden = false
+  byId('next').hidden = false
 }
-const explain = async (response) => {
-  if (response.status === 410) return 'The link was used, has expired or was withdrawn: ask for a new one.'
+const problemOf = async (response) => {
+  if (response.status === 410) return texts.linkInvalid
   const body = await response.json().catch(() => undefined)
-  return body?.error?.message ?? 'The server answered ' + response.status + '.'
+  return body?.error?.message ?? fill(texts.failed, { status: response.status })
 }
-const offer = (isOffered) => { at('ask').hidden = at('instead').hidden = !isOffered }
+const offer = (isOffered) => { byId('ask').hidden = byId('instead').hidden = !isOffered }
 const redeem = async (name) => {
   offer(false)
   const response = await fetch('/api/grants/redeem', {
@@ -56,35 +66,34 @@ const redeem = async (name) => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(name === '' ? { link } : { link, name }),
   })
-  const isOver = response.ok || response.status === 410
-  if (isOver) sessionStorage.removeItem(KEY)
-  if (response.ok) return show(await response.json())
-  say(await explain(response))
-  offer(!isOver)
+  const isFinal = response.ok || response.status === 410
+  if (isFinal) sessionStorage.removeItem(KEY)
+  if (response.ok) return showGrant(await response.json())
+  show(await problemOf(response))
+  offer(!isFinal)
 }
-const fail = () => say('The server does not answer.')
+const fail = () => show(texts.unreachable)
 const join = (name) => redeem(name).catch(() => {
   fail()
   offer(true)
 })
-at('ask').addEventListener('submit', (event) => {
+byId('ask').addEventListener('submit', (event) => {
   event.preventDefault()
-  join(at('name').value.trim())
+  join(byId('name').value.trim())
 })
 const begin = async () => {
-  if (link === '') return say('This address is only the beginning of a link: open the whole one.')
-  const who = await fetch('/api/whoami')
-  if (who.ok) {
-    isGuest = (await who.json()).guest
-    at('naming').hidden = true
+  if (link === '') return show(texts.incomplete)
+  const whoami = await fetch('/api/whoami')
+  if (whoami.ok) {
+    isGuest = (await whoami.json()).guest
+    byId('naming').hidden = true
     return join('')
   }
   const { mode, local, issuers } = await (await fetch('/api/auth')).json()
-  const hasGuests = mode === 'local' && local && issuers.length === 0
-  say(hasGuests ? 'Something was shared with you.' : 'Sign in to see what was shared with you.')
-  isGuest = hasGuests
-  at('signin').hidden = hasGuests
-  offer(hasGuests)
+  isGuest = mode === 'local' && local && issuers.length === 0
+  show(isGuest ? texts.guest : texts.signInFirst)
+  byId('signin').hidden = isGuest
+  offer(isGuest)
 }
 begin().catch(fail)
 `

@@ -1,72 +1,84 @@
-import { frame, THEME_JS } from './frame.ts'
+import type { SignInProblem } from '../auth/code-flow.ts'
+import { frame, PAGE_JS } from './frame.ts'
+import { COMMON_TEXTS, SIGN_IN_FAILED_TEXTS, SIGN_IN_TEXTS } from './texts.ts'
 
-/** Where printed links lead, and everybody who is not signed in. A code is in the fragment, which never leaves the browser by itself. */
+const TEXTS = { ...COMMON_TEXTS, ...SIGN_IN_TEXTS }
+
+/** The page that printed sign-in links open. The code is in the fragment, which browsers do not send. */
 export const SIGN_IN_HTML = frame(
-  'Sign in to Sandwire',
-  `<h1>Sign in to Sandwire</h1>
-<p id="status" role="status">Loading…</p>
+  TEXTS.title,
+  `<h1>${TEXTS.title}</h1>
+<p id="status" role="status">${TEXTS.loading}</p>
 <div id="issuers" class="stack" hidden></div>
-<section id="local" hidden><h2>On this machine</h2>
-<p><code>npx sandwire signin</code> prints a link. Open it, or paste it here:</p>
-<form id="form" class="stack"><label>Link or code <input id="code" autocomplete="off" spellcheck="false" required></label>
-<button>Sign in</button></form></section>`,
+<section id="local" hidden><h2>${TEXTS.localHeading}</h2>
+<p><code>npx sandwire signin</code> ${TEXTS.localHint}</p>
+<form id="form" class="stack"><label>${TEXTS.codeLabel} <input id="code" autocomplete="off" spellcheck="false" required></label>
+<button>${TEXTS.signIn}</button></form></section>`,
   '/signin.js',
 )
 
-/** Erases the code from the address bar and the history before it is used. Texts go in as text, never as markup. */
+/** Removes the code from the address bar and the history before using it. */
 export const SIGN_IN_JS = `'use strict'
-${THEME_JS}const at = (id) => document.getElementById(id)
-const say = (text) => { at('status').textContent = text }
-const away = () => say('The server does not answer.')
-const linked = location.hash.slice(1)
+const texts = ${JSON.stringify(TEXTS)}
+${PAGE_JS}const fail = () => show(texts.unreachable)
+const fragment = location.hash.slice(1)
 const to = new URLSearchParams(location.search).get('to')
-// As the server has it for issuers: a path, and on this server.
+// The same rule as the server's: a path on this server.
 const isOurs = /^\\/(?![\\/\\\\])/.test(to ?? '') && new URL(to, location.origin).origin === location.origin
 history.replaceState(null, '', '/signin' + location.search)
-// Another link in the same tab changes nothing but the fragment.
+// Opening another link in the same tab changes only the fragment.
 addEventListener('hashchange', () => { location.reload() })
 const redeem = async (code) => {
-  say('Signing in…')
+  show(texts.signingIn)
   const response = await fetch('/api/signin', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ code }),
   })
-  if (!response.ok) return offer('The link was used or has expired: npx sandwire signin prints a new one.')
-  say('Signed in.')
+  if (!response.ok) return offer(texts.linkInvalid)
+  show(texts.signedIn)
   location.replace(isOurs ? new URL(to, location.origin).href : '/')
 }
-// A link to this server under a name of loopback that only its user knows is for that name: other ports of this one get its cookies.
-const ownName = (text) => {
+// A link for this server's private .localhost name must be opened there: all ports of this name share its cookies.
+const privateLink = (text) => {
   const link = URL.canParse(text) ? new URL(text) : undefined
   if (link === undefined || link.host === location.host || !link.hostname.endsWith('.localhost')) return undefined
   if (link.protocol !== location.protocol || link.port !== location.port || link.pathname !== '/signin') return undefined
   link.search = location.search
   return link.href
 }
-const button = ({ id, name }) => {
+const issuerButton = ({ id, name }) => {
   const link = document.createElement('a')
   const query = new URLSearchParams(to === null ? { issuer: id } : { issuer: id, to })
   link.href = '/signin/start?' + query
   link.className = 'button main'
-  link.textContent = 'Continue with ' + name
+  link.textContent = fill(texts.issuerButton, { name })
   return link
 }
 const offer = async (text) => {
   const { local, issuers } = await (await fetch('/api/auth')).json()
   const usable = issuers.filter(({ clientId }) => clientId !== null)
-  at('issuers').replaceChildren(...usable.map(button))
-  at('issuers').hidden = usable.length === 0
-  at('local').hidden = !local
-  say(text === '' && usable.length === 0 && !local ? 'This server has no sign-in in a browser.' : text)
+  byId('issuers').replaceChildren(...usable.map(issuerButton))
+  byId('issuers').hidden = usable.length === 0
+  byId('local').hidden = !local
+  show(text === '' && usable.length === 0 && !local ? texts.unavailable : text)
 }
-at('form').addEventListener('submit', (event) => {
+byId('form').addEventListener('submit', (event) => {
   event.preventDefault()
-  const typed = at('code').value.trim()
-  at('code').value = ''
-  const link = ownName(typed)
-  if (link === undefined) redeem(typed.split('#').at(-1)).catch(away)
+  const typed = byId('code').value.trim()
+  byId('code').value = ''
+  const link = privateLink(typed)
+  if (link === undefined) redeem(typed.split('#').at(-1)).catch(fail)
   else location.assign(link)
 })
-;(linked === '' ? offer('') : redeem(linked)).catch(away)
+;(fragment === '' ? offer('') : redeem(fragment)).catch(fail)
 `
+
+/** The page after a failed sign-in at an issuer. */
+export function signInFailedPage(problem: SignInProblem): string {
+  const { title, retry, problems } = SIGN_IN_FAILED_TEXTS
+  return frame(
+    title,
+    `<h1>${title}</h1><p role="alert">${problems[problem]}</p><p><a class="button main" href="/signin">${retry}</a></p>`,
+  )
+}

@@ -1,7 +1,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import type { Action } from '../audit/actions.ts'
-import type { Identity } from '../auth/authenticator.ts'
+import type { Identity } from '../auth/identity.ts'
 import { addressOf } from '../http/client-address.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { AuditTarget } from './audit-requests.ts'

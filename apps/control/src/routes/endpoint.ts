@@ -1,21 +1,24 @@
 import { createRoute, type RouteConfig, type z } from '@hono/zod-openapi'
+import { SandwireError } from '@sandwire/protocol'
 import type { MiddlewareHandler } from 'hono'
 import { actionOf } from '../audit/actions.ts'
+import { refuseDuplicateKeys } from '../http/request-body.ts'
 import type { AppEnv } from './context.ts'
 import { type Policy, policyOf } from './policies.ts'
 import { errorBody } from './schemas.ts'
-import { unambiguousBody } from './unambiguous-body.ts'
-import { withoutQuery } from './without-query.ts'
 
-/** Makes the middleware of a policy. */
+/** Most of a parameter's name that is echoed. */
+const MAX_NAME_CHARS = 60
+
+/** Creates the middleware of a policy. */
 export type GuardOf = (policy: Policy) => MiddlewareHandler<AppEnv>
 
-/** An answer in JSON, for a route's `responses`. */
+/** A JSON response, for a route's `responses`. */
 export function json<S extends z.ZodType>(schema: S, description: string) {
   return { description, content: { 'application/json': { schema } } }
 }
 
-/** A body in JSON; required, so that nothing else is taken for an empty one. */
+/** A required JSON body. */
 export function body<S extends z.ZodType>(schema: S) {
   return { required: true, content: { 'application/json': { schema } } }
 }
@@ -25,7 +28,7 @@ function routerPath(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }
 
-/** Whether a route of the API declares no parameters; pages and sockets read theirs themselves. */
+/** True if a route of the API declares no parameters. Pages and sockets read theirs themselves. */
 function takesNoQuery({
   path,
   request,
@@ -34,8 +37,16 @@ function takesNoQuery({
   return path.startsWith('/api/') && request?.query === undefined && parameters === undefined
 }
 
-/** Says what the audit calls a request, before anything can refuse it. */
-function nameAction(method: string, path: string): MiddlewareHandler<AppEnv> {
+/** Refuses any query parameter, for routes that take none. */
+export const refuseQuery: MiddlewareHandler<AppEnv> = async (context, next) => {
+  const [name] = new URL(context.req.url).searchParams.keys()
+  if (name === undefined) return next()
+  const shown = name.replace(/\p{C}/gu, '').slice(0, MAX_NAME_CHARS)
+  throw new SandwireError('bad_request', `Cannot use "${shown}": unknown`)
+}
+
+/** Sets the audit action of a request before anything can refuse it. */
+function setAction(method: string, path: string): MiddlewareHandler<AppEnv> {
   const action = actionOf(method, path)
   return (context, next) => {
     context.set('action', action)
@@ -44,7 +55,7 @@ function nameAction(method: string, path: string): MiddlewareHandler<AppEnv> {
   }
 }
 
-/** Declares a route behind the guard of its policy; throws when it has none. */
+/** Declares a route behind the guard of its policy; throws if it has no policy. */
 export function endpoint<P extends string, R extends Omit<RouteConfig, 'path' | 'middleware'> & { path: P }>(
   guardOf: GuardOf,
   route: R,
@@ -54,11 +65,11 @@ export function endpoint<P extends string, R extends Omit<RouteConfig, 'path' | 
     ...route,
     security: policy === 'public' ? [] : [{ bearer: [] }],
     middleware: [
-      nameAction(route.method, routerPath(route.path)),
+      setAction(route.method, routerPath(route.path)),
       guardOf(policy),
-      ...(takesNoQuery(route) ? [withoutQuery] : []),
-      ...(route.request?.body === undefined ? [] : [unambiguousBody]),
+      ...(takesNoQuery(route) ? [refuseQuery] : []),
+      ...(route.request?.body === undefined ? [] : [refuseDuplicateKeys]),
     ],
-    responses: { default: json(errorBody, 'What went wrong'), ...route.responses },
+    responses: { default: json(errorBody, 'Error'), ...route.responses },
   })
 }

@@ -1,8 +1,8 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { MiddlewareHandler } from 'hono'
-import { type Authenticator, type Identity, notAccepted, type Scope } from '../auth/authenticator.ts'
+import { type Authenticator, type Identity, type Scope, unauthorized } from '../auth/identity.ts'
 import { sha256Hex } from '../bytes.ts'
-import type { RequestBudget } from '../http/request-budget.ts'
+import type { RequestBudget } from '../http/rate-limits.ts'
 import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
 import type { AppEnv } from './context.ts'
 import type { Credential, Policy } from './policies.ts'
@@ -10,15 +10,15 @@ import type { Credential, Policy } from './policies.ts'
 export interface GuardDependencies {
   readonly source: SourceSettings
   readonly authenticator: Authenticator
-  /** Tickets count where sockets are opened, and nowhere else. */
+  /** Tickets are accepted only where sockets are opened. */
   readonly tickets: Authenticator
-  /** Whether people without a credential may come for a link. */
+  /** Share links can be redeemed without a credential. */
   readonly hasGuests: boolean
   readonly budget: RequestBudget
   readonly nowMs: () => number
 }
 
-/** Why a cookie is not enough for this request, if it is not. */
+/** The error if a cookie is not sufficient for this request. */
 function cookieRefusal(
   headers: Headers,
   credential: Credential,
@@ -26,59 +26,59 @@ function cookieRefusal(
 ): SandwireError | undefined {
   switch (credential) {
     case 'socket':
-      return notAccepted('a browser needs a ticket here')
+      return unauthorized('a browser needs a ticket here')
     case 'write':
     case 'invited':
     case 'page socket':
       return hasListedOrigin(headers, source)
         ? undefined
-        : new SandwireError('origin_refused', 'Cannot change anything without an origin of ours')
+        : new SandwireError('origin_refused', 'Changes with a cookie need an origin of this server')
     case 'read':
       return hasListedOrigin(headers, source) || headers.get('sec-fetch-site') === 'same-origin'
         ? undefined
-        : new SandwireError('origin_refused', 'Cannot read from another site')
+        : new SandwireError('origin_refused', 'Another site cannot read this with a cookie')
   }
 }
 
-/** Throws `forbidden` unless the credential is good for this. */
+/** Throws `forbidden` unless the credential has this scope. */
 export function checkScope({ scopes }: Pick<Identity, 'scopes'>, scope: Scope): void {
   if (!scopes.includes(scope))
-    throw new SandwireError('forbidden', `Cannot do this: the credential is not good for "${scope}"`)
+    throw new SandwireError('forbidden', `The credential does not have the scope "${scope}"`)
 }
 
-/** Hash of a bearer for which a signature has to be checked or an object asked; the others are compared with what is known. */
-async function costlyBearer(headers: Headers): Promise<string | undefined> {
+/** Hash of a bearer token whose check takes a signature or a lookup; undefined for tokens that are only compared. */
+async function hashCostlyToken(headers: Headers): Promise<string | undefined> {
   const authorization = headers.get('authorization')
   return authorization?.includes('.') === true ? sha256Hex(authorization) : undefined
 }
 
-/** Lets a request through when its policy allows it. */
+/** Authenticates a request and checks its policy, scopes and rate limits. */
 export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandler<AppEnv> {
   const { source, authenticator, tickets, hasGuests, budget, nowMs } = deps
-  const refuseStranger = (request: Request, error: SandwireError): never => {
-    throw budget.strangerRefusal(request, nowMs()) ?? error
+  const refuseUnauthenticated = (request: Request, error: SandwireError): never => {
+    throw budget.unauthenticatedRefusal(request, nowMs()) ?? error
   }
   const takesTickets =
     policy !== 'public' && (policy.credential === 'socket' || policy.credential === 'page socket')
-  const isInvitation = policy !== 'public' && policy.credential === 'invited' && hasGuests
-  /** Undefined: a guest. */
+  const takesGuests = policy !== 'public' && policy.credential === 'invited' && hasGuests
+  /** Undefined: a guest without a credential. */
   const identify = async (request: Request): Promise<Identity | undefined> => {
     const { headers } = request
-    // A cookie of a sign-in that ended is as good as none here, and whoever has it cannot remove it.
-    const mayBeGuest = isInvitation && !headers.has('authorization')
-    const hash = await costlyBearer(headers)
-    const unseen = hash === undefined ? undefined : budget.checkRefusal(request, hash, nowMs())
-    if (unseen !== undefined) throw unseen
+    // An expired cookie counts as no credential here: a guest cannot delete it.
+    const mayBeGuest = takesGuests && !headers.has('authorization')
+    const hash = await hashCostlyToken(headers)
+    const tokenRefusal = hash === undefined ? undefined : budget.tokenRefusal(request, hash, nowMs())
+    if (tokenRefusal !== undefined) throw tokenRefusal
     let identity: Identity | undefined
     try {
       identity = takesTickets ? await tickets.authenticate(headers) : undefined
       identity ??= await authenticator.authenticate(headers)
     } catch (caught) {
-      if (!mayBeGuest) return refuseStranger(request, SandwireError.from(caught))
+      if (!mayBeGuest) return refuseUnauthenticated(request, SandwireError.from(caught))
     }
-    if (identity !== undefined && hash !== undefined) budget.noteGood(hash)
+    if (identity !== undefined && hash !== undefined) budget.addValidToken(hash)
     if (identity !== undefined) return identity
-    if (!mayBeGuest) return refuseStranger(request, notAccepted('no credential was sent'))
+    if (!mayBeGuest) return refuseUnauthenticated(request, unauthorized('no credential was sent'))
     const refusal = budget.guestRefusal(request, nowMs())
     if (refusal !== undefined) throw refusal
     return undefined
@@ -91,11 +91,23 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
     const refusal = identity.via === 'cookie' ? cookieRefusal(headers, policy.credential, source) : undefined
     if (refusal !== undefined) throw refusal
     context.set('identity', identity)
-    const tooMuch = budget.refusal(identity.account, nowMs())
-    if (tooMuch !== undefined) throw tooMuch
-    // Whatever else a credential names is about what one is connected to.
+    const limited = budget.refusal(identity.account, nowMs())
+    if (limited !== undefined) throw limited
+    // Every other scope builds on `connect`.
     checkScope(identity, 'connect')
     checkScope(identity, policy.scope)
+    return next()
+  }
+}
+
+/** Routes that answer even when the server cannot authenticate anyone, so that the operator can monitor it. */
+const ALWAYS_SERVED = ['/health', '/healthz', '/readyz']
+
+/** Refuses everything but health checks while the identity settings have a problem. */
+export function refuseWithoutIdentity(problem: string | undefined): MiddlewareHandler<AppEnv> {
+  return async (context, next) => {
+    if (problem !== undefined && !ALWAYS_SERVED.includes(context.req.path))
+      throw new SandwireError('no_issuer', `Cannot authenticate anyone: ${problem}`)
     return next()
   }
 }

@@ -1,6 +1,6 @@
 import { JOIN_HTML, JOIN_JS } from '../pages/join.ts'
 import { SIGN_IN_HTML, SIGN_IN_JS } from '../pages/sign-in.ts'
-import { PAGE_CSS } from '../pages/style.ts'
+import { PAGE_CSS } from '../pages/frame.ts'
 import type { App } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { HTML, respondPage } from '../http/respond.ts'

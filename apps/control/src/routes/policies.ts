@@ -1,4 +1,4 @@
-import type { Scope } from '../auth/authenticator.ts'
+import type { Scope } from '../auth/identity.ts'
 import { PROXY_ROUTES, nameOfRoute } from '../workspace-proxy/routes.ts'
 import type { Need } from '../sandbox/access.ts'
 

@@ -1,8 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { AccountIds } from '../auth/account-id.ts'
-import type { Identity } from '../auth/authenticator.ts'
-import { guestName, isGuestLogin, NAMELESS_GUEST } from '../auth/guest-name.ts'
-import { admitGuest } from '../auth/guests.ts'
+import { signInGuest } from '../auth/guest.ts'
+import { guestName, type Identity, isGuestLogin, NAMELESS_GUEST } from '../auth/identity.ts'
 import { sha256Hex } from '../bytes.ts'
 import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
 import { unwrap } from '../outcome.ts'
@@ -57,13 +56,13 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
   const redeemAsGuest = async (
     link: string,
     guest: SandboxCall,
-    before: Identity | undefined,
+    previous: Identity | undefined,
     headers: Headers,
   ) => {
     const isPage = isBrowser(headers, source)
     const held = await redeem(link, guest)
-    const admitted = await admitGuest(
-      { account: guest.identity, name: guest.name, held, before, isBrowser: isPage },
+    const admitted = await signInGuest(
+      { account: guest.identity, name: guest.name, held, previous, isBrowser: isPage },
       async (account, signIn, hash) => void unwrap(await directory.account(account).signIn(signIn, hash)),
       nowMs(),
     )

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { ROLES } from '@sandwire/protocol'
-import { MAX_GUEST_NAME_CHARS } from '../auth/guest-name.ts'
+import { MAX_GUEST_NAME_CHARS } from '../auth/identity.ts'
 import { DEFAULT_GRANT_SECONDS, MAX_GRANT_SECONDS, parseLink } from '../sandbox/grants.ts'
 
 const MAX_LABEL_CHARS = 80

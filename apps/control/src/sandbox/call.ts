@@ -1,6 +1,6 @@
 import type { Dialect, Role } from '@sandwire/protocol'
 import type { Action } from '../audit/actions.ts'
-import type { Scope } from '../auth/authenticator.ts'
+import type { Scope } from '../auth/identity.ts'
 import type { PtySelection } from '../compat/pty-sessions.ts'
 
 /** Who asks a sandbox's object for something; made by the worker after it checked the credential. */

@@ -1,4 +1,4 @@
-import { isFromBefore } from '../auth/from-before.ts'
+import { isIssuedBefore } from '../auth/identity.ts'
 import { numberOf, type Row, textOf } from '../sql.ts'
 
 /** Appended to the migrations of a sandbox's store. */
@@ -179,7 +179,7 @@ export class CutOutbox {
   /** Whether a credential of this sign-in comes from before its end. One that does not say when it was issued does for a while. */
   hasEnded(login: string, issuedMs: number | undefined, nowMs: number): boolean {
     const [row] = this.#exec('SELECT until_ms, ended_ms FROM ended_logins WHERE login = ?', login)
-    if (row === undefined || !isFromBefore(numberOf(row, 'ended_ms'), issuedMs)) return false
+    if (row === undefined || !isIssuedBefore(numberOf(row, 'ended_ms'), issuedMs)) return false
     return issuedMs !== undefined || numberOf(row, 'until_ms') > nowMs
   }
 }

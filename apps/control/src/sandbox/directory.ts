@@ -1,6 +1,6 @@
 import { sandboxIdOf } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
-import { LOCAL_ACCOUNT } from '../auth/local-token.ts'
+import { LOCAL_ACCOUNT } from '../auth/local-identity.ts'
 import type { Env } from '../env.ts'
 import { unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'

@@ -1,6 +1,6 @@
 import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import { SandwireError, type StopReason } from '@sandwire/protocol'
-import { signInEnded } from '../auth/authenticator.ts'
+import { signInEnded } from '../auth/identity.ts'
 import type { Limits } from '../limits.ts'
 import type { Log } from '../log.ts'
 import type { Provider } from '../providers/provider.ts'

@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import { signInEnded } from '../auth/authenticator.ts'
+import { signInEnded } from '../auth/identity.ts'
 import type { Log } from '../log.ts'
 import { accessOf, requireAccess } from './access.ts'
 import type { AttachCall } from './call.ts'

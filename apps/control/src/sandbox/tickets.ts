@@ -1,7 +1,7 @@
 import { isSandboxId } from '@sandwire/internal-api'
 import { type Role, ROLES } from '@sandwire/protocol'
 import { z } from 'zod'
-import { SCOPES, type Scope } from '../auth/authenticator.ts'
+import { type Scope, SCOPES } from '../auth/identity.ts'
 
 /** Longest life of a ticket: a slow page gets its socket open, a copied ticket is soon worthless. */
 export const MAX_TICKET_MS = 30_000

@@ -11,7 +11,7 @@ export interface RecordDependencies {
   readonly mintRequestId: () => string
 }
 
-/** Gives every request an id, and writes down its route and outcome; never its URL, which may hold anything. */
+/** Gives every request an id, and logs its route and status; never its URL, which may contain secrets. */
 export function recordRequests(deps: RecordDependencies): MiddlewareHandler<AppEnv> {
   const { log, metrics, nowMs, mintRequestId } = deps
   return async (context, next) => {
@@ -22,7 +22,7 @@ export function recordRequests(deps: RecordDependencies): MiddlewareHandler<AppE
     const { status } = context.res
     const { method } = context.req
     const route = routePath(context, -1)
-    // A 101 is the sandbox's own and stays as it is.
+    // A 101 comes from the sandbox and is not modified.
     if (status !== 101) context.res.headers.set('x-request-id', requestId)
     const durationMs = nowMs() - startedMs
     metrics.count('sandwire_requests_total', { method, route, status: String(status) })

@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
+import { issuerBindingOf, isTrustedSignIn } from '../src/auth/browser-sign-in.ts'
 import { CodeFlow } from '../src/auth/code-flow.ts'
-import { isVouchedFor, voucherOf } from '../src/auth/voucher.ts'
 import { rejectionOf } from '@sandwire/testing'
 
 const OURS = { issuer: 'https://id.example', clientId: 'sandwire' }
-const SIGN_IN = { issuer: 'oidc', voucher: voucherOf(OURS) }
+const SIGN_IN = { login: 'l', issuer: 'oidc', issuerBinding: issuerBindingOf(OURS) }
 
 test('(threat T2) a sign-in ends when another issuer, or another client there, takes the place of its own', () => {
   const isTrusted = (...issuers: { issuer: string; clientId?: string }[]): boolean =>
-    isVouchedFor(SIGN_IN, { issuers, hasLocalIdentity: true })
+    isTrustedSignIn(SIGN_IN, { mode: 'local', issuers, localTokenSha256: 'hash' })
   expect(isTrusted(OURS)).toBe(true)
   expect(isTrusted({ ...OURS, issuer: 'https://other.example' }, OURS)).toBe(true)
   expect(isTrusted()).toBe(false)
@@ -16,15 +16,18 @@ test('(threat T2) a sign-in ends when another issuer, or another client there, t
   expect(isTrusted({ ...OURS, clientId: 'another' })).toBe(false)
   expect(isTrusted({ issuer: OURS.issuer })).toBe(false)
   // One from before this was written down.
-  expect(isVouchedFor({ issuer: 'oidc', voucher: null }, { issuers: [OURS], hasLocalIdentity: true })).toBe(
-    false,
-  )
+  expect(
+    isTrustedSignIn(
+      { ...SIGN_IN, issuerBinding: null },
+      { mode: 'local', issuers: [OURS], localTokenSha256: 'hash' },
+    ),
+  ).toBe(false)
 })
 
 test('a sign-in by a link of the host hangs on the identity of this machine', () => {
-  const link = { issuer: null, voucher: null }
-  expect(isVouchedFor(link, { issuers: [], hasLocalIdentity: true })).toBe(true)
-  expect(isVouchedFor(link, { issuers: [OURS], hasLocalIdentity: false })).toBe(false)
+  const link = { login: 'l', issuer: null, issuerBinding: null }
+  expect(isTrustedSignIn(link, { mode: 'local', issuers: [], localTokenSha256: 'hash' })).toBe(true)
+  expect(isTrustedSignIn(link, { mode: 'local', issuers: [OURS] })).toBe(false)
 })
 
 test('(threat T2) who left for one issuer does not come back to another in its place', async () => {
@@ -60,10 +63,14 @@ test('(threat T2) who left for one issuer does not come back to another in its p
     expiresMs: 1,
   }
   const back = new URLSearchParams({ state: 's', code: 'c', iss: OURS.issuer })
-  const other = voucherOf({ ...OURS, clientId: 'another' })
-  expect(await rejectionOf(flow.finish(back, { ...left, voucher: other }))).toMatchObject({ why: 'stale' })
+  const other = issuerBindingOf({ ...OURS, clientId: 'another' })
+  expect(await rejectionOf(flow.finish(back, { ...left, issuerBinding: other }))).toMatchObject({
+    problem: 'stale',
+  })
   expect(asked).toEqual([])
-  expect(await rejectionOf(flow.finish(back, { ...left, voucher: voucherOf(OURS) }))).toMatchObject({
-    why: 'away',
+  expect(
+    await rejectionOf(flow.finish(back, { ...left, issuerBinding: issuerBindingOf(OURS) })),
+  ).toMatchObject({
+    problem: 'unavailable',
   })
 })

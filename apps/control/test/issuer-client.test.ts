@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from 'bun:test'
 import type { IssuerConfig } from '@sandwire/operator-settings'
-import { metadataUrls } from '../src/auth/discovery.ts'
-import { AWAY_MS } from '../src/auth/issuer-fetch.ts'
-import { IssuerKeys, KEYS_COOLDOWN_MS, KEYS_LIFE_MS } from '../src/auth/issuer-keys.ts'
+import { IssuerClient, KEYS_COOLDOWN_MS, KEYS_LIFE_MS, RETRY_PAUSE_MS } from '../src/auth/issuer-client.ts'
 import { FakeIssuer, makeKey, type SigningKey } from './support/fake-issuer.ts'
 
 let one: SigningKey
@@ -18,8 +16,8 @@ afterEach(async () => {
   await issuer[Symbol.asyncDispose]()
 })
 
-const keysOf = (changes: Partial<IssuerConfig> = {}): IssuerKeys =>
-  new IssuerKeys(
+const keysOf = (changes: Partial<IssuerConfig> = {}): IssuerClient =>
+  new IssuerClient(
     issuer.config({ algorithms: ['ES256'], ...changes }),
     (url, init) => fetch(url, init),
     Date.now,
@@ -27,9 +25,9 @@ const keysOf = (changes: Partial<IssuerConfig> = {}): IssuerKeys =>
 const after = (ms: number): void => void setSystemTime(new Date(Date.now() + ms))
 
 /** What comes of asking for a key: its kind, or why not. */
-async function ask(keys: IssuerKeys, kid: unknown): Promise<string> {
+async function ask(keys: IssuerClient, kid: unknown): Promise<string> {
   try {
-    return (await keys.find({ alg: 'ES256', ...(kid === undefined ? {} : { kid: kid as string }) })).type
+    return (await keys.findKey({ alg: 'ES256', ...(kid === undefined ? {} : { kid: kid as string }) })).type
   } catch (caught) {
     return String(Reflect.get(Object(caught), 'code'))
   }
@@ -64,7 +62,7 @@ describe('the keys of an issuer', () => {
     issuer.keys = [one, two]
     after(KEYS_COOLDOWN_MS / 2)
     // Too soon to ask again: nobody knows, and that is what is said, with the time to wait.
-    const told: unknown = await keys.find({ alg: 'ES256', kid: 'two' }).catch((error: unknown) => error)
+    const told: unknown = await keys.findKey({ alg: 'ES256', kid: 'two' }).catch((error: unknown) => error)
     expect(told).toMatchObject({ code: 'issuer_unavailable', retryAfterMs: KEYS_COOLDOWN_MS / 2 })
     expect(count('/keys')).toBe(1)
     after(KEYS_COOLDOWN_MS / 2 + 1)
@@ -129,7 +127,7 @@ describe('the keys of an issuer', () => {
   test('of one issuer are never those of another (threat T34)', async () => {
     await using other = new FakeIssuer([two])
     const mine = keysOf()
-    const theirs = new IssuerKeys(other.config(), (url, init) => fetch(url, init), Date.now)
+    const theirs = new IssuerClient(other.config(), (url, init) => fetch(url, init), Date.now)
     expect(await ask(mine, 'one')).toBe('public')
     expect(await ask(theirs, 'two')).toBe('public')
     after(KEYS_COOLDOWN_MS + 1)
@@ -146,7 +144,7 @@ describe('an issuer that cannot be asked', () => {
     // No redirect was followed.
     expect(issuer.asked.some((path) => path.startsWith('/elsewhere'))).toBe(false)
     issuer.mood = 'well'
-    after(AWAY_MS + 1)
+    after(RETRY_PAUSE_MS + 1)
     expect(await ask(keys, 'one')).toBe('public')
   })
 
@@ -174,7 +172,7 @@ describe('an issuer that cannot be asked', () => {
     `${'['.repeat(100_000)}${']'.repeat(100_000)}`,
   ])('is one with keys that cannot be read (threat T35)', async (text) => {
     const config = issuer.config({ endpoints: { jwks: 'https://id.example/keys' } })
-    const keys = new IssuerKeys(config, () => Promise.resolve(new Response(text)), Date.now)
+    const keys = new IssuerClient(config, () => Promise.resolve(new Response(text)), Date.now)
     expect(await ask(keys, 'one')).toBe('issuer_unavailable')
   })
 
@@ -196,7 +194,7 @@ describe('an issuer that cannot be asked', () => {
       open -= 1
       return response
     }
-    const keys = new IssuerKeys(issuer.config(), counted, Date.now)
+    const keys = new IssuerClient(issuer.config(), counted, Date.now)
     const outcomes = await Promise.all(Array.from({ length: 100 }, () => ask(keys, 'one')))
     expect(new Set(outcomes)).toEqual(new Set(['public']))
     expect(most).toBeLessThanOrEqual(4)
@@ -207,7 +205,7 @@ describe('an issuer that cannot be asked', () => {
     let isStuck = true
     const sometimes = (url: string, init: RequestInit): Promise<Response> =>
       isStuck ? new Promise(() => undefined) : fetch(url, init)
-    const keys = new IssuerKeys(issuer.config(), sometimes, Date.now)
+    const keys = new IssuerClient(issuer.config(), sometimes, Date.now)
     for (let at = 0; at < 20; at++) void ask(keys, 'one')
     await Promise.resolve()
     isStuck = false
@@ -244,7 +242,7 @@ describe('an issuer that cannot be asked', () => {
         Response.json(isMetadata ? { issuer: name, jwks_uri: keysUrl } : { keys: [one.publicJwk] }),
       )
     }
-    const keys = new IssuerKeys(issuer.config({ issuer: name }), answer, Date.now)
+    const keys = new IssuerClient(issuer.config({ issuer: name }), answer, Date.now)
     expect(await ask(keys, 'one')).toBe('issuer_unavailable')
     expect(asked).toEqual([`${name}/.well-known/openid-configuration`])
   })
@@ -258,18 +256,23 @@ describe('an issuer that cannot be asked', () => {
             : { issuer: 'https://id.example', jwks_uri: 'https://keys.example/' },
         ),
       )
-    const keys = new IssuerKeys(issuer.config({ issuer: 'https://id.example' }), answer, Date.now)
+    const keys = new IssuerClient(issuer.config({ issuer: 'https://id.example' }), answer, Date.now)
     expect(await ask(keys, 'one')).toBe('public')
   })
 })
 
-test('metadata is where OpenID Connect has it, then where RFC 8414 has it', () => {
-  expect(metadataUrls('https://id.example/')).toEqual([
-    'https://id.example/.well-known/openid-configuration',
-    'https://id.example/.well-known/oauth-authorization-server',
-  ])
-  expect(metadataUrls('https://id.example/realms/a')).toEqual([
-    'https://id.example/realms/a/.well-known/openid-configuration',
-    'https://id.example/.well-known/oauth-authorization-server/realms/a',
-  ])
+test.each([
+  ['https://id.example/', 'https://id.example/.well-known/oauth-authorization-server'],
+  ['https://id.example/realms/a', 'https://id.example/.well-known/oauth-authorization-server/realms/a'],
+])('metadata of %s is read from OpenID Connect Discovery, then from RFC 8414', async (name, fallback) => {
+  const requested: string[] = []
+  const respond = (url: string): Promise<Response> => {
+    requested.push(url)
+    return Promise.resolve(
+      url === fallback ? Response.json({ issuer: name }) : new Response(null, { status: 404 }),
+    )
+  }
+  const client = new IssuerClient(issuer.config({ issuer: name }), respond, Date.now)
+  await client.findServer().catch(() => undefined)
+  expect(requested).toEqual([`${name.replace(/\/$/, '')}/.well-known/openid-configuration`, fallback])
 })

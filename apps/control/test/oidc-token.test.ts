@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openAccountIds } from '../src/auth/account-id.ts'
-import type { Identity } from '../src/auth/authenticator.ts'
-import { readJws } from '../src/auth/jws.ts'
-import { type OidcTokens, oidcTokens } from '../src/auth/oidc.ts'
+import type { Identity } from '../src/auth/identity.ts'
+import { parseJwt } from '../src/auth/jwt.ts'
+import { createOidcVerifier, type OidcVerifier } from '../src/auth/oidc-token.ts'
 import { FakeIssuer, makeKey } from './support/fake-issuer.ts'
 
 let one: FakeIssuer
 let two: FakeIssuer
-let check: OidcTokens
+let check: OidcVerifier
 beforeAll(async () => {
   one = new FakeIssuer([await makeKey('k', 'ES256')])
   two = new FakeIssuer([await makeKey('k', 'EdDSA')])
-  check = oidcTokens([one.config({ algorithms: ['ES256'] }), two.config({ algorithms: ['EdDSA'] })], {
+  check = createOidcVerifier([one.config({ algorithms: ['ES256'] }), two.config({ algorithms: ['EdDSA'] })], {
     accounts: await openAccountIds(new Uint8Array(32)),
     fetchUrl: (url, init) => fetch(url, init),
     nowMs: Date.now,
@@ -22,7 +22,7 @@ afterAll(async () => {
   await two[Symbol.asyncDispose]()
 })
 
-const identify = (token: string): Promise<Identity> => check(readJws(token))
+const identify = (token: string): Promise<Identity> => check(parseJwt(token))
 async function loginOf(issuer: FakeIssuer, claims: Record<string, unknown>): Promise<string> {
   const { login } = await identify(await issuer.token(claims))
   expect(login).toMatch(/^[0-9a-f]{32}$/)

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { rejectionOf } from '@sandwire/testing'
 import {
-  browserCookie,
   type CookieClaim,
+  createCookieAuthenticator,
   mintCookie,
   readClaim,
   type SignIn,
-} from '../src/auth/browser-cookie.ts'
+} from '../src/auth/browser-sign-in.ts'
 
 const ACCOUNT = `u${'a'.repeat(32)}`
 const SIGN_IN: SignIn = {
@@ -14,7 +14,7 @@ const SIGN_IN: SignIn = {
   name: 'Ann',
   scopes: ['connect'],
   issuer: 'test',
-  voucher: 'v',
+  issuerBinding: 'v',
   createdMs: 0,
   expiresMs: 100,
 }
@@ -34,7 +34,7 @@ function authenticator(
   changes: { signIn?: SignIn | null; isMinted?: boolean; trusted?: string | null } = {},
 ) {
   const asked: CookieClaim[] = []
-  const made = browserCookie({
+  const made = createCookieAuthenticator({
     accounts: { isMinted: async () => changes.isMinted ?? true },
     find: async (claim) => {
       asked.push(claim)
