@@ -183,7 +183,7 @@ describe('the audit', () => {
     expect(rows.filter(({ actorName }) => actorName === 'stranger')).toEqual([])
     // Strangers are in the log alone.
     expect(await auditOf(stranger)).toEqual([])
-    expect(control.log.filter((line) => line.includes('"event":"refused"')).length).toBeGreaterThan(2)
+    expect(control.log.filter((line) => line.includes('"event":"request_failed"')).length).toBeGreaterThan(2)
     await owner.delete(`/api/sandboxes/${id}`)
   })
 

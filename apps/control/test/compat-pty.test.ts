@@ -282,7 +282,7 @@ describe('who may do what', () => {
     viewer.type('echo never\n')
     expect(await viewer.first('error')).toEqual({
       type: 'error',
-      data: 'Cannot take input: this connection only watches',
+      data: 'Cannot take input: this connection is read-only',
     })
     await using owner = open({ session_id: session })
     await owner.name()

@@ -96,7 +96,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
         'sandbox',
         'pins',
         'plain_stays',
-        'aliases',
+        'session_aliases',
         'grants',
         'tickets',
         'audit_outbox',

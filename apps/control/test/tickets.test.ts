@@ -240,7 +240,7 @@ describe('a ticket', () => {
     const ticket = await ticketFor({ session })
     await outcomeOf(await use(ticket, `/terminal/${session}`))
     await outcomeOf(await use(ticket, `/terminal/${session}`))
-    const isLogged = (): boolean => control.log.some((line) => line.includes('"refused"'))
+    const isLogged = (): boolean => control.log.some((line) => line.includes('"request_failed"'))
     await eventually(isLogged, { what: 'the refusal in the log' })
     expect(control.log.join('\n')).not.toContain(ticket.split('.')[1] ?? '')
   })
