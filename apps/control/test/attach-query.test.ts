@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
-import { parseAttachQuery } from '../src/routes/attach-query.ts'
+import { parseAttachRequest } from '../src/routes/attach-query.ts'
 
 const SESSION = `${'0'.repeat(32)}.${'1'.repeat(26)}`
 const parse = (query: string, dialect: 'plain' | 'v1' = 'v1') =>
-  parseAttachQuery(new URLSearchParams(query), dialect)
+  parseAttachRequest(new URLSearchParams(query), dialect)
 
 function codeOf(run: () => unknown): string | undefined {
   try {
@@ -15,7 +15,7 @@ function codeOf(run: () => unknown): string | undefined {
   }
 }
 
-describe('parseAttachQuery', () => {
+describe('parseAttachRequest', () => {
   test('starts a process in a sandbox and passes on what sandboxd needs', () => {
     expect(parse('arg=-c&sandbox=dev&mode=pty&cmd=bash&create=0&arg=a%20b%2Bc')).toEqual({
       target: { kind: 'start', sandbox: { by: 'name', name: 'dev' }, mayCreate: false },

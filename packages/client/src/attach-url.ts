@@ -1,4 +1,4 @@
-import { type Role, SandwireError } from '@sandwire/protocol'
+import { type AttachParameter, type Mode, type Overflow, type Role, SandwireError } from '@sandwire/protocol'
 
 /** What to start or join. */
 export interface AttachRequest {
@@ -14,14 +14,14 @@ export interface AttachRequest {
   /** A command template of the server, in place of `cmd`, and its parameters. */
   readonly template?: string
   readonly params?: Readonly<Record<string, string>>
-  readonly mode?: 'pipe' | 'pty'
+  readonly mode?: Mode
   readonly cwd?: string
   readonly role?: Role
   /** Take the lease from the current driver. */
   readonly take?: boolean
   /** Seconds the session lives without a connection. */
   readonly keepSeconds?: number
-  readonly overflow?: 'block' | 'trim'
+  readonly overflow?: Overflow
   /** Keep the sandbox awake while the process runs, even if it is idle. */
   readonly pin?: boolean
 }
@@ -42,7 +42,7 @@ export function attachUrl(
 ): URL {
   const url = parseBase(base)
   if (url.pathname === '' || url.pathname === '/') url.pathname = '/attach'
-  const set = (name: string, value: string | number | undefined): void => {
+  const set = (name: AttachParameter | 'template', value: string | number | undefined): void => {
     if (value !== undefined) url.searchParams.set(name, String(value))
   }
   set('sandbox', request.sandbox)

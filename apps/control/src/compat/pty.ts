@@ -5,7 +5,7 @@ import type { TicketBinding } from '../auth/identity.ts'
 import type { FilledTemplate } from '../commands/fill-template.ts'
 import { checkHandshake, offeredSubprotocols } from '../http/upgrade.ts'
 import { type AttachDependencies, joinSession, startSession } from '../routes/attach.ts'
-import { parseAttachQuery } from '../routes/attach-query.ts'
+import { parseAttachRequest } from '../routes/attach-query.ts'
 import { type App, callOf, identityOf } from '../routes/context.ts'
 import { endpoint, type GuardOf } from '../routes/endpoint.ts'
 import type { AttachCall, SandboxCall } from '../sandbox/call.ts'
@@ -42,7 +42,7 @@ function startQuery(filled: FilledTemplate | undefined): string {
     for (const arg of filled.args) query.append('arg', arg)
     if (filled.cwd !== undefined) query.append('cwd', filled.cwd)
   }
-  return parseAttachQuery(query, 'v1').query
+  return parseAttachRequest(query, 'v1').query
 }
 
 type PtyCall = AttachCall & { readonly compat: PtySelection }

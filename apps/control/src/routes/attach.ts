@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { sandboxIdOf } from '@sandwire/internal-api'
-import { checkSubprotocols, SandwireError } from '@sandwire/protocol'
+import { type AttachParameter, checkSubprotocols, SandwireError } from '@sandwire/protocol'
 import type { Context } from 'hono'
 import type { TicketBinding } from '../auth/identity.ts'
 import { isSessionToken } from '../auth/session-token.ts'
@@ -16,7 +16,7 @@ import type { Directory } from '../sandbox/directory.ts'
 import { noSuchSession } from '../sandbox/missing.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
-import { type AttachParameter, type AttachQuery, parseAttachQuery } from './attach-query.ts'
+import { type AttachRequest, parseAttachRequest } from './attach-query.ts'
 import { type App, type AppEnv, callOf, identityOf } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { checkScope } from './guard.ts'
@@ -36,8 +36,8 @@ export interface AttachDependencies {
   readonly sessionNames: SessionNames
 }
 
-type StartTarget = Extract<AttachQuery['target'], { kind: 'start' }>
-type JoinTarget = Extract<AttachQuery['target'], { kind: 'join' }>
+type StartTarget = Extract<AttachRequest['target'], { kind: 'start' }>
+type JoinTarget = Extract<AttachRequest['target'], { kind: 'join' }>
 
 function isMissing(error: unknown): boolean {
   return error instanceof SandwireError && error.code === 'sandbox_not_found'
@@ -171,7 +171,7 @@ async function attach(
   if (isUpgrade) await deps.limits.admit(call)
   const { query: resolved, filled } = await resolveQuery(query, call, deps)
   // A plain GET has no dialect: clients send one to learn why their upgrade failed.
-  const { target, isIdempotent, ...parsed } = parseAttachQuery(resolved, isUpgrade ? dialect : 'v1')
+  const { target, isIdempotent, ...parsed } = parseAttachRequest(resolved, isUpgrade ? dialect : 'v1')
   if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
   const attachCall: AttachCall = {
     ...call,
@@ -191,7 +191,7 @@ const upgradeResponses = {
   426: { description: 'The request is valid but not an upgrade' },
 }
 
-/** For the OpenAPI document only; `parseAttachQuery` decodes the query. */
+/** For the OpenAPI document only; `parseAttachRequest` decodes the query. */
 const DESCRIPTIONS = {
   sandbox: 'Id or name; a sandbox is created for a new name',
   create: '0: do not create a sandbox',

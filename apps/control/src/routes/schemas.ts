@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { isAllowEntry } from '@sandwire/network-policy'
-import { ERRORS, limits } from '@sandwire/protocol'
+import { ERRORS, limits, MAX_ARGS, MAX_CWD_CHARS, MODES, OVERFLOWS } from '@sandwire/protocol'
 import { isSandboxName } from '../sandbox/sandbox-name.ts'
 
 const MAX_SLEEP_SECONDS = 30 * 24 * 60 * 60
@@ -93,18 +93,21 @@ const processFields = {
     .optional()
     .openapi({ description: 'Sent again, it starts no second process.' }),
   cmd: z.string().min(1).optional(),
-  args: z.array(z.string()).max(1023).optional(),
-  cwd: z.string().max(4096).optional(),
+  args: z
+    .array(z.string())
+    .max(MAX_ARGS - 1)
+    .optional(),
+  cwd: z.string().max(MAX_CWD_CHARS).optional(),
   env: env.optional(),
 }
 export const startProcessBody = z
   .strictObject({
     ...processFields,
-    mode: z.enum(['pipe', 'pty']).optional(),
+    mode: z.enum(MODES).optional(),
     cols: between(1, limits.MAX_CELLS).optional(),
     rows: between(1, limits.MAX_CELLS).optional(),
     keep: between(1, limits.MAX_KEEP_SECONDS).optional(),
-    overflow: z.enum(['block', 'trim']).optional(),
+    overflow: z.enum(OVERFLOWS).optional(),
     pinned: z.boolean().optional().openapi({ description: 'The sandbox does not stop while this runs.' }),
     template: z.string().max(64).optional().openapi({
       description: 'Run this template of the operator; cmd, args, env, mode and cwd are its own.',
@@ -176,7 +179,7 @@ export const sessionView = z
     sandbox: z.string(),
     sandboxName: z.string().optional(),
     state: z.enum(['pending', 'running', 'exited', 'gone']),
-    mode: z.enum(['pipe', 'pty']),
+    mode: z.enum(MODES),
     cmd: z.string(),
     attachments: z.int(),
     people: z.array(z.string()).openapi({ description: 'Names of those who are attached.' }),

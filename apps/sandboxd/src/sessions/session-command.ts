@@ -1,18 +1,6 @@
-import type { Overflow, StartParameters } from '@sandwire/protocol'
+import type { StartParameters } from '@sandwire/protocol'
 import { MARKER_VARIABLE } from '../processes/tree/process-tree.ts'
 import type { ProcessSpec } from '../processes/process.ts'
-
-/** Parameters of a session to create. */
-export interface CreateParameters {
-  /** Empty means the server's shell. */
-  readonly argv: readonly string[]
-  readonly mode: 'pipe' | 'pty'
-  readonly cwd: string | undefined
-  readonly keepSeconds: number
-  readonly overflow: Overflow
-  /** Keeps the sandbox from being stopped as idle while the process runs. */
-  readonly isPinned: boolean
-}
 
 /** What a session runs; environment and size come with the first hello. */
 export interface SessionCommand {

@@ -1,9 +1,14 @@
-import { CreateLedger, limits, SandwireError, type SessionOptions } from '@sandwire/protocol'
+import {
+  CreateLedger,
+  type CreateParameters,
+  limits,
+  SandwireError,
+  type SessionOptions,
+} from '@sandwire/protocol'
 import type { Caller } from '../caller.ts'
 import type { ProcessEnd } from '../processes/process.ts'
 import type { Settings } from '../settings.ts'
 import type { ShutdownPlan } from '../shutdown.ts'
-import type { CreateParameters } from './session-command.ts'
 import { resolveCwd } from './resolve-cwd.ts'
 import { type RunnerDependencies, SessionRunner } from './session-runner.ts'
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { parseCreateBody } from './create-body.ts'
+import { formatAttachQuery, parseAttachQuery, parseCreateBody } from './session-parameters.ts'
 
 const createId = '00112233445566778899aabbccddeeff'
 
-test('parseCreateBody reads everything a process needs', () => {
+test('parseCreateBody decodes every field', () => {
   expect(
     parseCreateBody({
       createId,
@@ -63,4 +63,15 @@ const REFUSED: readonly unknown[] = [
 
 test.each(REFUSED.map((body) => [JSON.stringify(body), body]))('parseCreateBody refuses %s', (_, body) => {
   expect(() => parseCreateBody(body)).toThrow('Cannot')
+})
+
+test('parseCreateBody keeps an environment variable called __proto__', () => {
+  const body: unknown = JSON.parse(`{"createId":"${createId}","env":{"__proto__":"x"}}`)
+  expect(Object.entries(parseCreateBody(body).env)).toEqual([['__proto__', 'x']])
+})
+
+test('formatAttachQuery writes parameters in canonical order', () => {
+  const query = parseAttachQuery(new URLSearchParams('arg=-c&sandbox=dev&mode=pty&cmd=sh&arg=a+b'), 'v1')
+  expect(formatAttachQuery(query).toString()).toBe('sandbox=dev&cmd=sh&arg=-c&arg=a+b&mode=pty')
+  expect(formatAttachQuery(query, ['sandbox']).toString()).toBe('cmd=sh&arg=-c&arg=a+b&mode=pty')
 })
