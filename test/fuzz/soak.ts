@@ -3,7 +3,7 @@
 // everything to files while folders are swapped with links that lead out. 0 leaves one out.
 
 import { parseArgs } from 'node:util'
-import { RESOLVERS } from '../../apps/sandboxd/src/workspace/files/scene.fixture.ts'
+import { RESOLVERS } from '../../apps/sandboxd/src/workspace/files/files.fixture.ts'
 import { runSwapRace } from '../../apps/sandboxd/src/workspace/files/swap-race.fixture.ts'
 import { FrontDoor } from '../e2e/support/front-door.ts'
 import { findLeaks } from '../e2e/support/sandbox-lives.ts'

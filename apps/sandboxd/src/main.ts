@@ -17,10 +17,10 @@ import { SessionRegistry } from './sessions/session-registry.ts'
 import type { Settings } from './settings.ts'
 import { planShutdown, readStopReason } from './shutdown.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
-import { createRunTool } from './workspace/run-tool.ts'
-import { TextRoom } from './workspace/text-room.ts'
-import { ToolSlots } from './workspace/tool-slots.ts'
-import { ARCHIVE_SLOTS } from './workspace/routes/transfer-routes.ts'
+import { createRunTool } from './workspace/tool.ts'
+import { Semaphore } from './workspace/semaphore.ts'
+import { RESPONSE_MEMORY } from './workspace/routes/listing-response.ts'
+import { ARCHIVE_LIMITS } from './workspace/routes/transfer-routes.ts'
 import { FilesThread } from './workspace/thread/files-thread.ts'
 import { findRipgrep } from './workspace/search/find-ripgrep.ts'
 import { Uploads } from './workspace/transfer/uploads.ts'
@@ -185,9 +185,9 @@ async function main(): Promise<void> {
       runTool,
       ripgrep,
       watches,
-      texts: new TextRoom(),
-      searches: new TextRoom(),
-      archives: new ToolSlots(ARCHIVE_SLOTS),
+      texts: new Semaphore(RESPONSE_MEMORY),
+      searches: new Semaphore(RESPONSE_MEMORY),
+      archives: new Semaphore(ARCHIVE_LIMITS),
     },
     log,
     mintRequestId: () => randomText(8),

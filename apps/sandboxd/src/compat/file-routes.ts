@@ -11,12 +11,11 @@ import {
 import { readJson } from '../http/request-body.ts'
 import { respondJson } from '../http/respond.ts'
 import type { Entry, Files } from '../workspace/files.ts'
-import { pathIn } from '../workspace/path-in.ts'
+import { pathIn } from '../workspace/beneath/path.ts'
 import { reserveText, MAX_BODY_BYTES, MAX_TEXT_BYTES, readText, respondText } from './json-text.ts'
-import { readCondition } from '../workspace/routes/etags.ts'
-import { store } from '../workspace/routes/file-content.ts'
-import { respondListing } from '../workspace/routes/held-answer.ts'
-import { Query } from '../workspace/routes/query.ts'
+import { readCondition, store } from '../workspace/routes/file-content.ts'
+import { respondListing } from '../workspace/routes/listing-response.ts'
+import { Query } from '../workspace/routes/parameters.ts'
 import type { Workspace, WorkspaceCall } from '../workspace/routes/route.ts'
 
 interface Dependencies {
@@ -59,7 +58,7 @@ async function tree({ url, request }: WorkspaceCall, { workspace }: Dependencies
     entries.sort(byKindAndName)
     return { entries: entries.map(({ view }) => view), path }
   }
-  return respondListing(list, { texts: workspace.texts, signal: request.signal })
+  return respondListing(list, { memory: workspace.texts, signal: request.signal })
 }
 
 async function listOrEmpty(files: Files, path: string): Promise<readonly Entry[]> {
@@ -115,8 +114,8 @@ async function read(call: WorkspaceCall, { workspace }: Dependencies): Promise<R
     is_a_folder: `Path is a directory: ${printablePath(path)}`,
     file_too_large: `File is too large to show: ${printablePath(path)} (more than ${MAX_TEXT_BYTES} bytes)`,
   }
-  const holding = { texts: workspace.texts, signal: request.signal }
-  const held = await withMessages(path, messages, () => readText(workspace.files, orRoot(path), holding))
+  const budget = { memory: workspace.texts, signal: request.signal }
+  const held = await withMessages(path, messages, () => readText(workspace.files, orRoot(path), budget))
   if (held !== undefined) return respondText(held, path, request.signal)
   const error = new SandwireError('bad_request', `File is not text: ${printablePath(path)}`)
   return respondCompatError(error, requestId, STATUS_NOT_TEXT)
@@ -150,11 +149,11 @@ async function readBodyFields<const Name extends string>(
 async function write(call: WorkspaceCall, deps: Dependencies): Promise<Response> {
   const { request } = call
   const length = Number(request.headers.get('content-length') ?? MAX_BODY_BYTES)
-  const giveBack = await reserveText(length, { texts: deps.workspace.texts, signal: request.signal })
+  const release = await reserveText(length, { memory: deps.workspace.texts, signal: request.signal })
   try {
     return await writeText(call, deps)
   } finally {
-    giveBack()
+    release()
   }
 }
 

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'bun:test'
-import { createScene } from '../workspace/git/scene.fixture.ts'
-import { StatusParser } from '../workspace/git/status-parser.ts'
+import { createScene } from '../workspace/git/git-workspace.fixture.ts'
+import { StatusParser } from '../workspace/git/status.ts'
 import { toCompatFiles } from './git-routes.ts'
 
 const get = 'compat/git'

@@ -1,9 +1,9 @@
 import { closeSync } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
-import { readBytes } from '../workspace/bytes/read-bytes.ts'
+import { readBytes } from '../workspace/files/file-bytes.ts'
 import type { Files, OpenFile } from '../workspace/files.ts'
-import { type Holding, respondParts } from '../workspace/routes/held-answer.ts'
-import type { GiveBack } from '../workspace/text-room.ts'
+import { type MemoryBudget, respondParts } from '../workspace/routes/listing-response.ts'
+import type { Release } from '../workspace/semaphore.ts'
 
 /** Largest file that is read or written as a JSON string. The byte routes serve larger ones. */
 export const MAX_TEXT_BYTES = 8 * 1024 * 1024
@@ -17,29 +17,33 @@ const COPIES = 4
 const PART_CHARS = 64 * 1024
 
 /** A text and its share of the memory budget, which is held until the response is sent. */
-export interface HeldText {
+interface HeldText {
   readonly content: string
   readonly etag: string
-  readonly giveBack: GiveBack
+  readonly release: Release
 }
 
 /** Reserves memory for a text of this size. */
-export async function reserveText(sizeBytes: number, { texts, signal }: Holding): Promise<GiveBack> {
-  return sizeBytes <= UNCOUNTED_BYTES ? () => undefined : texts.take(sizeBytes * COPIES, signal)
+export async function reserveText(sizeBytes: number, { memory, signal }: MemoryBudget): Promise<Release> {
+  return sizeBytes <= UNCOUNTED_BYTES ? () => undefined : memory.acquire(sizeBytes * COPIES, signal)
 }
 
 /** Reads a file as text; `undefined` when it is not UTF-8 or contains NUL. */
-export async function readText(files: Files, path: string, holding: Holding): Promise<HeldText | undefined> {
+export async function readText(
+  files: Files,
+  path: string,
+  budget: MemoryBudget,
+): Promise<HeldText | undefined> {
   const file = await files.open(path).catch(rejectAsNotFound)
-  const giveBack = await reserveOpenFile(file, holding)
+  const release = await reserveOpenFile(file, budget)
   try {
     const content = await decode(file)
-    if (content !== undefined) return { content, etag: file.stat.etag, giveBack }
+    if (content !== undefined) return { content, etag: file.stat.etag, release }
   } catch (error) {
-    giveBack()
+    release()
     throw error
   }
-  giveBack()
+  release()
   return undefined
 }
 
@@ -50,11 +54,11 @@ function rejectAsNotFound(caught: unknown): never {
   throw error
 }
 
-async function reserveOpenFile({ fd, stat }: OpenFile, holding: Holding): Promise<GiveBack> {
+async function reserveOpenFile({ fd, stat }: OpenFile, budget: MemoryBudget): Promise<Release> {
   try {
     if (stat.sizeBytes > MAX_TEXT_BYTES)
       throw new SandwireError('file_too_large', 'Cannot show the file: too large')
-    return await reserveText(stat.sizeBytes, holding)
+    return await reserveText(stat.sizeBytes, budget)
   } catch (error) {
     closeSync(fd)
     throw error
@@ -74,14 +78,14 @@ async function decode(file: OpenFile): Promise<string | undefined> {
 
 /** Responds with `{"content", "path"}`, encoded part by part while it is sent: JSON can make a text six times as long. */
 export function respondText(
-  { content, etag, giveBack }: HeldText,
+  { content, etag, release }: HeldText,
   path: string,
   signal: AbortSignal,
 ): Response {
   let sizeBytes = 0
   for (const part of encodeJson(content, path)) sizeBytes += part.byteLength
   const headers = { etag: `"${etag}"` }
-  return respondParts(encodeJson(content, path), { sizeBytes, headers }, { giveBack, signal })
+  return respondParts(encodeJson(content, path), { sizeBytes, headers }, { release, signal })
 }
 
 function* encodeJson(content: string, path: string): Generator<Uint8Array, void, void> {

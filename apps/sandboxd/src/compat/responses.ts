@@ -1,6 +1,6 @@
 import { type ErrorCode, ERRORS, SandwireError } from '@sandwire/protocol'
 import { respondJson } from '../http/respond.ts'
-import { showPath } from '../workspace/beneath/show-path.ts'
+import { showPath } from '../workspace/beneath/file-error.ts'
 
 /** An error as `{"detail": …}`. Our error code is in a header; `status` overrides the status of our error table. */
 export function respondCompatError(

@@ -1,7 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
-import { pathIn } from '../workspace/path-in.ts'
-import { respondListing } from '../workspace/routes/held-answer.ts'
-import { Query } from '../workspace/routes/query.ts'
+import { pathIn } from '../workspace/beneath/path.ts'
+import { respondListing } from '../workspace/routes/listing-response.ts'
+import { Query } from '../workspace/routes/parameters.ts'
 import type { Workspace, WorkspaceCall } from '../workspace/routes/route.ts'
 import { checkPatternLength, FIND_LIMITS, MAX_FOUND } from '../workspace/routes/search-routes.ts'
 import {
@@ -9,8 +9,8 @@ import {
   findNames,
   type FindResult,
   type FoundName,
-} from '../workspace/search/find-names.ts'
-import { namePattern } from '../workspace/search/name-pattern.ts'
+  namePattern,
+} from '../workspace/search/name-search.ts'
 import {
   missing,
   printablePath,
@@ -49,7 +49,7 @@ async function search(
     })
     return { results, pattern, path }
   }
-  return respondListing(list, { texts: workspace.searches, signal: request.signal })
+  return respondListing(list, { memory: workspace.searches, signal: request.signal })
 }
 
 /** The older API reports no results for a folder that does not exist. */

@@ -24,8 +24,8 @@ import {
 import { latest } from '../sessions/session-registry.ts'
 import { toWall, viewSession } from './session-view.ts'
 import { COMPAT_ROUTES } from '../compat/routes.ts'
-import { WORKSPACE_ROUTES } from '../workspace/routes/index.ts'
-import type { Workspace, WorkspaceRoute } from '../workspace/routes/route.ts'
+import { type Workspace, type WorkspaceRoute } from '../workspace/routes/route.ts'
+import { WORKSPACE_ROUTES } from '../workspace/routes/routes.ts'
 
 export interface ApiDependencies extends SessionRouteDependencies {
   readonly version: string

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { AUTHORITIES } from '@sandwire/internal-api'
 import { listRoutes } from './api.ts'
 import { BEARER, type Caller } from '../caller.ts'
-import { WORKSPACE_ROUTES } from '../workspace/routes/index.ts'
+import { WORKSPACE_ROUTES } from '../workspace/routes/routes.ts'
 import { checkChange, checkRoute, checkStart, narrowRole, ROUTE_AUTHORITIES } from './authorization.ts'
 
 const FORBIDDEN: unknown = expect.objectContaining({ code: 'forbidden' })

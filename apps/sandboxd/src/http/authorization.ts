@@ -1,6 +1,6 @@
 import { type Role, SandwireError } from '@sandwire/protocol'
 import { COMPAT_ROUTES } from '../compat/routes.ts'
-import { WORKSPACE_ROUTES } from '../workspace/routes/index.ts'
+import { WORKSPACE_ROUTES } from '../workspace/routes/routes.ts'
 import { type Caller, type CallerAuthority, roleOf } from '../caller.ts'
 
 type Row = readonly Exclude<CallerAuthority, 'bearer'>[]

@@ -13,7 +13,7 @@ const STDERR_TAIL_BYTES = 8 * 1024
 const LOOK_MS = 5
 
 /** What is done around a program, besides running it. */
-export interface ToolOptions {
+interface ToolOptions {
   readonly start: StartOptions
   readonly stdin: Uint8Array | undefined
   readonly signal: AbortSignal | undefined

@@ -19,8 +19,7 @@ import {
   EROFS,
   ETXTBSY,
   EXDEV,
-} from './errno.ts'
-import { showPath } from './show-path.ts'
+} from './constants.ts'
 
 /** What an errno means for a path, and how it is said. */
 const MEANINGS: Readonly<Record<number, readonly [ErrorCode, string]>> = {
@@ -60,4 +59,33 @@ export function fileError(doing: Doing, path: string, errno: number): SandwireEr
 /** The same for a reason that no system call gave. */
 export function refusal(code: ErrorCode, doing: Doing, path: string, why: string): SandwireError {
   return new SandwireError(code, `Cannot ${doing} ${showPath(path)}: ${why}`)
+}
+
+/** Longest path that a message repeats. */
+const MAX_SHOWN_CHARS = 200
+
+/**
+ * A path as messages have it: in quotes, and of printable characters only, because a name can hold escape sequences and
+ * marks that turn the text around.
+ */
+export function showPath(text: string): string {
+  const shown = text
+    .slice(0, MAX_SHOWN_CHARS)
+    .replace(/[\p{C}\p{Zl}\p{Zp}"\\]/gu, (found) =>
+      found === '"' || found === '\\' ? `\\${found}` : '\u{fffd}',
+    )
+  return `"${shown}${text.length > MAX_SHOWN_CHARS ? '…' : ''}"`
+}
+
+/** The error for a read or write on a descriptor that failed. */
+export function systemError(caught: unknown, doing: string): SandwireError {
+  if (caught instanceof SandwireError) return caught
+  const code = caught instanceof Error && 'code' in caught ? String(caught.code) : ''
+  switch (code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+    case 'EFBIG':
+      return new SandwireError('disk_full', `${doing}: no space is left`, { cause: caught })
+  }
+  return new SandwireError('internal', `${doing}: the system failed`, { cause: caught })
 }

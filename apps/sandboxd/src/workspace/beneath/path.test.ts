@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
 import { namesOf, parsePath, splitLast } from './path.ts'
-import { showPath } from './show-path.ts'
+import { showPath } from './file-error.ts'
 
 function names(text: string): string[] {
   return parsePath(text).names.map((name) => Buffer.from(name).toString())

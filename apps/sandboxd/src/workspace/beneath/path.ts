@@ -1,5 +1,5 @@
 import { pathToBytes, SandwireError } from '@sandwire/protocol'
-import { showPath } from './show-path.ts'
+import { showPath } from './file-error.ts'
 
 /** Longest path and longest name that Linux takes, without the zero at the end. */
 const MAX_PATH_BYTES = 4095
@@ -87,4 +87,12 @@ export function joinNames(names: readonly Uint8Array[]): Uint8Array {
   }
   joined[at - 1] = 0
   return joined
+}
+
+/** A path in the workspace, from a folder there and a path in that folder. What means nothing, such as `./`, is left out. */
+export function pathIn(folder: string, path: string): string {
+  return `${folder}/${path}`
+    .split('/')
+    .filter((name) => name !== '' && name !== '.')
+    .join('/')
 }

@@ -1,12 +1,15 @@
 import { SandwireError } from '@sandwire/protocol'
-import { chooseResolver } from './by-kernel.ts'
-import { cString, openAt, openAt2, readLinkAt, statAt, statFd } from './calls.ts'
-import { Descriptor } from './descriptor.ts'
-import { EINVAL, ELOOP, ENOENT, ENOSYS, EPERM, EXDEV } from './errno.ts'
-import { type Doing, fileError, refusal } from './file-error.ts'
+import { chooseResolver, type Resolve } from './resolve.ts'
+import { cString, Descriptor, openAt, openAt2, readLinkAt, statAt, statFd } from './system-calls.ts'
 import {
   AT_FDCWD,
   AT_SYMLINK_NOFOLLOW,
+  EINVAL,
+  ELOOP,
+  ENOENT,
+  ENOSYS,
+  EPERM,
+  EXDEV,
   O_DIRECTORY,
   O_NOCTTY,
   O_NOFOLLOW,
@@ -14,9 +17,9 @@ import {
   O_PATH,
   O_RDONLY,
   RESOLVE_NO_SYMLINKS,
-} from './flags.ts'
+} from './constants.ts'
+import { type Doing, fileError, refusal } from './file-error.ts'
 import { namesOf, parsePath, type RelativePath, splitLast } from './path.ts'
-import type { Resolve } from './resolver.ts'
 import { linksOf, STATX_BYTES } from './statx.ts'
 
 /** A name in an open folder: what is made, moved, replaced or removed is always this, never a path. */

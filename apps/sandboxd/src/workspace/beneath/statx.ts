@@ -1,4 +1,4 @@
-import { S_IFDIR, S_IFLNK, S_IFMT, S_IFREG } from './flags.ts'
+import { S_IFDIR, S_IFLNK, S_IFMT, S_IFREG } from './constants.ts'
 import type { FileKind, FileStat } from '../files.ts'
 
 /** Size of the kernel's `struct statx`, and where its fields are. */

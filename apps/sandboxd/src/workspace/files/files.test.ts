@@ -13,16 +13,14 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
-import { resolveByKernel } from '../beneath/by-kernel.ts'
+import { resolveByKernel } from '../beneath/resolve.ts'
 import type { NewFile } from '../files.ts'
 import { copy } from './copy.ts'
-import { list } from './list.ts'
-import { makeFolder } from './make-folder.ts'
-import { PendingFiles } from './pending.ts'
+import { list, stat } from './listing.ts'
+import { makeFolder, PendingFiles } from './write.ts'
 import { remove } from './remove.ts'
 import { rename } from './rename.ts'
-import { finish, openScene, type Scene } from './scene.fixture.ts'
-import { stat } from './stat.ts'
+import { finish, openScene, type Scene } from './files.fixture.ts'
 
 let scene: Scene
 const at = (name: string): string => path.join(scene.root, name)

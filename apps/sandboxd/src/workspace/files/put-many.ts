@@ -2,6 +2,7 @@ import { pathToBytes, SandwireError, pathFromBytes } from '@sandwire/protocol'
 import {
   chmodFd,
   cString,
+  Descriptor,
   linkAt,
   makeFolderAt,
   openAt,
@@ -12,14 +13,18 @@ import {
   symlinkAt,
   unlinkAt,
   writeFd,
-} from '../beneath/calls.ts'
-import { Descriptor } from '../beneath/descriptor.ts'
-import { EACCES, EEXIST, ENOENT, ENOTDIR, ENOTEMPTY, EISDIR, ENOSPC } from '../beneath/errno.ts'
-import { fileError } from '../beneath/file-error.ts'
+} from '../beneath/system-calls.ts'
 import {
   AT_FDCWD,
   AT_SYMLINK_FOLLOW,
   AT_SYMLINK_NOFOLLOW,
+  EACCES,
+  EEXIST,
+  EISDIR,
+  ENOENT,
+  ENOSPC,
+  ENOTDIR,
+  ENOTEMPTY,
   O_CREAT,
   O_DIRECTORY,
   O_EXCL,
@@ -28,13 +33,13 @@ import {
   O_PATH,
   O_RDONLY,
   O_WRONLY,
-} from '../beneath/flags.ts'
+} from '../beneath/constants.ts'
+import { fileError } from '../beneath/file-error.ts'
 import { isParent, parsePath } from '../beneath/path.ts'
-import { Trail } from '../beneath/trail.ts'
+import { Trail } from '../beneath/folder-cursor.ts'
 import type { OpenPut, Put, Refusal } from '../transfer/transfer-files.ts'
-import { hiddenName } from './hidden-name.ts'
-import type { Ground, Job } from './job.ts'
-import { statOpen } from './stat.ts'
+import { type Ground, hiddenName, type Job } from './context.ts'
+import { statOpen } from './listing.ts'
 
 const NEW_FILE = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
 /** Nobody else reads a file before it is whole. */

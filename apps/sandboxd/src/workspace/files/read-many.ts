@@ -1,6 +1,13 @@
 import { SandwireError, pathFromBytes } from '@sandwire/protocol'
-import { cString, openAt, type Place, readFd, readLinkAt, statAt } from '../beneath/calls.ts'
-import { Descriptor } from '../beneath/descriptor.ts'
+import {
+  cString,
+  Descriptor,
+  openAt,
+  type Place,
+  readFd,
+  readLinkAt,
+  statAt,
+} from '../beneath/system-calls.ts'
 import { fileError, refusal } from '../beneath/file-error.ts'
 import {
   AT_SYMLINK_NOFOLLOW,
@@ -9,14 +16,14 @@ import {
   O_NOFOLLOW,
   O_NONBLOCK,
   O_RDONLY,
-} from '../beneath/flags.ts'
+} from '../beneath/constants.ts'
 import { isParent, parsePath } from '../beneath/path.ts'
 import { readStat, STATX_BYTES } from '../beneath/statx.ts'
-import { Trail } from '../beneath/trail.ts'
+import { Trail } from '../beneath/folder-cursor.ts'
 import type { FileStat } from '../files.ts'
 import type { ManyRead, Read, Refusal } from '../transfer/transfer-files.ts'
-import type { Ground, Job } from './job.ts'
-import { statOpen } from './stat.ts'
+import type { Ground, Job } from './context.ts'
+import { statOpen } from './listing.ts'
 
 const FILE_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK

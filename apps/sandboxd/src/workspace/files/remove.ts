@@ -1,14 +1,21 @@
-import { openAt, unlinkAt } from '../beneath/calls.ts'
-import { Descriptor } from '../beneath/descriptor.ts'
-import { EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY } from '../beneath/errno.ts'
+import { Descriptor, openAt, unlinkAt } from '../beneath/system-calls.ts'
+import {
+  AT_REMOVEDIR,
+  EISDIR,
+  ELOOP,
+  ENOENT,
+  ENOTDIR,
+  ENOTEMPTY,
+  O_DIRECTORY,
+  O_NOFOLLOW,
+  O_NONBLOCK,
+  O_RDONLY,
+} from '../beneath/constants.ts'
 import { fileError, refusal } from '../beneath/file-error.ts'
-import { AT_REMOVEDIR, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } from '../beneath/flags.ts'
 import { type Slot, statSlot } from '../beneath/root.ts'
 import { readStat } from '../beneath/statx.ts'
 import type { Condition } from '../files.ts'
-import { checkCondition } from './condition.ts'
-import type { Ground, Job } from './job.ts'
-import { cName, eachName } from './names.ts'
+import { checkCondition, cName, eachName, type Ground, type Job } from './context.ts'
 import { MAX_DEPTH } from './walk.ts'
 
 /** How often a folder is emptied again that others put something into meanwhile. */

@@ -1,12 +1,11 @@
-import { renameAt } from '../beneath/calls.ts'
-import { EINVAL, ENOENT, ENOSYS, EXDEV } from '../beneath/errno.ts'
+import { renameAt } from '../beneath/system-calls.ts'
+import { EINVAL, ENOENT, ENOSYS, EXDEV } from '../beneath/constants.ts'
 import { fileError, refusal } from '../beneath/file-error.ts'
 import { type Slot, statSlot } from '../beneath/root.ts'
 import { readStat } from '../beneath/statx.ts'
 import type { Condition } from '../files.ts'
-import { checkCondition } from './condition.ts'
+import { checkCondition, type Ground, type Job } from './context.ts'
 import { copy } from './copy.ts'
-import type { Ground, Job } from './job.ts'
 import { remove } from './remove.ts'
 
 export interface RenameOptions extends Condition {

@@ -10,12 +10,12 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
-import type { Resolve } from '../beneath/resolver.ts'
-import type { Ground } from './job.ts'
-import { hasSecretInside, isSecretTold, lookOutside, openScene, type Scene, VERBS } from './scene.fixture.ts'
+import type { Resolve } from '../beneath/resolve.ts'
+import type { Ground } from './context.ts'
+import { hasSecretInside, isSecretTold, lookOutside, openScene, type Scene, VERBS } from './files.fixture.ts'
 
 /** How a race went. */
-export interface RaceResult {
+interface RaceResult {
   readonly operations: number
   /** Those that were done, and those that were refused: a race that is won or lost every time is none. */
   readonly done: number

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { resolveByKernel } from '../beneath/by-kernel.ts'
-import { RESOLVERS } from './scene.fixture.ts'
+import { resolveByKernel } from '../beneath/resolve.ts'
+import { RESOLVERS } from './files.fixture.ts'
 import { runNaiveRace, runSwapRace } from './swap-race.fixture.ts'
 
 /** `npm run soak` makes many more. */

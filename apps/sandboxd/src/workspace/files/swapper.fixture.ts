@@ -1,7 +1,7 @@
 // Exchanges two names in a folder until it is ended: `bun swapper.fixture.ts FOLDER A B`.
 
-import { cString, openAt, renameAt } from '../beneath/calls.ts'
-import { AT_FDCWD, O_DIRECTORY, O_PATH } from '../beneath/flags.ts'
+import { cString, openAt, renameAt } from '../beneath/system-calls.ts'
+import { AT_FDCWD, O_DIRECTORY, O_PATH } from '../beneath/constants.ts'
 
 const [folder = '', ...names] = process.argv.slice(2)
 const [a, b] = names.map((name) => cString(Buffer.from(name)))

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
-import type { Resolve } from '../beneath/resolver.ts'
+import type { Resolve } from '../beneath/resolve.ts'
 import {
   finish,
   hasSecretInside,
@@ -21,8 +21,8 @@ import {
   RESOLVERS,
   type Scene,
   VERBS,
-} from './scene.fixture.ts'
-import { list } from './list.ts'
+} from './files.fixture.ts'
+import { list } from './listing.ts'
 
 /** Paths that try to leave by their text alone. */
 const LEXICAL = [

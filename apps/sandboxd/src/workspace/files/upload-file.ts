@@ -1,10 +1,17 @@
 import { SandwireError } from '@sandwire/protocol'
-import { chmodFd, cString, openAt, renameAt, setTimeFd, statAt, unlinkAt } from '../beneath/calls.ts'
-import { Descriptor } from '../beneath/descriptor.ts'
-import { ENOENT } from '../beneath/errno.ts'
-import { fileError, refusal } from '../beneath/file-error.ts'
+import {
+  chmodFd,
+  cString,
+  Descriptor,
+  openAt,
+  renameAt,
+  setTimeFd,
+  statAt,
+  unlinkAt,
+} from '../beneath/system-calls.ts'
 import {
   AT_SYMLINK_NOFOLLOW,
+  ENOENT,
   O_CREAT,
   O_DIRECTORY,
   O_NOCTTY,
@@ -12,15 +19,14 @@ import {
   O_NONBLOCK,
   O_RDONLY,
   O_RDWR,
-} from '../beneath/flags.ts'
+} from '../beneath/constants.ts'
+import { fileError, refusal } from '../beneath/file-error.ts'
 import { type Slot, statSlot } from '../beneath/root.ts'
 import { readStat, STATX_BYTES } from '../beneath/statx.ts'
 import type { FileStat } from '../files.ts'
 import { type FinishedUpload, type OpenUpload, UPLOAD_PREFIX } from '../transfer/transfer-files.ts'
-import { checkCondition } from './condition.ts'
-import type { Ground, Job } from './job.ts'
-import { cName, eachName } from './names.ts'
-import { statOpen } from './stat.ts'
+import { checkCondition, cName, eachName, type Ground, type Job } from './context.ts'
+import { statOpen } from './listing.ts'
 
 const UPLOAD_FLAGS = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 /** What files are made with, less the umask. */

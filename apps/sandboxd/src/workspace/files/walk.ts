@@ -1,12 +1,10 @@
-import { openAt } from '../beneath/calls.ts'
-import { Descriptor } from '../beneath/descriptor.ts'
-import { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } from '../beneath/flags.ts'
+import { Descriptor, openAt } from '../beneath/system-calls.ts'
+import { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } from '../beneath/constants.ts'
 import { parsePath } from '../beneath/path.ts'
 import { STATX_BYTES } from '../beneath/statx.ts'
 import type { Found } from '../files.ts'
-import { readEntry, readTarget } from './entry.ts'
-import type { Ground, Job } from './job.ts'
-import { bytesOfName, cName, sortedNames } from './names.ts'
+import { readEntry, readTarget } from './listing.ts'
+import { bytesOfName, cName, type Ground, type Job, sortedNames } from './context.ts'
 
 /** Folders within folders that anything goes into: each holds a descriptor open. */
 export const MAX_DEPTH = 512

@@ -1,9 +1,7 @@
 import type { GitFailureReason } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
-import { callGit } from './call.ts'
-import { expectSuccess, readBytes } from './output.ts'
-import { type Repository, requireCommit } from './repository.ts'
-import { readProgress } from './progress.ts'
+import { callGit, expectSuccess, readBytes } from './git-command.ts'
+import { readProgress, type Repository, requireCommit } from './repository.ts'
 
 export interface CommitRequest {
   readonly message: string
@@ -22,7 +20,7 @@ const COMMIT_MS = 60_000
 const MAX_SAID_BYTES = 64 * 1024
 
 /** The new commit, or why git refused it. */
-export type CommitResult = { readonly oid: string } | { readonly reason: GitFailureReason }
+type CommitResult = { readonly oid: string } | { readonly reason: GitFailureReason }
 
 /** Commits what is staged. Throws `git_failed` for failures without a reason of their own. */
 export async function commit(

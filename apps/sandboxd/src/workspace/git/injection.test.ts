@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { encodePath } from '@sandwire/protocol'
 import { expect, test } from 'bun:test'
 import type { ToolPlan } from '../tool.ts'
-import { type Answer, createScene, type Scene } from './scene.fixture.ts'
+import { type Answer, createScene, type Scene } from './git-workspace.fixture.ts'
 
 /** What would be an option, a range, another repository's file or a pattern, if it were not taken for what it is: a name. */
 const INPUTS = [

@@ -1,7 +1,7 @@
 import { existsSync, rmSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createScene, type Scene } from './scene.fixture.ts'
+import { createScene, type Scene } from './git-workspace.fixture.ts'
 
 const FILES = 50_000
 const BRANCHES = 3_000

@@ -1,11 +1,22 @@
 import { closeSync, readlinkSync } from 'node:fs'
-import { SandwireError, pathFromBytes } from '@sandwire/protocol'
-import { showPath } from '../beneath/show-path.ts'
+import { pathFromBytes, SandwireError } from '@sandwire/protocol'
+import { showPath } from '../beneath/file-error.ts'
+import { parsePath } from '../beneath/path.ts'
 import type { Files } from '../files.ts'
+import { isHiddenName } from '../files/context.ts'
+import {
+  callGit,
+  callListing,
+  expectSuccess,
+  type GitConfig,
+  type GitFolder,
+  NO_CONFIG,
+  readBytes,
+  readLine,
+  readListing,
+  readTokens,
+} from './git-command.ts'
 import type { RunTool } from '../tool.ts'
-import { callGit, callListing, type GitConfig, type GitFolder, NO_CONFIG, readListing } from './call.ts'
-import { checkRef } from './names.ts'
-import { expectSuccess, readBytes, readLine, readTokens } from './output.ts'
 
 /** Enough for what reads a few small files. */
 const LOOK_MS = 10_000
@@ -15,7 +26,7 @@ const MAX_PLACE_BYTES = 16 * 1024
 const MAX_SETTINGS = 100_000
 
 /** What git needs of a workspace. */
-export interface GitWorkspace {
+interface GitWorkspace {
   readonly files: Pick<Files, 'openFolder' | 'stat' | 'remove'>
   readonly runTool: RunTool
 }
@@ -104,4 +115,61 @@ export async function requireCommit(git: GitFolder, ref: string): Promise<string
   const oid = await findCommit(git, ref)
   if (oid === undefined) throw new SandwireError('git_failed', `Cannot find ${showPath(ref)}: no such commit`)
   return oid
+}
+
+/** What git is in the middle of. */
+type Progress = 'rebase' | 'am' | 'merge' | 'cherry-pick' | 'revert' | 'bisect'
+
+/** What git leaves while it is at something; the first that is there counts, since a rebase picks and merges as well. */
+const TRACES: readonly (readonly [string, Progress])[] = [
+  ['rebase-merge', 'rebase'],
+  ['rebase-apply/applying', 'am'],
+  ['rebase-apply', 'rebase'],
+  ['MERGE_HEAD', 'merge'],
+  ['CHERRY_PICK_HEAD', 'cherry-pick'],
+  ['REVERT_HEAD', 'revert'],
+  ['BISECT_LOG', 'bisect'],
+]
+
+/** What the repository is in the middle of, or null. */
+export async function readProgress({ files, gitPath }: Repository): Promise<Progress | null> {
+  for (const [name, progress] of TRACES) {
+    try {
+      await files.stat(`${gitPath}/${name}`)
+      return progress
+    } catch (caught) {
+      if (SandwireError.from(caught).code === 'internal') throw caught
+      // Not there, or not to be seen: git is not at it.
+    }
+  }
+  return null
+}
+
+/** A path of the repository as git names it, or "." for all of it; throws `path_refused`. */
+export function checkPath(path: string): string {
+  const names = parsePath(path).names.map(pathFromBytes)
+  // Git would take `a/..` for the folder itself, whatever `a` is.
+  if (names.includes('..'))
+    throw new SandwireError('path_refused', `Cannot use the path ${showPath(path)}: it holds ".."`)
+  return names.length === 0 ? '.' : names.join('/')
+}
+
+/** Whether a path is of a file that is being written, or in a folder that is: nobody's work yet. */
+export function isUnfinished(path: string): boolean {
+  return path.split('/').some(isHiddenName)
+}
+
+/** Longest name of a commit that is looked at. */
+const MAX_REF_CHARS = 1_024
+
+/** What git allows in the name of a branch or tag, with `~2` and `^1` behind it. Nothing that reads as an option or a range. */
+const REF = /^(?!-)(?!.*\.\.)(?!.*@\{)[^\p{Cc}\p{Cs} ~^:?*[\\]+([~^][0-9]{0,9})*$/u
+
+/** The name of a commit; throws `bad_request`. */
+export function checkRef(ref: string, parameter: string): string {
+  if (ref.length <= MAX_REF_CHARS && REF.test(ref)) return ref
+  throw new SandwireError(
+    'bad_request',
+    `Cannot use parameter "${parameter}": ${showPath(ref)} is no name of a commit`,
+  )
 }

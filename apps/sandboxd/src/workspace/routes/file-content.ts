@@ -1,13 +1,9 @@
 import { closeSync } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
 import { respondError, respondJson } from '../../http/respond.ts'
-import { readBytes, type Span, streamBytes } from '../bytes/read-bytes.ts'
-import { writeBytes } from '../bytes/write-bytes.ts'
-import type { Files, FileStat, NewFile, OpenFile } from '../files.ts'
-import { parseRange } from './byte-range.ts'
-import { parseTags, readCondition } from './etags.ts'
-import { nanoseconds, viewStat } from './file-view.ts'
-import { Query } from './query.ts'
+import type { Condition, Entry, FileStat, Files, NewFile, OpenFile } from '../files.ts'
+import { readBytes, type Span, streamBytes, writeBytes } from '../files/file-bytes.ts'
+import { Query } from './parameters.ts'
 import type { Workspace, WorkspaceCall } from './route.ts'
 
 interface Dependencies {
@@ -175,4 +171,70 @@ export async function store(
     throw error
   }
   return files.commit(id)
+}
+
+/**
+ * What a `Range` header asks for of a file: one span, everything (no range, several, or one that means nothing, which HTTP
+ * says to ignore), or nothing that the file holds.
+ */
+function parseRange(header: string | null, sizeBytes: number): Span | 'all' | 'none' {
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '')
+  const [, first = '', last = ''] = match ?? []
+  if (match === null || (first === '' && last === '')) return 'all'
+  if (first === '') return suffix(Number(last), sizeBytes)
+  const start = Number(first)
+  const end = last === '' ? sizeBytes : Math.min(Number(last) + 1, sizeBytes)
+  if (last !== '' && Number(last) < start) return 'all'
+  return start >= sizeBytes ? 'none' : { start, end }
+}
+
+function suffix(count: number, sizeBytes: number): Span | 'none' {
+  return count === 0 || sizeBytes === 0 ? 'none' : { start: Math.max(0, sizeBytes - count), end: sizeBytes }
+}
+
+/** Most etags of one header. */
+const MAX_TAGS = 64
+
+/**
+ * Etags of a header such as `If-Match`; `*` stands for any. Weak ones match nothing here: what is compared are bytes. An etag
+ * out of a JSON answer is taken without quotes as well.
+ */
+function parseTags(header: string | null): readonly string[] | undefined {
+  if (header === null) return undefined
+  const tags = header.split(',', MAX_TAGS + 1).map((tag) => tag.trim())
+  if (tags.length > MAX_TAGS)
+    throw new SandwireError('bad_request', 'Cannot use the condition: too many etags')
+  return tags.filter((tag) => !tag.startsWith('W/')).map((tag) => /^"(.*)"$/.exec(tag)?.[1] ?? tag)
+}
+
+/** What the headers of a change ask for; throws `bad_request` for what cannot be checked. */
+export function readCondition(headers: Headers): Condition {
+  const ifMatch = parseTags(headers.get('if-match'))
+  const ifNoneMatch = headers.get('if-none-match')
+  if (ifNoneMatch !== null && ifNoneMatch.trim() !== '*')
+    throw new SandwireError('bad_request', 'Cannot use If-None-Match here: expected *')
+  return {
+    ...(ifMatch === undefined ? {} : { ifMatch }),
+    ...(ifNoneMatch === null ? {} : { ifAbsent: true }),
+  }
+}
+
+const NS_PER_MS = 1_000_000n
+
+/** What routes say of a file. */
+export function viewStat(stat: FileStat & Pick<Entry, 'target'>): Record<string, string | number> {
+  const { kind, sizeBytes, mode, mtimeNs, etag, target } = stat
+  return {
+    kind,
+    size: sizeBytes,
+    mode,
+    mtimeMs: Number(BigInt(mtimeNs) / NS_PER_MS),
+    etag,
+    ...(target === undefined ? {} : { target }),
+  }
+}
+
+/** Whole milliseconds as files have them. */
+function nanoseconds(mtimeMs: number): string {
+  return (BigInt(mtimeMs) * NS_PER_MS).toString()
 }

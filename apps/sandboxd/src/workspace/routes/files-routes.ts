@@ -1,10 +1,7 @@
 import { respondJson } from '../../http/respond.ts'
-import { readCondition } from './etags.ts'
-import { describeFile, orChanged, readFile, writeFile } from './file-content.ts'
-import { viewStat } from './file-view.ts'
-import { respondListing } from './held-answer.ts'
-import { JsonFields } from './json-fields.ts'
-import { Query } from './query.ts'
+import { describeFile, orChanged, readCondition, readFile, viewStat, writeFile } from './file-content.ts'
+import { respondListing } from './listing-response.ts'
+import { JsonFields, Query } from './parameters.ts'
 import type { Workspace, WorkspaceCall } from './route.ts'
 
 interface Dependencies {
@@ -39,7 +36,7 @@ async function listFolder({ url, request }: WorkspaceCall, { workspace }: Depend
     const shown = entries.map((entry) => ({ name: entry.name, ...viewStat(entry) }))
     return { path, entries: shown, truncated }
   }
-  return respondListing(list, { texts: workspace.texts, signal: request.signal })
+  return respondListing(list, { memory: workspace.texts, signal: request.signal })
 }
 
 /** `GET /workspace/stat`: of a link itself, with what it leads to. */

@@ -1,20 +1,13 @@
 import { ERRORS, SandwireError } from '@sandwire/protocol'
 import { respondJson } from '../../http/respond.ts'
-import { readBranches } from '../git/branches.ts'
-import { commit } from '../git/commit.ts'
+import { commit, type CommitRequest } from '../git/commit.ts'
 import { readDiff } from '../git/diff.ts'
-import { discard } from '../git/discard.ts'
-import { LOG_LIMIT, LOG_MAX_LIMIT, readLog } from '../git/log.ts'
-import { checkPath, checkRef } from '../git/names.ts'
-import { readProgress } from '../git/progress.ts'
+import { LOG_LIMIT, LOG_MAX_LIMIT, readBranches, readLog, showFile, textOf } from '../git/history.ts'
 import { findRepositories } from '../git/repositories.ts'
-import { openRepository } from '../git/repository.ts'
-import { showFile, textOf } from '../git/show.ts'
-import { stage, unstage } from '../git/stage.ts'
-import { readStatus } from '../git/status.ts'
-import type { StatusEntry } from '../git/status-parser.ts'
-import { readCommitBody, readDiscardBody, readPathsBody } from './git-body.ts'
-import { Query } from './query.ts'
+import { checkPath, checkRef, openRepository, readProgress } from '../git/repository.ts'
+import { discard, stage, unstage } from '../git/stage.ts'
+import { readStatus, type StatusEntry } from '../git/status.ts'
+import { JsonFields, Query } from './parameters.ts'
 import type { Workspace, WorkspaceCall } from './route.ts'
 
 /** The part of a workspace that git needs. */
@@ -146,5 +139,77 @@ async function commitStaged(
   return respondJson(
     { error: { code: 'git_failed', message, request_id: requestId, reason: result.reason } },
     { status: ERRORS.git_failed.status, headers: { 'x-request-id': requestId } },
+  )
+}
+
+/** Most paths of one request. */
+const MAX_PATHS = 10_000
+const MAX_MESSAGE_CHARS = 64 * 1024
+const MAX_NAME_CHARS = 256
+
+function bad(name: string, why: string): SandwireError {
+  return new SandwireError('bad_request', `Cannot use field "${name}": ${why}`)
+}
+
+function readPaths(fields: JsonFields): readonly string[] {
+  const paths = fields.value('paths')
+  if (!Array.isArray(paths) || paths.length === 0 || paths.length > MAX_PATHS)
+    throw bad('paths', `expected a list of 1 to ${MAX_PATHS} paths`)
+  return paths.map((path: unknown) => {
+    if (typeof path !== 'string') throw bad('paths', 'expected texts')
+    return checkPath(path)
+  })
+}
+
+/** The repository that a body means, the workspace's own unless it says. */
+function readRepo(fields: JsonFields): string {
+  return fields.value('repo') === undefined ? '.' : checkPath(fields.text('repo'))
+}
+
+/** Body of staging and unstaging. */
+async function readPathsBody(
+  request: Request,
+): Promise<{ readonly repo: string; readonly paths: readonly string[] }> {
+  const fields = await JsonFields.read(request, ['repo', 'paths'])
+  return { repo: readRepo(fields), paths: readPaths(fields) }
+}
+
+/** Body of discarding. */
+async function readDiscardBody(
+  request: Request,
+): Promise<{ readonly repo: string; readonly paths: readonly string[]; readonly untracked: boolean }> {
+  const fields = await JsonFields.read(request, ['repo', 'paths', 'untracked'])
+  return { repo: readRepo(fields), paths: readPaths(fields), untracked: fields.flag('untracked') }
+}
+
+/** Body of committing. */
+async function readCommitBody(request: Request): Promise<CommitRequest & { readonly repo: string }> {
+  const fields = await JsonFields.read(request, ['repo', 'message', 'author', 'amend'])
+  const message = fields.text('message')
+  if (message.trim() === '' || message.includes('\0'))
+    throw bad('message', 'expected a text that says something')
+  if (message.length > MAX_MESSAGE_CHARS) throw bad('message', `longer than ${MAX_MESSAGE_CHARS} characters`)
+  return { repo: readRepo(fields), message, author: readAuthor(fields), amend: fields.flag('amend') }
+}
+
+function readAuthor(fields: JsonFields): CommitRequest['author'] {
+  const author = fields.value('author')
+  if (author === undefined) return undefined
+  const known = new Map<string, unknown>(
+    typeof author === 'object' && author !== null ? Object.entries(author) : [],
+  )
+  const [name, email] = [known.get('name'), known.get('email')]
+  if (!isPersonText(name) || !isPersonText(email) || known.size > 2)
+    throw bad('author', 'expected an object with name and email')
+  return { name, email }
+}
+
+/** What stands in a commit's head: one line without the brackets that end it. */
+function isPersonText(value: unknown): value is string {
+  return (
+    typeof value === 'string' &&
+    value.trim() !== '' &&
+    value.length <= MAX_NAME_CHARS &&
+    !/[\p{C}<>]/u.test(value)
   )
 }

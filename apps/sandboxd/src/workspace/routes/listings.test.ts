@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { rejectionOf } from '@sandwire/testing'
 import { BEARER } from '../../caller.ts'
 import { FilesThread } from '../thread/files-thread.ts'
-import { TextRoom } from '../text-room.ts'
+import { Semaphore } from '../semaphore.ts'
 import { COMPAT_ROUTES } from '../../compat/routes.ts'
-import { WORKSPACE_ROUTES } from './index.ts'
-import type { Workspace } from './route.ts'
+import { type Workspace } from './route.ts'
+import { WORKSPACE_ROUTES } from './routes.ts'
 
 const ROUTES = { ...WORKSPACE_ROUTES, ...COMPAT_ROUTES }
 const NAME = 'a'.repeat(200)
@@ -31,7 +31,7 @@ afterAll(() => {
 
 /** Calls a route whose responses fit into memory one at a time. */
 function createFetch(): (target: string, signal?: AbortSignal) => Promise<Response> {
-  const budget = (): TextRoom => new TextRoom({ maxBytes: 1, maxWaiting: 64, waitMs: 1 })
+  const budget = (): Semaphore => new Semaphore({ capacity: 1, maxWaiting: 64, waitMs: 1, refusal: 'full' })
   const workspace = { files, texts: budget(), searches: budget(), root } as unknown as Workspace
   return async (target, signal = new AbortController().signal) => {
     const url = new URL(target, 'http://localhost')

@@ -1,8 +1,7 @@
 import type { WorkspaceRoute as RouteDefinition } from '@sandwire/internal-api'
 import type { Caller } from '../../caller.ts'
 import type { Files } from '../files.ts'
-import type { TextRoom } from '../text-room.ts'
-import type { ToolSlots } from '../tool-slots.ts'
+import type { Semaphore } from '../semaphore.ts'
 import type { RunTool } from '../tool.ts'
 import type { TransferFiles } from '../transfer/transfer-files.ts'
 import type { Uploads } from '../transfer/uploads.ts'
@@ -18,11 +17,11 @@ export interface Workspace {
   readonly transfer: TransferFiles
   readonly uploads: Uploads
   /** For texts and listings that are held as a whole. */
-  readonly texts: TextRoom
+  readonly texts: Semaphore
   /** For folders that are packed: each holds some MiB for as long as it is read. */
-  readonly archives: ToolSlots
+  readonly archives: Semaphore
   /** For what is found by name. */
-  readonly searches: TextRoom
+  readonly searches: Semaphore
   /** Absolute path of the workspace, to name it; never to reach into it. */
   readonly root: string
 }
@@ -52,7 +51,7 @@ export interface WorkspaceRoute {
 }
 
 /** Routes by path and method; `:id` in a path matches one segment. */
-export type WorkspaceRoutes = Readonly<Record<string, Readonly<Record<string, WorkspaceRoute>>>>
+type WorkspaceRoutes = Readonly<Record<string, Readonly<Record<string, WorkspaceRoute>>>>
 
 /** Adds handlers to the definitions that control and sandboxd share. Both are keyed by `METHOD /path`. */
 export function createRoutes<Name extends string>(

@@ -1,12 +1,18 @@
 import { SandwireError } from '@sandwire/protocol'
-import { pathIn } from '../path-in.ts'
-import { searchContent } from '../search/content-search.ts'
-import { type FindLimits, findNames, type FindResult } from '../search/find-names.ts'
-import { nameSearch, type NameTest } from '../search/name-pattern.ts'
-import { parseSearch } from '../search/search-request.ts'
-import { type Holding, respondListing } from './held-answer.ts'
-import { Query } from './query.ts'
+import { pathIn } from '../beneath/path.ts'
+import { type MemoryBudget, respondListing } from './listing-response.ts'
+import { Query } from './parameters.ts'
 import type { Workspace, WorkspaceCall } from './route.ts'
+import { searchContent } from '../search/content-search.ts'
+import {
+  type FindLimits,
+  findNames,
+  type FindResult,
+  nameSearch,
+  type NameTest,
+} from '../search/name-search.ts'
+import { parseSearch } from '../search/search-request.ts'
+import { toEventStream } from '../watch/watch-service.ts'
 
 /** Enough for a large repository; what is larger is searched in part. */
 export const FIND_LIMITS: FindLimits = { maxResults: 200, maxNodes: 300_000, maxDepth: 100, timeMs: 10_000 }
@@ -46,12 +52,12 @@ async function findFiles(call: WorkspaceCall, deps: Dependencies): Promise<Respo
     const results = found.map((entry) => ({ path: pathIn(path, entry.path), kind: entry.kind }))
     return { results, truncated: isTruncated }
   }
-  return respondListing(search, holdingOf(call, deps))
+  return respondListing(search, budgetOf(call, deps))
 }
 
-/** Not that of listings, which nobody waits for as long. */
-function holdingOf({ request }: WorkspaceCall, { workspace }: Dependencies): Holding {
-  return { texts: workspace.searches, signal: request.signal }
+/** Separate from the budget of listings, so that slow searches do not delay them. */
+function budgetOf({ request }: WorkspaceCall, { workspace }: Dependencies): MemoryBudget {
+  return { memory: workspace.searches, signal: request.signal }
 }
 
 interface Context {
@@ -72,4 +78,24 @@ function find(
 export function checkPatternLength(text: string): string {
   if (text.length <= MAX_NAME_CHARS) return text
   throw new SandwireError('bad_request', `Cannot use parameter "q": more than ${MAX_NAME_CHARS} characters`)
+}
+
+export const WATCH_HANDLERS = { 'GET /workspace/watch': watchFolder }
+
+/** `GET /workspace/watch`: server-sent events until the client goes. */
+async function watchFolder(
+  { url, request }: WorkspaceCall,
+  { workspace }: { readonly workspace: Workspace },
+): Promise<Response> {
+  const query = new Query(url)
+  const watching = await workspace.watches.open(query.text('path', '.'), query.flag('recursive'))
+  request.signal.addEventListener('abort', watching.close, { once: true })
+  if (request.signal.aborted) watching.close()
+  return new Response(toEventStream(watching), {
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    },
+  })
 }

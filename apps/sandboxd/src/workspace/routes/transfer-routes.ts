@@ -2,20 +2,20 @@ import { SandwireError, shape } from '@sandwire/protocol'
 import { readJson } from '../../http/request-body.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Files } from '../files.ts'
-import type { EndTurn, SlotLimits } from '../tool-slots.ts'
+import type { Release, SemaphoreLimits } from '../semaphore.ts'
 import { packFolder } from '../transfer/pack.ts'
 import { unpack } from '../transfer/unpack.ts'
 import { type UploadName, WrongOffset } from '../transfer/uploads.ts'
-import { Query } from './query.ts'
+import { Query } from './parameters.ts'
 import type { Workspace, WorkspaceCall } from './route.ts'
 
 interface Dependencies {
   readonly workspace: Workspace
 }
 
-/** Nobody waits for a turn: an archive may take an hour. */
-export const ARCHIVE_SLOTS: SlotLimits = {
-  maxRunning: 8,
+/** No request waits: an archive may take an hour. */
+export const ARCHIVE_LIMITS: SemaphoreLimits = {
+  capacity: 8,
   maxWaiting: 0,
   refusal: 'Cannot pack more folders at once',
 }
@@ -55,8 +55,8 @@ async function readArchive({ url, request }: WorkspaceCall, { workspace }: Depen
   const after = query.optional('after')
   const stat = await workspace.files.stat(path, { followsLink: true })
   if (stat.kind !== 'folder') throw new SandwireError('not_a_folder', 'Cannot pack the path: not a folder')
-  const endTurn = await workspace.archives.take(request.signal)
-  const archive = packInTurn(packFolder(path, { ...workspace, after, signal: request.signal }), endTurn)
+  const release = await workspace.archives.acquire(1, request.signal)
+  const archive = packAndRelease(packFolder(path, { ...workspace, after, signal: request.signal }), release)
   request.signal.addEventListener('abort', () => void archive.return(), { once: true })
   // What goes wrong before anything is packed is said by the status; afterwards only the connection is left to break.
   const first = await archive.next()
@@ -69,15 +69,15 @@ async function readArchive({ url, request }: WorkspaceCall, { workspace }: Depen
   })
 }
 
-/** Ends the turn when the archive ends, however that is. It must be begun: what was never begun does not end. */
-async function* packInTurn(
+/** Releases the slot when the archive ends or is abandoned. The caller must start it: a generator that was never started runs no `finally`. */
+async function* packAndRelease(
   archive: AsyncGenerator<Uint8Array, void, void>,
-  endTurn: EndTurn,
+  release: Release,
 ): AsyncGenerator<Uint8Array, void, void> {
   try {
     yield* archive
   } finally {
-    endTurn()
+    release()
   }
 }
 

@@ -16,9 +16,8 @@ import { eventually, readDescendants, readProcessCounts, rejectionOf } from '@sa
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { INHERIT_OOM_SCORE } from '../../processes/tree/oom-score.ts'
 import { SAME_USER } from '../../processes/tree/run-as.ts'
-import { Query } from '../routes/query.ts'
-import { createRunTool } from '../run-tool.ts'
-import type { RunTool } from '../tool.ts'
+import { Query } from '../routes/parameters.ts'
+import { createRunTool, type RunTool } from '../tool.ts'
 import { SEARCH_BUDGET, type SearchBudget, searchContent } from './content-search.ts'
 import { parseSearch } from './search-request.ts'
 

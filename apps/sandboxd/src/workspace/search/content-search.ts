@@ -1,12 +1,11 @@
 import { SandwireError } from '@sandwire/protocol'
 import { closeFd } from '../../processes/linux/libc.ts'
-import { showPath } from '../beneath/show-path.ts'
+import { showPath } from '../beneath/file-error.ts'
 import type { Files } from '../files.ts'
-import { pathIn } from '../path-in.ts'
+import { pathIn } from '../beneath/path.ts'
 import { CANNOT_ENTER, type RunningTool, type RunTool } from '../tool.ts'
-import { type Match, MatchGroups } from './match-groups.ts'
-import { AFTER_TEXT, decodeRgLine, type RgEvent } from './rg-event.ts'
-import { type LineLimits, RgLines } from './rg-lines.ts'
+import { type Match, MatchGroups } from './matches.ts'
+import { AFTER_TEXT, decodeRgLine, type LineLimits, type RgEvent, RgLines } from './rg-output.ts'
 import { searchArgv, type SearchRequest } from './search-request.ts'
 
 /** What one search may take. */
@@ -24,7 +23,7 @@ const LINE_LIMITS: LineLimits = { maxBytes: 1024 * 1024, keptBytes: 64 * 1024 }
 /** What was left out: nothing, or what was used up first. */
 type Truncated = false | 'matches' | 'bytes' | 'time'
 
-export interface SearchDependencies {
+interface SearchDependencies {
   readonly files: Pick<Files, 'openFolder'>
   readonly runTool: RunTool
   /** Path of ripgrep, or its name on PATH. */

@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import type { Query } from '../routes/query.ts'
+import type { Query } from '../routes/parameters.ts'
 
 /** What is looked for in the contents of files. */
 export interface SearchRequest {

@@ -15,7 +15,7 @@ import path from 'node:path'
 import type { SandwireError } from '@sandwire/protocol'
 import { eventually, rejectionOf } from '@sandwire/testing'
 import type { Found } from '../files.ts'
-import { MEMORY } from '../files/scene.fixture.ts'
+import { MEMORY } from '../files/files.fixture.ts'
 import { FilesThread } from './files-thread.ts'
 
 let root = ''

@@ -14,8 +14,8 @@ import type {
   WalkLimits,
 } from '../files.ts'
 import type { Copied } from '../files/copy.ts'
-import type { ListLimits } from '../files/list.ts'
-import type { FolderOptions } from '../files/make-folder.ts'
+import type { ListLimits } from '../files/listing.ts'
+import type { FolderOptions } from '../files/write.ts'
 import type {
   FinishedUpload,
   OpenPut,
@@ -25,8 +25,8 @@ import type {
   Refusal,
   TransferFiles,
 } from '../transfer/transfer-files.ts'
-import { systemError } from './system-error.ts'
-import { ThreadLink, type ThreadLinkOptions } from './thread-link.ts'
+import { systemError } from '../beneath/file-error.ts'
+import { ThreadLink, type ThreadLinkOptions } from './worker-client.ts'
 
 const syncFd = promisify(fsync)
 const closeFd = promisify(close)

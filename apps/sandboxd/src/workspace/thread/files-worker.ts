@@ -1,23 +1,19 @@
 import { SandwireError } from '@sandwire/protocol'
-import { trackOpen } from '../beneath/calls.ts'
-import { OpenTable } from '../beneath/open-table.ts'
+import { setFileGroup, setFileUser } from '../../processes/linux/libc.ts'
 import { Root } from '../beneath/root.ts'
+import { dropGroups, OpenTable, trackOpen } from '../beneath/system-calls.ts'
+import type { Ground } from '../files/context.ts'
 import { copy } from '../files/copy.ts'
-import type { Ground } from '../files/job.ts'
-import { list } from '../files/list.ts'
-import { makeFolder } from '../files/make-folder.ts'
-import { open, openFolder } from '../files/open.ts'
-import { PendingFiles } from '../files/pending.ts'
+import { list, open, openFolder, stat } from '../files/listing.ts'
 import { openPut, putMany } from '../files/put-many.ts'
 import { readMany } from '../files/read-many.ts'
 import { remove } from '../files/remove.ts'
 import { rename } from '../files/rename.ts'
-import { stat } from '../files/stat.ts'
 import { dropUpload, finishUpload, openUpload } from '../files/upload-file.ts'
 import { walk } from '../files/walk.ts'
+import { makeFolder, PendingFiles } from '../files/write.ts'
 import { type AnyJob, JobRunner } from './job-runner.ts'
-import type { FileRequest, FileResults, FromThread, SetUp, ToThread } from './protocol.ts'
-import { becomeFileUser } from './thread-user.ts'
+import type { FileRequest, FileResults, FromThread, SetUp, ToThread } from './messages.ts'
 
 declare const self: Worker
 
@@ -147,3 +143,17 @@ self.addEventListener('message', (event: MessageEvent<ToThread>) => {
       return
   }
 })
+
+/** No user: asks whose rights a thread has. */
+const NOBODY_AT_ALL = 0xffff_ffff
+
+/**
+ * Gives this thread a user's rights on files, for good, and none of the further groups of the one who started the process.
+ * False when the system did not do it.
+ */
+function becomeFileUser({ uid, gid }: { readonly uid: number; readonly gid: number }): boolean {
+  if (dropGroups() !== 0) return false
+  setFileGroup(gid)
+  setFileUser(uid)
+  return setFileUser(NOBODY_AT_ALL) === uid && setFileGroup(NOBODY_AT_ALL) === gid
+}

@@ -1,7 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { Found } from '../files.ts'
-import type { Job } from '../files/job.ts'
-import type { FileResults, FromThread } from './protocol.ts'
+import type { Job } from '../files/context.ts'
+import type { FileResults, FromThread } from './messages.ts'
 
 /** How long one job works before the others and new requests get their turn. */
 const SLICE_MS = 4
@@ -17,7 +17,7 @@ interface Running {
   untaken: number
 }
 
-export interface RunnerDependencies {
+interface RunnerDependencies {
   readonly tell: (message: FromThread) => void
   /** Calls back after everything that has arrived meanwhile. */
   readonly later: (action: () => void) => void

@@ -11,7 +11,7 @@ import {
 import { type TarEvent, type TarNote, TarReader } from '@sandwire/tar'
 import { eventually } from '@sandwire/testing'
 import { packFolder } from './pack.ts'
-import { Scene } from './scene.fixture.ts'
+import { Scene } from './transfer.fixture.ts'
 import { unpack } from './unpack.ts'
 
 let scene: Scene

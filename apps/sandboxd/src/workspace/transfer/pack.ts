@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { pathToBytes, SandwireError } from '@sandwire/protocol'
 import { comparePaths, MAX_DEPTH, TarBuffer } from '@sandwire/tar'
 import type { Files, FileStat, Found } from '../files.ts'
-import { systemError } from '../thread/system-error.ts'
+import { systemError } from '../beneath/file-error.ts'
 import { type Read, type TransferFiles, UPLOAD_PREFIX } from './transfer-files.ts'
 
 /** More are not packed: whoever has more asks again behind the last one. */
@@ -17,7 +17,7 @@ const readAt = promisify(read)
 const statFd = promisify(fstat)
 const closeFd = promisify(close)
 
-export interface PackOptions {
+interface PackOptions {
   readonly files: Pick<Files, 'walk'>
   readonly transfer: Pick<TransferFiles, 'readMany'>
   /** What is up to here, in the order of packing, is left out. */

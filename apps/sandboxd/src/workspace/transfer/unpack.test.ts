@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { Random } from '@sandwire/testing'
-import { archiveOf, mendChecksums, type Packed, Scene, slices } from './scene.fixture.ts'
+import { archiveOf, mendChecksums, type Packed, Scene, slices } from './transfer.fixture.ts'
 import { unpack, type Unpacked } from './unpack.ts'
 
 let scene: Scene

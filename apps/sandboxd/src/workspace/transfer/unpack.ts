@@ -2,8 +2,8 @@ import { close, write } from 'node:fs'
 import { promisify } from 'node:util'
 import { SandwireError } from '@sandwire/protocol'
 import { readArchivePath, staysBeneath, type TarEntry, type TarEvent, TarReader } from '@sandwire/tar'
-import { systemError } from '../thread/system-error.ts'
-import { HeldPuts, SMALL_BYTES } from './held-puts.ts'
+import { systemError } from '../beneath/file-error.ts'
+import { HeldPuts, SMALL_BYTES } from './put-batch.ts'
 import type { OpenPut, Put, Refusal, Span, TransferFiles } from './transfer-files.ts'
 
 /** As much as is told of what was refused; the rest is counted. */
@@ -15,7 +15,7 @@ const writeAt = promisify(write)
 const closeFd = promisify(close)
 
 /** Where an archive goes. */
-export interface Destination {
+interface Destination {
   readonly folder: string
   /** Real folders of the workspace above it and including it. */
   readonly depth: number

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
-import { archiveOf, Scene, slices } from './scene.fixture.ts'
+import { archiveOf, Scene, slices } from './transfer.fixture.ts'
 import { unpack } from './unpack.ts'
 import { Uploads } from './uploads.ts'
 

@@ -2,9 +2,9 @@ import { close, fsync } from 'node:fs'
 import { promisify } from 'node:util'
 import { KeyedSerializer } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
-import { writeBytes } from '../bytes/write-bytes.ts'
+import { writeBytes } from '../files/file-bytes.ts'
 import type { FileStat } from '../files.ts'
-import { systemError } from '../thread/system-error.ts'
+import { systemError } from '../beneath/file-error.ts'
 import type { FinishedUpload, OpenUpload, TransferFiles } from './transfer-files.ts'
 
 /** Uploads that were finished and are remembered, so that a lost answer can be asked for again. */

@@ -1,6 +1,6 @@
 import { closeSync, writeSync } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
-import type { Ground, Job } from '../files/job.ts'
+import type { Ground, Job } from '../files/context.ts'
 import { openPut, putMany } from '../files/put-many.ts'
 import { readMany } from '../files/read-many.ts'
 import { dropUpload, finishUpload, openUpload } from '../files/upload-file.ts'

@@ -18,7 +18,7 @@ import { eventually, rejectionOf } from '@sandwire/testing'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { SAME_USER } from '../../processes/tree/run-as.ts'
 import { FilesThread } from '../thread/files-thread.ts'
-import type { Notice } from './notices.ts'
+import type { Notice } from './change-notices.ts'
 import { WATCH_LIMITS, type Watching, type WatchLimits, WatchService } from './watch-service.ts'
 
 let root = ''

@@ -1,10 +1,10 @@
 import type { Readiness } from '../../processes/linux/readiness.ts'
 import type { AsUser } from '../../processes/tree/run-as.ts'
 import type { Files } from '../files.ts'
-import { isHiddenName } from '../files/hidden-name.ts'
-import { pathIn } from '../path-in.ts'
-import type { Notices } from './notices.ts'
-import { type QueueEvent, WatchQueue } from './watch-queue.ts'
+import { isHiddenName } from '../files/context.ts'
+import { pathIn } from '../beneath/path.ts'
+import type { Notices } from './change-notices.ts'
+import { type QueueEvent, WatchQueue } from './inotify-queue.ts'
 
 /** How the kernel calls a file that is being written before it has a name. */
 const NAMELESS = /(^|\/)#\d+$/
@@ -17,14 +17,14 @@ const WALK_MS = 60_000
 /** From one loss of events to the next look at all folders, so that a flood is not answered with another one. */
 const AGAIN_MS = 1_000
 
-export interface FolderWatchOptions {
+interface FolderWatchOptions {
   /** From the workspace; empty for the workspace itself. */
   readonly path: string
   readonly isRecursive: boolean
   readonly maxFolders: number
 }
 
-export interface FolderWatchDependencies {
+interface FolderWatchDependencies {
   readonly files: Pick<Files, 'openFolder' | 'stat' | 'walk'>
   readonly asUser: AsUser
   readonly readiness: Readiness

@@ -1,12 +1,11 @@
+import { raceTimeout } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
 import { Readiness } from '../../processes/linux/readiness.ts'
 import type { AsUser } from '../../processes/tree/run-as.ts'
-import { parsePath } from '../beneath/path.ts'
+import { parsePath, pathIn } from '../beneath/path.ts'
 import type { Files } from '../files.ts'
-import { pathIn } from '../path-in.ts'
-import type { BatchLimits } from './change-batch.ts'
+import { type BatchLimits, type Notice, Notices } from './change-notices.ts'
 import { FolderWatch } from './folder-watch.ts'
-import { Notices } from './notices.ts'
 
 export interface WatchLimits extends BatchLimits {
   /** Clients that watch at a time: each has a queue of the kernel, of which a user has 128. */
@@ -23,7 +22,7 @@ export const WATCH_LIMITS: WatchLimits = {
   maxFolders: 10_000,
 }
 
-export interface WatchDependencies {
+interface WatchDependencies {
   readonly files: Pick<Files, 'openFolder' | 'stat' | 'walk'>
   readonly asUser: AsUser
   /** Monotonic milliseconds. */
@@ -82,4 +81,53 @@ export class WatchService {
 
 function tooMany(): SandwireError {
   return new SandwireError('rate_limited', 'Cannot watch: too many folders are watched')
+}
+
+/** Shorter than what proxies on the way take for a dead connection. */
+const HEARTBEAT_MS = 15_000
+
+/** A comment, which nobody is told of. */
+const NOTHING = ':\n\n'
+
+/** What a client watches, as server-sent events, asked for one by one. Canceling ends the watching. */
+export function toEventStream(watching: Watching, heartbeatMs = HEARTBEAT_MS): ReadableStream<Uint8Array> {
+  let waiting: Promise<Notice | undefined> | undefined
+  let hasBegun = false
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        // An answer begins with its first bytes, and a large tree is watched only after a while.
+        if (!hasBegun) {
+          hasBegun = true
+          controller.enqueue(Buffer.from(NOTHING))
+          return
+        }
+        waiting ??= watching.next()
+        const notice = await raceTimeout(waiting, heartbeatMs, 'nothing')
+        if (notice !== 'nothing') waiting = undefined
+        if (notice === undefined) {
+          watching.close()
+          controller.close()
+        } else controller.enqueue(Buffer.from(notice === 'nothing' ? NOTHING : writeEvent(notice)))
+      },
+      cancel: () => watching.close(),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** JSON has no line ends, so that one line of data holds it. */
+function writeEvent(notice: Notice): string {
+  return `event: ${notice.kind}\ndata: ${JSON.stringify(dataOf(notice))}\n\n`
+}
+
+function dataOf(notice: Notice): object {
+  switch (notice.kind) {
+    case 'ready':
+      return { folders: notice.folders }
+    case 'change':
+      return { paths: notice.changes }
+    case 'overflow':
+      return { reason: notice.reason }
+  }
 }

@@ -1,0 +1,194 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type Resolve, resolveByHand, resolveByKernel } from '../beneath/resolve.ts'
+import { Root } from '../beneath/root.ts'
+import type { NewFile } from '../files.ts'
+import { TRANSFER_VERBS } from '../transfer/verbs.fixture.ts'
+import { copy } from './copy.ts'
+import type { Ground, Job } from './context.ts'
+import { list, open, openFolder, stat } from './listing.ts'
+import { makeFolder, PendingFiles } from './write.ts'
+import { remove } from './remove.ts'
+import { rename } from './rename.ts'
+import { walk } from './walk.ts'
+
+/** Both ways to find a path, which must be equally safe. */
+export const RESOLVERS: readonly (readonly [string, Resolve])[] = [
+  ['the kernel', resolveByKernel],
+  ['hand', resolveByHand],
+]
+
+/** What files outside hold. Its length is none that a file inside has, and one of the files is called so. */
+const SECRET = 'SECRET'.repeat(1111)
+
+/** Whether an answer tells something of the files outside. */
+export function isSecretTold(told: string): boolean {
+  return told.includes('SECRET') || told.includes(`"sizeBytes":${SECRET.length}`)
+}
+
+/** Thousands of scenes are made: not on a disk that others use as well. */
+export const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
+/** A workspace with things beside it that nobody may reach. */
+export interface Scene extends Disposable {
+  readonly root: string
+  readonly outside: string
+  readonly ground: Ground
+}
+
+/** Makes a workspace with a folder of secrets beside it, one of which has a name that begins as the workspace's. */
+export function openScene(resolve: Resolve): Scene {
+  const folder = mkdtempSync(path.join(MEMORY, 'sandwire-scene-'))
+  const [root, outside, sibling] = ['workspace', 'outside', 'workspace-evil'].map((name) =>
+    path.join(folder, name),
+  )
+  if (root === undefined || outside === undefined || sibling === undefined) throw new Error('Cannot be')
+  for (const each of [outside, sibling]) {
+    mkdirSync(path.join(each, 'deep'), { recursive: true })
+    for (const name of ['f', 'victim', 'deep/f', 'SECRET']) writeFileSync(path.join(each, name), SECRET)
+  }
+  mkdirSync(path.join(root, 'inside/deep'), { recursive: true })
+  for (const name of ['plain', 'inside/f', 'inside/victim', 'inside/deep/f'])
+    writeFileSync(path.join(root, name), 'harmless')
+  const opened = new Root(root, resolve)
+  return {
+    root,
+    outside: folder,
+    ground: { root: opened, umask: 0o022, now: () => performance.now() },
+    [Symbol.dispose]: () => {
+      opened[Symbol.dispose]()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Links that lead out of a scene, or nowhere, by name. */
+export function plantLinks({ root, outside }: Scene, fd: number): readonly string[] {
+  const links: Record<string, string> = {
+    absolute: path.join(outside, 'outside/f'),
+    relative: '../outside/f',
+    up: '..',
+    folder: '../outside',
+    sibling: '../workspace-evil',
+    loop: 'loop',
+    'proc-root': '/proc/self/root',
+    'proc-fd': `/proc/self/fd/${fd}`,
+    'proc-cwd': '/proc/self/cwd',
+    'absolute-inside': path.join(root, 'plain'),
+    'through-inside': 'inside/../../outside/f',
+  }
+  for (const [name, target] of Object.entries(links)) symlinkSync(target, path.join(root, name))
+  symlinkSync('plain', path.join(root, 'chain0'))
+  for (let at = 1; at <= 41; at += 1) symlinkSync(`chain${at - 1}`, path.join(root, `chain${at}`))
+  return [...Object.keys(links), 'chain41']
+}
+
+/** Every file outside the workspace with its bytes, and when it was changed. */
+export function lookOutside({ outside, root }: Scene): readonly string[] {
+  const look = (folder: string): string[] =>
+    readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+      const each = path.join(folder, entry.name)
+      if (each === root) return []
+      const { mode, mtimeNs, ctimeNs } = lstatSync(each, { bigint: true })
+      const content = entry.isFile() ? Bun.hash(readFileSync(each)).toString() : ''
+      const line = `${each} ${mode} ${mtimeNs} ${ctimeNs} ${content}`
+      return entry.isDirectory() ? [line, ...look(each)] : [line]
+    })
+  return look(outside)
+}
+
+/** Whether a secret came in. */
+export function hasSecretInside({ root }: Scene): boolean {
+  // Bun's recursive `readdir` follows links (1.4).
+  const look = (folder: string): boolean =>
+    readdirSync(folder, { withFileTypes: true }).some((entry) => {
+      const each = path.join(folder, entry.name)
+      return entry.isDirectory() ? look(each) : entry.isFile() && isSecret(each)
+    })
+  return look(root)
+}
+
+function isSecret(file: string): boolean {
+  const { size } = lstatSync(file)
+  return size < 1024 * 1024 && readFileSync(file).includes('SECRET')
+}
+
+/** Runs a job to its end, and returns all that it said. */
+export function finish<Result, Part>(
+  job: Job<Result, Part>,
+): { readonly result: Result; readonly parts: Part[] } {
+  const parts: Part[] = []
+  for (;;) {
+    const { done, value } = job.next()
+    if (done === true) return { result: value, parts }
+    if (value !== undefined) parts.push(value)
+  }
+}
+
+function readAll(ground: Ground, at: string): string {
+  const { fd } = open(ground, at)
+  const buffer = Buffer.alloc(SECRET.length + 10)
+  try {
+    return buffer.toString('latin1', 0, readSync(fd, buffer))
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function writeText(ground: Ground, at: string, file: NewFile): unknown {
+  const pending = new PendingFiles(ground)
+  const { fd, id } = pending.create(1, at, file)
+  try {
+    writeSync(fd, 'written')
+    const { folder, stat: committed } = pending.commit(id)
+    if (folder >= 0) closeSync(folder)
+    return committed
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const LIMITS = { maxEntries: 100, timeMs: 10_000 }
+
+/** Everything that can be done to a path; returns what it tells. */
+export const VERBS: Readonly<Record<string, (ground: Ground, at: string) => unknown>> = {
+  stat: (ground, at) => stat(ground, at, false),
+  'stat behind links': (ground, at) => stat(ground, at, true),
+  list: (ground, at) => finish(list(ground, at, LIMITS)),
+  read: readAll,
+  'open folder': (ground, at) => {
+    const fd = openFolder(ground, at)
+    const seen = readdirSync(`/proc/self/fd/${fd}`)
+    closeSync(fd)
+    return seen
+  },
+  write: (ground, at) => writeText(ground, at, {}),
+  'write behind links': (ground, at) => writeText(ground, at, { followsLink: true }),
+  'write with folders': (ground, at) => writeText(ground, at, { makesParents: true, followsLink: true }),
+  'make folder': (ground, at) => makeFolder(ground, at, { makesParents: false }),
+  'make folders': (ground, at) => makeFolder(ground, at, { makesParents: true }),
+  remove: (ground, at) => finish(remove(ground, at, { recursive: false })),
+  'remove all': (ground, at) => finish(remove(ground, at, { recursive: true })),
+  'move away': (ground, at) => finish(rename(ground, at, 'moved', { replaces: true })),
+  'move there': (ground, at) => finish(rename(ground, 'plain', at, { replaces: false })),
+  'move over': (ground, at) => finish(rename(ground, 'plain', at, { replaces: true })),
+  'copy away': (ground, at) => finish(copy(ground, at, 'copied', { replaces: true })),
+  'copy there': (ground, at) => finish(copy(ground, 'plain', at, { replaces: false })),
+  'copy over': (ground, at) => finish(copy(ground, 'inside', at, { replaces: true })),
+  ...TRANSFER_VERBS,
+  walk: (ground, at) => finish(walk(ground, at, { maxNodes: 1000, maxDepth: 20, timeMs: 10_000 })),
+}

@@ -1,0 +1,463 @@
+import { mkdirSync, renameSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'bun:test'
+import { encodePath } from '@sandwire/protocol'
+import { readDiff } from './diff.ts'
+import { openRepository } from './repository.ts'
+import { createScene, type Scene } from './git-workspace.fixture.ts'
+import { showFile, textOf } from './history.ts'
+import { readStatus, STATUS_LIMITS } from './status.ts'
+
+const changed = { kind: 'changed', staged: null, unstaged: null, submodule: false } as const
+
+function createCommitted(files: Readonly<Record<string, string | Uint8Array>> = { file: 'one\n' }): Scene {
+  const scene = createScene()
+  for (const [path, content] of Object.entries(files)) scene.write(path, content)
+  scene.git('add', '.')
+  scene.git('commit', '--quiet', '--message', 'first')
+  return scene
+}
+
+/** Two branches that change the same line. */
+function createDivided(): Scene {
+  const scene = createCommitted()
+  scene.git('checkout', '--quiet', '-b', 'theirs')
+  scene.write('file', 'theirs\n')
+  scene.git('commit', '--quiet', '--all', '--message', 'theirs')
+  scene.git('checkout', '--quiet', 'main')
+  scene.write('file', 'ours\n')
+  scene.git('commit', '--quiet', '--all', '--message', 'ours')
+  return scene
+}
+
+function attempt({ git }: Scene, ...args: readonly string[]): void {
+  expect(() => git(...args)).toThrow()
+}
+
+test('a repository without a commit has a branch, and nothing else', async () => {
+  using scene = createScene()
+  scene.write('new', 'x')
+  expect(await scene.get('git/status')).toEqual({
+    status: 200,
+    body: {
+      head: { branch: 'main' },
+      state: null,
+      files: [{ kind: 'untracked', path: 'new' }],
+      truncated: false,
+      untracked: true,
+    },
+  })
+  expect((await scene.get('git/log')).body).toEqual({ commits: [], truncated: false })
+  expect((await scene.get('git/branches')).body).toEqual({
+    head: { branch: 'main' },
+    branches: [],
+    truncated: false,
+  })
+  for (const query of ['', '?staged=1'])
+    expect((await scene.get('git/diff', query)).body).toEqual({
+      files: [],
+      diff: '',
+      lossy: false,
+      truncated: false,
+    })
+  expect(await scene.get('git/show', '?path=new')).toMatchObject({ body: { error: { code: 'git_failed' } } })
+})
+
+test('status says what is staged and what is not, and where from', async () => {
+  using scene = createCommitted({
+    both: '1\n',
+    gone: '2\n',
+    old: 'a long enough line\n',
+    link: 'x',
+    kept: 'k',
+  })
+  scene.write('both', 'index\n')
+  scene.git('add', 'both')
+  scene.write('both', 'tree\n')
+  scene.git('rm', '--quiet', 'gone')
+  scene.git('mv', 'old', 'renamed')
+  scene.git('rm', '--quiet', 'link')
+  symlinkSync('kept', join(scene.root, 'link'))
+  scene.git('add', 'link')
+  scene.write('folder/new', 'x')
+  expect(await scene.get('git/status')).toMatchObject({
+    body: {
+      files: [
+        { ...changed, path: 'both', staged: 'M', unstaged: 'M' },
+        { ...changed, path: 'gone', staged: 'D' },
+        { ...changed, path: 'link', staged: 'T' },
+        { ...changed, path: 'renamed', from: 'old', staged: 'R' },
+        { kind: 'untracked', path: 'folder/' },
+      ],
+    },
+  })
+})
+
+test('names may hold anything that a file system allows', async () => {
+  const names = [
+    'with space',
+    'new\nline',
+    '🦜',
+    '-rf',
+    '"quoted"',
+    '\\',
+    '\u{dcff}\u{dc80}bytes',
+    'tab\there',
+  ]
+  using scene = createCommitted(Object.fromEntries(names.map((name) => [name, 'one\n'])))
+  for (const name of names) scene.write(name, 'two\n')
+  const status = await scene.get('git/status')
+  const diff = await scene.get('git/diff')
+  for (const { body } of [status, diff])
+    expect(body).toMatchObject({
+      files: expect.arrayContaining(names.map((path) => expect.objectContaining({ path }))),
+    })
+  expect(await scene.get('git/show', '?path=%FF%80bytes')).toMatchObject({ body: { content: 'one\n' } })
+  expect(await scene.get('git/log', '?path=%FF%80bytes')).toMatchObject({ body: { commits: [{}] } })
+  expect(await scene.get('git/diff', '?path=%FF%80bytes')).toMatchObject({
+    body: { files: [{ path: '\u{dcff}\u{dc80}bytes', added: 1, removed: 1 }], lossy: false },
+  })
+})
+
+test('status says how far a branch is from its upstream, and when HEAD is on none', async () => {
+  using scene = createCommitted()
+  scene.git('branch', 'base')
+  scene.git('branch', '--quiet', '--set-upstream-to', 'base')
+  scene.git('commit', '--quiet', '--allow-empty', '--message', 'ahead')
+  expect(await scene.get('git/status')).toMatchObject({
+    body: { head: { branch: 'main', upstream: 'base', ahead: 1, behind: 0 } },
+  })
+  scene.git('checkout', '--quiet', '--detach')
+  const { body } = await scene.get('git/status')
+  expect(body).toMatchObject({ head: { oid: scene.git('rev-parse', 'HEAD').trim() } })
+  expect(body).not.toHaveProperty('head.branch')
+})
+
+test.each([
+  ['merge', ['merge', 'theirs']],
+  ['rebase', ['rebase', 'theirs']],
+  ['rebase', ['rebase', '--apply', 'theirs']],
+  ['cherry-pick', ['cherry-pick', 'theirs']],
+  ['revert', ['revert', '--no-edit', 'HEAD~1']],
+] as const)('status knows a %s in progress and its conflict', async (state, args) => {
+  using scene = createDivided()
+  attempt(scene, ...args)
+  expect(await scene.get('git/status')).toMatchObject({
+    body: { state, files: [{ kind: 'conflict', path: 'file' }] },
+  })
+})
+
+test('diff shows a file in conflict against our side', async () => {
+  using scene = createDivided()
+  attempt(scene, 'merge', 'theirs')
+  expect(await scene.get('git/diff')).toMatchObject({
+    body: {
+      files: [{ path: 'file', status: 'U', added: 4, removed: 0 }],
+      diff: expect.stringContaining('+<<<<<<<'),
+    },
+  })
+})
+
+test('status knows a bisection and mails that are applied', async () => {
+  using scene = createDivided()
+  scene.git('bisect', 'start')
+  expect(await scene.get('git/status')).toMatchObject({ body: { state: 'bisect' } })
+  scene.git('bisect', 'reset')
+  scene.write('mail', scene.git('format-patch', '--stdout', '-1', 'theirs'))
+  attempt(scene, 'am', 'mail')
+  expect(await scene.get('git/status')).toMatchObject({ body: { state: 'am' } })
+})
+
+test('status gives as many entries as it may, and says that there are more', async () => {
+  using scene = createScene()
+  for (let at = 0; at < 20; at += 1) scene.write(`f${at}`, '')
+  using repository = await openRepository(scene)
+  const few = await readStatus(repository, { ...STATUS_LIMITS, maxEntries: 5 })
+  expect(few).toMatchObject({ truncated: true, head: { branch: 'main' } })
+  expect(few.entries).toHaveLength(5)
+  expect(await readStatus(repository, { ...STATUS_LIMITS, maxEntries: 20 })).toMatchObject({
+    truncated: false,
+  })
+  expect(await readStatus(repository, { ...STATUS_LIMITS, maxBytes: 40 })).toMatchObject({ truncated: true })
+})
+
+test('status leaves untracked files out where they take too long, and says so', async () => {
+  using scene = createScene({
+    spoil: (plan) =>
+      plan.argv.includes('--untracked-files=normal') ? { ...plan, argv: ['sleep', '60'], timeMs: 20 } : plan,
+  })
+  scene.write('staged', '')
+  scene.write('untracked', '')
+  scene.git('add', 'staged')
+  expect(await scene.get('git/status')).toMatchObject({
+    body: { files: [{ path: 'staged', staged: 'A' }], untracked: false },
+  })
+})
+
+test('status that takes too long at all is an error', async () => {
+  using scene = createScene({
+    spoil: (plan) => (plan.argv.includes('status') ? { ...plan, argv: ['sleep', '60'], timeMs: 20 } : plan),
+  })
+  expect(await scene.get('git/status')).toMatchObject({ status: 504, body: { error: { code: 'timed_out' } } })
+})
+
+test('diff compares work tree, index and commits, one path or all', async () => {
+  using scene = createCommitted({ a: 'one\n', b: 'one\n' })
+  scene.write('a', 'two\n')
+  scene.git('add', 'a')
+  scene.write('a', 'three\n')
+  scene.write('b', 'two\n')
+  const paths = async (query: string): Promise<unknown> => (await scene.get('git/diff', query)).body
+  const file = (path: string): unknown =>
+    expect.objectContaining({ path, added: 1, removed: 1, binary: false })
+  expect(await paths('')).toMatchObject({ files: [file('a'), file('b')] })
+  expect(await paths('?path=b')).toMatchObject({
+    files: [file('b')],
+    diff: expect.stringContaining('-one\n+two\n'),
+  })
+  expect(await paths('?staged=1')).toMatchObject({
+    files: [file('a')],
+    diff: expect.stringContaining('-one\n+two\n'),
+  })
+  expect(await paths('?from=HEAD&path=a')).toMatchObject({ diff: expect.stringContaining('-one\n+three\n') })
+  scene.git('commit', '--quiet', '--message', 'second')
+  expect(await paths('?from=HEAD~1&to=HEAD')).toMatchObject({ files: [file('a')] })
+  expect(await paths('?from=HEAD~1&staged=1')).toMatchObject({ files: [file('a')] })
+  expect(await paths('?to=HEAD')).toMatchObject({ files: [file('a')] })
+  expect(await scene.get('git/diff', '?to=HEAD&staged=1')).toMatchObject({ status: 400 })
+  expect(await scene.get('git/diff', '?from=nothing')).toMatchObject({
+    body: { error: { code: 'git_failed' } },
+  })
+})
+
+test.each(['sha1', 'sha256'])(
+  'diff shows what the first commit brought, in a repository of %s',
+  async (format) => {
+    using scene = createScene({ isRepository: false })
+    scene.git('init', '--quiet', `--object-format=${format}`)
+    scene.write('a', 'one\n')
+    scene.git('add', '.')
+    scene.git('commit', '--quiet', '--message', 'first')
+    const added = { path: 'a', status: 'A', added: 1, removed: 0, binary: false }
+    expect((await scene.get('git/diff', '?to=HEAD')).body).toMatchObject({ files: [added] })
+    expect((await scene.get('git/diff', '?to=HEAD&path=a')).body).toMatchObject({ files: [added] })
+  },
+)
+
+test('diff of a renamed file needs to be told where it was, whatever its bytes', async () => {
+  const [old, other] = ['old\udcff', 'new\udcff']
+  using scene = createCommitted({ 'a.txt': 'one\ntwo\nthree\n', [old]: 'four\nfive\nsix\n' })
+  scene.git('mv', 'a.txt', 'b.txt')
+  renameSync(scene.place(old), scene.place(other))
+  scene.git('add', '.')
+  const ask = async (path: string, from?: string): Promise<unknown> => {
+    const more = from === undefined ? '' : `&old=${encodePath(from)}`
+    return (await scene.get('git/diff', `?staged=1&path=${encodePath(path)}${more}`)).body
+  }
+  expect(await ask('b.txt')).toMatchObject({ files: [{ path: 'b.txt', status: 'A', added: 3 }] })
+  const renamed = { path: 'b.txt', from: 'a.txt', status: 'R', added: 0, removed: 0 }
+  expect(await ask('b.txt', 'a.txt')).toMatchObject({ files: [renamed] })
+  expect(await ask(other, old)).toMatchObject({ files: [{ path: other, from: old, status: 'R' }] })
+  expect(await scene.get('git/diff', '?old=a.txt')).toMatchObject({ status: 400 })
+})
+
+test('diff says of binary files that they are, and of other bytes that they were replaced', async () => {
+  using scene = createCommitted({ binary: Uint8Array.of(0, 1), latin: Uint8Array.of(0xe4, 10) })
+  scene.write('binary', Uint8Array.of(0, 2))
+  scene.write('latin', Uint8Array.of(0xfc, 10))
+  expect((await scene.get('git/diff', '?path=binary')).body).toMatchObject({
+    files: [{ path: 'binary', binary: true, added: 0 }],
+    diff: expect.stringContaining('Binary files a/binary and b/binary differ'),
+    lossy: false,
+  })
+  expect((await scene.get('git/diff', '?path=latin')).body).toMatchObject({ lossy: true })
+})
+
+test('diff ends at a whole line where it is cut, and says why', async () => {
+  using scene = createCommitted({ a: '', b: '' })
+  scene.write('a', 'line of text\n'.repeat(10_000))
+  scene.write('b', 'x\n')
+  using repository = await openRepository(scene)
+  const limits = { maxFiles: 10, maxBytes: 1000, timeMs: 20_000 }
+  const cut = await readDiff(repository, { staged: false }, limits)
+  expect(cut).toMatchObject({ truncated: 'bytes', isLossy: false })
+  expect(cut.text).toEndWith('\n+line of text\n')
+  expect(cut.files.map(({ path }) => path)).toEqual(['a', 'b'])
+  const few = await readDiff(repository, { staged: false }, { ...limits, maxFiles: 1, maxBytes: 1_000_000 })
+  expect(few).toMatchObject({ truncated: 'files' })
+  expect(few.files).toHaveLength(1)
+})
+
+test('diff that takes too long gives what came, and says why', async () => {
+  using scene = createScene({
+    spoil: (plan) => (plan.argv.includes('diff') ? { ...plan, argv: ['sleep', '60'], timeMs: 20 } : plan),
+  })
+  expect(await scene.get('git/diff')).toMatchObject({ body: { files: [], diff: '', truncated: 'time' } })
+})
+
+test('a page of the log ends early where messages are long', async () => {
+  using scene = createScene()
+  for (let at = 0; at < 70; at += 1)
+    scene.git('commit', '--quiet', '--allow-empty', '--message', `${at} ${'x'.repeat(70_000)}`)
+  const { body } = await scene.get('git/log', '?limit=70')
+  const { commits, truncated } = body as { commits: { message: string }[]; truncated: boolean }
+  expect(truncated).toBe(true)
+  expect(commits.length).toBeLessThan(70)
+  expect(commits[0]?.message).toHaveLength(64 * 1024)
+})
+
+test('diff does not depend on the taste of whoever configured git', async () => {
+  using scene = createCommitted({ a: 'one\n' })
+  scene.write('a', 'two\n')
+  const plain = await scene.get('git/diff')
+  const settings = {
+    'color.ui': 'always',
+    'diff.noprefix': 'true',
+    'diff.context': '0',
+    'core.quotePath': 'false',
+  }
+  const more = { 'diff.orderFile': '/nowhere', 'diff.algorithm': 'patience', 'diff.relative': 'true' }
+  for (const [key, value] of Object.entries({ ...settings, ...more })) scene.git('config', key, value)
+  expect(await scene.get('git/diff')).toEqual(plain)
+})
+
+test('show gives a file as a commit has it, as text or base64', async () => {
+  using scene = createCommitted({ text: 'ä\n', binary: Uint8Array.of(0, 0xff), 'folder/x': '' })
+  symlinkSync('text', join(scene.root, 'link'))
+  scene.git('add', 'link')
+  scene.git('commit', '--quiet', '--message', 'link')
+  scene.write('text', 'later')
+  const commit = scene.git('rev-parse', 'HEAD').trim()
+  expect((await scene.get('git/show', '?path=./text')).body).toEqual({
+    path: 'text',
+    commit,
+    kind: 'file',
+    size: 3,
+    encoding: 'utf-8',
+    content: 'ä\n',
+    truncated: false,
+  })
+  const shows = (query: string): Promise<unknown> => scene.get('git/show', query)
+  expect(await shows('?path=binary')).toMatchObject({ body: { encoding: 'base64', content: 'AP8=' } })
+  expect(await shows('?path=link')).toMatchObject({ body: { kind: 'link', content: 'text' } })
+  expect(await shows('?path=link&ref=HEAD~1')).toMatchObject({ body: { error: { code: 'file_not_found' } } })
+  expect(await shows('?path=folder')).toMatchObject({ body: { error: { code: 'is_a_folder' } } })
+  expect(await shows('?path=.')).toMatchObject({ body: { error: { code: 'is_a_folder' } } })
+  expect(await shows('?path=text&ref=nothing')).toMatchObject({ body: { error: { code: 'git_failed' } } })
+  expect(await shows('')).toMatchObject({ status: 400 })
+})
+
+test('show gives the beginning of a large file, cut anywhere, as text', async () => {
+  using scene = createCommitted({ file: 'ä'.repeat(1000) })
+  using repository = await openRepository(scene)
+  const shown = await showFile(repository, { path: 'file', ref: 'HEAD' }, 101)
+  expect(shown).toMatchObject({ truncated: true, sizeBytes: 2000 })
+  expect(shown.bytes).toHaveLength(101)
+  expect(textOf(shown)).toBe('ä'.repeat(50))
+})
+
+test('log goes through all commits page by page, once each', async () => {
+  using scene = createDivided()
+  scene.git('merge', '--quiet', '--strategy', 'ours', '--message', 'merged', 'theirs')
+  scene.git('commit', '--quiet', '--allow-empty', '--message', 'empty\n\nbody')
+  const all = scene.git('log', '--format=%H').trim().split('\n')
+  const found: string[] = []
+  let after = ''
+  for (let page = 0; page < all.length; page += 1) {
+    const { body } = await scene.get('git/log', `?limit=1${after}`)
+    const { commits, truncated } = body as { commits: { oid: string }[]; truncated: boolean }
+    found.push(...commits.map(({ oid }) => oid))
+    after = `&after=${found.at(-1) ?? ''}`
+    expect(truncated).toBe(page < all.length - 1)
+  }
+  expect(found).toEqual(all)
+  expect(await scene.get('git/log', `?after=${'0'.repeat(40)}`)).toMatchObject({
+    body: { error: { code: 'git_failed' } },
+  })
+})
+
+test('log says who, when, what and where', async () => {
+  using scene = createCommitted()
+  scene.git('config', 'user.name', 'Zoë \u{202e}')
+  scene.write('file', 'two\n')
+  scene.git(
+    'commit',
+    '--quiet',
+    '--all',
+    '--date',
+    '2001-02-03T04:05:06Z',
+    '--message',
+    'subject\n\n# body\n',
+  )
+  scene.git('tag', 'v1')
+  expect(await scene.get('git/log', '?limit=1')).toMatchObject({
+    body: {
+      commits: [
+        {
+          author: {
+            name: 'Zoë \u{202e}',
+            email: 'someone@example.test',
+            timeMs: Date.UTC(2001, 1, 3, 4, 5, 6),
+          },
+          committer: { name: 'Zoë \u{202e}' },
+          parents: [scene.git('rev-parse', 'HEAD~1').trim()],
+          refs: ['HEAD -> main', 'tag: v1'],
+          message: 'subject\n\n# body',
+        },
+      ],
+      truncated: true,
+    },
+  })
+  scene.write('other', '')
+  scene.git('add', '.')
+  scene.git('commit', '--quiet', '--message', 'other')
+  expect(await scene.get('git/log', '?path=other')).toMatchObject({
+    body: { commits: [{ message: 'other' }] },
+  })
+  expect(await scene.get('git/log', '?ref=v1&limit=1')).toMatchObject({
+    body: { commits: [{ message: 'subject\n\n# body' }] },
+  })
+})
+
+test('a file that is named like a commit is not taken for one', async () => {
+  using scene = createCommitted()
+  const oid = scene.git('rev-parse', 'HEAD').trim()
+  for (const name of [oid, 'HEAD', 'main']) scene.write(name, '')
+  expect(await scene.get('git/log', '?ref=main')).toMatchObject({ body: { commits: [{ oid }] } })
+  expect(await scene.get('git/diff', '?from=main&to=HEAD')).toMatchObject({ status: 200 })
+})
+
+test('branches are local and remote, with what they follow, the last used first', async () => {
+  using scene = createCommitted()
+  mkdirSync(join(scene.root, '../far'))
+  scene.git('init', '--quiet', '--bare', '../far')
+  scene.git('remote', 'add', 'origin', '../far')
+  scene.git('push', '--quiet', '--set-upstream', 'origin', 'main')
+  scene.git('remote', 'set-head', 'origin', 'main')
+  scene.git('checkout', '--quiet', '-b', 'ä/🦜')
+  scene.git(
+    '-c',
+    'user.name=x',
+    'commit',
+    '--quiet',
+    '--allow-empty',
+    '--message',
+    'one | two',
+    '--date',
+    '2030-01-01',
+  )
+  const { body } = await scene.get('git/branches')
+  expect(body).toMatchObject({
+    head: { branch: 'ä/🦜', oid: scene.git('rev-parse', 'HEAD').trim() },
+    truncated: false,
+  })
+  expect(body).toMatchObject({
+    branches: expect.arrayContaining([
+      expect.objectContaining({ name: 'ä/🦜', kind: 'local', subject: 'one | two' }),
+      expect.objectContaining({ name: 'main', kind: 'local', upstream: 'origin/main' }),
+      expect.objectContaining({ name: 'origin/main', kind: 'remote' }),
+    ]),
+  })
+  scene.git('checkout', '--quiet', '--detach')
+  expect((await scene.get('git/branches')).body).not.toHaveProperty('head.branch')
+})

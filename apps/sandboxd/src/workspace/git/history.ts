@@ -1,0 +1,251 @@
+import { pathFromBytes, SandwireError } from '@sandwire/protocol'
+import { showPath } from '../beneath/file-error.ts'
+import { callGit, expectSuccess, readBytes, readLine, readTokens } from './git-command.ts'
+import { findCommit, type Repository, requireCommit } from './repository.ts'
+
+export const LOG_LIMIT = 50
+export const LOG_MAX_LIMIT = 500
+/** Most of one message that is given, and of all of a page: it ends earlier, but has one commit. */
+const MAX_MESSAGE_BYTES = 64 * 1024
+const MAX_PAGE_CHARS = 4 * 1024 * 1024
+const LOG_MS = 20_000
+
+interface LogRequest {
+  readonly ref?: string | undefined
+  /** Only commits that changed it. */
+  readonly path?: string | undefined
+  readonly limit: number
+  /** Last commit of the page before. */
+  readonly after?: string | undefined
+}
+
+interface Person {
+  readonly name: string
+  readonly email: string
+  readonly timeMs: number
+}
+
+interface Commit {
+  readonly oid: string
+  readonly parents: readonly string[]
+  readonly author: Person
+  readonly committer: Person
+  /** Branches and tags that are at it. */
+  readonly refs: readonly string[]
+  readonly message: string
+}
+
+interface Log {
+  readonly commits: readonly Commit[]
+  /** There are older ones. */
+  readonly truncated: boolean
+}
+
+/** Fields of a commit, each ended by a NUL. */
+const COMMIT_FORMAT = ['%H', '%P', '%an', '%ae', '%at', '%cn', '%ce', '%ct', '%D', '%B'] as const
+const OPTIONS = [
+  '-z',
+  '--no-patch',
+  '--no-mailmap',
+  '--no-notes',
+  '--encoding=UTF-8',
+  `--format=tformat:${COMMIT_FORMAT.join('%x00')}`,
+] as const
+
+/** Commits from a name backwards. Throws `git_failed` when there is no such commit, or none such to go on after. */
+export async function readLog(repository: Repository, { ref, path, limit, after }: LogRequest): Promise<Log> {
+  const start =
+    ref === undefined ? await findCommit(repository, 'HEAD') : await requireCommit(repository, ref)
+  if (start === undefined) return { commits: [], truncated: false }
+  const tool = await callGit(repository, {
+    // Without a path every commit counts, and a file that is named like the commit is none.
+    args: ['log', ...OPTIONS, start, ...(path === undefined ? ['--'] : [])],
+    path,
+    timeMs: LOG_MS,
+  })
+  const commits: Commit[] = []
+  let isPast = after === undefined
+  let chars = 0
+  for await (const commit of readCommits(readTokens(tool))) {
+    if (!isPast) isPast = commit.oid === after
+    else if (commits.length === limit || chars > MAX_PAGE_CHARS) return { commits, truncated: true }
+    else {
+      commits.push(commit)
+      chars += commit.message.length
+    }
+  }
+  await expectSuccess(tool, 'Cannot read the history')
+  if (!isPast) throw new SandwireError('git_failed', 'Cannot go on with the history: "after" is not in it')
+  return { commits, truncated: false }
+}
+
+async function* readCommits(tokens: AsyncIterable<Uint8Array>): AsyncGenerator<Commit, void> {
+  let fields: string[] = []
+  for await (const token of tokens) {
+    fields.push(new TextDecoder().decode(token.subarray(0, MAX_MESSAGE_BYTES)))
+    if (fields.length < COMMIT_FORMAT.length) continue
+    yield toCommit(fields)
+    fields = []
+  }
+}
+
+function toCommit(fields: readonly string[]): Commit {
+  const [oid = '', parents = '', name = '', email = '', time = '', ...rest] = fields
+  const [otherName = '', otherEmail = '', otherTime = '', refs = '', message = ''] = rest
+  return {
+    oid,
+    parents: parents.split(' ').filter(Boolean),
+    author: { name, email, timeMs: Number(time) * 1000 },
+    committer: { name: otherName, email: otherEmail, timeMs: Number(otherTime) * 1000 },
+    refs: refs.split(', ').filter(Boolean),
+    message: message.replace(/\n$/, ''),
+  }
+}
+
+const MAX_BRANCHES = 1_000
+/** Most that is read about them. */
+const MAX_BYTES = 4 * 1024 * 1024
+const BRANCHES_MS = 20_000
+
+interface Branch {
+  readonly name: string
+  readonly kind: 'local' | 'remote'
+  readonly oid: string
+  /** When its last commit was made. */
+  readonly timeMs: number
+  readonly subject: string
+  /** Name of the branch that it follows, there or not. */
+  readonly upstream?: string
+}
+
+interface Branches {
+  readonly head: {
+    /** Absent when HEAD is a commit itself. */
+    readonly branch?: string
+    /** Absent before the first commit. */
+    readonly oid?: string
+  }
+  /** The last used first. */
+  readonly branches: readonly Branch[]
+  /** There are more. */
+  readonly truncated: boolean
+}
+
+const FIELDS = [
+  'refname',
+  'symref',
+  'objectname',
+  'upstream',
+  'committerdate:unix',
+  'contents:subject',
+] as const
+const BRANCH_FORMAT = FIELDS.map((field) => `%(${field})`).join('%00')
+
+/** Branches of this repository and of those it has fetched from. */
+export async function readBranches(repository: Repository, maxBranches = MAX_BRANCHES): Promise<Branches> {
+  const count = `--count=${maxBranches + 1}`
+  const tool = await callGit(repository, {
+    args: [
+      'for-each-ref',
+      `--format=${BRANCH_FORMAT}`,
+      '--sort=-committerdate',
+      count,
+      'refs/heads',
+      'refs/remotes',
+    ],
+    timeMs: BRANCHES_MS,
+  })
+  const { bytes, isCut } = await readBytes(tool, MAX_BYTES)
+  if (!isCut) await expectSuccess(tool, 'Cannot list branches')
+  const lines = bytes.toString().split('\n').slice(0, -1)
+  const branches = lines.slice(0, maxBranches).flatMap(readBranch)
+  return { head: await readHead(repository), branches, truncated: isCut || lines.length > maxBranches }
+}
+
+function readBranch(line: string): Branch[] {
+  const [refname = '', symref = '', oid = '', upstream = '', time = '', subject = ''] = line.split('\0')
+  const [, folder, name] = /^refs\/(heads|remotes)\/(.*)$/.exec(refname) ?? []
+  // `origin/HEAD` is another name for a branch that is listed.
+  if (name === undefined || symref !== '') return []
+  const kind = folder === 'heads' ? 'local' : 'remote'
+  const followed = upstream === '' ? {} : { upstream: upstream.replace(/^refs\/(heads|remotes)\//, '') }
+  return [{ name, kind, oid, timeMs: Number(time) * 1000, subject, ...followed }]
+}
+
+async function readHead(repository: Repository): Promise<Branches['head']> {
+  const tool = await callGit(repository, { args: ['symbolic-ref', '--quiet', 'HEAD'], timeMs: BRANCHES_MS })
+  const name = await readLine(tool)
+  const oid = await findCommit(repository, 'HEAD')
+  const branch = name.replace(/^refs\/heads\//, '')
+  return { ...(branch === '' ? {} : { branch }), ...(oid === undefined ? {} : { oid }) }
+}
+
+/** Most bytes of a file that are given in JSON. */
+const SHOW_MAX_BYTES = 4 * 1024 * 1024
+const SHOW_MS = 20_000
+
+/** A file as a commit has it. */
+interface ShownFile {
+  readonly commit: string
+  readonly kind: 'file' | 'link'
+  readonly sizeBytes: number
+  readonly bytes: Buffer
+  /** These are not all of its bytes. */
+  readonly truncated: boolean
+}
+
+interface TreeEntry {
+  readonly mode: string
+  readonly type: string
+  readonly oid: string
+  readonly sizeBytes: number
+}
+
+/** Reads a file at a commit. Throws `file_not_found`, `is_a_folder` and `special_file`. */
+export async function showFile(
+  repository: Repository,
+  { path, ref }: { readonly path: string; readonly ref: string },
+  maxBytes = SHOW_MAX_BYTES,
+): Promise<ShownFile> {
+  const commit = await requireCommit(repository, ref)
+  const entry = await findEntry(repository, commit, path)
+  const cannot = `Cannot show ${showPath(path)} at ${showPath(ref)}`
+  if (entry?.type === 'tree' || path === '.') throw new SandwireError('is_a_folder', `${cannot}: a folder`)
+  if (entry === undefined) throw new SandwireError('file_not_found', `${cannot}: no such file`)
+  if (entry.type !== 'blob') throw new SandwireError('special_file', `${cannot}: a submodule`)
+  const tool = await callGit(repository, { args: ['cat-file', 'blob', entry.oid], timeMs: SHOW_MS })
+  const { bytes, isCut } = await readBytes(tool, maxBytes)
+  if (!isCut) await expectSuccess(tool, cannot)
+  const kind = entry.mode === '120000' ? 'link' : 'file'
+  return { commit, kind, sizeBytes: entry.sizeBytes, bytes, truncated: isCut }
+}
+
+async function findEntry(
+  repository: Repository,
+  commit: string,
+  path: string,
+): Promise<TreeEntry | undefined> {
+  const args = ['ls-tree', '--full-tree', '--long', '-z', commit] as const
+  const tool = await callGit(repository, { args, path, timeMs: SHOW_MS })
+  for await (const token of readTokens(tool)) {
+    const [, mode, type, oid, size, name] =
+      /^([0-7]+) (\w+) ([0-9a-f]+) +([0-9]+|-)\t(.*)$/s.exec(pathFromBytes(token)) ?? []
+    if (mode === undefined || type === undefined || oid === undefined || name !== path) continue
+    return { mode, type, oid, sizeBytes: Number(size) || 0 }
+  }
+  await expectSuccess(tool, `Cannot show ${showPath(path)}`)
+  return undefined
+}
+
+/** The text of a file, where it is text: UTF-8 without NUL. */
+export function textOf({ bytes, truncated }: Pick<ShownFile, 'bytes' | 'truncated'>): string | undefined {
+  try {
+    // A character that was cut off with the rest is no fault.
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, {
+      stream: truncated,
+    })
+    return text.includes('\0') ? undefined : text
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,111 @@
+import { expect, test } from 'bun:test'
+import { describeLine, type Match, MatchGroups, MAX_TEXT_BYTES } from './matches.ts'
+import type { ByteRange, FoundLine, RgEvent } from './rg-output.ts'
+
+/** `m3` is a match in line 3, `c4` a line beside one, `/` the end of a file. */
+function group(context: number, script: string): string[] {
+  const groups = new MatchGroups(context)
+  const events = script.split(' ').map((word): RgEvent => {
+    if (word === '/') return { kind: 'file-end' }
+    const line = Number(word.slice(1))
+    const kind = word.startsWith('m') ? 'match' : 'context'
+    return { kind, path: 'x', line, bytes: Buffer.from(String(line)), ranges: [], isCut: false }
+  })
+  return events.flatMap((event) => {
+    const match = groups.push(event)
+    return match === undefined ? [] : [show(match)]
+  })
+}
+
+function show({ before, line, after }: Match): string {
+  return `${before.join()}<${line}>${after.join()}`
+}
+
+test('without context every match is told at once', () => {
+  expect(group(0, 'm1 m2')).toEqual(['<1>', '<2>'])
+})
+
+test('a match has the lines around it', () => {
+  expect(group(2, 'c1 c2 m3 c4 c5 /')).toEqual(['1,2<3>4,5'])
+})
+
+test('a match is told as soon as nothing can follow', () => {
+  expect(group(2, 'm1 c2 c3')).toEqual(['<1>2,3'])
+})
+
+test('a line between two matches is around both, and a match around none', () => {
+  expect(group(2, 'm1 c2 m3 m4 c5 c6 /')).toEqual(['<1>2', '2<3>', '<4>5,6'])
+})
+
+test('lines apart from each other are not taken together', () => {
+  expect(group(1, 'm1 c2 c8 m9 c10 / c1 m2 /')).toEqual(['<1>2', '8<9>10', '1<2>'])
+})
+
+test('the end of a file ends what is around a match', () => {
+  expect(group(3, 'm9 c10 / m1 c2 /')).toEqual(['<9>10', '<1>2'])
+})
+
+function line(bytes: Uint8Array | string, ranges: readonly ByteRange[] = []): FoundLine {
+  const own = typeof bytes === 'string' ? Buffer.from(bytes) : bytes
+  return { kind: 'match', path: 'x', line: 1, bytes: own, ranges, isCut: false }
+}
+
+/** What the ranges of a described line hold. */
+function matched(found: FoundLine): string[] {
+  const { text, ranges } = describeLine(found)
+  return ranges.map(([start, end]) => text.slice(start, end))
+}
+
+test('ranges are positions in the text', () => {
+  const text = 'ä🦜 hello ä hello'
+  const at = Buffer.from(text).indexOf('hello')
+  const second = Buffer.from(text).lastIndexOf('hello')
+  const found = line(text, [
+    [at, at + 5],
+    [second, second + 5],
+  ])
+  expect(describeLine(found).text).toBe(text)
+  expect(matched(found)).toEqual(['hello', 'hello'])
+  expect(describeLine(found).ranges[0]).toEqual([4, 9])
+})
+
+test('bytes that are not UTF-8 are one position each', () => {
+  const found = line(Uint8Array.of(0xe9, 0x20, 0x61, 0x62), [[2, 4]])
+  expect(describeLine(found)).toEqual({ text: '\udce9 ab', ranges: [[2, 4]], isCut: false })
+})
+
+test('a match inside a character keeps text and ranges true', () => {
+  const found = line('xäy', [[1, 2]])
+  const { text, ranges } = describeLine(found)
+  expect([text, ranges]).toEqual(['x\udcc3\udca4y', [[1, 2]]])
+})
+
+test('a long line is told around its first match', () => {
+  const text = `${'ä'.repeat(5_000)}needle${'ö'.repeat(5_000)}needle`
+  const at = Buffer.from(text).indexOf('needle')
+  const second = Buffer.from(text).lastIndexOf('needle')
+  const found = line(text, [
+    [at, at + 6],
+    [second, second + 6],
+  ])
+  const described = describeLine(found)
+  expect(described.isCut).toBe(true)
+  expect(matched(found)).toEqual(['needle'])
+  expect(described.text.isWellFormed()).toBe(true)
+  expect(text).toContain(described.text)
+  expect(Buffer.byteLength(described.text)).toBeLessThanOrEqual(MAX_TEXT_BYTES)
+})
+
+test('a match that is longer than the text goes up to its end', () => {
+  const found = line('x'.repeat(10_000), [[0, 10_000]])
+  expect(describeLine(found).ranges).toEqual([[0, MAX_TEXT_BYTES]])
+})
+
+test('bytes that are no characters are cut like any others', () => {
+  const described = describeLine(line(new Uint8Array(10_000).fill(0x80)))
+  expect(described.text).toHaveLength(MAX_TEXT_BYTES)
+})
+
+test('an empty match is a range of nothing', () => {
+  expect(describeLine(line('', [[0, 0]]))).toEqual({ text: '', ranges: [[0, 0]], isCut: false })
+})

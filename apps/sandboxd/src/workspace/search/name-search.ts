@@ -1,0 +1,163 @@
+import type { FileKind, Files, Found } from '../files.ts'
+import { isHiddenName } from '../files/context.ts'
+
+export interface FindLimits {
+  readonly maxResults: number
+  readonly maxNodes: number
+  /** Names on the way to what is found, at most. */
+  readonly maxDepth: number
+  readonly timeMs: number
+}
+
+/** Something whose name was looked for. */
+export interface FoundName {
+  readonly name: string
+  /** From the folder that was searched. */
+  readonly path: string
+  readonly kind: FileKind
+  /** A folder, or a link to one. */
+  readonly isFolder: boolean
+}
+
+export interface FindResult {
+  readonly found: readonly FoundName[]
+  /** There may be more: not everything was looked at, or told. */
+  readonly isTruncated: boolean
+}
+
+interface FindDependencies {
+  readonly files: Pick<Files, 'walk'>
+  readonly signal: AbortSignal
+}
+
+/** Finds files and folders by their names, in the order of a walk. */
+export async function findNames(
+  folder: string,
+  isMeant: NameTest,
+  { maxResults, ...limits }: FindLimits,
+  { files, signal }: FindDependencies,
+): Promise<FindResult> {
+  const found: FoundName[] = []
+  let isTruncated = false
+  const reached = (): void => {
+    isTruncated = true
+  }
+  for await (const batch of files.walk(folder, { ...limits, reached }, signal)) {
+    for (const entry of batch) {
+      if (!isMeant(entry.name) || isHiddenName(entry.name)) continue
+      if (found.length >= maxResults) return { found, isTruncated: true }
+      found.push(toName(entry))
+    }
+  }
+  return { found, isTruncated }
+}
+
+function toName({ name, path, kind, target }: Found): FoundName {
+  return { name, path, kind, isFolder: kind === 'folder' || target === 'folder' }
+}
+
+/** Decides whether a name is meant. */
+export type NameTest = (name: string) => boolean
+
+type Token =
+  | { readonly kind: 'any' }
+  | { readonly kind: 'one' }
+  | {
+      readonly kind: 'set'
+      readonly ranges: readonly (readonly [string, string])[]
+      readonly isNegated: boolean
+    }
+  | { readonly kind: 'character'; readonly character: string }
+
+/**
+ * The pattern of shells, as Python's `fnmatch` reads it: `*`, `?`, `[a-z]`, `[!a-z]`, and everything else as it is. It is
+ * compared with the whole name, both in lower case. The time it takes grows with both lengths only, whatever it holds.
+ */
+export function namePattern(pattern: string): NameTest {
+  const tokens = tokenize(Array.from(pattern.toLowerCase()))
+  return (name) => matches(tokens, Array.from(name.toLowerCase()))
+}
+
+/** A name that holds a text somewhere, or fits a pattern when it is one. */
+export function nameSearch(text: string): NameTest {
+  if (/[*?[]/.test(text)) return namePattern(text)
+  const part = text.toLowerCase()
+  return (name) => name.toLowerCase().includes(part)
+}
+
+function tokenize(characters: readonly string[]): Token[] {
+  const tokens: Token[] = []
+  for (let at = 0; at < characters.length; at += 1) {
+    const character = characters[at] ?? ''
+    if (character === '*') tokens.push({ kind: 'any' })
+    else if (character === '?') tokens.push({ kind: 'one' })
+    else {
+      const end = character === '[' ? setEnd(characters, at) : -1
+      tokens.push(end < 0 ? { kind: 'character', character } : readSet(characters.slice(at + 1, end)))
+      if (end >= 0) at = end
+    }
+  }
+  return tokens
+}
+
+/** Where a set ends that begins at a position. A bracket right behind its beginning belongs to it. */
+function setEnd(characters: readonly string[], start: number): number {
+  let at = start + 1
+  if (characters[at] === '!') at += 1
+  if (characters[at] === ']') at += 1
+  return characters.indexOf(']', at)
+}
+
+function readSet(inside: readonly string[]): Token {
+  const isNegated = inside[0] === '!'
+  const rest = isNegated ? inside.slice(1) : inside
+  const ranges: (readonly [string, string])[] = []
+  for (let at = 0; at < rest.length; at += 1) {
+    const first = rest[at] ?? ''
+    const last = rest[at + 1] === '-' ? rest[at + 2] : undefined
+    ranges.push([first, last ?? first])
+    if (last !== undefined) at += 2
+  }
+  return { kind: 'set', ranges, isNegated }
+}
+
+/** Goes back to the last `*` only: what an earlier one could take, the last one can as well. */
+function matches(tokens: readonly Token[], name: readonly string[]): boolean {
+  let token = 0
+  let at = 0
+  let star = -1
+  let starAt = 0
+  while (at < name.length) {
+    const now = tokens[token]
+    if (now?.kind === 'any') {
+      star = token
+      starAt = at
+      token += 1
+    } else if (now !== undefined && fits(now, name[at] ?? '')) {
+      token += 1
+      at += 1
+    } else if (star >= 0) {
+      token = star + 1
+      starAt += 1
+      at = starAt
+    } else return false
+  }
+  return tokens.slice(token).every(({ kind }) => kind === 'any')
+}
+
+function fits(token: Token, character: string): boolean {
+  switch (token.kind) {
+    case 'any':
+    case 'one':
+      return true
+    case 'character':
+      return token.character === character
+    case 'set':
+      return token.ranges.some(([first, last]) => isBetween(character, first, last)) !== token.isNegated
+  }
+}
+
+function isBetween(character: string, first: string, last: string): boolean {
+  const code = character.codePointAt(0) ?? 0
+  return code >= (first.codePointAt(0) ?? 0) && code <= (last.codePointAt(0) ?? 0)
+}

@@ -1,0 +1,206 @@
+import { closeSync } from 'node:fs'
+import { SandwireError } from '@sandwire/protocol'
+import { OpenTable } from '../beneath/system-calls.ts'
+import type { Found } from '../files.ts'
+import type { WalkEnd } from '../files/walk.ts'
+import type { FileRequest, FileResults, FromThread, SetUp, ToThread } from './messages.ts'
+
+/** Requests that wait at a time; what comes on top is refused. */
+const MAX_WAITING = 4_096
+
+export interface ThreadLinkOptions {
+  readonly createWorker: () => Worker
+  readonly setUp: Omit<SetUp, 'table'>
+}
+
+interface Waiting {
+  readonly resolve: (result: FileResults[keyof FileResults]) => void
+  readonly reject: (error: SandwireError) => void
+  readonly part?: (part: readonly Found[]) => void
+}
+
+interface Thread {
+  readonly worker: Worker
+  readonly table: OpenTable
+}
+
+/** Requests to the thread and its answers. A thread that ends is started again by the next request. */
+export class ThreadLink {
+  readonly #options: ThreadLinkOptions
+  readonly #waiting = new Map<number, Waiting>()
+  #thread: Thread | undefined
+  #minted = 0
+
+  constructor(options: ThreadLinkOptions) {
+    this.#options = options
+  }
+
+  ask<V extends FileRequest['verb']>(
+    request: Extract<FileRequest, { verb: V }>,
+    signal?: AbortSignal,
+  ): Promise<FileResults[V]> {
+    const { promise, resolve, reject } = Promise.withResolvers<FileResults[keyof FileResults]>()
+    this.#send(request, { resolve, reject }, signal)
+    // The thread answers each verb with its own result; messages between threads have no types.
+    return promise as Promise<FileResults[V]>
+  }
+
+  /** A request that is answered in parts, and the result behind them. */
+  async *parts(
+    request: Extract<FileRequest, { verb: 'walk' }>,
+    signal?: AbortSignal,
+  ): AsyncGenerator<readonly Found[], WalkEnd, void> {
+    const queue = new PartQueue<readonly Found[], FileResults[keyof FileResults]>()
+    const end = new AbortController()
+    const either = signal === undefined ? end.signal : AbortSignal.any([end.signal, signal])
+    const id = this.#send(
+      request,
+      {
+        resolve: (result) => queue.finish(result),
+        reject: (error) => queue.fail(error),
+        part: (part) => queue.add(part),
+      },
+      either,
+    )
+    try {
+      for await (const part of queue) {
+        yield part
+        this.#post({ kind: 'taken', id })
+      }
+      return queue.result as WalkEnd
+    } finally {
+      end.abort()
+    }
+  }
+
+  /** From now on the descriptor is the caller's to close, whatever happens to the thread. */
+  adopt(fd: number): number {
+    this.#thread?.table.remove(fd)
+    return fd
+  }
+
+  stop(): void {
+    this.#ended('it was stopped')
+  }
+
+  #send(request: FileRequest, waiting: Waiting, signal?: AbortSignal): number {
+    this.#minted += 1
+    const id = this.#minted
+    const isFinishing = request.verb === 'commit' || request.verb === 'discard'
+    if (signal?.aborted === true) {
+      waiting.reject(canceled())
+    } else if (this.#waiting.size >= MAX_WAITING && !isFinishing) {
+      waiting.reject(new SandwireError('rate_limited', 'Cannot take more requests about files now'))
+    } else {
+      this.#waiting.set(id, waiting)
+      this.#thread ??= this.#start()
+      this.#post({ kind: 'ask', id, request })
+      signal?.addEventListener('abort', () => this.#cancel(id), { once: true })
+    }
+    return id
+  }
+
+  #cancel(id: number): void {
+    const waiting = this.#waiting.get(id)
+    if (waiting === undefined) return
+    this.#waiting.delete(id)
+    this.#post({ kind: 'cancel', id })
+    waiting.reject(canceled())
+  }
+
+  #post(message: ToThread): void {
+    this.#thread?.worker.postMessage(message)
+  }
+
+  #start(): Thread {
+    const worker = this.#options.createWorker()
+    const table = new OpenTable()
+    const thread = { worker, table }
+    worker.addEventListener('message', (event: MessageEvent<FromThread>) => {
+      if (this.#thread === thread) this.#hear(event.data)
+    })
+    const ended = (): void => {
+      if (this.#thread === thread) this.#ended('the thread for it ended')
+    }
+    worker.addEventListener('error', ended)
+    worker.addEventListener('close', () => {
+      ended()
+      // Not before: a descriptor must not become another file while the thread still uses its number.
+      closeAll(table)
+    })
+    const message: ToThread = { kind: 'setUp', setUp: { ...this.#options.setUp, table: table.shared } }
+    worker.postMessage(message)
+    return thread
+  }
+
+  #hear(message: FromThread): void {
+    if (message.kind === 'unfit') return this.#ended(message.message)
+    const waiting = this.#waiting.get(message.id)
+    if (message.kind === 'part') return waiting?.part?.(message.part)
+    this.#waiting.delete(message.id)
+    if (message.kind === 'done') waiting?.resolve(message.result)
+    else waiting?.reject(new SandwireError(message.code, message.message))
+  }
+
+  /** Everybody who waits is told. */
+  #ended(why: string): void {
+    const thread = this.#thread
+    if (thread === undefined) return
+    this.#thread = undefined
+    thread.worker.terminate()
+    const waiting = [...this.#waiting.values()]
+    this.#waiting.clear()
+    for (const { reject } of waiting) reject(new SandwireError('internal', `Cannot reach files: ${why}`))
+  }
+}
+
+function canceled(): SandwireError {
+  return new SandwireError('internal', 'Cannot go on: nobody waits for the answer')
+}
+
+function closeAll(table: OpenTable): void {
+  for (const fd of table.take()) {
+    try {
+      closeSync(fd)
+    } catch {
+      // The thread had closed it, and ended before it could say so.
+    }
+  }
+}
+
+/** Parts of an answer on their way to whoever reads them, and what comes behind the last. Bounded by who sends. */
+class PartQueue<Part, Result> {
+  readonly #parts: Part[] = []
+  #end: { readonly result: Result } | { readonly error: Error } | undefined
+  #wake: (() => void) | undefined
+
+  add(part: Part): void {
+    this.#parts.push(part)
+    this.#wake?.()
+  }
+
+  finish(result: Result): void {
+    this.#end ??= { result }
+    this.#wake?.()
+  }
+
+  fail(error: Error): void {
+    this.#end ??= { error }
+    this.#wake?.()
+  }
+
+  /** After the last part; undefined before. */
+  get result(): Result | undefined {
+    return this.#end !== undefined && 'result' in this.#end ? this.#end.result : undefined
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Part, void, void> {
+    for (;;) {
+      const part = this.#parts.shift()
+      if (part !== undefined) yield part
+      else if (this.#end === undefined) await new Promise<void>((resolve) => (this.#wake = resolve))
+      else if ('error' in this.#end) throw this.#end.error
+      else return
+    }
+  }
+}
