@@ -144,7 +144,7 @@ describe('a template', () => {
         ['name', 'a'],
         ['count', '1e9'],
       ],
-      'parameter "count" of the template: it does not fit',
+      'parameter "count" of the template: it does not match',
     ],
   ] as const)('refuses parameters: %s', (_, given, why) => {
     const error = refusalOf(() => policy.fill('tail', given))

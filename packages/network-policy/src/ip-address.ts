@@ -1,77 +1,47 @@
-/** An IP address as its bytes, four or sixteen of them, and in its one spelling. */
+import ipaddr from 'ipaddr.js'
+
+/** An IP address in network byte order, four or sixteen bytes, and its canonical text (RFC 5952 for IPv6). */
 export interface IpAddress {
   readonly bytes: Uint8Array
-  /** Canonical: no leading zeros, lower case, the longest run of zeros as `::`. */
   readonly text: string
 }
 
-const MAX_IPV6_CHARS = 45
+const MAX_CHARS = 45
+const IPV6_CHARS = /^[0-9A-Fa-f:.]+$/
 
-function parseOctet(text: string): number | undefined {
-  if (!/^(0|[1-9][0-9]{0,2})$/.test(text)) return undefined
-  const value = Number(text)
-  return value <= 255 ? value : undefined
-}
-
-/** Four decimal numbers and nothing else: other spellings mean different addresses to different programs. */
-function parseIpv4Bytes(text: string): Uint8Array | undefined {
-  if (text.length > 15) return undefined
-  const octets = text.split('.').map(parseOctet)
-  if (octets.length !== 4) return undefined
-  const known = octets.filter((octet) => octet !== undefined)
-  return known.length === 4 ? Uint8Array.from(known) : undefined
-}
-
-/** The 16-bit groups of one side of a `::`, where the last may be a dotted IPv4. */
-function parseGroups(text: string): readonly number[] | undefined {
-  if (text === '') return []
-  const groups: number[] = []
-  const parts = text.split(':')
-  for (const [index, part] of parts.entries()) {
-    const isLast = index === parts.length - 1
-    const ipv4 = isLast && part.includes('.') ? parseIpv4Bytes(part) : undefined
-    if (ipv4 !== undefined) {
-      const [a = 0, b = 0, c = 0, d = 0] = ipv4
-      groups.push((a << 8) | b, (c << 8) | d)
-    } else if (/^[0-9a-f]{1,4}$/i.test(part)) groups.push(Number.parseInt(part, 16))
-    else return undefined
-  }
-  return groups
-}
-
-function parseIpv6Bytes(text: string): Uint8Array | undefined {
-  if (text.length > MAX_IPV6_CHARS || !text.includes(':')) return undefined
-  const [before = '', after, ...more] = text.split('::')
-  if (more.length > 0) return undefined
-  const head = parseGroups(before)
-  const tail = after === undefined ? [] : parseGroups(after)
-  if (head === undefined || tail === undefined) return undefined
-  // A dotted IPv4 stands at the very end only.
-  if (after !== undefined && before.includes('.')) return undefined
-  const missing = 8 - head.length - tail.length
-  if (after === undefined ? missing !== 0 : missing < 1) return undefined
-  const groups = [...head, ...Array.from({ length: missing }, () => 0), ...tail]
-  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 255]))
-}
-
-function spellIpv6(bytes: Uint8Array): string {
-  const groups = Array.from({ length: 8 }, (_, index) =>
-    (((bytes[index * 2] ?? 0) << 8) | (bytes[index * 2 + 1] ?? 0)).toString(16),
-  )
-  let best = { from: 0, length: 0 }
-  for (let from = 0; from < 8; from++) {
-    let length = 0
-    while (groups[from + length] === '0') length++
-    if (length > best.length) best = { from, length }
-  }
-  if (best.length < 2) return groups.join(':')
-  return `${groups.slice(0, best.from).join(':')}::${groups.slice(best.from + best.length).join(':')}`
-}
-
-/** Reads an IPv4 or IPv6 address in a spelling that every program understands alike; no zones, no brackets. */
+/**
+ * Parses an IPv4 or IPv6 address. Accepts only notations that every program reads alike: IPv4 as four decimal numbers without
+ * leading zeros, IPv6 without zone or brackets.
+ */
 export function parseIpAddress(text: string): IpAddress | undefined {
-  const ipv4 = parseIpv4Bytes(text)
-  if (ipv4 !== undefined) return { bytes: ipv4, text: ipv4.join('.') }
-  const ipv6 = parseIpv6Bytes(text)
-  return ipv6 === undefined ? undefined : { bytes: ipv6, text: spellIpv6(ipv6) }
+  if (text.length > MAX_CHARS) return undefined
+  if (!text.includes(':')) {
+    if (!ipaddr.IPv4.isValidFourPartDecimal(text)) return undefined
+    return describe(ipaddr.IPv4.parse(text))
+  }
+  const dotted = text.includes('.') ? text.slice(text.lastIndexOf(':') + 1) : undefined
+  if (dotted !== undefined && !ipaddr.IPv4.isValidFourPartDecimal(dotted)) return undefined
+  if (!IPV6_CHARS.test(text) || !ipaddr.IPv6.isValid(text)) return undefined
+  return describe(ipaddr.IPv6.parse(text))
+}
+
+function describe(address: ipaddr.IPv4 | ipaddr.IPv6): IpAddress {
+  return { bytes: Uint8Array.from(address.toByteArray()), text: address.toString() }
+}
+
+/** A list of networks in CIDR notation. */
+export class NetworkList {
+  readonly #networks: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
+
+  constructor(networks: readonly string[]) {
+    this.#networks = networks.map((network) => ipaddr.parseCIDR(network))
+  }
+
+  /** True when one of the networks contains the address. IPv4 networks do not contain IPv6 addresses, nor the reverse. */
+  contains(bytes: Uint8Array): boolean {
+    const address = ipaddr.fromByteArray([...bytes])
+    return this.#networks.some(
+      ([network, bits]) => network.kind() === address.kind() && address.match(network, bits),
+    )
+  }
 }

@@ -1,10 +1,9 @@
+import { STREAM_STDERR, STREAM_STDOUT } from '@sandwire/protocol/plain'
 import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import type * as Ws from 'ws'
 
 /** First byte of a binary message to the client: which stream the rest belongs to. */
-const STREAM_STDOUT = 0x01
-const STREAM_STDERR = 0x02
 
 /** How much of a refusal's body is kept for the error. */
 const MAX_REFUSAL_BODY_BYTES = 64 * 1024

@@ -1,13 +1,10 @@
+import { pack, STREAM_STDERR, STREAM_STDOUT } from '@sandwire/protocol/plain'
 import type { ServerWebSocket } from 'bun'
 
 /** Largest flood and message of the tests, with room. */
 const MAX_BUFFER_BYTES = 128 * 1024 * 1024
 const FLOOD_MESSAGE_BYTES = 64 * 1024
 const EXIT_CODE = 5
-
-function withStream(stream: number, payload: Uint8Array): Uint8Array {
-  return Buffer.concat([new Uint8Array([stream]), payload])
-}
 
 function misbehave(socket: ServerWebSocket): void {
   socket.send(new Uint8Array([9, 1]))
@@ -29,11 +26,11 @@ function obey(socket: ServerWebSocket, { type, bytes }: Order): void {
   if (type === 'drop') return socket.terminate()
   if (type === 'misbehave') return misbehave(socket)
   if (type === 'flood') {
-    const chunk = withStream(1, new Uint8Array(FLOOD_MESSAGE_BYTES))
+    const chunk = pack(STREAM_STDOUT, new Uint8Array(FLOOD_MESSAGE_BYTES))
     for (let left = Number(bytes); left > 0; left -= FLOOD_MESSAGE_BYTES) socket.send(chunk)
     return
   }
-  socket.send(withStream(2, Buffer.from(`got ${String(type)}\n`)))
+  socket.send(pack(STREAM_STDERR, Buffer.from(`got ${String(type)}\n`)))
   if (type !== 'eof') return
   socket.send(JSON.stringify({ type: 'exit', code: EXIT_CODE }))
   socket.close(1000)
@@ -56,7 +53,7 @@ export function openPlainServer() {
       open: (socket) => void sockets.add(socket),
       message: (socket, message) => {
         if (typeof message === 'string') obey(socket, parseOrder(message))
-        else socket.send(withStream(1, message))
+        else socket.send(pack(STREAM_STDOUT, message))
       },
     },
   })

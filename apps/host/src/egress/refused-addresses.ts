@@ -1,4 +1,4 @@
-import { parseIpAddress } from '@sandwire/network-policy'
+import { NetworkList } from '@sandwire/network-policy'
 
 /** IPv4 networks that no sandbox reaches under any policy: what is not the public Internet, and what hosts hide in it. */
 const REFUSED_IPV4 = [
@@ -66,41 +66,22 @@ export const NOT_PUBLIC: readonly string[] = [
   'ff00::/8',
 ]
 
-interface Network {
-  readonly bytes: Uint8Array
-  readonly bits: number
-}
-
-function network(text: string): Network {
-  const [address = '', bits = ''] = text.split('/')
-  return { bytes: parseIpAddress(address)?.bytes ?? new Uint8Array(), bits: Number(bits) }
-}
-
-function isWithin(bytes: Uint8Array, { bytes: base, bits }: Network): boolean {
-  if (bytes.length !== base.length) return false
-  for (let bit = 0; bit < bits; bit += 8) {
-    const mask = bits - bit >= 8 ? 0xff : (0xff << (8 - (bits - bit))) & 0xff
-    if (((bytes[bit >> 3] ?? 0) & mask) !== ((base[bit >> 3] ?? 0) & mask)) return false
-  }
-  return true
-}
-
-const refusedIpv4 = REFUSED_IPV4.map(network)
-const refusedIpv6 = REFUSED_IPV6.map(network)
-const publicIpv6 = network(PUBLIC_IPV6)
-const carriers = CARRIES_IPV4.map(({ network: text, at }) => ({ network: network(text), at }))
+const refusedIpv4 = new NetworkList(REFUSED_IPV4)
+const refusedIpv6 = new NetworkList(REFUSED_IPV6)
+const publicIpv6 = new NetworkList([PUBLIC_IPV6])
+const carriers = CARRIES_IPV4.map(({ network, at }) => ({ networks: new NetworkList([network]), at }))
 
 /** The IPv4 address that an IPv6 address stands for, or the address itself. */
 function innermost(bytes: Uint8Array): Uint8Array {
-  const carrier = carriers.find((each) => isWithin(bytes, each.network))
+  const carrier = carriers.find(({ networks }) => networks.contains(bytes))
   return carrier === undefined ? bytes : bytes.subarray(carrier.at, carrier.at + 4)
 }
 
 /** Whether the address is on the public Internet. Own addresses of this machine are another question. */
 export function isPublicAddress(address: Uint8Array): boolean {
   const bytes = innermost(address)
-  if (bytes.length === 4) return !refusedIpv4.some((each) => isWithin(bytes, each))
-  return isWithin(bytes, publicIpv6) && !refusedIpv6.some((each) => isWithin(bytes, each))
+  if (bytes.length === 4) return !refusedIpv4.contains(bytes)
+  return publicIpv6.contains(bytes) && !refusedIpv6.contains(bytes)
 }
 
 /** Whether two addresses reach the same machine: an IPv4 address and its IPv6 forms do. */
