@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'bun:test'
-import { createScene } from '../workspace/git/git-workspace.fixture.ts'
+import { createFixture } from '../workspace/git/git-workspace.fixture.ts'
 import { StatusParser } from '../workspace/git/status.ts'
 import { toCompatFiles } from './git-routes.ts'
 
@@ -11,23 +11,23 @@ const OIDS = `${OID} ${NONE}`
 const MODES = '100644 100644 100644'
 
 test('status lists changed files, and none without a repository', async () => {
-  using scene = createScene()
-  expect(await scene.get(`${get}/status`)).toEqual({
+  using fixture = createFixture()
+  expect(await fixture.get(`${get}/status`)).toEqual({
     status: 200,
     body: { is_repo: true, available: true, files: {} },
   })
-  for (const name of ['modified', 'deleted', 'cached', 'old']) scene.write(name, `${name}, long enough\n`)
-  scene.git('add', '.')
-  scene.git('commit', '--quiet', '--message', 'first')
-  scene.write('modified', 'x')
-  rmSync(join(scene.root, 'deleted'))
-  scene.git('rm', '--quiet', '--cached', 'cached')
-  scene.git('mv', 'old', 'renamed')
-  scene.write('added', 'x')
-  scene.git('add', 'added')
-  scene.write('added', 'y')
-  scene.write('ünträcked', '')
-  expect(await scene.get(`${get}/status`)).toEqual({
+  for (const name of ['modified', 'deleted', 'cached', 'old']) fixture.write(name, `${name}, long enough\n`)
+  fixture.git('add', '.')
+  fixture.git('commit', '--quiet', '--message', 'first')
+  fixture.write('modified', 'x')
+  rmSync(join(fixture.root, 'deleted'))
+  fixture.git('rm', '--quiet', '--cached', 'cached')
+  fixture.git('mv', 'old', 'renamed')
+  fixture.write('added', 'x')
+  fixture.git('add', 'added')
+  fixture.write('added', 'y')
+  fixture.write('ünträcked', '')
+  expect(await fixture.get(`${get}/status`)).toEqual({
     status: 200,
     body: {
       is_repo: true,
@@ -35,47 +35,50 @@ test('status lists changed files, and none without a repository', async () => {
       files: { modified: 'M', deleted: 'D', cached: 'D', renamed: 'M', added: 'A', ünträcked: 'U' },
     },
   })
-  rmSync(join(scene.root, '.git'), { recursive: true })
-  expect(await scene.get(`${get}/status`)).toEqual({ status: 200, body: { is_repo: false, files: [] } })
+  rmSync(join(fixture.root, '.git'), { recursive: true })
+  expect(await fixture.get(`${get}/status`)).toEqual({ status: 200, body: { is_repo: false, files: [] } })
 })
 
 test('diff compares with the last commit and reports an error in the response', async () => {
-  using scene = createScene()
-  scene.write('file', 'one\n')
-  expect(await scene.get(`${get}/diff?path=file`)).toEqual({
+  using fixture = createFixture()
+  fixture.write('file', 'one\n')
+  expect(await fixture.get(`${get}/diff?path=file`)).toEqual({
     status: 200,
     body: { diff: '', path: 'file', error: expect.stringMatching(/^Git error: /) },
   })
-  scene.git('add', '.')
-  scene.git('commit', '--quiet', '--message', 'first')
-  scene.write('file', 'two\n')
-  scene.git('add', '.')
-  scene.write('untracked', '')
-  expect(await scene.get(`${get}/diff?path=file`)).toEqual({
+  fixture.git('add', '.')
+  fixture.git('commit', '--quiet', '--message', 'first')
+  fixture.write('file', 'two\n')
+  fixture.git('add', '.')
+  fixture.write('untracked', '')
+  expect(await fixture.get(`${get}/diff?path=file`)).toEqual({
     status: 200,
-    body: { diff: scene.git('diff', 'HEAD', '--', 'file'), path: 'file' },
+    body: { diff: fixture.git('diff', 'HEAD', '--', 'file'), path: 'file' },
   })
-  expect((await scene.get(`${get}/diff?path=untracked`)).body).toEqual({ diff: '', path: 'untracked' })
-  rmSync(join(scene.root, '.git'), { recursive: true })
-  expect(await scene.get(`${get}/diff?path=file`)).toMatchObject({
+  expect((await fixture.get(`${get}/diff?path=untracked`)).body).toEqual({ diff: '', path: 'untracked' })
+  rmSync(join(fixture.root, '.git'), { recursive: true })
+  expect(await fixture.get(`${get}/diff?path=file`)).toMatchObject({
     status: 200,
     body: { diff: '', path: 'file', error: expect.stringMatching(/^Git error: /) },
   })
 })
 
 test('show returns a text of the last commit, or null and the reason', async () => {
-  using scene = createScene()
-  const shown = async (path: string): Promise<unknown> => (await scene.get(`${get}/show?path=${path}`)).body
+  using fixture = createFixture()
+  const shown = async (path: string): Promise<unknown> => (await fixture.get(`${get}/show?path=${path}`)).body
   expect(await shown('file')).toEqual({ content: null, path: 'file', error: 'Not in HEAD' })
-  scene.write('file', 'one\n')
-  scene.write('folder/binary', Uint8Array.of(0xff, 0))
-  scene.write('large', 'x'.repeat(5 * 1024 * 1024))
-  scene.git('add', '.')
-  scene.git('commit', '--quiet', '--message', 'first')
-  scene.write('file', 'two\n')
+  fixture.write('file', 'one\n')
+  fixture.write('folder/binary', Uint8Array.of(0xff, 0))
+  fixture.write('large', 'x'.repeat(5 * 1024 * 1024))
+  fixture.git('add', '.')
+  fixture.git('commit', '--quiet', '--message', 'first')
+  fixture.write('file', 'two\n')
   expect(await shown('file')).toEqual({ content: 'one\n', path: 'file' })
   expect(await shown('./folder/../file')).toEqual({ content: 'one\n', path: './folder/../file' })
-  expect(await shown(join(scene.root, 'file'))).toEqual({ content: 'one\n', path: join(scene.root, 'file') })
+  expect(await shown(join(fixture.root, 'file'))).toEqual({
+    content: 'one\n',
+    path: join(fixture.root, 'file'),
+  })
   expect(await shown('missing')).toEqual({ content: null, path: 'missing', error: 'Not in HEAD' })
   expect(await shown('folder')).toEqual({ content: null, path: 'folder', error: 'Not in HEAD' })
   expect(await shown('folder/binary')).toEqual({ content: null, path: 'folder/binary', error: 'Binary file' })
@@ -85,13 +88,13 @@ test('show returns a text of the last commit, or null and the reason', async () 
 test.each(['diff', 'show'])(
   '%s refuses a path that leads out, and a missing one, with 400 and 422',
   async (route) => {
-    using scene = createScene()
-    for (const path of ['../x', 'a/../../x', '/etc/passwd', `${scene.root}-evil/x`])
-      expect(await scene.get(`${get}/${route}?path=${path}`)).toEqual({
+    using fixture = createFixture()
+    for (const path of ['../x', 'a/../../x', '/etc/passwd', `${fixture.root}-evil/x`])
+      expect(await fixture.get(`${get}/${route}?path=${path}`)).toEqual({
         status: 400,
         body: { detail: `Path traversal detected: ${path}` },
       })
-    expect(await scene.get(`${get}/${route}`)).toEqual({
+    expect(await fixture.get(`${get}/${route}`)).toEqual({
       status: 422,
       body: { detail: [{ type: 'missing', loc: ['query', 'path'], msg: 'Field required', input: null }] },
     })

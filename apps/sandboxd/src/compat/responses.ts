@@ -1,6 +1,6 @@
 import { type ErrorCode, ERRORS, SandwireError } from '@sandwire/protocol'
 import { respondJson } from '../http/respond.ts'
-import { showPath } from '../workspace/beneath/file-error.ts'
+import { quotePath } from '../workspace/beneath/file-error.ts'
 
 /** An error as `{"detail": …}`. Our error code is in a header; `status` overrides the status of our error table. */
 export function respondCompatError(
@@ -67,7 +67,7 @@ function findFieldProblem(
 
 /** A path for an error message, without quotes and with printable characters only. */
 export function printablePath(path: string): string {
-  return showPath(path).slice(1, -1)
+  return quotePath(path).slice(1, -1)
 }
 
 export function traversalError(path: string, cause?: unknown): SandwireError {

@@ -1,68 +1,67 @@
-/** What is at a path. */
 export type FileKind = 'file' | 'folder' | 'link' | 'special'
 
-/** What the file system says of a file, exactly. */
 export interface FileStat {
   readonly kind: FileKind
   readonly sizeBytes: number
-  /** Permission bits, the last twelve of `st_mode`. */
+  /** The low twelve bits of `st_mode`. */
   readonly mode: number
-  /** Nanoseconds since the epoch, in decimal: more than a number holds. */
+  /** Nanoseconds since the epoch, in decimal; a number cannot hold them. */
   readonly mtimeNs: string
-  /** Differs when the file is another one, or holds other bytes. Strong: two equal ones mean equal bytes. */
+  /** Strong validator: two equal etags mean the same file with the same bytes. */
   readonly etag: string
 }
 
-/** One name in a folder. Names are text as `pathFromBytes` makes it. */
+/** An entry of a folder. Its name is a string as `pathFromBytes` returns it. */
 export interface Entry extends FileStat {
   readonly name: string
-  /** What a link leads to, when that is a file or a folder inside the workspace. */
+  /** What a link points to, when that is a file or folder in the workspace. */
   readonly target?: 'file' | 'folder'
 }
 
 export interface Listing {
-  /** In the order of their bytes. */
+  /** Sorted by the bytes of the name. */
   readonly entries: readonly Entry[]
-  /** There are more than were asked for. */
+  /** There are more entries than requested. */
   readonly truncated: boolean
 }
 
-/** A file that is open in this process. Whoever got it closes it. */
+/** An open file. The receiver closes it. */
 export interface OpenFile {
   readonly fd: number
   readonly stat: FileStat
 }
 
-/** What a file must be like for a change to go ahead. Otherwise it is refused with `file_changed`. */
+/** Precondition of a change. If it is not met, the change fails with `file_changed`. */
 export interface Condition {
-  /** One of these etags. */
+  /** The file has one of these etags. */
   readonly ifMatch?: readonly string[]
-  /** Nothing is there yet. */
+  /** Nothing exists at the path. */
   readonly ifAbsent?: boolean
 }
 
-/** A file that is being written beside its place. It takes the place at once, or never. */
+/** A file that is being written. It replaces its target atomically or not at all. */
 export interface PendingFile {
   readonly fd: number
-  /** Names it in `commit` and `discard`. */
+  /** Identifies it in `commit` and `discard`. */
   readonly id: number
 }
 
 export interface NewFile extends Condition {
-  /** Where the path ends at a link that stays inside, write what it leads to; the link itself is replaced otherwise. */
+  /**
+   * Write to the target of a link at the end of the path if it is inside the workspace; otherwise the link itself is replaced.
+   */
   readonly followsLink?: boolean
-  /** Permission bits; those of the file that is replaced, or the usual ones, when absent. */
+  /** Permissions; default: those of the replaced file, or the umask's. */
   readonly mode?: number
   readonly mtimeNs?: string
-  /** Make missing folders on the way. */
+  /** Create missing parent folders. */
   readonly makesParents?: boolean
-  /** Whoever writes many files says when they have to be on the disk; otherwise each is when it is committed. */
+  /** Do not sync this file; the caller of many writes syncs them together. */
   readonly isUnsynced?: boolean
 }
 
-/** A file or folder found by walking. */
 export interface Found extends Entry {
-  /** Path from the folder that was walked. */
+  /** Relative to the walked folder. */
   readonly path: string
 }
 
@@ -70,29 +69,29 @@ export interface WalkLimits {
   readonly maxNodes: number
   readonly maxDepth: number
   readonly timeMs: number
-  /** Told when a limit left something out. Folders that cannot be read are left out without. */
+  /** Called when a limit cut the walk short. Unreadable folders are skipped silently. */
   readonly reached?: (limit: 'nodes' | 'depth' | 'time') => void
 }
 
 /**
- * The files of one workspace, as its user may use them. Paths are text as `pathFromBytes` makes it, relative to the root, which is
- * ".". Every one is resolved beneath the root by the kernel, component by component, while it is used: nothing outside is
- * reached by `..`, an absolute path, a link, or by what is swapped meanwhile. Refusals are errors with a code; links are followed
- * inside, but what is written, moved or removed is the link itself.
+ * The files of one workspace, with the rights of its user. Paths are strings as `pathFromBytes` returns them, relative to the
+ * root ".". Every path is resolved beneath the root while it is used: `..`, absolute paths, links and concurrent renames never
+ * lead outside. Failures are errors with a code. Links inside are followed for reading; writing, moving and removing act on the
+ * link itself.
  */
 export interface Files {
-  /** Of a link itself, with what it leads to, unless it is to be followed. */
+  /** Of a link itself, with the kind of its target, unless `followsLink` is set. */
   stat(path: string, options?: { readonly followsLink?: boolean }): Promise<FileStat & Pick<Entry, 'target'>>
   list(
     path: string,
     limits: { readonly maxEntries: number; readonly timeMs: number; readonly after?: string },
   ): Promise<Listing>
-  /** A regular file, to read. Never waits: a pipe, a device or a socket is refused. */
+  /** Opens a regular file for reading. Never blocks: a pipe, device or socket is refused. */
   open(path: string): Promise<OpenFile>
-  /** A folder, to start something in or to watch. */
+  /** Opens a folder, to start a process in it or to watch it. */
   openFolder(path: string): Promise<number>
   create(path: string, file: NewFile): Promise<PendingFile>
-  /** Puts a pending file into its place and closes it, after its bytes are on the disk. */
+  /** Syncs a pending file, moves it to its path and closes it. */
   commit(id: number): Promise<FileStat>
   discard(id: number): Promise<void>
   makeFolder(path: string, options: { readonly makesParents: boolean; readonly mode?: number }): Promise<void>
@@ -101,20 +100,20 @@ export interface Files {
     options: Condition & { readonly recursive: boolean },
     signal?: AbortSignal,
   ): Promise<void>
-  /** Within the workspace; never over something unless `replaces` says so. */
+  /** Fails when the target exists unless `replaces` is set. */
   rename(
     from: string,
     to: string,
     options: Condition & { readonly replaces: boolean },
     signal?: AbortSignal,
   ): Promise<void>
-  /** A file, or a folder with all that is in it; links stay links, special files are left out and counted. */
+  /** Copies a file, or a folder with its contents. Links stay links; special files are skipped and counted in `left`. */
   copy(
     from: string,
     to: string,
     options: { readonly replaces: boolean },
     signal?: AbortSignal,
   ): Promise<{ readonly left: number }>
-  /** Everything below a folder, in the order of the bytes of each path's components, folders before what is in them. */
+  /** Yields everything below a folder, sorted by the bytes of each path component, folders before their contents. */
   walk(path: string, limits: WalkLimits, signal?: AbortSignal): AsyncIterable<readonly Found[]>
 }

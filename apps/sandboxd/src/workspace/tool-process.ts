@@ -10,7 +10,7 @@ import type { RunningTool } from './tool.ts'
 /** What is kept of stderr: enough for a message, whatever a program says. */
 const STDERR_TAIL_BYTES = 8 * 1024
 /** How often stderr is looked at after the program has ended, while somebody else keeps it open. */
-const LOOK_MS = 5
+const QUERY_MS = 5
 
 /** What is done around a program, besides running it. */
 interface ToolOptions {
@@ -133,7 +133,7 @@ async function readTail(fd: number, exited: Promise<unknown>): Promise<string> {
   })
   const drained = async (): Promise<void> => {
     await exited
-    while (!reader.isDrained || readableBytes(fd) > 0) await Bun.sleep(LOOK_MS)
+    while (!reader.isDrained || readableBytes(fd) > 0) await Bun.sleep(QUERY_MS)
   }
   await Promise.race([ended.promise, drained()])
   await reader.stop()

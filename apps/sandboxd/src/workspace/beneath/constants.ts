@@ -1,4 +1,4 @@
-/** Linux errno values that files are refused with, asm-generic: the same on x86-64 and arm64. */
+/** Linux errno values, the same on x86-64 and arm64 (asm-generic). */
 export const EPERM = 1
 export const ENOENT = 2
 export const EINTR = 4
@@ -25,7 +25,7 @@ export const EDQUOT = 122
 
 const isArm = process.arch === 'arm64'
 
-/** Open flags. Those for folders and links are among the few that differ between the architectures. */
+/** Flags of `open`. O_DIRECTORY and O_NOFOLLOW differ between the architectures. */
 export const O_RDONLY = 0
 export const O_WRONLY = 0o1
 export const O_RDWR = 0o2
@@ -36,9 +36,9 @@ export const O_NONBLOCK = 0o4000
 export const O_DIRECTORY = isArm ? 0o40000 : 0o200000
 export const O_NOFOLLOW = isArm ? 0o100000 : 0o400000
 export const O_CLOEXEC = 0o2000000
-/** Names a file without opening it: no right to read is needed, and no device notices. */
+/** Refers to a file without opening it: needs no read permission and does not touch a device. */
 export const O_PATH = 0o10000000
-/** A file without a name in a folder. */
+/** Creates an unnamed file in a folder. */
 export const O_TMPFILE = 0o20000000 | O_DIRECTORY
 
 export const AT_FDCWD = -100
@@ -50,12 +50,12 @@ export const AT_EMPTY_PATH = 0x1000
 export const RENAME_NOREPLACE = 1
 export const RENAME_EXCHANGE = 2
 
-/** How `openat2` finds a path. */
+/** Path resolution flags of `openat2`. */
 export const RESOLVE_NO_MAGICLINKS = 0x02
 export const RESOLVE_NO_SYMLINKS = 0x04
 export const RESOLVE_BENEATH = 0x08
 
-/** What `st_mode` says a file is. */
+/** File types in `st_mode`. */
 export const S_IFMT = 0o170000
 export const S_IFREG = 0o100000
 export const S_IFDIR = 0o040000

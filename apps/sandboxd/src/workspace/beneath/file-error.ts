@@ -21,7 +21,7 @@ import {
   EXDEV,
 } from './constants.ts'
 
-/** What an errno means for a path, and how it is said. */
+/** Error code and reason for each errno. */
 const MEANINGS: Readonly<Record<number, readonly [ErrorCode, string]>> = {
   [EXDEV]: ['path_refused', 'it leads out of the workspace'],
   [ELOOP]: ['path_refused', 'too many links are on the way'],
@@ -44,31 +44,31 @@ const MEANINGS: Readonly<Record<number, readonly [ErrorCode, string]>> = {
   [EFBIG]: ['disk_full', 'the file system takes no file of this size'],
 }
 
-/** What was being done, for the message: `Cannot read "a/b": no such file`. */
-export type Doing = 'read' | 'list' | 'write' | 'make' | 'remove' | 'move' | 'copy' | 'open'
+/** The action in the message: `Cannot read "a/b": no such file`. */
+export type FileAction = 'read' | 'list' | 'write' | 'make' | 'remove' | 'move' | 'copy' | 'open'
 
-/** The error for a system call that was refused; `errno` is negative, as the calls return it. */
-export function fileError(doing: Doing, path: string, errno: number): SandwireError {
+/** The error for a failed system call; `errno` is negative, as the calls return it. */
+export function fileError(doing: FileAction, path: string, errno: number): SandwireError {
   const meaning = MEANINGS[-errno]
   const cause = new Error(`errno ${-errno}`)
   if (meaning === undefined)
-    return new SandwireError('internal', `Cannot ${doing} ${showPath(path)}: the system failed`, { cause })
-  return new SandwireError(meaning[0], `Cannot ${doing} ${showPath(path)}: ${meaning[1]}`, { cause })
+    return new SandwireError('internal', `Cannot ${doing} ${quotePath(path)}: the system failed`, { cause })
+  return new SandwireError(meaning[0], `Cannot ${doing} ${quotePath(path)}: ${meaning[1]}`, { cause })
 }
 
-/** The same for a reason that no system call gave. */
-export function refusal(code: ErrorCode, doing: Doing, path: string, why: string): SandwireError {
-  return new SandwireError(code, `Cannot ${doing} ${showPath(path)}: ${why}`)
+/** The error for a check of our own. */
+export function refusal(code: ErrorCode, doing: FileAction, path: string, why: string): SandwireError {
+  return new SandwireError(code, `Cannot ${doing} ${quotePath(path)}: ${why}`)
 }
 
-/** Longest path that a message repeats. */
+/** Longest path in a message. */
 const MAX_SHOWN_CHARS = 200
 
 /**
- * A path as messages have it: in quotes, and of printable characters only, because a name can hold escape sequences and
- * marks that turn the text around.
+ * Quotes a path for a message. Non-printable characters are replaced, because a name can contain escape sequences and
+ * bidirectional controls.
  */
-export function showPath(text: string): string {
+export function quotePath(text: string): string {
   const shown = text
     .slice(0, MAX_SHOWN_CHARS)
     .replace(/[\p{C}\p{Zl}\p{Zp}"\\]/gu, (found) =>
@@ -77,7 +77,7 @@ export function showPath(text: string): string {
   return `"${shown}${text.length > MAX_SHOWN_CHARS ? '…' : ''}"`
 }
 
-/** The error for a read or write on a descriptor that failed. */
+/** The error for a failed read or write on a descriptor. */
 export function systemError(caught: unknown, doing: string): SandwireError {
   if (caught instanceof SandwireError) return caught
   const code = caught instanceof Error && 'code' in caught ? String(caught.code) : ''

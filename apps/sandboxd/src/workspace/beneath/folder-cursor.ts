@@ -1,7 +1,7 @@
 import { cString, Descriptor, makeFolderAt, openAt } from './system-calls.ts'
 import { EEXIST, ENOENT, O_DIRECTORY, O_NOFOLLOW, O_PATH } from './constants.ts'
 
-/** What folders on the way are made with, less the umask. */
+/** Mode of created folders, less the umask. */
 const FOLDER_MODE = 0o777
 
 interface Step {
@@ -10,19 +10,22 @@ interface Step {
 }
 
 /**
- * Goes from one folder to others below it, one after the other, and keeps open those on the way to the last one. No link is ever
- * followed, and none of the names may be `..`: so nothing outside the folder is reached, whatever is in it.
+ * Opens folders below a start folder, one at a time, and keeps the path to the current one open. It follows no link and accepts
+ * no `..`, so it never leaves the start folder.
  */
-export class Trail implements Disposable {
+export class FolderCursor implements Disposable {
   readonly #start: Descriptor
   #steps: Step[] = []
 
-  /** Closes `start` with everything else. */
+  /** Takes ownership of `start`. */
   constructor(start: Descriptor) {
     this.#start = start
   }
 
-  /** The open folder with these names below the start, or a negative errno. It stays open until the next call. */
+  /**
+   * Opens the folder with these names below the start; returns its descriptor, which stays open until the next call, or a
+   * negative errno.
+   */
   enter(names: readonly Uint8Array[], makesMissing: boolean): number {
     const common = this.#common(names)
     for (const step of this.#steps.splice(common)) step.folder[Symbol.dispose]()
@@ -43,7 +46,7 @@ export class Trail implements Disposable {
     return this.#steps.at(-1)?.folder.fd ?? this.#start.fd
   }
 
-  /** How many of the names the way leads along already. */
+  /** Number of leading names that are open already. */
   #common(names: readonly Uint8Array[]): number {
     const differing = this.#steps.findIndex(
       (step, at) => Buffer.compare(step.name, names[at] ?? new Uint8Array(0)) !== 0,

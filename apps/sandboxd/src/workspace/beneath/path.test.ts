@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
 import { namesOf, parsePath, splitLast } from './path.ts'
-import { showPath } from './file-error.ts'
+import { quotePath } from './file-error.ts'
 
 function names(text: string): string[] {
   return parsePath(text).names.map((name) => Buffer.from(name).toString())
@@ -56,9 +56,9 @@ test('splitLast has no name for the root and for a way up', () => {
   expect(splitLast(parsePath('a/b'))?.names).toEqual(namesOf(Buffer.from('a')))
 })
 
-test('(threat T24) showPath has printable characters only', () => {
-  expect(showPath('a\x1b]0;x\x07\u202eb\n"\\\udcff\u2028')).toBe(
+test('(threat T24) quotePath has printable characters only', () => {
+  expect(quotePath('a\x1b]0;x\x07\u202eb\n"\\\udcff\u2028')).toBe(
     '"a\ufffd]0;x\ufffd\ufffdb\ufffd\\"\\\\\ufffd\ufffd"',
   )
-  expect(showPath('x'.repeat(300))).toHaveLength(203)
+  expect(quotePath('x'.repeat(300))).toHaveLength(203)
 })

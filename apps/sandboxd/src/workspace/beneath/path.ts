@@ -1,14 +1,14 @@
 import { pathToBytes, SandwireError } from '@sandwire/protocol'
-import { showPath } from './file-error.ts'
+import { quotePath } from './file-error.ts'
 
-/** Longest path and longest name that Linux takes, without the zero at the end. */
+/** Longest path and name in Linux, without NUL. */
 const MAX_PATH_BYTES = 4095
 const MAX_NAME_BYTES = 255
 
 const SLASH = 0x2f
 const DOT = 0x2e
 
-/** The names of a path, in order; none for the root itself. Some may be `..`, which never lead above the root. */
+/** The components of a path; none for the root itself. Some may be `..`, but they never lead above the root. */
 export interface RelativePath {
   readonly text: string
   readonly names: readonly Uint8Array[]
@@ -18,7 +18,7 @@ function isParent(name: Uint8Array): boolean {
   return name.length === 2 && name[0] === DOT && name[1] === DOT
 }
 
-/** Splits at slashes and leaves out what means nothing: empty names and `.`. */
+/** Splits at slashes; drops empty names and `.`. */
 export function namesOf(bytes: Uint8Array): Uint8Array[] {
   const names: Uint8Array[] = []
   let start = 0
@@ -32,8 +32,8 @@ export function namesOf(bytes: Uint8Array): Uint8Array[] {
   return names
 }
 
-/** True when `..` takes more steps up than there were down, whatever the names on the way are. */
-function leaves(names: readonly Uint8Array[]): boolean {
+/** True when `..` leads above the root, whatever the names are. */
+function escapesRoot(names: readonly Uint8Array[]): boolean {
   let depth = 0
   for (const name of names) {
     depth += isParent(name) ? -1 : 1
@@ -42,7 +42,7 @@ function leaves(names: readonly Uint8Array[]): boolean {
   return false
 }
 
-function obstacleTo(text: string, bytes: Uint8Array | undefined): string | undefined {
+function findPathProblem(text: string, bytes: Uint8Array | undefined): string | undefined {
   if (bytes === undefined) return 'it holds a character without bytes'
   if (bytes.length === 0) return 'it is empty'
   if (bytes.includes(0)) return 'it holds a NUL character'
@@ -51,20 +51,20 @@ function obstacleTo(text: string, bytes: Uint8Array | undefined): string | undef
   const names = namesOf(bytes)
   if (names.some((name) => name.length > MAX_NAME_BYTES))
     return `a name is longer than ${MAX_NAME_BYTES} bytes`
-  return leaves(names) ? 'it leads out of the workspace' : undefined
+  return escapesRoot(names) ? 'it leads out of the workspace' : undefined
 }
 
-/** Reads a path relative to the workspace; throws `path_refused`, which says why. */
+/** Parses a path relative to the workspace. Throws `path_refused` with the reason. */
 export function parsePath(text: string): RelativePath {
   const bytes =
     text.length > MAX_PATH_BYTES ? new Uint8Array(MAX_PATH_BYTES + 1).fill(DOT) : pathToBytes(text)
-  const obstacle = obstacleTo(text, bytes)
-  if (obstacle !== undefined || bytes === undefined)
-    throw new SandwireError('path_refused', `Cannot use the path ${showPath(text)}: ${obstacle ?? ''}`)
+  const problem = findPathProblem(text, bytes)
+  if (problem !== undefined || bytes === undefined)
+    throw new SandwireError('path_refused', `Cannot use the path ${quotePath(text)}: ${problem ?? ''}`)
   return { text, names: namesOf(bytes) }
 }
 
-/** The folder of a path and the last name in it; undefined when it has none, such as the root or `..`. */
+/** Splits a path into its folder and last name; undefined when there is none, as for the root or `..`. */
 export function splitLast(
   path: RelativePath,
 ): { readonly names: readonly Uint8Array[]; readonly last: Uint8Array } | undefined {
@@ -74,7 +74,7 @@ export function splitLast(
 
 export { isParent }
 
-/** Names as one path that the kernel reads, with a zero at the end. */
+/** Joins names to a NUL-terminated path. */
 export function joinNames(names: readonly Uint8Array[]): Uint8Array {
   if (names.length === 0) return Uint8Array.of(DOT, 0)
   const joined = new Uint8Array(names.reduce((size, name) => size + name.length + 1, 0))
@@ -89,7 +89,7 @@ export function joinNames(names: readonly Uint8Array[]): Uint8Array {
   return joined
 }
 
-/** A path in the workspace, from a folder there and a path in that folder. What means nothing, such as `./`, is left out. */
+/** Joins a folder and a path in it; drops empty names and `.`. */
 export function pathIn(folder: string, path: string): string {
   return `${folder}/${path}`
     .split('/')

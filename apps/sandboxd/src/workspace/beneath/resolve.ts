@@ -21,45 +21,45 @@ import { modeOf, STATX_BYTES } from './statx.ts'
 import { closeFd, cString, openAt, openAt2, readLinkAt, statFd } from './system-calls.ts'
 
 /**
- * Opens what a path leads to, beneath a folder. `flags` are those of `openat`; with `O_NOFOLLOW` a link at the very end is not
- * followed. Returns a descriptor or a negative errno: EXDEV for what leads out, ELOOP for links without an end.
+ * Opens a path beneath a folder. `flags` are those of `openat`; with `O_NOFOLLOW` a link at the end is not followed. Returns a
+ * descriptor or a negative errno: EXDEV for a path that leaves the folder, ELOOP for too many links.
  */
 export type Resolve = (root: number, names: readonly Uint8Array[], flags: number) => number
 
-/** How often a path is asked for again while somebody renames folders on its way up. */
+/** Attempts while folders on the path are being renamed. */
 const TRIES = 16
 
-/** Lets the kernel find the path, which holds `..` and links to the root while it goes (Linux 5.6). */
-export const resolveByKernel: Resolve = (root, names, flags) => {
+/** Resolves the path in the kernel, which confines `..` and links to the root during resolution (Linux 5.6). */
+export const resolveWithOpenat2: Resolve = (root, names, flags) => {
   const path = joinNames(names)
   for (let tries = 0; tries < TRIES; tries += 1) {
     const fd = openAt2(root, path, flags, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
-    // It could not tell whether a `..` stayed inside, because something was renamed meanwhile.
+    // The kernel could not verify a `..`, because a folder was renamed at the same time.
     if (fd !== -EAGAIN) return fd
   }
-  return resolveByHand(root, names, flags)
+  return resolveStepwise(root, names, flags)
 }
 
-/** The kernel where it can, and the slower way where it cannot: it may be older, or a filter may not let it. */
+/** Uses `openat2` unless the kernel is older or a seccomp filter denies it. */
 export function chooseResolver(root: number): Resolve {
   const fd = openAt2(root, joinNames([]), O_PATH | O_DIRECTORY, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
   if (fd >= 0) closeFd(fd)
-  return fd === -ENOSYS || fd === -EPERM ? resolveByHand : resolveByKernel
+  return fd === -ENOSYS || fd === -EPERM ? resolveStepwise : resolveWithOpenat2
 }
 
-/** As many links as Linux follows on the way of one path. */
+/** Links that Linux follows in one path. */
 const MAX_LINKS = 40
-/** How often a name is looked at again that was a link one moment and none the next. */
+/** Attempts on a name that alternates between a link and something else. */
 const MAX_LOOKS = 64
 const MAX_TARGET_BYTES = 4096
 const SLASH = 0x2f
 
 /**
- * Finds the path name by name, for kernels without `openat2`. Every folder is opened from the one before without following
- * links; a link is read, and its text walked in the same way; `..` goes back to the folder it was entered from, which is still
- * open, and never asks the file system. So nothing that is swapped meanwhile leads out.
+ * Resolves the path name by name, for kernels without `openat2`. Every folder is opened relative to its parent without following
+ * links. A link is read and its target resolved in the same way. `..` returns to the parent that is still open and never asks
+ * the file system. So an entry that is replaced during resolution cannot lead outside.
  */
-export const resolveByHand: Resolve = (root, names, flags) => {
+export const resolveStepwise: Resolve = (root, names, flags) => {
   const walk = new Walk(root)
   try {
     return walk.run(names, flags)
@@ -70,7 +70,7 @@ export const resolveByHand: Resolve = (root, names, flags) => {
 
 class Walk {
   readonly #root: number
-  /** Folders that were entered, the innermost last. */
+  /** Open folders, the innermost last. */
   readonly #entered: number[] = []
   #pending: Uint8Array[] = []
   #links = 0
@@ -105,7 +105,7 @@ class Walk {
     return 'on'
   }
 
-  /** Takes one name; `flags` are there for the last one, which is what is opened. */
+  /** Resolves one name; `flags` are given for the last one, which is opened. */
   #step(name: Uint8Array, flags: number | undefined): 'on' | number {
     const followsLink = flags === undefined || (flags & O_NOFOLLOW) === 0
     for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
@@ -113,7 +113,7 @@ class Walk {
       if (typeof target === 'number') return target
       if (target !== undefined) return this.#follow(target)
       const fd = openAt(this.#folder, name, (flags ?? O_PATH | O_DIRECTORY) | O_NOFOLLOW)
-      // It may have become a link since it was looked at.
+      // It may have become a link since it was checked.
       if (followsLink && this.#isLinkNow(fd, name)) continue
       if (fd < 0 || flags !== undefined) return fd
       this.#entered.push(fd)
@@ -122,7 +122,7 @@ class Walk {
     return -ELOOP
   }
 
-  /** The text of a link, undefined for what is none, or a negative errno. */
+  /** The target of a link; undefined for anything else; or a negative errno. */
   #readLink(name: Uint8Array): Uint8Array | number | undefined {
     const into = new Uint8Array(MAX_TARGET_BYTES)
     const size = readLinkAt(this.#folder, name, into)

@@ -18,39 +18,38 @@ import {
   O_RDONLY,
   RESOLVE_NO_SYMLINKS,
 } from './constants.ts'
-import { type Doing, fileError, refusal } from './file-error.ts'
+import { type FileAction, fileError, refusal } from './file-error.ts'
 import { namesOf, parsePath, type RelativePath, splitLast } from './path.ts'
 import { linksOf, STATX_BYTES } from './statx.ts'
 
-/** A name in an open folder: what is made, moved, replaced or removed is always this, never a path. */
+/** A name in an open folder. Everything that is created, moved, replaced or removed is addressed this way, never by a path. */
 export interface Slot extends Disposable {
   readonly folder: number
-  /** With a zero at the end. */
+  /** NUL-terminated. */
   readonly name: Uint8Array
-  /** The path it was found by, for messages. */
+  /** The requested path, for messages. */
   readonly path: string
 }
 
-/** As many links at the end of a path as Linux follows. */
+/** Links that Linux follows in one path. */
 const MAX_LINKS = 40
 
-/** Never waits for a pipe, and never takes a terminal. */
+/** Never blocks on a pipe and never becomes the controlling terminal. */
 const READ_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY
 
-/** The folder that everything is beneath. It stays the same one while others rename it; a new one in its place is found. */
+/** The root folder of the workspace. It stays open when it is renamed; if it is removed and recreated, the new one is opened. */
 export class Root {
   readonly #path: string
   readonly #resolve: Resolve
   #folder: Descriptor
 
-  /** Throws `file_not_found` when there is no such folder. `resolve` is for tests; the best one is chosen without. */
+  /** Throws `file_not_found` when the folder does not exist. `resolve` overrides the resolver in tests. */
   constructor(absolutePath: string, resolve?: Resolve) {
     this.#path = absolutePath
     this.#folder = openRoot(absolutePath)
     this.#resolve = resolve ?? chooseResolver(this.#folder.fd)
   }
 
-  /** The open folder. */
   get fd(): number {
     const stat = new Uint8Array(STATX_BYTES)
     if (statFd(this.#folder.fd, stat) < 0 || linksOf(stat) > 0) return this.#folder.fd
@@ -60,28 +59,28 @@ export class Root {
     return next.fd
   }
 
-  /** Opens what a path leads to, whatever it is. Returns a negative errno when it cannot. */
+  /** Opens a path, whatever its kind. Returns a negative errno on failure. */
   tryOpen(names: readonly Uint8Array[], flags: number): number {
     return this.#resolve(this.fd, names, flags)
   }
 
-  /** Opens what a path leads to, to read it. Of its kind nothing is known yet. */
-  openToRead(path: string, doing: Doing): Descriptor {
+  /** Opens a path for reading. The caller checks its kind. */
+  openToRead(path: string, doing: FileAction): Descriptor {
     return this.#open(parsePath(path), READ_FLAGS, doing)
   }
 
-  /** Opens a folder, to read the names in it. */
-  openFolder(path: string, doing: Doing): Descriptor {
+  /** Opens a folder to list it. */
+  openFolder(path: string, doing: FileAction): Descriptor {
     return this.#open(parsePath(path), READ_FLAGS | O_DIRECTORY, doing)
   }
 
-  /** Names a file without opening it. */
-  openName(path: string, doing: Doing, followsLink: boolean): Descriptor {
+  /** Refers to a file without opening it. */
+  openName(path: string, doing: FileAction, followsLink: boolean): Descriptor {
     return this.#open(parsePath(path), followsLink ? O_PATH : O_PATH | O_NOFOLLOW, doing)
   }
 
-  /** The folder of a path and the name in it, which may be free. */
-  openSlot(path: string, doing: Doing): Slot {
+  /** Opens the folder of a path; the name in it need not exist. */
+  openSlot(path: string, doing: FileAction): Slot {
     const parsed = parsePath(path)
     const split = splitLast(parsed)
     if (split === undefined) throw refusal('path_refused', doing, path, 'it has no name of its own')
@@ -89,8 +88,8 @@ export class Root {
     return slotOf(folder, split.last, path)
   }
 
-  /** The same, behind every link that is at the end of the path: the slot holds a file, a folder, or nothing. */
-  openSlotBehindLinks(path: string, doing: Doing): Slot {
+  /** Like `openSlot`, but follows links at the end of the path: the slot holds a file, a folder or nothing. */
+  openSlotFollowingLinks(path: string, doing: FileAction): Slot {
     let parsed = parsePath(path)
     for (let links = 0; links <= MAX_LINKS; links += 1) {
       const split = splitLast(parsed)
@@ -99,7 +98,7 @@ export class Root {
       const target = readTarget(folder.fd, split.last)
       if (target === undefined) return slotOf(new Descriptor(folder.release()), split.last, path)
       if (target[0] === 0x2f) throw fileError(doing, path, -EXDEV)
-      // From the root again, so that what the link says is held to it like any path.
+      // Resolved from the root again, so that the link target is confined like any path.
       parsed = { text: path, names: [...split.names, ...namesOf(target)] }
     }
     throw fileError(doing, path, -ELOOP)
@@ -109,7 +108,7 @@ export class Root {
     this.#folder[Symbol.dispose]()
   }
 
-  #open(path: RelativePath, flags: number, doing: Doing): Descriptor {
+  #open(path: RelativePath, flags: number, doing: FileAction): Descriptor {
     const fd = this.tryOpen(path.names, flags)
     if (fd < 0) throw fileError(doing, path.text, fd)
     return new Descriptor(fd)
@@ -131,7 +130,7 @@ function readTarget(folder: number, last: Uint8Array): Uint8Array | undefined {
   return size === -EINVAL || size < 0 ? undefined : into.subarray(0, size)
 }
 
-/** The workspace's own path was found by the operator; a link that somebody puts on it later is not followed. */
+/** Opens the workspace. Its path was resolved at startup; a link that is put there later is not followed. */
 function openRoot(absolutePath: string): Descriptor {
   const path = cString(Buffer.from(absolutePath))
   const flags = O_PATH | O_DIRECTORY
@@ -155,8 +154,8 @@ function openNameByName(absolutePath: string, flags: number): number {
   return openAt(last.fd, cString(Buffer.from('.')), flags)
 }
 
-/** What is in a slot; undefined when it is free. */
-export function statSlot(slot: Slot, doing: Doing): Uint8Array | undefined {
+/** The status of a slot; undefined when it is empty. */
+export function statSlot(slot: Slot, doing: FileAction): Uint8Array | undefined {
   const stat = new Uint8Array(STATX_BYTES)
   const result = statAt(slot.folder, slot.name, AT_SYMLINK_NOFOLLOW, stat)
   if (result === -ENOENT) return undefined

@@ -1,7 +1,7 @@
 import { S_IFDIR, S_IFLNK, S_IFMT, S_IFREG } from './constants.ts'
 import type { FileKind, FileStat } from '../files.ts'
 
-/** Size of the kernel's `struct statx`, and where its fields are. */
+/** Size and field offsets of `struct statx`. */
 export const STATX_BYTES = 256
 const NLINK_AT = 16
 const MODE_AT = 28
@@ -15,23 +15,23 @@ function viewOf(stat: Uint8Array): DataView {
   return new DataView(stat.buffer, stat.byteOffset, stat.byteLength)
 }
 
-/** Kind and permission bits in one number, as C has them. */
+/** `st_mode`: file type and permissions. */
 export function modeOf(stat: Uint8Array): number {
   return viewOf(stat).getUint16(MODE_AT, true)
 }
 
-/** How many names the file has; a folder that was removed has none. */
+/** Number of hard links; 0 for a removed folder. */
 export function linksOf(stat: Uint8Array): number {
   return viewOf(stat).getUint32(NLINK_AT, true)
 }
 
-/** Eight bytes as a text, in parts: numbers of 64 bits are slow, and folders have many files. */
+/** Formats a 64-bit number in two halves: BigInt is slow, and folders have many files. */
 function textAt(view: DataView, at: number): string {
   const [low, high] = [view.getUint32(at, true), view.getUint32(at + 4, true)]
   return high === 0 ? low.toString(36) : `${high.toString(36)}.${low.toString(36)}`
 }
 
-/** What no other file on this machine has at the same time. */
+/** Device and inode, unique on this machine at a given time. */
 export function identityOf(stat: Uint8Array): string {
   const view = viewOf(stat)
   return `${textAt(view, DEV_AT)}-${textAt(view, INO_AT)}`
@@ -63,16 +63,15 @@ function timeAt(view: DataView, at: number): string {
 }
 
 /**
- * Which file it is, how long, when its bytes and when anything about it changed. A program that sets the time of change back
- * cannot set the last one. Kernels before 6.13 count both in ticks of some milliseconds: two changes of one file in place
- * within one tick, of equal length, look like one.
+ * Built from device, inode, size, mtime and ctime. A program can set mtime back, but not ctime. Kernels before 6.13 count both
+ * in ticks of a few milliseconds: two in-place changes of equal length within one tick give the same etag.
  */
 function etagOf(view: DataView): string {
   const file = `${textAt(view, DEV_AT)}-${textAt(view, INO_AT)}-${textAt(view, SIZE_AT)}`
   return `${file}-${timeAt(view, MTIME_AT)}-${timeAt(view, CTIME_AT)}`
 }
 
-/** The part of a `struct statx` that this program tells others. */
+/** The fields of `struct statx` that the API reports. */
 export function readStat(stat: Uint8Array): FileStat {
   const view = viewOf(stat)
   const mode = view.getUint16(MODE_AT, true)

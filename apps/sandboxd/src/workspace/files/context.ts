@@ -1,29 +1,28 @@
-import { type Doing, fileError, refusal } from '../beneath/file-error.ts'
+import { type FileAction, fileError, refusal } from '../beneath/file-error.ts'
 import type { Root } from '../beneath/root.ts'
 import { readStat } from '../beneath/statx.ts'
 import { readFolder } from '../beneath/system-calls.ts'
 import type { Condition } from '../files.ts'
 
-/** What the verbs of this folder work with. */
-export interface Ground {
+/** What the functions of this folder need. */
+export interface FileContext {
   readonly root: Root
   /** Monotonic milliseconds. */
   readonly now: () => number
-  /** Permission bits that new files do not get. */
   readonly umask: number
 }
 
 /**
- * Work on files that may take long: it stops at every `yield`, so that others get their turn, and goes on when it is asked to.
- * What it yields, if anything, is a part of its result. Ending it early closes what it has open.
+ * A file operation that may take long. It pauses at every `yield` so that others can run; a yielded value is a part of the
+ * result. Ending it early closes what it has open.
  */
 export type Job<Result, Part = never> = Generator<Part | undefined, Result, void>
 
-/** Throws `file_changed` unless what is there, undefined for nothing, is what the change was meant for. */
+/** Throws `file_changed` unless the precondition holds. `stat` is undefined when nothing exists. */
 export function checkCondition(
   { ifMatch, ifAbsent }: Condition,
   stat: Uint8Array | undefined,
-  told: { readonly doing: Doing; readonly path: string },
+  told: { readonly doing: FileAction; readonly path: string },
 ): void {
   const changed = (why: string): Error => refusal('file_changed', told.doing, told.path, why)
   if (ifAbsent === true && stat !== undefined) throw changed('something is there already')
@@ -33,28 +32,28 @@ export function checkCondition(
   if (!ifMatch.includes('*') && !ifMatch.includes(etag)) throw changed('it was changed meanwhile')
 }
 
-/** What names of things that are not finished begin with. */
+/** Prefix of temporary names. */
 const PREFIX = '.sandwire-'
 const SUFFIX = '.part'
 
-/** A name beside a file that nobody else uses, with a zero at the end. */
+/** Returns a unique temporary name, NUL-terminated. */
 export function hiddenName(): Uint8Array {
   const random = crypto.getRandomValues(new Uint8Array(12)).toHex()
   return Buffer.from(`${PREFIX}${random}${SUFFIX}\0`)
 }
 
-/** Whether a name is of something that is not finished. */
+/** True for temporary names. */
 export function isHiddenName(name: string): boolean {
   return name.startsWith(PREFIX) && name.endsWith(SUFFIX)
 }
 
-/** Where the fields of `struct linux_dirent64` are. */
+/** Field offsets of `struct linux_dirent64`. */
 const LENGTH_AT = 16
 const NAME_AT = 19
-/** One call's worth; as much as the C library asks for. */
+/** As much as the C library reads per call. */
 const BUFFER_BYTES = 32 * 1024
 
-/** A name with one character per byte, so that comparing texts compares bytes. */
+/** A name with one character per byte, so that string comparison compares bytes. */
 export type ByteName = string
 
 export function byteName(bytes: Uint8Array): ByteName {
@@ -65,7 +64,7 @@ export function bytesOfName(name: ByteName): Uint8Array {
   return Buffer.from(name, 'latin1')
 }
 
-/** With a zero at the end, as system calls take it. */
+/** NUL-terminated, for system calls. */
 export function cName(name: ByteName): Uint8Array {
   return Buffer.from(`${name}\0`, 'latin1')
 }
@@ -74,11 +73,11 @@ function nameAt(buffer: Buffer, start: number): ByteName {
   return buffer.toString('latin1', start, buffer.indexOf(0, start))
 }
 
-/** Tells the names in an open folder, in no order, without `.` and `..`; stops when `visit` returns false. */
+/** Calls `visit` for each name in an open folder, unsorted, without `.` and `..`; stops when it returns false. */
 export function* eachName(
   folder: number,
   visit: (name: ByteName) => boolean,
-  told: { readonly doing: Doing; readonly path: string },
+  told: { readonly doing: FileAction; readonly path: string },
 ): Job<void> {
   const buffer = Buffer.alloc(BUFFER_BYTES)
   for (;;) {
@@ -93,10 +92,10 @@ export function* eachName(
   }
 }
 
-/** All names in an open folder, in the order of their bytes. */
+/** All names in an open folder, sorted by bytes. */
 export function* sortedNames(
   folder: number,
-  told: { readonly doing: Doing; readonly path: string },
+  told: { readonly doing: FileAction; readonly path: string },
 ): Job<ByteName[]> {
   const names: ByteName[] = []
   yield* eachName(folder, (name) => names.push(name) > 0, told)

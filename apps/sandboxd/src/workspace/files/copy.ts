@@ -30,7 +30,7 @@ import {
   Descriptor,
   makeFolderAt,
   openAt,
-  type Place,
+  type EntryRef,
   readFd,
   readLinkAt,
   renameAt,
@@ -41,7 +41,7 @@ import {
   unlinkAt,
   writeFd,
 } from '../beneath/system-calls.ts'
-import { cName, eachName, type Ground, hiddenName, type Job } from './context.ts'
+import { cName, eachName, type FileContext, hiddenName, type Job } from './context.ts'
 import { statOpen } from './listing.ts'
 import { removeTree } from './remove.ts'
 import { MAX_DEPTH } from './walk.ts'
@@ -51,16 +51,16 @@ const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK
 const FILE_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 
 export interface Copied {
-  /** Special files that were not copied. */
+  /** Number of special files that were skipped. */
   readonly left: number
 }
 
 /**
- * Copies a file, a link or a folder with all that is in it. The copy is made under a hidden name beside its place and takes the
- * place when it is whole; when it fails, nothing of it remains.
+ * Copies a file, a link or a folder with its contents. The copy is made under a temporary name and moved into place when it is
+ * complete; on failure nothing remains.
  */
 export function* copy(
-  { root }: Ground,
+  { root }: FileContext,
   from: string,
   to: string,
   options: { readonly replaces: boolean },
@@ -74,27 +74,27 @@ export function* copy(
     throw refusal('path_refused', 'copy', from, 'a folder cannot be copied into itself')
   if (readStat(found).kind === 'special')
     throw refusal('special_file', 'copy', from, 'neither a file nor a folder')
-  const hidden: Place = { folder: target.folder, name: hiddenName() }
+  const hidden: EntryRef = { folder: target.folder, name: hiddenName() }
   const counted = { left: 0 }
   let isPlaced = false
   try {
     yield* copyAny({ from: source, to: hidden, path: from, depth: 0 }, counted)
-    yield* place(hidden, target, options.replaces)
+    yield* moveIntoPlace(hidden, target, options.replaces)
     isPlaced = true
   } finally {
-    // In one go, also when whoever asked is gone.
+    // Without pauses, also when the request was canceled.
     if (!isPlaced) for (const _ of dropHidden(hidden, to));
   }
   return counted
 }
 
-function* dropHidden(hidden: Place, path: string): Job<void> {
+function* dropHidden(hidden: EntryRef, path: string): Job<void> {
   const result = unlinkAt(hidden.folder, hidden.name, 0)
   if (result === -EISDIR) yield* removeTree({ ...hidden, path }, 0)
 }
 
-/** Puts the copy into its place. A folder that is there changes places with it and is then removed. */
-function* place(hidden: Place, target: Slot, replaces: boolean): Job<void> {
+/** Moves the copy into place. An existing folder is exchanged with it and then removed. */
+function* moveIntoPlace(hidden: EntryRef, target: Slot, replaces: boolean): Job<void> {
   const moved = renameAt(hidden, target, replaces ? 'over' : 'beside')
   if (moved >= 0) return
   const isOccupied = replaces && [-EISDIR, -ENOTDIR, -EEXIST, -ENOTEMPTY].includes(moved)
@@ -105,9 +105,8 @@ function* place(hidden: Place, target: Slot, replaces: boolean): Job<void> {
 }
 
 interface Step {
-  readonly from: Place
-  readonly to: Place
-  /** For messages. */
+  readonly from: EntryRef
+  readonly to: EntryRef
   readonly path: string
   readonly depth: number
 }
@@ -170,13 +169,13 @@ function* copyFolder(step: Step, counted: { left: number }): Job<void> {
   yield* eachName(from.fd, (name) => names.push(name) > 0, { doing: 'copy', path })
   for (const name of names) {
     yield undefined
-    const place = (within: number): Place => ({ folder: within, name: cName(name) })
-    yield* copyAny({ from: place(from.fd), to: place(folder.fd), path, depth: depth + 1 }, counted)
+    const entryIn = (within: number): EntryRef => ({ folder: within, name: cName(name) })
+    yield* copyAny({ from: entryIn(from.fd), to: entryIn(folder.fd), path, depth: depth + 1 }, counted)
   }
   chmodFd(folder.fd, statOpen(from.fd, path).mode & 0o777)
 }
 
-/** Whether a folder is the one with this identity, or somewhere in it. Looks upwards, as far as the root. */
+/** True when a folder is the one with this identity or below it. Walks up to the root. */
 function isWithin(root: number, folder: number, identity: string): boolean {
   const dot = cName('.')
   const end = identityAt(root, dot)
@@ -199,22 +198,21 @@ function identityAt(folder: number, name: Uint8Array): string | undefined {
 /** Bytes copied between two pauses. */
 const STEP_BYTES = 8 * 1024 * 1024
 const BUFFER_BYTES = 1024 * 1024
-/** The kernel cannot copy between these two files by itself. */
-const BY_HAND: readonly number[] = [-EXDEV, -EINVAL, -EOPNOTSUPP, -ENOSYS, -EPERM]
+/** Errors of `copy_file_range` for files that the kernel cannot copy itself. */
+const NO_COPY_RANGE: readonly number[] = [-EXDEV, -EINVAL, -EOPNOTSUPP, -ENOSYS, -EPERM]
 const SEEK_SET = 0
 const SEEK_DATA = 3
 const SEEK_HOLE = 4
 
 interface CopyPlan {
   readonly from: number
-  /** Empty, open to write. */
+  /** Empty, open for writing. */
   readonly to: number
   readonly sizeBytes: number
-  /** For messages. */
   readonly path: string
 }
 
-/** Copies the bytes of a file and leaves out its holes, so that a huge empty file stays a small one. */
+/** Copies the bytes of a file but not its holes, so that a sparse file stays sparse. */
 function* copyBytes({ from, to, sizeBytes, path }: CopyPlan): Job<void> {
   let at = 0
   while (at < sizeBytes) {
@@ -236,7 +234,7 @@ function* copyPart({ from, to, sizeBytes, path }: CopyPlan): Job<void> {
   let left = sizeBytes
   while (left > 0) {
     const count = copyRange(from, to, Math.min(left, STEP_BYTES))
-    if (BY_HAND.includes(count)) return yield* copyByHand({ from, to, path, sizeBytes: left })
+    if (NO_COPY_RANGE.includes(count)) return yield* copyThroughBuffer({ from, to, path, sizeBytes: left })
     if (count < 0) throw fileError('copy', path, count)
     if (count === 0) return
     left -= count
@@ -244,7 +242,7 @@ function* copyPart({ from, to, sizeBytes, path }: CopyPlan): Job<void> {
   }
 }
 
-function* copyByHand({ from, to, sizeBytes, path }: CopyPlan): Job<void> {
+function* copyThroughBuffer({ from, to, sizeBytes, path }: CopyPlan): Job<void> {
   const buffer = new Uint8Array(BUFFER_BYTES)
   let left = sizeBytes
   while (left > 0) {

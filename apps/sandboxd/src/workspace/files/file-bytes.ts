@@ -6,7 +6,7 @@ import { linksOf, readStat, STATX_BYTES } from '../beneath/statx.ts'
 import { statFd } from '../beneath/system-calls.ts'
 import type { FileStat, OpenFile } from '../files.ts'
 
-/** Large enough that a gigabyte a second is a few thousand steps, small enough that hundreds of readers fit into memory. */
+/** Large enough for a gigabyte per second in a few thousand steps, small enough for hundreds of readers. */
 const CHUNK_BYTES = 512 * 1024
 
 const closeFd = promisify(close)
@@ -14,7 +14,7 @@ const closeFd = promisify(close)
 /** A part of a file. */
 export interface Span {
   readonly start: number
-  /** Behind its last byte. */
+  /** Exclusive. */
   readonly end: number
 }
 
@@ -27,8 +27,8 @@ function readAt(fd: number, into: Uint8Array, position: number): Promise<number>
 }
 
 /**
- * Reads a span of an open file step by step and closes it at the end. A file that is not the same any more when its last bytes
- * are read is an error instead of them: nobody gets a mixture of two contents as one file.
+ * Reads a span of an open file and closes it at the end. Throws if the file has changed when its last bytes are read, so that no
+ * reader gets a mixture of two contents.
  */
 export async function* readBytes(
   { fd, stat }: OpenFile,
@@ -53,7 +53,7 @@ function changed(): SandwireError {
   return new SandwireError('file_changed', 'Cannot read the file: it was changed meanwhile')
 }
 
-/** Whether a file has the bytes that it had. One that another took the place of has: it lost its name, and nothing else. */
+/** True when the content has not changed. A file that was replaced only lost its name. */
 function isStill(fd: number, before: FileStat): boolean {
   const bytes = new Uint8Array(STATX_BYTES)
   if (statFd(fd, bytes) < 0) return false
@@ -63,7 +63,7 @@ function isStill(fd: number, before: FileStat): boolean {
   return now.etag === before.etag || isNameless
 }
 
-/** The same as a stream that reads only as fast as it is taken. */
+/** Like `readBytes`, as a stream with backpressure. */
 export function streamBytes(file: OpenFile, span: Span): ReadableStream<Uint8Array> {
   const chunks = readBytes(file, span)
   return new ReadableStream<Uint8Array>(
@@ -81,9 +81,9 @@ export function streamBytes(file: OpenFile, span: Span): ReadableStream<Uint8Arr
   )
 }
 
-/** Bytes that are collected before they are written: small writes cost as much as large ones. */
+/** Bytes collected before a write: small writes cost as much as large ones. */
 const BATCH_BYTES = 1024 * 1024
-/** Pieces that one call takes. */
+/** Buffers that one `writev` call accepts. */
 const MAX_PIECES = 512
 
 function writeSome(fd: number, pieces: readonly Uint8Array[], position: number): Promise<number> {
@@ -94,7 +94,7 @@ function writeSome(fd: number, pieces: readonly Uint8Array[], position: number):
   })
 }
 
-/** What is left of pieces behind some bytes. */
+/** The buffers without their first bytes. */
 function after(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
   let skip = bytes
   const left: Uint8Array[] = []
@@ -116,8 +116,8 @@ async function writeAll(fd: number, pieces: readonly Uint8Array[], position: num
 }
 
 /**
- * Writes everything that comes to an open file, from a position on, and takes only as much as the disk does: one batch is
- * written while the next is collected. Returns how much. When it ends, also by an error, nothing is being written any more.
+ * Writes a source to an open file from a position on, with backpressure: one batch is written while the next is collected.
+ * Returns the number of bytes. When it ends, also by an error, no write is pending.
  */
 export async function writeBytes(
   fd: number,
@@ -131,7 +131,7 @@ export async function writeBytes(
   const flush = async (): Promise<void> => {
     await writing
     writing = writeAll(fd, pieces, at)
-    // Looked at when the next batch is there; until then nobody else waits for it.
+    // Awaited with the next batch; the handler prevents an unhandled rejection until then.
     writing.catch(() => undefined)
     at += held
     pieces = []

@@ -14,12 +14,12 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { type Resolve, resolveByHand, resolveByKernel } from '../beneath/resolve.ts'
+import { type Resolve, resolveStepwise, resolveWithOpenat2 } from '../beneath/resolve.ts'
 import { Root } from '../beneath/root.ts'
 import type { NewFile } from '../files.ts'
 import { TRANSFER_VERBS } from '../transfer/verbs.fixture.ts'
 import { copy } from './copy.ts'
-import type { Ground, Job } from './context.ts'
+import type { FileContext, Job } from './context.ts'
 import { list, open, openFolder, stat } from './listing.ts'
 import { makeFolder, PendingFiles } from './write.ts'
 import { remove } from './remove.ts'
@@ -28,8 +28,8 @@ import { walk } from './walk.ts'
 
 /** Both ways to find a path, which must be equally safe. */
 export const RESOLVERS: readonly (readonly [string, Resolve])[] = [
-  ['the kernel', resolveByKernel],
-  ['hand', resolveByHand],
+  ['the kernel', resolveWithOpenat2],
+  ['hand', resolveStepwise],
 ]
 
 /** What files outside hold. Its length is none that a file inside has, and one of the files is called so. */
@@ -44,15 +44,15 @@ export function isSecretTold(told: string): boolean {
 export const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
 /** A workspace with things beside it that nobody may reach. */
-export interface Scene extends Disposable {
+export interface Fixture extends Disposable {
   readonly root: string
   readonly outside: string
-  readonly ground: Ground
+  readonly context: FileContext
 }
 
 /** Makes a workspace with a folder of secrets beside it, one of which has a name that begins as the workspace's. */
-export function openScene(resolve: Resolve): Scene {
-  const folder = mkdtempSync(path.join(MEMORY, 'sandwire-scene-'))
+export function openFixture(resolve: Resolve): Fixture {
+  const folder = mkdtempSync(path.join(MEMORY, 'sandwire-fixture-'))
   const [root, outside, sibling] = ['workspace', 'outside', 'workspace-evil'].map((name) =>
     path.join(folder, name),
   )
@@ -68,7 +68,7 @@ export function openScene(resolve: Resolve): Scene {
   return {
     root,
     outside: folder,
-    ground: { root: opened, umask: 0o022, now: () => performance.now() },
+    context: { root: opened, umask: 0o022, now: () => performance.now() },
     [Symbol.dispose]: () => {
       opened[Symbol.dispose]()
       rmSync(folder, { recursive: true, force: true })
@@ -76,8 +76,8 @@ export function openScene(resolve: Resolve): Scene {
   }
 }
 
-/** Links that lead out of a scene, or nowhere, by name. */
-export function plantLinks({ root, outside }: Scene, fd: number): readonly string[] {
+/** Links that lead out of a fixture, or nowhere, by name. */
+export function plantLinks({ root, outside }: Fixture, fd: number): readonly string[] {
   const links: Record<string, string> = {
     absolute: path.join(outside, 'outside/f'),
     relative: '../outside/f',
@@ -98,7 +98,7 @@ export function plantLinks({ root, outside }: Scene, fd: number): readonly strin
 }
 
 /** Every file outside the workspace with its bytes, and when it was changed. */
-export function lookOutside({ outside, root }: Scene): readonly string[] {
+export function lookOutside({ outside, root }: Fixture): readonly string[] {
   const look = (folder: string): string[] =>
     readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
       const each = path.join(folder, entry.name)
@@ -112,7 +112,7 @@ export function lookOutside({ outside, root }: Scene): readonly string[] {
 }
 
 /** Whether a secret came in. */
-export function hasSecretInside({ root }: Scene): boolean {
+export function hasSecretInside({ root }: Fixture): boolean {
   // Bun's recursive `readdir` follows links (1.4).
   const look = (folder: string): boolean =>
     readdirSync(folder, { withFileTypes: true }).some((entry) => {
@@ -139,8 +139,8 @@ export function finish<Result, Part>(
   }
 }
 
-function readAll(ground: Ground, at: string): string {
-  const { fd } = open(ground, at)
+function readAll(context: FileContext, at: string): string {
+  const { fd } = open(context, at)
   const buffer = Buffer.alloc(SECRET.length + 10)
   try {
     return buffer.toString('latin1', 0, readSync(fd, buffer))
@@ -149,8 +149,8 @@ function readAll(ground: Ground, at: string): string {
   }
 }
 
-function writeText(ground: Ground, at: string, file: NewFile): unknown {
-  const pending = new PendingFiles(ground)
+function writeText(context: FileContext, at: string, file: NewFile): unknown {
+  const pending = new PendingFiles(context)
   const { fd, id } = pending.create(1, at, file)
   try {
     writeSync(fd, 'written')
@@ -165,30 +165,30 @@ function writeText(ground: Ground, at: string, file: NewFile): unknown {
 const LIMITS = { maxEntries: 100, timeMs: 10_000 }
 
 /** Everything that can be done to a path; returns what it tells. */
-export const VERBS: Readonly<Record<string, (ground: Ground, at: string) => unknown>> = {
-  stat: (ground, at) => stat(ground, at, false),
-  'stat behind links': (ground, at) => stat(ground, at, true),
-  list: (ground, at) => finish(list(ground, at, LIMITS)),
+export const VERBS: Readonly<Record<string, (context: FileContext, at: string) => unknown>> = {
+  stat: (context, at) => stat(context, at, false),
+  'stat behind links': (context, at) => stat(context, at, true),
+  list: (context, at) => finish(list(context, at, LIMITS)),
   read: readAll,
-  'open folder': (ground, at) => {
-    const fd = openFolder(ground, at)
+  'open folder': (context, at) => {
+    const fd = openFolder(context, at)
     const seen = readdirSync(`/proc/self/fd/${fd}`)
     closeSync(fd)
     return seen
   },
-  write: (ground, at) => writeText(ground, at, {}),
-  'write behind links': (ground, at) => writeText(ground, at, { followsLink: true }),
-  'write with folders': (ground, at) => writeText(ground, at, { makesParents: true, followsLink: true }),
-  'make folder': (ground, at) => makeFolder(ground, at, { makesParents: false }),
-  'make folders': (ground, at) => makeFolder(ground, at, { makesParents: true }),
-  remove: (ground, at) => finish(remove(ground, at, { recursive: false })),
-  'remove all': (ground, at) => finish(remove(ground, at, { recursive: true })),
-  'move away': (ground, at) => finish(rename(ground, at, 'moved', { replaces: true })),
-  'move there': (ground, at) => finish(rename(ground, 'plain', at, { replaces: false })),
-  'move over': (ground, at) => finish(rename(ground, 'plain', at, { replaces: true })),
-  'copy away': (ground, at) => finish(copy(ground, at, 'copied', { replaces: true })),
-  'copy there': (ground, at) => finish(copy(ground, 'plain', at, { replaces: false })),
-  'copy over': (ground, at) => finish(copy(ground, 'inside', at, { replaces: true })),
+  write: (context, at) => writeText(context, at, {}),
+  'write behind links': (context, at) => writeText(context, at, { followsLink: true }),
+  'write with folders': (context, at) => writeText(context, at, { makesParents: true, followsLink: true }),
+  'make folder': (context, at) => makeFolder(context, at, { makesParents: false }),
+  'make folders': (context, at) => makeFolder(context, at, { makesParents: true }),
+  remove: (context, at) => finish(remove(context, at, { recursive: false })),
+  'remove all': (context, at) => finish(remove(context, at, { recursive: true })),
+  'move away': (context, at) => finish(rename(context, at, 'moved', { replaces: true })),
+  'move there': (context, at) => finish(rename(context, 'plain', at, { replaces: false })),
+  'move over': (context, at) => finish(rename(context, 'plain', at, { replaces: true })),
+  'copy away': (context, at) => finish(copy(context, at, 'copied', { replaces: true })),
+  'copy there': (context, at) => finish(copy(context, 'plain', at, { replaces: false })),
+  'copy over': (context, at) => finish(copy(context, 'inside', at, { replaces: true })),
   ...TRANSFER_VERBS,
-  walk: (ground, at) => finish(walk(ground, at, { maxNodes: 1000, maxDepth: 20, timeMs: 10_000 })),
+  walk: (context, at) => finish(walk(context, at, { maxNodes: 1000, maxDepth: 20, timeMs: 10_000 })),
 }

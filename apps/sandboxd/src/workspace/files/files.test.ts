@@ -13,22 +13,22 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
-import { resolveByKernel } from '../beneath/resolve.ts'
+import { resolveWithOpenat2 } from '../beneath/resolve.ts'
 import type { NewFile } from '../files.ts'
 import { copy } from './copy.ts'
 import { list, stat } from './listing.ts'
 import { makeFolder, PendingFiles } from './write.ts'
 import { remove } from './remove.ts'
 import { rename } from './rename.ts'
-import { finish, openScene, type Scene } from './files.fixture.ts'
+import { finish, openFixture, type Fixture } from './files.fixture.ts'
 
-let scene: Scene
-const at = (name: string): string => path.join(scene.root, name)
+let fixture: Fixture
+const at = (name: string): string => path.join(fixture.root, name)
 
 beforeEach(() => {
-  scene = openScene(resolveByKernel)
+  fixture = openFixture(resolveWithOpenat2)
 })
-afterEach(() => scene[Symbol.dispose]())
+afterEach(() => fixture[Symbol.dispose]())
 
 function codeOf(run: () => unknown): string {
   try {
@@ -40,7 +40,7 @@ function codeOf(run: () => unknown): string {
 }
 
 function write(name: string, text: string, file: NewFile = {}): string {
-  const pending = new PendingFiles(scene.ground)
+  const pending = new PendingFiles(fixture.context)
   const { fd, id } = pending.create(7, name, file)
   try {
     writeSync(fd, text)
@@ -54,7 +54,7 @@ function write(name: string, text: string, file: NewFile = {}): string {
 
 describe('list', () => {
   const names = (options: { maxEntries: number; after?: string; timeMs?: number }): [string[], boolean] => {
-    const { result } = finish(list(scene.ground, 'many', { timeMs: 10_000, ...options }))
+    const { result } = finish(list(fixture.context, 'many', { timeMs: 10_000, ...options }))
     return [result.entries.map(({ name }) => name), result.truncated]
   }
 
@@ -86,7 +86,7 @@ describe('list', () => {
     symlinkSync('../plain', at('many/to-file'))
     symlinkSync('../inside', at('many/to-folder'))
     symlinkSync('../../outside', at('many/out'))
-    const { result } = finish(list(scene.ground, 'many', { maxEntries: 100, timeMs: 10_000 }))
+    const { result } = finish(list(fixture.context, 'many', { maxEntries: 100, timeMs: 10_000 }))
     const links = result.entries
       .filter(({ kind }) => kind === 'link')
       .map(({ name, target }) => [name, target])
@@ -109,19 +109,19 @@ describe('writing', () => {
   })
 
   test('refuses to lose a change, also one that is made while the file is written', () => {
-    const { etag } = stat(scene.ground, 'plain', false)
+    const { etag } = stat(fixture.context, 'plain', false)
     expect(codeOf(() => write('plain', 'x', { ifMatch: ['other'] }))).toBe('file_changed')
-    const pending = new PendingFiles(scene.ground)
+    const pending = new PendingFiles(fixture.context)
     const { fd, id } = pending.create(1, 'plain', { ifMatch: [etag] })
     writeFileSync(at('plain'), 'changed meanwhile')
     expect(codeOf(() => pending.commit(id))).toBe('file_changed')
     closeSync(fd)
     expect(readFileSync(at('plain'), 'utf8')).toBe('changed meanwhile')
-    expect(readdirSync(scene.root).toSorted()).toEqual(['inside', 'plain'])
+    expect(readdirSync(fixture.root).toSorted()).toEqual(['inside', 'plain'])
   })
 
   test('goes ahead for one of the etags, for any with *, and only for nothing with ifAbsent', () => {
-    const { etag } = stat(scene.ground, 'plain', false)
+    const { etag } = stat(fixture.context, 'plain', false)
     const next = write('plain', 'x', { ifMatch: ['other', etag] })
     expect(next).not.toBe(etag)
     expect(codeOf(() => write('plain', 'y', { ifMatch: ['*'] }))).toBe('done')
@@ -131,13 +131,13 @@ describe('writing', () => {
   })
 
   test('leaves nothing of what is discarded', () => {
-    const pending = new PendingFiles(scene.ground)
+    const pending = new PendingFiles(fixture.context)
     const { fd, id } = pending.create(1, 'plain', {})
     writeSync(fd, 'half')
     pending.discard(id)
     closeSync(fd)
     expect(readFileSync(at('plain'), 'utf8')).toBe('harmless')
-    expect(readdirSync(scene.root).toSorted()).toEqual(['inside', 'plain'])
+    expect(readdirSync(fixture.root).toSorted()).toEqual(['inside', 'plain'])
   })
 
   test('refuses to write over a folder, and into what is none', () => {
@@ -158,29 +158,29 @@ describe('writing', () => {
 
 describe('folders', () => {
   test('are made one by one, or with all above', () => {
-    expect(codeOf(() => makeFolder(scene.ground, 'a/b', { makesParents: false }))).toBe('file_not_found')
-    expect(codeOf(() => makeFolder(scene.ground, 'a/b', { makesParents: true }))).toBe('done')
-    expect(codeOf(() => makeFolder(scene.ground, 'a/b', { makesParents: true }))).toBe('done')
-    expect(codeOf(() => makeFolder(scene.ground, 'a/b', { makesParents: false }))).toBe('file_exists')
-    expect(codeOf(() => makeFolder(scene.ground, 'plain/b', { makesParents: true }))).toBe('not_a_folder')
+    expect(codeOf(() => makeFolder(fixture.context, 'a/b', { makesParents: false }))).toBe('file_not_found')
+    expect(codeOf(() => makeFolder(fixture.context, 'a/b', { makesParents: true }))).toBe('done')
+    expect(codeOf(() => makeFolder(fixture.context, 'a/b', { makesParents: true }))).toBe('done')
+    expect(codeOf(() => makeFolder(fixture.context, 'a/b', { makesParents: false }))).toBe('file_exists')
+    expect(codeOf(() => makeFolder(fixture.context, 'plain/b', { makesParents: true }))).toBe('not_a_folder')
   })
 
   test('are removed with what is in them only when asked', () => {
     const run = (recursive: boolean): string =>
-      codeOf(() => finish(remove(scene.ground, 'inside', { recursive })))
+      codeOf(() => finish(remove(fixture.context, 'inside', { recursive })))
     symlinkSync('../../outside', at('inside/out'))
     expect(run(false)).toBe('folder_not_empty')
     expect(run(true)).toBe('done')
     expect(run(true)).toBe('file_not_found')
-    expect(readdirSync(path.join(scene.outside, 'outside')).length).toBe(4)
+    expect(readdirSync(path.join(fixture.outside, 'outside')).length).toBe(4)
   })
 })
 
 describe('moving and copying', () => {
   const move = (from: string, to: string, replaces = false): string =>
-    codeOf(() => finish(rename(scene.ground, from, to, { replaces })))
+    codeOf(() => finish(rename(fixture.context, from, to, { replaces })))
   const duplicate = (from: string, to: string, replaces = false): string =>
-    codeOf(() => finish(copy(scene.ground, from, to, { replaces })))
+    codeOf(() => finish(copy(fixture.context, from, to, { replaces })))
 
   test('never go over something unless asked', () => {
     expect(move('plain', 'inside/f')).toBe('file_exists')
@@ -201,7 +201,7 @@ describe('moving and copying', () => {
     symlinkSync('f', at('inside/link'))
     chmodSync(at('inside/deep'), 0o711)
     chmodSync(at('inside/f'), 0o755)
-    expect(finish(copy(scene.ground, 'inside', 'twin', { replaces: false })).result).toEqual({ left: 1 })
+    expect(finish(copy(fixture.context, 'inside', 'twin', { replaces: false })).result).toEqual({ left: 1 })
     expect(readdirSync(at('twin')).toSorted()).toEqual(['deep', 'f', 'link', 'victim'])
     expect([statSync(at('twin/deep')).mode & 0o777, statSync(at('twin/f')).mode & 0o777]).toEqual([
       0o711, 0o755,
@@ -216,14 +216,14 @@ describe('moving and copying', () => {
     expect(readdirSync(at('old')).toSorted()).toEqual(['deep', 'f', 'victim'])
     expect(duplicate('plain', 'old', true)).toBe('done')
     expect(readFileSync(at('old'), 'utf8')).toBe('harmless')
-    expect(readdirSync(scene.root).toSorted()).toEqual(['inside', 'old', 'plain'])
+    expect(readdirSync(fixture.root).toSorted()).toEqual(['inside', 'old', 'plain'])
   })
 
   test('leave nothing of a copy that is ended early', () => {
-    const job = copy(scene.ground, 'inside', 'twin', { replaces: false })
+    const job = copy(fixture.context, 'inside', 'twin', { replaces: false })
     for (let steps = 0; steps < 3; steps += 1) job.next()
-    expect(readdirSync(scene.root)).toHaveLength(3)
+    expect(readdirSync(fixture.root)).toHaveLength(3)
     job.return({ left: 0 })
-    expect(readdirSync(scene.root).toSorted()).toEqual(['inside', 'plain'])
+    expect(readdirSync(fixture.root).toSorted()).toEqual(['inside', 'plain'])
   })
 })

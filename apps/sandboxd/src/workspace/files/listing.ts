@@ -6,16 +6,28 @@ import type { Root } from '../beneath/root.ts'
 import { readStat, STATX_BYTES } from '../beneath/statx.ts'
 import { closeFd, statAt, statFd } from '../beneath/system-calls.ts'
 import type { Entry, FileStat, Listing, OpenFile } from '../files.ts'
-import { type ByteName, byteName, bytesOfName, cName, eachName, type Ground, type Job } from './context.ts'
+import {
+  type ByteName,
+  byteName,
+  bytesOfName,
+  cName,
+  eachName,
+  type FileContext,
+  type Job,
+} from './context.ts'
 
-/** What is at a path: of a link itself, with what it leads to, unless it is to be followed. */
-export function stat({ root }: Ground, path: string, followsLink: boolean): FileStat & Pick<Entry, 'target'> {
+/** Reads the status of a path; of a link itself, with the kind of its target, unless it is followed. */
+export function stat(
+  { root }: FileContext,
+  path: string,
+  followsLink: boolean,
+): FileStat & Pick<Entry, 'target'> {
   using name = root.openName(path, 'read', followsLink)
   const found = statOpen(name.fd, path)
   return found.kind === 'link' ? { ...found, ...readTarget(root, parsePath(path).names) } : found
 }
 
-/** What an open file is. */
+/** Reads the status of an open file. */
 export function statOpen(fd: number, path: string): FileStat {
   const into = new Uint8Array(STATX_BYTES)
   const result = statFd(fd, into)
@@ -24,15 +36,15 @@ export function statOpen(fd: number, path: string): FileStat {
 }
 
 /**
- * What is known of a name in an open folder; undefined when it is gone, or nobody may know. `stat` is room for one, used again
- * for each name: to give new memory to the kernel costs more than the call.
+ * Reads an entry of an open folder; undefined when it is gone or not accessible. `stat` is a buffer that is reused: allocating
+ * one costs more than the call.
  */
 export function readEntry(folder: number, name: ByteName, stat: Uint8Array): Entry | undefined {
   if (statAt(folder, cName(name), AT_SYMLINK_NOFOLLOW, stat) < 0) return undefined
   return { name: pathFromBytes(bytesOfName(name)), ...readStat(stat) }
 }
 
-/** What the link at a path leads to, when that is a file or a folder inside. */
+/** The kind of a link's target, when it is a file or folder in the workspace. */
 export function readTarget(root: Root, names: readonly Uint8Array[]): Pick<Entry, 'target'> {
   const fd = root.tryOpen(names, O_PATH)
   if (fd < 0) return {}
@@ -47,20 +59,20 @@ export function readTarget(root: Root, names: readonly Uint8Array[]): Pick<Entry
 export interface ListLimits {
   readonly maxEntries: number
   readonly timeMs: number
-  /** Only names behind this one. */
+  /** Only names after this one. */
   readonly after?: string
 }
 
-/** How many entries are looked at between two pauses. */
+/** Entries read between two pauses. */
 const BATCH = 64
 
-/** The names in a folder in the order of their bytes, with what is known of each. */
-export function* list(ground: Ground, path: string, limits: ListLimits): Job<Listing> {
-  const { root, now } = ground
+/** Lists a folder, sorted by the bytes of the names. */
+export function* list(context: FileContext, path: string, limits: ListLimits): Job<Listing> {
+  const { root, now } = context
   using folder = root.openFolder(path, 'list')
   const endMs = now() + limits.timeMs
   const after = byteName(pathToBytes(limits.after ?? '') ?? new Uint8Array(0))
-  const smallest = new Smallest(limits.maxEntries)
+  const smallest = new SmallestNames(limits.maxEntries)
   let isLate = false
   const visit = (name: string): boolean => {
     if (name > after) smallest.add(name)
@@ -75,7 +87,7 @@ export function* list(ground: Ground, path: string, limits: ListLimits): Job<Lis
   for (const [index, name] of names.entries()) {
     if (index % BATCH === 0) yield undefined
     isLate ||= now() > endMs
-    // One at least, so that whoever asks for what comes after gets on.
+    // At least one, so that a client that continues after it makes progress.
     if (isLate && entries.length > 0) return { entries, truncated: true }
     const entry = readEntry(folder.fd, name, stat)
     if (entry === undefined) continue
@@ -86,8 +98,8 @@ export function* list(ground: Ground, path: string, limits: ListLimits): Job<Lis
   return { entries, truncated: hasMore || isLate }
 }
 
-/** Keeps the first names of a folder in the order of their bytes, and never many more than are wanted. */
-class Smallest {
+/** Keeps the first `wanted` names in byte order, without holding many more in memory. */
+class SmallestNames {
   readonly #wanted: number
   #names: ByteName[] = []
   #hasDropped = false
@@ -101,7 +113,7 @@ class Smallest {
     if (this.#names.length >= this.#wanted * 2 + 1024) this.#cut()
   }
 
-  /** Those that are wanted, and whether there were more. */
+  /** The kept names, and whether others were dropped. */
   take(): { readonly names: readonly ByteName[]; readonly hasMore: boolean } {
     this.#cut()
     return { names: this.#names, hasMore: this.#hasDropped }
@@ -115,8 +127,8 @@ class Smallest {
   }
 }
 
-/** Opens a regular file to read it. Anything else is refused after it was opened, when it can no longer be swapped. */
-export function open({ root }: Ground, path: string): OpenFile {
+/** Opens a regular file for reading. Its kind is checked after opening, when it can no longer be replaced. */
+export function open({ root }: FileContext, path: string): OpenFile {
   using file = root.openToRead(path, 'read')
   const stat = statOpen(file.fd, path)
   switch (stat.kind) {
@@ -130,8 +142,8 @@ export function open({ root }: Ground, path: string): OpenFile {
   }
 }
 
-/** Opens a folder, for something to be started in it or to watch it. */
-export function openFolder({ root }: Ground, path: string): number {
+/** Opens a folder, to start a process in it or to watch it. */
+export function openFolder({ root }: FileContext, path: string): number {
   using folder = root.openFolder(path, 'open')
   return folder.release()
 }

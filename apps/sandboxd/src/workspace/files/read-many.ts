@@ -3,7 +3,7 @@ import {
   cString,
   Descriptor,
   openAt,
-  type Place,
+  type EntryRef,
   readFd,
   readLinkAt,
   statAt,
@@ -19,10 +19,10 @@ import {
 } from '../beneath/constants.ts'
 import { isParent, parsePath } from '../beneath/path.ts'
 import { readStat, STATX_BYTES } from '../beneath/statx.ts'
-import { Trail } from '../beneath/folder-cursor.ts'
+import { FolderCursor } from '../beneath/folder-cursor.ts'
 import type { FileStat } from '../files.ts'
 import type { ManyRead, Read, Refusal } from '../transfer/transfer-files.ts'
-import type { Ground, Job } from './context.ts'
+import type { FileContext, Job } from './context.ts'
 import { statOpen } from './listing.ts'
 
 const FILE_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
@@ -32,7 +32,7 @@ const MAX_TARGET_BYTES = 4096
 /** Items read between two pauses. */
 const BATCH = 16
 
-/** Bytes of files, one behind the other. */
+/** Contents of several files in one buffer. */
 class Collected {
   #bytes: Uint8Array
   #length = 0
@@ -41,13 +41,13 @@ class Collected {
     this.#bytes = new Uint8Array(maxBytes)
   }
 
-  /** Room for so many bytes; undefined when there is not so much left. */
+  /** Reserves this many bytes; undefined when the buffer is full. */
   reserve(sizeBytes: number): Uint8Array | undefined {
     const end = this.#length + sizeBytes
     return end > this.#bytes.length ? undefined : this.#bytes.subarray(this.#length, end)
   }
 
-  /** Keeps what was reserved. */
+  /** Keeps the reserved bytes. */
   keep(sizeBytes: number): { readonly from: number; readonly to: number } {
     const from = this.#length
     this.#length += sizeBytes
@@ -59,18 +59,18 @@ class Collected {
   }
 }
 
-/** Reads many files and links of a folder; behind the first long file, which is left open, and behind so many bytes, nothing more. */
+/** Reads many files and links of a folder. Stops after the first large file, which is left open, and when the buffer is full. */
 export function* readMany(
-  { root }: Ground,
+  { root }: FileContext,
   folder: string,
   { paths, maxBytes }: { readonly paths: readonly string[]; readonly maxBytes: number },
 ): Job<ManyRead> {
-  using trail = new Trail(root.openFolder(folder, 'read'))
+  using cursor = new FolderCursor(root.openFolder(folder, 'read'))
   const reads: Read[] = []
   const collected = new Collected(maxBytes)
   for (const [index, path] of paths.entries()) {
     if (index % BATCH === BATCH - 1) yield undefined
-    const read = attempt(() => readOne(trail, path, { maxBytes, collected }))
+    const read = attempt(() => readOne(cursor, path, { maxBytes, collected }))
     if (read === 'full') break
     reads.push(read)
     if (read.is === 'open') break
@@ -91,41 +91,41 @@ function toRefusal(caught: unknown): Refusal {
   return { code, why: message }
 }
 
-interface Room {
+interface ReadLimits {
   readonly maxBytes: number
   readonly collected: Collected
 }
 
-function readOne(trail: Trail, path: string, room: Room): Read | 'full' {
+function readOne(cursor: FolderCursor, path: string, limits: ReadLimits): Read | 'full' {
   const { names } = parsePath(path)
   const last = names.at(-1)
   if (last === undefined || names.some(isParent))
     throw refusal('path_refused', 'read', path, 'it has no name of its own')
-  const folder = trail.enter(names.slice(0, -1), false)
+  const folder = cursor.enter(names.slice(0, -1), false)
   if (folder < 0) throw fileError('read', path, folder)
-  const place = { folder, name: cString(last) }
-  const stat = statPlace(place, path)
+  const entry = { folder, name: cString(last) }
+  const stat = statEntry(entry, path)
   switch (stat.kind) {
     case 'file':
-      return readFile(place, path, room)
+      return readFile(entry, path, limits)
     case 'folder':
-      return { is: 'folder', stat, ...closedTo(place, path) }
+      return { is: 'folder', stat, ...closedTo(entry, path) }
     case 'link':
-      return { is: 'link', target: readTarget(place, path), stat }
+      return { is: 'link', target: readTarget(entry, path), stat }
     case 'special':
       throw refusal('special_file', 'read', path, 'neither a file nor a folder')
   }
 }
 
-function statPlace({ folder, name }: Place, path: string): FileStat {
+function statEntry({ folder, name }: EntryRef, path: string): FileStat {
   const into = new Uint8Array(STATX_BYTES)
   const result = statAt(folder, name, AT_SYMLINK_NOFOLLOW, into)
   if (result < 0) throw fileError('read', path, result)
   return readStat(into)
 }
 
-/** Why the names in a folder, or what they stand for, may not be read. */
-function closedTo({ folder, name }: Place, path: string): { readonly refusal?: Refusal } {
+/** Why a folder cannot be listed or searched, if so. */
+function closedTo({ folder, name }: EntryRef, path: string): { readonly refusal?: Refusal } {
   const fd = openAt(folder, name, FOLDER_FLAGS)
   if (fd < 0) return { refusal: toRefusal(fileError('read', path, fd)) }
   using inner = new Descriptor(fd)
@@ -133,20 +133,24 @@ function closedTo({ folder, name }: Place, path: string): { readonly refusal?: R
   return result < 0 ? { refusal: toRefusal(fileError('read', path, result)) } : {}
 }
 
-function readTarget({ folder, name }: Place, path: string): string {
+function readTarget({ folder, name }: EntryRef, path: string): string {
   const into = new Uint8Array(MAX_TARGET_BYTES)
   const size = readLinkAt(folder, name, into)
   if (size < 0) throw fileError('read', path, size)
   return pathFromBytes(into.subarray(0, size))
 }
 
-/** `full` when it has to wait for the next reading. */
-function readFile({ folder, name }: Place, path: string, { maxBytes, collected }: Room): Read | 'full' {
+/** Returns `full` when it must wait for the next call. */
+function readFile(
+  { folder, name }: EntryRef,
+  path: string,
+  { maxBytes, collected }: ReadLimits,
+): Read | 'full' {
   const fd = openAt(folder, name, FILE_FLAGS)
   if (fd < 0) throw fileError('read', path, fd)
   using file = new Descriptor(fd)
   const stat = statOpen(file.fd, path)
-  // Something else took its place just now.
+  // It was replaced a moment ago.
   if (stat.kind !== 'file') throw refusal('special_file', 'read', path, 'neither a file nor a folder')
   if (stat.sizeBytes > maxBytes) return { is: 'open', fd: file.release(), stat }
   const bytes = collected.reserve(stat.sizeBytes)

@@ -15,10 +15,10 @@ import { fileError, refusal } from '../beneath/file-error.ts'
 import { type Slot, statSlot } from '../beneath/root.ts'
 import { readStat } from '../beneath/statx.ts'
 import type { Condition } from '../files.ts'
-import { checkCondition, cName, eachName, type Ground, type Job } from './context.ts'
+import { checkCondition, cName, eachName, type FileContext, type Job } from './context.ts'
 import { MAX_DEPTH } from './walk.ts'
 
-/** How often a folder is emptied again that others put something into meanwhile. */
+/** Attempts on a folder that other processes fill meanwhile. */
 const MAX_ROUNDS = 16
 /** Names removed between two pauses. */
 const BATCH = 64
@@ -27,8 +27,8 @@ export interface RemoveOptions extends Condition {
   readonly recursive: boolean
 }
 
-/** Removes a file, a link, an empty folder, or a folder with all that is in it. Links are removed, never followed. */
-export function* remove({ root }: Ground, path: string, options: RemoveOptions): Job<void> {
+/** Removes a file, a link, an empty folder, or a folder with its contents. Links are not followed. */
+export function* remove({ root }: FileContext, path: string, options: RemoveOptions): Job<void> {
   using slot = root.openSlot(path, 'remove')
   const found = statSlot(slot, 'remove')
   checkCondition(options, found, { doing: 'remove', path })
@@ -42,7 +42,7 @@ function check(result: number, path: string): void {
   if (result < 0) throw fileError('remove', path, result)
 }
 
-/** Empties and removes the folder in a slot, or whatever is there instead by now. */
+/** Removes the folder in a slot with its contents, or what has replaced it. */
 export function* removeTree(slot: Omit<Slot, typeof Symbol.dispose>, depth: number): Job<void> {
   const { path } = slot
   if (depth > MAX_DEPTH)

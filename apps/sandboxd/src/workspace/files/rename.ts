@@ -4,7 +4,7 @@ import { fileError, refusal } from '../beneath/file-error.ts'
 import { type Slot, statSlot } from '../beneath/root.ts'
 import { readStat } from '../beneath/statx.ts'
 import type { Condition } from '../files.ts'
-import { checkCondition, type Ground, type Job } from './context.ts'
+import { checkCondition, type FileContext, type Job } from './context.ts'
 import { copy } from './copy.ts'
 import { remove } from './remove.ts'
 
@@ -12,9 +12,9 @@ export interface RenameOptions extends Condition {
   readonly replaces: boolean
 }
 
-/** Moves what is at a path to another. Between two disks it is copied and then removed. */
-export function* rename(ground: Ground, from: string, to: string, options: RenameOptions): Job<void> {
-  const { root } = ground
+/** Renames a path. Across file systems it is copied and then removed. */
+export function* rename(context: FileContext, from: string, to: string, options: RenameOptions): Job<void> {
+  const { root } = context
   using source = root.openSlot(from, 'move')
   using target = root.openSlot(to, 'move')
   const found = statSlot(source, 'move')
@@ -22,17 +22,17 @@ export function* rename(ground: Ground, from: string, to: string, options: Renam
   if (found === undefined) throw fileError('move', from, -ENOENT)
   const moved = moveInto(source, target, options.replaces)
   if (moved >= 0) return
-  // Found beneath the root, both of them: this is about disks.
+  // Both paths were resolved beneath the root, so EXDEV means two file systems.
   if (moved !== -EXDEV) throw errorOf(moved, from, to)
-  yield* copy(ground, from, to, options)
-  yield* remove(ground, from, { recursive: readStat(found).kind === 'folder' })
+  yield* copy(context, from, to, options)
+  yield* remove(context, from, { recursive: readStat(found).kind === 'folder' })
 }
 
 function moveInto(source: Slot, target: Slot, replaces: boolean): number {
   if (replaces) return renameAt(source, target, 'over')
   const moved = renameAt(source, target, 'beside')
   if (moved !== -EINVAL && moved !== -ENOSYS) return moved
-  // Some file systems cannot do both in one step. Then somebody else can put a file there between these two, and loses it.
+  // Some file systems lack RENAME_NOREPLACE. A file that another process creates between check and rename is replaced.
   if (statSlot(target, 'move') !== undefined) return renameAt(source, target, 'beside')
   return renameAt(source, target, 'over')
 }

@@ -11,8 +11,15 @@ import {
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
 import type { Resolve } from '../beneath/resolve.ts'
-import type { Ground } from './context.ts'
-import { hasSecretInside, isSecretTold, lookOutside, openScene, type Scene, VERBS } from './files.fixture.ts'
+import type { FileContext } from './context.ts'
+import {
+  hasSecretInside,
+  isSecretTold,
+  lookOutside,
+  openFixture,
+  type Fixture,
+  VERBS,
+} from './files.fixture.ts'
 
 /** How a race went. */
 interface RaceResult {
@@ -40,17 +47,17 @@ interface Swapper extends AsyncDisposable {
   readonly refill: () => void
 }
 
-/** Exchanges the folder `swap` in a scene with a link that leads out, all the time. */
-async function startSwapper(scene: Scene): Promise<Swapper> {
-  const folder = path.join(scene.root, 'swap')
+/** Exchanges the folder `swap` in a fixture with a link that leads out, all the time. */
+async function startSwapper(fixture: Fixture): Promise<Swapper> {
+  const folder = path.join(fixture.root, 'swap')
   mkdirSync(folder)
-  symlinkSync('../outside', path.join(scene.root, 'other'))
+  symlinkSync('../outside', path.join(fixture.root, 'other'))
   const fd = openSync(folder, 'r')
   const program = new URL('./swapper.fixture.ts', import.meta.url).pathname
-  const child = Bun.spawn([process.execPath, program, scene.root, 'swap', 'other'], { stdout: 'pipe' })
+  const child = Bun.spawn([process.execPath, program, fixture.root, 'swap', 'other'], { stdout: 'pipe' })
   await child.stdout.getReader().read()
   const refill = (): void => {
-    writeFileSync(path.join(scene.root, 'plain'), 'harmless')
+    writeFileSync(path.join(fixture.root, 'plain'), 'harmless')
     rmSync(`/proc/self/fd/${fd}/deep`, { recursive: true, force: true })
     mkdirSync(`/proc/self/fd/${fd}/deep`)
     for (const name of ['f', 'victim', 'deep/f']) {
@@ -81,12 +88,12 @@ function isStopped(pid: number): boolean {
 
 /** Does everything to files while a folder on the way is swapped with a link that leads out. */
 export async function runSwapRace(resolve: Resolve, operations: number): Promise<RaceResult> {
-  using scene = openScene(resolve)
-  const before = lookOutside(scene).join()
-  await using swapper = await startSwapper(scene)
+  using fixture = openFixture(resolve)
+  const before = lookOutside(fixture).join()
+  await using swapper = await startSwapper(fixture)
   const counts = { done: 0, refused: 0, escapes: 0 }
   const look = (): void => {
-    if (hasSecretInside(scene) || lookOutside(scene).join() !== before) counts.escapes += 1
+    if (hasSecretInside(fixture) || lookOutside(fixture).join() !== before) counts.escapes += 1
   }
   const verbs = Object.entries(VERBS)
   for (let at = 0; at < operations; at += 1) {
@@ -95,20 +102,20 @@ export async function runSwapRace(resolve: Resolve, operations: number): Promise
     const [name, verb] = verbs[at % verbs.length] ?? []
     const targets = LOOKS.includes(name ?? '') ? ['swap', ...TARGETS] : TARGETS
     const target = targets[Math.floor(at / verbs.length) % targets.length]
-    if (verb !== undefined && target !== undefined) attempt(scene.ground, verb, target, counts)
+    if (verb !== undefined && target !== undefined) attempt(fixture.context, verb, target, counts)
   }
   swapper.whilePaused(look)
   return { operations, ...counts }
 }
 
 function attempt(
-  ground: Ground,
+  context: FileContext,
   verb: (typeof VERBS)[string],
   target: string,
   counts: { done: number; refused: number; escapes: number },
 ): void {
   try {
-    const told = JSON.stringify(verb(ground, target)) ?? ''
+    const told = JSON.stringify(verb(context, target)) ?? ''
     counts.done += 1
     if (isSecretTold(told)) counts.escapes += 1
   } catch (error) {
@@ -119,14 +126,14 @@ function attempt(
 
 /** What is usually written instead: asks where the path leads, looks at the answer, and opens it by its name. Returns escapes. */
 export async function runNaiveRace(resolve: Resolve, operations: number): Promise<number> {
-  using scene = openScene(resolve)
-  await using swapper = await startSwapper(scene)
+  using fixture = openFixture(resolve)
+  await using swapper = await startSwapper(fixture)
   swapper.refill()
   for (let at = 0; at < operations; at += 1) {
     try {
-      const named = path.join(scene.root, 'swap/f')
+      const named = path.join(fixture.root, 'swap/f')
       const real = realpathSync(named)
-      if (!real.startsWith(`${scene.root}/`)) continue
+      if (!real.startsWith(`${fixture.root}/`)) continue
       if (readFileSync(named, 'utf8').includes('SECRET')) return 1
     } catch {
       // Swapped meanwhile.

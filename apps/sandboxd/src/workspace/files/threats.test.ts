@@ -16,10 +16,10 @@ import {
   hasSecretInside,
   isSecretTold,
   lookOutside,
-  openScene,
+  openFixture,
   plantLinks,
   RESOLVERS,
-  type Scene,
+  type Fixture,
   VERBS,
 } from './files.fixture.ts'
 import { list } from './listing.ts'
@@ -54,9 +54,9 @@ const HARMLESS = [
   '..\\outside\\f',
 ]
 
-function attempt(scene: Scene, verb: (typeof VERBS)[string], at: string): { code: string; told: string } {
+function attempt(fixture: Fixture, verb: (typeof VERBS)[string], at: string): { code: string; told: string } {
   try {
-    return { code: 'done', told: JSON.stringify(verb(scene.ground, at)) ?? '' }
+    return { code: 'done', told: JSON.stringify(verb(fixture.context, at)) ?? '' }
   } catch (error) {
     const { code, message } = SandwireError.from(error)
     return { code, told: message }
@@ -67,21 +67,21 @@ function expectNothingTold(told: string): void {
   expect([told, isSecretTold(told)]).toEqual([told, false])
 }
 
-/** Makes a scene, and expects that it left everything outside as it was, and brought nothing in. */
-function inScene(resolve: Resolve, run: (scene: Scene) => void): void {
-  using scene = openScene(resolve)
-  const before = lookOutside(scene)
-  run(scene)
-  expect(lookOutside(scene)).toEqual([...before])
-  expect(hasSecretInside(scene)).toBe(false)
+/** Makes a fixture, and expects that it left everything outside as it was, and brought nothing in. */
+function inFixture(resolve: Resolve, run: (fixture: Fixture) => void): void {
+  using fixture = openFixture(resolve)
+  const before = lookOutside(fixture)
+  run(fixture)
+  expect(lookOutside(fixture)).toEqual([...before])
+  expect(hasSecretInside(fixture)).toBe(false)
 }
 
 describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
   describe.each(Object.entries(VERBS))('%s', (name, verb) => {
     test('(threat T12) (threat T16) refuses every path that leaves by its text', () => {
-      inScene(resolve, (scene) => {
+      inFixture(resolve, (fixture) => {
         for (const at of LEXICAL) {
-          const { code, told } = attempt(scene, verb, at)
+          const { code, told } = attempt(fixture, verb, at)
           expect([at, code]).toEqual([at, 'path_refused'])
           expectNothingTold(told)
         }
@@ -89,32 +89,32 @@ describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
     })
 
     test('(threat T12) takes what only looks like a way out for a name', () => {
-      inScene(resolve, (scene) => {
-        for (const at of HARMLESS) expectNothingTold(attempt(scene, verb, at).told)
+      inFixture(resolve, (fixture) => {
+        for (const at of HARMLESS) expectNothingTold(attempt(fixture, verb, at).told)
       })
     })
 
     test('(threat T13) never follows a link out', () => {
-      using held = openScene(resolve)
+      using held = openFixture(resolve)
       const fd = openSync(path.join(held.outside, 'outside'), 'r')
       for (const tail of ['', '/f', '/new', '/deep/f', '/../outside/f'])
-        inScene(resolve, (scene) => {
-          for (const link of plantLinks(scene, fd)) {
-            expectNothingTold(attempt(scene, verb, link + tail).told)
+        inFixture(resolve, (fixture) => {
+          for (const link of plantLinks(fixture, fd)) {
+            expectNothingTold(attempt(fixture, verb, link + tail).told)
             // The next link has something to move and to copy as well.
-            writeFileSync(path.join(scene.root, 'plain'), 'harmless')
+            writeFileSync(path.join(fixture.root, 'plain'), 'harmless')
           }
         })
       closeSync(fd)
     })
 
     test('(threat T15) does not wait for a pipe, and gives nothing of a device', () => {
-      using scene = openScene(resolve)
-      Bun.spawnSync(['mkfifo', path.join(scene.root, 'pipe')])
+      using fixture = openFixture(resolve)
+      Bun.spawnSync(['mkfifo', path.join(fixture.root, 'pipe')])
       const isRoot = process.getuid?.() === 0
-      if (isRoot) Bun.spawnSync(['mknod', path.join(scene.root, 'zero'), 'c', '1', '5'])
+      if (isRoot) Bun.spawnSync(['mknod', path.join(fixture.root, 'zero'), 'c', '1', '5'])
       for (const at of isRoot ? ['pipe', 'zero'] : ['pipe']) {
-        const { code } = attempt(scene, verb, at)
+        const { code } = attempt(fixture, verb, at)
         if (['read', 'write', 'write behind links', 'copy away'].includes(name))
           expect([at, code]).toEqual([at, 'special_file'])
       }
@@ -122,7 +122,7 @@ describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
   })
 
   test('(threat T15) a name may hold anything that a file system allows', () => {
-    using scene = openScene(resolve)
+    using fixture = openFixture(resolve)
     const names = [
       '-rf',
       ' \n',
@@ -134,16 +134,17 @@ describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
       'x'.repeat(255),
       '\udcff\udc80',
     ]
-    for (const name of names) attempt(scene, VERBS['write'] ?? (() => 0), name)
-    const { result } = finish(list(scene.ground, '.', { maxEntries: 100, timeMs: 1000 }))
+    for (const name of names) attempt(fixture, VERBS['write'] ?? (() => 0), name)
+    const { result } = finish(list(fixture.context, '.', { maxEntries: 100, timeMs: 1000 }))
     const listed = result.entries.map((entry) => entry.name)
     expect(listed.toSorted()).toEqual([...names, 'inside', 'plain'].toSorted())
-    for (const name of names) expect(attempt(scene, VERBS['read'] ?? (() => 0), name).told).toBe('"written"')
+    for (const name of names)
+      expect(attempt(fixture, VERBS['read'] ?? (() => 0), name).told).toBe('"written"')
   })
 
   test('(threat T15) a file of eight terabytes without bytes is copied as such', () => {
-    using scene = openScene(resolve)
-    const file = path.join(scene.root, 'sparse')
+    using fixture = openFixture(resolve)
+    const file = path.join(fixture.root, 'sparse')
     writeFileSync(file, 'x')
     try {
       truncateSync(file, 8 * 1024 ** 4)
@@ -151,23 +152,23 @@ describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
       // Not on this file system.
       return
     }
-    expect(attempt(scene, VERBS['copy away'] ?? (() => 0), 'sparse').code).toBe('done')
-    expect(Bun.file(path.join(scene.root, 'copied')).size).toBe(8 * 1024 ** 4)
+    expect(attempt(fixture, VERBS['copy away'] ?? (() => 0), 'sparse').code).toBe('done')
+    expect(Bun.file(path.join(fixture.root, 'copied')).size).toBe(8 * 1024 ** 4)
   })
 
   test.skipIf(process.getuid?.() === 0)('(threat T15) a file that nobody may read is refused', () => {
-    using scene = openScene(resolve)
-    chmodSync(path.join(scene.root, 'plain'), 0)
-    expect(attempt(scene, VERBS['read'] ?? (() => 0), 'plain').code).toBe('file_refused')
+    using fixture = openFixture(resolve)
+    chmodSync(path.join(fixture.root, 'plain'), 0)
+    expect(attempt(fixture, VERBS['read'] ?? (() => 0), 'plain').code).toBe('file_refused')
   })
 
   test('(threat T13) links inside lead where they say', () => {
-    using scene = openScene(resolve)
-    symlinkSync('inside', path.join(scene.root, 'in'))
-    symlinkSync('../in/deep/../f', path.join(scene.root, 'inside/l'))
-    expect(attempt(scene, VERBS['read'] ?? (() => 0), 'in/l').told).toBe('"harmless"')
-    expect(attempt(scene, VERBS['write behind links'] ?? (() => 0), 'inside/l').code).toBe('done')
-    expect(attempt(scene, VERBS['read'] ?? (() => 0), 'inside/f').told).toBe('"written"')
-    expect(readdirSync(path.join(scene.root, 'inside')).toSorted()).toEqual(['deep', 'f', 'l', 'victim'])
+    using fixture = openFixture(resolve)
+    symlinkSync('inside', path.join(fixture.root, 'in'))
+    symlinkSync('../in/deep/../f', path.join(fixture.root, 'inside/l'))
+    expect(attempt(fixture, VERBS['read'] ?? (() => 0), 'in/l').told).toBe('"harmless"')
+    expect(attempt(fixture, VERBS['write behind links'] ?? (() => 0), 'inside/l').code).toBe('done')
+    expect(attempt(fixture, VERBS['read'] ?? (() => 0), 'inside/f').told).toBe('"written"')
+    expect(readdirSync(path.join(fixture.root, 'inside')).toSorted()).toEqual(['deep', 'f', 'l', 'victim'])
   })
 })

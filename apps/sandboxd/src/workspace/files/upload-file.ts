@@ -25,22 +25,22 @@ import { type Slot, statSlot } from '../beneath/root.ts'
 import { readStat, STATX_BYTES } from '../beneath/statx.ts'
 import type { FileStat } from '../files.ts'
 import { type FinishedUpload, type OpenUpload, UPLOAD_PREFIX } from '../transfer/transfer-files.ts'
-import { checkCondition, cName, eachName, type Ground, type Job } from './context.ts'
+import { checkCondition, cName, eachName, type FileContext, type Job } from './context.ts'
 import { statOpen } from './listing.ts'
 
 const UPLOAD_FLAGS = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-/** What files are made with, less the umask. */
+/** Mode of new files, less the umask. */
 const FILE_MODE = 0o666
-/** Nobody else reads a file before it is whole. */
+/** No other user reads a file before it is complete. */
 const PENDING_MODE = 0o600
-/** Names of a folder that are looked at for uploads that nobody goes on with. */
+/** Names of a folder that are searched for abandoned uploads. */
 const MAX_SWEPT = 20_000
 
 function hiddenOf(id: string): Uint8Array {
   return cString(Buffer.from(`${UPLOAD_PREFIX}${id}`))
 }
 
-/** Opens what has arrived; anything but a file of our own making is refused. */
+/** Opens the partial upload; refuses anything but a regular file with one link. */
 function openHidden(slot: Slot, id: string, flags: number): Descriptor | undefined {
   const fd = openAt(slot.folder, hiddenOf(id), UPLOAD_FLAGS | flags, PENDING_MODE)
   if (fd === -ENOENT) return undefined
@@ -56,9 +56,9 @@ export interface UploadRequest {
   readonly id: string
 }
 
-/** Opens an upload to go on with it, or begins one; then those of the folder that nobody goes on with are removed. */
+/** Opens an upload to continue it, or starts one; then removes abandoned uploads from the folder. */
 export function* openUpload(
-  { root }: Ground,
+  { root }: FileContext,
   { path, id }: UploadRequest,
   { makes, staleBeforeNs }: { readonly makes: boolean; readonly staleBeforeNs: string },
 ): Job<OpenUpload | undefined> {
@@ -73,7 +73,7 @@ export function* openUpload(
 
 function* sweep(slot: Slot, staleBeforeNs: bigint): Job<void> {
   const fd = openAt(slot.folder, cName('.'), O_RDONLY | O_DIRECTORY | O_NONBLOCK)
-  // Whoever may write there and not read leaves what is there.
+  // A user who may write but not list the folder leaves abandoned uploads there.
   if (fd < 0) return
   using folder = new Descriptor(fd)
   const uploads: string[] = []
@@ -92,9 +92,9 @@ function* sweep(slot: Slot, staleBeforeNs: bigint): Job<void> {
   }
 }
 
-/** Moves an upload into its place, if it is as long as it should be. */
+/** Moves an upload into place if its size is correct. */
 export function finishUpload(
-  { root, umask }: Ground,
+  { root, umask }: FileContext,
   { path, id }: UploadRequest,
   finished: FinishedUpload,
 ): FileStat {
@@ -115,8 +115,8 @@ export function finishUpload(
   return statOpen(file.fd, path)
 }
 
-/** Removes what has arrived; whether anything had. */
-export function dropUpload({ root }: Ground, { path, id }: UploadRequest): boolean {
+/** Removes a partial upload; returns whether there was one. */
+export function dropUpload({ root }: FileContext, { path, id }: UploadRequest): boolean {
   using slot = root.openSlot(path, 'write')
   const result = unlinkAt(slot.folder, hiddenOf(id), 0)
   if (result < 0 && result !== -ENOENT) throw fileError('remove', path, result)

@@ -4,11 +4,11 @@ import { parsePath } from '../beneath/path.ts'
 import { STATX_BYTES } from '../beneath/statx.ts'
 import type { Found } from '../files.ts'
 import { readEntry, readTarget } from './listing.ts'
-import { bytesOfName, cName, type Ground, type Job, sortedNames } from './context.ts'
+import { bytesOfName, cName, type FileContext, type Job, sortedNames } from './context.ts'
 
-/** Folders within folders that anything goes into: each holds a descriptor open. */
+/** Maximum folder depth of any operation: each level holds a descriptor open. */
 export const MAX_DEPTH = 512
-/** Files and folders told at a time. */
+/** Entries reported at a time. */
 const BATCH = 256
 
 export interface WalkBounds {
@@ -17,29 +17,32 @@ export interface WalkBounds {
   readonly timeMs: number
 }
 
-/** Limits that left something out. */
+/** Limits that cut the walk short. */
 export type WalkEnd = readonly ('nodes' | 'depth' | 'time')[]
 
-/** Tells everything below a folder, each folder before what is in it, names in the order of their bytes. */
-export function* walk(ground: Ground, path: string, bounds: WalkBounds): Job<WalkEnd, readonly Found[]> {
-  const tour = new Tour(ground, parsePath(path).names, bounds)
-  using folder = ground.root.openFolder(path, 'list')
-  yield* tour.visit(folder.fd, { text: '', names: [], depth: 0 })
-  yield tour.take()
-  return [...tour.reached]
+/** Yields everything below a folder, each folder before its contents, sorted by the bytes of the names. */
+export function* walk(
+  context: FileContext,
+  path: string,
+  bounds: WalkBounds,
+): Job<WalkEnd, readonly Found[]> {
+  const treeWalk = new TreeWalk(context, parsePath(path).names, bounds)
+  using folder = context.root.openFolder(path, 'list')
+  yield* treeWalk.visit(folder.fd, { text: '', names: [], depth: 0 })
+  yield treeWalk.take()
+  return [...treeWalk.reached]
 }
 
-/** A folder on the way. */
-interface Place {
-  /** Its path from where the walk began, with a slash at the end; empty there. */
+interface VisitedFolder {
+  /** Relative path with a trailing slash; empty for the start folder. */
   readonly text: string
   readonly names: readonly Uint8Array[]
   readonly depth: number
 }
 
-class Tour {
+class TreeWalk {
   readonly reached = new Set<WalkEnd[number]>()
-  readonly #ground: Ground
+  readonly #context: FileContext
   readonly #above: readonly Uint8Array[]
   readonly #bounds: WalkBounds
   readonly #endMs: number
@@ -47,11 +50,11 @@ class Tour {
   #nodes = 0
   #batch: Found[] = []
 
-  constructor(ground: Ground, above: readonly Uint8Array[], bounds: WalkBounds) {
-    this.#ground = ground
+  constructor(context: FileContext, above: readonly Uint8Array[], bounds: WalkBounds) {
+    this.#context = context
     this.#above = above
     this.#bounds = bounds
-    this.#endMs = ground.now() + bounds.timeMs
+    this.#endMs = context.now() + bounds.timeMs
   }
 
   take(): readonly Found[] {
@@ -60,38 +63,38 @@ class Tour {
     return batch
   }
 
-  *visit(folder: number, place: Place): Job<void, readonly Found[]> {
-    const names = yield* sortedNames(folder, { doing: 'list', path: place.text })
+  *visit(folder: number, visited: VisitedFolder): Job<void, readonly Found[]> {
+    const names = yield* sortedNames(folder, { doing: 'list', path: visited.text })
     for (const name of names) {
       if (this.#isOver()) return
       const entry = readEntry(folder, name, this.#stat)
       if (entry === undefined) continue
-      const inner = [...place.names, bytesOfName(name)]
-      const path = place.text + entry.name
-      const target = entry.kind === 'link' ? readTarget(this.#ground.root, [...this.#above, ...inner]) : {}
+      const inner = [...visited.names, bytesOfName(name)]
+      const path = visited.text + entry.name
+      const target = entry.kind === 'link' ? readTarget(this.#context.root, [...this.#above, ...inner]) : {}
       this.#nodes += 1
       this.#batch.push({ ...entry, ...target, path })
       if (this.#batch.length >= BATCH) yield this.take()
       if (entry.kind !== 'folder') continue
-      yield* this.#enter(folder, name, { text: `${path}/`, names: inner, depth: place.depth + 1 })
+      yield* this.#enter(folder, name, { text: `${path}/`, names: inner, depth: visited.depth + 1 })
     }
   }
 
-  *#enter(above: number, name: string, place: Place): Job<void, readonly Found[]> {
-    if (place.depth >= Math.min(this.#bounds.maxDepth, MAX_DEPTH)) {
+  *#enter(above: number, name: string, visited: VisitedFolder): Job<void, readonly Found[]> {
+    if (visited.depth >= Math.min(this.#bounds.maxDepth, MAX_DEPTH)) {
       this.reached.add('depth')
       return
     }
     const fd = openAt(above, cName(name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK)
-    // Gone, no folder any more, or not for this user: nothing below is told.
+    // Gone, no longer a folder, or not readable: it is skipped.
     if (fd < 0) return
     using folder = new Descriptor(fd)
-    yield* this.visit(folder.fd, place)
+    yield* this.visit(folder.fd, visited)
   }
 
   #isOver(): boolean {
     if (this.#nodes >= this.#bounds.maxNodes) this.reached.add('nodes')
-    else if (this.#ground.now() > this.#endMs) this.reached.add('time')
+    else if (this.#context.now() > this.#endMs) this.reached.add('time')
     else return false
     return true
   }

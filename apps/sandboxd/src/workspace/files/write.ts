@@ -32,48 +32,47 @@ import {
   unlinkAt,
 } from '../beneath/system-calls.ts'
 import type { FileStat, NewFile, PendingFile } from '../files.ts'
-import { checkCondition, type Ground, hiddenName } from './context.ts'
+import { checkCondition, type FileContext, hiddenName } from './context.ts'
 import { statOpen } from './listing.ts'
 
-/** What files are made with, less the umask. */
+/** Mode of new files, less the umask. */
 const FILE_MODE = 0o666
-/** Nobody else reads a file before it is whole. */
+/** No other user reads a file before it is complete. */
 const PENDING_MODE = 0o600
-/** More files than this are not written at a time. */
+/** Files that can be written at a time. */
 const MAX_PENDING = 1_024
-/** Where the folder cannot hold a file without a name. */
+/** Errors of file systems without O_TMPFILE. */
 const NO_TMPFILE: readonly number[] = [-EOPNOTSUPP, -EISDIR, -EINVAL, -ENOENT]
 
 interface Pending {
   readonly slot: Slot
   readonly fd: number
   readonly file: NewFile
-  /** Undefined for a file without a name, which is gone with its descriptor, however this process ends. */
+  /** Undefined for an unnamed file, which the kernel removes with its descriptor. */
   readonly hidden: Uint8Array | undefined
 }
 
-/** A file that took its place. */
+/** A file that was moved into place. */
 export interface Committed {
   readonly stat: FileStat
-  /** Its folder, open for whoever puts the change on the disk; -1 when nobody may open it. */
+  /** Its folder, open for syncing; -1 when it cannot be opened. */
   readonly folder: number
 }
 
 /**
- * Files that are being written. One takes its place in a single step: what was there before is replaced, with its mode but
- * without its owner, other names or extended attributes. Conditions are looked at right before that step, and nothing else of
- * this process comes between, because all changes are made by this one thread. Another process can: what it writes there
- * between the look and the step, some microseconds, is lost.
+ * Files that are being written. A commit replaces the target atomically and keeps its mode, but not its owner, hard links or
+ * extended attributes. Preconditions are checked right before; no other change of sandboxd comes between, because one thread
+ * makes all changes. A change by another process within those microseconds is lost.
  */
 export class PendingFiles {
-  readonly #ground: Ground
+  readonly #context: FileContext
   readonly #pending = new Map<number, Pending>()
 
-  constructor(ground: Ground) {
-    this.#ground = ground
+  constructor(context: FileContext) {
+    this.#context = context
   }
 
-  /** `id` is the caller's, and new. */
+  /** `id` is chosen by the caller and must be unused. */
   create(id: number, path: string, file: NewFile): PendingFile {
     if (this.#pending.size >= MAX_PENDING)
       throw new SandwireError('rate_limited', 'Cannot write more files at a time')
@@ -89,12 +88,12 @@ export class PendingFiles {
     }
   }
 
-  /** The file is closed by whoever writes it. */
+  /** The writer closes the file. */
   commit(id: number): Committed {
     const pending = this.#take(id)
     using slot = pending.slot
     try {
-      finish(pending, this.#ground.umask)
+      finish(pending, this.#context.umask)
     } catch (error) {
       if (pending.hidden !== undefined) unlinkAt(slot.folder, pending.hidden, 0)
       throw error
@@ -118,16 +117,16 @@ export class PendingFiles {
   }
 
   #openSlot(path: string, { makesParents, followsLink }: NewFile): Slot {
-    const { root } = this.#ground
+    const { root } = this.#context
     if (makesParents === true) {
       const above = splitLast(parsePath(path))
       if (above !== undefined) ensureFolder(root, path, above.names)[Symbol.dispose]()
     }
-    return followsLink === true ? root.openSlotBehindLinks(path, 'write') : root.openSlot(path, 'write')
+    return followsLink === true ? root.openSlotFollowingLinks(path, 'write') : root.openSlot(path, 'write')
   }
 }
 
-/** What a file would replace; throws when it must not. */
+/** The file that would be replaced; throws when that is not allowed. */
 function checkReplaced(slot: Slot, file: NewFile): FileStat | undefined {
   const found = statSlot(slot, 'write')
   checkCondition(file, found, { doing: 'write', path: slot.path })
@@ -162,7 +161,7 @@ function howFor({ ifAbsent }: NewFile): 'beside' | 'over' {
   return ifAbsent === true ? 'beside' : 'over'
 }
 
-/** Gives a file without a name its own, or first a hidden one where another file has to go. */
+/** Links an unnamed file to its name, or to a temporary name first when it replaces another file. */
 function placeUnnamed(slot: Slot, fd: number, file: NewFile): void {
   const from = { folder: AT_FDCWD, name: cString(Buffer.from(`/proc/self/fd/${fd}`)) }
   const linked = linkAt(from, slot, AT_SYMLINK_FOLLOW)
@@ -178,7 +177,7 @@ function must(result: number, slot: Slot): void {
   if (result < 0) throw fileError('write', slot.path, result)
 }
 
-/** What folders are made with, less the umask. */
+/** Mode of new folders, less the umask. */
 const FOLDER_MODE = 0o777
 
 export interface FolderOptions {
@@ -186,8 +185,8 @@ export interface FolderOptions {
   readonly mode?: number
 }
 
-/** Makes a folder; one that is there already is enough when parents are made as well. */
-export function makeFolder({ root }: Ground, path: string, options: FolderOptions): void {
+/** Creates a folder. An existing one is accepted when parents are created as well. */
+export function makeFolder({ root }: FileContext, path: string, options: FolderOptions): void {
   const mode = (options.mode ?? FOLDER_MODE) & 0o777
   if (options.makesParents) {
     using _ = ensureFolder(root, path, parsePath(path).names, mode)
@@ -198,7 +197,7 @@ export function makeFolder({ root }: Ground, path: string, options: FolderOption
   if (result < 0) throw fileError('make', path, result)
 }
 
-/** Makes what is missing of the folders of a path, and opens the last one. */
+/** Creates missing folders of a path and opens the last one. */
 function ensureFolder(
   root: Root,
   path: string,

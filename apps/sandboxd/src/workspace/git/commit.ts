@@ -17,7 +17,7 @@ export interface CommitRequest {
  */
 const OPTIONS = ['--quiet', '--file=-', '--cleanup=whitespace', '--no-status', '--allow-empty'] as const
 const COMMIT_MS = 60_000
-const MAX_SAID_BYTES = 64 * 1024
+const MAX_OUTPUT_BYTES = 64 * 1024
 
 /** The new commit, or why git refused it. */
 type CommitResult = { readonly oid: string } | { readonly reason: GitFailureReason }
@@ -27,7 +27,7 @@ export async function commit(
   repository: Repository,
   { message, author, amend }: CommitRequest,
 ): Promise<CommitResult> {
-  if (!amend && !(await hasAnything(repository)))
+  if (!amend && !(await hasSomethingToCommit(repository)))
     throw new SandwireError('git_failed', 'Cannot commit: nothing is staged')
   const env = identityEnv(author, repository.config.hasIdentity)
   const tool = await callGit(repository, {
@@ -36,7 +36,7 @@ export async function commit(
     env,
     timeMs: COMMIT_MS,
   })
-  await readBytes(tool, MAX_SAID_BYTES)
+  await readBytes(tool, MAX_OUTPUT_BYTES)
   const { code, isLate } = await tool.exited
   if (code !== 0 && !isLate && !(await hasIdentity(repository, env))) return { reason: 'author_unknown' }
   await expectSuccess(tool, 'Cannot commit')
@@ -47,14 +47,14 @@ export async function commit(
 async function hasIdentity(repository: Repository, env: Record<string, string>): Promise<boolean> {
   for (const name of ['GIT_AUTHOR_IDENT', 'GIT_COMMITTER_IDENT']) {
     const tool = await callGit(repository, { args: ['var', name], env, timeMs: COMMIT_MS })
-    await readBytes(tool, MAX_SAID_BYTES)
+    await readBytes(tool, MAX_OUTPUT_BYTES)
     if ((await tool.exited).code !== 0) return false
   }
   return true
 }
 
 /** Something is staged, or a merge is to be concluded. */
-async function hasAnything(repository: Repository): Promise<boolean> {
+async function hasSomethingToCommit(repository: Repository): Promise<boolean> {
   const args = [
     'diff',
     '--cached',
@@ -64,7 +64,7 @@ async function hasAnything(repository: Repository): Promise<boolean> {
     '--ignore-submodules=none',
   ] as const
   const tool = await callGit(repository, { args, timeMs: COMMIT_MS })
-  await readBytes(tool, MAX_SAID_BYTES)
+  await readBytes(tool, MAX_OUTPUT_BYTES)
   const { code } = await tool.exited
   if (code !== 1) await expectSuccess(tool, 'Cannot commit')
   return code === 1 || (await readProgress(repository)) === 'merge'

@@ -24,11 +24,11 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
 }
 
 /** Found in the listing of a git that takes configuration from its environment; older ones would take none of it. */
-const WITNESS = 'sandwire.witness'
+const VERSION_PROBE = 'sandwire.witness'
 
 /** Configuration over the repository's and the user's own. */
 const SETTINGS: Readonly<Record<string, string>> = {
-  [WITNESS]: '1',
+  [VERSION_PROBE]: '1',
   // Programs that git would start.
   'core.fsmonitor': 'false',
   'core.hooksPath': '/dev/null',
@@ -90,7 +90,7 @@ const MAX_NAME_CHARS = 16 * 1024
 
 /** Starts git. */
 export function callGit({ runTool, folder, config, signal }: GitFolder, call: GitCall): Promise<RunningTool> {
-  const settings = [...Object.entries(SETTINGS), ...silence(config, call.filtered ?? 'as_is')]
+  const settings = [...Object.entries(SETTINGS), ...disableCommands(config, call.filtered ?? 'as_is')]
   return runTool({
     ...argumentsOf(call),
     folder,
@@ -101,7 +101,7 @@ export function callGit({ runTool, folder, config, signal }: GitFolder, call: Gi
 }
 
 /** Starts the listing of what is configured. Unlike all others it sees the machine's filters too: they are not run either. */
-export function callListing(runTool: RunTool, folder: number, timeMs: number): Promise<RunningTool> {
+export function startConfigListing(runTool: RunTool, folder: number, timeMs: number): Promise<RunningTool> {
   const { GIT_CONFIG_NOSYSTEM: _, ...env } = ENVIRONMENT
   return runTool({
     argv: ['git', 'config', '--list', '--name-only', '--null'],
@@ -112,8 +112,8 @@ export function callListing(runTool: RunTool, folder: number, timeMs: number): P
 }
 
 /** Reads the names that the listing gives. Throws `git_failed` when what they stand for cannot be kept from running. */
-export function readListing(names: readonly string[]): GitConfig {
-  if (!names.includes(WITNESS))
+export function parseConfigNames(names: readonly string[]): GitConfig {
+  if (!names.includes(VERSION_PROBE))
     throw new SandwireError('git_failed', 'Cannot use git: 2.31 or newer is needed')
   const has = (name: string): boolean => names.includes(`user.${name}`) || names.includes(`committer.${name}`)
   return {
@@ -135,7 +135,7 @@ function namesOf(pattern: RegExp, settings: readonly string[]): readonly string[
 }
 
 /** Empty commands are none; a required filter without a command makes git fail. */
-function silence({ filters, hooks }: GitConfig, filtered: 'as_is' | 'refused'): [string, string][] {
+function disableCommands({ filters, hooks }: GitConfig, filtered: 'as_is' | 'refused'): [string, string][] {
   const required = String(filtered === 'refused')
   return [
     ...hooks.map((name): [string, string] => [`hook.${name}.enabled`, 'false']),
@@ -180,7 +180,7 @@ function joinPaths(paths: readonly string[]): Uint8Array {
 }
 
 /** Most of git's own words that are passed on. */
-const MAX_SAID = 200
+const MAX_MESSAGE_CHARS = 200
 
 /** Reads at most so many bytes; git is ended when it has more to say. */
 export async function readBytes(
@@ -216,14 +216,14 @@ export async function readLine(tool: RunningTool): Promise<string> {
 export async function expectSuccess(tool: RunningTool, action: string): Promise<void> {
   const { code, isLate } = await tool.exited
   if (isLate) throw new SandwireError('timed_out', `${action}: git takes too long`)
-  if (code !== 0) throw new SandwireError('git_failed', `${action}: ${sayWhy(await tool.stderr)}`)
+  if (code !== 0) throw new SandwireError('git_failed', `${action}: ${describeFailure(await tool.stderr)}`)
 }
 
 /** The line of git's words that says why, printable: names in it may hold anything. */
-function sayWhy(stderr: string): string {
+function describeFailure(stderr: string): string {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '')
   const why = lines.find((line) => /^(fatal|error): /.test(line)) ?? lines[0] ?? 'git does not say why'
-  return printable(why.replace(/^(fatal|error): /, '')).slice(0, MAX_SAID)
+  return printable(why.replace(/^(fatal|error): /, '')).slice(0, MAX_MESSAGE_CHARS)
 }
 
 /** Text without characters that move, hide or turn others. */

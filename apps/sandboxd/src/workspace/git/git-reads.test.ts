@@ -4,40 +4,40 @@ import { expect, test } from 'bun:test'
 import { encodePath } from '@sandwire/protocol'
 import { readDiff } from './diff.ts'
 import { openRepository } from './repository.ts'
-import { createScene, type Scene } from './git-workspace.fixture.ts'
+import { createFixture, type Fixture } from './git-workspace.fixture.ts'
 import { showFile, textOf } from './history.ts'
 import { readStatus, STATUS_LIMITS } from './status.ts'
 
 const changed = { kind: 'changed', staged: null, unstaged: null, submodule: false } as const
 
-function createCommitted(files: Readonly<Record<string, string | Uint8Array>> = { file: 'one\n' }): Scene {
-  const scene = createScene()
-  for (const [path, content] of Object.entries(files)) scene.write(path, content)
-  scene.git('add', '.')
-  scene.git('commit', '--quiet', '--message', 'first')
-  return scene
+function createCommitted(files: Readonly<Record<string, string | Uint8Array>> = { file: 'one\n' }): Fixture {
+  const fixture = createFixture()
+  for (const [path, content] of Object.entries(files)) fixture.write(path, content)
+  fixture.git('add', '.')
+  fixture.git('commit', '--quiet', '--message', 'first')
+  return fixture
 }
 
 /** Two branches that change the same line. */
-function createDivided(): Scene {
-  const scene = createCommitted()
-  scene.git('checkout', '--quiet', '-b', 'theirs')
-  scene.write('file', 'theirs\n')
-  scene.git('commit', '--quiet', '--all', '--message', 'theirs')
-  scene.git('checkout', '--quiet', 'main')
-  scene.write('file', 'ours\n')
-  scene.git('commit', '--quiet', '--all', '--message', 'ours')
-  return scene
+function createDivided(): Fixture {
+  const fixture = createCommitted()
+  fixture.git('checkout', '--quiet', '-b', 'theirs')
+  fixture.write('file', 'theirs\n')
+  fixture.git('commit', '--quiet', '--all', '--message', 'theirs')
+  fixture.git('checkout', '--quiet', 'main')
+  fixture.write('file', 'ours\n')
+  fixture.git('commit', '--quiet', '--all', '--message', 'ours')
+  return fixture
 }
 
-function attempt({ git }: Scene, ...args: readonly string[]): void {
+function attempt({ git }: Fixture, ...args: readonly string[]): void {
   expect(() => git(...args)).toThrow()
 }
 
 test('a repository without a commit has a branch, and nothing else', async () => {
-  using scene = createScene()
-  scene.write('new', 'x')
-  expect(await scene.get('git/status')).toEqual({
+  using fixture = createFixture()
+  fixture.write('new', 'x')
+  expect(await fixture.get('git/status')).toEqual({
     status: 200,
     body: {
       head: { branch: 'main' },
@@ -47,40 +47,42 @@ test('a repository without a commit has a branch, and nothing else', async () =>
       untracked: true,
     },
   })
-  expect((await scene.get('git/log')).body).toEqual({ commits: [], truncated: false })
-  expect((await scene.get('git/branches')).body).toEqual({
+  expect((await fixture.get('git/log')).body).toEqual({ commits: [], truncated: false })
+  expect((await fixture.get('git/branches')).body).toEqual({
     head: { branch: 'main' },
     branches: [],
     truncated: false,
   })
   for (const query of ['', '?staged=1'])
-    expect((await scene.get('git/diff', query)).body).toEqual({
+    expect((await fixture.get('git/diff', query)).body).toEqual({
       files: [],
       diff: '',
       lossy: false,
       truncated: false,
     })
-  expect(await scene.get('git/show', '?path=new')).toMatchObject({ body: { error: { code: 'git_failed' } } })
+  expect(await fixture.get('git/show', '?path=new')).toMatchObject({
+    body: { error: { code: 'git_failed' } },
+  })
 })
 
 test('status says what is staged and what is not, and where from', async () => {
-  using scene = createCommitted({
+  using fixture = createCommitted({
     both: '1\n',
     gone: '2\n',
     old: 'a long enough line\n',
     link: 'x',
     kept: 'k',
   })
-  scene.write('both', 'index\n')
-  scene.git('add', 'both')
-  scene.write('both', 'tree\n')
-  scene.git('rm', '--quiet', 'gone')
-  scene.git('mv', 'old', 'renamed')
-  scene.git('rm', '--quiet', 'link')
-  symlinkSync('kept', join(scene.root, 'link'))
-  scene.git('add', 'link')
-  scene.write('folder/new', 'x')
-  expect(await scene.get('git/status')).toMatchObject({
+  fixture.write('both', 'index\n')
+  fixture.git('add', 'both')
+  fixture.write('both', 'tree\n')
+  fixture.git('rm', '--quiet', 'gone')
+  fixture.git('mv', 'old', 'renamed')
+  fixture.git('rm', '--quiet', 'link')
+  symlinkSync('kept', join(fixture.root, 'link'))
+  fixture.git('add', 'link')
+  fixture.write('folder/new', 'x')
+  expect(await fixture.get('git/status')).toMatchObject({
     body: {
       files: [
         { ...changed, path: 'both', staged: 'M', unstaged: 'M' },
@@ -104,32 +106,32 @@ test('names may hold anything that a file system allows', async () => {
     '\u{dcff}\u{dc80}bytes',
     'tab\there',
   ]
-  using scene = createCommitted(Object.fromEntries(names.map((name) => [name, 'one\n'])))
-  for (const name of names) scene.write(name, 'two\n')
-  const status = await scene.get('git/status')
-  const diff = await scene.get('git/diff')
+  using fixture = createCommitted(Object.fromEntries(names.map((name) => [name, 'one\n'])))
+  for (const name of names) fixture.write(name, 'two\n')
+  const status = await fixture.get('git/status')
+  const diff = await fixture.get('git/diff')
   for (const { body } of [status, diff])
     expect(body).toMatchObject({
       files: expect.arrayContaining(names.map((path) => expect.objectContaining({ path }))),
     })
-  expect(await scene.get('git/show', '?path=%FF%80bytes')).toMatchObject({ body: { content: 'one\n' } })
-  expect(await scene.get('git/log', '?path=%FF%80bytes')).toMatchObject({ body: { commits: [{}] } })
-  expect(await scene.get('git/diff', '?path=%FF%80bytes')).toMatchObject({
+  expect(await fixture.get('git/show', '?path=%FF%80bytes')).toMatchObject({ body: { content: 'one\n' } })
+  expect(await fixture.get('git/log', '?path=%FF%80bytes')).toMatchObject({ body: { commits: [{}] } })
+  expect(await fixture.get('git/diff', '?path=%FF%80bytes')).toMatchObject({
     body: { files: [{ path: '\u{dcff}\u{dc80}bytes', added: 1, removed: 1 }], lossy: false },
   })
 })
 
 test('status says how far a branch is from its upstream, and when HEAD is on none', async () => {
-  using scene = createCommitted()
-  scene.git('branch', 'base')
-  scene.git('branch', '--quiet', '--set-upstream-to', 'base')
-  scene.git('commit', '--quiet', '--allow-empty', '--message', 'ahead')
-  expect(await scene.get('git/status')).toMatchObject({
+  using fixture = createCommitted()
+  fixture.git('branch', 'base')
+  fixture.git('branch', '--quiet', '--set-upstream-to', 'base')
+  fixture.git('commit', '--quiet', '--allow-empty', '--message', 'ahead')
+  expect(await fixture.get('git/status')).toMatchObject({
     body: { head: { branch: 'main', upstream: 'base', ahead: 1, behind: 0 } },
   })
-  scene.git('checkout', '--quiet', '--detach')
-  const { body } = await scene.get('git/status')
-  expect(body).toMatchObject({ head: { oid: scene.git('rev-parse', 'HEAD').trim() } })
+  fixture.git('checkout', '--quiet', '--detach')
+  const { body } = await fixture.get('git/status')
+  expect(body).toMatchObject({ head: { oid: fixture.git('rev-parse', 'HEAD').trim() } })
   expect(body).not.toHaveProperty('head.branch')
 })
 
@@ -140,17 +142,17 @@ test.each([
   ['cherry-pick', ['cherry-pick', 'theirs']],
   ['revert', ['revert', '--no-edit', 'HEAD~1']],
 ] as const)('status knows a %s in progress and its conflict', async (state, args) => {
-  using scene = createDivided()
-  attempt(scene, ...args)
-  expect(await scene.get('git/status')).toMatchObject({
+  using fixture = createDivided()
+  attempt(fixture, ...args)
+  expect(await fixture.get('git/status')).toMatchObject({
     body: { state, files: [{ kind: 'conflict', path: 'file' }] },
   })
 })
 
 test('diff shows a file in conflict against our side', async () => {
-  using scene = createDivided()
-  attempt(scene, 'merge', 'theirs')
-  expect(await scene.get('git/diff')).toMatchObject({
+  using fixture = createDivided()
+  attempt(fixture, 'merge', 'theirs')
+  expect(await fixture.get('git/diff')).toMatchObject({
     body: {
       files: [{ path: 'file', status: 'U', added: 4, removed: 0 }],
       diff: expect.stringContaining('+<<<<<<<'),
@@ -159,19 +161,19 @@ test('diff shows a file in conflict against our side', async () => {
 })
 
 test('status knows a bisection and mails that are applied', async () => {
-  using scene = createDivided()
-  scene.git('bisect', 'start')
-  expect(await scene.get('git/status')).toMatchObject({ body: { state: 'bisect' } })
-  scene.git('bisect', 'reset')
-  scene.write('mail', scene.git('format-patch', '--stdout', '-1', 'theirs'))
-  attempt(scene, 'am', 'mail')
-  expect(await scene.get('git/status')).toMatchObject({ body: { state: 'am' } })
+  using fixture = createDivided()
+  fixture.git('bisect', 'start')
+  expect(await fixture.get('git/status')).toMatchObject({ body: { state: 'bisect' } })
+  fixture.git('bisect', 'reset')
+  fixture.write('mail', fixture.git('format-patch', '--stdout', '-1', 'theirs'))
+  attempt(fixture, 'am', 'mail')
+  expect(await fixture.get('git/status')).toMatchObject({ body: { state: 'am' } })
 })
 
 test('status gives as many entries as it may, and says that there are more', async () => {
-  using scene = createScene()
-  for (let at = 0; at < 20; at += 1) scene.write(`f${at}`, '')
-  using repository = await openRepository(scene)
+  using fixture = createFixture()
+  for (let at = 0; at < 20; at += 1) fixture.write(`f${at}`, '')
+  using repository = await openRepository(fixture)
   const few = await readStatus(repository, { ...STATUS_LIMITS, maxEntries: 5 })
   expect(few).toMatchObject({ truncated: true, head: { branch: 'main' } })
   expect(few.entries).toHaveLength(5)
@@ -182,32 +184,35 @@ test('status gives as many entries as it may, and says that there are more', asy
 })
 
 test('status leaves untracked files out where they take too long, and says so', async () => {
-  using scene = createScene({
+  using fixture = createFixture({
     spoil: (plan) =>
       plan.argv.includes('--untracked-files=normal') ? { ...plan, argv: ['sleep', '60'], timeMs: 20 } : plan,
   })
-  scene.write('staged', '')
-  scene.write('untracked', '')
-  scene.git('add', 'staged')
-  expect(await scene.get('git/status')).toMatchObject({
+  fixture.write('staged', '')
+  fixture.write('untracked', '')
+  fixture.git('add', 'staged')
+  expect(await fixture.get('git/status')).toMatchObject({
     body: { files: [{ path: 'staged', staged: 'A' }], untracked: false },
   })
 })
 
 test('status that takes too long at all is an error', async () => {
-  using scene = createScene({
+  using fixture = createFixture({
     spoil: (plan) => (plan.argv.includes('status') ? { ...plan, argv: ['sleep', '60'], timeMs: 20 } : plan),
   })
-  expect(await scene.get('git/status')).toMatchObject({ status: 504, body: { error: { code: 'timed_out' } } })
+  expect(await fixture.get('git/status')).toMatchObject({
+    status: 504,
+    body: { error: { code: 'timed_out' } },
+  })
 })
 
 test('diff compares work tree, index and commits, one path or all', async () => {
-  using scene = createCommitted({ a: 'one\n', b: 'one\n' })
-  scene.write('a', 'two\n')
-  scene.git('add', 'a')
-  scene.write('a', 'three\n')
-  scene.write('b', 'two\n')
-  const paths = async (query: string): Promise<unknown> => (await scene.get('git/diff', query)).body
+  using fixture = createCommitted({ a: 'one\n', b: 'one\n' })
+  fixture.write('a', 'two\n')
+  fixture.git('add', 'a')
+  fixture.write('a', 'three\n')
+  fixture.write('b', 'two\n')
+  const paths = async (query: string): Promise<unknown> => (await fixture.get('git/diff', query)).body
   const file = (path: string): unknown =>
     expect.objectContaining({ path, added: 1, removed: 1, binary: false })
   expect(await paths('')).toMatchObject({ files: [file('a'), file('b')] })
@@ -220,12 +225,12 @@ test('diff compares work tree, index and commits, one path or all', async () => 
     diff: expect.stringContaining('-one\n+two\n'),
   })
   expect(await paths('?from=HEAD&path=a')).toMatchObject({ diff: expect.stringContaining('-one\n+three\n') })
-  scene.git('commit', '--quiet', '--message', 'second')
+  fixture.git('commit', '--quiet', '--message', 'second')
   expect(await paths('?from=HEAD~1&to=HEAD')).toMatchObject({ files: [file('a')] })
   expect(await paths('?from=HEAD~1&staged=1')).toMatchObject({ files: [file('a')] })
   expect(await paths('?to=HEAD')).toMatchObject({ files: [file('a')] })
-  expect(await scene.get('git/diff', '?to=HEAD&staged=1')).toMatchObject({ status: 400 })
-  expect(await scene.get('git/diff', '?from=nothing')).toMatchObject({
+  expect(await fixture.get('git/diff', '?to=HEAD&staged=1')).toMatchObject({ status: 400 })
+  expect(await fixture.get('git/diff', '?from=nothing')).toMatchObject({
     body: { error: { code: 'git_failed' } },
   })
 })
@@ -233,51 +238,51 @@ test('diff compares work tree, index and commits, one path or all', async () => 
 test.each(['sha1', 'sha256'])(
   'diff shows what the first commit brought, in a repository of %s',
   async (format) => {
-    using scene = createScene({ isRepository: false })
-    scene.git('init', '--quiet', `--object-format=${format}`)
-    scene.write('a', 'one\n')
-    scene.git('add', '.')
-    scene.git('commit', '--quiet', '--message', 'first')
+    using fixture = createFixture({ isRepository: false })
+    fixture.git('init', '--quiet', `--object-format=${format}`)
+    fixture.write('a', 'one\n')
+    fixture.git('add', '.')
+    fixture.git('commit', '--quiet', '--message', 'first')
     const added = { path: 'a', status: 'A', added: 1, removed: 0, binary: false }
-    expect((await scene.get('git/diff', '?to=HEAD')).body).toMatchObject({ files: [added] })
-    expect((await scene.get('git/diff', '?to=HEAD&path=a')).body).toMatchObject({ files: [added] })
+    expect((await fixture.get('git/diff', '?to=HEAD')).body).toMatchObject({ files: [added] })
+    expect((await fixture.get('git/diff', '?to=HEAD&path=a')).body).toMatchObject({ files: [added] })
   },
 )
 
 test('diff of a renamed file needs to be told where it was, whatever its bytes', async () => {
   const [old, other] = ['old\udcff', 'new\udcff']
-  using scene = createCommitted({ 'a.txt': 'one\ntwo\nthree\n', [old]: 'four\nfive\nsix\n' })
-  scene.git('mv', 'a.txt', 'b.txt')
-  renameSync(scene.place(old), scene.place(other))
-  scene.git('add', '.')
+  using fixture = createCommitted({ 'a.txt': 'one\ntwo\nthree\n', [old]: 'four\nfive\nsix\n' })
+  fixture.git('mv', 'a.txt', 'b.txt')
+  renameSync(fixture.place(old), fixture.place(other))
+  fixture.git('add', '.')
   const ask = async (path: string, from?: string): Promise<unknown> => {
     const more = from === undefined ? '' : `&old=${encodePath(from)}`
-    return (await scene.get('git/diff', `?staged=1&path=${encodePath(path)}${more}`)).body
+    return (await fixture.get('git/diff', `?staged=1&path=${encodePath(path)}${more}`)).body
   }
   expect(await ask('b.txt')).toMatchObject({ files: [{ path: 'b.txt', status: 'A', added: 3 }] })
   const renamed = { path: 'b.txt', from: 'a.txt', status: 'R', added: 0, removed: 0 }
   expect(await ask('b.txt', 'a.txt')).toMatchObject({ files: [renamed] })
   expect(await ask(other, old)).toMatchObject({ files: [{ path: other, from: old, status: 'R' }] })
-  expect(await scene.get('git/diff', '?old=a.txt')).toMatchObject({ status: 400 })
+  expect(await fixture.get('git/diff', '?old=a.txt')).toMatchObject({ status: 400 })
 })
 
 test('diff says of binary files that they are, and of other bytes that they were replaced', async () => {
-  using scene = createCommitted({ binary: Uint8Array.of(0, 1), latin: Uint8Array.of(0xe4, 10) })
-  scene.write('binary', Uint8Array.of(0, 2))
-  scene.write('latin', Uint8Array.of(0xfc, 10))
-  expect((await scene.get('git/diff', '?path=binary')).body).toMatchObject({
+  using fixture = createCommitted({ binary: Uint8Array.of(0, 1), latin: Uint8Array.of(0xe4, 10) })
+  fixture.write('binary', Uint8Array.of(0, 2))
+  fixture.write('latin', Uint8Array.of(0xfc, 10))
+  expect((await fixture.get('git/diff', '?path=binary')).body).toMatchObject({
     files: [{ path: 'binary', binary: true, added: 0 }],
     diff: expect.stringContaining('Binary files a/binary and b/binary differ'),
     lossy: false,
   })
-  expect((await scene.get('git/diff', '?path=latin')).body).toMatchObject({ lossy: true })
+  expect((await fixture.get('git/diff', '?path=latin')).body).toMatchObject({ lossy: true })
 })
 
 test('diff ends at a whole line where it is cut, and says why', async () => {
-  using scene = createCommitted({ a: '', b: '' })
-  scene.write('a', 'line of text\n'.repeat(10_000))
-  scene.write('b', 'x\n')
-  using repository = await openRepository(scene)
+  using fixture = createCommitted({ a: '', b: '' })
+  fixture.write('a', 'line of text\n'.repeat(10_000))
+  fixture.write('b', 'x\n')
+  using repository = await openRepository(fixture)
   const limits = { maxFiles: 10, maxBytes: 1000, timeMs: 20_000 }
   const cut = await readDiff(repository, { staged: false }, limits)
   expect(cut).toMatchObject({ truncated: 'bytes', isLossy: false })
@@ -289,17 +294,17 @@ test('diff ends at a whole line where it is cut, and says why', async () => {
 })
 
 test('diff that takes too long gives what came, and says why', async () => {
-  using scene = createScene({
+  using fixture = createFixture({
     spoil: (plan) => (plan.argv.includes('diff') ? { ...plan, argv: ['sleep', '60'], timeMs: 20 } : plan),
   })
-  expect(await scene.get('git/diff')).toMatchObject({ body: { files: [], diff: '', truncated: 'time' } })
+  expect(await fixture.get('git/diff')).toMatchObject({ body: { files: [], diff: '', truncated: 'time' } })
 })
 
 test('a page of the log ends early where messages are long', async () => {
-  using scene = createScene()
+  using fixture = createFixture()
   for (let at = 0; at < 70; at += 1)
-    scene.git('commit', '--quiet', '--allow-empty', '--message', `${at} ${'x'.repeat(70_000)}`)
-  const { body } = await scene.get('git/log', '?limit=70')
+    fixture.git('commit', '--quiet', '--allow-empty', '--message', `${at} ${'x'.repeat(70_000)}`)
+  const { body } = await fixture.get('git/log', '?limit=70')
   const { commits, truncated } = body as { commits: { message: string }[]; truncated: boolean }
   expect(truncated).toBe(true)
   expect(commits.length).toBeLessThan(70)
@@ -307,9 +312,9 @@ test('a page of the log ends early where messages are long', async () => {
 })
 
 test('diff does not depend on the taste of whoever configured git', async () => {
-  using scene = createCommitted({ a: 'one\n' })
-  scene.write('a', 'two\n')
-  const plain = await scene.get('git/diff')
+  using fixture = createCommitted({ a: 'one\n' })
+  fixture.write('a', 'two\n')
+  const plain = await fixture.get('git/diff')
   const settings = {
     'color.ui': 'always',
     'diff.noprefix': 'true',
@@ -317,18 +322,18 @@ test('diff does not depend on the taste of whoever configured git', async () => 
     'core.quotePath': 'false',
   }
   const more = { 'diff.orderFile': '/nowhere', 'diff.algorithm': 'patience', 'diff.relative': 'true' }
-  for (const [key, value] of Object.entries({ ...settings, ...more })) scene.git('config', key, value)
-  expect(await scene.get('git/diff')).toEqual(plain)
+  for (const [key, value] of Object.entries({ ...settings, ...more })) fixture.git('config', key, value)
+  expect(await fixture.get('git/diff')).toEqual(plain)
 })
 
 test('show gives a file as a commit has it, as text or base64', async () => {
-  using scene = createCommitted({ text: 'ä\n', binary: Uint8Array.of(0, 0xff), 'folder/x': '' })
-  symlinkSync('text', join(scene.root, 'link'))
-  scene.git('add', 'link')
-  scene.git('commit', '--quiet', '--message', 'link')
-  scene.write('text', 'later')
-  const commit = scene.git('rev-parse', 'HEAD').trim()
-  expect((await scene.get('git/show', '?path=./text')).body).toEqual({
+  using fixture = createCommitted({ text: 'ä\n', binary: Uint8Array.of(0, 0xff), 'folder/x': '' })
+  symlinkSync('text', join(fixture.root, 'link'))
+  fixture.git('add', 'link')
+  fixture.git('commit', '--quiet', '--message', 'link')
+  fixture.write('text', 'later')
+  const commit = fixture.git('rev-parse', 'HEAD').trim()
+  expect((await fixture.get('git/show', '?path=./text')).body).toEqual({
     path: 'text',
     commit,
     kind: 'file',
@@ -337,7 +342,7 @@ test('show gives a file as a commit has it, as text or base64', async () => {
     content: 'ä\n',
     truncated: false,
   })
-  const shows = (query: string): Promise<unknown> => scene.get('git/show', query)
+  const shows = (query: string): Promise<unknown> => fixture.get('git/show', query)
   expect(await shows('?path=binary')).toMatchObject({ body: { encoding: 'base64', content: 'AP8=' } })
   expect(await shows('?path=link')).toMatchObject({ body: { kind: 'link', content: 'text' } })
   expect(await shows('?path=link&ref=HEAD~1')).toMatchObject({ body: { error: { code: 'file_not_found' } } })
@@ -348,8 +353,8 @@ test('show gives a file as a commit has it, as text or base64', async () => {
 })
 
 test('show gives the beginning of a large file, cut anywhere, as text', async () => {
-  using scene = createCommitted({ file: 'ä'.repeat(1000) })
-  using repository = await openRepository(scene)
+  using fixture = createCommitted({ file: 'ä'.repeat(1000) })
+  using repository = await openRepository(fixture)
   const shown = await showFile(repository, { path: 'file', ref: 'HEAD' }, 101)
   expect(shown).toMatchObject({ truncated: true, sizeBytes: 2000 })
   expect(shown.bytes).toHaveLength(101)
@@ -357,30 +362,30 @@ test('show gives the beginning of a large file, cut anywhere, as text', async ()
 })
 
 test('log goes through all commits page by page, once each', async () => {
-  using scene = createDivided()
-  scene.git('merge', '--quiet', '--strategy', 'ours', '--message', 'merged', 'theirs')
-  scene.git('commit', '--quiet', '--allow-empty', '--message', 'empty\n\nbody')
-  const all = scene.git('log', '--format=%H').trim().split('\n')
+  using fixture = createDivided()
+  fixture.git('merge', '--quiet', '--strategy', 'ours', '--message', 'merged', 'theirs')
+  fixture.git('commit', '--quiet', '--allow-empty', '--message', 'empty\n\nbody')
+  const all = fixture.git('log', '--format=%H').trim().split('\n')
   const found: string[] = []
   let after = ''
   for (let page = 0; page < all.length; page += 1) {
-    const { body } = await scene.get('git/log', `?limit=1${after}`)
+    const { body } = await fixture.get('git/log', `?limit=1${after}`)
     const { commits, truncated } = body as { commits: { oid: string }[]; truncated: boolean }
     found.push(...commits.map(({ oid }) => oid))
     after = `&after=${found.at(-1) ?? ''}`
     expect(truncated).toBe(page < all.length - 1)
   }
   expect(found).toEqual(all)
-  expect(await scene.get('git/log', `?after=${'0'.repeat(40)}`)).toMatchObject({
+  expect(await fixture.get('git/log', `?after=${'0'.repeat(40)}`)).toMatchObject({
     body: { error: { code: 'git_failed' } },
   })
 })
 
 test('log says who, when, what and where', async () => {
-  using scene = createCommitted()
-  scene.git('config', 'user.name', 'Zoë \u{202e}')
-  scene.write('file', 'two\n')
-  scene.git(
+  using fixture = createCommitted()
+  fixture.git('config', 'user.name', 'Zoë \u{202e}')
+  fixture.write('file', 'two\n')
+  fixture.git(
     'commit',
     '--quiet',
     '--all',
@@ -389,8 +394,8 @@ test('log says who, when, what and where', async () => {
     '--message',
     'subject\n\n# body\n',
   )
-  scene.git('tag', 'v1')
-  expect(await scene.get('git/log', '?limit=1')).toMatchObject({
+  fixture.git('tag', 'v1')
+  expect(await fixture.get('git/log', '?limit=1')).toMatchObject({
     body: {
       commits: [
         {
@@ -400,7 +405,7 @@ test('log says who, when, what and where', async () => {
             timeMs: Date.UTC(2001, 1, 3, 4, 5, 6),
           },
           committer: { name: 'Zoë \u{202e}' },
-          parents: [scene.git('rev-parse', 'HEAD~1').trim()],
+          parents: [fixture.git('rev-parse', 'HEAD~1').trim()],
           refs: ['HEAD -> main', 'tag: v1'],
           message: 'subject\n\n# body',
         },
@@ -408,34 +413,34 @@ test('log says who, when, what and where', async () => {
       truncated: true,
     },
   })
-  scene.write('other', '')
-  scene.git('add', '.')
-  scene.git('commit', '--quiet', '--message', 'other')
-  expect(await scene.get('git/log', '?path=other')).toMatchObject({
+  fixture.write('other', '')
+  fixture.git('add', '.')
+  fixture.git('commit', '--quiet', '--message', 'other')
+  expect(await fixture.get('git/log', '?path=other')).toMatchObject({
     body: { commits: [{ message: 'other' }] },
   })
-  expect(await scene.get('git/log', '?ref=v1&limit=1')).toMatchObject({
+  expect(await fixture.get('git/log', '?ref=v1&limit=1')).toMatchObject({
     body: { commits: [{ message: 'subject\n\n# body' }] },
   })
 })
 
 test('a file that is named like a commit is not taken for one', async () => {
-  using scene = createCommitted()
-  const oid = scene.git('rev-parse', 'HEAD').trim()
-  for (const name of [oid, 'HEAD', 'main']) scene.write(name, '')
-  expect(await scene.get('git/log', '?ref=main')).toMatchObject({ body: { commits: [{ oid }] } })
-  expect(await scene.get('git/diff', '?from=main&to=HEAD')).toMatchObject({ status: 200 })
+  using fixture = createCommitted()
+  const oid = fixture.git('rev-parse', 'HEAD').trim()
+  for (const name of [oid, 'HEAD', 'main']) fixture.write(name, '')
+  expect(await fixture.get('git/log', '?ref=main')).toMatchObject({ body: { commits: [{ oid }] } })
+  expect(await fixture.get('git/diff', '?from=main&to=HEAD')).toMatchObject({ status: 200 })
 })
 
 test('branches are local and remote, with what they follow, the last used first', async () => {
-  using scene = createCommitted()
-  mkdirSync(join(scene.root, '../far'))
-  scene.git('init', '--quiet', '--bare', '../far')
-  scene.git('remote', 'add', 'origin', '../far')
-  scene.git('push', '--quiet', '--set-upstream', 'origin', 'main')
-  scene.git('remote', 'set-head', 'origin', 'main')
-  scene.git('checkout', '--quiet', '-b', 'ä/🦜')
-  scene.git(
+  using fixture = createCommitted()
+  mkdirSync(join(fixture.root, '../far'))
+  fixture.git('init', '--quiet', '--bare', '../far')
+  fixture.git('remote', 'add', 'origin', '../far')
+  fixture.git('push', '--quiet', '--set-upstream', 'origin', 'main')
+  fixture.git('remote', 'set-head', 'origin', 'main')
+  fixture.git('checkout', '--quiet', '-b', 'ä/🦜')
+  fixture.git(
     '-c',
     'user.name=x',
     'commit',
@@ -446,9 +451,9 @@ test('branches are local and remote, with what they follow, the last used first'
     '--date',
     '2030-01-01',
   )
-  const { body } = await scene.get('git/branches')
+  const { body } = await fixture.get('git/branches')
   expect(body).toMatchObject({
-    head: { branch: 'ä/🦜', oid: scene.git('rev-parse', 'HEAD').trim() },
+    head: { branch: 'ä/🦜', oid: fixture.git('rev-parse', 'HEAD').trim() },
     truncated: false,
   })
   expect(body).toMatchObject({
@@ -458,6 +463,6 @@ test('branches are local and remote, with what they follow, the last used first'
       expect.objectContaining({ name: 'origin/main', kind: 'remote' }),
     ]),
   })
-  scene.git('checkout', '--quiet', '--detach')
-  expect((await scene.get('git/branches')).body).not.toHaveProperty('head.branch')
+  fixture.git('checkout', '--quiet', '--detach')
+  expect((await fixture.get('git/branches')).body).not.toHaveProperty('head.branch')
 })

@@ -16,7 +16,7 @@ import { createRunTool, type RunTool, type ToolPlan } from '../tool.ts'
 import { FilesThread } from '../thread/files-thread.ts'
 
 /** A workspace in a temporary folder, with the real git and a home of its own. */
-export interface Scene extends Disposable {
+export interface Fixture extends Disposable {
   readonly root: string
   readonly home: string
   readonly files: Files
@@ -46,7 +46,7 @@ const GIT_CONFIG = `[user]
   allow = always
 `
 
-interface SceneOptions {
+interface FixtureOptions {
   readonly isRepository?: boolean
   /** Folder that it is made in. */
   readonly parent?: string
@@ -54,8 +54,12 @@ interface SceneOptions {
   readonly spoil?: (plan: ToolPlan) => ToolPlan
 }
 
-export function createScene({ isRepository = true, parent = tmpdir(), spoil }: SceneOptions = {}): Scene {
-  const top = realpathSync(mkdtempSync(join(parent, 'git-scene-')))
+export function createFixture({
+  isRepository = true,
+  parent = tmpdir(),
+  spoil,
+}: FixtureOptions = {}): Fixture {
+  const top = realpathSync(mkdtempSync(join(parent, 'git-fixture-')))
   const [root, home] = [join(top, 'work'), join(top, 'home')]
   for (const folder of [root, home]) mkdirSync(folder)
   writeFileSync(join(home, '.gitconfig'), GIT_CONFIG)
@@ -65,7 +69,7 @@ export function createScene({ isRepository = true, parent = tmpdir(), spoil }: S
     if (!ran.success) throw new Error(`git ${args.join(' ')}: ${ran.stderr.toString()}`)
     return ran.stdout.toString()
   }
-  const place = (path: string): Buffer => placeIn(root, path)
+  const place = (path: string): Buffer => pathIn(root, path)
   const files = new FilesThread({
     createWorker: () => new Worker(new URL('../thread/files-worker.ts', import.meta.url).href),
     setUp: { root, umask: 0o022, user: undefined },
@@ -103,7 +107,7 @@ export function createScene({ isRepository = true, parent = tmpdir(), spoil }: S
   }
 }
 
-function placeIn(root: string, path: string): Buffer {
+function pathIn(root: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${root}/`), pathToBytes(path) ?? Buffer.alloc(0)])
 }
 

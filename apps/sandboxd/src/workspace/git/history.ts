@@ -1,5 +1,5 @@
 import { pathFromBytes, SandwireError } from '@sandwire/protocol'
-import { showPath } from '../beneath/file-error.ts'
+import { quotePath } from '../beneath/file-error.ts'
 import { callGit, expectSuccess, readBytes, readLine, readTokens } from './git-command.ts'
 import { findCommit, type Repository, requireCommit } from './repository.ts'
 
@@ -209,7 +209,7 @@ export async function showFile(
 ): Promise<ShownFile> {
   const commit = await requireCommit(repository, ref)
   const entry = await findEntry(repository, commit, path)
-  const cannot = `Cannot show ${showPath(path)} at ${showPath(ref)}`
+  const cannot = `Cannot show ${quotePath(path)} at ${quotePath(ref)}`
   if (entry?.type === 'tree' || path === '.') throw new SandwireError('is_a_folder', `${cannot}: a folder`)
   if (entry === undefined) throw new SandwireError('file_not_found', `${cannot}: no such file`)
   if (entry.type !== 'blob') throw new SandwireError('special_file', `${cannot}: a submodule`)
@@ -233,7 +233,7 @@ async function findEntry(
     if (mode === undefined || type === undefined || oid === undefined || name !== path) continue
     return { mode, type, oid, sizeBytes: Number(size) || 0 }
   }
-  await expectSuccess(tool, `Cannot show ${showPath(path)}`)
+  await expectSuccess(tool, `Cannot show ${quotePath(path)}`)
   return undefined
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { encodePath } from '@sandwire/protocol'
 import { expect, test } from 'bun:test'
 import type { ToolPlan } from '../tool.ts'
-import { type Answer, createScene, type Scene } from './git-workspace.fixture.ts'
+import { type Answer, createFixture, type Fixture } from './git-workspace.fixture.ts'
 
 /** What would be an option, a range, another repository's file or a pattern, if it were not taken for what it is: a name. */
 const INPUTS = [
@@ -40,7 +40,7 @@ const INPUTS = [
 ] as const
 
 /** Every route, with the input wherever it takes a text. */
-async function askWith(scene: Scene, input: string): Promise<readonly Answer[]> {
+async function askWith(fixture: Fixture, input: string): Promise<readonly Answer[]> {
   const text = encodePath(input) ?? ''
   const answers: Answer[] = []
   const queries = [
@@ -54,51 +54,53 @@ async function askWith(scene: Scene, input: string): Promise<readonly Answer[]> 
     'log?path=',
   ]
   const more = ['log?ref=', 'log?after=', 'status?repo=']
-  for (const query of [...queries, ...more]) answers.push(await scene.get(`git/${query}${text}`))
-  answers.push(await scene.get(`compat/git/diff?path=${text}`))
+  for (const query of [...queries, ...more]) answers.push(await fixture.get(`git/${query}${text}`))
+  answers.push(await fixture.get(`compat/git/diff?path=${text}`))
   for (const route of ['stage', 'unstage', 'discard'])
-    answers.push(await scene.post(`git/${route}`, { paths: [input] }))
-  answers.push(await scene.post('git/discard', { paths: [input], untracked: true }))
+    answers.push(await fixture.post(`git/${route}`, { paths: [input] }))
+  answers.push(await fixture.post('git/discard', { paths: [input], untracked: true }))
   const author = { name: input, email: input }
-  answers.push(await scene.post('git/commit', { message: input, author, amend: true }))
+  answers.push(await fixture.post('git/commit', { message: input, author, amend: true }))
   return answers
 }
 
-function createPlainScene(spoil?: (plan: ToolPlan) => ToolPlan): Scene {
-  const scene = createScene(spoil === undefined ? {} : { spoil })
-  scene.write('file', 'one\n')
-  scene.write('other', 'one\n')
-  scene.git('add', '.')
-  scene.git('commit', '--quiet', '--message', 'first')
-  scene.write('file', 'two\n')
-  return scene
+function createPlainFixture(spoil?: (plan: ToolPlan) => ToolPlan): Fixture {
+  const fixture = createFixture(spoil === undefined ? {} : { spoil })
+  fixture.write('file', 'one\n')
+  fixture.write('other', 'one\n')
+  fixture.git('add', '.')
+  fixture.git('commit', '--quiet', '--message', 'first')
+  fixture.write('file', 'two\n')
+  return fixture
 }
 
 test.each([...INPUTS])('%j is a name and nothing else (threat T18)', async (input) => {
-  using scene = createPlainScene()
-  for (const { status } of await askWith(scene, input)) expect([200, 400, 404, 409, 422]).toContain(status)
-  expect(readdirSync(scene.root).toSorted()).toEqual(['.git', 'file', 'other'])
+  using fixture = createPlainFixture()
+  for (const { status } of await askWith(fixture, input)) expect([200, 400, 404, 409, 422]).toContain(status)
+  expect(readdirSync(fixture.root).toSorted()).toEqual(['.git', 'file', 'other'])
   // Nothing but that name was staged, put back or removed: no pattern matched the file.
-  expect(scene.git('status', '--porcelain')).toBe(' M file\n')
+  expect(fixture.git('status', '--porcelain')).toBe(' M file\n')
 })
 
 test('a file may have any of these names, and is served like any other (threat T18)', async () => {
-  using scene = createPlainScene()
+  using fixture = createPlainFixture()
   // A name holds no slash; the rest is taken as it is.
   const names = INPUTS.map((input) => input.replaceAll('/', '_'))
-  for (const name of names) scene.write(name, 'one\n')
-  expect(await scene.post('git/stage', { paths: names })).toMatchObject({ status: 200 })
-  expect(await scene.post('git/commit', { message: '-m' })).toMatchObject({ status: 200 })
-  for (const name of names) scene.write(name, 'two\n')
+  for (const name of names) fixture.write(name, 'one\n')
+  expect(await fixture.post('git/stage', { paths: names })).toMatchObject({ status: 200 })
+  expect(await fixture.post('git/commit', { message: '-m' })).toMatchObject({ status: 200 })
+  for (const name of names) fixture.write(name, 'two\n')
   for (const name of names.filter((given) => /^[-:*]/.test(given))) {
     const query = `?path=${encodePath(name) ?? ''}`
-    expect(await scene.get(`git/show${query}`)).toMatchObject({ body: { path: name, content: 'one\n' } })
-    expect(await scene.get(`git/diff${query}`)).toMatchObject({ body: { files: [{ path: name, added: 1 }] } })
-    expect(await scene.get(`git/log${query}`)).toMatchObject({ body: { commits: [{ message: '-m' }] } })
+    expect(await fixture.get(`git/show${query}`)).toMatchObject({ body: { path: name, content: 'one\n' } })
+    expect(await fixture.get(`git/diff${query}`)).toMatchObject({
+      body: { files: [{ path: name, added: 1 }] },
+    })
+    expect(await fixture.get(`git/log${query}`)).toMatchObject({ body: { commits: [{ message: '-m' }] } })
   }
-  expect(await scene.post('git/discard', { paths: names })).toMatchObject({ status: 200 })
-  for (const name of names) expect(await Bun.file(join(scene.root, name)).text()).toBe('one\n')
-  expect(await scene.get('git/status')).toMatchObject({ body: { files: [{ path: 'file' }] } })
+  expect(await fixture.post('git/discard', { paths: names })).toMatchObject({ status: 200 })
+  for (const name of names) expect(await Bun.file(join(fixture.root, name)).text()).toBe('one\n')
+  expect(await fixture.get('git/status')).toMatchObject({ body: { files: [{ path: 'file' }] } })
 }, 30_000)
 
 test('an option would be one without the dashes before it, and a pattern one without a word in the environment', async () => {
@@ -106,10 +108,10 @@ test('an option would be one without the dashes before it, and a pattern one wit
     const [program, ...args] = plan.argv
     return { ...plan, argv: [program, ...args.filter((arg) => arg !== '--')] }
   }
-  using unguarded = createPlainScene(withoutDashes)
+  using unguarded = createPlainFixture(withoutDashes)
   await unguarded.get('git/diff?path=--output=P')
   expect(readdirSync(unguarded.root)).toContain('P')
-  using patterned = createPlainScene(({ env = {}, ...plan }) => {
+  using patterned = createPlainFixture(({ env = {}, ...plan }) => {
     const { GIT_LITERAL_PATHSPECS: _, ...rest } = env
     return { ...plan, env: rest }
   })
@@ -117,13 +119,13 @@ test('an option would be one without the dashes before it, and a pattern one wit
 })
 
 test('errors of git are shown without what moves or turns text (threat T24)', async () => {
-  using scene = createScene()
-  scene.write('\u{1b}]0;x\u{7}\u{202e}\n', 'x')
-  scene.git('config', 'filter.\u{1b}[2J\u{202e}.clean', 'false')
-  scene.write('.gitattributes', '* filter=\u{1b}[2J\u{202e}\n')
-  const { status, body } = await scene.post('git/stage', { paths: ['\u{1b}]0;x\u{7}\u{202e}\n'] })
+  using fixture = createFixture()
+  fixture.write('\u{1b}]0;x\u{7}\u{202e}\n', 'x')
+  fixture.git('config', 'filter.\u{1b}[2J\u{202e}.clean', 'false')
+  fixture.write('.gitattributes', '* filter=\u{1b}[2J\u{202e}\n')
+  const { status, body } = await fixture.post('git/stage', { paths: ['\u{1b}]0;x\u{7}\u{202e}\n'] })
   expect(status).toBe(409)
-  const missing = await scene.post('git/discard', { paths: ['\u{1b}[2J\u{202e}'] })
+  const missing = await fixture.post('git/discard', { paths: ['\u{1b}[2J\u{202e}'] })
   for (const text of [JSON.stringify(body), JSON.stringify(missing.body)]) {
     expect(text).toContain('Cannot ')
     for (const mark of ['\u{202e}', '\u{1b}', 'u001b', 'u0007']) expect(text).not.toContain(mark)

@@ -1,7 +1,7 @@
 import { existsSync, rmSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createScene, type Scene } from './git-workspace.fixture.ts'
+import { createFixture, type Fixture } from './git-workspace.fixture.ts'
 
 const FILES = 50_000
 const BRANCHES = 3_000
@@ -23,46 +23,46 @@ function* importedLines(): Generator<string, void> {
   for (let at = 0; at < BRANCHES; at += 1) yield `\nreset refs/heads/branch/${at}\nfrom refs/heads/main\n`
 }
 
-let scene: Scene
+let fixture: Fixture
 
 beforeAll(() => {
-  scene = createScene(hasMemory() ? { parent: MEMORY } : {})
+  fixture = createFixture(hasMemory() ? { parent: MEMORY } : {})
   const stdin = Buffer.from([...importedLines()].join(''))
-  const imported = Bun.spawnSync(['git', 'fast-import', '--quiet'], { cwd: scene.root, stdin })
+  const imported = Bun.spawnSync(['git', 'fast-import', '--quiet'], { cwd: fixture.root, stdin })
   expect(imported.stderr.toString()).toBe('')
-  scene.git('reset', '--quiet', '--hard')
-  for (let at = 0; at < 200; at += 1) scene.write(`f${at}/g${at}`, 'changed\n')
-  rmSync(join(scene.root, 'f499'), { recursive: true })
-  for (let at = 0; at < 300; at += 1) scene.write(`new/${at}`, '')
+  fixture.git('reset', '--quiet', '--hard')
+  for (let at = 0; at < 200; at += 1) fixture.write(`f${at}/g${at}`, 'changed\n')
+  rmSync(join(fixture.root, 'f499'), { recursive: true })
+  for (let at = 0; at < 300; at += 1) fixture.write(`new/${at}`, '')
 }, MAKING_MS)
 
-afterAll(() => scene[Symbol.dispose](), MAKING_MS)
+afterAll(() => fixture[Symbol.dispose](), MAKING_MS)
 
 test('the status of many files is complete', async () => {
-  const { body } = await scene.get('git/status')
+  const { body } = await fixture.get('git/status')
   expect(body).toMatchObject({ truncated: false, untracked: true })
   expect((body as { files: unknown[] }).files).toHaveLength(200 + FILES / 500 + 1)
 })
 
 test('the difference of many files is given, and of one among them', async () => {
-  const { body } = await scene.get('git/diff')
+  const { body } = await fixture.get('git/diff')
   expect((body as { files: unknown[] }).files).toHaveLength(200 + FILES / 500)
-  expect(await scene.get('git/diff?path=f7/g7')).toMatchObject({ body: { files: [{ path: 'f7/g7' }] } })
+  expect(await fixture.get('git/diff?path=f7/g7')).toMatchObject({ body: { files: [{ path: 'f7/g7' }] } })
 })
 
 test('many branches are cut, and that is said', async () => {
-  const { body } = await scene.get('git/branches')
+  const { body } = await fixture.get('git/branches')
   expect(body).toMatchObject({ truncated: true, head: { branch: 'main' } })
   expect((body as { branches: unknown[] }).branches).toHaveLength(1_000)
 })
 
 test('all of it is staged, unstaged and put back', async () => {
-  expect(await scene.post('git/stage', { paths: ['.'] })).toMatchObject({ status: 200 })
-  expect(scene.git('status', '--porcelain').split('\n').length - 1).toBe(200 + FILES / 500 + 300)
-  expect(await scene.post('git/unstage', { paths: ['.'] })).toMatchObject({ status: 200 })
-  expect(await scene.post('git/discard', { paths: ['.'] })).toMatchObject({ status: 200 })
-  expect(await scene.post('git/discard', { paths: ['new'], untracked: true })).toMatchObject({
+  expect(await fixture.post('git/stage', { paths: ['.'] })).toMatchObject({ status: 200 })
+  expect(fixture.git('status', '--porcelain').split('\n').length - 1).toBe(200 + FILES / 500 + 300)
+  expect(await fixture.post('git/unstage', { paths: ['.'] })).toMatchObject({ status: 200 })
+  expect(await fixture.post('git/discard', { paths: ['.'] })).toMatchObject({ status: 200 })
+  expect(await fixture.post('git/discard', { paths: ['new'], untracked: true })).toMatchObject({
     body: { removed: 300 },
   })
-  expect(await scene.get('git/status')).toMatchObject({ body: { files: [] } })
+  expect(await fixture.get('git/status')).toMatchObject({ body: { files: [] } })
 }, 30_000)

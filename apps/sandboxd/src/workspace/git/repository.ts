@@ -1,27 +1,27 @@
 import { closeSync, readlinkSync } from 'node:fs'
 import { pathFromBytes, SandwireError } from '@sandwire/protocol'
-import { showPath } from '../beneath/file-error.ts'
+import { quotePath } from '../beneath/file-error.ts'
 import { parsePath } from '../beneath/path.ts'
 import type { Files } from '../files.ts'
 import { isHiddenName } from '../files/context.ts'
 import {
   callGit,
-  callListing,
+  startConfigListing,
   expectSuccess,
   type GitConfig,
   type GitFolder,
   NO_CONFIG,
   readBytes,
   readLine,
-  readListing,
+  parseConfigNames,
   readTokens,
 } from './git-command.ts'
 import type { RunTool } from '../tool.ts'
 
 /** Enough for what reads a few small files. */
-const LOOK_MS = 10_000
+const QUERY_MS = 10_000
 /** Most that is read about where a repository is. */
-const MAX_PLACE_BYTES = 16 * 1024
+const MAX_LOCATION_BYTES = 16 * 1024
 /** Most names of settings that are looked at. */
 const MAX_SETTINGS = 100_000
 
@@ -62,7 +62,7 @@ export async function openRepository(
 }
 
 async function readConfig(runTool: RunTool, folder: number): Promise<GitConfig> {
-  const tool = await callListing(runTool, folder, LOOK_MS)
+  const tool = await startConfigListing(runTool, folder, QUERY_MS)
   const names: string[] = []
   for await (const token of readTokens(tool)) {
     names.push(pathFromBytes(token))
@@ -70,14 +70,14 @@ async function readConfig(runTool: RunTool, folder: number): Promise<GitConfig> 
       throw new SandwireError('git_failed', 'Cannot use git: it is configured too much')
   }
   await expectSuccess(tool, 'Cannot use git')
-  return readListing(names)
+  return parseConfigNames(names)
 }
 
 /** Where git keeps this work tree's own things, from the root; throws `not_a_repository` when anything lies outside. */
 async function locate(git: GitFolder, root: number): Promise<string> {
   const args = ['--absolute-git-dir', '--path-format=absolute', '--git-common-dir'] as const
-  const tool = await callGit(git, { args: ['rev-parse', ...args], timeMs: LOOK_MS })
-  const { bytes } = await readBytes(tool, MAX_PLACE_BYTES)
+  const tool = await callGit(git, { args: ['rev-parse', ...args], timeMs: QUERY_MS })
+  const { bytes } = await readBytes(tool, MAX_LOCATION_BYTES)
   const { code } = await tool.exited
   if (code !== 0 && /not a git repository/.test(await tool.stderr)) throw none('there is no repository')
   await expectSuccess(tool, 'Cannot use git')
@@ -102,7 +102,7 @@ export async function findCommit(
   const name = `${checkRef(ref, parameter)}^{commit}`
   const tool = await callGit(git, {
     args: ['rev-parse', '--verify', '--quiet', '--end-of-options', name],
-    timeMs: LOOK_MS,
+    timeMs: QUERY_MS,
   })
   const oid = await readLine(tool)
   const { code, isLate } = await tool.exited
@@ -113,7 +113,8 @@ export async function findCommit(
 /** The same, where there must be one; throws `git_failed`. */
 export async function requireCommit(git: GitFolder, ref: string): Promise<string> {
   const oid = await findCommit(git, ref)
-  if (oid === undefined) throw new SandwireError('git_failed', `Cannot find ${showPath(ref)}: no such commit`)
+  if (oid === undefined)
+    throw new SandwireError('git_failed', `Cannot find ${quotePath(ref)}: no such commit`)
   return oid
 }
 
@@ -150,7 +151,7 @@ export function checkPath(path: string): string {
   const names = parsePath(path).names.map(pathFromBytes)
   // Git would take `a/..` for the folder itself, whatever `a` is.
   if (names.includes('..'))
-    throw new SandwireError('path_refused', `Cannot use the path ${showPath(path)}: it holds ".."`)
+    throw new SandwireError('path_refused', `Cannot use the path ${quotePath(path)}: it holds ".."`)
   return names.length === 0 ? '.' : names.join('/')
 }
 
@@ -170,6 +171,6 @@ export function checkRef(ref: string, parameter: string): string {
   if (ref.length <= MAX_REF_CHARS && REF.test(ref)) return ref
   throw new SandwireError(
     'bad_request',
-    `Cannot use parameter "${parameter}": ${showPath(ref)} is no name of a commit`,
+    `Cannot use parameter "${parameter}": ${quotePath(ref)} is no name of a commit`,
   )
 }

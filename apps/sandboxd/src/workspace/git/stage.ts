@@ -1,5 +1,5 @@
 import { pathFromBytes, SandwireError } from '@sandwire/protocol'
-import { showPath } from '../beneath/file-error.ts'
+import { quotePath } from '../beneath/file-error.ts'
 import { pathIn } from '../beneath/path.ts'
 import { callGit, expectSuccess, type GitCall, readBytes, readTokens } from './git-command.ts'
 import { isUnfinished, type Repository } from './repository.ts'
@@ -7,12 +7,12 @@ import { isUnfinished, type Repository } from './repository.ts'
 /** Enough to hash what a person chose. */
 const CHANGE_MS = 60_000
 /** Most that a command says that changes something; nobody reads it. */
-const MAX_SAID_BYTES = 64 * 1024
+const MAX_OUTPUT_BYTES = 64 * 1024
 
 /** Runs what changes something; throws `git_failed`. */
 async function change(repository: Repository, call: Omit<GitCall, 'timeMs'>, action: string): Promise<void> {
   const tool = await callGit(repository, { ...call, timeMs: CHANGE_MS })
-  await readBytes(tool, MAX_SAID_BYTES)
+  await readBytes(tool, MAX_OUTPUT_BYTES)
   await expectSuccess(tool, action)
 }
 
@@ -36,7 +36,7 @@ export async function stage(repository: Repository, paths: readonly string[]): P
 
 function filesToAdd(path: string, found: Scanned | undefined): readonly string[] {
   if (found === undefined)
-    throw new SandwireError('git_failed', `Cannot stage ${showPath(path)}: no such file, or git ignores it`)
+    throw new SandwireError('git_failed', `Cannot stage ${quotePath(path)}: no such file, or git ignores it`)
   // A repository in the folder becomes a part of this one only when it is named.
   return found.isRepository ? [path] : found.untracked
 }
@@ -47,7 +47,7 @@ export async function unstage(repository: Repository, paths: readonly string[]):
 }
 
 /** Enough to look up an attribute of many files. */
-const LOOK_MS = 30_000
+const QUERY_MS = 30_000
 
 interface DiscardRequest {
   readonly paths: readonly string[]
@@ -79,7 +79,7 @@ export async function discard(repository: Repository, request: DiscardRequest): 
 function check(path: string, found: Scanned | undefined, { untracked }: DiscardRequest): void {
   if (found?.isTracked === true) return
   const refuse = (why: string): SandwireError =>
-    new SandwireError('git_failed', `Cannot discard ${showPath(path)}: ${why}`)
+    new SandwireError('git_failed', `Cannot discard ${quotePath(path)}: ${why}`)
   // A repository in the folder is somebody's work, of which there may be no other copy; so is all that there is.
   if (found === undefined || found.isRepository || path === '.') throw refuse('git knows no such file')
   if (!untracked) throw refuse('it is untracked, and the request did not ask for those')
@@ -94,7 +94,7 @@ async function checkFilters(repository: Repository, files: readonly string[]): P
   if (files.length === 0 || filters.length === 0) return
   for (const where of [['--cached'], []] as const) {
     const args = ['check-attr', ...where, '-z', '--stdin', 'filter'] as const
-    const tool = await callGit(repository, { args, stdinPaths: files, timeMs: LOOK_MS })
+    const tool = await callGit(repository, { args, stdinPaths: files, timeMs: QUERY_MS })
     // A path, the name of the attribute and its value, one after the other.
     const said: string[] = []
     for await (const token of readTokens(tool)) {
@@ -104,7 +104,7 @@ async function checkFilters(repository: Repository, files: readonly string[]): P
       if (filters.includes(filter))
         throw new SandwireError(
           'git_failed',
-          `Cannot discard ${showPath(path ?? '')}: a filter would have to bring it back, and none is run`,
+          `Cannot discard ${quotePath(path ?? '')}: a filter would have to bring it back, and none is run`,
         )
       said.length = 0
     }

@@ -45,10 +45,10 @@ async function findFiles(call: WorkspaceCall, deps: Dependencies): Promise<Respo
   if (text === '') throw new SandwireError('bad_request', 'Cannot use parameter "q": empty')
   const path = query.text('path', '.')
   const maxResults = query.whole('limit', { min: 1, max: MAX_FOUND }) ?? FIND_LIMITS.maxResults
-  const isMeant = nameSearch(checkPatternLength(text))
+  const isMatch = nameSearch(checkPatternLength(text))
   const search = async (): Promise<object> => {
     const limits = { ...FIND_LIMITS, maxResults }
-    const { found, isTruncated } = await find(path, isMeant, limits, { call, deps })
+    const { found, isTruncated } = await find(path, isMatch, limits, { call, deps })
     const results = found.map((entry) => ({ path: pathIn(path, entry.path), kind: entry.kind }))
     return { results, truncated: isTruncated }
   }
@@ -67,12 +67,12 @@ interface Context {
 
 function find(
   path: string,
-  isMeant: NameTest,
+  isMatch: NameTest,
   limits: FindLimits,
   { call, deps }: Context,
 ): Promise<FindResult> {
   const { files } = deps.workspace
-  return findNames(path, isMeant, limits, { files, signal: call.request.signal })
+  return findNames(path, isMatch, limits, { files, signal: call.request.signal })
 }
 
 export function checkPatternLength(text: string): string {

@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { closeFd } from '../../processes/linux/libc.ts'
-import { showPath } from '../beneath/file-error.ts'
+import { quotePath } from '../beneath/file-error.ts'
 import type { Files } from '../files.ts'
 import { pathIn } from '../beneath/path.ts'
 import { CANNOT_ENTER, type RunningTool, type RunTool } from '../tool.ts'
@@ -182,7 +182,7 @@ class Answer {
 }
 
 function shut(path: string): SandwireError {
-  return new SandwireError('file_refused', `Cannot search ${showPath(path)}: permission denied`)
+  return new SandwireError('file_refused', `Cannot search ${quotePath(path)}: permission denied`)
 }
 
 /** Somebody ended it, or the memory did not suffice. */

@@ -33,7 +33,7 @@ interface FindDependencies {
 /** Finds files and folders by their names, in the order of a walk. */
 export async function findNames(
   folder: string,
-  isMeant: NameTest,
+  isMatch: NameTest,
   { maxResults, ...limits }: FindLimits,
   { files, signal }: FindDependencies,
 ): Promise<FindResult> {
@@ -44,7 +44,7 @@ export async function findNames(
   }
   for await (const batch of files.walk(folder, { ...limits, reached }, signal)) {
     for (const entry of batch) {
-      if (!isMeant(entry.name) || isHiddenName(entry.name)) continue
+      if (!isMatch(entry.name) || isHiddenName(entry.name)) continue
       if (found.length >= maxResults) return { found, isTruncated: true }
       found.push(toName(entry))
     }

@@ -26,7 +26,7 @@ import type {
   TransferFiles,
 } from '../transfer/transfer-files.ts'
 import { systemError } from '../beneath/file-error.ts'
-import { ThreadLink, type ThreadLinkOptions } from './worker-client.ts'
+import { WorkerClient, type WorkerClientOptions } from './worker-client.ts'
 
 const syncFd = promisify(fsync)
 const closeFd = promisify(close)
@@ -45,38 +45,38 @@ interface Written {
  * bytes are read and written, and put on the disk, by whoever has the descriptor, so that the thread is free for others.
  */
 export class FilesThread implements Files, TransferFiles {
-  readonly #link: ThreadLink
+  readonly #link: WorkerClient
   readonly #written = new Map<number, Written>()
   #minted = 0
 
-  constructor(options: ThreadLinkOptions) {
-    this.#link = new ThreadLink(options)
+  constructor(options: WorkerClientOptions) {
+    this.#link = new WorkerClient(options)
   }
 
   stat(
     path: string,
     options: { readonly followsLink?: boolean } = {},
   ): Promise<FileStat & Pick<Entry, 'target'>> {
-    return this.#link.ask({ verb: 'stat', path, followsLink: options.followsLink ?? false })
+    return this.#link.request({ verb: 'stat', path, followsLink: options.followsLink ?? false })
   }
 
   list(path: string, limits: ListLimits): Promise<Listing> {
-    return this.#link.ask({ verb: 'list', path, limits })
+    return this.#link.request({ verb: 'list', path, limits })
   }
 
   async open(path: string): Promise<OpenFile> {
-    const file = await this.#link.ask({ verb: 'open', path })
+    const file = await this.#link.request({ verb: 'open', path })
     this.#link.adopt(file.fd)
     return file
   }
 
   async openFolder(path: string): Promise<number> {
-    return this.#link.adopt(await this.#link.ask({ verb: 'openFolder', path }))
+    return this.#link.adopt(await this.#link.request({ verb: 'openFolder', path }))
   }
 
   async create(path: string, file: NewFile): Promise<PendingFile> {
     this.#minted += 1
-    const made = await this.#link.ask({ verb: 'create', pending: this.#minted, path, file })
+    const made = await this.#link.request({ verb: 'create', pending: this.#minted, path, file })
     this.#link.adopt(made.fd)
     this.#written.set(made.id, { fd: made.fd, isUnsynced: file.isUnsynced ?? false })
     return made
@@ -86,7 +86,7 @@ export class FilesThread implements Files, TransferFiles {
     const { fd, isUnsynced } = this.#take(id)
     try {
       if (!isUnsynced) await this.#syncOrDiscard(id, fd)
-      const { stat, folder } = await this.#link.ask({ verb: 'commit', pending: id })
+      const { stat, folder } = await this.#link.request({ verb: 'commit', pending: id })
       if (folder >= 0) await this.#closeFolder(this.#link.adopt(folder), isUnsynced)
       return stat
     } finally {
@@ -97,14 +97,14 @@ export class FilesThread implements Files, TransferFiles {
   async discard(id: number): Promise<void> {
     const { fd } = this.#take(id)
     try {
-      await this.#link.ask({ verb: 'discard', pending: id })
+      await this.#link.request({ verb: 'discard', pending: id })
     } finally {
       await closeFd(fd)
     }
   }
 
   async makeFolder(path: string, options: FolderOptions): Promise<void> {
-    await this.#link.ask({ verb: 'makeFolder', path, options })
+    await this.#link.request({ verb: 'makeFolder', path, options })
   }
 
   async remove(
@@ -112,7 +112,7 @@ export class FilesThread implements Files, TransferFiles {
     options: Condition & { readonly recursive: boolean },
     signal?: AbortSignal,
   ): Promise<void> {
-    await this.#link.ask({ verb: 'remove', path, options }, signal)
+    await this.#link.request({ verb: 'remove', path, options }, signal)
   }
 
   async rename(
@@ -121,7 +121,7 @@ export class FilesThread implements Files, TransferFiles {
     options: Condition & { readonly replaces: boolean },
     signal?: AbortSignal,
   ): Promise<void> {
-    await this.#link.ask({ verb: 'rename', from, to, options }, signal)
+    await this.#link.request({ verb: 'rename', from, to, options }, signal)
   }
 
   copy(
@@ -130,7 +130,7 @@ export class FilesThread implements Files, TransferFiles {
     options: { readonly replaces: boolean },
     signal?: AbortSignal,
   ): Promise<Copied> {
-    return this.#link.ask({ verb: 'copy', from, to, options }, signal)
+    return this.#link.request({ verb: 'copy', from, to, options }, signal)
   }
 
   async *walk(
@@ -149,24 +149,24 @@ export class FilesThread implements Files, TransferFiles {
     items: readonly Put[],
     bytes: Uint8Array,
   ): Promise<readonly (Refusal | undefined)[]> {
-    return this.#link.ask({ verb: 'putMany', folder, what: { items, bytes } })
+    return this.#link.request({ verb: 'putMany', folder, what: { items, bytes } })
   }
 
   async openPut(folder: string, path: string): Promise<OpenPut> {
-    const file = await this.#link.ask({ verb: 'openPut', folder, path })
+    const file = await this.#link.request({ verb: 'openPut', folder, path })
     this.#link.adopt(file.fd)
     return file
   }
 
   async readMany(folder: string, paths: readonly string[], maxBytes: number): Promise<ManyRead> {
-    const many = await this.#link.ask({ verb: 'readMany', folder, what: { paths, maxBytes } })
+    const many = await this.#link.request({ verb: 'readMany', folder, what: { paths, maxBytes } })
     for (const read of many.reads) if (read.is === 'open') this.#link.adopt(read.fd)
     return many
   }
 
   async openUpload(path: string, id: string, makes: boolean): Promise<OpenUpload | undefined> {
     const staleBeforeNs = String(BigInt(Date.now() - STALE_AFTER_MS) * 1_000_000n)
-    const file = await this.#link.ask({
+    const file = await this.#link.request({
       verb: 'openUpload',
       upload: { path, id },
       how: { makes, staleBeforeNs },
@@ -176,11 +176,11 @@ export class FilesThread implements Files, TransferFiles {
   }
 
   finishUpload(path: string, id: string, finished: FinishedUpload): Promise<FileStat> {
-    return this.#link.ask({ verb: 'finishUpload', upload: { path, id }, finished })
+    return this.#link.request({ verb: 'finishUpload', upload: { path, id }, finished })
   }
 
   dropUpload(path: string, id: string): Promise<boolean> {
-    return this.#link.ask({ verb: 'dropUpload', upload: { path, id } })
+    return this.#link.request({ verb: 'dropUpload', upload: { path, id } })
   }
 
   /** Ends the thread; what is asked later starts another. */
@@ -199,7 +199,7 @@ export class FilesThread implements Files, TransferFiles {
     try {
       await syncFd(fd)
     } catch (error) {
-      await this.#link.ask({ verb: 'discard', pending: id })
+      await this.#link.request({ verb: 'discard', pending: id })
       throw systemError(error, 'Cannot write the file')
     }
   }

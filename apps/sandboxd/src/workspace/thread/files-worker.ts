@@ -2,7 +2,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { setFileGroup, setFileUser } from '../../processes/linux/libc.ts'
 import { Root } from '../beneath/root.ts'
 import { dropGroups, OpenTable, trackOpen } from '../beneath/system-calls.ts'
-import type { Ground } from '../files/context.ts'
+import type { FileContext } from '../files/context.ts'
 import { copy } from '../files/copy.ts'
 import { list, open, openFolder, stat } from '../files/listing.ts'
 import { openPut, putMany } from '../files/put-many.ts'
@@ -17,7 +17,7 @@ import type { FileRequest, FileResults, FromThread, SetUp, ToThread } from './me
 
 declare const self: Worker
 
-function tell(message: FromThread): void {
+function send(message: FromThread): void {
   self.postMessage(message)
 }
 
@@ -35,23 +35,23 @@ function job(work: AnyJob): Outcome {
 
 /** The files of one workspace, for whoever sends requests to this thread. */
 class Service {
-  readonly #ground: Ground
+  readonly #context: FileContext
   readonly #pending: PendingFiles
-  readonly #runner = new JobRunner({ tell, later: setImmediate, now: () => performance.now() })
+  readonly #runner = new JobRunner({ send, later: setImmediate, now: () => performance.now() })
 
   constructor({ root, umask }: SetUp) {
-    this.#ground = { root: new Root(root), umask, now: () => performance.now() }
-    this.#pending = new PendingFiles(this.#ground)
+    this.#context = { root: new Root(root), umask, now: () => performance.now() }
+    this.#pending = new PendingFiles(this.#context)
   }
 
   ask(id: number, request: FileRequest): void {
     try {
       const outcome = this.#perform(request)
       if (outcome.kind === 'job') this.#runner.start(id, outcome.job)
-      else tell({ kind: 'done', id, result: outcome.result })
+      else send({ kind: 'done', id, result: outcome.result })
     } catch (caught) {
       const { code, message } = SandwireError.from(caught)
-      tell({ kind: 'refused', id, code, message })
+      send({ kind: 'refused', id, code, message })
     }
   }
 
@@ -64,16 +64,16 @@ class Service {
   }
 
   #perform(request: FileRequest): Outcome {
-    const ground = this.#ground
+    const context = this.#context
     switch (request.verb) {
       case 'stat':
-        return result(stat(ground, request.path, request.followsLink))
+        return result(stat(context, request.path, request.followsLink))
       case 'list':
-        return job(list(ground, request.path, request.limits))
+        return job(list(context, request.path, request.limits))
       case 'open':
-        return result(open(ground, request.path))
+        return result(open(context, request.path))
       case 'openFolder':
-        return result(openFolder(ground, request.path))
+        return result(openFolder(context, request.path))
       case 'create':
         return result(this.#pending.create(request.pending, request.path, request.file))
       case 'commit':
@@ -82,28 +82,28 @@ class Service {
         this.#pending.discard(request.pending)
         return result(undefined)
       case 'makeFolder':
-        makeFolder(ground, request.path, request.options)
+        makeFolder(context, request.path, request.options)
         return result(undefined)
       case 'remove':
-        return job(quietly(remove(ground, request.path, request.options)))
+        return job(quietly(remove(context, request.path, request.options)))
       case 'rename':
-        return job(quietly(rename(ground, request.from, request.to, request.options)))
+        return job(quietly(rename(context, request.from, request.to, request.options)))
       case 'copy':
-        return job(copy(ground, request.from, request.to, request.options))
+        return job(copy(context, request.from, request.to, request.options))
       case 'walk':
-        return job(walk(ground, request.path, request.bounds))
+        return job(walk(context, request.path, request.bounds))
       case 'putMany':
-        return job(putMany(ground, request.folder, request.what))
+        return job(putMany(context, request.folder, request.what))
       case 'openPut':
-        return result(openPut(ground, request.folder, request.path))
+        return result(openPut(context, request.folder, request.path))
       case 'readMany':
-        return job(readMany(ground, request.folder, request.what))
+        return job(readMany(context, request.folder, request.what))
       case 'openUpload':
-        return job(openUpload(ground, request.upload, request.how))
+        return job(openUpload(context, request.upload, request.how))
       case 'finishUpload':
-        return result(finishUpload(ground, request.upload, request.finished))
+        return result(finishUpload(context, request.upload, request.finished))
       case 'dropUpload':
-        return result(dropUpload(ground, request.upload))
+        return result(dropUpload(context, request.upload))
     }
   }
 }
@@ -118,7 +118,7 @@ let service: Service | undefined
 function setUp(options: SetUp): void {
   trackOpen(new OpenTable(options.table))
   if (options.user !== undefined && !becomeFileUser(options.user))
-    tell({ kind: 'unfit', message: 'it cannot act as the user' })
+    send({ kind: 'unfit', message: 'it cannot act as the user' })
   else service = new Service(options)
 }
 
@@ -129,10 +129,10 @@ self.addEventListener('message', (event: MessageEvent<ToThread>) => {
       try {
         setUp(message.setUp)
       } catch (caught) {
-        tell({ kind: 'unfit', message: SandwireError.from(caught).message })
+        send({ kind: 'unfit', message: SandwireError.from(caught).message })
       }
       return
-    case 'ask':
+    case 'request':
       service?.ask(message.id, message.request)
       return
     case 'cancel':

@@ -18,7 +18,7 @@ interface Running {
 }
 
 interface RunnerDependencies {
-  readonly tell: (message: FromThread) => void
+  readonly send: (message: FromThread) => void
   /** Calls back after everything that has arrived meanwhile. */
   readonly later: (action: () => void) => void
   readonly now: () => number
@@ -83,7 +83,7 @@ export class JobRunner {
     } catch (caught) {
       this.#drop(next)
       const { code, message } = SandwireError.from(caught)
-      this.#deps.tell({ kind: 'refused', id: next.id, code, message })
+      this.#deps.send({ kind: 'refused', id: next.id, code, message })
     }
   }
 
@@ -92,12 +92,12 @@ export class JobRunner {
     const { done, value } = running.job.next()
     if (done === true) {
       this.#drop(running)
-      this.#deps.tell({ kind: 'done', id: running.id, result: value })
+      this.#deps.send({ kind: 'done', id: running.id, result: value })
       return false
     }
     if (value === undefined || value.length === 0) return true
     running.untaken += 1
-    this.#deps.tell({ kind: 'part', id: running.id, part: value })
+    this.#deps.send({ kind: 'part', id: running.id, part: value })
     return true
   }
 }

@@ -88,7 +88,7 @@ export interface FileResults {
 
 export type ToThread =
   | { readonly kind: 'setUp'; readonly setUp: SetUp }
-  | { readonly kind: 'ask'; readonly id: number; readonly request: FileRequest }
+  | { readonly kind: 'request'; readonly id: number; readonly request: FileRequest }
   /** Nobody waits for it any more. */
   | { readonly kind: 'cancel'; readonly id: number }
   /** A part was used, and another may come. */

@@ -8,7 +8,7 @@ import type { FileRequest, FileResults, FromThread, SetUp, ToThread } from './me
 /** Requests that wait at a time; what comes on top is refused. */
 const MAX_WAITING = 4_096
 
-export interface ThreadLinkOptions {
+export interface WorkerClientOptions {
   readonly createWorker: () => Worker
   readonly setUp: Omit<SetUp, 'table'>
 }
@@ -25,17 +25,17 @@ interface Thread {
 }
 
 /** Requests to the thread and its answers. A thread that ends is started again by the next request. */
-export class ThreadLink {
-  readonly #options: ThreadLinkOptions
+export class WorkerClient {
+  readonly #options: WorkerClientOptions
   readonly #waiting = new Map<number, Waiting>()
   #thread: Thread | undefined
   #minted = 0
 
-  constructor(options: ThreadLinkOptions) {
+  constructor(options: WorkerClientOptions) {
     this.#options = options
   }
 
-  ask<V extends FileRequest['verb']>(
+  request<V extends FileRequest['verb']>(
     request: Extract<FileRequest, { verb: V }>,
     signal?: AbortSignal,
   ): Promise<FileResults[V]> {
@@ -94,7 +94,7 @@ export class ThreadLink {
     } else {
       this.#waiting.set(id, waiting)
       this.#thread ??= this.#start()
-      this.#post({ kind: 'ask', id, request })
+      this.#post({ kind: 'request', id, request })
       signal?.addEventListener('abort', () => this.#cancel(id), { once: true })
     }
     return id
@@ -117,7 +117,7 @@ export class ThreadLink {
     const table = new OpenTable()
     const thread = { worker, table }
     worker.addEventListener('message', (event: MessageEvent<FromThread>) => {
-      if (this.#thread === thread) this.#hear(event.data)
+      if (this.#thread === thread) this.#receive(event.data)
     })
     const ended = (): void => {
       if (this.#thread === thread) this.#ended('the thread for it ended')
@@ -133,7 +133,7 @@ export class ThreadLink {
     return thread
   }
 
-  #hear(message: FromThread): void {
+  #receive(message: FromThread): void {
     if (message.kind === 'unfit') return this.#ended(message.message)
     const waiting = this.#waiting.get(message.id)
     if (message.kind === 'part') return waiting?.part?.(message.part)

@@ -11,16 +11,16 @@ import {
 import { type TarEvent, type TarNote, TarReader } from '@sandwire/tar'
 import { eventually } from '@sandwire/testing'
 import { packFolder } from './pack.ts'
-import { Scene } from './transfer.fixture.ts'
+import { Fixture } from './transfer.fixture.ts'
 import { unpack } from './unpack.ts'
 
-let scene: Scene
+let fixture: Fixture
 beforeEach(() => {
-  scene = new Scene()
+  fixture = new Fixture()
 })
-afterEach(() => scene[Symbol.dispose]())
+afterEach(() => fixture[Symbol.dispose]())
 
-function pack(folder: string, after?: string, { files } = scene): AsyncGenerator<Uint8Array, void, void> {
+function pack(folder: string, after?: string, { files } = fixture): AsyncGenerator<Uint8Array, void, void> {
   return packFolder(folder, { files, transfer: files, after })
 }
 
@@ -44,21 +44,21 @@ function pathsOf(archive: Uint8Array): readonly string[] {
 
 /** Names of any bytes, modes, times, links, large and small files. */
 function makeNastyTree(): void {
-  mkdirSync(scene.at('tree/empty'), { recursive: true })
-  mkdirSync(scene.at(`tree/${'deep/'.repeat(30)}`), { recursive: true })
-  mkdirSync(scene.at('tree/a'))
-  writeFileSync(scene.at('tree/a/x'), 'in a')
-  writeFileSync(scene.at('tree/a-b'), 'beside a')
-  writeFileSync(scene.at('tree/new\nline -rf \u{1f984}'), 'odd')
-  writeFileSync(Buffer.concat([Buffer.from(scene.at('tree/')), Buffer.from([0x62, 0xff, 0xfe])]), 'bytes')
-  writeFileSync(scene.at('tree/large'), Buffer.alloc(2_500_001, 3))
-  writeFileSync(scene.at('tree/none'), 'no rights')
-  chmodSync(scene.at('tree/none'), 0o000)
-  chmodSync(scene.at('tree/a/x'), 0o755)
-  symlinkSync('a/x', scene.at('tree/link'))
-  symlinkSync('nowhere', scene.at('tree/dangling'))
-  utimesSync(scene.at('tree/a/x'), 1_600_000_000, 1_600_000_000.5)
-  utimesSync(scene.at('tree/a'), 1_500_000_000, 1_500_000_000)
+  mkdirSync(fixture.at('tree/empty'), { recursive: true })
+  mkdirSync(fixture.at(`tree/${'deep/'.repeat(30)}`), { recursive: true })
+  mkdirSync(fixture.at('tree/a'))
+  writeFileSync(fixture.at('tree/a/x'), 'in a')
+  writeFileSync(fixture.at('tree/a-b'), 'beside a')
+  writeFileSync(fixture.at('tree/new\nline -rf \u{1f984}'), 'odd')
+  writeFileSync(Buffer.concat([Buffer.from(fixture.at('tree/')), Buffer.from([0x62, 0xff, 0xfe])]), 'bytes')
+  writeFileSync(fixture.at('tree/large'), Buffer.alloc(2_500_001, 3))
+  writeFileSync(fixture.at('tree/none'), 'no rights')
+  chmodSync(fixture.at('tree/none'), 0o000)
+  chmodSync(fixture.at('tree/a/x'), 0o755)
+  symlinkSync('a/x', fixture.at('tree/link'))
+  symlinkSync('nowhere', fixture.at('tree/dangling'))
+  utimesSync(fixture.at('tree/a/x'), 1_600_000_000, 1_600_000_000.5)
+  utimesSync(fixture.at('tree/a'), 1_500_000_000, 1_500_000_000)
 }
 
 const facts = (folder: string): string =>
@@ -72,15 +72,15 @@ const facts = (folder: string): string =>
 test('a tree is the same after it was packed and unpacked, and for GNU tar', async () => {
   makeNastyTree()
   const archive = await collect(pack('tree'))
-  mkdirSync(scene.at('copy'))
-  const { refused } = await unpack(pack('tree'), scene.files, { folder: 'copy', depth: 1 })
+  mkdirSync(fixture.at('copy'))
+  const { refused } = await unpack(pack('tree'), fixture.files, { folder: 'copy', depth: 1 })
   expect(refused).toEqual([])
-  expect(facts(scene.at('copy'))).toBe(facts(scene.at('tree')))
-  expect(readFileSync(scene.at('copy/large')).equals(readFileSync(scene.at('tree/large')))).toBe(true)
-  mkdirSync(scene.at('by-tar'))
-  const done = Bun.spawnSync(['tar', '-xp', '-C', scene.at('by-tar')], { stdin: archive })
+  expect(facts(fixture.at('copy'))).toBe(facts(fixture.at('tree')))
+  expect(readFileSync(fixture.at('copy/large')).equals(readFileSync(fixture.at('tree/large')))).toBe(true)
+  mkdirSync(fixture.at('by-tar'))
+  const done = Bun.spawnSync(['tar', '-xp', '-C', fixture.at('by-tar')], { stdin: archive })
   expect(done.stderr.toString()).toBe('')
-  expect(facts(scene.at('by-tar'))).toBe(facts(scene.at('tree')))
+  expect(facts(fixture.at('by-tar'))).toBe(facts(fixture.at('tree')))
   expect(await collect(pack('tree'))).toEqual(archive)
 })
 
@@ -95,10 +95,10 @@ test('packing goes on behind any entry', async () => {
 })
 
 test('what is neither file nor folder is told in its place, and uploads that are not finished are left out', async () => {
-  mkdirSync(scene.at('tree'))
-  Bun.spawnSync(['mkfifo', scene.at('tree/pipe')])
-  writeFileSync(scene.at('tree/z'), '')
-  writeFileSync(scene.at(`tree/.sandwire-upload-${'0'.repeat(32)}`), 'half')
+  mkdirSync(fixture.at('tree'))
+  Bun.spawnSync(['mkfifo', fixture.at('tree/pipe')])
+  writeFileSync(fixture.at('tree/z'), '')
+  writeFileSync(fixture.at(`tree/.sandwire-upload-${'0'.repeat(32)}`), 'half')
   const events = eventsOf(await collect(pack('tree')))
   expect(events.map((event) => (event.is === 'note' ? event.note : event.is))).toEqual([
     { code: 'special_file', path: 'pipe' },
@@ -109,13 +109,13 @@ test('what is neither file nor folder is told in its place, and uploads that are
 })
 
 test('a file that becomes shorter while it is packed breaks the archive off', async () => {
-  mkdirSync(scene.at('tree'))
-  writeFileSync(scene.at('tree/large'), Buffer.alloc(5_000_000))
+  mkdirSync(fixture.at('tree'))
+  writeFileSync(fixture.at('tree/large'), Buffer.alloc(5_000_000))
   const parts: Uint8Array[] = []
   const packing = async (): Promise<void> => {
     for await (const part of pack('tree')) {
       parts.push(part)
-      truncateSync(scene.at('tree/large'), 1000)
+      truncateSync(fixture.at('tree/large'), 1000)
     }
   }
   expect(await packing().then(() => 'ended', String)).toContain('became shorter')
@@ -124,11 +124,11 @@ test('a file that becomes shorter while it is packed breaks the archive off', as
 })
 
 test('a file that changes while it is packed is told', async () => {
-  mkdirSync(scene.at('tree'))
-  writeFileSync(scene.at('tree/large'), Buffer.alloc(2_000_000))
+  mkdirSync(fixture.at('tree'))
+  writeFileSync(fixture.at('tree/large'), Buffer.alloc(2_000_000))
   const parts: Uint8Array[] = []
   for await (const part of pack('tree')) {
-    if (parts.length === 1) writeFileSync(scene.at('tree/large'), 'x', { flag: 'a' })
+    if (parts.length === 1) writeFileSync(fixture.at('tree/large'), 'x', { flag: 'a' })
     parts.push(part)
   }
   expect(notesOf(Buffer.concat(parts))).toEqual([{ code: 'file_changed', path: 'large' }])
@@ -136,7 +136,7 @@ test('a file that changes while it is packed is told', async () => {
 
 test('a folder that may not be read is there, and that nothing in it is, is told', async () => {
   // Root may read everything.
-  using common = new Scene(process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined)
+  using common = new Fixture(process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined)
   for (const [name, mode] of [
     ['blind', 0o444],
     ['closed', 0o000],
@@ -156,11 +156,11 @@ test('a folder that may not be read is there, and that nothing in it is, is told
 })
 
 test('a small file that somebody keeps writing to is there', async () => {
-  mkdirSync(scene.at('tree'))
+  mkdirSync(fixture.at('tree'))
   const script = 'while :; do printf "line\\n" >> grown; done'
-  const writer = Bun.spawn(['sh', '-c', script], { cwd: scene.at('tree') })
+  const writer = Bun.spawn(['sh', '-c', script], { cwd: fixture.at('tree') })
   try {
-    await eventually(() => scene.has('tree/grown'), { what: 'the file' })
+    await eventually(() => fixture.has('tree/grown'), { what: 'the file' })
     for (let round = 0; round < 20; round += 1) {
       const archive = await collect(pack('tree'))
       expect(pathsOf(archive)).toEqual(['grown'])
@@ -181,9 +181,9 @@ for name, times in (('d', 300), ('n' * 200, 30)):
         os.mkdir(name)
         os.chdir(name)
 `
-  mkdirSync(scene.at('tree'))
-  Bun.spawnSync(['python3', '-c', makeDeep], { env: { ...process.env, TOP: scene.at('tree') } })
-  writeFileSync(scene.at('tree/z'), '')
+  mkdirSync(fixture.at('tree'))
+  Bun.spawnSync(['python3', '-c', makeDeep], { env: { ...process.env, TOP: fixture.at('tree') } })
+  writeFileSync(fixture.at('tree/z'), '')
   const archive = await collect(pack('tree'))
   expect(pathsOf(archive).at(-1)).toBe('z')
   expect(notesOf(archive).map(({ code }) => code)).toEqual(['path_refused', 'path_refused'])

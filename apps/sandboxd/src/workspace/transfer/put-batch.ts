@@ -8,7 +8,7 @@ const HELD_ITEMS = 256
 export const SMALL_BYTES = 256 * 1024
 
 /** Items that are put together, with the bytes of all of them. */
-export class HeldPuts {
+export class PutBatch {
   readonly #bytes = new Uint8Array(HELD_BYTES + SMALL_BYTES)
   #items: Put[] = []
   #length = 0

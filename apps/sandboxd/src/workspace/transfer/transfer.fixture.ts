@@ -14,7 +14,7 @@ import { TarBuffer, type TarEntry } from '@sandwire/tar'
 import { FilesThread } from '../thread/files-thread.ts'
 
 /** A workspace, and beside it something that nobody may touch. */
-export class Scene implements Disposable {
+export class Fixture implements Disposable {
   readonly files: FilesThread
   readonly root: string
   readonly #outer: string

@@ -14,22 +14,22 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { Random } from '@sandwire/testing'
-import { archiveOf, mendChecksums, type Packed, Scene, slices } from './transfer.fixture.ts'
+import { archiveOf, mendChecksums, type Packed, Fixture, slices } from './transfer.fixture.ts'
 import { unpack, type Unpacked } from './unpack.ts'
 
-let scene: Scene
+let fixture: Fixture
 beforeEach(() => {
-  scene = new Scene()
+  fixture = new Fixture()
 })
-afterEach(() => scene[Symbol.dispose]())
+afterEach(() => fixture[Symbol.dispose]())
 
 function put(archive: Uint8Array, folder = '.', depth = 0): Promise<Unpacked> {
-  return unpack(slices(archive), scene.files, { folder, depth })
+  return unpack(slices(archive), fixture.files, { folder, depth })
 }
 
 describe('unpacking', () => {
   test('an archive of GNU tar becomes the same tree', async () => {
-    const source = join(scene.root, 'source')
+    const source = join(fixture.root, 'source')
     mkdirSync(join(source, 'a/b/empty'), { recursive: true })
     writeFileSync(join(source, 'a/run.sh'), '#!/bin/sh\n')
     chmodSync(join(source, 'a/run.sh'), 0o755)
@@ -41,7 +41,7 @@ describe('unpacking', () => {
     chmodSync(join(source, 'a/b/empty'), 0o500)
     utimesSync(join(source, 'a/b'), 1_500_000_000, 1_500_000_000)
     const { stdout } = Bun.spawnSync(['tar', '-c', '--format=pax', '-C', source, '.'])
-    mkdirSync(scene.at('target'))
+    mkdirSync(fixture.at('target'))
     expect(await put(stdout, 'target', 1)).toEqual({
       entries: 8,
       bytes: 3_000_013,
@@ -56,9 +56,9 @@ describe('unpacking', () => {
         .filter((line) => !line.startsWith(' '))
         .toSorted()
         .join('\n')
-    expect(listed(scene.at('target'))).toBe(listed(source))
-    expect(readFileSync(scene.at('target/a/b/large')).equals(Buffer.alloc(3_000_000, 7))).toBe(true)
-    expect(scene.unfinished).toEqual([])
+    expect(listed(fixture.at('target'))).toBe(listed(source))
+    expect(readFileSync(fixture.at('target/a/b/large')).equals(Buffer.alloc(3_000_000, 7))).toBe(true)
+    expect(fixture.unfinished).toEqual([])
   })
 
   test('of two entries with one name the last one stays', async () => {
@@ -68,7 +68,7 @@ describe('unpacking', () => {
       { path: 'a', text: 'last' },
     ])
     await put(archive)
-    expect(readFileSync(scene.at('a'), 'utf8')).toBe('last')
+    expect(readFileSync(fixture.at('a'), 'utf8')).toBe('last')
   })
 
   test('setuid, setgid and sticky bits are dropped (threat T17)', async () => {
@@ -80,7 +80,7 @@ describe('unpacking', () => {
       ]),
     )
     for (const name of ['small', 'large', 'folder'])
-      expect(statSync(scene.at(name)).mode & 0o7777).toBe(0o755)
+      expect(statSync(fixture.at(name)).mode & 0o7777).toBe(0o755)
   })
 
   test('an archive that is cut puts nothing of the entry that is not complete, and says so', async () => {
@@ -88,12 +88,12 @@ describe('unpacking', () => {
       { path: 'a', text: 'whole' },
       { path: 'large', text: 'x'.repeat(1_000_000) },
     ])
-    const cut = unpack(slices(whole.subarray(0, 600_000)), scene.files, { folder: '.', depth: 0 })
+    const cut = unpack(slices(whole.subarray(0, 600_000)), fixture.files, { folder: '.', depth: 0 })
     await cut.then(
       () => expect.unreachable(),
       (error: unknown) => expect(String(error)).toContain('it ends too early'),
     )
-    expect(readdirSync(scene.root)).toEqual(['a'])
+    expect(readdirSync(fixture.root)).toEqual(['a'])
   })
 
   test('a size that only the header claims takes no room', async () => {
@@ -107,7 +107,7 @@ describe('unpacking', () => {
       () => expect.unreachable(),
       (error: unknown) => expect(String(error)).toContain('it ends too early'),
     )
-    expect(readdirSync(scene.root)).toEqual([])
+    expect(readdirSync(fixture.root)).toEqual([])
   })
 })
 
@@ -151,11 +151,11 @@ const HOSTILE: readonly (readonly [string, readonly Packed[]])[] = [
 test.each([...HOSTILE])('%s is refused and nothing outside is touched (threat T17)', async (_, entries) => {
   const { refused } = await put(archiveOf([...entries, { path: 'innocent', text: 'good' }]))
   expect(refused.length).toBeGreaterThan(0)
-  expect(scene.isOutsideUntouched).toBe(true)
-  expect(readFileSync(scene.at('innocent'), 'utf8')).toBe('good')
-  expect(scene.unfinished).toEqual([])
-  for (const name of readdirSync(scene.root)) {
-    const stat = lstatSync(scene.at(name))
+  expect(fixture.isOutsideUntouched).toBe(true)
+  expect(readFileSync(fixture.at('innocent'), 'utf8')).toBe('good')
+  expect(fixture.unfinished).toEqual([])
+  for (const name of readdirSync(fixture.root)) {
+    const stat = lstatSync(fixture.at(name))
     expect(stat.isFile() || stat.isDirectory()).toBe(name !== 'l' || !stat.isSymbolicLink())
   }
 })
@@ -163,21 +163,21 @@ test.each([...HOSTILE])('%s is refused and nothing outside is touched (threat T1
 test.each(['x', LARGE])(
   'a link that stays inside is made, and no file goes through it (threat T17)',
   async (text) => {
-    mkdirSync(scene.at('other'))
+    mkdirSync(fixture.at('other'))
     const entries: Packed[] = [
       { path: 'in/l', kind: 'link', target: '../other' },
       { path: 'in/l/planted', text },
     ]
     const { refused } = await put(archiveOf(entries))
     expect(refused.map(({ path }) => path)).toEqual(['in/l/planted'])
-    expect(readlinkSync(scene.at('in/l'))).toBe('../other')
-    expect(readdirSync(scene.at('other'))).toEqual([])
+    expect(readlinkSync(fixture.at('in/l'))).toBe('../other')
+    expect(readdirSync(fixture.at('other'))).toEqual([])
   },
 )
 
 test('a link that is there already is not followed either (threat T17)', async () => {
-  symlinkSync('..', scene.at('up'))
-  symlinkSync('../outside', scene.at('file'))
+  symlinkSync('..', fixture.at('up'))
+  symlinkSync('../outside', fixture.at('file'))
   const { refused } = await put(
     archiveOf([
       { path: 'up/planted', text: 'x' },
@@ -186,13 +186,13 @@ test('a link that is there already is not followed either (threat T17)', async (
     ]),
   )
   expect(refused.map(({ path }) => path)).toEqual(['up/planted', 'up'])
-  expect(scene.isOutsideUntouched).toBe(true)
-  expect(lstatSync(scene.at('file')).isFile()).toBe(true)
+  expect(fixture.isOutsideUntouched).toBe(true)
+  expect(lstatSync(fixture.at('file')).isFile()).toBe(true)
 })
 
 test('a file takes no place of a folder, nor a folder that of a file', async () => {
-  mkdirSync(scene.at('folder'))
-  writeFileSync(scene.at('file'), 'kept')
+  mkdirSync(fixture.at('folder'))
+  writeFileSync(fixture.at('file'), 'kept')
   const { refused } = await put(
     archiveOf([
       { path: 'folder', text: 'x' },
@@ -202,8 +202,8 @@ test('a file takes no place of a folder, nor a folder that of a file', async () 
     ]),
   )
   expect(refused.map(({ path }) => path)).toEqual(['folder', 'folder', 'file', 'file/inner'])
-  expect(readFileSync(scene.at('file'), 'utf8')).toBe('kept')
-  expect(scene.unfinished).toEqual([])
+  expect(readFileSync(fixture.at('file'), 'utf8')).toBe('kept')
+  expect(fixture.unfinished).toEqual([])
 })
 
 test('what is refused is told up to a bound, and counted', async () => {
@@ -220,10 +220,10 @@ test('an archive with too many entries or bytes is given up, and leaves nothing 
     { path: 'long', text: LARGE },
   ])
   for (const archive of [many, long]) {
-    const unpacked = unpack(slices(archive), scene.files, { folder: '.', depth: 0, limits })
+    const unpacked = unpack(slices(archive), fixture.files, { folder: '.', depth: 0, limits })
     expect(await unpacked.catch((error: unknown) => error)).toMatchObject({ code: 'file_too_large' })
   }
-  expect([scene.has('long'), scene.unfinished.length]).toEqual([false, 0])
+  expect([fixture.has('long'), fixture.unfinished.length]).toEqual([false, 0])
 })
 
 test('mutated archives touch nothing outside and leave nothing unfinished (threat T17)', async () => {
@@ -244,7 +244,7 @@ test('mutated archives touch nothing outside and leave nothing unfinished (threa
       mutated[Math.floor(random.next() * 9_000)] = Math.floor(random.next() * 256)
     mendChecksums(mutated)
     const { refused } = await put(mutated).catch(() => ({ refused: [] }))
-    if (!scene.isOutsideUntouched || scene.unfinished.length > 0 || refused.length > 1_000)
+    if (!fixture.isOutsideUntouched || fixture.unfinished.length > 0 || refused.length > 1_000)
       throw new Error(`Seed ${seed} did something else`)
   }
 }, 60_000)

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { SandwireError } from '@sandwire/protocol'
 import { readArchivePath, staysBeneath, type TarEntry, type TarEvent, TarReader } from '@sandwire/tar'
 import { systemError } from '../beneath/file-error.ts'
-import { HeldPuts, SMALL_BYTES } from './put-batch.ts'
+import { PutBatch, SMALL_BYTES } from './put-batch.ts'
 import type { OpenPut, Put, Refusal, Span, TransferFiles } from './transfer-files.ts'
 
 /** As much as is told of what was refused; the rest is counted. */
@@ -55,7 +55,7 @@ class Unpacker {
   readonly #folder: string
   readonly #depth: number
   readonly #limits: Required<Destination>['limits']
-  readonly #held = new HeldPuts()
+  readonly #held = new PutBatch()
   #current: Current | undefined
   readonly #folders = new Map<string, Put>()
   #entries = 0

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
-import { archiveOf, Scene, slices } from './transfer.fixture.ts'
+import { archiveOf, Fixture, slices } from './transfer.fixture.ts'
 import { unpack } from './unpack.ts'
 import { Uploads } from './uploads.ts'
 
@@ -19,13 +19,13 @@ const OTHER = 'b'.repeat(32)
 const HIDDEN = `.sandwire-upload-${ID}`
 const A_DAY_AGO = Date.now() / 1000 - 25 * 3600
 
-let scene: Scene
+let fixture: Fixture
 let uploads: Uploads
 beforeEach(() => {
-  scene = new Scene()
-  uploads = new Uploads(scene.files)
+  fixture = new Fixture()
+  uploads = new Uploads(fixture.files)
 })
-afterEach(() => scene[Symbol.dispose]())
+afterEach(() => fixture[Symbol.dispose]())
 
 const bytes = (text: string): AsyncGenerator<Uint8Array> => slices(new TextEncoder().encode(text), 3)
 const upload = { id: ID, path: 'dir/file' }
@@ -38,17 +38,17 @@ function codeOf(action: Promise<unknown>): Promise<string> {
 }
 
 test('pieces become a file, which others see when it is whole', async () => {
-  mkdirSync(scene.at('dir'))
+  mkdirSync(fixture.at('dir'))
   expect(await uploads.received(upload)).toBe(0)
   expect(await uploads.append(upload, 0, bytes('hello '))).toBe(6)
   expect(await uploads.received(upload)).toBe(6)
   expect(await uploads.append(upload, 6, bytes('world'))).toBe(11)
-  expect(readdirSync(scene.at('dir'))).toEqual([HIDDEN])
+  expect(readdirSync(fixture.at('dir'))).toEqual([HIDDEN])
   const finished = { sizeBytes: 11, mode: 0o4751, mtimeNs: '1600000000500000000' }
   const stat = await uploads.finish(upload, finished)
   expect(stat).toMatchObject({ sizeBytes: 11, mode: 0o751, mtimeNs: '1600000000500000000' })
-  expect(readdirSync(scene.at('dir'))).toEqual(['file'])
-  expect(readFileSync(scene.at('dir/file'), 'utf8')).toBe('hello world')
+  expect(readdirSync(fixture.at('dir'))).toEqual(['file'])
+  expect(readFileSync(fixture.at('dir/file'), 'utf8')).toBe('hello world')
   expect(await uploads.finish(upload, finished)).toEqual(stat)
 })
 
@@ -57,13 +57,13 @@ test('the same upload once more replaces the file once more', async () => {
     const once = { id: ID, path: 'f' }
     await uploads.append(once, 0, bytes(text))
     await uploads.finish(once, { sizeBytes: 5 })
-    expect(readFileSync(scene.at('f'), 'utf8')).toBe(text)
+    expect(readFileSync(fixture.at('f'), 'utf8')).toBe(text)
   }
-  expect(scene.unfinished).toEqual([])
+  expect(fixture.unfinished).toEqual([])
 })
 
 test('a piece for another offset is refused with what has arrived', async () => {
-  mkdirSync(scene.at('dir'))
+  mkdirSync(fixture.at('dir'))
   await uploads.append(upload, 0, bytes('hello'))
   for (const offset of [0, 4, 6])
     expect(await uploads.append(upload, offset, bytes('x')).catch((error: unknown) => error)).toMatchObject({
@@ -74,66 +74,66 @@ test('a piece for another offset is refused with what has arrived', async () => 
 })
 
 test('a piece that is cut leaves what has arrived, and another process goes on', async () => {
-  mkdirSync(scene.at('dir'))
+  mkdirSync(fixture.at('dir'))
   async function* cut(): AsyncGenerator<Uint8Array> {
     yield* bytes('hello')
     throw new Error('The connection broke')
   }
   expect(await codeOf(uploads.append(upload, 0, cut()))).toBe('internal')
-  const later = new Uploads(scene.files)
+  const later = new Uploads(fixture.files)
   expect(await later.received(upload)).toBe(5)
   await later.append(upload, 5, bytes('!'))
   await later.finish(upload, { sizeBytes: 6 })
-  expect(readFileSync(scene.at('dir/file'), 'utf8')).toBe('hello!')
+  expect(readFileSync(fixture.at('dir/file'), 'utf8')).toBe('hello!')
 })
 
 test('pieces that come at once are taken one after the other', async () => {
-  mkdirSync(scene.at('dir'))
+  mkdirSync(fixture.at('dir'))
   const both = await Promise.allSettled([
     uploads.append(upload, 0, bytes('first'.repeat(100))),
     uploads.append(upload, 0, bytes('second'.repeat(100))),
   ])
   expect(both.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
-  expect(readFileSync(scene.at(`dir/${HIDDEN}`), 'utf8')).toBe('first'.repeat(100))
+  expect(readFileSync(fixture.at(`dir/${HIDDEN}`), 'utf8')).toBe('first'.repeat(100))
 })
 
 test('an empty file needs no piece, and a dropped upload is gone', async () => {
-  mkdirSync(scene.at('dir'))
+  mkdirSync(fixture.at('dir'))
   await uploads.finish(upload, { sizeBytes: 0 })
-  expect(statSync(scene.at('dir/file')).size).toBe(0)
+  expect(statSync(fixture.at('dir/file')).size).toBe(0)
   const other = { id: OTHER, path: 'dir/other' }
   await uploads.append(other, 0, bytes('x'))
   expect([await uploads.drop(other), await uploads.drop(other)]).toEqual([true, false])
-  expect(readdirSync(scene.at('dir'))).toEqual(['file'])
+  expect(readdirSync(fixture.at('dir'))).toEqual(['file'])
 })
 
 test('an upload does not replace what it was not meant for', async () => {
-  mkdirSync(scene.at('dir/file'), { recursive: true })
+  mkdirSync(fixture.at('dir/file'), { recursive: true })
   await uploads.append(upload, 0, bytes('x'))
   expect(await codeOf(uploads.finish(upload, { sizeBytes: 1 }))).toBe('is_a_folder')
   const other = { id: OTHER, path: 'f' }
-  writeFileSync(scene.at('f'), 'newer')
+  writeFileSync(fixture.at('f'), 'newer')
   await uploads.append(other, 0, bytes('x'))
   expect(await codeOf(uploads.finish(other, { sizeBytes: 1, ifMatch: ['older'] }))).toBe('file_changed')
-  expect(readFileSync(scene.at('f'), 'utf8')).toBe('newer')
+  expect(readFileSync(fixture.at('f'), 'utf8')).toBe('newer')
 })
 
 test('nothing is written through a link or into something else in the place of an upload (threat T13)', async () => {
-  mkdirSync(scene.at('dir'))
-  symlinkSync('../../outside', scene.at(`dir/${HIDDEN}`))
+  mkdirSync(fixture.at('dir'))
+  symlinkSync('../../outside', fixture.at(`dir/${HIDDEN}`))
   expect(await codeOf(uploads.append(upload, 0, bytes('x')))).toBe('path_refused')
-  Bun.spawnSync(['mkfifo', scene.at(`.sandwire-upload-${OTHER}`)])
+  Bun.spawnSync(['mkfifo', fixture.at(`.sandwire-upload-${OTHER}`)])
   expect(await codeOf(uploads.append({ id: OTHER, path: 'f' }, 0, bytes('x')))).toBe('special_file')
   for (const path of ['../planted', '/tmp/planted', 'a/../../planted', '.'])
     expect(await codeOf(uploads.append({ id: ID, path }, 0, bytes('x')))).toBe('path_refused')
-  expect(scene.isOutsideUntouched).toBe(true)
+  expect(fixture.isOutsideUntouched).toBe(true)
 })
 
 test('uploads that nobody goes on with for a day are removed when another begins in the folder', async () => {
-  mkdirSync(scene.at('dir'))
-  const stale = scene.at(`dir/.sandwire-upload-${'c'.repeat(32)}`)
-  const fresh = scene.at(`dir/.sandwire-upload-${'d'.repeat(32)}`)
-  const unlike = scene.at('dir/other')
+  mkdirSync(fixture.at('dir'))
+  const stale = fixture.at(`dir/.sandwire-upload-${'c'.repeat(32)}`)
+  const fresh = fixture.at(`dir/.sandwire-upload-${'d'.repeat(32)}`)
+  const unlike = fixture.at('dir/other')
   for (const path of [stale, fresh, unlike]) writeFileSync(path, '')
   for (const path of [stale, unlike]) utimesSync(path, A_DAY_AGO, A_DAY_AGO)
   await uploads.append(upload, 0, bytes('x'))
@@ -142,17 +142,17 @@ test('uploads that nobody goes on with for a day are removed when another begins
 
 // Only root may mount.
 test.skipIf(process.getuid?.() !== 0)('a full disk is told, and what has arrived before stays', async () => {
-  const mounted = Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', scene.root])
+  const mounted = Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', fixture.root])
   expect(mounted.success).toBe(true)
   try {
     const whole = { id: ID, path: 'f' }
     expect(await codeOf(uploads.append(whole, 0, bytes('x'.repeat(200_000))))).toBe('disk_full')
     expect(await uploads.received(whole)).toBeGreaterThan(0)
     const archive = archiveOf([{ path: 'g', text: 'x'.repeat(100_000) }])
-    expect(await codeOf(unpack(slices(archive), scene.files, { folder: '.', depth: 0 }))).toBe('disk_full')
-    expect(readdirSync(scene.root)).toEqual([HIDDEN])
+    expect(await codeOf(unpack(slices(archive), fixture.files, { folder: '.', depth: 0 }))).toBe('disk_full')
+    expect(readdirSync(fixture.root)).toEqual([HIDDEN])
   } finally {
     // The thread has the folder open.
-    Bun.spawnSync(['umount', '--lazy', scene.root])
+    Bun.spawnSync(['umount', '--lazy', fixture.root])
   }
 })

@@ -1,6 +1,6 @@
 import { closeSync, writeSync } from 'node:fs'
 import { SandwireError } from '@sandwire/protocol'
-import type { Ground, Job } from '../files/context.ts'
+import type { FileContext, Job } from '../files/context.ts'
 import { openPut, putMany } from '../files/put-many.ts'
 import { readMany } from '../files/read-many.ts'
 import { dropUpload, finishUpload, openUpload } from '../files/upload-file.ts'
@@ -17,13 +17,13 @@ function finish<T>(job: Job<T>): T {
   }
 }
 
-function put(ground: Ground, folder: string, item: Put): string {
+function put(ground: FileContext, folder: string, item: Put): string {
   const [refusal] = finish(putMany(ground, folder, { items: [item], bytes: BYTES }))
   if (refusal !== undefined) throw new SandwireError(refusal.code, refusal.why)
   return 'put'
 }
 
-function putLarge(ground: Ground, folder: string, path: string): string {
+function putLarge(ground: FileContext, folder: string, path: string): string {
   const file = openPut(ground, folder, path)
   try {
     writeSync(file.fd, 'written')
@@ -36,7 +36,7 @@ function putLarge(ground: Ground, folder: string, path: string): string {
   }
 }
 
-function read(ground: Ground, folder: string, path: string): unknown {
+function read(ground: FileContext, folder: string, path: string): unknown {
   const { reads, bytes } = finish(readMany(ground, folder, { paths: [path], maxBytes: 1_000_000 }))
   const [found] = reads
   switch (found?.is) {
@@ -54,7 +54,7 @@ function read(ground: Ground, folder: string, path: string): unknown {
   }
 }
 
-function upload(ground: Ground, path: string): unknown {
+function upload(ground: FileContext, path: string): unknown {
   const opened = finish(openUpload(ground, { path, id: ID }, { makes: true, staleBeforeNs: '0' }))
   if (opened === undefined) return undefined
   try {
@@ -67,7 +67,7 @@ function upload(ground: Ground, path: string): unknown {
 }
 
 /** What copies are made of; returns what it tells. */
-export const TRANSFER_VERBS: Readonly<Record<string, (ground: Ground, at: string) => unknown>> = {
+export const TRANSFER_VERBS: Readonly<Record<string, (ground: FileContext, at: string) => unknown>> = {
   'put a file': (ground, at) =>
     put(ground, '.', { is: 'file', path: at, from: 0, to: BYTES.length, ...FACTS }),
   'put a file into': (ground, at) =>

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { ChangeBatch, type ChangeKind, Notices } from './change-notices.ts'
+import { ChangeBatch, type ChangeKind, NoticeQueue } from './change-notices.ts'
 
 const LIMITS = { quietMs: 1, maxWaitMs: 5, maxPaths: 2 }
 
-function open(): Notices {
-  return new Notices(LIMITS, () => performance.now())
+function open(): NoticeQueue {
+  return new NoticeQueue(LIMITS, () => performance.now())
 }
 
 test('ready comes first, then what was lost, then changes together', async () => {

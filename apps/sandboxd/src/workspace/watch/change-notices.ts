@@ -18,7 +18,7 @@ export type Notice =
  * What is to be told, until somebody takes it: changes together when it has been quiet, and no more of them than the limits say
  * however slowly they are taken.
  */
-export class Notices {
+export class NoticeQueue {
   readonly #batch: ChangeBatch
   readonly #now: () => number
   readonly #overflows = new Set<OverflowReason>()

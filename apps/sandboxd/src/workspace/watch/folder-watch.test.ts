@@ -53,15 +53,15 @@ function serve(limits: Partial<WatchLimits> = {}): WatchService {
   })
 }
 
-/** What was told of a folder so far. */
-interface Told {
+/** What was collected of a folder so far. */
+interface Collected {
   readonly notices: readonly Notice[]
   /** Paths with the first letter of the last change of each. */
   readonly paths: () => string[]
   readonly isOver: () => boolean
 }
 
-async function watch(path: string, isRecursive = true, service = serve()): Promise<Told> {
+async function watch(path: string, isRecursive = true, service = serve()): Promise<Collected> {
   const watching = await service.open(path, isRecursive)
   opened.push(watching)
   const notices: Notice[] = []
@@ -84,67 +84,67 @@ async function watch(path: string, isRecursive = true, service = serve()): Promi
   }
 }
 
-async function settles(told: Told, expected: readonly string[]): Promise<void> {
-  await eventually(() => Bun.deepEquals(told.paths(), expected.toSorted()), { what: 'the changes' }).catch(
-    () => undefined,
-  )
-  expect(told.paths()).toEqual(expected.toSorted())
+async function settles(collected: Collected, expected: readonly string[]): Promise<void> {
+  await eventually(() => Bun.deepEquals(collected.paths(), expected.toSorted()), {
+    what: 'the changes',
+  }).catch(() => undefined)
+  expect(collected.paths()).toEqual(expected.toSorted())
 }
 
 test('tells what is created, changed and removed, beneath the workspace', async () => {
   mkdirSync(at('a/b'), { recursive: true })
   writeFileSync(at('a/old'), '')
   writeFileSync(at('a/b/gone'), '')
-  const told = await watch('.')
-  expect(told.notices[0]).toEqual({ kind: 'ready', folders: 3 })
+  const collected = await watch('.')
+  expect(collected.notices[0]).toEqual({ kind: 'ready', folders: 3 })
   writeFileSync(at('new\n\u001b'), 'x')
   writeFileSync(Buffer.concat([Buffer.from(at('a/')), Buffer.of(0xff)]), 'x')
   appendFileSync(at('a/old'), 'x')
   rmSync(at('a/b/gone'))
-  await settles(told, ['cr new\n\u001b', 'cr a/\udcff', 'ch a/old', 're a/b/gone'])
+  await settles(collected, ['cr new\n\u001b', 'cr a/\udcff', 'ch a/old', 're a/b/gone'])
 })
 
 test('tells only of the folder itself unless all below is asked for', async () => {
   mkdirSync(at('a'))
-  const told = await watch('.', false)
+  const collected = await watch('.', false)
   writeFileSync(at('a/inner'), '')
   mkdirSync(at('b'))
   writeFileSync(at('last'), '')
-  await settles(told, ['cr b', 'cr last'])
+  await settles(collected, ['cr b', 'cr last'])
 })
 
 test('misses nothing in folders that come with what is in them', async () => {
-  const told = await watch('.')
+  const collected = await watch('.')
   const expected: string[] = []
   for (let count = 0; count < 40; count += 1) {
     mkdirSync(at(`d${count}/e/f`), { recursive: true })
     writeFileSync(at(`d${count}/e/f/x`), '')
     expected.push(`cr d${count}`, `cr d${count}/e`, `cr d${count}/e/f`, `cr d${count}/e/f/x`)
   }
-  await settles(told, expected)
+  await settles(collected, expected)
   writeFileSync(at('d39/e/f/later'), '')
-  await settles(told, [...expected, 'cr d39/e/f/later'])
+  await settles(collected, [...expected, 'cr d39/e/f/later'])
 })
 
 test('follows a folder that is renamed, and lets one go that leaves the workspace', async () => {
   mkdirSync(at('a/b'), { recursive: true })
   mkdirSync(at('c'))
-  const told = await watch('.')
+  const collected = await watch('.')
   renameSync(at('a'), at('n'))
   renameSync(at('c'), join(root, 'outside'))
-  await settles(told, ['re a', 'cr n', 'cr n/b', 're c'])
+  await settles(collected, ['re a', 'cr n', 'cr n/b', 're c'])
   writeFileSync(join(root, 'outside/secret'), '')
   writeFileSync(at('n/b/x'), '')
-  await settles(told, ['re a', 'cr n', 'cr n/b', 're c', 'cr n/b/x'])
+  await settles(collected, ['re a', 'cr n', 'cr n/b', 're c', 'cr n/b/x'])
 })
 
 test('goes through no link (threat T13)', async () => {
   mkdirSync(join(root, 'outside'))
   symlinkSync(join(root, 'outside'), at('link'))
-  const told = await watch('.')
+  const collected = await watch('.')
   writeFileSync(join(root, 'outside/secret'), '')
   writeFileSync(at('x'), '')
-  await settles(told, ['cr x'])
+  await settles(collected, ['cr x'])
   const refusals = { link: 'path_refused', '../outside': 'path_refused', '/etc': 'path_refused' }
   const others = { '\0': 'path_refused', '': 'path_refused', x: 'not_a_folder', none: 'file_not_found' }
   for (const [path, code] of Object.entries({ ...refusals, ...others }))
@@ -159,27 +159,27 @@ test.each([
   ['has the workspace renamed', 'a/b', () => renameSync(join(root, 'w'), join(root, 'other'))],
 ])('ends when the folder %s', async (_, path, act) => {
   mkdirSync(at('a/b/c'), { recursive: true })
-  const told = await watch(path)
+  const collected = await watch(path)
   act()
-  await eventually(told.isOver, { what: 'the end' })
-  expect(told.paths()).toContain(`re ${path}`)
+  await eventually(collected.isOver, { what: 'the end' })
+  expect(collected.paths()).toContain(`re ${path}`)
 })
 
 test('says when there are more folders than are watched', async () => {
   for (const path of ['a/deep/er', 'a/deep/est', 'src']) mkdirSync(at(path), { recursive: true })
-  const told = await watch('.', true, serve({ maxFolders: 3 }))
-  await eventually(() => told.notices.length > 1, { what: 'the overflow' })
-  expect(told.notices.slice(0, 2)).toEqual([
+  const collected = await watch('.', true, serve({ maxFolders: 3 }))
+  await eventually(() => collected.notices.length > 1, { what: 'the overflow' })
+  expect(collected.notices.slice(0, 2)).toEqual([
     { kind: 'ready', folders: 3 },
     { kind: 'overflow', reason: 'folders' },
   ])
   // Those near the top are watched.
   for (const path of ['x', 'a/x', 'a/deep/x', 'src/x']) writeFileSync(at(path), '')
-  await settles(told, ['cr x', 'cr a/x', 'cr src/x'])
+  await settles(collected, ['cr x', 'cr a/x', 'cr src/x'])
 })
 
 test('says when more happens than the kernel keeps, and goes on with all folders', async () => {
-  const told = await watch('.')
+  const collected = await watch('.')
   // Without a turn of the event loop nothing is taken from the queue.
   const limit = Number(await Bun.file('/proc/sys/fs/inotify/max_queued_events').text())
   for (let count = 0; count <= limit / 2; count += 1) {
@@ -188,32 +188,34 @@ test('says when more happens than the kernel keeps, and goes on with all folders
     rmSync(at(`f${count % 100}`))
   }
   mkdirSync(at('lost'))
-  await eventually(() => told.notices.some((notice) => notice.kind === 'overflow'), { what: 'the overflow' })
+  await eventually(() => collected.notices.some((notice) => notice.kind === 'overflow'), {
+    what: 'the overflow',
+  })
   let count = 0
   await eventually(
     () => {
       writeFileSync(at(`lost/${(count += 1)}`), '')
-      return told.paths().some((path) => /^cr lost\/\d+$/.test(path))
+      return collected.paths().some((path) => /^cr lost\/\d+$/.test(path))
     },
     { what: 'the folder to be watched' },
   )
 }, 15_000)
 
 test('tells nothing of files that are still being written by us', async () => {
-  const told = await watch('.')
+  const collected = await watch('.')
   const pending = await files.create('made', {})
   writeFileSync(at(`.sandwire-${'0'.repeat(24)}.part`), '')
   writeFileSync(at('between'), '')
-  await settles(told, ['cr between'])
+  await settles(collected, ['cr between'])
   await files.commit(pending.id)
-  await settles(told, ['cr between', 'cr made'])
+  await settles(collected, ['cr between', 'cr made'])
 })
 
 test('tells of a file that is named like one without a name', async () => {
   writeFileSync(at('#123'), '')
-  const told = await watch('.')
+  const collected = await watch('.')
   appendFileSync(at('#123'), 'x')
-  await settles(told, ['ch #123'])
+  await settles(collected, ['ch #123'])
 })
 
 test('a client that goes while folders are looked for takes no watch from another', async () => {
@@ -222,9 +224,9 @@ test('a client that goes while folders are looked for takes no watch from anothe
   for (let count = 0; count < 10; count += 1) {
     const leaver = await service.open('.', true)
     leaver.close()
-    const told = await watch('.', true, service)
+    const collected = await watch('.', true, service)
     writeFileSync(at(`d49/e/f${count}`), '')
-    await settles(told, [`cr d49/e/f${count}`])
+    await settles(collected, [`cr d49/e/f${count}`])
   }
 })
 

@@ -3,11 +3,11 @@ import type { AsUser } from '../../processes/tree/run-as.ts'
 import type { Files } from '../files.ts'
 import { isHiddenName } from '../files/context.ts'
 import { pathIn } from '../beneath/path.ts'
-import type { Notices } from './change-notices.ts'
+import type { NoticeQueue } from './change-notices.ts'
 import { type QueueEvent, WatchQueue } from './inotify-queue.ts'
 
 /** How the kernel calls a file that is being written before it has a name. */
-const NAMELESS = /(^|\/)#\d+$/
+const UNNAMED_FILE = /(^|\/)#\d+$/
 
 /** Beneath it nobody has a project. */
 const MAX_DEPTH = 200
@@ -15,7 +15,7 @@ const MAX_DEPTH = 200
 const MAX_NODES = 2_000_000
 const WALK_MS = 60_000
 /** From one loss of events to the next look at all folders, so that a flood is not answered with another one. */
-const AGAIN_MS = 1_000
+const REWATCH_DELAY_MS = 1_000
 
 interface FolderWatchOptions {
   /** From the workspace; empty for the workspace itself. */
@@ -33,19 +33,19 @@ interface FolderWatchDependencies {
 /** A folder whose contents have to be found, because it is new or because events were lost. */
 interface Task {
   readonly path: string
-  /** What is in it came with it, and is told. */
+  /** What is in it came with it, and is reported. */
   readonly isNew: boolean
 }
 
 /**
  * Watches a folder, or a whole tree, by the kernel's inotify. Folders are watched before they are looked into, so that what comes
- * into a new one is told either by the look or by the kernel. Paths are what they were when events happened; a folder that is
+ * into a new one is reported either by the look or by the kernel. Paths are what they were when events happened; a folder that is
  * watched, or one above it, ends the watching when it goes away.
  */
 export class FolderWatch {
   readonly #options: FolderWatchOptions
   readonly #deps: FolderWatchDependencies
-  readonly #notices: Notices
+  readonly #notices: NoticeQueue
   readonly #stop = new AbortController()
   #queue: WatchQueue
   readonly #tasks: Task[] = []
@@ -54,7 +54,7 @@ export class FolderWatch {
 
   private constructor(
     queue: WatchQueue,
-    notices: Notices,
+    notices: NoticeQueue,
     options: FolderWatchOptions,
     deps: FolderWatchDependencies,
   ) {
@@ -66,7 +66,7 @@ export class FolderWatch {
 
   /** Undefined when the system has no more queues; rejects when the folder cannot be opened. */
   static async open(
-    notices: Notices,
+    notices: NoticeQueue,
     options: FolderWatchOptions,
     deps: FolderWatchDependencies,
   ): Promise<FolderWatch | undefined> {
@@ -83,7 +83,7 @@ export class FolderWatch {
     return watch
   }
 
-  /** Ends everything; what happens from now on is told to nobody. */
+  /** Ends everything; what happens from now on is reported to nobody. */
   close(): void {
     if (this.#stop.signal.aborted) return
     this.#stop.abort()
@@ -121,7 +121,7 @@ export class FolderWatch {
     try {
       folder = await this.#open(path)
     } catch {
-      // Gone meanwhile, which is told by its own event, or not to be read, which everybody who looks finds out.
+      // Gone meanwhile, which is reported by its own event, or not to be read, which everybody who looks finds out.
       return false
     }
     return this.#add(path, folder)
@@ -134,18 +134,18 @@ export class FolderWatch {
     for (;;) {
       const task = this.#tasks.shift()
       if (task === undefined || this.#stop.signal.aborted) break
-      await this.#cover(task)
+      await this.#coverFolder(task)
     }
     this.#isWorking = false
     if (!this.#stop.signal.aborted) this.#notices.ready(this.#queue.size)
   }
 
   /** Watches all folders below one. Looks again until there is nothing new: a folder may come while others are looked into. */
-  async #cover({ path, isNew }: Task): Promise<void> {
+  async #coverFolder({ path, isNew }: Task): Promise<void> {
     if (isNew && !(await this.#watchFolder(path))) return
-    const told = new Set<string>()
+    const reported = new Set<string>()
     try {
-      while ((await this.#look(path, isNew ? told : undefined)) > 0);
+      while ((await this.#scanFolders(path, isNew ? reported : undefined)) > 0);
     } catch {
       // Gone while it was looked into. Its watch may by now be on a folder that is elsewhere. Without the first one there is nothing.
       if (isNew) this.#queue.forget(path)
@@ -154,7 +154,7 @@ export class FolderWatch {
   }
 
   /** Number of folders that were not watched yet, and are now. If there are too many, those near the top are. */
-  async #look(path: string, told: Set<string> | undefined): Promise<number> {
+  async #scanFolders(path: string, reported: Set<string> | undefined): Promise<number> {
     const unknown: string[] = []
     const limits = { maxNodes: MAX_NODES, maxDepth: MAX_DEPTH, timeMs: WALK_MS }
     const reached = (): void => this.#notices.overflow('folders')
@@ -164,8 +164,8 @@ export class FolderWatch {
         if (isHiddenName(name)) continue
         const found = pathIn(path, inside)
         if (kind === 'folder' && !this.#queue.has(found)) unknown.push(found)
-        if (told === undefined || told.has(found)) continue
-        told.add(found)
+        if (reported === undefined || reported.has(found)) continue
+        reported.add(found)
         this.#notices.add({ path: found, kind: 'created' })
       }
     }
@@ -191,10 +191,10 @@ export class FolderWatch {
   #handle(event: QueueEvent): void {
     switch (event.kind) {
       case 'lost':
-        return this.#lose()
+        return this.#handleLoss()
       case 'left':
         // Of the others, the folder they are in tells as well.
-        return event.path === undefined || event.path === this.#options.path ? this.#leave() : undefined
+        return event.path === undefined || event.path === this.#options.path ? this.#endOnMove() : undefined
       case 'came':
         this.#notices.add({ path: event.path, kind: 'created' })
         return event.isFolder && this.#options.isRecursive ? this.#enqueue(event.path) : undefined
@@ -202,12 +202,12 @@ export class FolderWatch {
         this.#notices.add({ path: event.path, kind: 'removed' })
         return event.isFolder ? this.#queue.forget(event.path) : undefined
       case 'changed':
-        if (NAMELESS.test(event.path)) void this.#tellIfThere(event.path)
+        if (UNNAMED_FILE.test(event.path)) void this.#reportIfPresent(event.path)
         else this.#notices.add({ path: event.path, kind: 'changed' })
     }
   }
 
-  async #tellIfThere(path: string): Promise<void> {
+  async #reportIfPresent(path: string): Promise<void> {
     try {
       await this.#deps.files.stat(path)
       this.#notices.add({ path, kind: 'changed' })
@@ -221,19 +221,19 @@ export class FolderWatch {
     else this.#tasks.push({ path, isNew: true })
   }
 
-  /** The folder is not where it was: what is told of it would be wrong. */
-  #leave(): void {
+  /** The folder is not where it was: what is reported of it would be wrong. */
+  #endOnMove(): void {
     const { path } = this.#options
     this.#notices.add({ path: path === '' ? '.' : path, kind: 'removed' })
     this.close()
   }
 
   /** Events were lost, and with them what is known of folders: after a pause it begins anew. */
-  #lose(): void {
+  #handleLoss(): void {
     this.#notices.overflow('queue')
     if (this.#hasLost) return
     this.#hasLost = true
-    const timer = setTimeout(() => void this.#restart(), AGAIN_MS)
+    const timer = setTimeout(() => void this.#restart(), REWATCH_DELAY_MS)
     this.#stop.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
   }
 
@@ -251,7 +251,7 @@ export class FolderWatch {
       await this.#work()
     } catch {
       // The folder is gone.
-      if (!this.#stop.signal.aborted) this.#leave()
+      if (!this.#stop.signal.aborted) this.#endOnMove()
     }
   }
 }

@@ -35,7 +35,7 @@ const { symbols: libc } = dlopen('libc.so.6', {
   inotify_rm_watch: { args: ['i32', 'i32'], returns: 'i32' },
 })
 
-/** errno is per thread and its address does not move; this module runs on one thread. */
+/** errno is per thread and its address does not change; every thread loads this module for itself. */
 const errnoAddress = libc.__errno_location()
 
 function orErrno(result: number): number {

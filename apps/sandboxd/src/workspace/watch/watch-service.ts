@@ -4,7 +4,7 @@ import { Readiness } from '../../processes/linux/readiness.ts'
 import type { AsUser } from '../../processes/tree/run-as.ts'
 import { parsePath, pathIn } from '../beneath/path.ts'
 import type { Files } from '../files.ts'
-import { type BatchLimits, type Notice, Notices } from './change-notices.ts'
+import { type BatchLimits, type Notice, NoticeQueue } from './change-notices.ts'
 import { FolderWatch } from './folder-watch.ts'
 
 export interface WatchLimits extends BatchLimits {
@@ -32,7 +32,7 @@ interface WatchDependencies {
 
 /** What a client sees of the folder that it watches. Whoever got it closes it. */
 export interface Watching {
-  readonly next: Notices['next']
+  readonly next: NoticeQueue['next']
   readonly close: () => void
 }
 
@@ -65,7 +65,7 @@ export class WatchService {
     const { files, asUser, now } = this.#deps
     this.#readiness ??= Readiness.open()
     if (this.#readiness === undefined) throw tooMany()
-    const notices = new Notices(this.#limits, now)
+    const notices = new NoticeQueue(this.#limits, now)
     const options = { path, isRecursive, maxFolders: this.#limits.maxFolders }
     const watch = await FolderWatch.open(notices, options, { files, asUser, readiness: this.#readiness })
     if (watch === undefined) throw tooMany()
