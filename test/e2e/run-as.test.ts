@@ -191,6 +191,6 @@ test.skipIf(nobodyObstacle !== undefined)(
       '1:1',
     ])
     expect(started.exitCode).toBe(2)
-    expect(started.stderr.toString()).toContain('the right to change users is missing')
+    expect(started.stderr.toString()).toContain('the capability to change users is missing')
   },
 )

@@ -84,7 +84,7 @@ describe('a start that cannot listen', () => {
     const first = await startOnSocket(path)
     const { code, stderr } = await runFailing(['--insecure', '--listen', `unix:${path}`])
     expect(code).toBe(2)
-    expect(stderr).toContain('another server listens there')
+    expect(stderr).toContain('another server is listening on it')
     expect((await fetch('http://localhost/healthz', { unix: path })).status).toBe(200)
     first.kill()
     await first.exited
