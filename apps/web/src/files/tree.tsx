@@ -174,13 +174,14 @@ export function Tree({
       ref={(mounted) => {
         element.current = mounted
       }}
-      className="tree-place"
+      className="tree-frame"
     >
       <div
         ref={rows.ref}
         role="tree"
         aria-label={fileTexts.title}
         className="tree"
+        tabIndex={lines.length === 0 ? 0 : -1}
         onFocus={onFocus}
         onBlur={onBlur}
       >

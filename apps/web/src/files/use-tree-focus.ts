@@ -5,7 +5,7 @@ import type { TreeLine } from './tree-lines.ts'
 import { nextSelection } from './tree-navigation.ts'
 import type { VisibleRows } from './visible-rows.ts'
 
-interface TreeKeyboard {
+interface TreeFocus {
   /** Focuses a line if it is an entry. */
   readonly goTo: (at: number | undefined) => void
   readonly onFocus: () => void
@@ -28,7 +28,7 @@ export function useTreeFocus(
     readonly rows: VisibleRows
     readonly onSelect: (path: string, isFolder: boolean) => void
   },
-): TreeKeyboard {
+): TreeFocus {
   const before = useRef(lines)
   /** A row has the focus, or had it when it was removed. */
   const isInside = useRef(false)
@@ -42,12 +42,17 @@ export function useTreeFocus(
   const lineOf = (path: string | undefined): number =>
     path === undefined ? -1 : lines.findIndex((line) => line.kind === 'item' && line.path === path)
   useLayoutEffect(() => {
-    const [old, hadKeyboard] = [before.current, isInside.current]
+    const tree = element.current?.querySelector<HTMLElement>('[role=tree]')
+    const first = lines.findIndex(({ kind }) => kind === 'item')
+    const [old, hadFocus] = [before.current, isInside.current]
     before.current = lines
     // React reports no focus event when a closing dialog restores the focus.
     if (element.current?.contains(document.activeElement) === true) isInside.current = true
-    if (old === lines || !hadKeyboard || !hasLostFocus() || lineOf(selected) !== -1) return
+    // The tree itself has the focus while it is empty.
+    if (old.length === 0 && document.activeElement === tree) return goTo(first)
+    if (old === lines || !hadFocus || !hasLostFocus() || lineOf(selected) !== -1) return
     treePanel.pendingFocus ??= nextSelection(old, lines, selected ?? '')
+    if (first === -1) tree?.focus()
   })
   useLayoutEffect(() => {
     const at = lineOf(treePanel.pendingFocus)
