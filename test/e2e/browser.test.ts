@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type FaultProxy, openFaultProxy } from '@sandwire/testing'
 import type { Browser, Page } from 'playwright-core'
 import type { PageApi } from './browser-page.ts'
-import { findBrowserProblem, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { findFreePort } from './support/free-port.ts'
 import { readLines } from './support/lines.ts'
 
@@ -54,7 +54,7 @@ describe.skipIf(obstacle !== undefined)(
         stderr: 'ignore',
       })
       await readLines(sandboxd.stdout).next()
-      browser = await openBrowser()
+      browser = await openSharedBrowser()
       page = await browser.newPage()
       await page.goto(`http://127.0.0.1:${pages.port}/`)
       foreign = await browser.newPage()
@@ -62,7 +62,8 @@ describe.skipIf(obstacle !== undefined)(
     }, 60_000)
 
     afterAll(async () => {
-      await browser?.close()
+      await page?.close()
+      await foreign?.close()
       sandboxd?.kill()
       proxy?.close()
       await pages?.stop(true)

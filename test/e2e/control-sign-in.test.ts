@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { type RunningControl, startControl } from '../../apps/control/test/support/control.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
-import { findBrowserProblem, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
 
 const CODE = 'c'.repeat(32)
@@ -149,13 +149,12 @@ describe.skipIf(obstacle !== undefined)(
   () => {
     let browser: Browser
     beforeAll(async () => {
-      browser = await openBrowser()
+      browser = await openSharedBrowser()
     })
-    afterAll(() => browser.close())
 
     test('signs in, erases its code and shows the sandboxes', async () => {
       control.host.codes.add(CODE)
-      const page = await browser.newPage()
+      await using page = await browser.newPage()
       // Somebody who has the page open, as it was before, follows the link in the same tab.
       await page.goto(`${control.origin}/signin`)
       await page.getByLabel('Link or code').waitFor()
@@ -176,7 +175,7 @@ describe.skipIf(obstacle !== undefined)(
       ['https://evil.example/', '/'],
       ['javascript:alert(1)', '/'],
     ])('goes on to %j only if that is a page of ours (open redirect)', async (to, path) => {
-      const page = await browser.newPage()
+      await using page = await browser.newPage()
       await page.goto(`${control.origin}/signin?${new URLSearchParams({ to }).toString()}`)
       control.host.codes.add(CODE)
       // As somebody pastes the whole link.
@@ -194,7 +193,7 @@ describe.skipIf(obstacle !== undefined)(
         fetch: () =>
           new Response('<!doctype html><title>evil</title>', { headers: { 'content-type': 'text/html' } }),
       })
-      const page = await browser.newPage()
+      await using page = await browser.newPage()
       control.host.codes.add(CODE)
       await page.goto(`${control.origin}/signin#${CODE}`)
       await page.getByRole('button', { name: /^dev\b/ }).waitFor()

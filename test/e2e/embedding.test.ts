@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import type { Browser, Page } from 'playwright-core'
-import { findBrowserProblem, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { type RunningHost, startHost } from './support/control.ts'
 import { PageProject } from './support/page-project.ts'
 
@@ -151,10 +151,13 @@ describe.skipIf(obstacle !== undefined)(
     let listed: Site
     let unlisted: Site
     beforeAll(async () => {
-      ;[browser, listed, unlisted] = await Promise.all([openBrowser(), Site.open(true), Site.open(false)])
+      ;[browser, listed, unlisted] = await Promise.all([
+        openSharedBrowser(),
+        Site.open(true),
+        Site.open(false),
+      ])
     }, 90_000)
     afterAll(async () => {
-      await browser?.close()
       await listed?.[Symbol.asyncDispose]()
       await unlisted?.[Symbol.asyncDispose]()
     }, 60_000)

@@ -3,7 +3,7 @@ import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import type { Browser, Page } from 'playwright-core'
 import { type RunningControl, startControl } from '../../apps/control/test/support/control.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
-import { findBrowserProblem, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
 
 const obstacle = findBrowserProblem()
@@ -26,10 +26,9 @@ describe.skipIf(obstacle !== undefined)(
       const headers = { authorization: `Bearer ${await issuer.mintToken('ann')}` }
       const json = { name: 'dev', start: false }
       await control.fetch('/api/sandboxes', { method: 'POST', headers, json })
-      browser = await openBrowser()
+      browser = await openSharedBrowser()
     }, 60_000)
     afterAll(async () => {
-      await browser.close()
       await control[Symbol.asyncDispose]()
       await issuer[Symbol.asyncDispose]()
       await sandboxes[Symbol.asyncDispose]()

@@ -5,7 +5,7 @@ import { accessCommand } from '../../apps/cli/src/text/command-line.ts'
 import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
 import { linkIn, Person, textIn } from '../../apps/control/test/support/people.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
-import { findBrowserProblem, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
 
 const obstacle = findBrowserProblem()
@@ -47,10 +47,9 @@ describe.skipIf(obstacle !== undefined)(
       workbench = await buildWorkbench()
       sandboxes = new StandInSandboxes()
       issuer = await startIssuer()
-      browser = await openBrowser()
+      browser = await openSharedBrowser()
     }, 60_000)
     afterAll(async () => {
-      await browser.close()
       await issuer[Symbol.asyncDispose]()
       await sandboxes[Symbol.asyncDispose]()
     })

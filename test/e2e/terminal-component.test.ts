@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import type { Browser, Page } from 'playwright-core'
-import { findBrowserProblem, openBrowser } from './support/browser.ts'
+import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { type PageServer, servePage } from './support/page-server.ts'
 import type { TerminalPage } from './terminal-page.tsx'
 
@@ -20,14 +20,15 @@ describe.skipIf(obstacle !== undefined)(
     let sockets = 0
     beforeAll(async () => {
       server = await servePage(new URL('./terminal-page.tsx', import.meta.url).pathname)
-      browser = await openBrowser()
+      browser = await openSharedBrowser()
     }, 60_000)
     afterAll(async () => {
-      await browser?.close()
+      await tab?.close()
       await server?.[Symbol.asyncDispose]()
     })
 
     async function open(): Promise<void> {
+      await tab?.close()
       tab = await browser.newPage()
       sockets = 0
       tab.on('websocket', () => {

@@ -364,7 +364,10 @@ describe.skipIf(problem !== undefined)(
       )
       await workbench.button('Regular expression').click()
       await page.getByLabel('Search in files').last().fill('(')
-      await page.getByText(/^Cannot search for this: /).waitFor()
+      await page
+        .getByRole('status')
+        .getByText(/^Cannot use .*"q"/)
+        .waitFor()
     }, 60_000)
   },
 )

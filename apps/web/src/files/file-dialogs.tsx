@@ -6,7 +6,7 @@ import { reveal } from '../layout/layout.ts'
 import { Confirm, Dialog } from '../shell/dialog.tsx'
 import { baseName, useSandboxName } from '../shell/titles.ts'
 import { useParts } from '../state/context.ts'
-import { formatFailure, messageOf } from '../state/workbench.ts'
+import { formatFailure } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { displayName, formatPaths } from './display-name.ts'
@@ -167,7 +167,7 @@ function NameDialog({
       await onName(name)
       onClose()
     } catch (caught) {
-      const message = formatFailure(failure(name), messageOf(caught))
+      const message = formatFailure(failure(name), caught)
       if (isGone.current) workbench.notify('error', message)
       else setProblem(printable(message))
     }

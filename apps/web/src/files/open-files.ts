@@ -1,6 +1,6 @@
 import { changeView, focusView, type View } from '../layout/layout.ts'
 import type { DirtyViews } from '../state/dirty-views.ts'
-import { messageOf, type Workbench } from '../state/workbench.ts'
+import { formatFailure, type Workbench } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
 import { displayName } from './display-name.ts'
 import { accessTo, type FileAccess, OpenFile } from './open-file.ts'
@@ -93,7 +93,7 @@ export class OpenFiles {
     } catch (caught) {
       this.#workbench.notify(
         'error',
-        `${fileTexts.pane.cannotSave(displayName(known.path))}: ${messageOf(caught)}`,
+        formatFailure(fileTexts.pane.cannotSave(displayName(known.path)), caught),
       )
     }
     return !known.file.isDirty

@@ -2,7 +2,7 @@ import { useStore } from '@sandwire/react'
 import { type FormEvent, type ReactElement, useMemo, useState } from 'react'
 import { type Author, commit, type GitRepository, lacksAuthor } from '../api/git.ts'
 import { useParts } from '../state/context.ts'
-import { messageOf, formatFailure } from '../state/workbench.ts'
+import { formatFailure } from '../state/workbench.ts'
 import { gitTexts } from '../texts/git.ts'
 import { isAuthor, storeAuthor, AccountTexts, readAuthor } from './account-storage.ts'
 
@@ -50,7 +50,7 @@ export function CommitBox({
       setMessage('')
     } catch (caught) {
       if (as !== undefined || !lacksAuthor(caught)) {
-        workbench.notify('error', formatFailure(gitTexts.commit.cannotCommit, messageOf(caught)))
+        workbench.notify('error', formatFailure(gitTexts.commit.cannotCommit, caught))
         return
       }
       const stored = readAuthor(localStorage, account)

@@ -1,12 +1,8 @@
 import { createStore, type Store } from '@sandwire/client'
-import { nameFormField } from '../api/form-words.ts'
 import type { SearchEnd, SearchMatch, SearchQuery } from '../api/search.ts'
 import { messageOf } from '../state/workbench.ts'
 import { addMatch, type FileMatches } from './group-matches.ts'
-import { searchTexts } from '../texts/search.ts'
 
-/** Form labels for the fields that a server error names. */
-const WORDS = { q: searchTexts.badQuery, glob: searchTexts.badInclude }
 /** Maximum number of matches that are kept and shown. */
 const MAX_SHOWN = 2_000
 
@@ -109,7 +105,7 @@ export class Search {
       }
       if (!signal.aborted) this.#result.set({ groups, outcome: { is: 'done', end } })
     } catch (caught) {
-      const message = nameFormField(messageOf(caught), WORDS)
+      const message = messageOf(caught)
       if (!signal.aborted) this.#result.set({ groups, outcome: { is: 'failed', message } })
     }
     return undefined

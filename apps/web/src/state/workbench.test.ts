@@ -1,7 +1,8 @@
 import { expect, spyOn, test } from 'bun:test'
+import { ApiError } from '../api/request.ts'
 import type { Sandbox } from '../api/sandboxes.ts'
 import { EMPTY, openTab } from '../layout/layout.ts'
-import { type TextStorage, Workbench } from './workbench.ts'
+import { formatFailure, type TextStorage, Workbench } from './workbench.ts'
 
 const sandbox = (name: string): Sandbox => ({
   id: name.repeat(32),
@@ -170,4 +171,14 @@ test('a server that did not answer somebody else is not away for who is here by 
   gate.reject(new Error('No network'))
   await late
   expect(workbench.isOffline.get()).toBe(false)
+})
+
+test('a failure names the operation unless the message of the server does', () => {
+  const refused = new ApiError('file_too_large', 'Cannot use the file: too large', 413)
+  expect(formatFailure('Cannot save a.txt', refused)).toBe('Cannot use the file: too large')
+  const unreachable = new ApiError('unreachable', 'Server unreachable', 0)
+  expect(formatFailure('Cannot save a.txt', unreachable)).toBe('Cannot save a.txt: Server unreachable')
+  expect(formatFailure('Cannot create a.txt', new Error('it already exists'))).toBe(
+    'Cannot create a.txt: it already exists',
+  )
 })

@@ -1,7 +1,7 @@
 import { createStore, type Store } from '@sandwire/client'
 import { printable } from '@sandwire/react'
 import { announceSignIn, type User, readUser } from '../api/identity.ts'
-import { isUnreachable } from '../api/request.ts'
+import { ApiError, isUnreachable } from '../api/request.ts'
 import { listSandboxes, type Sandbox } from '../api/sandboxes.ts'
 import { EMPTY, focusedView, type Layout, type MintId } from '../layout/layout.ts'
 import { SandboxNames } from './sandbox-names.ts'
@@ -177,7 +177,7 @@ export class Workbench {
     try {
       return await run()
     } catch (caught) {
-      this.notify('error', formatFailure(what, messageOf(caught)))
+      this.notify('error', formatFailure(what, caught))
       return undefined
     }
   }
@@ -288,9 +288,10 @@ export class Workbench {
   }
 }
 
-/** Joins operation and reason; server messages that already start with "Cannot" are kept as they are. */
-export function formatFailure(what: string, why: string): string {
-  return why.startsWith('Cannot ') ? why : `${what}: ${why}`
+/** Says what failed and why. Error messages of the server already name the operation. */
+export function formatFailure(what: string, caught: unknown): string {
+  const isFromServer = caught instanceof ApiError && caught.status >= 400 && caught.code !== 'unknown'
+  return isFromServer ? caught.message : `${what}: ${messageOf(caught)}`
 }
 
 export function messageOf(caught: unknown): string {

@@ -78,8 +78,6 @@ export const sandboxTexts = {
     create: 'Create',
     creating: 'Creating…',
     badName: 'Use lower-case letters, digits and hyphens (max 63)',
-    badHosts: 'Cannot use these hosts',
-    badNetwork: 'Cannot use this network',
     badRepository: 'Enter a repository URL that starts with https://',
     noHosts: 'Add at least one host, or set Network to None',
   },

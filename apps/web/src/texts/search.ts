@@ -14,6 +14,4 @@ export const searchTexts = {
   none: 'No results',
   results: (count: number, files: number) => `${plural(count, 'result')} in ${plural(files, 'file')}`,
   moreNotShown: ', more not shown',
-  badQuery: 'Cannot search for this',
-  badInclude: 'Cannot use these files to include',
 } as const

@@ -1,5 +1,4 @@
 import { type FormEvent, type ReactElement, useId, useState } from 'react'
-import { nameFormField } from '../../api/form-words.ts'
 import { createSandbox, type Network } from '../../api/sandboxes.ts'
 import { Dialog } from '../../shell/dialog.tsx'
 import { messageOf } from '../../state/workbench.ts'
@@ -9,13 +8,6 @@ import { shellTexts } from '../../texts/shell.ts'
 import { planSandbox } from './new-sandbox.ts'
 
 const { create: texts } = sandboxTexts
-
-/** Form labels for the fields that a server error names. */
-const WORDS = {
-  name: texts.badName,
-  'network.allow': texts.badHosts,
-  'network.policy': texts.badNetwork,
-}
 
 export interface MadeSandbox {
   readonly id: string
@@ -53,7 +45,7 @@ export function CreateDialog({
       const { id } = await createSandbox(plan.sandbox)
       onMade({ id, ...(plan.firstCommand === undefined ? {} : { firstCommand: plan.firstCommand }) })
     } catch (caught) {
-      setProblem(nameFormField(messageOf(caught), WORDS))
+      setProblem(messageOf(caught))
       setBusy(false)
     }
   }

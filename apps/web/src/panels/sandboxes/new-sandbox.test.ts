@@ -35,6 +35,12 @@ test('a repository that git is not to be given is refused', () => {
   expect(planSandbox({ ...form, repository: 'ext::sh -c id' })).toMatchObject({ is: 'refused' })
 })
 
+test('rejects a name that control would reject', () => {
+  for (const name of ['Upper', '-a', 'a_b', 'x'.repeat(64), 'a'.repeat(32)])
+    expect(planSandbox({ ...form, name })).toMatchObject({ is: 'refused' })
+  expect(planSandbox({ ...form, name: ' my-box ' })).toMatchObject({ sandbox: { name: 'my-box' } })
+})
+
 test('a list of hosts with none in it is refused', () => {
   for (const hosts of ['', ' ,\n'])
     expect(planSandbox({ ...form, hosts })).toEqual({

@@ -1,5 +1,6 @@
 import type { Network, NewSandbox, Sandbox } from '../../api/sandboxes.ts'
 import type { FirstCommand } from '../../terminals/terminals.ts'
+import { isSandboxId } from '../../state/sandbox-names.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 
 /** The form's values, including fields that the selected network hides. */
@@ -20,6 +21,9 @@ export function networksFor(known: readonly Pick<Sandbox, 'isolation'>[]): reado
   return known.some(({ isolation }) => isolation === 'none') ? ['open'] : ['none', 'allowlist', 'open']
 }
 
+/** What control accepts as the name of a sandbox. */
+const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+
 /** Hosts separated by spaces, commas or line breaks. */
 function readHosts(text: string): readonly string[] {
   return text.split(/[\s,]+/).filter((host) => host !== '')
@@ -27,6 +31,9 @@ function readHosts(text: string): readonly string[] {
 
 /** Validates a form. Hidden fields are ignored: without a network there are neither hosts nor a repository. */
 export function planSandbox({ name, policy, hosts, repository }: NewSandboxForm): SandboxPlan {
+  const chosenName = name.trim()
+  if (chosenName !== '' && (!NAME.test(chosenName) || isSandboxId(chosenName)))
+    return { is: 'refused', problem: sandboxTexts.create.badName }
   const address = policy === 'none' ? '' : repository.trim()
   if (address !== '' && !isRepositoryAddress(address))
     return { is: 'refused', problem: sandboxTexts.create.badRepository }
@@ -36,7 +43,7 @@ export function planSandbox({ name, policy, hosts, repository }: NewSandboxForm)
   const network = { policy, allow }
   return {
     is: 'good',
-    sandbox: { ...(name.trim() === '' ? {} : { name: name.trim() }), network, start: true },
+    sandbox: { ...(chosenName === '' ? {} : { name: chosenName }), network, start: true },
     ...(address === '' ? {} : { firstCommand: cloneCommand(address) }),
   }
 }
