@@ -85,12 +85,12 @@ describe('on a terminal', () => {
     await using yes = terminal(['rm', 'dev'])
     await no.waitFor('[y/N]')
     no.send('n\r')
-    await no.waitFor('dev is left alone')
+    await no.waitFor('dev was not removed')
     await no.exit
     expect(received).toEqual([])
     await yes.waitFor('[y/N]')
     yes.send('y\r')
-    await yes.waitFor('dev is removed')
+    await yes.waitFor('dev removed')
     await yes.exit
     expect(received.map(({ request }) => request)).toEqual(['DELETE /api/sandboxes/dev'])
   })
@@ -102,7 +102,7 @@ describe('on a terminal', () => {
     question.send('\x03')
     expect(await question.exit).toMatchObject({ code: 130 })
     expect(question.rawOutput()).toMatch(/\n$/)
-    await secret.waitFor('Link (it is not shown): ')
+    await secret.waitFor('Share link (not echoed): ')
     secret.send('\x03')
     expect(await secret.exit).toMatchObject({ code: 130 })
     expect(secret.rawOutput()).not.toContain('sbx-stdio')
@@ -111,10 +111,10 @@ describe('on a terminal', () => {
 
   test('join reads the link without echoing it', async () => {
     await using join = terminal(['join'], { cols: 200 })
-    await join.waitFor('Link (it is not shown): ')
+    await join.waitFor('Share link (not echoed): ')
     join.send(`${url}/join#${GRANT}.${'s'.repeat(43)}\r`)
-    await join.waitFor('Ann shares the sandbox dev with you')
-    await join.waitFor('see what runs there')
+    await join.waitFor('Ann shared sandbox dev with you')
+    await join.waitFor('list its sessions')
     expect(await join.exit).toMatchObject({ code: 0 })
     expect(join.rawOutput()).not.toContain('ssss')
   })
@@ -198,7 +198,7 @@ describe('attaching', () => {
     )
     expect(unknown).toMatchObject({
       code: 2,
-      stderr: `sbx-stdio: No session begins with "zzzz"\nhint: npx sbx-stdio sessions --url ${url}\n`,
+      stderr: `sbx-stdio: No session id starts with "zzzz"\nhint: npx sbx-stdio sessions --url ${url}\n`,
     })
   })
 })

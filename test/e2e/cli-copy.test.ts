@@ -326,15 +326,15 @@ describe('cp', () => {
     writeFileSync(there('tree/file'), 'x')
     const down = await cli('cp', `${BOX}:tree`, join(here, 'tree'))
     expect(down.code).toBe(1)
-    expect(down.stderr).toContain('left out "pi [31mpe": neither a file nor a folder')
-    expect(down.stderr).toContain('left out "out": the link leads outside')
+    expect(down.stderr).toContain('skipped "pi [31mpe": it is a special file')
+    expect(down.stderr).toContain('skipped "out": the link points outside')
     expect(down.stderr).not.toContain('\x1b')
     Bun.spawnSync(['mkfifo', join(here, 'tree/pipe')])
     symlinkSync('../../x', join(here, 'tree/far'))
     const up = await cli('cp', `${here}/tree/.`, `${BOX}:tree`)
     expect(up.code).toBe(1)
-    expect(up.stderr).toContain('left out "pipe": neither a file nor a folder')
-    expect(up.stderr).toContain('left out "far": the link leads outside')
+    expect(up.stderr).toContain('skipped "pipe": it is a special file')
+    expect(up.stderr).toContain('skipped "far": the link ')
   })
 
   test('tells a program what was copied, and of everything once', async () => {
@@ -346,7 +346,7 @@ describe('cp', () => {
     proxy.cutAfterBytes('toClient', 500_000)
     const { stdout, stderr, code } = await cliOverProxy('cp', '--json', `${BOX}:tree`, join(here, 'tree'))
     expect(JSON.parse(stdout.toString())).toEqual({ entries: 2, bytes: 4 + 3 * MIB, leftOut: 1 })
-    expect([stderr, code]).toEqual(['sbx-stdio: left out "in-between": neither a file nor a folder\n', 1])
+    expect([stderr, code]).toEqual(['sbx-stdio: skipped "in-between": it is a special file\n', 1])
   })
 
   test('copies a file that grows meanwhile, and says that it did', async () => {
@@ -356,9 +356,7 @@ describe('cp', () => {
     try {
       await eventually(() => existsSync(there('tree/log')), { what: 'the file' })
       const { stderr } = await cli('cp', `${BOX}:tree`, join(here, 'tree'))
-      expect(stderr.replace('"log" changed while it was copied, so look at it again\n', '')).toMatch(
-        /^(sbx-stdio: )?$/,
-      )
+      expect(stderr.replace('"log" changed while it was copied; check it\n', '')).toMatch(/^(sbx-stdio: )?$/)
       expect(readFileSync(join(here, 'tree/log'), 'utf8')).toMatch(/^(line\n)+/)
     } finally {
       writer.kill('SIGKILL')
@@ -373,8 +371,8 @@ describe('cp', () => {
     mkdirSync(join(here, 'file'))
     symlinkSync('/proc', join(here, 'away'))
     for (const [source, target, why] of [
-      ['tree', '.', 'something that is no folder is in its way'],
-      ['file', '.', 'a folder is in its place'],
+      ['tree', '.', 'a parent is not a folder'],
+      ['file', '.', 'it is a folder'],
       ['file', 'away/new', 'no such file'],
     ] as const) {
       const { stderr, code } = await cli('cp', `${BOX}:${source}`, join(here, target))
@@ -386,7 +384,7 @@ describe('cp', () => {
     rmSync(join(here, 'tree'))
     symlinkSync('file', join(here, 'tree'))
     const through = await cli('cp', `${BOX}:tree`, here)
-    expect(through.stderr).toContain('something that is no folder is in its way')
+    expect(through.stderr).toContain('a parent is not a folder')
   })
 
   test('leaves nothing under the final name when it is interrupted', async () => {
@@ -419,7 +417,7 @@ describe('cp', () => {
     child.kill('SIGINT')
     const { stderr, code } = await done
     expect([stderr, code]).toEqual([
-      'sbx-stdio: stopped; what arrived of "large" is kept there for a day, and the same command goes on with it\n',
+      'sbx-stdio: interrupted; run the same command within a day to resume "large"\n',
       130,
     ])
     proxy.setFaults({ toTarget: {} })
@@ -466,7 +464,7 @@ describe('cp', () => {
         for (let at = 0; at < 10; at += 1) writeFileSync(join(here, `tree/${at}`), randomBytes(MIB))
         for (const name of ['large', 'tree']) {
           const { stderr, code } = await cli('cp', join(here, name), `${BOX}:small`)
-          expect([stderr.includes('no space is left'), stderr.includes('make room'), code]).toEqual([
+          expect([stderr.includes('no space is left'), stderr.includes('free disk space'), code]).toEqual([
             true,
             true,
             255,

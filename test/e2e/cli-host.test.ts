@@ -115,7 +115,7 @@ test(
     const shared = await ann.run(['share', '--session', session])
     expect(shared.code).toBe(0)
     const joined = await bob.run(['join'], shared.stdout.toString())
-    expect(joined.stderr).toContain('Ann Archer shares a session with you; you are a viewer')
+    expect(joined.stderr).toContain('Ann Archer shared a session with you (role: viewer)')
     expect((await bob.run(['join'], shared.stdout.toString())).code).toBe(0)
 
     const viewer = bob.start([host.url, '--session', session, '--role', 'viewer'])

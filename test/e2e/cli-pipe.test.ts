@@ -86,11 +86,11 @@ describe('sbx-stdio without a terminal', () => {
       const many = Array.from({ length: 257 }, (_, at) => ['--env', `V${at}=`]).flat()
       const run = await runCli([...argv, ...many, '--', 'true'])
       expect(run.stderr).toMatch(
-        /^sbx-stdio: 257 variables are too many: 256 at most go along\nhint: [^\n]+\n$/,
+        /^sbx-stdio: Too many variables: 257, at most 256 are allowed\nhint: [^\n]+\n$/,
       )
       expect(run.code).toBe(2)
       const long = await runCli([...argv, '--env', `V=${'x'.repeat(40_000)}`, '--', 'true'])
-      expect(long.stderr).toStartWith('sbx-stdio: Variable "V" is too long: it has 40000 characters')
+      expect(long.stderr).toStartWith('sbx-stdio: Variable "V" is too long: 40000 characters')
       expect(long.code).toBe(2)
     })
 
@@ -153,7 +153,7 @@ describe('sbx-stdio without a terminal', () => {
       })
       const wrong = await runCli([...bare(), '--', 'true'], { env: { SBX_TOKEN: 'wrong-wrong-wrong' } })
       expect(wrong.code).toBe(255)
-      expect(wrong.stderr).toMatch(/^sbx-stdio: .*\nhint: the token .*\n$/)
+      expect(wrong.stderr).toMatch(/^sbx-stdio: .*\nhint: the server does not accept this token.*\n$/)
       expect(wrong.stderr).not.toContain('wrong-wrong')
     })
 
@@ -332,13 +332,18 @@ describe('sbx-stdio without a terminal', () => {
       expect(run.stdout.toString()).toBe(`x y|c|none|${target.sandboxd.workspace}\n`)
     })
 
+    test('--env carries a variable named __proto__', async () => {
+      const run = await runCli([...target.argv(), '--env', '__proto__=x', '--', 'env'])
+      expect(run.stdout.toString().split('\n')).toContain('__proto__=x')
+    })
+
     test('that are not UTF-8 are refused, not changed', async () => {
       const marker = join(target.sandboxd.workspace, '\ufffd')
       await writeFile(marker, '')
       const run = await runShell(target.argv(), "cli -- rm $'\\xff'; echo $?; cli -- echo $'\\xef\\xbf\\xbd'")
       expect(run.stdout.toString()).toBe('2\n\ufffd\n')
       expect(run.stderr).toMatch(
-        /^sbx-stdio: An argument is not UTF-8, and would arrive as another one\nhint: .*\n$/,
+        /^sbx-stdio: An argument is not valid UTF-8, and would be changed on the way\nhint: .*\n$/,
       )
       expect(await Bun.file(marker).exists()).toBe(true)
       await rm(marker)
@@ -348,7 +353,7 @@ describe('sbx-stdio without a terminal', () => {
       )
       expect([word.stdout.toString(), word.stderr.split('\n')[0]]).toEqual([
         '2\n',
-        'sbx-stdio: An argument is not UTF-8, and would arrive as another one',
+        'sbx-stdio: An argument is not valid UTF-8, and would be changed on the way',
       ])
     })
 
@@ -506,7 +511,10 @@ describe('sbx-stdio without a terminal', () => {
     expect(await runCli([bun, main, '--version'])).toMatchObject({ code: 0, stderr: '' })
     const help = await runCli([bun, main, '--help'])
     expect(help.stdout.toString()).toContain('Usage: sbx-stdio URL')
-    const source = await readFile(join(import.meta.dir, '../../apps/cli/src/options/arguments.ts'), 'utf8')
+    const source = await readFile(
+      join(import.meta.dir, '../../apps/cli/src/options/attach-options.ts'),
+      'utf8',
+    )
     for (const [, name] of source.matchAll(/^ {2}'?([a-z-]+)'?: '(?:once|repeatable)'/gm))
       expect(help.stdout.toString()).toContain(`--${name}`)
   })

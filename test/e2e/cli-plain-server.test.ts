@@ -47,7 +47,7 @@ test('https to a server without TLS fails soon, and names the http address', asy
       const { stderr, code } = await run(url, command)
       const path = command === 'attach' ? '/attach' : ''
       expect(stderr).toBe(
-        `sbx-stdio: Cannot talk to ${url}: it speaks http there, not https\nhint: try ${url.replace('https', 'http')}${path}\n`,
+        `sbx-stdio: Cannot connect to ${url}: the server uses http, not https\nhint: try ${url.replace('https', 'http')}${path}\n`,
       )
       expect(code).toBe(255)
       expect(performance.now() - startMs).toBeLessThan(SOON_MS)

@@ -128,7 +128,7 @@ describe('sbx-stdio in a terminal', () => {
       await eventually(() => has('before'), { what: 'what stood before the key' })
       expect(await has('behind')).toBe(false)
       expect(terminal.rawOutput()).toMatch(
-        /sbx-stdio: detached; the session is kept for 60 s, come back with:\r\nnpx sbx-stdio http/,
+        /sbx-stdio: detached; the session is kept for 60 s, reattach with:\r\nnpx sbx-stdio http/,
       )
     })
 
@@ -223,13 +223,13 @@ describe('sbx-stdio in a terminal', () => {
       const before = await terminal.screen()
       target.proxy.setFaults({ newConnections: 'refuse' })
       target.proxy.cutAll('reset')
-      await terminal.waitFor(/link lost, trying again in \d+ s \(Ctrl\+\] leaves\)/, WAIT_MS)
+      await terminal.waitFor(/connection lost, reconnecting in \d+ s \(Ctrl\+\] to detach\)/, WAIT_MS)
       const shown = (await terminal.screen()).split('\n')
       expect(shown.slice(0, -1).map((line) => line.trimEnd())).toEqual(before.split('\n'))
       terminal.send('echo typed-while-down\r')
       target.proxy.setFaults({ newConnections: 'accept' })
       await terminal.waitFor('typed-while-down\r\n', WAIT_MS)
-      await eventually(async () => !(await terminal.screen()).includes('link lost'), {
+      await eventually(async () => !(await terminal.screen()).includes('connection lost'), {
         what: 'the line to go',
       })
       terminal.send('exit 8\r')
@@ -241,7 +241,7 @@ describe('sbx-stdio in a terminal', () => {
       await using terminal = await openShell('proxy')
       target.proxy.setFaults({ newConnections: 'refuse' })
       target.proxy.cutAll('reset')
-      await terminal.waitFor('link lost', WAIT_MS)
+      await terminal.waitFor('connection lost', WAIT_MS)
       terminal.send(ESCAPE)
       expect(await terminal.exit).toEqual({ code: 0, signal: null })
       target.proxy.setFaults({ newConnections: 'accept' })
@@ -259,7 +259,7 @@ describe('sbx-stdio in a terminal', () => {
     expect(await terminal.exit).toEqual({ code: 255, signal: null })
     expect(terminal.modes()).toEqual(before)
     const screen = await terminal.screen()
-    expect(screen.match(/sbx-stdio: Lost the connection for good/g)).toHaveLength(1)
+    expect(screen.match(/sbx-stdio: Connection lost/g)).toHaveLength(1)
     expect(screen).toContain('\nhint: npx sbx-stdio http')
     expect(screen).not.toContain('    at ')
   })
@@ -339,7 +339,7 @@ describe('sbx-stdio in a terminal', () => {
     await using viewer = open(['--session', session, '--role', 'viewer'])
     await viewer.waitFor(PROMPT.trim(), WAIT_MS)
     viewer.send('touch by-viewer\r')
-    await viewer.waitFor(/read-only, you are watching \(Ctrl\+\] leaves\)/, WAIT_MS)
+    await viewer.waitFor(/read-only: you are watching \(Ctrl\+\] to detach\)/, WAIT_MS)
     viewer.send('touch by-viewer\r')
     driver.send('echo from-driver\r')
     await viewer.waitFor('from-driver\r\n', WAIT_MS)
@@ -378,7 +378,7 @@ describe('sbx-stdio in a terminal', () => {
       const { driver, viewer } = await watch("seq 1 5; printf '<ready>'; read line; seq 6 50; read line")
       await using _driver = driver
       await using _viewer = viewer
-      await viewer.waitFor('the session is 120x40, this terminal 80x24', WAIT_MS)
+      await viewer.waitFor('the session is 120x40, this terminal is 80x24', WAIT_MS)
       expect(await shown(viewer)).toBe('1\n2\n3\n4\n5\n<ready>')
       driver.send('typed\r')
       await viewer.waitFor('50\r\n', WAIT_MS)
@@ -426,11 +426,11 @@ describe('sbx-stdio in a terminal', () => {
     await using first = await openShell()
     const session = await newestSession()
     await using second = open(['--session', session])
-    await second.waitFor('somebody else drives', WAIT_MS)
+    await second.waitFor('another client is the driver', WAIT_MS)
     second.send(ESCAPE)
     await second.exit
     await using third = open(['--session', session, '--take'])
-    await first.waitFor('somebody else drives', WAIT_MS)
+    await first.waitFor('another client is the driver', WAIT_MS)
     third.send('exit 5\r')
     expect(await third.exit).toEqual({ code: 5, signal: null })
     expect(await first.exit).toEqual({ code: 5, signal: null })

@@ -22,7 +22,7 @@ describe('a hostile server', () => {
     const other = `http://localhost:${fixture.server.port}`
     const run = await fixture.cli('login', other)
     expect(run.code).toBe(2)
-    expect(run.stderr).toContain(`signs in like ${fixture.url}: what it gets would be good there too`)
+    expect(run.stderr).toContain(`uses the same issuer and client as ${fixture.url}`)
     expect(run.stderr).toContain(`hint: npx sbx-stdio login ${other} --trust`)
     expect(fixture.asked.at(-1)).toEqual({ what: 'GET /api/auth', authorization: null })
     fixture.url = other
@@ -41,7 +41,7 @@ describe('a hostile server', () => {
         }),
       )
     const run = await fixture.cli('login', fixture.url)
-    expect(run.stderr).toContain('The answer is too long')
+    expect(run.stderr).toContain('The response is too long')
     expect(run.code).toBe(255)
   }, 30_000)
 
@@ -56,7 +56,7 @@ describe('a hostile server', () => {
   ])('is not believed: %s', async (_, answer) => {
     fixture.answers['GET /api/auth'] = answer
     const run = await fixture.cli('login', fixture.url)
-    expect(run.stderr).toContain('Cannot understand the answer of the server')
+    expect(run.stderr).toContain('Cannot understand the response of the server')
     expect(fixture.relay.grants).toEqual([])
   })
 
@@ -75,9 +75,9 @@ describe('a hostile server', () => {
         env: { ...fixture.env, ...far.env },
       })
       expect(run.stderr).toContain(
-        `Cannot sign in: the server wants 127.0.0.1:${port} asked, which is this machine, where it is not itself`,
+        `Cannot sign in: the server refers to 127.0.0.1:${port} on this machine, but is not there itself`,
       )
-      expect(run.stderr).toContain('hint: do not sign in there')
+      expect(run.stderr).toContain('hint: do not sign in')
       expect(run.code).toBe(255)
       expect(fixture.asked).toEqual([])
       expect(fixture.isSignedIn).toBe(false)
@@ -93,10 +93,10 @@ describe('a hostile server', () => {
       const login = (...more: readonly string[]) =>
         runCli([process.execPath, MAIN, 'login', far.url, ...more], { env: { ...fixture.env, ...far.env } })
       const run = await login()
-      expect(run.stderr).toContain('the server wants 192.168.7.1 asked, which is in a private network')
-      expect(run.stderr).toContain('hint: if that is meant: npx sbx-stdio login https://far.example --trust')
+      expect(run.stderr).toContain('the server refers to 192.168.7.1 in a private network')
+      expect(run.stderr).toContain('hint: if you trust it: npx sbx-stdio login https://far.example --trust')
       expect(run.code).toBe(2)
-      expect((await login('--trust')).stderr).toContain('The issuer 192.168.7.1 cannot be reached')
+      expect((await login('--trust')).stderr).toContain('Cannot reach the issuer 192.168.7.1')
     },
   )
 
@@ -119,7 +119,7 @@ describe('a hostile server', () => {
         env: { ...fixture.env, ...far.env },
       })
       expect(run.stderr).toContain(
-        `the issuer wants 127.0.0.1:${fixture.server.port} asked, which is this machine, where it is not itself`,
+        `the issuer refers to 127.0.0.1:${fixture.server.port} on this machine, but is not there itself`,
       )
       expect(fixture.asked).toEqual([])
     },
@@ -129,15 +129,15 @@ describe('a hostile server', () => {
     fixture.answers['GET /api/auth'] = () => fixture.auth({ issuer: fixture.url })
     const { shown, interrupt, done } = await fixture.beginLogin()
     const relay = new URL(fixture.relay.url).host
-    expect(shown()).toContain(`sbx-stdio: the sign-in goes to ${relay} as well`)
-    expect(shown().indexOf(relay)).toBeLessThan(shown().indexOf('and type'))
+    expect(shown()).toContain(`sbx-stdio: the sign-in also uses ${relay}`)
+    expect(shown().indexOf(relay)).toBeLessThan(shown().indexOf('Enter code'))
     interrupt()
     await done()
   })
 
   test('is not signed in to over plain http (threat T2)', async () => {
     const run = await fixture.cli('login', 'http://sandwire.example')
-    expect(run.stderr).toContain('whoever is on the way could read it')
+    expect(run.stderr).toContain('the connection is not encrypted')
     expect(run.code).toBe(2)
   })
 })
@@ -238,7 +238,7 @@ describe('a hostile issuer', () => {
     expect(run.code).toBe(255)
     expect(run.stderr).toContain('sbx-stdio: ')
     expect(run.stderr).not.toContain('Internal')
-    expect(run.stderr).not.toContain('and type')
+    expect(run.stderr).not.toContain('Enter code')
     expect(seen).not.toContain('/token')
     expect(fixture.isSignedIn).toBe(false)
   })
@@ -249,7 +249,7 @@ describe('a hostile issuer', () => {
       says[path] = () => Response.redirect(`${fixture.relay.url}/stolen`, 307)
       const run = await fixture.cli('login', fixture.url)
       expect(run.code).toBe(255)
-      expect(run.stderr).toContain('the answer of the issuer is not understood')
+      expect(run.stderr).toContain('the issuer sent an invalid response')
       expect(fixture.relay.grants).toEqual([])
       expect(fixture.isSignedIn).toBe(false)
     },

@@ -27,8 +27,8 @@ describe('login', () => {
     const child = fixture.start('login', fixture.url)
     const { output, done } = follow(child)
     const code = await waitForUserCode(output)
-    expect(output()).toContain(`Open      ${issuer.url}/device\n`)
-    expect(output()).toContain(`or open   ${issuer.url}/device?user_code=${code}\n`)
+    expect(output()).toContain(`Open        ${issuer.url}/device\n`)
+    expect(output()).toContain(`Or open     ${issuer.url}/device?user_code=${code}\n`)
     expect(fixture.isSignedIn).toBe(false)
     const { pid } = child
     const inProc = readFileSync(`/proc/${pid}/cmdline`, 'utf8') + readFileSync(`/proc/${pid}/environ`, 'utf8')
@@ -88,7 +88,7 @@ describe('login', () => {
     const run = await done()
     expect(run.code).toBe(0)
     expect(run.stderr).toMatch(
-      /^sbx-stdio: the earlier sign-in may go on: the server could not be told: .+$/m,
+      /^sbx-stdio: the earlier sign-in may still be valid: the server could not be notified: .+$/m,
     )
     expect((await fixture.cli('whoami')).stdout.toString()).toBe('Bob Baker\n')
   }, 30_000)
@@ -97,7 +97,7 @@ describe('login', () => {
     const { code, done } = await fixture.beginLogin()
     await issuer.refuseDevice(code)
     const run = await done()
-    expect(run.stderr).toContain('sbx-stdio: Cannot sign in: it was declined\nhint: sign in again: ')
+    expect(run.stderr).toContain('sbx-stdio: Cannot sign in: the request was declined\nhint: sign in again: ')
     expect(run.code).toBe(255)
     expect(fixture.isSignedIn).toBe(false)
   })
@@ -107,7 +107,7 @@ describe('login', () => {
     interrupt()
     const run = await done()
     expect(run.code).toBe(130)
-    expect(run.stderr).toEndWith('stopped; you are not signed in\n')
+    expect(run.stderr).toEndWith('canceled; you are not signed in\n')
     expect(fixture.isSignedIn).toBe(false)
   })
 
@@ -117,20 +117,20 @@ describe('login', () => {
     const { code, done } = await fixture.beginLogin()
     await issuer.approveDevice(code, 'ann')
     const run = await done()
-    expect(run.stderr).toContain('the server does not accept it: wrong audience')
-    expect(run.stderr).toContain('hint: ask whoever runs the server to check the audience and the scopes')
+    expect(run.stderr).toContain('the server refused the token: wrong audience')
+    expect(run.stderr).toContain('hint: ask the operator of the server to check the audience and scopes')
     expect(fixture.isSignedIn).toBe(false)
   })
 
   test('says when to try again where the account was just deleted', async () => {
-    const { code: error, message } = signInEnded()
+    const { code: error, details, message } = signInEnded()
     fixture.answers['GET /api/whoami'] = () =>
-      Response.json({ error: { code: error, message } }, { status: 401 })
+      Response.json({ error: { code: error, message, ...details } }, { status: 401 })
     const { code, done } = await fixture.beginLogin()
     await issuer.approveDevice(code, 'ann')
     const run = await done()
     expect(run.stderr).toEndWith(
-      'Cannot sign in: the account or its sign-in was ended just now\nhint: try again in a minute\n',
+      'Cannot sign in: the account was just deleted or signed out\nhint: try again in a minute\n',
     )
     expect(run.code).toBe(255)
     expect(fixture.isSignedIn).toBe(false)
@@ -164,15 +164,15 @@ describe('login', () => {
       Response.json({ error: { code: 'unauthorized', message: 'not accepted' } }, { status: 401 })
     const run = await fixture.cli('login', fixture.url)
     expect(run.stderr).toContain('Cannot sign in: the issuer gave a token that the server cannot read')
-    expect(run.stderr).toContain('hint: whoever runs the server has to ask the issuer for another')
-    expect(run.stderr).toContain('"resource" or "bearer": "id_token" in its settings')
+    expect(run.stderr).toContain('hint: the operator has to set')
+    expect(run.stderr).toContain('"resource" or "bearer": "id_token" in the issuer settings')
     expect(run.code).toBe(255)
     expect(fixture.isSignedIn).toBe(false)
   })
 
   test('says so when the server has no issuer, or several', async () => {
     fixture.answers['GET /api/auth'] = () => Response.json({ mode: 'local', local: true, issuers: [] })
-    expect((await fixture.cli('login', fixture.url)).stderr).toContain('the server has no issuer for it')
+    expect((await fixture.cli('login', fixture.url)).stderr).toContain('the server has no issuer')
     const { id: _, ...rest } = ((await fixture.auth().json()) as { issuers: [Record<string, unknown>] })
       .issuers[0]
     fixture.answers['GET /api/auth'] = () =>
@@ -184,7 +184,7 @@ describe('login', () => {
       })
     const several = await fixture.cli('login', fixture.url)
     expect(several.stderr).toContain(
-      'There are several issuers: one, two\nhint: choose one with --issuer one',
+      'The server has several issuers: one, two\nhint: choose one with --issuer one',
     )
     expect(several.code).toBe(2)
   })
@@ -202,7 +202,7 @@ describe('logout', () => {
     expect(fixture.asked.at(-1)).toEqual({ what: 'POST /api/signout', authorization: `Bearer ${bearer}` })
     expect(fixture.isSignedIn).toBe(false)
     expect(await refresh(renewal.refreshToken)).toMatchObject({ error: 'invalid_grant' })
-    expect((await fixture.cli('logout', fixture.url)).stderr).toContain('you are not signed in')
+    expect((await fixture.cli('logout', fixture.url)).stderr).toContain('not signed in')
   })
 
   test('forgets although nobody can be told, and says so', async () => {
@@ -212,9 +212,9 @@ describe('logout', () => {
     const run = await fixture.cli('logout')
     expect(run.code).toBe(0)
     expect(run.stderr).toContain('Signed out of')
-    expect(run.stderr).toContain('the server could not be told')
+    expect(run.stderr).toContain('the server could not be notified')
     const relay = new URL(fixture.relay.url).host
-    expect(run.stderr).toContain(`the issuer could not be told: The issuer ${relay} cannot be reached`)
+    expect(run.stderr).toContain(`the issuer could not be notified: Cannot reach the issuer ${relay}`)
     expect(fixture.isSignedIn).toBe(false)
   })
 })

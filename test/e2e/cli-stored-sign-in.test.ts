@@ -79,8 +79,8 @@ describe('a stored sign-in', () => {
     const run = await fixture.cli('whoami')
     const { host } = new URL(fixture.relay.url)
     expect(run.stderr).toBe(
-      `sbx-stdio: The issuer ${host} cannot be reached: connection refused\n` +
-        'hint: the issuer, who says who you are, does not answer: try again in a moment, or ask whoever runs it\n',
+      `sbx-stdio: Cannot reach the issuer ${host}: connection refused\n` +
+        'hint: the sign-in service does not respond; try again in a moment\n',
     )
     expect(fixture.isSignedIn).toBe(true)
   })
@@ -202,7 +202,7 @@ describe('a stored sign-in', () => {
     expect(refreshes()).toBe(2)
   }, 30_000)
 
-  test('ends an attach in words when it is over', async () => {
+  test('ends an attach when it is over', async () => {
     await using sandboxd = await startSandboxd()
     await using door = openReauthorizingDoor(sandboxd, (request) => fixture.answer(request))
     fixture.url = door.url

@@ -1,30 +1,29 @@
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
-import { parseArguments } from './options/attach-options.ts'
-import { programName, formatHint } from './text/command-line.ts'
+import { stdoutColumns } from './attach/window-size.ts'
 import { isCommandName } from './commands/names.ts'
-import { endOnWriteFault, EXIT_USAGE, isSignalExit } from './errors/exit-code.ts'
-import { wrapHelp, HELP, expandHelpCommand } from './options/help.ts'
+import { EXIT_USAGE, exitOnStdoutError, isSignalExit } from './errors/exit-code.ts'
+import { parseArguments } from './options/attach-options.ts'
+import { expandHelpCommand, HELP, wrapHelp } from './options/help.ts'
 import { findEncodingProblem, hideArgument } from './options/process-arguments.ts'
 import { bypassProxyForLoopback } from './server/address.ts'
-import { stdoutColumns } from './attach/window-size.ts'
+import { formatHint, programName } from './text/command-line.ts'
 
 bypassProxyForLoopback(process.env)
-/** For what this program says about itself. */
+
 function print(text: string): void {
-  endOnWriteFault()
+  exitOnStdoutError()
   process.stdout.write(text)
 }
 
-/** Says what is wrong with the command line. */
-function refuse(message: string, hint: string): void {
+function failUsage(message: string, hint: string): void {
   process.stderr.write(`sbx-stdio: ${message}\nhint: ${formatHint(hint, programName(process.env))}\n`)
   process.exitCode = EXIT_USAGE
 }
 
 const argv = expandHelpCommand(process.argv.slice(2))
 const [first, ...rest] = argv
-const repaintNeeded = findEncodingProblem(process.argv, isCommandName(first))
-if (repaintNeeded !== undefined) refuse(repaintNeeded.message, repaintNeeded.hint)
+const encodingProblem = findEncodingProblem(process.argv, isCommandName(first))
+if (encodingProblem !== undefined) failUsage(encodingProblem.message, encodingProblem.hint)
 else if (isCommandName(first)) {
   const { runCommand } = await import('./commands/run-command.ts')
   const { openCommandIo } = await import('./commands/command-io.ts')
@@ -34,7 +33,7 @@ else if (isCommandName(first)) {
     nowMs: Date.now(),
   })
   process.exitCode = code
-  // Whoever interrupts does not wait for a reader that has stopped.
+  // After an interrupt, exit at once: the reader of stdout may have stalled.
   if (isSignalExit(code)) process.exit()
 } else {
   const parsed = parseArguments(argv)
@@ -45,14 +44,14 @@ else if (isCommandName(first)) {
     case 'version':
       print(`sbx-stdio ${SOFTWARE_VERSION}\n`)
       break
-    case 'wrong':
-      refuse(parsed.message, parsed.hint)
+    case 'invalid':
+      failUsage(parsed.message, parsed.hint)
       break
     case 'run': {
       if (parsed.token !== undefined) hideArgument(parsed.token)
-      // Loaded here, because help and version need none of it.
-      const { run } = await import('./attach/run.ts')
-      process.exit(await run(parsed, process.env))
+      // Loaded on demand, because help and version do not need it.
+      const { runAttach } = await import('./attach/run.ts')
+      process.exit(await runAttach(parsed, process.env))
     }
   }
 }

@@ -114,7 +114,7 @@ test('create sends what the options say and prints the name', async () => {
   const run = await cli('create', 'dev', '--allow', 'set:npm', '--memory', '1G', '--env', 'A=b')
   expect(run).toMatchObject({
     code: 0,
-    stderr: `sbx-stdio: run something in it: npx sbx-stdio ${url} --sandbox dev\n`,
+    stderr: `sbx-stdio: attach with: npx sbx-stdio ${url} --sandbox dev\n`,
   })
   expect(run.stdout.toString()).toBe('dev\n')
   expect(JSON.parse(asked[0]?.body ?? '')).toEqual({
@@ -135,7 +135,7 @@ test('start and stop say how it is now', async () => {
   expect(refused.code).toBe(255)
   expect(refused.stderr).toBe(
     'sbx-stdio: Cannot stop "dev": its files would be lost\n' +
-      'hint: its files would be lost; if that is meant: npx sbx-stdio stop dev --discard\n',
+      'hint: to stop it and lose its files: npx sbx-stdio stop dev --discard\n',
   )
   expect(await cli('stop', 'dev', '--discard')).toMatchObject({
     code: 0,
@@ -157,7 +157,7 @@ describe('rm', () => {
     expect(asked).toEqual([])
     expect(await cli('rm', 'dev', '--force')).toMatchObject({
       code: 0,
-      stderr: 'sbx-stdio: dev is removed\n',
+      stderr: 'sbx-stdio: dev removed\n',
     })
     expect((await cli('rm', 'dev', '--force', '--json')).stdout.toString()).toBe('{}\n')
   })
@@ -169,7 +169,7 @@ test('sessions shows what runs, free of escapes, and the line to come back (thre
     `SESSION${' '.repeat(54)}SANDBOX  COMMAND      STATE    ATTACHED  ACTIVE\n` +
       `${SESSION}  dev      bash [31m-l  running  2         5h\n`,
   )
-  expect(run.stderr).toBe(`sbx-stdio: come back with: npx sbx-stdio ${url} --session ${SESSION}\n`)
+  expect(run.stderr).toBe(`sbx-stdio: attach with: npx sbx-stdio ${url} --session ${SESSION}\n`)
   answers['GET /api/sandboxes/other'] = () => Response.json({ ...SANDBOX, name: 'other' })
   expect(await cli('sessions', 'other')).toMatchObject({ code: 0, stderr: 'sbx-stdio: no sessions\n' })
   expect((await cli('sessions', '--json')).stdout.toString()).toContain('bash\\u001b[31m-l')
@@ -211,9 +211,9 @@ describe('the beginning of the id of a session', () => {
   test('is refused where several have it, or none', async () => {
     expect(await cli('kill', `${ID}.0123`)).toMatchObject({
       code: 2,
-      stderr: `sbx-stdio: Several sessions begin with "${ID}.0123"\nhint: npx sbx-stdio sessions\n`,
+      stderr: `sbx-stdio: Several session ids start with "${ID}.0123"\nhint: npx sbx-stdio sessions\n`,
     })
-    expect((await cli('kill', 'zzzz')).stderr).toStartWith('sbx-stdio: No session begins with "zzzz"\n')
+    expect((await cli('kill', 'zzzz')).stderr).toStartWith('sbx-stdio: No session id starts with "zzzz"\n')
     expect(asked.some(({ what }) => what.startsWith('DELETE'))).toBe(false)
   })
 })
@@ -223,7 +223,7 @@ test('sessions of a sandbox that does not exist is an error', async () => {
   for (const options of [[], ['--json']])
     expect(await cli('sessions', 'nope', ...options)).toMatchObject({
       code: 255,
-      stderr: 'sbx-stdio: No sandbox has this name\nhint: see which there are: npx sbx-stdio list\n',
+      stderr: 'sbx-stdio: No sandbox has this name\nhint: list your sandboxes: npx sbx-stdio list\n',
     })
 })
 
@@ -231,7 +231,7 @@ test('kill ends a session', async () => {
   answers[`DELETE /api/account/sessions/${SESSION}`] = () => Response.json(RUNNING, { status: 202 })
   expect(await cli('kill', SESSION)).toMatchObject({
     code: 0,
-    stderr: 'sbx-stdio: the session is being ended\n',
+    stderr: 'sbx-stdio: ending the session\n',
   })
   expect(await cli('kill', '../../sandboxes/dev')).toMatchObject({ code: 2 })
   expect(asked).toHaveLength(1)
@@ -281,7 +281,7 @@ describe('the token', () => {
 
   test('can be given, and is then the only one', async () => {
     env = { ...env, SBX_TOKEN: 'other' }
-    expect((await cli('list')).stderr).toContain('hint: the token is not accepted here')
+    expect((await cli('list')).stderr).toContain('hint: the server does not accept this token')
     expect(asked[0]?.authorization).toBe('Bearer other')
     await writeFile(join(folder, 'mine'), TOKEN)
     expect(await cli('list', '--token-file', join(folder, 'mine'))).toMatchObject({ code: 0 })
@@ -301,17 +301,17 @@ describe('a list without sandboxes', () => {
 
   test('says how to make one to whoever may', async () => {
     expect(await listFor(OWNER, true)).toBe(
-      'sbx-stdio: no sandboxes yet; make one: npx sbx-stdio create NAME\n',
+      'sbx-stdio: no sandboxes yet; create one: npx sbx-stdio create NAME\n',
     )
   })
 
   test('says to everybody else what they can do', async () => {
     expect(await listFor({ ...OWNER, guest: true }, true)).toBe(
-      'sbx-stdio: no sandboxes; see what is shared with you: npx sbx-stdio grants\n',
+      'sbx-stdio: no sandboxes; list what is shared with you: npx sbx-stdio grants\n',
     )
     expect(await listFor({ ...OWNER, scopes: ['connect'] }, true)).toBe('sbx-stdio: no sandboxes\n')
     expect(await listFor(OWNER, false)).toBe(
-      `sbx-stdio: no sandboxes yet; this server has one, which is made when something runs in it: npx sbx-stdio ${url}\n`,
+      `sbx-stdio: no sandboxes yet; the server creates its only one when you attach: npx sbx-stdio ${url}\n`,
     )
     answers['GET /api/whoami'] = () => refuse(404, 'not_found', 'No such route')
     expect((await cli('list')).stderr).toBe('sbx-stdio: no sandboxes\n')
@@ -324,13 +324,13 @@ describe('what goes wrong', () => {
       'create --memory 1K',
       'limits.memoryBytes',
       'expected a whole number from 16777216 to 1099511627776',
-      '--memory": expected a size from 16M to 1T',
+      '--memory": expected a whole number from 16777216 to 1099511627776 (bytes)',
     ],
     [
       'create --cpus 999',
       'limits.milliCpus',
       'expected a whole number from 10 to 1000000',
-      '--cpus": expected a number from 0.01 to 1000',
+      '--cpus": expected a whole number from 10 to 1000000 (thousandths of a CPU)',
     ],
     [
       'create --pids 1',
@@ -343,22 +343,24 @@ describe('what goes wrong', () => {
       'create --sleep-after 90d',
       'sleepAfterSeconds',
       'expected a whole number from 1 to 2592000',
-      '--sleep-after": expected a time from 1s to 30d',
+      '--sleep-after": expected a whole number from 1 to 2592000 (seconds)',
     ],
     ['create x', 'name', 'expected lower-case letters', 'NAME": expected lower-case letters'],
     [
       'share dev --expires 9999d',
       'expiresSeconds',
       'expected a whole number from 1 to 2592000',
-      '--expires": expected a time from 1s to 30d',
+      '--expires": expected a whole number from 1 to 2592000 (seconds)',
     ],
     ['share dev --label x', 'label', 'expected one line', '--label": expected one line'],
-  ])('is told in the words of the command line: %s', async (words, field, why, told) => {
-    const answer = (): Response => refuse(400, 'bad_request', `Cannot use "${field}": ${why}`)
-    answers = { 'POST /api/sandboxes': answer, 'POST /api/grants': answer }
+  ])('names a refused field by its option: %s', async (words, field, problem, expected) => {
+    const message = `Cannot use "${field}": ${problem}`
+    const refusal = (): Response =>
+      Response.json({ error: { code: 'bad_request', message, field, problem } }, { status: 400 })
+    answers = { 'POST /api/sandboxes': refusal, 'POST /api/grants': refusal }
     expect(await cli(...words.split(' '))).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`sbx-stdio: Cannot use "${told}\n`),
+      stderr: expect.stringContaining(`sbx-stdio: Cannot use "${expected}\n`),
     })
   })
 
@@ -367,12 +369,14 @@ describe('what goes wrong', () => {
       refuse(404, 'sandbox_not_found', 'No sandbox "dev"\x1b[2J')
     expect(await cli('start', 'dev')).toMatchObject({
       code: 255,
-      stderr: 'sbx-stdio: No sandbox "dev" [2J\nhint: see which there are: npx sbx-stdio list\n',
+      stderr: 'sbx-stdio: No sandbox "dev" [2J\nhint: list your sandboxes: npx sbx-stdio list\n',
     })
     answers['POST /api/sandboxes'] = () => refuse(400, 'bad_request', 'Cannot use "*"')
     expect(await cli('create')).toMatchObject({ code: 2 })
     answers['GET /api/sandboxes'] = () => new Response('<html>')
-    expect((await cli('list')).stderr).toStartWith('sbx-stdio: Cannot understand the answer of the server\n')
+    expect((await cli('list')).stderr).toStartWith(
+      'sbx-stdio: Cannot understand the response of the server\n',
+    )
   })
 
   test('a server that is not there is told with its address', async () => {
@@ -380,7 +384,7 @@ describe('what goes wrong', () => {
     const run = await cli('list')
     expect(run.code).toBe(255)
     expect(run.stderr).toBe(
-      `sbx-stdio: The server cannot be reached: connection refused\nhint: check that the server runs, or start it with npm start; its address: ${url}\n`,
+      `sbx-stdio: Cannot reach the server: connection refused\nhint: check that the server is running at ${url}, or start it with npm start\n`,
     )
   })
 

@@ -119,7 +119,7 @@ test.each([...HOSTILE])(
   async (_, entries) => {
     answer = () => new Response(archiveOf([...entries, { path: 'innocent', text: 'good' }]))
     const { stderr, code } = await cli('cp', 'box:dir', join(target, 'copy'))
-    expect([stderr.includes('left out'), code]).toEqual([true, 1])
+    expect([stderr.includes('skipped'), code]).toEqual([true, 1])
     expect(isOutsideUntouched()).toBe(true)
     expect(existsSync('/tmp/sandwire-planted')).toBe(false)
     expect(readdirSync(target)).toEqual(['copy'])
@@ -177,7 +177,7 @@ test('an archive that is none is refused, and so are other bytes than asked for'
   stat = { kind: 'file', size: 'many', mode: -1 }
   const odd = await cli('cp', 'box:file', target)
   expect([odd.stderr.split('\n')[0], odd.code]).toEqual([
-    'sbx-stdio: Cannot understand the answer of the server',
+    'sbx-stdio: Cannot understand the response of the server',
     255,
   ])
   expect(readdirSync(target)).toEqual([])

@@ -45,9 +45,9 @@ export function startCommand(
     io: {
       print: (data) => void stdout.push(typeof data === 'string' ? Buffer.from(data) : data),
       columns: undefined,
-      say: (text) => void (stderr += `sbx-stdio: ${text}\n`),
+      info: (text) => void (stderr += `sbx-stdio: ${text}\n`),
       hint: (text) => void (stderr += `hint: ${text}\n`),
-      show: (lines) => void (stderr += lines),
+      write: (lines) => void (stderr += lines),
       confirm: undefined,
       promptSecret: undefined,
       readStdin: () => Promise.resolve(input),

@@ -72,8 +72,8 @@ describe('share', () => {
     const run = await cli(['share', 'dev', '--role', 'collaborator', '--expires', '1h', '--label', 'for Bob'])
     expect(run.stdout.toString()).toBe(`${link()}\n`)
     expect(run.stderr).toContain(`sbx-stdio: ${notice}\n`)
-    expect(run.stderr).toContain('for 60 min; the link works once')
-    expect(run.stderr).toContain(`withdraw it with: npx sbx-stdio revoke ${GRANT}\n`)
+    expect(run.stderr).toContain('collaborator access to the sandbox for 60 min; the link works once')
+    expect(run.stderr).toContain(`revoke it with: npx sbx-stdio revoke ${GRANT}\n`)
     expect(asked).toEqual([
       {
         what: 'POST /api/grants',
@@ -87,19 +87,19 @@ describe('share', () => {
     answers['POST /api/grants'] = () =>
       Response.json({ grant: GRANT, link: link(), role: 'viewer', expiresMs: LATER })
     const run = await cli(['share', '--session', SESSION])
-    expect(run.stderr).toContain('a viewer of the session')
+    expect(run.stderr).toContain('viewer access to the session')
     expect(asked[0]?.body).toEqual({ sandbox: ID, session: SESSION })
   })
 
   test.each([
     [['share'], 'No sandbox is given'],
-    [['share', 'dev', '--role', 'owner'], 'takes viewer or collaborator'],
-    [['share', 'dev', '--expires', 'soon'], 'takes a time'],
-    [['share', 'dev', '--session', 'x'], 'takes the id of a session'],
+    [['share', 'dev', '--role', 'owner'], 'must be viewer or collaborator'],
+    [['share', 'dev', '--expires', 'soon'], 'must be a time'],
+    [['share', 'dev', '--session', 'x'], 'must be a session id'],
     [['revoke'], 'No grant is given'],
-    [['revoke', '../x'], 'not the id of a grant'],
-    [['audit', '--since', '0'], 'takes a time'],
-    [['audit', '--sandbox', '../x'], 'takes the name or id'],
+    [['revoke', '../x'], 'not a grant id'],
+    [['audit', '--since', '0'], 'must be a time'],
+    [['audit', '--sandbox', '../x'], 'must be the name or id'],
   ])('%j is refused', async (argv, message) => {
     const run = await cli(argv)
     expect(run.code).toBe(2)
@@ -127,7 +127,7 @@ test('grants shows who holds what, and nothing that a terminal would obey', asyn
     })
   const run = await cli(['grants', 'dev'])
   expect(run.stdout.toString()).toMatch(/viewer {2}the sandbox +Bob \]0;t/)
-  expect(run.stdout.toString()).toContain('(link not used yet)')
+  expect(run.stdout.toString()).toContain('(link not used)')
   expect(run.stdout.toString()).not.toContain('\x1b')
   answers['GET /api/account/grants'] = () =>
     Response.json({
@@ -162,11 +162,11 @@ test('leave gives back what others share', async () => {
   answers[`DELETE /api/account/grants/${GRANT}`] = () => new Response(null, { status: 204 })
   const run = await cli(['leave', GRANT])
   expect(run).toMatchObject({ code: 0 })
-  expect(run.stderr).toContain('left')
+  expect(run.stderr).toContain('access given up')
   expect((await cli(['leave', GRANT, '--json'])).stdout.toString()).toBe('{}\n')
   const none = await cli(['leave', `${ID}.other`])
   expect(none.code).toBe(255)
-  expect(none.stderr).toContain('hint: see which there are: npx sbx-stdio grants')
+  expect(none.stderr).toContain('hint: list them: npx sbx-stdio grants')
   const wrong = await cli(['leave'])
   expect(wrong.stderr).toContain('No grant is given\nhint: npx sbx-stdio grants\n')
 })
@@ -188,8 +188,8 @@ describe('join', () => {
     const run = await cli(['join'], `${link()}\n`)
     expect(run.code).toBe(0)
     expect(run.stderr).toBe(
-      `sbx-stdio: Ann shares a session with you; you are a viewer\n` +
-        `sbx-stdio: go there with: npx sbx-stdio ${url} --session ${SESSION} --role viewer\n`,
+      `sbx-stdio: Ann shared a session with you (role: viewer)\n` +
+        `sbx-stdio: attach with: npx sbx-stdio ${url} --session ${SESSION} --role viewer\n`,
     )
     expect(asked).toEqual([
       { what: 'POST /api/grants/redeem', authorization: `Bearer ${TOKEN}`, body: { link: SECRET } },
@@ -216,7 +216,7 @@ describe('join', () => {
     await cli(['grants'])
     expect(asked.at(-1)?.authorization).toBe(`Bearer ${token}`)
     answers['POST /api/signout'] = () => new Response(null, { status: 204 })
-    expect((await cli(['logout'])).stderr).toContain('to come back you need a new link')
+    expect((await cli(['logout'])).stderr).toContain('you need a new link')
     expect(readdirSync(folderOfSignIns)).toEqual([])
   })
 
@@ -233,7 +233,7 @@ describe('join', () => {
     expect(run.code).toBe(255)
     expect(run.stderr).toBe(
       'sbx-stdio: Signed out: the guest access has ended\n' +
-        'hint: ask whoever shared it for another link, then: npx sbx-stdio join\n',
+        'hint: ask the owner for a new link, then: npx sbx-stdio join\n',
     )
     await joinFor(25_000)
     expect(await cli(['grants'])).toMatchObject({ code: 0 })
@@ -247,7 +247,7 @@ describe('join', () => {
       Response.json({ error: { code: 'unauthorized', message: 'no' } }, { status: 401 })
     expect((await cli(['grants'])).stderr).toBe(
       'sbx-stdio: Signed out: the server no longer accepts this guest access: no\n' +
-        'hint: ask whoever shared it for another link, then: npx sbx-stdio join\n',
+        'hint: ask the owner for a new link, then: npx sbx-stdio join\n',
     )
     expect(asked.filter(({ what }) => what === 'GET /api/account/grants')).toHaveLength(1)
   })
@@ -285,16 +285,16 @@ describe('join', () => {
   test('refuses a link on the command line, and does not repeat it', async () => {
     const run = await cli(['join', link()])
     expect(run.code).toBe(2)
-    expect(run.stderr).toContain('can be read by others')
+    expect(run.stderr).toContain('Other users can see a link')
     expect(run.stderr).not.toContain('ssss')
     expect(asked).toEqual([])
   })
 
   test('sends a link nowhere but to where it says, and not over plain http (threat T2)', async () => {
     const run = await cli(['join'], `http://far.example/join#${SECRET}`)
-    expect(run.stderr).toContain('neither https nor of this machine')
+    expect(run.stderr).toContain('neither https nor for this machine')
     expect(run.stderr).not.toContain('ssss')
-    expect((await cli(['join', '--url', url], link())).stderr).toContain('once')
+    expect((await cli(['join', '--url', url], link())).stderr).toContain('given twice')
     expect(asked).toEqual([])
   })
 })
@@ -306,7 +306,7 @@ test.each([
 ])('grants says how to come back to %j', async (changes, words) => {
   const held = { grant: GRANT, sandbox: ID, session: null, owner: 'Ann', expiresMs: LATER }
   answers['GET /api/account/grants'] = () => Response.json({ grants: [{ ...held, ...changes }] })
-  expect((await cli(['grants'])).stderr).toContain(`come back with: npx sbx-stdio ${url} ${words}\n`)
+  expect((await cli(['grants'])).stderr).toContain(`attach with: npx sbx-stdio ${url} ${words}\n`)
 })
 
 test('audit reads every page, and prints what a terminal can show', async () => {

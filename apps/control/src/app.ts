@@ -78,12 +78,15 @@ function problemOf(issue: z.core.$ZodIssue | undefined): string {
 }
 
 /** Names the field and what it may be, never its value. */
-function describeIssue(error: z.ZodError): string {
+function requestError(error: z.ZodError): SandwireError {
   const [issue] = error.issues
   const keys = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : issue?.path
-  const name = (keys ?? []).join('.').replace(/\p{C}/gu, '').slice(0, 60)
+  const field = (keys ?? []).join('.').replace(/\p{C}/gu, '').slice(0, 60)
   const problem = problemOf(issue)
-  return name === '' ? `Cannot use the request: ${problem}` : `Cannot use "${name}": ${problem}`
+  if (field === '') return new SandwireError('bad_request', `Cannot use the request: ${problem}`)
+  return new SandwireError('bad_request', `Cannot use "${field}": ${problem}`, {
+    details: { field, problem },
+  })
 }
 
 /** Authenticates by guest token, bearer token or cookie. */
@@ -119,7 +122,7 @@ export function createApp(deps: AppDependencies): App {
   const { config, log, metrics, nowMs } = runtime
   const app: App = new OpenAPIHono<AppEnv>({
     defaultHook: (result) => {
-      if (!result.success) throw new SandwireError('bad_request', describeIssue(result.error))
+      if (!result.success) throw requestError(result.error)
     },
   })
   const hasGuests = acceptsGuests(config)

@@ -163,21 +163,33 @@ export function isErrorCode(text: string): text is ErrorCode {
   return Object.hasOwn(ERRORS, text)
 }
 
+/** What a program may act on besides the code; sent in the error body of the HTTP API. */
+export interface ErrorDetails {
+  /** Field of the request body that was refused, with dots between nested names. */
+  readonly field?: string
+  /** What is wrong with the field, without its name. */
+  readonly problem?: string
+  /** The sign-in or the account was ended after the token was issued. */
+  readonly reason?: 'sign_in_ended'
+}
+
 /** The one error class of Sandwire. `cause` is for logs and never leaves the process. */
 export class SandwireError extends Error {
   readonly code: ErrorCode
   /** How long to wait before it is worth trying again, where that is known. */
   readonly retryAfterMs: number | undefined
+  readonly details: ErrorDetails
 
   constructor(
     code: ErrorCode,
     message: string,
-    options?: { cause?: unknown; retryAfterMs?: number | undefined },
+    options?: { cause?: unknown; retryAfterMs?: number | undefined; details?: ErrorDetails },
   ) {
     super(message, options)
     this.name = 'SandwireError'
     this.code = code
     this.retryAfterMs = options?.retryAfterMs
+    this.details = options?.details ?? {}
   }
 
   get row(): ErrorRow {

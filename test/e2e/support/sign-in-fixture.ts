@@ -34,7 +34,7 @@ function nameIn(request: Request): Response {
 
 /** The user code that `login` prints. */
 export function waitForUserCode(output: () => string): Promise<string> {
-  return eventually(() => /and type {2}(\S+)/.exec(output())?.[1], { what: 'the user code' })
+  return eventually(() => /Enter code {2}(\S+)/.exec(output())?.[1], { what: 'the user code' })
 }
 
 /** A home folder, a stand-in for control that accepts every token, and a relay in front of a real issuer. */

@@ -11,23 +11,28 @@ const OWN = {
   TERMINFO: 't',
 }
 
-test('collectEnv passes on what a terminal program needs, in PTY mode only', () => {
+test('collectEnv sends the variables of the terminal in PTY mode only', () => {
   expect(collectEnv(OWN, [], true)).toEqual({ TERM: 'xterm', COLORTERM: 'truecolor', LANG: 'C', LC_ALL: 'C' })
   expect(collectEnv(OWN, [], false)).toEqual({})
 })
 
-test('collectEnv adds what was asked for, copies by name, and leaves out what is not set', () => {
-  const asked = [
+test('collectEnv adds requested variables, copies by name, and omits unset ones', () => {
+  const requested = [
     ['A', 'x'],
     ['HOME', undefined],
     ['NOPE', undefined],
     ['TERM', 'vt100'],
     ['E', ''],
   ] as const
-  expect(collectEnv({ TERM: 'xterm', HOME: '/h' }, asked, true)).toEqual({
+  expect(collectEnv({ TERM: 'xterm', HOME: '/h' }, requested, true)).toEqual({
     TERM: 'vt100',
     A: 'x',
     HOME: '/h',
     E: '',
   })
+})
+
+test('collectEnv sends a variable named __proto__', () => {
+  expect(JSON.stringify(collectEnv({}, [['__proto__', 'x']], false))).toBe('{"__proto__":"x"}')
+  expect(collectEnv({}, [['__proto__', undefined]], false)).toEqual({})
 })

@@ -1,13 +1,12 @@
 import type { AttachRequest } from '@sandwire/client'
 import { validateEnv, type RunOptions } from '../options/attach-options.ts'
 
-/** The same object without the members that are undefined. */
+/** The object without undefined members. */
 function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(members).filter(([, value]) => value !== undefined)
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> }
 }
 
-/** What to ask the server for. */
 export function createRequest(options: RunOptions, isPty: boolean): AttachRequest {
   const { sandbox, session, cmd, args, template, params, cwd, role, keepSeconds, overflow } = options
   return {
@@ -23,23 +22,27 @@ export function createRequest(options: RunOptions, isPty: boolean): AttachReques
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** What a program needs to know about the terminal it writes to. */
+/** Variables that describe the terminal to programs. */
 const TERMINAL_VARIABLES = /^(TERM|COLORTERM|LANG|LC_[A-Z]+)$/
 
-/** The environment to send: the terminal's in PTY mode, then what was asked for. Unset variables are left out. Throws `UsageError`. */
+/**
+ * The environment to send: variables of the terminal in PTY mode, then the requested ones. Requested variables without a
+ * value are copied, and omitted when unset. Throws `UsageError`.
+ */
 export function collectEnv(
   own: Environment,
-  asked: readonly (readonly [name: string, value: string | undefined])[],
+  requested: readonly (readonly [name: string, value: string | undefined])[],
   isPty: boolean,
 ): Record<string, string> {
-  const env: Record<string, string> = {}
-  for (const [name, value] of Object.entries(own)) {
-    if (isPty && value !== undefined && TERMINAL_VARIABLES.test(name)) env[name] = value
+  // A map, because assigning `__proto__` to an object would set its prototype.
+  const variables = new Map<string, string>()
+  for (const [name, value] of Object.entries(own))
+    if (isPty && value !== undefined && TERMINAL_VARIABLES.test(name)) variables.set(name, value)
+  for (const [name, given] of requested) {
+    const value = given ?? (Object.hasOwn(own, name) ? own[name] : undefined)
+    if (value !== undefined) variables.set(name, value)
   }
-  for (const [name, value] of asked) {
-    const used = value ?? own[name]
-    if (used !== undefined) env[name] = used
-  }
+  const env = Object.fromEntries(variables)
   validateEnv(env)
   return env
 }

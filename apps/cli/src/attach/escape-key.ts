@@ -1,13 +1,13 @@
-/** A key that is for this program and not for the remote. */
+/** The key that detaches instead of being sent. */
 export interface EscapeKey {
   readonly byte: number
-  /** As people say it. */
+  /** Name of the key, such as `Ctrl+]`. */
   readonly label: string
 }
 
 export const DEFAULT_ESCAPE = '^]'
 
-/** Reads `^]`, `^a`, one printable character, or `none` (null); undefined when it is none of these. */
+/** Parses `^]`, `^a`, one printable character, or `none` (null); undefined otherwise. */
 export function parseEscapeKey(text: string): EscapeKey | null | undefined {
   if (text === 'none') return null
   const control = /^\^([@-_a-z?])$/.exec(text)?.[1]?.toUpperCase()
@@ -18,7 +18,7 @@ export function parseEscapeKey(text: string): EscapeKey | null | undefined {
   return /^[\x20-\x7e]$/.test(text) ? { byte: text.charCodeAt(0), label: text } : undefined
 }
 
-/** What stands before the key, and whether the key was there. What stands behind it is for nobody. */
+/** Splits input at the escape key; bytes after it are dropped. */
 export function splitAtEscape(
   bytes: Uint8Array,
   escape: EscapeKey | null,

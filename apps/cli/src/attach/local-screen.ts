@@ -8,39 +8,38 @@ import { StatusLine } from './status-line.ts'
 import { TerminalModes } from './terminal-modes.ts'
 import { readWindowSize } from './window-size.ts'
 
-/** Soft reset, plain colors, home, clear: what a screen is drawn on. */
+/** Soft reset, default colors, home, clear. */
 const FRESH_SCREEN = '\x1b[!p\x1b[0m\x1b[H\x1b[2J'
 
 const encoder = new TextEncoder()
 
 export interface ScreenEvents {
-  /** Standard output takes no more; `code` is the errno. */
-  stdoutFailed(code: string): void
-  /** Something of a full-screen program's was covered: it should paint again. */
+  /** stdout cannot be written. */
+  stdoutFailed(errno: string): void
+  /** The status line covered a row of a full-screen program. */
   repaintNeeded(): void
 }
 
-/** This program's side of the conversation: two descriptors, and maybe a terminal behind them. */
+/** stdout and stderr of this program, and the terminal behind them, if any. */
 export class LocalScreen implements Disposable {
-  /** Talk that comes and goes. */
   readonly line: StatusLine
   readonly #stdout: OutputWriter
   readonly #stderr: OutputWriter
   readonly #modes = new TerminalModes()
   readonly #isTalkative: boolean
   #raw: RawTerminal | undefined
-  /** A remote terminal is shown on a local one. */
-  #isMirror = false
+  /** True while a remote terminal is shown on a local one. */
+  #isMirroring = false
 
   constructor(options: { isVerbose: boolean }, events: ScreenEvents) {
     this.#isTalkative = options.isVerbose && isatty(2)
-    this.#stdout = new OutputWriter(1, (code) => events.stdoutFailed(code))
-    // A lost stderr takes nothing with it: what matters is on stdout.
+    this.#stdout = new OutputWriter(1, (errno) => events.stdoutFailed(errno))
+    // Errors on stderr are ignored.
     this.#stderr = new OutputWriter(2, () => {})
-    // Through stdout when that is the same terminal, so that nothing overtakes anything.
-    const talk = isatty(1) ? this.#stdout : this.#stderr
+    // Through stdout if that is a terminal, to keep the order of writes.
+    const statusOutput = isatty(1) ? this.#stdout : this.#stderr
     this.line = new StatusLine({
-      write: (text) => void talk.write(encoder.encode(text)),
+      write: (text) => void statusOutput.write(encoder.encode(text)),
       columns: () => readWindowSize().cols,
       isAlternateScreen: () => this.#modes.isAlternateScreen,
       canDraw: () => this.#isTalkative && this.#modes.isBetweenSequences,
@@ -48,9 +47,9 @@ export class LocalScreen implements Disposable {
     })
   }
 
-  /** Begins to mirror a remote terminal: keys go through untouched, if there are keys. */
+  /** Shows the remote terminal here, with a raw keyboard if stdin is a terminal. */
   startMirroring(): void {
-    this.#isMirror = isatty(1)
+    this.#isMirroring = isatty(1)
     if (isatty(0)) this.#raw = new RawTerminal(0)
   }
 
@@ -62,14 +61,14 @@ export class LocalScreen implements Disposable {
   output(stream: OutputStream, bytes: Uint8Array): Promise<void> {
     this.line.clear()
     if (stream === 'stderr') return this.#stderr.write(bytes)
-    if (this.#isMirror) this.#modes.scan(bytes)
+    if (this.#isMirroring) this.#modes.scan(bytes)
     return this.#stdout.write(bytes)
   }
 
-  /** Draws a screen in place of what is there, as much of it as there is room for. */
+  /** Draws a screen, fitted to the window. */
   draw(screen: Screen): Promise<void> {
     this.line.clear()
-    if (!this.#isMirror) return this.#stdout.write(screen.bytes)
+    if (!this.#isMirroring) return this.#stdout.write(screen.bytes)
     const undo = this.#modes.undo()
     const fitted = fitScreen(screen, readWindowSize())
     this.#modes.scan(fitted)
@@ -77,17 +76,17 @@ export class LocalScreen implements Disposable {
     return this.#stdout.write(fitted)
   }
 
-  /** Stops the remote's hold on the terminal: modes it left on, raw keys. Everything written before is out. */
+  /** Resets terminal modes and the keyboard, after all output is written. */
   async stopMirroring(): Promise<void> {
     this.line.clear()
-    if (this.#isMirror) void this.#stdout.write(encoder.encode(this.#modes.undo()))
-    this.#isMirror = false
+    if (this.#isMirroring) void this.#stdout.write(encoder.encode(this.#modes.undo()))
+    this.#isMirroring = false
     await Promise.all([this.#stdout.drained(), this.#stderr.drained()])
     this.#raw?.leave()
   }
 
-  /** Lines for the person at the terminal, to stay. */
-  async say(...lines: readonly string[]): Promise<void> {
+  /** Prints lines to stderr. */
+  async print(...lines: readonly string[]): Promise<void> {
     this.line.clear()
     if (lines.length === 0) return
     await this.#stderr.write(
@@ -103,7 +102,7 @@ export class LocalScreen implements Disposable {
     this.#raw?.enter()
   }
 
-  /** The last resort, for when there is no time to wait. */
+  /** Restores the keyboard at once. */
   [Symbol.dispose](): void {
     this.#raw?.leave()
   }

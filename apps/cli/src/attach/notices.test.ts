@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { describeOutage } from './notices.ts'
 
-const CONTEXT = { host: 'h:1', leave: 'Ctrl+] leaves', nowMs: 1000 }
+const CONTEXT = { host: 'h:1', detachHint: 'Ctrl+] to detach', nowMs: 1000 }
 const waiting = {
   is: 'reconnecting',
   attempt: 3,
@@ -11,9 +11,11 @@ const waiting = {
 
 test('describeOutage counts down to the next attempt', () => {
   const attached = { ...CONTEXT, wasAttached: true }
-  expect(describeOutage(waiting, attached)).toBe('sbx-stdio: link lost, trying again in 4 s (Ctrl+] leaves)')
+  expect(describeOutage(waiting, attached)).toBe(
+    'sbx-stdio: connection lost, reconnecting in 4 s (Ctrl+] to detach)',
+  )
   expect(describeOutage({ ...waiting, atMs: 10 }, attached)).toBe(
-    'sbx-stdio: link lost, trying (Ctrl+] leaves)',
+    'sbx-stdio: connection lost, reconnecting (Ctrl+] to detach)',
   )
 })
 

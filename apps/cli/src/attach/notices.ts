@@ -7,38 +7,38 @@ import { readWindowSize } from './window-size.ts'
 import type { RunOptions } from '../options/attach-options.ts'
 import { printable } from '../text/printable.ts'
 
-/** A first connection that takes longer is worth a word. */
+/** Show that the first connection is pending after this time. */
 const CONNECTING_SHOWN_AFTER_MS = 1_000
-/** A cut that heals sooner is not worth one. */
+/** Show that the connection is lost after this time. */
 const LOST_SHOWN_AFTER_MS = 500
-/** How often the countdown is looked at. */
+/** Interval of updates of the countdown. */
 const COUNTDOWN_MS = 250
-/** How long a remark stays. */
-export const FLASH_MS = 3_000
+/** How long a notice is shown. */
+const FLASH_MS = 3_000
 
 const ROLE_TEXT: Readonly<Record<Role, string>> = {
-  driver: 'you drive now',
-  collaborator: 'you may type, somebody else drives',
-  viewer: 'you are watching, somebody else drives',
+  driver: 'you are the driver now',
+  collaborator: 'you can type; another client is the driver',
+  viewer: 'you are watching; another client is the driver',
 }
 
-/** What the line says while there is no connection. */
+/** The status line while there is no connection. */
 export function describeOutage(
   status: Extract<ClientStatus, { is: 'connecting' | 'reconnecting' }>,
-  context: { host: string; leave: string; wasAttached: boolean; nowMs: number },
+  context: { host: string; detachHint: string; wasAttached: boolean; nowMs: number },
 ): string {
   const waitMs = status.is === 'reconnecting' ? Math.max(0, status.atMs - context.nowMs) : 0
-  const next = waitMs > 0 ? `trying again in ${Math.ceil(waitMs / 1000)} s` : 'trying'
-  if (context.wasAttached) return `sbx-stdio: link lost, ${next} (${context.leave})`
+  const next = waitMs > 0 ? `reconnecting in ${Math.ceil(waitMs / 1000)} s` : 'reconnecting'
+  if (context.wasAttached) return `sbx-stdio: connection lost, ${next} (${context.detachHint})`
   const why = status.is === 'reconnecting' ? `, ${printable(status.why)}` : ''
   return `sbx-stdio: connecting to ${context.host}${why} …`
 }
 
-/** Tells on the status line how the connection fares. */
+/** Shows the state of the connection on the status line. */
 export class ConnectionNotices implements Disposable {
   readonly #handle: AttachHandle
   readonly #line: StatusLine
-  readonly #context: { readonly host: string; readonly leave: () => string; readonly role: Role }
+  readonly #context: { readonly host: string; readonly detachHint: () => string; readonly role: Role }
   readonly #unsubscribe: () => void
   readonly #timer: ReturnType<typeof setInterval>
   #lostMs: number | undefined = performance.now()
@@ -48,7 +48,7 @@ export class ConnectionNotices implements Disposable {
   constructor(
     handle: AttachHandle,
     line: StatusLine,
-    context: { host: string; leave: () => string; role: Role },
+    context: { host: string; detachHint: () => string; role: Role },
   ) {
     this.#handle = handle
     this.#line = line
@@ -67,7 +67,7 @@ export class ConnectionNotices implements Disposable {
     if (status.is !== 'attached') return
     this.#lostMs = undefined
     if (this.#isOutageShown) this.#line.clear()
-    if (this.#isOutageShown && this.#role !== undefined) this.#line.flash('sbx-stdio: reattached', FLASH_MS)
+    if (this.#isOutageShown && this.#role !== undefined) this.#line.flash('sbx-stdio: reconnected', FLASH_MS)
     this.#isOutageShown = false
     const expected = this.#role ?? this.#context.role
     this.#role = status.role
@@ -86,17 +86,17 @@ export class ConnectionNotices implements Disposable {
     if (nowMs - this.#lostMs < (wasAttached ? LOST_SHOWN_AFTER_MS : CONNECTING_SHOWN_AFTER_MS)) return
     if (status.is === 'attached') return
     this.#isOutageShown = true
-    const { host, leave } = this.#context
-    this.#line.show(describeOutage(status, { host, leave: leave(), wasAttached, nowMs }))
+    const { host, detachHint } = this.#context
+    this.#line.show(describeOutage(status, { host, detachHint: detachHint(), wasAttached, nowMs }))
   }
 }
 
-/** Tells whoever sits here what happens to a session besides its output. */
+/** Shows what happens to the session besides its output. */
 export class SessionNotices {
   readonly #screen: LocalScreen
   readonly #options: Pick<RunOptions, 'isQuiet' | 'escape'>
   readonly #role: () => AttachHandle['role']
-  #isRefusalTold = false
+  #isRefusalShown = false
 
   constructor(
     screen: LocalScreen,
@@ -108,38 +108,39 @@ export class SessionNotices {
     this.#role = role
   }
 
-  say(text: string): void {
+  /** Shows a notice: on the status line of a terminal, otherwise on stderr. */
+  show(text: string): void {
     if (this.#screen.hasKeys) this.flash(text)
-    else if (!this.#options.isQuiet) void this.#screen.say(`sbx-stdio: ${printable(text)}`)
+    else if (!this.#options.isQuiet) void this.#screen.print(`sbx-stdio: ${printable(text)}`)
   }
 
-  /** For a terminal alone, where it goes away again. */
+  /** Shows a notice for a while; terminals only. */
   flash(text: string): void {
     if (this.#screen.hasKeys) this.#screen.line.flash(`sbx-stdio: ${printable(text)}`, FLASH_MS)
   }
 
-  lost(bytes: number): void {
-    this.say(`${bytes} bytes of output are lost: nobody read them in time`)
+  outputLost(bytes: number): void {
+    this.show(`${bytes} bytes of output are lost: the log was full`)
   }
 
-  /** Somebody else's window may be larger than this one. */
+  /** The driver's window may be larger than this one. */
   resized(cols: number, rows: number): void {
     const own = readWindowSize()
     if (this.#role() === 'driver' || !isLarger({ cols, rows }, own)) return
     if (this.#screen.hasKeys)
-      this.say(`the session is ${cols}x${rows}, this terminal ${own.cols}x${own.rows}`)
+      this.show(`the session is ${cols}x${rows}, this terminal is ${own.cols}x${own.rows}`)
   }
 
-  /** What is typed goes nowhere; said once. */
-  refused(): void {
-    if (this.#isRefusalTold) return
-    this.#isRefusalTold = true
-    this.say(`read-only, you are watching (${this.detachHint()})`)
+  /** Input of a viewer is dropped; shown once. */
+  inputRefused(): void {
+    if (this.#isRefusalShown) return
+    this.#isRefusalShown = true
+    this.show(`read-only: you are watching (${this.detachHint()})`)
   }
 
   detachHint(): string {
-    if (!this.#screen.hasKeys) return 'Ctrl+C twice leaves'
+    if (!this.#screen.hasKeys) return 'Ctrl+C twice to detach'
     const key = this.#options.escape?.label ?? (this.#role() === 'viewer' ? 'Ctrl+C' : 'SIGTERM')
-    return `${key} leaves`
+    return `${key} to detach`
   }
 }

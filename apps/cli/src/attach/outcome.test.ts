@@ -20,7 +20,7 @@ const BEFORE: OutcomeContext = {
 }
 const AFTER: OutcomeContext = { ...BEFORE, session: { id: 's', details: DETAILS } }
 const EXIT = { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false } as const
-const COME_BACK = 'sbx-stdio http://h --session s --token-file t'
+const REATTACH = 'sbx-stdio http://h --session s --token-file t'
 
 describe('conclude', () => {
   test('says nothing about a process that ended', () => {
@@ -41,14 +41,6 @@ describe('conclude', () => {
     ])
   })
 
-  test('calls what the server refuses as the command line does', () => {
-    const error = new SandwireError('bad_request', 'Cannot use parameter "arg": more than 1023')
-    expect(describeOutcome({ is: 'failed', error }, BEFORE)).toEqual({
-      code: 2,
-      lines: ['sbx-stdio: Cannot use option "--arg": more than 1023', 'hint: sbx-stdio --help'],
-    })
-  })
-
   test('tells who is refused what else they can do', () => {
     const error = new SandwireError('forbidden', 'Cannot run this: the credential is not good for "exec"')
     const hintTo = (options: Partial<OutcomeContext['options']>): string =>
@@ -61,41 +53,43 @@ describe('conclude', () => {
     expect(hintTo({ session: 's', role: 'viewer' })).not.toContain('--role')
   })
 
-  test('says how to come back after leaving', () => {
-    const kept = 'sbx-stdio: detached; the session is kept for 60 s, come back with:'
-    expect(describeOutcome({ is: 'left', why: 'escape' }, AFTER)).toEqual({
+  test('prints how to reattach after detaching', () => {
+    const kept = 'sbx-stdio: detached; the session is kept for 60 s, reattach with:'
+    expect(describeOutcome({ is: 'detached', reason: 'escape' }, AFTER)).toEqual({
       code: 0,
-      lines: [kept, COME_BACK],
+      lines: [kept, REATTACH],
     })
-    expect(describeOutcome({ is: 'left', why: 'SIGTERM' }, { ...AFTER, program: 'npx sbx-stdio' })).toEqual({
+    expect(
+      describeOutcome({ is: 'detached', reason: 'SIGTERM' }, { ...AFTER, program: 'npx sbx-stdio' }),
+    ).toEqual({
       code: 143,
-      lines: [kept, `npx ${COME_BACK}`],
+      lines: [kept, `npx ${REATTACH}`],
     })
     const brief = { ...AFTER, session: { id: 's', details: { ...DETAILS, keepSeconds: 0 } } }
-    expect(describeOutcome({ is: 'left', why: 'escape' }, brief).lines).toEqual([
-      'sbx-stdio: detached; the session is not kept',
+    expect(describeOutcome({ is: 'detached', reason: 'escape' }, brief).lines).toEqual([
+      'sbx-stdio: detached; the session ends',
     ])
   })
 
-  test('says nothing about leaving what was never reached, or when quiet', () => {
-    expect(describeOutcome({ is: 'left', why: 'SIGINT' }, BEFORE)).toEqual({ code: 130, lines: [] })
+  test('prints nothing about detaching before the first attach, or when quiet', () => {
+    expect(describeOutcome({ is: 'detached', reason: 'SIGINT' }, BEFORE)).toEqual({ code: 130, lines: [] })
     const quiet = { ...AFTER, options: { ...OPTIONS, isQuiet: true } }
-    expect(describeOutcome({ is: 'left', why: 'escape' }, quiet)).toEqual({ code: 0, lines: [] })
+    expect(describeOutcome({ is: 'detached', reason: 'escape' }, quiet)).toEqual({ code: 0, lines: [] })
   })
 
-  test('says one line and a hint about a failure, quiet or not', () => {
-    const error = new SandwireError('link_lost', 'The server cannot be reached: no answer')
+  test('prints one line and a hint for a failure, quiet or not', () => {
+    const error = new SandwireError('link_lost', 'Cannot reach the server: no answer')
     const quiet = { ...BEFORE, options: { ...OPTIONS, isQuiet: true } }
     expect(describeOutcome({ is: 'failed', error }, quiet)).toEqual({
       code: 255,
       lines: [
-        'sbx-stdio: The server cannot be reached: no answer',
-        expect.stringContaining('hint: check that the server runs'),
+        'sbx-stdio: Cannot reach the server: no answer',
+        expect.stringContaining('hint: check that the server is running'),
       ],
     })
     expect(describeOutcome({ is: 'failed', error }, AFTER).lines).toEqual([
-      'sbx-stdio: Lost the connection for good: The server cannot be reached: no answer',
-      `hint: ${COME_BACK}`,
+      'sbx-stdio: Connection lost: Cannot reach the server: no answer',
+      `hint: ${REATTACH}`,
     ])
   })
 
@@ -110,7 +104,7 @@ describe('conclude', () => {
       stopNotice: { message, reason },
     })
 
-    test('says so last, and how to start it again', () => {
+    test('reports it last, with how to start it again', () => {
       expect(describeOutcome(ended, stopped('The sandbox is stopping: asked to\x1b[2J'))).toEqual({
         code: 129,
         lines: [
@@ -122,7 +116,7 @@ describe('conclude', () => {
 
     test('does not suggest to start a sandbox that was removed', () => {
       const { lines } = describeOutcome(ended, stopped('bye', 'removed'))
-      expect(lines[1]).toBe('hint: its files were removed with it')
+      expect(lines[1]).toBe('hint: its files were removed as well')
     })
 
     test('suggests --pin when the stop reason is idle, whatever the message says', () => {
@@ -131,38 +125,38 @@ describe('conclude', () => {
       ).not.toContain('--pin')
       const { lines } = describeOutcome(ended, stopped('bye', 'idle'))
       expect(lines[1]).toBe(
-        'hint: start it again: sbx-stdio start dev --url http://h; what runs with --pin keeps it awake, and so does create NAME --sleep-after never',
+        'hint: start it again: sbx-stdio start dev --url http://h; --pin keeps it running, and so does create NAME --sleep-after never',
       )
     })
 
-    test('names the sandbox that the session is in, and none where that is not known', () => {
+    test('names the sandbox of the session, if it is known', () => {
       const options = { ...OPTIONS, sandbox: undefined }
       const id = `${'a'.repeat(32)}.${'b'.repeat(26)}`
-      const joinLocalPath = { ...stopped('bye'), options, session: { id, details: DETAILS } }
-      expect(describeOutcome(ended, joinLocalPath).lines[1]).toContain(`start ${'a'.repeat(32)} --url`)
+      const inSandbox = { ...stopped('bye'), options, session: { id, details: DETAILS } }
+      expect(describeOutcome(ended, inSandbox).lines[1]).toContain(`start ${'a'.repeat(32)} --url`)
       expect(describeOutcome(ended, { ...stopped('bye'), options }).lines[1]).toBe(
-        'hint: start it again, then run this again',
+        'hint: start the sandbox, then run this again',
       )
     })
 
-    test('says it once where the connection ends with it, or somebody leaves', () => {
+    test('reports it once if the connection fails with it, or the user detaches', () => {
       const error = new SandwireError('shutting_down', 'The sandbox is stopping')
       expect(describeOutcome({ is: 'failed', error }, stopped('bye'))).toMatchObject({
         code: 255,
         lines: ['sbx-stdio: bye', expect.stringContaining('hint: start it again')],
       })
-      expect(describeOutcome({ is: 'left', why: 'escape' }, stopped('bye')).lines).toEqual([
+      expect(describeOutcome({ is: 'detached', reason: 'escape' }, stopped('bye')).lines).toEqual([
         'sbx-stdio: bye',
         'hint: start it again: sbx-stdio start dev --url http://h',
       ])
     })
   })
 
-  test('says that the output could not be written', () => {
+  test('reports a failed write', () => {
     expect(describeOutcome({ is: 'unwritable', errno: 'ENOSPC' }, AFTER)).toMatchObject({ code: 255 })
   })
 
-  test('names the sandbox, and the server, in what to do about it', () => {
+  test('names the sandbox and the server in the hint', () => {
     const error = new SandwireError('sandbox_stopped', 'Cannot attach: sandbox is stopped')
     expect(describeOutcome({ is: 'failed', error }, BEFORE).lines[1]).toBe(
       'hint: start it: sbx-stdio start dev --url http://h',

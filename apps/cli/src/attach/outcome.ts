@@ -17,14 +17,14 @@ import type { RunOptions } from '../options/attach-options.ts'
 import type { CredentialKind } from '../server/find-server.ts'
 import { printable } from '../text/printable.ts'
 
-/** Why this program leaves a session that goes on. */
+/** Why the CLI detached from a running session. */
 export type DetachReason = 'escape' | 'SIGPIPE' | StopSignal
 
-/** How it ended. */
+/** How the attachment ended. */
 export type Outcome =
-  /** The process ended; `startFailure` says why it never ran. */
+  /** The process ended; `startFailure` is the reason if it could not be started. */
   | { readonly is: 'exited'; readonly exit: Exit; readonly startFailure: SandwireError | undefined }
-  | { readonly is: 'left'; readonly why: DetachReason }
+  | { readonly is: 'detached'; readonly reason: DetachReason }
   | { readonly is: 'failed'; readonly error: SandwireError }
   /** Standard output failed with this errno. */
   | { readonly is: 'unwritable'; readonly errno: string }
@@ -41,82 +41,78 @@ export interface OutcomeContext {
     'typedUrl' | 'sandbox' | 'session' | 'template' | 'role' | 'tokenFile' | 'isQuiet'
   >
   readonly credential: CredentialKind
-  /** How this program was called, to be called again. */
+  /** How the user calls this program. */
   readonly program: string
-  /** The server's last notice that it stops the sandbox. */
+  /** The last notice of the server that it stops the sandbox. */
   readonly stopNotice?: StopNotice | undefined
-  /** The session, if there was a welcome. */
+  /** Undefined if the attachment never succeeded. */
   readonly session: { readonly id: string; readonly details: SessionDetails } | undefined
 }
 
-/** What is left to say, and the exit code. */
+/** The exit code, and the lines to print to stderr. */
 export interface ExitReport {
   readonly code: number
   readonly lines: readonly string[]
 }
 
-function reattach({ options, program, session }: OutcomeContext): string | undefined {
+function reattachCommandFor({ options, program, session }: OutcomeContext): string | undefined {
   if (session === undefined || session.details.keepSeconds === 0) return undefined
   return reattachCommand(program, options, session.id)
 }
 
-/** The sandbox by the name that was typed, or by the id that a session's begins with. */
+/** The sandbox by its given name, or by the id in the session id. */
 function sandboxOf({ options: { sandbox, session } }: OutcomeContext): string | undefined {
   if (sandbox !== undefined || session === undefined || !session.includes('.')) return sandbox
   return printable(session.slice(0, session.indexOf('.')))
 }
 
-function doingOf({ options: { role, session, template } }: OutcomeContext): Action {
+function actionOf({ options: { role, session, template } }: OutcomeContext): Action {
   if (session !== undefined) return role === 'viewer' ? 'watch a session' : 'join a session'
-  return template === undefined ? 'start something' : 'start a template'
+  return template === undefined ? 'start a command' : 'start a template'
 }
-
-/** How the server speaks of what an option says. */
-const PARAMETER = /^Cannot use parameter "([a-z]+)"/
 
 function formatFailure(error: SandwireError, context: OutcomeContext): string[] {
   const { options, credential, program, session } = context
-  const advice = hintFor(error.code, {
-    action: doingOf(context),
+  const hint = hintFor(error.code, {
+    action: actionOf(context),
     url: options.typedUrl,
     credential,
     program,
-    reattach: reattach(context),
+    reattach: reattachCommandFor(context),
     sandbox: sandboxOf(context),
     urlOption: ` --url ${shellQuote(options.typedUrl)}`,
   })
-  const hint = error instanceof HintedError ? error.hint : advice
-  const what = session !== undefined && error.code === 'link_lost' ? 'Lost the connection for good: ' : ''
-  const message = messageFor(error, credential).replace(PARAMETER, 'Cannot use option "--$1"')
-  return [`sbx-stdio: ${what}${printable(message)}`, `hint: ${hint}`]
+  const prefix = session !== undefined && error.code === 'link_lost' ? 'Connection lost: ' : ''
+  return [
+    `sbx-stdio: ${prefix}${printable(messageFor(error, credential))}`,
+    `hint: ${error instanceof HintedError ? error.hint : hint}`,
+  ]
 }
 
 function formatDetach(context: OutcomeContext): string[] {
   const { options, session } = context
   if (session === undefined || options.isQuiet) return []
-  const line = reattach(context)
-  if (line === undefined) return ['sbx-stdio: detached; the session is not kept']
+  const command = reattachCommandFor(context)
+  if (command === undefined) return ['sbx-stdio: detached; the session ends']
   return [
-    `sbx-stdio: detached; the session is kept for ${formatSeconds(session.details.keepSeconds)}, come back with:`,
-    line,
+    `sbx-stdio: detached; the session is kept for ${formatSeconds(session.details.keepSeconds)}, reattach with:`,
+    command,
   ]
 }
 
-/** Reports that the sandbox was stopped, and what to do about it. */
+/** Reports that the sandbox was stopped, and how to start it again. */
 function formatStopNotice({ message, reason }: StopNotice, context: OutcomeContext): string[] {
   const { options, program, session } = context
   if (reason === 'removed')
-    return [`sbx-stdio: ${printable(message)}`, 'hint: its files were removed with it']
+    return [`sbx-stdio: ${printable(message)}`, 'hint: its files were removed as well']
   const sandbox = sandboxOf(context) ?? (session === undefined ? undefined : sandboxIdOf(session.id))
   const again =
     sandbox === undefined
-      ? 'start it again, then run this again'
+      ? 'start the sandbox, then run this again'
       : `start it again: ${program} start ${shellQuote(sandbox)} --url ${shellQuote(options.typedUrl)}`
-  const awake =
-    reason === 'idle'
-      ? '; what runs with --pin keeps it awake, and so does create NAME --sleep-after never'
-      : ''
-  return [`sbx-stdio: ${printable(message)}`, `hint: ${again}${awake}`]
+  const keepRunning =
+    reason === 'idle' ? '; --pin keeps it running, and so does create NAME --sleep-after never' : ''
+  return [`sbx-stdio: ${printable(message)}`, `hint: ${again}${keepRunning}`]
 }
 
 function linesOf(outcome: Exclude<Outcome, { is: 'unwritable' }>, context: OutcomeContext): string[] {
@@ -124,21 +120,21 @@ function linesOf(outcome: Exclude<Outcome, { is: 'unwritable' }>, context: Outco
   switch (outcome.is) {
     case 'exited':
       return outcome.startFailure === undefined ? [] : formatFailure(outcome.startFailure, context)
-    case 'left':
+    case 'detached':
       return formatDetach(context)
     case 'failed':
       return formatFailure(outcome.error, context)
   }
 }
 
-/** Turns an outcome into what the caller of this program gets. */
+/** Turns an outcome into an exit code and messages. */
 export function describeOutcome(outcome: Outcome, context: OutcomeContext): ExitReport {
   switch (outcome.is) {
     case 'exited':
       return { code: exitCodeOf(outcome.exit), lines: linesOf(outcome, context) }
-    case 'left':
+    case 'detached':
       return {
-        code: outcome.why === 'escape' ? EXIT_DETACHED : exitCodeOfSignal(outcome.why),
+        code: outcome.reason === 'escape' ? EXIT_DETACHED : exitCodeOfSignal(outcome.reason),
         lines: linesOf(outcome, context),
       }
     case 'failed':

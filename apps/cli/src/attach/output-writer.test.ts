@@ -84,7 +84,7 @@ describe('OutputWriter', () => {
     const broken: string[] = []
     const output = new OutputWriter(writer, (code) => broken.push(code))
     const waiting = [output.write(new Uint8Array(1024 * 1024)), output.write(new Uint8Array(10))]
-    output.giveUp()
+    output.close()
     await Promise.all(waiting)
     await output.drained()
     closeSync(writer)

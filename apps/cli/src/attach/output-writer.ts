@@ -1,52 +1,52 @@
 import { write } from 'node:fs'
 
-/** Most that one system call is given. */
+/** Most bytes of one system call. */
 const BATCH_BYTES = 256 * 1024
-/** Pause before trying a descriptor again that somebody else made non-blocking. */
-const AGAIN_MS = 5
+/** Pause after EAGAIN, on a descriptor that another program made non-blocking. */
+const RETRY_MS = 5
 
 type Pending = { readonly bytes: Uint8Array; readonly done: () => void }
 
 /**
- * Writes to a descriptor in order, and tells when the kernel has the bytes: that is what holds a fast remote back.
+ * Writes to a descriptor in order, and resolves when the kernel has the bytes, which limits a fast remote.
  *
  * Writes happen in Bun's thread pool. `process.stdout` and `FileSink` (Bun 1.4) leave O_NONBLOCK behind on a pipe that
  * other programs share, and block the event loop on a terminal that does not read.
  */
 export class OutputWriter {
   readonly #fd: number
-  readonly #onBroken: (code: string) => void
+  readonly #onError: (errno: string) => void
   readonly #queue: Pending[] = []
   #idle: (() => void)[] = []
   #isWriting = false
-  /** Those whose bytes the kernel is being given. */
+  /** Writes in progress. */
   #batch: readonly Pending[] = []
-  #isBroken = false
+  #isClosed = false
 
-  /** `onError` is called once, when nothing more can be written; from then on bytes count as written at once. */
-  constructor(fd: number, onError: (code: string) => void) {
+  /** `onError` is called once, for the first failed write; later writes resolve at once. */
+  constructor(fd: number, onError: (errno: string) => void) {
     this.#fd = fd
-    this.#onBroken = onError
+    this.#onError = onError
   }
 
-  /** Resolves when the bytes are written, or will never be. */
+  /** Resolves when the bytes are written or dropped. */
   write(bytes: Uint8Array): Promise<void> {
-    if (this.#isBroken || bytes.byteLength === 0) return Promise.resolve()
+    if (this.#isClosed || bytes.byteLength === 0) return Promise.resolve()
     return new Promise((resolve) => {
       this.#queue.push({ bytes, done: resolve })
       if (!this.#isWriting) this.#next()
     })
   }
 
-  /** Resolves when nothing waits. */
+  /** Resolves when all writes are done. */
   drained(): Promise<void> {
     if (!this.#isWriting) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
   }
 
-  /** Writes nothing more that the kernel has not got yet: whoever reads has stopped, and nobody waits for them. */
-  giveUp(): void {
-    this.#isBroken = true
+  /** Drops all pending writes. */
+  close(): void {
+    this.#isClosed = true
     for (const { done } of [...this.#batch, ...this.#queue.splice(0)]) done()
     this.#batch = []
   }
@@ -78,8 +78,8 @@ export class OutputWriter {
   }
 
   #put(bytes: Uint8Array): void {
-    // Given up meanwhile: the descriptor may be closed by now.
-    if (this.#isBroken) {
+    // Closed meanwhile: the descriptor may be invalid by now.
+    if (this.#isClosed) {
       this.#next()
       return
     }
@@ -95,12 +95,12 @@ export class OutputWriter {
 
   #failed(error: NodeJS.ErrnoException, bytes: Uint8Array): void {
     if (error.code === 'EAGAIN' || error.code === 'EINTR') {
-      setTimeout(() => this.#put(bytes), AGAIN_MS)
+      setTimeout(() => this.#put(bytes), RETRY_MS)
       return
     }
-    const wasBroken = this.#isBroken
-    this.giveUp()
-    if (!wasBroken) this.#onBroken(error.code ?? 'EIO')
+    const wasClosed = this.#isClosed
+    this.close()
+    if (!wasClosed) this.#onError(error.code ?? 'EIO')
     this.#next()
   }
 }

@@ -19,74 +19,76 @@ import {
   type StopNotice,
 } from './outcome.ts'
 import { EXIT_FAILURE, exitCodeOfSignal } from '../errors/exit-code.ts'
-import type { Access } from '../server/find-server.ts'
+import type { ServerCredential } from '../server/find-server.ts'
 import { pumpPipe, pumpTyping } from './input-pump.ts'
 import { ConnectionNotices, SessionNotices } from './notices.ts'
 import { LocalScreen } from './local-screen.ts'
-import { withPlainHttpCheck } from '../server/plain-server.ts'
+import { withPlainHttpCheck } from '../server/probe-server.ts'
 import { printable } from '../text/printable.ts'
 import { STOP_SIGNALS, type StopSignal, StopSignals } from './stop-signals.ts'
 import { readWindowSize, watchWindowSize } from './window-size.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How long to try before the first welcome: somebody waits at a prompt. */
+/** How long to try the first connection: the user is waiting. */
 const CONNECT_FOR_MS = 5_000
-/** How long a goodbye may take. */
-const GOODBYE_MS = 1_000
-/** How long the remote may take to end after its reader is gone. */
-const BROKEN_PIPE_MS = 2_000
+/** How long detaching may take. */
+const DETACH_TIMEOUT_MS = 1_000
+/** How long the remote process may take to exit after SIGPIPE. */
+const SIGPIPE_TIMEOUT_MS = 2_000
 
-/** The command could not be run. */
+/** Errors that mean that the command could not be run. */
 const START_FAILURES: ReadonlySet<ErrorCode> = new Set([
   'command_not_found',
   'command_not_executable',
   'spawn_failed',
 ])
 
-/** One attachment of this terminal or pipe. */
+/** Attaches this terminal or pipe to one session. */
 export class Program implements Disposable {
   readonly #options: RunOptions
   readonly #env: Environment
-  readonly #access: Access
+  readonly #credential: ServerCredential
   readonly #screen: LocalScreen
-  readonly #remarks: SessionNotices
+  readonly #notices: SessionNotices
   readonly #handle: AttachHandle
   readonly #signals = new StopSignals()
   readonly #undo = new DisposableStack()
-  /** Undefined until the first welcome. */
+  /** Undefined until the first attach succeeded. */
   #mode: 'pipe' | 'pty' | undefined
-  #departure: DetachReason | undefined
-  /** The command could not be run; its exit follows. */
+  #detachReason: DetachReason | undefined
+  /** Set when the command could not be run; its exit follows. */
   #startFailure: SandwireError | undefined
-  /** What the server said last about a sandbox that it stops. */
+  /** The last notice of the server that it stops the sandbox. */
   #stopNotice: StopNotice | undefined
-  /** Errno of a write that failed for another reason than a reader that left. */
-  #writeFault: string | undefined
+  /** Errno of a failed write to stdout, except for a closed pipe. */
+  #writeErrno: string | undefined
   /** The token of the last connection. */
-  #shown: string | undefined
+  #sentToken: string | undefined
   #isReading = false
+  /** Why the last connection got no token. */
+  #credentialError: unknown
 
-  /** Throws `UsageError` before anything happens. */
-  constructor(options: RunOptions, env: Environment, access: Access) {
+  /** Throws `UsageError` before it changes the terminal. */
+  constructor(options: RunOptions, env: Environment, credential: ServerCredential) {
     const isPty = options.isTty ?? (isatty(0) && isatty(1))
-    const sent = collectEnv(env, options.env, isPty)
+    const remoteEnv = collectEnv(env, options.env, isPty)
     this.#options = options
     this.#env = env
-    this.#access = access
+    this.#credential = credential
     const events = {
       stdoutFailed: (errno: string) => this.#stdoutBroken(errno),
-      repaintNeeded: () => this.#askForRepaint(),
+      repaintNeeded: () => this.#requestRepaint(),
     }
     this.#screen = this.#undo.use(
       new LocalScreen({ isVerbose: !options.isQuiet && env['TERM'] !== 'dumb' }, events),
     )
-    this.#remarks = new SessionNotices(this.#screen, options, () => this.#handle.role)
+    this.#notices = new SessionNotices(this.#screen, options, () => this.#handle.role)
     this.#listen()
-    this.#handle = this.#attach(isPty, sent)
+    this.#handle = this.#attach(isPty, remoteEnv)
     const context = {
       host: options.url.host,
-      leave: () => this.#remarks.detachHint(),
+      detachHint: () => this.#notices.detachHint(),
       role: options.role ?? 'driver',
     }
     this.#undo.use(new ConnectionNotices(this.#handle, this.#screen.line, context))
@@ -99,9 +101,9 @@ export class Program implements Disposable {
     const isMidLine = this.#mode === 'pty' && lines.length > 0
     const flushed = this.#screen
       .stopMirroring()
-      .then(() => this.#screen.say(...(isMidLine ? ['', ...lines] : lines)))
-    // Whoever leaves does not wait for a reader that has stopped; everybody else's output goes out to the last byte.
-    await (outcome.is === 'left' ? Promise.race([flushed, Bun.sleep(GOODBYE_MS)]) : flushed)
+      .then(() => this.#screen.print(...(isMidLine ? ['', ...lines] : lines)))
+    // All output is written, except after detaching: the reader of stdout may have stalled.
+    await (outcome.is === 'detached' ? Promise.race([flushed, Bun.sleep(DETACH_TIMEOUT_MS)]) : flushed)
     return code
   }
 
@@ -123,27 +125,38 @@ export class Program implements Disposable {
       retryForMs: options.retryForMs,
       onOutput: (stream, bytes) => this.#screen.output(stream, bytes),
       onScreen: (screen) => this.#draw(screen),
-      // On a terminal a screen follows, and nothing is missing from it.
-      onGap: (from, to) => this.#mode === 'pipe' && this.#remarks.lost(to - from),
-      onResized: (cols, rows) => this.#remarks.resized(cols, rows),
+      // On a terminal a complete screen follows.
+      onGap: (from, to) => this.#mode === 'pipe' && this.#notices.outputLost(to - from),
+      onResized: (cols, rows) => this.#notices.resized(cols, rows),
       onWarning: (code, message, stopReason) => this.#warned(code, message, stopReason),
     })
   }
 
   #draw(screen: Screen): Promise<void> {
     const drawn = this.#screen.draw(screen)
-    this.#remarks.resized(screen.cols, screen.rows)
+    this.#notices.resized(screen.cols, screen.rows)
     return drawn
   }
 
   async #credentials(): Promise<{ headers?: Record<string, string> }> {
-    const token = await this.#access.bearer()
-    this.#shown = token
+    const token = await this.#bearer()
+    this.#sentToken = token
     return token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }
   }
 
+  /** Keeps the error, of which the client passes on the code and message only. */
+  async #bearer(): Promise<string | undefined> {
+    this.#credentialError = undefined
+    try {
+      return await this.#credential.bearer()
+    } catch (error) {
+      this.#credentialError = error
+      throw error
+    }
+  }
+
   async #renewCredentials(): Promise<boolean> {
-    return this.#shown !== undefined && (await this.#access.renew?.(this.#shown)) === true
+    return this.#sentToken !== undefined && (await this.#credential.renew?.(this.#sentToken)) === true
   }
 
   #listen(): void {
@@ -158,10 +171,10 @@ export class Program implements Disposable {
     })
     on('SIGCONT', () => {
       this.#screen.resume()
-      this.#askForRepaint()
+      this.#requestRepaint()
     })
     this.#undo.use(watchWindowSize(({ cols, rows }) => this.#handle.resize(cols, rows)))
-    // Whatever happens, the terminal is put right.
+    // The terminal is restored in any case.
     process.on('exit', () => this.#screen[Symbol.dispose]())
     process.on('uncaughtException', (error) => this.#crashed(error))
     process.on('unhandledRejection', (error) => this.#crashed(error))
@@ -171,7 +184,7 @@ export class Program implements Disposable {
     this.#screen[Symbol.dispose]()
     const what = printable(error instanceof Error ? error.message : String(error))
     process.stderr.write(
-      `\nsbx-stdio: Internal error: ${what}\nhint: this is a fault of sbx-stdio; please report it\n`,
+      `\nsbx-stdio: Internal error: ${what}\nhint: this is a bug in sbx-stdio; please report it\n`,
     )
     process.exit(EXIT_FAILURE)
   }
@@ -184,78 +197,79 @@ export class Program implements Disposable {
     if (this.#isReading || (this.#handle.role === 'viewer' && !this.#screen.hasKeys)) return
     this.#isReading = true
     const stdin = Bun.stdin.stream()
-    const events = { escaped: () => this.#leave('escape'), refused: () => this.#remarks.refused() }
+    const events = { escaped: () => this.#detach('escape'), refused: () => this.#notices.inputRefused() }
     if (this.#screen.hasKeys) void pumpTyping(this.#handle, stdin, { escape: this.#options.escape, events })
     else void pumpPipe(this.#handle, stdin)
   }
 
   #stopSignal(signal: StopSignal): void {
     const { is } = this.#handle.status.get()
-    // All that is left is output which nobody takes.
+    // Only output that is not being read is left.
     if (is === 'exited' || is === 'failed' || is === 'detached') process.exit(exitCodeOfSignal(signal))
     const state = this.#mode === undefined ? 'connecting' : is === 'attached' ? 'attached' : 'down'
     const canForward = this.#mode === 'pipe' && this.#handle.role === 'driver'
-    if (this.#signals.receive(state, canForward, performance.now()) === 'leave') this.#leave(signal)
+    if (this.#signals.receive(state, canForward, performance.now()) === 'detach') this.#detach(signal)
     else this.#handle.signal(signal)
   }
 
-  /** Nobody takes our output any more. What we started gets the signal that a local pipe would give it. */
+  /** stdout is closed. A command that we started gets SIGPIPE, as in a local pipe. */
   #stdoutBroken(errno: string): void {
     const isPipe = this.#mode === 'pipe'
-    if (isPipe && errno !== 'EPIPE') this.#writeFault = errno
-    const why = isPipe || errno === 'EPIPE' ? 'SIGPIPE' : 'SIGHUP'
+    if (isPipe && errno !== 'EPIPE') this.#writeErrno = errno
+    const reason = isPipe || errno === 'EPIPE' ? 'SIGPIPE' : 'SIGHUP'
     const isOurs = isPipe && this.#options.session === undefined && this.#handle.role === 'driver'
     if (!isOurs) {
-      this.#leave(why)
+      this.#detach(reason)
       return
     }
     this.#handle.signal('SIGPIPE')
-    const timer = setTimeout(() => this.#leave(why), BROKEN_PIPE_MS)
+    const timer = setTimeout(() => this.#detach(reason), SIGPIPE_TIMEOUT_MS)
     this.#undo.defer(() => clearTimeout(timer))
   }
 
-  #leave(why: DetachReason): void {
-    this.#departure ??= why
+  #detach(reason: DetachReason): void {
+    this.#detachReason ??= reason
     this.#handle.detach()
   }
 
-  /** Two changes of size make every full-screen program paint again. */
-  #askForRepaint(): void {
+  /** Two resizes make a full-screen program repaint. */
+  #requestRepaint(): void {
     if (this.#mode !== 'pty' || this.#handle.role !== 'driver') return
     const { cols, rows } = readWindowSize()
     this.#handle.resize(cols, Math.max(1, rows - 1))
     this.#handle.resize(cols, rows)
   }
 
-  /** A command that cannot be started, and a sandbox that stops, are told at the end; anything else at once. */
+  /** Start failures and stop notices are reported at the end; other warnings at once. */
   #warned(code: string, message: string, reason: StopReason | undefined): void {
     if (isErrorCode(code) && START_FAILURES.has(code)) this.#startFailure = new SandwireError(code, message)
     else if (code === 'shutting_down') {
       this.#stopNotice = { message, reason }
-      this.#remarks.flash(message)
-    } else this.#remarks.say(message)
+      this.#notices.flash(message)
+    } else this.#notices.show(message)
   }
 
-  /** The exit of the process, unless the server turns out to be one that cannot be reached this way. */
+  /** The exit of the process; throws if the address has the wrong protocol. */
   #exit(): Promise<Exit> {
-    const isSettled = (): boolean => this.#mode !== undefined || this.#departure !== undefined
-    const orStop = (plainHttp: AbortSignal): Promise<Exit> => {
+    const isSettled = (): boolean => this.#mode !== undefined || this.#detachReason !== undefined
+    const untilExit = (plainHttp: AbortSignal): Promise<Exit> => {
       plainHttp.addEventListener('abort', () => this.#handle.detach(), { once: true })
       return this.#handle.exit
     }
-    return withPlainHttpCheck(this.#options.typedUrl, orStop, { isSettled })
+    return withPlainHttpCheck(this.#options.typedUrl, untilExit, { isSettled })
   }
 
   async #outcome(): Promise<Outcome> {
     try {
       const exit = await this.#exit()
-      if (this.#writeFault !== undefined) return { is: 'unwritable', errno: this.#writeFault }
+      if (this.#writeErrno !== undefined) return { is: 'unwritable', errno: this.#writeErrno }
       return { is: 'exited', exit, startFailure: this.#startFailure }
     } catch (error) {
-      if (this.#departure === undefined) return { is: 'failed', error: SandwireError.from(error) }
-      await Promise.race([this.#handle.closed, Bun.sleep(GOODBYE_MS)])
-      if (this.#writeFault !== undefined) return { is: 'unwritable', errno: this.#writeFault }
-      return { is: 'left', why: this.#departure }
+      if (this.#detachReason === undefined)
+        return { is: 'failed', error: SandwireError.from(this.#credentialError ?? error) }
+      await Promise.race([this.#handle.closed, Bun.sleep(DETACH_TIMEOUT_MS)])
+      if (this.#writeErrno !== undefined) return { is: 'unwritable', errno: this.#writeErrno }
+      return { is: 'detached', reason: this.#detachReason }
     }
   }
 
@@ -263,7 +277,7 @@ export class Program implements Disposable {
     const { session: id, details } = this.#handle
     return {
       options: this.#options,
-      credential: this.#access.credential,
+      credential: this.#credential.credential,
       program: programName(this.#env),
       stopNotice: this.#stopNotice,
       session: id === undefined || details === undefined ? undefined : { id, details },

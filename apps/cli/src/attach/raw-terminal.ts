@@ -1,6 +1,6 @@
 import { dlopen, FFIType } from 'bun:ffi'
 
-/** The C library, by the names it has where this program runs. */
+/** Names of the C library on supported platforms. */
 const LIBC_NAMES = [
   'libc.so.6',
   'libSystem.B.dylib',
@@ -21,15 +21,15 @@ function openLibc() {
     try {
       return dlopen(name, SYMBOLS).symbols
     } catch {
-      // Another C library: the next name.
+      // Try the next name.
     }
   }
   return undefined
 }
 
 /**
- * Puts a terminal in raw mode until disposed. Unlike `setRawMode`, which leaves output processing on, nothing is changed
- * in either direction: the remote's terminal has done all that. Disposing twice is harmless.
+ * Puts a terminal in raw mode until disposed. Unlike `setRawMode`, output processing is off too, because the remote
+ * terminal has done it. Disposing twice is harmless.
  */
 export class RawTerminal implements Disposable {
   readonly #fd: number
@@ -53,7 +53,7 @@ export class RawTerminal implements Disposable {
     this.#isRaw = this.#libc.tcsetattr(this.#fd, TCSANOW, raw) === 0
   }
 
-  /** Gives the terminal back as it was found. */
+  /** Restores the terminal. */
   leave(): void {
     if (!this.#isRaw) return
     this.#isRaw = false

@@ -6,7 +6,7 @@ test('a signal is the remote’s while attached, until somebody insists', () => 
   expect([0, 1000, 1999].map((atMs) => signals.receive('attached', true, atMs))).toEqual([
     'forward',
     'forward',
-    'leave',
+    'detach',
   ])
 })
 
@@ -19,7 +19,7 @@ test('signals that come slowly are all passed on', () => {
 test('the second one leaves while the link is down, however late it comes', () => {
   const signals = new StopSignals()
   expect(signals.receive('down', true, 0)).toBe('forward')
-  expect(signals.receive('down', true, 60_000)).toBe('leave')
+  expect(signals.receive('down', true, 60_000)).toBe('detach')
 })
 
 test('a link that came back starts the count again', () => {
@@ -30,6 +30,6 @@ test('a link that came back starts the count again', () => {
 })
 
 test('there is nobody to pass it on to before the first welcome, or without the right to', () => {
-  expect(new StopSignals().receive('connecting', true, 0)).toBe('leave')
-  expect(new StopSignals().receive('attached', false, 0)).toBe('leave')
+  expect(new StopSignals().receive('connecting', true, 0)).toBe('detach')
+  expect(new StopSignals().receive('attached', false, 0)).toBe('detach')
 })

@@ -1,24 +1,24 @@
 const ESC = 0x1b
 const BEL = 0x07
-/** Parameters of a sequence longer than this belong to nothing that is looked for. */
+/** No sequence of interest has longer parameters. */
 const MAX_SEQUENCE_CHARS = 64
 
 type State = 'ground' | 'escape' | 'intermediate' | 'sequence' | 'string' | 'stringEscape'
 
-/** Private modes that outlive their program if nobody turns them off: mouse, focus, paste, keys, updates. */
+/** Private modes to turn off after a program: mouse, focus, paste, keys, synchronized updates. */
 const TURNED_OFF = [1000, 1001, 1002, 1003, 1005, 1006, 1015, 1016, 1004, 2004, 2026, 1, 66]
-/** Private modes that are on in a fresh terminal: wrapping, and the cursor. */
+/** Private modes that are on by default: wrapping, and the cursor. */
 const TURNED_ON = [7, 25]
-/** Modes without a question mark that are off in a fresh terminal: insertion, and line feeds that return. */
+/** ANSI modes that are off by default: insert, and newline. */
 const STANDARD_TURNED_OFF = [4, 20]
-/** Lines are counted from the upper margin. */
+/** Origin mode: rows count from the upper margin. */
 const ORIGIN = 6
-/** Turning it off moves the cursor to the first line; what is said next belongs on the last. */
+/** Turning it off moves the cursor to the first row; later messages belong on the last. */
 const LEAVE_ORIGIN = '\x1b[?6l\x1b[999H'
-/** The screen that full-screen programs draw on. */
+/** The alternate screen of full-screen programs. */
 const ALTERNATE = [1049, 1047, 47]
 
-/** Follows which modes a remote program has set on a terminal, so that exactly those can be undone. */
+/** Tracks the modes that a remote program set on the terminal, to undo exactly those. */
 export class TerminalModes {
   readonly #set = new Set<number>()
   readonly #unset = new Set<number>()
@@ -29,19 +29,19 @@ export class TerminalModes {
   #hasMargins = false
   #hasCursorStyle = false
   #hasModifiedKeys = false
-  /** Levels of the keyboard protocol that were pushed. */
+  /** Pushed levels of the kitty keyboard protocol. */
   #keyboardLevels = 0
 
   get isAlternateScreen(): boolean {
     return ALTERNATE.some((mode) => this.#set.has(mode))
   }
 
-  /** False in the middle of a sequence, where nothing may be inserted. */
+  /** False in the middle of an escape sequence, where nothing may be inserted. */
   get isBetweenSequences(): boolean {
     return this.#state === 'ground'
   }
 
-  /** Looks at output on its way to the terminal. */
+  /** Scans output for mode changes. */
   scan(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; at++) {
       if (this.#state === 'ground') {
@@ -52,14 +52,14 @@ export class TerminalModes {
     }
   }
 
-  /** The bytes that put the terminal right again, and forgets what was set. */
+  /** Returns the bytes that undo all tracked modes, and forgets them. */
   undo(): string {
     const turnedOff = TURNED_OFF.filter((mode) => this.#set.has(mode)).map((mode) => `\x1b[?${mode}l`)
     const standard = STANDARD_TURNED_OFF.filter((mode) => this.#standard.has(mode))
     const turnedOn = TURNED_ON.filter((mode) => this.#unset.has(mode)).map((mode) => `\x1b[?${mode}h`)
     const alternate = ALTERNATE.filter((mode) => this.#set.has(mode)).map((mode) => `\x1b[?${mode}l`)
     const parts = [
-      // A program may have been cut in the middle of a sequence or string.
+      // Output may have ended in the middle of a sequence or string.
       this.isBetweenSequences ? '' : '\x1b\\',
       ...turnedOff,
       ...standard.map((mode) => `\x1b[${mode}l`),
@@ -85,7 +85,7 @@ export class TerminalModes {
         this.#escape(byte)
         return
       case 'intermediate':
-        // Such as the choice of a character set: nothing that is followed here.
+        // For example the selection of a character set.
         if (byte >= 0x30) this.#state = 'ground'
         return
       case 'sequence':
@@ -96,7 +96,7 @@ export class TerminalModes {
         else if (byte === ESC) this.#state = 'stringEscape'
         return
       case 'stringEscape':
-        // Either the terminator, or a new sequence that cuts the string off.
+        // The terminator, or a new sequence that aborts the string.
         if (byte === 0x5c) this.#state = 'ground'
         else this.#escape(byte)
         return

@@ -2,67 +2,67 @@ import { shape } from '@sandwire/protocol'
 import { parseSeconds } from '../text/amounts.ts'
 import { openRecord, decodeResponse } from '../server/response.ts'
 import { formatJson, formatTable } from '../text/table.ts'
-import { UsageError } from '../options/words.ts'
+import { UsageError } from '../errors/errors.ts'
 import type { Api } from '../server/api.ts'
 import type { Command, CommandOptions } from './command.ts'
 import { requireNoPositionals } from './positionals.ts'
 
 const HEADER = ['WHEN', 'WHO', 'FROM', 'WHAT', 'SANDBOX', 'OUTCOME', 'HOW']
 const DEFAULT_SINCE = '7d'
-/** Rows of one answer. */
+/** Rows per response. */
 const PAGE_ROWS = 1_000
-/** As many as a server keeps; no answer makes this program go on for ever. */
+/** As many as a server keeps, so that a hostile server cannot make this run forever. */
 const MAX_ROWS = 100_000
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 const text = shape.text(1024)
-const maybe = shape.optional(shape.nullable(text))
+const optionalText = shape.optional(shape.nullable(text))
 const rowShape = openRecord({
   atMs: shape.offset,
   actorName: text,
   action: text,
-  sandbox: maybe,
-  sandboxName: maybe,
-  session: maybe,
+  sandbox: optionalText,
+  sandboxName: optionalText,
+  session: optionalText,
   address: text,
   outcome: text,
-  code: maybe,
-  template: maybe,
-  command: maybe,
+  code: optionalText,
+  template: optionalText,
+  command: optionalText,
 })
 type Row = shape.Decoded<typeof rowShape>
-/** Rows are kept as they came, for JSON. */
-const anything: shape.Shape<unknown> = { decode: (value) => value, describe: 'any' }
+/** Rows are passed through for JSON output. */
+const anyValue: shape.Shape<unknown> = { decode: (value) => value, describe: 'any' }
 const pageShape = openRecord({
-  rows: shape.list(anything, PAGE_ROWS),
+  rows: shape.list(anyValue, PAGE_ROWS),
   next: shape.nullable(shape.text(64, /^[0-9-]+$/)),
 })
 
-function readSince(words: CommandOptions): number {
-  const seconds = parseSeconds(words.one('since') ?? DEFAULT_SINCE)
+function parseSince(options: CommandOptions): number {
+  const seconds = parseSeconds(options.value('since') ?? DEFAULT_SINCE)
   if (seconds === undefined || seconds === 0)
-    throw new UsageError('Option "--since" takes a time such as 1h or 7d')
+    throw new UsageError('Option "--since" must be a time such as 1h or 7d')
   return seconds
 }
 
-function readSandboxOption(words: CommandOptions): string | undefined {
-  const name = words.one('sandbox')
+function parseSandboxOption(options: CommandOptions): string | undefined {
+  const name = options.value('sandbox')
   if (name !== undefined && !NAME.test(name))
-    throw new UsageError('Option "--sandbox" takes the name or id of a sandbox', 'sbx-stdio list')
+    throw new UsageError('Option "--sandbox" must be the name or id of a sandbox', 'sbx-stdio list')
   return name
 }
 
-/** Every row, newest first, page by page. */
+/** Reads all rows, newest first, page by page. */
 async function readRows(api: Api, query: Readonly<Record<string, string>>): Promise<readonly unknown[]> {
   const rows: unknown[] = []
   let before: string | undefined
   do {
-    const asked = new URLSearchParams({
+    const parameters = new URLSearchParams({
       ...query,
       limit: String(PAGE_ROWS),
       ...(before === undefined ? {} : { before }),
     })
-    const page = decodeResponse(pageShape, await api.request('GET', `/api/audit?${asked.toString()}`))
+    const page = decodeResponse(pageShape, await api.request('GET', `/api/audit?${parameters.toString()}`))
     rows.push(...page.rows)
     before = page.rows.length === 0 ? undefined : (page.next ?? undefined)
   } while (before !== undefined && rows.length < MAX_ROWS)
@@ -82,28 +82,28 @@ function formatRow(row: Row): readonly string[] {
   ]
 }
 
-/** Shows who did what. */
+/** Shows the audit log. */
 export const audit: Command = {
   help: `Usage: sbx-stdio audit [--sandbox NAME] [--since TIME] [--json]
 
-Lists who did what in your account and your sandboxes, when (UTC), from where, and whether it was allowed; newest first.
-It is kept for 90 days, also for sandboxes that are gone.
+Shows who did what in your account and your sandboxes: when (UTC), from where, and whether it was allowed; newest
+first. The log is kept for 90 days, also for removed sandboxes.
 
-  --sandbox NAME       only of this sandbox, by name or id
+  --sandbox NAME       only this sandbox, by name or id
   --since TIME         how far back: 30m, 24h, 7d (default: 7d)
 `,
   options: { sandbox: 'once', since: 'once' },
-  read: (words) => {
-    requireNoPositionals(words)
-    const sandbox = readSandboxOption(words)
-    const seconds = readSince(words)
+  read: (options) => {
+    requireNoPositionals(options)
+    const sandbox = parseSandboxOption(options)
+    const seconds = parseSince(options)
     return {
       ...(sandbox === undefined ? {} : { sandbox }),
       run: async ({ api, io, isJson, nowMs }) => {
         const since = String(Math.max(0, nowMs - seconds * 1000))
         const rows = await readRows(api, { since, ...(sandbox === undefined ? {} : { sandbox }) })
         if (isJson) io.print(formatJson({ rows }))
-        else if (rows.length === 0) io.say('nothing happened in this time')
+        else if (rows.length === 0) io.info('no events in this time')
         else
           io.print(
             formatTable(

@@ -5,7 +5,7 @@ import { isatty } from 'node:tty'
 import { RawTerminal } from '../attach/raw-terminal.ts'
 import { stdoutColumns } from '../attach/window-size.ts'
 import type { CommandIo } from './command.ts'
-import { endOnWriteFault } from '../errors/exit-code.ts'
+import { exitOnStdoutError } from '../errors/exit-code.ts'
 import { Interrupted } from '../errors/errors.ts'
 import { readBounded } from '../server/response.ts'
 
@@ -16,15 +16,15 @@ const ENDS = new Set([0x0a, 0x0d])
 const ERASES = new Set([0x08, 0x7f])
 const MAX_BYTES = 4096
 
-/** What the bytes typed so far amount to. */
+/** Applies one typed byte to a line. */
 export function editLine(line: readonly number[], byte: number): readonly number[] {
   if (ERASES.has(byte)) return line.slice(0, -1)
   if (byte === CTRL_U) return []
   return byte < 0x20 || line.length >= MAX_BYTES ? line : [...line, byte]
 }
 
-/** Asks on the terminal for a line that is not shown; undefined when whoever sits there would rather not. Throws `Interrupted`. */
-export function promptSecret(question: string): string | undefined {
+/** Reads a line from the terminal without echo; undefined for Ctrl-D. Throws `Interrupted` for Ctrl-C. */
+function promptSecret(question: string): string | undefined {
   const fd = openSync('/dev/tty', 'r+')
   using terminal = new RawTerminal(fd)
   try {
@@ -51,7 +51,7 @@ export function promptSecret(question: string): string | undefined {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** The program that opens a page in the browser of whoever sits here; undefined where nobody can be expected to. */
+/** The program that opens a page in a browser; undefined without a local graphical session. */
 export function browserCommand(env: Environment, platform: string): string | undefined {
   const isRemote = (env['SSH_CONNECTION'] ?? env['SSH_TTY'] ?? '') !== ''
   if (platform === 'darwin') return isRemote ? undefined : 'open'
@@ -59,36 +59,36 @@ export function browserCommand(env: Environment, platform: string): string | und
   return platform === 'linux' && hasDisplay ? 'xdg-open' : undefined
 }
 
-/** Opens a page, if stdout is a terminal in a graphical session. Nothing depends on it: the address is shown anyway. */
-export function openBrowser(url: string, env: Environment): void {
+/** Opens a page, if stdout is a terminal in a graphical session. The address is printed in any case. */
+function openBrowser(url: string, env: Environment): void {
   const opener = isatty(1) ? browserCommand(env, process.platform) : undefined
   if (opener === undefined) return
   try {
     Bun.spawn([opener, url], { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' }).unref()
   } catch {
-    // No such program here.
+    // The program is not installed.
   }
 }
 
 async function confirm(question: string): Promise<boolean> {
-  const asking = createInterface({ input: process.stdin, output: process.stderr })
-  const left = new Promise<'closed' | 'interrupted'>((resolve) => {
-    asking.once('SIGINT', () => resolve('interrupted'))
-    asking.once('close', () => resolve('closed'))
+  const prompt = createInterface({ input: process.stdin, output: process.stderr })
+  const ended = new Promise<'closed' | 'interrupted'>((resolve) => {
+    prompt.once('SIGINT', () => resolve('interrupted'))
+    prompt.once('close', () => resolve('closed'))
   })
   try {
-    const answer = asking.question(`${question} [y/N] `).then((text) => ({ text }))
-    const first = await Promise.race([answer, left])
+    const response = prompt.question(`${question} [y/N] `).then((text) => ({ text }))
+    const first = await Promise.race([response, ended])
     if (typeof first === 'object') return /^y(es)?$/i.test(first.text.trim())
     process.stderr.write('\n')
     if (first === 'interrupted') throw new Interrupted()
     return false
   } finally {
-    asking.close()
+    prompt.close()
   }
 }
 
-/** Standard input that a command reads is a few lines. */
+/** Commands read a few lines of stdin at most. */
 const MAX_INPUT_BYTES = 64 * 1024
 
 function openInterruption(): { readonly signal: AbortSignal } & Disposable {
@@ -102,27 +102,27 @@ function openInterruption(): { readonly signal: AbortSignal } & Disposable {
   return { signal: controller.signal, [Symbol.dispose]: () => undo.dispose() }
 }
 
-/** Becomes an attach. */
+/** Attaches in this process and exits with the exit code. */
 async function attach(argv: readonly string[]): Promise<number> {
-  const [{ parseArguments }, { run }] = await Promise.all([
+  const [{ parseArguments }, { runAttach }] = await Promise.all([
     import('../options/attach-options.ts'),
     import('../attach/run.ts'),
   ])
   const options = parseArguments(argv)
-  if (options.kind !== 'run') throw new Error('Cannot attach: the words are not understood')
-  // Reading standard input would keep this process.
-  return process.exit(await run(options, process.env))
+  if (options.kind !== 'run') throw new Error('Cannot attach: invalid arguments')
+  // A pending read of stdin would keep the process alive.
+  return process.exit(await runAttach(options, process.env))
 }
 
-/** This process's own streams. */
+/** The streams of this process. */
 export function openCommandIo(): CommandIo {
-  endOnWriteFault()
+  exitOnStdoutError()
   return {
     print: (data) => void process.stdout.write(data),
     columns: stdoutColumns(),
-    say: (talk) => void process.stderr.write(`sbx-stdio: ${talk}\n`),
-    hint: (advice) => void process.stderr.write(`hint: ${advice}\n`),
-    show: (lines) => void process.stderr.write(lines),
+    info: (message) => void process.stderr.write(`sbx-stdio: ${message}\n`),
+    hint: (hint) => void process.stderr.write(`hint: ${hint}\n`),
+    write: (lines) => void process.stderr.write(lines),
     promptSecret: isatty(0) && isatty(2) ? promptSecret : undefined,
     readStdin: () => readBounded(new Response(Bun.stdin.stream()), MAX_INPUT_BYTES),
     openBrowser: (url) => openBrowser(url, process.env),

@@ -2,83 +2,84 @@ import type { Api } from '../server/api.ts'
 import type { ProgressCanvas } from '../copy/progress.ts'
 import type { CredentialKind } from '../server/find-server.ts'
 import type { FieldNames } from '../errors/field-names.ts'
-import type { OptionTable } from '../options/words.ts'
+import type { OptionTable } from '../options/parse-options.ts'
 
-/** Where a command speaks: data to stdout, talk to stderr. */
+/** Streams and terminal of a command: data goes to stdout, messages to stderr. */
 export interface CommandIo {
   readonly print: (data: string | Uint8Array) => void
   /** Width of the terminal that data goes to; undefined when it goes elsewhere. */
   readonly columns: number | undefined
-  readonly say: (talk: string) => void
-  /** What to do next. */
-  readonly hint: (advice: string) => void
-  /** Asks a question that is answered with yes or no; undefined where nobody can be asked. Throws `Interrupted`. */
+  /** Prints a message to stderr, with the name of the program. */
+  readonly info: (message: string) => void
+  /** Prints a hint to stderr. */
+  readonly hint: (hint: string) => void
+  /** Asks a yes/no question; undefined without a terminal. Throws `Interrupted`. */
   readonly confirm: ((question: string) => Promise<boolean>) | undefined
-  /** Lines for the person at the terminal, as they are. */
-  readonly show: (lines: string) => void
-  /** Asks for something that must not be seen while it is typed; undefined where nobody can be asked. Throws `Interrupted`. */
+  /** Writes to stderr as is. */
+  readonly write: (lines: string) => void
+  /** Reads a line without echo; undefined without a terminal. Throws `Interrupted`. */
   readonly promptSecret: ((question: string) => string | undefined) | undefined
-  /** All of standard input, up to a bound. */
+  /** Reads all of stdin, up to a limit. */
   readonly readStdin: () => Promise<string>
-  /** Tries to open a page for whoever sits here; whether there is one to open it in is known there. */
+  /** Opens a page in a browser, if there is a graphical session. */
   readonly openBrowser: (url: string) => void
-  /** Goes on as an attach with these words; undefined when standard input is used up. Returns the exit code. */
+  /** Attaches with these arguments; undefined when stdin is not a terminal. Returns the exit code. */
   readonly attach: ((argv: readonly string[]) => Promise<number>) | undefined
-  /** The terminal that progress is shown on; undefined where talk goes elsewhere. */
+  /** The terminal on stderr, for progress; undefined without one. */
   readonly progress: ProgressCanvas | undefined
   /** Waits this long; throws when aborted. */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
-  /** Aborted by Ctrl-C and signals that end a program, with the name of the signal. */
+  /** The signal is aborted by SIGINT, SIGTERM or SIGHUP; its reason is the name. */
   readonly openInterruption: () => { readonly signal: AbortSignal } & Disposable
 }
 
-/** What a command works with. */
+/** What a command runs with. */
 export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly io: CommandIo
   readonly nowMs: number
-  /** Print the answer of the API as it is. */
+  /** Print the response of the API as JSON. */
   readonly isJson: boolean
   readonly api: Api
-  /** The origin that the API is at. */
+  /** The origin of the API. */
   readonly origin: string
   readonly credential: CredentialKind
-  /** The address of the server as it is best typed again. */
+  /** The address of the server, for commands to print. */
   readonly server: string
-  /** How this program was called, to be called again. */
+  /** How the user calls this program. */
   readonly program: string
-  /** What goes behind a command in advice, so that it asks the same server: empty, or ` --url …`. */
+  /** Makes a printed command use the same server: empty, or ` --url …`. */
   readonly urlOption: string
 }
 
-/** A command line that was understood: what is left is to do it. */
+/** A parsed command, ready to run. */
 export interface Task {
-  /** Sandbox that it is about, for advice. */
+  /** The sandbox that it uses, for hints. */
   readonly sandbox?: string
-  /** Command that lists what its words could have meant, for when there is no such thing. */
+  /** Command that lists valid arguments, for the hint when the argument is not found. */
   readonly listCommand?: string
-  /** Address of the server that it is for, where its own words say so. */
+  /** Server address from the arguments of the command. */
   readonly url?: string
-  /** It shows no credential, or sees to that itself. */
+  /** Sends no stored credential. */
   readonly isAnonymous?: true
-  /** Returns the exit code where that is not 0. */
+  /** Returns the exit code; 0 by default. */
   readonly run: (context: CommandContext) => Promise<number | void>
 }
 
 export interface Command {
   readonly help: string
-  /** Own options; those about the server are common to all. */
+  /** Options besides the common ones. */
   readonly options: OptionTable
-  /** What it calls the fields of its request, for refusals of the server. */
+  /** Options by request field, for errors of the server. */
   readonly fields?: FieldNames
-  /** Understands the words; throws `UsageError`. */
-  readonly read: (words: CommandOptions, env: CommandContext['env'], io: CommandIo) => Task | Promise<Task>
+  /** Parses the command line; throws `UsageError`. */
+  readonly read: (options: CommandOptions, env: CommandContext['env'], io: CommandIo) => Task | Promise<Task>
 }
 
-/** ParsedOptions of any command, read by names that its own table has. */
+/** Parsed options of any command, read by names of its table. */
 export interface CommandOptions {
   readonly positionals: readonly string[]
   readonly has: (name: string) => boolean
-  readonly all: (name: string) => readonly string[]
-  readonly one: (name: string) => string | undefined
+  readonly values: (name: string) => readonly string[]
+  readonly value: (name: string) => string | undefined
 }

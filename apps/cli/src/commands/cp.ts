@@ -1,53 +1,53 @@
-import { parseLocation, readTarget } from '../copy/location.ts'
-import { UsageError } from '../options/words.ts'
+import { parseLocation, parseTarget } from '../copy/location.ts'
+import { UsageError } from '../errors/errors.ts'
 import type { Command } from './command.ts'
 
 /** Copies between this machine and a sandbox. */
 export const cp: Command = {
   help: `Usage: sbx-stdio cp SOURCE TARGET
 
-Copies a file or a folder, with all that is in it, from this machine to a sandbox or back. One of the two is
-SANDBOX:PATH, with a path in the workspace of the sandbox (/workspace there); the other one is a path here, or - for
-standard input or output. A local name with a colon needs a slash before it: ./a:b
+Copies a file or folder from this machine to a sandbox or back. One side is SANDBOX:PATH, a path in the workspace of
+the sandbox (/workspace there); the other is a local path, or - for stdin or stdout. Write a local name with a colon
+as ./a:b
 
   sbx-stdio cp notes.txt box:             into the workspace
-  sbx-stdio cp src box:app                as app/src if app is there, or else as app
-  sbx-stdio cp src/. box:app              what is in src, into app
+  sbx-stdio cp src box:app                to app/src if the folder app exists, otherwise to app
+  sbx-stdio cp src/. box:app              the contents of src, into app
   sbx-stdio cp box:out/report.pdf .
   sbx-stdio cp box:data.csv - | head
 
-A file goes into a device or a pipe that is named, and to where a link that is named leads, as with cp.
+As with cp, a named device or pipe is written to, and a named link is followed.
 
-Modes, times and links are kept. Links that lead out of the folder, and what is neither a file nor a folder, are left
-out and told. A copy that is cut goes on by itself where it was; a large file that was given up on its way to a sandbox
-goes on when it is copied again within a day. A sandbox that is stopped is started first.
+Modes, times and links are kept. Links that point outside the folder, and special files, are skipped and reported. An
+interrupted copy resumes by itself; a large upload can be resumed within a day by running the same command again. A
+stopped sandbox is started first.
 
-  --quiet              no progress, and no talk but errors
+  --quiet              print errors only
 
 Exit status
-  0 when everything was copied, 1 when something was left out or changed meanwhile, 2 for wrong usage and for what
-  is not there, 255 when it failed
+  0 if everything was copied, 1 if something was skipped or changed meanwhile, 2 for wrong usage or a missing file,
+  255 for other failures
 `,
   options: { quiet: 'flag', recursive: 'flag' },
-  read: (words) => {
-    const [source, target, further] = words.positionals
+  read: (options) => {
+    const [source, target, further] = options.positionals
     if (source === undefined || target === undefined || further !== undefined)
       throw new UsageError('Give a source and a target', 'sbx-stdio cp --help')
     const from = parseLocation(source)
-    const to = readTarget(target)
+    const to = parseTarget(target)
     const sandbox = from.is === 'sandbox' ? from.sandbox : to.is === 'sandbox' ? to.sandbox : undefined
     if (sandbox === undefined)
       throw new UsageError(
         'Neither side is in a sandbox',
-        'write it as SANDBOX:PATH; see which there are: sbx-stdio list',
+        'use SANDBOX:PATH for one of them; list your sandboxes: sbx-stdio list',
       )
     if (from.is === 'sandbox' && to.is === 'sandbox')
-      throw new UsageError('Both sides are in a sandbox', 'copy to this machine first, and from here')
-    const isQuiet = words.has('quiet')
+      throw new UsageError('Both sides are in a sandbox', 'copy to this machine first')
+    const isQuiet = options.has('quiet')
     return {
       sandbox,
       run: async (context) => {
-        // Loaded here, because other commands need none of it.
+        // Loaded on demand, because other commands do not need it.
         const { copy } = await import('../copy/copy.ts')
         return await copy({ from, to, sandbox, isQuiet }, context)
       },

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { create, readCreateBody } from './create.ts'
-import { ParsedOptions } from '../options/words.ts'
+import { create, parseCreateBody } from './create.ts'
+import { ParsedOptions } from '../options/parse-options.ts'
 
 function read(...argv: string[]) {
-  return readCreateBody(new ParsedOptions(argv, create.options), 'dev', { HOME: '/h' })
+  return parseCreateBody(new ParsedOptions(argv, create.options), 'dev', { HOME: '/h' })
 }
 
 test('create asks for nothing that was not said', () => expect(read()).toEqual({ name: 'dev' }))
@@ -42,14 +42,14 @@ test('create reads every option', () => {
 })
 
 test.each([
-  [['--network', 'closed'], 'takes none or allowlist or open'],
-  [['--network', 'open', '--allow', 'a.com'], 'does not go with "--network open"'],
+  [['--network', 'closed'], 'must be none or allowlist or open'],
+  [['--network', 'open', '--allow', 'a.com'], 'cannot be used with "--network open"'],
   [['--memory', 'lots'], 'a size such as'],
   [['--cpus', '0'], 'a number such as'],
   [['--cpus', '-1'], 'a number such as'],
   [['--pids', '1.5'], 'whole number'],
   [['--sleep-after', '0'], 'a time such as'],
-  [['--env', 'NOT_SET'], 'has no value here'],
+  [['--env', 'NOT_SET'], 'is not set in this shell'],
   [['--env', '1=2'], 'NAME=VALUE'],
   [['--bogus'], 'Unknown option'],
 ])('create refuses %j', (argv, message) => expect(() => read(...argv)).toThrow(message))

@@ -5,8 +5,8 @@ import type { Command, CommandContext } from './command.ts'
 import { optionalSandbox } from './positionals.ts'
 import { decodeGrants, decodeHeldGrants, type Grant, type HeldGrant } from './responses.ts'
 
-const GIVEN_HEADER = ['GRANT', 'ROLE', 'OF', 'HELD BY', 'ENDS IN', 'LABEL']
-const HELD_HEADER = ['GRANT', 'ROLE', 'FROM', 'ENDS IN', 'SANDBOX', 'SESSION']
+const GIVEN_HEADER = ['GRANT', 'ROLE', 'ACCESS TO', 'HELD BY', 'EXPIRES IN', 'LABEL']
+const HELD_HEADER = ['GRANT', 'ROLE', 'FROM', 'EXPIRES IN', 'SANDBOX', 'SESSION']
 
 function printGivenGrants(
   grants: readonly Grant[],
@@ -14,19 +14,19 @@ function printGivenGrants(
   { io, nowMs, program, urlOption }: CommandContext,
 ): void {
   if (grants.length === 0) {
-    io.say(`${sandbox} is shared with nobody; share it: ${program} share ${sandbox}${urlOption}`)
+    io.info(`${sandbox} is not shared; share it with: ${program} share ${sandbox}${urlOption}`)
     return
   }
   const rows = grants.map((grant) => [
     grant.grant,
     grant.role,
     grant.session ?? 'the sandbox',
-    grant.state === 'open' ? '(link not used yet)' : (grant.name ?? '?'),
+    grant.state === 'open' ? '(link not used)' : (grant.name ?? '?'),
     formatTimeLeft(grant.expiresMs, nowMs),
     grant.label,
   ])
   io.print(formatTable(GIVEN_HEADER, rows, io.columns))
-  io.say(`withdraw one with: ${program} revoke GRANT${urlOption}`)
+  io.info(`revoke one with: ${program} revoke GRANT${urlOption}`)
 }
 
 function printHeldGrants(
@@ -35,7 +35,7 @@ function printHeldGrants(
 ): void {
   const [first] = grants
   if (first === undefined) {
-    io.say(`nothing is shared with you; use a link with: ${program} join`)
+    io.info(`nothing is shared with you; use a share link with: ${program} join`)
     return
   }
   const rows = grants.map((grant) => [
@@ -47,32 +47,32 @@ function printHeldGrants(
     grant.session ?? 'all',
   ])
   io.print(formatTable(HELD_HEADER, rows, io.columns))
-  const way =
+  const command =
     grants.length === 1
       ? accessCommand(program, server, first)
       : `${program} ${shellQuote(server)} --session SESSION`
-  io.say(`come back with: ${way}`)
-  io.say(`leave one with: ${program} leave GRANT${urlOption}`)
+  io.info(`attach with: ${command}`)
+  io.info(`leave one with: ${program} leave GRANT${urlOption}`)
 }
 
-/** Shows what is shared. */
+/** Lists grants. */
 export const grants: Command = {
   help: `Usage: sbx-stdio grants [SANDBOX] [--json]
 
-With SANDBOX, lists who may use it besides you, and links that nobody used yet. Without, what others share with you.
+With SANDBOX, lists who else has access to it, and unused share links. Without, lists what is shared with you.
 `,
   options: {},
-  read: (words) => {
-    const sandbox = optionalSandbox(words)
+  read: (options) => {
+    const sandbox = optionalSandbox(options)
     return {
       ...(sandbox === undefined ? {} : { sandbox }),
       run: async (context) => {
         const { api, io, isJson } = context
         const path = sandbox === undefined ? '/api/account/grants' : `/api/grants?sandbox=${sandbox}`
-        const answer = await api.request('GET', path)
-        if (isJson) io.print(formatJson(answer))
-        else if (sandbox === undefined) printHeldGrants(decodeHeldGrants(answer), context)
-        else printGivenGrants(decodeGrants(answer), sandbox, context)
+        const response = await api.request('GET', path)
+        if (isJson) io.print(formatJson(response))
+        else if (sandbox === undefined) printHeldGrants(decodeHeldGrants(response), context)
+        else printGivenGrants(decodeGrants(response), sandbox, context)
       },
     }
   },

@@ -6,7 +6,7 @@ import { printable } from '../text/printable.ts'
 import { parseShareLink, type ShareLink } from '../server/address.ts'
 import { CredentialStore } from '../sign-in/credential-store.ts'
 import { formatJson } from '../text/table.ts'
-import { UsageError } from '../options/words.ts'
+import { UsageError } from '../errors/errors.ts'
 import type { Command, CommandContext, CommandIo, CommandOptions } from './command.ts'
 import { decodeRedeemed, type Redeemed } from './responses.ts'
 import { attachArguments, accessCommand } from '../text/command-line.ts'
@@ -17,30 +17,30 @@ function readLinkFile(file: string): string {
   } catch {
     throw new UsageError(
       `Cannot read the link file "${file}"`,
-      'give the file that holds the link with --link-file FILE',
+      'give the file with the link: --link-file FILE',
     )
   }
 }
 
-/** The link, from where nobody else can see it. */
-async function readLink(words: CommandOptions, io: CommandIo): Promise<ShareLink> {
-  const [given] = words.positionals
+/** Reads the link from a file, a prompt without echo, or stdin. */
+async function readLink(options: CommandOptions, io: CommandIo): Promise<ShareLink> {
+  const [given] = options.positionals
   if (given !== undefined) {
     hideArgument(given)
     throw new UsageError(
-      'A link on the command line can be read by others on this machine, and stays in the history of the shell',
-      'sbx-stdio join asks for it; or give it with --link-file FILE',
+      'Other users can see a link on the command line, and it stays in the shell history',
+      'sbx-stdio join prompts for it; or use --link-file FILE',
     )
   }
-  const file = words.one('link-file')
+  const file = options.value('link-file')
   if (file !== undefined) return parseShareLink(readLinkFile(file))
   if (io.promptSecret === undefined) return parseShareLink(await io.readStdin())
-  const typed = io.promptSecret('Link (it is not shown): ')
+  const typed = io.promptSecret('Share link (not echoed): ')
   if (typed === undefined || typed.trim() === '') throw new UsageError('No link is given')
   return parseShareLink(typed)
 }
 
-/** Keeps a guest's credential like a sign-in, so that the guest can come back, for as long as any of what it opens. */
+/** Stores the guest's token like a sign-in, until the last of its grants expires. */
 function storeGuest(
   { origin }: ShareLink,
   { token, ...shared }: Redeemed,
@@ -53,29 +53,29 @@ function storeGuest(
   store.write({ version: 1, origin, bearer: token, expiresMs })
 }
 
-/** Exchanges the link. A guest whose access is over comes as a new one: that is what the link is for. */
-async function exchange(
+/** Redeems the link. A guest whose access has ended gets a new guest account. */
+async function requestGrant(
   link: ShareLink,
   name: string,
   { api, credential, env }: CommandContext,
 ): Promise<unknown> {
-  const ask = (as: Api, isNew: boolean): Promise<unknown> =>
+  const send = (as: Api, isNew: boolean): Promise<unknown> =>
     as.request('POST', '/api/grants/redeem', { link: link.secret, ...(isNew && name !== '' ? { name } : {}) })
   try {
-    return await ask(api, credential === 'none')
+    return await send(api, credential === 'none')
   } catch (error) {
     if (credential !== 'guest' || SandwireError.from(error).code !== 'unauthorized') throw error
     const anonymous = createApi({ origin: link.origin, bearer: () => Promise.resolve(undefined) })
-    const answer = await ask(anonymous, true)
+    const response = await send(anonymous, true)
     new CredentialStore(env).remove(link.origin)
-    return answer
+    return response
   }
 }
 
 async function redeem(link: ShareLink, name: string | undefined, context: CommandContext): Promise<number> {
   const { env, io, isJson, program } = context
   const guest = name ?? printable(env['USER'] ?? '').slice(0, limits.MAX_NAME_CHARS)
-  const redeemed = decodeRedeemed(await exchange(link, guest, context))
+  const redeemed = decodeRedeemed(await requestGrant(link, guest, context))
   storeGuest(link, redeemed, context)
   if (isJson) {
     const { token: _, ...rest } = redeemed
@@ -83,29 +83,29 @@ async function redeem(link: ShareLink, name: string | undefined, context: Comman
     return 0
   }
   const { owner, role, sandboxName, sandbox, session } = redeemed
-  const what = typeof session === 'string' ? 'a session' : `the sandbox ${printable(sandboxName ?? sandbox)}`
-  io.say(`${printable(owner)} shares ${what} with you; you are a ${printable(role)}`)
-  const words = attachArguments(link.origin, redeemed)
-  if (words !== undefined && io.attach !== undefined) return await io.attach(words)
-  const why = words === undefined ? 'see what runs there' : 'go there with'
-  io.say(`${why}: ${accessCommand(program, link.origin, redeemed)}`)
+  const what = typeof session === 'string' ? 'a session' : `sandbox ${printable(sandboxName ?? sandbox)}`
+  io.info(`${printable(owner)} shared ${what} with you (role: ${printable(role)})`)
+  const argv = attachArguments(link.origin, redeemed)
+  if (argv !== undefined && io.attach !== undefined) return await io.attach(argv)
+  const purpose = argv === undefined ? 'list its sessions' : 'attach with'
+  io.info(`${purpose}: ${accessCommand(program, link.origin, redeemed)}`)
   return 0
 }
 
-/** Uses a link to something shared, and goes there. */
+/** Redeems a share link and attaches. */
 export const join: Command = {
   help: `Usage: sbx-stdio join [--link-file FILE] [--name TEXT] [--json]
 
-Uses a link that somebody gave you, then attaches to what it shares. The link is asked for on a terminal, where it is not
-shown, or read from standard input; on the command line others could read it.
+Uses a share link, then attaches to what it gives access to. The link is read from a prompt, where it is not echoed,
+or from stdin; on the command line, other users could see it.
 
-  --link-file FILE     file that holds the link
-  --name TEXT          how others see you, if you are not signed in there (default: your user name)
+  --link-file FILE     file with the link
+  --name TEXT          name that others see if you are not signed in (default: your user name)
 `,
   options: { 'link-file': 'once', name: 'once' },
-  read: async (words, _env, io) => {
-    const name = words.one('name')
-    const link = await readLink(words, io)
+  read: async (options, _env, io) => {
+    const name = options.value('name')
+    const link = await readLink(options, io)
     return { url: link.origin, run: (context) => redeem(link, name, context) }
   },
 }

@@ -9,8 +9,8 @@ import { formatAge, formatJson, formatTable } from '../text/table.ts'
 const whoShape = openRecord({ scopes: shape.list(shape.text(64), 16), guest: shape.bool })
 const capabilitiesShape = openRecord({ features: openRecord({ sandbox: shape.bool }) })
 
-/** An answer, or undefined where the server has none: advice is left out then. */
-async function ask<T>(
+/** The response, or undefined if the request fails: only a hint depends on it. */
+async function tryRequest<T>(
   { api }: CommandContext,
   path: string,
   expected: shape.Shape<T>,
@@ -18,61 +18,60 @@ async function ask<T>(
   try {
     return expected.decode(await api.request('GET', path))
   } catch {
-    // What was asked for has been answered; only advice depends on this.
+    // The hint is left out then.
     return undefined
   }
 }
 
-/** What to say to somebody who sees no sandboxes: how to get one, where that is possible for them. */
-export async function reportEmptyList(context: CommandContext): Promise<string> {
+/** The message for an empty list, with a command that this user may run. */
+async function describeEmptyList(context: CommandContext): Promise<string> {
   const { program, server, urlOption } = context
   const [who, capabilities] = await Promise.all([
-    ask(context, '/api/whoami', whoShape),
-    ask(context, '/api/capabilities', capabilitiesShape),
+    tryRequest(context, '/api/whoami', whoShape),
+    tryRequest(context, '/api/capabilities', capabilitiesShape),
   ])
-  if (who?.guest === true) return `no sandboxes; see what is shared with you: ${program} grants${urlOption}`
+  if (who?.guest === true) return `no sandboxes; list what is shared with you: ${program} grants${urlOption}`
   if (who?.scopes.includes('admin') !== true || capabilities === undefined) return 'no sandboxes'
-  if (capabilities.features.sandbox) return `no sandboxes yet; make one: ${program} create NAME${urlOption}`
-  return `no sandboxes yet; this server has one, which is made when something runs in it: ${program} ${shellQuote(server)}`
+  if (capabilities.features.sandbox) return `no sandboxes yet; create one: ${program} create NAME${urlOption}`
+  return `no sandboxes yet; the server creates its only one when you attach: ${program} ${shellQuote(server)}`
 }
 
 const HEADER = ['NAME', 'STATE', 'NETWORK', 'AGE', 'ACTIVE', 'ID']
 
 function describeState({ state, reason, ephemeral }: Sandbox): string {
   const notices = [reason ?? undefined, ephemeral === true ? 'ephemeral' : undefined].filter(
-    (remark) => remark !== undefined,
+    (notice) => notice !== undefined,
   )
   return notices.length === 0 ? state : `${state} (${notices.join(', ')})`
 }
 
 function formatNetwork({ network, isolation }: Sandbox): string {
-  // Nothing enforces the policy there.
+  // Without isolation the policy is not enforced.
   if (isolation === 'none') return 'unrestricted'
   if (network === undefined) return '-'
   return network.policy === 'allowlist' ? `allowlist (${network.allow.length})` : network.policy
 }
 
-/** Shows the sandboxes of the account. */
+/** Lists sandboxes. */
 export const list: Command = {
   help: `Usage: sbx-stdio list [--json]
 
-Lists your sandboxes and those that others share with you: name, state, network, age, when something last happened in
-it, id, and whose it is.
+Lists your sandboxes and those shared with you: name, state, network, age, time since the last activity, id, and owner.
 `,
   options: {},
-  read: (words) => {
-    requireNoPositionals(words)
+  read: (options) => {
+    requireNoPositionals(options)
     return {
       run: async (context) => {
         const { api, io, isJson, nowMs } = context
-        const answer = await api.request('GET', '/api/sandboxes')
+        const response = await api.request('GET', '/api/sandboxes')
         if (isJson) {
-          io.print(formatJson(answer))
+          io.print(formatJson(response))
           return
         }
-        const sandboxes = decodeSandboxes(answer)
+        const sandboxes = decodeSandboxes(response)
         if (sandboxes.length === 0) {
-          io.say(await reportEmptyList(context))
+          io.info(await describeEmptyList(context))
           return
         }
         const isShared = sandboxes.some(({ owner }) => owner !== undefined)

@@ -6,42 +6,42 @@ import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { optionalUrl } from './positionals.ts'
 
-/** Takes the sign-in out of the store; nobody else renews it meanwhile. */
-async function takeOut(store: CredentialStore, origin: string): Promise<Credential | undefined> {
+/** Removes the sign-in from the store, under the lock that renewals take. */
+async function removeStored(store: CredentialStore, origin: string): Promise<Credential | undefined> {
   store.prepare()
   using _lock = await openSignInLock(store, origin)
   try {
     return store.read(origin)
   } catch {
-    // It is not understood, so there is nothing in it that anybody could be told.
+    // An unreadable file has no token to revoke.
     return undefined
   } finally {
     store.remove(origin)
   }
 }
 
-/** Signs out of a server, here and there. */
+/** Signs out of a server: locally, at the server and at the issuer. */
 export const logout: Command = {
   help: `Usage: sbx-stdio logout [URL] [--json]
 
-Signs out of a server: forgets what login stored, tells the server, which cuts what is attached with it, and withdraws
-the sign-in at the issuer. Works when they cannot be reached, and says what they could not be told.
+Signs out of a server: removes the stored sign-in, closes connections that use it, and revokes it at the issuer. If
+the server or the issuer cannot be reached, the stored sign-in is removed all the same.
 `,
   options: {},
-  read: (words) => {
-    const url = optionalUrl(words)
+  read: (options) => {
+    const url = optionalUrl(options)
     return {
       ...(url === undefined ? {} : { url }),
       isAnonymous: true,
       run: async ({ env, io, isJson, origin }) => {
         const { host } = new URL(origin)
         const store = new CredentialStore(env)
-        // The server takes only a bearer that has not ended. When there is none, there is nothing it could be told.
+        // The server accepts only a valid bearer. Without one, it cannot be notified.
         const bearer = await storedBearer(store, origin).catch(() => undefined)
-        const credential = await takeOut(store, origin)
+        const credential = await removeStored(store, origin)
         if (credential === undefined) {
           if (isJson) io.print(formatJson({ origin, signedOut: false }))
-          else io.say(`you are not signed in to ${host}`)
+          else io.info(`not signed in to ${host}`)
           return
         }
         const { server, issuer } = await endSignIn(credential, bearer ?? credential.bearer)
@@ -49,14 +49,14 @@ the sign-in at the issuer. Works when they cannot be reached, and says what they
           io.print(formatJson({ origin, signedOut: true, server, issuer }))
           return
         }
-        io.say(`Signed out of ${host}`)
+        io.info(`Signed out of ${host}`)
         if (credential.renewal === undefined)
-          io.say('you were a guest there; to come back you need a new link')
-        if (server.is === 'untold')
-          io.say(
-            `the server could not be told, so what is attached stays until its access ends: ${server.why}`,
+          io.info('you were a guest; you need a new link to get access again')
+        if (server.is === 'failed')
+          io.info(
+            `the server could not be notified, so open connections stay until they expire: ${server.reason}`,
           )
-        if (issuer.is === 'untold') io.say(`the issuer could not be told: ${issuer.why}`)
+        if (issuer.is === 'failed') io.info(`the issuer could not be notified: ${issuer.reason}`)
       },
     }
   },

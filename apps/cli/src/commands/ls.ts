@@ -8,15 +8,15 @@ import { HintedError } from '../errors/errors.ts'
 import { escapeName, formatLongListing } from '../text/file-lines.ts'
 import { printable } from '../text/printable.ts'
 import { formatJson } from '../text/table.ts'
-import { UsageError } from '../options/words.ts'
+import { UsageError } from '../errors/errors.ts'
 import type { Command, CommandContext } from './command.ts'
 
-/** A file is a list of itself. */
+/** The entries of a folder; for a file, the file itself. */
 async function* entriesOf(transfer: Transfer, path: string): AsyncGenerator<readonly RemoteEntry[]> {
   const stat = await statRemote(transfer, path)
   if (stat === undefined)
     throw new HintedError(
-      // As for cp: what was typed is wrong.
+      // Exit code 2, as for cp: the argument is wrong.
       'bad_request',
       `Cannot list "${printable(path)}": no such file in the sandbox`,
       'check the path',
@@ -26,14 +26,14 @@ async function* entriesOf(transfer: Transfer, path: string): AsyncGenerator<read
   else yield [{ ...stat, name: baseName(path) ?? path }]
 }
 
-/** One name: as it is for a program, in printable characters for a person. */
+/** A name: escaped for a terminal, raw bytes otherwise. */
 function formatName({ name }: RemoteEntry, isTerminal: boolean): string | Uint8Array {
   if (isTerminal) return `${escapeName(name)}\n`
   return Buffer.concat([pathToBytes(name) ?? new Uint8Array(0), Buffer.from('\n')])
 }
 
 async function run(
-  place: { sandbox: string; path: string },
+  location: { sandbox: string; path: string },
   isLong: boolean,
   context: CommandContext,
 ): Promise<void> {
@@ -41,38 +41,38 @@ async function run(
   using interruption = io.openInterruption()
   const { signal } = interruption
   using report = new CopyReport(undefined, () => 0)
-  const transfer: Transfer = { remote: new RemoteWorkspace(api, place.sandbox, signal), report, signal }
-  await ensureRunning(transfer, place.path, { api, sandbox: place.sandbox, say: io.say })
+  const transfer: Transfer = { remote: new RemoteWorkspace(api, location.sandbox, signal), report, signal }
+  await ensureRunning(transfer, location.path, { api, sandbox: location.sandbox, info: io.info })
   const all: RemoteEntry[] = []
-  for await (const page of entriesOf(transfer, place.path)) {
+  for await (const page of entriesOf(transfer, location.path)) {
     if (isJson) all.push(...page)
     else if (isLong) io.print(formatLongListing(page, nowMs))
     else for (const entry of page) io.print(formatName(entry, io.columns !== undefined))
   }
-  if (isJson) io.print(formatJson({ path: place.path, entries: all }))
+  if (isJson) io.print(formatJson({ path: location.path, entries: all }))
 }
 
 /** Lists a folder of a sandbox. */
 export const ls: Command = {
   help: `Usage: sbx-stdio ls SANDBOX[:PATH] [-l] [--json]
 
-Lists a folder in the workspace of a sandbox, or a file: one name a line, by the order of their bytes. A sandbox that
-is stopped is started first.
+Lists a file or folder in the workspace of a sandbox, one name per line, in byte order. A stopped sandbox is started
+first.
 
-  -l, --long           kind and mode, size, time of the last change, name, and whether a link leads to a file or a folder
-  -a, --all            changes nothing: names that begin with a dot are always listed
+  -l, --long           kind and mode, size, modification time, name, and what a link points to
+  -a, --all            no effect: names that start with a dot are always listed
 
 Exit status
-  0 when it was listed, 2 for wrong usage and for what is not there, 255 when it failed
+  0 on success, 2 for wrong usage or a missing file, 255 for other failures
 `,
   options: { long: 'flag', all: 'flag' },
-  read: (words) => {
-    const [word, further] = words.positionals
-    if (word === undefined || further !== undefined) throw new UsageError('Give one place, as SANDBOX:PATH')
-    const place = parseLocation(word.includes(':') ? word : `${word}:`)
-    if (place.is !== 'sandbox')
-      throw new UsageError('This is no place in a sandbox', 'write it as SANDBOX:PATH')
-    const isLong = words.has('long')
-    return { sandbox: place.sandbox, run: (context) => run(place, isLong, context) }
+  read: (options) => {
+    const [argument, further] = options.positionals
+    if (argument === undefined || further !== undefined)
+      throw new UsageError('Give one path, as SANDBOX:PATH')
+    const location = parseLocation(argument.includes(':') ? argument : `${argument}:`)
+    if (location.is !== 'sandbox') throw new UsageError('This is not a path in a sandbox', 'use SANDBOX:PATH')
+    const isLong = options.has('long')
+    return { sandbox: location.sandbox, run: (context) => run(location, isLong, context) }
   },
 }

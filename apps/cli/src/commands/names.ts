@@ -1,4 +1,4 @@
-/** The first words that are commands; anything else is the address of a server to attach to. */
+/** Commands; any other first argument is the address of a server to attach to. */
 export const COMMAND_NAMES = [
   'list',
   'create',

@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test'
-import { type OptionTable, ParsedOptions } from '../options/words.ts'
-import { requireNoPositionals, optionalSandbox, readSandbox, readSession } from './positionals.ts'
+import { type OptionTable, ParsedOptions } from '../options/parse-options.ts'
+import { requireNoPositionals, optionalSandbox, requireSandbox, requireSession } from './positionals.ts'
 
-const words = (...argv: string[]) => new ParsedOptions<OptionTable>(argv, {})
+const options = (...argv: string[]) => new ParsedOptions<OptionTable>(argv, {})
 const SESSION = `${'a'.repeat(32)}.${'b'.repeat(26)}`
 
-test('a sandbox and a session are read as they are', () => {
-  expect(readSandbox(words('dev'))).toBe('dev')
-  expect(readSandbox(words('0'.repeat(32)))).toBe('0'.repeat(32))
-  expect(optionalSandbox(words())).toBeUndefined()
-  expect(readSession(words(SESSION))).toBe(SESSION)
+test('accepts names and ids', () => {
+  expect(requireSandbox(options('dev'))).toBe('dev')
+  expect(requireSandbox(options('0'.repeat(32)))).toBe('0'.repeat(32))
+  expect(optionalSandbox(options())).toBeUndefined()
+  expect(requireSession(options(SESSION))).toBe(SESSION)
 })
 
 test.each([
@@ -27,15 +27,15 @@ test.each([
   'é',
   'a'.repeat(64),
   'a\n',
-])('what could change the path of a request is not taken: %j', (text) => {
-  expect(() => readSandbox(words(text))).toThrow()
-  expect(() => readSession(words(text))).toThrow()
-  expect(() => readSession(words(`${SESSION}${text || 'x'}`))).toThrow()
+])('refuses text that could change the path of a request: %j', (text) => {
+  expect(() => requireSandbox(options(text))).toThrow()
+  expect(() => requireSession(options(text))).toThrow()
+  expect(() => requireSession(options(`${SESSION}${text || 'x'}`))).toThrow()
 })
 
-test('missing and further words are told', () => {
-  expect(() => readSandbox(words())).toThrow('No sandbox is given')
-  expect(() => readSandbox(words('a', 'b'))).toThrow('Give one sandbox')
-  expect(() => readSession(words())).toThrow('No session is given')
-  expect(() => requireNoPositionals(words('a'))).toThrow('a word too many')
+test('refuses missing and extra arguments', () => {
+  expect(() => requireSandbox(options())).toThrow('No sandbox is given')
+  expect(() => requireSandbox(options('a', 'b'))).toThrow('Give only one sandbox')
+  expect(() => requireSession(options())).toThrow('No session is given')
+  expect(() => requireNoPositionals(options('a'))).toThrow('Unexpected argument "a"')
 })

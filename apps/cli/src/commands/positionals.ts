@@ -1,5 +1,6 @@
-import { UsageError } from '../options/words.ts'
+import { UsageError } from '../errors/errors.ts'
 import type { CommandOptions } from './command.ts'
+import { printable } from '../text/printable.ts'
 import { isSessionPrefix } from './session-id.ts'
 
 /** Names and ids of sandboxes. */
@@ -7,57 +8,57 @@ export const SANDBOX_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 function single({ positionals }: CommandOptions, what: string): string | undefined {
   const [first, second] = positionals
-  if (second !== undefined) throw new UsageError(`Give one ${what}`)
+  if (second !== undefined) throw new UsageError(`Give only one ${what}`)
   return first
 }
 
-/** No further words, please. */
-export function requireNoPositionals(words: CommandOptions): void {
-  const [first] = words.positionals
-  if (first !== undefined) throw new UsageError('There is a word too many')
+/** No further options, please. */
+export function requireNoPositionals(options: CommandOptions): void {
+  const [first] = options.positionals
+  if (first !== undefined) throw new UsageError(`Unexpected argument "${printable(first)}"`)
 }
 
-/** A sandbox by name or id, if one is given. It becomes a part of a path, so it is checked here too. */
-export function optionalSandbox(words: CommandOptions): string | undefined {
-  const text = single(words, 'sandbox')
+/** Name or id of a sandbox, if given. Validated because it becomes part of a URL path. */
+export function optionalSandbox(options: CommandOptions): string | undefined {
+  const text = single(options, 'sandbox')
   if (text !== undefined && !SANDBOX_NAME.test(text))
-    throw new UsageError('A sandbox has a name of lower-case letters, digits and inner hyphens, at most 63')
+    throw new UsageError('Invalid sandbox name: use lower-case letters, digits and hyphens (max 63)')
   return text
 }
 
-export function readSandbox(words: CommandOptions): string {
-  const text = optionalSandbox(words)
+export function requireSandbox(options: CommandOptions): string {
+  const text = optionalSandbox(options)
   if (text === undefined) throw new UsageError('No sandbox is given', 'sbx-stdio list')
   return text
 }
 
-/** A session by its id, or by how that begins. */
-export function readSession(words: CommandOptions): string {
-  const text = single(words, 'session')
+/** Id of a session, or a prefix of it. */
+export function requireSession(options: CommandOptions): string {
+  const text = single(options, 'session')
   if (text === undefined) throw new UsageError('No session is given', 'sbx-stdio sessions')
-  if (!isSessionPrefix(text)) throw new UsageError('This is not the id of a session', 'sbx-stdio sessions')
+  if (!isSessionPrefix(text)) throw new UsageError('This is not a session id', 'sbx-stdio sessions')
   return text
 }
 
-/** The address of a server, if one is given. */
-export function optionalUrl(words: CommandOptions): string | undefined {
-  return single(words, 'address')
+/** Address of a server, if given. */
+export function optionalUrl(options: CommandOptions): string | undefined {
+  return single(options, 'address')
 }
 
 const GRANT = /^[0-9a-z]{32}\.[0-9a-z]{1,64}$/
 
-/** A grant by its id; `listed` is the command that lists such. */
-export function readGrant(words: CommandOptions, listed: string): string {
-  const text = single(words, 'grant')
-  if (text === undefined) throw new UsageError('No grant is given', `sbx-stdio ${listed}`)
-  if (!GRANT.test(text)) throw new UsageError('This is not the id of a grant', `sbx-stdio ${listed}`)
+/** Id of a grant; `listCommand` is the command that lists grants. */
+export function requireGrant(options: CommandOptions, listCommand: string): string {
+  const text = single(options, 'grant')
+  if (text === undefined) throw new UsageError('No grant is given', `sbx-stdio ${listCommand}`)
+  if (!GRANT.test(text)) throw new UsageError('This is not a grant id', `sbx-stdio ${listCommand}`)
   return text
 }
 
-/** The id of a session behind an option, or how that begins. */
-export function sessionOption(words: CommandOptions): string | undefined {
-  const text = words.one('session')
+/** Value of `--session`: an id, or a prefix of it. */
+export function sessionOption(options: CommandOptions): string | undefined {
+  const text = options.value('session')
   if (text !== undefined && !isSessionPrefix(text))
-    throw new UsageError('Option "--session" takes the id of a session', 'sbx-stdio sessions')
+    throw new UsageError('Option "--session" must be a session id', 'sbx-stdio sessions')
   return text
 }

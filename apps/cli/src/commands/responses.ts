@@ -1,22 +1,22 @@
 import { shape } from '@sandwire/protocol'
-import { openRecord, decodeResponse, decodeResponse as decode } from '../server/response.ts'
+import { decodeResponse, openRecord } from '../server/response.ts'
 
-const word = shape.text(64)
+const shortText = shape.text(64)
 const optionalMs = shape.optional(shape.nullable(shape.offset))
 
 const sandboxShape = openRecord({
   id: shape.text(64),
   name: shape.text(128),
-  /** Not narrowed further: a newer server may know more states. */
-  state: word,
+  /** Any text: a newer server may have more states. */
+  state: shortText,
   reason: shape.optional(shape.nullable(shape.text(256))),
   createdMs: shape.offset,
   lastActivityMs: optionalMs,
   ephemeral: shape.optional(shape.bool),
-  isolation: shape.optional(shape.nullable(word)),
-  /** Whose it is, where it is somebody else's. */
+  isolation: shape.optional(shape.nullable(shortText)),
+  /** The owner, if it is another account. */
   owner: shape.optional(shape.text(256)),
-  network: shape.optional(openRecord({ policy: word, allow: shape.list(shape.text(253), 1_000) })),
+  network: shape.optional(openRecord({ policy: shortText, allow: shape.list(shape.text(253), 1_000) })),
 })
 export type Sandbox = shape.Decoded<typeof sandboxShape>
 
@@ -24,8 +24,8 @@ const sessionShape = openRecord({
   id: shape.text(128),
   sandbox: shape.text(128),
   sandboxName: shape.optional(shape.text(128)),
-  state: word,
-  mode: shape.optional(word),
+  state: shortText,
+  mode: shape.optional(shortText),
   cmd: shape.text(64 * 1024),
   attachments: shape.offset,
   createdMs: optionalMs,
@@ -33,7 +33,7 @@ const sessionShape = openRecord({
   lastOutputMs: optionalMs,
   exit: shape.optional(
     shape.nullable(
-      openRecord({ code: shape.nullable(shape.whole(-1, 0xffff_ffff)), signal: shape.nullable(word) }),
+      openRecord({ code: shape.nullable(shape.whole(-1, 0xffff_ffff)), signal: shape.nullable(shortText) }),
     ),
   ),
 })
@@ -44,15 +44,15 @@ const sandboxesShape = openRecord({ sandboxes: shape.list(sandboxShape, MAX_ITEM
 const sessionsShape = openRecord({ sessions: shape.list(sessionShape, MAX_ITEMS) })
 
 export function decodeSandbox(value: unknown): Sandbox {
-  return decode(sandboxShape, value)
+  return decodeResponse(sandboxShape, value)
 }
 
 export function decodeSandboxes(value: unknown): readonly Sandbox[] {
-  return decode(sandboxesShape, value).sandboxes
+  return decodeResponse(sandboxesShape, value).sandboxes
 }
 
 export function decodeSessions(value: unknown): readonly Session[] {
-  return decode(sessionsShape, value).sessions
+  return decodeResponse(sessionsShape, value).sessions
 }
 
 const id = shape.text(128)
@@ -60,15 +60,15 @@ const role = shape.text(32)
 const session = shape.optional(shape.nullable(id))
 const MAX_GRANTS = 10_000
 
-const madeShape = openRecord({
+const createdShape = openRecord({
   grant: id,
-  /** Absent when it was given to an account at once. */
+  /** Absent when the grant was given to an account directly. */
   link: shape.optional(shape.text(2048)),
   role,
   expiresMs: shape.offset,
   notice: shape.optional(shape.text(1024)),
 })
-export type CreatedGrant = shape.Decoded<typeof madeShape>
+export type CreatedGrant = shape.Decoded<typeof createdShape>
 
 const grantShape = openRecord({
   grant: id,
@@ -94,7 +94,7 @@ const heldShape = openRecord(heldFields)
 /** A grant as its holder sees it. */
 export type HeldGrant = shape.Decoded<typeof heldShape>
 
-/** `token` is a guest's own credential. */
+/** `token` is the credential of a new guest. */
 const redeemedShape = openRecord({
   ...heldFields,
   token: shape.optional(shape.text(4096, /^[\x21-\x7e]+$/)),
@@ -105,7 +105,7 @@ const grantsShape = openRecord({ grants: shape.list(grantShape, MAX_GRANTS) })
 const heldGrantsShape = openRecord({ grants: shape.list(heldShape, MAX_GRANTS) })
 
 export function decodeCreatedGrant(value: unknown): CreatedGrant {
-  return decodeResponse(madeShape, value)
+  return decodeResponse(createdShape, value)
 }
 
 export function decodeGrants(value: unknown): readonly Grant[] {

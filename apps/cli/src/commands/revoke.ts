@@ -1,25 +1,25 @@
 import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
-import { readGrant } from './positionals.ts'
+import { requireGrant } from './positionals.ts'
 
-/** Withdraws what was shared. */
+/** Revokes a grant. */
 export const revoke: Command = {
   help: `Usage: sbx-stdio revoke GRANT [--json]
 
-Withdraws what was shared: a link that was not used yet is worth nothing from now on, and whoever is attached with it
-is cut off within seconds. GRANT is an id from sbx-stdio grants SANDBOX.
+Revokes access: an unused link stops working, and connections that use it are closed within seconds. GRANT is an id
+from sbx-stdio grants SANDBOX.
 `,
   options: {},
-  read: (words) => {
-    const grant = readGrant(words, 'grants SANDBOX')
+  read: (options) => {
+    const grant = requireGrant(options, 'grants SANDBOX')
     const sandbox = grant.slice(0, grant.indexOf('.'))
     return {
       sandbox,
       listCommand: `grants ${sandbox}`,
       run: async ({ api, io, isJson }) => {
-        const answer = await api.request('DELETE', `/api/grants/${grant}`)
-        if (isJson) io.print(formatJson(answer ?? {}))
-        else io.say('withdrawn; whoever is attached with it is being cut off')
+        const response = await api.request('DELETE', `/api/grants/${grant}`)
+        if (isJson) io.print(formatJson(response ?? {}))
+        else io.info('revoked; connections that use it are being closed')
       },
     }
   },

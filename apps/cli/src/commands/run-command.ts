@@ -23,15 +23,15 @@ import { start } from './start.ts'
 import { stop } from './stop.ts'
 import { templates } from './templates.ts'
 import { whoami } from './whoami.ts'
-import { HintedError, Interrupted } from '../errors/errors.ts'
+import { HintedError, Interrupted, UsageError } from '../errors/errors.ts'
 import { EXIT_USAGE, exitCodeOfError, exitCodeOfSignal } from '../errors/exit-code.ts'
-import { renameFields } from '../errors/field-names.ts'
+import { messageWithOptions } from '../errors/field-names.ts'
 import { hintFor, messageFor } from '../errors/hints.ts'
 import { wrapHelp } from '../options/help.ts'
 import { hideArgument } from '../options/process-arguments.ts'
-import { type OptionTable, ParsedOptions, UsageError } from '../options/words.ts'
+import { type OptionTable, ParsedOptions } from '../options/parse-options.ts'
 import { createApi } from '../server/api.ts'
-import { findServer, type ServerAccess } from '../server/find-server.ts'
+import { findServer, type FoundServer } from '../server/find-server.ts'
 import { printable } from '../text/printable.ts'
 
 /** Every command by its name. */
@@ -69,45 +69,45 @@ const COMMON_OPTIONS: OptionTable = {
 }
 const COMMON_HELP = `
 Server
-  --url URL            server to ask (default: SBX_URL, or the only one that runs on this machine)
-  --token-file FILE    file that holds the token (default: SBX_TOKEN, or what login stored, or the file of a server on
+  --url URL            server to use (default: SBX_URL, or the only one that runs on this machine)
+  --token-file FILE    file with the token (default: SBX_TOKEN, then your sign-in, then the token file of a server on
                        this machine)
-  --token TOKEN        the token itself; other users may glimpse it
-  --json               print the answer as JSON
+  --token TOKEN        the token itself; other users may see it
+  --json               print the response as JSON
   --help
 `
 
-/** What the words ask for. */
+/** A parsed command line and the server it is for. */
 interface Prepared {
   readonly task: Task
-  readonly found: ServerAccess
+  readonly found: FoundServer
   readonly isJson: boolean
 }
 
 async function prepare(
   command: Command,
-  words: ParsedOptions<OptionTable>,
+  options: ParsedOptions<OptionTable>,
   { env, io }: { readonly env: Environment; readonly io: CommandIo },
 ): Promise<Prepared> {
-  if (words.command !== undefined)
-    throw new UsageError('There is nothing to run here', 'sbx-stdio URL -- COMMAND')
-  const token = words.one('token')
-  const tokenFile = words.one('token-file')
+  if (options.command !== undefined)
+    throw new UsageError('A command to run is only accepted with an address', 'sbx-stdio URL -- COMMAND')
+  const token = options.value('token')
+  const tokenFile = options.value('token-file')
   if (token !== undefined) hideArgument(token)
   if (token !== undefined && tokenFile !== undefined)
-    throw new UsageError('Give --token or --token-file, not both')
-  const task = await command.read(words, env, io)
-  const url = words.one('url')
-  if (url !== undefined && task.url !== undefined) throw new UsageError('Give the address of the server once')
+    throw new UsageError('Use either --token or --token-file, not both')
+  const task = await command.read(options, env, io)
+  const url = options.value('url')
+  if (url !== undefined && task.url !== undefined) throw new UsageError('The address is given twice')
   const server = { url: task.url ?? url, token, tokenFile, isAnonymous: task.isAnonymous === true }
-  return {
-    task,
-    found: await findServer(server, env),
-    isJson: words.has('json'),
-  }
+  return { task, found: await findServer(server, env), isJson: options.has('json') }
 }
 
-/** Runs one command to its end; returns the exit code. */
+function urlOptionFor(found: FoundServer | undefined): string {
+  return found === undefined || found.isDefault ? '' : ` --url ${shellQuote(found.address)}`
+}
+
+/** Runs one command; returns the exit code. */
 export async function runCommand(
   name: CommandName,
   argv: readonly string[],
@@ -116,53 +116,52 @@ export async function runCommand(
   const command = COMMANDS[name]
   const help = `sbx-stdio ${name} --help`
   const program = programName(env)
-  /** Says what went wrong and what to do about it; returns the exit code. */
   const fail = (message: string, hint: string, code: number): number => {
-    io.say(message)
+    io.info(message)
     io.hint(formatHint(hint, program))
     return code
   }
   let prepared: Prepared | undefined
   try {
-    const words = new ParsedOptions<OptionTable>(argv, { ...command.options, ...COMMON_OPTIONS })
-    if (words.has('help')) {
+    const options = new ParsedOptions<OptionTable>(argv, { ...command.options, ...COMMON_OPTIONS })
+    if (options.has('help')) {
       io.print(wrapHelp(command.help + COMMON_HELP, io.columns))
       return 0
     }
-    prepared = await prepare(command, words, { env, io })
+    prepared = await prepare(command, options, { env, io })
     const { task, found, isJson } = prepared
-    const urlOption = found.isDefault ? '' : ` --url ${shellQuote(found.address)}`
     const { origin, credential, address: server } = found
-    const common = { env, io, nowMs, isJson, urlOption, program, server, origin, credential }
-    return (await task.run({ ...common, api: createApi(found) })) ?? 0
+    const common = { env, io, nowMs, isJson, program, server, origin, credential }
+    return (await task.run({ ...common, urlOption: urlOptionFor(found), api: createApi(found) })) ?? 0
   } catch (caught) {
     if (caught instanceof Interrupted) return exitCodeOfSignal(caught.signal)
     if (caught instanceof UsageError) return fail(caught.message, caught.hint ?? help, EXIT_USAGE)
     const error = SandwireError.from(caught)
+    const isBadRequest = error.code === 'bad_request'
     const hint =
-      error.code === 'bad_request' && !(error instanceof HintedError)
-        ? help
-        : hintOf(error, prepared, { action: name, program })
-    const message = messageFor(error, prepared?.found.credential ?? 'none')
-    const told = error.code === 'bad_request' ? renameFields(message, command.fields ?? {}) : message
-    return fail(printable(told), hint, exitCodeOfError(error))
+      isBadRequest && !(error instanceof HintedError) ? help : hintOf(error, prepared, name, program)
+    const message = isBadRequest
+      ? messageWithOptions(error, command.fields ?? {})
+      : messageFor(error, prepared?.found.credential ?? 'none')
+    return fail(printable(message), hint, exitCodeOfError(error))
   }
 }
 
 function hintOf(
   error: SandwireError,
   prepared: Prepared | undefined,
-  { action, program }: { readonly action: CommandName; readonly program: string },
+  action: CommandName,
+  program: string,
 ): string {
   if (error instanceof HintedError) return error.hint
   const { found, task } = prepared ?? {}
-  const urlOption = found === undefined || found.isDefault ? '' : ` --url ${shellQuote(found.address)}`
+  const urlOption = urlOptionFor(found)
   if (error.code === 'not_found' && task?.listCommand !== undefined)
-    return `see which there are: ${program} ${task.listCommand}${urlOption}`
+    return `list them: ${program} ${task.listCommand}${urlOption}`
   return hintFor(error.code, {
     action,
     url: found?.address ?? '',
-    // Whoever was about to sign in has nothing else to try.
+    // A user who was signing in has nothing else to try.
     credential: task?.isAnonymous === true ? 'signIn' : (found?.credential ?? 'none'),
     isLocal: found?.isLocal === true,
     program,

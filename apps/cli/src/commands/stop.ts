@@ -1,27 +1,27 @@
 import { printable } from '../text/printable.ts'
 import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
-import { readSandbox } from './positionals.ts'
+import { requireSandbox } from './positionals.ts'
 import { decodeSandbox } from './responses.ts'
 
-/** Stops a sandbox: its processes end, its files stay. */
+/** Stops a sandbox; its files are kept. */
 export const stop: Command = {
   help: `Usage: sbx-stdio stop NAME [--discard] [--json]
 
-Ends every process of a sandbox. Its files stay, unless it is ephemeral.
+Ends all processes of a sandbox. Its files are kept, unless it is ephemeral.
 
-  --discard            stop an ephemeral sandbox, although its files are lost
+  --discard            stop an ephemeral sandbox and lose its files
 `,
   options: { discard: 'flag' },
-  read: (words) => {
-    const sandbox = readSandbox(words)
-    const query = words.has('discard') ? '?discard=1' : ''
+  read: (options) => {
+    const sandbox = requireSandbox(options)
+    const query = options.has('discard') ? '?discard=1' : ''
     return {
       sandbox,
       run: async ({ api, io, isJson }) => {
-        const answer = await api.request('POST', `/api/sandboxes/${sandbox}/stop${query}`)
-        if (isJson) io.print(formatJson(answer))
-        else io.say(`${sandbox} is ${printable(decodeSandbox(answer).state)}`)
+        const response = await api.request('POST', `/api/sandboxes/${sandbox}/stop${query}`)
+        if (isJson) io.print(formatJson(response))
+        else io.info(`${sandbox} is ${printable(decodeSandbox(response).state)}`)
       },
     }
   },

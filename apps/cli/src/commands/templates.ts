@@ -5,11 +5,11 @@ import { formatJson, formatTable } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { requireNoPositionals } from './positionals.ts'
 
-const HEADER = ['TEMPLATE', 'PARAMETERS', 'WHAT IT DOES']
+const HEADER = ['TEMPLATE', 'PARAMETERS', 'DESCRIPTION']
 
 const parameterShape = openRecord({
   name: shape.text(64),
-  /** Without one it must be given. */
+  /** Without a default, the parameter is required. */
   default: shape.optional(shape.text(64 * 1024)),
 })
 const templatesShape = openRecord({
@@ -23,26 +23,26 @@ const templatesShape = openRecord({
   ),
 })
 
-/** Shows the commands that a server has ready. */
+/** Lists the command templates of a server. */
 export const templates: Command = {
   help: `Usage: sbx-stdio templates [--json]
 
-Lists the commands that the operator of the server has ready, with their parameters; those in brackets may be left out.
+Lists the command templates of the server with their parameters; parameters in brackets are optional.
 Run one with: sbx-stdio URL --template ID --param NAME=VALUE
 `,
   options: {},
-  read: (words) => {
-    requireNoPositionals(words)
+  read: (options) => {
+    requireNoPositionals(options)
     return {
       run: async ({ api, io, isJson, program, server }) => {
-        const answer = await api.request('GET', '/api/templates')
+        const response = await api.request('GET', '/api/templates')
         if (isJson) {
-          io.print(formatJson(answer))
+          io.print(formatJson(response))
           return
         }
-        const found = decodeResponse(templatesShape, answer).templates
+        const found = decodeResponse(templatesShape, response).templates
         if (found.length === 0) {
-          io.say('the server has none')
+          io.info('the server has no templates')
           return
         }
         const rows = found.map(({ id, title, params }) => [
@@ -51,7 +51,7 @@ Run one with: sbx-stdio URL --template ID --param NAME=VALUE
           title,
         ])
         io.print(formatTable(HEADER, rows, io.columns))
-        io.say(`run one with: ${program} ${shellQuote(server)} --template ID --param NAME=VALUE`)
+        io.info(`run one with: ${program} ${shellQuote(server)} --template ID --param NAME=VALUE`)
       },
     }
   },

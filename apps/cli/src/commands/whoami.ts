@@ -13,32 +13,32 @@ const whoShape = openRecord({
 
 const HOW = {
   none: 'without a credential',
-  given: 'with the token that was given',
+  given: 'with the given token',
   signIn: 'signed in',
   guest: 'as a guest',
-  own: 'as the user of this machine',
+  local: 'as the user of this machine',
 } as const
 
-/** Says who the server takes one for. */
+/** Shows the account that the server knows the user as. */
 export const whoami: Command = {
   help: `Usage: sbx-stdio whoami [--json]
 
-Says who the server takes you for, how it knows, and what you may do there.
+Shows your account on the server, how you are authenticated, and what you may do.
 `,
   options: {},
-  read: (words) => {
-    requireNoPositionals(words)
+  read: (options) => {
+    requireNoPositionals(options)
     return {
       run: async ({ api, credential, io, isJson, origin }) => {
-        const answer = await api.request('GET', '/api/whoami')
+        const response = await api.request('GET', '/api/whoami')
         if (isJson) {
-          io.print(formatJson(answer))
+          io.print(formatJson(response))
           return
         }
-        const { name, scopes } = decodeResponse(whoShape, answer)
+        const { name, scopes } = decodeResponse(whoShape, response)
         io.print(`${printable(name)}\n`)
-        io.say(
-          `at ${new URL(origin).host}, ${HOW[credential]}; may ${printable(scopes.join(', ')) || 'nothing'}`,
+        io.info(
+          `at ${new URL(origin).host}, ${HOW[credential]}; scopes: ${printable(scopes.join(', ')) || 'none'}`,
         )
       },
     }

@@ -3,53 +3,54 @@ import { readArchivePath, type TarEntry, type TarEvent, type TarNote, TarReader 
 import type { CopyReport } from './progress.ts'
 import { diskFullError } from './location.ts'
 import { type PendingFile, type LocalFolder, WriteRefusedError } from './local-folder.ts'
-import { describeSystemError } from './local-entries.ts'
+import { describeSystemError, isDiskFull } from './local-entries.ts'
 
-/** A file that is not complete. */
-interface Pending {
+/** A file that is being received. */
+interface PendingEntry {
   readonly entry: TarEntry
   readonly parts: readonly string[]
   pendingFile: PendingFile
   received: number
 }
 
-/** What a note of whoever packed means. */
-const NOTES: Readonly<Record<string, string>> = {
-  special_file: 'neither a file nor a folder',
-  file_refused: 'its user may not read it',
-  file_changed: 'it changed while it was read, so copy it again',
+/** Reasons for the notes of the sender. */
+const NOTE_REASONS: Readonly<Record<string, string>> = {
+  special_file: 'it is a special file',
+  file_refused: 'permission denied in the sandbox',
+  file_changed: 'it changed while it was read; copy it again',
   file_not_found: 'it was removed meanwhile',
-  path_refused: 'it is too deep, or its path too long',
+  path_refused: 'its path is too deep or too long',
 }
 
-const MAX_ASKED_CHARS = 4000
+/** Longest path that can be sent as the resume point. */
+const MAX_RESUME_PATH_CHARS = 4000
 
-/** Puts the entries of an archive into a local folder, and remembers how far that is. */
+/** Writes the entries of an archive into a local folder, and tracks where to resume. */
 export class ArchiveSink {
   readonly #folder: LocalFolder
-  readonly #copying: CopyReport
-  #pending: Pending | undefined
-  /** The entry that is being read, kept or not. */
+  readonly #report: CopyReport
+  #pending: PendingEntry | undefined
+  /** The current entry, skipped or not. */
   #entry: TarEntry | undefined
   #last: string | undefined
   #completed = 0
 
   constructor(folder: LocalFolder, report: CopyReport) {
     this.#folder = folder
-    this.#copying = report
+    this.#report = report
   }
 
-  /** The last entry that is complete, or was told to be left out, as the archive names it. */
+  /** Path of the last entry that is complete or skipped. */
   get last(): string | undefined {
     return this.#last
   }
 
-  /** Grows with everything that arrives. */
+  /** Grows with received data. */
   get progress(): number {
     return this.#completed + (this.#pending?.received ?? 0)
   }
 
-  get pending(): Pending | undefined {
+  get pending(): PendingEntry | undefined {
     return this.#pending
   }
 
@@ -60,22 +61,22 @@ export class ArchiveSink {
         return
       case 'bytes':
         this.write(event.bytes)
-        if (this.#pending !== undefined) this.#copying.moved(event.bytes.length)
+        if (this.#pending !== undefined) this.#report.addBytes(event.bytes.length)
         return
       case 'complete':
         this.complete()
         return
       case 'note':
         this.#note(event.note)
-        // A path that is too long to be there is too long to be asked for as well.
-        if (event.note.path.length <= MAX_ASKED_CHARS) this.#last = event.note.path
+        // A longer path cannot be sent as the resume point.
+        if (event.note.path.length <= MAX_RESUME_PATH_CHARS) this.#last = event.note.path
         return
       case 'end':
         return
     }
   }
 
-  /** Takes the next bytes of the file that is not complete. */
+  /** Writes the next bytes of the pending file. */
   write(bytes: Uint8Array): void {
     const pending = this.#pending
     if (pending === undefined) return
@@ -92,7 +93,7 @@ export class ArchiveSink {
         () => {
           pending.pendingFile.commit(pending.entry)
           this.#completed += pending.received
-          this.#copying.done()
+          this.#report.addEntries()
         },
         pending,
       )
@@ -100,20 +101,20 @@ export class ArchiveSink {
     this.#last = this.#entry?.path ?? this.#last
   }
 
-  /** The archive broke off, and the file that is not complete comes again from its beginning. */
-  forget(): void {
+  /** Discards the pending file, which is sent again from the start. */
+  discardPending(): void {
     if (this.#pending === undefined) return
-    this.#copying.moved(-this.#pending.received)
+    this.#report.addBytes(-this.#pending.received)
     this.#pending.pendingFile.discard()
     this.#pending = undefined
   }
 
   #begin(entry: TarEntry): void {
     this.#entry = entry
-    this.#copying.at(entry.path)
+    this.#report.startEntry(entry.path)
     const parts = readArchivePath(entry.path)
     if ('refused' in parts) {
-      this.#leaveOut(entry.path, parts.refused)
+      this.#skip(entry.path, parts.refused)
       return
     }
     this.#attempt(entry.path, () => this.#make(entry, parts))
@@ -126,49 +127,48 @@ export class ArchiveSink {
         return
       case 'folder':
         this.#folder.makeFolder(parts, entry)
-        this.#copying.done()
+        this.#report.addEntries()
         return
       case 'link':
         this.#folder.makeLink(parts, entry.target ?? '', entry.mtimeNs)
-        this.#copying.done()
+        this.#report.addEntries()
         return
       case 'hard-link':
-        throw new WriteRefusedError('a second name of a file is not taken')
+        throw new WriteRefusedError('hard links are not supported')
       case 'special':
-        throw new WriteRefusedError('neither a file nor a folder')
+        throw new WriteRefusedError('it is a special file')
     }
   }
 
-  /** What goes wrong with one entry leaves it out; a full disk ends everything. */
+  /** Skips an entry that fails; a full disk ends the copy. */
   #attempt(path: string, action: () => void, pending = this.#pending): void {
     try {
       action()
     } catch (error) {
       pending?.pendingFile.discard()
       this.#pending = undefined
-      const why = error instanceof WriteRefusedError ? error.message : describeSystemError(error)
-      if (why === 'no space is left') throw diskFullError()
-      this.#leaveOut(path, why)
+      if (isDiskFull(error)) throw diskFullError()
+      this.#skip(path, error instanceof WriteRefusedError ? error.message : describeSystemError(error))
     }
   }
 
   #note({ code, path }: TarNote): void {
-    // Of the entry before it, it says what became of that.
-    if (code === 'file_changed' && path === this.#last) this.#copying.leftOut.addChanged(path)
-    else this.#leaveOut(path, noteOf(code))
+    // About the entry before it, which was copied.
+    if (code === 'file_changed' && path === this.#last) this.#report.skipped.addChanged(path)
+    else this.#skip(path, noteReason(code))
   }
 
-  #leaveOut(path: string, why: string): void {
-    this.#copying.leftOut.add(path, why)
+  #skip(path: string, reason: string): void {
+    this.#report.skipped.add(path, reason)
   }
 }
 
-function noteOf(code: string): string {
-  if (Object.hasOwn(NOTES, code)) return NOTES[code] ?? code
-  return isErrorCode(code) ? code.replaceAll('_', ' ') : 'the sandbox left it out'
+function noteReason(code: string): string {
+  if (Object.hasOwn(NOTE_REASONS, code)) return NOTE_REASONS[code] ?? code
+  return isErrorCode(code) ? code.replaceAll('_', ' ') : 'the sandbox skipped it'
 }
 
-/** Reads an archive into a sink. Throws `link_lost` when it breaks off. */
+/** Reads an archive into a sink. Throws `link_lost` when it ends early. */
 export async function readArchive(bytes: AsyncIterable<Uint8Array>, sink: ArchiveSink): Promise<void> {
   const reader = new TarReader()
   let isComplete = false
@@ -177,5 +177,5 @@ export async function readArchive(bytes: AsyncIterable<Uint8Array>, sink: Archiv
       isComplete ||= event.is === 'end'
       sink.take(event)
     }
-  if (!isComplete) throw new SandwireError('link_lost', 'The server cannot be reached: the archive broke off')
+  if (!isComplete) throw new SandwireError('link_lost', 'Cannot reach the server: the archive ended early')
 }

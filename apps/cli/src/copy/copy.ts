@@ -5,13 +5,13 @@ import { CopyReport } from './progress.ts'
 import { retryTransfer, type Transfer } from './transfer.ts'
 import { throwLocalError, type Location } from './location.ts'
 import { RemoteWorkspace } from './remote-workspace.ts'
-import { send } from './upload.ts'
+import { upload } from './upload.ts'
 import { Interrupted } from '../errors/errors.ts'
 import type { Api } from '../server/api.ts'
 import { printable } from '../text/printable.ts'
 import { formatJson } from '../text/table.ts'
 
-/** Something was left out. */
+/** Something was skipped. */
 const EXIT_INCOMPLETE = 1
 
 export interface CopyRequest {
@@ -21,11 +21,11 @@ export interface CopyRequest {
   readonly isQuiet: boolean
 }
 
-function goesOn(path: string): string {
-  return `stopped; what arrived of "${printable(path)}" is kept there for a day, and the same command goes on with it`
+function resumeNotice(path: string): string {
+  return `interrupted; run the same command within a day to resume "${printable(path)}"`
 }
 
-/** Does what `cp` was asked for; returns the exit code. */
+/** Runs `cp`; returns the exit code. */
 export async function copy(request: CopyRequest, context: CommandContext): Promise<number> {
   const { io, api, isJson } = context
   using interruption = io.openInterruption()
@@ -39,35 +39,35 @@ export async function copy(request: CopyRequest, context: CommandContext): Promi
     await ensureRunning(transfer, target, {
       api,
       sandbox,
-      say: (line) => (isQuiet ? undefined : io.say(line)),
+      info: (message) => (isQuiet ? undefined : io.info(message)),
     })
     if (from.is === 'sandbox' && to.is !== 'sandbox')
       await download(transfer, from, to).catch((error: unknown) => throwLocalError(error, to, 'to'))
     else if (to.is === 'sandbox' && from.is !== 'sandbox')
-      await send(transfer, from, to).catch((error: unknown) => throwLocalError(error, from, 'from'))
+      await upload(transfer, from, to).catch((error: unknown) => throwLocalError(error, from, 'from'))
   } catch (error) {
     report[Symbol.dispose]()
-    if (report.kept !== undefined && !isQuiet) io.say(goesOn(report.kept))
+    if (report.resumable !== undefined && !isQuiet) io.info(resumeNotice(report.resumable))
     if (signal.aborted) throw new Interrupted(String(signal.reason))
     throw error
   } finally {
     report[Symbol.dispose]()
   }
-  for (const line of report.leftOut.lines) io.say(line)
-  // What goes to standard output is the file alone.
-  if (isJson && to.is !== 'stream') io.print(formatJson(report.sum))
-  return report.leftOut.count === 0 ? 0 : EXIT_INCOMPLETE
+  for (const line of report.skipped.lines) io.info(line)
+  // With stdout as the target, nothing else is printed there.
+  if (isJson && to.is !== 'stream') io.print(formatJson(report.summary))
+  return report.skipped.count === 0 ? 0 : EXIT_INCOMPLETE
 }
 
-/** Asks for a path of the sandbox once, and starts the sandbox when it does not run. */
+/** Starts the sandbox if a request for a path says that it is stopped. */
 export async function ensureRunning(
   transfer: Transfer,
   path: string,
   {
     api,
     sandbox,
-    say,
-  }: { readonly api: Api; readonly sandbox: string; readonly say: (line: string) => void },
+    info,
+  }: { readonly api: Api; readonly sandbox: string; readonly info: (message: string) => void },
 ): Promise<void> {
   try {
     await retryTransfer(
@@ -77,10 +77,10 @@ export async function ensureRunning(
     )
   } catch (caught) {
     const { code } = SandwireError.from(caught)
-    // What is not there is found out again by whoever needs it.
+    // Reported later, where the path is used.
     if (code === 'file_not_found') return
     if (code !== 'sandbox_stopped') throw caught
-    say(`starting ${sandbox}`)
+    info(`starting ${sandbox}`)
     await api.request('POST', `/api/sandboxes/${sandbox}/start`)
   }
 }

@@ -15,7 +15,7 @@ import {
 } from './location.ts'
 import { retryTransfer, type Transfer } from './transfer.ts'
 import { type PendingFile, type Attributes, LocalFolder } from './local-folder.ts'
-import { joinLocalPath, localPath, type LocalPath } from './local-entries.ts'
+import { joinLocalPath, toLocalPath, type LocalPath } from './local-entries.ts'
 import { type FileSink, receiveFile } from './receive-file.ts'
 import type { RemoteStat } from './remote-workspace.ts'
 import { printable } from '../text/printable.ts'
@@ -25,7 +25,7 @@ export async function download(transfer: Transfer, from: SandboxLocation, to: Lo
   const shown = `"${printable(from.path)}"`
   const known = (await statRemote(transfer, from.path)) ?? fail(shown, 'no such file in the sandbox')
   if (to.is === 'stream') {
-    if (isFolder(known)) fail(shown, 'a folder does not go to standard output')
+    if (isFolder(known)) fail(shown, 'a folder cannot be copied to stdout')
     await downloadToSink(transfer, { path: from.path, known }, createByteSink(1, 'stdout', transfer.signal))
     return
   }
@@ -48,28 +48,28 @@ interface Target {
 async function downloadFileTo(transfer: Transfer, found: Found, { path, existing }: Target): Promise<void> {
   const isInto = existing?.isDirectory() === true
   if (namesFolder(path) && !isInto) fail(`to "${printable(path)}"`, 'no such folder')
-  const base = localPath(realFolder(isInto ? path : dirname(path)))
+  const base = toLocalPath(realFolder(isInto ? path : dirname(path)))
   const name = (isInto ? baseName(found.path) : basename(path)) ?? 'file'
-  // Looked at before anything is copied.
+  // Checked before anything is copied.
   const target = findTarget(base, name)
   if (target.is === 'file') {
     await downloadFile(transfer, found, target)
     return
   }
   using opened = await openSink(target, transfer.signal)
-  transfer.report.at(name)
+  transfer.report.startEntry(name)
   await downloadToSink(transfer, found, createByteSink(opened.fd, `"${printable(path)}"`, transfer.signal))
 }
 
 async function downloadFolderTo(transfer: Transfer, { path, known }: Found, target: Target): Promise<void> {
   const { existing } = target
   if (existing !== undefined && !existing.isDirectory())
-    fail(`to "${printable(target.path)}"`, 'it is no folder')
+    fail(`to "${printable(target.path)}"`, 'it is not a folder')
   if (existing === undefined) {
     realFolder(dirname(target.path))
     mkdirSync(target.path)
   }
-  const base = localPath(realFolder(target.path))
+  const base = toLocalPath(realFolder(target.path))
   const name = existing === undefined ? undefined : baseName(path)
   const own = { mode: known.mode, mtimeNs: nanoseconds(known.mtimeMs) }
   if (name === undefined) {
@@ -81,22 +81,22 @@ async function downloadFolderTo(transfer: Transfer, { path, known }: Found, targ
   await downloadFolder(transfer, path, { base: joinLocalPath(base, name), own })
 }
 
-/** Copies to where bytes go and do not come back from. */
+/** Copies to a stream that cannot be rewound. */
 async function downloadToSink(transfer: Transfer, { path, known }: Found, sink: FileSink): Promise<void> {
-  transfer.report.expect(known.size)
+  transfer.report.setTotal(known.size)
   await receiveFile(transfer, path, { known, from: 0, sink })
-  transfer.report.done()
+  transfer.report.addEntries()
 }
 
-/** A file that is cut with less than this arrived comes again as a whole. */
-const WORTH_RESUMING_BYTES = 1024 * 1024
+/** Smaller partial files are received again from the start. */
+const MIN_RESUME_BYTES = 1024 * 1024
 
-export function nanoseconds(mtimeMs: number): string {
+function nanoseconds(mtimeMs: number): string {
   return String(BigInt(Math.round(mtimeMs * 1000)) * 1000n)
 }
 
 /** Copies a file of the sandbox into a folder of this machine. */
-export async function downloadFile(
+async function downloadFile(
   transfer: Transfer,
   { path, known }: { readonly path: string; readonly known: RemoteStat },
   { base, name }: { readonly base: LocalPath; readonly name: string },
@@ -110,17 +110,17 @@ export async function downloadFile(
       pendingFile = folder.openFile([name])
     },
   }
-  transfer.report.at(name)
-  transfer.report.expect(known.size)
+  transfer.report.startEntry(name)
+  transfer.report.setTotal(known.size)
   const { kind, mode, mtimeMs } = await receiveFile(transfer, path, { sink, known, from: 0 })
-  // What is known of a link is not the file's.
+  // The mode of a link is not the mode of its file.
   const own = kind === 'link' ? 0o666 & ~process.umask() : mode
   pendingFile.commit({ mode: own, mtimeNs: nanoseconds(mtimeMs) })
-  transfer.report.done()
+  transfer.report.addEntries()
 }
 
-/** Copies what is in a folder of the sandbox into a folder of this machine, which gets mode and time if they are given. */
-export async function downloadFolder(
+/** Copies the contents of a sandbox folder into a local folder, and sets its attributes if given. */
+async function downloadFolder(
   transfer: Transfer,
   path: string,
   { base, own }: { readonly base: LocalPath; readonly own: Attributes | undefined },
@@ -131,8 +131,8 @@ export async function downloadFolder(
     transfer,
     async () => {
       await resumePending(transfer, path, sink)
-      const answer = await transfer.remote.readArchive(path, sink.last)
-      await readArchive(answer.bytes(), sink)
+      const response = await transfer.remote.readArchive(path, sink.last)
+      await readArchive(response.bytes(), sink)
     },
     () => sink.progress,
   )
@@ -140,25 +140,25 @@ export async function downloadFolder(
   folder.finish()
 }
 
-/** A large file that was cut goes on by itself, if it is still the same one. */
+/** Resumes a large pending file, if it is still the same version. */
 async function resumePending(transfer: Transfer, path: string, sink: ArchiveSink): Promise<void> {
   const { pending } = sink
   if (pending === undefined) return
   const { entry, parts, received } = pending
-  if (received < WORTH_RESUMING_BYTES) {
-    sink.forget()
+  if (received < MIN_RESUME_BYTES) {
+    sink.discardPending()
     return
   }
   const file = within(path, parts.join('/'))
   const known = await transfer.remote.stat(file)
-  // The time of a file is told in whole milliseconds.
+  // Times are sent in whole milliseconds.
   const entryMs = Number(BigInt(entry.mtimeNs) / 1_000_000n)
   const isSame = known.size === entry.sizeBytes && Math.trunc(known.mtimeMs) === entryMs
   if (!isSame) {
-    sink.forget()
+    sink.discardPending()
     return
   }
-  const changed = new Error('The file is another one now')
+  const changed = new Error('The file changed')
   const restart = (): never => {
     throw changed
   }
@@ -171,6 +171,6 @@ async function resumePending(transfer: Transfer, path: string, sink: ArchiveSink
     sink.complete()
   } catch (error) {
     if (error !== changed) throw error
-    sink.forget()
+    sink.discardPending()
   }
 }

@@ -2,41 +2,46 @@ import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { pathToBytes, pathFromBytes } from '@sandwire/protocol'
 import type { TarEntry } from '@sandwire/tar'
 
-/** A place on this machine: names are bytes. */
+/** A local path as bytes. */
 export type LocalPath = Buffer
 
 const SLASH = Buffer.from('/')
 
-/** As it was typed. */
-export function localPath(typed: string): LocalPath {
+/** Converts a typed path. */
+export function toLocalPath(typed: string): LocalPath {
   return Buffer.from(typed)
 }
 
-/** Something in a folder, by names that are text as `pathFromBytes` makes it. */
+/** Appends names, as decoded by `pathFromBytes`, to a folder. */
 export function joinLocalPath(folder: LocalPath, ...names: readonly string[]): LocalPath {
   return Buffer.concat([folder, ...names.flatMap((name) => [SLASH, pathToBytes(name) ?? new Uint8Array(0)])])
 }
 
-/** Something on this machine that is to be copied. */
+/** A local file, folder or link to copy. */
 export interface LocalEntry extends TarEntry {
   readonly at: LocalPath
 }
 
-/** What could not be looked at. */
+/** An entry that could not be read. */
 export interface UnreadableEntry {
   readonly path: string
-  readonly why: string
+  readonly reason: string
+}
+
+/** True for ENOSPC and EDQUOT. */
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
 }
 
 export function describeSystemError(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (code === 'EACCES' || code === 'EPERM') return 'permission denied'
   if (code === 'ENOENT') return 'no such file'
-  if (code === 'ENOSPC' || code === 'EDQUOT') return 'no space is left'
-  return code === '' ? 'it cannot be used' : `it cannot be used (${code})`
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'no space left'
+  return code === '' ? 'unknown error' : code
 }
 
-/** What is at a place; links are not followed. */
+/** Reads the attributes of an entry; links are not followed. */
 export function statLocal(at: LocalPath, path: string): LocalEntry {
   const stat = lstatSync(at, { bigint: true })
   const kind = stat.isFile()
@@ -57,13 +62,13 @@ export function statLocal(at: LocalPath, path: string): LocalEntry {
   }
 }
 
-/** Everything below a folder, folders before what is in them, by the order of bytes. What cannot be read is told. */
+/** All entries below a folder in byte order, each folder before its contents. Yields errors as entries. */
 export function* walkLocal(folder: LocalPath, path: string): Generator<LocalEntry | UnreadableEntry> {
   let names: Buffer[]
   try {
     names = readdirSync(folder, { encoding: 'buffer' }).toSorted((a, b) => Buffer.compare(a, b))
   } catch (error) {
-    yield { path, why: describeSystemError(error) }
+    yield { path, reason: describeSystemError(error) }
     return
   }
   for (const bytes of names) {
@@ -74,7 +79,7 @@ export function* walkLocal(folder: LocalPath, path: string): Generator<LocalEntr
       yield entry
       if (entry.kind === 'folder') yield* walkLocal(entry.at, within)
     } catch (error) {
-      yield { path: within, why: describeSystemError(error) }
+      yield { path: within, reason: describeSystemError(error) }
     }
   }
 }

@@ -18,24 +18,24 @@ import { randomBytes } from 'node:crypto'
 import { staysBeneath, type TarEntry } from '@sandwire/tar'
 import { joinLocalPath, type LocalPath } from './local-entries.ts'
 
-/** Nothing is written there, and this is why. */
+/** The entry cannot be written, for this reason. */
 export class WriteRefusedError extends Error {}
 
-/** What is known of a file before it takes its place. */
+/** Mode and modification time. */
 export type Attributes = Pick<TarEntry, 'mode' | 'mtimeNs'>
 
-/** A file on its way into a folder, under a name that nobody asks for. */
+/** A file that is being written under a temporary name. */
 export interface PendingFile {
   readonly write: (bytes: Uint8Array) => void
-  /** Puts it into its place at once. */
+  /** Renames it to its final name. */
   readonly commit: (attributes: Attributes) => void
   readonly discard: () => void
 }
 
-/** What others may not do with a file; setuid and its kin are never taken over. */
+/** Permission bits; setuid, setgid and sticky are dropped. */
 const PERMISSIONS = 0o777
-/** What a folder allows its owner while things are put into it. */
-const WORKABLE = 0o700
+/** Mode that the owner needs to write into a folder. */
+const OWNER_ACCESS = 0o700
 const NEW_FILE = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW
 const NS_PER_SECOND = 1e9
 
@@ -50,22 +50,21 @@ function kindAt(at: LocalPath): 'nothing' | 'folder' | 'replaceable' | 'special'
   return stat.isFile() || stat.isSymbolicLink() ? 'replaceable' : 'special'
 }
 
-/** Files and links give way; folders, devices, pipes and sockets do not. */
-function checkReplaceable(place: LocalPath): void {
-  const kind = kindAt(place)
-  if (kind === 'folder') throw new WriteRefusedError('a folder is in its place')
-  if (kind === 'special')
-    throw new WriteRefusedError('something that is neither a file nor a folder is in its place')
+/** Files and links can be replaced; folders, devices, pipes and sockets cannot. */
+function checkReplaceable(target: LocalPath): void {
+  const kind = kindAt(target)
+  if (kind === 'folder') throw new WriteRefusedError('it is a folder')
+  if (kind === 'special') throw new WriteRefusedError('a special file is in the way')
 }
 
 /**
- * A folder of this machine into which somebody else's files are put. Nothing outside of it is touched, whatever they are
- * called and whatever links are among them: every folder on the way is looked at and must be a real one, files are written under
- * a name of our own and renamed, which replaces a link and never follows it.
+ * A local folder that receives untrusted entries. Nothing outside of it is changed, whatever their names and links: every
+ * parent folder must be a real folder, and files are written under a temporary name and renamed, which replaces links
+ * instead of following them.
  */
 export class LocalFolder implements Disposable {
   readonly #base: LocalPath
-  /** Folders that were seen to be real. Only what is done here could change that. */
+  /** Folders that are known to be real folders. */
   readonly #seen = new Set<string>()
   readonly #unfinished = new Set<() => void>()
   readonly #folders = new Map<
@@ -77,19 +76,19 @@ export class LocalFolder implements Disposable {
     this.#base = base
   }
 
-  /** Makes a folder, and those on the way. Its mode and time come at the end, when everything is in it. */
+  /** Creates a folder and its parents. Mode and time are set by `finish`, after its contents. */
   makeFolder(parts: readonly string[], attributes: Attributes): void {
     const at = this.#enter(parts)
     const { mode } = lstatSync(at)
-    // One of an earlier copy may let nobody put anything into it.
-    if ((mode & WORKABLE) !== WORKABLE) chmodSync(at, (mode & PERMISSIONS) | WORKABLE)
+    // A folder of an earlier copy may be read-only.
+    if ((mode & OWNER_ACCESS) !== OWNER_ACCESS) chmodSync(at, (mode & PERMISSIONS) | OWNER_ACCESS)
     this.#folders.set(parts.join('/'), { parts, attributes })
   }
 
   openFile(parts: readonly string[]): PendingFile {
-    const { folder, place } = this.#placeOf(parts)
-    // Before all of it has come.
-    checkReplaceable(place)
+    const { folder, target } = this.#targetOf(parts)
+    // Checked before the content is received.
+    checkReplaceable(target)
     const temporary = joinLocalPath(folder, `.sandwire-copy-${randomBytes(8).toString('hex')}`)
     const fd = openSync(temporary, NEW_FILE, 0o600)
     let isOpen = true
@@ -110,29 +109,29 @@ export class LocalFolder implements Disposable {
         fchmodSync(fd, mode & PERMISSIONS)
         futimesSync(fd, secondsOf(mtimeNs), secondsOf(mtimeNs))
         close()
-        this.#replace(temporary, place)
+        this.#replace(temporary, target)
         this.#unfinished.delete(discard)
       },
       discard,
     }
   }
 
-  /** Makes a link whose target stays in the folder. */
-  makeLink(parts: readonly string[], target: string, mtimeNs: string): void {
-    if (!staysBeneath(target, parts.length - 1)) throw new WriteRefusedError('the link leads outside')
-    const { folder, place } = this.#placeOf(parts)
+  /** Creates a link that stays inside the folder. */
+  makeLink(parts: readonly string[], linkTarget: string, mtimeNs: string): void {
+    if (!staysBeneath(linkTarget, parts.length - 1)) throw new WriteRefusedError('the link points outside')
+    const { folder, target } = this.#targetOf(parts)
     const temporary = joinLocalPath(folder, `.sandwire-copy-${randomBytes(8).toString('hex')}`)
-    symlinkSync(joinLocalPath(Buffer.alloc(0), target).subarray(1), temporary)
+    symlinkSync(joinLocalPath(Buffer.alloc(0), linkTarget).subarray(1), temporary)
     lutimesSync(temporary, secondsOf(mtimeNs), secondsOf(mtimeNs))
     try {
-      this.#replace(temporary, place)
+      this.#replace(temporary, target)
     } catch (error) {
       unlinkSync(temporary)
       throw error
     }
   }
 
-  /** Gives folders their modes and times, inner ones first. */
+  /** Sets modes and times of folders, inner ones first. */
   finish(): void {
     const inwards = [...this.#folders.values()].toSorted((a, b) => b.parts.length - a.parts.length)
     for (const { parts, attributes } of inwards) {
@@ -148,12 +147,12 @@ export class LocalFolder implements Disposable {
     for (const discard of this.#unfinished) discard()
   }
 
-  /** A name in a real folder. */
-  #placeOf(parts: readonly string[]): { folder: LocalPath; place: LocalPath } {
+  /** The parent folder and path of an entry. */
+  #targetOf(parts: readonly string[]): { folder: LocalPath; target: LocalPath } {
     const name = parts.at(-1)
     if (name === undefined) throw new WriteRefusedError('it has no name')
     const folder = this.#enter(parts.slice(0, -1))
-    return { folder, place: joinLocalPath(folder, name) }
+    return { folder, target: joinLocalPath(folder, name) }
   }
 
   #enter(parts: readonly string[]): LocalPath {
@@ -162,15 +161,14 @@ export class LocalFolder implements Disposable {
     if (parts.length === 0 || this.#seen.has(key)) return at
     this.#enter(parts.slice(0, -1))
     const kind = kindAt(at)
-    if (kind !== 'nothing' && kind !== 'folder')
-      throw new WriteRefusedError('something that is no folder is in its way')
-    if (kind === 'nothing') mkdirSync(at, WORKABLE)
+    if (kind !== 'nothing' && kind !== 'folder') throw new WriteRefusedError('a parent is not a folder')
+    if (kind === 'nothing') mkdirSync(at, OWNER_ACCESS)
     this.#seen.add(key)
     return at
   }
 
-  #replace(temporary: LocalPath, place: LocalPath): void {
-    checkReplaceable(place)
-    renameSync(temporary, place)
+  #replace(temporary: LocalPath, target: LocalPath): void {
+    checkReplaceable(target)
+    renameSync(temporary, target)
   }
 }

@@ -6,19 +6,19 @@ import { joinLocalPath, type LocalPath } from './local-entries.ts'
 import type { FileSink } from './receive-file.ts'
 import { Interrupted, OutputError } from '../errors/errors.ts'
 
-/** Where a file goes that somebody named, as `cp` has it. */
+/** The target of a named file, with the rules of `cp`. */
 export type NamedTarget =
-  /** A name in a folder: a new file, or one whose place it takes. */
+  /** A new file, or one that is replaced. */
   | { readonly is: 'file'; readonly base: LocalPath; readonly name: string }
-  /** A device or a pipe, which stays what it is and is written into. */
+  /** A device or pipe, which is written to and not replaced. */
   | { readonly is: 'sink'; readonly at: LocalPath; readonly isPipe: boolean }
 
-/** Links in there stand for what processes have open: what is behind them is written, and never replaced. */
-const OF_SYSTEM = /^\/(dev|proc)(\/|$)/
+/** Links in these folders stand for open files, which are written to and never replaced. */
+const SYSTEM_FOLDER = /^\/(dev|proc)(\/|$)/
 
 const SLASH = 0x2f
 
-/** Throws the error of the system where it does not let this link be written through, as in a folder of everybody's. */
+/** Throws if the system does not allow writing through this link (`protected_symlinks`). */
 function checkWritable(link: LocalPath): void {
   closeSync(openSync(link, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY))
 }
@@ -29,17 +29,17 @@ function splitReal(at: LocalPath): { base: LocalPath; name: string } {
   return { base: real.subarray(0, slash), name: pathFromBytes(real.subarray(slash + 1)) }
 }
 
-/** Looks at what has the name now, and follows links: whoever types a name means what is behind it. Throws `WriteRefusedError`. */
+/** Finds the target for a name, following links. Throws `WriteRefusedError`. */
 export function findTarget(base: LocalPath, name: string): NamedTarget {
   const at = joinLocalPath(base, name)
   const own = lstatSync(at, { throwIfNoEntry: false })
   if (own === undefined) return { is: 'file', base, name }
   const stat = statSync(at, { throwIfNoEntry: false })
-  if (stat === undefined) throw new WriteRefusedError('it is a link to nothing')
-  if (stat.isDirectory()) throw new WriteRefusedError('a folder is in its place')
+  if (stat === undefined) throw new WriteRefusedError('it is a dangling link')
+  if (stat.isDirectory()) throw new WriteRefusedError('it is a folder')
   const isLink = own.isSymbolicLink()
-  if (!stat.isFile() || (isLink && OF_SYSTEM.test(base.toString()))) {
-    if (stat.isSocket()) throw new WriteRefusedError('a socket is in its place')
+  if (!stat.isFile() || (isLink && SYSTEM_FOLDER.test(base.toString()))) {
+    if (stat.isSocket()) throw new WriteRefusedError('it is a socket')
     return { is: 'sink', at, isPipe: stat.isFIFO() }
   }
   if (!isLink) return { is: 'file', base, name }
@@ -47,38 +47,38 @@ export function findTarget(base: LocalPath, name: string): NamedTarget {
   return { is: 'file', ...splitReal(at) }
 }
 
-/** How often a pipe that nobody reads yet is tried. */
-const AGAIN_MS = 50
-/** Nothing here waits in the kernel, where no signal would be noticed. */
-const WRITE_INTO = constants.O_WRONLY | constants.O_TRUNC | constants.O_NOCTTY | constants.O_NONBLOCK
+/** Interval of attempts to open a pipe without a reader. */
+const RETRY_MS = 50
+/** Non-blocking, so that signals are handled. */
+const OPEN_FLAGS = constants.O_WRONLY | constants.O_TRUNC | constants.O_NOCTTY | constants.O_NONBLOCK
 
-/** Takes bytes that cannot be taken back; `where` is how it is called when it takes no more. Writing throws `Interrupted`. */
-export function createByteSink(fd: number, where: string, signal: AbortSignal): FileSink {
-  let broken: string | undefined
-  const output = new OutputWriter(fd, (errno) => {
-    broken = errno
+/** Writes to a stream that cannot be rewound; `target` is its name in errors. Writing throws `Interrupted`. */
+export function createByteSink(fd: number, target: string, signal: AbortSignal): FileSink {
+  let errno: string | undefined
+  const output = new OutputWriter(fd, (failed) => {
+    errno = failed
   })
-  signal.addEventListener('abort', () => output.giveUp(), { once: true })
+  signal.addEventListener('abort', () => output.close(), { once: true })
   return {
     write: async (bytes) => {
       await output.write(bytes)
       if (signal.aborted) throw new Interrupted(String(signal.reason))
-      // Whoever reads has seen enough.
-      if (broken === 'EPIPE') throw new Interrupted('SIGPIPE')
-      if (broken !== undefined) throw new OutputError(where, broken)
+      // The reader closed the pipe.
+      if (errno === 'EPIPE') throw new Interrupted('SIGPIPE')
+      if (errno !== undefined) throw new OutputError(target, errno)
     },
     restart: () => {
-      throw new SandwireError('file_changed', 'Cannot go on: the file changed while it was copied')
+      throw new SandwireError('file_changed', 'Cannot resume: the file changed while it was copied')
     },
   }
 }
 
-/** A pipe has a reader from the moment on that somebody opens it. */
+/** ENXIO: no process has the pipe open for reading. */
 function hasNoReader(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENXIO'
 }
 
-/** Opens a device or a pipe to be written into; waits for whoever reads the pipe. Throws `Interrupted`. */
+/** Opens a device or pipe for writing; waits for a reader of the pipe. Throws `Interrupted`. */
 export async function openSink(
   { at, isPipe }: Extract<NamedTarget, { is: 'sink' }>,
   signal: AbortSignal,
@@ -86,11 +86,11 @@ export async function openSink(
   for (;;) {
     if (signal.aborted) throw new Interrupted(String(signal.reason))
     try {
-      const fd = openSync(at, WRITE_INTO)
+      const fd = openSync(at, OPEN_FLAGS)
       return { fd, [Symbol.dispose]: () => closeSync(fd) }
     } catch (error) {
       if (!isPipe || !hasNoReader(error)) throw error
-      await Bun.sleep(AGAIN_MS)
+      await Bun.sleep(RETRY_MS)
     }
   }
 }

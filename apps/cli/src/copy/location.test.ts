@@ -5,7 +5,7 @@ import {
   baseName,
   parentOf,
   parseLocation,
-  readTarget,
+  parseTarget,
   within,
 } from './location.ts'
 
@@ -36,8 +36,8 @@ test('an empty path is none, and one in a sandbox is relative', () => {
 
 test('standard output is a target under each of its names', () => {
   for (const word of ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
-    expect(readTarget(word)).toEqual({ is: 'stream' })
-  expect(readTarget('/dev/null')).toEqual({ is: 'local', path: '/dev/null' })
+    expect(parseTarget(word)).toEqual({ is: 'stream' })
+  expect(parseTarget('/dev/null')).toEqual({ is: 'local', path: '/dev/null' })
   expect(parseLocation('/dev/stdout')).toEqual({ is: 'local', path: '/dev/stdout' })
 })
 

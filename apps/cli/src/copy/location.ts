@@ -3,13 +3,12 @@ import { SandwireError } from '@sandwire/protocol'
 import { SANDBOX_NAME } from '../commands/positionals.ts'
 import { retryTransfer, type Transfer } from './transfer.ts'
 import { WriteRefusedError } from './local-folder.ts'
-import { describeSystemError } from './local-entries.ts'
+import { describeSystemError, isDiskFull } from './local-entries.ts'
 import type { RemoteStat } from './remote-workspace.ts'
-import { HintedError } from '../errors/errors.ts'
-import { UsageError } from '../options/words.ts'
+import { HintedError, UsageError } from '../errors/errors.ts'
 import { printable } from '../text/printable.ts'
 
-/** Where something is copied from or to. */
+/** Source or target of a copy. */
 export type Location =
   | {
       readonly is: 'sandbox'
@@ -17,56 +16,59 @@ export type Location =
       /** Relative to the workspace. */ readonly path: string
     }
   | { readonly is: 'local'; readonly path: string }
-  /** Standard input or output. */
+  /** stdin or stdout. */
   | { readonly is: 'stream' }
 
-/** A path in a sandbox without what means nothing in it; `.` for the workspace itself. */
+/** Removes empty and `.` parts of a sandbox path; `.` is the workspace. */
 function cleanPath(path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.')
   return parts.length === 0 ? '.' : parts.join('/')
 }
 
-/** Whether a path says that it names a folder, or what is in it. */
+/** True for a path that ends with a slash, `.` or `..`. */
 export function namesFolder(path: string): boolean {
   return /(^|\/)\.{0,2}$/.test(path)
 }
 
-/** Whether what is in the folder is meant, not the folder: `x/.`, `.` and `..` have no name of their own. */
+/** True for a path that means the contents of a folder: `x/.`, `.` and `..` have no name. */
 export function isContentsPath(path: string): boolean {
   return /(^|\/)\.{1,2}\/*$/.test(path) || /^\/*$/.test(path)
 }
 
-/** Where the workspace is, as `pwd` shows it in a sandbox. */
+/** The path of the workspace inside a sandbox. */
 const WORKSPACE = /^\/workspace(\/+|$)/
 
-/** Names of standard output, which are links: what has them must stay what it is. */
+/** Names of stdout, which must not be replaced by a file. */
 const STANDARD_OUTPUT = new Set(['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
 
-/** Reads where something is copied to. Throws `UsageError`. */
-export function readTarget(word: string): Location {
-  return STANDARD_OUTPUT.has(word) ? { is: 'stream' } : parseLocation(word)
+/** Parses the target of a copy. Throws `UsageError`. */
+export function parseTarget(argument: string): Location {
+  return STANDARD_OUTPUT.has(argument) ? { is: 'stream' } : parseLocation(argument)
 }
 
-/** Reads `SANDBOX:PATH`, whose path may begin with that of the workspace, a local path, or `-`. What has a slash before its colon is local. Throws `UsageError`. */
-export function parseLocation(word: string): Location {
-  if (word === '-') return { is: 'stream' }
-  if (word === '') throw new UsageError('A path is empty')
-  const at = word.indexOf(':')
-  const sandbox = at < 0 ? '' : word.slice(0, at)
-  if (!SANDBOX_NAME.test(sandbox)) return { is: 'local', path: word }
-  const typed = word.slice(at + 1)
+/**
+ * Parses `SANDBOX:PATH`, a local path, or `-`. A sandbox path may start with `/workspace`. A path with a slash before the
+ * colon is local. Throws `UsageError`.
+ */
+export function parseLocation(argument: string): Location {
+  if (argument === '-') return { is: 'stream' }
+  if (argument === '') throw new UsageError('The path is empty')
+  const at = argument.indexOf(':')
+  const sandbox = at < 0 ? '' : argument.slice(0, at)
+  if (!SANDBOX_NAME.test(sandbox)) return { is: 'local', path: argument }
+  const typed = argument.slice(at + 1)
   const path = typed.replace(WORKSPACE, '')
   if (path.startsWith('/'))
     throw new UsageError(
-      'A path in a sandbox is relative to its workspace, which is /workspace there',
-      'nothing else of a sandbox can be copied or listed; copy it there first',
+      'Only the workspace of a sandbox (/workspace) can be copied or listed',
+      'copy the file into the workspace first',
     )
   const isFolder = path !== '' && namesFolder(path) && cleanPath(path) !== '.'
   const suffix = isFolder ? (isContentsPath(path) ? '/.' : '/') : ''
   return { is: 'sandbox', sandbox, path: `${cleanPath(path)}${suffix}` }
 }
 
-/** The last name of a path, or undefined when it has none. */
+/** The last part of a path; undefined for a contents path. */
 export function baseName(path: string): string | undefined {
   if (isContentsPath(path)) return undefined
   return path.split('/').findLast((part) => part !== '')
@@ -87,7 +89,7 @@ export function within(folder: string, name: string): string {
 export type SandboxLocation = Extract<Location, { is: 'sandbox' }>
 export type LocalLocation = Exclude<Location, SandboxLocation>
 
-/** What is at a path of the sandbox; undefined when nothing is. */
+/** The stat of a sandbox path; undefined if it does not exist. */
 export async function statRemote(transfer: Transfer, path: string): Promise<RemoteStat | undefined> {
   try {
     return await retryTransfer(
@@ -105,12 +107,12 @@ export function isFolder(stat: RemoteStat | undefined): boolean {
   return stat?.kind === 'folder' || (stat?.kind === 'link' && stat.target === 'folder')
 }
 
-/** Says why a copy cannot begin. */
+/** Fails with a usage error of `cp`. */
 export function fail(what: string, why: string): never {
   throw new HintedError('bad_request', `Cannot copy ${what}: ${why}`, 'sbx-stdio cp --help')
 }
 
-/** Where a local folder really is: what is typed here may lead through links. */
+/** The real path of a local folder. */
 export function realFolder(path: string): string {
   try {
     return realpathSync(path)
@@ -119,25 +121,25 @@ export function realFolder(path: string): string {
   }
 }
 
-/** What the system of this machine says; what is wrong with a connection is no such error. */
-function isOfSystem(error: unknown): boolean {
+/** True for errors of the local file system, not of the connection. */
+function isSystemError(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error
 }
 
 export function diskFullError(): HintedError {
   return new HintedError(
     'disk_full',
-    'Cannot copy: no space is left on this machine',
-    'make room, then copy again',
+    'Cannot copy: no space left on this machine',
+    'free disk space, then copy again',
   )
 }
 
-/** Throws what went wrong on this machine in words; anything else as it is. */
-export function throwLocalError(caught: unknown, place: LocalLocation, direction: 'from' | 'to'): never {
+/** Rethrows local errors with the path in the message, other errors as they are. */
+export function throwLocalError(caught: unknown, location: LocalLocation, direction: 'from' | 'to'): never {
   const isRefused = caught instanceof WriteRefusedError
-  if (place.is === 'stream' || !(isRefused || isOfSystem(caught))) throw caught
-  const why = isRefused ? caught.message : describeSystemError(caught)
-  if (why === 'no space is left') throw diskFullError()
-  const shown = `"${printable(place.path)}"`
-  return fail(direction === 'to' ? `to ${shown}` : shown, why)
+  if (location.is === 'stream' || !(isRefused || isSystemError(caught))) throw caught
+  if (isDiskFull(caught)) throw diskFullError()
+  const reason = isRefused ? caught.message : describeSystemError(caught)
+  const shown = `"${printable(location.path)}"`
+  return fail(direction === 'to' ? `to ${shown}` : shown, reason)
 }

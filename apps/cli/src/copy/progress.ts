@@ -1,15 +1,15 @@
 import { printable } from '../text/printable.ts'
 
-/** How far a copy is. */
+/** Progress of a copy. */
 export interface Progress {
   readonly bytes: number
-  /** All there will be, where that is known. */
+  /** Undefined if unknown. */
   readonly totalBytes: number | undefined
   readonly entries: number
-  /** What is being copied. */
+  /** Name of the current entry. */
   readonly name: string
   readonly elapsedMs: number
-  /** Why nothing moves for now. */
+  /** Why the copy is stalled. */
   readonly problem?: string | undefined
 }
 
@@ -35,7 +35,7 @@ function shorten(name: string): string {
   return `…${characters.slice(-MAX_NAME_COLUMNS / 2).join('')}`
 }
 
-/** One line that fits, of printable characters only. */
+/** One line of printable characters that fits the terminal. */
 export function formatProgress(progress: Progress, columns: number): string {
   const { bytes, totalBytes, entries, name, elapsedMs, problem } = progress
   const perSecond = elapsedMs < 200 ? undefined : bytes / (elapsedMs / 1000)
@@ -59,29 +59,29 @@ export function formatProgress(progress: Progress, columns: number): string {
     .join('')
 }
 
-/** Lines about what was left out; more would hide everything else. */
+/** Most lines about skipped files. */
 const MAX_LINES = 10
 
-/** What was not copied, or not for sure, and why. */
-export class SkippedFiles {
+/** Files that were skipped, or changed while they were copied. */
+class SkippedFiles {
   readonly #lines: string[] = []
   #count = 0
 
-  add(path: string, why: string): void {
-    this.#tell(`left out "${printable(path)}": ${printable(why)}`)
+  add(path: string, reason: string): void {
+    this.#addLine(`skipped "${printable(path)}": ${printable(reason)}`)
   }
 
-  /** It is there, and may be a mixture of two states. */
+  /** The file was copied, but may mix two states. */
   addChanged(path: string): void {
-    this.#tell(`"${printable(path)}" changed while it was copied, so look at it again`)
+    this.#addLine(`"${printable(path)}" changed while it was copied; check it`)
   }
 
-  #tell(line: string): void {
+  #addLine(line: string): void {
     this.#count += 1
     if (this.#lines.length < MAX_LINES) this.#lines.push(line)
   }
 
-  /** So many further ones, of which nothing is known. */
+  /** Counts further skipped files without details. */
   addMore(count: number): void {
     this.#count += count
   }
@@ -96,7 +96,7 @@ export class SkippedFiles {
   }
 }
 
-/** More often nobody can read. */
+/** Interval of updates. */
 const DRAW_EVERY_MS = 100
 const CLEAR_LINE = '\r\x1b[K'
 
@@ -106,9 +106,9 @@ export interface ProgressCanvas {
   readonly columns: () => number
 }
 
-/** One copy on its way: how far it is, what it left out, and the line that says so on a terminal. */
+/** Progress and skipped files of one copy, with a line on the terminal. */
 export class CopyReport implements Disposable {
-  readonly leftOut = new SkippedFiles()
+  readonly skipped = new SkippedFiles()
   readonly #canvas: ProgressCanvas | undefined
   readonly #now: () => number
   readonly #startedMs: number
@@ -119,7 +119,7 @@ export class CopyReport implements Disposable {
   #problem: string | undefined
   #drawnMs = Number.NEGATIVE_INFINITY
   #isShown = false
-  #kept: string | undefined
+  #resumable: string | undefined
 
   constructor(canvas: ProgressCanvas | undefined, now: () => number) {
     this.#canvas = canvas
@@ -127,47 +127,47 @@ export class CopyReport implements Disposable {
     this.#startedMs = now()
   }
 
-  /** Somebody looks at it. */
+  /** True if progress is shown. */
   get isDrawn(): boolean {
     return this.#canvas !== undefined
   }
 
-  /** What it came to. */
-  get sum(): { readonly entries: number; readonly bytes: number; readonly leftOut: number } {
-    return { entries: this.#entries, bytes: this.#bytes, leftOut: this.leftOut.count }
+  /** Totals for JSON output. */
+  get summary(): { readonly entries: number; readonly bytes: number; readonly leftOut: number } {
+    return { entries: this.#entries, bytes: this.#bytes, leftOut: this.skipped.count }
   }
 
-  /** What was cut on its way and goes on when it is copied again. */
-  get kept(): string | undefined {
-    return this.#kept
+  /** An upload that can be resumed by copying again. */
+  get resumable(): string | undefined {
+    return this.#resumable
   }
 
-  keep(path: string): void {
-    this.#kept = path
+  markResumable(path: string): void {
+    this.#resumable = path
   }
 
-  expect(totalBytes: number | undefined): void {
+  setTotal(totalBytes: number | undefined): void {
     this.#totalBytes = totalBytes
   }
 
-  at(name: string): void {
+  startEntry(name: string): void {
     this.#name = name
     this.#draw()
   }
 
-  /** Bytes that arrived; fewer than none when they have to be copied again. */
-  moved(bytes: number): void {
+  /** Adds copied bytes; negative when they have to be copied again. */
+  addBytes(bytes: number): void {
     this.#bytes += bytes
     this.#problem = undefined
     this.#draw()
   }
 
-  done(entries = 1): void {
-    this.#entries += entries
+  addEntries(count = 1): void {
+    this.#entries += count
     this.#draw()
   }
 
-  /** Says why nothing moves. */
+  /** Shows why the copy is stalled. */
   stalled(problem: string): void {
     this.#problem = problem
     this.#drawnMs = Number.NEGATIVE_INFINITY

@@ -2,14 +2,14 @@ import { SandwireError } from '@sandwire/protocol'
 import { retryTransfer, type Transfer } from './transfer.ts'
 import type { RemoteStat } from './remote-workspace.ts'
 
-/** Takes the bytes of a file in order. */
+/** Receives the bytes of a file in order. */
 export interface FileSink {
   readonly write: (bytes: Uint8Array) => void | Promise<void>
-  /** The file is another one now: everything comes again. Throws where that cannot be. */
+  /** The file changed and is sent again from the start. Throws if that is not possible. */
   readonly restart: () => void
 }
 
-/** How far a file has come, of which etag. */
+/** Received bytes of a version of the file. */
 interface Received {
   offset: number
   etag: string
@@ -20,12 +20,12 @@ function lengthOf(headers: Headers): number | undefined {
   return /^[0-9]{1,16}$/.test(text) ? Number(text) : undefined
 }
 
-/** The etag as JSON has it, without quotes. */
+/** The etag without quotes, as in JSON. */
 function tagOf(headers: Headers): string | undefined {
   return /^"(.*)"$/.exec(headers.get('etag') ?? '')?.[1]
 }
 
-/** Receives a file, or the rest of it, and goes on after cuts where it was. Returns what was known of the file at its end. */
+/** Receives a file from an offset, and resumes after failures. Returns the stat of the received version. */
 export async function receiveFile(
   transfer: Transfer,
   path: string,
@@ -35,7 +35,7 @@ export async function receiveFile(
   const restart = (): void => {
     if (received.offset === 0) return
     sink.restart()
-    transfer.report.moved(-received.offset)
+    transfer.report.addBytes(-received.offset)
     received.offset = 0
   }
   await retryTransfer(
@@ -60,23 +60,23 @@ async function receiveRest(
     restart,
   }: { readonly sink: FileSink; readonly received: Received; readonly restart: () => void },
 ): Promise<void> {
-  const isRest = received.offset > 0
-  const answer = await remote.readFile(path, isRest ? { ...received } : undefined)
-  const range = /^bytes ([0-9]+)-/.exec(answer.headers.get('content-range') ?? '')?.[1]
-  if (isRest && answer.status === 206 && Number(range) !== received.offset)
+  const isResumed = received.offset > 0
+  const response = await remote.readFile(path, isResumed ? { ...received } : undefined)
+  const range = /^bytes ([0-9]+)-/.exec(response.headers.get('content-range') ?? '')?.[1]
+  if (isResumed && response.status === 206 && Number(range) !== received.offset)
     throw new SandwireError(
       'version_unsupported',
-      'Cannot understand the answer of the server: other bytes than asked for',
+      'Cannot understand the response of the server: wrong range',
     )
-  if (isRest && answer.status !== 206) restart()
-  received.etag = tagOf(answer.headers) ?? received.etag
-  const length = lengthOf(answer.headers)
+  if (isResumed && response.status !== 206) restart()
+  received.etag = tagOf(response.headers) ?? received.etag
+  const length = lengthOf(response.headers)
   const end = length === undefined ? undefined : received.offset + length
-  for await (const chunk of answer.bytes()) {
+  for await (const chunk of response.bytes()) {
     await sink.write(chunk)
     received.offset += chunk.byteLength
-    report.moved(chunk.byteLength)
+    report.addBytes(chunk.byteLength)
   }
   if (end !== undefined && received.offset < end)
-    throw new SandwireError('link_lost', 'The server cannot be reached: the answer broke off')
+    throw new SandwireError('link_lost', 'Cannot reach the server: the response ended early')
 }

@@ -1,8 +1,8 @@
 import { encodePath, shape } from '@sandwire/protocol'
-import type { Answer, Api } from '../server/api.ts'
+import type { ApiResponse, Api } from '../server/api.ts'
 import { openRecord, decodeResponse } from '../server/response.ts'
 
-/** A name or path: any text, for bytes that are not UTF-8 stand in it as lone surrogates. */
+/** A name or path; bytes that are not UTF-8 are lone surrogates. */
 const pathText: shape.Shape<string> = {
   decode: (value) => (typeof value === 'string' && value.length <= 8192 ? value : undefined),
   describe: 'path',
@@ -18,7 +18,7 @@ const facts = {
   mode: shape.whole(0, 0o7777),
   mtimeMs: milliseconds,
   etag: shape.text(256),
-  /** What a link leads to. */
+  /** What a link points to. */
   target: shape.optional(shape.nullable(shape.oneOf(['file', 'folder']))),
 } as const
 
@@ -37,10 +37,10 @@ export type RemoteStat = shape.Decoded<typeof statShape>
 export type RemoteEntry = shape.Decoded<typeof entryShape>
 export type UnpackResult = shape.Decoded<typeof unpackedShape>
 
-/** Entries that one question for a folder is answered with. */
+/** Entries per page of a folder. */
 const PAGE_ENTRIES = 1_000
 
-/** How an upload in pieces ends. */
+/** Attributes of a finished upload. */
 export interface FinishUpload {
   readonly path: string
   readonly size: number
@@ -48,13 +48,13 @@ export interface FinishUpload {
   readonly mtimeMs?: number
 }
 
-/** Where a file is read from: its beginning, or a byte of what it was then. */
-export interface From {
+/** An offset in a version of a file. */
+export interface ResumePoint {
   readonly offset: number
   readonly etag: string
 }
 
-/** The files of one sandbox, as control has them. */
+/** Control's file routes for one sandbox. */
 export class RemoteWorkspace {
   readonly #api: Api
   readonly #base: string
@@ -70,7 +70,7 @@ export class RemoteWorkspace {
     return decodeResponse(statShape, await this.#json('GET', 'stat', { path }))
   }
 
-  /** Everything in a folder, page by page. */
+  /** The entries of a folder, page by page. */
   async *list(path: string): AsyncGenerator<readonly RemoteEntry[]> {
     let after: string | undefined
     for (;;) {
@@ -82,51 +82,56 @@ export class RemoteWorkspace {
     }
   }
 
-  readFile(path: string, from?: From): Promise<Answer> {
+  readFile(path: string, from?: ResumePoint): Promise<ApiResponse> {
     const headers: Record<string, string> =
       from === undefined ? {} : { range: `bytes=${from.offset}-`, 'if-range': `"${from.etag}"` }
-    return this.#ask('GET', 'file', { path }, { headers })
+    return this.#send('GET', 'file', { path }, { headers })
   }
 
-  readArchive(path: string, after: string | undefined): Promise<Answer> {
-    return this.#ask('GET', 'archive', { path, ...(after === undefined ? {} : { after }) })
+  readArchive(path: string, after: string | undefined): Promise<ApiResponse> {
+    return this.#send('GET', 'archive', { path, ...(after === undefined ? {} : { after }) })
   }
 
   async putArchive(path: string, archive: Uint8Array<ArrayBuffer>): Promise<UnpackResult> {
-    const answer = await this.#ask('PUT', 'archive', { path }, { body: archive })
-    return decodeResponse(unpackedShape, await answer.json())
+    const response = await this.#send('PUT', 'archive', { path }, { body: archive })
+    return decodeResponse(unpackedShape, await response.json())
   }
 
   async received(id: string, path: string): Promise<number> {
     return decodeResponse(receivedShape, await this.#json('GET', `uploads/${id}`, { path })).received
   }
 
-  /** Appends to an upload; it must hold `offset` bytes. Returns how many it holds then. */
+  /** Appends to an upload of `offset` bytes; returns its new size. */
   async putPiece(id: string, path: string, offset: number, bytes: Uint8Array<ArrayBuffer>): Promise<number> {
-    const answer = await this.#ask('PUT', `uploads/${id}`, { path, offset: String(offset) }, { body: bytes })
-    return decodeResponse(receivedShape, await answer.json()).received
+    const response = await this.#send(
+      'PUT',
+      `uploads/${id}`,
+      { path, offset: String(offset) },
+      { body: bytes },
+    )
+    return decodeResponse(receivedShape, await response.json()).received
   }
 
   async finish(id: string, finish: FinishUpload): Promise<void> {
-    await (await this.#ask('POST', `uploads/${id}`, {}, { json: finish })).json()
+    await (await this.#send('POST', `uploads/${id}`, {}, { json: finish })).json()
   }
 
   async drop(id: string, path: string): Promise<void> {
-    await (await this.#ask('DELETE', `uploads/${id}`, { path })).json()
+    await (await this.#send('DELETE', `uploads/${id}`, { path })).json()
   }
 
   async #json(method: 'GET', tail: string, parameters: Readonly<Record<string, string>>): Promise<unknown> {
-    return (await this.#ask(method, tail, parameters)).json()
+    return (await this.#send(method, tail, parameters)).json()
   }
 
-  #ask(
+  #send(
     method: 'GET' | 'PUT' | 'POST' | 'DELETE',
     tail: string,
     parameters: Readonly<Record<string, string>>,
     more: { headers?: Record<string, string>; body?: Uint8Array<ArrayBuffer>; json?: unknown } = {},
-  ): Promise<Answer> {
+  ): Promise<ApiResponse> {
     const query = Object.entries(parameters).map(([name, value]) => `${name}=${encodePath(value) ?? ''}`)
     const path = `${this.#base}/${tail}${query.length === 0 ? '' : `?${query.join('&')}`}`
-    return this.#api.exchange({ method, path, signal: this.#signal, ...more })
+    return this.#api.send({ method, path, signal: this.#signal, ...more })
   }
 }

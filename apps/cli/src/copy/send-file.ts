@@ -2,20 +2,19 @@ import { createHash } from 'node:crypto'
 import { fstatSync, read } from 'node:fs'
 import { promisify } from 'node:util'
 import { SandwireError } from '@sandwire/protocol'
-import { BATCH_BYTES } from './upload.ts'
-import { retryTransfer, type Transfer } from './transfer.ts'
+import { MAX_REQUEST_BYTES, retryTransfer, type Transfer } from './transfer.ts'
 import type { FinishUpload } from './remote-workspace.ts'
 import { Interrupted } from '../errors/errors.ts'
 
-/** Where the bytes of an upload come from. */
+/** Source of the bytes of an upload. */
 export interface PieceSource {
-  /** Up to so many bytes at an offset; none at the end. */
+  /** Reads up to this many bytes at an offset; none at the end. */
   readonly read: (offset: number, bytes: number) => Promise<Uint8Array<ArrayBuffer>>
 }
 
 const readAt = promisify(read)
 
-/** The same for the same file and place, so that a copy that was given up goes on where it was. */
+/** The same id for the same file and target, so that an interrupted upload is resumed. */
 export function uploadId(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)
 }
@@ -35,7 +34,7 @@ function fileSource(fd: number): PieceSource {
   }
 }
 
-/** Sends an open file in pieces. Throws `file_changed` when it is another one at the end than at the beginning. */
+/** Uploads an open file in pieces. Throws `file_changed` if it changed meanwhile. */
 export async function sendOpenFile(
   transfer: Transfer,
   fd: number,
@@ -43,7 +42,7 @@ export async function sendOpenFile(
 ): Promise<void> {
   const before = fstatSync(fd, { bigint: true })
   const size = Number(before.size)
-  await orDrop(transfer, { id, path }, async () => {
+  await dropOnFailure(transfer, { id, path }, async () => {
     const end = await sendPieces(transfer, fileSource(fd), { id, path, sizeBytes: size })
     const after = fstatSync(fd, { bigint: true })
     if (end !== size || after.mtimeNs !== before.mtimeNs || after.size !== before.size)
@@ -53,8 +52,8 @@ export async function sendOpenFile(
   })
 }
 
-/** Does not leave there what nobody will go on with: it takes room. What was only cut goes on when it is copied again. */
-async function orDrop(
+/** Removes the partial upload after a permanent failure. After an interruption it is kept, to be resumed. */
+async function dropOnFailure(
   { remote, report }: Transfer,
   { id, path }: { readonly id: string; readonly path: string },
   action: () => Promise<void>,
@@ -62,10 +61,10 @@ async function orDrop(
   try {
     await action()
   } catch (error) {
-    const isCut = error instanceof Interrupted || SandwireError.from(error).row.retryable
-    // What cannot be removed now, the sandbox forgets after a day.
-    if (!isCut) await remote.drop(id, path).catch(() => undefined)
-    else report.keep(path)
+    const isResumable = error instanceof Interrupted || SandwireError.from(error).row.retryable
+    // If this fails, the sandbox removes it after a day.
+    if (!isResumable) await remote.drop(id, path).catch(() => undefined)
+    else report.markResumable(path)
     throw error
   }
 }
@@ -78,7 +77,7 @@ export async function finishUpload(transfer: Transfer, id: string, finish: Finis
   )
 }
 
-/** Sends pieces until the source or the size ends; returns how many bytes there were. */
+/** Sends pieces up to the size or the end of the source; returns the number of bytes. */
 export async function sendPieces(
   transfer: Transfer,
   source: PieceSource,
@@ -94,27 +93,27 @@ export async function sendPieces(
     await remote.drop(id, path)
     offset = 0
   }
-  report.moved(offset)
-  const arrived = (received: number): void => {
-    report.moved(received - offset)
+  report.addBytes(offset)
+  const setReceived = (received: number): void => {
+    report.addBytes(received - offset)
     offset = received
   }
   while (offset < sizeBytes) {
-    const piece = await source.read(offset, Math.min(BATCH_BYTES, sizeBytes - offset))
+    const piece = await source.read(offset, Math.min(MAX_REQUEST_BYTES, sizeBytes - offset))
     if (piece.length === 0) break
     let isFirst = true
-    const sendOrAsk = async (): Promise<void> => {
-      // What arrived before a cut need not go again.
+    const sendOrResume = async (): Promise<void> => {
+      // After a failure, the piece may have arrived.
       const received = isFirst ? offset : await remote.received(id, path)
       isFirst = false
-      arrived(received === offset ? await putPiece(transfer, { id, path }, offset, piece) : received)
+      setReceived(received === offset ? await putPiece(transfer, { id, path }, offset, piece) : received)
     }
-    await retryTransfer(transfer, sendOrAsk, () => offset)
+    await retryTransfer(transfer, sendOrResume, () => offset)
   }
   return offset
 }
 
-/** Sends one piece. Where the other side has other bytes than was thought, because an answer was cut, it says which. */
+/** Sends one piece; returns the bytes received so far. A conflict means that an earlier response was lost. */
 async function putPiece(
   { remote }: Transfer,
   { id, path }: { readonly id: string; readonly path: string },
@@ -129,7 +128,7 @@ async function putPiece(
   }
 }
 
-/** Pieces of a stream, of which the last one can be asked for again. */
+/** Pieces of a stream; only the last piece can be read again. */
 export function streamSource(stream: ReadableStream<Uint8Array>): PieceSource {
   const reader = stream.getReader()
   let start = 0

@@ -3,21 +3,21 @@ import type { CopyReport } from './progress.ts'
 import type { RemoteWorkspace } from './remote-workspace.ts'
 import { Interrupted } from '../errors/errors.ts'
 
-/** Attempts in a row that get nothing done; with the pauses between them, most of a minute. */
-const MAX_VAIN_ATTEMPTS = 10
+/** Attempts in a row without progress; with the pauses, most of a minute. */
+const MAX_FAILED_ATTEMPTS = 10
 
 export interface RetryOptions {
   readonly signal: AbortSignal
-  /** Grows whenever something was achieved, so that a long copy may be cut any number of times. */
+  /** Grows with progress; a copy that makes progress is retried any number of times. */
   readonly progress: () => number
-  /** Told before each pause. */
+  /** Called before each pause. */
   readonly onRetry?: (error: SandwireError) => void
 }
 
-/** Does something again after failures that pass, with growing pauses. Throws the last error, or `Interrupted`. */
+/** Retries an action after transient errors, with back-off. Throws the last error, or `Interrupted`. */
 export async function retry<T>(action: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { signal, progress, onRetry } = options
-  let vain = 0
+  let failedAttempts = 0
   for (;;) {
     const before = progress()
     try {
@@ -27,10 +27,10 @@ export async function retry<T>(action: () => Promise<T>, options: RetryOptions):
       if (caught instanceof Interrupted) throw caught
       const error = SandwireError.from(caught)
       if (!error.row.retryable || error.code === 'internal') throw caught
-      vain = progress() > before ? 1 : vain + 1
-      if (vain >= MAX_VAIN_ATTEMPTS) throw caught
+      failedAttempts = progress() > before ? 1 : failedAttempts + 1
+      if (failedAttempts >= MAX_FAILED_ATTEMPTS) throw caught
       onRetry?.(error)
-      await pause(error.retryAfterMs ?? backOffMs(vain, Math.random()), signal)
+      await pause(error.retryAfterMs ?? backOffMs(failedAttempts, Math.random()), signal)
     }
   }
 }
@@ -46,19 +46,22 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) throw new Interrupted(String(signal.reason))
 }
 
-/** What every part of one copy works with. */
+/** Bytes of one upload request, at most: large enough for few requests, small enough to send again. */
+export const MAX_REQUEST_BYTES = 8 * 1024 * 1024
+
+/** What all parts of one copy share. */
 export interface Transfer {
   readonly remote: RemoteWorkspace
   readonly report: CopyReport
   readonly signal: AbortSignal
 }
 
-/** Does a part of the copy again after cuts, and shows that it waits. */
+/** Retries a part of the copy, and shows that it is waiting. */
 export function retryTransfer<T>(
   { report, signal }: Transfer,
   action: () => Promise<T>,
   progress: () => number,
 ): Promise<T> {
-  const onRetry = (error: SandwireError): void => report.stalled(`${error.message}: trying again`)
+  const onRetry = (error: SandwireError): void => report.stalled(`${error.message}: retrying`)
   return retry(action, { signal, progress, onRetry })
 }

@@ -15,10 +15,10 @@ import {
   type SandboxLocation,
   within,
 } from './location.ts'
-import { retryTransfer, type Transfer } from './transfer.ts'
+import { MAX_REQUEST_BYTES, retryTransfer, type Transfer } from './transfer.ts'
 import {
   type LocalEntry,
-  localPath,
+  toLocalPath,
   type LocalPath,
   statLocal,
   type UnreadableEntry,
@@ -30,24 +30,23 @@ import { finishUpload, sendOpenFile, sendPieces, streamSource, uploadId } from '
 import { printable } from '../text/printable.ts'
 
 /** Copies from this machine to the sandbox. */
-export async function send(transfer: Transfer, from: LocalLocation, to: SandboxLocation): Promise<void> {
+export async function upload(transfer: Transfer, from: LocalLocation, to: SandboxLocation): Promise<void> {
   const existing = await statRemote(transfer, to.path)
   const isInto = isFolder(existing)
   const folder = isInto ? to.path : parentOf(to.path)
   if (!isInto && !isFolder(await statRemote(transfer, folder)))
     fail(`to "${printable(to.path)}"`, 'no such folder in the sandbox')
   if (from.is === 'stream') {
-    if (isInto || namesFolder(to.path))
-      fail(`to "${printable(to.path)}"`, 'standard input needs the name of a file')
+    if (isInto || namesFolder(to.path)) fail(`to "${printable(to.path)}"`, 'stdin needs a file name')
     await uploadStdin(transfer, within(folder, baseName(to.path) ?? ''))
     return
   }
-  const upload = resolveUpload(from.path, { to, isInto, folder, existing })
-  if (transfer.report.isDrawn) transfer.report.expect(measure(upload))
-  await uploadTree(transfer, upload)
+  const resolved = resolveUpload(from.path, { to, isInto, folder, existing })
+  if (transfer.report.isDrawn) transfer.report.setTotal(measure(resolved))
+  await uploadTree(transfer, resolved)
 }
 
-/** How a local path is named in the sandbox, as `cp` has it. */
+/** Finds the target name in the sandbox, with the rules of `cp`. */
 function resolveUpload(
   path: string,
   {
@@ -63,13 +62,13 @@ function resolveUpload(
   if (own === undefined) fail(shown, 'no such file')
   const isLocalFolder = followed?.isDirectory() === true
   if (isLocalFolder && existing !== undefined && !isInto)
-    fail(`to "${printable(to.path)}"`, 'it is no folder')
+    fail(`to "${printable(to.path)}"`, 'it is not a folder')
   if (!isLocalFolder && !isInto && namesFolder(to.path))
     fail(`to "${printable(to.path)}"`, 'no such folder in the sandbox')
   const target = isInto ? baseName(path) : baseName(to.path)
   const name = isInto && isContentsPath(path) ? undefined : target
-  // A link that is named itself is followed, as is one to a folder; those inside stay links.
-  const at = localPath(followed === undefined ? path : realFolder(path))
+  // A link given by name is followed; links inside a folder stay links.
+  const at = toLocalPath(followed === undefined ? path : realFolder(path))
   return { at, sandbox: to.sandbox, folder, name }
 }
 
@@ -80,20 +79,20 @@ async function uploadStdin(transfer: Transfer, path: string): Promise<void> {
     const size = await sendPieces(transfer, source, { id, path, sizeBytes: Number.MAX_SAFE_INTEGER })
     await finishUpload(transfer, id, { path, size })
   } catch (error) {
-    // What cannot be removed now, the sandbox forgets after a day.
+    // If this fails, the sandbox removes it after a day.
     await transfer.remote.drop(id, path).catch(() => undefined)
     throw error
   }
 }
 
-/** Larger files go in pieces of their own, which a cut does not undo. */
+/** Larger files are uploaded in pieces, which can be resumed. */
 const MAX_BATCHED_BYTES = 4 * 1024 * 1024
-/** A pipe or a device must not be waited for, and a link not followed, even if it was put there just now. */
+/** Does not block on a pipe or device, or follow a link, that replaced the file meanwhile. */
 const READ_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-/** Folders allow their owner this much while things are put into them. */
-const WORKABLE = 0o700
+/** Mode that the owner needs to write into a folder. */
+const OWNER_ACCESS = 0o700
 
-/** A file of this machine that is open. */
+/** An open local file. */
 class LocalFile implements Disposable {
   readonly fd: number
 
@@ -106,8 +105,8 @@ class LocalFile implements Disposable {
   }
 }
 
-/** Fills an array from the beginning of a file; how much there was. */
-function fill(fd: number, bytes: Uint8Array): number {
+/** Reads the start of a file into an array; returns the number of bytes. */
+function readInto(fd: number, bytes: Uint8Array): number {
   let filled = 0
   while (filled < bytes.length) {
     const count = readSync(fd, bytes, filled, bytes.length - filled, filled)
@@ -117,16 +116,16 @@ function fill(fd: number, bytes: Uint8Array): number {
   return filled
 }
 
-/** Reads a small file as it is at one moment: as it was when it was looked at, or else as it is now. */
+/** Reads a small file in a consistent state. */
 function readWhole(entry: LocalEntry): { entry: LocalEntry; bytes: Uint8Array } {
   using file = new LocalFile(entry.at)
   let expected = entry
-  // What changed since it was looked at is read again; what changes all the time is told.
+  // A file that changed is read once more; one that keeps changing is refused.
   for (let round = 0; round < 2; round += 1) {
     const bytes = new Uint8Array(expected.sizeBytes)
-    const filled = fill(file.fd, bytes)
+    const filled = readInto(file.fd, bytes)
     const after = fstatSync(file.fd, { bigint: true })
-    if (!after.isFile()) throw new SandwireError('special_file', 'neither a file nor a folder')
+    if (!after.isFile()) throw new SandwireError('special_file', 'it is a special file')
     const [mtimeNs, sizeBytes] = [String(after.mtimeNs), Number(after.size)]
     if (filled === sizeBytes && mtimeNs === expected.mtimeNs && sizeBytes === expected.sizeBytes)
       return { entry: { ...expected, mode: Number(after.mode) & 0o777 }, bytes }
@@ -136,7 +135,7 @@ function readWhole(entry: LocalEntry): { entry: LocalEntry; bytes: Uint8Array } 
   throw new SandwireError('file_changed', 'it changed while it was read')
 }
 
-/** Sends what is put into it to a folder of the sandbox, one batch while the next is read. */
+/** Uploads entries into a folder of the sandbox; sends one batch while the next is read. */
 class Uploader {
   readonly #journey: Transfer
   readonly #sandbox: string
@@ -151,7 +150,7 @@ class Uploader {
   }
 
   async put(entry: LocalEntry): Promise<void> {
-    this.#journey.report.at(entry.path)
+    this.#journey.report.startEntry(entry.path)
     if (entry.kind === 'file' && entry.sizeBytes > MAX_BATCHED_BYTES) await this.#putLarge(entry)
     else if (entry.kind === 'file') {
       const read = readWhole(entry)
@@ -160,14 +159,14 @@ class Uploader {
     if (this.#batch.isFull) await this.flush()
   }
 
-  /** Begins to send what is there, when the batch before has arrived. */
+  /** Sends the batch after the previous one. */
   async flush(): Promise<void> {
     const batch = this.#batch
     if (batch.isEmpty) return
     this.#batch = batch.next()
     await this.#sending
     this.#sending = this.#send(batch)
-    // Whoever awaits it next sees why it failed.
+    // The next await reports the error.
     this.#sending.catch(() => undefined)
   }
 
@@ -179,30 +178,30 @@ class Uploader {
   async #send(batch: Batch): Promise<void> {
     const { remote, report } = this.#journey
     const archive = batch.pack()
-    const answer = await retryTransfer(
+    const response = await retryTransfer(
       this.#journey,
       () => remote.putArchive(this.#folder, archive),
       () => 0,
     )
-    report.moved(batch.contentBytes)
-    report.done(answer.entries)
-    for (const { path, reason } of answer.refused) report.leftOut.add(path, reason)
-    report.leftOut.addMore(answer.refusedMore)
+    report.addBytes(batch.contentBytes)
+    report.addEntries(response.entries)
+    for (const { path, reason } of response.refused) report.skipped.add(path, reason)
+    report.skipped.addMore(response.refusedMore)
   }
 
   async #putLarge(entry: LocalEntry): Promise<void> {
-    // Its folder is among what was put before.
+    // Its folder may be in the pending batch.
     await this.finish()
     using file = new LocalFile(entry.at)
     const path = within(this.#folder, entry.path)
     const { ino, dev } = fstatSync(file.fd)
     const id = uploadId([this.#sandbox, path, String(entry.sizeBytes), entry.mtimeNs, `${dev}:${ino}`])
     await sendOpenFile(this.#journey, file.fd, { id, path })
-    this.#journey.report.done()
+    this.#journey.report.addEntries()
   }
 }
 
-/** A file, folder or link of this machine, and its name in a folder of the sandbox; undefined when what is in it is meant. */
+/** A local entry, and its name in a folder of the sandbox; undefined name: its contents. */
 export interface Upload {
   readonly at: LocalPath
   readonly sandbox: string
@@ -216,55 +215,52 @@ function* entriesOf({ at, name }: Upload): Generator<LocalEntry | UnreadableEntr
   if (first.kind === 'folder') yield* walkLocal(at, name ?? '')
 }
 
-/** Bytes of all files, to say how much is left. */
-export function measure(upload: Upload): number {
+/** Total bytes of all files. */
+function measure(upload: Upload): number {
   let bytes = 0
-  for (const entry of entriesOf(upload)) if (!('why' in entry)) bytes += entry.sizeBytes
+  for (const entry of entriesOf(upload)) if (!('reason' in entry)) bytes += entry.sizeBytes
   return bytes
 }
 
-/** Copies to the sandbox. What cannot be read is left out and told. */
-export async function uploadTree(transfer: Transfer, upload: Upload): Promise<void> {
+/** Uploads an entry. What cannot be read is skipped and reported. */
+async function uploadTree(transfer: Transfer, upload: Upload): Promise<void> {
   const { report } = transfer
   const uploader = new Uploader(transfer, upload.sandbox, upload.folder)
   const folders: LocalEntry[] = []
   for (const entry of entriesOf(upload)) {
-    if ('why' in entry) report.leftOut.add(entry.path, entry.why)
-    else if (entry.kind === 'special') report.leftOut.add(entry.path, 'neither a file nor a folder')
+    if ('reason' in entry) report.skipped.add(entry.path, entry.reason)
+    else if (entry.kind === 'special') report.skipped.add(entry.path, 'it is a special file')
     else {
       const isFolder = entry.kind === 'folder'
       if (isFolder) folders.push(entry)
-      await putOrTell(transfer, uploader, isFolder ? { ...entry, mode: entry.mode | WORKABLE } : entry)
+      await putOrSkip(transfer, uploader, isFolder ? { ...entry, mode: entry.mode | OWNER_ACCESS } : entry)
     }
   }
   await uploader.finish()
-  // Now that everything is in them; inner ones first, because an outer one may let nobody in afterwards.
+  // Final modes of folders, inner ones first, because an outer one may become inaccessible.
   for (const folder of folders.toReversed()) await uploader.put(folder)
   await uploader.finish()
 }
 
-async function putOrTell({ report }: Transfer, uploader: Uploader, entry: LocalEntry): Promise<void> {
+async function putOrSkip({ report }: Transfer, uploader: Uploader, entry: LocalEntry): Promise<void> {
   try {
     await uploader.put(entry)
   } catch (error) {
     if (error instanceof SandwireError && error.code === 'file_changed')
-      report.leftOut.add(entry.path, 'it changed while it was read')
+      report.skipped.add(entry.path, 'it changed while it was read')
     else if (error instanceof SandwireError && error.code === 'special_file')
-      report.leftOut.add(entry.path, 'neither a file nor a folder')
+      report.skipped.add(entry.path, 'it is a special file')
     else if (error instanceof Error && 'code' in error && 'syscall' in error)
-      report.leftOut.add(entry.path, describeSystemError(error))
+      report.skipped.add(entry.path, describeSystemError(error))
     else throw error
   }
 }
 
-/** Bytes after which a batch is sent, at most: large enough to be one of few requests, small enough to be sent again. */
-export const BATCH_BYTES = 8 * 1024 * 1024
-
-/** The first one is small, so that the other side has something to do soon. */
+/** The first batch is small, so that the sandbox can start early. */
 const FIRST_BATCH_BYTES = 1024 * 1024
 
-/** Entries that are sent together as one archive. */
-export class Batch {
+/** Entries that are sent as one archive. */
+class Batch {
   readonly #archive = new TarBuffer()
   readonly #fullBytes: number
   #contentBytes = 0
@@ -273,9 +269,9 @@ export class Batch {
     this.#fullBytes = fullBytes
   }
 
-  /** The one behind it is larger. */
+  /** Each batch is larger than the one before. */
   next(): Batch {
-    return new Batch(Math.min(BATCH_BYTES, this.#fullBytes * 2))
+    return new Batch(Math.min(MAX_REQUEST_BYTES, this.#fullBytes * 2))
   }
 
   add(entry: TarEntry, content?: Uint8Array): void {
@@ -299,7 +295,7 @@ export class Batch {
     return this.#contentBytes
   }
 
-  /** A complete archive. */
+  /** Returns the complete archive. */
   pack(): Uint8Array<ArrayBuffer> {
     this.#archive.end()
     return this.#archive.take()

@@ -1,6 +1,16 @@
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 
-/** An error that itself knows what to do about it. */
+/** The command line is wrong. Without a hint of its own, the hint is the command's `--help`. */
+export class UsageError extends Error {
+  readonly hint: string | undefined
+
+  constructor(message: string, hint?: string) {
+    super(message)
+    this.hint = hint
+  }
+}
+
+/** An error that brings its own hint. */
 export class HintedError extends SandwireError {
   readonly hint: string
 
@@ -10,19 +20,26 @@ export class HintedError extends SandwireError {
   }
 }
 
-/** Whoever was asked pressed Ctrl-C, or another signal means that nobody waits any more. */
+/** The stored sign-in or guest access has ended. */
+export class SignedOutError extends SandwireError {
+  constructor(reason: string) {
+    super('unauthorized', `Signed out: ${reason}`)
+  }
+}
+
+/** Writing to stdout, a device or a pipe failed with this errno. */
+export class OutputError extends HintedError {
+  constructor(target: string, errno: string) {
+    super('file_refused', `Cannot write to ${target}: ${errno}`, 'check where the output goes')
+  }
+}
+
+/** The user pressed Ctrl-C at a prompt, or a signal ended the command. */
 export class Interrupted extends Error {
   readonly signal: string
 
   constructor(signal = 'SIGINT') {
     super(signal)
     this.signal = signal
-  }
-}
-
-/** Something takes no more bytes, for this errno. */
-export class OutputError extends HintedError {
-  constructor(where: string, errno: string) {
-    super('file_refused', `Cannot write to ${where}: ${errno}`, 'check where the output goes')
   }
 }

@@ -1,30 +1,20 @@
-import { formatBytes, formatSpan } from '../text/amounts.ts'
+import type { SandwireError } from '@sandwire/protocol'
 
-/** How a field of a request is called on the command line, and what a number in it counts. */
+/** The option that sets a field of a request, and the unit of a number in that field. */
 interface FieldName {
   readonly option: string
-  readonly counts?: 'bytes' | 'thousandths' | 'seconds'
+  readonly unit?: string
 }
 
-/** What a command calls the fields of its request. */
+/** Options by the names of the fields that they set. */
 export type FieldNames = Readonly<Record<string, FieldName>>
 
-const UNITS = {
-  bytes: { what: 'a size', spell: formatBytes },
-  thousandths: { what: 'a number', spell: (count: number) => String(count / 1000) },
-  seconds: { what: 'a time', spell: formatSpan },
-} as const
-
-/** A refusal in the words of the command line: the server speaks of fields, in its own units. */
-export function renameFields(message: string, names: FieldNames): string {
-  const [, field = '', why = ''] = /^Cannot use "([A-Za-z.]+?)(?:\.[0-9]+)?": (.*)$/s.exec(message) ?? []
+/** The message of an error; a refused field is named by its option. */
+export function messageWithOptions({ message, details }: SandwireError, names: FieldNames): string {
+  // The index of a list item is not part of the option.
+  const field = details.field?.replace(/\.[0-9]+$/, '') ?? ''
   const name = Object.hasOwn(names, field) ? names[field] : undefined
-  if (name === undefined) return message
-  const unit = name.counts === undefined ? undefined : UNITS[name.counts]
-  const range = /^expected a whole number from ([0-9]+) to ([0-9]+)$/.exec(why)
-  const told =
-    unit === undefined || range === null
-      ? why
-      : `expected ${unit.what} from ${unit.spell(Number(range[1]))} to ${unit.spell(Number(range[2]))}`
-  return `Cannot use "${name.option}": ${told}`
+  if (name === undefined || details.problem === undefined) return message
+  const unit = name.unit === undefined ? '' : ` (${name.unit})`
+  return `Cannot use "${name.option}": ${details.problem}${unit}`
 }

@@ -1,34 +1,136 @@
 import type { ErrorCode, SandwireError } from '@sandwire/protocol'
 import { shellQuote } from '@sandwire/shell-quote'
-import { formatHint } from '../text/command-line.ts'
 import type { CommandName } from '../commands/names.ts'
 import type { CredentialKind } from '../server/find-server.ts'
-import { SIGNED_OUT } from '../sign-in/stored-sign-in.ts'
+import { formatHint } from '../text/command-line.ts'
+import { SignedOutError } from './errors.ts'
 
-/** What somebody was about to do: one of the commands, or to attach, by starting something, joining it or watching it. */
+/** What the user was doing: running a command, or attaching in one of four ways. */
 export type Action =
   | CommandName
-  | 'start something'
+  | 'start a command'
   | 'start a template'
   | 'join a session'
   | 'watch a session'
 
-/** Who was refused where. */
-export interface RefusalContext {
+/** What a hint depends on besides the error code. */
+export interface HintContext {
   readonly action: Action
-  /** How this program was called, to be called again. */
+  readonly url: string
+  readonly credential: CredentialKind
+  /** How the user calls this program. */
   readonly program: string
-  /** The sandbox that was asked for, by name or id, where it is known. */
-  readonly sandbox: string | undefined
-  /** What makes a command ask the same server: empty, or ` --url …`. */
-  readonly urlOption: string
+  /** The server is one of this machine that was found, not named. */
+  readonly isLocal?: boolean
+  /** The command that attaches to the session again, if the session is kept. */
+  readonly reattach: string | undefined
+  /** Name or id of the sandbox, if known. */
+  readonly sandbox?: string | undefined
+  /** Makes a command use the same server: empty, or ` --url …`. */
+  readonly urlOption?: string
 }
 
+const SAME_VERSION = 'use the same version of sbx-stdio and the server; see --version'
+const OTHER_ADDRESS = 'use the address that the server was started with'
+const RETRY_SOON = 'wait a moment, then try again'
+const FREE_RESOURCES = 'end sessions you no longer need, or try again later'
+const CHECK_PATH = 'check the path; list a folder with: sbx-stdio ls SANDBOX:PATH'
+const HELP = 'sbx-stdio --help'
+const TOO_LONG = 'pass long input on stdin: -- bash -s < FILE, or copy it first: sbx-stdio cp FILE SANDBOX:'
 const ASK_OWNER = 'ask the owner of the sandbox'
-const ASK_OPERATOR = 'ask whoever runs the server'
+const ASK_OPERATOR = 'ask the operator of the server'
 
-/** Commands about a sandbox that may be somebody else's. */
-const OF_SANDBOXES: ReadonlySet<Action> = new Set<CommandName>([
+/** Hints that depend on nothing but the error. */
+const FIXED_HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
+  origin_refused: OTHER_ADDRESS,
+  host_refused: OTHER_ADDRESS,
+  not_found: 'check the path of the address; the default is /attach',
+  command_not_found: 'check the spelling, or run it through a shell: -- bash -lc COMMAND',
+  command_not_executable: 'check that it is an executable file',
+  spawn_failed: 'check that the command can run on this platform, and that --cwd exists',
+  too_many_sessions: FREE_RESOURCES,
+  too_many_attachments: FREE_RESOURCES,
+  too_many_attaches: RETRY_SOON,
+  too_many_from_address: RETRY_SOON,
+  rate_limited: FREE_RESOURCES,
+  revoked: 'ask the owner for a new link, or sign in again if you signed out',
+  link_spent: 'a link works once; ask its owner for a new one',
+  command_blocked: 'the operator of the server does not allow this command',
+  issuer_unavailable: 'the sign-in service does not respond; try again in a moment',
+  path_refused: 'use a path inside the workspace',
+  file_not_found: CHECK_PATH,
+  file_exists: CHECK_PATH,
+  not_a_folder: CHECK_PATH,
+  is_a_folder: CHECK_PATH,
+  folder_not_empty: CHECK_PATH,
+  special_file: 'only files and folders can be copied',
+  file_refused: 'check its owner and mode in the sandbox: ls -l',
+  file_changed: 'the file is being written to; try again when that is done',
+  file_too_large: 'copy it in parts',
+  disk_full: 'free disk space in the sandbox, or create one with a larger --disk',
+  timed_out: RETRY_SOON,
+  workspace_unavailable: RETRY_SOON,
+  no_issuer: 'the operator has to configure an issuer; see docs/operations.md',
+  bad_request: HELP,
+  upgrade_required: HELP,
+  needs_v1: HELP,
+  version_unsupported: SAME_VERSION,
+  bad_frame: SAME_VERSION,
+  provider_unavailable: 'the server cannot reach its sandbox host; check it, or restart it with npm start',
+}
+
+/** Actions that name a session, whose id is what is usually wrong. */
+const ATTACHES_TO_SESSION: ReadonlySet<Action> = new Set<Action>(['join a session', 'watch a session'])
+
+/** Placeholder for a sandbox whose name is not known. */
+const ANY = 'NAME'
+
+/** Hints that end with a command: what it is for, and the command for this sandbox. */
+const COMMAND_HINTS: Partial<Readonly<Record<ErrorCode, readonly [string, (name: string) => string]>>> = {
+  sandbox_not_found: ['list your sandboxes: ', () => 'list'],
+  sandbox_stopped: ['start it: ', (name) => `start ${name}`],
+  sandbox_failed: ['see why: ', (name) => `logs ${name}`],
+  sandbox_unreachable: ['see why: ', (name) => `logs ${name}`],
+  needs_discard: ['to stop it and lose its files: ', (name) => `stop ${name} --discard`],
+  name_taken: ['choose another name; list your sandboxes: ', () => 'list'],
+  too_many_sandboxes: ['remove one with rm NAME; list them: ', () => 'list'],
+  too_many_grants: [
+    'remove one with revoke GRANT or leave GRANT; list them: ',
+    (name) => (name === ANY ? 'grants' : `grants ${name}`),
+  ],
+  bad_template: ['list templates and their parameters: ', () => 'templates'],
+  reauthorise: ['check whether you are still signed in: ', () => 'whoami'],
+}
+
+/** What to do when the server does not accept this kind of credential; a command follows, except for given tokens. */
+const CREDENTIAL_HINTS: Readonly<Record<CredentialKind, string>> = {
+  none: 'give a token with --token-file FILE or SBX_TOKEN, or sign in: ',
+  given: 'the server does not accept this token; check --token-file, --token or SBX_TOKEN',
+  signIn: 'sign in again: ',
+  guest: 'ask the owner for a new link, then: ',
+  local: 'restart the server with npm start, or sign in: ',
+}
+
+function signInCommand({ url, credential, program }: HintContext): string {
+  if (credential === 'given') return ''
+  return credential === 'guest' ? `${program} join` : `${program} login ${shellQuote(url)}`
+}
+
+const ENDED_CREDENTIALS: Partial<Readonly<Record<CredentialKind, string>>> = {
+  signIn: 'sign-in',
+  guest: 'guest access',
+}
+
+/** The message to show for an error, given the credential that was used. */
+export function messageFor(error: SandwireError, credential: CredentialKind): string {
+  const ended = ENDED_CREDENTIALS[credential]
+  if (error.code !== 'unauthorized' || ended === undefined || error instanceof SignedOutError)
+    return error.message
+  return new SignedOutError(`the server no longer accepts this ${ended}: ${error.message}`).message
+}
+
+/** Commands about one sandbox, which may belong to another account. */
+const SANDBOX_COMMANDS: ReadonlySet<Action> = new Set<CommandName>([
   'start',
   'stop',
   'rm',
@@ -42,177 +144,50 @@ const OF_SANDBOXES: ReadonlySet<Action> = new Set<CommandName>([
   'revoke',
 ])
 
-/** What somebody can do who may not do what they were about to. */
-export function forbiddenHint({ action, program, sandbox, urlOption }: RefusalContext): string {
-  const call = (words: string): string => `${program} ${words}${urlOption}`
-  const look = call(sandbox === undefined ? 'sessions' : `sessions ${sandbox}`)
+/** The hint for a user who is not allowed to do this. */
+function forbiddenHint({ action, program, sandbox, urlOption = '' }: HintContext): string {
+  const command = (words: string): string => `${program} ${words}${urlOption}`
+  const sessions = command(sandbox === undefined ? 'sessions' : `sessions ${sandbox}`)
   switch (action) {
-    case 'start something':
-      return `see what runs there: ${look}, or run what the server has ready with --template: ${call('templates')}`
+    case 'start a command':
+      return `join a session: ${sessions}, or run a template with --template: ${command('templates')}`
     case 'start a template':
-      return `${ASK_OWNER}, or see what runs there: ${look}`
+      return `${ASK_OWNER}, or join a session: ${sessions}`
     case 'join a session':
-      return `${ASK_OWNER}, or only watch: --role viewer`
+      return `${ASK_OWNER}, or watch with --role viewer`
     case 'watch a session':
       return ASK_OWNER
     case 'join':
-      return 'a link is for somebody else than who made it; if you did not, ask whoever did'
+      return 'if you created this link, send it to the person you want to invite; otherwise ask its owner'
     case 'whoami':
       return ASK_OPERATOR
     default:
-      return `${OF_SANDBOXES.has(action) ? ASK_OWNER : ASK_OPERATOR}, or see what you may do there: ${call('whoami')}`
+      return `${SANDBOX_COMMANDS.has(action) ? ASK_OWNER : ASK_OPERATOR}, or see what you may do: ${command('whoami')}`
   }
 }
 
-/** For one who typed, or changed the size, where they may not. */
-export function roleHint(action: Action): string {
+/** The hint for a user whose role does not allow input or resizing. */
+function roleHint(action: Action): string {
   return action === 'watch a session'
-    ? `leave out --role viewer, or ${ASK_OWNER} for a link to work there`
-    : `${ASK_OWNER} for a link to work there, or type nothing and watch`
-}
-
-/** What the advice depends on. */
-export interface HintContext {
-  readonly action: Action
-  readonly url: string
-  readonly credential: CredentialKind
-  /** How this program was called, to be called again. */
-  readonly program: string
-  /** The server is one of this machine that was found, not named. */
-  readonly isLocal?: boolean
-  /** How to attach to the session again, when it is kept. */
-  readonly reattach: string | undefined
-  /** The sandbox that was asked for, by name or id. */
-  readonly sandbox?: string | undefined
-  /** What makes a command ask the same server: empty, or ` --url …`. */
-  readonly urlOption?: string
-}
-
-const SAME_VERSION = 'use the same version of sbx-stdio and of the server; --version says which this is'
-const OTHER_ADDRESS = 'use the address that the server was started with'
-const TOO_OFTEN = 'wait a moment, then try again'
-const TOO_MUCH = 'end something that is not needed, or try again later'
-const CHECK_PATH = 'check the path; sbx-stdio ls SANDBOX:PATH shows what is there'
-const HELP = 'sbx-stdio --help'
-const TOO_LONG =
-  'give what is long on standard input: -- bash -s < FILE, or copy it there first: sbx-stdio cp FILE SANDBOX:'
-
-/** Advice that depends on nothing but the error. */
-const FIXED_HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
-  origin_refused: OTHER_ADDRESS,
-  host_refused: OTHER_ADDRESS,
-  not_found: 'check the path of the address; without one, /attach is meant',
-  command_not_found: 'check the spelling, or run it through a shell: -- bash -lc COMMAND',
-  command_not_executable: 'check that it is an executable file',
-  spawn_failed: 'check that the command is a program for this machine, and that --cwd exists',
-  too_many_sessions: TOO_MUCH,
-  too_many_attachments: TOO_MUCH,
-  too_many_attaches: TOO_OFTEN,
-  too_many_from_address: TOO_OFTEN,
-  rate_limited: TOO_MUCH,
-  revoked: 'ask the owner for a new link if it was shared with you, or sign in again if you signed out',
-  link_spent: 'a link works once: ask whoever shared it for a new one',
-  command_blocked: 'the operator of the server does not allow it: ask them, or run something else',
-  issuer_unavailable:
-    'the issuer, who says who you are, does not answer: try again in a moment, or ask whoever runs it',
-  path_refused: 'a path is relative to the workspace, and stays in it',
-  file_not_found: CHECK_PATH,
-  file_exists: CHECK_PATH,
-  not_a_folder: CHECK_PATH,
-  is_a_folder: CHECK_PATH,
-  folder_not_empty: CHECK_PATH,
-  special_file: 'only files and folders are copied',
-  file_refused: 'look at its owner and mode in the sandbox: ls -l',
-  file_changed: 'something in the sandbox changes it; try again when that is done',
-  file_too_large: 'copy it in parts',
-  disk_full: 'make room in the sandbox, or create one with a larger --disk',
-  timed_out: TOO_OFTEN,
-  workspace_unavailable: TOO_OFTEN,
-  no_issuer: 'whoever runs the server has to name an issuer: docs/operations.md says how',
-  bad_request: HELP,
-  upgrade_required: HELP,
-  needs_v1: HELP,
-  version_unsupported: SAME_VERSION,
-  bad_frame: SAME_VERSION,
-  provider_unavailable:
-    'the server cannot reach what makes sandboxes: look at it, or start it again with npm start',
-}
-
-/** What is done with a session, whose id is most of what can be wrong then. */
-const JOINING: ReadonlySet<Action> = new Set<Action>(['join a session', 'watch a session'])
-
-/** Stands for a sandbox that is not known. */
-const ANY = 'NAME'
-
-/** Commands that help with a sandbox; the first word names it where it is known. */
-const COMMANDS: Partial<Readonly<Record<ErrorCode, (name: string) => string>>> = {
-  sandbox_not_found: () => 'list',
-  sandbox_stopped: (name) => `start ${name}`,
-  sandbox_failed: (name) => `logs ${name}`,
-  sandbox_unreachable: (name) => `logs ${name}`,
-  needs_discard: (name) => `stop ${name} --discard`,
-  name_taken: () => 'list',
-  too_many_sandboxes: () => 'list',
-  too_many_grants: (name) => (name === ANY ? 'grants' : `grants ${name}`),
-  bad_template: () => 'templates',
-  reauthorise: () => 'whoami',
-}
-
-/** What the command is for. */
-const COMMAND_HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
-  sandbox_not_found: 'see which there are: ',
-  sandbox_stopped: 'start it: ',
-  sandbox_failed: 'see why: ',
-  sandbox_unreachable: 'see why: ',
-  needs_discard: 'its files would be lost; if that is meant: ',
-  name_taken: 'choose another name; see which there are: ',
-  too_many_sandboxes: 'remove one with rm NAME; see which there are: ',
-  too_many_grants: 'make room with revoke GRANT or leave GRANT; see which there are: ',
-  bad_template: 'see which there are and what they take: ',
-  reauthorise: 'see whether you are still signed in: ',
-}
-
-/** How to be let in, for one who was let in so far by this; what follows is the command for it. */
-const CREDENTIAL_HINTS: Readonly<Record<CredentialKind, string>> = {
-  none: 'give a token with --token-file FILE or SBX_TOKEN, or sign in: ',
-  given: 'the token is not accepted here: check --token-file, --token or SBX_TOKEN',
-  signIn: 'sign in again: ',
-  guest: 'ask whoever shared it for another link, then: ',
-  own: 'start the server again with npm start, or sign in: ',
-}
-
-function signInCommand({ url, credential, program }: HintContext): string {
-  if (credential === 'given') return ''
-  return credential === 'guest' ? `${program} join` : `${program} login ${shellQuote(url)}`
-}
-
-const REFUSED: Partial<Readonly<Record<CredentialKind, string>>> = {
-  signIn: 'sign-in',
-  guest: 'guest access',
-}
-
-/** What went wrong, for one who was let in so far by this. */
-export function messageFor({ code, message }: SandwireError, credential: CredentialKind): string {
-  const what = REFUSED[credential]
-  if (code !== 'unauthorized' || what === undefined || message.startsWith(SIGNED_OUT)) return message
-  return `${SIGNED_OUT}: the server no longer accepts this ${what}: ${message}`
+    ? `omit --role viewer, or ${ASK_OWNER} for a collaborator link`
+    : `${ASK_OWNER} for a collaborator link, or watch without typing`
 }
 
 /** What to do next about an error. */
 export function hintFor(code: ErrorCode, context: HintContext): string {
   const { url, credential, program, reattach, sandbox = ANY, urlOption = '' } = context
-  if (code === 'forbidden') return forbiddenHint({ ...context, sandbox: context.sandbox, urlOption })
+  if (code === 'forbidden') return forbiddenHint(context)
   if (code === 'role_refused') return roleHint(context.action)
-  if (code === 'frame_too_large' && context.action === 'start something') return formatHint(TOO_LONG, program)
-  if (code === 'bad_request' && JOINING.has(context.action))
-    return `see which there are: ${program} sessions${urlOption}`
+  if (code === 'frame_too_large' && context.action === 'start a command') return formatHint(TOO_LONG, program)
+  if (code === 'bad_request' && ATTACHES_TO_SESSION.has(context.action))
+    return `list your sessions: ${program} sessions${urlOption}`
   const fixed = FIXED_HINTS[code]
   if (fixed !== undefined) return formatHint(fixed, program)
-  const command = COMMANDS[code]?.(sandbox)
-  if (command !== undefined) return `${COMMAND_HINTS[code] ?? ''}${program} ${command}${urlOption}`
+  const commandHint = COMMAND_HINTS[code]
+  if (commandHint !== undefined) return `${commandHint[0]}${program} ${commandHint[1](sandbox)}${urlOption}`
   if (code === 'unauthorized') return `${CREDENTIAL_HINTS[credential]}${signInCommand(context)}`
-  if (code === 'session_not_found' || code === 'session_gone') return `start a new one: ${program} ${url}`
+  if (code === 'session_not_found' || code === 'session_gone') return `start a new session: ${program} ${url}`
   if (code === 'link_lost' && context.isLocal === true)
-    return `check that the server runs, or start it with npm start; its address: ${url}`
-  return reattach ?? `check that the server runs, and its address: ${url}`
+    return `check that the server is running at ${url}, or start it with npm start`
+  return reattach ?? `check that the server is running at ${url}`
 }

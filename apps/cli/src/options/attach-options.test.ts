@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { decodeClient, limits } from '@sandwire/protocol'
 import { validateEnv, parseArguments, type RunOptions } from './attach-options.ts'
-import { UsageError } from './words.ts'
+import { UsageError } from '../errors/errors.ts'
 
 const URL_TEXT = 'http://127.0.0.1:8080'
 
@@ -12,7 +12,7 @@ function read(...argv: string[]): RunOptions {
 }
 
 describe('parseArguments', () => {
-  test('starts the login shell when nothing else is said', () => {
+  test('starts the login shell by default', () => {
     expect(read()).toMatchObject({
       cmd: undefined,
       args: [],
@@ -23,17 +23,17 @@ describe('parseArguments', () => {
     expect(read().url.href).toBe('http://127.0.0.1:8080/attach')
   })
 
-  test('pins what it starts, and nothing that runs already', () => {
+  test('pins a new session, not an existing one', () => {
     expect([read().isPinned, read('--pin').isPinned]).toEqual([false, true])
     expect(parseArguments([URL_TEXT, '--session', 's', '--pin'])).toMatchObject({
-      kind: 'wrong',
-      message: 'Option "--pin" does not go with "--session": the session exists already',
+      kind: 'invalid',
+      message: 'Option "--pin" cannot be used with "--session": the session is already running',
     })
   })
 
-  test('version is a word too', () => {
+  test('accepts version as a command', () => {
     expect(parseArguments(['version'])).toEqual({ kind: 'version' })
-    expect(parseArguments(['version', URL_TEXT])).toMatchObject({ kind: 'wrong' })
+    expect(parseArguments(['version', URL_TEXT])).toMatchObject({ kind: 'invalid' })
   })
 
   test('takes the command from --cmd and --arg, whatever the arguments look like', () => {
@@ -56,7 +56,7 @@ describe('parseArguments', () => {
     })
   })
 
-  test('takes everything behind -- as the command', () => {
+  test('takes everything after -- as the command', () => {
     expect(read('--no-tty', '--', 'ls', '--tty', '--')).toMatchObject({
       isTty: false,
       cmd: 'ls',
@@ -64,7 +64,7 @@ describe('parseArguments', () => {
     })
   })
 
-  test('reads every option, with = or a space', () => {
+  test('parses every option, with = or a space', () => {
     const options = read(
       '--session=s.1',
       '--role',
@@ -113,14 +113,14 @@ describe('parseArguments', () => {
     expect(read('--token', '-starts-with-a-dash').token).toBe('-starts-with-a-dash')
   })
 
-  test('makes a sandbox unless told not to', () => {
+  test('creates the sandbox unless --no-create or --create=0 is given', () => {
     expect(read('--sandbox', 'dev').mayCreate).toBe(true)
     expect(read('--create=1').mayCreate).toBe(true)
     expect(read('--create=0').mayCreate).toBe(false)
     expect(read('--no-create').mayCreate).toBe(false)
   })
 
-  test('reads a template and its parameters', () => {
+  test('parses a template and its parameters', () => {
     expect(read('--template', 't', '--param', 'a=b=c', '--param=__proto__=x')).toMatchObject({
       template: 't',
       params: JSON.parse('{"a":"b=c","__proto__":"x"}') as object,
@@ -128,8 +128,8 @@ describe('parseArguments', () => {
     expect(read()).toMatchObject({ template: undefined, params: {} })
   })
 
-  test('knows help and version wherever they stand', () => {
-    expect(parseArguments(['--bogus-free', '--help'])).toMatchObject({ kind: 'wrong' })
+  test('accepts help and version at any position', () => {
+    expect(parseArguments(['--bogus-free', '--help'])).toMatchObject({ kind: 'invalid' })
     for (const word of ['--help', '-h']) expect(parseArguments([URL_TEXT, word])).toEqual({ kind: 'help' })
     expect(parseArguments(['--version'])).toEqual({ kind: 'version' })
     expect(read('--', '--version').cmd).toBe('--version')
@@ -153,48 +153,48 @@ describe('parseArguments', () => {
     [['--cmd', 'a', '--', 'b'], 'not both'],
     [['--'], 'no command'],
     [['ls', '-la'], 'Unknown option "-la"'],
-    [['ls'], 'behind "--"'],
-    [['--session', 's', '--', 'ls'], 'does not go with "--session"'],
-    [['--session', 's', '--keep', '5'], '"--keep" does not go'],
-    [['--role', 'boss'], 'takes viewer or collaborator or driver'],
+    [['ls'], 'after "--"'],
+    [['--session', 's', '--', 'ls'], 'cannot be used with "--session"'],
+    [['--session', 's', '--keep', '5'], '"--keep" cannot be used'],
+    [['--role', 'boss'], 'must be viewer or collaborator or driver'],
     [['--keep', '-1'], 'whole seconds'],
     [['--keep', '1e3'], 'whole seconds'],
     [['--keep', '999999999'], 'whole seconds'],
     [['--retry-for', '1.5'], 'whole seconds'],
-    [['--overflow', 'drop'], 'takes block or trim'],
-    [['--escape', 'ctrl'], 'takes a key'],
+    [['--overflow', 'drop'], 'must be block or trim'],
+    [['--escape', 'ctrl'], 'must be a key'],
     [['--env', '1A=x'], 'NAME=VALUE'],
     [['--name', 'a\x1b[31m'], 'printable'],
     [['--tty', '--no-tty'], 'not both'],
     [['--token', 'a', '--token-file', 'b'], 'not both'],
-    [['--create', 'yes'], 'takes 0 or 1'],
+    [['--create', 'yes'], 'must be 0 or 1'],
     [['--create=1', '--no-create'], 'not both'],
-    [['--session', 's', '--create=0'], '"--create" does not go'],
-    [['--session', 's', '--template', 't'], '"--template" does not go'],
+    [['--session', 's', '--create=0'], '"--create" cannot be used'],
+    [['--session', 's', '--template', 't'], '"--template" cannot be used'],
     [['--param', 'a=b'], 'needs "--template"'],
     [['--template', 't', '--param', 'a'], 'NAME=VALUE'],
     [['--template', 't', '--param', '=a'], 'NAME=VALUE'],
     [['--template', 't', '--param', 'a=1', '--param', 'a=2'], '"a" is given twice'],
     [['--template', 't', '--cmd', 'x'], 'not both'],
     [['--template', 't', '--', 'x'], 'not both'],
-    [['--template', 't', '--cwd', 'x'], '"--cwd" does not go'],
-    [['--template', 't', '--env', 'A=b'], '"--env" does not go'],
-    [['--template', 't', '--tty'], "template's to say"],
+    [['--template', 't', '--cwd', 'x'], '"--cwd" cannot be used'],
+    [['--template', 't', '--env', 'A=b'], '"--env" cannot be used'],
+    [['--template', 't', '--tty'], 'cannot be used with "--template"'],
   ])('refuses %j', (argv, message) => {
     const parsed = parseArguments([URL_TEXT, ...argv])
-    expect(parsed).toMatchObject({ kind: 'wrong' })
-    expect(parsed.kind === 'wrong' ? parsed.message : '').toContain(message)
+    expect(parsed).toMatchObject({ kind: 'invalid' })
+    expect(parsed.kind === 'invalid' ? parsed.message : '').toContain(message)
   })
 
   test('refuses a variable whose name is too long', () => {
     expect(parseArguments([URL_TEXT, '--env', `${'A'.repeat(257)}=x`])).toMatchObject({
-      kind: 'wrong',
-      message: 'The name of a variable has at most 256 characters',
+      kind: 'invalid',
+      message: 'The name of a variable may have 256 characters at most',
     })
   })
 
-  test('refuses a missing address, and says how to give a command', () => {
-    expect(parseArguments([])).toMatchObject({ kind: 'wrong', message: 'No address is given' })
+  test('refuses a missing address, and shows how to give a command', () => {
+    expect(parseArguments([])).toMatchObject({ kind: 'invalid', message: 'No address is given' })
     expect(parseArguments([URL_TEXT, 'ls'])).toMatchObject({ hint: 'sbx-stdio URL -- ls' })
     expect(parseArguments(['lsit'])).toMatchObject({ message: '"lsit" is neither a command nor an address' })
   })
@@ -204,7 +204,7 @@ function manyOf(count: number, value = ''): Record<string, string> {
   return Object.fromEntries(Array.from({ length: count }, (_, at) => [`V${at}`, value]))
 }
 
-/** A hello that is as long as one can be, with this environment. */
+/** The longest possible hello message with this environment. */
 function longestHello(env: Record<string, string>): string {
   const most = Number.MAX_SAFE_INTEGER
   return JSON.stringify({
@@ -223,14 +223,14 @@ function longestHello(env: Record<string, string>): string {
   })
 }
 
-/** As long together as may be. */
+/** Variables of the maximum total length. */
 function fullEnv(): Record<string, string> {
   const env: Record<string, string> = manyOf(4, 'x'.repeat(limits.MAX_ENV_CHARS - 300))
   const rest = limits.MAX_ENV_TOTAL_CHARS - JSON.stringify({ ...env, REST: '' }).length
   return { ...env, REST: 'x'.repeat(rest) }
 }
 
-test('[E4] as many and as long variables as a hello carries go along', () => {
+test('[E4] accepts as many and as long variables as a hello message carries', () => {
   const most = {
     many: manyOf(limits.MAX_ENV_ENTRIES),
     long: { A: 'x'.repeat(limits.MAX_ENV_CHARS) },
@@ -244,24 +244,24 @@ test('[E4] as many and as long variables as a hello carries go along', () => {
 })
 
 test.each([
-  ['too many', manyOf(limits.MAX_ENV_ENTRIES + 1), '257 variables are too many: 256 at most go along'],
+  ['too many', manyOf(limits.MAX_ENV_ENTRIES + 1), 'Too many variables: 257, at most 256 are allowed'],
   [
     'one too long',
     { SHORT: '', LONG: 'x'.repeat(limits.MAX_ENV_CHARS + 1) },
-    'Variable "LONG" is too long: it has 32769 characters, and 32768 at most go along',
+    'Variable "LONG" is too long: 32769 characters, at most 32768 are allowed',
   ],
   [
     'too long together',
     { ...fullEnv(), X: '' },
-    'The variables are too long together: they have 130055 characters, and 130048 at most go along',
+    'The variables are too long: 130055 characters in total, at most 130048 are allowed',
   ],
-  // Each of them travels as six.
+  // Each of them takes six characters in JSON.
   [
-    'too long together as they travel',
+    'too long together in JSON',
     { A: '\x01'.repeat(22_000) },
-    'The variables are too long together: they have 132008 characters, and 130048 at most go along',
+    'The variables are too long: 132008 characters in total, at most 130048 are allowed',
   ],
-])('variables that are %s are refused with the limit and a hint', (_, env, message) => {
+])('refuses variables that are %s, with the limit and a hint', (_, env, message) => {
   const refuse = () => validateEnv(env)
   expect(refuse).toThrow(UsageError)
   expect(refuse).toThrow(message)

@@ -12,12 +12,12 @@ once.
   --json
 `
 
-test('wrapHelp leaves what fits, and what is not for a terminal, as it is', () => {
+test('wrapHelp changes nothing that fits, or that does not go to a terminal', () => {
   expect(wrapHelp(TEXT, undefined)).toBe(TEXT)
   expect(wrapHelp(TEXT, 90)).toBe(TEXT)
 })
 
-test('wrapHelp breaks between words, below where the text begins', () => {
+test('wrapHelp breaks between words and indents the next line like the text', () => {
   expect(wrapHelp(TEXT, 60)).toBe(`Usage: sbx-stdio share SANDBOX [--session ID] [--role ROLE]
        [--expires TIME] [--json]
        sbx-stdio share --help
@@ -31,7 +31,7 @@ once.
 `)
 })
 
-test('wrapHelp makes the help fit an ordinary terminal without losing a word', () => {
+test('wrapHelp fits the help into 80 columns without losing a word', () => {
   const fitted = wrapHelp(HELP, 80)
   expect(fitted.split('\n').filter((line) => line.length > 80)).toEqual([])
   expect(fitted.split(/\s+/)).toEqual(HELP.split(/\s+/))
@@ -49,4 +49,4 @@ test.each([
     ['cp', 'help', 'box:'],
   ],
   [[], []],
-])('%j is read as %j', (argv, read) => expect(expandHelpCommand(argv)).toEqual(read))
+])('%j becomes %j', (argv, read) => expect(expandHelpCommand(argv)).toEqual(read))

@@ -1,11 +1,11 @@
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 
-/** Field of /proc/self/stat, counted behind the command name, that holds the address of the first argument. */
+/** Field of /proc/self/stat, counted after the command name, with the address of the first argument. */
 const ARG_START_FIELD = 45
 
 /**
- * Overwrites an argument of this process where other users can read it, as `ps` does. Linux only; elsewhere nothing
- * happens. The argument was visible for the milliseconds before.
+ * Overwrites an argument of this process in memory, so that `ps` no longer shows it. Linux only; other users could read
+ * it for some milliseconds.
  */
 export function hideArgument(secret: string): void {
   try {
@@ -19,27 +19,25 @@ export function hideArgument(secret: string): void {
     writeSync(memory, cover, 0, cover.byteLength, start + at)
     closeSync(memory)
   } catch {
-    // No /proc, or a kernel that forbids it: the help says what to use instead.
+    // No /proc, or a kernel that forbids it. The help recommends --token-file.
   }
 }
 
-/** What stands in a text for bytes that are none. */
-const REPLACEMENT = '\ufffd'
-const MESSAGE = 'An argument is not UTF-8, and would arrive as another one'
-const NAME_FOLDER = 'name the folder that it is in instead'
-const USE_SHELL = `spell such bytes where the command runs: -- bash -c "rm \\$'\\xff'"`
+const REPLACEMENT_CHARACTER = '\ufffd'
+const MESSAGE = 'An argument is not valid UTF-8, and would be changed on the way'
+const NAME_FOLDER = 'name its folder instead'
+const USE_SHELL = `write such bytes in the remote shell: -- bash -c "rm \\$'\\xff'"`
 
 function isUtf8(bytes: Uint8Array): boolean {
   try {
     new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     return true
   } catch {
-    // That is the answer.
+    // The decoder throws for invalid bytes only.
     return false
   }
 }
 
-/** The bytes of this program's command line, where the system tells them. */
 function readCommandLine(): Uint8Array | undefined {
   try {
     return readFileSync('/proc/self/cmdline')
@@ -49,13 +47,15 @@ function readCommandLine(): Uint8Array | undefined {
   }
 }
 
-/** What is wrong with arguments that are not UTF-8: they are other ones here than were typed, and name other files. */
+/**
+ * Finds arguments that are not UTF-8. Bun replaces their bytes, so that they would name other files than the user typed.
+ */
 export function findEncodingProblem(
   argv: readonly string[],
   isCommand: boolean,
   read = readCommandLine,
 ): { readonly message: string; readonly hint: string } | undefined {
-  if (!argv.some((word) => word.includes(REPLACEMENT))) return undefined
+  if (!argv.some((argument) => argument.includes(REPLACEMENT_CHARACTER))) return undefined
   const bytes = read()
   if (bytes === undefined || isUtf8(bytes)) return undefined
   return { message: MESSAGE, hint: isCommand ? NAME_FOLDER : USE_SHELL }

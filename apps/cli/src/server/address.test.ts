@@ -17,7 +17,7 @@ test.each(['localhost:8080', 'ftp://h', '', 'file:///etc/passwd', '--x'])(
     expect(parseAddress(text)).toMatchObject({
       isOk: false,
       message: 'The address must begin with http://, https://, ws:// or wss://',
-      hint: 'it looks like http://127.0.0.1:8080',
+      hint: 'for example http://127.0.0.1:8080',
     })
   },
 )
@@ -27,8 +27,8 @@ test.each(['http://', 'https://h:99999', 'ws://h:port', 'WSS://[::1', 'http://a 
   (text) => {
     expect(parseAddress(text)).toMatchObject({
       isOk: false,
-      message: 'The host or the port of the address is missing or malformed',
-      hint: 'it looks like http://127.0.0.1:8080',
+      message: 'The host or port of the address is missing or malformed',
+      hint: 'for example http://127.0.0.1:8080',
     })
   },
 )

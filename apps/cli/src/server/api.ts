@@ -1,34 +1,34 @@
 import { SandwireError } from '@sandwire/protocol'
 import { errorFromResponse, describeNetworkError, parseJson, readBounded } from './response.ts'
-import { withPlainHttpCheck } from './plain-server.ts'
+import { withPlainHttpCheck } from './probe-server.ts'
 
-/** A request whose answer, or body, may be long. */
-export interface Exchange {
+/** A request whose body or response may be large. */
+export interface ApiRequest {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Held whole, so that it can be sent again. */
+  /** In memory as a whole, so that it can be sent again. */
   readonly body?: Uint8Array<ArrayBuffer>
   readonly json?: unknown
   readonly signal: AbortSignal
 }
 
-/** An answer that said yes. */
-export interface Answer {
+/** A successful response. */
+export interface ApiResponse {
   readonly status: number
   readonly headers: Headers
-  /** Its bytes as they come. Throws `link_lost` when they break off or none come for long. Leaving early ends the request. */
+  /** Streams the body. Throws `link_lost` when it breaks off or stalls. Stopping early cancels the request. */
   readonly bytes: () => AsyncGenerator<Uint8Array>
-  /** A short answer. */
+  /** Reads a small body. */
   readonly json: () => Promise<unknown>
 }
 
-/** How long nothing may happen: longer than a sandbox takes to wake, shorter than somebody waits for nothing. */
+/** Longest time without progress; a sandbox starts within it. */
 const IDLE_TIMEOUT_MS = 60_000
-/** Longest answer that is JSON: a page of a folder with long names. */
+/** Largest JSON response: a page of a folder with long names. */
 const MAX_JSON_BYTES = 16 * 1024 * 1024
 
-/** Ends a request in which nothing happens. */
+/** Aborts a request that makes no progress. */
 class IdleTimeout {
   readonly #controller = new AbortController()
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -46,19 +46,19 @@ class IdleTimeout {
     this.#timer = setTimeout(() => this.end(), IDLE_TIMEOUT_MS)
   }
 
-  rest(): void {
+  pause(): void {
     clearTimeout(this.#timer)
   }
 
   end(): void {
-    this.rest()
-    this.#controller.abort(new DOMException('Nothing happens', 'TimeoutError'))
+    this.pause()
+    this.#controller.abort(new DOMException('The request made no progress', 'TimeoutError'))
   }
 }
 
-function lost(error: unknown): SandwireError {
+function toConnectionError(error: unknown): SandwireError {
   if (error instanceof SandwireError) return error
-  return new SandwireError('link_lost', `The server cannot be reached: ${describeNetworkError(error)}`, {
+  return new SandwireError('link_lost', `Cannot reach the server: ${describeNetworkError(error)}`, {
     cause: error,
   })
 }
@@ -66,13 +66,13 @@ function lost(error: unknown): SandwireError {
 async function* readBytes(response: Response, idleTimeout: IdleTimeout): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of response.body ?? []) {
-      // Whoever has the bytes may take their time.
-      idleTimeout.rest()
+      // The consumer may take its time.
+      idleTimeout.pause()
       yield chunk
       idleTimeout.renew()
     }
   } catch (error) {
-    throw lost(error)
+    throw toConnectionError(error)
   } finally {
     idleTimeout.end()
   }
@@ -83,18 +83,18 @@ async function readJson(bytes: AsyncGenerator<Uint8Array>): Promise<unknown> {
   let size = 0
   for await (const chunk of bytes) {
     size += chunk.byteLength
-    if (size > MAX_JSON_BYTES) throw new SandwireError('frame_too_large', 'The answer is too long')
+    if (size > MAX_JSON_BYTES) throw new SandwireError('frame_too_large', 'The response is too long')
     chunks.push(chunk)
   }
   return parseJson(Buffer.concat(chunks).toString('utf8'))
 }
 
-/** Sends a request with this token. Throws `SandwireError` unless the answer says yes. */
-export async function sendRequest(
+/** Sends a request with this token. Throws `SandwireError` for an error response. */
+async function sendRequest(
   { origin, address }: { readonly origin: string; readonly address: string },
   token: string | undefined,
-  { method, path, headers, body, json, signal }: Exchange,
-): Promise<Answer> {
+  { method, path, headers, body, json, signal }: ApiRequest,
+): Promise<ApiResponse> {
   const idleTimeout = new IdleTimeout()
   try {
     const response = await withPlainHttpCheck(address, (plainHttp) =>
@@ -104,7 +104,7 @@ export async function sendRequest(
         signal: AbortSignal.any([signal, idleTimeout.signal, plainHttp]),
         headers: {
           ...headers,
-          // Files are bytes; what an intermediary compresses, it would also count otherwise.
+          // Offsets count bytes of the file, so proxies must not compress it.
           'accept-encoding': 'identity',
           ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
           ...(json === undefined ? {} : { 'content-type': 'application/json' }),
@@ -120,45 +120,45 @@ export async function sendRequest(
     throw errorFromResponse(response.status, await readJson(bytes()), response.headers.get('retry-after'))
   } catch (error) {
     idleTimeout.end()
-    throw lost(error)
+    throw toConnectionError(error)
   }
 }
 
-/** Long enough for a sandbox to start, short enough for somebody who waits. */
+/** A sandbox starts within this time. */
 const TIMEOUT_MS = 60_000
-/** More than the longest answer of the API: a log of 1 MiB, or many thousand rows. */
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+/** Larger than any response of the API: a log of 1 MiB, or many thousand rows. */
+const MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 
 export interface ApiOptions {
-  /** Every request goes there, and so does the token; redirects are not followed. */
+  /** The only origin that requests and the token go to; redirects are not followed. */
   readonly origin: string
-  /** The same as it was typed. */
+  /** The address as the user typed it. */
   readonly address?: string
   /** The token for each request; undefined when there is none. */
   readonly bearer: () => Promise<string | undefined>
-  /** Makes another token of one that was refused; whether there is one now. */
+  /** Replaces a token that the server refused; false when it cannot. */
   readonly renew?: ((refused: string) => Promise<boolean>) | undefined
 }
 
 export interface Api {
-  /** The answer as JSON; undefined when it has no body. Throws `SandwireError`. */
+  /** Returns the JSON body; undefined when there is none. Throws `SandwireError`. */
   readonly request: (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
   readonly readText: (path: string) => Promise<string>
-  /** A request with bytes in it, or in its answer. Throws `SandwireError` unless the answer says yes. */
-  readonly exchange: (exchange: Exchange) => Promise<Answer>
+  /** Sends a request with a large body or response. Throws `SandwireError` for an error response. */
+  readonly send: (request: ApiRequest) => Promise<ApiResponse>
 }
 
-interface Asked {
+interface JsonRequest {
   readonly method: string
   readonly path: string
   readonly body?: unknown
 }
 
-/** Speaks to the control API of one server. */
+/** A client for the control API of one server. */
 export function createApi({ origin, address = origin, bearer, renew }: ApiOptions): Api {
   async function sendAs(
     token: string | undefined,
-    { method, path, body }: Asked,
+    { method, path, body }: JsonRequest,
   ): Promise<{ status: number; text: string }> {
     const headers = {
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -174,46 +174,46 @@ export function createApi({ origin, address = origin, bearer, renew }: ApiOption
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         }),
       )
-      return { status: response.status, text: await readBounded(response, MAX_ANSWER_BYTES) }
+      return { status: response.status, text: await readBounded(response, MAX_RESPONSE_BYTES) }
     } catch (error) {
       if (error instanceof SandwireError) throw error
-      throw new SandwireError('link_lost', `The server cannot be reached: ${describeNetworkError(error)}`, {
+      throw new SandwireError('link_lost', `Cannot reach the server: ${describeNetworkError(error)}`, {
         cause: error,
       })
     }
   }
 
-  /** Whoever is refused has had nothing done, so it is safe to ask once more with a token that was renewed. */
-  async function send(asked: Asked): Promise<{ status: number; text: string }> {
+  /** A refused request had no effect, so it is safe to send it again with a renewed token. */
+  async function sendJson(request: JsonRequest): Promise<{ status: number; text: string }> {
     const token = await bearer()
-    const answer = await sendAs(token, asked)
-    if (answer.status !== 401 || token === undefined || !(await renew?.(token))) return answer
-    return await sendAs(await bearer(), asked)
+    const response = await sendAs(token, request)
+    if (response.status !== 401 || token === undefined || !(await renew?.(token))) return response
+    return await sendAs(await bearer(), request)
   }
 
-  async function exchange(asked: Exchange): Promise<Answer> {
+  async function send(request: ApiRequest): Promise<ApiResponse> {
     const token = await bearer()
     try {
-      return await sendRequest({ origin, address }, token, asked)
+      return await sendRequest({ origin, address }, token, request)
     } catch (error) {
       const isRefused = SandwireError.from(error).code === 'unauthorized'
       if (!isRefused || token === undefined || !(await renew?.(token))) throw error
-      return await sendRequest({ origin, address }, await bearer(), asked)
+      return await sendRequest({ origin, address }, await bearer(), request)
     }
   }
 
   return {
-    exchange,
+    send,
     request: async (method, path, body) => {
-      const answer = await send({ method, path, body })
-      const value = parseJson(answer.text)
-      if (answer.status < 200 || answer.status > 299) throw errorFromResponse(answer.status, value)
+      const response = await sendJson({ method, path, body })
+      const value = parseJson(response.text)
+      if (response.status < 200 || response.status > 299) throw errorFromResponse(response.status, value)
       return value
     },
     readText: async (path) => {
-      const answer = await send({ method: 'GET', path })
-      if (answer.status !== 200) throw errorFromResponse(answer.status, parseJson(answer.text))
-      return answer.text
+      const response = await sendJson({ method: 'GET', path })
+      if (response.status !== 200) throw errorFromResponse(response.status, parseJson(response.text))
+      return response.text
     },
   }
 }

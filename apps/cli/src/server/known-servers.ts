@@ -5,7 +5,7 @@ import { shape } from '@sandwire/protocol'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** A server that runs, or ran, on this machine under this user. */
+/** A server that was started on this machine by this user. */
 export interface KnownServer {
   readonly url: string
   readonly tokenFile: string
@@ -26,41 +26,41 @@ const serversShape = shape.record({
   ),
 })
 
-/** Where servers of this machine say that they are there. */
+/** The file in which servers of this machine register. */
 export function serversFile(env: Environment): string {
   const config = env['XDG_CONFIG_HOME']
   const folder = config?.startsWith('/') === true ? config : path.join(env['HOME'] ?? homedir(), '.config')
   return path.join(folder, 'sandwire', 'servers.json')
 }
 
-/** A file that only its owner, this user or root, can have written. */
+/** A file that only this user or root can have written. */
 export type PrivateFile =
   | { readonly is: 'read'; readonly text: string }
   | { readonly is: 'absent' }
-  | { readonly is: 'refused'; readonly why: string }
+  | { readonly is: 'refused'; readonly reason: string }
 
 /**
- * Reads a small file unless others can write to it: then it may say what they want. `closed` are mode bits that a file
- * must not have; for a secret, those for reading too. Checked on what was opened.
+ * Reads a small file, and refuses one that other users can write to. `forbidden` are mode bits that the file must not
+ * have; for a secret, those for reading as well. The open file is checked, not its name.
  */
-export function readPrivateFile(file: string, closed = WRITABLE_BY_OTHERS): PrivateFile {
+export function readPrivateFile(file: string, forbidden = WRITABLE_BY_OTHERS): PrivateFile {
   let fd: number
   try {
     fd = openSync(file, 'r')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'ENOENT' || code === 'ENOTDIR') return { is: 'absent' }
-    return { is: 'refused', why: code === 'EACCES' ? 'permission denied' : 'it cannot be read' }
+    return { is: 'refused', reason: code === 'EACCES' ? 'permission denied' : 'it cannot be read' }
   }
   try {
     const stat = fstatSync(fd)
     const self = process.getuid?.()
-    if (!stat.isFile()) return { is: 'refused', why: 'it is not a file' }
+    if (!stat.isFile()) return { is: 'refused', reason: 'it is not a file' }
     if (self !== undefined && stat.uid !== self && stat.uid !== 0)
-      return { is: 'refused', why: 'it belongs to another user' }
-    if ((stat.mode & WRITABLE_BY_OTHERS) !== 0) return { is: 'refused', why: 'others can write to it' }
-    if ((stat.mode & closed) !== 0) return { is: 'refused', why: 'others can read it' }
-    if (stat.size > MAX_FILE_BYTES) return { is: 'refused', why: 'it is too large' }
+      return { is: 'refused', reason: 'it belongs to another user' }
+    if ((stat.mode & WRITABLE_BY_OTHERS) !== 0) return { is: 'refused', reason: 'others can write to it' }
+    if ((stat.mode & forbidden) !== 0) return { is: 'refused', reason: 'others can read it' }
+    if (stat.size > MAX_FILE_BYTES) return { is: 'refused', reason: 'it is too large' }
     return { is: 'read', text: readFileSync(fd, 'utf8') }
   } finally {
     closeSync(fd)
@@ -71,27 +71,27 @@ function parseServers(text: string): readonly KnownServer[] | undefined {
   try {
     return serversShape.decode(JSON.parse(text))?.servers
   } catch {
-    // Not JSON: told by the caller like any other content that is not understood.
+    // Not JSON: reported by the caller like any other invalid content.
     return undefined
   }
 }
 
-/** The servers of this machine; none when none was started yet. */
+/** The registered servers of this machine. */
 export function readKnownServers(env: Environment): KnownServers {
   const file = serversFile(env)
   const found = readPrivateFile(file)
   if (found.is === 'absent') return { isOk: true, servers: [] }
   const servers = found.is === 'read' ? parseServers(found.text) : undefined
   if (servers !== undefined) return { isOk: true, servers }
-  const why = found.is === 'refused' ? found.why : 'its content is not understood'
+  const why = found.is === 'refused' ? found.reason : 'it has invalid content'
   return {
     isOk: false,
     message: `Cannot use "${file}": ${why}`,
-    hint: 'remove it and start the server again: npm start',
+    hint: 'remove it, then restart the server: npm start',
   }
 }
 
-/** The origin that requests to this address go to; WebSocket addresses have the one of their HTTP counterpart. */
+/** The HTTP origin of an address; `ws:` counts as `http:`. */
 export function originOf(url: URL): string {
   const http = new URL(url)
   if (http.protocol === 'ws:') http.protocol = 'http:'
@@ -99,7 +99,7 @@ export function originOf(url: URL): string {
   return http.origin
 }
 
-/** The server with exactly this origin: another name of the same machine is another server unless it is listed. */
+/** The registered server with exactly this origin. */
 export function findKnown(servers: readonly KnownServer[], url: URL): KnownServer | undefined {
   const origin = originOf(url)
   return servers.find((server) => URL.canParse(server.url) && originOf(new URL(server.url)) === origin)

@@ -1,12 +1,12 @@
-import { type ErrorCode, isErrorCode, SandwireError, shape } from '@sandwire/protocol'
+import { type ErrorCode, type ErrorDetails, isErrorCode, SandwireError, shape } from '@sandwire/protocol'
 
-/** The text of an answer. Throws when it is longer than this, without having read all of it. */
+/** Reads a response body as text. Throws as soon as it exceeds the limit. */
 export async function readBounded(response: Response, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength
-    if (bytes > maxBytes) throw new SandwireError('frame_too_large', 'The answer is too long')
+    if (bytes > maxBytes) throw new SandwireError('frame_too_large', 'The response is too long')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
@@ -20,47 +20,64 @@ function codeOfStatus(status: number): ErrorCode {
   return status >= 500 ? 'internal' : 'bad_request'
 }
 
-function own(value: unknown, name: string): unknown {
+function ownProperty(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? Object.entries(value).find(([key]) => key === name)?.[1]
     : undefined
 }
 
-/** The error in an answer, or one made up from its status. */
-export function errorFromResponse(status: number, body: unknown, retryAfter?: string | null): SandwireError {
-  const error = own(body, 'error')
-  const code = own(error, 'code')
-  const message = own(error, 'message')
-  const known = typeof code === 'string' && isErrorCode(code) ? code : codeOfStatus(status)
-  const said = typeof message === 'string' ? message : `The server answered ${status}`
-  const seconds = /^[0-9]{1,4}$/.test(retryAfter ?? '') ? Number(retryAfter) : undefined
-  return new SandwireError(known, said, seconds === undefined ? {} : { retryAfterMs: seconds * 1000 })
+function textProperty(value: unknown, name: string): string | undefined {
+  const property = ownProperty(value, name)
+  return typeof property === 'string' ? property : undefined
 }
 
-/** Why a request could not be made, in words. */
+function readDetails(error: unknown): ErrorDetails {
+  const field = textProperty(error, 'field')
+  const problem = textProperty(error, 'problem')
+  return {
+    ...(field === undefined ? {} : { field }),
+    ...(problem === undefined ? {} : { problem }),
+    ...(textProperty(error, 'reason') === 'sign_in_ended' ? { reason: 'sign_in_ended' } : {}),
+  }
+}
+
+/** The error in a response, or one derived from its status. */
+export function errorFromResponse(status: number, body: unknown, retryAfter?: string | null): SandwireError {
+  const error = ownProperty(body, 'error')
+  const code = textProperty(error, 'code')
+  const known = code !== undefined && isErrorCode(code) ? code : codeOfStatus(status)
+  const message = textProperty(error, 'message') ?? `The server responded with status ${status}`
+  const seconds = /^[0-9]{1,4}$/.test(retryAfter ?? '') ? Number(retryAfter) : undefined
+  return new SandwireError(known, message, {
+    details: readDetails(error),
+    retryAfterMs: seconds === undefined ? undefined : seconds * 1000,
+  })
+}
+
+/** Why a request failed before a response arrived. */
 export function describeNetworkError(error: unknown): string {
-  const code = own(error, 'code')
+  const code = ownProperty(error, 'code')
   const name = error instanceof Error ? error.name : ''
   if (code === 'ECONNREFUSED' || code === 'ConnectionRefused') return 'connection refused'
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'no such host'
-  if (name === 'TimeoutError') return 'it does not answer in time'
+  if (name === 'TimeoutError') return 'timed out'
   if (/CERT|SSL|TLS|SELF_SIGNED/.test(String(code))) return 'its certificate is not trusted'
   return 'no answer'
 }
 
-/** JSON of an answer; undefined when it is none: whoever reads it sees that it is not what was expected. */
+/** Parses JSON; undefined when the text is not JSON, which no decoder accepts. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // What a proxy in between answers is for people, not for programs.
+    // An HTML page of a proxy, for example.
     return undefined
   }
 }
 
 type Fields = Readonly<Record<string, shape.Shape<unknown>>>
 
-/** An object with at least these fields; what a newer server adds is left out. */
+/** An object with at least these fields; fields that a newer server adds are dropped. */
 export function openRecord<const F extends Fields>(fields: F): shape.Shape<shape.Fielded<F>> {
   const exact = shape.record(fields)
   return {
@@ -74,10 +91,10 @@ export function openRecord<const F extends Fields>(fields: F): shape.Shape<shape
   }
 }
 
-/** Narrows an answer of a server. Throws when it is not what this version knows. */
+/** Decodes a response. Throws when it does not have the expected shape. */
 export function decodeResponse<T>(expected: shape.Shape<T>, value: unknown): T {
   const decoded = expected.decode(value)
   if (decoded === undefined)
-    throw new SandwireError('version_unsupported', 'Cannot understand the answer of the server')
+    throw new SandwireError('version_unsupported', 'Cannot understand the response of the server')
   return decoded
 }

@@ -27,7 +27,7 @@ test.each([
   ['an id that could be an option', { id: '--url' + ' x' }],
   ['a name without end', { name: 'x'.repeat(10_000) }],
 ])('decodeAuth refuses %s', (_, change) => {
-  expect(() => decodeAuth({ issuers: [{ ...ISSUER, ...change }] })).toThrow('Cannot understand the answer')
+  expect(() => decodeAuth({ issuers: [{ ...ISSUER, ...change }] })).toThrow('Cannot understand the response')
 })
 
 test.each([[undefined], [null], [[]], ['x'], [{}], [{ issuers: {} }], [{ issuers: Array(17).fill(ISSUER) }]])(
@@ -43,7 +43,7 @@ test('selectIssuer takes the only one with a client, or the one that was asked f
   expect(selectIssuer([machine, corp], undefined).id).toBe('corp')
   expect(selectIssuer([corp, home], 'home').id).toBe('home')
   expect(() => selectIssuer([corp, home], undefined)).toThrow('several issuers: corp, home')
-  expect(() => selectIssuer([corp], 'machine')).toThrow('no such issuer; there are: corp')
+  expect(() => selectIssuer([corp], 'machine')).toThrow('No such issuer; the server has: corp')
   expect(() => selectIssuer([machine], undefined)).toThrow('no issuer')
   expect(() => selectIssuer([], undefined)).toThrow('no issuer')
 })

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { readPrivateFile, serversFile } from '../server/known-servers.ts'
-import { UsageError } from '../options/words.ts'
+import { UsageError } from '../errors/errors.ts'
 import { type Credential, decodeCredential } from './credential.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -23,7 +23,7 @@ const FILE_MODE = 0o600
 const FOR_OTHERS = 0o077
 const FILE_NAME = /^[0-9a-f]{64}\.json$/
 
-/** Sign-ins of this user, one file for each server. */
+/** Stored sign-ins of this user, one file per server. */
 export class CredentialStore {
   readonly #folder: string
 
@@ -31,28 +31,28 @@ export class CredentialStore {
     this.#folder = path.join(path.dirname(serversFile(env)), 'sign-ins')
   }
 
-  /** The file of an origin, whatever characters that has. */
+  /** The file for an origin. */
   fileOf(origin: string): string {
     return path.join(this.#folder, `${createHash('sha256').update(origin).digest('hex')}.json`)
   }
 
-  /** The sign-in at exactly this origin. Throws `UsageError` for a file that cannot be trusted. */
+  /** The sign-in for exactly this origin. Throws `UsageError` for a file that cannot be trusted. */
   read(origin: string): Credential | undefined {
     const file = this.fileOf(origin)
     const credential = readFile(file)
-    // A file that was moved or copied here would send a secret to the wrong server.
+    // A moved or copied file would send a secret to the wrong server.
     if (credential !== undefined && credential.origin !== origin)
       throw unusable(file, 'it is for another server')
     return credential
   }
 
-  /** The origins that somebody signed in to; files that are not understood are left out. */
+  /** Origins with a stored sign-in; invalid files are skipped. */
   origins(): readonly string[] {
     let names: string[]
     try {
       names = readdirSync(this.#folder).filter((name) => FILE_NAME.test(name))
     } catch {
-      // No folder: nobody signed in anywhere.
+      // No folder: there are no sign-ins.
       return []
     }
     return names.toSorted().flatMap((name) => {
@@ -62,7 +62,7 @@ export class CredentialStore {
     })
   }
 
-  /** Replaces the sign-in at an origin; whoever reads sees the old one or the new one, whole. */
+  /** Replaces the sign-in of an origin atomically. */
   write(credential: Credential): void {
     this.prepare()
     const file = this.fileOf(credential.origin)
@@ -83,12 +83,12 @@ export class CredentialStore {
     syncFolder(this.#folder)
   }
 
-  /** Forgets the sign-in at an origin. */
+  /** Removes the sign-in of an origin. */
   remove(origin: string): void {
     rmSync(this.fileOf(origin), { force: true })
   }
 
-  /** Makes the folder, for this user only. Throws `UsageError` when it is somebody else's. */
+  /** Creates the folder, for this user only. Throws `UsageError` if it belongs to another user. */
   prepare(): void {
     mkdirSync(this.#folder, { recursive: true, mode: FOLDER_MODE })
     const stat = lstatSync(this.#folder)
@@ -102,15 +102,15 @@ export class CredentialStore {
 function readFile(file: string): Credential | undefined {
   const found = readPrivateFile(file, FOR_OTHERS)
   if (found.is === 'absent') return undefined
-  if (found.is === 'refused') throw unusable(file, found.why)
+  if (found.is === 'refused') throw unusable(file, found.reason)
   const credential = decodeCredential(found.text)
-  if (credential === undefined) throw unusable(file, 'its content is not understood')
+  if (credential === undefined) throw unusable(file, 'it has invalid content')
   return credential
 }
 
-function unusable(file: string, why: string): UsageError {
+function unusable(file: string, reason: string): UsageError {
   return new UsageError(
-    `Cannot use the sign-in in "${file}": ${why}`,
+    `Cannot use the sign-in in "${file}": ${reason}`,
     'remove it, then sign in again: sbx-stdio login',
   )
 }

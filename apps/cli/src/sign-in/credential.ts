@@ -1,19 +1,21 @@
 import { shape } from '@sandwire/protocol'
+import type { JWTPayload } from 'jose'
+import { decodeJwt } from 'jose/jwt/decode'
 import type { SignInIssuer } from './auth-info.ts'
 import type { IssuerEndpoints, Tokens } from './issuer-client.ts'
 
 const token = shape.text(32 * 1024, /^[\x21-\x7e]+$/)
 const address = shape.text(2048)
 
-/** Who gave a bearer and gives the next one. It is kept, so that no server can say later where a secret goes. */
+/** How to renew a bearer. Stored, so that a server cannot change later where a refresh token is sent. */
 const renewalShape = shape.record({
   issuer: address,
   clientId: shape.text(256),
   tokenEndpoint: address,
   revocationEndpoint: shape.optional(address),
-  /** What a token is asked for (RFC 8707). */
+  /** Resource indicator of token requests (RFC 8707). */
   resource: shape.optional(shape.text(1024)),
-  /** Which of the issuer's tokens is shown to the server. */
+  /** Which token of the issuer is sent to the server. */
   bearerKind: shape.oneOf(['access_token', 'id_token']),
   refreshToken: shape.optional(token),
 })
@@ -24,59 +26,58 @@ const credentialShape = shape.record({
   /** The only origin that the bearer is sent to. */
   origin: address,
   bearer: token,
-  /** When the bearer ends; absent when that is not known. */
+  /** Expiry of the bearer; absent if unknown. */
   expiresMs: shape.optional(shape.offset),
-  /** Absent: a guest's, which nobody renews. */
+  /** Absent for guests, whose token cannot be renewed. */
   renewal: shape.optional(renewalShape),
 })
 
-/** A sign-in at one server, as it is stored. */
+/** A stored sign-in to one server. */
 export type Credential = shape.Decoded<typeof credentialShape>
 
-/** Reads a stored sign-in; undefined when it is not one of this version. */
+/** Decodes a stored sign-in; undefined for invalid content or another version. */
 export function decodeCredential(text: string): Credential | undefined {
   try {
     return credentialShape.decode(JSON.parse(text))
   } catch {
-    // Not JSON: the caller tells it like any other content that is not understood.
+    // Not JSON: reported by the caller like any other invalid content.
     return undefined
   }
 }
 
-/** Whether a token looks like one that others than its issuer can read. */
-export function isJwt(token: string): boolean {
-  return /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/.test(token)
-}
-
-/** What a JSON Web Token says. It is only read, never believed. */
-function jwtClaim(jwt: string, claim: string): unknown {
+/** Decodes the claims of a JWT without verifying it; undefined for opaque tokens. */
+function decodeClaims(token: string): JWTPayload | undefined {
   try {
-    const payload: unknown = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8'))
-    return typeof payload === 'object' && payload !== null ? Reflect.get(payload, claim) : undefined
+    return decodeJwt(token)
   } catch {
-    // An opaque token says nothing.
+    // An opaque token.
     return undefined
   }
 }
 
-/** When a JSON Web Token says that it ends, to know when to ask for another; an opaque one does not say. */
+/** True for a token that the server can read, not only its issuer. */
+export function isJwt(token: string): boolean {
+  return decodeClaims(token) !== undefined
+}
+
+/** The `exp` claim in milliseconds; undefined for opaque tokens. */
 export function jwtExpiryMs(jwt: string): number | undefined {
-  const exp = jwtClaim(jwt, 'exp')
+  const exp = decodeClaims(jwt)?.exp
   return typeof exp === 'number' && Number.isFinite(exp) && exp >= 0 ? Math.floor(exp * 1000) : undefined
 }
 
-/** Whether the issuer says that both come from one sign-in of somebody in their browser. */
+/** True if both belong to the same session at the issuer. */
 export function isSameSignIn(one: Credential, other: Credential): boolean {
   if (one.bearer === other.bearer) return true
-  const sid = jwtClaim(one.bearer, 'sid')
+  const sid = decodeClaims(one.bearer)?.['sid']
   return (
     typeof sid === 'string' &&
-    sid === jwtClaim(other.bearer, 'sid') &&
+    sid === decodeClaims(other.bearer)?.['sid'] &&
     one.renewal?.issuer === other.renewal?.issuer
   )
 }
 
-/** The token that the server wants, and when it ends: by this machine's clock where the issuer said for how long it lives. */
+/** The token for the server, and its expiry: by the local clock if the issuer gave a lifetime. */
 function bearerOf(
   kind: Renewal['bearerKind'],
   tokens: Tokens,
@@ -84,12 +85,15 @@ function bearerOf(
 ): Pick<Credential, 'bearer' | 'expiresMs'> | undefined {
   const bearer = kind === 'id_token' ? tokens.idToken : tokens.accessToken
   if (bearer === undefined) return undefined
-  const lives = kind === 'access_token' ? tokens.expiresInSeconds : undefined
-  const expiresMs = lives === undefined ? jwtExpiryMs(bearer) : nowMs + Math.max(0, Math.floor(lives)) * 1000
+  const lifetimeSeconds = kind === 'access_token' ? tokens.expiresInSeconds : undefined
+  const expiresMs =
+    lifetimeSeconds === undefined
+      ? jwtExpiryMs(bearer)
+      : nowMs + Math.max(0, Math.floor(lifetimeSeconds)) * 1000
   return expiresMs === undefined ? { bearer } : { bearer, expiresMs }
 }
 
-/** What to store after signing in; undefined when the issuer did not give the token that the server wants. */
+/** The credential to store after signing in; undefined if the issuer did not return the token that the server needs. */
 export function createCredential(
   origin: string,
   { info, endpoints }: { readonly info: SignInIssuer; readonly endpoints: IssuerEndpoints },
@@ -111,7 +115,7 @@ export function createCredential(
   return { version: 1, origin, ...bearer, renewal }
 }
 
-/** What to store after a refresh. An issuer that does not rotate leaves the refresh token as it was. */
+/** The credential to store after a refresh. Without rotation, the refresh token stays the same. */
 export function renewCredential(
   { origin, renewal }: { readonly origin: string; readonly renewal: Renewal },
   tokens: Tokens,
@@ -123,7 +127,7 @@ export function renewCredential(
   return { version: 1, origin, ...bearer, renewal: { ...renewal, ...rotated } }
 }
 
-/** Where the issuer of a stored sign-in is asked. */
+/** The endpoints of the issuer of a stored sign-in. */
 export function endpointsOf(renewal: Renewal): IssuerEndpoints {
   return {
     issuer: renewal.issuer,

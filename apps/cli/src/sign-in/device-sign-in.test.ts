@@ -40,7 +40,7 @@ describe('validatePrompt', () => {
   test.each(['javascript:alert(1)', 'file:///etc/passwd', '', 'http://127.0.0.1:8080/admin/restart'])(
     'refuses the page %j',
     (verification_uri) => {
-      expect(() => validatePrompt({ ...ANSWER, verification_uri }, ISSUER)).toThrow('no web page')
+      expect(() => validatePrompt({ ...ANSWER, verification_uri }, ISSUER)).toThrow('no valid web page')
     },
   )
 })
@@ -65,8 +65,8 @@ describe('DevicePolling', () => {
 
   test.each([
     ['access_denied', 'declined'],
-    ['expired_token', 'nobody agreed in time'],
-    ['invalid_client\x1b[2J', 'the issuer says invalid_client'],
+    ['expired_token', 'the code has expired'],
+    ['invalid_client\x1b[2J', 'the issuer returned invalid_client'],
   ])('ends with %j', (error, message) => {
     const step = new DevicePolling({ expires_in: 600 }, 0).receive(refused(error), 0)
     expect(step.do === 'fail' ? step.error.message : '').toContain(message)

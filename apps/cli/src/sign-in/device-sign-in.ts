@@ -14,24 +14,24 @@ import {
 import { webAddress } from '../server/address.ts'
 import { printable } from '../text/printable.ts'
 
-/** Between two questions when the issuer names no time (RFC 8628, 3.5). */
+/** Poll interval if the issuer names none (RFC 8628, 3.5). */
 const DEFAULT_INTERVAL_SECONDS = 5
-/** Added for good by each `slow_down` (RFC 8628, 3.5). */
+/** Added to the interval by each `slow_down` (RFC 8628, 3.5). */
 const SLOW_DOWN_SECONDS = 5
-/** Whatever an issuer says, nobody waits longer than this between two questions, or for somebody to agree. */
+/** Upper limits for the values of the issuer. */
 const MAX_INTERVAL_SECONDS = 60
 const MAX_WAIT_SECONDS = 30 * 60
 const MAX_CODE_CHARS = 64
 
-/** What a person has to open and type, safe to show. */
+/** What the user has to open and enter, safe to print. */
 export interface DevicePrompt {
   readonly address: string
   readonly code: string
-  /** The address with the code in it, where the issuer has one. */
+  /** The address with the code in it, if the issuer sent one. */
   readonly completeAddress: string | undefined
 }
 
-/** What an issuer says when a sign-in begins. */
+/** Response of the device authorization endpoint (RFC 8628, 3.2). */
 export interface DeviceAuthorization {
   readonly device_code: string
   readonly user_code: string
@@ -41,44 +41,44 @@ export interface DeviceAuthorization {
   readonly interval?: number
 }
 
-/** Makes what an issuer wants to be shown safe to show, and to open: its page is of this machine only if it is itself. */
-export function validatePrompt(answer: DeviceAuthorization, issuer: string): DevicePrompt {
-  const pageOf = (text: string): string | undefined => {
+/** Validates the page and the code of an issuer. A page on this machine is allowed for a local issuer only. */
+export function validatePrompt(authorization: DeviceAuthorization, issuer: string): DevicePrompt {
+  const validPage = (text: string): string | undefined => {
     const page = webAddress(text)
-    return page === undefined || endpointDecision(page, issuer) === 'never' ? undefined : page
+    return page === undefined || endpointDecision(page, issuer) === 'denied' ? undefined : page
   }
-  const address = pageOf(answer.verification_uri)
-  const code = printable(answer.user_code).slice(0, MAX_CODE_CHARS)
+  const address = validPage(authorization.verification_uri)
+  const code = printable(authorization.user_code).slice(0, MAX_CODE_CHARS)
   if (address === undefined || code === '')
-    throw new SandwireError('version_unsupported', 'Cannot sign in: the issuer names no web page to open')
-  const complete = answer.verification_uri_complete
-  return { address, code, completeAddress: complete === undefined ? undefined : pageOf(complete) }
+    throw new SandwireError('version_unsupported', 'Cannot sign in: the issuer sent no valid web page')
+  const complete = authorization.verification_uri_complete
+  return { address, code, completeAddress: complete === undefined ? undefined : validPage(complete) }
 }
 
-/** What an answer to a poll means. */
+/** Result of a poll. */
 export type PollOutcome =
   | { readonly is: 'signedIn'; readonly tokens: Tokens }
   /** An OAuth error code. */
   | { readonly is: 'refused'; readonly error: string }
-  /** The issuer cannot be reached; that may pass. */
+  /** The issuer cannot be reached at the moment. */
   | { readonly is: 'unreachable' }
 
-/** What to do after it. */
+/** What to do after a poll. */
 export type PollStep =
   | { readonly do: 'wait'; readonly seconds: number }
   | { readonly do: 'finish'; readonly tokens: Tokens }
   | { readonly do: 'fail'; readonly error: SandwireError }
 
-const AGAIN = 'Cannot sign in: nobody agreed in time'
+const EXPIRED = 'Cannot sign in: the code has expired'
 
-/** Decides how to go on asking whether somebody agreed (RFC 8628, 3.5). */
+/** Decides when to poll again (RFC 8628, 3.5). */
 export class DevicePolling {
   readonly #endMs: number
   #intervalSeconds: number
 
-  constructor(answer: Pick<DeviceAuthorization, 'expires_in' | 'interval'>, nowMs: number) {
-    this.#endMs = nowMs + Math.min(MAX_WAIT_SECONDS, Math.max(0, answer.expires_in)) * 1000
-    const interval = answer.interval ?? DEFAULT_INTERVAL_SECONDS
+  constructor(authorization: Pick<DeviceAuthorization, 'expires_in' | 'interval'>, nowMs: number) {
+    this.#endMs = nowMs + Math.min(MAX_WAIT_SECONDS, Math.max(0, authorization.expires_in)) * 1000
+    const interval = authorization.interval ?? DEFAULT_INTERVAL_SECONDS
     this.#intervalSeconds = Math.min(MAX_INTERVAL_SECONDS, Math.max(1, interval))
   }
 
@@ -92,14 +92,14 @@ export class DevicePolling {
       outcome.is === 'unreachable' ||
       outcome.error === 'authorization_pending' ||
       outcome.error === 'slow_down'
-    // An issuer that does not answer is asked less often, as one that says so.
+    // An unreachable issuer is polled less often, as after `slow_down`.
     if (isPending && !(outcome.is === 'refused' && outcome.error === 'authorization_pending'))
       this.#intervalSeconds = Math.min(MAX_INTERVAL_SECONDS, this.#intervalSeconds + SLOW_DOWN_SECONDS)
     if (isPending && nowMs + this.#intervalSeconds * 1000 < this.#endMs)
       return { do: 'wait', seconds: this.#intervalSeconds }
-    if (isPending || outcome.error === 'expired_token') return fail(AGAIN)
-    if (outcome.error === 'access_denied') return fail('Cannot sign in: it was declined')
-    return fail(`Cannot sign in: the issuer says ${printable(outcome.error)}`)
+    if (isPending || outcome.error === 'expired_token') return fail(EXPIRED)
+    if (outcome.error === 'access_denied') return fail('Cannot sign in: the request was declined')
+    return fail(`Cannot sign in: the issuer returned ${printable(outcome.error)}`)
   }
 }
 
@@ -107,15 +107,15 @@ function fail(message: string): PollStep {
   return { do: 'fail', error: new SandwireError('unauthorized', message) }
 }
 
-const WHAT = 'Cannot sign in'
+const ACTION = 'Cannot sign in'
 
-async function ask(request: () => Promise<Tokens>): Promise<PollOutcome> {
+async function poll(request: () => Promise<Tokens>): Promise<PollOutcome> {
   try {
     return { is: 'signedIn', tokens: await request() }
   } catch (error) {
     const code = oauthErrorOf(error)
     if (code !== undefined) return { is: 'refused', error: code }
-    const known = toSandwireError(error, WHAT)
+    const known = toSandwireError(error, ACTION)
     if (known instanceof SandwireError && known.code === 'issuer_unavailable') return { is: 'unreachable' }
     throw known
   }
@@ -123,19 +123,19 @@ async function ask(request: () => Promise<Tokens>): Promise<PollOutcome> {
 
 async function waitForTokens(
   endpoints: IssuerEndpoints,
-  answer: DeviceAuthorization,
+  authorization: DeviceAuthorization,
   {
     resource,
     wait,
     signal,
   }: { readonly resource: string | undefined } & Pick<SignInOptions, 'wait' | 'signal'>,
 ): Promise<Tokens> {
-  const polling = new DevicePolling(answer, Date.now())
+  const polling = new DevicePolling(authorization, Date.now())
   let seconds = polling.intervalSeconds
   while (true) {
     await wait(seconds * 1000, signal)
-    const poll = { deviceCode: answer.device_code, resource, signal }
-    const outcome = await ask(() => pollDeviceSignIn(endpoints, poll))
+    const parameters = { deviceCode: authorization.device_code, resource, signal }
+    const outcome = await poll(() => pollDeviceSignIn(endpoints, parameters))
     const step = polling.receive(outcome, Date.now())
     if (step.do === 'finish') return step.tokens
     if (step.do === 'fail') throw step.error
@@ -143,10 +143,10 @@ async function waitForTokens(
   }
 }
 
-/** What whoever signs in sees, and can do. */
+/** Interaction with the user during a sign-in. */
 export interface SignInOptions {
   readonly show: (prompt: DevicePrompt) => void
-  /** Told before anything goes to a host that is not the issuer's. */
+  /** Called before a request to a host other than the issuer's. */
   readonly onOtherHosts: (hosts: readonly string[]) => void
   readonly trust: Pick<EndpointSource, 'isTrusted' | 'trustHint'>
   /** Waits between two polls; throws when aborted. */
@@ -161,7 +161,7 @@ function otherHosts({ issuer, token, deviceAuthorization, revocation }: IssuerEn
   return [...new Set(hosts)].filter((host) => host !== new URL(issuer).host)
 }
 
-/** Signs somebody in at the issuer of a server, on a device of theirs (RFC 8628). Throws `SandwireError` or `UsageError`. */
+/** Signs in with the device authorization grant (RFC 8628). Throws `SandwireError` or `UsageError`. */
 export async function signIn(
   origin: string,
   info: SignInIssuer,
@@ -171,16 +171,16 @@ export async function signIn(
     const endpoints = await findEndpoints(info, trust, signal)
     const others = otherHosts(endpoints)
     if (others.length > 0) onOtherHosts(others)
-    const answer = await beginDeviceSignIn(endpoints, info, signal)
-    show(validatePrompt(answer, info.issuer))
+    const authorization = await beginDeviceSignIn(endpoints, info, signal)
+    show(validatePrompt(authorization, info.issuer))
     const resource = info.requestParameters?.['resource']
-    const tokens = await waitForTokens(endpoints, answer, { resource, wait, signal })
+    const tokens = await waitForTokens(endpoints, authorization, { resource, wait, signal })
     const credential = createCredential(origin, { info, endpoints }, tokens, Date.now())
     if (credential === undefined)
-      throw new SandwireError('unauthorized', 'Cannot sign in: the issuer gave no ID token')
+      throw new SandwireError('unauthorized', 'Cannot sign in: the issuer returned no ID token')
     return credential
   } catch (error) {
     signal.throwIfAborted()
-    throw toSandwireError(error, WHAT)
+    throw toSandwireError(error, ACTION)
   }
 }

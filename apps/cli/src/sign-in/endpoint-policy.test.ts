@@ -13,9 +13,9 @@ test.each([
   ['https://[::1]', 'loopback'],
   ['https://[::]', 'loopback'],
   ['https://[::ffff:127.0.0.1]', 'loopback'],
-  ['https://169.254.169.254', 'link'],
-  ['https://[::ffff:169.254.169.254]', 'link'],
-  ['https://[fe80::1]', 'link'],
+  ['https://169.254.169.254', 'linkLocal'],
+  ['https://[::ffff:169.254.169.254]', 'linkLocal'],
+  ['https://[fe80::1]', 'linkLocal'],
   ['https://10.1.2.3', 'private'],
   ['https://172.31.0.1', 'private'],
   ['https://192.168.0.1', 'private'],
@@ -36,9 +36,9 @@ const PRIVATE = 'https://10.0.0.1'
 const PUBLIC = 'https://login.example'
 
 test.each([
-  [PUBLIC, { [LOCAL]: 'never', [LINK]: 'never', [PRIVATE]: 'needsTrust', [PUBLIC]: 'fit' }],
-  [PRIVATE, { [LOCAL]: 'never', [LINK]: 'never', [PRIVATE]: 'fit', [PUBLIC]: 'fit' }],
-  [LOCAL, { [LOCAL]: 'fit', [LINK]: 'never', [PRIVATE]: 'fit', [PUBLIC]: 'fit' }],
+  [PUBLIC, { [LOCAL]: 'denied', [LINK]: 'denied', [PRIVATE]: 'needsTrust', [PUBLIC]: 'allowed' }],
+  [PRIVATE, { [LOCAL]: 'denied', [LINK]: 'denied', [PRIVATE]: 'allowed', [PUBLIC]: 'allowed' }],
+  [LOCAL, { [LOCAL]: 'allowed', [LINK]: 'denied', [PRIVATE]: 'allowed', [PUBLIC]: 'allowed' }],
 ])('endpointDecision lets %s name only what is no nearer than it (threat T2)', (source, verdicts) => {
   const urls = Object.keys(verdicts)
   expect<Record<string, string>>(

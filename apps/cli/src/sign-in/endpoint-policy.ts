@@ -1,24 +1,24 @@
 import { BlockList, isIP } from 'node:net'
 import { HintedError } from '../errors/errors.ts'
-import { UsageError } from '../options/words.ts'
+import { UsageError } from '../errors/errors.ts'
 
-/** How far away an address is, by how it is spelled. */
-export type NetworkScope = 'loopback' | 'link' | 'private' | 'public'
+/** The network that an address belongs to, by its text. */
+export type NetworkScope = 'loopback' | 'linkLocal' | 'private' | 'public'
 
-/** Whether somebody may have an address asked. */
-export type EndpointDecision = 'fit' | 'needsTrust' | 'never'
+/** Whether a server or issuer may direct the CLI to an address. */
+type EndpointDecision = 'allowed' | 'needsTrust' | 'denied'
 
 type Network = readonly [address: string, bits: number, family: 'ipv4' | 'ipv6']
 
 const NETWORKS: Readonly<Record<Exclude<NetworkScope, 'public'>, readonly Network[]>> = {
   loopback: [
     ['127.0.0.0', 8, 'ipv4'],
-    // Leads to this machine as well.
+    // Also reaches this machine.
     ['0.0.0.0', 8, 'ipv4'],
     ['::', 127, 'ipv6'],
   ],
-  link: [
-    // A cloud's metadata among it.
+  linkLocal: [
+    // Includes cloud metadata services.
     ['169.254.0.0', 16, 'ipv4'],
     ['fe80::', 10, 'ipv6'],
   ],
@@ -30,16 +30,16 @@ const NETWORKS: Readonly<Record<Exclude<NetworkScope, 'public'>, readonly Networ
     ['fc00::', 7, 'ipv6'],
   ],
 }
-const NEAR = ['loopback', 'link', 'private'] as const
+const LOCAL_SCOPES = ['loopback', 'linkLocal', 'private'] as const
 const PRIVATE_NAME = /^[^.]+$|\.(local|internal|lan|home\.arpa)$/
 
-function listOf(networks: readonly Network[]): BlockList {
+function toBlockList(networks: readonly Network[]): BlockList {
   const list = new BlockList()
   for (const [address, bits, family] of networks) list.addSubnet(address, bits, family)
   return list
 }
 
-/** The IPv4 address in an IPv6 one of `::ffff:0:0/96`, as a URL spells it. */
+/** The IPv4 address in an IPv4-mapped IPv6 address, as URLs write it. */
 function unmap(address: string): string {
   const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(address) ?? []
   if (high === undefined || low === undefined) return address
@@ -47,8 +47,8 @@ function unmap(address: string): string {
 }
 
 /**
- * How far away a URL leads. A name that only resolves to something near counts as public: over HTTPS nothing is sent there
- * without a certificate for that name, and plain HTTP is for this machine's own names alone.
+ * The network of a URL's host. A public name that resolves to a private address counts as public: HTTPS requires a
+ * certificate for that name, and plain HTTP is only used for loopback names.
  */
 export function networkScopeOf(url: string): NetworkScope {
   const host = new URL(url).hostname.replace(/\.$/, '')
@@ -59,54 +59,54 @@ export function networkScopeOf(url: string): NetworkScope {
     return PRIVATE_NAME.test(host) ? 'private' : 'public'
   }
   const family = version === 4 ? 'ipv4' : 'ipv6'
-  return NEAR.find((near) => listOf(NETWORKS[near]).check(address, family)) ?? 'public'
+  return LOCAL_SCOPES.find((scope) => toBlockList(NETWORKS[scope]).check(address, family)) ?? 'public'
 }
 
-/** Whether whoever is at `asker` may have `url` asked from here: what is near may name what is near, and nobody else may. */
+/** Decides whether `source` may direct the CLI to `url`: only local hosts may name local hosts. */
 export function endpointDecision(url: string, source: string): EndpointDecision {
   const from = networkScopeOf(source)
   switch (networkScopeOf(url)) {
     case 'public':
-      return 'fit'
+      return 'allowed'
     case 'private':
-      return from === 'public' ? 'needsTrust' : 'fit'
-    case 'link':
-      return from === 'link' ? 'fit' : 'never'
+      return from === 'public' ? 'needsTrust' : 'allowed'
+    case 'linkLocal':
+      return from === 'linkLocal' ? 'allowed' : 'denied'
     case 'loopback':
-      return from === 'loopback' ? 'fit' : 'never'
+      return from === 'loopback' ? 'allowed' : 'denied'
   }
 }
 
-/** Who wants addresses asked. */
+/** Who named the endpoints. */
 export interface EndpointSource {
   readonly is: 'server' | 'issuer'
   readonly url: string
-  /** Somebody said that it may name addresses of a private network. */
+  /** The user allowed addresses in a private network (`--trust`). */
   readonly isTrusted: boolean
-  /** How to say so. */
+  /** Hint that shows how to allow them. */
   readonly trustHint: string
 }
 
-const WHERE: Readonly<Record<NetworkScope, string>> = {
+const SCOPE_NAMES: Readonly<Record<NetworkScope, string>> = {
   loopback: 'this machine',
-  link: 'the local link',
+  linkLocal: 'the local link',
   private: 'a private network',
   public: 'the Internet',
 }
 
-/** Throws unless all these addresses may be asked because somebody elsewhere says so. */
+/** Throws if the source may not direct the CLI to one of these addresses. */
 export function checkEndpoints(urls: readonly (string | undefined)[], source: EndpointSource): void {
   for (const url of urls) {
     if (url === undefined) continue
-    const what = `Cannot sign in: the ${source.is} wants ${new URL(url).host} asked`
-    const verdict = endpointDecision(url, source.url)
-    if (verdict === 'never')
+    const what = `Cannot sign in: the ${source.is} refers to ${new URL(url).host}`
+    const decision = endpointDecision(url, source.url)
+    if (decision === 'denied')
       throw new HintedError(
         'no_issuer',
-        `${what}, which is ${WHERE[networkScopeOf(url)]}, where it is not itself`,
-        'do not sign in there unless you know why it wants that',
+        `${what} on ${SCOPE_NAMES[networkScopeOf(url)]}, but is not there itself`,
+        'do not sign in unless you know why it does that',
       )
-    if (verdict === 'needsTrust' && !source.isTrusted)
-      throw new UsageError(`${what}, which is in a private network`, source.trustHint)
+    if (decision === 'needsTrust' && !source.isTrusted)
+      throw new UsageError(`${what} in a private network`, source.trustHint)
   }
 }

@@ -35,7 +35,7 @@ test('issuerFetch reads no more than it must', async () => {
 test('issuerFetch says why nobody answers, and throws what stopped it', async () => {
   const url = at()
   await server.stop(true)
-  expect((await rejectionOf(issuerFetch(url))).message).toContain('The issuer 127.0.0.1:')
+  expect((await rejectionOf(issuerFetch(url))).message).toContain('Cannot reach the issuer 127.0.0.1:')
   const signal = AbortSignal.abort()
   expect(await rejectionOf(issuerFetch(url, { signal }))).toBe(signal.reason)
 })

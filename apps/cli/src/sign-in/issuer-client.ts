@@ -1,16 +1,16 @@
 import * as oauth from 'oauth4webapi'
 import { SandwireError } from '@sandwire/protocol'
 import { describeNetworkError, readBounded } from '../server/response.ts'
-import { UsageError } from '../options/words.ts'
+import { UsageError } from '../errors/errors.ts'
 import type { SignInIssuer } from './auth-info.ts'
 import { type EndpointSource, checkEndpoints } from './endpoint-policy.ts'
 import { isSecureUrl } from '../server/address.ts'
 import { printable } from '../text/printable.ts'
 
-/** An issuer answers a request well within this time. */
+/** Timeout of requests to an issuer. */
 const TIMEOUT_MS = 15_000
-/** Larger than any metadata document or token answer. */
-const MAX_ANSWER_BYTES = 512 * 1024
+/** Larger than any metadata document or token response. */
+const MAX_RESPONSE_BYTES = 512 * 1024
 
 interface FetchInit {
   readonly method?: string
@@ -20,12 +20,12 @@ interface FetchInit {
 }
 
 /**
- * How an issuer is asked: only where secrets may go, without following redirects, for a bounded time and answer. Throws
+ * Requests to an issuer: secure addresses only, no redirects, limited time and response size. Throws
  * `issuer_unavailable` when it cannot be reached.
  */
 export async function issuerFetch(url: string, init: FetchInit = {}): Promise<Response> {
   if (!isSecureUrl(url))
-    throw new SandwireError('no_issuer', 'Cannot ask the issuer: its address is not https')
+    throw new SandwireError('no_issuer', 'Cannot use the issuer: its address is not https')
   const timeout = AbortSignal.timeout(TIMEOUT_MS)
   const signal = init.signal === undefined ? timeout : AbortSignal.any([timeout, init.signal])
   try {
@@ -36,7 +36,7 @@ export async function issuerFetch(url: string, init: FetchInit = {}): Promise<Re
       signal,
       ...(init.body instanceof URLSearchParams ? { body: init.body.toString() } : {}),
     })
-    const text = await readBounded(response, MAX_ANSWER_BYTES)
+    const text = await readBounded(response, MAX_RESPONSE_BYTES)
     const type = response.headers.get('content-type')
     return new Response(text === '' ? null : text, {
       status: response.status,
@@ -45,15 +45,15 @@ export async function issuerFetch(url: string, init: FetchInit = {}): Promise<Re
   } catch (error) {
     init.signal?.throwIfAborted()
     if (error instanceof SandwireError) throw error
-    const what = `The issuer ${new URL(url).host} cannot be reached: ${describeNetworkError(error)}`
+    const what = `Cannot reach the issuer ${new URL(url).host}: ${describeNetworkError(error)}`
     throw new SandwireError('issuer_unavailable', what, { cause: error })
   }
 }
 
-/** Algorithms of ID tokens where no metadata says which. The server that gets the token checks its signature. */
+/** Algorithms of ID tokens without metadata. The server that receives the token verifies its signature. */
 const ID_TOKEN_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 
-/** What one needs to know about an issuer to sign in there, to stay so, and to sign out. */
+/** Endpoints of an issuer to sign in, renew and sign out. */
 export interface IssuerEndpoints {
   readonly issuer: string
   readonly clientId: string
@@ -62,16 +62,16 @@ export interface IssuerEndpoints {
   readonly revocation?: string | undefined
 }
 
-/** What an issuer gave. */
+/** Tokens from the issuer. */
 export interface Tokens {
   readonly accessToken: string
   readonly idToken: string | undefined
   readonly refreshToken: string | undefined
-  /** Of the access token. */
+  /** Lifetime of the access token. */
   readonly expiresInSeconds: number | undefined
 }
 
-/** Options of every request; whether an address is safe is checked where the request is made. */
+/** Options of every request; `issuerFetch` checks that the address is secure. */
 function options(signal?: AbortSignal) {
   return {
     [oauth.customFetch]: issuerFetch,
@@ -99,44 +99,46 @@ function clientOf({ clientId }: IssuerEndpoints): oauth.Client {
   return { client_id: clientId }
 }
 
-/** The OAuth error code in what was thrown. */
+/** The OAuth error code of an error response. */
 export function oauthErrorOf(error: unknown): string | undefined {
   return error instanceof oauth.ResponseBodyError ? printable(error.error).slice(0, 64) : undefined
 }
 
-/** Puts what the library throws into words; what an issuer wrote beyond its code is not shown. */
-export function toSandwireError(error: unknown, what: string): SandwireError | UsageError {
+/** Converts an error of the OAuth library; text of the issuer other than the error code is not shown. */
+export function toSandwireError(error: unknown, action: string): SandwireError | UsageError {
   if (error instanceof SandwireError || error instanceof UsageError) return error
   const code = oauthErrorOf(error)
   if (code !== undefined)
-    return new SandwireError('unauthorized', `${what}: the issuer says ${code}`, { cause: error })
+    return new SandwireError('unauthorized', `${action}: the issuer returned ${code}`, { cause: error })
   const status =
     error instanceof oauth.OperationProcessingError && error.cause instanceof Response
       ? error.cause.status
       : 0
   if (status >= 500)
-    return new SandwireError('issuer_unavailable', `${what}: the issuer answered ${status}`, { cause: error })
-  return new SandwireError('version_unsupported', `${what}: the answer of the issuer is not understood`, {
+    return new SandwireError('issuer_unavailable', `${action}: the issuer responded with status ${status}`, {
+      cause: error,
+    })
+  return new SandwireError('version_unsupported', `${action}: the issuer sent an invalid response`, {
     cause: error,
   })
 }
 
 async function discover(issuer: string, signal: AbortSignal): Promise<oauth.AuthorizationServer> {
   const url = new URL(issuer)
-  const ask = async (algorithm: 'oidc' | 'oauth2'): Promise<oauth.AuthorizationServer> =>
+  const request = async (algorithm: 'oidc' | 'oauth2'): Promise<oauth.AuthorizationServer> =>
     oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, { ...options(signal), algorithm }))
   try {
-    return await ask('oidc')
+    return await request('oidc')
   } catch (error) {
     if (error instanceof SandwireError || signal.aborted) throw error
-    // One that knows no OpenID Connect has its metadata elsewhere.
-    return await ask('oauth2').catch(() => {
+    // An issuer without OpenID Connect has its metadata elsewhere.
+    return await request('oauth2').catch(() => {
       throw error
     })
   }
 }
 
-/** Finds out where an issuer is asked: what the server says about it, and for the rest its own metadata. */
+/** Finds the endpoints of an issuer: from the server, and the rest from the metadata of the issuer. */
 export async function findEndpoints(
   info: SignInIssuer,
   trust: Pick<EndpointSource, 'isTrusted' | 'trustHint'>,
@@ -154,11 +156,11 @@ export async function findEndpoints(
       revocation: revocation ?? found.revocation_endpoint,
     }
     if (Object.values(all).some((url) => url !== undefined && !isSecureUrl(url)))
-      throw new SandwireError('no_issuer', 'Cannot sign in: an address of the issuer is not https')
+      throw new SandwireError('no_issuer', 'Cannot sign in: an endpoint of the issuer is not https')
     const named = [found.token_endpoint, found.device_authorization_endpoint, found.revocation_endpoint]
     checkEndpoints(named, { is: 'issuer', url: issuer, ...trust })
     if (all.token === undefined || all.deviceAuthorization === undefined)
-      throw new SandwireError('no_issuer', 'Cannot sign in: the issuer does not let devices sign in')
+      throw new SandwireError('no_issuer', 'Cannot sign in: the issuer does not support device sign-in')
     return { issuer, clientId, ...all, token: all.token }
   } catch (error) {
     throw toSandwireError(error, 'Cannot sign in')
@@ -174,7 +176,7 @@ function readTokens(response: oauth.TokenEndpointResponse): Tokens {
   }
 }
 
-/** Begins to sign in; the answer says what to show to the person. */
+/** Starts a device sign-in; the response has the code for the user. */
 export async function beginDeviceSignIn(
   endpoints: IssuerEndpoints,
   { requestScopes, requestParameters }: Pick<SignInIssuer, 'requestScopes' | 'requestParameters'>,
@@ -193,21 +195,25 @@ export async function beginDeviceSignIn(
   return await oauth.processDeviceAuthorizationResponse(server, client, response)
 }
 
-/** Asks once whether the person has agreed. */
+/** Polls once whether the user has confirmed. */
 export async function pollDeviceSignIn(
   endpoints: IssuerEndpoints,
-  ask: { readonly deviceCode: string; readonly resource: string | undefined; readonly signal: AbortSignal },
+  parameters: {
+    readonly deviceCode: string
+    readonly resource: string | undefined
+    readonly signal: AbortSignal
+  },
 ): Promise<Tokens> {
   const server = serverOf(endpoints)
   const client = clientOf(endpoints)
-  const response = await oauth.deviceCodeGrantRequest(server, client, oauth.None(), ask.deviceCode, {
-    ...options(ask.signal),
-    ...(ask.resource === undefined ? {} : { additionalParameters: { resource: ask.resource } }),
+  const response = await oauth.deviceCodeGrantRequest(server, client, oauth.None(), parameters.deviceCode, {
+    ...options(parameters.signal),
+    ...(parameters.resource === undefined ? {} : { additionalParameters: { resource: parameters.resource } }),
   })
   return readTokens(await oauth.processDeviceCodeResponse(server, client, response))
 }
 
-/** Exchanges a refresh token for new tokens; the old one may be dead from then on. */
+/** Exchanges a refresh token for new tokens; the old one may be invalid afterwards. */
 export async function refreshTokens(
   endpoints: IssuerEndpoints,
   refreshToken: string,
@@ -222,7 +228,7 @@ export async function refreshTokens(
   return readTokens(await oauth.processRefreshTokenResponse(server, client, response))
 }
 
-/** Tells the issuer that a token is no longer wanted. */
+/** Revokes a token at the issuer (RFC 7009). */
 export async function revokeToken(endpoints: IssuerEndpoints, token: string): Promise<void> {
   const response = await oauth.revocationRequest(
     serverOf(endpoints),

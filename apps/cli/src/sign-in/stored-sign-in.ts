@@ -1,89 +1,83 @@
 import { SandwireError } from '@sandwire/protocol'
+import { SignedOutError } from '../errors/errors.ts'
 import { createApi } from '../server/api.ts'
 import type { CredentialStore } from './credential-store.ts'
 import { type Credential, endpointsOf, isSameSignIn, renewCredential } from './credential.ts'
 import { openSignInLock } from './sign-in-lock.ts'
 import { printable } from '../text/printable.ts'
 
-/** So long before its end a bearer is renewed: a request on its way must not arrive too late. */
+/** A bearer is renewed this long before its expiry, so that it is still valid when a request arrives. */
 const RENEW_BEFORE_MS = 30_000
 
-/** Good for now. What nobody renews is good to its very end. */
+/** True if the bearer need not be renewed. Without a refresh token it is used until it expires. */
 function isFresh({ expiresMs, renewal }: Credential, nowMs: number): boolean {
   const beforeMs = renewal?.refreshToken === undefined ? 0 : RENEW_BEFORE_MS
   return expiresMs === undefined || expiresMs - beforeMs > nowMs
-}
-
-/** How the end of a sign-in is told. */
-export const SIGNED_OUT = 'Signed out'
-
-function signedOut(why: string): SandwireError {
-  return new SandwireError('unauthorized', `${SIGNED_OUT}: ${why}`)
 }
 
 async function renew(store: CredentialStore, old: Credential): Promise<Credential> {
   const { origin, renewal } = old
   if (renewal?.refreshToken === undefined) {
     store.remove(origin)
-    throw signedOut(
-      renewal === undefined ? 'the guest access has ended' : 'the sign-in has ended and cannot be renewed',
+    throw new SignedOutError(
+      renewal === undefined ? 'the guest access has ended' : 'the sign-in has expired and cannot be renewed',
     )
   }
-  // Loaded here, because few requests need it.
+  // Loaded on demand, because few requests need it.
   const { toSandwireError, oauthErrorOf, refreshTokens } = await import('./issuer-client.ts')
   try {
     const tokens = await refreshTokens(endpointsOf(renewal), renewal.refreshToken, renewal.resource)
     const renewed = renewCredential({ origin, renewal }, tokens, Date.now())
     if (renewed === undefined) {
       store.remove(origin)
-      throw signedOut('the issuer renews only a part of the sign-in')
+      throw new SignedOutError('the issuer did not renew the token that the server needs')
     }
-    // Before it is used: the old refresh token may be dead already.
+    // Stored before it is used: the old refresh token may be invalid already.
     store.write(renewed)
     return renewed
   } catch (error) {
     if (oauthErrorOf(error) !== 'invalid_grant') throw toSandwireError(error, 'Cannot renew the sign-in')
     const now = store.read(origin)
-    // This process was away for so long that its lock was broken, and another one renewed.
+    // Another process renewed it meanwhile.
     if (now !== undefined && now.renewal?.refreshToken !== renewal.refreshToken) return now
     store.remove(origin)
-    throw signedOut('the issuer no longer accepts this sign-in')
+    throw new SignedOutError('the issuer no longer accepts this sign-in')
   }
 }
 
-/** The bearer of somebody who is signed in at this origin; throws `unauthorized` when they no longer are. */
+/** The bearer for this origin; throws `SignedOutError` if there is none. */
 export async function requireStoredBearer(store: CredentialStore, origin: string): Promise<string> {
   const bearer = await storedBearer(store, origin)
-  if (bearer === undefined) throw signedOut('somebody ran logout')
+  if (bearer === undefined) throw new SignedOutError('logout was run meanwhile')
   return bearer
 }
 
 /**
- * The bearer for this origin, renewed when it is about to end; undefined when nobody is signed in there. However many
- * processes ask at once, one of them uses the refresh token and the others see what it got. Throws `unauthorized` when
- * the sign-in is over, and `issuer_unavailable` when the issuer cannot be asked.
+ * The bearer for this origin, renewed if it is about to expire; undefined without a sign-in. Of concurrent processes, one
+ * uses the refresh token and the others use its result. Throws `SignedOutError` when the sign-in has ended, and
+ * `issuer_unavailable` when the issuer cannot be reached.
  */
 export async function storedBearer(store: CredentialStore, origin: string): Promise<string | undefined> {
   const found = store.read(origin)
   if (found === undefined || isFresh(found, Date.now())) return found?.bearer
   using _lock = await openSignInLock(store, origin)
   const current = store.read(origin)
-  if (current === undefined) throw signedOut('somebody ran logout')
+  if (current === undefined) throw new SignedOutError('logout was run meanwhile')
   if (isFresh(current, Date.now())) return current.bearer
   try {
     return (await renew(store, current)).bearer
   } catch (error) {
-    const isOver = current.expiresMs !== undefined && current.expiresMs <= Date.now()
-    // What is still good for a moment is better than nothing while the issuer is away.
-    if (!isOver && error instanceof SandwireError && error.code === 'issuer_unavailable')
+    const hasExpired = current.expiresMs !== undefined && current.expiresMs <= Date.now()
+    // While the issuer is unreachable, the bearer is used until it expires.
+    if (!hasExpired && error instanceof SandwireError && error.code === 'issuer_unavailable')
       return current.bearer
     throw error
   }
 }
 
 /**
- * Renews a bearer that the server refused before its end, unless another process has done so. Whether there is another one
- * to show now; false when it cannot be renewed. Throws like `storedBearer`.
+ * Renews a bearer that the server refused before its expiry, unless another process did. False if it cannot be renewed.
+ * Throws like `storedBearer`.
  */
 export async function renewRefused(
   store: CredentialStore,
@@ -93,80 +87,80 @@ export async function renewRefused(
   if (store.read(origin)?.renewal?.refreshToken === undefined) return false
   using _lock = await openSignInLock(store, origin)
   const current = store.read(origin)
-  if (current === undefined) throw signedOut('somebody ran logout')
+  if (current === undefined) throw new SignedOutError('logout was run meanwhile')
   if (current.bearer === refused) await renew(store, current)
   return true
 }
 
-/** What came of telling somebody. */
-export type Told =
-  | { readonly is: 'told' }
+/** Result of notifying the server or the issuer of a sign-out. */
+type NotifyResult =
+  | { readonly is: 'notified' }
   | { readonly is: 'notNeeded' }
-  | { readonly is: 'untold'; readonly why: string }
+  | { readonly is: 'failed'; readonly reason: string }
 
-async function tell(act: () => Promise<unknown>): Promise<Told> {
+async function notify(send: () => Promise<unknown>): Promise<NotifyResult> {
   try {
-    await act()
-    return { is: 'told' }
+    await send()
+    return { is: 'notified' }
   } catch (error) {
-    return { is: 'untold', why: printable(SandwireError.from(error).message) }
+    return { is: 'failed', reason: printable(SandwireError.from(error).message) }
   }
 }
 
-async function revokeAtIssuer({ renewal }: Credential): Promise<Told> {
+async function revokeAtIssuer({ renewal }: Credential): Promise<NotifyResult> {
   if (renewal?.refreshToken === undefined || renewal.revocationEndpoint === undefined)
     return { is: 'notNeeded' }
   const { refreshToken } = renewal
   const { toSandwireError, revokeToken } = await import('./issuer-client.ts')
-  return await tell(async () => {
+  return await notify(async () => {
     try {
       await revokeToken(endpointsOf(renewal), refreshToken)
     } catch (error) {
-      throw toSandwireError(error, 'Cannot withdraw the sign-in')
+      throw toSandwireError(error, 'Cannot revoke the sign-in')
     }
   })
 }
 
-/** Ends a sign-in that is not in the store any more: at its server, which is shown `bearer`, and at its issuer. */
+/** Signs out at the server, with `bearer`, and at the issuer. The sign-in is no longer in the store. */
 export async function endSignIn(
   credential: Credential,
   bearer: string,
-): Promise<{ readonly server: Told; readonly issuer: Told }> {
+): Promise<{ readonly server: NotifyResult; readonly issuer: NotifyResult }> {
   const api = createApi({ origin: credential.origin, bearer: () => Promise.resolve(bearer) })
-  const server = await tell(() => api.request('POST', '/api/signout'))
+  const server = await notify(() => api.request('POST', '/api/signout'))
   return { server, issuer: await revokeAtIssuer(credential) }
 }
 
-/** Puts a sign-in where another may be, which is returned; nobody else renews that one meanwhile. */
-async function exchange(store: CredentialStore, credential: Credential): Promise<Credential | undefined> {
+/** Stores a sign-in under the lock that renewals take; returns the one that it replaced. */
+async function swap(store: CredentialStore, credential: Credential): Promise<Credential | undefined> {
   store.prepare()
   using _lock = await openSignInLock(store, credential.origin)
   let old: Credential | undefined
   try {
     old = store.read(credential.origin)
   } catch {
-    // It is not understood, so there is nothing in it that anybody could be told.
+    // An unreadable file has no token to revoke.
   }
   store.write(credential)
   return old
 }
 
 /**
- * Stores a sign-in, and ends the one that it replaces: nobody could do that afterwards. Returns why others could not be told;
- * empty when they were, or need not be.
+ * Stores a sign-in and signs out the one that it replaces, whose tokens are lost afterwards. Returns what failed at the
+ * server or the issuer.
  */
 export async function replaceSignIn(
   store: CredentialStore,
   credential: Credential,
 ): Promise<readonly string[]> {
-  // The server takes only a bearer that has not ended.
+  // The server accepts only a valid bearer.
   const bearer = await storedBearer(store, credential.origin).catch(() => undefined)
-  const old = await exchange(store, credential)
-  // Where the issuer goes on with the same sign-in, its end would be the end of the new one.
+  const old = await swap(store, credential)
+  // Signing out the same session at the issuer would end the new sign-in too.
   if (old === undefined || isSameSignIn(old, credential)) return []
   const { server, issuer } = await endSignIn(old, bearer ?? old.bearer)
   return [
-    ...(server.is === 'untold' ? [`the server could not be told: ${server.why}`] : []),
-    ...(issuer.is === 'untold' ? [`the issuer could not be told: ${issuer.why}`] : []),
+    ...(server.is === 'failed' ? [`the server could not be notified: ${server.reason}`] : []),
+    ...(issuer.is === 'failed' ? [`the issuer could not be notified: ${issuer.reason}`] : []),
   ]
 }

@@ -1,7 +1,7 @@
 const UNITS: Readonly<Record<string, number>> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3, T: 1024 ** 4 }
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
-/** Reads bytes: `512M`, `1G`, `1.5GiB`, `1048576`. Units are powers of 1024. */
+/** Parses bytes: `512M`, `1G`, `1.5GiB`, `1048576`. Units are powers of 1024. */
 export function parseBytes(text: string): number | undefined {
   const [, number, unit] = /^([0-9]{1,15}(?:\.[0-9]{1,3})?)([KMGT]?)(?:i?B)?$/i.exec(text) ?? []
   const factor = UNITS[unit?.toUpperCase() ?? '-']
@@ -10,23 +10,7 @@ export function parseBytes(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined
 }
 
-/** The largest unit that leaves a whole number. */
-function formatWhole(count: number, units: Readonly<Record<string, number>>): string {
-  const fitting = Object.entries(units).findLast(([, factor]) => count >= factor && count % factor === 0)
-  return fitting === undefined ? String(count) : `${count / fitting[1]}${fitting[0]}`
-}
-
-/** Spells bytes as `parseBytes` reads them. */
-export function formatBytes(bytes: number): string {
-  return formatWhole(bytes, UNITS)
-}
-
-/** Spells seconds as `parseSeconds` reads them. */
-export function formatSpan(seconds: number): string {
-  return formatWhole(seconds, SECONDS)
-}
-
-/** Reads a span in seconds: `30s`, `10m`, `2h`, `1d`, `90`. */
+/** Parses a duration in seconds: `30s`, `10m`, `2h`, `1d`, `90`. */
 export function parseSeconds(text: string): number | undefined {
   const [, number, unit = 's'] = /^([0-9]{1,9})([smhd])?$/.exec(text) ?? []
   const factor = SECONDS[unit]

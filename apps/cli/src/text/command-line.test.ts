@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { shellQuote } from '@sandwire/shell-quote'
 import { reattachCommand, programName, formatHint, formatSeconds } from './command-line.ts'
 
-test('reattachCommand names everything that is needed, quoted for a shell', () => {
+test('reattachCommand is complete, and quoted for a shell', () => {
   const options = {
     typedUrl: 'http://h:1/attach?a=1&b=2',
     role: undefined,
@@ -29,23 +29,21 @@ test.each([
   [86_400, '24 h'],
   [100_000, '28 h'],
   [604_799, '7 days'],
-])('formatSeconds says %d as "%s"', (seconds, text) => {
+])('formatSeconds formats %d as "%s"', (seconds, text) => {
   expect(formatSeconds(seconds)).toBe(text)
 })
 
-test('programName is what the user types again', () => {
+test('programName depends on how the program was started', () => {
   const compiled = '/$bunfs/root/sbx-stdio'
   expect(programName({ npm_command: 'exec' }, compiled)).toBe('npx sbx-stdio')
   expect(programName({ npm_command: 'run-script' }, compiled)).toBe('sbx-stdio')
   expect(programName({}, '/somewhere/apps/cli/src/main.ts')).toBe('npx sbx-stdio')
 })
 
-test('formatHint changes command lines of this program only', () => {
+test('formatHint replaces the program name in commands only', () => {
   expect(formatHint('sbx-stdio list', 'npx sbx-stdio')).toBe('npx sbx-stdio list')
   expect(formatHint('sbx-stdio list', 'sbx-stdio')).toBe('sbx-stdio list')
-  expect(formatHint('see which there are: sbx-stdio list', 'npx sbx-stdio')).toBe(
-    'see which there are: npx sbx-stdio list',
-  )
+  expect(formatHint('list them: sbx-stdio list', 'npx sbx-stdio')).toBe('list them: npx sbx-stdio list')
   expect(formatHint('use the same version of sbx-stdio and', 'npx sbx-stdio')).toBe(
     'use the same version of sbx-stdio and',
   )

@@ -32,5 +32,5 @@ test('long lines are aligned, and old files have no hour', () => {
     formatLongListing(links, nowMs)
       .split('\n')
       .map((line) => line.slice(33)),
-  ).toEqual(['a -> (a folder)', 'a -> (a file)', 'a -> (nothing in the workspace)', 'a', ''])
+  ).toEqual(['a -> (a folder)', 'a -> (a file)', 'a -> (outside or missing)', 'a', ''])
 })

@@ -8,14 +8,14 @@ const KINDS: Readonly<Record<RemoteEntry['kind'], string>> = {
 }
 const HALF_A_YEAR_MS = 182 * 86_400_000
 
-/** A name as a terminal can show it: everything that it would obey is spelled out. */
+/** Escapes everything in a name that a terminal would interpret. */
 export function escapeName(name: string): string {
   return name.replace(/[\p{C}\p{Zl}\p{Zp}\\]/gu, (character) => {
     if (character === '\\') return '\\\\'
     if (character === '\n') return '\\n'
     if (character === '\t') return '\\t'
     const code = character.codePointAt(0) ?? 0
-    // A byte that is not UTF-8 stands as a lone surrogate.
+    // A lone surrogate is a byte that is not UTF-8.
     if (code >= 0xdc80 && code <= 0xdcff) return `\\x${(code & 0xff).toString(16)}`
     return code < 0x80 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`
   })
@@ -31,17 +31,17 @@ function formatTime(mtimeMs: number, nowMs: number): string {
   if (Number.isNaN(time.getTime())) return '?'
   const two = (number: number): string => String(number).padStart(2, '0')
   const day = `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`
-  const isNear = Math.abs(nowMs - mtimeMs) < HALF_A_YEAR_MS
-  return isNear ? `${day} ${two(time.getHours())}:${two(time.getMinutes())}` : `${day}      `
+  const isRecent = Math.abs(nowMs - mtimeMs) < HALF_A_YEAR_MS
+  return isRecent ? `${day} ${two(time.getHours())}:${two(time.getMinutes())}` : `${day}      `
 }
 
-/** What a link leads to, as far as it is told. */
+/** What a link points to, if known. */
 function formatTarget({ kind, target }: RemoteEntry): string {
   if (kind !== 'link' || target === undefined) return ''
-  return target === null ? ' -> (nothing in the workspace)' : ` -> (a ${target})`
+  return target === null ? ' -> (outside or missing)' : ` -> (a ${target})`
 }
 
-/** Lines with kind, mode, size, time, name, and what a link leads to. */
+/** Lines with kind, mode, size, time, name and link target. */
 export function formatLongListing(entries: readonly RemoteEntry[], nowMs: number): string {
   const width = Math.max(0, ...entries.map(({ size }) => String(size).length))
   return entries

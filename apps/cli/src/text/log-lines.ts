@@ -1,7 +1,7 @@
 import { printable } from './printable.ts'
 
-/** Fields of a log line that have a place of their own. */
-const PLACED = new Set(['time', 'level', 'event'])
+/** Fields that are printed first, without their names. */
+const LEADING_FIELDS = new Set(['time', 'level', 'event'])
 
 /** Complete lines of a log. */
 export function splitLines(text: string): readonly string[] {
@@ -21,18 +21,20 @@ function formatValue(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
-/** A JSON line as people read it: time, level, event, and the rest as name=value. */
+/** Formats a JSON line: time, level, event, and the rest as name=value. */
 export function formatLogLine(line: string): string {
   let fields: unknown
   try {
     fields = JSON.parse(line)
   } catch {
-    // Something else found its way into the log; it is shown as it is.
+    // Not JSON; printed as is.
     return printable(line)
   }
   if (typeof fields !== 'object' || fields === null) return printable(line)
   const entries = new Map<string, unknown>(Object.entries(fields))
-  const placed = [...PLACED].flatMap((name) => (entries.has(name) ? [formatValue(entries.get(name))] : []))
-  const others = [...entries].filter(([name]) => !PLACED.has(name))
-  return printable([...placed, ...others.map(([name, value]) => `${name}=${formatValue(value)}`)].join(' '))
+  const leading = [...LEADING_FIELDS].flatMap((name) =>
+    entries.has(name) ? [formatValue(entries.get(name))] : [],
+  )
+  const others = [...entries].filter(([name]) => !LEADING_FIELDS.has(name))
+  return printable([...leading, ...others.map(([name, value]) => `${name}=${formatValue(value)}`)].join(' '))
 }

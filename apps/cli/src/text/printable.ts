@@ -1,7 +1,7 @@
-/** Characters of a foreign text that are shown. */
+/** Longest text to print. */
 const MAX_CHARS = 500
 
-/** One line of printable characters, for text that came from somewhere else and goes to a terminal. */
+/** Makes untrusted text safe for a terminal: one line of printable characters. */
 export function printable(text: string): string {
   return text
     .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
@@ -9,7 +9,7 @@ export function printable(text: string): string {
     .slice(0, MAX_CHARS)
 }
 
-/** JSON that a terminal shows and does not obey: the same value, with every odd character in it spelled out. */
+/** Escapes control characters in JSON, so that it is safe for a terminal and has the same value. */
 export function escapeJson(json: string): string {
   return json.replace(/[^\n\P{C}]|[\p{Zl}\p{Zp}]/gu, (character) =>
     Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))

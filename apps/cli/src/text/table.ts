@@ -1,7 +1,7 @@
 import { escapeJson, printable } from './printable.ts'
 
 const GAP = '  '
-/** A cell that is longer makes the others hard to find. */
+/** Longer cells are truncated. */
 const MAX_CELL_CHARS = 80
 
 function cell(text: string): string {
@@ -17,8 +17,8 @@ function align(line: readonly string[], widths: readonly number[]): string {
 }
 
 /**
- * Lines with aligned columns. Whatever is in a cell, it becomes printable characters of one line. Where they are wider than
- * the terminal, the widest column has lines of its own below the others, so that an id stays in one piece.
+ * A table with aligned columns of printable characters. If it is wider than the terminal, the widest column moves to lines
+ * of its own, so that ids are not broken.
  */
 export function formatTable(
   header: readonly string[],
@@ -39,7 +39,7 @@ export function formatTable(
     .join('')
 }
 
-/** The time between two moments, short. */
+/** Age in a short form. */
 export function formatAge(sinceMs: number | null | undefined, nowMs: number): string {
   if (sinceMs === null || sinceMs === undefined) return '-'
   const seconds = Math.max(0, Math.floor((nowMs - sinceMs) / 1000))
@@ -49,12 +49,12 @@ export function formatAge(sinceMs: number | null | undefined, nowMs: number): st
   return `${Math.floor(seconds / 86_400)}d`
 }
 
-/** JSON for people and programs alike. */
+/** Indented JSON, safe for a terminal. */
 export function formatJson(value: unknown): string {
   return `${escapeJson(JSON.stringify(value, null, 2) ?? 'null')}\n`
 }
 
-/** The time until a moment, short. */
+/** Time until expiry in a short form. */
 export function formatTimeLeft(untilMs: number, nowMs: number): string {
-  return untilMs <= nowMs ? 'over' : formatAge(nowMs, untilMs)
+  return untilMs <= nowMs ? 'expired' : formatAge(nowMs, untilMs)
 }

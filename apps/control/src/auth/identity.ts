@@ -44,9 +44,11 @@ export function unauthorized(problem: string, cause?: unknown): SandwireError {
   return new SandwireError('unauthorized', `Cannot authenticate: ${problem}`, { cause })
 }
 
-/** The sign-in or the account was ended. The CLI recognizes this text after a new sign-in, when clocks disagree. */
+/** The sign-in or the account was ended. The CLI checks the reason after a new sign-in, when clocks disagree. */
 export function signInEnded(): SandwireError {
-  return unauthorized('the sign-in has ended')
+  return new SandwireError('unauthorized', 'Cannot authenticate: the sign-in has ended', {
+    details: { reason: 'sign_in_ended' },
+  })
 }
 
 /** How far an issuer's clock may be ahead of ours. Signing in again takes longer than this. */

@@ -33,8 +33,13 @@ export function respondJsonError(
 
 /** The error format of the HTTP API. Never includes causes or stacks. */
 export function respondError(error: SandwireError, requestId: string, headers: ExtraHeaders = {}): Response {
-  const { code, message } = error
-  return respondJsonError(error, requestId, { error: { code, message, request_id: requestId } }, headers)
+  const { code, details, message } = error
+  return respondJsonError(
+    error,
+    requestId,
+    { error: { code, message, ...details, request_id: requestId } },
+    headers,
+  )
 }
 
 /** Allows nothing but our own files, and no frame around the page. */

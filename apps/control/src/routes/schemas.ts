@@ -218,6 +218,9 @@ export const errorBody = z
     error: z.object({
       code: z.enum(Object.keys(ERRORS)),
       message: z.string(),
+      field: z.string().optional(),
+      problem: z.string().optional(),
+      reason: z.enum(['sign_in_ended']).optional(),
       request_id: z.string(),
     }),
   })

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { rejectionOf } from '@sandwire/testing'
-import { withPlainHttpCheck } from './plain-server.ts'
+import { probeServer, withPlainHttpCheck } from './probe-server.ts'
 
 const LOST = new Error('lost')
 const fails = (): Promise<never> => Promise.reject(LOST)
@@ -26,7 +26,7 @@ test('who asks for TLS where there is none is told the address without it', asyn
 test('the address without TLS is not praised where it leaves this machine', async () => {
   const probe = answersAt('http://far.example')
   expect(await rejectionOf(withPlainHttpCheck('https://far.example', fails, { probe }))).toMatchObject({
-    hint: 'try http://far.example, over which others can read along',
+    hint: 'try http://far.example, which is not encrypted',
   })
 })
 
@@ -40,4 +40,32 @@ test('any other failure stays what it is', async () => {
   const isSettled = (): boolean => true
   const probe = answersAt('http://localhost:1')
   expect(await rejectionOf(withPlainHttpCheck('https://localhost:1', fails, { probe, isSettled }))).toBe(LOST)
+})
+
+test.each([
+  ['a Sandwire server', true, () => Response.json({ status: 'ok', version: '0' })],
+  ['something else', false, () => new Response('hello')],
+  ['other JSON', false, () => Response.json(['ok'])],
+  ['a server that is broken', false, () => Response.json({ status: 'ok' }, { status: 500 })],
+  ['a redirect', false, () => Response.redirect('http://localhost:1/')],
+] as const)('probeServer recognizes %s: %p', async (_, expected, respond) => {
+  const seen: [string, string | null][] = []
+  using server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: ({ url, headers }) => {
+      seen.push([new URL(url).pathname, headers.get('authorization')])
+      return respond()
+    },
+  })
+  expect(await probeServer(`http://127.0.0.1:${server.port}/attach`)).toBe(expected)
+  expect(seen).toEqual([['/healthz', null]])
+})
+
+test('probeServer is false when nothing is listening', async () => {
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
+  const { url } = server
+  await server.stop(true)
+  expect(await probeServer(url.href)).toBe(false)
+  expect(await probeServer('not an address')).toBe(false)
 })
