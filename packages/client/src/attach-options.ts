@@ -1,4 +1,12 @@
-import type { ClientStatus, Exit, OutputStream, Role, ServerMessage, StopReason } from '@sandwire/protocol'
+import type {
+  ClientStatus,
+  Exit,
+  OutputStream,
+  Role,
+  ServerMessage,
+  SnapshotPart,
+  StopReason,
+} from '@sandwire/protocol'
 import type { AttachRequest } from './attach-url.ts'
 import type { OpenSocket } from './socket.ts'
 import type { Store } from './store.ts'
@@ -10,6 +18,8 @@ export interface Screen {
   readonly cols: number
   readonly rows: number
   readonly exact: boolean
+  /** Consecutive parts of the bytes, for drawing in a smaller window. */
+  readonly parts?: readonly SnapshotPart[] | undefined
   readonly bytes: Uint8Array
 }
 

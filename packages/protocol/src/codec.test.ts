@@ -81,6 +81,21 @@ const SERVER: readonly (readonly [ServerMessage, string])[] = [
     { type: 'snapshot', at: 9, cols: 80, rows: 24, bytes: 100, exact: true },
     '{"type":"snapshot","at":9,"cols":80,"rows":24,"bytes":100,"exact":true}',
   ],
+  [
+    {
+      type: 'snapshot',
+      at: 9,
+      cols: 80,
+      rows: 24,
+      bytes: 100,
+      exact: true,
+      parts: [
+        { kind: 'rows', bytes: 90 },
+        { kind: 'cursor', bytes: 6, row: 3, column: 0 },
+      ],
+    },
+    '{"type":"snapshot","at":9,"cols":80,"rows":24,"bytes":100,"exact":true,"parts":[{"kind":"rows","bytes":90},{"kind":"cursor","bytes":6,"row":3,"column":0}]}',
+  ],
   [{ type: 'resized', at: 9, cols: 80, rows: 24 }, '{"type":"resized","at":9,"cols":80,"rows":24}'],
   [{ type: 'stdinClosed', at: 4 }, '{"type":"stdinClosed","at":4}'],
   [

@@ -23,6 +23,29 @@ const errorText = { code: text(64, /^[a-z_0-9]+$/), message: text(MAX_ERROR_CHAR
 /** How far the server has taken an attachment's input. */
 const inputPlace = record({ at: offset, seq: offset })
 
+const MAX_SNAPSHOT_PARTS = 16
+
+/** A part of a snapshot's bytes. */
+const snapshotPart = record({
+  kind: oneOf([
+    /** Rows with their scrollback, separated by CRLF; a row may wrap into the next one. */
+    'rows',
+    /** State of the screen that is not shown; may be omitted. */
+    'hidden',
+    'tabs',
+    /** Margins, origin mode or a restored cursor, which depend on the screen's rows. */
+    'margins',
+    /** Moves the cursor to `row` and `column`, counted from 0; later parts move it within its row only. */
+    'cursor',
+    /** Switches to the alternate screen, whose rows follow. */
+    'alternate',
+  ]),
+  bytes: whole(0, MAX_SNAPSHOT_BYTES),
+  row: optional(whole(0, MAX_CELLS)),
+  column: optional(whole(0, MAX_CELLS)),
+})
+export type SnapshotPart = Decoded<typeof snapshotPart>
+
 /** Text messages to a plain client. */
 export const plainServerMessage = tagged({
   /** `code` is 128 + n for a process killed by signal n, which `signal` then names. */
@@ -71,6 +94,8 @@ export const serverMessage = tagged({
     bytes: whole(0, MAX_SNAPSHOT_BYTES),
     /** False when output was trimmed before it could be rendered; a repaint has been asked for. */
     exact: bool,
+    /** Consecutive parts of the bytes, for drawing in a smaller window; bytes behind the last part follow the cursor. */
+    parts: optional(list(snapshotPart, MAX_SNAPSHOT_PARTS)),
   }),
   /** The terminal has this size from offset `at` on. */
   resized: record({ type: literal('resized'), at: offset, cols: cells, rows: cells }),

@@ -1,64 +1,72 @@
 import type { Screen } from '@sandwire/client'
+import type { SnapshotPart } from '@sandwire/protocol'
 import type { WindowSize } from './window-size.ts'
 
-const ESC = '\x1b'
-/** Start of the alternate screen in a snapshot. */
-const ALTERNATE = '\x1b[?1047h\x1b[r\x1b[2J\x1b[H'
-/** Content of an inactive alternate screen; not drawn here, because it moves the cursor. */
-const INACTIVE = new RegExp(`${ESC}\\[\\?1047h[^]*?${ESC}\\[\\?1047l`)
-/** Cursor position by row and column. The rows come before the first of them. */
-const CURSOR_POSITION = new RegExp(`${ESC}\\[(\\d+);(\\d+)H`)
-const CURSOR_POSITIONS = new RegExp(CURSOR_POSITION, 'g')
-/** Sequences that depend on the rows of the larger screen: margins, origin mode, restore cursor. */
-const BY_ROW = new RegExp(`${ESC}(?:\\[\\d+;\\d+r|\\[\\?6h|8)`)
-const BREAK = '\r\n'
+/** Separates rows in a snapshot. */
+const ROW_BREAK = '\r\n'
+/** Turns automatic wrapping of long rows off and on. */
 const NO_WRAP = '\x1b[?7l'
 const WRAP = '\x1b[?7h'
 
-/** True if a screen has more rows or columns than a window. */
+/** A part of a snapshot with its bytes, one character each. */
+interface Part extends SnapshotPart {
+  readonly text: string
+}
+
+/** True when a screen has more rows or columns than a window. */
 export function isLarger(screen: WindowSize, window: WindowSize): boolean {
   return screen.cols > window.cols || screen.rows > window.rows
 }
 
 /**
- * Redraws a screen for a smaller window. Of the normal screen, the last rows with the cursor are shown, and later output
- * continues there. Of a full-screen program, the upper rows are shown, because it addresses rows and columns. A screen
- * with unknown sequences is not changed.
+ * The bytes that draw a screen in a smaller window. Of line-based output the last rows up to the cursor are shown, and later
+ * output continues there. Of a full-screen program the upper rows are shown, because it addresses rows and columns. A screen
+ * whose server does not describe its parts is left as it is.
  */
 export function fitScreen(screen: Screen, window: WindowSize): Uint8Array {
-  if (!isLarger(screen, window)) return screen.bytes
-  // One character per byte.
+  if (screen.parts === undefined || !isLarger(screen, window)) return screen.bytes
   const text = Buffer.from(screen.bytes).toString('latin1')
-  const at = text.indexOf(ALTERNATE)
+  let at = 0
+  const parts = screen.parts.map((part): Part => {
+    const from = at
+    at += part.bytes
+    return { ...part, text: text.slice(from, at) }
+  })
+  const rest = text.slice(at)
+  const alternateAt = parts.findIndex(({ kind }) => kind === 'alternate')
   const fitted =
-    at < 0
-      ? fitNormalScreen(text, screen, window)
-      : fitNormalScreen(text.slice(0, at), screen, window) +
-        ALTERNATE +
-        fitAlternateScreen(text.slice(at + ALTERNATE.length), window)
+    alternateAt < 0
+      ? fitNormal(parts, screen, window) + rest
+      : fitNormal(parts.slice(0, alternateAt), screen, window) +
+        fitAlternate(parts.slice(alternateAt), window) +
+        rest
   return Buffer.from(fitted, 'latin1')
 }
 
-/** Drops rows below the cursor that would push it out of the window, blank ones first. */
-function fitNormalScreen(text: string, screen: WindowSize, window: WindowSize): string {
-  const known = text.replace(INACTIVE, '')
-  const cursor = CURSOR_POSITION.exec(known)
-  if (cursor === null || BY_ROW.test(known)) return text
-  const rows = known.slice(0, cursor.index).split(BREAK)
-  let below = Math.max(0, screen.rows - Number(cursor[1]))
+function join(parts: readonly Part[]): string {
+  return parts.map(({ text }) => text).join('')
+}
+
+/** Omits blank rows below the cursor, and as many others as would push the cursor out of the window. */
+function fitNormal(parts: readonly Part[], screen: WindowSize, window: WindowSize): string {
+  const textOf = (kind: Part['kind']): string => join(parts.filter((part) => part.kind === kind))
+  const cursor = parts.find(({ kind }) => kind === 'cursor')
+  if (cursor?.row === undefined || cursor.column === undefined || textOf('margins') !== '') return join(parts)
+  const rows = textOf('rows').split(ROW_BREAK)
+  let below = Math.max(0, screen.rows - cursor.row - 1)
   for (; below > 0 && rows.at(-1) === ''; below -= 1) rows.pop()
   for (; below >= window.rows; below -= 1) rows.pop()
   const up = below === 0 ? '' : `\x1b[${below}A`
-  // Long rows wrap, and so does the column of the cursor.
-  const state = known
-    .slice(cursor.index)
-    .replaceAll(CURSOR_POSITIONS, (_, _row, column) => `\x1b[${((Number(column) - 1) % window.cols) + 1}G`)
-  return rows.join(BREAK) + up + state
+  // A long row wraps into the next one, and the cursor with it.
+  const column = `\x1b[${(cursor.column % window.cols) + 1}G`
+  return rows.join(ROW_BREAK) + up + textOf('tabs') + column
 }
 
-/** Drops rows below the window, and does not wrap long ones, which would push the others up. */
-function fitAlternateScreen(text: string, window: WindowSize): string {
-  const end = CURSOR_POSITION.exec(text)?.index ?? text.length
-  const rows = text.slice(0, end).split(BREAK).slice(0, window.rows)
-  return NO_WRAP + rows.join(BREAK) + WRAP + text.slice(end)
+/** Omits rows below the window and does not wrap long rows, because both would scroll the others out of sight. */
+function fitAlternate(parts: readonly Part[], window: WindowSize): string {
+  const cropped = parts.map(({ kind, text }) => {
+    if (kind !== 'rows') return text
+    return NO_WRAP + text.split(ROW_BREAK).slice(0, window.rows).join(ROW_BREAK) + WRAP
+  })
+  return cropped.join('')
 }

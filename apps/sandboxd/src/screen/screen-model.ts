@@ -47,12 +47,13 @@ export class ScreenModel {
     const isExact = !this.#isOvertaken
     const { cols, rows } = this.#session.resizes.sizeAt(at)
     this.#rendering += 1
-    const data = await screen.render()
+    const drawn = await screen.render()
     this.#rendering -= 1
     // The log can rebuild the screen when it is needed again.
     const isRebuildable = this.#session.log.start === 0 || this.#isOvertaken
     if (isRebuildable && this.#rendering === 0) this.#close()
-    return { at, cols, rows, data: data ?? new Uint8Array(0), exact: isExact && data !== undefined }
+    if (drawn === undefined) return { at, cols, rows, data: new Uint8Array(0), exact: false }
+    return { at, cols, rows, data: drawn.bytes, parts: drawn.parts, exact: isExact }
   }
 
   dispose(): void {

@@ -40,6 +40,6 @@ test('screens of one thread are independent', async () => {
     other.feed(new TextEncoder().encode('other')),
   ])
   one.close()
-  expect(new TextDecoder().decode(await other.render())).toContain('other')
+  expect(new TextDecoder().decode((await other.render())?.bytes)).toContain('other')
   other.close()
 })

@@ -1,4 +1,5 @@
 import { raceTimeout } from '@sandwire/async'
+import type { DrawnScreen } from './screen-snapshot.ts'
 
 /** Messages to the renderer thread. Requests with an id get a reply, unless their screen is closed first. */
 export type ScreenRequest =
@@ -12,7 +13,7 @@ export interface ScreenReply {
   readonly screen: number
   readonly id: number
   /** The rendered screen; absent for a feed. */
-  readonly data?: Uint8Array
+  readonly drawn?: DrawnScreen
 }
 
 /** A screen that takes longer counts as not rendered. */
@@ -47,11 +48,11 @@ export class RemoteScreen {
     await this.#request((id) => ({ kind: 'feed', screen: this.#key, id, bytes }))
   }
 
-  /** The screen as bytes that draw it, or undefined when it could not be rendered. */
-  async render(): Promise<Uint8Array | undefined> {
+  /** The bytes that draw the screen, or undefined when it could not be rendered. */
+  async render(): Promise<DrawnScreen | undefined> {
     const requested = this.#request((id) => ({ kind: 'render', screen: this.#key, id }))
     const reply = await raceTimeout(requested, RENDER_TIMEOUT_MS, undefined)
-    return reply?.data
+    return reply?.drawn
   }
 
   close(): void {

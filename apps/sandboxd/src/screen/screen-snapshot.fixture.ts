@@ -44,7 +44,7 @@ export async function draw(size: Size, steps: readonly Step[]): Promise<Uint8Arr
     (written, done) => screen.feed(written, done),
     (cols, rows) => screen.resize(cols, rows),
   )
-  return await new Promise((resolve) => screen.draw(resolve))
+  return await new Promise((resolve) => screen.draw(({ bytes }) => resolve(bytes)))
 }
 
 /** A joining client's terminal after the snapshot. */

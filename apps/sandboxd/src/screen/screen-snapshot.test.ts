@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { limits } from '@sandwire/protocol'
 import { draw, expectSame, join, type Size, type Step } from './screen-snapshot.fixture.ts'
+import type { DrawnScreen } from './screen-snapshot.ts'
+import { Screen } from './screen-terminal.ts'
 
 const encoder = new TextEncoder()
 const SMALL: Size = { cols: 10, rows: 4 }
@@ -116,5 +118,42 @@ describe('a snapshot', () => {
         [encoder.encode('ab'), bytes.subarray(0, at)],
         [bytes.subarray(at), encoder.encode('q')],
       )
+  })
+})
+
+describe('the parts of a snapshot', () => {
+  const partsOf = async (text: string): Promise<readonly (readonly [string, string])[]> => {
+    using screen = new Screen(20, 4)
+    screen.feed(new TextEncoder().encode(text), () => undefined)
+    const { bytes, parts } = await new Promise<DrawnScreen>((resolve) => screen.draw(resolve))
+    let at = 0
+    return parts.map(({ kind, bytes: length }) => {
+      at += length
+      return [kind, new TextDecoder().decode(bytes.subarray(at - length, at))]
+    })
+  }
+
+  test('describe the normal screen', async () => {
+    expect(await partsOf('é\r\n$ \x1b[?2004h')).toEqual([
+      ['rows', 'é\r\n$ \r\n\r\n'],
+      ['hidden', ''],
+      ['tabs', ''],
+      ['margins', ''],
+      ['cursor', '\x1b[2;3H'],
+    ])
+  })
+
+  test('describe the alternate screen and the normal one behind it', async () => {
+    expect((await partsOf('a\x1b[?1049h\x1b[2;3r\x1b[2;1Hb')).map(([kind]) => kind)).toEqual([
+      'rows',
+      'tabs',
+      'margins',
+      'cursor',
+      'alternate',
+      'rows',
+      'tabs',
+      'margins',
+      'cursor',
+    ])
   })
 })

@@ -1,4 +1,5 @@
 import type { IBufferCell, Terminal } from '@xterm/headless'
+import type { SnapshotPart } from '@sandwire/protocol'
 import {
   isAfterCharacter,
   readCharsets,
@@ -40,6 +41,20 @@ export interface SnapshotRequest {
   readonly isPlain: boolean
 }
 
+/** Bytes that draw a screen, and their consecutive parts. Bytes behind the last part do not move the cursor to another row. */
+export interface DrawnScreen {
+  readonly bytes: Uint8Array
+  readonly parts: readonly SnapshotPart[]
+}
+
+/** A part before it is encoded. */
+interface DrawnPart {
+  readonly kind: SnapshotPart['kind']
+  readonly text: string
+  readonly row?: number
+  readonly column?: number
+}
+
 /**
  * The bytes that bring an empty terminal of the same size into the state of this one: both screens, as much scrollback as fits,
  * and all state that affects later output. Undefined when not even the screen fits.
@@ -48,20 +63,24 @@ export function drawSnapshot(
   terminal: Terminal,
   modes: ScreenModes,
   { maxBytes, isPlain }: SnapshotRequest,
-): Uint8Array | undefined {
+): DrawnScreen | undefined {
   const isAlternate = terminal.buffer.active.type === 'alternate'
-  const hidden = isAlternate
-    ? drawHiddenNormal(terminal) +
-      ALTERNATE_SCREEN +
-      drawRows(terminal, 'alternate', { maxBytes: 0, isPlain })
-    : drawHiddenAlternate(terminal)
-  const end = encoder.encode(hidden + drawState(terminal, modes))
+  const behind: readonly DrawnPart[] = isAlternate
+    ? [
+        ...drawHiddenNormal(terminal),
+        { kind: 'alternate', text: ALTERNATE_SCREEN },
+        { kind: 'rows', text: drawRows(terminal, 'alternate', { maxBytes: 0, isPlain }) },
+      ]
+    : [{ kind: 'hidden', text: drawHiddenAlternate(terminal) }]
+  const positioned = [...behind, ...drawPosition(terminal)]
+  const end = encoder.encode(positioned.map(({ text }) => text).join('') + drawState(terminal, modes))
   const rows = encoder.encode(drawRows(terminal, 'normal', { maxBytes: maxBytes - end.byteLength, isPlain }))
   if (rows.byteLength + end.byteLength > maxBytes) return undefined
   const bytes = new Uint8Array(rows.byteLength + end.byteLength)
   bytes.set(rows)
   bytes.set(end, rows.byteLength)
-  return bytes
+  const measured = positioned.map(({ text, ...part }) => ({ ...part, bytes: Buffer.byteLength(text) }))
+  return { bytes, parts: [{ kind: 'rows', bytes: rows.byteLength }, ...measured] }
 }
 
 function openPen(terminal: Terminal, isPlain = false): Pen {
@@ -115,57 +134,69 @@ function drawHiddenAlternate(terminal: Terminal): string {
 }
 
 /** Margins, tab stops and cursor of the normal screen while the alternate one is shown. */
-function drawHiddenNormal(terminal: Terminal): string {
+function drawHiddenNormal(terminal: Terminal): readonly DrawnPart[] {
   const { cursorX, cursorY } = terminal.buffer.normal
-  return drawMargins(readScreenState(terminal, 'normal')) + moveTo(cursorX, cursorY)
+  const state = readScreenState(terminal, 'normal')
+  return [
+    { kind: 'tabs', text: drawTabStops(state) },
+    { kind: 'margins', text: drawMargins(state) },
+    { kind: 'cursor', text: moveTo(cursorX, cursorY), row: cursorY, column: cursorX },
+  ]
 }
 
-function drawMargins({ region, tabStops }: ScreenState): string {
+function drawTabStops({ tabStops }: ScreenState): string {
   const stops = tabStops?.map((column) => `\x1b[${column + 1}G\x1bH`).join('')
-  return (
-    (stops === undefined ? '' : `\x1b[3g${stops}`) +
-    (region === undefined ? '' : `\x1b[${region.top + 1};${region.bottom + 1}r`)
-  )
+  return stops === undefined ? '' : `\x1b[3g${stops}`
+}
+
+function drawMargins({ region }: ScreenState): string {
+  return region === undefined ? '' : `\x1b[${region.top + 1};${region.bottom + 1}r`
 }
 
 function moveTo(x: number, y: number): string {
   return `\x1b[${y + 1};${x + 1}H`
 }
 
-/** Everything but the cells of the active screen, with the cursor last. */
+function moveToColumn(x: number): string {
+  return `\x1b[${x + 1}G`
+}
+
+/** Everything that decides where the cursor of the active screen goes. */
+function drawPosition(terminal: Terminal): readonly DrawnPart[] {
+  const { cursorX, cursorY, type } = terminal.buffer.active
+  const state = readScreenState(terminal, type)
+  const { originMode } = terminal.modes
+  const origin = originMode ? (state.region?.top ?? 0) : 0
+  return [
+    { kind: 'tabs', text: drawTabStops(state) },
+    {
+      kind: 'margins',
+      text: drawMargins(state) + drawRestoredCharset(terminal, state) + (originMode ? '\x1b[?6h' : ''),
+    },
+    { kind: 'cursor', text: moveTo(cursorX, cursorY - origin), row: cursorY, column: cursorX },
+  ]
+}
+
+/** The remaining state of the active screen. Moves the cursor within its row only. */
 function drawState(terminal: Terminal, modes: ScreenModes): string {
   const { active } = terminal.buffer
-  const state = readScreenState(terminal, active.type)
-  const { originMode, insertMode } = terminal.modes
-  const origin = originMode ? (state.region?.top ?? 0) : 0
-  const cursor: Cursor = { terminal, pen: openPen(terminal), origin }
+  const pen = openPen(terminal)
   const style = readNextStyle(terminal)
   return (
-    drawMargins(state) +
-    drawRestoredCharset(terminal, state) +
-    (originMode ? '\x1b[?6h' : '') +
-    moveTo(active.cursorX, active.cursorY - origin) +
-    (active.cursorX < terminal.cols ? '' : drawEdge(cursor)) +
-    (isCharsetRestored(terminal, state) ? '' : drawCharsets(terminal)) +
+    (active.cursorX < terminal.cols ? '' : drawEdge(terminal, pen)) +
+    (isCharsetRestored(terminal, readScreenState(terminal, active.type)) ? '' : drawCharsets(terminal)) +
     drawModes(terminal) +
     modes.serialize() +
-    (style === undefined ? cursor.pen.reset() : cursor.pen.take(style)) +
+    (style === undefined ? pen.reset() : pen.take(style)) +
     underlineColorSequence(readNextUnderlineColor(terminal)) +
-    (isAfterCharacter(terminal) ? drawJoint(cursor, insertMode) : '')
+    (isAfterCharacter(terminal) ? drawJoint(terminal, pen) : '')
   )
 }
 
-interface Cursor {
-  readonly terminal: Terminal
-  readonly pen: Pen
-  /** First row of the addressable area in origin mode. */
-  readonly origin: number
-}
-
 /** The character before the cursor, and its column. */
-function characterBefore({
-  terminal,
-}: Cursor): { readonly cell: IBufferCell; readonly column: number } | undefined {
+function characterBefore(
+  terminal: Terminal,
+): { readonly cell: IBufferCell; readonly column: number } | undefined {
   const { active } = terminal.buffer
   const line = active.getLine(active.baseY + active.cursorY)
   const x = Math.min(active.cursorX, terminal.cols)
@@ -176,11 +207,10 @@ function characterBefore({
 }
 
 /** The cursor is behind the last column only after a character is written there, so that character is written again. */
-function drawEdge(cursor: Cursor): string {
-  const { terminal, pen, origin } = cursor
-  const before = characterBefore(cursor)
+function drawEdge(terminal: Terminal, pen: Pen): string {
+  const before = characterBefore(terminal)
   if (before === undefined) return ''
-  const position = moveTo(before.column, terminal.buffer.active.cursorY - origin)
+  const position = moveToColumn(before.column)
   const isTruncated = before.cell.getWidth() > terminal.cols - before.column
   const isErased = before.cell.getChars() === '' || isTruncated
   if (!isErased) return position + pen.take(before.cell) + before.cell.getChars() + SEPARATOR
@@ -197,16 +227,15 @@ function isErasedRow({ buffer: { active }, cols }: Terminal): boolean {
 }
 
 /** A combining mark joins only the character written right before it, so that character is written last. */
-function drawJoint(cursor: Cursor, isInserting: boolean): string {
-  const { terminal, pen, origin } = cursor
-  const before = characterBefore(cursor)
+function drawJoint(terminal: Terminal, pen: Pen): string {
+  const before = characterBefore(terminal)
   if (before === undefined || before.cell.getChars() === '') return ''
   // A resize may have moved the cursor onto the character.
   const end = before.column + Math.max(1, before.cell.getWidth())
   if (end !== Math.min(terminal.buffer.active.cursorX, terminal.cols) || pen.take(before.cell) !== '')
     return ''
-  const position = moveTo(before.column, terminal.buffer.active.cursorY - origin)
-  const deletion = isInserting ? `\x1b[${before.cell.getWidth()}P` : ''
+  const position = moveToColumn(before.column)
+  const deletion = terminal.modes.insertMode ? `\x1b[${before.cell.getWidth()}P` : ''
   return position + deletion + before.cell.getChars()
 }
 

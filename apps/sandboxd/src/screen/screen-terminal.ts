@@ -3,7 +3,7 @@ import { Terminal } from '@xterm/headless'
 import { limits } from '@sandwire/protocol'
 import { guardErase, TerminalFeed } from '@sandwire/screen'
 import { ScreenModes } from './screen-modes.ts'
-import { drawSnapshot } from './screen-snapshot.ts'
+import { type DrawnScreen, drawSnapshot } from './screen-snapshot.ts'
 import { UnfinishedTail } from './screen-tail.ts'
 
 /** A terminal that parses like the clients' terminals. */
@@ -52,14 +52,15 @@ export class Screen implements Disposable {
   }
 
   /** Produces the bytes that draw the screen, with as much of its scrollback as fits. */
-  draw(done: (bytes: Uint8Array) => void): void {
+  draw(done: (drawn: DrawnScreen) => void): void {
     this.#feed.run(() => {
       const tail = this.#tail.bytes
       const maxBytes = limits.MAX_SNAPSHOT_BYTES - tail.byteLength
       const drawn =
         drawSnapshot(this.#terminal, this.#modes, { maxBytes, isPlain: false }) ??
         drawSnapshot(this.#terminal, this.#modes, { maxBytes, isPlain: true })
-      done(drawn === undefined ? new Uint8Array(0) : Buffer.concat([drawn, tail]))
+      if (drawn === undefined) done({ bytes: new Uint8Array(0), parts: [] })
+      else done({ bytes: Buffer.concat([drawn.bytes, tail]), parts: drawn.parts })
     })
   }
 

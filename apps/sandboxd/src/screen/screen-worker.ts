@@ -25,7 +25,7 @@ self.addEventListener('message', (event: MessageEvent<ScreenRequest>) => {
       screen.feed(request.bytes, () => reply({ screen: request.screen, id: request.id }))
       return
     case 'render':
-      screen.draw((data) => reply({ screen: request.screen, id: request.id, data }))
+      screen.draw((drawn) => reply({ screen: request.screen, id: request.id, drawn }))
       return
     case 'close':
       screen[Symbol.dispose]()

@@ -2,7 +2,7 @@ import type { Role } from '../client-frames.ts'
 import type { WireMessage } from '../codec.ts'
 import type { OutputStream } from '../data-frame.ts'
 import type { SandwireError } from '../errors.ts'
-import type { Exit, ServerMessage } from '../server-frames.ts'
+import type { Exit, ServerMessage, SnapshotPart } from '../server-frames.ts'
 import type { StopReason } from '../stop-reason.ts'
 
 /** Names one attempt to connect; events of older attempts are ignored. */
@@ -36,6 +36,7 @@ export type ClientEffect =
       readonly cols: number
       readonly rows: number
       readonly exact: boolean
+      readonly parts: readonly SnapshotPart[] | undefined
       readonly bytes: Uint8Array
     }
   | { readonly do: 'resized'; readonly cols: number; readonly rows: number }

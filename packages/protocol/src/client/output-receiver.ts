@@ -159,12 +159,12 @@ export class OutputReceiver {
     const arriving = this.#snapshot
     if (arriving === undefined || arriving.filled < arriving.bytes.byteLength) return
     this.#snapshot = undefined
-    const { at, cols, rows, exact } = arriving.head
+    const { at, cols, rows, exact, parts } = arriving.head
     // The very first thing an attachment gets is where it begins, not a loss.
     if (this.#received > 0 && at > this.#received)
       this.#effects.push({ do: 'gap', from: this.#received, to: at })
     this.#received = at
     this.#isAckUrgent = true
-    this.#effects.push({ do: 'snapshot', at, cols, rows, exact, bytes: arriving.bytes })
+    this.#effects.push({ do: 'snapshot', at, cols, rows, exact, parts, bytes: arriving.bytes })
   }
 }

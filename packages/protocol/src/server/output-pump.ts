@@ -2,6 +2,7 @@ import { packData } from '../data-frame.ts'
 import { MAX_DATA_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { ResizeLog } from '../resize-log.ts'
+import type { SnapshotPart } from '../server-frames.ts'
 import type { Attachment } from './attachment.ts'
 import type { Refusal } from './effects.ts'
 import type { EffectBuffer } from './effect-buffer.ts'
@@ -13,6 +14,7 @@ export interface Snapshot {
   readonly rows: number
   readonly data: Uint8Array
   readonly exact: boolean
+  readonly parts?: readonly SnapshotPart[]
 }
 
 /** Sends output to attachments, each from its own offset and within its own window. */
@@ -109,8 +111,16 @@ export class OutputPump {
     attachment.outputPhase = 'streaming'
     if (attachment.state.is !== 'attached') return
     const { connectionId } = attachment.state
-    const { at, cols, rows, data, exact } = snapshot
-    this.#effects.send(attachment, { type: 'snapshot', at, cols, rows, bytes: data.byteLength, exact })
+    const { at, cols, rows, data, exact, parts } = snapshot
+    this.#effects.send(attachment, {
+      type: 'snapshot',
+      at,
+      cols,
+      rows,
+      bytes: data.byteLength,
+      exact,
+      ...(parts === undefined ? {} : { parts }),
+    })
     for (let from = 0; from < data.byteLength; from += MAX_DATA_BYTES) {
       this.#effects.push({
         do: 'send',
