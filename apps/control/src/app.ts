@@ -106,7 +106,7 @@ function createAuthenticator({
   return firstOf([
     ...(acceptsGuests(config) ? [createGuestAuthenticator({ accounts, find: findSignIn })] : []),
     refuseEndedSignIns(bearer, async (account, token) =>
-      unwrap(await directory.account(account).isWelcome(token)),
+      unwrap(await directory.account(account).acceptsToken(token)),
     ),
     createCookieAuthenticator({
       accounts,

@@ -7,10 +7,9 @@ import { type Config, decodeConfig } from './config.ts'
 import type { Env } from './env.ts'
 import { createLog, type Log } from './log.ts'
 import { Metrics } from './metrics.ts'
-import { Breaker } from './providers/breaker.ts'
-import { Breakers } from './providers/breakers.ts'
+import { Breaker, Breakers } from './providers/breaker.ts'
 import { containerHealth } from './providers/container/container.ts'
-import { type ObjectPlace, openContainer } from './providers/container/open-container.ts'
+import { type ContainerContext, openContainer } from './providers/container/open-container.ts'
 import { HostProvider } from './providers/host.ts'
 import { type IsolationOf, rememberIsolation } from './providers/isolation.ts'
 import type { Provider } from './providers/provider.ts'
@@ -37,7 +36,7 @@ export interface Runtime {
   /** What makes sandboxes, to those who are none. */
   readonly provider: Pick<Provider, 'health'>
   /** What makes the sandbox of an object. */
-  readonly providerOf: (place: ObjectPlace) => Provider
+  readonly providerOf: (place: ContainerContext) => Provider
   readonly isolationOf: IsolationOf
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>

@@ -6,6 +6,9 @@ export interface Sql {
   exec(query: string, ...bindings: (string | number | null)[]): { toArray(): Row[] }
 }
 
+/** Runs a query and returns its rows. */
+export type Exec = (query: string, ...bindings: (string | number | null)[]) => readonly Row[]
+
 /** A text column; throws when it holds something else, which only a wrong query can cause. */
 export function textOf(row: Row, column: string): string {
   const value = row[column]
@@ -20,14 +23,31 @@ export function numberOf(row: Row, column: string): number {
   return value
 }
 
-/** Applies the migrations that a database has not seen, in order. They are numbered from 1 and never change. */
-export function migrate(sql: Sql, migrations: readonly string[]): void {
-  sql.exec('CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)')
-  const [row] = sql.exec('SELECT COALESCE(MAX(number), 0) AS last FROM migrations').toArray()
-  const last = row === undefined ? 0 : numberOf(row, 'last')
-  for (const [index, statement] of migrations.entries()) {
-    if (index + 1 <= last) continue
-    sql.exec(statement)
-    sql.exec('INSERT INTO migrations (number) VALUES (?)', index + 1)
-  }
+/** The tables of a store. `version` changes with every change of the tables. */
+export interface Schema {
+  readonly version: number
+  readonly statements: readonly string[]
+}
+
+/** True when a store was created in this database. */
+export function hasSchema(sql: Sql): boolean {
+  // `migrations`: stores from before schemas had a version.
+  const query = "SELECT name FROM sqlite_master WHERE name IN ('schema_version', 'migrations')"
+  return sql.exec(query).toArray().length > 0
+}
+
+/** Creates the tables in an empty database; throws when they are of another version. */
+export function openSchema(sql: Sql, { version, statements }: Schema): void {
+  if (hasSchema(sql)) return checkVersion(sql, version)
+  for (const statement of statements) sql.exec(statement)
+  sql.exec('CREATE TABLE schema_version (version INTEGER NOT NULL)')
+  sql.exec('INSERT INTO schema_version VALUES (?)', version)
+}
+
+function checkVersion(sql: Sql, version: number): void {
+  const tables = sql.exec("SELECT name FROM sqlite_master WHERE name = 'schema_version'").toArray()
+  const [row] = tables.length === 0 ? [] : sql.exec('SELECT version FROM schema_version').toArray()
+  const found = row === undefined ? 'an older one' : numberOf(row, 'version')
+  if (found !== version)
+    throw new Error(`Cannot open the store: its schema version is ${found}, this version needs ${version}`)
 }

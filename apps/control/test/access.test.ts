@@ -50,7 +50,7 @@ describe('access (threat T4)', () => {
     expect(access([guest], SESSION)?.authority).toBe('driver')
   })
 
-  test('is refused in words that fit what was shared', () => {
+  test('is refused with a message that says what is shared', () => {
     const why = (found: Access | undefined, need: 'see' | 'work' | 'own'): string => {
       try {
         requireAccess(found, need)
@@ -59,13 +59,13 @@ describe('access (threat T4)', () => {
         return String(error)
       }
     }
-    const ofSession = 'one session was shared with you, not the sandbox'
+    const ofSession = 'one session is shared with you, not the sandbox'
     const helper = access([grant({ session: SESSION, role: 'collaborator' })], SESSION)
     const watcher = access([grant({ session: SESSION })], SESSION)
     expect(why(helper, 'work')).toContain(ofSession)
     expect(why(helper, 'see')).toContain(ofSession)
-    expect(why(watcher, 'work')).toContain('to watch')
-    expect(why(access([grant()]), 'work')).toContain('to watch')
+    expect(why(watcher, 'work')).toContain('you are a viewer')
+    expect(why(access([grant()]), 'work')).toContain('you are a viewer')
     expect(why(access([grant({ role: 'collaborator' })]), 'own')).toContain('only the owner')
   })
 

@@ -2,12 +2,12 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { rejectionOf } from '@sandwire/testing'
-import { ringAlarm } from '../src/sandbox/alarm.ts'
+import { ObjectAlarm, onAlarm } from '../src/sandbox/alarm.ts'
 import type { SandboxState } from '../src/sandbox/state.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
-const STEPS = ['cut', 'tell', 'look', 'reauthorise', 'rearm'] as const
+const STEPS = ['revoke', 'audit', 'poll', 'recheck', 'rearm'] as const
 type Step = (typeof STEPS)[number]
 
 const RUNNING: SandboxState = { is: 'running', address: 'slot:1', epoch: 'e1', startedMs: 0 }
@@ -35,54 +35,69 @@ function open(state: SandboxState = RUNNING) {
     done.push(step)
     if (failing.has(step)) throw new Error(`Cannot ${step}`)
   }
-  const ring = (): Promise<void> =>
-    ringAlarm({
+  const fire = (): Promise<void> =>
+    onAlarm({
       store,
-      cutting: { ring: does('cut') },
-      trail: { tell: does('tell') },
-      life: { look: does('look') },
-      reauthorizing: { ring: does('reauthorise') },
+      revocation: { onAlarm: does('revoke') },
+      audit: { deliver: does('audit') },
+      lifecycle: { poll: does('poll') },
+      recheck: { onAlarm: does('recheck') },
       rearm: does('rearm'),
       hold: (work) => void held.push(work.catch(() => undefined)),
       mintRequestId: () => 'r',
     })
-  return { done, failing, held, ring }
+  return { done, failing, held, fire }
 }
 
 describe('the alarm of a sandbox', () => {
-  test('cuts, tells, looks, asks for rights again and is set anew', async () => {
+  test('retries revocations, sends the audit, polls, rechecks authorizations and is set again', async () => {
     const made = open()
-    await made.ring()
+    await made.fire()
     expect(made.done).toEqual([...STEPS])
     expect(made.held).toHaveLength(1)
   })
 
-  test.each(['stopped', 'failed'] as const)('leaves one alone that is %s', async (is) => {
+  test.each(['stopped', 'failed'] as const)('does not poll a sandbox that is %s', async (is) => {
     const made = open({ is, reason: 'why' })
-    await made.ring()
-    expect(made.done).toEqual(['cut', 'tell', 'rearm'])
+    await made.fire()
+    expect(made.done).toEqual(['revoke', 'audit', 'rearm'])
   })
 
-  test.each(['tell', 'look', 'reauthorise', 'rearm'] as const)(
-    '(threat T6) does all the rest when it cannot %s, and rings again for that',
+  test.each(['audit', 'poll', 'recheck', 'rearm'] as const)(
+    '(threat T6) runs the other steps when %s fails, and throws to be fired again',
     async (step) => {
       const made = open()
       made.failing.add(step)
-      expect((await rejectionOf(made.ring()))?.message).toBe(`Cannot ${step}`)
+      expect((await rejectionOf(made.fire()))?.message).toBe(`Cannot ${step}`)
       expect(made.done).toEqual([...STEPS])
     },
   )
 
-  test('says what failed first', async () => {
+  test('throws the first error', async () => {
     const made = open()
-    for (const step of ['look', 'rearm'] as const) made.failing.add(step)
-    expect((await rejectionOf(made.ring()))?.message).toBe('Cannot look')
+    for (const step of ['poll', 'rearm'] as const) made.failing.add(step)
+    expect((await rejectionOf(made.fire()))?.message).toBe('Cannot poll')
   })
 
-  test('(threat T6) waits for no cut', async () => {
+  test('(threat T6) does not wait for revocations', async () => {
     const made = open()
-    made.failing.add('cut')
-    await made.ring()
+    made.failing.add('revoke')
+    await made.fire()
     expect(made.done).toEqual([...STEPS])
   })
+})
+
+test('the alarm of an object is set for the earliest time', async () => {
+  let setMs: number | null = null
+  const alarm = new ObjectAlarm({
+    getAlarm: async () => setMs,
+    setAlarm: async (atMs) => void (setMs = atMs),
+    deleteAlarm: async () => void (setMs = null),
+  })
+  await Promise.all([alarm.setBy(300), alarm.setBy(100), alarm.setBy(200)])
+  expect(setMs as number | null).toBe(100)
+  await alarm.setAt(500)
+  expect(setMs as number | null).toBe(500)
+  await alarm.setAt(undefined)
+  expect(setMs as number | null).toBeNull()
 })

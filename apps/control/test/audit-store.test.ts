@@ -1,7 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { MAX_OTHERS_ROWS, MAX_OWN_ROWS } from '../src/account/audit-shares.ts'
-import { AUDIT_LIFE_MS, AuditStore } from '../src/account/audit-store.ts'
+import { AUDIT_LIFE_MS, AuditStore, MAX_OTHERS_ROWS, MAX_OWN_ROWS } from '../src/account/audit-store.ts'
 import { AccountStore } from '../src/account/store.ts'
 import { type AuditEntry, cleanField, commandName } from '../src/audit/entry.ts'
 import { sqlOf } from './support/bun-sql.ts'
@@ -40,7 +39,7 @@ function fill(database: Database, count: number, atMs: number, actor = 'local'):
      SELECT ? || i || '-' || ?, ?, ?, '', 'exec', '', 'allowed', 'r' FROM n`,
     [count, actor, atMs, atMs, actor],
   )
-  database.run('INSERT INTO audit_shares VALUES (?, ?)', [actor, count])
+  database.run('INSERT INTO audit_row_counts VALUES (?, ?)', [actor, count])
 }
 
 test('an entry that comes twice is one row', () => {
@@ -174,14 +173,14 @@ test('what everybody has is counted right, whatever comes twice and goes by age'
   const once = entry({ id: 'a', actor: 'bob' })
   store.add([once, once, entry(), entry({ actor: 'eve', atMs: NOW + 5 })], OWNER, NOW)
   store.add([once], OWNER, NOW)
-  const shares = () => database.query('SELECT actor, held FROM audit_shares ORDER BY actor').values()
-  expect(shares()).toEqual([
+  const rowCounts = () => database.query('SELECT actor, rows FROM audit_row_counts ORDER BY actor').values()
+  expect(rowCounts()).toEqual([
     ['bob', 1],
     ['eve', 1],
     ['local', 1],
   ])
   store.prune(NOW + AUDIT_LIFE_MS)
-  expect(shares()).toEqual([['eve', 1]])
+  expect(rowCounts()).toEqual([['eve', 1]])
 })
 
 test('no single request removes much: a big backlog goes in parts', () => {

@@ -2,10 +2,9 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { DEFAULT_SANDBOX_LIMITS, type NetworkSpec, type StartSpec } from '@sandwire/internal-api'
 import { eventually, rejectionOf } from '@sandwire/testing'
-import { CONTAINER_MIGRATIONS, ContainerStore } from '../src/providers/container/container-store.ts'
+import { CONTAINER_SCHEMA, ContainerStore } from '../src/providers/container/container-store.ts'
 import { ContainerProvider } from '../src/providers/container/container.ts'
 import { openNetwork } from '../src/providers/container/open-network.ts'
-import { migrate } from '../src/sql.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { providerContract } from './support/provider-contract.ts'
 import { StandInEngine } from './support/stand-in-engine.ts'
@@ -33,7 +32,8 @@ interface OpenOptions {
 function open(options: OpenOptions = {}) {
   const { engine = new StandInEngine(), database = new Database(':memory:'), hasInternet = true } = options
   const sql = sqlOf(database)
-  migrate(sql, CONTAINER_MIGRATIONS)
+  if (sql.exec("SELECT name FROM sqlite_master WHERE name = 'container'").toArray().length === 0)
+    for (const statement of CONTAINER_SCHEMA) sql.exec(statement)
   const store = new ContainerStore((query, ...bindings) => sql.exec(query, ...bindings).toArray())
   const networks: NetworkSpec[] = []
   let lost = 0
@@ -146,7 +146,7 @@ describe('the container provider', () => {
   test('is not told of an end that was asked for', async () => {
     const { provider, engine, lost } = open()
     await provider.start(specOf())
-    await provider.stop(ID)
+    await provider.stop(ID, 'r')
     expect(engine.signals).toEqual([15])
     expect(engine.destroys).toBe(0)
     expect(lost()).toBe(0)
@@ -194,12 +194,12 @@ describe('the container provider', () => {
     await provider.start(specOf())
     await provider.sever()
     expect(engine.running).toBe(false)
-    expect(await provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'severed' })
+    expect(await provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'disconnected' })
   })
 
   test('keeps a bounded log', async () => {
     const { store } = open()
-    for (let line = 0; line < 1_000; line++) store.note(`{"line":${line}}`)
+    for (let line = 0; line < 1_000; line++) store.addLine(`{"line":${line}}`)
     const lines = store.lines(1_000_000).trim().split('\n')
     expect(lines).toHaveLength(200)
     expect(lines.at(-1)).toBe('{"line":999}')
@@ -217,7 +217,7 @@ async function interceptions(network: NetworkSpec, hasInternet: boolean): Promis
       interceptOutboundHttps: async (hosts) => void asked.push(`https ${hosts}`),
     },
     network,
-    { hasInternet, wayTo: () => 'way' },
+    { hasInternet, egressFor: () => 'target' },
   )
   return asked
 }

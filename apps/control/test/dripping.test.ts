@@ -13,7 +13,7 @@ const TIMEOUT_MS = 30_000
 
 /** Nobody waits here as long as people do. */
 const hurry = shorten(
-  ['WHOLE_ANSWER_MS', 'GREETING_MS', 'REFUSAL_MS', 'ERROR_RESPONSE_MS', 'CALL_TIMEOUT_MS'],
+  ['WHOLE_RESPONSE_MS', 'VERSION_MS', 'REFUSAL_MS', 'ERROR_RESPONSE_MS', 'CALL_TIMEOUT_MS'],
   500,
 )
 

@@ -31,7 +31,7 @@ describe('what a sandbox says it refused', () => {
       expect(decodeLateRefusals(answer)).toEqual([])
   })
 
-  test('is told once, and again when that failed', async () => {
+  test('is reported once, and again when that failed', async () => {
     const store = new SandboxStore(sqlOf(new Database(':memory:')))
     const settings = {
       network: { policy: 'none', allow: [] },
@@ -40,14 +40,14 @@ describe('what a sandbox says it refused', () => {
     } as const
     const state = { is: 'stopped' } as const
     store.insert({ id: 's1', owner: 'ada', name: 'dev', createdMs: 0, lastActivityMs: 0, settings, state })
-    const told: (readonly LateRefusal[])[] = []
+    const reported: (readonly LateRefusal[])[] = []
     let isAway = true
     const refusals = new LateRefusals({
       store,
-      tell: async (owner, sandbox, list) => {
+      report: async (owner, sandbox, list) => {
         if (isAway) throw new Error('away')
         expect([owner, sandbox]).toEqual(['ada', 's1'])
-        told.push(list)
+        reported.push(list)
       },
       log: createLog(
         () => undefined,
@@ -55,12 +55,12 @@ describe('what a sandbox says it refused', () => {
       ),
     })
     const [one, two] = ['a', 'b'].map((requestId) => ({ requestId, code: 'forbidden' as const }))
-    await refusals.hear({ refused: [one] })
+    await refusals.receive({ refused: [one] })
     isAway = false
-    await refusals.hear({ refused: [one] })
-    await refusals.hear({ refused: [one] })
-    await refusals.hear({ refused: [one, two] })
-    expect(told).toMatchObject([[one], [two]])
+    await refusals.receive({ refused: [one] })
+    await refusals.receive({ refused: [one] })
+    await refusals.receive({ refused: [one, two] })
+    expect(reported).toMatchObject([[one], [two]])
   })
 })
 

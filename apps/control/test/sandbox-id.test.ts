@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { isSandboxId, sandboxIdOf } from '@sandwire/internal-api'
 import { type IdMint, openIdMint } from '../src/sandbox/sandbox-id.ts'
-import { isSandboxName, parseSandboxRef } from '../src/sandbox/sandbox-name.ts'
+import { isSandboxName, parseSandboxRef } from '../src/sandbox/sandbox-id.ts'
 
 const random = (bytes: Uint8Array<ArrayBuffer>): Uint8Array => crypto.getRandomValues(bytes)
 let mint: IdMint

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { decodeActivity, lastMoveMs } from '../src/sandbox/session-view.ts'
+import { decodeActivity, lastActivityMs } from '../src/sandbox/session-view.ts'
 
 const SANDBOX = '0'.repeat(32)
 const session = {
@@ -47,7 +47,7 @@ test('(threat T4) nothing happened in a sandbox after now, or before time', () =
   for (const lastInputMs of [9e15, NOW_MS + 1, Number.MAX_SAFE_INTEGER]) {
     const [told] = decode({ ...session, lastInputMs, lastOutputMs: -5 }) ?? []
     expect(told).toMatchObject({ lastInputMs: NOW_MS, lastOutputMs: 0 })
-    expect(told === undefined ? undefined : lastMoveMs(told)).toBe(NOW_MS)
+    expect(told === undefined ? undefined : lastActivityMs(told)).toBe(NOW_MS)
   }
   expect(decode({ ...session, lastInputMs: 999 })?.[0]).toMatchObject({ lastInputMs: 999 })
 })

@@ -4,23 +4,21 @@ import { ROLES } from '@sandwire/protocol'
 import { rejectionOf } from '@sandwire/testing'
 import { createTicketAuthenticator } from '../src/auth/ticket.ts'
 import { sha256Hex } from '../src/bytes.ts'
-import { type Access, standingOf } from '../src/sandbox/access.ts'
+import { HeldGrants, AccountStore } from '../src/account/store.ts'
+import { type Access, accessName, grantedRole } from '../src/sandbox/access.ts'
 import {
-  exchange,
+  decideRedemption,
   type GrantRecord,
   mintGrantId,
   noticeOf,
   parseLink,
   sandboxOfGrant,
 } from '../src/sandbox/grants.ts'
-import { roleAtTheDoor } from '../src/sandbox/attach-authority.ts'
-import type { SandboxLife } from '../src/sandbox/life.ts'
+import type { SandboxLifecycle } from '../src/sandbox/lifecycle.ts'
 import type { SandboxSessions } from '../src/sandbox/sessions.ts'
 import { SandboxSharing } from '../src/sandbox/sharing.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sandboxOfTicket, ticketScopes } from '../src/sandbox/tickets.ts'
-import { SHARED_ARRIVAL_MIGRATIONS, SharedWithMe, SHARED_MIGRATIONS } from '../src/account/shared.ts'
-import { migrate } from '../src/sql.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
 const SANDBOX = '0'.repeat(32)
@@ -118,7 +116,7 @@ describe('exchanging a link', () => {
     ['spent', open, { nowMs: 100 }],
     ['spent', held, { nowMs: 100 }],
   ] as const)('comes to %s', (expected, found, over) => {
-    expect(exchange(found, { ...asked, ...over })).toBe(expected)
+    expect(decideRedemption(found, { ...asked, ...over })).toBe(expected)
   })
 })
 
@@ -130,7 +128,7 @@ describe('what a connection may be', () => {
     for (const authority of ROLES)
       for (const maxRole of ROLES)
         for (const query of ['role=driver', 'take=1', '', 'role=viewer']) {
-          const found = roleAtTheDoor({ authority, grant: GRANT }, { query, maxRole, joins: 's', scopes })
+          const found = grantedRole({ authority, grant: GRANT }, { query, maxRole, joins: 's', scopes })
           expect(ROLES.indexOf(found.authority as 'viewer')).toBeLessThanOrEqual(
             Math.min(ROLES.indexOf(authority), ROLES.indexOf(maxRole)),
           )
@@ -139,15 +137,15 @@ describe('what a connection may be', () => {
 
   test('is to help, for a guest who is new in a session and does not say', () => {
     const helps = { authority: 'driver', usualRole: 'collaborator' } as const
-    expect(roleAtTheDoor(driver, { query: '', joins: 's', scopes })).toEqual(helps)
-    expect(roleAtTheDoor(driver, { query: 'cols=80', joins: 's', scopes })).toEqual(helps)
+    expect(grantedRole(driver, { query: '', joins: 's', scopes })).toEqual(helps)
+    expect(grantedRole(driver, { query: 'cols=80', joins: 's', scopes })).toEqual(helps)
     for (const query of ['role=driver', 'take=1'])
-      expect(roleAtTheDoor(driver, { query, joins: 's', scopes })).toEqual({ authority: 'driver' })
+      expect(grantedRole(driver, { query, joins: 's', scopes })).toEqual({ authority: 'driver' })
   })
 
   test('is to drive, in what one starts or owns', () => {
-    expect(roleAtTheDoor(driver, { query: 'cmd=cat', scopes })).toEqual({ authority: 'driver' })
-    expect(roleAtTheDoor({ authority: 'driver' }, { query: '', joins: 's', scopes })).toEqual({
+    expect(grantedRole(driver, { query: 'cmd=cat', scopes })).toEqual({ authority: 'driver' })
+    expect(grantedRole({ authority: 'driver' }, { query: '', joins: 's', scopes })).toEqual({
       authority: 'driver',
     })
   })
@@ -155,19 +153,19 @@ describe('what a connection may be', () => {
   test('(threat T9) is to watch without the right to run commands, but where a template runs', () => {
     const join = { query: 'role=driver&take=1', joins: 's', scopes: ['connect'] } as const
     const watches = { authority: 'viewer', templateRole: 'driver' } as const
-    expect(roleAtTheDoor({ authority: 'driver' }, join)).toEqual(watches)
+    expect(grantedRole({ authority: 'driver' }, join)).toEqual(watches)
     const less = { ...join, maxRole: 'collaborator' } as const
-    expect(roleAtTheDoor(driver, less)).toEqual({ ...watches, templateRole: 'collaborator' })
-    expect(roleAtTheDoor(driver, { ...join, query: '' })).toEqual({ ...watches, usualRole: 'collaborator' })
+    expect(grantedRole(driver, less)).toEqual({ ...watches, templateRole: 'collaborator' })
+    expect(grantedRole(driver, { ...join, query: '' })).toEqual({ ...watches, usualRole: 'collaborator' })
     const start = { query: 'template=wait', scopes: ['connect'] } as const
-    expect(roleAtTheDoor(driver, start)).toEqual({ authority: 'driver' })
+    expect(grantedRole(driver, start)).toEqual({ authority: 'driver' })
   })
 
   test('has a name', () => {
     const base: Access = { need: 'own', authority: 'driver' }
-    expect(standingOf(base)).toBe('owner')
-    expect(standingOf({ ...base, need: 'work', grant: GRANT })).toBe('collaborator')
-    expect(standingOf({ need: 'see', authority: 'viewer', grant: GRANT })).toBe('viewer')
+    expect(accessName(base)).toBe('owner')
+    expect(accessName({ ...base, need: 'work', grant: GRANT })).toBe('collaborator')
+    expect(accessName({ need: 'see', authority: 'viewer', grant: GRANT })).toBe('viewer')
   })
 })
 
@@ -213,13 +211,13 @@ describe('the store', () => {
     expect(sharing.takeTicket('b', 10)).toBeUndefined()
     sharing.insertTicket('c', ticket, 10)
     sharing.insertTicket('d', { ...ticket, login: 'l' }, 20)
-    expect(sharing.outTickets(10)).toHaveLength(1)
-    sharing.removeTicketsOf('l')
-    expect(sharing.outTickets(10)).toEqual([])
+    expect(sharing.liveTickets(10)).toHaveLength(1)
+    sharing.removeTicketsOfLogin('l')
+    expect(sharing.liveTickets(10)).toEqual([])
   })
 })
 
-describe('what was shared with an account', () => {
+describe('the grants that an account holds', () => {
   const held = (at: number) => ({
     grant: `g${at}`,
     sandbox: SANDBOX,
@@ -229,13 +227,13 @@ describe('what was shared with an account', () => {
     expiresMs: 1e3 + at,
   })
 
-  const open = (): SharedWithMe => {
+  const open = (): HeldGrants => {
     const sql = sqlOf(new Database(':memory:'))
-    migrate(sql, [...SHARED_MIGRATIONS, ...SHARED_ARRIVAL_MIGRATIONS])
-    return new SharedWithMe(sql)
+    void new AccountStore(sql)
+    return new HeldGrants(sql)
   }
 
-  test('is listed in the order it came, without what has expired', () => {
+  test('are listed in the order of arrival, without expired ones', () => {
     const shared = open()
     for (let at = 0; at < 256; at++) shared.add(held(at), 'redeemed', 0)
     expect(shared.list(0).map(({ grant }) => grant)).toEqual(Array.from({ length: 256 }, (_, at) => `g${at}`))
@@ -246,53 +244,55 @@ describe('what was shared with an account', () => {
     expect(shared.list(1_254)).toEqual([])
   })
 
-  test('is bounded, apart for what was given unasked, and nothing makes way for anything (threat T6)', () => {
+  test('are limited per source, and none is evicted for another (threat T6)', () => {
     const shared = open()
-    for (let at = 0; at < 64; at++) shared.add(held(at), 'pushed', 0)
-    expect(() => shared.add(held(64), 'pushed', 0)).toThrow('too much was given')
+    for (let at = 0; at < 64; at++) shared.add(held(at), 'assigned', 0)
+    expect(() => shared.add(held(64), 'assigned', 0)).toThrow('too many grants')
     for (let at = 100; at < 356; at++) shared.add(held(at), 'redeemed', 0)
     expect(() => shared.add(held(356), 'redeemed', 0)).toThrow('leave one first')
     expect(shared.list(0)).toHaveLength(320)
     expect(shared.list(0)[0]).toEqual(held(0))
     shared.add(held(100), 'redeemed', 0)
-    shared.add(held(357), 'pushed', 1_000)
+    shared.add(held(357), 'assigned', 1_000)
     expect(shared.list(0)).toHaveLength(320)
   })
 
-  test('is forgotten when it leads nowhere, unless its grant may still be on the way', () => {
+  test('are removed when the grant is missing, unless it may still be being stored', () => {
     const shared = open()
     shared.add({ ...held(1), expiresMs: 1_000_000 }, 'redeemed', 1_000)
-    shared.forget('g1', 60_999)
+    shared.removeMissing('g1', 60_999)
     expect(shared.list(0)).toHaveLength(1)
-    shared.forget('g1', 61_000)
+    shared.removeMissing('g1', 61_000)
     expect(shared.list(0)).toEqual([])
   })
 })
 
-/** Sharing in which telling an account does what the test says. */
-function openSharing(tell: () => Promise<void> = async () => undefined) {
+/** Sharing with a fake of the account's index. */
+function openSharing(addHeldGrant: () => Promise<void> = async () => undefined) {
   const store = openStore()
   const owner: Access = { need: 'own', authority: 'driver' }
-  const life = { allow: () => ({ record: store.read(), access: owner }) } as unknown as SandboxLife
+  const lifecycle = {
+    authorize: () => ({ record: store.read(), access: owner }),
+  } as unknown as SandboxLifecycle
   const dropped: string[] = []
   const sharing = new SandboxSharing({
-    life,
+    lifecycle,
     store,
     sessions: {} as SandboxSessions,
-    cutting: { cut: async () => undefined },
+    revocation: { disconnect: async () => undefined },
     ticketMs: 10,
     nowMs: () => 1,
     random: (bytes) => crypto.getRandomValues(bytes),
     holders: {
-      tell,
-      drop: async (_, id) => void dropped.push(id),
+      add: addHeldGrant,
+      remove: async (_, id) => void dropped.push(id),
     },
   })
   return { store, sharing, dropped }
 }
 const call = { identity: 'ann', name: 'Ann', scopes: [], address: '', requestId: 'r' } as const
 
-test('(threat T6) who comes with a ticket is known by the very token that it was asked for with', async () => {
+test('(threat T6) a ticket authenticates as the token that requested it', async () => {
   const { sharing } = openSharing()
   const offered = `${SANDBOX}.${SECRET}`
   const tickets = createTicketAuthenticator({
@@ -305,11 +305,11 @@ test('(threat T6) who comes with a ticket is known by the very token that it was
   expect(await tickets.authenticate(headers)).toMatchObject({ account: 'ann', via: 'ticket', ...dated })
 })
 
-describe('(threat T6) an account knows of a grant before it holds it', () => {
+describe("(threat T6) a grant is in the account's index before it is stored", () => {
   const give = { role: 'viewer', lifeMs: 1_000, label: '', account: 'bob' } as const
 
-  test('so that a crash in between leaves none that a sign-out does not find', async () => {
-    // What the objects have stored when control dies is what there is when telling never returns.
+  test('so that a sign-out finds it after a crash', async () => {
+    // A call that never returns leaves what the objects would have stored at a crash.
     const { store, sharing } = openSharing(() => new Promise(() => undefined))
     void sharing.grant(call, give)
     store.sharing.insertGrant(grant(), 'hash')
@@ -319,7 +319,7 @@ describe('(threat T6) an account knows of a grant before it holds it', () => {
     expect(sharing.held('bob', GRANT)).toBeUndefined()
   })
 
-  test('and holds none that it could not be told of', async () => {
+  test('and is not stored when the index cannot be updated', async () => {
     const { store, sharing } = openSharing(() => Promise.reject(new Error('away')))
     expect(String(await rejectionOf(sharing.grant(call, give)))).toContain('away')
     expect(store.sharing.grantsOf('bob')).toEqual([])

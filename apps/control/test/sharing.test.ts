@@ -359,7 +359,7 @@ describe('a guest of this machine', () => {
     const made = await share({ role: 'collaborator' })
     const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'Gus' })
     const guest = new Person(control, textIn(told, 'token'))
-    const hint = `shared with you under that name, use the id: ${sandbox} of "owner"`
+    const hint = `of that name are shared with you, use an id: ${sandbox} of "owner"`
     const refused = await guest.get('/api/sandboxes/dev')
     expect(codeIn(refused)).toBe('404 sandbox_not_found')
     expect(JSON.stringify(refused.body)).toContain(JSON.stringify(hint).slice(1, -1))
@@ -370,7 +370,7 @@ describe('a guest of this machine', () => {
     })
     expect(JSON.parse(await firstText(attached))).toMatchObject({
       code: 'sandbox_not_found',
-      message: `No sandbox of yours is called "dev"; ${hint}`,
+      message: `You have no sandbox "dev"; sandboxes ${hint}`,
     })
     await owner.post('/api/sandboxes', { name: 'unshared', start: false })
     const notShared = await guest.get('/api/sandboxes/unshared')

@@ -60,9 +60,9 @@ test('sign-ins that are over make room before any other ends', () => {
 
 test('a state is spent once, and remembered until it would have expired', () => {
   const signIns = open()
-  expect([signIns.spend('s', 100), signIns.spend('s', 100)]).toEqual([true, false])
+  expect([signIns.useState('s', 100), signIns.useState('s', 100)]).toEqual([true, false])
   signIns.removeExpired(99)
-  expect(signIns.spend('s', 100)).toBe(false)
+  expect(signIns.useState('s', 100)).toBe(false)
   signIns.removeExpired(100)
-  expect(signIns.spend('s', 200)).toBe(true)
+  expect(signIns.useState('s', 200)).toBe(true)
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { SandboxStatus } from '@sandwire/internal-api'
-import { type SandboxState, step } from '../src/sandbox/state.ts'
+import { isIdle, type SandboxState, step, sleepAfter } from '../src/sandbox/state.ts'
 
 const up: SandboxStatus = {
   id: 'x',
@@ -18,7 +18,7 @@ describe('the state of a sandbox', () => {
     (state) => {
       expect(step(state, { type: 'start' })).toEqual({
         state: { is: 'creating' },
-        effects: ['watch', 'publish', 'start'],
+        effects: ['set_alarm', 'publish', 'start'],
       })
     },
   )
@@ -30,12 +30,12 @@ describe('the state of a sandbox', () => {
   test('watches what runs and rests when it does not', () => {
     expect(step({ is: 'creating' }, { type: 'observed', status: up })).toEqual({
       state: running,
-      effects: ['watch', 'publish'],
+      effects: ['set_alarm', 'publish'],
     })
     expect(step(running, { type: 'observed', status: { id: 'x', state: 'stopped', reason: 'oom' } })).toEqual(
       {
         state: { is: 'stopped', reason: 'oom' },
-        effects: ['rest', 'publish'],
+        effects: ['clear_alarm', 'publish'],
       },
     )
     expect(step(running, { type: 'observed', status: { id: 'x', state: 'absent' } }).state).toEqual(stopped)
@@ -51,7 +51,7 @@ describe('the state of a sandbox', () => {
     const failed = step({ is: 'creating' }, { type: 'startFailed', reason: 'sandbox_failed' })
     expect(failed).toEqual({
       state: { is: 'failed', reason: 'sandbox_failed' },
-      effects: ['rest', 'publish'],
+      effects: ['clear_alarm', 'publish'],
     })
     expect(step(failed.state, { type: 'observed', status: { id: 'x', state: 'absent' } })).toEqual({
       state: failed.state,
@@ -60,14 +60,33 @@ describe('the state of a sandbox', () => {
   })
 
   test('keeps looking after a stop that did not work', () => {
-    expect(step({ is: 'stopping' }, { type: 'stopFailed' }).effects).toEqual(['watch'])
+    expect(step({ is: 'stopping' }, { type: 'stopFailed' }).effects).toEqual(['set_alarm'])
   })
 
   test('forgets the version of a sandboxd that was replaced', () => {
-    const greeted = step(running, { type: 'greeted', epoch: 'a', protocol: 1 }).state
+    const greeted = step(running, { type: 'version_known', epoch: 'a', protocol: 1 }).state
     expect(greeted).toEqual({ ...running, protocol: 1 })
-    expect(step(running, { type: 'greeted', epoch: 'older', protocol: 1 }).state).toEqual(running)
+    expect(step(running, { type: 'version_known', epoch: 'older', protocol: 1 }).state).toEqual(running)
     const other = { ...up, epoch: 'b' }
     expect(step(greeted, { type: 'observed', status: other }).state).toEqual({ ...running, epoch: 'b' })
   })
+})
+
+const facts = { nowMs: 10_000, lastActivityMs: 0, sleepAfterMs: 10_000, hasPin: false }
+
+test('a sandbox is idle after its idle time without activity', () => {
+  expect(isIdle(facts)).toBe(true)
+  expect(isIdle({ ...facts, lastActivityMs: 1 })).toBe(false)
+})
+
+test('a pinned session, or no idle time, keeps it running', () => {
+  expect(isIdle({ ...facts, hasPin: true })).toBe(false)
+  expect(isIdle({ ...facts, sleepAfterMs: null })).toBe(false)
+})
+
+test('where files do not survive a stop, it has no idle time by default', () => {
+  expect(sleepAfter(undefined, 600, true)).toBe(600)
+  expect(sleepAfter(undefined, 600, false)).toBe(null)
+  expect(sleepAfter(5, 600, false)).toBe(5)
+  expect(sleepAfter(null, 600, true)).toBe(null)
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { checkVersions, decodeVersions } from '../src/sandbox/versions.ts'
+import { checkVersions, decodeVersions } from '../src/sandbox/sandboxd-client.ts'
 
 const ours = { protocol: 3, compatibleFrom: 2 }
 

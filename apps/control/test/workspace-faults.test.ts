@@ -13,7 +13,7 @@ const W = '/api/workspaces/dev'
 const TIMEOUT_MS = 30_000
 
 /** Nobody waits here as long as people do. */
-const hurry = shorten(['FILE_RESPONSE_MS', 'GREETING_MS'], 400)
+const hurry = shorten(['FILE_RESPONSE_MS', 'VERSION_MS'], 400)
 
 async function codeOf(response: Response): Promise<string> {
   const { error } = Object(await response.json())

@@ -5,8 +5,8 @@ import { splitQuery } from '../src/workspace-proxy/query.ts'
 import { isCompatPath } from '../src/compat/workspace-routes.ts'
 import { isProxiedPath, nameOfRoute, PROXY_ROUTES } from '../src/workspace-proxy/routes.ts'
 import { WorkspaceBudget } from '../src/http/rate-limits.ts'
-import { Breakers } from '../src/providers/breakers.ts'
-import { FAILURES_TO_OPEN, OPEN_MS } from '../src/providers/breaker.ts'
+
+import { Breakers, FAILURES_TO_OPEN, OPEN_MS } from '../src/providers/breaker.ts'
 import { ProxiedRequests } from '../src/workspace-proxy/requests.ts'
 import { readUpstreamError } from '../src/workspace-proxy/errors.ts'
 
@@ -219,7 +219,7 @@ describe('an error response of sandboxd', () => {
     const response = error(429, 'rate_limited', 'RAW')
     response.headers.set('retry-after', '7')
     expect(await readUpstreamError(response, native)).toMatchObject({
-      error: { code: 'rate_limited', message: 'Cannot take more requests now', retryAfterMs: 7_000 },
+      error: { code: 'rate_limited', message: 'Too many requests', retryAfterMs: 7_000 },
     })
   })
 

@@ -2,18 +2,22 @@ import { type AuditEntry, cleanEntry, isRefusal } from '../audit/entry.ts'
 import type { LateRefusal } from '../sandbox/late-refusals.ts'
 import type { Action } from '../audit/actions.ts'
 import { numberOf, type Row, type Sql, textOf } from '../sql.ts'
-import { AuditShares } from './audit-shares.ts'
 
-/** How long a row is kept. */
+/** How long a row is stored. */
 export const AUDIT_LIFE_MS = 90 * 24 * 60 * 60 * 1000
-/** Rows removed at a time, a few times what one delivery adds: no request waits for a long clean-up. */
+/** Rows deleted at a time, a few times what one delivery adds: no request waits for a long cleanup. */
 const PRUNED_AT_ONCE = 500
 
-/** What can be refused behind an answer: rows of these, whose ids end with them, may get another one. */
+/** Actions that sandboxd can refuse after control allowed them; the ids of their rows end with the action. */
 const LATE_ACTIONS: readonly Action[] = ['session.start', 'session.join', 'exec']
 
-/** `seq` is the order of arrival; rows are told in the order of their times. */
-export const AUDIT_MIGRATIONS: readonly string[] = [
+/** Most rows of the owner's own actions. */
+export const MAX_OWN_ROWS = 50_000
+/** Most rows of all other actors together. */
+export const MAX_OTHERS_ROWS = 50_000
+
+export const AUDIT_SCHEMA: readonly string[] = [
+  // `seq` is the order of arrival; pages are in the order of `at_ms`.
   `CREATE TABLE audit (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -24,6 +28,8 @@ export const AUDIT_MIGRATIONS: readonly string[] = [
     sandbox TEXT,
     sandbox_name TEXT,
     session TEXT,
+    grant_id TEXT,
+    account TEXT,
     address TEXT NOT NULL,
     outcome TEXT NOT NULL,
     code TEXT,
@@ -35,9 +41,10 @@ export const AUDIT_MIGRATIONS: readonly string[] = [
   )`,
   'CREATE INDEX audit_by_time ON audit (at_ms, seq)',
   'CREATE INDEX audit_by_sandbox ON audit (sandbox, at_ms, seq)',
+  'CREATE INDEX audit_by_actor ON audit (actor, seq)',
+  // Rows per actor, so that they need not be counted.
+  'CREATE TABLE audit_row_counts (actor TEXT PRIMARY KEY, rows INTEGER NOT NULL)',
 ]
-export const AUDIT_GRANT_MIGRATION = 'ALTER TABLE audit ADD COLUMN grant_id TEXT'
-export const AUDIT_ACCOUNT_MIGRATION = 'ALTER TABLE audit ADD COLUMN account TEXT'
 
 export interface AuditQuery {
   /** Id or name. */
@@ -49,7 +56,7 @@ export interface AuditQuery {
   readonly limit: number
 }
 
-/** A row as people are shown it. */
+/** A row as the API shows it. */
 export interface AuditRow {
   readonly atMs: number
   readonly actor: string
@@ -102,17 +109,17 @@ function toAuditRow(row: Row): AuditRow {
   }
 }
 
-/** The audit of one account. Its tables are made with those of the account's store. */
+/** The audit of one account. `AccountStore` creates its tables. */
 export class AuditStore {
   readonly #sql: Sql
-  readonly #shares: AuditShares
+  readonly #rowCounts: RowCounts
 
   constructor(sql: Sql) {
     this.#sql = sql
-    this.#shares = new AuditShares(sql)
+    this.#rowCounts = new RowCounts(sql)
   }
 
-  /** Adds rows to the audit of `owner`; one that is there already is not added again. */
+  /** Adds rows to the audit of `owner`; a row with a known id is ignored. */
   add(entries: readonly AuditEntry[], owner: string, nowMs: number): void {
     const added = entries.map(cleanEntry).filter((entry) => this.#insert(entry))
     this.#added(
@@ -123,23 +130,23 @@ export class AuditStore {
   }
 
   /**
-   * Adds what a sandbox says became of what was let in: a row beside the one that says so, which tells who and what. Nothing
-   * is taken back, so that a sandbox can make nobody's row disappear, and one about a request that has no row is none.
+   * Adds refusals that a sandbox reports for requests that control allowed: a second row beside the first, which says who did
+   * what. Rows are never changed, so that a sandbox can hide nothing; refusals of requests without a row are ignored.
    */
   addRefusals(sandbox: string, refusals: readonly LateRefusal[], owner: string, nowMs: number): void {
     const actors = refusals.flatMap((refusal) => this.#copyAsRefused(sandbox, refusal, nowMs))
     this.#added(actors, owner, nowMs)
   }
 
-  /** Keeps the bounds after rows of these were added. */
+  /** Updates the counts and enforces the limits after rows of these actors were added. */
   #added(actors: readonly string[], owner: string, nowMs: number): void {
-    this.#shares.add(actors)
+    this.#rowCounts.add(actors)
     this.prune(nowMs)
-    for (const { actor, held } of this.#shares.surplus(owner, PRUNED_AT_ONCE))
-      this.#delete('SELECT seq FROM audit WHERE actor = ? ORDER BY seq LIMIT ?', actor, held)
+    for (const { actor, rows } of this.#rowCounts.surplus(owner, PRUNED_AT_ONCE))
+      this.#delete('SELECT seq FROM audit WHERE actor = ? ORDER BY seq LIMIT ?', actor, rows)
   }
 
-  /** Returns whose row it was. */
+  /** Returns the actor of the row that was added, if any. */
   #copyAsRefused(sandbox: string, { requestId, code }: LateRefusal, nowMs: number): readonly string[] {
     const same =
       'actor, actor_name, action, sandbox, sandbox_name, session, address, template, command, login'
@@ -159,7 +166,7 @@ export class AuditStore {
       .map((row) => textOf(row, 'actor'))
   }
 
-  /** Removes some of what is too old. */
+  /** Deletes expired rows, up to a limit. */
   prune(nowMs: number): void {
     this.#delete(
       'SELECT seq FROM audit WHERE at_ms <= ? ORDER BY at_ms LIMIT ?',
@@ -168,7 +175,7 @@ export class AuditStore {
     )
   }
 
-  /** When the next row is too old; undefined when there is none. */
+  /** When the next row expires; undefined when there is none. */
   get nextExpiryMs(): number | undefined {
     const [row] = this.#sql.exec('SELECT at_ms FROM audit ORDER BY at_ms LIMIT 1').toArray()
     return row === undefined ? undefined : numberOf(row, 'at_ms') + AUDIT_LIFE_MS
@@ -200,13 +207,13 @@ export class AuditStore {
     }
   }
 
-  /** Removes the rows whose numbers a query finds. */
+  /** Deletes the rows that a query selects. */
   #delete(query: string, ...bindings: (string | number)[]): void {
     const gone = this.#sql.exec(`DELETE FROM audit WHERE seq IN (${query}) RETURNING actor`, ...bindings)
-    this.#shares.remove(gone.toArray().map((row) => textOf(row, 'actor')))
+    this.#rowCounts.remove(gone.toArray().map((row) => textOf(row, 'actor')))
   }
 
-  /** False when it is there already. */
+  /** False when a row with this id exists. */
   #insert(entry: AuditEntry): boolean {
     const inserted = this.#sql.exec(
       `INSERT INTO audit (id, at_ms, actor, actor_name, action, sandbox, sandbox_name, session, address, outcome,
@@ -233,4 +240,81 @@ export class AuditStore {
     )
     return inserted.toArray().length > 0
   }
+}
+
+interface RowCount {
+  readonly actor: string
+  readonly rows: number
+}
+
+/**
+ * How many rows of which actors to delete so that `surplus` rows go: those with the most rows are cut to a common level, actors
+ * below it lose none.
+ */
+function levelDown(counts: readonly RowCount[], surplus: number): readonly RowCount[] {
+  const largestFirst = counts.toSorted((a, b) => b.rows - a.rows)
+  let left = surplus
+  let level = largestFirst[0]?.rows ?? 0
+  let count = 0
+  for (const { rows } of largestFirst) {
+    if ((level - rows) * count >= left) break
+    left -= (level - rows) * count
+    level = rows
+    count += 1
+  }
+  level -= Math.ceil(left / Math.max(count, 1))
+  let open = surplus
+  return largestFirst.slice(0, count).map(({ actor, rows }) => {
+    const taken = Math.min(open, rows - level)
+    open -= taken
+    return { actor, rows: taken }
+  })
+}
+
+/** Number of rows per actor. */
+class RowCounts {
+  readonly #sql: Sql
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  /** Counts an added row for each actor given. */
+  add(actors: readonly string[]): void {
+    for (const [actor, count] of tally(actors))
+      this.#sql.exec(
+        'INSERT INTO audit_row_counts VALUES (?, ?) ON CONFLICT (actor) DO UPDATE SET rows = rows + excluded.rows',
+        actor,
+        count,
+      )
+  }
+
+  /** Counts a deleted row for each actor given. */
+  remove(actors: readonly string[]): void {
+    for (const [actor, count] of tally(actors)) {
+      this.#sql.exec('UPDATE audit_row_counts SET rows = rows - ? WHERE actor = ?', count, actor)
+      this.#sql.exec('DELETE FROM audit_row_counts WHERE actor = ? AND rows <= 0', actor)
+    }
+  }
+
+  /** Rows to delete per actor; at most `atOnce` of the owner's and of the others' each. */
+  surplus(owner: string, atOnce: number): readonly RowCount[] {
+    const counts = this.#sql.exec('SELECT actor, rows FROM audit_row_counts').toArray()
+    const all = counts.map((row) => ({ actor: textOf(row, 'actor'), rows: numberOf(row, 'rows') }))
+    const tooMany = (of: readonly RowCount[], max: number): readonly RowCount[] => {
+      const rows = of.reduce((sum, count) => sum + count.rows, 0)
+      return rows <= max ? [] : levelDown(of, Math.min(rows - max, atOnce))
+    }
+    const [own, others] = [
+      all.filter(({ actor }) => actor === owner),
+      all.filter(({ actor }) => actor !== owner),
+    ]
+    return [...tooMany(own, MAX_OWN_ROWS), ...tooMany(others, MAX_OTHERS_ROWS)]
+  }
+}
+
+function tally(actors: readonly string[]): ReadonlyMap<string, number> {
+  const tallied = new Map<string, number>()
+  for (const actor of actors) tallied.set(actor, (tallied.get(actor) ?? 0) + 1)
+  return tallied
 }

@@ -1,56 +1,63 @@
 import { DurableObject } from 'cloudflare:workers'
 import { SandwireError } from '@sandwire/protocol'
+import type { AuditEntry } from '../audit/entry.ts'
 import { isTrustedSignIn, type SignIn } from '../auth/browser-sign-in.ts'
 import { isGuestLogin, unauthorized } from '../auth/identity.ts'
-import type { AuditEntry } from '../audit/entry.ts'
 import type { Env } from '../env.ts'
 import { type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
+import { ObjectAlarm } from '../sandbox/alarm.ts'
 import type { HeldGrant } from '../sandbox/grants.ts'
 import type { LateRefusal } from '../sandbox/late-refusals.ts'
 import type { SandboxObject } from '../sandbox/object.ts'
-import type { PlainStay } from '../sandbox/plain-stays.ts'
+import type { PlainConnection } from '../sandbox/recheck-authorization.ts'
 import type { SandboxView } from '../sandbox/record.ts'
+import type { RevocationEvent } from '../sandbox/revocation.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
-import { WakeUp } from '../sandbox/wake-up.ts'
-import { AttachBudget } from './attach-budget.ts'
 import { type AuditPage, type AuditQuery, AuditStore } from './audit-store.ts'
-import { deliverFarewells } from './deliver-farewells.ts'
-import { type Dated, type EndedToken, Farewells, type Word } from './farewells.ts'
-import { type Arrival, SharedWithMe } from './shared.ts'
-import { SignIns, type SpentState } from './sign-ins.ts'
-import { AccountStore, type IndexedSession } from './store.ts'
+import { AccountRevocation } from './revocation.ts'
+import { EndedTokens, type EndedToken, type IssuedCredential, SignIns, type UsedState } from './sign-ins.ts'
+import { AccountStore, AttachBudget, type GrantSource, HeldGrants, type IndexedSession } from './store.ts'
 
-/** Between two parts of a long clean-up. */
+/** Between two steps of a long cleanup of the audit. */
 const PRUNE_PAUSE_MS = 1_000
-/** Between two tries to tell sandboxes what ended. */
-const FAREWELL_PAUSE_MS = 1_000
-/** After its deletion, calls of an account may still be under way that were let in before. */
-const CLOSING_MS = 60_000
+/** How long calls that were authenticated before the account's deletion may still arrive. */
+const DELETION_MS = 60_000
 
-/** One account: the names of its sandboxes, an index of what runs in them, and the browsers signed in to it. */
+/** One account: its sandboxes, an index of their sessions, its sign-ins, the grants that it holds and its audit. */
 export class AccountObject extends DurableObject<Env> {
   readonly #store: AccountStore
   readonly #signIns: SignIns
+  readonly #endedTokens: EndedTokens
+  readonly #heldGrants: HeldGrants
+  readonly #attachBudget: AttachBudget
   readonly #audit: AuditStore
-  readonly #attaches: AttachBudget
-  readonly #shared: SharedWithMe
-  readonly #farewells: Farewells
-  readonly #wakeUp: WakeUp
+  readonly #revocation: AccountRevocation
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env)
-    this.#store = new AccountStore(ctx.storage.sql)
-    this.#signIns = new SignIns(ctx.storage.sql)
-    this.#audit = new AuditStore(ctx.storage.sql)
-    this.#attaches = new AttachBudget(ctx.storage.sql)
-    this.#shared = new SharedWithMe(ctx.storage.sql)
-    this.#farewells = new Farewells(ctx.storage.sql)
-    this.#wakeUp = new WakeUp(ctx.storage)
-    runtimeOf(env).metrics.count('sandwire_objects_constructed_total', { class: 'account' })
+    const { sql } = ctx.storage
+    const { metrics, log, nowMs } = runtimeOf(env)
+    this.#store = new AccountStore(sql)
+    this.#signIns = new SignIns(sql)
+    this.#endedTokens = new EndedTokens(sql)
+    this.#heldGrants = new HeldGrants(sql)
+    this.#attachBudget = new AttachBudget(sql)
+    this.#audit = new AuditStore(sql)
+    const alarm = new ObjectAlarm(ctx.storage)
+    this.#revocation = new AccountRevocation({
+      exec: (query, ...bindings) => sql.exec(query, ...bindings).toArray(),
+      report: async (sandbox, event) => unwrap(await this.#sandbox(sandbox).revoke(event)),
+      destroy: async (sandbox, account) =>
+        unwrap(await this.#sandbox(sandbox).destroyOrphaned(account, sandbox)),
+      wakeBy: (atMs) => alarm.setBy(atMs),
+      nowMs,
+      log,
+    })
+    metrics.count('sandwire_objects_constructed_total', { class: 'account' })
   }
 
-  /** Takes a name for a new sandbox. A name in use answers with the id it has, and `isNew` false. */
+  /** Reserves a name for a new sandbox. For a name in use, returns the id that has it, with `isNew` false. */
   claim(name: string, id: string): Promise<Outcome<{ id: string; isNew: boolean }>> {
     return this.#run((store) => {
       const known = store.idOf(name)
@@ -58,7 +65,7 @@ export class AccountObject extends DurableObject<Env> {
       const { maxSandboxes, workspaceMode, defaultName } = runtimeOf(this.env).config
       if (workspaceMode === 'local' && name !== defaultName)
         throw new SandwireError('sandbox_not_found', `This server has one sandbox, "${defaultName}"`)
-      if (Date.now() < (this.#farewells.deletedMs ?? 0) + CLOSING_MS)
+      if (Date.now() < (this.#endedTokens.accountDeletedMs ?? 0) + DELETION_MS)
         throw unauthorized('the account was just deleted')
       if (store.countSandboxes() >= maxSandboxes)
         throw new SandwireError('too_many_sandboxes', `Cannot have more than ${maxSandboxes} sandboxes`)
@@ -79,7 +86,7 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run((store) => store.sessions())
   }
 
-  /** A sandbox says how it is; `sessions` replaces those known of it. */
+  /** Stores the state of a sandbox; `sessions` replaces its known sessions. */
   report(view: SandboxView, sessions?: readonly SessionFacts[]): Promise<Outcome<void>> {
     return this.#run((store) => {
       store.setView(view)
@@ -91,42 +98,42 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run((store) => store.removeSandbox(sandbox))
   }
 
-  /** Somebody shares something with this account; `too_many_grants` when it has no room for that. */
-  addShared(held: HeldGrant, arrival: Arrival): Promise<Outcome<void>> {
-    return this.#run(() => this.#shared.add(held, arrival, Date.now()))
+  /** Adds a grant that this account is about to hold; `too_many_grants` at the limit. */
+  addHeldGrant(held: HeldGrant, source: GrantSource): Promise<Outcome<void>> {
+    return this.#run(() => this.#heldGrants.add(held, source, Date.now()))
   }
 
-  /** What was shared is not any more. A guest who is left with nothing is signed out. */
-  dropShared(grant: string): Promise<Outcome<void>> {
+  /** Removes a revoked grant. A guest without grants is signed out. */
+  removeHeldGrant(grant: string): Promise<Outcome<void>> {
     return this.#run(() => {
-      this.#shared.remove(grant)
-      this.#endIdleGuests()
+      this.#heldGrants.remove(grant)
+      this.#signOutIdleGuests()
     })
   }
 
-  /** What was shared was looked for and not found. */
-  forgetShared(grant: string): Promise<Outcome<void>> {
+  /** Removes a grant that its sandbox does not have. */
+  removeMissingGrant(grant: string): Promise<Outcome<void>> {
     return this.#run(() => {
-      this.#shared.forget(grant, Date.now())
-      this.#endIdleGuests()
+      this.#heldGrants.removeMissing(grant, Date.now())
+      this.#signOutIdleGuests()
     })
   }
 
-  /** What others shared, as last known; the grants themselves decide. */
-  shared(): Promise<Outcome<readonly HeldGrant[]>> {
-    return this.#run(() => this.#shared.list(Date.now()))
+  /** Grants of other accounts' sandboxes, as last known; the sandbox's object decides. */
+  heldGrants(): Promise<Outcome<readonly HeldGrant[]>> {
+    return this.#run(() => this.#heldGrants.list(Date.now()))
   }
 
   /**
-   * Remembers a browser by the hash of its cookie. A `state` that completed a sign-in before is refused. Returns the oldest
-   * logins, if some had to end for this one.
+   * Stores a browser's sign-in by the hash of its cookie. A `state` can complete one sign-in only. Returns the oldest logins,
+   * if some were signed out for this one.
    */
-  signIn(signIn: SignIn, hash: string, state?: SpentState): Promise<Outcome<readonly string[]>> {
+  signIn(signIn: SignIn, hash: string, state?: UsedState): Promise<Outcome<readonly string[]>> {
     return this.#run(async () => {
-      if (state !== undefined && !this.#signIns.spend(state.hash, state.expiresMs))
+      if (state !== undefined && !this.#signIns.useState(state.hash, state.expiresMs))
         throw unauthorized('this sign-in was completed before')
       const ended = this.#signIns.add(signIn, hash)
-      await this.#sayGoodbye(ended.map((login) => ({ is: 'login', login, endedMs: Date.now() })))
+      await this.#revokeSignIns(ended)
       return ended
     })
   }
@@ -140,96 +147,94 @@ export class AccountObject extends DurableObject<Env> {
   }
 
   /**
-   * Ends a sign-in and what hangs on it, in every sandbox; returns its login, or null when there is none. Each link makes a
-   * guest another one, of which they know only the last: they all end together.
+   * Ends a sign-in and closes its connections in every sandbox; returns its login, or null when there is none. A guest gets a
+   * new sign-in with every share link but has the cookie of the last one only, so all of them end together.
    */
   signOut(login: string): Promise<Outcome<string | null>> {
     return this.#run(async () => {
       if (!this.#signIns.remove(login)) return null
-      const ended = [login, ...(isGuestLogin(login) ? this.#endGuests() : [])]
-      await this.#sayGoodbye(ended.map((each) => ({ is: 'login', login: each, endedMs: Date.now() })))
+      await this.#revokeSignIns([login, ...(isGuestLogin(login) ? this.#signOutGuests() : [])])
       return login
     })
   }
 
   /**
-   * The same for one that a token comes from: what was issued for it so far is not accepted any more. Where `login` stands for
-   * other tokens too, those stay good, though what they opened ends.
+   * Ends the sign-in of a token: what was issued for it until now is refused. Where `login` covers other tokens too, those
+   * stay valid, but their connections are closed.
    */
   endToken(login: string, ended: EndedToken): Promise<Outcome<void>> {
     return this.#run(() => {
-      const endedMs = this.#farewells.endToken(ended, Date.now())
-      return this.#sayGoodbye([
-        { is: 'login', login: ended.token, endedMs },
-        ...(login === ended.token ? [] : [{ is: 'tokens', login } as const]),
+      const endedMs = this.#endedTokens.end(ended, Date.now())
+      return this.#revoke([
+        { type: 'sign_in_ended', login: ended.token, endedMs },
+        ...(login === ended.token ? [] : [{ type: 'disconnect_sign_in', login } as const]),
       ])
     })
   }
 
-  /** Whether a token that is good by itself is still accepted here. */
-  isWelcome(dated: Dated): Promise<Outcome<boolean>> {
-    return this.#run(() => this.#farewells.accepts(dated, Date.now()))
+  /** True when a token that is valid by itself is still accepted by this account. */
+  acceptsToken(credential: IssuedCredential): Promise<Outcome<boolean>> {
+    return this.#run(() => this.#endedTokens.accepts(credential, Date.now()))
   }
 
-  /** Whether a sign-in is one of those that are kept here. */
-  keepsSignIn(login: string): Promise<Outcome<boolean>> {
+  /** True when this account stores the sign-in, as those of browsers and guests. */
+  hasSignIn(login: string): Promise<Outcome<boolean>> {
     return this.#run(() => this.#signIns.list(Date.now()).some((known) => known.login === login))
   }
 
-  /** Whether what a connection was opened with would still be let in: a sign-in that is kept here, or a token. */
-  welcomesStill({
+  /** True when the credential that a connection was opened with would still be accepted. */
+  acceptsConnection({
     login = '',
     token = login,
     issuedMs,
-    isKept,
-  }: Pick<PlainStay, 'login' | 'token' | 'issuedMs' | 'isKept'>): Promise<Outcome<boolean>> {
+    hasStoredSignIn,
+  }: Pick<PlainConnection, 'login' | 'token' | 'issuedMs' | 'hasStoredSignIn'>): Promise<Outcome<boolean>> {
     const { config } = runtimeOf(this.env)
     return this.#run(() => {
-      const dated = { login: token, ...(issuedMs === undefined ? {} : { issuedMs }) }
-      if (!isKept) return this.#farewells.accepts(dated, Date.now())
+      const credential = { login: token, ...(issuedMs === undefined ? {} : { issuedMs }) }
+      if (!hasStoredSignIn) return this.#endedTokens.accepts(credential, Date.now())
       const signIn = this.#signIns.list(Date.now()).find((known) => known.login === login)
       return signIn !== undefined && isTrustedSignIn(signIn, config)
     })
   }
 
   /**
-   * Deletes the account: its sandboxes with what was shared of them, what it was given, its sign-ins. The audit stays, and so
-   * does the moment, before which nothing counts any more. Returns how many sandboxes have not ended yet.
+   * Deletes the account: its sandboxes with their grants, the grants that it holds, its sign-ins. The audit stays, and so does
+   * the time of the deletion, before which no credential is accepted. Returns how many sandboxes have not confirmed it yet.
    */
-  close(account: string): Promise<Outcome<number>> {
+  deleteAccount(account: string): Promise<Outcome<number>> {
     return this.#run(async (store) => {
       const nowMs = Date.now()
       const own = store.sandboxes().map(({ id }) => id)
-      const shared = this.#shared.list(nowMs)
-      this.#farewells.close(nowMs)
-      this.#farewells.say(own, { is: 'destroy', account }, nowMs)
-      this.#farewells.say(
-        shared.map(({ sandbox }) => sandbox),
-        { is: 'leave', account },
-        nowMs,
+      const held = this.#heldGrants.list(nowMs)
+      this.#endedTokens.deleteAccount(nowMs)
+      this.#revocation.enqueueDestroy(own, account)
+      this.#revocation.enqueue(
+        held.map(({ sandbox }) => sandbox),
+        { type: 'holder_deleted', account },
       )
       for (const { login } of this.#signIns.list(nowMs)) this.#signIns.remove(login)
-      for (const { grant } of shared) this.#shared.remove(grant)
-      await this.#sayGoodbye([])
-      return this.#farewells.count
+      for (const { grant } of held) this.#heldGrants.remove(grant)
+      await this.#revocation.deliver()
+      return this.#revocation.pendingSandboxes
     })
   }
 
-  /** Counts an attach; `too_many_attaches` when the account may not have more now. */
+  /** Counts an attach; `too_many_attaches` at the limit. */
   takeAttach(): Promise<Outcome<void>> {
     const { limits } = runtimeOf(this.env).config
-    return this.#run(() => this.#attaches.take(limits.attachesPerMinutePerUser, Date.now()))
+    return this.#run(() => this.#attachBudget.take(limits.attachesPerMinutePerUser, Date.now()))
   }
 
-  /** Writes down what was done or refused; an entry that is there already is not written again. `owner` is this account. */
+  /** Adds entries to the audit; known ones are ignored. `owner` is this account. */
   recordAudit(owner: string, entries: readonly AuditEntry[]): Promise<Outcome<void>> {
     return this.#run(async () => {
       this.#audit.add(entries, owner, Date.now())
-      await this.#watchAudit()
+      await this.#scheduleAuditPrune()
     })
   }
 
-  /** Writes down what became of attaches that were let in and then refused by their sandbox. `owner` is this account. */
+  /** Records that a sandbox refused requests that control had allowed. `owner` is this account. */
   recordRefusals(owner: string, sandbox: string, refusals: readonly LateRefusal[]): Promise<Outcome<void>> {
     return this.#run(() => this.#audit.addRefusals(sandbox, refusals, owner, Date.now()))
   }
@@ -238,30 +243,24 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run(() => this.#audit.page(query, Date.now()))
   }
 
-  /**
-   * Rings while a sandbox has still to hear what ended, and when rows of the audit have become too old: an account that is
-   * never used again forgets them too.
-   */
+  /** Retries revocations, and deletes expired audit rows even if the account is never used again. */
   override async alarm(): Promise<void> {
-    await this.#sayGoodbye([])
+    await this.#revocation.deliver()
     this.#audit.prune(Date.now())
-    await this.#watchAudit()
+    await this.#scheduleAuditPrune()
   }
 
-  /** Writes down what every sandbox of this account has to hear, in this very turn, and tells them; the alarm goes on. */
-  async #sayGoodbye(words: readonly Word[]): Promise<void> {
-    const { log, nowMs } = runtimeOf(this.env)
+  #revokeSignIns(logins: readonly string[]): Promise<void> {
+    const endedMs = Date.now()
+    return this.#revoke(logins.map((login) => ({ type: 'sign_in_ended', login, endedMs })))
+  }
+
+  /** Reports events to every sandbox that this account owns or holds a grant of; stored in this turn, retried by the alarm. */
+  #revoke(events: readonly RevocationEvent[]): Promise<void> {
     const own = this.#store.sandboxes().map(({ id }) => id)
-    const shared = this.#shared.list(nowMs()).map(({ sandbox }) => sandbox)
-    for (const word of words) this.#farewells.say([...own, ...shared], word, nowMs())
-    if (this.#farewells.count === 0) return
-    await this.#wakeUp.by(nowMs() + FAREWELL_PAUSE_MS)
-    const tell = (sandbox: string, word: Word): Promise<void> => this.#tell(sandbox, word)
-    const evict = async (sandbox: string, account: string): Promise<void> =>
-      unwrap(await this.#sandbox(sandbox).evict(account))
-    await deliverFarewells({ farewells: this.#farewells, tell, evict, nowMs, log })
-    const { nextMs } = this.#farewells
-    if (nextMs !== undefined) await this.#wakeUp.by(Math.max(nextMs, nowMs() + FAREWELL_PAUSE_MS))
+    const held = this.#heldGrants.list(Date.now()).map(({ sandbox }) => sandbox)
+    for (const event of events) this.#revocation.enqueue([...own, ...held], event)
+    return this.#revocation.deliver()
   }
 
   #sandbox(id: string): DurableObjectStub<SandboxObject> {
@@ -269,31 +268,17 @@ export class AccountObject extends DurableObject<Env> {
     return SANDBOX.get(SANDBOX.idFromName(id))
   }
 
-  async #tell(sandbox: string, word: Word): Promise<void> {
-    const object = this.#sandbox(sandbox)
-    switch (word.is) {
-      case 'login':
-        return unwrap(await object.endLogin(word.login, word.endedMs))
-      case 'tokens':
-        return unwrap(await object.cutLogin(word.login))
-      case 'leave':
-        return unwrap(await object.leave(word.account))
-      case 'destroy':
-        return unwrap(await object.abandon(word.account, sandbox))
-    }
+  #signOutIdleGuests(): void {
+    if (this.#heldGrants.list(Date.now()).length === 0) this.#signOutGuests()
   }
 
-  #endIdleGuests(): void {
-    if (this.#shared.list(Date.now()).length === 0) this.#endGuests()
-  }
-
-  /** Ends every sign-in of a guest; returns their logins. */
-  #endGuests(): readonly string[] {
+  /** Ends the sign-ins of guests; returns their logins. */
+  #signOutGuests(): readonly string[] {
     const guests = this.#signIns.list(Date.now()).filter(({ login }) => isGuestLogin(login))
     return guests.map(({ login }) => login).filter((login) => this.#signIns.remove(login))
   }
 
-  async #watchAudit(): Promise<void> {
+  async #scheduleAuditPrune(): Promise<void> {
     const { storage } = this.ctx
     const expiryMs = this.#audit.nextExpiryMs
     if (expiryMs === undefined || (await storage.getAlarm()) !== null) return
@@ -303,7 +288,7 @@ export class AccountObject extends DurableObject<Env> {
   #run<T>(run: (store: AccountStore) => T | Promise<T>): Promise<Outcome<T>> {
     return settle(
       () => run(this.#store),
-      (cause) => runtimeOf(this.env).log.error('account_fault', { cause: String(cause) }),
+      (cause) => runtimeOf(this.env).log.error('account_error', { cause: String(cause) }),
     )
   }
 }

@@ -1,49 +1,57 @@
+import { SandwireError } from '@sandwire/protocol'
+import { OUTBOX_SCHEMA } from '../outbox/outbox.ts'
+import type { HeldGrant } from '../sandbox/grants.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
-import { SHARED_ARRIVAL_MIGRATIONS, SHARED_MIGRATIONS } from './shared.ts'
-import { migrate, type Sql, textOf } from '../sql.ts'
-import { ATTACH_BUDGET_MIGRATION } from './attach-budget.ts'
-import { AUDIT_SHARE_MIGRATIONS } from './audit-shares.ts'
-import { AUDIT_ACCOUNT_MIGRATION, AUDIT_GRANT_MIGRATION, AUDIT_MIGRATIONS } from './audit-store.ts'
-import { ENDED_MIGRATIONS, FAREWELL_MIGRATIONS, FORGOTTEN_MIGRATION } from './farewells.ts'
+import { numberOf, openSchema, type Schema, type Sql, textOf } from '../sql.ts'
+import { AUDIT_SCHEMA } from './audit-store.ts'
 
-const MIGRATIONS: readonly string[] = [
-  `CREATE TABLE sandboxes (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE,
-    view TEXT
-  )`,
-  `CREATE TABLE sessions (
-    id TEXT PRIMARY KEY,
-    sandbox TEXT NOT NULL,
-    facts TEXT NOT NULL
-  )`,
-  'CREATE TABLE sign_ins (hash TEXT PRIMARY KEY, expires_ms INTEGER NOT NULL)',
-  ...AUDIT_MIGRATIONS,
-  // Their cookies did not name an account; they were good for half a day.
-  'DROP TABLE sign_ins',
-  `CREATE TABLE logins (
-    login TEXT PRIMARY KEY,
-    hash TEXT NOT NULL UNIQUE,
-    name TEXT NOT NULL,
-    scopes TEXT NOT NULL,
-    issuer TEXT,
-    created_ms INTEGER NOT NULL,
-    expires_ms INTEGER NOT NULL
-  )`,
-  // States of completed sign-ins, until they would have expired anyway.
-  'CREATE TABLE spent_states (hash TEXT PRIMARY KEY, expires_ms INTEGER NOT NULL)',
-  ...SHARED_MIGRATIONS,
-  ATTACH_BUDGET_MIGRATION,
-  AUDIT_GRANT_MIGRATION,
-  ...FAREWELL_MIGRATIONS,
-  ...ENDED_MIGRATIONS,
-  ...SHARED_ARRIVAL_MIGRATIONS,
-  ...AUDIT_SHARE_MIGRATIONS,
-  'ALTER TABLE logins ADD COLUMN voucher TEXT',
-  AUDIT_ACCOUNT_MIGRATION,
-  FORGOTTEN_MIGRATION,
-]
+const SCHEMA: Schema = {
+  version: 1,
+  statements: [
+    // Sandboxes of the account; `view` is null until the sandbox's object was created.
+    'CREATE TABLE sandboxes (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, view TEXT)',
+    'CREATE TABLE sessions (id TEXT PRIMARY KEY, sandbox TEXT NOT NULL, facts TEXT NOT NULL)',
+    `CREATE TABLE sign_ins (
+      login TEXT PRIMARY KEY,
+      hash TEXT NOT NULL UNIQUE,
+      name TEXT NOT NULL,
+      scopes TEXT NOT NULL,
+      issuer TEXT,
+      issuer_binding TEXT,
+      created_ms INTEGER NOT NULL,
+      expires_ms INTEGER NOT NULL
+    )`,
+    'CREATE TABLE used_states (hash TEXT PRIMARY KEY, expires_ms INTEGER NOT NULL)',
+    'CREATE TABLE ended_tokens (login TEXT PRIMARY KEY, ended_ms INTEGER NOT NULL, forget_ms INTEGER NOT NULL)',
+    `CREATE TABLE merged_ended_tokens (
+      one INTEGER PRIMARY KEY CHECK (one = 1),
+      ended_ms INTEGER NOT NULL,
+      forget_ms INTEGER NOT NULL
+    )`,
+    'CREATE TABLE account_deletion (one INTEGER PRIMARY KEY CHECK (one = 1), deleted_ms INTEGER NOT NULL)',
+    // `seq` is the order of arrival.
+    `CREATE TABLE held_grants (
+      grant_id TEXT PRIMARY KEY,
+      seq INTEGER NOT NULL,
+      source TEXT NOT NULL,
+      added_ms INTEGER NOT NULL,
+      expires_ms INTEGER NOT NULL,
+      held TEXT NOT NULL
+    )`,
+    'CREATE TABLE attach_budget (one INTEGER PRIMARY KEY CHECK (one = 1), tokens REAL NOT NULL, at_ms INTEGER NOT NULL)',
+    ...AUDIT_SCHEMA,
+    ...OUTBOX_SCHEMA,
+  ],
+}
+
+/** How an account got a grant: it redeemed a share link, or the owner assigned the grant without asking. */
+export type GrantSource = 'redeemed' | 'assigned'
+
+/** Grants that an account can hold, counted by source: assigned grants never keep it from redeeming a share link. */
+const MAX_HELD: Readonly<Record<GrantSource, number>> = { redeemed: 256, assigned: 64 }
+/** A row is stored before the grant itself, so a row without a grant is kept this long. */
+const UNCONFIRMED_MS = 60_000
 
 /** A session in the account's index. */
 export interface IndexedSession extends SessionFacts {
@@ -51,13 +59,13 @@ export interface IndexedSession extends SessionFacts {
   readonly sandboxName: string
 }
 
-/** All SQL of an account's object. The values are our own, so they are parsed and not checked. */
+/** The account's sandboxes and an index of their sessions. Creates the tables of all stores of the account's object. */
 export class AccountStore {
   readonly #sql: Sql
 
   constructor(sql: Sql) {
     this.#sql = sql
-    migrate(sql, MIGRATIONS)
+    openSchema(sql, SCHEMA)
   }
 
   countSandboxes(): number {
@@ -73,13 +81,13 @@ export class AccountStore {
     this.#sql.exec('INSERT INTO sandboxes (id, name) VALUES (?, ?)', id, name)
   }
 
-  /** Unknown sandboxes are not added: a report can arrive after the sandbox is gone. */
+  /** Unknown sandboxes are not added: a report can arrive after the sandbox was destroyed. */
   setView(view: SandboxView): void {
     const text = JSON.stringify(view)
     this.#sql.exec('UPDATE sandboxes SET view = ? WHERE id = ? AND view IS NOT ?', text, view.id, text)
   }
 
-  /** Replaces the sessions that are known of a sandbox; what is the same is not written again. */
+  /** Replaces the sessions of a sandbox; unchanged ones are not written. */
   setSessions(sandbox: string, sessions: readonly SessionFacts[]): void {
     const rows = this.#sql.exec('SELECT id, facts FROM sessions WHERE sandbox = ?', sandbox).toArray()
     const known = new Map(rows.map((row) => [textOf(row, 'id'), textOf(row, 'facts')]))
@@ -103,7 +111,7 @@ export class AccountStore {
     this.#sql.exec('DELETE FROM sandboxes WHERE id = ?', id)
   }
 
-  /** Sandboxes by name. One whose making broke off has no view yet. */
+  /** Sandboxes by name. One whose creation was interrupted has no view yet. */
   sandboxes(): readonly { readonly id: string; readonly name: string; readonly view?: SandboxView }[] {
     return this.#sql
       .exec('SELECT id, name, view FROM sandboxes ORDER BY name')
@@ -127,5 +135,113 @@ export class AccountStore {
         sandbox: textOf(row, 'sandbox'),
         sandboxName: textOf(row, 'name'),
       }))
+  }
+}
+
+function tooManyGrants(source: GrantSource): SandwireError {
+  return new SandwireError(
+    'too_many_grants',
+    source === 'assigned'
+      ? 'Cannot share with this account: it holds too many grants; use a share link'
+      : `Cannot join: you hold ${MAX_HELD.redeemed} grants already; leave one first`,
+  )
+}
+
+/**
+ * Index of the grants that an account holds. The grant in the sandbox's object decides; a row here only locates it, and is
+ * removed when the grant is gone. Rows are never evicted: they name the sandboxes that must be told of a sign-out or of the
+ * account's deletion.
+ */
+export class HeldGrants {
+  readonly #sql: Sql
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  /** Throws `too_many_grants` at the limit. */
+  add(held: HeldGrant, source: GrantSource, nowMs: number): void {
+    this.#sql.exec('DELETE FROM held_grants WHERE expires_ms <= ?', nowMs)
+    const others = this.#sql
+      .exec('SELECT grant_id FROM held_grants WHERE source = ? AND grant_id <> ?', source, held.grant)
+      .toArray().length
+    if (others >= MAX_HELD[source]) throw tooManyGrants(source)
+    this.#sql.exec(
+      `INSERT OR REPLACE INTO held_grants (grant_id, seq, source, added_ms, expires_ms, held)
+       SELECT ?, COALESCE(MAX(seq), 0) + 1, ?, ?, ?, ? FROM held_grants`,
+      held.grant,
+      source,
+      nowMs,
+      held.expiresMs,
+      JSON.stringify(held),
+    )
+  }
+
+  remove(grant: string): void {
+    this.#sql.exec('DELETE FROM held_grants WHERE grant_id = ?', grant)
+  }
+
+  /** Removes a row whose grant was not found, unless the grant may still be being stored. */
+  removeMissing(grant: string, nowMs: number): void {
+    this.#sql.exec(
+      'DELETE FROM held_grants WHERE grant_id = ? AND added_ms <= ?',
+      grant,
+      nowMs - UNCONFIRMED_MS,
+    )
+  }
+
+  /** Grants that have not expired, in the order of their arrival. */
+  list(nowMs: number): readonly HeldGrant[] {
+    return this.#sql
+      .exec('SELECT held FROM held_grants WHERE expires_ms > ? ORDER BY seq', nowMs)
+      .toArray()
+      .map((row) => JSON.parse(textOf(row, 'held')) as HeldGrant)
+  }
+}
+
+/** Tokens that were left at a time. */
+interface TokenLevel {
+  readonly tokens: number
+  readonly atMs: number
+}
+
+/**
+ * Token bucket for the attaches of an account; a minute's worth may come at once. The level is stored once it is below half,
+ * so that eviction of the object refills nothing for a busy account, and a quiet one writes nothing.
+ */
+export class AttachBudget {
+  readonly #sql: Sql
+  #level: TokenLevel | undefined
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  /** Takes one token; throws `too_many_attaches` when none is left. 0 per minute: no limit. */
+  take(perMinute: number, nowMs: number): void {
+    if (perMinute === 0) return
+    const perMs = perMinute / 60_000
+    const before = this.#read() ?? { tokens: perMinute, atMs: nowMs }
+    const elapsedMs = Math.max(0, nowMs - before.atMs)
+    const tokens = Math.min(perMinute, before.tokens + elapsedMs * perMs)
+    if (tokens < 1) {
+      // Otherwise a clock that was set back would refuse attaches until it catches up.
+      if (nowMs < before.atMs) this.#write({ tokens, atMs: nowMs }, true)
+      const message = `Cannot attach more than ${perMinute} times a minute`
+      throw new SandwireError('too_many_attaches', message, { retryAfterMs: (1 - tokens) / perMs })
+    }
+    this.#write({ tokens: tokens - 1, atMs: nowMs }, tokens - 1 < perMinute / 2)
+  }
+
+  #read(): TokenLevel | undefined {
+    if (this.#level !== undefined) return this.#level
+    const [row] = this.#sql.exec('SELECT tokens, at_ms FROM attach_budget').toArray()
+    return row === undefined ? undefined : { tokens: numberOf(row, 'tokens'), atMs: numberOf(row, 'at_ms') }
+  }
+
+  #write(level: TokenLevel, isLow: boolean): void {
+    this.#level = level
+    if (isLow)
+      this.#sql.exec('INSERT OR REPLACE INTO attach_budget VALUES (1, ?, ?)', level.tokens, level.atMs)
   }
 }

@@ -1,7 +1,7 @@
 import { sandboxIdOf } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { isSessionToken } from '../auth/session-token.ts'
-import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-name.ts'
+import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-id.ts'
 import { SHELL } from './pty-providers.ts'
 
 /** The decoded query of `/ws/pty`. */

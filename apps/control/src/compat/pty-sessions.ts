@@ -2,7 +2,7 @@ import { KeyedSerializer } from '@sandwire/async'
 import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import type { AttachCall } from '../sandbox/call.ts'
-import { noSuchSession } from '../sandbox/missing.ts'
+import { noSuchSession } from '../sandbox/not-found.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
 import type { SessionAliases } from './session-aliases.ts'
 

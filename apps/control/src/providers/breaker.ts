@@ -1,18 +1,17 @@
 /** Failures in a row that open the breaker. */
 export const FAILURES_TO_OPEN = 5
-/** How long it stays open before one call may try. */
+/** How long it stays open before one call is tried. */
 export const OPEN_MS = 2_000
 
-/** Whether calls go through. */
 export type BreakerState =
   | { readonly is: 'closed'; readonly failures: number }
   | { readonly is: 'open'; readonly untilMs: number }
-  /** One call is trying; `untilMs` bounds it, in case its outcome is never told. */
+  /** One call is being tried; `untilMs` bounds it, in case its outcome is never reported. */
   | { readonly is: 'half_open'; readonly untilMs: number }
 
 const CLOSED: BreakerState = { is: 'closed', failures: 0 }
 
-/** Whether a call may go now, and the state when it goes. */
+/** Whether a call is allowed now, and the state after it was. */
 function admit(
   state: BreakerState,
   nowMs: number,
@@ -27,7 +26,7 @@ function failed(state: BreakerState, nowMs: number): BreakerState {
   return failures >= FAILURES_TO_OPEN ? { is: 'open', untilMs: nowMs + OPEN_MS } : { is: 'closed', failures }
 }
 
-/** Refuses calls for a while after failures in a row, so that nobody waits for what is away. The clock is an argument. */
+/** Circuit breaker: refuses calls for a while after consecutive failures. The clock is an argument. */
 export class Breaker {
   #state: BreakerState = CLOSED
 
@@ -47,5 +46,47 @@ export class Breaker {
 
   failed(nowMs: number): void {
     this.#state = failed(this.#state, nowMs)
+  }
+}
+
+/** Failing keys that are tracked; the least recent failure is dropped first. */
+const MAX_FAILING = 1_000
+/** A breaker without a failure for this long is dropped. */
+const STALE_MS = 60_000
+
+interface Failing {
+  readonly breaker: Breaker
+  readonly atMs: number
+}
+
+/** A circuit breaker per key, for example per sandbox. */
+export class Breakers {
+  /** Keys that have failed since their last success. */
+  readonly #failing = new Map<string, Failing>()
+
+  admit(key: string, nowMs: number): boolean {
+    return this.#failing.get(key)?.breaker.admit(nowMs) ?? true
+  }
+
+  succeeded(key: string): void {
+    this.#failing.delete(key)
+  }
+
+  failed(key: string, nowMs: number): void {
+    const breaker = this.#failing.get(key)?.breaker ?? new Breaker()
+    breaker.failed(nowMs)
+    this.#failing.delete(key)
+    this.#failing.set(key, { breaker, atMs: nowMs })
+    const [oldest] = this.#failing.keys()
+    if (this.#failing.size > MAX_FAILING && oldest !== undefined) this.#failing.delete(oldest)
+  }
+
+  /** The number of open breakers, and the worst state. */
+  summary(nowMs: number): { readonly worst: BreakerState['is']; readonly open: number } {
+    for (const [key, { atMs }] of this.#failing) if (nowMs - atMs > STALE_MS) this.#failing.delete(key)
+    const states = [...this.#failing.values()].map(({ breaker }) => breaker.state.is)
+    const open = states.filter((state) => state === 'open').length
+    const next = states.includes('half_open') ? 'half_open' : 'closed'
+    return { worst: open > 0 ? 'open' : next, open }
   }
 }

@@ -110,7 +110,7 @@ async function deleteAccount(
     throw new SandwireError('forbidden', "Cannot delete the account of the machine's owner")
   if (!names.includes(confirm))
     throw new SandwireError('bad_request', 'Cannot use "confirm": expected the name or id of the account')
-  return unwrap(await directory.account(account).close(account))
+  return unwrap(await directory.account(account).deleteAccount(account))
 }
 
 function addIdentityRoutes(app: App, guardOf: GuardOf, { config, directory }: AccountDependencies): void {

@@ -6,7 +6,7 @@ import {
   parseAttachQuery,
   SandwireError,
 } from '@sandwire/protocol'
-import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-name.ts'
+import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-id.ts'
 
 /** The request line and headers of a request to sandboxd may have 16 KiB together. */
 const MAX_QUERY_CHARS = 15_000

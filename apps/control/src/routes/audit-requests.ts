@@ -2,7 +2,7 @@ import { SandwireError } from '@sandwire/protocol'
 import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
 import type { Action } from '../audit/actions.ts'
-import { Chatter } from '../audit/chatter.ts'
+import { AuditSampling } from '../audit/sampling.ts'
 import { type AuditEntry, isRefusal, commandName } from '../audit/entry.ts'
 import type { TicketBinding } from '../auth/identity.ts'
 import { isProxiedPath } from '../workspace-proxy/routes.ts'
@@ -13,7 +13,7 @@ import type { Metrics } from '../metrics.ts'
 import { unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
-import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
+import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
 import { type AppEnv, callOf, identityOf } from './context.ts'
 
@@ -47,7 +47,7 @@ const OF_ACCOUNTS: ReadonlySet<Action> = new Set(['signin', 'signout', 'account.
  */
 export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv> {
   const { directory, log, metrics, nowMs } = deps
-  const chatter = new Chatter()
+  const chatter = new AuditSampling()
 
   const noteRefusal = async (
     call: SandboxCall,
@@ -60,7 +60,7 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
     const command = target.command === undefined ? {} : { command: commandName(target.command) }
     if (place === undefined) return noteOfAccount(call, error, { ...command, ...aboutAccount(target) })
     const about = { session: place.session, ...command }
-    unwrap(await directory.sandbox(place.sandbox).noteRefusal(call, error.code, about))
+    unwrap(await directory.sandbox(place.sandbox).recordRefusal(call, error.code, about))
   }
 
   const noteOfAccount = async (

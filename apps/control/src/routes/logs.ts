@@ -1,7 +1,7 @@
 import { COMMON_HEADERS } from '../http/respond.ts'
 import { unwrap } from '../outcome.ts'
 import type { Directory } from '../sandbox/directory.ts'
-import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
+import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import { type App, callOf } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { logsQuery, sandboxParams } from './schemas.ts'

@@ -2,8 +2,8 @@ import { sandboxIdOf } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { type Outcome, unwrap } from '../outcome.ts'
 import type { Directory } from '../sandbox/directory.ts'
-import { noSuchSession } from '../sandbox/missing.ts'
-import { parseSandboxRef } from '../sandbox/sandbox-name.ts'
+import { noSuchSession } from '../sandbox/not-found.ts'
+import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 
 /** Which sandbox a request is about that names it, or a session of it, or both. */
 export async function placeOf(

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { isAllowEntry } from '@sandwire/network-policy'
 import { ERRORS, limits, MAX_ARGS, MAX_CWD_CHARS, MODES, OVERFLOWS } from '@sandwire/protocol'
-import { isSandboxName } from '../sandbox/sandbox-name.ts'
+import { isSandboxName } from '../sandbox/sandbox-id.ts'
 
 const MAX_SLEEP_SECONDS = 30 * 24 * 60 * 60
 const MAX_ENV_CHARS = 32 * 1024

@@ -1,6 +1,6 @@
 import { withTimeout } from '@sandwire/async'
 import { unwrap } from '../outcome.ts'
-import type { Standing } from '../sandbox/access.ts'
+import type { AccessName } from '../sandbox/access.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import type { HeldGrant } from '../sandbox/grants.ts'
@@ -14,7 +14,7 @@ const ANSWER_MS = 2_000
 export type SharedSession = SessionFacts & {
   readonly sandbox: string
   readonly sandboxName?: string
-  readonly access: Standing
+  readonly access: AccessName
   readonly owner: string
 }
 
@@ -42,7 +42,7 @@ export async function sharedSandboxes(
 ): Promise<readonly SandboxView[]> {
   const whole = (await directory.sharedWith(call.identity)).filter(({ session }) => session === undefined)
   const ids = [...new Set(whole.map(({ sandbox }) => sandbox))]
-  return answered(ids.map(async (id) => unwrap(await directory.sandbox(id).glance(call))))
+  return answered(ids.map(async (id) => unwrap(await directory.sandbox(id).lastKnown(call))))
 }
 
 /** Sessions of others that an account may see: of sandboxes shared whole, and shared one by one. */

@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { Context } from 'hono'
-import { SIGN_IN_LIFE_MS, type SpentState } from '../account/sign-ins.ts'
+import { SIGN_IN_LIFE_MS, type UsedState } from '../account/sign-ins.ts'
 import type { AccountIds } from '../auth/account-id.ts'
 import { CLEAR_COOKIE, claimsOf, type CookieClaim, mintCookie, type SignIn } from '../auth/browser-sign-in.ts'
 import { type CodeFlow, SignInError, type SignInProblem } from '../auth/code-flow.ts'
@@ -54,7 +54,7 @@ interface NewSignIn {
   readonly user: Pick<SignIn, 'name' | 'scopes' | 'issuer' | 'issuerBinding'> & { readonly account: string }
   readonly nowMs: number
   /** The login state that led here; each is accepted once. */
-  readonly state?: SpentState
+  readonly state?: UsedState
 }
 
 /**

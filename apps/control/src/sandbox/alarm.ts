@@ -1,35 +1,69 @@
-import type { AuditTrail } from './audit-trail.ts'
-import type { Cutting } from './cutting.ts'
-import type { SandboxLife } from './life.ts'
-import type { Reauthorizing } from './reauthorizing.ts'
+import { KeyedSerializer } from '@sandwire/async'
+import type { AuditLog } from './audit-log.ts'
+import type { SandboxLifecycle } from './lifecycle.ts'
+import type { RecheckAuthorization } from './recheck-authorization.ts'
+import type { Revocation } from './revocation.ts'
 import type { SandboxStore } from './store.ts'
+
+/** The part of an object's storage that its alarm needs. */
+export interface AlarmStorage {
+  getAlarm(): Promise<number | null>
+  setAlarm(atMs: number): Promise<void>
+  deleteAlarm(): Promise<void>
+}
+
+/** The one alarm of an object, shared by several mechanisms: it fires for the earliest, which then sets the next time. */
+export class ObjectAlarm {
+  readonly #storage: AlarmStorage
+  /** One change at a time: each reads the alarm before it sets it. */
+  readonly #serializer = new KeyedSerializer()
+
+  constructor(storage: AlarmStorage) {
+    this.#storage = storage
+  }
+
+  /** Sets the alarm for this time unless it is set for an earlier one. */
+  setBy(atMs: number): Promise<void> {
+    return this.#serializer.run('alarm', async () => {
+      const setMs = await this.#storage.getAlarm()
+      if (setMs === null || setMs > atMs) await this.#storage.setAlarm(atMs)
+    })
+  }
+
+  /** Sets the alarm for exactly this time; undefined: deletes it. */
+  setAt(atMs: number | undefined): Promise<void> {
+    return this.#serializer.run('alarm', () =>
+      atMs === undefined ? this.#storage.deleteAlarm() : this.#storage.setAlarm(atMs),
+    )
+  }
+}
 
 export interface AlarmDependencies {
   readonly store: Pick<SandboxStore, 'read'>
-  readonly cutting: Pick<Cutting, 'ring'>
-  readonly trail: Pick<AuditTrail, 'tell'>
-  readonly life: Pick<SandboxLife, 'look'>
-  readonly reauthorizing: Pick<Reauthorizing, 'ring'>
-  /** Sets the alarm for whatever waits beside the life of the sandbox. */
+  readonly revocation: Pick<Revocation, 'onAlarm'>
+  readonly audit: Pick<AuditLog, 'deliver'>
+  readonly lifecycle: Pick<SandboxLifecycle, 'poll'>
+  readonly recheck: Pick<RecheckAuthorization, 'onAlarm'>
+  /** Sets the alarm for what is pending beside the lifecycle. */
   readonly rearm: () => Promise<void>
-  /** Keeps the object alive until this is over. */
+  /** Keeps the object alive until the work is done. */
   readonly hold: (work: Promise<unknown>) => void
   readonly mintRequestId: () => string
 }
 
 /**
- * What is done when the alarm of a sandbox's object rings: one thing after the other, each whatever became of those before it.
- * Throws what failed first, for which the runtime rings again.
+ * Handles the alarm of a sandbox's object: all steps in order, each even if an earlier one failed. Throws the first error, so
+ * that the runtime fires the alarm again.
  */
-export async function ringAlarm(deps: AlarmDependencies): Promise<void> {
-  const { store, cutting, trail, life, reauthorizing, rearm, hold, mintRequestId } = deps
-  // First, and not waited for: nothing else may hold a cut up, and it holds nothing up.
-  hold(cutting.ring())
+export async function onAlarm(deps: AlarmDependencies): Promise<void> {
+  const { store, revocation, audit, lifecycle, recheck, rearm, hold, mintRequestId } = deps
+  // First, and not awaited: nothing may delay a revocation, and it delays nothing.
+  hold(revocation.onAlarm())
   const is = store.read()?.state.is
-  const isAtRest = is === 'stopped' || is === 'failed'
-  const looks = isAtRest ? [] : [() => life.look(mintRequestId()), () => reauthorizing.ring()]
+  const isStopped = is === 'stopped' || is === 'failed'
+  const polls = isStopped ? [] : [() => lifecycle.poll(mintRequestId()), () => recheck.onAlarm()]
   const failures: unknown[] = []
-  for (const step of [() => trail.tell(), ...looks, rearm])
+  for (const step of [() => audit.deliver(), ...polls, rearm])
     await step().catch((error: unknown) => void failures.push(error))
   if (failures.length > 0) throw failures[0]
 }

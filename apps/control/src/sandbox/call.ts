@@ -3,50 +3,50 @@ import type { Action } from '../audit/actions.ts'
 import type { Scope } from '../auth/identity.ts'
 import type { PtySelection } from '../compat/pty-sessions.ts'
 
-/** Who asks a sandbox's object for something; made by the worker after it checked the credential. */
+/** The caller of a sandbox's object; built by the Worker after it authenticated the request. */
 export interface SandboxCall {
-  /** Account that asks. */
+  /** Account of the caller. */
   readonly identity: string
-  /** What the people it shares with see of it. */
+  /** Name that other users see. */
   readonly name: string
   readonly scopes: readonly Scope[]
-  /** Sign-in that its credential comes from. */
+  /** Sign-in that the credential belongs to. */
   readonly login?: string
-  /** The very token, where `login` stands for others too. */
+  /** The token itself, where `login` covers several tokens. */
   readonly token?: string
-  /** When its credential was issued, if it says so. */
+  /** When the credential was issued, if known. */
   readonly issuedMs?: number
-  /** When its credential ends; absent when it does not. */
+  /** When the credential expires; absent: never. */
   readonly expiresMs?: number
-  /** Network address it comes from; empty when that is not known. */
+  /** Network address of the client; empty when not known. */
   readonly address: string
   readonly requestId: string
-  /** What the audit calls this; absent: it is not written down. */
+  /** Audit action; absent: not audited. */
   readonly action?: Action
-  /** Command template that it uses. */
+  /** Command template that is started. */
   readonly template?: string
 }
 
-/** An attach on its way to the sandbox. */
+/** An attach request. */
 export interface AttachCall extends SandboxCall {
-  /** Query for sandboxd, canonical. */
+  /** Canonical query for sandboxd. */
   readonly query: string
   readonly dialect: Dialect
-  /** Session that it joins, and then it wakes nothing; absent when it starts one. */
+  /** Session to join, which never starts the sandbox; absent: a session is started. */
   readonly joins?: string
-  /** Id for the session that it starts. */
+  /** Id of the session to start. */
   readonly session?: string
-  /** The most it may be, where its credential says less than its access. */
+  /** Highest role that the credential allows, where that is less than the access. */
   readonly maxRole?: Role
-  /** Environment that the template gives its process. */
+  /** Environment from the template. */
   readonly env?: Readonly<Record<string, string>>
   /** Set for a `/ws/pty` client, whose messages sandboxd translates. */
   readonly compat?: PtySelection
   /** The session name reported to a compat client. */
   readonly sessionName?: string
-  /** It can be sent twice without starting two processes. */
+  /** Repeating the request does not start a second process. */
   readonly isIdempotent: boolean
 }
 
-/** Header in which an attach call travels inside the worker. Requests from outside never carry headers this far. */
+/** Header that carries a call from the Worker to an object. Headers of client requests never get there. */
 export const CALL_HEADER = 'x-sandwire-call'

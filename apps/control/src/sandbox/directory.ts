@@ -6,12 +6,11 @@ import { unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import { type HeldGrant, sandboxOfGrant } from './grants.ts'
 import type { SandboxCall } from './call.ts'
-import { noSuchSandbox, noSuchSession, sharedUnderName } from './missing.ts'
+import { noSuchSandbox, noSuchSession, sharedUnderName } from './not-found.ts'
 import type { SandboxSettings, SandboxView } from './record.ts'
-import type { IdMint } from './sandbox-id.ts'
-import type { SandboxRef } from './sandbox-name.ts'
+import type { IdMint, SandboxRef } from './sandbox-id.ts'
 
-/** Finds the object of a sandbox that a request names. A name means one of the caller's own; others are meant by their ids. */
+/** Resolves the sandbox that a request names. Names are those of the caller's own sandboxes; others are named by id. */
 export class Directory {
   readonly #env: Env
   readonly #mint: IdMint
@@ -22,8 +21,8 @@ export class Directory {
   }
 
   /**
-   * The id; throws `sandbox_not_found` without touching an object when it was not minted here, and with the ids to use when what
-   * has this name is shared with the account.
+   * The id; throws `sandbox_not_found` without reaching an object when it was not minted here. When a sandbox of this name is
+   * shared with the account, the error contains the id to use.
    */
   async resolve(account: string, ref: SandboxRef): Promise<string> {
     const id = ref.by === 'id' ? ref.id : unwrap(await this.account(account).find(ref.name))
@@ -32,24 +31,24 @@ export class Directory {
     throw ref.by === 'id' || shared.length === 0 ? noSuchSandbox() : sharedUnderName(ref.name, shared)
   }
 
-  /** Sandboxes of others that an account may see and that have this name, each once. */
+  /** Sandboxes of this name that other accounts share with the account, each once. */
   async sharedUnder(account: string, name: string): Promise<readonly HeldGrant[]> {
-    const known = unwrap(await this.account(account).shared())
-    // Only of a sandbox that is shared as a whole its name is told.
+    const known = unwrap(await this.account(account).heldGrants())
+    // Grants on a single session have no sandbox name.
     const named = known.filter(({ sandboxName }) => sandboxName === name)
     const checked = await Promise.all(named.map((held) => this.#check(account, held)))
     const held = checked.filter((one) => one !== undefined)
     return [...new Map(held.map((one) => [one.sandbox, one])).values()]
   }
 
-  /** The sandbox that a session is in; an invented id is `session_not_found`, as one that is not yours. */
+  /** The sandbox of a session; throws `session_not_found` for an id that was not minted here. */
   async ofSession(session: string): Promise<string> {
     const id = sandboxIdOf(session)
     if (id === undefined || !(await this.#mint.isMinted(id))) throw noSuchSession()
     return id
   }
 
-  /** Makes a sandbox under a name; with `reuse`, one that has the name already will do. */
+  /** Creates a sandbox; with `reuse`, returns the one that has the name already. */
   async create(
     call: SandboxCall,
     name: string,
@@ -57,22 +56,22 @@ export class Directory {
     reuse: boolean,
   ): Promise<SandboxView> {
     const account = call.identity
-    // It is a folder of the machine's user, whoever else can sign in here.
+    // The folder belongs to the user of the machine, even if other accounts can sign in.
     if (runtimeOf(this.#env).config.workspaceMode === 'local' && account !== LOCAL_ACCOUNT)
       throw new SandwireError(
         'forbidden',
-        "Cannot make a sandbox: this server serves a folder of its owner's",
+        'Cannot create a sandbox: this server serves a folder of its owner',
       )
     const minted = await this.#mint.mintSandbox()
     const { id, isNew } = unwrap(await this.account(account).claim(name, minted))
-    if (!isNew && !reuse) throw new SandwireError('name_taken', 'Another sandbox has this name')
-    // Also for a name that exists: an earlier attempt may have broken off between the two objects.
+    if (!isNew && !reuse) throw new SandwireError('name_taken', 'A sandbox with this name exists already')
+    // Also for an existing name: an earlier attempt may have been interrupted between the two objects.
     return unwrap(await this.sandbox(id).create({ id, owner: account, name, settings }, call))
   }
 
-  /** What others share with an account right now; what its index knows of and is no more is dropped from it. */
+  /** Grants that an account holds now; revoked ones are removed from its index. */
   async sharedWith(account: string): Promise<readonly HeldGrant[]> {
-    const known = unwrap(await this.account(account).shared())
+    const known = unwrap(await this.account(account).heldGrants())
     const checked = await Promise.all(known.map((held) => this.#check(account, held)))
     return checked.filter((held) => held !== undefined)
   }
@@ -80,7 +79,7 @@ export class Directory {
   async #check(account: string, { grant }: HeldGrant): Promise<HeldGrant | undefined> {
     const sandbox = sandboxOfGrant(grant)
     const held = sandbox === undefined ? null : unwrap(await this.sandbox(sandbox).heldGrant(account, grant))
-    if (held === null) unwrap(await this.account(account).forgetShared(grant))
+    if (held === null) unwrap(await this.account(account).removeMissingGrant(grant))
     return held ?? undefined
   }
 

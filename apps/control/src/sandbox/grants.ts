@@ -2,42 +2,42 @@ import { encodeId } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { Grant } from './access.ts'
 
-/** Grants of one sandbox that may be open or held at once. */
+/** Unexpired grants of one sandbox. */
 export const MAX_GRANTS = 64
-/** How long a grant lasts unless it says otherwise. */
+/** Default lifetime of a grant. */
 export const DEFAULT_GRANT_SECONDS = 7 * 24 * 60 * 60
 export const MAX_GRANT_SECONDS = 90 * 24 * 60 * 60
-/** Bytes of the part that tells the grants of a sandbox apart; it is no secret. */
+/** Random bytes of a grant id. They distinguish the grants of a sandbox and are not secret. */
 const GRANT_BYTES = 12
 
-/** The sandbox, then 96 bits. Shorter than a session id, so that neither is taken for the other. */
+/** The sandbox id, then 96 bits. Shorter than a session id, so that the two cannot be confused. */
 const GRANT_ID = /^([0-9a-hjkmnp-tv-z]{32})\.[0-9a-hjkmnp-tv-z]{20}$/
 const LINK = /^([0-9a-hjkmnp-tv-z]{32}\.[0-9a-hjkmnp-tv-z]{20})\.([A-Za-z0-9_-]{43})$/
 
-/** What a grant may be for; the owner's own rights are never given away. */
+/** Roles that can be shared; the owner's rights cannot. */
 export type GrantRole = Grant['role']
 
-/** Everything that is stored of a grant but the hash of its link. */
+/** A stored grant, without the hash of its share link. */
 export interface GrantRecord {
   readonly id: string
   /** Absent: the whole sandbox. */
   readonly session?: string
   readonly role: GrantRole
-  /** What the owner calls it. */
+  /** The owner's name for it. */
   readonly label: string
   readonly createdMs: number
   readonly expiresMs: number
-  /** Name of the owner when it was made. */
+  /** The owner's name when it was created. */
   readonly ownerName: string
-  /** Who holds it; absent until its link is exchanged. */
+  /** Account that holds it; absent until its share link is redeemed. */
   readonly holder?: { readonly account: string; readonly name: string }
 }
 
-/** A grant that somebody holds, as they are told of it. */
+/** A grant as its holder sees it. */
 export interface HeldGrant {
   readonly grant: string
   readonly sandbox: string
-  /** Not told to who got one session of it only. */
+  /** Absent when only one session is shared. */
   readonly sandboxName?: string
   readonly session?: string
   readonly role: GrantRole
@@ -49,54 +49,53 @@ export function mintGrantId(sandbox: string, random: (bytes: Uint8Array) => Uint
   return `${sandbox}.${encodeId(random(new Uint8Array(GRANT_BYTES)))}`
 }
 
-/** The sandbox that a grant is of, or undefined when the id is spelled wrong. */
+/** The sandbox of a grant, or undefined when the id is malformed. */
 export function sandboxOfGrant(grant: string): string | undefined {
   return GRANT_ID.exec(grant)?.[1]
 }
 
-/** The two parts of what a link carries in its fragment. */
+/** Parses the fragment of a share link. */
 export function parseLink(text: string): { readonly grant: string; readonly secret: string } | undefined {
   const [, grant, secret] = LINK.exec(text) ?? []
   return grant === undefined || secret === undefined ? undefined : { grant, secret }
 }
 
-/** What to tell whoever gives this away; undefined when it gives no more than it seems to. */
+/** A warning for the owner who shares with this role; undefined when there is none. */
 export function noticeOf(role: GrantRole): string | undefined {
   return role === 'collaborator'
-    ? 'A collaborator has a shell, and so can read and change every file in the sandbox'
+    ? 'A collaborator has a shell, and can read and change every file in the sandbox'
     : undefined
 }
 
-/** Used, expired, withdrawn or never made: nobody can tell these apart. */
+/** One error for used, expired, revoked and invented links, so that they cannot be told apart. */
 export function linkSpent(): SandwireError {
-  return new SandwireError('link_spent', 'Cannot use the link: it was used, has expired or was withdrawn')
+  return new SandwireError('link_spent', 'Cannot use the share link: it was used, has expired or was revoked')
 }
 
 export function noSuchGrant(): SandwireError {
   return new SandwireError('not_found', 'No grant has this id')
 }
 
-/** What comes of exchanging a link. */
-export type Exchange = 'bind' | 'held' | 'own' | 'spent'
+/** Result of redeeming a share link. `bind`: the account gets the grant. `held`: it has it. `own`: it owns the sandbox. */
+export type Redemption = 'bind' | 'held' | 'own' | 'spent'
 
-/** Decides an exchange. `found` is the grant with that id, `linkHash` what is left of its secret. */
-export function exchange(
+/** Decides a redemption. `found` is the grant with the link's id, `linkHash` the hash of the link's secret. */
+export function decideRedemption(
   found: (GrantRecord & { readonly linkHash?: string }) | undefined,
-  asked: {
+  redeemer: {
     readonly owner: string
     readonly account: string
     readonly isSecretRight: (hash: string) => boolean
     readonly nowMs: number
   },
-): Exchange {
-  if (found === undefined || found.expiresMs <= asked.nowMs) return 'spent'
-  // Who holds it already has what the link gives; the secret is erased and proves nothing any more.
-  if (found.holder !== undefined) return found.holder.account === asked.account ? 'held' : 'spent'
-  if (found.linkHash === undefined || !asked.isSecretRight(found.linkHash)) return 'spent'
-  return asked.account === asked.owner ? 'own' : 'bind'
+): Redemption {
+  if (found === undefined || found.expiresMs <= redeemer.nowMs) return 'spent'
+  // The hash is deleted once the grant is held, so the secret cannot be checked again.
+  if (found.holder !== undefined) return found.holder.account === redeemer.account ? 'held' : 'spent'
+  if (found.linkHash === undefined || !redeemer.isSecretRight(found.linkHash)) return 'spent'
+  return redeemer.account === redeemer.owner ? 'own' : 'bind'
 }
 
-/** A grant as its holder is told of it. */
 export function toHeld(
   { id, session, role, ownerName, expiresMs }: GrantRecord,
   sandbox: { readonly id: string; readonly name: string },

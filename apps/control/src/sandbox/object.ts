@@ -5,15 +5,15 @@ import { CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { Need } from './access.ts'
-import { ringAlarm } from './alarm.ts'
-import type { Deed } from './audit-trail.ts'
+import { onAlarm } from './alarm.ts'
+import { attachEvent, type AuditEvent, commandOf, type EventDetails } from './audit-log.ts'
 import type { AttachCall, SandboxCall } from './call.ts'
-import { type About, commandOf, deedOf } from './deeds.ts'
 import type { GrantRecord, HeldGrant } from './grants.ts'
-import type { Allowed } from './life.ts'
+import type { Authorized } from './lifecycle.ts'
 import { openParts, type SandboxParts } from './parts.ts'
-import { callOfHeader, hangUp, passThrough } from './pass-through.ts'
+import { callOfHeader, closeSocket, passThrough } from './pass-through.ts'
 import type { SandboxRecord, SandboxView } from './record.ts'
+import type { RevocationEvent } from './revocation.ts'
 import type { SessionFacts } from './session-view.ts'
 import type { ExecResult, OutputPart, ProcessRequest, StartOptions } from './sessions.ts'
 import type { GrantRequest, TakenTicket } from './sharing.ts'
@@ -22,7 +22,7 @@ import type { TicketRequest } from './tickets.ts'
 import { UploadAudit } from '../workspace-proxy/upload-audit.ts'
 import { WORKSPACE_URL, parseWorkspaceCall } from '../workspace-proxy/call.ts'
 
-/** One sandbox: who owns it, where it is in its life, and the way into it. */
+/** One sandbox: its owner, lifecycle, grants and sessions. Every request to it goes through here. */
 export class SandboxObject extends DurableObject<Env> {
   readonly #store: SandboxStore
   readonly #uploadAudit = new UploadAudit()
@@ -38,53 +38,53 @@ export class SandboxObject extends DurableObject<Env> {
     record: Pick<SandboxRecord, 'id' | 'owner' | 'name' | 'settings'>,
     call: SandboxCall,
   ): Promise<Outcome<SandboxView>> {
-    return this.#run(async ({ life, trail }) => {
+    return this.#run(async ({ lifecycle, audit }) => {
       const isNew = this.#store.read() === undefined
-      const view = await life.create(record)
-      const scene = trail.look(call)
-      if (isNew && scene !== undefined) await trail.write(call, { action: 'sandbox.create' }, scene)
+      const view = await lifecycle.create(record)
+      const context = audit.contextOf(call)
+      if (isNew && context !== undefined) await audit.record(call, { action: 'sandbox.create' }, context)
       return view
     })
   }
 
   describe(call: SandboxCall): Promise<Outcome<SandboxView>> {
-    return this.#act(call, 'see', async ({ life }, { record }) => {
-      if (record.state.is === 'running') await life.observe(call.requestId)
+    return this.#operate(call, 'see', async ({ lifecycle }, { record }) => {
+      if (record.state.is === 'running') await lifecycle.observe(call.requestId)
     })
   }
 
-  /** The sandbox as last known, for lists. */
-  glance(call: SandboxCall): Promise<Outcome<SandboxView>> {
-    return this.#run(({ life }) => life.show(life.allow(call, 'see')))
+  /** The sandbox as last known, without asking the provider; for lists. */
+  lastKnown(call: SandboxCall): Promise<Outcome<SandboxView>> {
+    return this.#run(({ lifecycle }) => lifecycle.show(lifecycle.authorize(call, 'see')))
   }
 
   start(call: SandboxCall): Promise<Outcome<SandboxView>> {
-    return this.#act(call, 'work', ({ life }) => life.start(call.requestId))
+    return this.#operate(call, 'work', ({ lifecycle }) => lifecycle.start(call.requestId))
   }
 
   stop(call: SandboxCall, discard: boolean): Promise<Outcome<SandboxView>> {
-    return this.#act(call, 'own', ({ life }) => life.stop(call.requestId, discard))
+    return this.#operate(call, 'own', ({ lifecycle }) => lifecycle.stop(call.requestId, discard))
   }
 
   destroy(call: SandboxCall, sandbox: string): Promise<Outcome<void>> {
-    return this.#asked(call, {}, async ({ life, trail }) => {
-      const scene = trail.look(call)
-      await life.allowDestroy(call, sandbox)
-      return life.destroy(call, sandbox, () => trail.sayLast(call, scene))
+    return this.#audited(call, {}, async ({ lifecycle, audit }) => {
+      const context = audit.contextOf(call)
+      await lifecycle.authorizeDestroy(call, sandbox)
+      return lifecycle.destroy(call, sandbox, () => audit.recordDestroyed(call, context))
     })
   }
 
-  /** Stored now, given to processes from the next start on. */
+  /** Takes effect at the next start. */
   setEnvVars(call: SandboxCall, env: Readonly<Record<string, string>>): Promise<Outcome<SandboxView>> {
-    return this.#act(call, 'own', ({ life }, { record }) => {
+    return this.#operate(call, 'own', ({ lifecycle }, { record }) => {
       this.#store.setSettings({ ...record.settings, env })
-      return life.publish()
+      return lifecycle.publish()
     })
   }
 
   logs(call: SandboxCall, maxBytes: number): Promise<Outcome<string>> {
-    return this.#asked(call, {}, ({ life, provider }) =>
-      provider.logs(life.allow(call, 'work').record.id, maxBytes, call.requestId),
+    return this.#audited(call, {}, ({ lifecycle, provider }) =>
+      provider.logs(lifecycle.authorize(call, 'work').record.id, maxBytes, call.requestId),
     )
   }
 
@@ -94,7 +94,7 @@ export class SandboxObject extends DurableObject<Env> {
     request: ProcessRequest,
     start: StartOptions,
   ): Promise<Outcome<SessionFacts>> {
-    return this.#asked(call, { session, ...commandOf(request) }, ({ sessions }) =>
+    return this.#audited(call, { session, ...commandOf(request) }, ({ sessions }) =>
       sessions.startProcess(call, session, request, start),
     )
   }
@@ -105,16 +105,16 @@ export class SandboxObject extends DurableObject<Env> {
     request: ProcessRequest,
     timeoutMs: number,
   ): Promise<Outcome<ExecResult>> {
-    return this.#asked(call, { session, ...commandOf(request) }, ({ sessions }, noteDone) =>
-      sessions.exec(call, session, request, timeoutMs, noteDone),
+    return this.#audited(call, { session, ...commandOf(request) }, ({ sessions }, recordDone) =>
+      sessions.exec(call, session, request, timeoutMs, recordDone),
     )
   }
 
-  /** Reads what runs now and brings the account's index up to date; wakes nothing. */
+  /** Lists the sessions and updates the account's index; does not start a stopped sandbox. */
   refreshSessions(call: SandboxCall): Promise<Outcome<readonly SessionFacts[]>> {
-    return this.#run(({ life, sessions }) => {
+    return this.#run(({ lifecycle, sessions }) => {
       const options = { need: 'see', mayStart: false, isIdempotent: true } as const
-      return sessions.reach(call, options, (running) => life.readActivity(running, call.requestId))
+      return sessions.reach(call, options, (running) => lifecycle.readActivity(running, call.requestId))
     })
   }
 
@@ -123,21 +123,21 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   endSession(call: SandboxCall, session: string): Promise<Outcome<SessionFacts>> {
-    return this.#asked(call, { session }, ({ sessions }) => sessions.end(call, session))
+    return this.#audited(call, { session }, ({ sessions }) => sessions.end(call, session))
   }
 
-  /** Marks a session as one to keep the sandbox awake for, or no longer. */
+  /** Sets whether a session keeps the sandbox from stopping when idle. */
   pinSession(call: SandboxCall, session: string, pinned: boolean): Promise<Outcome<void>> {
-    return this.#asked(call, { session }, ({ sessions }) => sessions.pin(call, session, pinned))
+    return this.#audited(call, { session }, ({ sessions }) => sessions.pin(call, session, pinned))
   }
 
   sessionOutput(call: SandboxCall, session: string, from: number): Promise<Outcome<OutputPart>> {
-    return this.#asked(call, { session }, ({ sessions }) => sessions.output(call, session, from))
+    return this.#audited(call, { session }, ({ sessions }) => sessions.output(call, session, from))
   }
 
   grant(call: SandboxCall, request: GrantRequest): Promise<Outcome<GrantRecord>> {
     const { session } = request
-    return this.#asked(
+    return this.#audited(
       call,
       (made) => ({ session, grant: made?.id }),
       async ({ sharing, rearm }) => {
@@ -153,18 +153,18 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   revokeGrant(call: SandboxCall, grant: string): Promise<Outcome<void>> {
-    return this.#asked(call, { grant }, ({ sharing }) => sharing.revoke(call, grant))
+    return this.#audited(call, { grant }, ({ sharing }) => sharing.revoke(call, grant))
   }
 
-  /** Gives up what the caller holds. */
+  /** Removes a grant that the caller holds. */
   leaveGrant(call: SandboxCall, grant: string): Promise<Outcome<void>> {
-    return this.#asked(call, { grant }, ({ sharing }) => sharing.leave(call, grant))
+    return this.#audited(call, { grant }, ({ sharing }) => sharing.leave(call, grant))
   }
 
   redeemGrant(call: SandboxCall, grant: string, secretHash: string): Promise<Outcome<HeldGrant>> {
     const redeemer = { account: call.identity, name: call.name }
     let wasHeld = false
-    return this.#asked(
+    return this.#audited(
       call,
       (held) => ({ session: held?.session, grant, hasChanged: !wasHeld }),
       ({ sharing }) => {
@@ -174,13 +174,13 @@ export class SandboxObject extends DurableObject<Env> {
     )
   }
 
-  /** A grant as its holder may know it; null when they do not hold it any more. */
+  /** A grant as its holder sees it; null when the account does not hold it. */
   heldGrant(account: string, grant: string): Promise<Outcome<HeldGrant | null>> {
     return this.#run(({ sharing }) => sharing.held(account, grant) ?? null)
   }
 
   issueTicket(call: SandboxCall, request: TicketRequest): Promise<Outcome<number>> {
-    return this.#asked(call, { session: request.session }, ({ sharing }) =>
+    return this.#audited(call, { session: request.session }, ({ sharing }) =>
       sharing.issueTicket(call, request),
     )
   }
@@ -189,140 +189,129 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#run(({ sharing }) => sharing.takeTicket(hash, origin) ?? null)
   }
 
-  /** A sign-in has ended: connections that hang on it are cut. */
-  endLogin(login: string, endedMs: number): Promise<Outcome<void>> {
-    return this.#run(({ cutting }) => cutting.endLogin(login, endedMs))
+  /** Applies what ended in an account. Returns as soon as it is stored; its connections are closed from then on. */
+  revoke(event: RevocationEvent): Promise<Outcome<void>> {
+    return this.#run(({ revocation }) => revocation.handle(event))
   }
 
-  /** Connections that hang on a sign-in are cut, though it goes on. */
-  cutLogin(login: string): Promise<Outcome<void>> {
-    return this.#run(({ cutting }) => cutting.cutLogin(login))
-  }
-
-  /** An account is gone: what it was given here is taken back, and its connections are cut. */
-  leave(account: string): Promise<Outcome<void>> {
-    return this.#run(({ cutting }) => cutting.leave(account))
-  }
-
-  /** Its owner's account is gone: nobody may be here any more. Answers as soon as that is certain. */
-  evict(owner: string): Promise<Outcome<void>> {
-    return this.#run(async ({ cutting }) => {
-      if (this.#store.read()?.owner === owner) await cutting.cutAll(owner)
-    })
-  }
-
-  /** The same, and everything of it is removed. */
-  abandon(owner: string, sandbox: string): Promise<Outcome<void>> {
-    return this.#run(async ({ life, trail, cutting }) => {
+  /** Destroys the sandbox of a deleted account. */
+  destroyOrphaned(owner: string, sandbox: string): Promise<Outcome<void>> {
+    return this.#run(async ({ lifecycle, audit, revocation }) => {
       const requestId = crypto.randomUUID()
       const call = { identity: owner, name: '', scopes: [], address: '', requestId }
-      if (this.#store.read() !== undefined) life.allow(call, 'own')
-      // Also where what makes sandboxes does not answer for now.
-      this.ctx.waitUntil(cutting.cutAll(owner))
-      const scene = trail.look(call)
-      await life.destroy(call, sandbox, () => trail.sayLast(call, scene))
+      if (this.#store.read() !== undefined) lifecycle.authorize(call, 'own')
+      // Connections are closed even if the provider does not respond.
+      this.ctx.waitUntil(revocation.handle({ type: 'owner_deleted', account: owner }))
+      const context = audit.contextOf(call)
+      await lifecycle.destroy(call, sandbox, () => audit.recordDestroyed(call, context))
     })
   }
 
-  /** The way in: an upgrade with an attach call, answered by sandboxd's 101, or a request about files; or an error. */
+  /** Handles an attach (an upgrade, answered by sandboxd's 101) or a file request. */
   override fetch(request: Request): Promise<Response> {
-    return request.url === WORKSPACE_URL ? this.#passFiles(request) : this.wsConnect(request)
+    return request.url === WORKSPACE_URL ? this.#proxyFiles(request) : this.#attach(request)
   }
 
-  async #passFiles(request: Request): Promise<Response> {
+  async #proxyFiles(request: Request): Promise<Response> {
     const call = this.#uploadAudit.withoutRepeatedAction(parseWorkspaceCall(request.headers))
-    const outcome = await this.#asked<Response>(
+    const outcome = await this.#audited<Response>(
       call,
-      (answer) => ({ hasChanged: answer === undefined || answer.ok }),
+      (response) => ({ hasChanged: response === undefined || response.ok }),
       ({ workspace }) => workspace.handle(call, request),
     )
     if (outcome.ok && outcome.value.ok) this.#uploadAudit.succeeded(call)
     if (outcome.ok) return outcome.value
-    // An answer to HEAD has no body that could say it.
+    // A response to HEAD has no body for the code.
     const error = errorOf(outcome)
     return respondError(error, call.requestId, { [CODE_HEADER]: error.code })
   }
 
-  async wsConnect(request: Request): Promise<Response> {
+  async #attach(request: Request): Promise<Response> {
     const call = callOfHeader(request.headers)
     const { compat } = call
-    const enter = async (entering: AttachCall): Promise<Response> => unwrap(await this.#enter(entering))
+    const attach = async (resolved: AttachCall): Promise<Response> =>
+      unwrap(await this.#joinOrStart(resolved))
     const outcome =
       compat === undefined
-        ? await this.#enter(call)
-        : await this.#run(({ ptySessions }) => ptySessions.open(call, compat, enter))
+        ? await this.#joinOrStart(call)
+        : await this.#run(({ ptySessions }) => ptySessions.open(call, compat, attach))
     return outcome.ok ? outcome.value : respondError(errorOf(outcome), call.requestId)
   }
 
-  /** Joins or starts, as the call says. */
-  #enter(call: AttachCall): Promise<Outcome<Response>> {
+  #joinOrStart(call: AttachCall): Promise<Outcome<Response>> {
     const { joins, isIdempotent } = call
     const options =
       joins === undefined
         ? ({ need: 'work', mayStart: true, isIdempotent } as const)
         : ({ need: 'watch', session: joins, mayStart: false, isIdempotent } as const)
-    return this.#asked(call, deedOf(call), ({ sessions, life, cutting, reauthorizing }, noteDone) =>
-      sessions.reach(call, options, async ({ address }, sandboxd, caller) => {
-        // Joining is no activity: a forgotten tab that reconnects would keep the sandbox awake.
-        if (options.mayStart) this.#store.touch(Date.now())
-        const stay = await reauthorizing.foresee(call, caller.grant)
-        const opened = await passThrough(address, sandboxd, caller, call)
-        try {
-          reauthorizing.remember(stay)
-          // A process that was started has been, also when nobody gets to it.
-          if (options.mayStart) await noteDone()
-          await cutting.checkAgain(caller, () => life.allow(call, options.need, joins).access)
-        } catch (error) {
-          hangUp(opened)
-          throw error
-        }
-        return opened
-      }),
+    return this.#audited(
+      call,
+      attachEvent(call),
+      ({ sessions, lifecycle, revocation, recheck }, recordDone) =>
+        sessions.reach(call, options, async ({ address }, sandboxd, caller) => {
+          // Joining is not activity: a forgotten tab that reconnects would keep the sandbox running.
+          if (options.mayStart) this.#store.touch(Date.now())
+          const connection = await recheck.prepare(call, caller.grant)
+          const opened = await passThrough(address, sandboxd, caller, call)
+          try {
+            recheck.add(connection)
+            // The process was started even if the connection fails now.
+            if (options.mayStart) await recordDone()
+            await revocation.recheckAttach(
+              caller,
+              () => lifecycle.authorize(call, options.need, joins).access,
+            )
+          } catch (error) {
+            closeSocket(opened)
+            throw error
+          }
+          return opened
+        }),
     )
   }
 
-  /** Writes down a refusal that was decided before this object was asked. */
-  noteRefusal(
+  /** Records a refusal that the Worker decided on. */
+  recordRefusal(
     call: SandboxCall,
     code: ErrorCode,
-    about: Pick<Deed, 'session' | 'command'>,
+    details: Pick<AuditEvent, 'session' | 'command'>,
   ): Promise<Outcome<void>> {
-    return this.#run(async ({ trail }) => {
-      const scene = trail.look(call)
-      if (scene === undefined || call.action === undefined) return
-      await trail.write(call, { action: call.action, ...about }, scene, code)
+    return this.#run(async ({ audit }) => {
+      const context = audit.contextOf(call)
+      if (context === undefined || call.action === undefined) return
+      await audit.record(call, { action: call.action, ...details }, context, code)
     })
   }
 
-  /** The object's one alarm, which rings while the sandbox runs or something is to be told. */
+  /** Fires while the sandbox runs, and when a revocation or an audit entry is pending. */
   override async alarm(): Promise<void> {
     const store = this.#store
     const hold = (work: Promise<unknown>): void => this.ctx.waitUntil(work)
     const mintRequestId = (): string => crypto.randomUUID()
-    unwrap(await this.#run((parts) => ringAlarm({ ...parts, store, hold, mintRequestId })))
+    unwrap(await this.#run((parts) => onAlarm({ ...parts, store, hold, mintRequestId })))
   }
 
-  /** Does something with a sandbox that the caller may do that to, and shows how it is then. */
-  #act(
+  /** Runs an operation on the sandbox for an authorized caller, and returns the sandbox afterwards. */
+  #operate(
     call: SandboxCall,
     need: Need,
-    act: (parts: SandboxParts, allowed: Allowed) => Promise<void>,
+    operate: (parts: SandboxParts, authorized: Authorized) => Promise<void>,
   ): Promise<Outcome<SandboxView>> {
-    return this.#asked(call, {}, async (parts, noteDone) => {
-      const { life } = parts
-      await act(parts, life.allow(call, need))
-      await noteDone()
-      return life.show(life.allow(call, need))
+    return this.#audited(call, {}, async (parts, recordDone) => {
+      const { lifecycle } = parts
+      await operate(parts, lifecycle.authorize(call, need))
+      await recordDone()
+      return lifecycle.show(lifecycle.authorize(call, need))
     })
   }
 
-  /** Does what somebody asked for and, when that has a name in the audit, writes down what came of it. */
-  #asked<T>(
+  /** Runs a request and records its outcome in the audit. */
+  #audited<T>(
     call: SandboxCall,
-    about: About<T>,
-    run: (parts: SandboxParts, noteDone: () => Promise<void>) => T | Promise<T>,
+    details: EventDetails<T>,
+    run: (parts: SandboxParts, recordDone: () => Promise<void>) => T | Promise<T>,
   ): Promise<Outcome<T>> {
-    return this.#run((parts) => parts.trail.watch(call, about, (noteDone) => run(parts, noteDone)))
+    return this.#run((parts) => parts.audit.audited(call, details, (recordDone) => run(parts, recordDone)))
   }
 
   #run<T>(run: (parts: SandboxParts) => T | Promise<T>): Promise<Outcome<T>> {
@@ -331,7 +320,7 @@ export class SandboxObject extends DurableObject<Env> {
     const parts = this.#parts
     return settle(
       async () => run(await parts),
-      (cause) => log.error('sandbox_fault', { cause: String(cause) }),
+      (cause) => log.error('sandbox_error', { cause: String(cause) }),
     )
   }
 }

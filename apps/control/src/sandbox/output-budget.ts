@@ -1,35 +1,35 @@
 import { SandwireError } from '@sandwire/protocol'
 import { Buckets } from '../http/buckets.ts'
 
-/** What may come at once, where a second of it is less: an answer is worth its request. */
+/** Smallest burst, so that a response is worth its request. */
 const MIN_BURST_BYTES = 16 * 1024
-/** Less is not worth a request, so it is waited for. */
-const MIN_ANSWER_BYTES = 1024
-/** People remembered; the one unheard of for longest is forgotten first. */
-const MAX_PEOPLE = 256
+/** With less left in the budget, the caller must wait. */
+const MIN_RESPONSE_BYTES = 1024
+/** Accounts with a budget of their own; the least recently used is dropped first. */
+const MAX_ACCOUNTS = 256
 
-/** How much output of one sandbox each person may have in answers to requests; streams are slowed where they are made. */
+/** Limits the output of one sandbox that each account gets in HTTP responses; sandboxd limits streams. */
 export class OutputBudget {
   readonly #buckets: Buckets | undefined
-  readonly #leastBytes: number
+  readonly #minBytes: number
 
   /** 0: no limit. */
   constructor(bytesPerSecond: number) {
-    this.#leastBytes = Math.min(Math.max(bytesPerSecond, MIN_ANSWER_BYTES), MIN_BURST_BYTES)
+    this.#minBytes = Math.min(Math.max(bytesPerSecond, MIN_RESPONSE_BYTES), MIN_BURST_BYTES)
     const burst = Math.max(bytesPerSecond, MIN_BURST_BYTES)
     this.#buckets =
-      bytesPerSecond === 0 ? undefined : new Buckets({ perSecond: bytesPerSecond, burst, max: MAX_PEOPLE })
+      bytesPerSecond === 0 ? undefined : new Buckets({ perSecond: bytesPerSecond, burst, max: MAX_ACCOUNTS })
   }
 
-  /** Throws `rate_limited` when there is too little left to answer with. */
-  check(person: string, nowMs: number): void {
-    const retryAfterMs = this.#buckets?.waitMs(person, nowMs, this.#leastBytes) ?? 0
+  /** Throws `rate_limited` when too little is left for a response. */
+  check(account: string, nowMs: number): void {
+    const retryAfterMs = this.#buckets?.waitMs(account, nowMs, this.#minBytes) ?? 0
     if (retryAfterMs > 0)
-      throw new SandwireError('rate_limited', 'Cannot send more output now', { retryAfterMs })
+      throw new SandwireError('rate_limited', 'The output limit is reached', { retryAfterMs })
   }
 
-  /** Takes up to `wantedBytes`; returns how many may be sent. */
-  take(person: string, wantedBytes: number, nowMs: number): number {
-    return this.#buckets?.takeUpTo(person, wantedBytes, nowMs) ?? wantedBytes
+  /** Takes up to `wantedBytes`; returns how many bytes may be sent. */
+  take(account: string, wantedBytes: number, nowMs: number): number {
+    return this.#buckets?.takeUpTo(account, wantedBytes, nowMs) ?? wantedBytes
   }
 }

@@ -1,55 +1,48 @@
 import { withTimeout } from '@sandwire/async'
+import { PtySessions } from '../compat/pty-sessions.ts'
 import type { Env } from '../env.ts'
 import { unwrap } from '../outcome.ts'
 import type { Provider } from '../providers/provider.ts'
 import { runtimeOf } from '../runtime.ts'
-import { AuditTrail } from './audit-trail.ts'
-import { Cutting } from './cutting.ts'
+import { WorkspaceProxy } from '../workspace-proxy/proxy.ts'
+import { ProxiedRequests } from '../workspace-proxy/requests.ts'
+import { ObjectAlarm } from './alarm.ts'
+import { AuditLog } from './audit-log.ts'
 import { LateRefusals } from './late-refusals.ts'
-import { SandboxLife } from './life.ts'
+import { SandboxLifecycle } from './lifecycle.ts'
 import { OutputBudget } from './output-budget.ts'
-import { PtySessions } from '../compat/pty-sessions.ts'
-import { Reauthorizing } from './reauthorizing.ts'
+import { RecheckAuthorization } from './recheck-authorization.ts'
+import { Revocation } from './revocation.ts'
 import { SandboxdClient } from './sandboxd-client.ts'
 import { SessionNames } from './session-names.ts'
 import { SandboxSessions } from './sessions.ts'
 import { SandboxSharing } from './sharing.ts'
 import type { SandboxStore } from './store.ts'
-import { ProxiedRequests } from '../workspace-proxy/requests.ts'
-import { WakeUp } from './wake-up.ts'
-import { WorkspaceProxy } from '../workspace-proxy/proxy.ts'
 
-/** What a sandbox's object is made of. */
+/** The mechanisms of a sandbox's object. */
 export interface SandboxParts {
-  readonly life: SandboxLife
+  readonly lifecycle: SandboxLifecycle
   readonly sessions: SandboxSessions
   readonly sharing: SandboxSharing
-  readonly cutting: Cutting
-  readonly reauthorizing: Reauthorizing
-  /** Sets the alarm for whatever waits beside the life of the sandbox. */
-  readonly rearm: () => Promise<void>
+  readonly revocation: Revocation
+  readonly recheck: RecheckAuthorization
+  readonly audit: AuditLog
   readonly provider: Provider
   /** Finds or starts the sessions of compat clients. */
   readonly ptySessions: PtySessions
-  readonly trail: AuditTrail
   readonly workspace: WorkspaceProxy
+  /** Sets the alarm for what is pending beside the lifecycle. */
+  readonly rearm: () => Promise<void>
 }
 
-/** When what could not be told is tried again, unless something else rings sooner. */
-const RETRY_MS = 5_000
-/**
- * How long what was written down may wait for its first try, should the object die right after. No shorter than it has to
- * be: while the sandbox runs, its own alarm is there by then, and every alarm asks how it is.
- */
-const UNTOLD_MS = 60_000
-/** How long rows gather before the account is told: each time costs it a write, which whoever asks it waits for. */
-const TELL_AFTER_MS = 250
-/** How long an object lives on that can start no container. */
-const STUCK_MS = 250
+/** How long audit entries gather before they are sent: each delivery costs the account a write. */
+const AUDIT_DELAY_MS = 250
+/** How long an object lives on whose container cannot be started, so that the caller gets a response. */
+const ABORT_DELAY_MS = 250
 /** Between two alarms at least. */
-const MIN_PAUSE_MS = 250
-/** How long an account may take to write down what it is told, or to answer. */
-const DELIVERY_MS = 10_000
+const MIN_ALARM_PAUSE_MS = 250
+/** How long an account may take to respond. */
+const ACCOUNT_MS = 10_000
 
 export async function openParts(
   ctx: DurableObjectState,
@@ -57,26 +50,30 @@ export async function openParts(
   store: SandboxStore,
 ): Promise<SandboxParts> {
   const { config, log, nowMs, sleep, keys, providerOf, workspaceBreakers } = runtimeOf(env)
-  const requests = new ProxiedRequests()
+  const { signer, sessionTokens } = await keys()
+  const alarm = new ObjectAlarm(ctx.storage)
+  const hold = (work: Promise<unknown>): void => ctx.waitUntil(work)
+  const mintId = (): string => crypto.randomUUID()
+  const account = (owner: string) => env.ACCOUNT.get(env.ACCOUNT.idFromName(owner))
+  const inTime = <T>(request: () => Promise<T>): Promise<T> =>
+    withTimeout(request(), ACCOUNT_MS, () => new Error('The account does not respond'))
+
   const provider = providerOf({
     container: ctx.container,
     store: store.container,
     hasInternet: env.OUTSIDE === undefined,
-    wayTo: (network) => ctx.exports.Egress({ props: { sandbox: store.read()?.id ?? '', network } }),
-    hold: (work) => ctx.waitUntil(work),
-    // The alarm finds out what became of it, and tells.
-    onLost: () => ctx.waitUntil(wakeUp.by(nowMs())),
-    // The next object gets a new look at the engine. Who asked is answered first.
-    onStuck: () => ctx.waitUntil(sleep(STUCK_MS).then(() => ctx.abort('The container cannot be started'))),
+    egressFor: (network) => ctx.exports.Egress({ props: { sandbox: store.read()?.id ?? '', network } }),
+    hold,
+    // The alarm finds out what happened and reports it.
+    onLost: () => hold(alarm.setBy(nowMs())),
+    // A new object gets a new connection to the container engine.
+    onStuck: () => hold(sleep(ABORT_DELAY_MS).then(() => ctx.abort('The container cannot be started'))),
   })
-  const { signer, sessionTokens } = await keys()
-  const account = (owner: string) => env.ACCOUNT.get(env.ACCOUNT.idFromName(owner))
-  const inTime = <T>(ask: () => Promise<T>): Promise<T> =>
-    withTimeout(ask(), DELIVERY_MS, () => new Error('The account does not answer'))
   const sandboxd = (sandbox: string): SandboxdClient =>
     new SandboxdClient({ sandbox, provider, signer, nowMs })
-  const wakeUp = new WakeUp(ctx.storage)
-  const cutting = new Cutting({
+
+  const requests = new ProxiedRequests()
+  const revocation = new Revocation({
     store,
     provider,
     sandboxd,
@@ -84,27 +81,51 @@ export async function openParts(
     nowMs,
     sleep,
     log,
-    mintRequestId: () => crypto.randomUUID(),
-    wakeBy: (atMs) => wakeUp.by(atMs),
+    mintRequestId: mintId,
+    wakeBy: (atMs) => alarm.setBy(atMs),
   })
-  const reauthorizing = new Reauthorizing({
+  const recheck = new RecheckAuthorization({
     store,
-    cutting,
+    revocation,
     nowMs,
     log,
-    lookMs: config.alarmMs,
-    registrar: {
-      keeps: (owner, login) => inTime(async () => unwrap(await account(owner).keepsSignIn(login))),
-      welcomes: (owner, stay) => inTime(async () => unwrap(await account(owner).welcomesStill(stay))),
+    pollMs: config.alarmMs,
+    credentials: {
+      hasSignIn: (owner, login) => inTime(async () => unwrap(await account(owner).hasSignIn(login))),
+      accepts: (owner, connection) =>
+        inTime(async () => unwrap(await account(owner).acceptsConnection(connection))),
     },
   })
-  const nextErrandMs = (): number | undefined => {
-    const untoldMs = store.audit.isEmpty ? undefined : nowMs() + RETRY_MS
-    const times = [cutting.nextMs(), untoldMs, store.audit.nextCountMs]
-    const known = times.filter((time) => time !== undefined)
-    return known.length === 0 ? undefined : Math.min(...known)
+
+  let isDeliveryScheduled = false
+  const deliverAuditSoon = async (): Promise<void> => {
+    if (isDeliveryScheduled) return
+    isDeliveryScheduled = true
+    await sleep(AUDIT_DELAY_MS)
+    isDeliveryScheduled = false
+    await audit.deliver()
   }
-  const life = new SandboxLife({
+  const audit: AuditLog = new AuditLog({
+    store,
+    nowMs,
+    log,
+    send: (owner, entries) => inTime(async () => unwrap(await account(owner).recordAudit(owner, entries))),
+    wakeBy: (atMs) => alarm.setBy(atMs),
+    deliverSoon: () => hold(deliverAuditSoon()),
+    mintId,
+  })
+
+  /** When the alarm must fire for what does not depend on the lifecycle. */
+  const nextMs = (): number | undefined => {
+    const times = [revocation.nextMs(), audit.nextMs()].filter((time) => time !== undefined)
+    return times.length === 0 ? undefined : Math.min(...times)
+  }
+  const rearm = async (): Promise<void> => {
+    const next = nextMs()
+    if (next !== undefined) await alarm.setBy(Math.max(next, nowMs() + MIN_ALARM_PAUSE_MS))
+  }
+
+  const lifecycle = new SandboxLifecycle({
     store,
     provider,
     sandboxd,
@@ -115,8 +136,8 @@ export async function openParts(
     refusals: new LateRefusals({
       store,
       log,
-      tell: async (owner, sandbox, refusals) => {
-        await trail.flush()
+      report: async (owner, sandbox, refusals) => {
+        await audit.flush()
         await inTime(async () => unwrap(await account(owner).recordRefusals(owner, sandbox, refusals)))
       },
     }),
@@ -127,29 +148,29 @@ export async function openParts(
         unwrap(await account(owner).sandboxes()).some(({ id }) => id === sandbox),
     },
     alarm: {
-      set: (atMs) => wakeUp.by(atMs),
-      // What is to be told, cut or ended in time needs it, running or not.
-      clear: () => wakeUp.at(nextErrandMs()),
+      set: (atMs) => alarm.setBy(atMs),
+      // Revocations and audit entries need it even when the sandbox is stopped.
+      clear: () => alarm.setAt(nextMs()),
     },
     deleteAll: () => ctx.storage.deleteAll(),
   })
   const budget = new OutputBudget(config.limits.outputBytesPerSecond)
-  const sessions = new SandboxSessions({ life, store, sandboxd, budget, nowMs, sleep })
+  const sessions = new SandboxSessions({ lifecycle, store, sandboxd, budget, nowMs, sleep })
   const sharing = new SandboxSharing({
-    life,
+    lifecycle,
     sessions,
     store,
-    cutting,
+    revocation,
     nowMs,
     ticketMs: config.ticketMs,
     holders: {
-      tell: async (holder, held, arrival) => unwrap(await account(holder).addShared(held, arrival)),
-      drop: async (holder, grant) => unwrap(await account(holder).dropShared(grant)),
+      add: async (holder, held, source) => unwrap(await account(holder).addHeldGrant(held, source)),
+      remove: async (holder, grant) => unwrap(await account(holder).removeHeldGrant(grant)),
     },
     random: (bytes) => crypto.getRandomValues(bytes),
   })
   const workspace = new WorkspaceProxy({
-    life,
+    lifecycle,
     sessions,
     store,
     requests,
@@ -157,33 +178,23 @@ export async function openParts(
     nowMs,
     sleep,
     random: () => Math.random(),
-    hold: (work) => ctx.waitUntil(work),
+    hold,
   })
   const ptySessions = new PtySessions({
     aliases: store.aliases,
     names: new SessionNames(sessionTokens, config.provider, nowMs),
-    mintAlias: () => crypto.randomUUID(),
+    mintAlias: mintId,
   })
-  let isTelling = false
-  const tellSoon = async (): Promise<void> => {
-    if (isTelling) return
-    isTelling = true
-    await sleep(TELL_AFTER_MS)
-    isTelling = false
-    await trail.tell()
+  return {
+    lifecycle,
+    sessions,
+    sharing,
+    revocation,
+    recheck,
+    audit,
+    provider,
+    ptySessions,
+    workspace,
+    rearm,
   }
-  const trail: AuditTrail = new AuditTrail({
-    store,
-    nowMs,
-    log,
-    deliver: (owner, entries) => inTime(async () => unwrap(await account(owner).recordAudit(owner, entries))),
-    wake: () => wakeUp.by(nowMs() + UNTOLD_MS),
-    soon: () => ctx.waitUntil(tellSoon()),
-    mintId: () => crypto.randomUUID(),
-  })
-  const rearm = async (): Promise<void> => {
-    const nextMs = nextErrandMs()
-    if (nextMs !== undefined) await wakeUp.by(Math.max(nextMs, nowMs() + MIN_PAUSE_MS))
-  }
-  return { life, provider, ptySessions, sessions, sharing, cutting, reauthorizing, trail, workspace, rearm }
 }

@@ -4,16 +4,23 @@ import { ACTIONS } from '../audit/actions.ts'
 import { ptySelectionSchema } from '../compat/pty-sessions.ts'
 import { SCOPES } from '../auth/identity.ts'
 import { withDeadline } from '../http/deadline.ts'
-import { roleAtTheDoor } from './attach-authority.ts'
+import { grantedRole } from './access.ts'
 import { CALL_HEADER, type AttachCall } from './call.ts'
-import { type Caller, notUnderstood, type SandboxdClient, startingTemplate } from './sandboxd-client.ts'
+import {
+  type Caller,
+  errorOfCode,
+  invalidResponse,
+  readSandboxdError,
+  REFUSAL_HEADER,
+  type SandboxdClient,
+  startingTemplate,
+} from './sandboxd-client.ts'
 import { MODE_HEADER, SESSION_HEADER } from './session-names.ts'
-import { errorOfCode, errorOfUpstream, REFUSAL_HEADER } from './upstream-errors.ts'
 
-/** Until sandboxd has to have said why there is no socket. */
+/** Until an error response must end. */
 const REFUSAL_MS = 10_000
 
-/** What every call says of who asks. */
+/** Fields of every call. */
 export const callFields = {
   identity: z.string(),
   name: z.string(),
@@ -41,16 +48,16 @@ const callSchema = z.object({
   dialect: z.enum(['plain', 'v1']),
 })
 
-/** Reads the attach call that the worker sent along. */
+/** Parses the attach call that the Worker sent. */
 export function callOfHeader(headers: Headers): AttachCall {
   return callSchema.parse(JSON.parse(headers.get(CALL_HEADER) ?? ''))
 }
 
 /**
- * Opens a WebSocket to sandboxd and hands it on. workerd joins the two sockets itself: no frame passes through
- * JavaScript, nothing is buffered here, and the object may even be evicted. Only a real 101 is passed on, and of its
- * headers only the subprotocol: the sandbox runs foreign code, and its cookies are not ours. One that refuses in a frame is
- * taken for that refusal, which is told in our own words and counted as one.
+ * Opens a WebSocket to sandboxd and passes it through. workerd connects the two sockets itself: no frame passes through
+ * JavaScript, nothing is buffered, and the object may even be evicted. Only a 101 response is passed on, with no header but the
+ * subprotocol: sandboxes run untrusted code, which must not set cookies. A refusal that sandboxd sends in a frame is turned into
+ * an error response, so that it is counted as one.
  */
 export async function passThrough(
   address: string,
@@ -59,12 +66,12 @@ export async function passThrough(
   call: AttachCall,
 ): Promise<Response> {
   const { session, query, dialect, compat, sessionName } = call
-  const isOurs = dialect === 'v1' && compat === undefined
+  const isV1 = dialect === 'v1' && compat === undefined
   const response = await sandboxd.fetch(
     address,
     {
       ...startingTemplate(caller, call),
-      ...roleAtTheDoor(caller, call),
+      ...grantedRole(caller, call),
       ...(sessionName === undefined ? {} : { sessionName }),
     },
     {
@@ -72,25 +79,25 @@ export async function passThrough(
       path: `${compat === undefined ? '/attach' : '/envelopes/pty'}${query === '' ? '' : `?${query}`}`,
       headers: {
         upgrade: 'websocket',
-        ...(isOurs ? { 'sec-websocket-protocol': SUBPROTOCOL } : {}),
+        ...(isV1 ? { 'sec-websocket-protocol': SUBPROTOCOL } : {}),
       },
       ...(session === undefined ? {} : { session }),
     },
   )
   const { webSocket } = response
   if (response.status !== 101 || webSocket === null) {
-    const deadline = { ms: REFUSAL_MS, late: notUnderstood }
-    throw await withDeadline(deadline, (signal) => errorOfUpstream(response, signal))
+    const deadline = { ms: REFUSAL_MS, late: invalidResponse }
+    throw await withDeadline(deadline, (signal) => readSandboxdError(response, signal))
   }
   const refusal = response.headers.get(REFUSAL_HEADER)
   if (refusal !== null) {
-    hangUp(response)
+    closeSocket(response)
     throw errorOfCode(refusal)
   }
   const headers = new Headers()
-  if (response.headers.get('sec-websocket-protocol') === SUBPROTOCOL && isOurs)
+  if (response.headers.get('sec-websocket-protocol') === SUBPROTOCOL && isV1)
     headers.set('sec-websocket-protocol', SUBPROTOCOL)
-  // For the worker, which makes names of its own of them.
+  // For the Worker, which replaces them by a session token.
   for (const name of [SESSION_HEADER, MODE_HEADER]) {
     const value = response.headers.get(name)
     if (value !== null) headers.set(name, value)
@@ -98,8 +105,8 @@ export async function passThrough(
   return new Response(null, { status: 101, webSocket, headers })
 }
 
-/** Closes what was opened and is handed to nobody. */
-export function hangUp({ webSocket }: Response): void {
+/** Closes a socket that is not passed on. */
+export function closeSocket({ webSocket }: Response): void {
   webSocket?.accept()
   webSocket?.close()
 }

@@ -1,27 +1,27 @@
 import type { NetworkSpec, SandboxLimits } from '@sandwire/internal-api'
-import type { Standing } from './access.ts'
+import type { AccessName } from './access.ts'
 import type { SandboxState } from './state.ts'
 
-/** What a sandbox is made with. */
+/** Settings of a sandbox. */
 export interface SandboxSettings {
   readonly network: NetworkSpec
   readonly limits: SandboxLimits
-  /** Given to every process from the next start on. Never a secret. */
+  /** Environment of every process from the next start on. Never a secret. */
   readonly env: Readonly<Record<string, string>>
   /** Absent: the server's default. Null: never. */
   readonly sleepAfterMs?: number | null
 }
 
-/** Everything that is stored of a sandbox. */
+/** The stored sandbox. */
 export interface SandboxRecord {
   readonly id: string
-  /** Identity it belongs to. */
+  /** Account that owns it. */
   readonly owner: string
   readonly name: string
   readonly createdMs: number
   readonly settings: SandboxSettings
   readonly state: SandboxState
-  /** Latest input, output, attach or start that was seen. */
+  /** Latest input, output, attach or start. */
   readonly lastActivityMs: number
 }
 
@@ -30,7 +30,7 @@ export interface SandboxView {
   readonly id: string
   readonly name: string
   readonly state: SandboxState['is']
-  /** Why it stopped or failed, when nobody asked for it. */
+  /** Why it stopped or failed, unless a user stopped it. */
   readonly reason: string | null
   readonly createdMs: number
   readonly startedMs: number | null
@@ -43,8 +43,8 @@ export interface SandboxView {
   readonly limits: SandboxLimits
   /** Names only: values may be private. */
   readonly env: readonly string[]
-  /** How whoever asks is there; absent: as its owner. */
-  readonly access?: Standing
-  /** Name of the owner, for everybody else. */
+  /** The caller's access; absent for the owner. */
+  readonly access?: AccessName
+  /** Name of the owner; absent for the owner. */
   readonly owner?: string
 }

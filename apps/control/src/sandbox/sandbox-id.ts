@@ -1,17 +1,18 @@
 import { isSandboxId, encodeId } from '@sandwire/internal-api'
+import { SandwireError } from '@sandwire/protocol'
 import { isEqualInConstantTime } from '../bytes.ts'
 
-/** Letters of the random part: 128 bits. */
-const RANDOM_LETTERS = 26
-/** Letters of the HMAC at the end: 30 bits. */
-const MARK_LETTERS = 6
+/** Characters of the random part: 128 bits. */
+const RANDOM_CHARS = 26
+/** Characters of the HMAC at the end: 30 bits. */
+const HMAC_CHARS = 6
 const ID_BYTES = 16
 
-/** Mints sandbox and session ids, and tells ids that were minted here from invented ones without asking anybody. */
+/** Mints sandbox and session ids. An HMAC in the id shows that it was minted here, without a lookup. */
 export interface IdMint {
   mintSandbox(): Promise<string>
   mintSession(sandbox: string): string
-  /** Whether this id was minted with our key. An invented one must touch no object. */
+  /** True when the id was minted with our key. Other ids must not reach a Durable Object. */
   isMinted(id: string): Promise<boolean>
 }
 
@@ -22,20 +23,40 @@ export async function openIdMint(
   const key = await crypto.subtle.importKey('raw', keyBytes, { name: 'HMAC', hash: 'SHA-256' }, false, [
     'sign',
   ])
-  const letters = (): string => encodeId(random(new Uint8Array(ID_BYTES)))
-  const markOf = async (text: string): Promise<string> => {
+  const randomPart = (): string => encodeId(random(new Uint8Array(ID_BYTES)))
+  const hmacOf = async (text: string): Promise<string> => {
     const mac = await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(`sandbox:${text}`))
-    return encodeId(new Uint8Array(mac, 0, 4)).slice(0, MARK_LETTERS)
+    return encodeId(new Uint8Array(mac, 0, 4)).slice(0, HMAC_CHARS)
   }
   return {
     async mintSandbox() {
-      const text = letters()
-      return text + (await markOf(text))
+      const text = randomPart()
+      return text + (await hmacOf(text))
     },
-    mintSession: (sandbox) => `${sandbox}.${letters()}`,
+    mintSession: (sandbox) => `${sandbox}.${randomPart()}`,
     async isMinted(id) {
       if (!isSandboxId(id)) return false
-      return isEqualInConstantTime(await markOf(id.slice(0, RANDOM_LETTERS)), id.slice(RANDOM_LETTERS))
+      return isEqualInConstantTime(await hmacOf(id.slice(0, RANDOM_CHARS)), id.slice(RANDOM_CHARS))
     },
   }
+}
+
+/** A DNS label, so that a name can become part of a host name. */
+const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+
+/** A sandbox as a request names it. */
+export type SandboxRef =
+  | { readonly by: 'id'; readonly id: string }
+  | { readonly by: 'name'; readonly name: string }
+
+/** True for a valid sandbox name; an id is never one. */
+export function isSandboxName(text: string): boolean {
+  return NAME.test(text) && !isSandboxId(text)
+}
+
+/** Parses an id or a name; throws `bad_request` for anything else. */
+export function parseSandboxRef(text: string): SandboxRef {
+  if (isSandboxId(text)) return { by: 'id', id: text }
+  if (isSandboxName(text)) return { by: 'name', name: text }
+  throw new SandwireError('bad_request', 'Cannot use the sandbox: neither an id nor a name')
 }

@@ -1,15 +1,15 @@
 import { sandboxIdOf } from '@sandwire/internal-api'
 import type { Dialect } from '@sandwire/protocol'
 import { isSessionToken, SESSION_KINDS, type SessionTokens } from '../auth/session-token.ts'
-import { noSuchSession } from './missing.ts'
+import { noSuchSession } from './not-found.ts'
 
-/** How sandboxd tells with a 101 which session a connection leads to. */
+/** Headers of sandboxd's 101 response with the session of the connection. */
 export const SESSION_HEADER = 'sandwire-session'
 export const MODE_HEADER = 'sandwire-mode'
-/** How a client is told a name for it. */
+/** Header with the session token for the client. */
 const TOKEN_HEADER = 'sandwire-session-token'
 
-/** Session tokens: made for who may see a session, and taken where its id would be. */
+/** Session tokens, which clients can use in place of session ids. */
 export class SessionNames {
   readonly #tokens: SessionTokens | undefined
   readonly #provider: string
@@ -21,7 +21,7 @@ export class SessionNames {
     this.#nowMs = nowMs
   }
 
-  /** The id that is meant; a token that is not this user's, or no longer, is told apart from nothing. */
+  /** The session id for an id or a token. Expired tokens and those of other users are `session_not_found`. */
   async resolve(text: string, user: string): Promise<string> {
     if (!isSessionToken(text)) return text
     const session = await this.#tokens?.read(text, user, this.#nowMs())
@@ -29,7 +29,7 @@ export class SessionNames {
     return session
   }
 
-  /** A fresh token of a session, as a field of an answer about it. */
+  /** A new token of a session, as a field of a response. */
   async tokenOf(
     { id, mode }: { readonly id: string; readonly mode: 'pipe' | 'pty' },
     user: string,
@@ -39,19 +39,19 @@ export class SessionNames {
     return token === undefined ? {} : { token }
   }
 
-  /** The headers of a 101 for the client: those of the sandbox are read, and none of them passed on. */
+  /** The headers of a 101 response for the client. The sandbox's headers are read, but not passed on. */
   async headersOf(
-    told: Headers,
+    upstream: Headers,
     sandbox: string,
     { identity, dialect }: { readonly identity: string; readonly dialect: Dialect },
   ): Promise<Headers> {
-    const headers = new Headers(told)
-    const session = told.get(SESSION_HEADER) ?? ''
-    const kind = SESSION_KINDS.find((each) => each === told.get(MODE_HEADER))
+    const headers = new Headers(upstream)
+    const session = upstream.get(SESSION_HEADER) ?? ''
+    const kind = SESSION_KINDS.find((each) => each === upstream.get(MODE_HEADER))
     for (const name of [SESSION_HEADER, MODE_HEADER, TOKEN_HEADER]) headers.delete(name)
-    // Only who speaks v1 can join by it.
+    // Only v1 clients can join a session.
     if (dialect === 'plain') return headers
-    // A sandbox speaks for its own sessions only.
+    // A sandbox may name its own sessions only.
     if (kind === undefined || kind === 'chat' || sandboxIdOf(session) !== sandbox) return headers
     const { token } = await this.tokenOf({ id: session, mode: kind }, identity)
     if (token !== undefined) headers.set(TOKEN_HEADER, token)

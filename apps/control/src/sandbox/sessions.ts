@@ -3,27 +3,26 @@ import { z } from 'zod'
 import { readBoundedBytes } from '../http/read-bounded.ts'
 import { type Access, type Need, NEEDS } from './access.ts'
 import type { AttachCall, SandboxCall } from './call.ts'
-import type { SandboxLife, Running } from './life.ts'
+import type { Running, SandboxLifecycle } from './lifecycle.ts'
 import type { OutputBudget } from './output-budget.ts'
 import {
   type Caller,
   controlItself,
-  notUnderstood,
+  invalidResponse,
   type SandboxdClient,
   startingTemplate,
 } from './sandboxd-client.ts'
 import { decodeOneSession, type SessionFacts, withPin } from './session-view.ts'
 import type { SandboxStore } from './store.ts'
-import { waitForExit } from './wait-for-exit.ts'
 
 /** Most output that sandboxd returns at once. */
 const MAX_OUTPUT_BYTES = 1024 * 1024
-/** Bytes of a character in UTF-8 after its first, at most. */
+/** Most continuation bytes of a UTF-8 character. */
 const MAX_UTF8_TAIL = 3
-/** How long a connection may stay before its right to is asked for again. */
+/** How long a connection may be open before it must authenticate again. */
 export const REAUTHORIZE_MS = 15 * 60 * 1000
 
-/** A process to start, as `POST /sessions` of sandboxd takes it. */
+/** Body of `POST /sessions` at sandboxd. */
 export interface ProcessRequest {
   readonly createId: string
   readonly cmd?: string
@@ -37,9 +36,9 @@ export interface ProcessRequest {
   readonly overflow?: 'block' | 'trim'
 }
 
-/** What control knows of a start and sandboxd's body does not say. */
+/** Options of a start that are not part of the body. */
 export interface StartOptions {
-  /** The sandbox does not sleep while it runs. */
+  /** The sandbox does not stop for being idle while the session runs. */
   readonly pinned?: boolean
   /** Environment that the template gives its process. */
   readonly env?: Readonly<Record<string, string>>
@@ -48,7 +47,7 @@ export interface StartOptions {
 /** Part of a session's output. */
 export interface OutputPart {
   readonly bytes: ArrayBuffer
-  /** Offsets of the first byte here, of the next one to ask for, and of the end so far. */
+  /** Offsets of the first byte, of the next byte to request, and of the end so far. */
   readonly from: number
   readonly next: number
   readonly end: number
@@ -59,15 +58,15 @@ export interface ExecResult {
   readonly exit: { readonly code: number | null; readonly signal: string | null }
   /** Both streams in the order they were written. */
   readonly output: string
-  /** There was more before it. */
+  /** Earlier output is missing. */
   readonly isCut: boolean
 }
 
 export interface SessionsDependencies {
-  readonly life: SandboxLife
+  readonly lifecycle: SandboxLifecycle
   readonly store: SandboxStore
   readonly sandboxd: (sandbox: string) => SandboxdClient
-  /** How much output each person may be sent. */
+  /** Limits the output sent to each account. */
   readonly budget: OutputBudget
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
@@ -78,32 +77,31 @@ const offset = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 function readOffsets(headers: Headers): Pick<OutputPart, 'from' | 'next' | 'end'> {
   const read = (name: string): number => {
     const value = offset.safeParse(headers.get(`sandwire-${name}`) ?? undefined)
-    if (!value.success) throw notUnderstood()
+    if (!value.success) throw invalidResponse()
     return value.data
   }
   return { from: read('from'), next: read('next'), end: read('end') }
 }
 
-/** Text of bytes that may begin in the middle of a character; what is left of that one is dropped. */
-function decodeTail(bytes: Uint8Array, isCut: boolean): string {
+/** Decodes UTF-8; drops a partial character at the start of truncated output. */
+function decodeTail(bytes: Uint8Array, isTruncated: boolean): string {
   const isContinuation = (byte: number | undefined): boolean => byte !== undefined && byte >> 6 === 0b10
   let at = 0
-  while (isCut && at < MAX_UTF8_TAIL && isContinuation(bytes[at])) at += 1
+  while (isTruncated && at < MAX_UTF8_TAIL && isContinuation(bytes[at])) at += 1
   return new TextDecoder().decode(bytes.subarray(at))
 }
 
-/** How a call is let into a sandbox. */
-interface Entry {
+interface ReachOptions {
   readonly need: Need
-  /** Session that it is about. */
+  /** Session that the call names. */
   readonly session?: string
   readonly mayStart: boolean
   readonly isIdempotent: boolean
 }
 
 /**
- * When a connection has to show its right again; undefined: never, because its credential does not end. A plain one cannot
- * come back, so it has all the time that its credential has, and control asks for it.
+ * When a connection must authenticate again; undefined: never, because its credential does not expire. A plain connection cannot
+ * resume, so it lasts as long as its credential, and control rechecks it.
  */
 function reauthorizeAt(
   { expiresMs, dialect }: Pick<AttachCall, 'expiresMs' | 'dialect'>,
@@ -113,8 +111,8 @@ function reauthorizeAt(
   return dialect === 'plain' ? expiresMs : nowMs + REAUTHORIZE_MS
 }
 
-/** Whom sandboxd sees. */
-function person(call: SandboxCall | AttachCall, { need, authority, grant }: Access, nowMs: number): Caller {
+/** The caller as sandboxd sees it. */
+function callerOf(call: SandboxCall | AttachCall, { need, authority, grant }: Access, nowMs: number): Caller {
   const reauthorizeMs = 'dialect' in call ? reauthorizeAt(call, nowMs) : undefined
   const { identity, name, scopes, login, requestId } = call
   return {
@@ -138,28 +136,28 @@ export class SandboxSessions {
   }
 
   /**
-   * Runs against the sandbox's sandboxd. When nothing answers at its address, the provider is asked once where it is
-   * now; only another start of it is worth a second try, since whatever the first one began there is gone.
+   * Runs against the sandbox's sandboxd. When that is unreachable, the provider's state is read once. The call is repeated when
+   * the sandbox was restarted, since nothing of the first attempt is left, or when it is idempotent.
    */
   async reach<T>(
     call: SandboxCall,
-    options: Entry,
+    options: ReachOptions,
     run: (running: Running, sandboxd: SandboxdClient, caller: Caller) => Promise<T>,
   ): Promise<T> {
-    const { life, sandboxd } = this.#deps
-    const allow = () => life.allow(call, options.need, options.session)
-    const client = sandboxd(allow().record.id)
+    const { lifecycle, sandboxd } = this.#deps
+    const authorize = () => lifecycle.authorize(call, options.need, options.session)
+    const client = sandboxd(authorize().record.id)
     const attempt = async (): Promise<T> => {
-      const running = await this.#greeted(call, options.mayStart, client)
-      // Again: a start takes long enough for a right to be withdrawn.
-      return run(running, client, person(call, allow().access, this.#deps.nowMs()))
+      const running = await this.#compatible(call, options.mayStart, client)
+      // Again: access may have been revoked during the start.
+      return run(running, client, callerOf(call, authorize().access, this.#deps.nowMs()))
     }
-    const before = await life.ready(call.requestId, options.mayStart)
+    const before = await lifecycle.ready(call.requestId, options.mayStart)
     try {
       return await attempt()
     } catch (error) {
       if (!(error instanceof SandwireError) || error.code !== 'sandbox_unreachable') throw error
-      const now = await life.observe(call.requestId)
+      const now = await lifecycle.observe(call.requestId)
       const isSame = now.is === 'running' && now.epoch === before.epoch && now.address === before.address
       if (isSame && !options.isIdempotent) throw error
       return attempt()
@@ -177,19 +175,19 @@ export class SandboxSessions {
     const entry = { need: 'work', mayStart: true, isIdempotent: true } as const
     return this.reach(call, entry, async (running, sandboxd, caller) => {
       store.touch(nowMs())
-      const asked = { method: 'POST', path: '/sessions', session, body: request } as const
+      const post = { method: 'POST', path: '/sessions', session, body: request } as const
       const facts = this.#decode(
-        await sandboxd.ask(running.address, startingTemplate(caller, { ...start, ...call }), asked),
+        await sandboxd.request(running.address, startingTemplate(caller, { ...start, ...call }), post),
       )
       if (start.pinned === true) store.setPin(facts.id, true)
       return withPin(facts, store.pins())
     })
   }
 
-  /** Marks a session as one to keep the sandbox awake for, or no longer. */
+  /** Sets whether a session keeps the sandbox from stopping when idle. */
   async pin(call: SandboxCall, session: string, pinned: boolean): Promise<void> {
-    const { life, store } = this.#deps
-    life.allow(call, 'work', session)
+    const { lifecycle, store } = this.#deps
+    lifecycle.authorize(call, 'work', session)
     const { id } = await this.show(call, session)
     store.setPin(id, pinned)
   }
@@ -201,7 +199,7 @@ export class SandboxSessions {
   show(call: SandboxCall, session: string): Promise<SessionFacts> {
     return this.#existing(call, { need: 'watch', session }, async (running, sandboxd, caller) =>
       this.#decode(
-        await sandboxd.ask(running.address, caller, { method: 'GET', path: `/sessions/${session}` }),
+        await sandboxd.request(running.address, caller, { method: 'GET', path: `/sessions/${session}` }),
       ),
     )
   }
@@ -209,22 +207,22 @@ export class SandboxSessions {
   end(call: SandboxCall, session: string): Promise<SessionFacts> {
     return this.#existing(call, { need: 'work', session }, async (running, sandboxd, caller) =>
       this.#decode(
-        await sandboxd.ask(running.address, caller, { method: 'DELETE', path: `/sessions/${session}` }),
+        await sandboxd.request(running.address, caller, { method: 'DELETE', path: `/sessions/${session}` }),
       ),
     )
   }
 
-  /** Output from an offset on, as much of it as there is and the caller may have now. */
+  /** Output from an offset on, as much as exists and the caller's budget allows. */
   async output(call: SandboxCall, session: string, from: number): Promise<OutputPart> {
     const { budget, nowMs } = this.#deps
-    // Who may not see it hears that, and not how much others have read.
-    this.#deps.life.allow(call, 'watch', session)
+    // Before the budget, so that a caller without access learns nothing about it.
+    this.#deps.lifecycle.authorize(call, 'watch', session)
     budget.check(call.identity, nowMs())
     const part = await this.#read(call, session, from)
     const { byteLength } = part.bytes
     const sentBytes = budget.take(call.identity, byteLength, nowMs())
     if (sentBytes === byteLength) return part
-    // Several came at once, and the others were first.
+    // Concurrent requests used up the budget.
     if (sentBytes === 0) budget.check(call.identity, nowMs())
     return { ...part, bytes: part.bytes.slice(0, sentBytes), next: part.from + sentBytes }
   }
@@ -243,8 +241,8 @@ export class SandboxSessions {
   }
 
   /**
-   * Starts a process, waits for its exit, and returns the last of what it wrote. Nobody reads while it runs, so its
-   * output makes room for itself: a process that waits for a reader would never end. `onStart` is waited for once it runs.
+   * Starts a process, waits for its exit and returns the end of its output. Its output log is trimmed instead of blocking,
+   * because nothing reads it while it runs. `onStart` is awaited once it runs.
    */
   async exec(
     call: SandboxCall,
@@ -253,56 +251,92 @@ export class SandboxSessions {
     timeoutMs: number,
     onStart: () => Promise<void>,
   ): Promise<ExecResult> {
-    const { life, budget, nowMs, sleep } = this.#deps
-    life.allow(call, 'work')
+    const { lifecycle, budget, nowMs, sleep } = this.#deps
+    lifecycle.authorize(call, 'work')
     budget.check(call.identity, nowMs())
     const started = await this.startProcess(call, session, { ...request, overflow: 'trim' })
     const { id } = started
     await onStart()
-    const { exit, output: kept } = await waitForExit(started, timeoutMs, {
+    const { exit, output: stored } = await waitForExit(started, timeoutMs, {
       nowMs,
       sleep,
       show: () => this.show(call, id),
-      end: () => this.#endUnasked(call.requestId, id),
+      end: () => this.#endAsControl(call.requestId, id),
     })
-    const { bytes, from, next, end } = await this.#read(call, id, Math.max(0, kept.end - MAX_OUTPUT_BYTES))
+    const { bytes, from, next, end } = await this.#read(call, id, Math.max(0, stored.end - MAX_OUTPUT_BYTES))
     const skipped = bytes.byteLength - budget.take(call.identity, bytes.byteLength, nowMs())
-    const isCut = from + skipped > 0 || next < end
+    const isTruncated = from + skipped > 0 || next < end
     const output = decodeTail(new Uint8Array(bytes, skipped), from + skipped > 0)
-    return { session: id, exit: { code: exit.code, signal: exit.signal }, output, isCut }
+    return { session: id, exit: { code: exit.code, signal: exit.signal }, output, isCut: isTruncated }
   }
 
-  /** Ends a session whoever may still ask for that. */
-  async #endUnasked(requestId: string, session: string): Promise<void> {
-    const { life, sandboxd } = this.#deps
-    const { address } = await life.ready(requestId, false)
+  /** Ends a session on behalf of control. */
+  async #endAsControl(requestId: string, session: string): Promise<void> {
+    const { lifecycle, sandboxd } = this.#deps
+    const { address } = await lifecycle.ready(requestId, false)
     const path = `/sessions/${session}`
-    await sandboxd(life.id).ask(address, controlItself(requestId), { method: 'DELETE', path })
+    await sandboxd(lifecycle.id).request(address, controlItself(requestId), { method: 'DELETE', path })
   }
 
-  /** A request that names a session wakes nothing. */
+  /** A request for an existing session never starts the sandbox. */
   #existing<T>(
     call: SandboxCall,
-    entry: Pick<Entry, 'need' | 'session'>,
+    entry: Pick<ReachOptions, 'need' | 'session'>,
     run: (running: Running, sandboxd: SandboxdClient, caller: Caller) => Promise<T>,
   ): Promise<T> {
     return this.reach(call, { ...entry, mayStart: false, isIdempotent: true }, run)
   }
 
   #decode(value: unknown): SessionFacts {
-    const { life, nowMs } = this.#deps
-    const session = decodeOneSession(value, life.id, nowMs())
-    if (session === undefined) throw notUnderstood()
+    const { lifecycle, nowMs } = this.#deps
+    const session = decodeOneSession(value, lifecycle.id, nowMs())
+    if (session === undefined) throw invalidResponse()
     return session
   }
 
-  /** The running sandbox, its sandboxd known to speak a version of ours; asked once per start. */
-  async #greeted(call: SandboxCall, mayStart: boolean, sandboxd: SandboxdClient): Promise<Running> {
-    const { life } = this.#deps
-    const running = await life.ready(call.requestId, mayStart)
+  /** The running sandbox with a compatible sandboxd; its version is read once per start. */
+  async #compatible(call: SandboxCall, mayStart: boolean, sandboxd: SandboxdClient): Promise<Running> {
+    const { lifecycle } = this.#deps
+    const running = await lifecycle.ready(call.requestId, mayStart)
     if (running.protocol !== undefined) return running
-    const protocol = await sandboxd.greet(running.address, call.requestId)
-    await life.apply({ type: 'greeted', epoch: running.epoch, protocol })
+    const protocol = await sandboxd.readVersion(running.address, call.requestId)
+    await lifecycle.apply({ type: 'version_known', epoch: running.epoch, protocol })
     return { ...running, protocol }
+  }
+}
+
+/** Interval of polls for the exit of a process; it doubles up to the maximum. */
+const MIN_POLL_MS = 20
+const MAX_POLL_MS = 500
+
+interface ExitPolling {
+  /** Reads the session; throws when the caller lost its access. */
+  readonly show: () => Promise<SessionFacts>
+  /** Ends the session, also for a caller that lost its access. */
+  readonly end: () => Promise<unknown>
+  readonly nowMs: () => number
+  readonly sleep: (ms: number) => Promise<void>
+}
+
+/** Waits for a process to exit. One that takes too long, or whose caller lost its access, is ended. */
+async function waitForExit(
+  started: SessionFacts,
+  timeoutMs: number,
+  { show, end, nowMs, sleep }: ExitPolling,
+): Promise<SessionFacts & { readonly exit: NonNullable<SessionFacts['exit']> }> {
+  const deadlineMs = nowMs() + timeoutMs
+  try {
+    let facts = started
+    for (let waitMs = MIN_POLL_MS; facts.exit === null && nowMs() < deadlineMs; waitMs *= 2) {
+      await sleep(Math.min(waitMs, MAX_POLL_MS))
+      facts = await show()
+    }
+    const { exit } = facts
+    if (exit === null) throw new SandwireError('timed_out', 'The process did not exit in time')
+    return { ...facts, exit }
+  } catch (error) {
+    // The first error matters more than one while ending the process, for example because the sandbox stopped.
+    await end().catch(() => undefined)
+    throw error
   }
 }

@@ -1,9 +1,9 @@
 import { ROLES, SandwireError } from '@sandwire/protocol'
-import type { Arrival } from '../account/shared.ts'
+import type { GrantSource } from '../account/store.ts'
 import { isEqualInConstantTime } from '../bytes.ts'
 import type { SandboxCall } from './call.ts'
 import {
-  exchange,
+  decideRedemption,
   type GrantRecord,
   type HeldGrant,
   linkSpent,
@@ -12,58 +12,53 @@ import {
   noSuchGrant,
   toHeld,
 } from './grants.ts'
-import type { SandboxLife } from './life.ts'
+import type { SandboxLifecycle } from './lifecycle.ts'
+import type { Revocation } from './revocation.ts'
 import type { SandboxSessions } from './sessions.ts'
 import type { SandboxStore } from './store.ts'
 import { ticketScopes, ticketWaitMs, type TicketRecord, type TicketRequest } from './tickets.ts'
 
-/** Ends the connections that hang on something that was withdrawn. */
-export interface Cut {
-  cut(what: { readonly grant: string }): Promise<void>
-}
-
-/** What a grant is made of. */
 export interface GrantRequest {
   readonly session?: string
   readonly role: GrantRecord['role']
   readonly lifeMs: number
   readonly label: string
-  /** SHA-256 of the link's secret. */
+  /** SHA-256 of the share link's secret. */
   readonly linkHash?: string
-  /** Who gets it at once, instead of a link. */
+  /** Account that gets the grant at once, instead of a share link. */
   readonly account?: string
 }
 
-/** Whoever exchanges a link. */
+/** Account that redeems a share link. */
 export interface Redeemer {
   readonly account: string
   readonly name: string
 }
 
-/** A ticket that was good, and the sandbox it is for. */
+/** A valid ticket and its sandbox. */
 export type TakenTicket = TicketRecord & { readonly sandbox: string }
 
 export interface SharingDependencies {
-  readonly life: SandboxLife
+  readonly lifecycle: SandboxLifecycle
   readonly sessions: SandboxSessions
   readonly store: SandboxStore
-  readonly cutting: Cut
+  readonly revocation: Pick<Revocation, 'disconnect'>
   /**
-   * Where accounts hear what was shared with them, and what is no longer. Told first, and only then given: nobody holds
-   * anything that their account does not know of.
+   * The accounts' indexes of the grants that they hold. Updated before the grant itself is stored, so that no account holds a
+   * grant that is missing from its index.
    */
   readonly holders: {
-    /** Throws `too_many_grants` when the account takes no more. */
-    tell(account: string, held: HeldGrant, arrival: Arrival): Promise<void>
-    drop(account: string, grant: string): Promise<void>
+    /** Throws `too_many_grants` at the account's limit. */
+    add(account: string, held: HeldGrant, source: GrantSource): Promise<void>
+    remove(account: string, grant: string): Promise<void>
   }
-  /** How long tickets live. */
+  /** Lifetime of tickets. */
   readonly ticketMs: number
   readonly nowMs: () => number
   readonly random: (bytes: Uint8Array) => Uint8Array
 }
 
-/** What a sandbox's owner gives to others, and the tickets of everybody who may be here. */
+/** Grants of a sandbox, and the tickets of every account with access to it. */
 export class SandboxSharing {
   readonly #deps: SharingDependencies
 
@@ -72,14 +67,14 @@ export class SandboxSharing {
   }
 
   async grant(call: SandboxCall, request: GrantRequest): Promise<GrantRecord> {
-    const { life, sessions, store, nowMs, random } = this.#deps
+    const { lifecycle, sessions, store, nowMs, random } = this.#deps
     const { session, role, lifeMs, label, linkHash, account } = request
-    life.allow(call, 'own', session)
-    // Sharing something that is not there would look like success to both.
+    lifecycle.authorize(call, 'own', session)
+    // A grant on a session that does not exist would look like success.
     if (session !== undefined) await sessions.show(call, session)
-    const { record } = life.allow(call, 'own')
+    const { record } = lifecycle.authorize(call, 'own')
     if (account === record.owner) throw new SandwireError('bad_request', 'Cannot share with yourself')
-    this.#checkRoom()
+    this.#checkLimit()
     const made: GrantRecord = {
       id: mintGrantId(record.id, random),
       role,
@@ -90,50 +85,50 @@ export class SandboxSharing {
       ...(session === undefined ? {} : { session }),
       ...(account === undefined ? {} : { holder: { account, name: '' } }),
     }
-    const give = (): void => {
-      life.allow(call, 'own')
-      this.#checkRoom()
+    const insert = (): void => {
+      lifecycle.authorize(call, 'own')
+      this.#checkLimit()
       store.sharing.insertGrant(made, linkHash)
     }
-    if (account === undefined) give()
-    else await this.#announced(account, toHeld(made, record), 'pushed', give)
+    if (account === undefined) insert()
+    else await this.#indexed(account, toHeld(made, record), 'assigned', insert)
     return made
   }
 
   grants(call: SandboxCall): readonly GrantRecord[] {
-    const { life, store, nowMs } = this.#deps
-    life.allow(call, 'own')
+    const { lifecycle, store, nowMs } = this.#deps
+    lifecycle.authorize(call, 'own')
     return store.sharing.liveGrants(nowMs())
   }
 
-  /** Takes a grant back: from now on it opens nothing, and what it opened is cut. */
+  /** Revokes a grant and closes its connections. */
   async revoke(call: SandboxCall, grant: string): Promise<void> {
-    const { life, store, cutting, holders } = this.#deps
-    life.allow(call, 'own')
+    const { lifecycle, store, revocation, holders } = this.#deps
+    lifecycle.authorize(call, 'own')
     const holder = store.sharing.grant(grant)?.holder
     if (!store.sharing.removeGrant(grant)) throw noSuchGrant()
-    await cutting.cut({ grant })
-    // Only an index: what it leads to is gone, and its account finds that out by itself.
-    if (holder !== undefined) await holders.drop(holder.account, grant).catch(() => undefined)
+    await revocation.disconnect({ grant })
+    // Only an index entry: the account also removes it when it finds the grant gone.
+    if (holder !== undefined) await holders.remove(holder.account, grant).catch(() => undefined)
   }
 
-  /** Gives up what one holds: it opens nothing any more, and what it opened is cut. */
+  /** Removes a grant that the caller holds, and closes its connections. */
   async leave({ identity }: SandboxCall, grant: string): Promise<void> {
-    const { store, cutting, holders } = this.#deps
+    const { store, revocation, holders } = this.#deps
     if (this.held(identity, grant) === undefined) throw noSuchGrant()
     store.sharing.removeGrant(grant)
-    await cutting.cut({ grant })
-    await holders.drop(identity, grant).catch(() => undefined)
+    await revocation.disconnect({ grant })
+    await holders.remove(identity, grant).catch(() => undefined)
   }
 
-  /** Exchanges a link. */
+  /** Redeems a share link. */
   async redeem(redeemer: Redeemer, grant: string, secretHash: string): Promise<HeldGrant> {
     const { account } = redeemer
-    const { held } = this.#judge(redeemer, grant, secretHash)
-    return this.#announced(account, held, 'redeemed', () => this.#exchange(redeemer, grant, secretHash))
+    const { held } = this.#validate(redeemer, grant, secretHash)
+    return this.#indexed(account, held, 'redeemed', () => this.#bind(redeemer, grant, secretHash))
   }
 
-  /** A grant as its holder may know it; undefined when they do not hold it any more. */
+  /** A grant as its holder sees it; undefined when the account does not hold it. */
   held(account: string, grant: string): HeldGrant | undefined {
     const { store, nowMs } = this.#deps
     const record = store.read()
@@ -143,20 +138,19 @@ export class SandboxSharing {
     return toHeld(found, record)
   }
 
-  /** Notes a ticket for what the caller may do right now; returns when it ends. */
+  /** Stores a ticket with the caller's current access; returns when it expires. */
   issueTicket(call: SandboxCall, request: TicketRequest): number {
-    const { life, store, nowMs, ticketMs } = this.#deps
+    const { lifecycle, store, nowMs, ticketMs } = this.#deps
     const { identity, name, scopes, login, token, issuedMs, expiresMs } = call
     const { session, origin } = request
-    const { access, record } = life.allow(call, session === undefined ? 'work' : 'watch', session)
+    const { access, record } = lifecycle.authorize(call, session === undefined ? 'work' : 'watch', session)
     const role = request.role ?? access.authority
     if (ROLES.indexOf(role) > ROLES.indexOf(access.authority))
       throw new SandwireError('forbidden', `Cannot become ${role}: you may be ${access.authority} here`)
-    const asking = { account: identity, owner: record.owner, nowMs: nowMs() }
-    const retryAfterMs = ticketWaitMs(store.sharing.outTickets(nowMs()), asking)
-    if (retryAfterMs > 0)
-      throw new SandwireError('rate_limited', 'Cannot give more tickets now', { retryAfterMs })
-    const endsMs = Math.min(nowMs() + ticketMs, expiresMs ?? Number.POSITIVE_INFINITY)
+    const requester = { account: identity, owner: record.owner, nowMs: nowMs() }
+    const retryAfterMs = ticketWaitMs(store.sharing.liveTickets(nowMs()), requester)
+    if (retryAfterMs > 0) throw new SandwireError('rate_limited', 'Too many unused tickets', { retryAfterMs })
+    const ticketExpiresMs = Math.min(nowMs() + ticketMs, expiresMs ?? Number.POSITIVE_INFINITY)
     const ticket: TicketRecord = {
       account: identity,
       name,
@@ -169,11 +163,11 @@ export class SandboxSharing {
       ...(expiresMs === undefined ? {} : { expiresMs }),
       ...(session === undefined ? {} : { session }),
     }
-    store.sharing.insertTicket(request.hash, ticket, endsMs)
-    return endsMs
+    store.sharing.insertTicket(request.hash, ticket, ticketExpiresMs)
+    return ticketExpiresMs
   }
 
-  /** Takes a ticket out for good; undefined when it is not there, has ended or was given to another origin. */
+  /** Uses up a ticket; undefined when it does not exist, has expired or belongs to another origin. */
   takeTicket(hash: string, origin: string | null): TakenTicket | undefined {
     const { store, nowMs } = this.#deps
     const record = store.read()
@@ -182,55 +176,58 @@ export class SandboxSharing {
     return { ...ticket, sandbox: record.id }
   }
 
-  #checkRoom(): void {
+  #checkLimit(): void {
     const { store, nowMs } = this.#deps
     if (store.sharing.liveGrants(nowMs()).length >= MAX_GRANTS)
-      throw new SandwireError('too_many_grants', `Cannot share more than ${MAX_GRANTS} times at once`)
+      throw new SandwireError('too_many_grants', `Cannot have more than ${MAX_GRANTS} grants on a sandbox`)
   }
 
-  /** Tells an account what it is about to hold, and then gives it; what cannot be given is withdrawn there. */
-  async #announced<T>(account: string, held: HeldGrant, arrival: Arrival, give: () => T): Promise<T> {
+  /** Adds a grant to the account's index, then stores it; removes it from the index if that fails. */
+  async #indexed<T>(account: string, held: HeldGrant, source: GrantSource, insert: () => T): Promise<T> {
     const { holders } = this.#deps
-    await holders.tell(account, held, arrival)
+    await holders.add(account, held, source)
     try {
-      return give()
+      return insert()
     } catch (error) {
-      await holders.drop(account, held.grant).catch(() => undefined)
+      await holders.remove(account, held.grant).catch(() => undefined)
       throw error
     }
   }
 
-  /** Gives a grant to whoever comes first with the secret of its link; no wait in here, so only one does. */
-  #exchange(redeemer: Redeemer, grant: string, secretHash: string): HeldGrant {
-    const { came, held } = this.#judge(redeemer, grant, secretHash)
-    if (came === 'bind') this.#deps.store.sharing.bindGrant(grant, redeemer)
+  /** Gives the grant to the first redeemer of its link. Synchronous, so that there is only one. */
+  #bind(redeemer: Redeemer, grant: string, secretHash: string): HeldGrant {
+    const { result, held } = this.#validate(redeemer, grant, secretHash)
+    if (result === 'bind') this.#deps.store.sharing.bindGrant(grant, redeemer)
     return held
   }
 
-  /** Whether a grant would be given for a link, or is held already; throws when neither. */
-  #judge(
+  /** Throws unless the link can be redeemed or its grant is held already. */
+  #validate(
     redeemer: Redeemer,
     grant: string,
     secretHash: string,
-  ): { readonly came: 'bind' | 'held'; readonly held: HeldGrant } {
+  ): { readonly result: 'bind' | 'held'; readonly held: HeldGrant } {
     const { store, nowMs } = this.#deps
     const record = store.read()
     const found = store.sharing.grant(grant)
     if (record === undefined || found === undefined) throw linkSpent()
-    const came = exchange(found, {
+    const result = decideRedemption(found, {
       owner: record.owner,
       account: redeemer.account,
       isSecretRight: (hash) => isEqualInConstantTime(hash, secretHash),
       nowMs: nowMs(),
     })
-    switch (came) {
+    switch (result) {
       case 'spent':
         throw linkSpent()
       case 'own':
-        throw new SandwireError('forbidden', 'Cannot join: this is yours already, the link is for others')
+        throw new SandwireError(
+          'forbidden',
+          'Cannot join: this sandbox is yours; the share link is for others',
+        )
       case 'bind':
       case 'held':
-        return { came, held: toHeld(found, record) }
+        return { result, held: toHeld(found, record) }
     }
   }
 }

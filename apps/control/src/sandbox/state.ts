@@ -1,24 +1,24 @@
 import type { SandboxStatus } from '@sandwire/internal-api'
 
-/** Where a sandbox is in its life. */
+/** Lifecycle state of a sandbox. */
 export type SandboxState =
-  /** Being brought up. */
+  /** Starting. */
   | { readonly is: 'creating' }
   | {
       readonly is: 'running'
-      /** Where the provider reaches its sandboxd. */
+      /** Address of its sandboxd at the provider. */
       readonly address: string
-      /** Differs for every start. */
+      /** Unique for every start. */
       readonly epoch: string
       readonly startedMs: number
-      /** Protocol version of its sandboxd, once it was asked. */
+      /** Protocol version of its sandboxd, once known. */
       readonly protocol?: number
     }
-  /** Being taken down. */
+  /** Stopping. */
   | { readonly is: 'stopping' }
-  /** Not running; files are kept as the provider declares. `reason` when nobody asked for it. */
+  /** Not running; whether files survive depends on the provider. `reason`: when no user stopped it. */
   | { readonly is: 'stopped'; readonly reason?: string }
-  /** The last start did not work. */
+  /** The last start failed. */
   | { readonly is: 'failed'; readonly reason: string }
 
 export type SandboxEvent =
@@ -26,22 +26,22 @@ export type SandboxEvent =
   | { readonly type: 'startFailed'; readonly reason: string }
   | { readonly type: 'stop' }
   | { readonly type: 'stopFailed' }
-  /** The provider said how it is. */
+  /** The provider reported its status. */
   | { readonly type: 'observed'; readonly status: SandboxStatus }
-  /** Its sandboxd said which protocol it speaks. */
-  | { readonly type: 'greeted'; readonly epoch: string; readonly protocol: number }
+  /** sandboxd reported its protocol version. */
+  | { readonly type: 'version_known'; readonly epoch: string; readonly protocol: number }
 
-/** What the object does about it, in order. */
+/** What the object must do, in order. */
 export type SandboxEffect =
-  /** Ask the provider to start it. */
+  /** Have the provider start it. */
   | 'start'
-  /** Ask the provider to stop it. */
+  /** Have the provider stop it. */
   | 'stop'
-  /** Keep the alarm going. */
-  | 'watch'
-  /** Let the object sleep. */
-  | 'rest'
-  /** Tell the account's index. */
+  /** Set the alarm. */
+  | 'set_alarm'
+  /** Clear the alarm. */
+  | 'clear_alarm'
+  /** Update the account's index. */
   | 'publish'
 
 export interface Step {
@@ -49,47 +49,73 @@ export interface Step {
   readonly effects: readonly SandboxEffect[]
 }
 
-const stay = (state: SandboxState): Step => ({ state, effects: [] })
+const unchanged = (state: SandboxState): Step => ({ state, effects: [] })
 
 function observe(state: SandboxState, status: SandboxStatus): Step {
   if (status.state === 'running') {
     const { address, epoch, startedMs } = status
     const isSame = state.is === 'running' && state.epoch === epoch && state.address === address
-    if (isSame) return stay(state)
-    return { state: { is: 'running', address, epoch, startedMs }, effects: ['watch', 'publish'] }
+    if (isSame) return unchanged(state)
+    return { state: { is: 'running', address, epoch, startedMs }, effects: ['set_alarm', 'publish'] }
   }
   const reason = status.state === 'stopped' ? status.reason : undefined
-  if (state.is === 'stopped' && (reason === undefined || reason === state.reason)) return stay(state)
-  // What failed to start is not there either; the failure says more.
-  if (state.is === 'failed') return stay(state)
+  if (state.is === 'stopped' && (reason === undefined || reason === state.reason)) return unchanged(state)
+  // A sandbox that failed to start is not running either; `failed` says more.
+  if (state.is === 'failed') return unchanged(state)
   return {
     state: { is: 'stopped', ...(reason === undefined ? {} : { reason }) },
-    effects: ['rest', 'publish'],
+    effects: ['clear_alarm', 'publish'],
   }
 }
 
-/** What an event makes of a state. */
+/** The next state and what must be done. */
 export function step(state: SandboxState, event: SandboxEvent): Step {
   switch (event.type) {
     case 'start':
-      // Also in `creating`: an object that was evicted in the middle asks again, and starting is idempotent.
+      // Also in `creating`: an object that was evicted during a start repeats it; starting is idempotent.
       return state.is === 'running'
-        ? stay(state)
-        : { state: { is: 'creating' }, effects: ['watch', 'publish', 'start'] }
+        ? unchanged(state)
+        : { state: { is: 'creating' }, effects: ['set_alarm', 'publish', 'start'] }
     case 'startFailed':
-      return { state: { is: 'failed', reason: event.reason }, effects: ['rest', 'publish'] }
+      return { state: { is: 'failed', reason: event.reason }, effects: ['clear_alarm', 'publish'] }
     case 'stop':
       return state.is === 'stopped'
-        ? stay(state)
+        ? unchanged(state)
         : { state: { is: 'stopping' }, effects: ['publish', 'stop'] }
     case 'stopFailed':
-      // Nobody knows how it is; the alarm finds out.
-      return { state, effects: ['watch'] }
+      // The actual state is unknown; the alarm reads it from the provider.
+      return { state, effects: ['set_alarm'] }
     case 'observed':
       return observe(state, event.status)
-    case 'greeted':
+    case 'version_known':
       return state.is === 'running' && state.epoch === event.epoch
-        ? stay({ ...state, protocol: event.protocol })
-        : stay(state)
+        ? unchanged({ ...state, protocol: event.protocol })
+        : unchanged(state)
   }
+}
+
+/** What decides whether a running sandbox is idle. */
+export interface IdleFacts {
+  readonly nowMs: number
+  /** Latest input, output, attach or start. */
+  readonly lastActivityMs: number
+  /** Null: never. */
+  readonly sleepAfterMs: number | null
+  /** A pinned session runs. */
+  readonly hasPin: boolean
+}
+
+/** True when the sandbox has been inactive for long enough to be stopped. An attachment alone is not activity. */
+export function isIdle({ nowMs, lastActivityMs, sleepAfterMs, hasPin }: IdleFacts): boolean {
+  return sleepAfterMs !== null && !hasPin && nowMs - lastActivityMs >= sleepAfterMs
+}
+
+/** Idle time until a sandbox stops: as created, else the server's default, unless stopping would lose its files. */
+export function sleepAfter(
+  requested: number | null | undefined,
+  fallbackMs: number,
+  filesSurviveStop: boolean,
+): number | null {
+  if (requested !== undefined) return requested
+  return filesSurviveStop ? fallbackMs : null
 }

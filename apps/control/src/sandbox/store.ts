@@ -1,82 +1,371 @@
-import { CONTAINER_MIGRATIONS, ContainerStore } from '../providers/container/container-store.ts'
-import { migrate, numberOf, type Row, type Sql, textOf } from '../sql.ts'
+import { isIssuedBefore } from '../auth/identity.ts'
 import { SESSION_ALIAS_SCHEMA, SessionAliases } from '../compat/session-aliases.ts'
-import { AUDIT_DROPS_MIGRATION, AUDIT_OUTBOX_MIGRATION, AuditOutbox } from './audit-outbox.ts'
-import { CUT_MIGRATIONS, CutOutbox, ENDED_LOGIN_MIGRATION } from './cut-outbox.ts'
-import { PLAIN_STAYS_MIGRATION, PlainStays } from './plain-stays.ts'
+import { Outbox, OUTBOX_SCHEMA } from '../outbox/outbox.ts'
+import { CONTAINER_SCHEMA, ContainerStore } from '../providers/container/container-store.ts'
+import {
+  type Exec,
+  hasSchema,
+  numberOf,
+  openSchema,
+  type Row,
+  type Schema,
+  type Sql,
+  textOf,
+} from '../sql.ts'
+import type { Grant } from './access.ts'
+import { AUDIT_OUTBOX } from './audit-log.ts'
+import type { GrantRecord } from './grants.ts'
+import type { CheckedConnection, PlainConnection } from './recheck-authorization.ts'
 import type { SandboxRecord, SandboxSettings } from './record.ts'
-import { SharingStore } from './sharing-store.ts'
+import { DISCONNECT_OUTBOX } from './revocation.ts'
 import type { SandboxState } from './state.ts'
+import { decodeTicket, encodeTicket, type LiveTicket, type TicketRecord } from './tickets.ts'
 
-const MIGRATIONS: readonly string[] = [
-  `CREATE TABLE sandbox (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    id TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    name TEXT NOT NULL,
-    created_ms INTEGER NOT NULL,
-    settings TEXT NOT NULL,
-    state TEXT NOT NULL,
-    last_activity_ms INTEGER NOT NULL
-  )`,
-  'CREATE TABLE pins (session TEXT PRIMARY KEY, pinned INTEGER NOT NULL)',
-  `CREATE TABLE grants (
-    id TEXT PRIMARY KEY,
-    account TEXT,
-    session TEXT,
-    role TEXT NOT NULL,
-    created_ms INTEGER NOT NULL,
-    expires_ms INTEGER NOT NULL,
-    link_hash TEXT,
-    label TEXT NOT NULL
-  )`,
-  "ALTER TABLE grants ADD COLUMN owner_name TEXT NOT NULL DEFAULT ''",
-  "ALTER TABLE grants ADD COLUMN account_name TEXT NOT NULL DEFAULT ''",
-  `CREATE TABLE tickets (
-    hash TEXT PRIMARY KEY,
-    login TEXT,
-    expires_ms INTEGER NOT NULL,
-    ticket TEXT NOT NULL
-  )`,
-  AUDIT_OUTBOX_MIGRATION,
-  ...CUT_MIGRATIONS,
-  ...CONTAINER_MIGRATIONS,
-  ENDED_LOGIN_MIGRATION,
-  AUDIT_DROPS_MIGRATION,
-  PLAIN_STAYS_MIGRATION,
-  ...SESSION_ALIAS_SCHEMA,
-]
+const SCHEMA: Schema = {
+  version: 1,
+  statements: [
+    `CREATE TABLE sandbox (
+      one INTEGER PRIMARY KEY CHECK (one = 1),
+      id TEXT NOT NULL,
+      owner TEXT NOT NULL,
+      name TEXT NOT NULL,
+      created_ms INTEGER NOT NULL,
+      settings TEXT NOT NULL,
+      state TEXT NOT NULL,
+      last_activity_ms INTEGER NOT NULL
+    )`,
+    'CREATE TABLE pins (session TEXT PRIMARY KEY, pinned INTEGER NOT NULL)',
+    `CREATE TABLE grants (
+      id TEXT PRIMARY KEY,
+      account TEXT,
+      account_name TEXT NOT NULL,
+      session TEXT,
+      role TEXT NOT NULL,
+      created_ms INTEGER NOT NULL,
+      expires_ms INTEGER NOT NULL,
+      link_hash TEXT,
+      label TEXT NOT NULL,
+      owner_name TEXT NOT NULL
+    )`,
+    `CREATE TABLE tickets (
+      hash TEXT PRIMARY KEY,
+      login TEXT,
+      expires_ms INTEGER NOT NULL,
+      ticket TEXT NOT NULL
+    )`,
+    'CREATE TABLE ended_logins (login TEXT PRIMARY KEY, ended_ms INTEGER NOT NULL, forget_ms INTEGER NOT NULL)',
+    `CREATE TABLE plain_connections (
+      session TEXT PRIMARY KEY,
+      checked_ms INTEGER NOT NULL,
+      connection TEXT NOT NULL
+    )`,
+    // Audit rows that were not written, counted per actor until the count itself is queued as a row.
+    `CREATE TABLE dropped_audit_rows (
+      actor TEXT PRIMARY KEY,
+      name TEXT NOT NULL,
+      dropped INTEGER NOT NULL,
+      since_ms INTEGER NOT NULL
+    )`,
+    ...SESSION_ALIAS_SCHEMA,
+    ...OUTBOX_SCHEMA,
+    ...CONTAINER_SCHEMA,
+  ],
+}
+
+/** How long an ended sign-in is remembered: calls that were authenticated before it ended arrive sooner. */
+const ENDED_LOGIN_MS = 10 * 60 * 1000
+const MAX_ENDED_LOGINS = 1_000
+/** Plain connections that are tracked. Ended ones are removed by each poll, so this is far more than can be open. */
+const MAX_PLAIN_CONNECTIONS = 10_000
+
+function roleOf(row: Row): Grant['role'] {
+  return textOf(row, 'role') === 'collaborator' ? 'collaborator' : 'viewer'
+}
+
+function optional<K extends string>(row: Row, column: string, key: K): Partial<Record<K, string>> {
+  const value = row[column]
+  const found: Partial<Record<K, string>> = {}
+  if (typeof value === 'string') found[key] = value
+  return found
+}
+
+function toHeldGrant(row: Row): Grant {
+  return {
+    id: textOf(row, 'id'),
+    account: textOf(row, 'account'),
+    role: roleOf(row),
+    expiresMs: numberOf(row, 'expires_ms'),
+    ...optional(row, 'session', 'session'),
+  }
+}
+
+function toGrantRecord(row: Row): GrantRecord & { readonly linkHash?: string } {
+  const account = row['account']
+  return {
+    id: textOf(row, 'id'),
+    role: roleOf(row),
+    label: textOf(row, 'label'),
+    createdMs: numberOf(row, 'created_ms'),
+    expiresMs: numberOf(row, 'expires_ms'),
+    ownerName: textOf(row, 'owner_name'),
+    ...optional(row, 'session', 'session'),
+    ...optional(row, 'link_hash', 'linkHash'),
+    ...(typeof account === 'string' ? { holder: { account, name: textOf(row, 'account_name') } } : {}),
+  }
+}
+
+/** Grants and tickets. */
+class SharingStore {
+  readonly #exec: Exec
+
+  constructor(exec: Exec) {
+    this.#exec = exec
+  }
+
+  /** Grants that an account holds, expired ones too. */
+  grantsOf(account: string): readonly Grant[] {
+    return this.#exec('SELECT * FROM grants WHERE account = ?', account).map(toHeldGrant)
+  }
+
+  insertGrant(grant: GrantRecord, linkHash: string | undefined): void {
+    this.#exec(
+      `INSERT INTO grants (id, account, session, role, created_ms, expires_ms, link_hash, label, owner_name, account_name)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      grant.id,
+      grant.holder?.account ?? null,
+      grant.session ?? null,
+      grant.role,
+      grant.createdMs,
+      grant.expiresMs,
+      linkHash ?? null,
+      grant.label,
+      grant.ownerName,
+      grant.holder?.name ?? '',
+    )
+  }
+
+  grant(id: string): (GrantRecord & { readonly linkHash?: string }) | undefined {
+    const [row] = this.#exec('SELECT * FROM grants WHERE id = ?', id)
+    return row === undefined ? undefined : toGrantRecord(row)
+  }
+
+  /** Grants that have not expired, oldest first. */
+  liveGrants(nowMs: number): readonly GrantRecord[] {
+    return this.#exec('SELECT * FROM grants WHERE expires_ms > ? ORDER BY created_ms, id', nowMs).map(
+      toGrantRecord,
+    )
+  }
+
+  /** Gives a grant to the account that redeemed its share link, and deletes the hash of the link's secret. */
+  bindGrant(id: string, holder: { readonly account: string; readonly name: string }): void {
+    this.#exec(
+      'UPDATE grants SET account = ?, account_name = ?, link_hash = NULL WHERE id = ?',
+      holder.account,
+      holder.name,
+      id,
+    )
+  }
+
+  /** False when there is no such grant. */
+  removeGrant(id: string): boolean {
+    return this.#exec('DELETE FROM grants WHERE id = ? RETURNING id', id).length > 0
+  }
+
+  /** Removes expired grants; returns their ids. */
+  removeExpiredGrants(nowMs: number): readonly string[] {
+    return this.#exec('DELETE FROM grants WHERE expires_ms <= ? RETURNING id', nowMs).map((row) =>
+      textOf(row, 'id'),
+    )
+  }
+
+  /** When the next grant expires; undefined without grants. */
+  nextGrantExpiry(): number | undefined {
+    const [row] = this.#exec('SELECT MIN(expires_ms) AS next FROM grants')
+    return row === undefined || row['next'] === null ? undefined : numberOf(row, 'next')
+  }
+
+  insertTicket(hash: string, ticket: TicketRecord, expiresMs: number): void {
+    this.#exec(
+      'INSERT INTO tickets (hash, login, expires_ms, ticket) VALUES (?, ?, ?, ?)',
+      hash,
+      ticket.login ?? null,
+      expiresMs,
+      encodeTicket(ticket),
+    )
+  }
+
+  /** Removes and returns a ticket in one statement, so that it is used once. */
+  takeTicket(hash: string, nowMs: number): TicketRecord | undefined {
+    const [row] = this.#exec('DELETE FROM tickets WHERE hash = ? RETURNING ticket, expires_ms', hash)
+    if (row === undefined || numberOf(row, 'expires_ms') <= nowMs) return undefined
+    return decodeTicket(textOf(row, 'ticket'))
+  }
+
+  /** Tickets that can still be used; deletes the expired ones. */
+  liveTickets(nowMs: number): readonly LiveTicket[] {
+    this.#exec('DELETE FROM tickets WHERE expires_ms <= ?', nowMs)
+    return this.#exec('SELECT ticket, expires_ms FROM tickets').map((row) => ({
+      account: decodeTicket(textOf(row, 'ticket')).account,
+      expiresMs: numberOf(row, 'expires_ms'),
+    }))
+  }
+
+  removeTicketsOfAccount(account: string): void {
+    this.#exec("DELETE FROM tickets WHERE json_extract(ticket, '$.account') = ?", account)
+  }
+
+  removeTickets(): void {
+    this.#exec('DELETE FROM tickets')
+  }
+
+  removeTicketsOfLogin(login: string): void {
+    this.#exec('DELETE FROM tickets WHERE login = ?', login)
+  }
+}
+
+/** Sign-ins that ended lately. */
+class EndedLogins {
+  readonly #exec: Exec
+
+  constructor(exec: Exec) {
+    this.#exec = exec
+  }
+
+  add(login: string, endedMs: number, nowMs: number): void {
+    this.#exec('DELETE FROM ended_logins WHERE forget_ms <= ?', nowMs)
+    this.#exec(
+      `INSERT INTO ended_logins (login, ended_ms, forget_ms) VALUES (?, ?, ?)
+       ON CONFLICT (login) DO UPDATE SET ended_ms = MAX(ended_ms, excluded.ended_ms), forget_ms = excluded.forget_ms`,
+      login,
+      endedMs,
+      nowMs + ENDED_LOGIN_MS,
+    )
+    this.#exec(
+      'DELETE FROM ended_logins WHERE login NOT IN (SELECT login FROM ended_logins ORDER BY forget_ms DESC LIMIT ?)',
+      MAX_ENDED_LOGINS,
+    )
+  }
+
+  /** True when a credential of this sign-in was issued before the sign-in ended, or may have been: not all say when. */
+  includes(login: string, issuedMs: number | undefined, nowMs: number): boolean {
+    const [row] = this.#exec('SELECT ended_ms, forget_ms FROM ended_logins WHERE login = ?', login)
+    if (row === undefined || !isIssuedBefore(numberOf(row, 'ended_ms'), issuedMs)) return false
+    return issuedMs !== undefined || numberOf(row, 'forget_ms') > nowMs
+  }
+}
+
+/** Open plain connections whose authorization can end. */
+class PlainConnections {
+  readonly #exec: Exec
+
+  constructor(exec: Exec) {
+    this.#exec = exec
+  }
+
+  get isFull(): boolean {
+    const [row] = this.#exec('SELECT COUNT(*) AS count FROM plain_connections')
+    return row !== undefined && numberOf(row, 'count') >= MAX_PLAIN_CONNECTIONS
+  }
+
+  add(connection: PlainConnection, nowMs: number): void {
+    this.#exec(
+      'INSERT OR REPLACE INTO plain_connections VALUES (?, ?, ?)',
+      connection.session,
+      nowMs,
+      JSON.stringify(connection),
+    )
+  }
+
+  all(): readonly CheckedConnection[] {
+    return this.#exec('SELECT connection, checked_ms FROM plain_connections ORDER BY checked_ms').map(
+      (row) => ({
+        ...(JSON.parse(textOf(row, 'connection')) as PlainConnection),
+        checkedMs: numberOf(row, 'checked_ms'),
+      }),
+    )
+  }
+
+  setChecked(session: string, nowMs: number): void {
+    this.#exec('UPDATE plain_connections SET checked_ms = ? WHERE session = ?', nowMs, session)
+  }
+
+  remove(session: string): void {
+    this.#exec('DELETE FROM plain_connections WHERE session = ?', session)
+  }
+}
+
+/** Audit rows of one actor that were not written. */
+export interface DroppedRows {
+  readonly actor: string
+  readonly actorName: string
+  readonly dropped: number
+}
+
+class DroppedAuditRows {
+  readonly #exec: Exec
+
+  constructor(exec: Exec) {
+    this.#exec = exec
+  }
+
+  count({ actor, actorName }: Pick<DroppedRows, 'actor' | 'actorName'>, nowMs: number): void {
+    this.#exec(
+      `INSERT INTO dropped_audit_rows VALUES (?, ?, 1, ?)
+       ON CONFLICT (actor) DO UPDATE SET dropped = dropped + 1`,
+      actor,
+      actorName,
+      nowMs,
+    )
+  }
+
+  /** When the oldest count began; undefined when no row was dropped. */
+  get oldestMs(): number | undefined {
+    const [row] = this.#exec('SELECT since_ms FROM dropped_audit_rows ORDER BY since_ms LIMIT 1')
+    return row === undefined ? undefined : numberOf(row, 'since_ms')
+  }
+
+  /** Removes and returns the counts that began by this time. */
+  take(untilMs: number): readonly DroppedRows[] {
+    return this.#exec('DELETE FROM dropped_audit_rows WHERE since_ms <= ? RETURNING *', untilMs).map(
+      (row) => ({
+        actor: textOf(row, 'actor'),
+        actorName: textOf(row, 'name'),
+        dropped: numberOf(row, 'dropped'),
+      }),
+    )
+  }
+}
 
 /**
- * All SQL of a sandbox's object. The values are our own, so they are parsed and not checked. An object without a sandbox,
- * never made or destroyed, stays empty: asking it writes nothing.
+ * All SQL of a sandbox's object. The values are our own, so they are parsed but not validated. An object without a sandbox,
+ * never created or destroyed, stays empty: reads return nothing and create no tables.
  */
 export class SandboxStore {
   readonly #sql: Sql
   #hasTables = false
-  /** Grants and tickets. */
   readonly sharing: SharingStore
-  /** What the owner's audit is still to be told. */
-  readonly audit: AuditOutbox
-  /** Connections that are still to be cut, and sign-ins that ended. */
-  readonly cuts: CutOutbox
-  /** Plain connections whose rights can end. */
-  readonly stays: PlainStays
-  /** Names that clients made up for sessions. */
+  readonly endedLogins: EndedLogins
+  readonly plainConnections: PlainConnections
   readonly aliases: SessionAliases
-  /** What the object remembers of its container, where it has one. */
+  readonly droppedAuditRows: DroppedAuditRows
+  /** Audit entries for the owner's account. */
+  readonly auditOutbox: Outbox
+  /** Connections that sandboxd must close. */
+  readonly disconnectOutbox: Outbox
   readonly container: ContainerStore
 
   constructor(sql: Sql) {
     this.#sql = sql
-    this.sharing = new SharingStore((query, ...bindings) => this.#exec(query, ...bindings))
-    this.audit = new AuditOutbox((query, ...bindings) => this.#exec(query, ...bindings))
-    this.cuts = new CutOutbox((query, ...bindings) => this.#exec(query, ...bindings))
-    this.stays = new PlainStays((query, ...bindings) => this.#exec(query, ...bindings))
-    this.aliases = new SessionAliases((query, ...bindings) => this.#exec(query, ...bindings))
-    this.container = new ContainerStore((query, ...bindings) => this.#exec(query, ...bindings))
-    const tables = sql.exec("SELECT name FROM sqlite_master WHERE name = 'sandbox'").toArray()
-    if (tables.length > 0) this.#prepare()
+    const exec: Exec = (query, ...bindings) => this.#exec(query, ...bindings)
+    this.sharing = new SharingStore(exec)
+    this.endedLogins = new EndedLogins(exec)
+    this.plainConnections = new PlainConnections(exec)
+    this.aliases = new SessionAliases(exec)
+    this.droppedAuditRows = new DroppedAuditRows(exec)
+    this.auditOutbox = new Outbox(exec, AUDIT_OUTBOX)
+    this.disconnectOutbox = new Outbox(exec, DISCONNECT_OUTBOX)
+    this.container = new ContainerStore(exec)
+    if (hasSchema(sql)) this.#createTables()
   }
 
   read(): SandboxRecord | undefined {
@@ -93,9 +382,9 @@ export class SandboxStore {
     }
   }
 
-  /** Writes the record unless there is one. */
+  /** Inserts the record unless there is one. */
   insert(record: SandboxRecord): void {
-    this.#prepare()
+    this.#createTables()
     this.#exec(
       'INSERT INTO sandbox VALUES (1, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
       record.id,
@@ -108,13 +397,13 @@ export class SandboxStore {
     )
   }
 
-  /** Everything stored was deleted, the tables too. */
-  forget(): void {
+  /** To be called after all data, including the tables, was deleted. */
+  reset(): void {
     this.#hasTables = false
   }
 
   setState(state: SandboxState): void {
-    // What is the same is not written again: every row costs, and most looks find nothing new.
+    // Unchanged state is not written: row writes are billed, and most polls find no change.
     const text = JSON.stringify(state)
     this.#exec('UPDATE sandbox SET state = ? WHERE state <> ?', text, text)
   }
@@ -123,13 +412,13 @@ export class SandboxStore {
     this.#exec('UPDATE sandbox SET settings = ?', JSON.stringify(settings))
   }
 
-  /** Notes activity; an older time changes nothing. */
+  /** Records activity; an older time changes nothing. */
   touch(ms: number): void {
     const atMs = Math.round(ms)
     this.#exec('UPDATE sandbox SET last_activity_ms = ? WHERE last_activity_ms < ?', atMs, atMs)
   }
 
-  /** Sessions that were pinned or unpinned after their start. */
+  /** Sessions pinned or unpinned after their start. */
   pins(): ReadonlyMap<string, boolean> {
     const rows = this.#exec('SELECT session, pinned FROM pins')
     return new Map(rows.map((row) => [textOf(row, 'session'), numberOf(row, 'pinned') === 1]))
@@ -139,12 +428,12 @@ export class SandboxStore {
     this.#exec('INSERT OR REPLACE INTO pins VALUES (?, ?)', session, pinned ? 1 : 0)
   }
 
-  forgetPin(session: string): void {
+  removePin(session: string): void {
     this.#exec('DELETE FROM pins WHERE session = ?', session)
   }
 
-  #prepare(): void {
-    if (!this.#hasTables) migrate(this.#sql, MIGRATIONS)
+  #createTables(): void {
+    if (!this.#hasTables) openSchema(this.#sql, SCHEMA)
     this.#hasTables = true
   }
 

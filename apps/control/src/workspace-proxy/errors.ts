@@ -3,7 +3,7 @@ import { type ErrorCode, ERRORS, isErrorCode, SandwireError } from '@sandwire/pr
 import { z } from 'zod'
 import { readBoundedJson } from '../http/read-bounded.ts'
 import { CODE_HEADER } from '../http/respond.ts'
-import { errorOfCode } from '../sandbox/upstream-errors.ts'
+import { errorOfCode, invalidResponse } from '../sandbox/sandboxd-client.ts'
 
 const MAX_ERROR_BYTES = 64 * 1024
 /** Longest message that is passed on: two paths and a sentence. */
@@ -84,10 +84,6 @@ export type UpstreamError =
   | { readonly kind: 'error'; readonly error: SandwireError }
   /** A validated body with more fields than an error has, to be passed on. */
   | { readonly kind: 'body'; readonly code: ErrorCode; readonly body: (requestId: string) => unknown }
-
-export function invalidResponse(): SandwireError {
-  return new SandwireError('sandbox_unreachable', 'The sandbox sent an invalid response')
-}
 
 export function unavailable(retryAfterMs?: number): SandwireError {
   return new SandwireError('workspace_unavailable', 'The workspace of the sandbox is not available now', {

@@ -1,13 +1,13 @@
 import { SandwireError } from '@sandwire/protocol'
 import { CODE_HEADER } from '../http/respond.ts'
-import type { Breakers } from '../providers/breakers.ts'
+import type { Breakers } from '../providers/breaker.ts'
 import { retryIdempotent } from '../providers/retry.ts'
-import type { SandboxLife } from '../sandbox/life.ts'
-import type { Caller, SandboxdClient } from '../sandbox/sandboxd-client.ts'
+import type { SandboxLifecycle } from '../sandbox/lifecycle.ts'
+import { type Caller, invalidResponse, type SandboxdClient } from '../sandbox/sandboxd-client.ts'
 import type { SandboxSessions } from '../sandbox/sessions.ts'
 import type { SandboxStore } from '../sandbox/store.ts'
 import type { WorkspaceCall } from './call.ts'
-import { invalidResponse, readUpstreamError, unavailable } from './errors.ts'
+import { readUpstreamError, unavailable } from './errors.ts'
 import { contentType, responseHeaders, responseLength } from './headers.ts'
 import type { ProxiedRequest, ProxiedRequests } from './requests.ts'
 import type { ProxyRoute } from './route.ts'
@@ -24,7 +24,7 @@ const PASSED_STATUS: ReadonlySet<number> = new Set([200, 201, 202, 204, 206, 304
 const ERROR_RESPONSE_MS = 10_000
 
 export interface ProxyDependencies {
-  readonly life: SandboxLife
+  readonly lifecycle: SandboxLifecycle
   readonly sessions: SandboxSessions
   readonly store: SandboxStore
   readonly requests: ProxiedRequests
@@ -74,10 +74,10 @@ export class WorkspaceProxy {
 
   /** Sends a request to sandboxd and returns its response; throws when there is none that may be passed on. */
   async handle(call: WorkspaceCall, client: ClientRequest): Promise<Response> {
-    const { life, store, breakers, nowMs } = this.#deps
+    const { lifecycle, store, breakers, nowMs } = this.#deps
     const route = findProxyRoute(call.route)
     if (route === undefined) throw new Error('Unknown workspace route')
-    const { record } = life.allow(call, 'work')
+    const { record } = lifecycle.authorize(call, 'work')
     if (!breakers.admit(record.id, nowMs())) throw unavailable(1_000)
     if (route.access === 'change') store.touch(nowMs())
     const upstream = await this.#counted(record.id, () => this.#request(call, route, client))

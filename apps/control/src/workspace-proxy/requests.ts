@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import type { Selector } from '../sandbox/cut-outbox.ts'
+import type { Selector } from '../sandbox/revocation.ts'
 import type { Caller } from '../sandbox/sandboxd-client.ts'
 
 /** Open requests of one account in one sandbox; a browser opens six. */

@@ -1,9 +1,9 @@
-import type { Engine, EngineStart } from '../../src/providers/container/engine.ts'
+import type { ContainerEngine, ContainerStart } from '../../src/providers/container/container.ts'
 
 /** A container engine whose containers are nothing but a state, and whose sandboxd answers everything. */
-export class StandInEngine implements Engine {
+export class StandInEngine implements ContainerEngine {
   running = false
-  readonly starts: EngineStart[] = []
+  readonly starts: ContainerStart[] = []
   readonly signals: number[] = []
   readonly timeouts: number[] = []
   destroys = 0
@@ -16,7 +16,7 @@ export class StandInEngine implements Engine {
   readonly requests: string[] = []
   #ending = Promise.withResolvers<void>()
 
-  start(options: EngineStart): void {
+  start(options: ContainerStart): void {
     if (this.running) throw new Error('It runs already')
     this.running = true
     this.starts.push(options)

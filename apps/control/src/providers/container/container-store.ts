@@ -1,37 +1,44 @@
 import { networkShape, type NetworkSpec } from '@sandwire/internal-api'
-import { numberOf, type Row, textOf } from '../../sql.ts'
+import type { StopReason } from '@sandwire/protocol'
+import { type Exec, numberOf, textOf } from '../../sql.ts'
 
-export const CONTAINER_MIGRATIONS: readonly string[] = [
+export const CONTAINER_SCHEMA: readonly string[] = [
   `CREATE TABLE container (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     epoch TEXT NOT NULL,
     started_ms INTEGER NOT NULL,
-    end TEXT
+    network TEXT NOT NULL,
+    end_reason TEXT
   )`,
-  'CREATE TABLE container_events (id INTEGER PRIMARY KEY, line TEXT NOT NULL)',
-  `ALTER TABLE container ADD COLUMN network TEXT NOT NULL DEFAULT '{"policy":"none","allow":[]}'`,
+  'CREATE TABLE container_log (id INTEGER PRIMARY KEY, line TEXT NOT NULL)',
 ]
 
-/** What one reaches whose network is not known. */
+/** Network of a container whose settings cannot be read. */
 const CLOSED: NetworkSpec = { policy: 'none', allow: [] }
 
-/** Events kept for the log; the oldest go first. */
-const MAX_EVENTS = 200
+/** Lines of the log; the oldest are deleted first. */
+const MAX_LINES = 200
 
-/** A start of the container, and how it ended once it has. */
+/**
+ * Why a container ended, as the host reports it too. `requested`: a user or control stopped it. `disconnected`: it was ended
+ * to close its connections. `lost`: the engine does not know.
+ */
+export type EndReason = StopReason | 'disconnected' | 'lost' | `exit_${number}`
+
+/** One start of the container. */
 export interface ContainerRun {
   readonly epoch: string
   readonly startedMs: number
   readonly network: NetworkSpec
-  /** Empty when it was asked to. */
-  readonly end?: string
+  /** Absent while it runs. */
+  readonly endReason?: EndReason
 }
 
-/** What an object remembers of its container, which does not remember it. */
+/** What an object stores about its container; the runtime forgets it when the object is evicted. */
 export class ContainerStore {
-  readonly #exec: (query: string, ...bindings: (string | number | null)[]) => readonly Row[]
+  readonly #exec: Exec
 
-  constructor(exec: (query: string, ...bindings: (string | number | null)[]) => readonly Row[]) {
+  constructor(exec: Exec) {
     this.#exec = exec
   }
 
@@ -44,42 +51,38 @@ export class ContainerStore {
       startedMs: numberOf(row, 'started_ms'),
       network: networkShape.decode(JSON.parse(textOf(row, 'network'))) ?? CLOSED,
     }
-    return row['end'] === null ? run : { ...run, end: textOf(row, 'end') }
+    return row['end_reason'] === null ? run : { ...run, endReason: textOf(row, 'end_reason') as EndReason }
   }
 
   begin({ epoch, startedMs, network }: ContainerRun): void {
     this.#exec(
-      'INSERT OR REPLACE INTO container (one, epoch, started_ms, network, end) VALUES (1, ?, ?, ?, NULL)',
+      'INSERT OR REPLACE INTO container (one, epoch, started_ms, network, end_reason) VALUES (1, ?, ?, ?, NULL)',
       epoch,
       startedMs,
       JSON.stringify(network),
     )
   }
 
-  /** Notes how a start ended; a later start is not touched, and the first word counts. */
-  end(epoch: string, end: string): void {
-    this.#exec('UPDATE container SET end = ? WHERE epoch = ? AND end IS NULL', end, epoch)
+  /** Stores why a start ended; the first reason counts, and a later start is not affected. */
+  end(epoch: string, reason: EndReason): void {
+    this.#exec('UPDATE container SET end_reason = ? WHERE epoch = ? AND end_reason IS NULL', reason, epoch)
   }
 
   clear(): void {
     this.#exec('DELETE FROM container')
-    this.#exec('DELETE FROM container_events')
+    this.#exec('DELETE FROM container_log')
   }
 
-  /** Adds a line to the log. */
-  note(line: string): void {
-    this.#exec('INSERT INTO container_events (line) VALUES (?)', line)
-    this.#exec(
-      'DELETE FROM container_events WHERE id <= (SELECT MAX(id) FROM container_events) - ?',
-      MAX_EVENTS,
-    )
+  addLine(line: string): void {
+    this.#exec('INSERT INTO container_log (line) VALUES (?)', line)
+    this.#exec('DELETE FROM container_log WHERE id <= (SELECT MAX(id) FROM container_log) - ?', MAX_LINES)
   }
 
   /** The last lines that fit. */
   lines(maxBytes: number): string {
     const kept: string[] = []
     let bytes = 0
-    for (const row of this.#exec('SELECT line FROM container_events ORDER BY id DESC')) {
+    for (const row of this.#exec('SELECT line FROM container_log ORDER BY id DESC')) {
       const line = `${textOf(row, 'line')}\n`
       bytes += line.length
       if (bytes > maxBytes) break

@@ -1,56 +1,79 @@
 import { withTimeout } from '@sandwire/async'
 import type { HostHealth, NetworkSpec, SandboxStatus, StartSpec } from '@sandwire/internal-api'
-import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
+import { SandwireError, SOFTWARE_VERSION, type StopReason } from '@sandwire/protocol'
 import type { Provider, UpstreamRequest } from '../provider.ts'
 import { sendUpstream, unreachable } from '../upstream.ts'
-import type { ContainerRun, ContainerStore } from './container-store.ts'
-import { type Engine, reasonOfEnd } from './engine.ts'
-import { isLed } from './open-network.ts'
+import type { ContainerRun, ContainerStore, EndReason } from './container-store.ts'
+import { isIntercepted } from './open-network.ts'
 import { startupEnv } from './startup-env.ts'
 
-/** Where sandboxd listens in its container, and the name it answers to (deploy/sandbox/startup.sh). */
+/** Port and host name of sandboxd in its container (deploy/sandbox/startup.sh). */
 const PORT = 8080
 const ORIGIN = 'http://localhost'
-/** A cold image is fetched before it starts. */
+/** Includes the time to pull the image. */
 const START_TIMEOUT_MS = 90_000
-/** Between two looks whether sandboxd listens, doubling up to the second one. */
-const MIN_LOOK_MS = 25
-const MAX_LOOK_MS = 1_000
-/** How long a container may take to end when it is asked to; sandboxd ends its own within 10 s. */
+/** Interval of polls until sandboxd listens; it doubles up to the maximum. */
+const MIN_POLL_MS = 25
+const MAX_POLL_MS = 1_000
+/** How long a container may take to exit after SIGTERM; sandboxd ends its processes within 10 s. */
 const STOP_TIMEOUT_MS = 15_000
-/** Until it is known how a container ended that is seen to have. */
+/** Until the engine must have reported why a container ended. */
 const END_TIMEOUT_MS = 1_000
 const SIGTERM = 15
 const ADDRESS = `container:${PORT}`
 
+/** The part of a Durable Object's `ctx.container` that the provider uses. */
+export interface ContainerEngine {
+  readonly running: boolean
+  start(options: ContainerStart): void
+  /** Resolves when the container exits with 0; rejects with an error that has the `exitCode` otherwise. */
+  monitor(): Promise<void>
+  destroy(): Promise<void>
+  signal(number: number): void
+  getTcpPort(port: number): { fetch(url: string, init: RequestInit): Promise<Response> }
+  /** How long the container may live without its object. */
+  setInactivityTimeout(durationMs: number): Promise<void>
+}
+
+export interface ContainerStart {
+  readonly enableInternet: boolean
+  readonly env: Record<string, string>
+}
+
+/** Why a container ended, from the error of `monitor`. */
+function endReasonOf(caught: unknown): EndReason {
+  const code: unknown = typeof caught === 'object' && caught !== null ? Reflect.get(caught, 'exitCode') : null
+  return typeof code === 'number' ? `exit_${code}` : 'lost'
+}
+
 export interface ContainerProviderDependencies {
-  readonly engine: Engine
+  readonly engine: ContainerEngine
   readonly store: ContainerStore
-  /** Lets what the sandbox may reach, and nothing else, through; before it starts, and for each new object. */
+  /** Applies the network policy; called before each start and for each new object. */
   readonly openNetwork: (network: NetworkSpec) => Promise<void>
-  /** As `Surroundings` says. */
+  /** See `NetworkContext`. */
   readonly hasInternet: boolean
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly mintEpoch: () => string
-  /** Keeps the object alive until this is over. */
+  /** Keeps the object alive until the work is done. */
   readonly hold: (work: Promise<unknown>) => void
-  /** The container ended although nobody asked it to. */
+  /** The container ended by itself. */
   readonly onLost: () => void
-  /** The engine did not even say how the container ended; it may have lost sight of what it needs, for as long as this object lives. */
+  /** The engine does not report why the container ended; this object's connection to it may be broken. */
   readonly onStuck: () => void
 }
 
-const late = (): Error => new Error('It does not end')
+const late = (): Error => new Error('The container does not end')
 
-/** Makes a sandbox of its object's own container. There is one per object, so the ids of the calls are all the same. */
+/** Runs a sandbox in its object's own container. There is one per object, so the ids of all calls are the same. */
 export class ContainerProvider implements Provider {
   readonly survives = { detach: 'processes', stop: 'nothing', upgrade: 'processes' } as const
   readonly #deps: ContainerProviderDependencies
   #starting: Promise<SandboxStatus> | undefined
-  /** Epoch whose end is waited for. */
-  #watched: string | undefined
-  /** Settles when the container that is watched has ended. */
+  /** Epoch whose end is monitored. */
+  #monitored: string | undefined
+  /** Resolves when the monitored container has ended. */
   #ended: Promise<void> = Promise.resolve()
 
   constructor(deps: ContainerProviderDependencies) {
@@ -67,22 +90,22 @@ export class ContainerProvider implements Provider {
   async status(id: string): Promise<SandboxStatus> {
     const { engine, store } = this.#deps
     const run = store.read()
-    const isWatched = run !== undefined && run.end === undefined && run.epoch === this.#watched
-    // How it ended is about to be told.
-    if (isWatched && !engine.running)
+    const isMonitored = run !== undefined && run.endReason === undefined && run.epoch === this.#monitored
+    // The engine is about to report why it ended.
+    if (isMonitored && !engine.running)
       await withTimeout(this.#ended, END_TIMEOUT_MS, late).catch(() => undefined)
     return this.#read(id)
   }
 
-  async stop(id: string): Promise<SandboxStatus> {
+  async stop(id: string, _requestId: string, reason: StopReason = 'requested'): Promise<SandboxStatus> {
     const { engine, store } = this.#deps
     const run = store.read()
     if (engine.running && run !== undefined) {
-      this.#watch(run)
-      store.end(run.epoch, '')
+      this.#monitor(run)
+      store.end(run.epoch, reason)
       engine.signal(SIGTERM)
       await withTimeout(this.#ended, STOP_TIMEOUT_MS, late).catch(() => undefined)
-      this.#note('stopped')
+      this.#log('stopped', reason)
     }
     await this.#remove()
     return this.#read(id)
@@ -91,27 +114,24 @@ export class ContainerProvider implements Provider {
   async destroy(): Promise<void> {
     const { store } = this.#deps
     const run = store.read()
-    if (run !== undefined) store.end(run.epoch, '')
+    if (run !== undefined) store.end(run.epoch, 'removed')
     await this.#remove()
     store.clear()
   }
 
-  /**
-   * Nothing outside a container can cut its connections one by one, so the container ends. It is asked for only when
-   * sandboxd does not do what it is told.
-   */
+  /** Ends the container, because its connections cannot be closed from outside. Called when sandboxd did not close them. */
   async sever(): Promise<void> {
     const { store } = this.#deps
     const run = store.read()
-    if (run !== undefined) store.end(run.epoch, 'severed')
-    this.#note('severed')
+    if (run !== undefined) store.end(run.epoch, 'disconnected')
+    this.#log('disconnected')
     await this.#remove()
   }
 
   async renew(_id: string, forMs: number): Promise<void> {
     const { engine, store } = this.#deps
     const run = store.read()
-    if (!engine.running || run === undefined || run.end !== undefined) return
+    if (!engine.running || run === undefined || run.endReason !== undefined) return
     await this.#adopt(run)
     await engine.setInactivityTimeout(forMs)
   }
@@ -127,49 +147,49 @@ export class ContainerProvider implements Provider {
   async fetch(address: string, request: UpstreamRequest): Promise<Response> {
     const { engine, store } = this.#deps
     const run = store.read()
-    if (address !== ADDRESS || !engine.running || run === undefined || run.end !== undefined)
+    if (address !== ADDRESS || !engine.running || run === undefined || run.endReason !== undefined)
       throw unreachable()
     return sendUpstream(async (path, init) => {
       await this.#adopt(run)
-      return this.#ask(path, init)
+      return this.#request(path, init)
     }, request)
   }
 
   async #start(spec: StartSpec): Promise<SandboxStatus> {
     const { engine, store, openNetwork, hasInternet, nowMs, mintEpoch } = this.#deps
     const before = store.read()
-    if (engine.running && before !== undefined && before.end === undefined) {
+    if (engine.running && before !== undefined && before.endReason === undefined) {
       await this.#adopt(before)
-      await this.#listening()
+      await this.#waitUntilListening()
       return this.#read(spec.id)
     }
-    // One that nobody remembers is nobody's; and Docker starts again what failed, although it counts as ended.
+    // A container without a stored run is stale; and Docker restarts a failed one although it counts as ended.
     await this.#remove()
     await openNetwork(spec.network)
     const run = { epoch: mintEpoch(), startedMs: nowMs(), network: spec.network }
     store.begin(run)
     engine.start({
       enableInternet: spec.network.policy === 'open' && hasInternet,
-      env: startupEnv(spec, isLed(spec.network, hasInternet)),
+      env: startupEnv(spec, isIntercepted(spec.network, hasInternet)),
     })
-    this.#note('started')
-    this.#watch(run)
-    await this.#listening()
+    this.#log('started')
+    this.#monitor(run)
+    await this.#waitUntilListening()
     return this.#read(spec.id)
   }
 
-  /** Waits until sandboxd answers anything at all. */
-  async #listening(): Promise<void> {
+  /** Waits until sandboxd responds at all. */
+  async #waitUntilListening(): Promise<void> {
     const { engine, sleep, nowMs } = this.#deps
     const deadlineMs = nowMs() + START_TIMEOUT_MS
-    for (let waitMs = MIN_LOOK_MS; nowMs() < deadlineMs; waitMs = Math.min(waitMs * 2, MAX_LOOK_MS)) {
+    for (let waitMs = MIN_POLL_MS; nowMs() < deadlineMs; waitMs = Math.min(waitMs * 2, MAX_POLL_MS)) {
       if (!engine.running) throw await this.#endedEarly()
       try {
-        const response = await withTimeout(this.#ask('/healthz', {}), MAX_LOOK_MS, unreachable)
+        const response = await withTimeout(this.#request('/healthz', {}), MAX_POLL_MS, unreachable)
         await response.body?.cancel()
         return
       } catch {
-        // Not yet; whether it ever will is told by the time.
+        // Not listening yet.
         await sleep(waitMs)
       }
     }
@@ -177,17 +197,17 @@ export class ContainerProvider implements Provider {
     throw new SandwireError('sandbox_failed', 'The sandbox did not start in time')
   }
 
-  /** What there is to say of a container that never got as far as sandboxd. */
+  /** The error for a container that ended before sandboxd listened. */
   async #endedEarly(): Promise<SandwireError> {
     await withTimeout(this.#ended, END_TIMEOUT_MS, late).catch(() => undefined)
     const { store, onStuck } = this.#deps
-    const how = store.read()?.end ?? ''
-    if (how === 'lost') onStuck()
-    const why = how === '' ? '' : `: ${how}`
-    return new SandwireError('sandbox_failed', `The sandbox ended while it was starting${why}`)
+    const reason = store.read()?.endReason
+    if (reason === 'lost') onStuck()
+    const suffix = reason === undefined ? '' : `: ${reason}`
+    return new SandwireError('sandbox_failed', `The sandbox ended while it was starting${suffix}`)
   }
 
-  #ask(path: string, init: RequestInit): Promise<Response> {
+  #request(path: string, init: RequestInit): Promise<Response> {
     return this.#deps.engine.getTcpPort(PORT).fetch(`${ORIGIN}${path}`, init)
   }
 
@@ -195,52 +215,53 @@ export class ContainerProvider implements Provider {
     const { engine, store } = this.#deps
     const run = store.read()
     if (run === undefined) return { id, state: 'absent' }
-    const { epoch, startedMs, end } = run
-    if (engine.running && end === undefined)
+    const { epoch, startedMs, endReason } = run
+    if (engine.running && endReason === undefined)
       return { id, state: 'running', address: ADDRESS, epoch, startedMs }
-    // It ended while nobody watched.
-    if (end === undefined) store.end(epoch, 'lost')
-    const reason = end ?? 'lost'
-    return reason === '' ? { id, state: 'stopped' } : { id, state: 'stopped', reason }
+    // It ended while no object monitored it.
+    if (endReason === undefined) store.end(epoch, 'lost')
+    const reason = endReason ?? 'lost'
+    return reason === 'requested' ? { id, state: 'stopped' } : { id, state: 'stopped', reason }
   }
 
   async #remove(): Promise<void> {
     if (this.#deps.engine.running) await this.#deps.engine.destroy()
   }
 
-  /** Takes over a container that was there before its object was: what the runtime knew of it went with the last one. */
+  /** Takes over a container that an earlier object started: its monitor and network policy ended with that object. */
   async #adopt(run: ContainerRun): Promise<void> {
-    if (this.#watched === run.epoch) return
-    this.#watch(run)
+    if (this.#monitored === run.epoch) return
+    this.#monitor(run)
     await this.#deps.openNetwork(run.network)
   }
 
   /** Waits for the container's end, once per start. */
-  #watch({ epoch }: ContainerRun): void {
-    if (this.#watched === epoch) return
-    this.#watched = epoch
+  #monitor({ epoch }: ContainerRun): void {
+    if (this.#monitored === epoch) return
+    this.#monitored = epoch
     const { engine, store, hold, onLost } = this.#deps
-    const ended = (reason: string): void => {
-      const wasAsked = store.read()?.end !== undefined
+    const onEnd = (reason: EndReason): void => {
+      const isExpected = store.read()?.endReason !== undefined
       store.end(epoch, reason)
-      if (wasAsked) return
-      this.#note(reason)
+      if (isExpected) return
+      this.#log('ended', reason)
       onLost()
     }
     this.#ended = engine.monitor().then(
-      () => ended('exit_0'),
-      (caught: unknown) => ended(reasonOfEnd(caught)),
+      () => onEnd('exit_0'),
+      (caught: unknown) => onEnd(endReasonOf(caught)),
     )
     hold(this.#ended)
   }
 
-  #note(event: string): void {
+  #log(event: string, reason?: EndReason): void {
     const { store, nowMs } = this.#deps
-    store.note(JSON.stringify({ time: new Date(nowMs()).toISOString(), source: 'container', event }))
+    const time = new Date(nowMs()).toISOString()
+    store.addLine(JSON.stringify({ time, source: 'container', event, reason }))
   }
 }
 
-/** How containers are, as far as anybody outside an object can know. */
+/** Health of the provider; the state of a container is known to its object only. */
 export function containerHealth(): HostHealth {
   return { status: 'ok', version: SOFTWARE_VERSION, isolation: 'container', sandboxes: 0 }
 }

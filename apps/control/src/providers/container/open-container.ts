@@ -1,14 +1,13 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { Provider } from '../provider.ts'
 import type { ContainerStore } from './container-store.ts'
-import { ContainerProvider } from './container.ts'
-import type { Engine } from './engine.ts'
-import { type Interceptor, openNetwork, type Surroundings } from './open-network.ts'
+import { type ContainerEngine, ContainerProvider } from './container.ts'
+import { type Interceptor, type NetworkContext, openNetwork } from './open-network.ts'
 
-/** What a sandbox's object lends the provider of its container. */
-export interface ObjectPlace extends Surroundings<Fetcher> {
+/** What a sandbox's object passes to the provider of its container. */
+export interface ContainerContext extends NetworkContext<Fetcher> {
   /** `ctx.container`; undefined where the class has none. */
-  readonly container: (Engine & Interceptor<Fetcher>) | undefined
+  readonly container: (ContainerEngine & Interceptor<Fetcher>) | undefined
   readonly store: ContainerStore
   readonly hold: (work: Promise<unknown>) => void
   readonly onLost: () => void
@@ -17,11 +16,14 @@ export interface ObjectPlace extends Surroundings<Fetcher> {
 
 /** The provider of an object's own container. */
 export function openContainer(
-  { container, store, hold, onLost, onStuck, ...around }: ObjectPlace,
+  { container, store, hold, onLost, onStuck, ...networkContext }: ContainerContext,
   { nowMs, sleep }: { readonly nowMs: () => number; readonly sleep: (ms: number) => Promise<void> },
 ): Provider {
   if (container === undefined)
-    throw new SandwireError('provider_unavailable', 'Cannot make sandboxes: this server has no containers')
+    throw new SandwireError(
+      'provider_unavailable',
+      'Cannot create sandboxes: containers are not configured on this server',
+    )
   return new ContainerProvider({
     engine: container,
     store,
@@ -30,8 +32,8 @@ export function openContainer(
     hold,
     onLost,
     onStuck,
-    hasInternet: around.hasInternet,
-    openNetwork: (network) => openNetwork(container, network, around),
+    hasInternet: networkContext.hasInternet,
+    openNetwork: (network) => openNetwork(container, network, networkContext),
     mintEpoch: () => crypto.randomUUID(),
   })
 }

@@ -1,42 +1,39 @@
 import { type NetworkSpec } from '@sandwire/internal-api'
 import { AllowList } from '@sandwire/network-policy'
 
-/** The part of `ctx.container` that decides what its programs reach. */
-export interface Interceptor<Way> {
-  interceptAllOutboundHttp(way: Way): Promise<void>
-  interceptOutboundHttp(hosts: string, way: Way): Promise<void>
-  interceptOutboundHttps(hosts: string, way: Way): Promise<void>
+/** The part of `ctx.container` that intercepts its outbound requests. */
+export interface Interceptor<Target> {
+  interceptAllOutboundHttp(target: Target): Promise<void>
+  interceptOutboundHttp(hosts: string, target: Target): Promise<void>
+  interceptOutboundHttps(hosts: string, target: Target): Promise<void>
 }
 
-export interface Surroundings<Way> {
-  /** Whether the internet that containers get is nothing but that: on one machine it is that machine's own network too. */
+export interface NetworkContext<Target> {
+  /** True when containers can be given the internet without the machine's own network. */
   readonly hasInternet: boolean
-  /** Leads web requests to what a network allows. */
-  readonly wayTo: (network: NetworkSpec) => Way
+  /** Handles intercepted requests according to a network policy. */
+  readonly egressFor: (network: NetworkSpec) => Target
 }
 
-/** Whether web requests of a network are led through control. */
-export function isLed({ policy }: NetworkSpec, hasInternet: boolean): boolean {
+/** True when HTTP requests of a container go through control. */
+export function isIntercepted({ policy }: NetworkSpec, hasInternet: boolean): boolean {
   return policy === 'allowlist' || (policy === 'open' && !hasInternet)
 }
 
-/**
- * Leads what programs in a container ask of the web through a way of ours, which lets through what is allowed. Whatever is no
- * web request goes nowhere.
- */
-export async function openNetwork<Way>(
-  container: Interceptor<Way>,
+/** Routes the HTTP requests of a container through `egressFor`, which enforces the policy. Other traffic is blocked. */
+export async function openNetwork<Target>(
+  container: Interceptor<Target>,
   network: NetworkSpec,
-  { hasInternet, wayTo }: Surroundings<Way>,
+  { hasInternet, egressFor }: NetworkContext<Target>,
 ): Promise<void> {
   const { policy, allow } = network
-  if (!isLed(network, hasInternet)) return
-  const way = wayTo(network)
-  await container.interceptAllOutboundHttp(way)
-  await container.interceptOutboundHttps('*', way)
+  if (!isIntercepted(network, hasInternet)) return
+  const target = egressFor(network)
+  await container.interceptAllOutboundHttp(target)
+  await container.interceptOutboundHttps('*', target)
   const ports = policy === 'allowlist' ? new AllowList(allow).otherPorts : []
   for (const port of ports) {
-    await container.interceptOutboundHttp(`*:${port}`, way)
-    await container.interceptOutboundHttps(`*:${port}`, way)
+    await container.interceptOutboundHttp(`*:${port}`, target)
+    await container.interceptOutboundHttps(`*:${port}`, target)
   }
 }

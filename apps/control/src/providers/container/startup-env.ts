@@ -1,19 +1,19 @@
 import type { StartSpec } from '@sandwire/internal-api'
 
-/** What signs the certificates of answers to requests that are led through control; workerd puts it inside. */
-const AUTHORITY_FILE = '/etc/cloudflare/certs/cloudflare-containers-ca.crt'
-/** Where deploy/sandbox/startup.sh adds it. */
+/** CA certificate of intercepted HTTPS requests; workerd adds it to the container. */
+const CA_FILE = '/etc/cloudflare/certs/cloudflare-containers-ca.crt'
+/** CA bundle that deploy/sandbox/startup.sh adds it to. */
 const BUNDLE_FILE = '/etc/ssl/certs/ca-certificates.crt'
 
-/** For programs that bring authorities of their own instead of asking the system. */
-const TRUST = { NODE_EXTRA_CA_CERTS: AUTHORITY_FILE, REQUESTS_CA_BUNDLE: BUNDLE_FILE }
+/** For programs that do not use the system's CA bundle. */
+const TRUST = { NODE_EXTRA_CA_CERTS: CA_FILE, REQUESTS_CA_BUNDLE: BUNDLE_FILE }
 
-/** Characters in one variable: Linux takes no more than 128 KiB of it, name and all. */
+/** Characters in one variable: Linux allows 128 KiB including the name. */
 const MAX_PART_CHARS = 100_000
 
-/** An environment as JSON, in as many variables as it needs. */
-function inParts(env: Readonly<Record<string, string>>): Record<string, string> {
-  // With no character outside ASCII, so that one is one byte.
+/** Splits an environment, as JSON, into as many variables as needed. */
+function splitEnv(env: Readonly<Record<string, string>>): Record<string, string> {
+  // ASCII only, so that a character is one byte.
   const escape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
   const text = JSON.stringify(env).replaceAll(/[\u0080-\uffff]/g, escape)
   const parts: Record<string, string> = {}
@@ -24,14 +24,14 @@ function inParts(env: Readonly<Record<string, string>>): Record<string, string> 
   return parts
 }
 
-/** The environment of a container's first process, as deploy/sandbox/startup.sh reads it. `isLed`: its requests go through control. */
-export function startupEnv(spec: StartSpec, isLed: boolean): Record<string, string> {
+/** The environment of a container's first process, as deploy/sandbox/startup.sh reads it. `isIntercepted`: its HTTP requests go through control. */
+export function startupEnv(spec: StartSpec, isIntercepted: boolean): Record<string, string> {
   const { id, publicKey, maxSessions, outputBytesPerSecond } = spec
-  const env = { ...(isLed ? TRUST : {}), ...spec.env }
+  const env = { ...(isIntercepted ? TRUST : {}), ...spec.env }
   return {
     SANDWIRE_SANDBOX: id,
     SANDWIRE_PUBLIC_KEY: publicKey,
-    ...(Object.keys(env).length === 0 ? {} : inParts(env)),
+    ...(Object.keys(env).length === 0 ? {} : splitEnv(env)),
     ...(maxSessions === undefined ? {} : { SANDWIRE_MAX_SESSIONS: String(maxSessions) }),
     ...(outputBytesPerSecond === undefined
       ? {}

@@ -1,5 +1,4 @@
-import { isIdle } from '../../../src/sandbox/idle.ts'
-import { type SandboxEvent, type SandboxState, step } from '../../../src/sandbox/state.ts'
+import { isIdle, type SandboxEvent, type SandboxState, step } from '../../../src/sandbox/state.ts'
 import { emptyTally, type FleetSandbox } from './tally.ts'
 
 export interface FleetSettings {
@@ -98,8 +97,8 @@ export class ModelSandbox implements FleetSandbox {
     if (state !== this.#state) this.tally.sandboxRows += 1
     this.#state = state
     for (const effect of effects) {
-      if (effect === 'watch') this.#wakeBy(nowMs + this.#settings.alarmMs)
-      else if (effect === 'rest') this.#rest()
+      if (effect === 'set_alarm') this.#wakeBy(nowMs + this.#settings.alarmMs)
+      else if (effect === 'clear_alarm') this.#rest()
       else if (effect === 'publish') this.#report(state.is === 'running' ? undefined : [])
     }
   }

@@ -2,10 +2,10 @@ import { Database } from 'bun:sqlite'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { AccountStore } from '../../../src/account/store.ts'
 import { createLog } from '../../../src/log.ts'
-import { SandboxLife } from '../../../src/sandbox/life.ts'
+import { ObjectAlarm } from '../../../src/sandbox/alarm.ts'
+import { SandboxLifecycle } from '../../../src/sandbox/lifecycle.ts'
 import { SandboxdClient } from '../../../src/sandbox/sandboxd-client.ts'
 import { SandboxStore } from '../../../src/sandbox/store.ts'
-import { WakeUp } from '../../../src/sandbox/wake-up.ts'
 import { sqlOf } from '../bun-sql.ts'
 import { MemoryProvider } from '../memory-provider.ts'
 import type { FleetSettings } from './model-sandbox.ts'
@@ -19,10 +19,10 @@ function changesOf(database: Database): number {
   return database.query<{ n: number }, []>('SELECT total_changes() AS n').get()?.n ?? 0
 }
 
-/** A sandbox with the real `SandboxLife`, real SQLite, and the index of a real account. */
+/** A sandbox with the real `SandboxLifecycle`, real SQLite, and the index of a real account. */
 export class RealSandbox implements FleetSandbox {
   readonly tally = emptyTally()
-  readonly #life: SandboxLife
+  readonly #lifecycle: SandboxLifecycle
   readonly #store: SandboxStore
   readonly #provider: MemoryProvider
   readonly #own = new Database(':memory:')
@@ -39,13 +39,13 @@ export class RealSandbox implements FleetSandbox {
     provider.answer = () => Response.json({ attachments: 0, sessions: [this.#session()], exits: [] })
     const index = new AccountStore(sqlOf(this.#account))
     index.insertSandbox(ID, 'dev')
-    const wakeUp = new WakeUp({
+    const alarm = new ObjectAlarm({
       getAlarm: async () => this.#alarm,
       setAlarm: async (atMs) => this.#writeAlarm(atMs),
       deleteAlarm: async () => this.#writeAlarm(null),
     })
     const nowMs = (): number => this.#nowMs
-    this.#life = new SandboxLife({
+    this.#lifecycle = new SandboxLifecycle({
       store: this.#store,
       provider,
       sandboxd: (sandbox) =>
@@ -59,7 +59,7 @@ export class RealSandbox implements FleetSandbox {
           },
         }),
       publicKey: 'k',
-      refusals: { hear: async () => undefined },
+      refusals: { receive: async () => undefined },
       settings: {
         sleepAfterMs: sleepAfterMs ?? 600_000,
         alarmMs,
@@ -79,7 +79,7 @@ export class RealSandbox implements FleetSandbox {
         remove: async () => undefined,
         has: async () => true,
       },
-      alarm: { set: (atMs) => wakeUp.by(atMs), clear: () => wakeUp.at(undefined) },
+      alarm: { set: (atMs) => alarm.setBy(atMs), clear: () => alarm.setAt(undefined) },
       deleteAll: async () => undefined,
     })
   }
@@ -87,7 +87,7 @@ export class RealSandbox implements FleetSandbox {
   static async open(settings: FleetSettings): Promise<RealSandbox> {
     const made = new RealSandbox(settings)
     const { sleepAfterMs } = settings
-    await made.#life.create({
+    await made.#lifecycle.create({
       id: ID,
       owner: OWNER,
       name: 'dev',
@@ -117,7 +117,7 @@ export class RealSandbox implements FleetSandbox {
     this.tally.wakeUps += 1
     this.tally.requests += 1
     await this.#count(nowMs, async () => {
-      await this.#life.start('r')
+      await this.#lifecycle.start('r')
       this.#store.touch(nowMs)
     })
   }
@@ -133,7 +133,7 @@ export class RealSandbox implements FleetSandbox {
     this.tally.wakeUps += 1
     this.#alarm = null
     this.#movedMs = movedMs
-    await this.#count(nowMs, () => this.#life.look('r'))
+    await this.#count(nowMs, () => this.#lifecycle.poll('r'))
   }
 
   [Symbol.dispose](): void {

@@ -5,9 +5,8 @@ import { SandwireError } from '@sandwire/protocol'
 import { eventually, rejectionOf, type RawWebSocket } from '@sandwire/testing'
 import { createLog } from '../src/log.ts'
 import type { AttachCall } from '../src/sandbox/call.ts'
-import type { Selector } from '../src/sandbox/cut-outbox.ts'
-import { isDue } from '../src/sandbox/plain-stays.ts'
-import { Reauthorizing } from '../src/sandbox/reauthorizing.ts'
+import { needsRecheck, RecheckAuthorization } from '../src/sandbox/recheck-authorization.ts'
+import type { Selector } from '../src/sandbox/revocation.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
@@ -41,20 +40,20 @@ function open() {
   const state = { is: 'running', address: 'slot:1', epoch: 'e1', startedMs: 0 } as const
   store.insert({ id: ID, owner: 'owner', name: 'dev', createdMs: 0, lastActivityMs: 0, settings, state })
   const clock = { nowMs: 1_000_000 }
-  const cuts: Selector[] = []
-  const asked: unknown[] = []
-  const account = { keeps: false, welcomes: async (): Promise<boolean> => true }
-  const reauthorizing = new Reauthorizing({
+  const disconnected: Selector[] = []
+  const checked: unknown[] = []
+  const account = { hasSignIn: false, accepts: async (): Promise<boolean> => true }
+  const recheck = new RecheckAuthorization({
     store,
-    cutting: { cut: async (selector) => void cuts.push(selector) },
-    registrar: {
-      keeps: async () => account.keeps,
-      welcomes: (_, stay) => {
-        asked.push(stay)
-        return account.welcomes()
+    revocation: { disconnect: async (selector) => void disconnected.push(selector) },
+    credentials: {
+      hasSignIn: async () => account.hasSignIn,
+      accepts: (_, connection) => {
+        checked.push(connection)
+        return account.accepts()
       },
     },
-    lookMs: MINUTE_MS,
+    pollMs: MINUTE_MS,
     nowMs: () => clock.nowMs,
     log: createLog(
       () => undefined,
@@ -64,10 +63,10 @@ function open() {
   return {
     store,
     clock,
-    cuts,
-    asked,
+    disconnected,
+    checked,
     account,
-    reauthorizing,
+    recheck,
     give(grant: string, role: 'collaborator' | 'viewer' = 'collaborator', expiresMs = 0x38d7ea4c68000): void {
       const about = {
         label: '',
@@ -89,8 +88,8 @@ function open() {
       )
     },
     async attach(call: Partial<AttachCall>, grant?: string): Promise<void> {
-      reauthorizing.remember(
-        await reauthorizing.foresee(
+      recheck.add(
+        await recheck.prepare(
           {
             ...CALL,
             ...call,
@@ -101,7 +100,7 @@ function open() {
     },
     async pass(ms: number): Promise<void> {
       clock.nowMs += ms
-      await reauthorizing.ring()
+      await recheck.onAlarm()
     },
   }
 }
@@ -112,14 +111,14 @@ describe('(threat T6) a plain connection', () => {
     made.give('g1')
     await made.attach({ login: 'l1', issuedMs: 5 }, 'g1')
     await made.pass(12 * MINUTE_MS)
-    expect(made.asked).toEqual([])
+    expect(made.checked).toEqual([])
     await made.pass(MINUTE_MS)
-    expect(made.asked).toMatchObject([{ login: 'l1', issuedMs: 5, isKept: false }])
+    expect(made.checked).toMatchObject([{ login: 'l1', issuedMs: 5, hasStoredSignIn: false }])
     await made.pass(12 * MINUTE_MS)
-    expect(made.asked.length).toBe(1)
+    expect(made.checked.length).toBe(1)
     await made.pass(MINUTE_MS)
-    expect(made.asked.length).toBe(2)
-    expect(made.cuts).toEqual([])
+    expect(made.checked.length).toBe(2)
+    expect(made.disconnected).toEqual([])
   })
 
   test('whose sign-in has ended is cut, and nobody else', async () => {
@@ -127,11 +126,11 @@ describe('(threat T6) a plain connection', () => {
     made.give('g1')
     await made.attach({ login: 'l1' }, 'g1')
     await made.attach({ session: 's2', identity: 'owner' })
-    made.account.welcomes = async () => false
+    made.account.accepts = async () => false
     await made.pass(QUARTER_MS)
-    expect(made.cuts).toEqual([{ identity: 'ada', session: 's1', login: 'l1', grant: 'g1' }])
+    expect(made.disconnected).toEqual([{ identity: 'ada', session: 's1', login: 'l1', grant: 'g1' }])
     await made.pass(QUARTER_MS)
-    expect(made.cuts.length).toBe(1)
+    expect(made.disconnected.length).toBe(1)
   })
 
   test.each([
@@ -163,31 +162,31 @@ describe('(threat T6) a plain connection', () => {
     await made.attach({}, 'g1')
     change(made)
     await made.pass(QUARTER_MS)
-    expect(made.cuts).toEqual([{ identity: 'ada', session: 's1', grant: 'g1' }])
+    expect(made.disconnected).toEqual([{ identity: 'ada', session: 's1', grant: 'g1' }])
   })
 
   test('stays while its account does not answer, and is asked about at the next look', async () => {
     const made = open()
     await made.attach({ identity: 'owner', login: 'l1' })
-    made.account.welcomes = () => Promise.reject(new Error('away'))
+    made.account.accepts = () => Promise.reject(new Error('away'))
     await made.pass(QUARTER_MS)
-    expect(made.cuts).toEqual([])
-    made.account.welcomes = async () => false
+    expect(made.disconnected).toEqual([])
+    made.account.accepts = async () => false
     await made.pass(MINUTE_MS)
-    expect(made.cuts).toEqual([{ identity: 'owner', session: 's1', login: 'l1' }])
+    expect(made.disconnected).toEqual([{ identity: 'owner', session: 's1', login: 'l1' }])
   })
 
   test('is remembered with whether its sign-in is one that the account keeps', async () => {
     const made = open()
-    made.account.keeps = true
+    made.account.hasSignIn = true
     await made.attach({ identity: 'owner', login: 'l1', token: 't1' })
-    expect(made.store.stays.all()).toEqual([
+    expect(made.store.plainConnections.all()).toEqual([
       {
         session: 's1',
         identity: 'owner',
         login: 'l1',
         token: 't1',
-        isKept: true,
+        hasStoredSignIn: true,
         checkedMs: made.clock.nowMs,
       },
     ])
@@ -197,14 +196,14 @@ describe('(threat T6) a plain connection', () => {
     const made = open()
     await made.attach({ identity: 'owner' })
     await made.attach({ identity: 'owner', login: 'l1', dialect: 'v1' })
-    expect(made.store.stays.all()).toEqual([])
+    expect(made.store.plainConnections.all()).toEqual([])
   })
 
   test('is refused while more are remembered than there can be', async () => {
     const made = open()
-    const stay = { identity: 'owner', login: 'l1', isKept: false }
+    const stay = { identity: 'owner', login: 'l1', hasStoredSignIn: false }
     for (let number = 0; number < 10_000; number += 1)
-      made.store.stays.add({ session: `s${number}`, ...stay }, 0)
+      made.store.plainConnections.add({ session: `s${number}`, ...stay }, 0)
     const refused = await rejectionOf(made.attach({ identity: 'owner', login: 'l1', session: 'more' }))
     expect(refused).toMatchObject({ code: 'rate_limited', retryAfterMs: MINUTE_MS })
     expect(refused).toBeInstanceOf(SandwireError)
@@ -212,11 +211,11 @@ describe('(threat T6) a plain connection', () => {
 })
 
 test('a right is due before it is too old, and when the clock was set back', () => {
-  const at = (nowMs: number) => ({ nowMs, mostMs: QUARTER_MS, lookMs: MINUTE_MS })
+  const at = (nowMs: number) => ({ nowMs, maxAgeMs: QUARTER_MS, pollMs: MINUTE_MS })
   const stay = { checkedMs: 100 * MINUTE_MS }
-  expect(isDue(stay, at(112 * MINUTE_MS))).toBe(false)
-  expect(isDue(stay, at(113 * MINUTE_MS))).toBe(true)
-  expect(isDue(stay, at(99 * MINUTE_MS))).toBe(true)
+  expect(needsRecheck(stay, at(112 * MINUTE_MS))).toBe(false)
+  expect(needsRecheck(stay, at(113 * MINUTE_MS))).toBe(true)
+  expect(needsRecheck(stay, at(99 * MINUTE_MS))).toBe(true)
 })
 
 /** Replaces a part of control that must be there. */
@@ -237,8 +236,8 @@ describe('with the real sandboxd, and sandboxes that never hear of the end of a 
       alter: (script) =>
         replaced(
           replaced(script, /REAUTHORIZE_MS = [^,;]+/, 'REAUTHORIZE_MS = 1'),
-          /endLogin\(login, endedMs\) \{/,
-          'endLogin(login, endedMs) { return { ok: true }',
+          /revoke\(event\) \{/,
+          'revoke(event) { return { ok: true }',
         ),
     })
   })

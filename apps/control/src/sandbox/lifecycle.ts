@@ -1,48 +1,54 @@
+import { KeyedSerializer } from '@sandwire/async'
 import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import { SandwireError, type StopReason } from '@sandwire/protocol'
 import { signInEnded } from '../auth/identity.ts'
 import type { Limits } from '../limits.ts'
 import type { Log } from '../log.ts'
 import type { Provider } from '../providers/provider.ts'
-import { type Access, accessOf, type Need, requireAccess, standingOf } from './access.ts'
+import { type Access, accessName, accessOf, type Need, requireAccess } from './access.ts'
 import type { SandboxCall } from './call.ts'
-import { isIdle, sleepAfter } from './idle.ts'
 import type { LateRefusals } from './late-refusals.ts'
-import { noSuchSandbox } from './missing.ts'
+import { noSuchSandbox } from './not-found.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
-import { controlItself, notUnderstood, type SandboxdClient } from './sandboxd-client.ts'
-import { decodeActivity, keepsAwake, lastMoveMs, type SessionFacts, withPin } from './session-view.ts'
-import { type SandboxEvent, type SandboxState, step } from './state.ts'
+import { controlItself, invalidResponse, type SandboxdClient } from './sandboxd-client.ts'
+import {
+  decodeActivity,
+  keepsAwake,
+  lastActivityMs as lastActivityOf,
+  type SessionFacts,
+  withPin,
+} from './session-view.ts'
+import { isIdle, type SandboxEvent, type SandboxState, sleepAfter, step } from './state.ts'
 import type { SandboxStore } from './store.ts'
 
-/** Looks for which a running sandbox is wanted. */
-const RENEWED_LOOKS = 3
+/** Polls for which a container is kept running without its object: one may be late. */
+const RENEWED_POLLS = 3
 
-/** A sandbox that a caller may use, and how. */
-export interface Allowed {
+/** A sandbox and the caller's access to it. */
+export interface Authorized {
   readonly record: SandboxRecord
   readonly access: Access
 }
 
 export type Running = Extract<SandboxState, { is: 'running' }>
 
-/** Where the account hears how its sandboxes are. */
+/** The owner's index of sandboxes. */
 export interface SandboxIndex {
-  /** `sessions` replaces those known of this sandbox. */
+  /** `sessions` replaces the known sessions of the sandbox. */
   report(owner: string, view: SandboxView, sessions?: readonly SessionFacts[]): Promise<void>
   remove(owner: string, sandbox: string): Promise<void>
-  /** Whether the account has it under one of its names. */
+  /** True when the account has a name for the sandbox. */
   has(owner: string, sandbox: string): Promise<boolean>
 }
 
-export interface LifeDependencies {
+export interface LifecycleDependencies {
   readonly store: SandboxStore
   readonly provider: Provider
   readonly index: SandboxIndex
   readonly sandboxd: (sandbox: string) => SandboxdClient
-  /** Hears what sandboxd says of itself. */
-  readonly refusals: Pick<LateRefusals, 'hear'>
-  /** What sandboxes check our tokens with. */
+  /** Receives each activity response of sandboxd. */
+  readonly refusals: Pick<LateRefusals, 'receive'>
+  /** Verifies control's tokens in the sandbox. */
   readonly publicKey: string
   readonly settings: {
     readonly sleepAfterMs: number
@@ -51,47 +57,45 @@ export interface LifeDependencies {
   }
   readonly nowMs: () => number
   readonly log: Log
-  /** The object's one alarm. */
   readonly alarm: { set(atMs: number): Promise<void>; clear(): Promise<void> }
-  /** Forgets everything that is stored. */
+  /** Deletes the object's storage. */
   readonly deleteAll: () => Promise<void>
 }
 
-/** Drives the state of one sandbox: performs what `step` asks for, one lifecycle change at a time. */
-export class SandboxLife {
-  readonly #deps: LifeDependencies
+/** Performs the effects of the sandbox's state machine, one lifecycle change at a time. */
+export class SandboxLifecycle {
+  readonly #deps: LifecycleDependencies
   #starting: Promise<void> | undefined
-  /** End of the last lifecycle change; the next one waits for it. */
-  #tail: Promise<unknown> = Promise.resolve()
+  readonly #serializer = new KeyedSerializer()
 
-  constructor(deps: LifeDependencies) {
+  constructor(deps: LifecycleDependencies) {
     this.#deps = deps
   }
 
-  /** The record and what the caller may do, when that is enough; what is not theirs does not exist for them. */
-  allow(
+  /** Returns the caller's access if it is sufficient; throws `sandbox_not_found` for callers without any. */
+  authorize(
     call: Pick<SandboxCall, 'identity' | 'login' | 'token' | 'issuedMs'>,
     need: Need,
     session?: string,
-  ): Allowed {
+  ): Authorized {
     const { identity, login, token, issuedMs } = call
     const { store, nowMs } = this.#deps
     const record = this.#record
-    // It was checked before the call came here; it may have ended since.
+    // The Worker authenticated the call, but the sign-in may have ended since.
     const hasEnded = (name: string | undefined): boolean =>
-      name !== undefined && store.cuts.hasEnded(name, issuedMs, nowMs())
+      name !== undefined && store.endedLogins.includes(name, issuedMs, nowMs())
     if (hasEnded(login) || hasEnded(token)) throw signInEnded()
     const sandbox = { owner: record.owner, grants: store.sharing.grantsOf(identity) }
     const access = requireAccess(accessOf(sandbox, identity, { session, nowMs: nowMs() }), need)
     return { record, access }
   }
 
-  /** Id of the sandbox; throws when there is none. */
+  /** Throws when there is no sandbox. */
   get id(): string {
     return this.#record.id
   }
 
-  /** Writes the record unless there is one already. */
+  /** Creates the record unless it exists. */
   async create(record: Pick<SandboxRecord, 'id' | 'owner' | 'name' | 'settings'>): Promise<SandboxView> {
     const { store, nowMs } = this.#deps
     store.insert({
@@ -100,15 +104,15 @@ export class SandboxLife {
       lastActivityMs: nowMs(),
       state: { is: 'stopped' },
     })
-    const view = this.view(this.allow({ identity: record.owner }, 'own').record)
+    const view = this.view(this.authorize({ identity: record.owner }, 'own').record)
     await this.#deps.index.report(record.owner, view)
     return view
   }
 
-  /** Starts the sandbox unless it runs; all who ask at once share one start. */
+  /** Starts the sandbox unless it runs; concurrent callers share one start. */
   async start(requestId: string): Promise<void> {
     if (this.#state.is === 'running') return
-    this.#starting ??= this.#inTurn(() => this.#start(requestId)).finally(() => {
+    this.#starting ??= this.#serialize(() => this.#start(requestId)).finally(() => {
       this.#starting = undefined
     })
     await this.#starting
@@ -117,45 +121,45 @@ export class SandboxLife {
   async stop(requestId: string, discard: boolean): Promise<void> {
     if (!this.#filesSurvive && !discard && this.#state.is !== 'stopped')
       throw new SandwireError('needs_discard', 'Cannot stop the sandbox: its files would be lost')
-    await this.#inTurn(() => this.#stop(requestId))
+    await this.#serialize(() => this.#stop(requestId))
   }
 
   /**
-   * Refuses whoever may not destroy it. A record can be missing where an earlier attempt broke off; then its owner, who still has
-   * the name, finishes it, and for everybody else there is nothing.
+   * Throws unless the caller may destroy the sandbox. The record is missing when an earlier attempt was interrupted; the account
+   * that still has the name may then finish it.
    */
-  async allowDestroy(call: SandboxCall, sandbox: string): Promise<void> {
-    if (this.#deps.store.read() !== undefined) this.allow(call, 'own')
+  async authorizeDestroy(call: SandboxCall, sandbox: string): Promise<void> {
+    if (this.#deps.store.read() !== undefined) this.authorize(call, 'own')
     else if (!(await this.#deps.index.has(call.identity, sandbox))) throw noSuchSandbox()
   }
 
-  /** `lastWords` is called when everything but what is stored here is gone. */
-  async destroy(call: SandboxCall, sandbox: string, lastWords?: () => Promise<void>): Promise<void> {
+  /** `onDestroyed` is called before the object's own storage is deleted. */
+  async destroy(call: SandboxCall, sandbox: string, onDestroyed?: () => Promise<void>): Promise<void> {
     const { identity, requestId } = call
     const { store, provider, index, alarm, deleteAll } = this.#deps
-    if (store.read() !== undefined) this.allow(call, 'own')
-    await this.#inTurn(async () => {
+    if (store.read() !== undefined) this.authorize(call, 'own')
+    await this.#serialize(async () => {
       await provider.destroy(sandbox, requestId)
       await index.remove(identity, sandbox)
-      await lastWords?.()
+      await onDestroyed?.()
       await alarm.clear()
       await deleteAll()
-      store.forget()
+      store.reset()
     })
   }
 
-  /** The running sandbox; it is started when `mayStart`, otherwise one that does not run is `sandbox_stopped`. */
+  /** The running sandbox; starts it if `mayStart`, else throws `sandbox_stopped` when it is not running. */
   async ready(requestId: string, mayStart: boolean): Promise<Running> {
     if (mayStart) await this.start(requestId)
     else if (this.#state.is !== 'running') await this.observe(requestId)
     const state = this.#state
-    if (state.is !== 'running') throw new SandwireError('sandbox_stopped', 'The sandbox does not run')
+    if (state.is !== 'running') throw new SandwireError('sandbox_stopped', 'The sandbox is not running')
     return state
   }
 
-  /** Asks the provider how the sandbox is, once no start or stop is under way. */
+  /** Reads the state from the provider, after any start or stop in progress. */
   observe(requestId: string): Promise<SandboxState> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       await this.#observed(await this.#deps.provider.status(this.#record.id, requestId))
       return this.#state
     })
@@ -168,8 +172,8 @@ export class SandboxLife {
     store.setState(state)
     const left: ('start' | 'stop')[] = []
     for (const effect of effects) {
-      if (effect === 'watch') await alarm.set(nowMs() + settings.alarmMs)
-      else if (effect === 'rest') await alarm.clear()
+      if (effect === 'set_alarm') await alarm.set(nowMs() + settings.alarmMs)
+      else if (effect === 'clear_alarm') await alarm.clear()
       else if (effect === 'publish') {
         log.info('sandbox_state', { sandbox: record.id, state: state.is })
         await this.publish(state.is === 'running' ? undefined : [])
@@ -178,62 +182,67 @@ export class SandboxLife {
     return left
   }
 
-  /** Tells the account's index. */
+  /** Updates the account's index. */
   async publish(sessions?: readonly SessionFacts[]): Promise<void> {
     const record = this.#record
     await this.#deps.index.report(record.owner, this.view(record), sessions)
   }
 
-  /** Reads what moves in a running sandbox and tells the index. */
+  /** Reads the sessions of a running sandbox and updates the index. */
   async readActivity(running: Running, requestId: string): Promise<readonly SessionFacts[]> {
     const { store, sandboxd, refusals, nowMs } = this.#deps
     const { id } = this.#record
     const path = '/activity'
-    const stays = store.stays.all()
-    const answer = await sandboxd(id).ask(running.address, controlItself(requestId), { method: 'GET', path })
-    const sessions = decodeActivity(answer, id, nowMs())
-    if (sessions === undefined) throw notUnderstood()
-    for (const session of sessions) store.touch(lastMoveMs(session))
+    const connections = store.plainConnections.all()
+    const response = await sandboxd(id).request(running.address, controlItself(requestId), {
+      method: 'GET',
+      path,
+    })
+    const sessions = decodeActivity(response, id, nowMs())
+    if (sessions === undefined) throw invalidResponse()
+    for (const session of sessions) store.touch(lastActivityOf(session))
     const alive = new Set(sessions.map((session) => session.id))
-    for (const session of store.pins().keys()) if (!alive.has(session)) store.forgetPin(session)
-    // Of those that were there before it was asked: it cannot know the others yet.
-    for (const { session } of stays) if (!alive.has(session)) store.stays.remove(session)
+    for (const session of store.pins().keys()) if (!alive.has(session)) store.removePin(session)
+    // Only those from before the request: sandboxd may not know newer ones yet.
+    for (const { session } of connections) if (!alive.has(session)) store.plainConnections.remove(session)
     const pins = store.pins()
     const known = sessions.map((session) => withPin(session, pins))
     await this.publish(known)
-    await refusals.hear(answer)
+    await refusals.receive(response)
     return known
   }
 
-  /** The alarm: how is it, what moves, may it stop. */
-  async look(requestId: string): Promise<void> {
+  /** Reads the state and activity, and stops the sandbox when it is idle. Called by the alarm. */
+  async poll(requestId: string): Promise<void> {
     const { store, alarm, nowMs, settings, log } = this.#deps
     const sandbox = store.read()?.id
     if (sandbox === undefined) return
-    // What is being started is not there yet; whoever starts it says how it went.
+    // The start in progress reports its own result.
     if (this.#starting !== undefined) return alarm.set(nowMs() + settings.alarmMs)
     try {
       const state = await this.observe(requestId)
       const sessions = state.is === 'running' ? await this.readActivity(state, requestId) : []
       if (this.#isIdle(sessions))
-        await this.#inTurn(() => (this.#isIdle(sessions) ? this.#stop(requestId, 'idle') : undefined))
+        await this.#serialize(async () =>
+          this.#isIdle(sessions) ? this.#stop(requestId, 'idle') : undefined,
+        )
       if (this.#state.is === 'running') await this.#renew(requestId)
     } catch (caught) {
-      // The next alarm looks again; what broke shows in the log and, if it lasts, to whoever attaches.
+      // The next alarm polls again; a lasting problem is also reported to clients that attach.
       const { code, message } = SandwireError.from(caught)
-      log.warn('look_failed', { request_id: requestId, sandbox, code, cause: message })
+      log.warn('poll_failed', { request_id: requestId, sandbox, code, cause: message })
     }
     const after = store.read()?.state.is
     if (after === 'running' || after === 'stopping' || after === 'creating')
       await alarm.set(nowMs() + settings.alarmMs)
   }
 
-  /** The sandbox as whoever may see it sees it. */
-  show({ record, access }: Allowed): SandboxView {
+  /** The sandbox as the caller sees it. */
+  show({ record, access }: Authorized): SandboxView {
     const view = this.view(record)
     if (access.grant === undefined) return view
     const owner = this.#deps.store.sharing.grant(access.grant)?.ownerName ?? ''
-    return { ...view, access: standingOf(access), owner }
+    return { ...view, access: accessName(access), owner }
   }
 
   view(record: SandboxRecord): SandboxView {
@@ -282,7 +291,7 @@ export class SandboxLife {
       nowMs: nowMs(),
       lastActivityMs: Math.max(lastActivityMs, state.startedMs),
       sleepAfterMs: this.#sleepAfterMs(settings),
-      // Again: it may have been pinned while this waited for its turn.
+      // Read again: a session may have been pinned while this waited.
       hasPin: sessions.some((session) => keepsAwake(withPin(session, pins))),
     })
   }
@@ -309,7 +318,7 @@ export class SandboxLife {
     }
   }
 
-  /** What the operator allows every sandbox. */
+  /** The operator's limits for every sandbox. */
   get #traffic(): Pick<StartSpec, 'maxSessions' | 'outputBytesPerSecond'> {
     const { sessionsPerSandbox, outputBytesPerSecond } = this.#deps.settings.limits
     return {
@@ -318,10 +327,10 @@ export class SandboxLife {
     }
   }
 
-  /** For longer than until the next look, in case that one comes late. */
+  /** Keeps a container running until after the next polls. */
   async #renew(requestId: string): Promise<void> {
     const { provider, settings } = this.#deps
-    await provider.renew(this.#record.id, RENEWED_LOOKS * settings.alarmMs, requestId)
+    await provider.renew(this.#record.id, RENEWED_POLLS * settings.alarmMs, requestId)
   }
 
   async #stop(requestId: string, reason: StopReason = 'requested'): Promise<void> {
@@ -338,10 +347,7 @@ export class SandboxLife {
     await this.apply({ type: 'observed', status })
   }
 
-  #inTurn<T>(run: () => Promise<T> | T): Promise<T> {
-    const mine = this.#tail.then(run)
-    // Whoever waits for its turn does not care how the last one went.
-    this.#tail = mine.catch(() => undefined)
-    return mine
+  #serialize<T>(run: () => Promise<T>): Promise<T> {
+    return this.#serializer.run('lifecycle', run)
   }
 }

@@ -5,7 +5,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { eventually, rejectionOf } from '@sandwire/testing'
 import { createLog } from '../src/log.ts'
 import { SCOPES } from '../src/auth/identity.ts'
-import { SandboxLife } from '../src/sandbox/life.ts'
+import { SandboxLifecycle } from '../src/sandbox/lifecycle.ts'
 import type { SandboxSettings, SandboxView } from '../src/sandbox/record.ts'
 import { SandboxdClient } from '../src/sandbox/sandboxd-client.ts'
 import type { SessionFacts } from '../src/sandbox/session-view.ts'
@@ -47,7 +47,8 @@ function session(changes: Partial<SessionFacts> = {}): SessionFacts {
 function open(provider = new MemoryProvider(), settings = SETTINGS) {
   const database = new Database(':memory:')
   const store = new SandboxStore(sqlOf(database))
-  const tables = (): unknown[] => database.query('SELECT name FROM sqlite_master').all()
+  const tables = (): unknown[] =>
+    database.query("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").all()
   const reports: { view: SandboxView; sessions: readonly SessionFacts[] | undefined }[] = []
   const removed: string[] = []
   const clock = { nowMs: 1_000 }
@@ -67,12 +68,12 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
       signer: { publicKey: 'k', sign: async () => 'token' },
       nowMs: () => clock.nowMs,
     })
-  const life = new SandboxLife({
+  const lifecycle = new SandboxLifecycle({
     store,
     provider,
     sandboxd,
     publicKey: 'k',
-    refusals: { hear: async () => undefined },
+    refusals: { receive: async () => undefined },
     settings: {
       sleepAfterMs: 600_000,
       alarmMs: 30_000,
@@ -92,24 +93,24 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     deleteAll: async () => {
       for (const table of [
         'container',
-        'container_events',
+        'container_log',
         'sandbox',
         'pins',
-        'plain_stays',
+        'plain_connections',
         'session_aliases',
         'grants',
         'tickets',
-        'audit_outbox',
-        'audit_drops',
-        'cuts',
+        'outbox',
+        'dead_letters',
+        'dropped_audit_rows',
         'ended_logins',
-        'migrations',
+        'schema_version',
       ])
         database.run(`DROP TABLE ${table}`)
     },
   })
   return {
-    life,
+    lifecycle,
     store,
     provider,
     clock,
@@ -118,7 +119,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     asked,
     tables,
     sessions: new SandboxSessions({
-      life,
+      lifecycle,
       store,
       sandboxd,
       budget: new OutputBudget(0),
@@ -129,7 +130,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     state: () => store.read()?.state.is,
     say: (sessions: readonly SessionFacts[]) => void (activity = sessions),
     speak: (protocol: number, compatible_from: number) => void (version = { protocol, compatible_from }),
-    create: () => life.create({ id: ID, owner: 'local', name: 'dev', settings }),
+    create: () => lifecycle.create({ id: ID, owner: 'local', name: 'dev', settings }),
   }
 }
 
@@ -144,34 +145,34 @@ describe('the life of a sandbox', () => {
   test('(threat T4) belongs to its owner', async () => {
     const made = open()
     await made.create()
-    expect(() => made.life.allow(STRANGER, 'watch')).toThrow('No sandbox has this id or name')
-    expect(await rejectionOf(made.life.destroy(STRANGER, ID))).toMatchObject({
+    expect(() => made.lifecycle.authorize(STRANGER, 'watch')).toThrow('No sandbox has this id or name')
+    expect(await rejectionOf(made.lifecycle.destroy(STRANGER, ID))).toMatchObject({
       code: 'sandbox_not_found',
     })
     expect(made.removed).toEqual([])
   })
 
-  test('forgets a plain connection whose session is over, and none that came while it looked', async () => {
+  test('removes a plain connection whose session ended, but none that was opened during the poll', async () => {
     const made = open()
     await made.create()
-    await made.life.start('r')
-    const stay = { identity: 'local', login: 'l1', isKept: false }
-    made.store.stays.add({ ...stay, session: SESSION }, 0)
-    made.store.stays.add({ ...stay, session: 'over' }, 0)
+    await made.lifecycle.start('r')
+    const stay = { identity: 'local', login: 'l1', hasStoredSignIn: false }
+    made.store.plainConnections.add({ ...stay, session: SESSION }, 0)
+    made.store.plainConnections.add({ ...stay, session: 'over' }, 0)
     made.say([session()])
     const { answer } = made.provider
     made.provider.answer = (request) => {
-      made.store.stays.add({ ...stay, session: 'new' }, 0)
+      made.store.plainConnections.add({ ...stay, session: 'new' }, 0)
       return answer(request)
     }
-    await made.life.look('r')
-    expect(made.store.stays.all().map((each) => each.session)).toEqual([SESSION, 'new'])
+    await made.lifecycle.poll('r')
+    expect(made.store.plainConnections.all().map((each) => each.session)).toEqual([SESSION, 'new'])
   })
 
   test('starts once for all who ask at once', async () => {
     const made = open()
     await made.create()
-    await Promise.all(Array.from({ length: 20 }, () => made.life.start('r')))
+    await Promise.all(Array.from({ length: 20 }, () => made.lifecycle.start('r')))
     expect(made.provider.starts).toBe(1)
     expect(made.state()).toBe('running')
     expect(made.alarm()).toBe(31_000)
@@ -182,18 +183,21 @@ describe('the life of a sandbox', () => {
     const made = open()
     await made.create()
     made.provider.failure = new SandwireError('sandbox_failed', 'no')
-    expect(await rejectionOf(made.life.start('r'))).toMatchObject({ code: 'sandbox_failed' })
+    expect(await rejectionOf(made.lifecycle.start('r'))).toMatchObject({ code: 'sandbox_failed' })
     expect(made.reports.at(-1)?.view).toMatchObject({ state: 'failed', reason: 'sandbox_failed' })
     expect(made.alarm()).toBeUndefined()
-    await made.life.start('r')
+    await made.lifecycle.start('r')
     expect(made.state()).toBe('running')
   })
 
   test('starts again after a stop that was asked for first', async () => {
     const made = open()
     await made.create()
-    await made.life.start('r')
-    await Promise.all([made.life.stop('r', false), Promise.resolve().then(() => made.life.start('r'))])
+    await made.lifecycle.start('r')
+    await Promise.all([
+      made.lifecycle.stop('r', false),
+      Promise.resolve().then(() => made.lifecycle.start('r')),
+    ])
     expect(made.state()).toBe('running')
     expect(made.provider.stops).toBe(1)
   })
@@ -201,9 +205,9 @@ describe('the life of a sandbox', () => {
   test('is not taken for running while it is being stopped', async () => {
     const made = open()
     await made.create()
-    await made.life.start('r')
-    const stopped = made.life.stop('r', false)
-    const observed = made.life.observe('r')
+    await made.lifecycle.start('r')
+    const stopped = made.lifecycle.stop('r', false)
+    const observed = made.lifecycle.observe('r')
     await stopped
     expect((await observed).is).toBe('stopped')
     expect(made.reports.map(({ view }) => view.state).slice(-2)).toEqual(['stopping', 'stopped'])
@@ -212,38 +216,38 @@ describe('the life of a sandbox', () => {
   test('is not woken by who names a session', async () => {
     const made = open()
     await made.create()
-    expect(await rejectionOf(made.life.ready('r', false))).toMatchObject({ code: 'sandbox_stopped' })
+    expect(await rejectionOf(made.lifecycle.ready('r', false))).toMatchObject({ code: 'sandbox_stopped' })
     expect(made.provider.starts).toBe(0)
   })
 
   test('is found running although it was thought stopped', async () => {
     const made = open()
     await made.create()
-    await made.life.start('r')
+    await made.lifecycle.start('r')
     made.store.setState({ is: 'stopped' })
-    expect((await made.life.ready('r', false)).is).toBe('running')
+    expect((await made.lifecycle.ready('r', false)).is).toBe('running')
     expect(made.provider.starts).toBe(1)
   })
 
   test('lets only the owner finish what broke off', async () => {
     const made = open()
-    expect(await rejectionOf(made.life.allowDestroy(STRANGER, ID))).toMatchObject({
+    expect(await rejectionOf(made.lifecycle.authorizeDestroy(STRANGER, ID))).toMatchObject({
       code: 'sandbox_not_found',
     })
-    await made.life.allowDestroy(CALL, ID)
+    await made.lifecycle.authorizeDestroy(CALL, ID)
   })
 
   test('leaves nothing behind', async () => {
     const made = open()
     await made.create()
-    await made.life.start('r')
-    await made.life.destroy(CALL, ID)
+    await made.lifecycle.start('r')
+    await made.lifecycle.destroy(CALL, ID)
     expect(made.removed).toEqual([ID])
     expect(made.alarm()).toBeUndefined()
     expect(made.provider.sandboxes.size).toBe(0)
     made.store.touch(5)
-    expect(() => made.life.allow(CALL, 'watch')).toThrow('No sandbox')
-    await made.life.look('r')
+    expect(() => made.lifecycle.authorize(CALL, 'watch')).toThrow('No sandbox')
+    await made.lifecycle.poll('r')
     expect(made.tables()).toEqual([])
     await made.create()
     expect(made.state()).toBe('stopped')
@@ -252,12 +256,12 @@ describe('the life of a sandbox', () => {
   test('where files do not survive, needs to be told to stop', async () => {
     const made = open(new MemoryProvider('nothing'))
     expect(await made.create()).toMatchObject({ ephemeral: true, sleepAfterSeconds: null })
-    await made.life.start('r')
-    expect(await rejectionOf(made.life.stop('r', false))).toMatchObject({ code: 'needs_discard' })
+    await made.lifecycle.start('r')
+    expect(await rejectionOf(made.lifecycle.stop('r', false))).toMatchObject({ code: 'needs_discard' })
     made.clock.nowMs += 10_000_000
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.state()).toBe('running')
-    await made.life.stop('r', true)
+    await made.lifecycle.stop('r', true)
     expect(made.state()).toBe('stopped')
   })
 })
@@ -266,11 +270,11 @@ describe('the alarm', () => {
   test('keeps what runs wanted for three looks, and lets go of what stops', async () => {
     const made = open()
     await made.create()
-    await made.life.start('r')
-    await made.life.look('r')
+    await made.lifecycle.start('r')
+    await made.lifecycle.poll('r')
     expect(made.provider.renewals).toEqual([90_000, 90_000])
     made.clock.nowMs += 700_000
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.state()).toBe('stopped')
     expect(made.provider.renewals).toHaveLength(2)
   })
@@ -278,7 +282,7 @@ describe('the alarm', () => {
   async function running(settings = SETTINGS) {
     const made = open(new MemoryProvider(), settings)
     await made.create()
-    await made.life.start('r')
+    await made.lifecycle.start('r')
     return made
   }
 
@@ -286,11 +290,11 @@ describe('the alarm', () => {
     const made = await running()
     made.say([session({ attachments: 1 })])
     made.clock.nowMs += 599_999
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.state()).toBe('running')
     expect(made.alarm()).toBe(made.clock.nowMs + 30_000)
     made.clock.nowMs += 1
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.state()).toBe('stopped')
     expect(made.provider.reasons).toEqual(['idle'])
     expect(made.alarm()).toBeUndefined()
@@ -301,7 +305,7 @@ describe('the alarm', () => {
     const made = await running()
     made.clock.nowMs += 600_000
     made.say([session({ [when]: made.clock.nowMs - 1 })])
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.state()).toBe('running')
     expect(made.reports.at(-1)?.sessions).toHaveLength(1)
   })
@@ -311,11 +315,11 @@ describe('the alarm', () => {
     made.store.setPin(SESSION, true)
     made.say([session()])
     made.clock.nowMs += 600_000
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.state()).toBe('running')
     expect(made.reports.at(-1)?.sessions).toMatchObject([{ id: SESSION, pinned: true }])
     made.say([session({ state: 'exited', exit: { code: 0, signal: null, truncated: false } })])
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.state()).toBe('stopped')
   })
 
@@ -323,24 +327,24 @@ describe('the alarm', () => {
     const made = await running()
     made.say([session({ pinned: true })])
     made.clock.nowMs += 600_000
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.state()).toBe('running')
     made.store.setPin(SESSION, false)
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.state()).toBe('stopped')
   })
 
   test('leaves a sandbox alone that never sleeps', async () => {
     const made = await running({ ...SETTINGS, sleepAfterMs: null })
     made.clock.nowMs += 10_000_000
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.state()).toBe('running')
   })
 
   test('notices a sandbox that ended by itself', async () => {
     const made = await running()
     made.provider.sandboxes.set(ID, { id: ID, state: 'stopped', reason: 'oom' })
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.reports.at(-1)?.view).toMatchObject({ state: 'stopped', reason: 'oom' })
     expect(made.alarm()).toBeUndefined()
   })
@@ -349,11 +353,11 @@ describe('the alarm', () => {
     for (const is of ['creating', 'stopping'] as const) {
       const made = await running()
       made.store.setState({ is })
-      await made.life.look('r')
+      await made.lifecycle.poll('r')
       expect(made.state()).toBe('running')
       made.store.setState({ is })
       made.provider.sandboxes.clear()
-      await made.life.look('r')
+      await made.lifecycle.poll('r')
       expect(made.state()).toBe('stopped')
       expect(made.alarm()).toBeUndefined()
     }
@@ -364,9 +368,9 @@ describe('the alarm', () => {
     await made.create()
     const gate = Promise.withResolvers<void>()
     made.provider.gate = gate.promise
-    const started = made.life.start('r')
+    const started = made.lifecycle.start('r')
     await eventually(() => made.alarm() === 31_000, { what: 'the alarm to be set' })
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.state()).toBe('creating')
     gate.resolve()
     await started
@@ -378,10 +382,10 @@ describe('the alarm', () => {
     const { answer } = made.provider
     const destroyed = Promise.withResolvers<void>()
     made.provider.answer = (request) => {
-      made.life.destroy(CALL, ID).then(destroyed.resolve, destroyed.reject)
+      made.lifecycle.destroy(CALL, ID).then(destroyed.resolve, destroyed.reject)
       return answer(request)
     }
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     await destroyed.promise
     expect(made.removed).toEqual([ID])
     expect(made.alarm()).toBeUndefined()
@@ -391,7 +395,7 @@ describe('the alarm', () => {
     const made = await running()
     made.provider.answer = () => new Response('garbage', { status: 500 })
     made.clock.nowMs += 5
-    await made.life.look('r')
+    await made.lifecycle.poll('r')
     expect(made.alarm()).toBe(made.clock.nowMs + 30_000)
   })
 })
@@ -405,7 +409,7 @@ describe('the way to sandboxd', () => {
     await made.create()
     for (let count = 0; count < 3; count++) await made.sessions.reach(CALL, start, async () => 'in')
     expect(made.asked).toEqual(['/__meta/version'])
-    await made.life.stop('r', false)
+    await made.lifecycle.stop('r', false)
     await made.sessions.reach(CALL, start, async () => 'in')
     expect(made.asked).toHaveLength(2)
   })
@@ -433,7 +437,11 @@ describe('the way to sandboxd', () => {
     await made.provider.stop(ID, 'r')
     await made.provider.start({ id: ID, name: 'dev', publicKey: 'k', ...SETTINGS })
     const found = await made.sessions.reach(CALL, start, async ({ address }, client) =>
-      client.ask(address, { ...CALL, authority: 'driver', exec: true }, { method: 'GET', path: '/activity' }),
+      client.request(
+        address,
+        { ...CALL, authority: 'driver', exec: true },
+        { method: 'GET', path: '/activity' },
+      ),
     )
     expect(found).toBeDefined()
   })
@@ -447,11 +455,11 @@ describe('the way to sandboxd', () => {
     made.provider.sandboxes.set(ID, { id: ID, state: 'stopped', reason: 'oom' })
     expect(
       await rejectionOf(
-        made.sessions.reach(CALL, join, ({ address }, client) => client.ask(address, caller, ask)),
+        made.sessions.reach(CALL, join, ({ address }, client) => client.request(address, caller, ask)),
       ),
     ).toMatchObject({ code: 'sandbox_stopped' })
     expect(made.provider.starts).toBe(1)
-    await made.sessions.reach(CALL, start, ({ address }, client) => client.ask(address, caller, ask))
+    await made.sessions.reach(CALL, start, ({ address }, client) => client.request(address, caller, ask))
     expect(made.provider.starts).toBe(2)
   })
 

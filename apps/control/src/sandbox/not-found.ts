@@ -1,16 +1,16 @@
 import { SandwireError } from '@sandwire/protocol'
 
-/** Not there, or not theirs: nobody can tell the two apart. */
+/** One error for sandboxes that do not exist and those the caller has no access to. */
 export function noSuchSandbox(): SandwireError {
   return new SandwireError('sandbox_not_found', 'No sandbox has this id or name')
 }
 
-/** Of several, so many are named. */
+/** Shared sandboxes that an error lists. */
 const MAX_NAMED = 3
 
 /**
- * Not theirs, but shared with them: under which ids, so that they can say which they mean. It is never guessed, since whoever
- * shares something chooses its name, and could give it that of what somebody is about to make.
+ * The caller has no sandbox of this name, but one is shared with it. The id is required, because the other owner chose the
+ * name and could pick one that the caller is about to use.
  */
 export function sharedUnderName(
   name: string,
@@ -18,10 +18,10 @@ export function sharedUnderName(
 ): SandwireError {
   const named = shared.slice(0, MAX_NAMED).map(({ sandbox, ownerName }) => `${sandbox} of "${ownerName}"`)
   const more = shared.length > MAX_NAMED ? ' and more' : ''
-  const which = `${named.join(', ')}${more}`
+  const ids = `${named.join(', ')}${more}`
   return new SandwireError(
     'sandbox_not_found',
-    `No sandbox of yours is called "${name}"; shared with you under that name, use the id: ${which}`,
+    `You have no sandbox "${name}"; sandboxes of that name are shared with you, use an id: ${ids}`,
   )
 }
 

@@ -1,0 +1,29 @@
+import { Buckets } from '../http/buckets.ts'
+import type { Action } from './actions.ts'
+
+const MAX_ACTORS = 256
+/** Rows per actor for refused requests and reads, which cost the actor nothing: a burst, then one every ten seconds. */
+const CHEAP = { perSecond: 0.1, burst: 60, max: MAX_ACTORS }
+/** Rows per actor for file changes, and for everything in another account's sandbox: more than a user causes, less than a loop. */
+const FREQUENT = { perSecond: 1, burst: 300, max: MAX_ACTORS }
+
+const READS: ReadonlySet<Action> = new Set(['output.read', 'logs.read'])
+/** Actions that programs perform by the thousand; they would bury all other rows. */
+const FILE_CHANGES: ReadonlySet<Action> = new Set(['file.write', 'file.delete', 'file.move', 'git.change'])
+
+/** Limits how fast one actor can add rows to an audit. Which rows are kept there is up to the account's limits. */
+export class AuditSampling {
+  readonly #cheap = new Buckets(CHEAP)
+  readonly #frequent = new Buckets(FREQUENT)
+
+  /** True when the row should be written. `isOwner`: the actor owns the audit. */
+  admits(
+    row: { readonly actor: string; readonly action: Action; readonly outcome: 'allowed' | 'refused' },
+    isOwner: boolean,
+    nowMs: number,
+  ): boolean {
+    if (row.outcome === 'refused' || READS.has(row.action)) return this.#cheap.take(row.actor, nowMs)
+    const isUnlimited = isOwner && !FILE_CHANGES.has(row.action)
+    return isUnlimited || this.#frequent.take(row.actor, nowMs)
+  }
+}
