@@ -297,7 +297,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
       await first.host.stop()
 
       const second = await ContainerHost.start(containers, { data })
-      expect(second.host.output()).toContain('1 sandbox found running')
+      expect(second.host.output()).toContain('1 sandbox still running')
       expect(await second.run('dev', 'cat file')).toBe('kept\n')
       expect(await inspect(name, '{{.State.StartedAt}}')).toBe(startedAt)
       await second.host.stop()

@@ -57,15 +57,15 @@ describe('a data folder that cannot be one', () => {
     const { code, said } = await up(data)
     expect([code, said.length]).toEqual([2, 2])
     expect(said[0]).toMatch(
-      /^sandwire: Cannot use the data folder "\/proc\/.*": no folder can be made there$/,
+      /^sandwire: Cannot use the data folder "\/proc\/.*": the folder cannot be created$/,
     )
   })
 
   test.each([
     ['file', 'file', 'is not a folder'],
     ['file/x', 'file', 'is not a folder'],
-    ['dangling', 'dangling', 'is a link that leads nowhere'],
-    ['circle/x', 'circle/x', 'is a link that leads in a circle'],
+    ['dangling', 'dangling', 'is a broken symbolic link'],
+    ['circle/x', 'circle/x', 'is a symbolic link loop'],
   ])('is refused with what is in the way: %s', async (name, what, why) => {
     const line = `sandwire: Cannot use the data folder "${at(name)}": "${at(what)}" ${why}; choose another with --data`
     expect(await up(at(name))).toEqual({ code: 2, said: [line] })
@@ -74,7 +74,7 @@ describe('a data folder that cannot be one', () => {
   test('is refused in a short line when its name is too long', async () => {
     const { code, said } = await up(at('a'.repeat(300)))
     expect([code, said.length]).toEqual([2, 1])
-    expect(said[0]).toContain('is too long for a path or a name in it; choose another with --data')
+    expect(said[0]).toContain('is too long for a path; choose another with --data')
     expect(said[0]?.length).toBeLessThan(500)
   })
 
@@ -84,7 +84,7 @@ describe('a data folder that cannot be one', () => {
     chmodSync(data, 0o755)
     writeFileSync(join(data, 'README.md'), '')
     expect(await up(data)).toEqual(
-      refusal(data, 'it holds other things, and everybody else would be locked out of them'),
+      refusal(data, 'it contains other files, and would become inaccessible to other users'),
     )
     expect(statSync(data).mode & 0o777).toBe(0o755)
   })
@@ -95,7 +95,7 @@ describe('a data folder that cannot be one', () => {
     writeFileSync(join(data, 'format'), '9\n', { mode: 0o600 })
     chmodSync(data, 0o755)
     const { said } = await up(data)
-    expect(said[0]).toContain('its format "9" is not known')
+    expect(said[0]).toContain('it was written by format "9", and this version needs format 2')
   })
 
   test('is refused as an empty name, which would be the current folder', async () => {
@@ -144,7 +144,10 @@ test('a start from a folder that is gone, or without one for throwaway sandboxes
   const gone = await sandwire(['up'], { prefix: ['sh', '-c', script, 'sh'], cwd: folder })
   expect(gone).toEqual({
     code: 2,
-    said: ['sandwire: Cannot start here: the current folder is gone', 'hint: change to another folder'],
+    said: [
+      'sandwire: Cannot start here: the current folder no longer exists',
+      'hint: change to another folder',
+    ],
   })
   const data = join(tmpdir(), 'sandwire-never-made')
   expect(await sandwire(['doctor', '--data', data], { env: { TMPDIR: '/nowhere' } })).toEqual({

@@ -41,7 +41,7 @@ test.skipIf(!hasBubblewrap).each(users)(
     const { code, stdout, left } = await runDoctor(isNobody, '')
     for (const label of ['Programs', 'Data folder', 'Port', 'Isolation', 'Limits'])
       expect(stdout).toContain(`${label} `)
-    expect(stdout).toMatch(/\d+ attempts to get out: \d+ held, \d+ held weakly, 0 got through\n$/)
+    expect(stdout).toMatch(/\d+ break-out attempts: \d+ blocked, \d+ blocked weakly, 0 succeeded\n$/)
     expect(stdout.includes('weak: one uid')).toBe(isNobody || process.getuid?.() !== 0)
     expect([code, left]).toEqual([0, []])
   },
@@ -50,7 +50,7 @@ test.skipIf(!hasBubblewrap).each(users)(
 test('doctor says that nothing is isolated where nothing is', async () => {
   const { code, stdout } = await runDoctor(false, 'none')
   expect(stdout).toContain('weak: Sandboxes are not isolated from this machine')
-  expect(stdout).not.toContain('attempts to get out')
+  expect(stdout).not.toContain('break-out attempts')
   expect(code).toBe(0)
 })
 

@@ -46,7 +46,7 @@ describe('a server that others are to reach', () => {
   test('does not start while nobody can be told apart, and says what to do (threat T4)', async () => {
     const { code, text } = await refusal({ SANDWIRE_BIND: '0.0.0.0' })
     expect(code).toBe(2)
-    expect(text).toContain('set SANDWIRE_ISSUER (or JWT_SECRET, or API_TOKEN), or listen on 127.0.0.1')
+    expect(text).toContain('set SANDWIRE_ISSUER, JWT_SECRET or API_TOKEN, or listen on 127.0.0.1')
   })
 
   test('does not say that it runs when control does not take its settings, but why', async () => {
@@ -144,7 +144,7 @@ describe.skipIf(obstacle !== undefined)(
     }
 
     test('says who can sign in and where, with no link of its own', () => {
-      expect(host.output()).toContain(`Sandwire runs at ${PUBLIC}`)
+      expect(host.output()).toContain(`Sandwire is running at ${PUBLIC}`)
       expect(host.output()).toContain(`Sign in    ${PUBLIC}/signin, with Test (${issuer.url})`)
       expect(host.output()).not.toContain('/signin#')
     })

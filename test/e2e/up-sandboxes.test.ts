@@ -111,7 +111,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     await first.exited
     await client.send('two\n')
     await using second = await startHost({ ...options, args: ['--port', String(first.port)] })
-    expect(second.output()).toContain('1 sandbox found running')
+    expect(second.output()).toContain('1 sandbox still running')
     await client.send('three\n')
     await client.waitFor('got three\n')
     client.handle.eof()
@@ -201,7 +201,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     await client.waitFor('got one\n')
     await first.stop()
     await using second = await startHost({ ...optionsFor(isNobody), args: ['--port', String(first.port)] })
-    expect(second.output()).toContain('1 sandbox found running')
+    expect(second.output()).toContain('1 sandbox still running')
     await client.send('two\n')
     await client.waitFor('got two\n')
     await second.stop()

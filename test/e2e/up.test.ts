@@ -98,7 +98,7 @@ test.each([
 
 test('a command line that is wrong leads to help that can be called from here', async () => {
   const { code, stderr } = await sandwire(['serve'])
-  expect([code, stderr]).toEqual([2, 'sandwire: no such command: "serve"\nhint: npx sandwire --help\n'])
+  expect([code, stderr]).toEqual([2, 'sandwire: unknown command "serve"\nhint: npx sandwire --help\n'])
   expect((await sandwire(['--help'])).stdout).toContain('Usage: npx sandwire COMMAND')
 })
 
@@ -111,7 +111,7 @@ describe('sandwire up', () => {
 
   test('prints the address, a sign-in link, the line for a second terminal and how sandboxes are isolated', () => {
     const output = host.output()
-    expect(output).toContain(`Sandwire runs at http://localhost:${host.port}`)
+    expect(output).toContain(`Sandwire is running at http://localhost:${host.port}`)
     expect(output).toMatch(
       new RegExp(`http://sandwire-[0-9a-f]{20}.localhost:${host.port}/signin#[A-Za-z0-9_-]{32}\n`),
     )
@@ -283,7 +283,7 @@ describe('sandwire up', () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-taken-'))
     const { code, stderr } = await sandwire(['up', '--port', String(host.port), '--data', data])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^sandwire: Cannot listen on \S+: the port is taken\nhint: .*--port.*\n$/)
+    expect(stderr).toMatch(/^sandwire: Cannot listen on \S+: the port is in use\nhint: .*--port.*\n$/)
     expect(existsSync(join(data, 'lock'))).toBe(false)
     rmSync(data, { recursive: true })
   })
@@ -438,7 +438,7 @@ test.if(canBecomeNobody)(
       const env = { HOME: folder, XDG_RUNTIME_DIR: undefined }
       const starting = startHost({ data: join(folder, 'data'), prefix, env })
       const outcome = await starting.catch((error: unknown) => String(error))
-      expect(outcome).toContain(`Cannot use "${squatted}" for the sockets of sandboxes`)
+      expect(outcome).toContain(`Cannot use "${squatted}" for sandbox sockets`)
     } finally {
       for (const each of [squatted, folder]) rmSync(each, { recursive: true })
     }

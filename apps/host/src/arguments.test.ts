@@ -50,14 +50,14 @@ describe('parseArguments', () => {
 
   test.each([
     [[], 'no command'],
-    [['serve'], 'no such command: "serve"'],
+    [['serve'], 'unknown command "serve"'],
     [['up', '--prot', '1'], "Unknown option '--prot'"],
     [['up', '--port'], "Option '--port <value>' argument missing"],
     [['up', '--data', ''], 'Option --data is empty'],
     [['doctor', '--workspace='], 'Option --workspace is empty'],
     [['up', 'now'], "Unexpected argument 'now'. This command does not take positional arguments"],
     [['doctor', '--port', '1'], "Unknown option '--port'"],
-    [['version', 'x'], 'version takes nothing further'],
+    [['version', 'x'], 'version takes no arguments'],
   ])('%j is refused in one line', (argv, message) => {
     expect(parseArguments(argv)).toEqual({ kind: 'wrong', message })
   })

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { DEFAULT_PORT } from './configuration.ts'
 
-/** What the command line asks for. Values are still text: `configuration.ts` judges them with the environment. */
+/** The parsed command line. `configuration.ts` validates the values together with the environment. */
 export type Arguments =
   | { readonly kind: 'help' }
   | { readonly kind: 'version' }
@@ -10,7 +10,7 @@ export type Arguments =
   | { readonly kind: 'doctor'; readonly flags: PathFlags }
   | { readonly kind: 'signin'; readonly flags: PathFlags }
 
-/** Which installation is meant. */
+/** Which installation to use. */
 export interface PathFlags {
   readonly data?: string
   readonly workspace?: string
@@ -18,11 +18,11 @@ export interface PathFlags {
 
 export interface UpFlags extends PathFlags {
   readonly port?: string
-  /** Prints the address alone. */
+  /** Prints only the URL. */
   readonly isQuiet: boolean
-  /** Makes a new local token; whoever has the old one is out. */
+  /** Creates a new local token; the old one stops working. */
   readonly isNewToken: boolean
-  /** Leaves the sandboxes running at the end, for the next start. */
+  /** Leaves sandboxes running on exit, for the next start. */
   readonly keepsSandboxes: boolean
 }
 
@@ -35,7 +35,7 @@ const UP = {
   'keep-sandboxes': { type: 'boolean', default: false },
 } as const
 
-/** Throws for a value that is nothing, as of a variable that is not set: it would mean the current folder. */
+/** Throws for an empty value, for example from an unset variable: as a path it would mean the current folder. */
 function requireValues<T extends Readonly<Record<string, string | boolean | undefined>>>(values: T): T {
   const empty = Object.keys(values).find((name) => values[name] === '')
   if (empty !== undefined) throw new Error(`Option --${empty} is empty`)
@@ -63,13 +63,13 @@ function parseCommand(command: string, argv: readonly string[]): Arguments {
     case 'version':
       return argv.length === 0
         ? { kind: 'version' }
-        : { kind: 'wrong', message: 'version takes nothing further' }
+        : { kind: 'wrong', message: 'version takes no arguments' }
     default:
-      return { kind: 'wrong', message: `no such command: "${command}"` }
+      return { kind: 'wrong', message: `unknown command "${command}"` }
   }
 }
 
-/** Decodes the command line; what is wrong with it is a value. */
+/** Parses the command line; errors are returned, not thrown. */
 export function parseArguments(argv: readonly string[]): Arguments {
   const [command, ...rest] = argv
   if (command === undefined) return { kind: 'wrong', message: 'no command' }
@@ -80,41 +80,41 @@ export function parseArguments(argv: readonly string[]): Arguments {
     return parseCommand(command, rest)
   } catch (error) {
     const message = error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''
-    // Node's advice about `--` is of no use here.
+    // Drops Node's advice about `--`, which does not apply here.
     return { kind: 'wrong', message: message.replace(/\. To specify a positional.*$/, '') }
   }
 }
 
-export const HELP = `sandwire: runs Sandwire on this machine
+export const HELP = `sandwire: run Sandwire on this machine
 
 Usage: npx sandwire COMMAND [options]
 
-  up         starts it: control plane, local sandboxes, one address (also: npm start)
-  signin     prints a fresh sign-in link of the Sandwire that runs
-  doctor     says what this machine can do and tries to break out of a throwaway sandbox
-  version    prints the version
+  up         start the control plane and local sandboxes (also: npm start)
+  signin     print a new sign-in link for the running server
+  doctor     check this machine, and try to break out of a temporary sandbox
+  version    print the version
 
 Options of up
-  --port N             where to listen (${DEFAULT_PORT}; 0 picks a free port)
-  --data DIR           where everything is kept (.sandwire in the current folder)
-  --workspace DIR      serves this folder as the one sandbox, "local"
-  --keep-sandboxes     leaves sandboxes running at the end, for the next start
-  --new-token          makes a new local token; the old one stops working
-  --quiet              prints the address alone
+  --port N             port to listen on (default: ${DEFAULT_PORT}; 0 picks a free port)
+  --data DIR           data folder (default: .sandwire in the current folder)
+  --workspace DIR      serve this folder as the only sandbox, "local"
+  --keep-sandboxes     leave sandboxes running on exit
+  --new-token          create a new local token; the old one stops working
+  --quiet              print only the URL
 
-doctor and signin take --data and --workspace as up does.
+doctor and signin accept --data and --workspace.
 
 Environment
-  SANDWIRE_PORT, SANDWIRE_DATA     as --port and --data
-  SANDWIRE_ISOLATION               bubblewrap or none; without it the best this machine has
-  SANDWIRE_PROVIDER                container: sandboxes are containers of a Docker engine (DOCKER_HOST)
-  SANDWIRE_IMAGE, _EGRESS_IMAGE    their image, and the one that workerd puts beside each
+  SANDWIRE_PORT, SANDWIRE_DATA     same as --port and --data
+  SANDWIRE_ISOLATION               bubblewrap or none (default: the strongest that works)
+  SANDWIRE_PROVIDER                container: run sandboxes in Docker containers (DOCKER_HOST)
+  SANDWIRE_IMAGE, _EGRESS_IMAGE    images of containers and of their network sidecar
   SANDWIRE_BIND                    address to listen on (default: 127.0.0.1 and ::1); others need an issuer
-  SANDWIRE_PUBLIC_URL              the origin that people use, with https
-  SANDWIRE_EMBED_ORIGINS           origins of pages of yours that may hold a terminal, with a ticket
-  SANDWIRE_TLS_CERT, _KEY          files in PEM; without them a proxy speaks TLS
-  SANDWIRE_ISSUER                  who says who people are: a preset or a URL; docs/operations.md has the rest
+  SANDWIRE_PUBLIC_URL              public https origin
+  SANDWIRE_EMBED_ORIGINS           origins of pages that may embed terminals
+  SANDWIRE_TLS_CERT, _KEY          PEM files; without them, a proxy must terminate TLS
+  SANDWIRE_ISSUER                  OpenID issuer: a preset or a URL; see docs/operations.md
   SANDWIRE_SETTINGS                settings file (default: settings.json in the data folder)
-  JWT_SECRET, API_TOKEN            let services in; as JWT_SECRET_FILE and API_TOKEN_FILE from files
-  WORKSPACE_MODE                   local: as --workspace with the current folder
+  JWT_SECRET, API_TOKEN            authenticate services; also JWT_SECRET_FILE, API_TOKEN_FILE
+  WORKSPACE_MODE                   local: serve the current folder, like --workspace .
 `

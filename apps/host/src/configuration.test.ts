@@ -126,12 +126,12 @@ describe('validateConfiguration', () => {
     }
     expect(problemsOf(judge({ workspace: '/nowhere' }, env))).toEqual([
       'WORKSPACE_MODE is "remote": set it to local or sandbox, or unset it',
-      'The workspace "/nowhere" is not a folder: give an existing one with --workspace',
+      'The workspace "/nowhere" is not a folder: choose an existing one with --workspace',
       'SANDWIRE_PORT is "x": give a whole number from 0 to 65535',
-      'SANDWIRE_BIND is "0.0.0.0": nobody but this machine’s user could be told apart; set SANDWIRE_ISSUER (or JWT_SECRET, or API_TOKEN), or listen on 127.0.0.1',
-      'SANDWIRE_PUBLIC_URL is not set: give the origin that people use, such as https://sandwire.example, since every request is checked against it',
+      'SANDWIRE_BIND is "0.0.0.0": no authentication is configured for other users; set SANDWIRE_ISSUER, JWT_SECRET or API_TOKEN, or listen on 127.0.0.1',
+      'SANDWIRE_PUBLIC_URL is not set: set it to the public origin, such as https://sandwire.example, which every request is checked against',
       'SANDWIRE_ISOLATION is "docker": set it to bubblewrap or none, or unset it',
-      'A served folder is for this machine’s user alone: leave out --workspace and WORKSPACE_MODE, or serve loopback only',
+      'A served folder is only for the local user: remove --workspace and WORKSPACE_MODE, or listen on loopback only',
     ])
   })
 
@@ -236,7 +236,7 @@ describe('validateConfiguration', () => {
       expect.stringContaining('would run commands as you'),
     ])
     expect(problemsOf(judge({ workspace: '.' }, env))).toEqual([
-      expect.stringContaining('for this machine’s user alone'),
+      expect.stringContaining('only for the local user'),
     ])
   })
 
@@ -244,7 +244,7 @@ describe('validateConfiguration', () => {
     const env = { SANDWIRE_ISSUER: 'google', SANDWIRE_ISSUER_CLIENT_ID: 'c' }
     expect(judge({}, env)).toMatchObject({ value: { mode: 'local', isolation: 'bubblewrap' } })
     expect(problemsOf(judge({}, { ...env, SANDWIRE_ISOLATION: 'none' }))).toEqual([
-      expect.stringContaining('other users of this machine'),
+      expect.stringContaining('everyone who signs in'),
     ])
   })
 

@@ -11,51 +11,51 @@ import { validateSettingsFile, type SettingsFile } from './settings/settings-fil
 
 export const DEFAULT_PORT = 8787
 
-/** What the world looks like to whoever judges a configuration. */
+/** The environment and file system as validation sees them; replaced in tests. */
 export interface ConfigurationContext {
   readonly env: Environment
   readonly cwd: string
   readonly home: string
-  /** The path with links resolved as far as it exists. */
+  /** Resolves symbolic links as far as the path exists. */
   readonly realPath: (file: string) => string
   readonly isFolder: (file: string) => boolean
-  /** What keeps a folder from being made there, in words; undefined when nothing is known to. */
+  /** Why a folder cannot be created there; undefined when no problem is known. */
   readonly folderProblem: (folder: string) => string | undefined
-  /** User whose file it is; undefined when there is none. */
+  /** Owner of a file; undefined when there is none. */
   readonly ownerOf: (file: string) => number | undefined
-  /** User who asks. */
+  /** The current user. */
   readonly uid: number
-  /** Files and folders that this program runs from or believes. */
+  /** Files and folders that this program runs from or trusts. */
   readonly ownPaths: readonly string[]
-  /** Text of a file that nobody else can change; undefined when there is none, and throws with the reason when it is no such file. */
+  /** Reads a file that other users cannot change; undefined when missing, throws the reason otherwise. */
   readonly readFile: (file: string) => string | undefined
-  /** Text of a file that nobody else can open; throws with the reason when it is no such file. */
+  /** Reads a file that other users cannot open; throws the reason otherwise. */
   readonly readSecretFile: (file: string) => string
 }
 
-/** Where an installation keeps its things, and what it serves. */
+/** The data folder of an installation, and the folder it serves. */
 export interface InstallationPaths {
   readonly dataFolder: string
-  /** Folder that is served as the one sandbox; absent when sandboxes are made. */
+  /** Folder that is served as the only sandbox; absent when sandboxes are created on demand. */
   readonly workspace?: string
 }
 
 export interface Configuration extends InstallationPaths, ListenSettings, Identity {
   readonly port: number
-  /** Settings that are control's to judge. */
+  /** Settings that are passed to control. */
   readonly passed: SettingsFile['passed']
-  /** Absent: the best this machine has. */
+  /** Absent: the strongest that works on this machine. */
   readonly isolation?: 'bubblewrap' | 'none'
-  /** Absent: the host makes sandboxes by itself. */
+  /** Absent: the host creates sandboxes itself. */
   readonly containers?: Containers
 }
 
-/** A value, or everything that is wrong with what was stopRequested: one line each, with the way out. */
+/** A valid value, or all problems: one line each, with what to do. */
 export type Validated<T> =
   | { readonly isOk: true; readonly value: T }
   | { readonly isOk: false; readonly problems: readonly string[] }
 
-/** Where the caller stands: npm changes the folder before it runs `start`. */
+/** The caller's folder: npm changes it before it runs `start`. */
 function callerFolder({ env, cwd }: ConfigurationContext): string {
   return env['npm_lifecycle_event'] === 'start' ? (read(env, 'INIT_CWD') ?? cwd) : cwd
 }
@@ -65,14 +65,14 @@ function isInside(inner: string, outer: string): boolean {
   return relative !== '..' && !relative.startsWith(`..${path.sep}`)
 }
 
-/** A served folder holds no data of ours, so its data folder is with the user's other state. */
+/** The default data folder of a served folder: in the user's state folder, because nothing is written into the workspace. */
 function dataFolderFor(workspace: string, { env, home }: ConfigurationContext): string {
   const state = read(env, 'XDG_STATE_HOME') ?? path.join(home, '.local', 'state')
   const mark = createHash('sha256').update(workspace).digest('hex').slice(0, 12)
   return path.join(state, 'sandwire', mark)
 }
 
-/** Whether writing in a folder could change what this program is or does. */
+/** True when a user of the sandbox could change this program or its settings through the folder. */
 function isOurs(folder: string, { ownPaths, realPath }: ConfigurationContext): boolean {
   const places = [...ownPaths, ...ownPaths.map(realPath)]
   return places.some((place) => isInside(place, folder) || isInside(folder, place))
@@ -87,19 +87,19 @@ function validateWorkspace(
   if (mode !== undefined && mode !== 'local' && mode !== 'sandbox')
     problems.push(`WORKSPACE_MODE is "${mode}": set it to local or sandbox, or unset it`)
   if (mode === 'sandbox' && flags.workspace !== undefined)
-    problems.push('--workspace serves one folder but WORKSPACE_MODE is sandbox: leave one of them out')
+    problems.push('--workspace cannot be combined with WORKSPACE_MODE=sandbox: remove one of them')
   const given = flags.workspace ?? (mode === 'local' ? '.' : undefined)
   if (given === undefined) return undefined
   const folder = context.realPath(path.resolve(callerFolder(context), given))
   if (!context.isFolder(folder))
-    problems.push(`The workspace "${folder}" is not a folder: give an existing one with --workspace`)
+    problems.push(`The workspace "${folder}" is not a folder: choose an existing one with --workspace`)
   else if (context.ownerOf(folder) !== context.uid)
     problems.push(
-      `The workspace "${folder}" belongs to user ${context.ownerOf(folder)}: start sandwire as that user, who alone can write there`,
+      `The workspace "${folder}" belongs to user ${context.ownerOf(folder)}: start sandwire as that user`,
     )
   else if (isOurs(folder, context))
     problems.push(
-      `The workspace "${folder}" holds Sandwire's own program or settings, or lies in them, and whoever uses the sandbox could change them: serve another folder with npx sandwire up --workspace DIR`,
+      `The workspace "${folder}" overlaps Sandwire's own program or settings, which the sandbox could then change: choose another folder with npx sandwire up --workspace DIR`,
     )
   return folder
 }
@@ -121,7 +121,7 @@ function validatePathsInto(
   if (workspace === undefined) return { dataFolder }
   if (isInside(dataFolder, workspace))
     problems.push(
-      `The data folder "${dataFolder}" is inside the workspace, where its keys could be read: choose another with --data`,
+      `The data folder "${dataFolder}" is inside the workspace, where the sandbox could read its keys: choose another with --data`,
     )
   else if (isInside(workspace, dataFolder))
     problems.push(`The workspace is inside the data folder "${dataFolder}": choose another with --data`)
@@ -138,7 +138,7 @@ function validatePort(flags: UpFlags, env: Environment, problems: string[]): num
   return DEFAULT_PORT
 }
 
-/** Who else than this machine's user can come in, and so how much sandboxes must hold. */
+/** Other users require isolation. */
 function validateIsolation(
   env: Environment,
   hasOtherUsers: boolean,
@@ -147,25 +147,25 @@ function validateIsolation(
   const text = read(env, 'SANDWIRE_ISOLATION')
   if (text === 'none' && hasOtherUsers)
     problems.push(
-      'SANDWIRE_ISOLATION is "none": whoever signs in, other users of this machine among them, would run commands as you; set it to bubblewrap',
+      'SANDWIRE_ISOLATION is "none": everyone who signs in would run commands as you; set it to bubblewrap',
     )
-  // Less than bubblewrap is for oneself only.
+  // Without isolation only the local user may sign in.
   if (text === undefined && hasOtherUsers) return 'bubblewrap'
   if (text === undefined || text === 'bubblewrap' || text === 'none') return text
   problems.push(`SANDWIRE_ISOLATION is "${text}": set it to bubblewrap or none, or unset it`)
   return undefined
 }
 
-/** Where others come in, they go to the issuer to sign in, and loopback is their own machine for them. Tokens alone do not lead there. */
+/** Rejects loopback issuers in open mode: users sign in from their own machines. Issuers without a client id only verify tokens. */
 function refuseLoopbackIssuers({ issuers }: Identity, problems: string[]): void {
   for (const { issuer, clientId } of issuers)
     if (clientId !== undefined && isLoopbackUrl(issuer))
       problems.push(
-        `The issuer "${issuer}" is on loopback, which is another machine for whoever comes from elsewhere: give it a name that they can reach, with https, or no client id, and only its tokens are accepted`,
+        `The issuer "${issuer}" is on loopback, which users on other machines cannot reach: give it a public https URL, or remove its client id to accept only its tokens`,
       )
 }
 
-/** Where the settings file is; whoever can write it decides who signs in. */
+/** Path of the settings file. It decides who can sign in, so it must not be in the workspace. */
 function validateSettingsPath(
   { dataFolder, workspace }: InstallationPaths,
   context: ConfigurationContext,
@@ -176,13 +176,15 @@ function validateSettingsPath(
     given === undefined ? path.join(dataFolder, 'settings.json') : path.resolve(callerFolder(context), given)
   if (given === undefined) return file
   if (workspace !== undefined && isInside(context.realPath(file), workspace))
-    problems.push(`SANDWIRE_SETTINGS is "${file}": it is inside the workspace, where it could be changed`)
+    problems.push(
+      `SANDWIRE_SETTINGS is "${file}": it is inside the workspace, where the sandbox could change it`,
+    )
   if (context.ownerOf(file) === undefined)
-    problems.push(`SANDWIRE_SETTINGS is "${file}": there is no such file, or this user may not see it`)
+    problems.push(`SANDWIRE_SETTINGS is "${file}": no such file, or this user cannot read it`)
   return file
 }
 
-/** What is somebody else's is not for us to keep keys in, even where we could. */
+/** Keys are never stored in another user's folder, even if it is writable. */
 function rejectForeignFolder(
   { dataFolder }: InstallationPaths,
   { ownerOf, uid }: ConfigurationContext,
@@ -195,14 +197,14 @@ function rejectForeignFolder(
     )
 }
 
-/** Finds the installation that flags and environment name. */
+/** Validates the data folder and workspace alone. */
 export function validatePaths(flags: PathFlags, context: ConfigurationContext): Validated<InstallationPaths> {
   const problems: string[] = []
   const value = validatePathsInto(flags, context, problems)
   return problems.length === 0 ? { isOk: true, value } : { isOk: false, problems }
 }
 
-/** Judges everything `up` is told, and names all problems at once. */
+/** Validates all options of `up`; reports every problem at once. */
 export function validateConfiguration(
   flags: UpFlags,
   context: ConfigurationContext,
@@ -227,7 +229,7 @@ export function validateConfiguration(
   if (reach.mode === 'open') refuseLoopbackIssuers(identity, problems)
   if (place.workspace !== undefined && reach.mode === 'open')
     problems.push(
-      'A served folder is for this machine’s user alone: leave out --workspace and WORKSPACE_MODE, or serve loopback only',
+      'A served folder is only for the local user: remove --workspace and WORKSPACE_MODE, or listen on loopback only',
     )
   if (problems.length > 0) return { isOk: false, problems }
   const { passed } = settings

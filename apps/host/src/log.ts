@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
 
-/** Fields a log line may carry. Nothing else is logged, so no secret can be. */
+/** Allowed fields of a log line; a closed list, so that no secret is logged. */
 export interface LogFields {
   readonly request_id?: string
   readonly sandbox?: string
@@ -14,7 +14,7 @@ export interface LogFields {
   readonly port?: number
   readonly sandboxes?: number
   readonly isolation?: string
-  /** Why an error happened, for whoever runs the machine; never sent to a peer. */
+  /** Cause of an error, for the operator; never sent to a peer. */
   readonly cause?: string
 }
 
@@ -24,7 +24,7 @@ export interface Log {
   error(event: string, fields?: LogFields): void
 }
 
-/** Writes one JSON object a line. */
+/** Writes JSON lines. */
 export function createLog(write: (line: string) => void, now: () => Date): Log {
   const at =
     (level: string) =>
@@ -33,16 +33,16 @@ export function createLog(write: (line: string) => void, now: () => Date): Log {
   return { info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-/** What a caught thing says of itself, for logs and for whoever runs the machine. */
+/** The message of a caught value, for logs and the operator. */
 export function describeCause(cause: unknown): string {
   if (cause instanceof Error) return cause.message
   return typeof cause === 'string' ? cause : 'unknown'
 }
 
-/** A log and the one before it together take at most twice this. */
+/** A log and its predecessor take at most twice this. */
 const MAX_LOG_BYTES = 8 * 1024 * 1024
 
-/** A file of lines that stays bounded: when full it becomes `FILE.1`, replacing the one before. */
+/** A log file with rotation: when full it becomes `FILE.1`. */
 export class LogFile {
   readonly #file: string
   readonly #maxBytes: number

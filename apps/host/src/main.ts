@@ -19,27 +19,27 @@ import { findOwnPaths } from './own-paths.ts'
 import { readOperatorFile, readSecretFile } from './settings/input.ts'
 import { removeSecrets } from './settings/secrets.ts'
 
-/** Exit codes: wrong usage or configuration, and everything else that keeps it from running. */
+/** Exit codes: wrong usage or configuration, and any other failure. */
 const WRONG_USAGE = 2
 const FAILED = 1
 
-/** Errors of a start that are of the configuration: a place that cannot be used, or what was found in it. */
+/** Error codes that mean a configuration problem, such as an unusable data folder. */
 const OF_CONFIGURATION: ReadonlySet<ErrorCode> = new Set(['forbidden', 'bad_request'])
 
-/** A key reaches this process twice under npm, which hands on what the terminal gave to both: that is one order. */
+/** npm forwards a SIGINT that the terminal has already sent to this process: both count as one. */
 const SAME_ORDER_MS = 500
 
 const notify = (line: string): void => void process.stderr.write(`${line}\n`)
 const print = (text: string): void => void process.stdout.write(text)
-// Whoever reads may be gone, or its disk full; what runs is ended in order all the same.
+// Output may be closed or its disk full; shutdown must still be orderly.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
-/** The path with links resolved as far as it exists. */
+/** Resolves symbolic links as far as the path exists. */
 function realPath(file: string): string {
   try {
     return realpathSync(file)
   } catch {
-    // Not there yet: its parent may be.
+    // Missing: resolve its parent.
     const parent = path.dirname(file)
     return parent === file ? file : path.join(realPath(parent), path.basename(file))
   }
@@ -56,7 +56,7 @@ function findCwd(): string {
     return process.cwd()
   } catch {
     return fail(WRONG_USAGE, [
-      'sandwire: Cannot start here: the current folder is gone',
+      'sandwire: Cannot start here: the current folder no longer exists',
       'hint: change to another folder',
     ])
   }
@@ -79,18 +79,18 @@ function fail(code: number, lines: readonly string[]): never {
   process.exit(code)
 }
 
-/** The value, or an end that names every problem. */
+/** The value; exits with all problems otherwise. */
 function settle<T>(validated: Validated<T>): T {
   if (validated.isOk) return validated.value
   const [first, ...others] = validated.problems
   if (others.length === 0) return fail(WRONG_USAGE, [`sandwire: ${first}`])
   return fail(WRONG_USAGE, [
-    `sandwire: ${validated.problems.length} settings are wrong`,
+    `sandwire: ${validated.problems.length} configuration problems`,
     ...validated.problems.map((problem) => `  ${problem}`),
   ])
 }
 
-/** Judges once, and keeps secrets nowhere but in the result. */
+/** Validates once, then removes secrets from the environment. */
 function configure(flags: UpFlags): Configuration {
   const configuration = settle(validateConfiguration(flags, context))
   removeSecrets(process.env)
@@ -116,7 +116,7 @@ async function runUp(flags: UpFlags): Promise<void> {
     process.exit(FAILED)
   }
   await stopRequested.promise
-  if (!flags.isQuiet) notify(flags.keepsSandboxes ? 'Stopping …' : 'Stopping, with every sandbox …')
+  if (!flags.isQuiet) notify(flags.keepsSandboxes ? 'Stopping …' : 'Stopping sandboxes …')
   await running.stop()
   if (!flags.isQuiet) notify('Stopped')
 }

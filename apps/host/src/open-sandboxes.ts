@@ -20,39 +20,39 @@ type Environment = Readonly<Record<string, string | undefined>>
 const DAEMON_SOURCE = path.resolve(import.meta.dir, '../../sandboxd/src')
 const SUPERVISOR = [process.execPath, path.join(import.meta.dir, 'supervisor/main.ts')]
 
-/** What makes sandboxes here, and what is weak about it on this machine. */
+/** The provider of sandboxes on this machine, and its weaknesses. */
 export interface Sandboxes {
   readonly isolation: HostHealth['isolation']
-  /** What makes them on behalf of control; absent: control does, with the containers of its objects. */
+  /** Absent when control creates sandboxes itself, as containers. */
   readonly manager?: SandboxManager
-  /** What those are made with; absent where there is a manager. */
+  /** The container engine; absent when there is a manager. */
   readonly engine?: ContainerEngine
-  /** Sockets that lead into sandboxes; control is told of all of them when it starts. */
+  /** Slot sockets of sandboxes; all of them are in control's configuration. */
   readonly slots: readonly string[]
   readonly weaknesses: readonly string[]
-  /** Programs that sandboxes take from this machine and that are not installed. */
+  /** Programs that sandboxes use from this machine and that are not installed. */
   readonly missingPrograms: readonly string[]
-  /** One line for the user when sandboxes are less isolated than they could be. */
+  /** One line for the user when isolation is weaker than bubblewrap's. */
   readonly notice?: string
-  /** Finds those that outlived the last host, and says how many. */
+  /** Finds sandboxes that outlived the last host; returns their number. */
   adopt(): Promise<number>
-  /** Lets go of them. With `stop` it ends them first. */
+  /** Releases the sandboxes; with `stop`, stops them first. */
   close(options: { readonly stop: boolean }): Promise<void>
 }
 
-/** What is needed to open them. */
+/** Dependencies of `openSandboxes`. */
 export interface OpenSandboxesOptions {
   readonly configuration: Pick<Configuration, 'isolation' | 'workspace' | 'containers'>
   readonly folder: DataFolder
-  /** Private folder whose path is short enough for sockets in it. */
+  /** Private folder with a path short enough for unix sockets. */
   readonly socketFolder: string
   readonly env: Environment
-  /** Cuts control's connections into sandboxes but those that these processes listen for. */
+  /** Closes control's connections to sandboxes, except those whose sandboxd is one of these processes. */
   readonly closeConnections: (exceptPids: ReadonlySet<number>) => void
   readonly notify: (line: string) => void
 }
 
-/** Installs bubblewrap where it is missing and can be; returns why that failed. Throws when it was stopRequested for and cannot be had. */
+/** Installs bubblewrap if possible; returns why that failed. Throws when bubblewrap is required and not available. */
 async function provideBubblewrap({
   configuration,
   notify,
@@ -69,26 +69,26 @@ async function provideBubblewrap({
       `Cannot isolate sandboxes: ${plan.reason}\nhint: install it, or unset SANDWIRE_ISOLATION`,
     )
   if (plan.kind !== 'install') return undefined
-  notify('Installing bubblewrap, which keeps sandboxes apart from this machine …')
+  notify('Installing bubblewrap to isolate sandboxes …')
   return installBubblewrap()
 }
 
-/** Makes the folder that sockets of sandboxes are below, before somebody else can; it may be in a place open to all. */
+/** Creates the folder for sandbox sockets before another user can; its parent may be world-writable. */
 function claimRunBase({ runBase }: IsolationSettings): void {
   try {
     ensureOwnedFolder(runBase, 0o700)
   } catch (cause) {
     throw new SandwireError(
       'forbidden',
-      `Cannot use "${runBase}" for the sockets of sandboxes: it is not a folder of this user\nhint: have it removed, or set XDG_RUNTIME_DIR to a folder of your own`,
+      `Cannot use "${runBase}" for sandbox sockets: not a folder of this user\nhint: remove it, or set XDG_RUNTIME_DIR to a folder of this user`,
       { cause },
     )
   }
 }
 
 /**
- * What isolations need to know, with sandboxd bundled as it is now. A served folder can be written by its owner alone, so processes
- * are that user, as they would be without root; the folder for sockets is another, because its rights differ.
+ * Settings for isolations, with the current sandboxd bundled. Processes that serve a folder run as its owner, as without root;
+ * their sockets have a folder of their own, because its mode differs.
  */
 export async function describeMachine(
   { root, cache }: DataFolder,
@@ -103,7 +103,7 @@ export async function describeMachine(
   return { ...common, runBase: `${runBase}-local`, isRoot: false, workspace }
 }
 
-/** Picks the isolation; bubblewrap that was stopRequested for and does not work is an error, not a reason to go without. */
+/** Chooses the isolation. Throws when bubblewrap is required and does not work. */
 async function pickIsolation(
   settings: IsolationSettings,
   { configuration: { isolation: wanted } }: OpenSandboxesOptions,
@@ -117,12 +117,12 @@ async function pickIsolation(
   if (wanted === 'bubblewrap' && choice.isolation.kind !== 'bubblewrap')
     throw new SandwireError(
       'provider_unavailable',
-      `${choice.notice ?? 'Cannot isolate sandboxes'}\nhint: unset SANDWIRE_ISOLATION to run without, on loopback only`,
+      `${choice.notice ?? 'Cannot isolate sandboxes'}\nhint: unset SANDWIRE_ISOLATION to run without isolation, on loopback only`,
     )
   return choice
 }
 
-/** Opens what makes the sandboxes of a data folder. */
+/** Opens the provider of a data folder's sandboxes. */
 export async function openSandboxes(options: OpenSandboxesOptions): Promise<Sandboxes> {
   const { containers } = options.configuration
   return containers === undefined ? openHosted(options) : openContainers(containers, options.folder.objects)

@@ -2,17 +2,17 @@ import path from 'node:path'
 import { serversFile } from './data/servers-file.ts'
 import { defaultRunBase } from './isolation/isolation.ts'
 
-/** The package that this file belongs to, with the programs of all others beside it. */
+/** Root of the repository, which contains all programs. */
 const PROGRAM = path.resolve(import.meta.dir, '../../..')
 
-/** The outermost folder of packages that a file is in, or its own folder. */
+/** The outermost `node_modules` that contains a file, or the file's folder. */
 function findPackagesFolder(file: string): string {
   const parts = file.split(path.sep)
   const at = parts.indexOf('node_modules')
   return at === -1 ? path.dirname(file) : parts.slice(0, at + 1).join(path.sep)
 }
 
-/** Who asks, and what tells where their things are. */
+/** The current user and its environment. */
 export interface Caller {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string
@@ -20,8 +20,8 @@ export interface Caller {
 }
 
 /**
- * Files and folders that this program runs from or believes: code, packages, the executable, the list of servers, sockets of
- * sandboxes. Whoever can write there can run code as this user.
+ * Files and folders that this program runs from or trusts: code, packages, the executable, the list of servers, sandbox
+ * sockets. Write access to them allows running code as this user.
  */
 export function findOwnPaths({ env, home, uid }: Caller): readonly string[] {
   return [

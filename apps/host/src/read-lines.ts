@@ -1,7 +1,7 @@
-/** A line longer than this is given in pieces, so that a stream without line ends stays bounded. */
+/** Longer lines are split, so that a stream without newlines stays bounded. */
 const MAX_LINE_CHARS = 64 * 1024
 
-/** The lines of a stream as UTF-8, without their ends; the last one too when nothing ends it. */
+/** Lines of a UTF-8 stream without newlines, including an unterminated last one. */
 export async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
   const decoder = new TextDecoder()
   let rest = ''

@@ -2,7 +2,7 @@ import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import type { StopReason } from '@sandwire/protocol'
 import type { SandboxManager } from './sandboxes/sandbox-manager.ts'
 
-/** A manager whose sandboxes are entries of a map, and which remembers what it was stopRequested. */
+/** Keeps sandboxes in a map and records calls. */
 export class FakeSandboxManager implements SandboxManager {
   readonly isolation = 'bubblewrap'
   readonly calls: string[] = []

@@ -19,36 +19,34 @@ const FACTS: StartMessageFacts = {
 
 test('the welcome has the address, the link, and a line to paste', () => {
   const text = formatStartMessage(FACTS)
-  expect(text).toStartWith('Sandwire runs at http://localhost:8787\n')
+  expect(text).toStartWith('Sandwire is running at http://localhost:8787\n')
   expect(text).toContain('http://localhost:8787/signin#code\n')
   expect(text).toContain('npx sbx-stdio http://localhost:8787/attach --sandbox dev --cmd bash\n')
-  expect(text).toContain('Isolation  bubblewrap; details: npx sandwire doctor\n')
+  expect(text).toContain('Isolation  bubblewrap. Details: npx sandwire doctor\n')
 })
 
 test('the welcome says in one line what is weak, and why there is no isolation', () => {
   expect(formatStartMessage({ ...FACTS, weaknesses: ['a'] })).toContain(
-    'Isolation  bubblewrap, with 1 weakness on this machine;',
+    'Isolation  bubblewrap, with 1 weakness on this machine.',
   )
   expect(formatStartMessage({ ...FACTS, weaknesses: ['a', 'b'] })).toContain('with 2 weaknesses')
   const none = { ...FACTS, isolation: 'none', notice: 'Not isolated: bubblewrap is not installed' } as const
   expect(formatStartMessage(none)).toContain(
-    'Isolation  none, loopback only: every command in a sandbox runs as you on this machine. Not isolated: bubblewrap is not installed;',
+    'Isolation  none, loopback only: commands in sandboxes run as you on this machine. Not isolated: bubblewrap is not installed.',
   )
-  expect(formatStartMessage({ ...none, isRoot: true })).toContain(
-    'runs as ROOT on this machine. Not isolated',
-  )
+  expect(formatStartMessage({ ...none, isRoot: true })).toContain('run as ROOT on this machine. Not isolated')
 })
 
 test('the welcome says that git is missing, in one line', () => {
   expect(formatStartMessage({ ...FACTS, missingPrograms: ['git'] })).toContain(
-    '\n  Git        not installed on this machine: git does not work in sandboxes\n',
+    '\n  Git        not installed on this machine, so git does not work in sandboxes\n',
   )
   expect(formatStartMessage(FACTS)).not.toContain('Git ')
 })
 
 test('the welcome names a served folder, sandboxes that were found, and the token file where it must be given', () => {
   const text = formatStartMessage({ ...FACTS, workspace: '/src', adopted: 2, tokenFile: '/data/local-token' })
-  expect(text).toContain('over /src, 2 sandboxes found running\n')
+  expect(text).toContain('serving /src, 2 sandboxes still running\n')
   expect(text).toContain('--sandbox local --cmd bash --token-file /data/local-token\n')
 })
 
@@ -65,28 +63,30 @@ test('the welcome of a server that others reach says who can sign in, and that n
   expect(text).toContain(
     'Sign in    https://sandwire.example/signin, with Keycloak (https://id.example/realms/a), service tokens\n',
   )
-  expect(text).toContain('the local token is not accepted')
-  expect(text).toContain('Listens    0.0.0.0:8787, behind a proxy that speaks TLS\n')
+  expect(text).toContain('The local token is not accepted')
+  expect(text).toContain('Listening  0.0.0.0:8787, for a proxy that terminates TLS\n')
   expect(text).toContain('npx sbx-stdio login https://sandwire.example\n')
   expect(formatStartMessage({ ...open, hasTls: true })).not.toContain('proxy')
 })
 
 test('the welcome of a machine with an issuer names who else can sign in', () => {
   expect(formatStartMessage({ ...FACTS, identities: ['Google'] })).toContain(
-    '           others with Google\n',
+    '           Others sign in with Google\n',
   )
 })
 
 test('the welcome says what Ctrl-C leaves running', () => {
-  expect(formatStartMessage(FACTS)).toEndWith('\nCtrl-C stops it and its sandboxes; their files stay.\n')
+  expect(formatStartMessage(FACTS)).toEndWith(
+    '\nCtrl-C stops the server and all sandboxes; files are kept.\n',
+  )
   for (const isolation of ['bubblewrap', 'container'] as const)
     expect(formatStartMessage({ ...FACTS, isolation, keepsSandboxes: true })).toEndWith(
-      '\nCtrl-C stops it; its sandboxes run on for the next start.\n',
+      '\nCtrl-C stops the server; sandboxes keep running.\n',
     )
 })
 
 test('the welcome says that files of containers do not stay', () => {
   const text = formatStartMessage({ ...FACTS, isolation: 'container', weaknesses: ['a', 'b'] })
-  expect(text).toContain('Isolation  container, with 2 weaknesses on this machine;')
-  expect(text).toEndWith('Ctrl-C stops it and its sandboxes; their files are lost.\n')
+  expect(text).toContain('Isolation  container, with 2 weaknesses on this machine.')
+  expect(text).toEndWith('Ctrl-C stops the server and all sandboxes; files in containers are lost.\n')
 })

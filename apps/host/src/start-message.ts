@@ -7,31 +7,31 @@ export interface StartMessageFacts {
   /** `HOST:PORT` of every public socket. */
   readonly listen: readonly string[]
   readonly hasTls: boolean
-  /** Who can sign in besides this machine's user. */
+  /** Issuers and services besides the local user. */
   readonly identities: readonly string[]
   readonly isolation: HostHealth['isolation']
-  /** Who started it, and so who commands run as where nothing isolates them. */
+  /** True when root started it: commands without isolation then run as root. */
   readonly isRoot: boolean
   readonly weaknesses: readonly string[]
-  /** Why sandboxes are less isolated than they could be. */
+  /** Why isolation is weaker than bubblewrap's. */
   readonly notice?: string
-  /** Programs that sandboxes take from this machine and that are not installed. */
+  /** Programs that sandboxes use from this machine and that are not installed. */
   readonly missingPrograms: readonly string[]
-  /** Sandboxes that outlived the last host. */
+  /** Number of sandboxes that outlived the last host. */
   readonly adopted: number
-  /** Whether sandboxes run on when it ends. */
+  /** True when sandboxes keep running after exit. */
   readonly keepsSandboxes: boolean
-  /** Folder that is served, when one is. */
+  /** The served folder, if any. */
   readonly workspace?: string
-  /** Set when `sbx-stdio` cannot find the token by itself. */
+  /** Set when `sbx-stdio` cannot find the token itself. */
   readonly tokenFile?: string
-  /** Where `npx` finds the programs. */
+  /** Folder in which `npx` finds the programs. */
   readonly programs: string
 }
 
 function describeIsolation({ isolation, isRoot, weaknesses, notice }: StartMessageFacts): string {
   if (isolation === 'none') {
-    const danger = `every command in a sandbox runs as ${isRoot ? 'ROOT' : 'you'} on this machine`
+    const danger = `commands in sandboxes run as ${isRoot ? 'ROOT' : 'you'} on this machine`
     return `none, loopback only: ${danger}. ${notice ?? 'Sandboxes are not isolated'}`
   }
   if (weaknesses.length === 0) return isolation
@@ -45,18 +45,18 @@ function describeSignIn({
   listen,
   hasTls,
 }: StartMessageFacts): readonly string[] {
-  const who = identities.join(', ')
+  const issuers = identities.join(', ')
   if (mode === 'local')
     return [
       `Sign in    ${signInLink}`,
-      '           works once, for 10 minutes; another: npx sandwire signin',
-      ...(who === '' ? [] : [`           others with ${who}`]),
+      '           Works once, for 10 minutes. New link: npx sandwire signin',
+      ...(issuers === '' ? [] : [`           Others sign in with ${issuers}`]),
     ]
-  const proxy = hasTls ? '' : ', behind a proxy that speaks TLS'
+  const proxy = hasTls ? '' : ', for a proxy that terminates TLS'
   return [
-    `Sign in    ${signInLink}, with ${who}`,
-    '           this machine’s user too: the local token is not accepted while others can get here',
-    `Listens    ${listen.join(', ')}${proxy}`,
+    `Sign in    ${signInLink}, with ${issuers}`,
+    '           The local token is not accepted while other machines can connect',
+    `Listening  ${listen.join(', ')}${proxy}`,
   ]
 }
 
@@ -72,34 +72,36 @@ function describeTerminal({
   const attach = `npx sbx-stdio ${url}/attach --sandbox ${sandbox} --cmd bash${token}`
   return mode === 'open'
     ? [`Terminal   npx sbx-stdio login ${url}`, `           ${attach}`]
-    : [`Terminal   ${attach}`, `           in a second terminal, from ${programs}`]
+    : [`Terminal   ${attach}`, `           Run it in a second terminal, in ${programs}`]
 }
 
 function describeMissing(programs: readonly string[]): readonly string[] {
   return programs.includes('git')
-    ? ['Git        not installed on this machine: git does not work in sandboxes']
+    ? ['Git        not installed on this machine, so git does not work in sandboxes']
     : []
 }
 
-function describeEnd({ isolation, keepsSandboxes }: StartMessageFacts): string {
-  if (keepsSandboxes) return 'Ctrl-C stops it; its sandboxes run on for the next start.'
-  return `Ctrl-C stops it and its sandboxes; their files ${isolation === 'container' ? 'are lost' : 'stay'}.`
+function describeExit({ isolation, keepsSandboxes }: StartMessageFacts): string {
+  if (keepsSandboxes) return 'Ctrl-C stops the server; sandboxes keep running.'
+  return isolation === 'container'
+    ? 'Ctrl-C stops the server and all sandboxes; files in containers are lost.'
+    : 'Ctrl-C stops the server and all sandboxes; files are kept.'
 }
 
-/** What a person reads when it runs. */
+/** Formats what `up` prints when the server is running. */
 export function formatStartMessage(facts: StartMessageFacts): string {
   const { url, adopted, workspace } = facts
-  const found = adopted === 0 ? '' : `, ${adopted} ${adopted === 1 ? 'sandbox' : 'sandboxes'} found running`
-  const over = workspace === undefined ? '' : `, over ${workspace}`
+  const found = adopted === 0 ? '' : `, ${adopted} ${adopted === 1 ? 'sandbox' : 'sandboxes'} still running`
+  const served = workspace === undefined ? '' : `, serving ${workspace}`
   const lines = [
     ...describeSignIn(facts),
     ...describeTerminal(facts),
-    `Isolation  ${describeIsolation(facts)}; details: npx sandwire doctor`,
+    `Isolation  ${describeIsolation(facts)}. Details: npx sandwire doctor`,
     ...describeMissing(facts.missingPrograms),
   ]
-  return `Sandwire runs at ${url}${over}${found}
+  return `Sandwire is running at ${url}${served}${found}
 
 ${lines.map((line) => `  ${line}\n`).join('')}
-${describeEnd(facts)}
+${describeExit(facts)}
 `
 }

@@ -15,10 +15,11 @@ import { SLOT_ADDRESS } from './slots.ts'
  * | `DELETE /sandboxes/:id` | 204; files too; also when there is none |
  * | `GET /sandboxes/:id/logs?bytes=N` | JSON lines, the last N bytes of them |
  *
- * An error is `{error: {code, message, request_id}}` with the status of its row.
+ * An error is `{error: {code, message, request_id, full_disk?}}` with the status of its row; `full_disk` is a folder on the
+ * disk that has no space left, when that was the reason.
  */
 
-/** How the message of an error ends when there is no room left; the one thing about a disk that a caller is told. */
+/** How messages describe a full disk. */
 export const DISK_FULL = 'the disk that holds the data folder is full'
 
 /** Where a sandbox may connect to. */

@@ -43,6 +43,7 @@ const errorShape = shape.record({
     code: shape.text(64),
     message: shape.text(4096),
     request_id: shape.optional(shape.text(128)),
+    full_disk: shape.optional(shape.text(4096)),
   }),
 })
 
@@ -223,7 +224,7 @@ export class HostProvider implements Provider {
     if (said === undefined) throw unavailable(`it answered ${response.status}`)
     const known = Object.hasOwn(HOST_CODES, said.error.code) ? HOST_CODES[said.error.code] : undefined
     const { code, message } = known ?? FAILED
-    const isFull = said.error.message.endsWith(DISK_FULL)
+    const isFull = said.error.full_disk !== undefined
     throw new SandwireError(code, isFull ? `${FAILED.message}: ${DISK_FULL}` : message)
   }
 }

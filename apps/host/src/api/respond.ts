@@ -1,12 +1,17 @@
 import { ERRORS, SandwireError } from '@sandwire/protocol'
+import { FullDisk } from '../data/folder-problem.ts'
 
-/** Largest body that is read. The largest part of one is the environment of a sandbox. */
+/** Largest accepted body; most of it may be the environment of a sandbox. */
 export const MAX_BODY_BYTES = 2 * 1024 * 1024
 
-/** The one shape of an error over HTTP. Causes and stacks stay here. */
+/** The error format of the host API. Of the cause, only the folder of a full disk is sent. */
 export function respondError(error: SandwireError, requestId: string): Response {
-  const { code, message } = error
-  return Response.json({ error: { code, message, request_id: requestId } }, { status: ERRORS[code].status })
+  const { code, message, cause } = error
+  const fullDisk = cause instanceof FullDisk ? { full_disk: cause.folder } : {}
+  return Response.json(
+    { error: { code, message, request_id: requestId, ...fullDisk } },
+    { status: ERRORS[code].status },
+  )
 }
 
 export function refuse(code: 'bad_request' | 'unauthorized', message: string): never {

@@ -4,28 +4,28 @@ import type { SandboxManager } from '../sandboxes/sandbox-manager.ts'
 import { readJson, refuse } from './respond.ts'
 import type { SignInCodes } from './sign-in-codes.ts'
 
-/** Most bytes of a log that are given at once. */
+/** Most bytes of a log in one response. */
 const MAX_LOG_BYTES = 1024 * 1024
 const DEFAULT_LOG_BYTES = 64 * 1024
 
 const codeShape = shape.record({ code: shape.text(128) })
 
-/** The part of a container engine that decides whether the host is well. */
+/** The part of a container engine that health checks use. */
 export interface ContainerEngine {
   isAnswering(): Promise<boolean>
 }
 
 export interface ApiDependencies {
-  /** Absent: control makes sandboxes by itself, with containers of this engine. */
+  /** Absent when control creates sandboxes itself, as containers of `engine`. */
   readonly manager?: SandboxManager
   readonly engine?: ContainerEngine
-  /** Absent: nobody signs in as this machine's user. */
+  /** Absent when the local user cannot sign in by link. */
   readonly codes?: SignInCodes
-  /** Address people open; sign-in links lead there. */
+  /** Origin of sign-in links. */
   readonly publicUrl: string
 }
 
-/** What an answer is made of, and the route's name for the log. */
+/** A matched route: its name for the log, and its handler. */
 export interface Answer {
   readonly route: string
   readonly sandbox?: string
@@ -46,7 +46,7 @@ async function health(manager: SandboxManager): Promise<HostHealth> {
   }
 }
 
-/** Whether control can make sandboxes with an engine of this machine. How many there are, it knows by itself. */
+/** Health of a host whose sandboxes are containers. Control counts them itself. */
 async function engineHealth(engine: ContainerEngine): Promise<HostHealth> {
   if (!(await engine.isAnswering()))
     throw new SandwireError('provider_unavailable', 'The Docker engine does not answer')
@@ -55,9 +55,9 @@ async function engineHealth(engine: ContainerEngine): Promise<HostHealth> {
 
 async function start(request: Request, id: string, manager: SandboxManager): Promise<SandboxStatus> {
   const spec = startSpecShape.decode(await readJson(request))
-  if (spec === undefined) return refuse('bad_request', 'Cannot start the sandbox: the request does not fit')
+  if (spec === undefined) return refuse('bad_request', 'Cannot start the sandbox: the request is malformed')
   if (spec.id !== id)
-    return refuse('bad_request', 'Cannot start the sandbox: its id is not the one of the path')
+    return refuse('bad_request', 'Cannot start the sandbox: the ids in path and body differ')
   return manager.start(spec)
 }
 
@@ -73,7 +73,7 @@ async function readLog(request: Request, id: string, manager: SandboxManager): P
   return new Response(log, { headers: { 'content-type': 'application/x-ndjson' } })
 }
 
-/** Everything that is about one sandbox: method, and what follows its id. */
+/** Routes of one sandbox: method, and the path after its id. */
 const SANDBOX_ROUTES: Readonly<Record<string, Handler>> = {
   'GET ': async (_request, id, manager) => Response.json(await manager.status(id)),
   'PUT ': async (request, id, manager) => Response.json(await start(request, id, manager)),
@@ -83,26 +83,29 @@ const SANDBOX_ROUTES: Readonly<Record<string, Handler>> = {
   'GET /logs': readLog,
 }
 
-/** Where a person signs in; with a code, as this machine's user. */
+/** The sign-in link; with a code it signs in the local user. */
 export function signInLink(publicUrl: string, codes: SignInCodes | undefined): string {
   return codes === undefined ? `${publicUrl}/signin` : `${publicUrl}/signin#${codes.mint()}`
 }
 
 async function redeem(request: Request, { codes }: ApiDependencies): Promise<Response> {
   const body = codeShape.decode(await readJson(request))
-  if (body === undefined) return refuse('bad_request', 'Cannot sign in: the request does not fit')
+  if (body === undefined) return refuse('bad_request', 'Cannot sign in: the request is malformed')
   if (codes?.redeem(body.code) !== true)
-    return refuse('unauthorized', 'Cannot sign in: the link was used or has expired; npx sandwire signin')
+    return refuse(
+      'unauthorized',
+      'Cannot sign in: the link was used or has expired; run npx sandwire signin for a new one',
+    )
   return empty()
 }
 
-/** Routes that are about all sandboxes. */
+/** Routes about all sandboxes. */
 const MANAGER_ROUTES: Readonly<Record<string, (manager: SandboxManager) => Promise<Response>>> = {
   'GET /health': async (manager) => Response.json(await health(manager)),
   'GET /sandboxes': async (manager) => Response.json({ sandboxes: await manager.list() }),
 }
 
-/** Routes that are about none. */
+/** Routes without a sandbox. */
 const PLAIN_ROUTES: Readonly<Record<string, (request: Request, deps: ApiDependencies) => Promise<Response>>> =
   {
     'POST /signin/redeem': redeem,
@@ -120,8 +123,7 @@ function routeToManager(request: Request, pathname: string, manager: SandboxMana
   const key = `${request.method} ${rest}`
   const ofSandbox = Object.hasOwn(SANDBOX_ROUTES, key) ? SANDBOX_ROUTES[key] : undefined
   if (ofSandbox === undefined) return undefined
-  if (!isSandboxId(id))
-    throw new SandwireError('bad_request', 'Cannot find the sandbox: that is no sandbox id')
+  if (!isSandboxId(id)) throw new SandwireError('bad_request', 'Cannot find the sandbox: not a sandbox id')
   return {
     route: `${request.method} /sandboxes/:id${rest}`,
     sandbox: id,
@@ -129,7 +131,7 @@ function routeToManager(request: Request, pathname: string, manager: SandboxMana
   }
 }
 
-/** Finds what a request asks for; undefined when there is no such route. */
+/** Matches a request to a route; undefined when there is none. */
 export function route(request: Request, deps: ApiDependencies): Answer | undefined {
   const { pathname } = new URL(request.url)
   const plain = `${request.method} ${pathname}`

@@ -32,6 +32,7 @@ beforeEach(() => {
   api = serveHostApi({
     manager,
     codes,
+    dataFolder: '/data',
     publicUrl: 'http://localhost:1',
     socket: path.join(folder, 's'),
     log: createLog(
@@ -162,7 +163,7 @@ describe('the host API', () => {
     expect(manager.calls).toEqual([])
   })
 
-  test('gives as much of a log as is stopRequested for, within reason', async () => {
+  test('gives as much of a log as is asked for, within reason', async () => {
     expect((await ask('GET', `/sandboxes/${ID}/logs`)).body).toEqual({ bytes: 65_536 })
     expect((await ask('GET', `/sandboxes/${ID}/logs?bytes=10`)).body).toEqual({ bytes: 10 })
     expect((await ask('GET', `/sandboxes/${ID}/logs?bytes=999999999`)).body).toEqual({ bytes: 1_048_576 })

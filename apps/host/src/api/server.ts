@@ -5,7 +5,7 @@ import { describeCause, type Log } from '../log.ts'
 import { MAX_BODY_BYTES, respondError } from './respond.ts'
 import { type ApiDependencies, route } from './routes.ts'
 
-/** Starting a sandbox can take this long on a loaded machine; Bun's default would hang up on it. */
+/** Starting a sandbox can take this long on a loaded machine; Bun's default would close the connection. */
 const IDLE_TIMEOUT_S = 120
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/
 
@@ -15,8 +15,9 @@ export interface HostApi {
 }
 
 export interface HostApiOptions extends ApiDependencies {
-  /** In a folder only this user can enter. */
+  /** Must be in a folder that only this user can enter. */
   readonly socket: string
+  readonly dataFolder: string
   readonly log: Log
   readonly nowMs: () => number
   readonly mintRequestId: () => string
@@ -34,7 +35,7 @@ async function answer(request: Request, requestId: string, options: HostApiOptio
     ;({ route: name, sandbox } = found)
     response = await found.respond()
   } catch (error) {
-    problem = toHostError(error)
+    problem = toHostError(error, options.dataFolder)
     response = respondError(problem, requestId)
   }
   const fields = {
@@ -57,10 +58,10 @@ async function answer(request: Request, requestId: string, options: HostApiOptio
   return response
 }
 
-/** Serves the host API to whoever can open the socket: control, and this user's own commands. */
+/** Serves the host API on a unix socket, to control and to this user's commands. */
 export function serveHostApi(options: HostApiOptions): HostApi {
   const { socket } = options
-  // The data folder's lock is held, so a socket that is there was left by a host that died.
+  // The data folder is locked, so an existing socket was left by a host that crashed.
   if (lstatSync(socket, { throwIfNoEntry: false })?.isSocket() === true) rmSync(socket)
   const umask = process.umask(0o177)
   try {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
-/** How long a sign-in link works. */
+/** How long a sign-in link is valid. */
 export const CODE_LIFE_MS = 10 * 60_000
-/** Links that can be open at a time; the oldest makes way. */
+/** Valid links at a time; the oldest is dropped. */
 const MAX_CODES = 16
 const CODE_BYTES = 24
 
@@ -10,7 +10,7 @@ function digest(code: string): string {
   return createHash('sha256').update(code).digest('hex')
 }
 
-/** Single-use codes for the sign-in link. Only their hashes are kept, so looking one up tells nothing by its time. */
+/** Single-use codes for sign-in links. Stored as hashes, so that lookups leak nothing through timing. */
 export class SignInCodes {
   readonly #expiryMs = new Map<string, number>()
   readonly #nowMs: () => number
@@ -29,7 +29,7 @@ export class SignInCodes {
     return code
   }
 
-  /** True once for every code that was minted and has not expired. */
+  /** True once for every minted code that has not expired. */
   redeem(code: string): boolean {
     const key = digest(code)
     const expiryMs = this.#expiryMs.get(key)

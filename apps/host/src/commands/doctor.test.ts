@@ -7,7 +7,7 @@ const FACTS: DoctorFacts = {
     ['bubblewrap', null],
   ],
   data: { folder: '/data', problem: null, freeBytes: 3 * 1024 ** 3, holder: 'process 7' },
-  port: { number: 8787, problem: 'taken' },
+  port: { number: 8787, problem: 'the port is in use' },
   identity: [
     { line: "this machine's user", isGood: true },
     { line: 'Auth0: does not answer', isGood: false },
@@ -21,9 +21,9 @@ const FACTS: DoctorFacts = {
 test('the findings name everything, each weakness in a line', () => {
   expect(formatFindings(FACTS)).toBe(`Programs     bun 1.4.4, bubblewrap missing
 Data folder  /data (3.0 GiB free, used by process 7)
-Port         8787 is taken
+Port         8787 cannot be used: the port is in use
 Identity     this machine's user
-             wrong: Auth0: does not answer
+             problem: Auth0: does not answer
 Isolation    none
              weak: Sandboxes are not isolated
              weak: no limits
@@ -45,6 +45,6 @@ test('the battery shows every attempt and counts them', () => {
   expect(text).toBe(`  ok    mount       refused
   weak  disk-limit  late
   FAIL  bpf         allowed
-3 attempts to get out: 1 held, 1 held weakly, 1 got through
+3 break-out attempts: 1 blocked, 1 blocked weakly, 1 succeeded
 `)
 })

@@ -5,7 +5,7 @@ import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import type { Configuration } from '../configuration.ts'
 import { findContainerProblems, WEAKNESSES } from '../containers/containers.ts'
 import { Docker } from '../containers/docker.ts'
-import { chooseAddresses } from '../control/addresses.ts'
+import { explainListenCode, planListen } from '../control/addresses.ts'
 import { findWorkerd } from '../control/workerd.ts'
 import { dataFolderAt, openDataFolder } from '../data/data-folder.ts'
 import { explainSystemError, findFile } from '../data/folder-problem.ts'
@@ -31,7 +31,7 @@ export interface DoctorOptions {
   readonly print: (text: string) => void
 }
 
-/** The version a program tells of itself; null when it is not there. */
+/** The version that a program prints; null when it is not installed. */
 async function versionOf(argv: readonly string[], env = process.env): Promise<string | null> {
   try {
     const child = Bun.spawn([...argv], {
@@ -51,7 +51,7 @@ async function findPrograms(): Promise<DoctorFacts['programs']> {
   const [node, workerd, bubblewrap] = await Promise.all([
     versionOf(['node', '--version']),
     versionOf([findWorkerd(), '--version']),
-    // Found where sandboxes find it, whatever PATH is.
+    // Looked up as sandboxes do, regardless of PATH.
     versionOf(['bwrap', '--version'], SYSTEM_ENV),
   ])
   return [
@@ -75,7 +75,7 @@ function findData(folder: string): DoctorFacts['data'] {
   }
 }
 
-/** Why nothing can be written in a folder, or where it would be made. Tried, not guessed. */
+/** Why a folder, or the parent it would be created in, is not writable. Checked by writing. */
 function findWriteProblem(folder: string): string | null {
   const parent = path.dirname(folder)
   if (findFile(folder) === undefined && parent !== folder) return findWriteProblem(parent)
@@ -87,14 +87,14 @@ function findWriteProblem(folder: string): string | null {
   }
 }
 
-/** A folder for what is only tried. */
+/** A temporary data folder for the probes. */
 function makeScratch(): string {
   try {
     return mkdtempSync(path.join(tmpdir(), 'sandwire-doctor-'))
   } catch (error) {
     throw new SandwireError(
       'forbidden',
-      `Cannot make a throwaway folder in "${tmpdir()}": ${explainSystemError(error) ?? describeCause(error)}\nhint: set TMPDIR to a folder that this user can write`,
+      `Cannot create a temporary folder in "${tmpdir()}": ${explainSystemError(error) ?? describeCause(error)}\nhint: set TMPDIR to a folder that this user can write to`,
     )
   }
 }
@@ -104,18 +104,20 @@ function freeBytesAt(folder: string): number | null {
     const { bavail, bsize } = statfsSync(folder)
     return bavail * bsize
   } catch {
-    // Not made yet.
+    // Not created yet.
     return null
   }
 }
 
 async function findPort({ port, addresses }: Configuration): Promise<DoctorFacts['port']> {
-  try {
-    await chooseAddresses(addresses, port)
-    return { number: port, problem: null }
-  } catch (error) {
-    const message = SandwireError.from(error).message.split('\n')[0] ?? ''
-    return { number: port, problem: message.includes('taken') ? 'taken' : `not usable: ${message}` }
+  const plan = await planListen(addresses, port)
+  switch (plan.is) {
+    case 'free':
+      return { number: port, problem: null }
+    case 'refused':
+      return { number: port, problem: explainListenCode(plan.code) }
+    case 'no_address':
+      return { number: port, problem: `this machine has no address ${addresses.join(' or ')}` }
   }
 }
 
@@ -131,20 +133,20 @@ async function composeAll(configuration: Configuration, surface: Surface): Promi
   })
 }
 
-/** Says whether sandboxes can be made in containers. */
+/** Reports whether sandboxes can run in containers. */
 async function examineContainers(
   containers: Containers,
   { configuration, print }: DoctorOptions,
 ): Promise<boolean> {
   const problems = await findContainerProblems(containers, new Docker(containers.socket))
-  const isolation = `container, of ${containers.image} by the engine at ${containers.socket}`
+  const isolation = `container, image ${containers.image}, engine ${containers.socket}`
   const limits = { processes: 'nothing', disk: 'nothing' }
   const weaknesses = [...problems, ...WEAKNESSES]
   print(await composeAll(configuration, { isolation, weaknesses, notice: null, limits }))
   return problems.length === 0
 }
 
-/** Says what this machine can do, then tries to break out of a throwaway sandbox. True when nothing got out. */
+/** Reports what this machine supports, then tries to break out of a temporary sandbox. True when no attempt succeeded. */
 export async function doctor(options: DoctorOptions): Promise<boolean> {
   const { configuration, env, notify, print } = options
   if (configuration.containers !== undefined) return examineContainers(configuration.containers, options)
@@ -172,8 +174,8 @@ export async function doctor(options: DoctorOptions): Promise<boolean> {
       }),
     )
     if (!isIsolated) return true
-    notify('Trying to get out of a throwaway sandbox …')
-    // A served folder is the user's own and is not written to.
+    notify('Trying to break out of a temporary sandbox …')
+    // The probes never write to a served folder.
     const { workspace: _served, ...bare } = settings
     const reports = await runProbes(isolation.kind, bare)
     print(formatProbeReports(reports))
@@ -183,25 +185,25 @@ export async function doctor(options: DoctorOptions): Promise<boolean> {
   }
 }
 
-/** Everything `doctor` found out about this machine. */
+/** Everything `doctor` found on this machine. */
 export interface DoctorFacts {
-  /** Programs with their versions; null for one that is missing. */
+  /** Programs and their versions; null when not installed. */
   readonly programs: readonly (readonly [name: string, version: string | null])[]
   readonly data: {
     readonly folder: string
-    /** Why nothing can be kept there. */
+    /** Why the folder is not writable. */
     readonly problem: string | null
     readonly freeBytes: number | null
     readonly holder: string | null
   }
   readonly port: { readonly number: number; readonly problem: string | null }
-  /** How people come in, and whether that works. */
+  /** Who can sign in, and whether that works. */
   readonly identity: readonly IdentityCheck[]
   readonly isolation: string
   readonly weaknesses: readonly string[]
-  /** Why sandboxes are less isolated than they could be. */
+  /** Why isolation is weaker than bubblewrap's. */
   readonly notice: string | null
-  /** What limits memory, processes and processor time, and what limits disk. */
+  /** What enforces the limits of processes (memory, count, CPU time) and of the disk. */
   readonly limits: { readonly processes: string; readonly disk: string }
 }
 
@@ -212,10 +214,11 @@ function row(label: string, text: string): string {
   return `${label.padEnd(LABEL_WIDTH)}${text}\n`
 }
 
-/** What was found, before anything is tried. */
+/** Formats the findings that come before the probes. */
 export function formatFindings(facts: DoctorFacts): string {
   const { programs, data, port, identity, isolation, weaknesses, notice, limits } = facts
-  const free = data.freeBytes === null ? 'not made yet' : `${(data.freeBytes / GIBIBYTE).toFixed(1)} GiB free`
+  const free =
+    data.freeBytes === null ? 'not created yet' : `${(data.freeBytes / GIBIBYTE).toFixed(1)} GiB free`
   const holder = data.holder === null ? '' : `, used by ${data.holder}`
   return [
     row('Programs', programs.map(([name, version]) => `${name} ${version ?? 'missing'}`).join(', ')),
@@ -225,9 +228,12 @@ export function formatFindings(facts: DoctorFacts): string {
         ? `${data.folder} (${free}${holder})`
         : `${data.folder} cannot be used: ${data.problem}`,
     ),
-    row('Port', `${port.number} is ${port.problem ?? 'free'}`),
+    row(
+      'Port',
+      port.problem === null ? `${port.number} is free` : `${port.number} cannot be used: ${port.problem}`,
+    ),
     ...identity.map(({ line, isGood }, at) =>
-      row(at === 0 ? 'Identity' : '', isGood ? line : `wrong: ${line}`),
+      row(at === 0 ? 'Identity' : '', isGood ? line : `problem: ${line}`),
     ),
     row('Isolation', isolation),
     ...[...(notice === null ? [] : [notice]), ...weaknesses].map((line) => row('', `weak: ${line}`)),
@@ -237,7 +243,7 @@ export function formatFindings(facts: DoctorFacts): string {
 
 const MARKS = { ok: 'ok  ', weak: 'weak', failed: 'FAIL' } as const
 
-/** One line for each attempt to get out of a sandbox, and what it comes to. */
+/** One line for each break-out attempt, and a summary. */
 export function formatProbeReports(reports: readonly ProbeReport[]): string {
   const width = Math.max(0, ...reports.map(({ name }) => name.length)) + 2
   const lines = reports.map(
@@ -245,6 +251,6 @@ export function formatProbeReports(reports: readonly ProbeReport[]): string {
   )
   const count = (verdict: ProbeReport['verdict']): number =>
     reports.filter((each) => each.verdict === verdict).length
-  const sum = `${reports.length} attempts to get out: ${count('ok')} held, ${count('weak')} held weakly, ${count('failed')} got through\n`
+  const sum = `${reports.length} break-out attempts: ${count('ok')} blocked, ${count('weak')} blocked weakly, ${count('failed')} succeeded\n`
   return `${lines.join('')}${sum}`
 }

@@ -4,7 +4,7 @@ import { dataFolderAt } from '../data/data-folder.ts'
 import { readHolder } from '../data/lock.ts'
 import { isRunning } from '../data/process-identity.ts'
 
-/** The host is on this machine and only looks into its memory. */
+/** The host runs on this machine and answers from memory. */
 const ANSWER_TIMEOUT_MS = 5_000
 
 const linkShape = shape.record({ link: shape.text(4096) })
@@ -12,11 +12,11 @@ const linkShape = shape.record({ link: shape.text(4096) })
 function notRunning(dataFolder: string): SandwireError {
   return new SandwireError(
     'provider_unavailable',
-    `Cannot make a sign-in link: no Sandwire runs with "${dataFolder}"\nhint: npx sandwire up, or name its folder with --data`,
+    `Cannot create a sign-in link: no Sandwire is running with "${dataFolder}"\nhint: start it with npx sandwire up, or name its data folder with --data`,
   )
 }
 
-/** A fresh sign-in link of the Sandwire that runs with this data folder. */
+/** Requests a new sign-in link from the running host of a data folder. */
 export async function requestSignInLink({ dataFolder }: InstallationPaths): Promise<string> {
   const holder = readHolder(dataFolderAt(dataFolder).lock)
   if (holder?.socket === undefined || !isRunning(holder)) throw notRunning(dataFolder)
@@ -29,9 +29,16 @@ export async function requestSignInLink({ dataFolder }: InstallationPaths): Prom
     const answer = linkShape.decode(await response.json())
     if (answer !== undefined) return answer.link
   } catch (cause) {
-    throw new SandwireError('provider_unavailable', 'Cannot make a sign-in link: the host does not answer', {
-      cause,
-    })
+    throw new SandwireError(
+      'provider_unavailable',
+      'Cannot create a sign-in link: the host does not answer',
+      {
+        cause,
+      },
+    )
   }
-  throw new SandwireError('provider_unavailable', 'Cannot make a sign-in link: the answer is not understood')
+  throw new SandwireError(
+    'provider_unavailable',
+    'Cannot create a sign-in link: the host has another version',
+  )
 }

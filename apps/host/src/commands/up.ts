@@ -29,17 +29,17 @@ export interface UpOptions {
   readonly configuration: Configuration
   readonly flags: UpFlags
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Says what is going on, to a person. */
+  /** Prints a progress line to stderr. */
   readonly notify: (line: string) => void
-  /** Prints what was stopRequested for. */
+  /** Prints the result to stdout. */
   readonly print: (text: string) => void
 }
 
-/** A Sandwire that runs. */
+/** A running installation. */
 export interface Running {
-  /** Ends everything in order: the public port, the sandboxes unless they are kept, control, the lock. */
+  /** Stops everything in order: the public port, the sandboxes unless they keep running, control, the lock. */
   stop(): Promise<void>
-  /** Ends control at once; the sandboxes are left to their supervisors. */
+  /** Kills control without waiting; sandboxes stay with their supervisors. */
   abandon(): void
 }
 
@@ -47,15 +47,15 @@ function takeLock(file: string): DataLock {
   const outcome = DataLock.take(file)
   if (outcome.kind === 'taken') return outcome.lock
   const { holder } = outcome
-  const who = holder === undefined ? 'another Sandwire' : `the Sandwire with process id ${holder.pid}`
+  const who = holder === undefined ? 'another Sandwire' : `the Sandwire process ${holder.pid}`
   const where = holder?.url === undefined ? '' : `, at ${holder.url}`
   throw new SandwireError(
     'conflict',
-    `Cannot use "${path.dirname(file)}": ${who} uses it${where}\nhint: stop it, or choose another folder with --data`,
+    `Cannot use "${path.dirname(file)}": in use by ${who}${where}\nhint: stop it, or choose another folder with --data`,
   )
 }
 
-/** Makes the server known to `sbx-stdio` for as long as it runs; false when this user has no place for that. */
+/** Registers the server for `sbx-stdio` while it runs; false when the list cannot be written. */
 function publish(
   urls: readonly string[],
   { folder, log }: Base,
@@ -78,7 +78,7 @@ function withdraw(file: string, tokenFile: string, log: Log): void {
   try {
     withdrawServer(file, tokenFile)
   } catch (error) {
-    // Whoever reads the list sees from the lock that this host has ended.
+    // Readers of the list notice by the lock that this host has ended.
     log.warn('servers_file', { message: describeCause(error) })
   }
 }
@@ -87,17 +87,17 @@ function randomText(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(8))).toString('hex')
 }
 
-/** What everything else stands on. */
+/** The locked data folder and its log. */
 interface Base {
   readonly folder: DataFolder
   readonly lock: DataLock
   readonly log: Log
   readonly writeLog: (line: string) => void
-  /** Private folder whose path is short enough for sockets in it. */
+  /** Private folder with a path short enough for unix sockets. */
   readonly socketFolder: string
 }
 
-/** Takes the data folder, and clears up after a host that died with it. */
+/** Locks the data folder and cleans up after a host that crashed. */
 async function takeDataFolder({ configuration, env }: UpOptions, undo: AsyncDisposableStack): Promise<Base> {
   const folder = openDataFolder(configuration.dataFolder)
   const lock = undo.adopt(takeLock(folder.lock), (held) => held.release())
@@ -108,7 +108,7 @@ async function takeDataFolder({ configuration, env }: UpOptions, undo: AsyncDisp
     try {
       logFile.write(line)
     } catch {
-      // A full disk loses lines of the log and nothing else.
+      // On a full disk only log lines are lost.
     }
   }
   const log = createLog(writeLog, () => new Date())
@@ -118,11 +118,11 @@ async function takeDataFolder({ configuration, env }: UpOptions, undo: AsyncDisp
   return { folder, lock, log, writeLog, socketFolder }
 }
 
-/** What runs once control serves. */
+/** What is running once control serves. */
 interface Served {
-  /** The address to show. */
+  /** The URL to print. */
   readonly url: string
-  /** Every address under which it answers. */
+  /** Every URL it answers to. */
   readonly urls: readonly string[]
   readonly signInLink: string
   /** `HOST:PORT` of every public socket. */
@@ -131,7 +131,7 @@ interface Served {
   readonly control: Workerd
 }
 
-/** Chooses the port and runs control and the host API behind it. */
+/** Chooses the port, then starts the host API and control. */
 async function serve(
   base: Base,
   { configuration, notify }: UpOptions,
@@ -141,7 +141,7 @@ async function serve(
   const { folder, log, writeLog } = base
   const { keys, sandboxes, prepared } = parts
   const { manager, engine, slots } = sandboxes
-  // A free port is chosen as late as can be: nobody holds it until control does.
+  // As late as possible: the port is not reserved until control listens on it.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
   const { url, pageUrl } = planServerNames(configuration, { port, pageName: keys.pageName })
   const nowMs = (): number => performance.now()
@@ -152,6 +152,7 @@ async function serve(
     ...(engine !== undefined && { engine }),
     publicUrl: pageUrl,
     socket,
+    dataFolder: folder.root,
     log,
     nowMs,
     mintRequestId: randomText,
@@ -169,8 +170,8 @@ async function serve(
     slots,
     log,
     writeLog,
-    onRestarted: () => notify('Control had died and serves again'),
-    onRestartFailed: (message) => notify(`${message}; trying again`),
+    onRestarted: () => notify('Control crashed and was restarted'),
+    onRestartFailed: (message) => notify(`${message}; retrying`),
   })
   undo.defer(async () => {
     await control.end()
@@ -178,14 +179,14 @@ async function serve(
   })
   base.lock.describe({ url, socket })
   const scheme = configuration.tls === undefined ? 'http' : 'https'
-  // Only where it does listen: whoever listened elsewhere would be sent the token.
+  // Only addresses it listens on: the token would otherwise be sent to another server.
   const urls = [
     ...new Set([url, `${scheme}://localhost:${port}`, ...listen.map((address) => `${scheme}://${address}`)]),
   ]
   return { url, urls, listen, signInLink: signInLink(pageUrl, codes), api, control }
 }
 
-/** Starts everything; whatever fails undoes what was begun. A data folder that cannot be used is named. */
+/** Starts everything; a failure undoes the steps before it. An unusable data folder is named in the error. */
 export async function up(options: UpOptions): Promise<Running> {
   try {
     return await begin(options)
@@ -199,13 +200,13 @@ async function begin(options: UpOptions): Promise<Running> {
   await using undo = new AsyncDisposableStack()
   const base = await takeDataFolder(options, undo)
   const { folder, log } = base
-  // A port that is taken is told before anything slow is done.
+  // Reports a port in use before anything slow starts.
   await chooseAddresses(configuration.addresses, configuration.port)
   const preparing = prepareControl(CONTROL_ENTRY, folder.cache, notify)
-  // It is awaited below; should something else fail first, that is what is told.
+  // Awaited below; if another step fails first, its error is reported instead.
   preparing.catch(() => undefined)
   const keys = await openKeys(folder, flags)
-  // Control starts after the sandboxes were found, and is what connects to them.
+  // Control starts after running sandboxes were found, and connects to them.
   const late: { control?: Workerd } = {}
   const closeConnections = (exceptPids: ReadonlySet<number>): void =>
     late.control?.closeSandboxConnections(exceptPids)
@@ -215,7 +216,7 @@ async function begin(options: UpOptions): Promise<Running> {
   const served = await serve(base, options, { keys, sandboxes, prepared: await preparing }, undo)
   late.control = served.control
   if (manager !== undefined) undo.use(startClaimTimer(manager, log))
-  // Where the local token is accepted, programs of this user find it.
+  // The local token is published only where it is accepted.
   const isFindable = configuration.mode === 'open' || publish(served.urls, base, options, undo)
   log.info('up', { isolation: sandboxes.isolation, sandboxes: adopted })
   const facts: StartMessageFacts = {
@@ -239,10 +240,10 @@ async function begin(options: UpOptions): Promise<Running> {
   return {
     stop: async () => {
       log.info('stopping')
-      // A workerd that ends in order takes its containers along.
+      // workerd stops its containers when it exits normally, but not when it is killed.
       if (flags.keepsSandboxes && sandboxes.isolation === 'container') served.control.abandon()
       else served.control.stopListening()
-      // From here on nobody starts another sandbox.
+      // No sandbox starts after this.
       await served.api.close()
       await sandboxes.close({ stop: !flags.keepsSandboxes })
       await everything.disposeAsync()

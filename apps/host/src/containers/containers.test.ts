@@ -26,8 +26,8 @@ test('everything that is missing is told at once, with the way to get it', async
   const bare = { ...GOOD, hasImage: async () => false, gateway: async () => undefined }
   const problems = await findContainerProblems(CONTAINERS, bare)
   expect(problems).toEqual([
-    'There is no image "sandbox:1": make it with npm run image',
-    'There is no image "egress:1": docker pull egress:1',
+    'Image "sandbox:1" not found: build it with npm run image',
+    'Image "egress:1" not found: docker pull egress:1',
     expect.stringContaining('--bip'),
   ])
 })

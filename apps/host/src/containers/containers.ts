@@ -6,14 +6,14 @@ import type { Containers } from '../settings/containers.ts'
 import { Docker } from './docker.ts'
 import { OwnContainers } from './own-containers.ts'
 
-/** Checks that sandboxes can be made in containers; control makes them, and what is left of them at the end goes here. */
+/** Checks that sandboxes can run in containers. Control creates them; leftovers are removed here. */
 export async function openContainers(containers: Containers, objects: string): Promise<Sandboxes> {
   const docker = new Docker(containers.socket)
   const problems = await findContainerProblems(containers, docker)
   if (problems.length > 0)
     throw new SandwireError(
       'provider_unavailable',
-      `Cannot make sandboxes in containers: ${problems.join('; ')}`,
+      `Cannot run sandboxes in containers: ${problems.join('; ')}`,
     )
   const own = new OwnContainers(docker, path.join(objects, SANDBOX_OBJECTS))
   return {
@@ -32,20 +32,20 @@ export async function openContainers(containers: Containers, objects: string): P
 
 type Engine = Pick<Docker, 'isAnswering' | 'hasImage' | 'gateway'>
 
-/** What holds less than bubblewrap on one machine; docs/operations.md says what to do about it. */
+/** Where containers are weaker than bubblewrap; docs/operations.md describes the remedies. */
 export const WEAKNESSES: readonly string[] = [
-  'workerd gives containers no limits of memory, processes and disk: give the engine some',
+  'workerd sets no memory, process and disk limits for containers: set defaults in the engine',
   'workerd publishes a port of each container on every address of this machine: start dockerd with --ip 127.0.0.1',
 ]
 
-/** Everything that keeps sandboxes from starting in containers here, one line each with the way out. */
+/** Everything that prevents sandboxes in containers on this machine, one line each with what to do. */
 export async function findContainerProblems(
   { socket, image, egressImage }: Containers,
   engine: Engine,
 ): Promise<readonly string[]> {
   if (!(await engine.isAnswering()))
     return [
-      `No Docker engine answers at "${socket}": start it, let this user open its socket, or name another with DOCKER_HOST`,
+      `No Docker engine answers at "${socket}": start it, give this user access to its socket, or set DOCKER_HOST`,
     ]
   const [hasImage, hasEgressImage, gateway] = await Promise.all([
     engine.hasImage(image),
@@ -53,10 +53,10 @@ export async function findContainerProblems(
     engine.gateway(),
   ])
   return [
-    ...(hasImage ? [] : [`There is no image "${image}": make it with npm run image`]),
-    ...(hasEgressImage ? [] : [`There is no image "${egressImage}": docker pull ${egressImage}`]),
+    ...(hasImage ? [] : [`Image "${image}" not found: build it with npm run image`]),
+    ...(hasEgressImage ? [] : [`Image "${egressImage}" not found: docker pull ${egressImage}`]),
     ...(gateway === undefined
-      ? ['The network of the Docker engine names no gateway: start dockerd with --bip 172.17.0.1/16']
+      ? ['The default network of the Docker engine has no gateway: start dockerd with --bip 172.17.0.1/16']
       : []),
   ]
 }

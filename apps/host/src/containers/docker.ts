@@ -3,13 +3,13 @@ import { SandwireError } from '@sandwire/protocol'
 /** Long enough for an engine that removes many containers at once. */
 const CALL_TIMEOUT_MS = 30_000
 
-/** A container, as far as it matters here. */
+/** The fields of a container that are used here. */
 export interface FoundContainer {
   readonly name: string
   readonly isRunning: boolean
 }
 
-/** Of Docker's answers only what is used is looked at; the names are its own. */
+/** Reads one field of Docker's JSON. */
 function at(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
 }
@@ -23,8 +23,8 @@ function textOf(value: unknown): string {
 }
 
 /**
- * What the host asks of a Docker engine by itself: whether it can be used, and that containers of a host that ends are
- * taken away. Everything that is about a sandbox that lives goes through workerd.
+ * The host's own requests to a Docker engine: whether it can be used, and removal of containers on exit. Everything about
+ * running sandboxes goes through workerd.
  */
 export class Docker {
   readonly #socket: string
@@ -37,7 +37,7 @@ export class Docker {
     try {
       return (await this.#ask('GET', '/_ping')).ok
     } catch {
-      // Why is not told by a socket.
+      // The reason is not available from the socket.
       return false
     }
   }
@@ -46,21 +46,21 @@ export class Docker {
     return (await this.#ask('GET', `/images/${name}/json`)).ok
   }
 
-  /** Address under which containers of the default network see this machine; undefined when the engine names none. */
+  /** Gateway address of the default network; undefined when the engine has none. */
   async gateway(): Promise<string | undefined> {
     const bridge: unknown = await (await this.#ask('GET', '/networks/bridge')).json()
     const gateways = listOf(at(at(bridge, 'IPAM'), 'Config')).map((each) => textOf(at(each, 'Gateway')))
     return gateways.find((gateway) => gateway !== '')
   }
 
-  /** All containers whose name has this in it, also those that do not run. */
+  /** Containers with this in their name, including stopped ones. */
   async list(part: string): Promise<readonly FoundContainer[]> {
     const filters = encodeURIComponent(JSON.stringify({ name: [part] }))
     const response = await this.#ask('GET', `/containers/json?all=true&filters=${filters}`)
     if (!response.ok)
       throw new SandwireError(
         'provider_unavailable',
-        `Cannot list containers: Docker says ${response.status}`,
+        `Cannot list containers: Docker answered ${response.status}`,
       )
     const found = listOf(await response.json())
     return found.flatMap((each) =>
@@ -71,12 +71,12 @@ export class Docker {
     )
   }
 
-  /** Asks it to end, and ends it when it does not within the time. */
+  /** Stops a container; Docker kills it after the timeout. */
   async stop(name: string, seconds: number): Promise<void> {
     await this.#ask('POST', `/containers/${name}/stop?t=${seconds}`, seconds * 1000)
   }
 
-  /** Removes it, running or not; nothing to remove is no error. */
+  /** Removes a container, running or not; a missing one is no error. */
   async remove(name: string): Promise<void> {
     await this.#ask('DELETE', `/containers/${name}?force=true`)
   }
@@ -85,7 +85,7 @@ export class Docker {
     return fetch(`http://localhost${path}`, {
       unix: this.#socket,
       method,
-      // Whoever serves the socket now is stopRequested, not who did when it was last stopRequested.
+      // No keep-alive: the engine may have been restarted since the last request.
       keepalive: false,
       signal: AbortSignal.timeout(CALL_TIMEOUT_MS + extraMs),
     })

@@ -52,7 +52,7 @@ test('what runs is found again, and what has ended is removed with what is besid
   ])
 })
 
-test('at the end they are stopRequested to stop before anything is removed', async () => {
+test('at the end they are asked to stop before anything is removed', async () => {
   const engine = engineOf({ [`workerd-sandbox-${MINE}-proxy`]: true, [`workerd-sandbox-${MINE}`]: true })
   await new OwnContainers(engine, folder).end()
   expect(engine.calls).toEqual([

@@ -3,16 +3,16 @@ import { OBJECT_FILE } from '../control/object-databases.ts'
 import { SANDBOX_OBJECTS } from '../control/workerd-config.ts'
 import type { Docker, FoundContainer } from './docker.ts'
 
-/** sandboxd gives clients their last bytes within 8 s (deploy/sandbox/startup.sh). */
+/** sandboxd sends clients their last bytes within 8 s (deploy/sandbox/startup.sh). */
 const STOP_SECONDS = 10
-/** As workerd names a container by its object, and what it puts beside it. */
+/** workerd's container names: the object's id, with a suffix for the sidecar. */
 const NAME = new RegExp(`^workerd-${SANDBOX_OBJECTS}-([0-9a-f]{64})(-proxy)?$`)
 
 const BESIDE = /-proxy$/
 
 type Engine = Pick<Docker, 'list' | 'stop' | 'remove'>
 
-/** The containers of one data folder among all that an engine has: those whose object has a database in it. */
+/** The containers of one data folder: those whose object has a database in it. */
 export class OwnContainers {
   readonly #engine: Engine
   readonly #folder: string
@@ -22,7 +22,7 @@ export class OwnContainers {
     this.#folder = folder
   }
 
-  /** How many sandboxes have one that runs. What is left of one that has ended is removed. */
+  /** Counts running containers, and removes stopped ones. */
   async adopt(): Promise<number> {
     const all = await this.#list()
     const running = new Set(all.flatMap(({ name, isRunning }) => (isRunning ? [name] : [])))
@@ -31,7 +31,7 @@ export class OwnContainers {
     return [...running].filter((name) => !BESIDE.test(name)).length
   }
 
-  /** Ends and removes all of them; clients are given the last of their output. */
+  /** Stops and removes all of them; clients receive their last output first. */
   async end(): Promise<void> {
     const all = await this.#list()
     const sandboxes = all.filter(({ name, isRunning }) => isRunning && !BESIDE.test(name))

@@ -12,7 +12,7 @@ test('port 0 becomes one free port for every address', async () => {
 test('a port that is taken is refused by name', async () => {
   using server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } })
   expect((await rejectionOf(chooseAddresses(['127.0.0.1'], server.port)))?.message).toBe(
-    `Cannot listen on 127.0.0.1:${server.port}: the port is taken\nhint: choose another with --port, or 0 for a free one`,
+    `Cannot listen on 127.0.0.1:${server.port}: the port is in use\nhint: choose another port with --port, or 0 for a free one`,
   )
 })
 

@@ -2,12 +2,12 @@ import { createServer } from 'node:net'
 import { SandwireError } from '@sandwire/protocol'
 import type { ListenSettings } from '../settings/listen.ts'
 
-/** Codes that say the machine has no such address, IPv6 switched off among them. */
+/** Codes for an address that the machine does not have, for example because IPv6 is off. */
 const NO_SUCH_ADDRESS = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'])
 
 type Probe = { readonly port: number } | { readonly code: string }
 
-/** Listens for a moment: the port it got, or why it could not. */
+/** Listens for a moment: the port it got, or the code of the error. */
 function probe(host: string, port: number): Promise<Probe> {
   const { promise, resolve } = Promise.withResolvers<Probe>()
   const server = createServer()
@@ -24,14 +24,18 @@ function formatAddress(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
+/** Addresses to listen on, or why that is not possible. */
+export type ListenPlan =
+  | { readonly is: 'free'; readonly port: number; readonly listen: readonly string[] }
+  /** `code` is the system's, such as EADDRINUSE. */
+  | { readonly is: 'refused'; readonly address: string; readonly code: string }
+  | { readonly is: 'no_address' }
+
 /**
- * The addresses to listen on, all with one port. `localhost` means both loopbacks: were one left free, another user of this
- * machine could answer there in our name. Throws `conflict` when the port is taken.
+ * Finds the addresses to listen on, all with one port. `localhost` means both loopback addresses: another user of this machine
+ * could otherwise listen on the other one and impersonate this server.
  */
-export async function chooseAddresses(
-  hosts: readonly string[],
-  wanted: number,
-): Promise<{ readonly port: number; readonly listen: readonly string[] }> {
+export async function planListen(hosts: readonly string[], wanted: number): Promise<ListenPlan> {
   const listen: string[] = []
   let port = wanted
   for (const host of hosts) {
@@ -39,38 +43,52 @@ export async function chooseAddresses(
     if ('port' in found) {
       port = found.port
       listen.push(formatAddress(host, port))
-    } else if (!NO_SUCH_ADDRESS.has(found.code)) {
-      throw new SandwireError(
-        'conflict',
-        `Cannot listen on ${formatAddress(host, port)}: ${reason(found.code)}\nhint: choose another with --port, or 0 for a free one`,
-      )
-    }
+    } else if (!NO_SUCH_ADDRESS.has(found.code))
+      return { is: 'refused', address: formatAddress(host, port), code: found.code }
   }
-  if (listen.length === 0)
-    throw new SandwireError('conflict', `Cannot listen: this machine has no address ${hosts.join(' or ')}`)
-  return { port, listen }
+  return listen.length === 0 ? { is: 'no_address' } : { is: 'free', port, listen }
 }
 
-function reason(code: string): string {
-  if (code === 'EADDRINUSE') return 'the port is taken'
+/** Explains why an address is refused. */
+export function explainListenCode(code: string): string {
+  if (code === 'EADDRINUSE') return 'the port is in use'
   return code === 'EACCES' ? 'ports below 1024 need root' : code
 }
 
-/** What this server is called. */
+/** Like `planListen`, but throws `conflict` when nothing can listen. */
+export async function chooseAddresses(
+  hosts: readonly string[],
+  wanted: number,
+): Promise<{ readonly port: number; readonly listen: readonly string[] }> {
+  const plan = await planListen(hosts, wanted)
+  switch (plan.is) {
+    case 'free':
+      return plan
+    case 'refused':
+      throw new SandwireError(
+        'conflict',
+        `Cannot listen on ${plan.address}: ${explainListenCode(plan.code)}\nhint: choose another port with --port, or 0 for a free one`,
+      )
+    case 'no_address':
+      throw new SandwireError('conflict', `Cannot listen: this machine has no address ${hosts.join(' or ')}`)
+  }
+}
+
+/** URLs and host names of this server. */
 export interface ServerNames {
-  /** The address to show. */
+  /** The URL to print. */
   readonly url: string
   /** Where this machine's user signs in. */
   readonly pageUrl: string
-  /** Origins of its own pages, the one that people use first. */
+  /** Origins of its own pages, the public one first. */
   readonly origins: readonly [string, ...string[]]
-  /** Host headers that mean it. */
+  /** Host headers it answers to. */
   readonly hosts: readonly string[]
 }
 
 /**
- * Names of a server that listens on a port: the public one if it has one, and loopback for whoever looks after it. Browsers give
- * a cookie to every port of a host, and `localhost` has many; so its user signs in under a name of loopback that only they know.
+ * Names of a server that listens on a port: its public origin, if any, and loopback. Cookies are shared by all ports of a host,
+ * and `localhost` has many; so the local user signs in under a random name below `localhost` that no other page knows.
  */
 export function planServerNames(
   { mode, publicOrigin, tls }: Pick<ListenSettings, 'mode' | 'publicOrigin' | 'tls'>,
@@ -78,9 +96,8 @@ export function planServerNames(
 ): ServerNames {
   const scheme = tls === undefined ? 'http' : 'https'
   const loopback = ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`)
-  const local = `${scheme}://localhost:${port}`
-  const first = publicOrigin ?? local
-  // Pages of others come from the public origin alone; loopback is another machine's page there.
+  const first = publicOrigin ?? `${scheme}://localhost:${port}`
+  // In open mode, loopback origins belong to pages on the machines of other users.
   const others = mode === 'open' ? [] : loopback.map((host) => `${scheme}://${host}`)
   const hosts = publicOrigin === undefined ? loopback : [new URL(publicOrigin).host, ...loopback]
   const hasPageName = mode === 'local' && publicOrigin === undefined && tls === undefined

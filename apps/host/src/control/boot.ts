@@ -20,9 +20,9 @@ import { findWorkerd, Workerd } from './workerd.ts'
 
 /** Idle time after which control stops a sandbox. */
 const SLEEP_AFTER_MS = 600_000
-/** How often control looks at a sandbox that runs. */
+/** How often control checks a running sandbox. */
 const ALARM_MS = 30_000
-/** Sandboxes of this machine, each with a slot of its own. A thousand would make the start 20 ms slower. */
+/** Most sandboxes on this machine, each with a slot. A thousand would slow the start by 20 ms. */
 export const MAX_SANDBOXES = 100
 
 const ROOT = path.resolve(import.meta.dir, '../../../..')
@@ -30,7 +30,7 @@ const ROOT = path.resolve(import.meta.dir, '../../../..')
 /** The Worker's source. */
 export const CONTROL_ENTRY = path.resolve(import.meta.dir, '../../../control/src/index.ts')
 
-/** What can be made before the port is known. */
+/** What is prepared before the port is known. */
 export interface PreparedControl {
   /** The Worker as one module. */
   readonly script: string
@@ -39,28 +39,28 @@ export interface PreparedControl {
   readonly workbench: string
 }
 
-/** Where builds are kept for every data folder. */
+/** Builds shared by all data folders. */
 const SHARED_CACHE = path.join(ROOT, '.cache')
 
-/** Where something can be built: in the data folder where the project cannot be written. */
+/** The shared cache, or the data folder's when the repository is read-only. */
 function chooseCacheFolder(fallback: string): string {
   try {
     mkdirSync(SHARED_CACHE, { recursive: true })
     accessSync(SHARED_CACHE, constants.W_OK)
     return SHARED_CACHE
   } catch {
-    // Installed by somebody else.
+    // Installed by another user.
     return fallback
   }
 }
 
-/** Builds control and the workbench if they are stale, and loads what encodes its configuration. */
+/** Builds control and the workbench if they are stale, and loads the encoder of workerd's configuration. */
 export async function prepareControl(
   entry: string,
   cache: string,
   notify: (line: string) => void,
 ): Promise<PreparedControl> {
-  // Slow to load, and needed by nobody else.
+  // Loaded here, because it is slow.
   const [script, { serializeConfig }, workbench] = await Promise.all([
     bundleControl(entry, cache),
     import('miniflare'),
@@ -77,14 +77,14 @@ export interface BootOptions {
   readonly port: number
   readonly listen: readonly string[]
   readonly hostSocket: string
-  /** Sockets of the slots, in their order. */
+  /** Sockets of the slots, in order. */
   readonly slots: readonly string[]
   readonly log: Log
-  /** Takes finished lines of the log. */
+  /** Writes formatted log lines. */
   readonly writeLog: (line: string) => void
-  /** Told when control serves again after it had died. */
+  /** Called when control serves again after a crash. */
   readonly onRestarted: () => void
-  /** Told when it does not start again at the first try. */
+  /** Called when the first restart fails. */
   readonly onRestartFailed: (message: string) => void
 }
 
@@ -101,7 +101,7 @@ function describeControl(
     ...(embedOrigins !== undefined && { embedOrigins }),
     hosts,
     ...(clientAddressHeader !== undefined && { clientAddressHeader }),
-    // Where others come in, nobody is the user of this machine just by a file.
+    // In open mode the local token is not accepted.
     ...(mode === 'local' && { localTokenSha256: keys.localTokenSha256 }),
     sleepAfterMs: SLEEP_AFTER_MS,
     alarmMs: ALARM_MS,
@@ -112,7 +112,7 @@ function describeControl(
   }
 }
 
-/** Clears up after destroyed sandboxes. What cannot be is left for the next start. */
+/** Removes databases of destroyed sandboxes. Failures are left for the next start. */
 function sweepObjects({ folder, log }: BootOptions): void {
   try {
     const sandboxes = removeEmptyObjects(path.join(folder.objects, SANDBOX_OBJECTS))
@@ -122,7 +122,7 @@ function sweepObjects({ folder, log }: BootOptions): void {
   }
 }
 
-/** Runs control. */
+/** Starts control. */
 export async function bootControl(options: BootOptions): Promise<Workerd> {
   const { prepared, folder, keys, listen, hostSocket, slots, log, writeLog, onRestarted, onRestartFailed } =
     options
@@ -161,7 +161,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
       try {
         recordWorkerd(folder.workerd, identity)
       } catch (error) {
-        // On a full disk serving matters more than what the next host should clear up.
+        // On a full disk, serving matters more than cleanup by the next host.
         log.error('control_not_recorded', { pid: identity.pid, cause: describeCause(error) })
       }
     },
@@ -185,18 +185,18 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
   }
 }
 
-/** Control that does not answer in this time is busy, not misconfigured. */
+/** Control that does not answer within this time is busy, not misconfigured. */
 const ANSWER_MS = 10_000
-/** Its log and its answer come by different ways. */
+/** Time for the log line, which may arrive after the response. */
 const LOG_MS = 1_000
 const SERVER_ERROR = /^HTTP\/1\.1 5\d\d /
 
-/** First line of the answer to a request for its health; undefined when there is none. Asked by hand: no proxy of the environment is. */
+/** Status line of `/healthz`; undefined without a response. Uses a plain socket, because `fetch` honors proxy variables. */
 async function requestHealth(address: string, isSecure: boolean): Promise<string | undefined> {
   const { hostname, port } = new URL(`http://${address}`)
   const target = { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port) }
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
-  // It asks itself over loopback, and believes nothing of the answer but that there is one.
+  // A request to itself; only the status is used.
   const socket = isSecure ? connectSecurely({ ...target, rejectUnauthorized: false }) : connect(target)
   const timer = setTimeout(() => resolve(undefined), ANSWER_MS)
   let heard = ''
@@ -212,18 +212,18 @@ async function requestHealth(address: string, isSecure: boolean): Promise<string
   return line
 }
 
-/** Why control takes none of its settings, which it says in its log alone: it serves nothing then. */
+/** Detects that control rejects its settings, which it reports only in its log. */
 export class SettingsCheck {
   readonly #cause = Promise.withResolvers<string>()
 
-  /** Hears every finished line of control's log. */
+  /** Receives every line of control's log. */
   hear(line: string): void {
     if (!line.includes('"settings_refused"')) return
     const { event, cause } = JSON.parse(line) as Readonly<Record<string, unknown>>
     if (event === 'settings_refused') this.#cause.resolve(String(cause))
   }
 
-  /** Throws when control answers nothing because of its settings: it would look as if it had started. */
+  /** Throws when control rejects its settings; it would otherwise seem to have started. */
   async check(address: string, isSecure: boolean): Promise<void> {
     const line = await requestHealth(address, isSecure)
     if (line === undefined || !SERVER_ERROR.test(line)) return
@@ -231,7 +231,7 @@ export class SettingsCheck {
       setTimeout(() => resolve(undefined), LOG_MS).unref()
     })
     const cause = await Promise.race([this.#cause.promise, late])
-    // Anything else that is wrong passes, or is for the log: who can use what works should.
+    // Other errors are temporary or in the log.
     if (cause === undefined) return
     throw new SandwireError('bad_request', `Cannot run control: ${cause.replace(/^Error: /, '')}`)
   }

@@ -4,10 +4,10 @@ import path from 'node:path'
 import { SandwireError, shape } from '@sandwire/protocol'
 import { writePrivateFile } from '../data/private-file.ts'
 
-/** What the last bundle was made of. */
+/** Inputs of the last bundle. */
 const recordShape = shape.record({
   bundle: shape.text(64),
-  /** Hash of every file that went in, by path. */
+  /** Hash of every input file, by path. */
   inputs: shape.dictionary(100_000, /^/, shape.text(64)),
 })
 type BundleRecord = shape.Decoded<typeof recordShape>
@@ -20,12 +20,12 @@ function hashFile(file: string): string | undefined {
   try {
     return hash(readFileSync(file))
   } catch {
-    // Removed since: whatever was made of it is stale.
+    // Removed: the bundle is stale.
     return undefined
   }
 }
 
-/** The bundle that is kept, unless a file it was made of has changed. */
+/** The cached bundle, unless an input has changed. */
 function readFresh(bundleFile: string, recordFile: string): string | undefined {
   try {
     const record = recordShape.decode(JSON.parse(readFileSync(recordFile, 'utf8')))
@@ -34,7 +34,7 @@ function readFresh(bundleFile: string, recordFile: string): string | undefined {
     const isStale = Object.entries(record.inputs).some(([file, wanted]) => hashFile(file) !== wanted)
     return isStale ? undefined : bundle
   } catch {
-    // Never made, or cut short: made anew.
+    // Missing or incomplete.
     return undefined
   }
 }
@@ -53,12 +53,12 @@ async function build(entry: string): Promise<{ text: string; inputs: string[] }>
   const [code] = result.outputs
   if (!result.success || code === undefined)
     throw new SandwireError('internal', `Cannot build control: ${result.logs[0]?.message ?? 'no output'}`)
-  // Bun names its inputs as seen from the current folder.
+  // Bun's input paths are relative to the current folder.
   const inputs = Object.keys(result.metafile?.inputs ?? {}).map((file) => path.resolve(file))
   return { text: await code.text(), inputs }
 }
 
-/** The Worker of control as one module. It is built when there is none yet or one of its files has changed. */
+/** Control's Worker as one module, rebuilt when an input has changed. */
 export async function bundleControl(entry: string, cache: string): Promise<string> {
   const bundleFile = path.join(cache, 'control.mjs')
   const recordFile = path.join(cache, 'control.json')

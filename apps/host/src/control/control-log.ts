@@ -1,10 +1,10 @@
 type Fields = Readonly<Record<string, unknown>>
 
-/** Words that begin a message of workerd, up to a colon: plain ones, too short to be a credential. */
+/** Leading words of a workerd message, up to a colon; too short to be a credential. */
 const CLASS = /^[A-Za-z]{1,16}(?: [A-Za-z]{1,16}){0,3}(?=: )/
-/** What cannot be told apart. */
+/** Class of all other messages. */
 const OTHER = 'other'
-/** Kinds that are counted apart; workerd has a handful. */
+/** Most classes that are counted; workerd has a handful. */
 const MAX_CLASSES = 50
 
 function parse(text: string): Fields | undefined {
@@ -12,12 +12,12 @@ function parse(text: string): Fields | undefined {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
   } catch {
-    // Not JSON: not control's.
+    // Not JSON: not from control.
     return undefined
   }
 }
 
-/** The line that control wrote, whose fields it chose by its own allowlist. */
+/** A line that control wrote; its fields are from control's own allowlist. */
 function findOwnLine(message: string): Fields | undefined {
   const found = parse(message)
   return found?.['source'] === 'control' && typeof found['event'] === 'string' ? found : undefined
@@ -30,7 +30,7 @@ function messageOf(line: string): { readonly message: string; readonly level: st
   return { message: typeof message === 'string' ? message : '', level: isKnown ? level : 'info' }
 }
 
-/** What kind of thing workerd says, in words of its own. What follows them can be what a stranger sent: an address, a header. */
+/** Class of a workerd message. The rest of the message is dropped, because it may contain client input. */
 export function classify(line: string): string {
   return CLASS.exec(messageOf(line).message)?.[0] ?? OTHER
 }
@@ -40,13 +40,13 @@ function isPowerOfTwo(count: number): boolean {
 }
 
 /**
- * Turns lines that workerd prints into those of the host's log. Control's own pass as they are. Of all others only the kind and
- * its count are told, ever more rarely: whoever can connect can cause them.
+ * Converts workerd's output to lines of the host's log. Control's own lines pass unchanged. Of others, only the class and its
+ * count are logged, with decreasing frequency, because any client can cause them.
  */
 export class ControlLog {
   readonly #counts = new Map<string, number>()
 
-  /** The line for the log; undefined when there is nothing new to say. */
+  /** The log line; undefined when nothing is to be logged. */
   translate(line: string, now: Date): string | undefined {
     const { message, level } = messageOf(line)
     const head = { time: now.toISOString(), level, source: 'control' }

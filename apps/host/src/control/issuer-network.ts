@@ -5,20 +5,20 @@ import { type IssuerConfig } from '@sandwire/operator-settings'
 import type { Network } from 'miniflare'
 import { isPublicAddress, NOT_PUBLIC } from '../egress/refused-addresses.ts'
 
-/** How far control gets to ask issuers. */
+/** Control's network access to issuers. */
 export interface IssuerNetwork {
   readonly hasIssuers: boolean
-  /** Addresses of configured issuers that are not public ones. */
+  /** Non-public addresses of configured issuers. */
   readonly privateAddresses: readonly string[]
-  /** Authorities that their certificates may come from besides those of browsers, in PEM. */
+  /** Certificate authorities in addition to those of browsers; PEM. */
   readonly authorities?: string
 }
 
-/** No issuer is there, but a machine's credentials are (threat T21). */
+/** Metadata services with credentials of the machine, never an issuer (threat T21). */
 const NEVER = ['169.254.0.0/16', 'fe80::/10', 'fd00:ec2::/32', '100.100.100.200/32', '168.63.129.16/32']
 const NEVER_ADDRESS = /^(169\.254\.|fe[89ab]|fd00:ec2:|100\.100\.100\.200$|168\.63\.129\.16$)/i
 
-/** Workerd takes them one by one. */
+/** workerd takes a list of single certificates. */
 const CERTIFICATES = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs
 
 function hostsOf({ issuer, endpoints }: IssuerConfig): string[] {
@@ -30,12 +30,12 @@ async function resolve(host: string): Promise<readonly string[]> {
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address)
   } catch {
-    // Not known now. Should it be private later, the next start finds out.
+    // Not resolvable now; the next start tries again.
     return []
   }
 }
 
-/** The addresses of issuers that are on this machine or in its own network, as they are now. */
+/** Current private addresses of the issuers. */
 export async function findPrivateAddresses(
   issuers: readonly IssuerConfig[],
   resolveHost = resolve,
@@ -48,7 +48,7 @@ export async function findPrivateAddresses(
   })
 }
 
-/** A network of workerd: the public one and the named addresses. Of rules that match, the narrowest decides. */
+/** workerd's network service: public addresses and the given ones. The most specific rule wins. */
 export function describeIssuerNetwork({ hasIssuers, privateAddresses, authorities }: IssuerNetwork): Network {
   if (!hasIssuers) return { allow: [], deny: ['0.0.0.0/0', '::/0'] }
   return {

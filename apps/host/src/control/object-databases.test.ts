@@ -38,7 +38,7 @@ test('whole, new and empty databases are used', () => {
 
 test.each([1, 100, 3_000, 4_096, 8_192])('one that was cut to %d bytes is named, and stays', (bytes) => {
   truncateSync(file, bytes)
-  expect(refuse).toThrow(`Cannot use "${file}": it is no whole database`)
+  expect(refuse).toThrow(`Cannot use "${file}": the database is damaged`)
   expect(readFileSync(file)).toHaveLength(bytes)
 })
 

@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, readdirSync, readSync, rmSync, statSyn
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
 
-/** What a database begins with (https://sqlite.org/fileformat.html, 1.3). */
+/** SQLite's header (https://sqlite.org/fileformat.html, 1.3). */
 const HEADER_BYTES = 100
 const MAGIC = 'SQLite format 3\0'
 
@@ -18,16 +18,16 @@ function readHeader(file: string): Buffer {
   }
 }
 
-/** Whether a file has all the pages that it says it has. */
+/** True when the file has all pages that its header declares. */
 function isWhole(file: string, sizeBytes: number): boolean {
   const header = readHeader(file)
   if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) return false
-  // A page of 64 KiB is said with 1.
+  // 1 stands for 64 KiB.
   const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16)
   return pageBytes > 0 && sizeBytes % pageBytes === 0 && sizeBytes / pageBytes >= header.readUInt32BE(28)
 }
 
-/** What is in the log is for SQLite to judge; it is never there before the first page of the file is. */
+/** With a WAL, only the header is checked; SQLite checks the rest. */
 function isBroken(file: string): boolean {
   const hasLog = (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
   const { size } = statSync(file)
@@ -36,8 +36,8 @@ function isBroken(file: string): boolean {
 }
 
 /**
- * Refuses databases of control that are visibly cut short or hold something else: SQLite takes one of less than a page for a
- * new one, and what was in it would be gone without a word. A log that is missing or cut short cannot be seen.
+ * Refuses databases that are truncated or not SQLite: SQLite would treat one smaller than a page as new, and silently lose its
+ * content. A missing or truncated WAL cannot be detected.
  */
 export function refuseBrokenDatabases(objects: string): void {
   const names = readdirSync(objects, { recursive: true, encoding: 'utf8' })
@@ -47,15 +47,15 @@ export function refuseBrokenDatabases(objects: string): void {
   if (broken === undefined) return
   throw new SandwireError(
     'bad_request',
-    `Cannot use "${path.join(objects, broken)}": it is no whole database\nhint: put it back from a backup, or choose another folder with --data`,
+    `Cannot use "${path.join(objects, broken)}": the database is damaged\nhint: restore it from a backup, or choose another folder with --data`,
   )
 }
 
-/** A database of an object is named by the object's id. */
+/** File name of an object's database. */
 export const OBJECT_FILE = /^([0-9a-f]{64})\.sqlite$/
-/** What SQLite keeps beside a database. They go first: without it they mean nothing. */
+/** Suffixes of a database's files, in order of removal. */
 const COMPANIONS = ['-wal', '-shm', '']
-/** Where workerd keeps the alarms of all objects of a class. */
+/** workerd's database of the alarms of a class. */
 const ALARMS_FILE = 'metadata.sqlite'
 
 function query(file: string, sql: string): readonly unknown[] {
@@ -67,7 +67,7 @@ function query(file: string, sql: string): readonly unknown[] {
   }
 }
 
-/** Objects that have an alarm. */
+/** Ids of objects with an alarm. */
 function findAlarms(folder: string): ReadonlySet<unknown> {
   const file = path.join(folder, ALARMS_FILE)
   return new Set(existsSync(file) ? query(file, 'SELECT actor_id FROM _cf_ALARM') : [])
@@ -77,14 +77,14 @@ function isEmpty(file: string): boolean {
   try {
     return query(file, 'SELECT name FROM sqlite_master').length === 0
   } catch {
-    // Not readable as a database: not ours to judge.
+    // Not a database.
     return false
   }
 }
 
 /**
- * Removes the databases of objects that hold nothing, as destroyed sandboxes leave them, and returns how many. An object whose
- * database is gone begins with an empty one, so nothing is lost. Only while no workerd runs: it keeps them open.
+ * Removes empty databases, which destroyed sandboxes leave, and returns how many. An object without a database starts with an
+ * empty one, so nothing is lost. Must not run while workerd has them open.
  */
 export function removeEmptyObjects(folder: string): number {
   if (!existsSync(folder)) return 0

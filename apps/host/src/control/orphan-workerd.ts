@@ -4,13 +4,13 @@ import { shape } from '@sandwire/protocol'
 import { readPrivateFile, writePrivateFile } from '../data/private-file.ts'
 import { isRunning, type ProcessIdentity, programOf } from '../data/process-identity.ts'
 
-/** A killed process is gone in milliseconds; on a loaded machine within this. */
+/** A killed process ends within milliseconds; on a loaded machine within this. */
 const GONE_TIMEOUT_MS = 10_000
 const POLL_MS = 10
 
 const identityShape = shape.record({ pid: shape.whole(2, 2 ** 31), startTicks: shape.offset })
 
-/** Remembers which workerd belongs to a data folder. */
+/** Records the workerd of a data folder. */
 export function recordWorkerd(file: string, { pid, startTicks }: ProcessIdentity): void {
   writePrivateFile(file, JSON.stringify({ pid, startTicks }))
 }
@@ -23,16 +23,16 @@ function readRecord(file: string): ProcessIdentity | undefined {
   try {
     return identityShape.decode(JSON.parse(readPrivateFile(file) ?? 'null'))
   } catch {
-    // Not written by us: nothing is killed on its word.
+    // Malformed: no process is killed.
     return undefined
   }
 }
 
-/** Ends the workerd that outlived the last host of this data folder; two must never write the same databases. */
+/** Kills the workerd that outlived the last host: two must never write to the same databases. */
 export async function endOrphanedWorkerd(file: string): Promise<ProcessIdentity | undefined> {
   const orphan = readRecord(file)
   if (orphan === undefined || !isRunning(orphan)) return undefined
-  // The number and the start time name one process for ever; its program is looked at because the record is only a file.
+  // Pid and start time identify the process; its program is checked in case the file was edited.
   if (path.basename(programOf(orphan.pid) ?? '').replace(/ \(deleted\)$/, '') !== 'workerd') return undefined
   process.kill(orphan.pid, 'SIGKILL')
   for (let waitedMs = 0; isRunning(orphan) && waitedMs < GONE_TIMEOUT_MS; waitedMs += POLL_MS)

@@ -7,7 +7,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { SandwireError } from '@sandwire/protocol'
 import { temporaryName } from '../data/private-file.ts'
 
-/** What the page is made of, and what makes of it what is served, from the root of the project. */
+/** Inputs of the page's build, relative to the repository. */
 const SOURCES = [
   'apps/web/index.html',
   'apps/web/vite.config.ts',
@@ -21,7 +21,7 @@ const SOURCES = [
   'apps/host/src/control/workbench-files.ts',
 ]
 const PREFIX = 'workbench-'
-/** Builds that nobody has used for so long are removed. */
+/** Older unused builds are removed. */
 const MAX_UNUSED_MS = 7 * 24 * 60 * 60 * 1000
 
 function listFiles(place: string): readonly string[] {
@@ -32,7 +32,7 @@ function listFiles(place: string): readonly string[] {
     .toSorted()
 }
 
-/** Names a state of the sources. */
+/** Hash of the inputs. */
 function hashSources(root: string): string {
   const hash = createHash('sha256')
   for (const file of SOURCES.flatMap((source) => listFiles(path.join(root, source))))
@@ -44,7 +44,7 @@ function hashSources(root: string): string {
 }
 
 async function build(root: string, folder: string): Promise<void> {
-  // Slow to load, and not needed when nothing has changed.
+  // Loaded on demand, because it is slow.
   const { build: buildPage } = await import('vite')
   const site = path.join(root, 'apps/web')
   const before = process.env['NODE_ENV']
@@ -52,7 +52,7 @@ async function build(root: string, folder: string): Promise<void> {
     await buildPage({
       root: site,
       configFile: path.join(site, 'vite.config.ts'),
-      // Imported as it is: otherwise Vite writes a copy of it among the packages, which may be somebody else's.
+      // Imported directly: Vite would otherwise write a copy into node_modules, which may be read-only.
       configLoader: 'native',
       logLevel: 'silent',
       build: { outDir: folder, emptyOutDir: true },
@@ -60,13 +60,13 @@ async function build(root: string, folder: string): Promise<void> {
   } catch (cause) {
     throw new SandwireError('internal', 'Cannot build the workbench', { cause })
   } finally {
-    // The page's configuration says what it is built for, and that is true of the page alone.
+    // NODE_ENV applies to the page's build only.
     if (before === undefined) delete process.env['NODE_ENV']
     else process.env['NODE_ENV'] = before
   }
 }
 
-/** Removes what earlier versions left. */
+/** Removes old builds. */
 function removeOld(cache: string, current: string): void {
   for (const name of readdirSync(cache)) {
     const place = path.join(cache, name)
@@ -75,13 +75,13 @@ function removeOld(cache: string, current: string): void {
   }
 }
 
-/** Folder with the files of the workbench as the sources are now; undefined: it is not built. */
+/** Folder of the current build; undefined when not built. */
 export function findWorkbench(root: string, cache: string): string | undefined {
   const folder = path.join(cache, `${PREFIX}${hashSources(root)}`)
   return existsSync(path.join(folder, 'index.html')) ? folder : undefined
 }
 
-/** Folder with the files of the workbench, built when its sources have changed. Several may ask at once. */
+/** Folder of the current build, built if needed. Safe for concurrent processes. */
 export async function prepareWorkbench(
   root: string,
   cache: string,
@@ -98,19 +98,19 @@ export async function prepareWorkbench(
     renameSync(fresh, folder)
   } catch (error) {
     rmSync(fresh, { recursive: true, force: true })
-    // Somebody else built the same meanwhile.
+    // Built concurrently.
     if (!existsSync(path.join(folder, 'index.html'))) throw error
   }
   removeOld(cache, name)
   return folder
 }
 
-/** What is text, and so smaller in a coding. */
+/** Extensions of compressible files. */
 const TEXTS = ['.html', '.js', '.css', '.svg']
-/** The next one would make the first start seconds longer, for a twentieth less. */
+/** Quality 10 would slow the first start by seconds, for 5 % smaller files. */
 const BROTLI_QUALITY = 9
 
-/** What is behind the name of a file in a coding, as control asks for it. */
+/** Suffix of each content coding, as control requests it. */
 const CODERS = {
   '.br': (bytes: Uint8Array) =>
     promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
@@ -125,7 +125,7 @@ async function compressFile(file: string): Promise<void> {
   }
 }
 
-/** Puts every text of a folder beside itself in the codings that browsers take, so that nobody makes them for each request. */
+/** Writes compressed copies of all text files, so that requests need no compression. */
 export async function compressFiles(folder: string): Promise<void> {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   for (const file of files.filter((name) => TEXTS.includes(path.extname(name))))

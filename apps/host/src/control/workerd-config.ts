@@ -7,7 +7,7 @@ import type { ListenSettings } from '../settings/listen.ts'
 import type { Secrets } from '../settings/secrets.ts'
 import { describeIssuerNetwork, type IssuerNetwork } from './issuer-network.ts'
 
-/** What control is told about this machine, as the JSON of binding `SANDWIRE_CONFIG`. */
+/** Control's configuration: the JSON of binding `SANDWIRE_CONFIG`. */
 export interface ControlConfig {
   readonly mode: ListenSettings['mode']
   readonly issuers: readonly IssuerConfig[]
@@ -15,16 +15,16 @@ export interface ControlConfig {
   /** Absent: none. */
   readonly embedOrigins?: readonly string[]
   readonly hosts: readonly string[]
-  /** Where a proxy on this machine says who is behind it. */
+  /** Header in which a proxy passes the client's address. */
   readonly clientAddressHeader?: string
-  /** Absent: nobody is this machine's user. */
+  /** Absent: the local token is not accepted. */
   readonly localTokenSha256?: string
   readonly sleepAfterMs: number
   readonly alarmMs: number
   readonly maxSandboxes: number
   readonly provider: 'host' | 'container'
   readonly workspaceMode: 'sandboxes' | 'local'
-  /** Codings that the workbench's files lie beside themselves in; absent: none. */
+  /** Content codings of the precompressed workbench files. */
   readonly assetCodings?: readonly ('br' | 'gzip')[]
 }
 
@@ -35,17 +35,17 @@ export interface ControlPlan {
   readonly control: ControlConfig
   readonly keys: Pick<Keys, 'signingKey' | 'idKey' | 'sessionTokenSecret'>
   readonly secrets: Secrets
-  /** How far control gets to ask issuers. */
+  /** Control's network access to issuers. */
   readonly issuerNetwork: IssuerNetwork
-  /** What the public sockets speak TLS with; absent: they do not. */
+  /** Certificate and key of the public sockets; absent: no TLS. */
   readonly tls?: ListenSettings['tls']
   /** `HOST:PORT` of every public socket. */
   readonly listen: readonly string[]
   /** Unix socket of the host API. */
   readonly hostSocket: string
-  /** Unix sockets of the slots, in their order; a socket is there while a sandbox has the slot. */
+  /** Unix sockets of the slots, in order; each exists while a sandbox has the slot. */
   readonly slots: readonly string[]
-  /** What sandboxes are made of; absent: the host makes them. */
+  /** Container settings; absent: the host creates sandboxes. */
   readonly containers?: Containers
   /** Folder of the objects' databases. */
   readonly objects: string
@@ -56,12 +56,12 @@ export interface ControlPlan {
 /** The platform's behavior is pinned with control's code. */
 const COMPATIBILITY_DATE = '2026-07-01'
 /**
- * Compressed messages could unpack to more than their size promises; and a request whose client went away says so, so that
- * what was stopRequested of a sandbox for it ends too.
+ * No WebSocket compression, because messages could expand beyond the size limit. `request.signal` aborts when the client
+ * disconnects, so that upstream requests end too.
  */
 const COMPATIBILITY_FLAGS = ['no_web_socket_compression', 'enable_request_signal']
 
-/** Names a proxy would use to speak of the client. Without one, whoever sends them makes them up. */
+/** Headers that proxies set about the client. Without a proxy they are forged, so they are removed. */
 const CLAIMED_HEADERS = [
   'cf-connecting-ip',
   'cf-connecting-ipv6',
@@ -81,13 +81,13 @@ const CLAIMED_HEADERS = [
   'x-real-ip',
 ]
 
-/** What sandboxes reach by way of control: nothing of this machine or its own network, whatever name leads there. */
+/** Network for containers' requests through control: public addresses only. */
 const PUBLIC_NETWORK = describeIssuerNetwork({ hasIssuers: true, privateAddresses: [] })
 
 /** Folder of the sandboxes' databases. */
 export const SANDBOX_OBJECTS = 'sandbox'
 
-/** Each class has databases of its own under `uniqueKey`, which therefore never changes. */
+/** `uniqueKey` is the folder of a class's databases, so it never changes. */
 const OBJECTS = [
   { binding: 'SANDBOX', className: 'SandboxObject', uniqueKey: SANDBOX_OBJECTS },
   { binding: 'ACCOUNT', className: 'AccountObject', uniqueKey: 'account' },
@@ -97,7 +97,7 @@ function nameOfSlot(slot: number): string {
   return `slot-${slot}`
 }
 
-/** A unix socket as a service that speaks HTTP. */
+/** An HTTP service on a unix socket. */
 function dial(name: string, socket: string): Service {
   return { name, external: { address: `unix:${socket}`, http: {} } }
 }
@@ -126,7 +126,7 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
   ]
 }
 
-/** The engine and what workerd puts beside each container. */
+/** The engine and its sidecar image. */
 function describeEngine({ socket, egressImage }: Containers): Pick<Worker, 'containerEngine'> {
   return {
     containerEngine: {
@@ -135,7 +135,7 @@ function describeEngine({ socket, egressImage }: Containers): Pick<Worker, 'cont
   }
 }
 
-/** A door for the public; nothing that a client says about itself in a header gets through it. */
+/** A public socket; it removes headers that clients could forge. */
 function describeSocket(address: string, index: number, { tls, control }: ControlPlan): Socket {
   const dropped = CLAIMED_HEADERS.filter((name) => name !== control.clientAddressHeader)
   const options = { injectRequestHeaders: dropped.map((name) => ({ name })) }
@@ -146,9 +146,8 @@ function describeSocket(address: string, index: number, { tls, control }: Contro
 }
 
 /**
- * Configuration of workerd: one Worker, its public sockets, and nothing a development server would add. A public socket leads to
- * entrypoint `Public` alone; the Worker dials the sockets of the host and of the slots, and no network but that of issuers and,
- * for sandboxes in containers, the public one: each through a binding that only the code that needs it uses.
+ * workerd's configuration: one Worker and its public sockets, which lead to entrypoint `Public` alone. The Worker can connect to the
+ * sockets of the host and of the slots, to issuers and, with containers, to public addresses: each through its own binding.
  */
 export function describeWorkerd(plan: ControlPlan): Config {
   const { containers } = plan

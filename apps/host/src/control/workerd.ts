@@ -7,27 +7,27 @@ import type { Log } from '../log.ts'
 import { readLines } from '../read-lines.ts'
 import { closeConnections } from '../slots/close-connections.ts'
 
-/** A cold start on a loaded machine takes seconds; longer than this it hangs. */
+/** A cold start on a loaded machine takes seconds; longer than this means a hang. */
 const READY_TIMEOUT_MS = 30_000
-/** Time for whoever stopRequested for a cut to hear that it comes, where only the end of workerd cuts. */
+/** Time for the response to the disconnect request to be sent before workerd is killed. */
 const KILL_DELAY_MS = 100
-/** Lines of workerd's last words that are kept to explain a start that failed. */
+/** Last output lines that explain a failed start. */
 const MAX_LAST_LINES = 20
 
 export interface WorkerdOptions {
   /** The executable. */
   readonly program: string
-  /** Encoded configuration. It travels by pipe: it holds keys. */
+  /** Encoded configuration; passed by pipe, because it contains keys. */
   readonly config: Uint8Array
   /** How many sockets must listen before it counts as ready. */
   readonly sockets: number
-  /** Told of every process before it is given its configuration, so that an orphan is always known. */
+  /** Called for each process before it gets its configuration, so that every orphan is recorded. */
   readonly onProcess: (identity: ProcessIdentity) => void
-  /** Told of every line it prints. */
+  /** Called for each output line. */
   readonly onLine: (line: string) => void
-  /** Told when it serves again after it had died. */
+  /** Called when it serves again after a crash. */
   readonly onRestarted: () => void
-  /** Told when the first try to start it again fails. */
+  /** Called when the first restart fails. */
   readonly onRestartFailed: (message: string) => void
   readonly log: Log
   readonly nowMs: () => number
@@ -35,18 +35,18 @@ export interface WorkerdOptions {
 
 type Child = Bun.Subprocess<'pipe', 'pipe', 'pipe'>
 
-/** What became of a process: `serving` ends in `exited`; one that never served says why. */
+/** A serving process; `exited` resolves with how it ended. */
 interface Run {
   readonly child: Child
   readonly exited: Promise<string>
 }
 
-/** Control's runtime. It comes back by itself, on the same ports, whenever it dies before `end`. */
+/** Runs workerd, and restarts it on the same ports whenever it dies before `end`. */
 export class Workerd {
   readonly #options: WorkerdOptions
   #run: Run | undefined
   #isEnding = false
-  /** Ends a pause between two tries early. */
+  /** Ends the pause between two restarts. */
   #wake: () => void = () => undefined
   #watch: Promise<void> = Promise.resolve()
 
@@ -54,7 +54,7 @@ export class Workerd {
     this.#options = options
   }
 
-  /** Starts it and waits until it listens; a first start that fails is an error, later ones are tried again. */
+  /** Starts workerd and waits until it listens. Throws when the first start fails; later starts are retried. */
   static async start(options: WorkerdOptions): Promise<Workerd> {
     const workerd = new Workerd(options)
     workerd.#run = await workerd.#launch()
@@ -62,26 +62,26 @@ export class Workerd {
     return workerd
   }
 
-  /** Takes no more requests; connections that are open go on. New ones wait in the kernel and are refused at `end`. */
+  /** Stops accepting requests; open connections continue. New ones wait in the kernel until `end`. */
   stopListening(): void {
     this.#isEnding = true
     this.#run?.child.kill('SIGTERM')
   }
 
   /**
-   * Cuts its connections to unix sockets but for those whose listener is kept; clients connect again. Where the machine
-   * does not let us, it is killed for that in a moment, and comes back.
+   * Closes workerd's unix socket connections, except those whose listener is in `exceptPids`; clients reconnect. Where the machine
+   * does not allow that, workerd is killed and restarted instead.
    */
   closeSandboxConnections(exceptPids: ReadonlySet<number>, close = closeConnections): void {
     const child = this.#run?.child
     if (child === undefined) return
-    // Its pipes to this process are sockets too.
+    // Its pipes to this process are unix sockets too.
     if (close(child.pid, new Set([...exceptPids, process.pid, child.pid]))) return
     this.#options.log.warn('control_killed_to_cut', { pid: child.pid })
     setTimeout(() => child.kill('SIGKILL'), KILL_DELAY_MS)
   }
 
-  /** Kills it and waits for nothing. */
+  /** Kills workerd without waiting. */
   abandon(): void {
     this.#isEnding = true
     this.#run?.child.kill('SIGKILL')
@@ -98,7 +98,7 @@ export class Workerd {
     const child: Child = Bun.spawn([program, 'serve', '--binary', '--control-fd=3', '-'], {
       stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
       env: { TZ: 'UTC' },
-      // A session of its own: Ctrl-C in the terminal is for the host, which ends this in order.
+      // Its own session: Ctrl-C reaches only the host, which stops workerd in order.
       detached: true,
     })
     const lastLines: string[] = []
@@ -118,7 +118,7 @@ export class Workerd {
     const how = await exited
     await heard
     throw new SandwireError('provider_unavailable', `Cannot run control: workerd did not start (${how})`, {
-      // Addresses in its code help nobody here.
+      // Without stack addresses.
       cause: lastLines.filter((line) => !line.startsWith('stack: ')).join('\n'),
     })
   }
@@ -146,7 +146,7 @@ export class Workerd {
     }
   }
 
-  /** Tries until it runs again or is not wanted any more. */
+  /** Retries until it runs again or `end` is called. */
   async #relaunch(firstDelayMs: number): Promise<void> {
     let delayMs = firstDelayMs
     for (let failures = 0; !this.#isEnding; failures += 1) {
@@ -158,7 +158,7 @@ export class Workerd {
         else this.#options.onRestarted()
         return
       } catch (error) {
-        // Its last words are in the log as far as they may be: by their kind.
+        // Its output is in the log, by class.
         const { message } = SandwireError.from(error)
         this.#options.log.error('control_start_failed', { message })
         if (failures === 0) this.#options.onRestartFailed(message)
@@ -182,7 +182,7 @@ async function feed(child: Child, config: Uint8Array): Promise<void> {
     await child.stdin.write(config)
     await child.stdin.end()
   } catch {
-    // It died already, which its exit tells.
+    // Already dead; `exited` reports it.
   }
 }
 
@@ -190,7 +190,7 @@ async function follow(stream: ReadableStream<Uint8Array>, hear: (line: string) =
   for await (const line of readLines(stream)) if (line !== '') hear(line)
 }
 
-/** Workerd says `{"event":"listen",…}` once for every socket that listens. */
+/** workerd writes `{"event":"listen",…}` for each listening socket. */
 async function countListening(fd: number, wanted: number): Promise<boolean> {
   let count = 0
   for await (const line of readLines(Bun.file(fd).stream())) {
@@ -200,26 +200,25 @@ async function countListening(fd: number, wanted: number): Promise<boolean> {
   return false
 }
 
-/** One that served this long was sound: its death is answered at once. */
+/** A process that served this long is replaced immediately. */
 const SOUND_MS = 1_000
-/** Wait after the death of one that served for a moment, so that a problem at every start does not use up a processor. */
+/** Delay after a process that died early, so that a crash loop does not use a whole CPU. */
 const SHORT_LIFE_MS = 100
 const FIRST_MS = 50
 const LONGEST_MS = 5_000
 
-/** How long to wait before replacing one that served for `servedMs`. Clients are waiting, so it is never long. */
+/** Delay before replacing a process that served for `servedMs`. Short, because clients are waiting. */
 export function replaceDelayMs(servedMs: number): number {
   return servedMs >= SOUND_MS ? 0 : SHORT_LIFE_MS
 }
 
-/** How long to wait after a start that failed, the more in a row the longer. */
+/** Delay after a failed start, with exponential back-off. */
 export function retryDelayMs(failures: number): number {
   return Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(failures, 16))
 }
 
 /**
- * The executable of the workerd that this package names: a newer one than miniflare's, which keeps every connection to a container
- * open after it was closed.
+ * Path of this package's workerd. It is newer than miniflare's, which leaks connections to containers.
  */
 export function findWorkerd(): string {
   const found: unknown = createRequire(import.meta.url)(fileURLToPath(import.meta.resolve('workerd')))

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { claimFormat, type DataFolder, dataFolderAt } from './data-folder.ts'
@@ -12,25 +12,31 @@ afterEach(() => rmSync(folder.root, { recursive: true }))
 
 const write = (text: string): void => writeFileSync(folder.format, text, { mode: 0o600 })
 
-test('a folder is marked once, and anew by a newer version', () => {
+test('writes the format into a new folder, once', () => {
   claimFormat(folder, 1)
   expect(readFileSync(folder.format, 'utf8')).toBe('1\n')
   claimFormat(folder, 1)
-  claimFormat(folder, 2)
-  expect(readFileSync(folder.format, 'utf8')).toBe('2\n')
 })
 
-test('a mark that was cut short is made anew', () => {
+test('writes the format again when the file is empty and the folder unused', () => {
   write('')
   claimFormat(folder, 1)
   expect(readFileSync(folder.format, 'utf8')).toBe('1\n')
 })
 
-test.each(['2', '10\n', 'two', '1.5'])(
-  'a folder of a newer version is refused and stays as it is: %j',
+test('refuses a used folder without a format', () => {
+  mkdirSync(path.join(folder.objects, 'sandbox'), { recursive: true })
+  expect(() => claimFormat(folder, 1)).toThrow('it was written by an older version')
+  expect(existsSync(folder.format)).toBe(false)
+})
+
+test.each(['1', '10\n', 'two', '1.5'])(
+  'refuses a folder of another format and leaves it unchanged: %j',
   (text) => {
     write(text)
-    expect(() => claimFormat(folder, 1)).toThrow(`its format "${text.trim()}" is not known`)
+    expect(() => claimFormat(folder, 2)).toThrow(
+      `it was written by format "${text.trim()}", and this version needs format 2`,
+    )
     expect(readFileSync(folder.format, 'utf8')).toBe(text)
   },
 )

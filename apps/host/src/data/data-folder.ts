@@ -4,23 +4,23 @@ import { SandwireError } from '@sandwire/protocol'
 import { toFolderError } from './folder-problem.ts'
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from './private-file.ts'
 
-/** The parts of a data folder. Only this user can enter it. */
+/** Paths in a data folder. Only this user can enter it. */
 export interface DataFolder {
   readonly root: string
-  /** Held by the host that uses the folder. */
+  /** Locked by the host that uses the folder. */
   readonly lock: string
-  /** Which format the rest has. */
+  /** Format of the rest. */
   readonly format: string
-  /** Which workerd runs control, so that the next host can end an orphaned one. */
+  /** The running workerd, so that the next host can kill an orphaned one. */
   readonly workerd: string
   readonly keys: string
-  /** What `sbx-stdio` on this machine signs in with. */
+  /** The token of `sbx-stdio` on this machine. */
   readonly localToken: string
-  /** State of control's objects. */
+  /** Databases of control's objects. */
   readonly objects: string
-  /** Bundles, which can be made again. */
+  /** Bundles; rebuilt when missing. */
   readonly cache: string
-  /** State of sandboxes: theirs to lay out. */
+  /** One folder for each sandbox. */
   readonly sandboxes: string
   readonly log: string
 }
@@ -41,24 +41,24 @@ export function dataFolderAt(root: string): DataFolder {
   }
 }
 
-/** What may be in a folder before it is used for the first time. */
+/** Names that may exist in a folder before its first use. */
 const ALLOWED_NAMES: ReadonlySet<string> = new Set(['settings.json', 'lost+found'])
 
-/** Nobody else may enter it from now on, so one that others can enter for other things is not taken. */
+/** The folder becomes private, so one that other users can enter and that contains other files is refused. */
 function rejectOccupiedFolder({ root, localToken, keys, format }: DataFolder): void {
   const found = statSync(root, { throwIfNoEntry: false })
   if (found === undefined || (found.mode & 0o077) === 0) return
-  // One of these is left of a folder that was used before, whatever somebody has moved away.
+  // Any of these marks a folder that was used before, even if other files were moved away.
   if ([localToken, path.join(keys, 'id-key'), format].some((each) => existsSync(each))) return
   const parts = new Set(Object.values(dataFolderAt('')))
   if (readdirSync(root).every((name) => parts.has(name) || ALLOWED_NAMES.has(name))) return
   throw new SandwireError(
     'forbidden',
-    `Cannot use the data folder "${root}": it holds other things, and everybody else would be locked out of them`,
+    `Cannot use the data folder "${root}": it contains other files, and would become inaccessible to other users`,
   )
 }
 
-/** Makes the folder and the parts that must exist before anybody looks. */
+/** Creates the folder and its subfolders. */
 export function openDataFolder(root: string): DataFolder {
   const folder = dataFolderAt(root)
   try {
@@ -72,22 +72,23 @@ export function openDataFolder(root: string): DataFolder {
   }
 }
 
-/** Rises with what an older Sandwire would misread or lose; what it can leave alone does not raise it. */
-const DATA_FORMAT = 1
+/** Raised with every change that another version would misread. Folders of another format are refused, never converted. */
+const DATA_FORMAT = 2
 
-/** Marks the folder with the format of what is in it. Throws where a newer Sandwire has been: it may have kept what this one would spoil. */
+/** Writes the format into a new folder. Throws for a folder that a version with another format has used. */
 export function claimFormat(
-  { root, format }: Pick<DataFolder, 'root' | 'format'>,
+  { root, format, objects }: Pick<DataFolder, 'root' | 'format' | 'objects'>,
   known = DATA_FORMAT,
 ): void {
-  const text = readPrivateFile(format)?.trim()
+  const text = readPrivateFile(format)?.trim() ?? ''
   if (text === String(known)) return
-  // None, or cut short by a full disk: from before there was one.
-  const found = text === undefined || text === '' ? 0 : Number(text)
-  if (!(found <= known))
+  const isNew = text === '' && (!existsSync(objects) || readdirSync(objects).length === 0)
+  if (!isNew) {
+    const found = text === '' ? 'an older version' : `format ${JSON.stringify(text)}`
     throw new SandwireError(
       'bad_request',
-      `Cannot use the data folder "${root}": its format "${text}" is not known to this Sandwire, which knows ${known}\nhint: use the newer version that has used it, or choose another folder with --data`,
+      `Cannot use the data folder "${root}": it was written by ${found}, and this version needs format ${known}\nhint: use the version that wrote it, or choose another folder with --data`,
     )
+  }
   writePrivateFile(format, `${known}\n`)
 }

@@ -25,9 +25,9 @@ test.each(['there', 'there/new/deeper', 'link', 'link/new', 'new'])('nothing is 
 test.each([
   ['file', 'file', 'is not a folder'],
   ['file/below/it', 'file', 'is not a folder'],
-  ['dangling', 'dangling', 'is a link that leads nowhere'],
-  ['dangling/below', 'dangling', 'is a link that leads nowhere'],
-  ['circle', 'circle', 'is a link that leads in a circle'],
+  ['dangling', 'dangling', 'is a broken symbolic link'],
+  ['dangling/below', 'dangling', 'is a broken symbolic link'],
+  ['circle', 'circle', 'is a symbolic link loop'],
 ])('what is in the way of %s is named', (name, what, why) => {
   expect(findFolderProblem(at(name))).toBe(`"${at(what)}" ${why}`)
 })
@@ -35,7 +35,7 @@ test.each([
 test('a path that is too long is named by its beginning', () => {
   for (const name of ['a'.repeat(300), 'a/'.repeat(3_000)]) {
     const told = findFolderProblem(at(name)) ?? ''
-    expect(told).toEndWith('…" is too long for a path or a name in it')
+    expect(told).toEndWith('…" is too long for a path')
     expect(told.length).toBeLessThan(250)
   }
 })
@@ -48,7 +48,7 @@ function systemError(code: string, path?: string): Error {
 
 test.each([
   ['ENOSPC', 'its disk is full'],
-  ['EDQUOT', 'this user has no more room on its disk'],
+  ['EDQUOT', 'the disk quota of this user is used up'],
   ['EROFS', 'it is read-only'],
   ['EACCES', 'this user may not write there'],
   ['ENOTDIR', 'it is not a folder'],
@@ -82,13 +82,13 @@ test('a part that is something else than it has to be is named itself', () => {
 
 test('what is missing says something about the folder only where it is in it', () => {
   expect(toFolderError(systemError('ENOENT', FOLDER), FOLDER).message).toContain(
-    'no folder can be made there',
+    'the folder cannot be created',
   )
   for (const place of [undefined, '/usr/bin/tool'])
     expect(toFolderError(systemError('ENOENT', place), FOLDER).message).toBe('Internal error')
 })
 
-test('other fileProblems stay what they are', () => {
+test('other problems stay what they are', () => {
   expect(toFolderError(new Error('x'), FOLDER).code).toBe('internal')
   expect(toFolderError(systemError('EADDRINUSE'), FOLDER).message).toBe('Internal error')
   const told = new SandwireError('conflict', 'x', { cause: systemError('EACCES') })
@@ -102,14 +102,15 @@ test.each([
   Object.assign(new Error('x'), { code: 'EDQUOT' }),
   new SandwireError('internal', 'Internal error', { cause: noRoom }),
 ])('a problem for want of room names the disk %#', (caught) => {
-  const { code, message } = toHostError(caught)
+  const { code, message, cause } = toHostError(caught, FOLDER)
   expect([code, message]).toEqual(['sandbox_failed', `Cannot do this with the sandbox: ${DISK_FULL}`])
+  expect(cause).toMatchObject({ folder: FOLDER })
 })
 
-test('other fileProblems stay what they are', () => {
-  expect(toHostError(new Error('x')).code).toBe('internal')
-  expect(toHostError(Object.assign(new Error('x'), { code: 'EACCES' })).code).toBe('internal')
-  expect(toHostError(new SandwireError('conflict', 'x')).code).toBe('conflict')
+test('other problems stay what they are', () => {
+  expect(toHostError(new Error('x'), FOLDER).code).toBe('internal')
+  expect(toHostError(Object.assign(new Error('x'), { code: 'EACCES' }), FOLDER).code).toBe('internal')
+  expect(toHostError(new SandwireError('conflict', 'x'), FOLDER).code).toBe('conflict')
 })
 
 test('a disk with room is not full', () => {

@@ -65,7 +65,7 @@ test.each([
   const { code, message } = SandwireError.from(await rejectionOf(openKeys(folder, keep)))
   expect([code, message]).toEqual([
     'bad_request',
-    expect.stringContaining(`Cannot use "${file}": it holds no `),
+    expect.stringContaining(`Cannot use "${file}": it contains no `),
   ])
   expect(readFileSync(file, 'utf8')).toBe(text)
 })

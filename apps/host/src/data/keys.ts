@@ -10,7 +10,7 @@ const TOKEN = /^swl_[A-Za-z0-9_-]{43}$/
 const PAGE_NAME = /^sandwire-[0-9a-f]{20}$/
 const SECRET_BYTES = 32
 
-/** What control is given to sign, to mint ids and to know the local user by. Made once per data folder. */
+/** Keys of control. Created once for each data folder. */
 export interface Keys {
   /** Ed25519 private key, PKCS8 in base64. */
   readonly signingKey: string
@@ -18,9 +18,9 @@ export interface Keys {
   readonly idKey: string
   /** Keys of session tokens, as `decodeSessionKeys` reads them. */
   readonly sessionTokenSecret: string
-  /** Control knows the local token by this alone. */
+  /** Hash of the local token; control never has the token itself. */
   readonly localTokenSha256: string
-  /** A name for this machine's pages that nobody can guess. */
+  /** Random host name of this installation's pages. */
   readonly pageName: string
 }
 
@@ -37,7 +37,7 @@ function makeSessionKeys(): string {
   return `k1:${randomBytes().toString('base64')}`
 }
 
-/** Of letters and digits, as a part of a host name is. */
+/** Valid as a part of a host name. */
 function makePageName(): string {
   return `sandwire-${randomBytes().toString('hex').slice(0, 20)}`
 }
@@ -51,7 +51,7 @@ async function isSigningKey(text: string): Promise<boolean> {
     await crypto.subtle.importKey('pkcs8', Buffer.from(text, 'base64'), 'Ed25519', false, ['sign'])
     return true
   } catch {
-    // Cut short, or something else.
+    // Truncated, or not a key.
     return false
   }
 }
@@ -60,25 +60,25 @@ function areSessionKeys(text: string): boolean {
   try {
     return decodeSessionKeys(text).length > 0
   } catch {
-    // Says what is wrong about a variable, and this is a file.
+    // Its message is about an environment variable, and this is a file.
     return false
   }
 }
 
 function refuse(isGood: boolean, file: string, advice: string): void {
-  if (!isGood) throw new SandwireError('bad_request', `Cannot use "${file}": it holds no ${advice}`)
+  if (!isGood) throw new SandwireError('bad_request', `Cannot use "${file}": it contains no ${advice}`)
 }
 
-/** Made once: with another one, every sandbox here would be there and could not be result. */
+/** A new key would make every existing sandbox inaccessible, so a missing one is an error when there are sandboxes. */
 function requireIdKey(file: string, { objects }: DataFolder): void {
   if (existsSync(file) || readdirSync(objects).length === 0) return
   throw new SandwireError(
     'bad_request',
-    `Cannot reach the sandboxes in this data folder: "${file}" is missing\nhint: put it back from a backup, or choose another folder with --data`,
+    `Cannot access the sandboxes in this data folder: "${file}" is missing\nhint: restore it from a backup, or choose another folder with --data`,
   )
 }
 
-/** Reads the keys of a data folder, and makes those it does not have. */
+/** Reads the keys of a data folder, and creates missing ones. */
 export async function openKeys(folder: DataFolder, options: { readonly isNewToken: boolean }): Promise<Keys> {
   const at = (name: string): string => path.join(folder.keys, name)
   const files = { signing: at('signing-key'), id: at('id-key'), session: at('session-token-secret') }
@@ -88,14 +88,14 @@ export async function openKeys(folder: DataFolder, options: { readonly isNewToke
   const idKey = readOrCreate(files.id, () => randomBytes().toString('base64'))
   const sessionTokenSecret = readOrCreate(files.session, makeSessionKeys)
   const pageName = readOrCreate(at('page-name'), makePageName).trim()
-  refuse(await isSigningKey(signingKey), files.signing, 'key; put it back from a backup, or remove it')
+  refuse(await isSigningKey(signingKey), files.signing, 'key; restore it from a backup, or remove it')
   const isIdKey = Buffer.from(idKey, 'base64').length === SECRET_BYTES
-  refuse(isIdKey, files.id, 'key; put it back from a backup: without it the sandboxes here cannot be result')
+  refuse(isIdKey, files.id, 'key; restore it from a backup: without it the sandboxes are inaccessible')
   refuse(areSessionKeys(sessionTokenSecret), files.session, 'key; remove it')
   refuse(PAGE_NAME.test(pageName), at('page-name'), 'name; remove it')
   if (options.isNewToken) writePrivateFile(folder.localToken, makeToken())
   const token = readOrCreate(folder.localToken, makeToken).trim()
-  refuse(TOKEN.test(token), folder.localToken, 'token; make a new one with --new-token')
+  refuse(TOKEN.test(token), folder.localToken, 'token; create a new one with --new-token')
   const localTokenSha256 = createHash('sha256').update(token).digest('hex')
   return { signingKey, idKey, sessionTokenSecret, localTokenSha256, pageName }
 }

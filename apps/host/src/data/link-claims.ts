@@ -2,8 +2,8 @@ import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:
 import path from 'node:path'
 
 /**
- * Who has which of many things. A claim is a symbolic link that is named like the thing and points to its owner: made in
- * one step, so no two owners get one thing, and nothing is left locked by a crash.
+ * Assigns names from a pool to owners. A claim is a symbolic link with the name, pointing to the owner: created atomically,
+ * so no name has two owners, and a crash leaves no lock behind.
  */
 export class SymlinkClaims {
   readonly #folder: string
@@ -12,12 +12,12 @@ export class SymlinkClaims {
     this.#folder = folder
   }
 
-  /** The thing an owner has. */
+  /** The name that an owner has claimed. */
   find(owner: string): string | undefined {
     return list(this.#folder).find((name) => targetOf(path.join(this.#folder, name)) === owner)
   }
 
-  /** The thing an owner has; claims the first that is free unless it has one. `isFree` has the last word on one that nobody has. */
+  /** The owner's name; claims the first free one unless it has one. `isFree` may reject an unclaimed name. */
   claim(
     owner: string,
     names: Iterable<string>,
@@ -40,7 +40,7 @@ export class SymlinkClaims {
       symlinkSync(owner, path.join(this.#folder, name))
       return true
     } catch (error) {
-      // Somebody else was faster; the next one is as good.
+      // Claimed concurrently; the next name is tried.
       if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
       throw error
     }
@@ -60,7 +60,7 @@ function targetOf(link: string): string | undefined {
   try {
     return readlinkSync(link)
   } catch {
-    // Released at this moment.
+    // Released concurrently.
     return undefined
   }
 }

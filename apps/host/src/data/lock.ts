@@ -6,20 +6,20 @@ import { identifyProcess, isRunning } from './process-identity.ts'
 const holderShape = shape.record({
   pid: shape.whole(1, 2 ** 31),
   startTicks: shape.offset,
-  /** Public address, once it is served. */
+  /** Public URL, once it is served. */
   url: shape.optional(shape.text(256)),
-  /** Where the host answers control and `sandwire signin`. */
+  /** Socket of the host API. */
   socket: shape.optional(shape.text(4096)),
 })
 
-/** Who holds a data folder. */
+/** The host that holds a data folder. */
 export type LockHolder = shape.Decoded<typeof holderShape>
 
 export type LockOutcome =
   | { readonly kind: 'taken'; readonly lock: DataLock }
   | { readonly kind: 'held'; readonly holder: LockHolder | undefined }
 
-/** Reads who holds the lock, if its file says so. */
+/** Reads the holder from the lock file; undefined when unknown. */
 export function readHolder(file: string): LockHolder | undefined {
   try {
     return holderShape.decode(JSON.parse(readFileSync(file, 'utf8')))
@@ -37,7 +37,7 @@ export class DataLock {
     this.#lock = lock
   }
 
-  /** Takes the lock; a dead host's is taken over. */
+  /** Takes the lock; the lock of a dead host is free. */
   static take(file: string): LockOutcome {
     const opened = LockFile.tryOpen(file)
     const holder = readHolder(file)
@@ -51,14 +51,14 @@ export class DataLock {
     return { kind: 'taken', lock }
   }
 
-  /** Says where the holder can be result. */
+  /** Records where the holder can be reached. */
   describe(where: { readonly url?: string; readonly socket?: string }): void {
     const self = identifyProcess(process.pid)
     ftruncateSync(this.#lock.fd)
     writeSync(this.#lock.fd, `${JSON.stringify({ ...self, ...where })}\n`)
   }
 
-  /** Without room for it the lock holds all the same; only who has it is not told. */
+  /** On a full disk the lock is held without its description. */
   #describeSelf(): void {
     try {
       this.describe({})

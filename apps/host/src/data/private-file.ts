@@ -17,16 +17,16 @@ import { identifyProcess } from './process-identity.ts'
 
 const OTHERS = 0o077
 
-/** Makes a folder that only this user can enter; one that exists is narrowed, unless it is somebody else's. */
+/** Creates a folder that only this user can enter, or makes an existing one private. Throws for another user's folder. */
 export function makePrivateFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const found = lstatSync(folder)
   if (!found.isDirectory() || found.uid !== process.getuid?.())
-    throw new SandwireError('forbidden', `Cannot use "${folder}": it is not a folder of this user`)
+    throw new SandwireError('forbidden', `Cannot use "${folder}": not a folder of this user`)
   if ((found.mode & OTHERS) !== 0) chmodSync(folder, 0o700)
 }
 
-/** Replaces a file as a whole: whoever reads sees the old text or the new one, also after a power cut. */
+/** Replaces a file atomically: readers see the old or the new content, also after a power failure. */
 export function writePrivateFile(file: string, text: string): void {
   const fresh = temporaryName(file)
   rmSync(fresh, { force: true })
@@ -43,19 +43,19 @@ export function writePrivateFile(file: string, text: string): void {
   }
 }
 
-/** The text of a file, or undefined when there is none. Throws when others can read or change it. */
+/** Content of a file; undefined when missing. Throws when other users can read or change it. */
 export function readPrivateFile(file: string): string | undefined {
   const found = lstatSync(file, { throwIfNoEntry: false })
   if (found === undefined) return undefined
   if (!found.isFile() || found.uid !== process.getuid?.() || (found.mode & OTHERS) !== 0)
     throw new SandwireError(
       'forbidden',
-      `Cannot trust "${file}": it must be a file of this user that nobody else can open (chmod 600)`,
+      `Cannot trust "${file}": it must belong to this user and be private (chmod 600)`,
     )
   return readFileSync(file, 'utf8')
 }
 
-/** Reads a private file, or makes it. */
+/** Reads a private file, or creates it. */
 export function readOrCreate(file: string, make: () => string): string {
   const found = readPrivateFile(file)
   if (found !== undefined) return found
@@ -67,12 +67,12 @@ export function readOrCreate(file: string, make: () => string): string {
 
 const UNFINISHED = /\.([0-9]{1,10})\.new$/
 
-/** Where something is written until it is whole and takes its place. It names the process, so that what a dead one left is known. */
+/** Temporary name for a file that is renamed when complete. It contains the pid, so that leftovers of dead processes are recognized. */
 export function temporaryName(place: string): string {
   return `${place}.${process.pid}.new`
 }
 
-/** Removes what processes that are gone have not finished. For the start, when this one has not begun anything. */
+/** Removes temporary files of dead processes. Called at startup, before this process creates any. */
 export function removeTemporaryFiles(folder: string): void {
   for (const name of readdirSync(folder)) {
     const pid = Number(UNFINISHED.exec(name)?.[1])

@@ -5,32 +5,32 @@ import { readHolder } from './lock.ts'
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from './private-file.ts'
 import { isRunning } from './process-identity.ts'
 
-/** More addresses than one user serves on a machine; the oldest makes way. */
+/** More than one user serves on a machine; the oldest entry is dropped. */
 const MAX_SERVERS = 64
 
 const serversShape = shape.record({
   servers: shape.list(shape.record({ url: shape.text(2048), tokenFile: shape.text(4096) }), MAX_SERVERS + 1),
 })
 
-/** A server of this machine: `sbx-stdio` finds its token here. */
+/** A server on this machine, where `sbx-stdio` finds its token. */
 export interface KnownServer {
   readonly url: string
   readonly tokenFile: string
 }
 
-/** Where this user's programs look for servers. */
+/** Path of the list of servers. */
 export function serversFile(env: Readonly<Record<string, string | undefined>>, home: string): string {
   const given = env['XDG_CONFIG_HOME'] ?? ''
   return path.join(path.isAbsolute(given) ? given : path.join(home, '.config'), 'sandwire', 'servers.json')
 }
 
-/** The addresses of one server, the one to show first; each is an entry, because programs look for exactly theirs. */
+/** The URLs of one server, the main one first. Each becomes an entry, because clients look up the exact URL. */
 export interface PublishedServer {
   readonly urls: readonly string[]
   readonly tokenFile: string
 }
 
-/** Adds a server to a list: one entry for each address, none whose server has ended, the newest last. */
+/** Adds a server to the list and drops servers that have ended; the newest is last. */
 export function addServer(
   known: readonly KnownServer[],
   { urls, tokenFile }: PublishedServer,
@@ -46,7 +46,7 @@ function dropServer(known: readonly KnownServer[], tokenFile: string): readonly 
   return known.filter((server) => server.tokenFile !== tokenFile)
 }
 
-/** Whether the host whose token this is runs. */
+/** True while the host with this token file runs. */
 function isServed(tokenFile: string): boolean {
   const holder = readHolder(dataFolderAt(path.dirname(tokenFile)).lock)
   return holder !== undefined && isRunning(holder)
@@ -56,7 +56,7 @@ function readServers(file: string): readonly KnownServer[] {
   try {
     return serversShape.decode(JSON.parse(readPrivateFile(file) ?? 'null'))?.servers ?? []
   } catch {
-    // Written by hand and wrong, or open to others: begun anew.
+    // Malformed, or accessible to others: a new list is started.
     return []
   }
 }
@@ -65,13 +65,13 @@ function writeServers(file: string, servers: readonly KnownServer[]): void {
   writePrivateFile(file, `${JSON.stringify({ servers }, undefined, 2)}\n`)
 }
 
-/** Makes a server known to this user's programs; throws when the file cannot be written. */
+/** Adds a server to the list; throws when the file cannot be written. */
 export function publishServer(file: string, server: PublishedServer): void {
   makePrivateFolder(path.dirname(file))
   writeServers(file, addServer(readServers(file), server, isServed))
 }
 
-/** Takes a server that ends off the list. */
+/** Removes a server from the list. */
 export function withdrawServer(file: string, tokenFile: string): void {
   const known = readServers(file)
   const left = dropServer(known, tokenFile)

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { makePrivateFolder } from './private-file.ts'
 
-/** `sun_path` holds 108 bytes with the zero behind it. */
+/** `sun_path` has 108 bytes, including the final NUL. */
 const MAX_SOCKET_PATH_BYTES = 107
-/** The longest name in the folder: a sandbox id with its ending. */
+/** Longest name in the folder: a sandbox id with its suffix. */
 const MAX_NAME_BYTES = 32 + '.sock'.length
 
-/** A private folder for sockets of the host and of supervisors: in the data folder, or in a short place when that path is too long for a socket. */
+/** Opens the private folder for sockets of the host and of supervisors: in the data folder, or elsewhere when that path is too long. */
 export function openSocketFolder(
   dataFolder: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -20,7 +20,7 @@ export function openSocketFolder(
   return folder
 }
 
-/** Takes the folder away again, unless supervisors still have sockets in it. */
+/** Removes the folder unless supervisors still have sockets in it. */
 export function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder)

@@ -41,8 +41,8 @@ describe('checkIdentity', () => {
   test('asks an issuer where its metadata are, and names what people use', async () => {
     const world = probes(at(2_000))
     expect(await checkIdentity(CONFIGURATION, world)).toEqual([
-      { line: 'Auth0: result at https://id.example/, clocks differ by 1 s', isGood: true },
-      { line: 'people use https://sandwire.example (192.0.2.1 from here)', isGood: true },
+      { line: 'Auth0: reachable at https://id.example/, clocks differ by 1 s', isGood: true },
+      { line: 'public URL https://sandwire.example (resolves to 192.0.2.1)', isGood: true },
     ])
     expect(world.stopRequested).toEqual(['https://id.example/.well-known/openid-configuration'])
   })
@@ -55,8 +55,8 @@ describe('checkIdentity', () => {
   })
 
   test.each<[string, () => Response, string]>([
-    ['a clock that is late', at(-70_000), "set this machine's clock"],
-    ['a clock that is early', at(70_000), "set this machine's clock"],
+    ['a clock that is late', at(-70_000), "correct this machine's clock"],
+    ['a clock that is early', at(70_000), "correct this machine's clock"],
     ['an issuer that is not there', () => new Response(null, { status: 404 }), 'answers 404'],
     ['an issuer that redirects', () => new Response(null, { status: 302 }), 'answers 302'],
     [

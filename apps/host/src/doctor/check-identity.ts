@@ -2,25 +2,25 @@ import { lookup } from 'node:dns/promises'
 import type { IssuerConfig } from '@sandwire/operator-settings'
 import type { Configuration } from '../configuration.ts'
 
-/** An issuer that takes longer keeps people waiting at the door. */
+/** A slower issuer would delay every sign-in. */
 const ANSWER_TIMEOUT_MS = 5_000
-/** Tokens are taken for good with this much difference between two clocks. */
+/** Clock skew that token verification tolerates. */
 const MAX_SKEW_MS = 60_000
 
-/** A line of what was found about how people come in, and whether it will work. */
+/** Result of checking one way to sign in. */
 export interface IdentityCheck {
   readonly line: string
   readonly isGood: boolean
 }
 
-/** What is stopRequested of the world outside. */
+/** Network access of the checks; replaced in tests. */
 export interface IdentityProbes {
   readonly fetchUrl: (url: string) => Promise<Response>
   readonly resolveName: (host: string) => Promise<readonly string[]>
   readonly nowMs: () => number
 }
 
-/** Probes of this machine; `authorities` are believed besides those that everybody believes. */
+/** Real network access; `authorities` are trusted in addition to the system's. */
 export function openIdentityProbes(authorities: string | undefined): IdentityProbes {
   return {
     fetchUrl: (url) =>
@@ -34,7 +34,7 @@ export function openIdentityProbes(authorities: string | undefined): IdentityPro
   }
 }
 
-/** Where an issuer must answer for tokens to be checked: at one of these. */
+/** URLs of an issuer's keys or metadata, of which one must answer. */
 function discoveryUrls({ issuer, endpoints }: IssuerConfig): readonly [string, ...string[]] {
   if (endpoints.jwks !== undefined) return [endpoints.jwks]
   const { origin, pathname } = new URL(issuer)
@@ -45,7 +45,7 @@ function discoveryUrls({ issuer, endpoints }: IssuerConfig): readonly [string, .
   ]
 }
 
-/** The first good answer, or the last one. */
+/** The first response with status 200, or the last response. */
 async function fetchFirst(
   urls: readonly string[],
   { fetchUrl }: IdentityProbes,
@@ -62,13 +62,13 @@ async function fetchFirst(
 function describeSkew(date: string | null, nowMs: number): IdentityCheck {
   const theirsMs = Date.parse(date ?? '')
   if (Number.isNaN(theirsMs)) return { line: 'it does not notify the time', isGood: true }
-  // Its clock is told in whole seconds.
+  // The Date header has whole seconds.
   const skewMs = Math.max(0, Math.abs(nowMs - theirsMs) - 1000)
   const seconds = Math.round(skewMs / 1000)
   return skewMs <= MAX_SKEW_MS
     ? { line: `clocks differ by ${seconds} s`, isGood: true }
     : {
-        line: `clocks differ by ${seconds} s, so good tokens are refused: set this machine's clock`,
+        line: `clocks differ by ${seconds} s, so valid tokens are rejected: correct this machine's clock`,
         isGood: false,
       }
 }
@@ -82,11 +82,11 @@ async function examineIssuer(config: IssuerConfig, probes: IdentityProbes): Prom
   try {
     const response = await fetchFirst(urls, probes)
     if (response?.status !== 200)
-      return say(`${urls[0]} answers ${response?.status}, so nobody can sign in there`, false)
+      return say(`${urls[0]} answers ${response?.status}: signing in with it does not work`, false)
     const skew = describeSkew(response.headers.get('date'), probes.nowMs())
-    return say(`result at ${config.issuer}, ${skew.line}`, skew.isGood)
+    return say(`reachable at ${config.issuer}, ${skew.line}`, skew.isGood)
   } catch {
-    return say(`${urls[0]} does not answer, so nobody can sign in there`, false)
+    return say(`${urls[0]} does not answer: signing in with it does not work`, false)
   }
 }
 
@@ -94,14 +94,14 @@ async function examineName(origin: string, { resolveName }: IdentityProbes): Pro
   const host = new URL(origin).hostname.replace(/^\[(.*)\]$/, '$1')
   try {
     const [address] = await resolveName(host)
-    if (address !== undefined) return { line: `people use ${origin} (${address} from here)`, isGood: true }
+    if (address !== undefined) return { line: `public URL ${origin} (resolves to ${address})`, isGood: true }
   } catch {
-    // No such name, which the line below says.
+    // Reported below.
   }
-  return { line: `people use ${origin}, a name that this machine does not find`, isGood: false }
+  return { line: `public URL ${origin}: this machine cannot resolve the name`, isGood: false }
 }
 
-/** Whether people can come in as the settings say. */
+/** Checks every configured way to sign in. */
 export async function checkIdentity(
   { issuers, publicOrigin, mode, secrets }: Configuration,
   probes: IdentityProbes,
@@ -111,9 +111,9 @@ export async function checkIdentity(
     ...(publicOrigin === undefined ? [] : [examineName(publicOrigin, probes)]),
   ])
   const known = [
-    ...(mode === 'local' ? ["this machine's user, by the local token"] : []),
-    ...(secrets.jwtSecret === undefined ? [] : ['services, by tokens of JWT_SECRET']),
-    ...(secrets.apiToken === undefined ? [] : ['one service, by API_TOKEN']),
+    ...(mode === 'local' ? ['the local user, with the local token'] : []),
+    ...(secrets.jwtSecret === undefined ? [] : ['services, with tokens signed by JWT_SECRET']),
+    ...(secrets.apiToken === undefined ? [] : ['one service, with API_TOKEN']),
   ]
   return [...known.map((line) => ({ line, isGood: true })), ...found]
 }

@@ -1,14 +1,14 @@
 import { shape } from '@sandwire/protocol'
 
-/** What the outside tells the prober to look for: all of it is there, on this machine, and must not be found. */
+/** Things outside the sandbox that the prober tries to find, and must not. */
 export const probeTargetsShape = shape.record({
-  /** Part of the command line of a process outside, spelled backwards: the prober's own has it too, as this clue. */
+  /** Part of the command line of a process outside, reversed: the prober's own command line contains this value. */
   processMarkerBackwards: shape.text(64),
-  /** Name of an abstract socket outside that answers. */
+  /** Name of a listening abstract socket outside. */
   abstractSocket: shape.text(64),
-  /** Addresses outside that answer, as `HOST:PORT`. */
+  /** Listening addresses outside, as `HOST:PORT`. */
   addresses: shape.list(shape.text(64), 16),
-  /** Files outside that can be read there. */
+  /** Readable files outside. */
   files: shape.list(shape.text(400), 16),
   /** Name of a variable in the environment outside. */
   variable: shape.text(64),
@@ -17,13 +17,13 @@ export const probeTargetsShape = shape.record({
 })
 export type ProbeTargets = shape.Decoded<typeof probeTargetsShape>
 
-/** What became of one attempt to get out, or to take more than is given. */
+/** Result of one attempt to break out, or to exceed a limit. */
 export const probeReportShape = shape.record({
   /** Such as `mount` or `host-network`. */
   name: shape.text(64),
-  /** `ok`: held where it is meant to. `weak`: held by something else, or only in part. `failed`: got through. */
+  /** `ok`: blocked as designed. `weak`: blocked otherwise, or in part. `failed`: succeeded. */
   verdict: shape.oneOf(['ok', 'weak', 'failed']),
-  /** One line for people. */
+  /** Description for the report. */
   line: shape.text(300),
 })
 export type ProbeReport = shape.Decoded<typeof probeReportShape>
@@ -33,7 +33,7 @@ export function report(name: string, verdict: Verdict, line: string): ProbeRepor
   return { name, verdict, line }
 }
 
-/** Reads one line of a prober; undefined for anything else it may say. */
+/** Parses one output line of a prober; undefined for other output. */
 export function parseReport(line: string): ProbeReport | undefined {
   try {
     return probeReportShape.decode(JSON.parse(line))

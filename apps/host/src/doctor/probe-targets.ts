@@ -5,7 +5,7 @@ import path from 'node:path'
 import { INSIDE } from '../isolation/isolation.ts'
 import type { ProbeTargets } from './probe-protocol.ts'
 
-/** Things of this machine for a prober to find, if it can. */
+/** Probe targets, until disposed. */
 export interface OpenProbeTargets extends AsyncDisposable {
   readonly targets: ProbeTargets
 }
@@ -22,9 +22,9 @@ async function listenOn(
   return promise
 }
 
-/** Keeps a connection for as long as the other side does, so that it surely notices having one. */
+/** Keeps a connection open until the peer closes it. */
 function hold(socket: Socket): void {
-  // Cut when the sandbox ends; nothing was to be said.
+  // Closed when the sandbox ends.
   socket.on('error', () => undefined)
   socket.resume()
 }
@@ -37,13 +37,13 @@ function ownAddresses(): string[] {
     .slice(0, 15)
 }
 
-/** Puts out a file beside the sandboxes' own, a process, a variable, and sockets that answer. */
+/** Creates a file in the data folder, a process, a variable, and listening sockets. */
 export async function openProbeTargets(folder: string, token: string): Promise<OpenProbeTargets> {
   const place = mkdtempSync(path.join(folder, 'decoy-'))
   const file = path.join(place, 'secret')
   writeFileSync(file, token, { mode: 0o644 })
   const marker = `sandwire-decoy-${token}`
-  // Waits for our end of its input, so that it ends with us, and starts nothing that could outlive it.
+  // Ends with this process, because it waits on its stdin.
   const sleeper = Bun.spawn(['sh', '-c', 'read -r _; :', marker], { stdio: ['pipe', 'ignore', 'ignore'] })
   const abstract = createServer(hold)
   await listenOn(abstract, { path: `\0${token}` })

@@ -8,7 +8,7 @@ import { openProbeTargets } from './probe-targets.ts'
 
 const MEBIBYTE = 1024 ** 2
 
-/** Small, so that reaching them takes little time and hurts nobody. */
+/** Small, so that the probes reach them quickly. */
 const LIMITS: SandboxLimits = {
   memoryBytes: 256 * MEBIBYTE,
   pids: 64,
@@ -16,7 +16,7 @@ const LIMITS: SandboxLimits = {
   diskBytes: 32 * MEBIBYTE,
 }
 
-/** Every probe, so that one that says nothing is noticed. */
+/** Every probe, so that a missing report is noticed. */
 export const PROBES: readonly string[] = [
   'user-namespace',
   'enter-namespace',
@@ -63,7 +63,7 @@ function mintId(): string {
   return Array.from(bytes, (byte) => ID_ALPHABET[byte & 31]).join('')
 }
 
-/** Adds what the prober could not say, because it was ended for it. */
+/** Adds reports for probes that did not finish. */
 export function complete(reports: readonly ProbeReport[], ended: string): ProbeReport[] {
   const said = new Map(reports.map((each) => [each.name, each]))
   return PROBES.map((name) => said.get(name) ?? missing(name, ended))
@@ -72,7 +72,7 @@ export function complete(reports: readonly ProbeReport[], ended: string): ProbeR
 function missing(name: string, ended: string): ProbeReport {
   const isDisk = name === 'disk-limit' || name === 'file-limit'
   return isDisk && ended === 'disk_full'
-    ? report(name, 'weak', 'the sandbox is stopped when it writes more than its disk, with a delay')
+    ? report(name, 'weak', 'the sandbox is stopped when it exceeds its disk, with a delay')
     : report(name, 'failed', `the probe did not finish (the sandbox ended with ${ended})`)
 }
 
@@ -84,7 +84,7 @@ async function readReports(stdout: ReadableStream<Uint8Array<ArrayBuffer>>): Pro
     .filter((each) => each !== undefined)
 }
 
-/** Tries to break out of a throwaway sandbox of this kind; one report per probe, in order. Takes some seconds. */
+/** Tries to break out of a temporary sandbox of this kind; one report for each probe. Takes some seconds. */
 export async function runProbes(
   kind: Isolation['kind'],
   settings: IsolationSettings,
@@ -114,7 +114,7 @@ export async function runProbes(
       publicKey: '',
       hasEgress: false,
     })
-    // What it says on the way is no report, but must be taken from it.
+    // Both streams are read, so that the prober never blocks on writing.
     const [reports] = await Promise.all([readReports(launched.stdout), new Response(launched.stderr).text()])
     return complete(reports, await launched.ended)
   } finally {

@@ -1,6 +1,6 @@
 import type { Refusal } from './policy.ts'
 
-/** A target that was refused lately. */
+/** A recently blocked target. */
 export interface BlockedHost {
   readonly host: string
   readonly port: number
@@ -8,14 +8,14 @@ export interface BlockedHost {
   readonly count: number
 }
 
-/** Targets that are remembered; the one refused longest ago is forgotten first. */
+/** Most targets remembered; the least recent is dropped. */
 const MAX_BLOCKED = 100
 
-/** Counts refusals per host and port. */
+/** Counts blocked connections per host and port. */
 export class BlockedHosts {
   readonly #entries = new Map<string, BlockedHost>()
 
-  /** Returns the entry as it is now. */
+  /** Returns the updated entry. */
   add(host: string, port: number, reason: Refusal): BlockedHost {
     const key = `${host}:${port}`
     const entry = { host, port, reason, count: (this.#entries.get(key)?.count ?? 0) + 1 }

@@ -1,8 +1,8 @@
 import { type Header, valuesOf } from './message-head.ts'
 
-/** Tells where the body of a request ends, so that what follows it is not taken for a part of it. */
+/** Finds the end of a request body, so that following bytes are not forwarded as part of it. */
 export interface BodyEnd {
-  /** How many of these bytes belong to the body; undefined when its framing is broken. */
+  /** How many of these bytes belong to the body; undefined when the framing is invalid. */
   readonly take: (bytes: Uint8Array) => number | undefined
   readonly isComplete: () => boolean
 }
@@ -27,10 +27,10 @@ function fixedLength(length: number): BodyEnd {
 
 type ChunkState = 'size' | 'data' | 'data_end' | 'trailer' | 'done' | 'broken'
 
-/** Follows a chunked body byte by byte where lines matter, and in one step where they do not. */
+/** Parses a chunked body: lines byte by byte, chunk data in one step. */
 class ChunkedBody implements BodyEnd {
   #state: ChunkState = 'size'
-  /** The line that is being read, without its CRLF. */
+  /** The current line, without CRLF. */
   #line = ''
   #hasCr = false
   #leftBytes = 0
@@ -60,7 +60,7 @@ class ChunkedBody implements BodyEnd {
       this.#hasCr = false
       return
     }
-    // A CR stands before an LF only.
+    // CR is only valid before LF.
     if (this.#hasCr || byte === 0 || this.#line.length >= MAX_LINE_BYTES) this.#state = 'broken'
     else if (byte === CR) this.#hasCr = true
     else this.#line += String.fromCharCode(byte)
@@ -97,7 +97,7 @@ class ChunkedBody implements BodyEnd {
   }
 }
 
-/** Reads how the body of a request is framed; undefined when two readers could disagree about it. */
+/** Determines the framing of a request body; undefined when it is ambiguous (request smuggling). */
 export function readBodyEnd(headers: readonly Header[], isHttp10: boolean): BodyEnd | undefined {
   const encodings = valuesOf(headers, 'transfer-encoding')
   const lengths = valuesOf(headers, 'content-length')

@@ -6,16 +6,16 @@ import { checkAddresses, type Refusal } from './policy.ts'
 import { SocketEvents } from './socket-events.ts'
 import type { PeerSocket } from './socket-writer.ts'
 
-/** The addresses of a canonical name; throws when there are none. */
+/** Resolves a name to its addresses; throws when there are none. */
 export type Resolve = (name: string) => Promise<readonly string[]>
 
-/** Where to connect to: an address that was checked, never a name. */
+/** A checked address to connect to, never a name. */
 export interface Endpoint {
   readonly address: string
   readonly port: number
 }
 
-/** Opens a connection that stays half open when its peer ends its side. */
+/** Opens a connection that allows half-open. */
 export type Dial = (endpoint: Endpoint, handlers: SocketHandler) => Promise<PeerSocket>
 
 export type ConnectResult =
@@ -33,10 +33,10 @@ export interface ConnectOptions {
 
 const RESOLVE_TIMEOUT_MS = 10_000
 const DIAL_TIMEOUT_MS = 8_000
-/** Addresses of one name that are tried, one after the other. */
+/** Addresses of one name that are tried in order. */
 const MAX_DIALLED = 3
 
-/** Asks the machine's resolver. The dot at the end keeps its search list out of it. */
+/** Uses the machine's resolver. The trailing dot bypasses its search list. */
 export async function resolveName(name: string): Promise<readonly string[]> {
   return (await lookup(`${name}.`, { all: true })).map(({ address }) => address)
 }
@@ -76,13 +76,13 @@ async function withinMs<T>(
   }
 }
 
-/** Decides about a target and connects to it. The name is resolved once, and what was checked is what is dialled. */
+/** Checks a target against the policy and connects to it. The name is resolved once, and only checked addresses are dialed. */
 export async function reach(
   target: Target,
   { policy, resolve, dial, ownAddresses }: ConnectOptions,
 ): Promise<ConnectResult> {
   const { host, port } = target
-  // First, because no list would help: advice to allow it would be wrong.
+  // Before the policy: no allowlist can permit such an address, so the advice to add it would be wrong.
   if (host.kind === 'address' && checkAddresses([host.address.text], ownAddresses()) === undefined)
     return { is: 'refused', refusal: 'address_refused' }
   const refusal = policy(target)
@@ -91,8 +91,7 @@ export async function reach(
     host.kind === 'address'
       ? [host.address.text]
       : await withinMs(RESOLVE_TIMEOUT_MS, resolve(host.name), () => undefined)
-  if (found === undefined || found.length === 0)
-    return { is: 'failed', message: 'the name cannot be resolved' }
+  if (found === undefined || found.length === 0) return { is: 'failed', message: 'cannot resolve the name' }
   const addresses = checkAddresses(found, ownAddresses())
   if (addresses === undefined) return { is: 'refused', refusal: 'address_refused' }
   for (const { text } of firstOfEachFamily(addresses)) {
@@ -104,7 +103,7 @@ export async function reach(
   return { is: 'failed', message: 'it does not answer' }
 }
 
-/** A few addresses with both families among them, since one family may not work here at all. */
+/** A few addresses of both families, since one family may not work on this machine. */
 function firstOfEachFamily(addresses: readonly IpAddress[]): readonly IpAddress[] {
   const [first] = addresses
   const other = addresses.find(({ bytes }) => bytes.length !== first?.bytes.length)

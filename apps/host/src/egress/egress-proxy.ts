@@ -17,22 +17,22 @@ import {
 
 /** Connections of one sandbox at a time. */
 const MAX_CONNECTIONS = 256
-/** How long the head of a request may take. */
+/** Time to receive the head of a request. */
 const HEAD_TIMEOUT_MS = 10_000
-/** How long a connection may carry nothing. */
+/** Time after which an idle connection is closed. */
 const MAX_IDLE_MS = 60 * 60_000
 const SWEEP_MS = 60_000
-/** Log lines about refusals: a sandbox decides how many there are, and must not fill the log with them. */
+/** Rate of log lines about blocked targets, so that a sandbox cannot fill the log. */
 const LOG_PER_SECOND = 1
 const LOG_BURST = 20
 
-/** Where refusals are written for the user to see. */
+/** Log of blocked targets, which the user can read. */
 export interface EgressLog {
   warn(event: 'egress_blocked', fields: { host: string; port: number; reason: Refusal }): void
 }
 
 export interface EgressProxyOptions {
-  /** Where to listen. Who can open it speaks for the sandbox, so its folder must be closed to everybody else. */
+  /** Where to listen. Connections count as the sandbox's, so its folder must be private. */
   readonly socketPath: string
   readonly network: NetworkSpec
   readonly log: EgressLog
@@ -46,14 +46,14 @@ export interface EgressProxyOptions {
 export interface EgressCounts {
   readonly connections: number
   readonly blocked: number
-  /** Bytes of the sandbox that went out. */
+  /** Bytes from the sandbox. */
   readonly sentBytes: number
   readonly receivedBytes: number
 }
 
 type ClientSocket = Socket<{ connection: ProxyConnection | undefined }>
 
-/** The way out of one sandbox: an HTTP proxy on a unix socket. */
+/** The egress proxy of one sandbox: an HTTP proxy on a unix socket. */
 export class EgressProxy implements AsyncDisposable {
   readonly #socketPath: string
   readonly #log: EgressLog
@@ -85,13 +85,13 @@ export class EgressProxy implements AsyncDisposable {
     }
     rmSync(this.#socketPath, { force: true })
     this.#listener = this.#listen()
-    // The sandbox may run as another user; the folder says who gets here.
+    // The sandbox may run as another user; the folder's mode restricts access.
     chmodSync(this.#socketPath, 0o666)
     this.#sweep = setInterval(() => this.#closeIdle(), SWEEP_MS)
     this.#sweep.unref()
   }
 
-  /** Targets that were refused lately, latest first. */
+  /** Recently blocked targets, latest first. */
   blocked(): readonly BlockedHost[] {
     return this.#blockedHosts.list()
   }
@@ -100,7 +100,7 @@ export class EgressProxy implements AsyncDisposable {
     return { ...this.#counts }
   }
 
-  /** Cuts every connection and removes the socket. */
+  /** Closes every connection and removes the socket. */
   async close(): Promise<void> {
     clearInterval(this.#sweep)
     this.#listener.stop(true)
@@ -152,7 +152,7 @@ export class EgressProxy implements AsyncDisposable {
   }
 }
 
-/** Opens the way out of one sandbox. Throws `bad_request` for a network that cannot be understood. */
+/** Opens the egress proxy of one sandbox. Throws `bad_request` for an invalid network policy. */
 export async function openEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
   return new EgressProxy(options)
 }

@@ -1,8 +1,8 @@
-/** Where a message's head ends: behind the first empty line. */
+/** The empty line that ends a message head. */
 const CRLF = Buffer.from('\r\n')
 const HEAD_END = Buffer.from('\r\n\r\n')
 const MAX_HEADERS = 100
-/** Characters of a header's name. */
+/** Characters of a header name. */
 const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 
 export type Header = readonly [name: string, value: string]
@@ -13,13 +13,13 @@ export interface MessageHead {
   readonly headers: readonly Header[]
 }
 
-/** Length of the head within what has come so far, its empty line included; undefined while that is missing. */
+/** Length of the head, including its empty line; undefined while incomplete. */
 export function findHeadEnd(bytes: Buffer, from: number): number | undefined {
   const at = bytes.indexOf(HEAD_END, Math.max(0, from - HEAD_END.length + 1))
   return at < 0 ? undefined : at + HEAD_END.length
 }
 
-/** Printable ASCII, space and tab; `allowed` adds the bytes above, which old servers put in headers. */
+/** Printable ASCII, space and tab; `allowed` adds bytes above 0x7f, which old servers send in headers. */
 function isClean(line: string, highBytes: 'allowed' | 'refused'): boolean {
   for (let index = 0; index < line.length; index++) {
     const code = line.charCodeAt(index)
@@ -32,11 +32,11 @@ function isClean(line: string, highBytes: 'allowed' | 'refused'): boolean {
 function parseHeader(line: string): Header | undefined {
   const colon = line.indexOf(':')
   const name = colon < 0 ? '' : line.slice(0, colon)
-  // A name with a space before its colon, or a line that begins with one, is read differently by different servers.
+  // Servers disagree about spaces before the colon and at the start of a line.
   return TOKEN.test(name) ? [name, line.slice(colon + 1).trim()] : undefined
 }
 
-/** Reads a head whose end was found. A lone CR or LF, a NUL or a folded line refuses it. */
+/** Parses a complete head; undefined for a lone CR or LF, a NUL or a folded line. */
 export function parseHead(bytes: Buffer, highBytes: 'allowed' | 'refused'): MessageHead | undefined {
   const text = bytes.subarray(0, bytes.length - HEAD_END.length).toString('latin1')
   const [firstLine = '', ...lines] = text.split(CRLF.toString('latin1'))
@@ -55,7 +55,7 @@ export function valuesOf(headers: readonly Header[], name: string): readonly str
   return headers.filter(([each]) => each.toLowerCase() === name).map(([, value]) => value)
 }
 
-/** Headers that concern one hop only and are not passed on; the body's framing is. */
+/** Hop-by-hop headers, which are not forwarded; framing headers are. */
 const HOP_HEADERS = new Set([
   'connection',
   'keep-alive',
@@ -67,12 +67,12 @@ const HOP_HEADERS = new Set([
   'upgrade',
 ])
 
-/** The headers without those of this hop, and without those that `Connection` names as such. */
+/** Headers without hop-by-hop ones, including those that `Connection` lists. */
 export function withoutHopHeaders(headers: readonly Header[]): readonly Header[] {
   const named = valuesOf(headers, 'connection')
     .flatMap((value) => value.split(','))
     .map((name) => name.trim().toLowerCase())
-    // Framing belongs to the message here, whatever a peer calls it.
+    // Framing headers are kept even if `Connection` lists them.
     .filter((name) => name !== 'content-length' && name !== 'transfer-encoding')
   return headers.filter(([name]) => {
     const lower = name.toLowerCase()

@@ -2,22 +2,22 @@ import { type NetworkSpec } from '@sandwire/internal-api'
 import { AllowList, type IpAddress, parseIpAddress, formatHost, type Target } from '@sandwire/network-policy'
 import { isPublicAddress, isSameAddress } from './refused-addresses.ts'
 
-/** Why a target is refused. Part of the log. */
+/** Why a target is blocked. Part of the log. */
 export type Refusal =
   /** The sandbox has no network. */
   | 'network_off'
   | 'not_listed'
   /** The host is listed, but not with this port. */
   | 'port_not_listed'
-  /** Mail, which is refused under `open` too. */
+  /** A mail port, blocked under `open` too. */
   | 'port_refused'
   /** Not on the public Internet, or this machine itself. */
   | 'address_refused'
 
-/** Ports for handing in mail: what an open sandbox would be abused for first. */
+/** Mail submission ports, which an open sandbox would be abused for first. */
 const MAIL_PORTS: readonly number[] = [25, 465, 587]
 
-/** Decides by host and port, before anything is resolved. */
+/** Decides by host and port, before name resolution. */
 export function createPolicy({ policy, allow }: NetworkSpec): (target: Target) => Refusal | undefined {
   switch (policy) {
     case 'none':
@@ -36,8 +36,8 @@ export function createPolicy({ policy, allow }: NetworkSpec): (target: Target) =
 }
 
 /**
- * The addresses that may be dialled for a host, or undefined when it may not be dialled at all. One that is not public is
- * enough for that: a name that mixes them is an attempt to get in.
+ * The addresses that may be dialed for a host; undefined when any of them is not public: a name that mixes public and
+ * private addresses is an attack.
  */
 export function checkAddresses(
   resolved: readonly string[],
@@ -54,7 +54,7 @@ export function checkAddresses(
   return checked
 }
 
-/** One line that says what was refused and how to allow it. */
+/** One line: what was blocked, and how to allow it. */
 export function explainRefusal(refusal: Refusal, target: Target): string {
   const host = formatHost(target.host)
   const what = `Sandwire blocked ${host}:${target.port}`
@@ -66,9 +66,9 @@ export function explainRefusal(refusal: Refusal, target: Target): string {
     case 'port_not_listed':
       return `${what}: ${host} is allowed, but not with this port; to allow it, create the sandbox with --allow ${host}:${target.port}`
     case 'port_refused':
-      return `${what}: no sandbox may send mail; use port 443 of a mail service`
+      return `${what}: sandboxes may not send mail; use a mail service on port 443`
     case 'address_refused':
-      return `${what}: it is at an address that no sandbox may reach`
+      return `${what}: sandboxes may not connect to this address`
   }
 }
 

@@ -7,10 +7,10 @@ import type { ConnectResult } from './connect-target.ts'
 import { ResponseHead } from './response-head.ts'
 
 const MAX_HEAD_BYTES = 16 * 1024
-/** How long a client that was refused may stay. */
+/** Time for a blocked client to read the response. */
 const LINGER_MS = 2_000
 
-/** What a connection asks of its proxy. */
+/** The proxy, as its connections use it. */
 export interface ConnectionOwner {
   readonly headTimeoutMs: number
   readonly reach: (target: Target) => Promise<ConnectResult>
@@ -31,7 +31,7 @@ const STATUS_TEXT = {
 } as const
 type Status = keyof typeof STATUS_TEXT
 
-/** An answer of the proxy itself: one line of text. */
+/** A response of the proxy itself: one line of text. */
 function formatResponse(status: Status, line: string): Buffer {
   const body = `${line}\n`
   return Buffer.from(
@@ -41,27 +41,27 @@ function formatResponse(status: Status, line: string): Buffer {
   )
 }
 
-/** One connection of a sandbox to its proxy: one request, then bytes both ways until both sides have ended. */
+/** One connection from a sandbox: one request, then bytes in both directions until both sides have ended. */
 export class ProxyConnection {
-  /** When bytes last moved, on the monotonic clock. */
+  /** Time of the last bytes, on the monotonic clock. */
   activeMs = performance.now()
   readonly #client: PeerSocket
   readonly #owner: ConnectionOwner
   readonly #toClient: SocketWriter
   #target: PeerSocket | undefined
   #toTarget: SocketWriter | undefined
-  /** `head`: reads the request; `opening`: connects, the client is paused; `open`: passes bytes; `closing`: says why not. */
+  /** `head`: reading the request; `opening`: connecting, client paused; `open`: forwarding; `closing`: sending an error. */
   #state: 'head' | 'opening' | 'open' | 'closing' | 'closed' = 'head'
-  /** What came of the head; while opening, what came behind it. */
+  /** The incomplete head; while opening, the bytes after it. */
   #early = Buffer.alloc(0)
   /** Undefined while the head is read. */
   #request: AcceptedRequest | undefined
   #response: ResponseHead | undefined
   #hasClientEnded = false
   #hasTargetEnded = false
-  /** Nothing can be sent to the target any more, so nothing need come from the client. */
+  /** The target no longer accepts bytes, so the client's are dropped. */
   #isTargetGone = false
-  /** For the head of the request; then for the client to take a refusal. */
+  /** Deadline for the head; later, for the client to read an error. */
   #deadline: Timer
 
   constructor(client: PeerSocket, owner: ConnectionOwner) {
@@ -69,12 +69,12 @@ export class ProxyConnection {
     this.#owner = owner
     this.#toClient = new SocketWriter(client, () => this.#target?.resume())
     this.#deadline = setTimeout(
-      () => this.#answer(408, 'Sandwire proxy: the request did not come in time'),
+      () => this.#answer(408, 'Sandwire proxy: the request took too long'),
       owner.headTimeoutMs,
     )
   }
 
-  /** Bytes of the client. */
+  /** Bytes from the client. */
   received(bytes: Buffer): void {
     this.activeMs = performance.now()
     if (this.#state === 'open') this.#send(bytes)
@@ -97,7 +97,7 @@ export class ProxyConnection {
     this.#closeIfDone()
   }
 
-  /** The client's socket is gone. */
+  /** The client's socket is closed. */
   clientClosed(): void {
     this.#state = 'closed'
     clearTimeout(this.#deadline)
@@ -112,7 +112,7 @@ export class ProxyConnection {
     this.#client.terminate()
   }
 
-  /** Refuses a client that is one too many. */
+  /** Refuses a client above the connection limit. */
   refuse(): void {
     this.#answer(503, 'Sandwire proxy: this sandbox has too many connections open')
   }
@@ -120,7 +120,7 @@ export class ProxyConnection {
   #readHead(from: number): void {
     const end = findHeadEnd(this.#early, from)
     if ((end ?? this.#early.length) > MAX_HEAD_BYTES) {
-      this.#answer(431, 'Sandwire proxy: the head of the request is too large')
+      this.#answer(431, 'Sandwire proxy: the request headers are too large')
       return
     }
     if (end === undefined) return
@@ -136,7 +136,7 @@ export class ProxyConnection {
     this.#client.pause()
     this.#owner.reach(request.target).then(
       (result) => this.#result(request, result),
-      () => this.#unreachable(request.target, 'it cannot be result'),
+      () => this.#unreachable(request.target, 'connecting failed'),
     )
   }
 
@@ -195,7 +195,7 @@ export class ProxyConnection {
     socket.resume()
   }
 
-  /** Client to target. What follows the body of a request is nobody's. */
+  /** Client to target. Bytes after the request body are dropped. */
   #send(bytes: Buffer): void {
     const taken = this.#request?.kind === 'forward' ? this.#request.body.take(bytes) : bytes.length
     if (taken === undefined) {
@@ -213,7 +213,7 @@ export class ProxyConnection {
     this.activeMs = performance.now()
     const passed = this.#response === undefined ? bytes : this.#response.take(bytes)
     if (passed === undefined) {
-      this.#answer(502, 'Sandwire proxy: the answer is not HTTP/1.1')
+      this.#answer(502, 'Sandwire proxy: the response is not HTTP/1.1')
       this.#target?.terminate()
       return
     }
@@ -225,7 +225,7 @@ export class ProxyConnection {
   #targetEnded(): void {
     if (this.#state !== 'open') return
     this.#hasTargetEnded = true
-    if (this.#response?.isComplete === false) this.#answer(502, 'Sandwire proxy: the target sent no answer')
+    if (this.#response?.isComplete === false) this.#answer(502, 'Sandwire proxy: the target sent no response')
     this.#toClient.end()
     this.#closeIfDone()
   }
@@ -234,7 +234,7 @@ export class ProxyConnection {
     if (this.#state === 'open') this.terminate()
   }
 
-  /** Says one line and closes. What the client still sends is read and dropped, so that the line is not lost to a reset. */
+  /** Sends one line and closes. Further client bytes are read and dropped, so that a reset does not discard the line. */
   #answer(status: Status, line: string): void {
     if (this.#state === 'closed' || this.#state === 'closing') return
     clearTimeout(this.#deadline)

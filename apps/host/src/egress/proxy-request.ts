@@ -7,30 +7,30 @@ import {
 import { type BodyEnd, readBodyEnd } from './body-end.ts'
 import { parseHead, formatHead, valuesOf, withoutHopHeaders } from './message-head.ts'
 
-/** What a sandbox stopRequested its proxy for. */
+/** A request to the proxy. */
 export type ProxyRequest =
   | { readonly kind: 'tunnel'; readonly target: Target }
   | {
       readonly kind: 'forward'
       readonly target: Target
-      /** The request as the target gets it. */
+      /** The request as sent to the target. */
       readonly head: Buffer
       readonly body: BodyEnd
-      /** The client waits for a word before it sends the body. */
+      /** The client sent `Expect: 100-continue`. */
       readonly expectsContinue: boolean
     }
   | { readonly kind: 'bad'; readonly message: string }
 
 const NOT_HTTP = 'this is not an HTTP/1.1 request'
-const BAD_TARGET = 'the target must be host:port for CONNECT, or an http:// address without user name'
-const BAD_BODY = 'the length of the body is not clear'
+const BAD_TARGET = 'the target must be host:port for CONNECT, or an http:// URL without user name'
+const BAD_BODY = 'the length of the body is ambiguous'
 const REQUEST_LINE = /^([A-Z]{1,32}) ([\x21-\x7e]+) HTTP\/1\.([01])$/
 
 function bad(message: string): ProxyRequest {
   return { kind: 'bad', message: `Sandwire proxy: ${message}` }
 }
 
-/** Reads the head of a request to the proxy. Nothing of its text is used but what was parsed. */
+/** Parses the head of a request. Only parsed values are forwarded, never raw text. */
 export function readProxyRequest(bytes: Buffer): ProxyRequest {
   const parsed = parseHead(bytes, 'refused')
   const [, method, text = '', minor] = REQUEST_LINE.exec(parsed?.firstLine ?? '') ?? []
@@ -46,9 +46,9 @@ export function readProxyRequest(bytes: Buffer): ProxyRequest {
   const kept = withoutHopHeaders(parsed.headers).filter(
     ([name]) => !['host', 'expect'].includes(name.toLowerCase()),
   )
-  // An answer in chunks is for clients that know them, hence the client's own version.
+  // The client's version decides whether the response may be chunked.
   const firstLine = `${method} ${target.path} HTTP/1.${minor}`
-  // The address decides who is stopRequested, so it also decides the Host header.
+  // The request target determines the Host header.
   const headers = [['Host', spellHostHeader(target)], ...kept, ['Connection', 'close']] as const
   return {
     kind: 'forward',

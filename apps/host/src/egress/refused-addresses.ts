@@ -1,6 +1,6 @@
 import { NetworkList } from '@sandwire/network-policy'
 
-/** IPv4 networks that no sandbox reaches under any policy: what is not the public Internet, and what hosts hide in it. */
+/** IPv4 networks that are blocked under every policy: everything outside the public Internet, and metadata services. */
 const REFUSED_IPV4 = [
   /** This network. */
   '0.0.0.0/8',
@@ -20,7 +20,7 @@ const REFUSED_IPV4 = [
   '192.0.0.0/24',
   /** Documentation. */
   '192.0.2.0/24',
-  /** Relays from IPv6, abandoned. */
+  /** 6to4 relays, deprecated. */
   '192.88.99.0/24',
   /** Private. */
   '192.168.0.0/16',
@@ -35,17 +35,17 @@ const REFUSED_IPV4 = [
   '240.0.0.0/4',
 ]
 
-/** IPv6 networks whose last or middle bytes are an IPv4 address, which is the one that counts. */
+/** IPv6 networks that embed an IPv4 address, which is checked instead. */
 const CARRIES_IPV4 = [
   { network: '::ffff:0:0/96', at: 12 },
   { network: '64:ff9b::/96', at: 12 },
   { network: '2002::/16', at: 2 },
 ]
 
-/** All of the public Internet of IPv6. What lies outside, such as fd00:ec2::/32 with its metadata, is refused. */
+/** Global unicast. Everything outside, such as the metadata service at fd00:ec2::/32, is blocked. */
 const PUBLIC_IPV6 = '2000::/3'
 
-/** Networks within it that are not. */
+/** Non-public networks within it. */
 const REFUSED_IPV6 = [
   /** Protocol assignments, Teredo among them. */
   '2001::/23',
@@ -54,7 +54,7 @@ const REFUSED_IPV6 = [
   '3fff::/20',
 ]
 
-/** All of that, for what takes networks by their names. */
+/** All blocked networks in CIDR notation. */
 export const NOT_PUBLIC: readonly string[] = [
   ...REFUSED_IPV4,
   ...REFUSED_IPV6,
@@ -71,20 +71,20 @@ const refusedIpv6 = new NetworkList(REFUSED_IPV6)
 const publicIpv6 = new NetworkList([PUBLIC_IPV6])
 const carriers = CARRIES_IPV4.map(({ network, at }) => ({ networks: new NetworkList([network]), at }))
 
-/** The IPv4 address that an IPv6 address stands for, or the address itself. */
+/** The IPv4 address that an IPv6 address embeds, or the address itself. */
 function innermost(bytes: Uint8Array): Uint8Array {
   const carrier = carriers.find(({ networks }) => networks.contains(bytes))
   return carrier === undefined ? bytes : bytes.subarray(carrier.at, carrier.at + 4)
 }
 
-/** Whether the address is on the public Internet. Own addresses of this machine are another question. */
+/** True for an address on the public Internet. Addresses of this machine are checked separately. */
 export function isPublicAddress(address: Uint8Array): boolean {
   const bytes = innermost(address)
   if (bytes.length === 4) return !refusedIpv4.contains(bytes)
   return publicIpv6.contains(bytes) && !refusedIpv6.contains(bytes)
 }
 
-/** Whether two addresses reach the same machine: an IPv4 address and its IPv6 forms do. */
+/** True for equal addresses, and for an IPv4 address and its IPv6 forms. */
 export function isSameAddress(one: Uint8Array, other: Uint8Array): boolean {
   return Buffer.compare(innermost(one), innermost(other)) === 0
 }

@@ -1,20 +1,20 @@
 import { findHeadEnd, parseHead, formatHead, withoutHopHeaders } from './message-head.ts'
 
-/** Large policies and cookies occur; more than this is no answer. */
+/** Leaves room for large policies and cookies. */
 const MAX_RESPONSE_HEAD_BYTES = 64 * 1024
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-9][0-9]{2})( .*)?$/
 
-/** Rewrites the head of an answer on its way: one request per connection, and the client is told so. */
+/** Rewrites the head of a response, to announce that the connection closes after it. */
 export class ResponseHead {
   #held = Buffer.alloc(0)
   #isDone = false
 
-  /** Whether the head of the final answer has passed. */
+  /** True when the head of the final response has passed. */
   get isComplete(): boolean {
     return this.#isDone
   }
 
-  /** What to pass on; undefined when this is no HTTP answer. Everything behind the head passes untouched. */
+  /** Bytes to forward; undefined when this is not HTTP. Bytes after the head are unchanged. */
   take(bytes: Buffer): Buffer | undefined {
     if (this.#isDone) return bytes
     const from = this.#held.length
@@ -36,7 +36,7 @@ export class ResponseHead {
   #rewrite(bytes: Buffer): Buffer | undefined {
     const parsed = parseHead(bytes, 'allowed')
     const [, status] = STATUS_LINE.exec(parsed?.firstLine ?? '') ?? []
-    // Nobody stopRequested to change protocols.
+    // The proxy forwards no `Upgrade`, so 101 is unexpected.
     if (parsed === undefined || status === undefined || status === '101') return undefined
     const isInterim = status.startsWith('1')
     this.#isDone = !isInterim

@@ -1,15 +1,15 @@
 import type { Socket } from 'bun'
 
-/** Held bytes at which whoever sends must pause. */
+/** Buffered bytes at which the sender must pause. */
 const MAX_HELD_BYTES = 256 * 1024
 
-/** What is used of a socket, whoever opened it. */
+/** The part of a socket that is used here. */
 export type PeerSocket = Pick<Socket, 'write' | 'shutdown' | 'end' | 'pause' | 'resume' | 'terminate'>
 
-/** Writes to a socket and holds what the kernel does not take yet. */
+/** Writes to a socket and buffers what the kernel does not accept yet. */
 export class SocketWriter {
   readonly #socket: PeerSocket
-  /** Called when there is room again. */
+  /** Called when the buffer is below its limit again. */
   readonly #onWritable: () => void
   #held: Uint8Array[] = []
   #heldBytes = 0
@@ -24,12 +24,12 @@ export class SocketWriter {
     return this.#heldBytes >= MAX_HELD_BYTES
   }
 
-  /** True when the last byte and the FIN behind it went out. */
+  /** True when the last byte and FIN were sent. */
   get isDone(): boolean {
     return this.#ending === 'done'
   }
 
-  /** The bytes may belong to the runtime: what has to wait is copied. */
+  /** Copies bytes that must wait, because Bun reuses the buffer. */
   write(bytes: Uint8Array): void {
     if (this.#ending !== 'no' || bytes.length === 0) return
     const written = this.#held.length > 0 ? 0 : Math.max(0, this.#socket.write(bytes))
@@ -38,14 +38,14 @@ export class SocketWriter {
     this.#heldBytes += bytes.length - written
   }
 
-  /** Sends FIN once everything that is held went out. */
+  /** Sends FIN after all buffered bytes. */
   end(): void {
     if (this.#ending !== 'no') return
     this.#ending = 'after_held'
     this.#finish()
   }
 
-  /** The kernel takes bytes again. */
+  /** The kernel accepts bytes again. */
   drained(): void {
     const wasFull = this.isFull
     for (let head = this.#held[0]; head !== undefined; head = this.#held[0]) {

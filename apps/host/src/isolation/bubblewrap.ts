@@ -15,7 +15,7 @@ import {
 } from './sandbox-folders.ts'
 import { UidClaims } from './uid-claims.ts'
 
-/** How long processes that were killed may take to be gone. */
+/** Time for killed processes to disappear. */
 const REMOVE_MS = 5_000
 
 /** Isolates sandboxes with bubblewrap. */
@@ -62,7 +62,7 @@ class Bubblewrap implements Isolation {
       for (const pid of pids) signalProcess(pid, 'SIGKILL')
       return pids.length === 0
     }, REMOVE_MS)
-    if (!isOver) throw new Error(`Cannot remove sandbox "${id}": it does not end`)
+    if (!isOver) throw new Error(`Cannot remove sandbox "${id}": its processes do not end`)
     cgroup.remove()
     await removeTree(foldersOf(this.#settings, id).run)
   }
@@ -79,7 +79,7 @@ class Bubblewrap implements Isolation {
   }
 }
 
-/** Processes of this machine that have one of the ids. */
+/** Processes with one of the ids. */
 function pidsOf(ids: SandboxIds): number[] {
   return listProcesses()
     .filter(({ uid, isZombie }) => !isZombie && (uid === ids.daemon || uid === ids.user))
@@ -91,10 +91,10 @@ async function prepareRunFolder(
   folders: SandboxFolders,
   ids: SandboxIds | undefined,
 ): Promise<void> {
-  // Root's is walked by the ids of sandboxes, each of which enters only its own.
+  // With root, sandbox uids traverse this folder; each can enter only its own subfolder.
   ensureOwnedFolderMode(runBase, ids === undefined ? 0o700 : 0o711)
   ensureFolder(folders.run, ids === undefined ? 0o700 : 0o710, ids && { uid: 0, gid: ids.daemon })
-  // What an earlier life of the sandbox left there could lead anywhere.
+  // An earlier run of the sandbox may have left symbolic links.
   await removeTree(folders.io)
   ensureFolder(folders.io, 0o700, ids && { uid: ids.daemon, gid: ids.daemon })
   ensureFolder(folders.egress, ids === undefined ? 0o700 : 0o710, ids && { uid: 0, gid: ids.daemon })
@@ -103,29 +103,29 @@ async function prepareRunFolder(
 function describeLimits(kind: CgroupKind): string[] {
   return kind === 'none'
     ? [
-        'memory, processor and process limits by watchdog and resource limits: no cgroup to write',
-        'memory of sockets and queues, and files in memory of processes that hide, are not counted: no cgroup to write',
+        'memory, CPU and process limits by watchdog and rlimits: no writable cgroup',
+        'memory of sockets and queues, and memory files of non-dumpable processes, are not counted: no writable cgroup',
       ]
     : []
 }
 
 function describeDisk(why: string): string[] {
-  const hidden = `deleted files that processes which hide hold open are not counted: ${why}`
+  const hidden = `deleted files held open by non-dumpable processes are not counted: ${why}`
   return [`disk limit by watchdog: ${why}`, ...(process.getuid?.() === 0 ? [] : [hidden])]
 }
 
 function describeWeaknesses({ isRoot, workspace }: IsolationSettings, machine: Machine): string[] {
-  const why = workspace === undefined ? 'not started as root' : 'a served folder is used as its owner'
+  const why = workspace === undefined ? 'not started as root' : 'a served folder is accessed as its owner'
   return [
     ...(isRoot ? [] : [`one uid for sandboxd and user processes: ${why}`]),
     ...describeLimits(machine.cgroups),
     ...(workspace === undefined ? [] : ['the served folder has no size limit']),
     ...(machine.hasImages ? [] : describeDisk(isRoot ? 'no loop devices' : why)),
-    ...(isRoot ? [] : [`terminals of a sandbox are not limited apart from its open files: ${why}`]),
+    ...(isRoot ? [] : [`terminals are limited only by the number of open files: ${why}`]),
   ]
 }
 
-/** Sandboxes in bubblewrap. It must be installed and allowed to make user namespaces; `chooseIsolation` finds out. */
+/** Isolation by bubblewrap, which must be installed and able to create user namespaces; `chooseIsolation` checks. */
 export function createBubblewrap(settings: IsolationSettings): Isolation {
   return new Bubblewrap(settings)
 }

@@ -2,48 +2,48 @@ import { INSIDE } from './isolation.ts'
 
 const MEBIBYTE = 1024 ** 2
 
-/** Where sandboxd's program is inside. */
+/** Folder of sandboxd's program in the sandbox. */
 export const INSIDE_PROGRAM = '/opt/sandwire'
 
 /**
- * Memory file systems count as memory of the sandbox, and no process that can be ended gives them back: together they hold less than
- * half of it, and no more than these.
+ * tmpfs counts as memory of the sandbox and cannot be freed by killing a process: together they are limited to less than half of
+ * it, and to these sizes.
  */
 const TMP = { maxBytes: 256 * MEBIBYTE, share: 1 / 4 }
 const SHM = { maxBytes: 64 * MEBIBYTE, share: 1 / 8 }
-/** Holds mount points only, and is read only. */
+/** Contains only mount points; read-only. */
 const RUN_BYTES = 16 * MEBIBYTE
 
-/** What sandboxd may do as the root of its user namespace: run processes as the user with nothing left, and signal them. */
+/** Capabilities of sandboxd in its user namespace: to start processes as the user, without capabilities, and to signal them. */
 const DAEMON_CAPABILITIES = ['CAP_KILL', 'CAP_SETGID', 'CAP_SETPCAP', 'CAP_SETUID']
 
-/** A path of this machine and where it is seen inside. */
+/** A path of this machine and its path in the sandbox. */
 export interface Binding {
   readonly from: string
   readonly to: string
 }
 
-/** Which users there are inside. */
+/** The users in a sandbox. */
 export type UserModel =
-  /** sandboxd is root of a prepared user namespace, the user's processes are 1000. */
+  /** sandboxd is root of a prepared user namespace; the user's processes have uid 1000. */
   | { readonly kind: 'two'; readonly usernsFd: number }
-  /** Everything is 1000, which is the user who started it. */
+  /** Everything has uid 1000, which maps to the current user. */
   | { readonly kind: 'one' }
 
-/** All that decides how bubblewrap is called. */
+/** Inputs of bubblewrap's command line. */
 export interface BwrapPlan {
   readonly hostname: string
   /** Memory of the whole sandbox. */
   readonly memoryBytes: number
   readonly users: UserModel
   readonly filterFd: number
-  /** Where bubblewrap writes which process is the init of the sandbox. */
+  /** Where bubblewrap writes the pid of the sandbox's init. */
   readonly infoFd: number
-  /** System folders that are links into `/usr` on this machine, such as `lib64`. */
+  /** System folders that are symbolic links into `/usr`, such as `lib64`. */
   readonly usrLinks: readonly string[]
   readonly readOnly: readonly Binding[]
   readonly writable: readonly Binding[]
-  /** A prepared terminal file system, which limits how many there are. */
+  /** A mounted devpts with a limit on terminals. */
   readonly terminals: string | undefined
   readonly env: Readonly<Record<string, string>>
   readonly command: readonly string[]
@@ -80,13 +80,13 @@ function bind(option: string, bindings: readonly Binding[]): string[] {
   return bindings.flatMap(({ from, to }) => [option, from, to])
 }
 
-/** Closes what bubblewrap leaves open behind itself, then becomes the command. */
+/** Closes the descriptor that bubblewrap leaves open, then runs the command. */
 function closing(plan: BwrapPlan): string[] {
   if (plan.users.kind === 'one') return [...plan.command]
   return ['/bin/sh', '-c', `exec "$@" ${plan.users.usernsFd}<&-`, 'sh', ...plan.command]
 }
 
-/** Bubblewrap's arguments, without its name. Nothing of this machine is visible inside but what is listed. */
+/** Arguments of bubblewrap. Nothing else of this machine is visible in the sandbox. */
 export function createBwrapArgv(plan: BwrapPlan): string[] {
   return [
     ...users(plan.users),

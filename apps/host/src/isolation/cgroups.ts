@@ -2,26 +2,26 @@ import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, 
 import path from 'node:path'
 import type { SandboxLimits } from '@sandwire/internal-api'
 
-/** Folder of our groups in every hierarchy. */
+/** Parent of the sandboxes' cgroups in every hierarchy. */
 const OURS = 'sandwire'
 const CPU_PERIOD_US = 100_000
 
-/** How this machine limits groups of processes. `none` leaves resource limits and a watchdog. */
+/** The cgroup version of this machine. With `none`, rlimits and a watchdog enforce limits. */
 export type CgroupKind = 'v2' | 'v1' | 'none'
 
-/** The group of one sandbox. */
+/** The cgroup of one sandbox. */
 export interface Cgroup {
   readonly kind: CgroupKind
-  /** Files that a process writes its pid into, to be in the group. */
+  /** A process joins by writing its pid to these files. */
   readonly joinFiles: readonly string[]
-  /** Makes the group unless it exists, and sets its limits. */
+  /** Creates the cgroup unless it exists, and sets its limits. */
   create(limits: SandboxLimits): void
   pids(): number[]
-  /** How often the kernel killed one of its processes for want of memory. */
+  /** Number of OOM kills in the cgroup. */
   oomKills(): number
-  /** Ends everything in it at once, where the kernel can; otherwise the caller signals each. */
+  /** Kills all processes if the kernel supports it; otherwise the caller signals each one. */
   kill(): void
-  /** Removes the group; false while something is in it. */
+  /** Removes the cgroup; false while it has processes. */
   remove(): boolean
 }
 
@@ -30,7 +30,7 @@ function isWritable(file: string): boolean {
     accessSync(file, constants.W_OK)
     return true
   } catch {
-    // Absent or not ours.
+    // Missing or not accessible.
     return false
   }
 }
@@ -39,7 +39,7 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch {
-    // The group is gone, or this kernel does not keep the file.
+    // The cgroup is gone, or the kernel lacks the file.
     return ''
   }
 }
@@ -61,7 +61,7 @@ function counter(text: string, name: string): number {
   return Number(new RegExp(`^${name} ([0-9]+)$`, 'm').exec(text)?.[1] ?? 0)
 }
 
-/** Which kind works below `root`, tried by making our own folder in it. */
+/** Detects the version below `root` by creating a cgroup in it. */
 export function detectCgroups(root = '/sys/fs/cgroup'): CgroupKind {
   const controllers = readText(path.join(root, 'cgroup.controllers')).split(/\s+/)
   if (['memory', 'pids', 'cpu'].every((each) => controllers.includes(each)))
@@ -77,7 +77,7 @@ function canDelegate(root: string): boolean {
       writeFileSync(path.join(folder, 'cgroup.subtree_control'), '+memory +pids +cpu')
     return true
   } catch {
-    // Not ours to divide: not root, or a container that lives in the root group itself.
+    // Not writable: not root, or a container whose processes are in the root cgroup.
     return false
   }
 }
@@ -95,7 +95,7 @@ class CgroupV2 implements Cgroup {
   create(limits: SandboxLimits): void {
     mkdirSync(this.#folder, { recursive: true })
     this.#set('memory.max', limits.memoryBytes)
-    // Absent where the kernel does no swap accounting.
+    // Missing without swap accounting.
     if (existsSync(path.join(this.#folder, 'memory.swap.max'))) this.#set('memory.swap.max', 0)
     this.#set('pids.max', limits.pids)
     this.#set('cpu.max', `${(limits.milliCpus * CPU_PERIOD_US) / 1000} ${CPU_PERIOD_US}`)
@@ -152,14 +152,14 @@ class CgroupV1 implements Cgroup {
   }
 
   kill(): void {
-    // Version 1 has no such thing.
+    // Not available in version 1.
   }
 
   remove(): boolean {
     return Object.values(this.#folders).map(removeFolder).every(Boolean)
   }
 
-  /** Memory with swap may never be below memory, so it is lifted first, and set last. */
+  /** The limit of memory plus swap may never be below that of memory, so it is raised first and set last. */
   #setMemory(folder: string, bytes: number): void {
     const withSwap = path.join(folder, 'memory.memsw.limit_in_bytes')
     const hasSwap = existsSync(withSwap)
@@ -179,7 +179,7 @@ const NO_CGROUP: Cgroup = {
   remove: () => true,
 }
 
-/** The group of a sandbox; nothing is made yet. */
+/** The cgroup of a sandbox; does not create it. */
 export function cgroupOf(kind: CgroupKind, id: string, root = '/sys/fs/cgroup'): Cgroup {
   switch (kind) {
     case 'v2':

@@ -3,23 +3,23 @@ import type { Isolation, IsolationSettings } from './isolation.ts'
 import { runTool, SYSTEM_ENV } from './system-tools.ts'
 import { canLaunchUnisolated, createUnisolated } from './unisolated.ts'
 
-/** What was chosen, and one line for the user when it is less than bubblewrap gives. */
+/** The chosen isolation, and one line for the user when it is weaker than bubblewrap's. */
 export interface Choice {
   readonly isolation: Isolation
   readonly notice?: string
 }
 
-/** What of this machine decides. */
+/** Facts about this machine that decide. */
 export interface Findings {
   /** `SANDWIRE_ISOLATION`. */
   readonly requested: string | undefined
-  /** Why bubblewrap does not work here; undefined when it does. */
+  /** Why bubblewrap does not work; undefined when it does. */
   readonly problem: string | undefined
-  /** Whether sandboxes could be started without it. */
+  /** True when sandboxes can start without bubblewrap. */
   readonly canLaunch: boolean
 }
 
-/** The decision by itself. */
+/** Decides; pure. */
 export function decide({ requested, problem, canLaunch }: Findings): {
   kind: Isolation['kind']
   notice?: string
@@ -30,12 +30,12 @@ export function decide({ requested, problem, canLaunch }: Findings): {
   return { kind: 'none', notice: `Sandboxes are not isolated from this machine: ${why}${missing}` }
 }
 
-/** Whether bubblewrap is installed. */
+/** True when bubblewrap is installed. */
 export function hasBubblewrap(): boolean {
   return Bun.which('bwrap', { PATH: SYSTEM_ENV['PATH'] ?? '' }) !== null
 }
 
-/** Namespaces and mounts that every sandbox has. */
+/** Trial run with the namespaces and mounts of a sandbox. */
 const TRIAL = [
   'bwrap',
   '--unshare-user',
@@ -60,7 +60,7 @@ const TRIAL = [
   '--',
   '/usr/bin/true',
 ]
-/** What root does before: mounts that only the sandbox sees, and another user. */
+/** Before it as root: a mount namespace, and another user. */
 const ROOT_TRIAL = [
   'unshare',
   '--mount',
@@ -76,23 +76,23 @@ const ROOT_TRIAL = [
   '--',
 ]
 
-/** Why bubblewrap does not work on this machine; undefined when it does. Tried, not guessed. */
+/** Why bubblewrap does not work on this machine; undefined when it does. Checked by running it. */
 export async function findBubblewrapProblem(isRoot = process.getuid?.() === 0): Promise<string | undefined> {
   if (!hasBubblewrap()) return 'bubblewrap is not installed'
   try {
     await runTool([...(isRoot ? ROOT_TRIAL : []), ...TRIAL])
     return undefined
   } catch {
-    return 'the kernel does not let this user make namespaces'
+    return 'the kernel does not allow this user to create namespaces'
   }
 }
 
-/** The isolation of a kind that was chosen before, such as by the host for its supervisors. */
+/** Creates the isolation that was chosen before, for example by the host for its supervisors. */
 export function createIsolation(kind: Isolation['kind'], settings: IsolationSettings): Isolation {
   return kind === 'bubblewrap' ? createBubblewrap(settings) : createUnisolated(settings)
 }
 
-/** Picks the best isolation that works here. `SANDWIRE_ISOLATION=none` in `env` turns it off. */
+/** Chooses the strongest isolation that works. `SANDWIRE_ISOLATION=none` in `env` turns it off. */
 export async function chooseIsolation(
   settings: IsolationSettings,
   env: Readonly<Record<string, string | undefined>>,

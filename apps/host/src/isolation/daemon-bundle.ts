@@ -6,24 +6,24 @@ import { temporaryName } from '../data/private-file.ts'
 /** Name of sandboxd's main file in a bundle. */
 export const BUNDLE_ENTRY = 'main.js'
 
-/** What of sandboxd's sources is started by itself. */
+/** Entry points of sandboxd: its program and workers. */
 const ENTRIES = ['main.ts', 'screen/screen-worker.ts', 'workspace/thread/files-worker.ts']
 
-/** A program to bundle: a folder of sources, and the files in it that are started by themselves. */
+/** A program to bundle: its source folder and entry points. */
 export interface BundleSource {
   readonly name: string
   readonly root: string
   readonly entries: readonly string[]
   /** Executables copied into the folder, by the name they get there. */
   readonly programs?: Readonly<Record<string, string>>
-  /** Constants that make the bundle stand for another build, as tests of versions side by side need. */
+  /** Constants to replace; tests use it to build other versions. */
   readonly define?: Readonly<Record<string, string>>
 }
 
-/** Where a bundle of sandboxd has its programs. */
+/** Folder of programs in a bundle of sandboxd. */
 export const BUNDLE_PROGRAMS = 'bin'
 
-/** Makes one folder with the code of sandboxd and the programs it runs, so that sandboxes see no source tree. Returns it. */
+/** Bundles sandboxd and the programs it runs into one folder, so that sandboxes see no source tree. Returns its path. */
 export function bundleDaemon(
   sourceFolder: string,
   cacheFolder: string,
@@ -36,7 +36,7 @@ export function bundleDaemon(
   )
 }
 
-/** Bundles a program into a folder named by its content: sandboxes that run keep the code they were started with. */
+/** Bundles a program into a folder named by content hash, so that running sandboxes keep their version. */
 export async function bundleProgram(source: BundleSource, cacheFolder: string): Promise<string> {
   const built = await Bun.build({
     entrypoints: source.entries.map((entry) => path.join(source.root, entry)),
@@ -76,13 +76,13 @@ export async function bundleProgram(source: BundleSource, cacheFolder: string): 
     renameSync(unfinished, folder)
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true })
-    // Somebody else made the same at the same time.
+    // Created concurrently.
     if (!existsSync(folder)) throw error
   }
   return folder
 }
 
-/** The program starts its worker by the name of the worker's source. */
+/** Workers keep their source's name, because sandboxd starts them by it. */
 function bundleName(output: string): string {
   const name = output.replace(/^\.\//, '')
   return name === BUNDLE_ENTRY ? name : name.replace(/\.js$/, '.ts')

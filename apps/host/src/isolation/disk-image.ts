@@ -12,16 +12,16 @@ import path from 'node:path'
 import type { SandboxIds } from './sandbox-folders.ts'
 import { runTool, SYSTEM_ENV } from './system-tools.ts'
 
-/** Bytes of a disk per file it can hold, and the least and most files: small disks hold sources, large ones data. */
+/** Disk bytes per inode, and bounds for the number of inodes. */
 const BYTES_PER_INODE = 10_240
 const INODES = { min: 512, max: 2_000_000 }
 
-/** How many files a disk of this size holds. */
+/** Number of inodes for a disk of this size. */
 export function inodesFor(diskBytes: number): number {
   return Math.min(INODES.max, Math.max(INODES.min, Math.floor(diskBytes / BYTES_PER_INODE)))
 }
 
-/** Makes the file system of a sandbox, with `workspace` and `home` in it, unless it exists. Takes no space yet. */
+/** Creates the file system of a sandbox, with `workspace` and `home`, unless it exists. The image is sparse. */
 export async function ensureDiskImage(image: string, diskBytes: number, ids: SandboxIds): Promise<void> {
   if (existsSync(image)) return
   mkdirSync(path.dirname(image), { recursive: true, mode: 0o700 })
@@ -49,14 +49,14 @@ export async function ensureDiskImage(image: string, diskBytes: number, ids: San
       unfinished,
       `${Math.floor(diskBytes / 1024)}k`,
     ])
-    // In one step, so that an interrupted start leaves no half image.
+    // Renamed when complete, so that an interrupted start leaves no partial image.
     renameSync(unfinished, image)
   } finally {
     rmSync(made, { recursive: true, force: true })
   }
 }
 
-/** Whether a file is the content of a loop device now: mounted, or just about not to be any more. */
+/** True while a loop device uses the file: mounted, or being unmounted. */
 export function isAttached(file: string): boolean {
   return findDevice(file) !== undefined
 }
@@ -77,8 +77,8 @@ function backingFileOf(device: string): string | undefined {
 }
 
 /**
- * Lets what is written to the file system in a file go context the machine's cache, since there is one above it already: each
- * byte is copied once less and held once. Not every file system can; then all stays as it is.
+ * Enables direct I/O for the loop device of an image, because the file system above it has a page cache already. Does nothing
+ * where the underlying file system does not support it.
  */
 export async function enableDirectIo(file: string): Promise<void> {
   const device = findDevice(file)
@@ -87,7 +87,7 @@ export async function enableDirectIo(file: string): Promise<void> {
   await Bun.spawn(argv, { env: SYSTEM_ENV, stdio: ['ignore', 'ignore', 'ignore'] }).exited
 }
 
-/** Whether this machine can make file systems of files. Only root may. */
+/** True when this machine supports loop devices. Needs root. */
 export function hasLoopDevices(isRoot: boolean): boolean {
   return (
     isRoot &&

@@ -1,4 +1,4 @@
-/** What this machine offers for isolation, and what was stopRequested for. */
+/** Facts that decide about installing bubblewrap. */
 export interface BubblewrapFacts {
   readonly wanted: 'bubblewrap' | 'none' | undefined
   readonly isInstalled: boolean
@@ -13,9 +13,9 @@ export type BubblewrapPlan =
   | { readonly kind: 'without'; readonly reason: string }
   | { readonly kind: 'refuse'; readonly reason: string }
 
-/** Installing can fetch package lists over a slow line; longer than this it hangs. */
+/** Installing may download package lists over a slow connection; longer than this it hangs. */
 const INSTALL_TIMEOUT_MS = 5 * 60_000
-/** A reason is part of one line. */
+/** The reason is part of one line. */
 const MAX_REASON_CHARS = 200
 
 const APT = ['apt-get', 'install', '--yes', '--quiet', '--no-install-recommends', 'bubblewrap']
@@ -30,19 +30,19 @@ export function planBubblewrap(facts: BubblewrapFacts): BubblewrapPlan {
   return { kind: facts.wanted === 'bubblewrap' ? 'refuse' : 'without', reason }
 }
 
-/** What became of a command: undefined when it succeeded, or why it did not. */
+/** Runs a command; returns why it failed, or undefined. */
 type Run = (argv: readonly string[]) => Promise<string | undefined>
 
 /**
- * Installs Debian's package; undefined when it is there, or why it is not. Its lists are often fresh enough; fetching them first
- * would cost seconds every time.
+ * Installs Debian's package; returns why that failed, or undefined. Package lists are updated only after a failure, because that
+ * takes seconds.
  */
 export async function installBubblewrap(run: Run = runQuietly): Promise<string | undefined> {
   if ((await run(APT)) === undefined) return undefined
   return (await run(['apt-get', 'update', '--quiet'])) ?? (await run(APT))
 }
 
-/** The first error among what apt-get said. Escapes and the like are not for a terminal. */
+/** The first error in apt-get's output, without control characters. */
 export function findReason(said: string): string {
   const line = said.split('\n').find((each) => each.startsWith('E: ')) ?? ''
   const reason = line

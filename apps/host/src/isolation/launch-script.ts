@@ -1,12 +1,12 @@
 import { shellQuote } from '@sandwire/shell-quote'
-/** Steps between the supervisor and bubblewrap, done by one shell that becomes bubblewrap. */
+/** Steps of the shell script that ends in `exec bwrap`. */
 export interface LaunchSteps {
-  /** Files to write the own pid into, to be in the sandbox's group before anything of it runs. */
+  /** cgroup files to write the pid to, before anything of the sandbox runs. */
   readonly joinFiles: readonly string[]
-  /** With root: host ids to become, and what to mount where only this sandbox sees it. */
+  /** With root: the uid to switch to, and mounts for the sandbox's mount namespace. */
   readonly root: RootSteps | undefined
   readonly rlimits: readonly string[]
-  /** How readily the kernel ends what is launched; absent: as this process. */
+  /** OOM score adjustment; absent: inherited. */
   readonly oomScore?: number | undefined
 }
 
@@ -15,7 +15,7 @@ export interface RootSteps {
   readonly mounts: readonly Mount[]
 }
 
-/** A mount that ends with the sandbox, however that ends. */
+/** A mount in the sandbox's mount namespace; unmounted with it. */
 export type Mount =
   | { readonly kind: 'bind'; readonly from: string; readonly to: string }
   | { readonly kind: 'image'; readonly from: string; readonly to: string }
@@ -27,9 +27,9 @@ function mountCommands(mount: Mount): string[] {
       return [`mount --bind ${shellQuote(mount.from)} ${shellQuote(mount.to)}`]
     case 'image':
       return [
-        // Freed blocks become holes in the image again.
+        // `discard` makes freed blocks sparse again.
         `mount -t ext4 -o loop,discard,nosuid,nodev,noatime ${shellQuote(mount.from)} ${shellQuote(mount.to)}`,
-        // The user may have closed them to sandboxd. Their parent is root's, so they are what they are called.
+        // The user may have changed their modes. Their parent belongs to root, so they are no symbolic links.
         `chmod 755 ${shellQuote(`${mount.to}/workspace`)} ${shellQuote(`${mount.to}/home`)}`,
       ]
     case 'terminals':
@@ -39,7 +39,7 @@ function mountCommands(mount: Mount): string[] {
   }
 }
 
-/** The shell's text. Its arguments are bubblewrap's name and arguments; `$0` is the pid of the supervisor. */
+/** The shell script. `$@` is bubblewrap's command; `$0` is the pid of the supervisor. */
 export function createLaunchScript(steps: LaunchSteps): string {
   const become =
     steps.root === undefined
@@ -47,7 +47,7 @@ export function createLaunchScript(steps: LaunchSteps): string {
       : ['setpriv', '--pdeathsig', 'KILL', ...idArguments(steps.root.hostId), '--clear-groups', '--']
   return [
     'set -e',
-    // The parent died before it could be told to take this process along.
+    // Exits if the parent died before `pdeathsig` was set.
     '[ "$PPID" = "$0" ]',
     ...steps.joinFiles.map((file) => `echo $$ > ${shellQuote(file)}`),
     ...(steps.oomScore === undefined
@@ -62,7 +62,7 @@ function idArguments(id: number): string[] {
   return ['--reuid', String(id), '--regid', String(id)]
 }
 
-/** The whole command: dies with its parent from its first instruction, and with root has mounts of its own. */
+/** The whole command: dies with its parent and, with root, has its own mount namespace. */
 export function createLaunchArgv(steps: LaunchSteps, parentPid: number, bwrap: readonly string[]): string[] {
   const apart = steps.root === undefined ? [] : ['unshare', '--mount', '--propagation', 'private', '--']
   const shell = ['sh', '-c', createLaunchScript(steps), String(parentPid)]

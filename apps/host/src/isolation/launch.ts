@@ -23,14 +23,14 @@ import { DAEMON_MEMORY, SYSTEM_ENV } from './system-tools.ts'
 import { openUserNamespace } from './user-namespace.ts'
 import { startWatches, watchDisk, watchMemory } from './watchdog.ts'
 
-/** What this machine offers. */
+/** Features of this machine. */
 export interface Machine {
   readonly cgroups: CgroupKind
-  /** Whether every sandbox has a file system of its own. */
+  /** True when each sandbox has a disk image. */
   readonly hasImages: boolean
 }
 
-/** All that a launch needs. */
+/** Inputs of a launch. */
 export interface LaunchRequest {
   readonly plan: LaunchPlan
   readonly folders: SandboxFolders
@@ -40,18 +40,18 @@ export interface LaunchRequest {
   readonly machine: Machine
 }
 
-/** Terminals of one sandbox; the machine has a few thousand for all. */
+/** Terminals of one sandbox; the machine has a few thousand in total. */
 const MAX_TERMINALS = 64
-/** Descriptors of the launched shell; bubblewrap is told these numbers. */
+/** Descriptors passed to bubblewrap. */
 const FILTER_FD = 3
 const INFO_FD = 4
 const USERNS_FD = 5
-/** How long an earlier life of the sandbox may take to let go of its files. */
+/** Time for an earlier run of the sandbox to release its image. */
 const RELEASE_MS = 5_000
-/** After this a sandbox has started, and what is only about speed no longer delays that. */
+/** Delay of optimizations, so that they do not slow down the start. */
 const SETTLED_MS = 1_000
 
-/** Environment of sandboxd; processes get theirs from it. */
+/** Environment of sandboxd, which processes inherit in part. */
 const DAEMON_ENV = {
   // Programs that ship with sandboxd come last: those of the machine are preferred.
   PATH: `/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:${INSIDE_PROGRAM}/code/${BUNDLE_PROGRAMS}`,
@@ -68,7 +68,7 @@ interface Sources {
   readonly terminals: string | undefined
 }
 
-/** What bubblewrap binds. A sandbox's own uid cannot walk root's folders, so with root all is mounted on the stage first. */
+/** Paths that bubblewrap binds. A sandbox's uid cannot traverse root's folders, so with root everything is mounted below `stage` first. */
 function findSources({ folders, ids, settings, machine }: LaunchRequest): Sources {
   const { executable, code } = settings.program
   if (ids === undefined)
@@ -97,7 +97,7 @@ function prepareStage(folders: SandboxFolders, ids: SandboxIds | undefined): voi
   closeSync(openSync(path.join(folders.stage, 'executable'), 'a', 0o755))
 }
 
-/** Gives sandboxd what was put into its folder from outside: keys and settings. Nothing inside has been there yet. */
+/** Changes the owner of sandboxd's files (key, environment) before anything of the sandbox runs. */
 function handOver(folder: string, ids: SandboxIds): void {
   for (const name of readdirSync(folder)) lchownSync(path.join(folder, name), ids.daemon, ids.daemon)
 }
@@ -135,7 +135,7 @@ function createBindings(
   }
 }
 
-/** Waits until an earlier life of the sandbox is over: two mounts of one image would destroy it. */
+/** Waits until an earlier run has released the image: mounting it twice would corrupt it. */
 async function awaitRelease(image: string): Promise<void> {
   if (!(await pollUntil(() => !isAttached(image), RELEASE_MS)))
     throw new Error('Cannot start the sandbox: its disk is still in use')
@@ -174,7 +174,7 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
       cgroup.pids().length === 0 &&
       findInit(folders.info) === undefined &&
       !(machine.hasImages && isAttached(folders.image)),
-    // The socket may be anything by now, and goes with its folder at the next start.
+    // The socket is not trusted any more; its folder is recreated at the next start.
     cleanUp: () => void cgroup.remove(),
     ranOutOfMemory: () => cgroup.oomKills() > oomKillsBefore,
   })
@@ -184,12 +184,12 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
 }
 
 function settleDisk(image: string, launched: Launched): void {
-  // It is as good without, so nobody waits for it or hears of it.
+  // Optional, so failures are ignored.
   const timer = setTimeout(() => void enableDirectIo(image).catch(() => undefined), SETTLED_MS)
   void launched.ended.finally(() => clearTimeout(timer))
 }
 
-/** Watches over what the kernel does not limit on this machine. */
+/** Starts watchdogs for limits that the kernel does not enforce on this machine. */
 function startWatchdogs({ plan, folders, machine }: LaunchRequest, launched: Launched): void {
   const { memoryBytes, diskBytes } = plan.limits
   const disk = { rootPid: launched.pid, folders: [folders.files, folders.io], limitBytes: diskBytes }

@@ -4,26 +4,26 @@ import { pollUntil } from '../poll.ts'
 import type { LaunchedSandbox } from './isolation.ts'
 import { signalProcess } from './process-table.ts'
 
-/** How long the kernel may take to tear down a sandbox that was killed. */
+/** Time for the kernel to tear down a killed sandbox. */
 const TEARDOWN_MS = 10_000
 
-/** A started process tree and how to end it for good. */
+/** A started process tree, and how to end it. */
 export interface LaunchedParts {
   readonly child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>
-  /** User as which sandboxd listens; this one unless it is another. */
+  /** Host uid of sandboxd; the current user unless given. */
   readonly daemonUid?: number
-  /** Pid of sandboxd on this machine, when it is there. */
+  /** Host pid of sandboxd, while it runs. */
   readonly findDaemon: () => number | undefined
-  /** Ends whatever is left, at once; called until `isGone`. */
+  /** Kills everything; called repeatedly until `isGone`. */
   readonly killAll: () => void
   readonly isGone: () => boolean
-  /** Removes what the launch made; nothing of the sandbox runs any more. */
+  /** Removes what the launch created, after all processes have ended. */
   readonly cleanUp: () => void
-  /** Whether the kernel killed for want of memory since the launch. */
+  /** True when the kernel's OOM killer acted since the launch. */
   readonly ranOutOfMemory: () => boolean
 }
 
-/** Names the end of a process: `exit_N` or `signal_NAME`. Bubblewrap and shells say 128 + N for signal N. */
+/** Names the end of a process: `exit_N` or `signal_NAME`. Bubblewrap and shells exit with 128 + N for signal N. */
 export function describeEnd(code: number | null, signal: string | number | null): string {
   if (typeof signal === 'string') return nameSignal(signal)
   const number = signal ?? (code ?? 0) - 128
@@ -35,7 +35,7 @@ function nameSignal(name: string): string {
   return `signal_${name.replace(/^SIG/, '')}`
 }
 
-/** Watches a launched sandbox to its end. */
+/** Follows a launched sandbox until it ends. */
 export class Launched implements LaunchedSandbox {
   readonly pid: number
   readonly daemonUid: number
@@ -43,7 +43,7 @@ export class Launched implements LaunchedSandbox {
   readonly stderr: LaunchedSandbox['stderr']
   readonly ended: Promise<string>
   readonly #parts: LaunchedParts
-  /** Why we ended it ourselves, when we did. */
+  /** Set when this process ended it. */
   #verdict: string | undefined
 
   constructor(parts: LaunchedParts) {
@@ -70,7 +70,7 @@ export class Launched implements LaunchedSandbox {
     await this.ended
   }
 
-  /** Ends everything now, for a reason that `ended` tells. */
+  /** Kills everything; `ended` resolves with this reason. */
   terminate(reason: string): void {
     this.#verdict ??= reason
     this.#parts.killAll()

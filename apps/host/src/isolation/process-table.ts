@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 
-/** A process as `/proc` tells of it, readable by everybody. */
+/** A process from `/proc`; readable by every user. */
 export interface ProcessEntry {
   readonly pid: number
   readonly parent: number
   readonly uid: number
-  /** Its pid in the innermost namespace it is in. */
+  /** Pid in its innermost namespace. */
   readonly innerPid: number
   readonly residentBytes: number
   readonly isZombie: boolean
@@ -16,7 +16,7 @@ function numberAfter(text: string, label: string): number {
   return start < 0 ? 0 : Number.parseInt(text.slice(start + label.length + 2), 10)
 }
 
-/** Reads the text of `/proc/PID/status`. */
+/** Parses `/proc/PID/status`. */
 export function parseStatus(text: string): ProcessEntry {
   const inner = /\nNSpid:\s*([0-9\t]+)/.exec(text)?.[1]?.trim().split(/\s+/).at(-1)
   return {
@@ -29,12 +29,12 @@ export function parseStatus(text: string): ProcessEntry {
   }
 }
 
-/** One process, or undefined when there is none. */
+/** One process; undefined when it does not exist. */
 export function findProcess(pid: number): ProcessEntry | undefined {
   try {
     return parseStatus(readFileSync(`/proc/${pid}/status`, 'utf8'))
   } catch {
-    // It ended, which is an answer.
+    // Ended.
     return undefined
   }
 }
@@ -46,7 +46,7 @@ export function listProcesses(): ProcessEntry[] {
     .filter((entry) => entry !== undefined)
 }
 
-/** Every descendant of a process, without itself. */
+/** All descendants of a process. */
 export function descendantsOf(root: number, table: readonly ProcessEntry[]): ProcessEntry[] {
   const children = Map.groupBy(table, (entry) => entry.parent)
   const found: ProcessEntry[] = []
@@ -65,22 +65,22 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
     process.kill(pid, signal)
     return true
   } catch {
-    // Gone, which is what a signal is mostly for.
+    // Already ended.
     return false
   }
 }
 
-/** Pids inside: bubblewrap's init, and sandboxd, which it started first. */
+/** Pids in the sandbox: bubblewrap's init, and sandboxd, its first child. */
 const INIT = 1
 const DAEMON = 2
 
-/** Reads which process is the init of a sandbox from what bubblewrap wrote. */
+/** Parses the init's pid from bubblewrap's info. */
 export function parseInfo(text: string): number | undefined {
   const pid = /"child-pid":\s*([0-9]+)/.exec(text)?.[1]
   return pid === undefined ? undefined : Number(pid)
 }
 
-/** The sandbox's init, for as long as anything in the sandbox lives: it ends last. */
+/** The sandbox's init, which ends last. */
 export function findInit(infoFile: string): number | undefined {
   const pid = parseInfo(readInfo(infoFile))
   const entry = pid === undefined ? undefined : findProcess(pid)
@@ -104,24 +104,24 @@ function readInfo(file: string): string {
 
 /** A file that a process holds open. */
 export interface OpenFile {
-  /** The same for everybody who holds it. */
+  /** Equal for the same file in different processes. */
   readonly key: string
   readonly device: number
-  /** What it takes on disk or in memory. */
+  /** Size on disk or in memory. */
   readonly bytes: number
-  /** Whether it has a name in any folder. */
+  /** False for a deleted file. */
   readonly isNamed: boolean
-  /** Whether it is memory that `memfd_create` gave. */
+  /** True for a file of `memfd_create`. */
   readonly isMemory: boolean
 }
 
-/** Which of them a look is for. */
+/** Which files to list. */
 export type OpenFileKind = 'memory' | 'all'
 
 const BLOCK_BYTES = 512
 const MEMORY_LINK = '/memfd:'
 
-/** Files that a process holds open. One that hides, or is gone, has none. */
+/** Open files of a process; empty for one that is non-dumpable or has ended. */
 export function listOpenFiles(pid: number, kind: OpenFileKind): OpenFile[] {
   const folder = `/proc/${pid}/fd`
   try {
@@ -129,7 +129,7 @@ export function listOpenFiles(pid: number, kind: OpenFileKind): OpenFile[] {
       .map((fd) => inspectOpenFile(`${folder}/${fd}`, kind))
       .filter((file) => file !== undefined)
   } catch {
-    // It hides its descriptors, or it ended.
+    // Non-dumpable, or ended.
     return []
   }
 }
@@ -147,12 +147,12 @@ function inspectOpenFile(link: string, kind: OpenFileKind): OpenFile | undefined
       isMemory,
     }
   } catch {
-    // Closed by now.
+    // Closed meanwhile.
     return undefined
   }
 }
 
-/** What files take together, each counted once however many hold it. */
+/** Total size, counting each file once. */
 export function sumOnce(files: readonly OpenFile[]): number {
   return [...new Map(files.map(({ key, bytes }) => [key, bytes])).values()].reduce(
     (sum, each) => sum + each,

@@ -5,7 +5,7 @@ import type { SandboxLimits } from '@sandwire/internal-api'
 const MAX_OPEN_FILES = 4096
 const MAX_FILE_BYTES = 2 * 1024 ** 3
 
-/** What Bun reserves writable for code it compiles, and does not use: counted against the limit on written memory. */
+/** Bun reserves this much writable memory for its JIT, which counts against RLIMIT_DATA. */
 const RESERVED_BYTES = 3 * 1024 ** 3
 
 /** Arguments of `prlimit` for every process of a sandbox. */
@@ -16,37 +16,37 @@ export function createRlimits(limits: SandboxLimits, hasCgroup: boolean): string
     '--core=0:0',
     `--nofile=${MAX_OPEN_FILES}:${MAX_OPEN_FILES}`,
     `--fsize=${fileBytes}:${fileBytes}`,
-    // Address space is not limited, since runtimes reserve far more than they use.
+    // Address space is unlimited, because runtimes reserve far more than they use.
     ...(hasCgroup ? [] : [`--data=${dataBytes}:${dataBytes}`]),
   ]
 }
 
-/** Since Linux 5.14 processes are counted per user namespace; before, those of the whole machine count. */
+/** Since Linux 5.14, RLIMIT_NPROC counts per user namespace; before, per machine. */
 const COUNTS_PER_NAMESPACE = [5, 14] as const
 
-/** Whether this kernel counts a sandbox's processes apart from the other processes of the same user. */
+/** True when the kernel counts a sandbox's processes separately. */
 export function countsPerNamespace(kernel: string): boolean {
   const [major = 0, minor = 0] = kernel.split('.').map((part) => Number.parseInt(part, 10))
   const [wantedMajor, wantedMinor] = COUNTS_PER_NAMESPACE
   return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)
 }
 
-/** Start of a command inside the sandbox that limits how many processes there are, where no cgroup does. */
+/** Command prefix that limits the number of processes without a cgroup. */
 export function limitProcesses(count: number): string[] {
   return countsPerNamespace(release()) ? ['/usr/bin/prlimit', `--nproc=${count}:${count}`, '--'] : []
 }
 
 /**
- * The kernel prefers sandboxes to other programs when the whole machine runs out of memory. This is for sandboxd and bubblewrap;
- * sandboxd gives what it starts the highest score there is, so that a sandbox that is full loses processes and lives on.
+ * When the machine runs out of memory, the kernel kills sandboxes before other programs. This is the score of sandboxd and
+ * bubblewrap; sandboxd gives its processes the highest score, so that a full sandbox loses processes and continues.
  */
 const RAISED = 200
 
 const CAP_SYS_RESOURCE = 1n << 24n
 
 /**
- * The score for sandboxd; undefined: the one it inherits. A score that is set with `CAP_SYS_RESOURCE` is also the lowest that what
- * inherits it may choose. Set without, processes could go below sandboxd, and it would be ended before them.
+ * The score of sandboxd; undefined: inherited. A score set with `CAP_SYS_RESOURCE` is also the minimum for children. Without that,
+ * processes could choose a lower score than sandboxd's, which would then be killed first.
  */
 export function chooseOomScore(status: string, uidMap: string): number | undefined {
   const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'
@@ -54,7 +54,7 @@ export function chooseOomScore(status: string, uidMap: string): number | undefin
   return isInitial && (BigInt(`0x${effective}`) & CAP_SYS_RESOURCE) !== 0n ? RAISED : undefined
 }
 
-/** What `chooseOomScore` says of this process. */
+/** `chooseOomScore` for this process. */
 export function findOomScore(): number | undefined {
   try {
     return chooseOomScore(
@@ -62,7 +62,7 @@ export function findOomScore(): number | undefined {
       readFileSync('/proc/self/uid_map', 'utf8'),
     )
   } catch {
-    // A kernel without user namespaces has no map; then the score stays, which is never wrong.
+    // A kernel without user namespaces has no uid_map; the inherited score is safe.
     return undefined
   }
 }

@@ -20,7 +20,7 @@ describe('the folder for sockets', () => {
 
   test('is not taken from a link that somebody left in its place (threat T39)', () => {
     symlinkSync(root, path.join(root, 'link'))
-    expect(() => ensureOwnedFolderMode(path.join(root, 'link'), 0o700)).toThrow("somebody else's")
+    expect(() => ensureOwnedFolderMode(path.join(root, 'link'), 0o700)).toThrow('it belongs to another user')
   })
 
   // Only root can give a folder away.
@@ -28,7 +28,7 @@ describe('the folder for sockets', () => {
     const folder = path.join(root, 'theirs')
     mkdirSync(folder)
     chownSync(folder, 65_534, 65_534)
-    expect(() => ensureOwnedFolderMode(folder, 0o700)).toThrow("somebody else's")
+    expect(() => ensureOwnedFolderMode(folder, 0o700)).toThrow('it belongs to another user')
   })
 })
 

@@ -2,29 +2,29 @@ import { chmodSync, chownSync, closeSync, constants, lstatSync, mkdirSync, openS
 import path from 'node:path'
 import { INSIDE, type OutsidePaths } from './isolation.ts'
 
-/** Everything of one sandbox that has a path on this machine. */
+/** Paths of one sandbox on this machine. */
 export interface SandboxFolders {
-  /** Holds all that is made anew after a reboot. */
+  /** Recreated after a reboot. */
   readonly run: string
-  /** Becomes `INSIDE.run`: sandboxd's socket and the public key. The sandbox can put anything there. */
+  /** Bound to `INSIDE.run`: sandboxd's socket and the public key. The sandbox can write to it. */
   readonly io: string
-  /** Holds the socket of the egress proxy; read only inside. */
+  /** Contains the socket of the egress proxy; read-only inside. */
   readonly egress: string
-  /** Becomes `/etc`. */
+  /** Bound to `/etc`. */
   readonly etc: string
-  /** Mount points that only the sandbox's own mount namespace sees filled. */
+  /** Mount points of the sandbox's mount namespace. */
   readonly stage: string
   /** System call filter for bubblewrap. */
   readonly filter: string
-  /** What bubblewrap says about what it started. */
+  /** Info that bubblewrap writes. */
   readonly info: string
-  /** Holds `workspace` and `home` where there is no image. */
+  /** Contains `workspace` and `home` when there is no image. */
   readonly files: string
-  /** File system of the sandbox, where loop devices work. */
+  /** Disk image, when loop devices work. */
   readonly image: string
 }
 
-/** Where the things of a sandbox are; makes none of them. */
+/** Paths of a sandbox; creates nothing. */
 export function foldersOf(base: { dataFolder: string; runBase: string }, id: string): SandboxFolders {
   const run = path.join(base.runBase, id)
   const kept = path.join(base.dataFolder, 'isolation')
@@ -41,7 +41,7 @@ export function foldersOf(base: { dataFolder: string; runBase: string }, id: str
   }
 }
 
-/** Host ids of a sandbox. They are the same where there is only one. */
+/** Host ids of a sandbox; equal when there is only one. */
 export interface SandboxIds {
   /** sandboxd's user and group. */
   readonly daemon: number
@@ -49,10 +49,10 @@ export interface SandboxIds {
   readonly user: number
 }
 
-/** Opens a place and not what is in it, which needs no right to read: a folder may keep out its own owner. */
+/** Opens a path without read permission, which its owner may lack. */
 const O_PATH = 0o10000000
 
-/** Makes a folder that belongs to `owner`, or gives an existing one to it. Throws for a link, whatever it leads to. */
+/** Creates a folder owned by `owner`, or changes the owner of an existing one. Throws for a symbolic link. */
 export function ensureFolder(folder: string, mode: number, owner?: { uid: number; gid: number }): void {
   mkdirSync(folder, { recursive: true, mode })
   const fd = openSync(folder, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW)
@@ -65,23 +65,23 @@ export function ensureFolder(folder: string, mode: number, owner?: { uid: number
   }
 }
 
-/** Makes a folder of this user unless there is one; refuses one that somebody else put there, or a link. */
+/** Creates a folder unless it exists; throws for another user's folder and for a symbolic link. */
 export function ensureOwnedFolder(folder: string, mode: number): void {
   mkdirSync(folder, { recursive: true, mode })
   const found = lstatSync(folder)
   if (!found.isDirectory() || found.uid !== process.getuid?.())
-    throw new Error(`Cannot use folder "${folder}": it is somebody else's`)
+    throw new Error(`Cannot use folder "${folder}": it belongs to another user`)
 }
 
-/** Like `ensureOwnedFolder`, and gives the folder this mode. */
+/** Like `ensureOwnedFolder`, and sets the mode. */
 export function ensureOwnedFolderMode(folder: string, mode: number): void {
   ensureOwnedFolder(folder, mode)
   chmodSync(folder, mode)
 }
 
 /**
- * Where the outside finds a sandbox's things. Files on an image are there only in the sandbox's own mount namespace:
- * from outside they are below `/proc/PID/root` while it runs.
+ * Paths on this machine. Files on an image exist only in the sandbox's mount namespace: from outside they are below
+ * `/proc/PID/root` while it runs.
  */
 export function outsidePaths(
   folders: SandboxFolders,

@@ -13,7 +13,7 @@ import {
 import path from 'node:path'
 import type { Binding } from './bwrap-argv.ts'
 
-/** Files of `/etc` that a sandbox has of its own, by name. `name` is the host name inside. */
+/** Generated files of `/etc` in a sandbox. `name` is its host name. */
 export function createEtcFiles(name: string): Readonly<Record<string, string>> {
   return {
     passwd: [
@@ -28,7 +28,7 @@ export function createEtcFiles(name: string): Readonly<Record<string, string>> {
     'nsswitch.conf':
       'passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n',
     'host.conf': 'multi on\n',
-    // No name server is reachable; names are resolved by the egress proxy, where there is one.
+    // No DNS; the egress proxy resolves names.
     'resolv.conf': '',
     shells: '/bin/sh\n/bin/bash\n',
     profile: PROFILE,
@@ -42,7 +42,7 @@ export PATH
 if [ -n "$BASH_VERSION" ] && [ -f /etc/bash.bashrc ]; then . /etc/bash.bashrc; fi
 `
 
-/** Read by interactive bash. With each prompt it says its folder (OSC 7), so that paths which programs print can be followed. */
+/** Read by interactive bash. Each prompt reports the working directory (OSC 7), so that printed paths can be opened. */
 const BASHRC = `case $- in *i*) ;; *) return ;; esac
 shopt -s checkwinsize
 PS1='\\u@\\h:\\w\\$ '
@@ -60,8 +60,8 @@ export const ETC_LINKS: Readonly<Record<string, string>> = {
 }
 
 /**
- * What programs of a usual system look for in `/etc` and cannot do without: taken from this machine, read-only,
- * where it exists. Nothing here says who uses the machine or how it is result.
+ * Entries of `/etc` that common programs need: bound read-only from this machine if they exist. None of them reveals users
+ * or network settings.
  */
 export const ETC_FROM_HOST: readonly { readonly name: string; readonly kind: 'file' | 'folder' }[] = [
   { name: 'alternatives', kind: 'folder' },
@@ -78,7 +78,7 @@ export const ETC_FROM_HOST: readonly { readonly name: string; readonly kind: 'fi
   { name: 'vim', kind: 'folder' },
 ]
 
-/** What of `/etc` comes from this machine, as bubblewrap binds it over the sandbox's own. */
+/** Bindings of this machine's `/etc` entries. */
 export function hostEtcBindings(): Binding[] {
   return ETC_FROM_HOST.filter(({ name }) => existsSync(`/etc/${name}`)).map(({ name }) => ({
     from: `/etc/${name}`,
@@ -86,7 +86,7 @@ export function hostEtcBindings(): Binding[] {
   }))
 }
 
-/** Writes the `/etc` of a sandbox anew, with places for what comes from this machine. */
+/** Writes the `/etc` of a sandbox, with mount points for this machine's entries. */
 export function writeEtcFolder(folder: string, hostname: string): void {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true, mode: 0o755 })
@@ -103,12 +103,12 @@ export function writeEtcFolder(folder: string, hostname: string): void {
 
 const SYSTEM_FOLDERS = ['bin', 'sbin', 'lib', 'lib32', 'lib64']
 
-/** System folders that are links into `/usr` on this machine. */
+/** System folders that are symbolic links into `/usr`. */
 export function usrLinks(): string[] {
   return SYSTEM_FOLDERS.filter((name) => linkTarget(`/${name}`) === `usr/${name}`)
 }
 
-/** System folders that are folders of their own, as on systems from before the merge into `/usr`. */
+/** System folders that are real folders, on systems without merged `/usr`. */
 export function ownSystemFolders(): Binding[] {
   return SYSTEM_FOLDERS.map((name) => `/${name}`)
     .filter((folder) => lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() === true)
@@ -119,7 +119,7 @@ function linkTarget(file: string): string | undefined {
   try {
     return readlinkSync(file).replace(/^\//, '')
   } catch {
-    // Absent, or a folder of its own.
+    // Missing, or a real folder.
     return undefined
   }
 }
@@ -127,8 +127,8 @@ function linkTarget(file: string): string | undefined {
 const OWNER_MAY_WRITE = 0o200
 
 /**
- * What of `/proc` is read only in a sandbox whose processes are root's by their number. The kernel lets that number write its switches
- * without any capability, and bubblewrap (0.8) covers only those folders that can themselves be written.
+ * Read-only bindings of `/proc` for a sandbox whose processes have root's uid. The kernel lets that uid write kernel settings
+ * without any capability, and bubblewrap 0.8 protects only folders that are writable themselves.
  */
 export function procReadOnlyBindings(root = '/proc'): Binding[] {
   return readdirSync(root)

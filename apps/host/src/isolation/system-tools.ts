@@ -1,16 +1,16 @@
-/** Environment of the system's tools: found wherever we were started from, and speaking one language. */
+/** Environment of system tools: fixed PATH and language. */
 export const SYSTEM_ENV: Readonly<Record<string, string>> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LC_ALL: 'C',
 }
 
-/** Path of a tool of the system, on this user's PATH or in the usual places; null when it is not installed. */
+/** Path of a system tool, on this user's PATH or in standard folders; null when not installed. */
 export function findTool(name: string): string | null {
   const places = [process.env['PATH'], SYSTEM_ENV['PATH']].filter((each) => each !== undefined)
   return Bun.which(name, { PATH: places.join(':') })
 }
 
-/** Runs a tool of the system to its end; throws with the first line it said when it fails. */
+/** Runs a system tool; throws with its first line of stderr when it fails. */
 export async function runTool(argv: readonly string[]): Promise<void> {
   const child = Bun.spawn([...argv], { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe', env: SYSTEM_ENV })
   const said = await new Response(child.stderr).text()
@@ -19,7 +19,7 @@ export async function runTool(argv: readonly string[]): Promise<void> {
 }
 
 /**
- * For sandboxd: milliseconds until its allocator gives freed memory back. By default it does so at once, and a flood of
- * output gets and gives back the same pages all the time.
+ * sandboxd's allocator returns freed memory after these milliseconds. By default it does so immediately, and heavy output
+ * allocates and frees the same pages all the time.
  */
 export const DAEMON_MEMORY = { MIMALLOC_PURGE_DELAY: '50' } as const

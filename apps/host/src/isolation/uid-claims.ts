@@ -2,15 +2,15 @@ import path from 'node:path'
 import { SymlinkClaims } from '../data/link-claims.ts'
 import type { SandboxIds } from './sandbox-folders.ts'
 
-/** First host id for sandboxes. systemd and subordinate ids leave the range from here to 2^31 alone. */
+/** First host id of sandboxes. systemd and subordinate ids do not use the range from here to 2^31. */
 const FIRST_ID = 0x7000_0000
-/** Every data folder has a block of ids of its own, so that two of them on one machine hardly meet. */
+/** Each data folder has its own block of ids, so that two on one machine rarely collide. */
 const BLOCKS = 8192
 const IDS_PER_BLOCK = 32_768
 const IDS_PER_SANDBOX = 2
 const PAIRS = IDS_PER_BLOCK / IDS_PER_SANDBOX
 
-/** The first id of the block that a data folder uses. */
+/** First id of a data folder's block. */
 export function firstIdOf(dataFolder: string): number {
   return FIRST_ID + Number(BigInt(Bun.hash(dataFolder)) % BigInt(BLOCKS)) * IDS_PER_BLOCK
 }
@@ -20,8 +20,8 @@ function idsFrom(daemon: number): SandboxIds {
 }
 
 /**
- * Which sandbox has which pair of host ids. A claim is named by the first id of the pair, so that files keep their owners
- * when the data folder moves.
+ * Assigns a pair of host ids to each sandbox. The claim's name is the first id, so that files keep their owners when the data
+ * folder moves.
  */
 export class UidClaims {
   readonly #firstId: number
@@ -37,10 +37,10 @@ export class UidClaims {
     return name === undefined ? undefined : idsFrom(Number(name))
   }
 
-  /** The ids of the sandbox; claims the first free pair unless it has one. `isFree` has the last word on a pair. */
+  /** The ids of the sandbox; claims the first free pair unless it has one. `isFree` may reject a pair. */
   claim(sandbox: string, isFree: (ids: SandboxIds) => boolean): SandboxIds {
     const name = this.#claims.claim(sandbox, this.#names(), (each) => isFree(idsFrom(Number(each))))
-    if (name === undefined) throw new Error('Cannot claim user ids: all are taken')
+    if (name === undefined) throw new Error('Cannot claim user ids: all are in use')
     return idsFrom(Number(name))
   }
 

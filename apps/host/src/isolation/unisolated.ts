@@ -23,22 +23,22 @@ import {
 } from './sandbox-folders.ts'
 import { DAEMON_MEMORY, findTool } from './system-tools.ts'
 
-/** Longer than sandboxd takes to end processes that do not want to. */
+/** Longer than sandboxd takes to kill its processes. */
 const SWEEP_MS = 6_000
 
 const identityShape = shape.record({ pid: shape.whole(1, 2 ** 31), startTicks: shape.offset })
 
 const NO_IMAGES = { hasImages: false }
 
-/** Ties sandboxd to its supervisor's life. */
+/** Sets the parent-death signal of sandboxd. */
 const LAUNCHER = 'setpriv'
 
-/** Whether this machine has what starts sandboxes without isolation. */
+/** True when sandboxes can start without isolation. */
 export function canLaunchUnisolated(): boolean {
   return findTool(LAUNCHER) !== null
 }
 
-/** Says an argument in paths of this machine, where a sandbox would have its own. */
+/** Replaces a sandbox path in an argument by the path on this machine. */
 export function toOutside(argument: string, outside: OutsidePaths): string {
   const run = path.dirname(outside.daemonSocket)
   const places: readonly (readonly [string, string])[] = [
@@ -56,7 +56,7 @@ export function toOutside(argument: string, outside: OutsidePaths): string {
   return argument
 }
 
-/** Says which process is sandboxd, for whoever comes after a supervisor that died. */
+/** File that identifies sandboxd's process, for cleanup after a supervisor that died. */
 function daemonFile(folders: SandboxFolders): string {
   return path.join(folders.run, 'daemon.json')
 }
@@ -65,17 +65,17 @@ function readDaemon(folders: SandboxFolders): ProcessIdentity | undefined {
   try {
     return identityShape.decode(JSON.parse(readFileSync(daemonFile(folders), 'utf8')))
   } catch {
-    // It was never launched, or was swept before.
+    // Never launched, or cleaned up before.
     return undefined
   }
 }
 
-/** Runs sandboxd as it is, beside everything else of the user. */
+/** Runs sandboxd as a plain process of this user. */
 class Unisolated implements Isolation {
   readonly kind = 'none'
   readonly weaknesses = [
-    'no isolation: processes in sandboxes can do whatever the user who started this can',
-    'no limits on memory, processor, processes and disk',
+    'no isolation: processes in sandboxes have all permissions of the user who started Sandwire',
+    'no limits on memory, CPU, processes and disk',
   ]
   readonly #settings: IsolationSettings
 
@@ -110,7 +110,7 @@ class Unisolated implements Isolation {
     return Promise.resolve(new Launched(partsOf(child)))
   }
 
-  /** A sandboxd whose supervisor died ends what it started by itself; only one that cannot is killed. */
+  /** A sandboxd whose supervisor died ends its processes itself; it is killed only if it hangs. */
   async sweep(id: string): Promise<void> {
     const folders = foldersOf(this.#settings, id)
     const daemon = readDaemon(folders)
@@ -131,7 +131,7 @@ class Unisolated implements Isolation {
     return outsidePaths(folders, { ...NO_IMAGES, workspace: this.#settings.workspace })
   }
 
-  /** sandboxd is stopRequested to end when its parent dies, so that it can end what it started. */
+  /** sandboxd gets SIGTERM when its parent dies, so that it can end its processes. */
   #argv(plan: LaunchPlan, outside: OutsidePaths): string[] {
     const { executable, code } = this.#settings.program
     return [
@@ -147,7 +147,7 @@ class Unisolated implements Isolation {
 }
 
 function partsOf(child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>): ConstructorParameters<typeof Launched>[0] {
-  // Remembered, because what outlives sandboxd is no longer its descendant.
+  // Remembered, because processes that outlive sandboxd are no longer its descendants.
   const known = new Set<number>()
   const look = (): number[] => {
     for (const { pid } of descendantsOf(child.pid, listProcesses())) known.add(pid)
@@ -164,13 +164,13 @@ function partsOf(child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>): ConstructorPa
       child.kill('SIGKILL')
     },
     isGone: () => look().length === 0,
-    // Its socket may be anything by now, and goes with its folder at the next start.
+    // The socket is not trusted any more; its folder is recreated at the next start.
     cleanUp: () => undefined,
     ranOutOfMemory: () => false,
   }
 }
 
-/** Sandboxes that are not isolated, for machines where nothing else can be had. Loopback only. */
+/** Sandboxes without isolation, where nothing else works. Loopback only. */
 export function createUnisolated(settings: IsolationSettings): Isolation {
   return new Unisolated(settings)
 }

@@ -2,16 +2,16 @@ import { closeSync, openSync, writeFileSync } from 'node:fs'
 import type { SandboxIds } from './sandbox-folders.ts'
 import { SYSTEM_ENV } from './system-tools.ts'
 
-/** A user namespace that lives for as long as its descriptor or a process in it. */
+/** A user namespace; it exists while the descriptor is open or a process is in it. */
 export interface UserNamespace extends Disposable {
   readonly fd: number
 }
 
-/** Says when it is in the namespace, then forbids namespaces below it, then waits to be ended. */
+/** Prints a line when it is in the namespace, then forbids nested namespaces, then waits. */
 const HOLDER = 'echo; read -r _; echo 0 > /proc/sys/user/max_user_namespaces; echo; read -r _'
 
 /**
- * Makes a user namespace with two users: 0, which is `ids.daemon` outside and owns it, and 1000, which is `ids.user`.
+ * Creates a user namespace with two users: 0, which is `ids.daemon` outside and owns it, and 1000, which is `ids.user`.
  * Only root can write such a map; the process that holds the namespace meanwhile is not root.
  */
 export async function openUserNamespace(ids: SandboxIds): Promise<UserNamespace> {
@@ -35,7 +35,7 @@ export async function openUserNamespace(ids: SandboxIds): Promise<UserNamespace>
   })
   const answers = holder.stdout.getReader()
   const awaitAnswer = async (): Promise<void> => {
-    if ((await answers.read()).done) throw new Error('Cannot make a user namespace: the kernel refused')
+    if ((await answers.read()).done) throw new Error('Cannot create a user namespace: the kernel refused')
   }
   try {
     await awaitAnswer()

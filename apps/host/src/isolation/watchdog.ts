@@ -12,23 +12,23 @@ import {
 import { ownSystemFolders, usrLinks } from './system-files.ts'
 import { SYSTEM_ENV } from './system-tools.ts'
 
-/** A measurement that is repeated while a sandbox runs. */
+/** A check that is repeated while a sandbox runs. */
 export interface Watch {
-  /** Pause before each look. */
+  /** Pause before each check. */
   readonly everyMs: number
-  /** Looks once, and acts. */
+  /** Measures once, and acts. */
   readonly look: () => Promise<void> | void
 }
 
-/** A look may take this part of the time at most, so that watching a large sandbox does not load the machine. */
+/** Largest share of time spent checking, so that a large sandbox does not load the machine. */
 const BUSY_SHARE = 0.05
 
-/** Pause after a look that took `tookMs`. */
+/** Pause after a check that took `tookMs`. */
 export function pauseAfter(tookMs: number, everyMs: number): number {
   return Math.max(everyMs, tookMs / BUSY_SHARE)
 }
 
-/** Repeats the looks until disposed. */
+/** Repeats the checks until disposed. */
 export function startWatches(watches: readonly Watch[]): Disposable {
   let isOver = false
   const timers = new Set<ReturnType<typeof setTimeout>>()
@@ -46,7 +46,7 @@ export function startWatches(watches: readonly Watch[]): Disposable {
     try {
       await watch.look()
     } catch {
-      // What it looks at may be vanishing; the next look tells.
+      // The processes may be ending; the next check decides.
     }
     schedule(watch, pauseAfter(performance.now() - startedMs, watch.everyMs))
   }
@@ -59,28 +59,28 @@ export function startWatches(watches: readonly Watch[]): Disposable {
   }
 }
 
-/** Between two looks a sandbox can take what it can write in this time; more often costs processor all the time. */
+/** A sandbox can exceed its limit by what it writes in this time; a shorter interval costs CPU. */
 const MEMORY_POLL_MS = 500
-/** Memory file systems that processes of a sandbox can write. */
+/** tmpfs folders that a sandbox can write to. */
 const MEMORY_FOLDERS = ['tmp', 'dev/shm']
-/** Pid inside of the process that sees the sandbox's file systems for as long as it lives. */
+/** Pid in the sandbox of its init, whose root is the sandbox's. */
 const INIT = 1
-/** Pids inside of what keeps the sandbox going: its init and sandboxd. */
+/** Pids in the sandbox of init and sandboxd, which are not killed. */
 const VITAL_PIDS = new Set([1, 2])
 
-/** What one look found of a process. */
+/** Memory of one process. */
 export interface MemoryUse {
   readonly pid: number
   readonly innerPid: number
-  /** Its own, and its part of program files. */
+  /** Private memory, and its share of mapped files. */
   readonly bytes: number
-  /** Its part of shared memory that it maps. */
+  /** Its share of mapped shared memory. */
   readonly sharedBytes: number
-  /** Shared memory that it holds open, mapped or not. */
+  /** Memory files that it holds open, mapped or not. */
   readonly heldBytes: number
 }
 
-/** What to do about it: nothing, end one process, or end the sandbox, when what it needs to live is too much. */
+/** What to do: nothing, kill one process, or stop the sandbox when init and sandboxd alone exceed the limit. */
 export type MemoryAction =
   | { readonly kind: 'fine' }
   | { readonly kind: 'kill'; readonly pid: number }
@@ -91,8 +91,8 @@ function sizeOf({ bytes, sharedBytes, heldBytes }: MemoryUse): number {
 }
 
 /**
- * Ends the largest process of the user first, as the kernel does. `heldBytes` is the shared memory of the sandbox that is held open or
- * in files, each counted once. What of it is mapped cannot be told, so that the larger of both counts, and nobody is accused too much.
+ * Kills the largest process of the user first, as the kernel does. `heldBytes` is the total of memory files and tmpfs, each counted
+ * once. It may overlap with mapped shared memory, so the larger of both counts.
  */
 export function decideMemoryAction(
   uses: readonly MemoryUse[],
@@ -110,7 +110,7 @@ export function decideMemoryAction(
   return largest === undefined ? { kind: 'end' } : { kind: 'kill', pid: largest.pid }
 }
 
-/** Memory of a process with its share of what several use; without that right, all that it uses. */
+/** Proportional memory of a process; its resident memory when that is not readable. */
 function measure(entry: ProcessEntry, held: readonly OpenFile[]): MemoryUse {
   const { pid, innerPid, residentBytes } = entry
   return {
@@ -121,7 +121,7 @@ function measure(entry: ProcessEntry, held: readonly OpenFile[]): MemoryUse {
   }
 }
 
-/** Reads the text of `/proc/PID/smaps_rollup`. */
+/** Parses `/proc/PID/smaps_rollup`. */
 export function parseRollup(text: string): Pick<MemoryUse, 'bytes' | 'sharedBytes'> | undefined {
   const read = (label: string): number | undefined => {
     const kibibytes = new RegExp(`^${label}:\\s+([0-9]+) kB$`, 'm').exec(text)?.[1]
@@ -136,12 +136,12 @@ function proportionalBytes(pid: number): Pick<MemoryUse, 'bytes' | 'sharedBytes'
   try {
     return parseRollup(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))
   } catch {
-    // It hides its memory, or it ended.
+    // Non-dumpable, or ended.
     return undefined
   }
 }
 
-/** What is in the memory file systems that a process sees. */
+/** Bytes in the tmpfs folders of a process's root. */
 function memoryFileBytes(pid: number | undefined): number {
   if (pid === undefined) return 0
   return MEMORY_FOLDERS.reduce((sum, folder) => {
@@ -149,13 +149,13 @@ function memoryFileBytes(pid: number | undefined): number {
       const { blocks, bfree, bsize } = statfsSync(`/proc/${pid}/root/${folder}`)
       return sum + (blocks - bfree) * bsize
     } catch {
-      // It ended.
+      // Ended.
       return sum
     }
   }, 0)
 }
 
-/** Keeps the processes below `rootPid` within a limit, where the kernel does not. */
+/** Enforces a memory limit on the processes below `rootPid`, where the kernel does not. */
 export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () => void): Watch {
   return {
     everyMs: MEMORY_POLL_MS,
@@ -165,7 +165,7 @@ export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () 
       const inFiles = memoryFileBytes(entries.find(({ innerPid }) => innerPid === INIT)?.pid)
       const held = inFiles + sumOnce([...open.values()].flat())
       const resident = entries.reduce((sum, { residentBytes }) => sum + residentBytes, 0)
-      // The exact figure costs more, and is never above this one.
+      // An upper bound; the exact figure is more expensive.
       if (resident + held <= limitBytes) return
       const uses = entries.map((entry) => measure(entry, open.get(entry.pid) ?? []))
       const verdict = decideMemoryAction(uses, held, limitBytes)
@@ -176,10 +176,10 @@ export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () 
 }
 
 const DISK_POLL_MS = 2_000
-/** A look that takes longer is given up; the next one finds more in the cache. */
+/** A longer `du` is killed; the next one finds more in the cache. */
 const POLL_MS = 60_000
 
-/** Adds up the first column of what `du` says. */
+/** Sum of the first column of `du`'s output. */
 export function sumOfLines(text: string): number {
   return text
     .split('\n')
@@ -189,8 +189,8 @@ export function sumOfLines(text: string): number {
 }
 
 /**
- * Start of a command that reads what is in the folders whatever rights they have: the user who owns files may look into them as the root
- * of a user namespace. Root needs nothing of the kind.
+ * Command prefix to read folders regardless of their modes: the owner of files can do so as root of a user namespace. Not
+ * needed by root.
  */
 function asReader(folders: readonly string[]): string[] {
   if (process.getuid?.() === 0) return []
@@ -213,7 +213,7 @@ function asReader(folders: readonly string[]): string[] {
   ]
 }
 
-/** `du` follows no links and stays on one file system, whatever the sandbox does to its folders meanwhile. */
+/** `du` follows no links and stays on one file system, whatever the sandbox changes meanwhile. */
 async function usage(folders: readonly string[], what: '--block-size=1' | '--inodes'): Promise<number> {
   const du = ['du', '--summarize', '--one-file-system', what, '--', ...folders]
   const child = Bun.spawn([...asReader(folders), ...du], {
@@ -226,23 +226,23 @@ async function usage(folders: readonly string[], what: '--block-size=1' | '--ino
   return sumOfLines(await new Response(child.stdout).text())
 }
 
-/** What files take that processes below `rootPid` hold open and that have no name any more. */
+/** Bytes of deleted files that processes below `rootPid` hold open. */
 function namelessBytes(rootPid: number, folders: readonly string[]): number {
   const devices = new Set(folders.map((folder) => statSync(folder).dev))
   const open = descendantsOf(rootPid, listProcesses()).flatMap(({ pid }) => listOpenFiles(pid, 'all'))
   return sumOnce(open.filter(({ device, isNamed }) => !isNamed && devices.has(device)))
 }
 
-/** A sandbox whose disk has no size of its own. */
+/** A sandbox without a disk image. */
 export interface WatchedDisk {
-  /** Process that everything in the sandbox hangs on. */
+  /** Root process of the sandbox. */
   readonly rootPid: number
-  /** Where on this machine the sandbox can write. */
+  /** Folders that the sandbox can write to. */
   readonly folders: readonly string[]
   readonly limitBytes: number
 }
 
-/** Ends a sandbox whose files are more than it may have, where its disk has no size of its own. */
+/** Stops a sandbox that exceeds its disk limit, where it has no disk image. */
 export function watchDisk({ rootPid, folders, limitBytes }: WatchedDisk, endSandbox: () => void): Watch {
   return {
     everyMs: DISK_POLL_MS,

@@ -2,10 +2,10 @@ import { SandwireError } from '@sandwire/protocol'
 import type { Log } from '../log.ts'
 import type { SandboxManager } from './sandbox-manager.ts'
 
-/** Supervisors wait ten times this long for a claim before they end their sandbox. */
+/** Supervisors stop their sandbox after ten times this long without a claim. */
 const CLAIM_EVERY_MS = 60_000
 
-/** Says once that every sandbox that runs is wanted. One that cannot be told does not keep the others from it. */
+/** Claims every running sandbox once. A failure does not affect the others. */
 export async function claimRunningSandboxes(manager: SandboxManager, log: Log): Promise<void> {
   const running = (await manager.list()).filter(({ state }) => state === 'running')
   const results = await Promise.allSettled(running.map(({ id }) => manager.claim(id)))
@@ -16,7 +16,7 @@ export async function claimRunningSandboxes(manager: SandboxManager, log: Log): 
   }
 }
 
-/** Says every minute that the sandboxes are wanted; stops when disposed. */
+/** Claims running sandboxes every minute until disposed. */
 export function startClaimTimer(manager: SandboxManager, log: Log): Disposable {
   const timer = setInterval(() => {
     claimRunningSandboxes(manager, log).catch((error: unknown) =>

@@ -1,7 +1,8 @@
+import path from 'node:path'
 import { KeyedSerializer, raceTimeout } from '@sandwire/async'
 import { DISK_FULL, type SandboxStatus, type StartSpec } from '@sandwire/internal-api'
 import { SandwireError, type StopReason } from '@sandwire/protocol'
-import { isDiskFull } from '../data/folder-problem.ts'
+import { FullDisk, isDiskFull } from '../data/folder-problem.ts'
 import { DataLock } from '../data/lock.ts'
 import { isRunning } from '../data/process-identity.ts'
 import type { Isolation, IsolationSettings } from '../isolation/isolation.ts'
@@ -21,53 +22,53 @@ import { isAlive, statusFrom } from './sandbox-status.ts'
 import { readTail, SandboxStore } from './sandbox-store.ts'
 import { requestSupervisor, type Order, spawnSupervisor } from './supervisor-client.ts'
 
-/** Makes and keeps the sandboxes of this machine. Every method may be called at any time, by several at once. */
+/** Manages the sandboxes of this machine. Methods may be called concurrently. */
 export interface SandboxManager {
-  /** How sandboxes are isolated from this machine. */
+  /** The isolation of sandboxes. */
   readonly isolation: 'bubblewrap' | 'none'
-  /** Starts the sandbox unless it runs; concurrent calls for one id share one start. Throws `sandbox_failed`. */
+  /** Starts a sandbox unless it runs; concurrent calls for one id share one start. Throws `sandbox_failed`. */
   start(spec: StartSpec): Promise<SandboxStatus>
   status(id: string): Promise<SandboxStatus>
   list(): Promise<readonly SandboxStatus[]>
-  /** Ends every process of the sandbox; its files stay. Its log says why, and so does its state, unless it was stopRequested for. */
+  /** Stops a sandbox; its files stay. The reason is logged and, unless requested by a user, part of its state. */
   stop(id: string, reason?: StopReason): Promise<SandboxStatus>
-  /** Ends and removes everything of it. Nothing to do is no error. */
+  /** Stops a sandbox and removes everything; a missing one is no error. */
   destroy(id: string): Promise<void>
-  /** Cuts every connection into the sandbox; its processes run on. */
+  /** Closes every connection to a sandbox; its processes continue. */
   disconnect(id: string): Promise<void>
-  /** The last bytes of the sandbox's log, cut at a line. */
+  /** The last whole lines of a sandbox's log, at most `maxBytes`. */
   readLog(id: string, maxBytes: number): Promise<string>
-  /** Finds the sandboxes that outlived the last host and tells them that they are wanted. */
+  /** Finds and claims sandboxes that outlived the last host. */
   adopt(): Promise<readonly SandboxStatus[]>
-  /** Says that a sandbox is still wanted; its supervisor ends it when nobody does for ten minutes. */
+  /** Renews the claim on a sandbox; its supervisor stops it after ten minutes without one. */
   claim(id: string): Promise<void>
-  /** Lets go of the sandboxes. With `stop` it ends them first. */
+  /** Releases the sandboxes; with `stop`, stops them first. */
   close(options: { readonly stop: boolean }): Promise<void>
 }
 
-/** Beyond what a supervisor gives sandboxd: its own start, and preparing a disk. */
+/** Added to sandboxd's ready timeout: start of the supervisor, and disk preparation. */
 const START_MARGIN_MS = 15_000
-/** Beyond what a supervisor gives sandboxd: letting go of mounts and control groups. */
+/** Added to sandboxd's stop timeout: release of mounts and cgroups. */
 const STOP_MARGIN_MS = 5_000
-/** Time the kernel has to end a process that was killed, and a sandbox whose supervisor was. */
+/** Time for a killed supervisor and its sandbox to disappear. */
 const KILL_MS = 5_000
 
-/** Time a process that does not answer has to be gone before it is taken for a slow one. */
+/** Time after which an unresponsive process counts as slow rather than dying. */
 const DYING_MS = 1_000
 
 export interface SandboxManagerOptions {
-  /** State and logs of sandboxes, one folder each. */
+  /** One folder with state and log for each sandbox. */
   readonly sandboxesFolder: string
-  /** Sockets of supervisors. Short, because socket addresses are. */
+  /** Sockets of supervisors. Must be short, because socket addresses are. */
   readonly controlFolder: string
   readonly isolation: Isolation
-  /** What a supervisor makes the same isolation from. */
+  /** Passed to supervisors, to create the same isolation. */
   readonly settings: IsolationSettings
-  /** How a supervisor is started; the file that tells it everything is added. */
+  /** Command of a supervisor; the path of its spec file is appended. */
   readonly supervisor: readonly string[]
-  /** The ways into sandboxes. */
+  /** Slots of sandboxes. */
   readonly slots: SlotPlan
-  /** Cuts every connection into sandboxes but those that these processes listen for. */
+  /** Closes every connection to sandboxes, except those whose sandboxd is one of these processes. */
   readonly closeConnections: (exceptPids: ReadonlySet<number>) => void
   readonly unclaimedMs?: number
   readonly readyMs?: number
@@ -78,11 +79,11 @@ function signal(state: AliveState, name: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(state.pid, name)
   } catch {
-    // It ended in between.
+    // Ended meanwhile.
   }
 }
 
-/** Keeps sandboxes through supervisors, which are processes of their own and live on without this one. */
+/** Manages sandboxes through supervisors, separate processes that outlive the host. */
 class SupervisedSandboxManager implements SandboxManager {
   readonly isolation: SandboxManager['isolation']
   readonly #options: SandboxManagerOptions
@@ -128,7 +129,7 @@ class SupervisedSandboxManager implements SandboxManager {
     })
   }
 
-  /** What is not known to be another sandbox's is cut: a sandbox can hide who it is, but not pass for another. */
+  /** Closes all connections that are not known to be another sandbox's: a sandbox can hide its identity, but not fake another. */
   async disconnect(id: string): Promise<void> {
     if (!isAlive(readState(this.#store.filesOf(id).state))) return
     const others = this.#store.list().filter((each) => each !== id)
@@ -173,7 +174,7 @@ class SupervisedSandboxManager implements SandboxManager {
     }
   }
 
-  /** The sandbox that runs, when what another host began ends with one. */
+  /** Waits for a start that another host began; returns the sandbox if it runs. */
   async #join(id: string, files: SandboxFiles): Promise<SandboxStatus | undefined> {
     const isSettled = (): boolean => {
       const state = readState(files.state)
@@ -182,14 +183,14 @@ class SupervisedSandboxManager implements SandboxManager {
     await pollUntil(isSettled, this.#startMs)
     const state = readState(files.state)
     if (!isAlive(state) || state.state !== 'running') return undefined
-    // One that was killed is there for a moment longer, and one that is merely slow for more than that.
+    // A killed supervisor disappears within a moment; a slow one does not.
     if (!(await requestSupervisor(state.controlSocket, 'GET /status')))
       await pollUntil(() => !isRunning(state), DYING_MS)
     const status = statusFrom(id, readState(files.state))
     return status.state === 'running' ? status : undefined
   }
 
-  /** Starts a supervisor; undefined when another one has the sandbox. */
+  /** Starts a supervisor; undefined when another supervisor holds the sandbox. */
   async #spawn(spec: StartSpec, files: SandboxFiles, deadlineMs: number): Promise<SandboxStatus | undefined> {
     replaceFile(files.spec, JSON.stringify(this.#specFor(spec, files)))
     const spawned = spawnSupervisor(this.#options.supervisor, files)
@@ -211,7 +212,7 @@ class SupervisedSandboxManager implements SandboxManager {
     }
   }
 
-  /** Ends what runs, however it takes it. */
+  /** Stops a supervisor: by request, then SIGTERM, then SIGKILL. */
   async #end(id: string, reason: StopReason = 'requested'): Promise<void> {
     const { state: file } = this.#store.filesOf(id)
     const state = readState(file)
@@ -231,23 +232,23 @@ class SupervisedSandboxManager implements SandboxManager {
     const { state: file } = this.#store.filesOf(id)
     const status = statusFrom(id, readState(file))
     if (status.state !== 'running') return status
-    // One that ends while it is stopRequested has a newer word to say.
+    // The state may change while the supervisor answers.
     await requestSupervisor(this.#store.controlSocketOf(id), 'GET /status')
     return statusFrom(id, readState(file))
   }
 
-  /** Whether the supervisor of a sandbox died without leaving word. */
+  /** True when the supervisor died without recording a stop. */
   #hasLostSupervisor(id: string): boolean {
     const state = readState(this.#store.filesOf(id).state)
     return state !== undefined && state.state !== 'stopped' && !isRunning(state)
   }
 
-  /** Removes what a supervisor that died left behind, and says in its place that the sandbox has stopped. */
+  /** Cleans up after a supervisor that died, and records the stop in its place. */
   async #sweep(id: string, stopped?: SupervisorState): Promise<void> {
     const files = this.#store.filesOf(id)
     if (!this.#hasLostSupervisor(id)) return
     const outcome = DataLock.take(files.lock)
-    // A new supervisor has it, and makes way for itself.
+    // A new supervisor holds the sandbox and cleans up itself.
     if (outcome.kind === 'held') return
     try {
       const status = statusFrom(id, readState(files.state))
@@ -260,7 +261,7 @@ class SupervisedSandboxManager implements SandboxManager {
     }
   }
 
-  /** On a full disk the old word stays: that of a process that is gone, which says as much. */
+  /** On a full disk the old state remains; its process is gone, which means the same. */
   #note(files: SandboxFiles, state: SupervisorState): void {
     try {
       writeState(files.state, state)
@@ -270,7 +271,10 @@ class SupervisedSandboxManager implements SandboxManager {
   }
 
   #failed(name: string, reason: string): SandwireError {
-    return failed(name, this.#isFull ? 'data_disk_full' : reason)
+    const { sandboxesFolder } = this.#options
+    return this.#isFull
+      ? failed(name, 'data_disk_full', new FullDisk(path.dirname(sandboxesFolder)))
+      : failed(name, reason)
   }
 
   get #isFull(): boolean {
@@ -306,32 +310,32 @@ class SupervisedSandboxManager implements SandboxManager {
   }
 }
 
-/** Makes the manager of a data folder's sandboxes. */
+/** Creates the manager of a data folder's sandboxes. */
 export function createSandboxManager(options: SandboxManagerOptions): SandboxManager {
   return new SupervisedSandboxManager(options)
 }
 
-/** What is told of a start that failed. Paths and causes are in the log of the sandbox, not here. */
+/** Explains why a start failed. Paths and causes are in the log of the sandbox, not in the message. */
 const EXPLANATIONS: Readonly<Record<string, string>> = {
-  bad_spec: 'its supervisor is of another version',
+  bad_spec: 'its supervisor has another version',
   data_disk_full: DISK_FULL,
   disk_full: 'its disk is full',
-  egress_failed: 'its proxy could not be opened',
+  egress_failed: 'its egress proxy could not be opened',
   late: 'it took too long',
   launch_failed: 'it could not be launched',
-  slot_failed: 'there is no way into it',
   not_ready: 'sandboxd was not ready in time',
   oom: 'it ran out of memory',
   prepare_failed: 'its files could not be prepared',
+  slot_failed: 'its socket could not be published',
   stopped: 'it was stopped meanwhile',
-  supervisor_failed: 'its supervisor broke',
+  supervisor_failed: 'its supervisor failed',
   supervisor_lost: 'its supervisor died',
 }
 
 /** The error for a start that failed for this reason. */
-export function failed(name: string, reason: string): SandwireError {
+function failed(name: string, reason: string, cause?: Error): SandwireError {
   const explanation = Object.hasOwn(EXPLANATIONS, reason)
     ? EXPLANATIONS[reason]
     : `sandboxd ended with "${reason}" before it was ready`
-  return new SandwireError('sandbox_failed', `Cannot start sandbox "${name}": ${explanation}`)
+  return new SandwireError('sandbox_failed', `Cannot start sandbox "${name}": ${explanation}`, { cause })
 }

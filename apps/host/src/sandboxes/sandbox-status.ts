@@ -2,7 +2,7 @@ import { formatSlotAddress, type SandboxStatus } from '@sandwire/internal-api'
 import { isRunning } from '../data/process-identity.ts'
 import type { AliveState, SupervisorState } from '../supervisor/sandbox-files.ts'
 
-/** Whether the supervisor that said this is there. */
+/** True while the supervisor that wrote this state runs. */
 export function isAlive(state: SupervisorState | undefined): state is AliveState {
   return state !== undefined && state.state !== 'stopped' && isRunning(state)
 }
@@ -11,7 +11,7 @@ function stopped(id: string, reason: string | undefined): SandboxStatus {
   return { id, state: 'stopped', ...(reason !== undefined && { reason }) }
 }
 
-/** What the last word of a supervisor means now: one that went without another did not choose to. */
+/** Derives the status from the last written state. A supervisor that is gone without writing `stopped` was lost. */
 export function statusFrom(id: string, state: SupervisorState | undefined): SandboxStatus {
   switch (state?.state) {
     case undefined:

@@ -17,14 +17,13 @@ export class SandboxStore {
     makePrivateFolder(controlFolder)
   }
 
-  /** Throws for anything but a sandbox id, so that no other text becomes a path. */
+  /** Throws for anything but a sandbox id, so that no other text is used in a path. */
   filesOf(id: string): SandboxFiles {
-    if (!isSandboxId(id))
-      throw new SandwireError('bad_request', 'Cannot find the sandbox: that is no sandbox id')
+    if (!isSandboxId(id)) throw new SandwireError('bad_request', 'Cannot find the sandbox: not a sandbox id')
     return filesIn(path.join(this.#folder, id))
   }
 
-  /** Where the supervisor of a sandbox takes orders. Short, because socket addresses are. */
+  /** Control socket of a supervisor. */
   controlSocketOf(id: string): string {
     return path.join(this.#controlFolder, `${id}.sock`)
   }
@@ -43,7 +42,7 @@ export class SandboxStore {
     return files
   }
 
-  /** Removes the control socket of a supervisor that is gone. */
+  /** Removes the control socket of a dead supervisor. */
   removeSocket(id: string): void {
     rmSync(this.controlSocketOf(id), { force: true })
   }
@@ -54,13 +53,13 @@ export class SandboxStore {
   }
 }
 
-/** The last bytes of a file; empty when there is none. */
+/** The last bytes of a file; empty when missing. */
 function readEnd(file: string, maxBytes: number): Buffer {
   let fd: number
   try {
     fd = openSync(file, 'r')
   } catch {
-    // Nothing was logged yet, or the log was not full before.
+    // No log yet, or never rotated.
     return Buffer.alloc(0)
   }
   try {
@@ -72,9 +71,9 @@ function readEnd(file: string, maxBytes: number): Buffer {
   }
 }
 
-/** The last whole lines of a log and the one before it, at most so many bytes of them. */
+/** The last whole lines of a log and its predecessor, at most `maxBytes`. */
 export function readTail(file: string, maxBytes: number): string {
-  // One byte more tells whether the first line is whole.
+  // One more byte shows whether the first line is complete.
   const wanted = maxBytes + 1
   const newer = readEnd(file, wanted)
   const older = newer.length < wanted ? readEnd(`${file}.1`, wanted - newer.length) : Buffer.alloc(0)

@@ -4,13 +4,13 @@ import { readLines } from '../read-lines.ts'
 import { type Announcement, decodeAnnouncement } from '../supervisor/announce.ts'
 import type { SandboxFiles } from '../supervisor/sandbox-files.ts'
 
-/** Time a supervisor has to answer; it does nothing that takes long, so only a loaded machine needs this much. */
+/** Supervisors answer at once, except on a loaded machine. */
 const ANSWER_MS = 2_000
 
-/** What can be stopRequested of a supervisor over its control socket. */
+/** Requests on a supervisor's control socket. */
 export type Order = 'GET /status' | 'POST /claim' | `POST /stop?reason=${StopReason}`
 
-/** Asks a supervisor; false when it does not answer, or not well. */
+/** Sends a request to a supervisor; false when it fails. */
 export async function requestSupervisor(controlSocket: string, order: Order): Promise<boolean> {
   const [method = 'GET', path = '/'] = order.split(' ')
   try {
@@ -18,24 +18,24 @@ export async function requestSupervisor(controlSocket: string, order: Order): Pr
       unix: controlSocket,
       method,
       signal: AbortSignal.timeout(ANSWER_MS),
-      // A connection kept for later would outlive the supervisor behind it.
+      // No keep-alive: the supervisor may be replaced.
       headers: { connection: 'close' },
     })
     return response.ok
   } catch {
-    // It is ending, or it is gone: its process tells which.
+    // Ending or gone; the caller checks its process.
     return false
   }
 }
 
-/** What a supervisor's environment has of this one's; nothing else of the host is known to it. */
+/** Variables passed to supervisors; nothing else of the host's environment is. */
 const PASSED_VARIABLES = ['PATH', 'HOME', 'LANG', 'TMPDIR'] as const
 
 /** A supervisor that was started. */
 export interface Spawned {
-  /** Ends it at once, also when it never got as far as a state file. */
+  /** Kills it, even before it has written a state file. */
   readonly kill: () => void
-  /** What it said of the start; undefined when it ended without a word. */
+  /** Result of the start; undefined when the supervisor ended without one. */
   readonly announcement: Promise<Announcement | undefined>
 }
 
@@ -53,12 +53,12 @@ async function readAnnouncement(stdout: ReadableStream<Uint8Array>): Promise<Ann
   return undefined
 }
 
-/** Starts a supervisor in a session of its own, so that it lives on when this process does not. */
+/** Starts a supervisor in its own session, so that it outlives this process. */
 export function spawnSupervisor(program: readonly string[], files: SandboxFiles): Spawned {
   const crash = openSync(files.crash, 'w', 0o600)
   try {
     const child = Bun.spawn([...program, files.spec], {
-      // Bun reads settings from the folder it starts in; nobody but root can put any there.
+      // Bun reads settings from its working directory; only root can write to `/`.
       cwd: '/',
       env: passedEnvironment(),
       stdio: ['ignore', 'pipe', crash],

@@ -4,6 +4,7 @@ import {
   ISSUER_ALGORITHMS,
   type IssuerConfig,
   issuerFromPreset,
+  IssuerInputProblem,
   validateRecord,
 } from '@sandwire/operator-settings'
 import { shape } from '@sandwire/protocol'
@@ -19,16 +20,16 @@ const listOf = <T>(items: shape.Shape<T>, count: number, names: string) => ({
 })
 
 const ISSUER_FIELDS = {
-  /** A preset, or the issuer's URL to the letter as its tokens say it. */
+  /** A preset, or the issuer's URL exactly as in its tokens. */
   issuer: { shape: text, expected: 'a preset or the URL of an issuer' },
-  /** URL behind a preset that needs one, such as a broker. */
+  /** URL for a preset that needs one, such as a broker. */
   url: short,
   domain: short,
   realm: short,
   tenant: short,
   clientId: short,
   audience: short,
-  /** What a token is stopRequested for, where the issuer has to be told (RFC 8707). */
+  /** Resource indicator sent to the issuer (RFC 8707). */
   resource: short,
   requestParameters: {
     shape: shape.optional(shape.dictionary(8, /^[a-z_]{1,64}$/, shape.text(1024))),
@@ -47,7 +48,7 @@ const ISSUER_FIELDS = {
   algorithms: listOf(shape.oneOf(ISSUER_ALGORITHMS), ISSUER_ALGORITHMS.length, ISSUER_ALGORITHMS.join(', ')),
 } as const
 
-/** An issuer as an operator writes it down: a preset or a URL, and what only this installation can know. */
+/** An issuer as the operator configures it: a preset or a URL, and the inputs that the preset needs. */
 const issuerInputShape = shape.record({
   issuer: ISSUER_FIELDS.issuer.shape,
   url: ISSUER_FIELDS.url.shape,
@@ -67,7 +68,7 @@ const issuerInputShape = shape.record({
 })
 export type IssuerInput = shape.Decoded<typeof issuerInputShape>
 
-/** Decodes an issuer of the settings file; undefined with every reason added to `problems`. */
+/** Decodes an issuer of the settings file. Returns undefined and adds to `problems` when it is not valid. */
 export function validateIssuerInput(
   where: string,
   raw: unknown,
@@ -78,7 +79,7 @@ export function validateIssuerInput(
     : issuerInputShape.decode(raw)
 }
 
-/** What the one issuer that variables can name is made of. */
+/** Variables that configure one issuer, and the input each one sets. */
 const VARIABLES = {
   SANDWIRE_ISSUER_URL: 'url',
   SANDWIRE_ISSUER_DOMAIN: 'domain',
@@ -90,13 +91,7 @@ const VARIABLES = {
   SANDWIRE_ISSUER_NAME: 'name',
 } as const
 
-/** What is wrong with the issuer that variables name, with the variable to set or change. */
-export function addVariableName(problem: string): string {
-  const found = Object.entries(VARIABLES).find(([, key]) => problem.includes(`: "${key}" `))
-  return found === undefined ? problem : `${problem} (${found[0]})`
-}
-
-/** The issuer that variables name, if they do. */
+/** The issuer that environment variables configure, if any. */
 export function issuerFromEnvironment(env: Environment, problems: string[]): IssuerInput | undefined {
   const issuer = read(env, 'SANDWIRE_ISSUER')
   const set = Object.entries(VARIABLES).flatMap(([variable, key]) => {
@@ -105,30 +100,30 @@ export function issuerFromEnvironment(env: Environment, problems: string[]): Iss
   })
   if (issuer === undefined) {
     for (const { variable } of set.slice(0, 1))
-      problems.push(`${variable} is set without SANDWIRE_ISSUER: set that too, or unset it`)
+      problems.push(`${variable} is set without SANDWIRE_ISSUER: set both, or neither`)
     return undefined
   }
   const input = issuerInputShape.decode({
     issuer,
     ...Object.fromEntries(set.map(({ key, text }) => [key, text])),
   })
-  if (input === undefined) problems.push('SANDWIRE_ISSUER cannot be used: something of it is too long')
+  if (input === undefined) problems.push('SANDWIRE_ISSUER cannot be used: a value is too long')
   return input
 }
 
-/** Settings of a wished issuer. Throws with the reason when the input is not complete or not sound. */
+/** Settings of an issuer. Throws when an input is missing or not valid. */
 export function resolveIssuer({ issuer, url, ...inputs }: IssuerInput): IssuerConfig {
   if (isIssuerPreset(issuer))
     return issuerFromPreset(issuer, { ...inputs, ...(url !== undefined && { issuer: url }) })
-  // Whoever writes an address means that issuer, and nothing is known about it.
+  // A URL is an issuer without a preset.
   return issuerFromPreset(issuer.includes('/') ? 'oidc' : issuer, { ...inputs, issuer })
 }
 
-/** Who says who people are. */
+/** Everything that authenticates users besides the local token. */
 export interface Identity {
   readonly issuers: readonly IssuerConfig[]
   readonly secrets: Secrets
-  /** Authorities that issuers' certificates may come from besides those of browsers, in PEM. */
+  /** Certificate authorities for issuers, in addition to those of browsers; PEM. */
   readonly issuerAuthorities?: string
 }
 
@@ -138,25 +133,36 @@ interface IdentityContext {
   readonly readSecretFile: (file: string) => string
 }
 
-function resolveIssuers(issuerInputs: readonly IssuerInput[], problems: string[]): readonly IssuerConfig[] {
+function resolveIssuers(
+  issuerInputs: readonly IssuerInput[],
+  problems: string[],
+  formatProblem: (error: Error) => string = ({ message }) => message,
+): readonly IssuerConfig[] {
   return issuerInputs.flatMap((input) => {
     try {
       return [resolveIssuer(input)]
     } catch (error) {
-      problems.push(error instanceof Error ? error.message : 'Cannot use an issuer')
+      problems.push(error instanceof Error ? formatProblem(error) : 'Cannot use an issuer')
       return []
     }
   })
 }
 
-/** Two that cannot be told apart would make two people one. */
+/** Adds the name of the variable to set or change. */
+function withVariableName({ message, cause }: Error): string {
+  const input = cause instanceof IssuerInputProblem ? cause.input : undefined
+  const found = Object.entries(VARIABLES).find(([, name]) => name === input)
+  return found === undefined ? message : `${message} (${found[0]})`
+}
+
+/** Two issuers with one id or URL would merge accounts of different users. */
 function rejectDuplicates(issuers: readonly IssuerConfig[], problems: string[]): void {
   for (const [at, { id, issuer }] of issuers.entries()) {
     const before = issuers.slice(0, at)
     if (before.some((other) => other.id === id))
-      problems.push(`Two issuers have the id "${id}": give one of them another with "id"`)
+      problems.push(`Two issuers have the id "${id}": change one with "id"`)
     if (before.some((other) => other.issuer === issuer))
-      problems.push(`The issuer "${issuer}" is there twice: leave one out`)
+      problems.push(`The issuer "${issuer}" is configured twice: remove one`)
   }
 }
 
@@ -165,9 +171,9 @@ function validateAuthorities({ env, readFile }: IdentityContext, problems: strin
   if (file === '') return undefined
   try {
     const text = readFile(file)
-    if (text === undefined) throw new Error('there is no such file, or this user may not see it')
+    if (text === undefined) throw new Error('no such file, or this user cannot read it')
     if (text.includes('-----BEGIN CERTIFICATE-----')) return text
-    problems.push(`SANDWIRE_ISSUER_CA_FILE is "${file}": it holds no certificate in PEM`)
+    problems.push(`SANDWIRE_ISSUER_CA_FILE is "${file}": it contains no PEM certificate`)
   } catch (error) {
     problems.push(
       `SANDWIRE_ISSUER_CA_FILE is "${file}": ${error instanceof Error ? error.message : 'not readable'}`,
@@ -176,29 +182,29 @@ function validateAuthorities({ env, readFile }: IdentityContext, problems: strin
   return undefined
 }
 
-/** Judges everything that says who people are: issuers of variables and of the settings file, and secrets. */
+/** Validates issuers from variables and the settings file, and secrets. */
 export function validateIdentity(
   context: IdentityContext,
   issuerInputs: readonly IssuerInput[],
   problems: string[],
 ): Identity {
-  const own = issuerFromEnvironment(context.env, problems)
-  const ownProblems: string[] = []
-  const ownIssuers = resolveIssuers(own === undefined ? [] : [own], ownProblems)
-  problems.push(...ownProblems.map(addVariableName))
-  const issuers = [...ownIssuers, ...resolveIssuers(issuerInputs, problems)]
+  const input = issuerFromEnvironment(context.env, problems)
+  const issuers = [
+    ...resolveIssuers(input === undefined ? [] : [input], problems, withVariableName),
+    ...resolveIssuers(issuerInputs, problems),
+  ]
   rejectDuplicates(issuers, problems)
   const secrets = validateSecrets(context.env, context.readSecretFile, problems)
   const issuerAuthorities = validateAuthorities(context, problems)
   return { issuers, secrets, ...(issuerAuthorities !== undefined && { issuerAuthorities }) }
 }
 
-/** Whether anybody but this machine's user can be told apart. */
+/** True when users other than this machine's can authenticate. */
 export function hasIdentity({ issuers, secrets }: Identity): boolean {
   return issuers.length > 0 || secrets.jwtSecret !== undefined || secrets.apiToken !== undefined
 }
 
-/** Who can sign in, as people are told. */
+/** Names of the issuers and secrets, for the start message. */
 export function listIdentities({ issuers, secrets }: Identity): readonly string[] {
   return [
     ...issuers.map(({ name, issuer }) => `${name} (${issuer})`),

@@ -3,17 +3,17 @@ import { findFile } from '../data/folder-problem.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** An empty variable counts as absent, as shells make them so. */
+/** Reads a variable; an empty one counts as unset. */
 export function read(env: Environment, name: string): string | undefined {
   const text = env[name]
   return text === undefined || text === '' ? undefined : text
 }
 
-/** Mode bits by which others could change a file, and by which they could do anything with it. */
+/** Mode bits for other users: write, and any access. */
 const WRITE_BY_OTHERS = 0o022
 const ALL_OF_OTHERS = 0o077
 
-/** A file that this user or root wrote; links are followed, as service managers mount through them. */
+/** A file of this user or root; links are followed, because service managers use them. */
 function find(file: string): Stats | undefined {
   const found = findFile(file)
   if (found === undefined) return undefined
@@ -30,18 +30,18 @@ function readText(file: string): string {
   }
 }
 
-/** Text of a file of the operator's that nobody else can change; undefined when there is none. */
+/** Reads a file that other users cannot change; undefined when missing. */
 export function readOperatorFile(file: string): string | undefined {
   const found = find(file)
   if (found === undefined) return undefined
-  if ((found.mode & WRITE_BY_OTHERS) !== 0) throw new Error('others can change it; chmod go-w')
+  if ((found.mode & WRITE_BY_OTHERS) !== 0) throw new Error('other users can change it; run chmod go-w')
   return readText(file)
 }
 
-/** Text of a file of the operator's that nobody else can open. */
+/** Reads a file that other users cannot open. */
 export function readSecretFile(file: string): string {
   const found = find(file)
-  if (found === undefined) throw new Error('there is no such file, or this user may not see it')
-  if ((found.mode & ALL_OF_OTHERS) !== 0) throw new Error('others can open it; chmod 600')
+  if (found === undefined) throw new Error('no such file, or this user cannot read it')
+  if ((found.mode & ALL_OF_OTHERS) !== 0) throw new Error('other users can read it; run chmod 600')
   return readText(file)
 }

@@ -2,28 +2,28 @@ import { isIP } from 'node:net'
 import { findEmbedOriginProblem, MAX_EMBED_ORIGINS } from '@sandwire/operator-settings'
 import { type Environment, read } from './input.ts'
 
-/** Who can get to this server, and under which name. */
+/** Where the server listens, and its public origin. */
 export interface ListenSettings {
-  /** Addresses to listen on; those but the first only where the machine has them. */
+  /** Addresses to listen on; all but the first are optional. */
   readonly addresses: readonly string[]
-  /** `local`: this machine alone. `open`: others too, so everybody has to show who they are. */
+  /** `local`: loopback only. `open`: other machines too, so every user must authenticate with an issuer. */
   readonly mode: 'local' | 'open'
-  /** Origin that people use; absent: loopback. */
+  /** Public origin; absent: loopback. */
   readonly publicOrigin?: string
-  /** Origins of other people's pages that may hold terminals of this server; absent: none. */
+  /** Origins of pages that may embed terminals. */
   readonly embedOrigins?: readonly string[]
-  /** Where a proxy on this machine says who is behind it, in small letters. */
+  /** Header in which a proxy passes the client's address, in lower case. */
   readonly clientAddressHeader?: string
-  /** What TLS is spoken with, in PEM; absent: none, so a public origin means a proxy in front. */
+  /** Certificate and key, PEM; absent: a proxy terminates TLS. */
   readonly tls?: { readonly certificateChain: string; readonly privateKey: string }
 }
 
 export interface ListenContext {
   readonly env: Environment
-  /** Text of a file that anybody may know; undefined when there is none. */
+  /** Reads a file that need not be private; undefined when missing. */
   readonly readFile: (file: string) => string | undefined
   readonly readSecretFile: (file: string) => string
-  /** Whether anything but the local identity says who people are. */
+  /** True when users other than the local one can authenticate. */
   readonly hasIdentity: boolean
 }
 
@@ -34,7 +34,7 @@ const LOOPBACK: Readonly<Record<string, readonly string[]>> = {
   '[::1]': ['::1'],
 }
 const NO_IDENTITY =
-  'nobody but this machine’s user could be told apart; set SANDWIRE_ISSUER (or JWT_SECRET, or API_TOKEN)'
+  'no authentication is configured for other users; set SANDWIRE_ISSUER, JWT_SECRET or API_TOKEN'
 
 function isLoopbackName(hostname: string): boolean {
   return Object.hasOwn(LOOPBACK, hostname)
@@ -46,7 +46,7 @@ function validateBind({ env, hasIdentity }: ListenContext, problems: string[]): 
   if (loopback !== undefined) return loopback
   const address = text.replace(/^\[(.*)\]$/, '$1')
   if (isIP(address) === 0)
-    problems.push(`SANDWIRE_BIND is "${text}": give an IP address, such as 127.0.0.1 or 0.0.0.0, or unset it`)
+    problems.push(`SANDWIRE_BIND is "${text}": not an IP address, such as 127.0.0.1 or 0.0.0.0`)
   else if (!hasIdentity) problems.push(`SANDWIRE_BIND is "${text}": ${NO_IDENTITY}, or listen on 127.0.0.1`)
   return [address]
 }
@@ -55,14 +55,14 @@ function validatePublicUrl({ env, hasIdentity }: ListenContext, problems: string
   const text = read(env, 'SANDWIRE_PUBLIC_URL')
   if (text === undefined) return undefined
   const refuse = (why: string): undefined => void problems.push(`SANDWIRE_PUBLIC_URL is "${text}": ${why}`)
-  if (!URL.canParse(text)) return refuse('give an origin, such as https://sandwire.example')
+  if (!URL.canParse(text)) return refuse('not an origin, such as https://sandwire.example')
   const url = new URL(text)
-  // A path, a query or a user in it would be dropped, so it must be meant otherwise.
+  // A path, query or user would be ignored, so the value is a mistake.
   if (url.origin === 'null' || url.href !== `${url.origin}/`)
-    return refuse('give an origin alone, such as https://sandwire.example')
+    return refuse('use an origin without a path, such as https://sandwire.example')
   const isLoopback = isLoopbackName(url.hostname)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback))
-    return refuse('it must be https, because credentials travel there')
+    return refuse('must use https, because credentials are sent to it')
   if (!isLoopback && !hasIdentity) return refuse(NO_IDENTITY)
   return url
 }
@@ -75,7 +75,7 @@ function validateTls(
   const key = read(env, 'SANDWIRE_TLS_KEY')
   if (certificate === undefined && key === undefined) return undefined
   if (certificate === undefined || key === undefined) {
-    problems.push('SANDWIRE_TLS_CERT and SANDWIRE_TLS_KEY belong together: set both, or neither')
+    problems.push('SANDWIRE_TLS_CERT and SANDWIRE_TLS_KEY must be set together')
     return undefined
   }
   const load = (
@@ -86,9 +86,9 @@ function validateTls(
   ): string => {
     try {
       const text = open(file)
-      if (text === undefined) throw new Error('there is no such file, or this user may not see it')
+      if (text === undefined) throw new Error('no such file, or this user cannot read it')
       if (text.includes('-----BEGIN ') && text.includes(kind)) return text
-      problems.push(`${variable} is "${file}": it holds no ${kind.toLowerCase()} in PEM`)
+      problems.push(`${variable} is "${file}": it contains no PEM ${kind.toLowerCase()}`)
     } catch (error) {
       const why = error instanceof Error ? error.message : 'it cannot be read'
       problems.push(`${variable} is "${file}": ${why}`)
@@ -104,13 +104,11 @@ function validateTls(
 function validateAddressHeader({ env }: ListenContext, problems: string[]): string | undefined {
   const text = read(env, 'SANDWIRE_CLIENT_ADDRESS_HEADER')?.toLowerCase()
   if (text === undefined || /^[a-z0-9-]{1,64}$/.test(text)) return text
-  problems.push(
-    `SANDWIRE_CLIENT_ADDRESS_HEADER is "${text}": give the name of a header, such as X-Forwarded-For`,
-  )
+  problems.push(`SANDWIRE_CLIENT_ADDRESS_HEADER is "${text}": not a header name, such as X-Forwarded-For`)
   return undefined
 }
 
-/** Separated by spaces or commas, each exactly as browsers send it. */
+/** Separated by spaces or commas, each as browsers send it. */
 function validateEmbedOrigins({ env }: ListenContext, problems: string[]): readonly string[] {
   const all = (read(env, 'SANDWIRE_EMBED_ORIGINS') ?? '').split(/[\s,]+/).filter((text) => text !== '')
   for (const text of all) {
@@ -118,11 +116,13 @@ function validateEmbedOrigins({ env }: ListenContext, problems: string[]): reado
     if (problem !== undefined) problems.push(`SANDWIRE_EMBED_ORIGINS has "${text}": ${problem}`)
   }
   if (all.length > MAX_EMBED_ORIGINS)
-    problems.push(`SANDWIRE_EMBED_ORIGINS has ${all.length} origins: give at most ${MAX_EMBED_ORIGINS}`)
+    problems.push(
+      `SANDWIRE_EMBED_ORIGINS has ${all.length} origins: at most ${MAX_EMBED_ORIGINS} are allowed`,
+    )
   return [...new Set(all)]
 }
 
-/** Judges where the server listens and what people call it. */
+/** Validates listen addresses, public origin and TLS. */
 export function validateListenSettings(context: ListenContext, problems: string[]): ListenSettings {
   const addresses = validateBind(context, problems)
   const publicUrl = validatePublicUrl(context, problems)
@@ -133,12 +133,10 @@ export function validateListenSettings(context: ListenContext, problems: string[
   const isNamedOpen = publicUrl !== undefined && !isLoopbackName(publicUrl.hostname)
   if (isBoundOpen && read(context.env, 'SANDWIRE_PUBLIC_URL') === undefined)
     problems.push(
-      'SANDWIRE_PUBLIC_URL is not set: give the origin that people use, such as https://sandwire.example, since every request is checked against it',
+      'SANDWIRE_PUBLIC_URL is not set: set it to the public origin, such as https://sandwire.example, which every request is checked against',
     )
   if (tls !== undefined && publicUrl?.protocol !== 'https:')
-    problems.push(
-      'SANDWIRE_TLS_CERT needs SANDWIRE_PUBLIC_URL with https: give the name that the certificate is for',
-    )
+    problems.push('SANDWIRE_TLS_CERT requires an https SANDWIRE_PUBLIC_URL with the name of the certificate')
   return {
     addresses,
     mode: isBoundOpen || isNamedOpen ? 'open' : 'local',

@@ -8,7 +8,7 @@ function judge(env: Record<string, string>): { readonly secrets: Secrets; readon
   const problems: string[] = []
   const readFile = (file: string): string => {
     if (file === '/secret') return `${LONG}\n`
-    throw new Error('others can open it; chmod 600')
+    throw new Error('other users can read it; run chmod 600')
   }
   return { secrets: validateSecrets(env, readFile, problems), problems }
 }

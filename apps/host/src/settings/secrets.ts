@@ -1,40 +1,40 @@
 import { decodeSessionKeys } from '@sandwire/internal-api'
 import { type Environment, read } from './input.ts'
 
-/** What only this machine and those who are told know. */
+/** Secrets of the operator. */
 export interface Secrets {
   /** Verifies HS256 service tokens. */
   readonly jwtSecret?: string
-  /** The operator's one token for the API. */
+  /** A static API token. */
   readonly apiToken?: string
-  /** Keys of session tokens; absent: one that was made for the data folder. */
+  /** Keys of session tokens; absent: the data folder's. */
   readonly sessionTokenSecret?: string
 }
 
-/** Shorter ones can be guessed, or are weaker than the hash they are used with. */
+/** Shorter secrets can be guessed, or are weaker than the hash they are used with. */
 const MIN_CHARS = 32
 /** More than any key needs. */
 const MAX_CHARS = 8192
-const RECIPE = 'make one with: openssl rand -hex 32'
+const RECIPE = 'create one with: openssl rand -hex 32'
 
 interface Rule {
   readonly key: keyof Secrets
   readonly variable: string
-  /** What is wrong with one, without a character of it. */
+  /** Describes the problem without revealing the secret. */
   readonly findProblem: (text: string) => string | undefined
 }
 
 function findLengthProblem(text: string): string | undefined {
   const length = new TextEncoder().encode(text).byteLength
-  if (length < MIN_CHARS) return `it has ${length} characters and needs ${MIN_CHARS} or more; ${RECIPE}`
-  return length > MAX_CHARS ? `it has ${length} characters and may have ${MAX_CHARS}` : undefined
+  if (length < MIN_CHARS) return `it has ${length} characters, at least ${MIN_CHARS} are required; ${RECIPE}`
+  return length > MAX_CHARS ? `it has ${length} characters, at most ${MAX_CHARS} are allowed` : undefined
 }
 
 function findBearerProblem(text: string): string | undefined {
-  if (!/^[\x21-\x7e]+$/.test(text)) return `it has characters that no header can carry; ${RECIPE}`
-  // The form of a bearer decides who examines it.
+  if (!/^[\x21-\x7e]+$/.test(text)) return `it has characters that are not allowed in a header; ${RECIPE}`
+  // The format of a bearer token selects its verifier.
   if (text.split('.').length >= 3 || text.startsWith('swl_'))
-    return `it looks like another kind of token; ${RECIPE}`
+    return `it has the format of another kind of token; ${RECIPE}`
   return findLengthProblem(text)
 }
 
@@ -53,7 +53,7 @@ const RULES: readonly Rule[] = [
   { key: 'sessionTokenSecret', variable: 'SESSION_TOKEN_SECRET', findProblem: findSessionKeysProblem },
 ]
 
-/** Takes secrets out of an environment, so that no child is given one; the kernel still shows what this process was started with. */
+/** Removes secrets from the environment, so that no child inherits them. They stay visible in `/proc/PID/environ`. */
 export function removeSecrets(env: Record<string, string | undefined>): void {
   for (const { variable } of RULES) delete env[variable]
 }
@@ -66,7 +66,7 @@ function findText(
   const text = read(env, variable)
   const file = read(env, `${variable}_FILE`)
   if (text !== undefined && file !== undefined)
-    return { problem: `${variable} and ${variable}_FILE are both set: leave one of them out` }
+    return { problem: `${variable} and ${variable}_FILE are both set: unset one of them` }
   if (file === undefined) return text === undefined ? {} : { text }
   try {
     return { text: readFile(file).trim() }
@@ -78,8 +78,8 @@ function findText(
 }
 
 /**
- * Collects the secrets from variables, or from the files that variables ending in `_FILE` name; `readFile` throws with the reason
- * when others can open a file.
+ * Reads secrets from variables, or from files named by `*_FILE` variables; `readFile` throws the reason when other users can
+ * read a file.
  */
 export function validateSecrets(
   env: Environment,

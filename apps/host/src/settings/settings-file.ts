@@ -2,13 +2,13 @@ import { type Field, validateCommandSettings, validateRecord } from '@sandwire/o
 import { shape } from '@sandwire/protocol'
 import { type IssuerInput, validateIssuerInput } from './identity.ts'
 
-/** More than anybody signs in through. */
+/** Far more than any installation needs. */
 const MAX_ISSUERS = 16
 
-/** What a settings file says. */
+/** Content of a settings file. */
 export interface SettingsFile {
   readonly issuers: readonly IssuerInput[]
-  /** Keys that are control's to judge, as they are. */
+  /** Settings for control, unchanged. */
   readonly passed: Readonly<Record<string, unknown>>
 }
 
@@ -29,14 +29,14 @@ const LIMITS = {
 
 type Validate = (value: unknown, problems: string[]) => void
 
-/** Judges a setting that is one value. */
+/** Validates a setting with a single value. */
 function one<T>(key: string, { shape: { decode }, expected }: Field<T>): Validate {
   return (value, problems) => {
     if (decode(value) === undefined) problems.push(`"${key}" must be ${expected}`)
   }
 }
 
-/** Settings of control that an operator may set, and what they may be, which is what control takes. */
+/** Settings of control that an operator may set, and their validation, equal to control's. */
 const PASSED: Readonly<Record<string, Validate>> = {
   commands: validateCommandSettings,
   limits: (value, problems) => void validateRecord('limits', value, LIMITS, problems),
@@ -65,7 +65,7 @@ function validateIssuers(value: unknown, problems: string[]): readonly IssuerInp
   return []
 }
 
-/** Reads the settings file if there is one, and says what is wrong with it. */
+/** Reads and validates the settings file, if it exists. */
 export function validateSettingsFile(
   file: string,
   readFile: (file: string) => string | undefined,
@@ -89,7 +89,10 @@ export function validateSettingsFile(
   for (const [key, value] of Object.entries(passed)) {
     const judge = Object.hasOwn(PASSED, key) ? PASSED[key] : undefined
     if (judge !== undefined) judge(value, fileProblems)
-    else fileProblems.push(`"${key}" is not a setting; there are issuers, ${Object.keys(PASSED).join(', ')}`)
+    else
+      fileProblems.push(
+        `"${key}" is not a setting; known settings are issuers, ${Object.keys(PASSED).join(', ')}`,
+      )
   }
   const issuerInputs = validateIssuers(issuers, fileProblems)
   problems.push(...fileProblems.map((problem) => `"${file}": ${problem}`))

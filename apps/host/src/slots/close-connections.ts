@@ -1,7 +1,7 @@
 import { dlopen, ptr } from 'bun:ffi'
 import { readdirSync, readlinkSync } from 'node:fs'
 
-/** The same on every architecture. */
+/** The same on all architectures. */
 const PIDFD_OPEN = 434
 const PIDFD_GETFD = 438
 const SOL_SOCKET = 1
@@ -9,7 +9,7 @@ const SO_PEERCRED = 17
 const SO_DOMAIN = 39
 const AF_UNIX = 1
 const SHUT_RDWR = 2
-/** Size of `struct sockaddr_un`, and of what it begins with. */
+/** Sizes of `struct sockaddr_un` and of its family field. */
 const MAX_ADDRESS_BYTES = 110
 const FAMILY_BYTES = 2
 
@@ -24,21 +24,21 @@ function openLibrary() {
 }
 type Library = ReturnType<typeof openLibrary>['symbols']
 
-/** The first numbers of a socket's option; undefined when it is no socket, or has no such option. */
+/** A socket option as 32-bit numbers; undefined when not available. */
 function readOption(library: Library, fd: number, option: number, numbers: number): Int32Array | undefined {
   const value = new Int32Array(numbers)
   const length = new Int32Array([value.byteLength])
   return library.getsockopt(fd, SOL_SOCKET, option, ptr(value), ptr(length)) === 0 ? value : undefined
 }
 
-/** Whether the other end was bound to a path: an end of a socket pair, as standard output may be, was not. */
+/** True when the peer is bound to a path, unlike in a socket pair. */
 function isDialled(library: Library, fd: number): boolean {
   const address = new Uint8Array(MAX_ADDRESS_BYTES)
   const length = new Int32Array([address.byteLength])
   return library.getpeername(fd, ptr(address), ptr(length)) === 0 && (length[0] ?? 0) > FAMILY_BYTES
 }
 
-/** Process that listens at the other end of a unix socket: zero when it is gone, undefined for other sockets. */
+/** Pid of the listener of a unix socket connection: zero when it is gone, undefined for other sockets. */
 function readPeer(library: Library, fd: number): number | undefined {
   if (readOption(library, fd, SO_DOMAIN, 1)?.[0] !== AF_UNIX || !isDialled(library, fd)) return undefined
   // Pid, user and group.
@@ -52,7 +52,7 @@ function listSockets(pid: number): number[] {
       try {
         return readlinkSync(`${folder}/${fd}`).startsWith('socket:')
       } catch {
-        // Closed by now.
+        // Closed meanwhile.
         return false
       }
     })
@@ -60,8 +60,8 @@ function listSockets(pid: number): number[] {
 }
 
 /**
- * Shuts down, from outside, the unix sockets that a process of this user has dialled, except those to `exceptPids`.
- * Neither end needs to cooperate. False when this machine does not allow it.
+ * Shuts down the unix socket connections that another process of this user has opened, except those to `exceptPids`. Neither
+ * end needs to cooperate. False when the kernel does not allow it.
  */
 export function closeConnections(pid: number, exceptPids: ReadonlySet<number>): boolean {
   const opened = openLibrary()
@@ -71,7 +71,7 @@ export function closeConnections(pid: number, exceptPids: ReadonlySet<number>): 
     if (handle < 0) return false
     for (const fd of listSockets(pid)) {
       const copy = Number(library.syscall(PIDFD_GETFD, handle, fd, 0))
-      // Closed by now, or forbidden: then all of them are.
+      // Closed meanwhile, or not permitted, which then applies to all.
       if (copy < 0 && isOpen(pid, fd)) return false
       if (copy < 0) continue
       const peer = readPeer(library, copy)
@@ -80,7 +80,7 @@ export function closeConnections(pid: number, exceptPids: ReadonlySet<number>): 
     }
     return true
   } catch {
-    // Its descriptors cannot be listed.
+    // Descriptors not readable.
     return false
   } finally {
     if (handle >= 0) library.close(handle)

@@ -71,7 +71,7 @@ describe('slots', () => {
     const link = path.join(base, 'link')
     symlinkSync(decoy, link)
     for (const path of [link, import.meta.path, base]) expect(() => slots.publish('a', path, OWN)).toThrow()
-    expect(() => slots.publish('a', decoy, OWN + 1)).toThrow('its socket is not one of sandboxd')
+    expect(() => slots.publish('a', decoy, OWN + 1)).toThrow('not a socket of sandboxd')
     if (OWN === 0) {
       chownSync(decoy, 1, 1)
       expect(() => slots.publish('a', decoy, OWN)).toThrow()
@@ -83,7 +83,7 @@ describe('slots', () => {
     const socket = listen('a')
     slots.publish('a', socket, OWN)
     slots.publish('b', listen('b'), OWN)
-    expect(() => slots.publish('c', listen('c'), OWN)).toThrow('all slots are taken')
+    expect(() => slots.publish('c', listen('c'), OWN)).toThrow('all slots are in use')
     slots.release('a')
     slots.release('a')
     expect(await ask(0)).toBe('nobody')

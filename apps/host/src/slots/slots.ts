@@ -6,28 +6,28 @@ import { makePrivateFolder } from '../data/private-file.ts'
 import { removeIfEmpty } from '../data/socket-path.ts'
 import { ensureOwnedFolder } from '../isolation/sandbox-folders.ts'
 
-/** Where the slots of a data folder are, and how many. */
+/** Location and number of a data folder's slots. */
 export interface SlotPlan {
-  /** Only this user enters it; on the file system of the sandboxes' own sockets, which are linked here. */
+  /** Private folder, on the file system of the sandboxes' sockets, which are hard-linked into it. */
   readonly folder: string
   readonly count: number
 }
 
-/** Places the slots of a data folder beside the sockets of its sandboxes, apart from those of others. */
+/** Plans the slots of a data folder, next to the sockets of its sandboxes. */
 export function planSlots(base: { dataFolder: string; runBase: string }, count: number): SlotPlan {
   const mark = createHash('sha256').update(base.dataFolder).digest('hex').slice(0, 12)
   return { folder: path.join(base.runBase, `slots-${mark}`), count }
 }
 
-/** The sockets of all slots, in their order. */
+/** Sockets of all slots, in order. */
 export function socketsOf({ folder, count }: SlotPlan): string[] {
   return Array.from({ length: count }, (_, slot) => path.join(folder, String(slot)))
 }
 
 /**
- * The ways into sandboxes. A slot is a hard link to the socket that sandboxd listens on, so it leads to that sandboxd and
- * to nothing else, whatever becomes of the path in a folder where the sandbox can write. Only whoever holds the lock of a
- * sandbox changes its slot.
+ * Slots are the fixed socket paths through which control connects to sandboxes. A slot is a hard link to sandboxd's socket, so it
+ * always leads to that sandboxd, whatever the sandbox does to the original path. Only the holder of a sandbox's lock changes
+ * its slot.
  */
 export class Slots {
   readonly #plan: SlotPlan
@@ -38,14 +38,14 @@ export class Slots {
     this.#claims = new SymlinkClaims(path.join(plan.folder, 'claims'))
   }
 
-  /** Makes a slot lead to a socket that must belong to this user id. Throws when it is something else, or no slot is free. */
+  /** Links a socket, which must belong to `uid`, into a slot. Throws when it is something else, or no slot is free. */
   publish(sandbox: string, socket: string, uid: number): number {
     const { folder, count } = this.#plan
     ensureOwnedFolder(path.dirname(folder), 0o700)
     makePrivateFolder(folder)
     const names = Array.from({ length: count }, (_, slot) => String(slot))
     const name = this.#claims.claim(sandbox, names)
-    if (name === undefined) throw new Error('Cannot make a way into the sandbox: all slots are taken')
+    if (name === undefined) throw new Error('Cannot publish the socket of the sandbox: all slots are in use')
     try {
       this.#link(socket, uid, path.join(folder, name))
     } catch (error) {
@@ -55,7 +55,7 @@ export class Slots {
     return Number(name)
   }
 
-  /** Frees the slot of a sandbox that has ended: nobody is left who could read what is sent to the next one in it. */
+  /** Releases the slot of a sandbox that has ended. */
   release(sandbox: string): void {
     const name = this.#claims.find(sandbox)
     if (name === undefined) return
@@ -63,13 +63,13 @@ export class Slots {
     this.#claims.release(name)
   }
 
-  /** Takes the folder away, unless sandboxes have slots in it. */
+  /** Removes the folder unless slots are in use. */
   removeIfEmpty(): void {
     removeIfEmpty(path.join(this.#plan.folder, 'claims'))
     removeIfEmpty(this.#plan.folder)
   }
 
-  /** What is validated is the link, which nobody else can change: the path may become something else at any time. */
+  /** Validates the link, not the original path, which the sandbox may change at any time. */
   #link(socket: string, uid: number, slot: string): void {
     const fresh = `${slot}.new`
     for (const left of [fresh, slot]) rmSync(left, { force: true })
@@ -77,7 +77,7 @@ export class Slots {
     const found = lstatSync(fresh)
     if (!found.isSocket() || found.uid !== uid) {
       rmSync(fresh)
-      throw new Error('Cannot make a way into the sandbox: its socket is not one of sandboxd')
+      throw new Error('Cannot publish the socket of the sandbox: not a socket of sandboxd')
     }
     renameSync(fresh, slot)
   }

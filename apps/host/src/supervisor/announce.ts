@@ -3,34 +3,34 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { shape } from '@sandwire/protocol'
 
 const announcementShape = shape.tagged({
-  /** The state file says where the sandbox is. */
+  /** The state file has the details. */
   running: shape.record({ type: shape.literal('running') }),
   failed: shape.record({ type: shape.literal('failed'), reason: shape.text(64) }),
-  /** Another supervisor has this sandbox. */
+  /** Another supervisor holds this sandbox. */
   held: shape.record({ type: shape.literal('held') }),
 })
 
-/** The one line that a supervisor says to whoever started it. */
+/** The one line that a supervisor prints for the host. */
 export type Announcement = shape.Decoded<typeof announcementShape>
 
 export function decodeAnnouncement(line: string): Announcement | undefined {
   try {
     return announcementShape.decode(JSON.parse(line))
   } catch {
-    // Not a line of ours.
+    // Not an announcement.
     return undefined
   }
 }
 
-/** Says the line and lets go of standard output, so that nothing ties this process to the one that started it. */
+/** Prints the line and releases stdout, so that this process does not depend on the host. */
 export function announce(announcement: Announcement): void {
   try {
     writeSync(1, `${JSON.stringify(announcement)}\n`)
   } catch {
-    // Whoever started this is gone; the next one reads the state file.
+    // The host is gone; the next one reads the state file.
   }
   const nowhere = openSync('/dev/null', 'w')
-  // In one step: a number that is free for a moment is taken by whoever opens something in it.
+  // dup2 is atomic: a closed descriptor 1 could be reused by another open.
   dlopen('libc.so.6', { dup2: { args: ['i32', 'i32'], returns: 'i32' } }).symbols.dup2(nowhere, 1)
   closeSync(nowhere)
 }

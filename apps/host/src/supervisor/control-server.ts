@@ -2,12 +2,12 @@ import { chmodSync, rmSync } from 'node:fs'
 import { parseStopReason, type StopReason } from '@sandwire/protocol'
 import type { SupervisorLog } from './supervisor-log.ts'
 
-/** What can be stopRequested of a supervisor. */
+/** Operations of a supervisor's control socket. */
 export interface ControlTarget {
   readonly status: () => object
-  /** Says that the sandbox is wanted. */
+  /** Renews the claim. */
   readonly claim: () => void
-  /** Begins to end the sandbox; the state file says when it has ended. */
+  /** Begins to stop the sandbox; the state file shows the end. */
   readonly stop: (reason: StopReason) => void
 }
 
@@ -29,7 +29,7 @@ function answer(route: string, query: URLSearchParams, target: ControlTarget): R
 }
 
 /**
- * Serves a supervisor's control socket, which only this user can open and nothing inside the sandbox sees:
+ * Serves a supervisor's control socket, which only this user can open and which is not visible in the sandbox:
  * `GET /status`, `POST /claim`, `POST /stop?reason=`.
  */
 export function serveControl(path: string, target: ControlTarget, log: SupervisorLog): Disposable {
@@ -44,7 +44,7 @@ export function serveControl(path: string, target: ControlTarget, log: Superviso
         const route = `${request.method} ${pathname}`
         const response = answer(route, searchParams, target)
         const requestId = request.headers.get('x-request-id') ?? ''
-        // Looks and claims come all the time and change nothing.
+        // Frequent, and without effect.
         if (route !== 'GET /status' && route !== 'POST /claim')
           log.info('control', {
             ...(REQUEST_ID.test(requestId) && { request_id: requestId }),
@@ -58,7 +58,7 @@ export function serveControl(path: string, target: ControlTarget, log: Superviso
     chmodSync(path, 0o600)
     return {
       [Symbol.dispose]: () => {
-        // Answers in flight are let through; the process ends soon after.
+        // Pending responses are sent; the process ends soon after.
         void server.stop(false)
         rmSync(path, { force: true })
       },

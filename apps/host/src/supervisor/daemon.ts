@@ -4,10 +4,10 @@ import { type StartSpec, STOP_REASON_FILE } from '@sandwire/internal-api'
 import { INSIDE, type OutsidePaths } from '../isolation/isolation.ts'
 import { readLines } from '../read-lines.ts'
 
-/** File with the environment of processes, in the folder that sandboxd and its supervisor share. */
+/** File with the environment of processes, in sandboxd's run folder. */
 export const ENV_FILE = 'env.json'
 
-/** How sandboxd is started in a sandbox. */
+/** Arguments of sandboxd in a sandbox. */
 export function createDaemonArguments(spec: StartSpec): string[] {
   const hasEnv = Object.keys(spec.env).length > 0
   const { maxSessions, outputBytesPerSecond } = spec
@@ -29,7 +29,7 @@ export function createDaemonArguments(spec: StartSpec): string[] {
   ]
 }
 
-/** Whether the sandbox may reach anything outside. */
+/** True when the sandbox has a network policy other than `none`. */
 export function hasEgress(spec: StartSpec): boolean {
   return spec.network.policy !== 'none'
 }
@@ -39,29 +39,29 @@ function isReady(line: string): boolean {
     const value: unknown = JSON.parse(line)
     return typeof value === 'object' && value !== null && 'type' in value && value.type === 'ready'
   } catch {
-    // Something else was printed first.
+    // Other output.
     return false
   }
 }
 
-/** Calls back at the line in which sandboxd says that it listens, and reads on, so that nobody blocks on writing more. */
+/** Calls `onReady` at sandboxd's ready line, and reads on, so that sandboxd never blocks on writing. */
 export async function watchForReady(stdout: ReadableStream<Uint8Array>, onReady: () => void): Promise<void> {
   for await (const line of readLines(stdout)) if (isReady(line)) onReady()
 }
 
-/** Tells sandboxd why it is about to be stopRequested to end, so that it can notify whoever is attached. What is in the way stays. */
+/** Tells sandboxd why it is about to be asked to end, so that it can notify whoever is attached. What is in the way stays. */
 export function writeStopReason({ daemonSocket }: Pick<OutsidePaths, 'daemonSocket'>, reason: string): void {
   try {
-    // The sandbox can put anything there: nothing is followed, and nothing replaced.
+    // The sandbox can write to this folder: no link is followed, no file replaced.
     const fd = openSync(path.join(path.dirname(daemonSocket), STOP_REASON_FILE), 'wx', 0o600)
     try {
-      // sandboxd is another user, and the only other one who can enter the folder.
+      // Readable by sandboxd, the only other user who can enter the folder.
       fchmodSync(fd, 0o644)
       writeSync(fd, reason)
     } finally {
       closeSync(fd)
     }
   } catch {
-    // No room, or something else of that name: then it is told without a reason.
+    // Disk full, or the name exists: sandboxd stops without a reason.
   }
 }

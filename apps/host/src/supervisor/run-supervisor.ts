@@ -9,7 +9,7 @@ import { type IsolationChoice, MAX_LOG_BYTES, readSpec } from './spec.ts'
 import { supervise } from './supervise.ts'
 import { SupervisorLog } from './supervisor-log.ts'
 
-/** Settles at the signal that asks for an orderly end. One that a closing terminal sends asks for nothing. */
+/** Resolves at SIGTERM or SIGINT. SIGHUP of a closing terminal is ignored. */
 function awaitSignal(): Promise<StopReason> {
   process.on('SIGHUP', () => undefined)
   return new Promise((resolve) => {
@@ -17,19 +17,19 @@ function awaitSignal(): Promise<StopReason> {
   })
 }
 
-/** Writes lines to a bounded file. A full disk loses lines and nothing else. */
+/** Writes to a rotated log. On a full disk only log lines are lost. */
 function createWriter(file: string): (lines: string) => void {
   const logFile = new LogFile(file, MAX_LOG_BYTES)
   return (lines) => {
     try {
       logFile.write(lines)
     } catch {
-      // There is no other place to say it.
+      // There is nowhere else to report it.
     }
   }
 }
 
-/** The whole program: keeps the sandbox that the file describes until it ends. */
+/** The program: runs the sandbox of a spec file until it ends. */
 export async function runSupervisor(
   specFile: string,
   createIsolation: (choice: IsolationChoice) => Isolation,
@@ -51,7 +51,7 @@ export async function runSupervisor(
   let isAnnounced = false
   const reason = await supervise(spec, {
     isolation: createIsolation(spec.isolation),
-    // Most sandboxes have no way out, and start sooner without the code for one.
+    // Loaded on demand: most sandboxes have no network, and start faster without it.
     openEgress: async (options) => (await import('../egress/egress-proxy.ts')).openEgressProxy(options),
     files,
     log,

@@ -10,9 +10,9 @@ export interface SandboxFiles {
   readonly spec: string
   readonly state: string
   readonly log: string
-  /** Held by the one supervisor that the sandbox may have. */
+  /** Locked by the sandbox's only supervisor. */
   readonly lock: string
-  /** What a supervisor says when it breaks. */
+  /** stderr of the supervisor. */
   readonly crash: string
 }
 
@@ -31,10 +31,10 @@ export function filesIn(folder: string): SandboxFiles {
 const pidShape = shape.whole(1, 2 ** 31)
 const aliveFields = {
   id: shape.text(32),
-  /** Differs for every start. */
+  /** Unique for each start. */
   epoch: shape.text(64),
   pid: pidShape,
-  /** When the process started, so that a later one with its number is not taken for it. */
+  /** Start time of the process, to detect a reused pid. */
   startTicks: shape.offset,
   controlSocket: shape.text(4096),
 }
@@ -42,9 +42,9 @@ const startingShape = shape.record({ state: shape.literal('starting'), ...aliveF
 const runningShape = shape.record({
   state: shape.literal('running'),
   ...aliveFields,
-  /** The way into the sandbox. */
+  /** The sandbox's slot. */
   slot: shape.whole(0, MAX_SLOTS - 1),
-  /** sandboxd, as the other end of connections into the sandbox is known by. */
+  /** Host pid of sandboxd, by which connections to the sandbox are recognized. */
   daemonPid: pidShape,
   startedMs: shape.offset,
 })
@@ -66,15 +66,15 @@ export type AliveState =
   | shape.Decoded<typeof startingShape>
   | RunningState
   | shape.Decoded<typeof stoppingShape>
-/** What the supervisor of a sandbox last said of itself. */
+/** The last written state of a supervisor. */
 export type SupervisorState = AliveState | shape.Decoded<typeof stoppedShape>
 
-/** What a state says of why the sandbox ended. */
+/** The reason as part of a state; absent for a requested stop. */
 export function reasonInState(reason: string): { readonly reason?: string } {
   return reason === 'requested' ? {} : { reason }
 }
 
-/** Reads a state file; undefined when there is none, or none of this version. */
+/** Reads a state file; undefined when missing, or of another version. */
 export function readState(file: string): SupervisorState | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'))
@@ -85,12 +85,12 @@ export function readState(file: string): SupervisorState | undefined {
       stoppingShape.decode(value)
     )
   } catch {
-    // Absent: nothing was started yet. It is never half written, because it is renamed into place.
+    // Missing: never started. It is never incomplete, because it is renamed into place.
     return undefined
   }
 }
 
-/** Replaces a file that only this user can read. It speaks of processes, so it need not survive a power cut. */
+/** Replaces a private file atomically. It describes processes, so it need not survive a power failure. */
 export function replaceFile(file: string, text: string): void {
   const fresh = temporaryName(file)
   rmSync(fresh, { force: true })

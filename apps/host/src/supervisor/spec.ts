@@ -19,32 +19,32 @@ const isolationShape = shape.record({
 const specShape = shape.record({
   start: startSpecShape,
   isolation: isolationShape,
-  /** Where state and log are kept. */
+  /** Folder of state and log. */
   folder: pathShape,
   controlSocket: pathShape,
-  /** Where the ways into sandboxes are. */
+  /** Slots of the data folder. */
   slots: shape.record({ folder: pathShape, count: shape.whole(1, MAX_SLOTS) }),
   unclaimedMs: shape.whole(1, 2 ** 31 - 1),
   readyMs: shape.whole(1, 2 ** 31 - 1),
 })
 
-/** How the sandboxes of a machine are isolated, as a supervisor is told. */
+/** The isolation that a supervisor creates. */
 export type IsolationChoice = shape.Decoded<typeof isolationShape>
-/** Everything a supervisor is told; it travels in a file that only this user can read. */
+/** Input of a supervisor, in a private file. */
 export type SupervisorSpec = shape.Decoded<typeof specShape>
 
-/** Reads a spec; undefined when it is none of this version. Throws when there is no such file. */
+/** Reads a spec; undefined for another version. Throws when the file is missing. */
 export function readSpec(file: string): SupervisorSpec | undefined {
   return specShape.decode(JSON.parse(readFileSync(file, 'utf8')))
 }
 
-/** How long a supervisor serves without anybody saying that its sandbox is wanted. */
+/** Time without a claim after which a supervisor stops its sandbox. */
 export const UNCLAIMED_MS = 10 * 60_000
-/** Time sandboxd has to say that it listens; a cold start on a loaded machine takes seconds. */
+/** Time for sandboxd to become ready; a cold start on a loaded machine takes seconds. */
 export const READY_MS = 20_000
-/** Time sandboxd has to end its processes in order. */
+/** Time for sandboxd to end its processes. */
 export const STOP_GRACE_MS = 5_000
-/** The log of a sandbox and the one before it together take at most twice this. */
+/** The log of a sandbox and its predecessor take at most twice this. */
 export const MAX_LOG_BYTES = 4 * 1024 * 1024
-/** What a line of the log may carry of what a sandbox wrote. */
+/** Longest message of a sandbox in one log line. */
 export const MAX_LOG_LINE_CHARS = 8 * 1024

@@ -12,7 +12,7 @@ import { reasonInState, type RunningState, type SandboxFiles, writeState } from 
 import { STOP_GRACE_MS, type SupervisorSpec } from './spec.ts'
 import type { SupervisorLog } from './supervisor-log.ts'
 
-/** What a supervisor needs of the world. */
+/** Dependencies of a supervisor. */
 export interface SuperviseDependencies {
   readonly isolation: Isolation
   readonly openEgress: (options: EgressProxyOptions) => Promise<AsyncDisposable>
@@ -21,13 +21,13 @@ export interface SuperviseDependencies {
   readonly self: ProcessIdentity
   readonly epoch: string
   readonly nowMs: () => number
-  /** Settles when somebody asks this process to end, with why. */
+  /** Resolves with the reason when this process is asked to stop. */
   readonly stopRequested: Promise<StopReason>
-  /** Called once, when the sandbox serves. */
+  /** Called once, when the sandbox is running. */
   readonly onRunning: () => void
 }
 
-/** A step of the start that went wrong, by the name that is told. */
+/** A failed step of the start. */
 class StartFailure extends Error {
   readonly reason: string
 
@@ -45,7 +45,7 @@ async function step<T>(reason: string, work: Promise<T>): Promise<T> {
   }
 }
 
-/** Ends a wait by itself after a while; a claim begins it anew. */
+/** Expires after a time without a claim. */
 class ClaimClock {
   readonly expired: Promise<void>
   readonly #timer: Timer
@@ -65,7 +65,7 @@ class ClaimClock {
   }
 }
 
-/** Puts the environment of processes where sandboxd finds it, in a folder that is new: what it once left there is gone. */
+/** Writes the environment of processes for sandboxd, into the newly created run folder. */
 function writeEnvFile(paths: OutsidePaths, env: Readonly<Record<string, string>>): void {
   const file = path.join(path.dirname(paths.daemonSocket), ENV_FILE)
   const fd = openSync(file, 'wx', 0o600)
@@ -99,7 +99,7 @@ interface Begun {
   readonly paths: OutsidePaths
 }
 
-/** Brings the sandbox up to its ready line; what was begun is undone with the stack. */
+/** Starts the sandbox up to its ready line; `undo` reverts the steps. */
 async function begin(
   spec: SupervisorSpec,
   deps: SuperviseDependencies,
@@ -128,7 +128,7 @@ async function begin(
   return { launched, paths }
 }
 
-/** Makes the way into a sandbox that listens. */
+/** Publishes the socket of a sandbox in a slot. */
 function publishSlot(
   slots: Slots,
   id: string,
@@ -144,7 +144,7 @@ function publishSlot(
   }
 }
 
-/** Runs the sandbox until it ends or is ended; resolves with why. */
+/** Runs the sandbox until it ends or is stopped; resolves with the reason. */
 async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<string> {
   const { files, log, nowMs } = deps
   const beganMs = nowMs()
@@ -159,7 +159,7 @@ async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<
     stop,
   }
   undo.use(serveControl(spec.controlSocket, target, log))
-  // The slot is free for another sandbox only when nothing of this one is left to read from it.
+  // The slot is released last, when no process of this sandbox can read from it.
   undo.defer(() => slots.release(alive.id))
   writeState(files.state, { state: 'starting', ...alive })
   const stopRequested = Promise.race([deps.stopRequested, stopped])
@@ -175,14 +175,14 @@ async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<
   })
   deps.onRunning()
   const reason = await Promise.race([launched.ended, stopRequested, clock.expired.then(() => 'unclaimed')])
-  // Before the state, which a full disk does not take.
+  // Logged before the state is written, which may fail on a full disk.
   log.info('stopping', { reason })
   writeStopReason(paths, reason)
   writeState(files.state, { state: 'stopping', ...alive, ...reasonInState(reason) })
   return reason
 }
 
-/** Leaves nothing of a sandbox that ended but its files. What cannot be removed is when it is destroyed. */
+/** Removes everything but the files. Leftovers are removed when the sandbox is destroyed. */
 async function sweep(id: string, { isolation, log }: SuperviseDependencies): Promise<void> {
   try {
     await isolation.sweep(id)
@@ -191,7 +191,7 @@ async function sweep(id: string, { isolation, log }: SuperviseDependencies): Pro
   }
 }
 
-/** Keeps one sandbox from its start to its end, and leaves behind why it ended. Never throws; returns that reason. */
+/** Runs one sandbox from start to end, and records why it ended. Never throws; returns the reason. */
 export async function supervise(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<string> {
   let reason: string
   try {
@@ -206,7 +206,7 @@ export async function supervise(spec: SupervisorSpec, deps: SuperviseDependencie
   try {
     writeState(deps.files.state, { state: 'stopped', id: spec.start.id, ...told })
   } catch (error) {
-    // As on a full disk. Whoever asks finds a supervisor that is gone, which says the same.
+    // For example on a full disk. The dead supervisor then means the same.
     deps.log.warn('state_not_written', { cause: describeCause(error) })
   }
   deps.log.info('stopped', told)

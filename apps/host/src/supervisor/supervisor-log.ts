@@ -1,7 +1,7 @@
 import { readLines } from '../read-lines.ts'
 import { MAX_LOG_LINE_CHARS } from './spec.ts'
 
-/** Fields of the supervisor's own lines. Nothing else is logged, so no secret can be. */
+/** Allowed fields of the supervisor's log lines; a closed list, so that no secret is logged. */
 export interface SupervisorFields {
   readonly request_id?: string
   readonly route?: string
@@ -13,11 +13,11 @@ export interface SupervisorFields {
   readonly isolation?: string
   readonly duration_ms?: number
   readonly host?: string
-  /** Why something failed, for whoever runs the machine. */
+  /** Cause of a failure, for the operator. */
   readonly cause?: string
 }
 
-/** The log of one sandbox: what its supervisor and its sandboxd say. */
+/** The log of one sandbox, written by its supervisor and sandboxd. */
 export class SupervisorLog {
   readonly #write: (lines: string) => void
   readonly #now: () => Date
@@ -35,7 +35,7 @@ export class SupervisorLog {
     this.#say('warn', event, fields)
   }
 
-  /** Keeps every line of a stream until it ends. */
+  /** Logs every line of a stream. */
   async follow(stream: ReadableStream<Uint8Array>): Promise<void> {
     for await (const line of readLines(stream))
       if (line !== '') this.#write(formatDaemonLine(line, this.#now()))
@@ -48,14 +48,14 @@ export class SupervisorLog {
   }
 }
 
-/** What a terminal could take for an order, or what hides text: C1 controls, line separators, direction marks. */
+/** Characters that a terminal could interpret or that hide text: C1 controls, line separators, direction marks. */
 const UNSEEN = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 
 function escapeCharacter(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
-/** One line of JSON in which nothing but printable characters stands raw. */
+/** A JSON line with all non-printable characters escaped. */
 export function formatLine(value: object): string {
   return `${JSON.stringify(value).replace(UNSEEN, escapeCharacter)}\n`
 }
@@ -65,14 +65,14 @@ function parseObject(text: string): object | undefined {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
   } catch {
-    // Not JSON, such as the report of a crash: kept as a message.
+    // Not JSON, for example a crash report: logged as a message.
     return undefined
   }
 }
 
 /**
- * A line that sandboxd wrote, as it is kept. What is no object, or too long to be one, becomes the message of a line of ours;
- * a line cannot pass for one of ours, because `source` is said last.
+ * Formats a line of sandboxd's output. Text that is not a JSON object, or too long, becomes a message. `source` is written last,
+ * so that no line can pass for the supervisor's.
  */
 export function formatDaemonLine(text: string, time: Date): string {
   const fields = text.length <= MAX_LOG_LINE_CHARS ? parseObject(text) : undefined

@@ -141,8 +141,21 @@ export function isIssuerPreset(text: string): text is IssuerPresetName {
   return Object.hasOwn(ISSUER_PRESETS, text)
 }
 
-function refuse(preset: string, why: string): never {
-  throw new SandwireError('bad_request', `Cannot use issuer "${preset}": ${why}`)
+/** Cause of an error about one input of an issuer. */
+export class IssuerInputProblem extends Error {
+  /** Name of the input, such as `audience`. */
+  readonly input: string
+
+  constructor(input: string) {
+    super(`Issuer input "${input}"`)
+    this.input = input
+  }
+}
+
+function refuse(preset: string, why: string, input?: string): never {
+  throw new SandwireError('bad_request', `Cannot use issuer "${preset}": ${why}`, {
+    cause: input === undefined ? undefined : new IssuerInputProblem(input),
+  })
 }
 
 /** What the operator says, and what the preset says where the operator says nothing. */
@@ -171,12 +184,13 @@ const MAX_PARAMETERS = 8
 const MANY_TENANTS = ['common', 'organizations', 'consumers']
 
 function checkInputs(preset: string, needs: readonly InputName[], texts: Texts): void {
-  for (const name of needs) if ((texts[name] ?? '').trim() === '') refuse(preset, `"${name}" is missing`)
+  for (const name of needs)
+    if ((texts[name] ?? '').trim() === '') refuse(preset, `"${name}" is missing`, name)
   for (const [name, shape] of INPUT_SHAPES)
     if (texts[name] !== undefined && !shape.test(texts[name]))
-      refuse(preset, `"${name}" is not spelled like one`)
+      refuse(preset, `"${name}" is not spelled like one`, name)
   if (texts.issuer !== undefined && !isSecureUrl(texts.issuer)) refuse(preset, '"issuer" is not an https URL')
-  if (MANY_TENANTS.includes(texts.tenant ?? '')) refuse(preset, '"tenant" must name one tenant')
+  if (MANY_TENANTS.includes(texts.tenant ?? '')) refuse(preset, '"tenant" must name one tenant', 'tenant')
 }
 
 function checkParameters(preset: string, parameters: Readonly<Record<string, string>>): void {
@@ -204,9 +218,9 @@ export function issuerFromPreset(preset: string, inputs: IssuerInputs): IssuerCo
   checkInputs(preset, found.needs, texts)
   const audiences = fillIn(found.audience, texts).split(' ').filter(Boolean)
   const [asked = ''] = audiences
-  if (asked === '') refuse(preset, '"audience" is missing')
+  if (asked === '') refuse(preset, '"audience" is missing', 'audience')
   if (audiences.length > MAX_AUDIENCES || audiences.some((each) => each.length > MAX_AUDIENCE_CHARS))
-    refuse(preset, '"audience" is too long')
+    refuse(preset, '"audience" is too long', 'audience')
   // Of several audiences the first is the one that is asked for.
   const fill = (text: string): string => fillIn(text, { ...texts, audience: asked })
   const parameters = {

@@ -18,23 +18,23 @@ function numberOf(name: string): number {
   return number
 }
 
-/** An attempt, and what it returned: at least 0 when it got through. */
+/** A system call to attempt. `run` returns at least 0 when it succeeded. */
 interface Attempt {
   readonly name: string
   readonly what: string
   readonly run: () => number
-  /** The error that the sandbox is meant to answer with. */
+  /** The errno that the sandbox should return. */
   readonly refusal?: number
 }
 
-/** Every attempt would succeed for somebody outside: mostly for everybody, the others for root. */
+/** Each of these succeeds outside a sandbox, some only for root. */
 const ATTEMPTS: readonly Attempt[] = [
   {
     name: 'clone-user-namespace',
     what: 'start a process in a user namespace',
     run: () => {
       const pid = systemCall(numberOf('clone'), CLONE_NEWUSER | SIGCHLD)
-      // The child must not go on as a second copy of this program.
+      // The child must not continue as a second prober.
       if (pid === 0) systemCall(SYS_EXIT_GROUP, 0)
       return pid
     },
@@ -104,11 +104,11 @@ const ATTEMPTS: readonly Attempt[] = [
     run: () => systemCall(numberOf('socket'), AF_VSOCK, 1, 0),
     refusal: EAFNOSUPPORT,
   },
-  // Last, because this process is traced from then on where it gets through.
+  // Last: if it succeeds, this process is traced from then on.
   { name: 'ptrace', what: 'trace a process', run: () => systemCall(numberOf('ptrace'), 0, 0, 0, 0) },
 ]
 
-/** On a folder of its own, and undone: where it gets through, nothing is hidden by it. */
+/** Uses a folder of its own and unmounts it, so that a success hides nothing. */
 function tryMount(): number {
   const folder = mkdtempSync('/tmp/.probe-mount-')
   const result = systemCall(numberOf('mount'), cString('none'), cString(folder), cString('tmpfs'), 0, 0)
@@ -141,15 +141,15 @@ function judge({ name, what, run, refusal = EPERM }: Attempt): ProbeReport {
   const result = run()
   if (result >= 0) return report(name, 'failed', `could ${what}`)
   if (result === -refusal) return report(name, 'ok', `cannot ${what}`)
-  return report(name, 'weak', `cannot ${what}, but for another reason than the filter (error ${-result})`)
+  return report(name, 'weak', `cannot ${what}, but not because of the filter (error ${-result})`)
 }
 
-/** Tries what the system call filter forbids. */
+/** Attempts the system calls that the filter denies. */
 export function probeKernel(): ProbeReport[] {
   return ATTEMPTS.map(judge)
 }
 
-/** Attempts with the system's own tools, as somebody at a prompt would make them. */
+/** Attempts with command-line tools. */
 const COMMANDS: readonly {
   readonly name: string
   readonly argv: readonly string[]
@@ -167,7 +167,7 @@ const COMMANDS: readonly {
   },
 ]
 
-/** Runs them; success is the failure. */
+/** Runs the commands; a success is reported as `failed`. */
 export function probeTools(): ProbeReport[] {
   return COMMANDS.map(({ name, argv, what }) => {
     const got = Bun.spawnSync([...argv], { stdio: ['ignore', 'ignore', 'ignore'] }).success

@@ -7,30 +7,30 @@ import { cString, systemCall } from './system-call.ts'
 
 const PR_SET_DUMPABLE = 4
 
-/** How much more than allowed is tried. */
+/** Multiple of the limit that is attempted. */
 const EXCESS = 2
-/** Terminals and descriptors that nobody needs in one sandbox. */
+/** More terminals and descriptors than a sandbox needs. */
 const MANY_TERMINALS = 256
 const MANY_DESCRIPTORS = 6_000
 const BURN_MS = 1_500
-/** How long a watchdog may take to see a full disk. */
+/** Time for a watchdog to notice a full disk. */
 const WATCHDOG_MS = 8_000
 
-/** Ways to take memory: as everybody does, as a file that nobody maps, and as such a file of a process that cannot be looked into. */
+/** Ways to use memory: mapped, in an unmapped memory file, and in such a file of a non-dumpable process. */
 const ALLOCATIONS = ['mapped', 'held', 'hidden'] as const
 type Allocation = (typeof ALLOCATIONS)[number]
 
 const ALLOCATION_REPORTS: Readonly<Record<Allocation, ProbeReport>> = {
-  mapped: report('memory-limit', 'failed', 'could take twice its memory'),
-  held: report('memory-limit', 'failed', 'could take twice its memory in a file that nobody maps'),
+  mapped: report('memory-limit', 'failed', 'could use twice its memory'),
+  held: report('memory-limit', 'failed', 'could use twice its memory in an unmapped memory file'),
   hidden: report(
     'memory-limit',
     'weak',
-    'a process that takes more than its memory is ended, but not one that hides what it holds from the watchdog',
+    'a process that exceeds the memory limit is killed, unless it hides its memory from the watchdog',
   ),
 }
 
-/** Runs this program again to take memory, since it does not survive. */
+/** Runs this program again to use memory, since it will be killed. */
 function probeMemory(limits: SandboxLimits, self: readonly string[]): ProbeReport {
   const bytes = String(limits.memoryBytes * EXCESS)
   const got = ALLOCATIONS.find((how) => {
@@ -38,17 +38,21 @@ function probeMemory(limits: SandboxLimits, self: readonly string[]): ProbeRepor
     return hog.stdout.toString().includes('took')
   })
   if (got !== undefined) return ALLOCATION_REPORTS[got]
-  return report('memory-limit', 'ok', 'a process that takes more than its memory is ended, the others go on')
+  return report(
+    'memory-limit',
+    'ok',
+    'a process that exceeds the memory limit is killed, the others continue',
+  )
 }
 
-/** Puts bytes into a new file in memory that no process maps. New ones each time, since files have a limit of their own. */
+/** Writes bytes to a new unmapped memory file. Several files, because each has a size limit. */
 function holdInFile(bytes: Uint8Array): void {
   writeSync(systemCall(process.arch === 'arm64' ? 279 : 319, cString('hoard'), 0), bytes)
 }
 
-/** Takes memory and keeps it; says so if it still lives. */
+/** Uses memory and keeps it; prints a line if it survives. */
 export async function takeMemory(bytes: number, how: string | undefined): Promise<void> {
-  // The kernel shall not end one of the others, who look larger than memory that is not mapped.
+  // The kernel would otherwise kill a process with more mapped memory.
   writeFileSync('/proc/self/oom_score_adj', '1000')
   if (how === 'hidden') systemCall(process.arch === 'arm64' ? 167 : 157, PR_SET_DUMPABLE, 0)
   const held: Uint8Array[] = []
@@ -57,7 +61,7 @@ export async function takeMemory(bytes: number, how: string | undefined): Promis
   for (let taken = 0; taken < bytes; taken += chunk) {
     if (how === 'mapped') held.push(new Uint8Array(chunk).fill(taken / chunk))
     else holdInFile(spare)
-    // A watchdog looks only now and then.
+    // Gives a watchdog time to check.
     await Bun.sleep(20)
   }
   await Bun.sleep(1_500)
@@ -101,7 +105,7 @@ function probeTerminals(): ProbeReport {
   const opened = openMany('/dev/ptmx', MANY_TERMINALS)
   return opened < MANY_TERMINALS
     ? report('terminal-limit', 'ok', `could open no more than ${opened} terminals`)
-    : report('terminal-limit', 'weak', `could open ${opened} terminals, which all sandboxes share`)
+    : report('terminal-limit', 'weak', `could open ${opened} terminals of the pool that all sandboxes share`)
 }
 
 function probeDescriptors(): ProbeReport {
@@ -120,11 +124,11 @@ async function probeProcessor(limits: SandboxLimits): Promise<ProbeReport> {
   await Promise.all(burners.map((burner) => burner.exited))
   const usedUs = burners.reduce((sum, burner) => sum + Number(burner.resourceUsage()?.cpuTime.total ?? 0), 0)
   const share = usedUs / (BURN_MS * 1000)
-  const line = `four busy processes got ${share.toFixed(2)} processors of ${limits.milliCpus / 1000}`
+  const line = `four busy processes used ${share.toFixed(2)} CPUs of ${limits.milliCpus / 1000}`
   return report('processor-limit', share < (limits.milliCpus / 1000) * 1.5 ? 'ok' : 'weak', line)
 }
 
-/** Tries to take more than its share of everything but disk. */
+/** Attempts to exceed every limit but the disk's. */
 export async function probeLimits(limits: SandboxLimits, self: readonly string[]): Promise<ProbeReport[]> {
   return [
     await probePids(limits),
@@ -144,11 +148,11 @@ function probeInodes(folder: string, limits: SandboxLimits): ProbeReport {
     // The limit.
   }
   return made < wanted
-    ? report('file-limit', 'ok', `could make no more than ${made} files`)
-    : report('file-limit', 'weak', `could make ${made} files before anybody looked`)
+    ? report('file-limit', 'ok', `could create no more than ${made} files`)
+    : report('file-limit', 'weak', `could create ${made} files before the watchdog noticed`)
 }
 
-/** Fills the disk, which ends the sandbox where a watchdog guards it; nothing is said then. */
+/** Fills the disk. With a watchdog this stops the sandbox, and nothing is reported. */
 export async function probeDisk(folder: string, limits: SandboxLimits): Promise<ProbeReport[]> {
   const inodes = probeInodes(folder, limits)
   const written = fill(folder, limits.diskBytes * EXCESS)

@@ -1,5 +1,5 @@
-// Stands in for sandboxd in a throwaway sandbox, and tries to break out of it as the user's processes would.
-// Says one JSON line per attempt.
+// Replaces sandboxd in a temporary sandbox, and tries to break out as a user's process would.
+// Prints one JSON line for each attempt.
 
 import { dlopen, FFIType } from 'bun:ffi'
 import { limitsShape } from '@sandwire/internal-api'
@@ -25,11 +25,11 @@ const taskShape = shape.record({
 
 function decodeTask(text: string): shape.Decoded<typeof taskShape> {
   const task = taskShape.decode(JSON.parse(text))
-  if (task === undefined) throw new Error('The prober was started with a wrong task')
+  if (task === undefined) throw new Error('The prober got an invalid task')
   return task
 }
 
-/** As sandboxd starts processes: as the user where there is one, with nothing left of its own rights. */
+/** Starts processes as sandboxd does: as the user if there is one, without capabilities. */
 function launcher(runAs: string | undefined): string[] {
   if (runAs === undefined) return []
   const [uid, gid] = runAs.split(':')
@@ -37,7 +37,7 @@ function launcher(runAs: string | undefined): string[] {
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', ...nothing]
 }
 
-/** sandboxd's part: hides its memory, listens, and runs the attempts one after the other. */
+/** Acts as sandboxd: becomes non-dumpable, listens, and runs the attempts in sequence. */
 async function serve(task: string, runAs: string | undefined): Promise<void> {
   const libc = dlopen('libc.so.6', {
     prctl: { args: [FFIType.i32, FFIType.u64, FFIType.u64, FFIType.u64, FFIType.u64], returns: FFIType.i32 },

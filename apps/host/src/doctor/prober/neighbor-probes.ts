@@ -4,7 +4,7 @@ import { type ProbeTargets, type ProbeReport, report } from '../probe-protocol.t
 
 const CONNECT_MS = 1_000
 
-/** Whether anybody answers there. */
+/** True when something accepts a connection. */
 function answers(target: { path: string } | { host: string; port: number }): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   try {
@@ -22,18 +22,18 @@ function answers(target: { path: string } | { host: string; port: number }): Pro
 async function probeAbstractSocket(targets: ProbeTargets): Promise<ProbeReport> {
   return (await answers({ path: `\0${targets.abstractSocket}` }))
     ? report('abstract-sockets', 'failed', 'could connect to an abstract socket of this machine')
-    : report('abstract-sockets', 'ok', 'reaches no abstract socket of this machine')
+    : report('abstract-sockets', 'ok', 'cannot connect to an abstract socket of this machine')
 }
 
 async function probeNetwork(targets: ProbeTargets): Promise<ProbeReport> {
-  const result: string[] = []
+  const reachable: string[] = []
   for (const address of targets.addresses) {
     const [host = '', port = '0'] = address.split(':')
-    if (await answers({ host, port: Number(port) })) result.push(address)
+    if (await answers({ host, port: Number(port) })) reachable.push(address)
   }
-  return result.length === 0
+  return reachable.length === 0
     ? report('host-network', 'ok', "does not reach this machine's network")
-    : report('host-network', 'failed', `could connect to ${result.join(', ')}`)
+    : report('host-network', 'failed', `could connect to ${reachable.join(', ')}`)
 }
 
 function probeProcesses(targets: ProbeTargets): ProbeReport {
@@ -61,7 +61,7 @@ function probeEnvironment(targets: ProbeTargets): ProbeReport {
     : report('environment', 'failed', "could read this machine's environment")
 }
 
-/** The program that runs the sandbox is the parent of this one. */
+/** sandboxd is the parent of this process. */
 function probeDaemonMemory(): ProbeReport {
   const open = ['environ', 'mem', 'maps', 'fd/0'].filter((name) => {
     const text =
@@ -90,11 +90,11 @@ async function probeDaemonReach(targets: ProbeTargets): Promise<ProbeReport> {
   return report(
     'daemon-reach',
     'weak',
-    `can ${ways} sandboxd, which asks for a signed token: it runs as the same uid`,
+    `can ${ways} sandboxd, which requires a signed token: it runs as the same uid`,
   )
 }
 
-/** Tries to find who else is there. */
+/** Looks for other processes, sockets and networks. */
 export async function probeNeighbors(targets: ProbeTargets): Promise<ProbeReport[]> {
   return [
     await probeAbstractSocket(targets),

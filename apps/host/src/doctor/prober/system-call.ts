@@ -11,10 +11,10 @@ const { symbols: libc } = dlopen('libc.so.6', {
   },
 })
 
-/** An argument: a number, or memory that its address is passed of. */
+/** A number, or memory whose address is passed. */
 type Argument = number | Uint8Array
 
-/** Makes a system call; returns what it returned, or the negative of the error. */
+/** Makes a system call; returns its result, or the negative errno. */
 export function systemCall(number: number, ...given: readonly Argument[]): number {
   const values = given.map((each) => BigInt(typeof each === 'number' ? each : ptr(each)))
   const [a = 0n, b = 0n, c = 0n, d = 0n, e = 0n, f = 0n] = values
@@ -23,7 +23,7 @@ export function systemCall(number: number, ...given: readonly Argument[]): numbe
   return result >= 0 || address === null ? result : -read.i32(address, 0)
 }
 
-/** A path as the kernel reads it. */
+/** A NUL-terminated string. */
 export function cString(text: string): Uint8Array {
   return new TextEncoder().encode(`${text}\0`)
 }

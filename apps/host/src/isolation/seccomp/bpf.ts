@@ -1,7 +1,7 @@
-/** One instruction of classic BPF as the kernel reads it: `struct sock_filter`. */
+/** A classic BPF instruction (`struct sock_filter`). */
 interface Instruction {
   readonly code: number
-  /** Instructions to skip when the comparison holds, and when not. */
+  /** Instructions to skip when the comparison is true, and when false. */
   readonly jt: number
   readonly jf: number
   readonly k: number
@@ -21,12 +21,12 @@ export const DATA_NR = 0
 export const DATA_ARCH = 4
 const DATA_ARGS = 16
 
-/** Offset of the low half of an argument; flags, requests and families fit in it, and the kernel reads no more of them. */
+/** Offset of the low half of an argument; flags, requests and families fit in it. */
 export function lowHalfOfArgument(index: number): number {
   return DATA_ARGS + index * 8
 }
 
-/** Offset of the other half, for sizes. */
+/** Offset of the high half, for sizes. */
 export function highHalfOfArgument(index: number): number {
   return lowHalfOfArgument(index) + 4
 }
@@ -66,7 +66,7 @@ export function assemble(program: readonly Instruction[]): Uint8Array {
   const bytes = new Uint8Array(program.length * 8)
   const view = new DataView(bytes.buffer)
   for (const [index, { code, jt, jf, k }] of program.entries()) {
-    if (jt > 255 || jf > 255) throw new RangeError('A jump is longer than classic BPF can say')
+    if (jt > 255 || jf > 255) throw new RangeError('A jump is too long for classic BPF')
     view.setUint16(index * 8, code, true)
     view.setUint8(index * 8 + 2, jt)
     view.setUint8(index * 8 + 3, jf)

@@ -1,4 +1,4 @@
-/** A system call that no process in a sandbox may make: its number on x86-64 and on arm64, where it exists. */
+/** A denied system call: its numbers on x86-64 and arm64, where it exists. */
 interface DeniedCall {
   readonly x64: number | undefined
   readonly arm64: number | undefined
@@ -8,12 +8,12 @@ function call(x64: number | undefined, arm64: number | undefined): DeniedCall {
   return { x64, arm64 }
 }
 
-/** Numbers from 424 on are the same everywhere. */
+/** Numbers from 424 are the same on all architectures. */
 function common(number: number): DeniedCall {
   return { x64: number, arm64: number }
 }
 
-/** All refused with EPERM. */
+/** All fail with EPERM. */
 export const DENIED_CALLS: Readonly<Record<string, DeniedCall>> = {
   // Mounts.
   mount: call(165, 40),
@@ -28,7 +28,7 @@ export const DENIED_CALLS: Readonly<Record<string, DeniedCall>> = {
   fspick: common(433),
   mount_setattr: common(442),
   open_tree_attr: common(467),
-  // Namespaces; `clone` is validated by its flags.
+  // Namespaces; `clone` is filtered by its flags.
   unshare: call(272, 97),
   setns: call(308, 268),
   // Other processes' memory and descriptors.
@@ -37,7 +37,7 @@ export const DENIED_CALLS: Readonly<Record<string, DeniedCall>> = {
   process_vm_writev: call(311, 271),
   kcmp: call(312, 272),
   pidfd_getfd: common(438),
-  // Parts of the kernel with a history of holes and no use here.
+  // Parts of the kernel with a history of vulnerabilities and no use in sandboxes.
   bpf: call(321, 280),
   io_uring_setup: common(425),
   io_uring_enter: common(426),
@@ -52,7 +52,7 @@ export const DENIED_CALLS: Readonly<Record<string, DeniedCall>> = {
   nfsservctl: call(180, 42),
   modify_ldt: call(154, undefined),
   uselib: call(134, undefined),
-  // Files by handle, past every path check.
+  // Files by handle, which bypass path checks.
   name_to_handle_at: call(303, 264),
   open_by_handle_at: call(304, 265),
   // The machine itself.
@@ -76,7 +76,7 @@ export const DENIED_CALLS: Readonly<Record<string, DeniedCall>> = {
   ioperm: call(173, undefined),
 }
 
-/** Calls that are validated by an argument, or answered specially. */
+/** System calls that are filtered by an argument, or fail with another error. */
 export const FILTERED_CALLS = {
   clone: call(56, 220),
   clone3: common(435),

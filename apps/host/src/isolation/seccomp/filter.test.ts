@@ -130,5 +130,5 @@ test('the filter is written in the kernel’s layout', () => {
 })
 
 test('a jump that does not fit is an error, not a wrong filter', () => {
-  expect(() => assemble([{ code: 0x15, jt: 0, jf: 256, k: 0 }])).toThrow('longer')
+  expect(() => assemble([{ code: 0x15, jt: 0, jf: 256, k: 0 }])).toThrow('too long')
 })

@@ -23,40 +23,40 @@ const ENOSYS = 38
 const EAFNOSUPPORT = 97
 
 const AUDIT_ARCH = { x64: 0xc000003e, arm64: 0xc00000b7 } as const
-/** Calls of the x32 ABI have this bit, and would otherwise pass under other numbers. */
+/** Bit of x32 ABI calls, which would otherwise bypass the filter with other numbers. */
 const X32_BIT = 0x40000000
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 const CLONE_NEW_ANY = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 
-/** Typing into a terminal from outside, and the console's own. */
+/** TIOCSTI and TIOCLINUX. */
 const TIOCSTI = 0x5412
 const TIOCLINUX = 0x541c
 
-/** Linux, and its 32-bit and UNAME26 forms, and the question what it is. */
+/** Allowed personalities: Linux, 32-bit, UNAME26, and the query. */
 const PERSONALITIES = [0, 0x8, 0x20000, 0x20008, 0xffffffff]
 
-/** UNIX, INET, INET6, NETLINK. VSOCK, which no network namespace holds back, is not among them. */
+/** UNIX, INET, INET6, NETLINK. Not VSOCK, which network namespaces do not isolate. */
 const SOCKET_FAMILIES = [1, 2, 10, 16]
 
 /**
- * Segments of shared memory outlive every process and are nobody's, so that nothing that can be ended gives them back. A page each
- * is what databases lock themselves with; the kernel gives a sandbox 4096 of them, 16 MiB.
+ * System V shared memory outlives processes, so killing them does not free it. Segments of one page, which databases use as
+ * locks, are allowed; the kernel limits a sandbox to 4096 of them, 16 MiB.
  */
 const MAX_SEGMENT_BYTES = 4096
 
-/** Refuses an argument that is none of `allowed`. */
+/** Denies an argument that is not in `allowed`. */
 function allowOnly(argument: number, allowed: readonly number[], errno: number): Instruction[] {
   const body = allowed.reduceRight<Instruction[]>((rest, value) => unlessEqual(value, rest), [refuse(errno)])
   return [load(lowHalfOfArgument(argument)), ...body, ALLOW]
 }
 
-/** Judges one call by its number; the number is loaded before and after. */
+/** Filters one call by its number, which is loaded before and after. */
 function judge(number: number | undefined, body: readonly Instruction[]): Instruction[] {
   return number === undefined ? [] : whenEqual(number, body)
 }
 
-/** The filter as instructions: everything is allowed but what is refused here. */
+/** The filter as instructions: everything else is allowed. */
 export function createFilter(architecture: Architecture): Instruction[] {
   const { clone, clone3, ioctl, personality, shmget, socket } = FILTERED_CALLS
   return [
@@ -65,7 +65,7 @@ export function createFilter(architecture: Architecture): Instruction[] {
     load(DATA_NR),
     ...(architecture === 'x64' ? whenAtLeast(X32_BIT, [refuse(EPERM)]) : []),
     ...Object.values(DENIED_CALLS).flatMap((denied) => judge(denied[architecture], [refuse(EPERM)])),
-    // Its flags are behind a pointer; without it, libraries use `clone`.
+    // Its flags are behind a pointer; with ENOSYS, libraries fall back to `clone`.
     ...judge(clone3[architecture], [refuse(ENOSYS)]),
     ...judge(clone[architecture], [
       load(lowHalfOfArgument(0)),
