@@ -62,7 +62,7 @@ export async function startProduct(root: FreshRoot, options: CommandOptions): Pr
     // Another Sandwire may use the default port: the network is this machine's.
     env: { SANDWIRE_PORT: '0' },
   })
-  const { match, text } = await readUntil(child.stdout, /Ctrl-C stops [^\n]*\n/, START_TIMEOUT_MS)
+  const { match, text } = await readUntil(child.stdout, /Ctrl-C stops the server[^\n]*\n/, START_TIMEOUT_MS)
   void discard(child.stdout)
   void discard(child.stderr)
   const url = /http:\/\/localhost:\d+/.exec(text)?.[0]

@@ -153,8 +153,8 @@ test('a start from a folder that is gone, or without one for throwaway sandboxes
   expect(await sandwire(['doctor', '--data', data], { env: { TMPDIR: '/nowhere' } })).toEqual({
     code: 2,
     said: [
-      'sandwire: Cannot make a throwaway folder in "/nowhere": no folder can be made there',
-      'hint: set TMPDIR to a folder that this user can write',
+      'sandwire: Cannot create a temporary folder in "/nowhere": the folder cannot be created',
+      'hint: set TMPDIR to a folder that this user can write to',
     ],
   })
 })
@@ -165,6 +165,6 @@ test('doctor says what is wrong with a data folder', async () => {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   expect(await new Response(child.stdout).text()).toContain(
-    'Data folder  /proc/x cannot be used: no folder can be made there\n',
+    'Data folder  /proc/x cannot be used: the folder cannot be created\n',
   )
 })

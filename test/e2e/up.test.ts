@@ -83,7 +83,7 @@ test.each([
   const said = new Response(npm.stderr).text()
   let family: number[] = []
   try {
-    for await (const line of readLines(npm.stdout)) if (line.includes('runs at')) break
+    for await (const line of readLines(npm.stdout)) if (line.includes('is running at')) break
     family = readDescendants(npm.pid).map(({ pid }) => pid)
     expect(family.length).toBeGreaterThan(1)
     process.kill(whomOf(npm.pid), signal)

@@ -12,7 +12,7 @@ const READY_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 30_000
 
 /** Where it says its port: under the name it has on this machine, or among what it listens on. */
-const ADDRESS = /(?:^|runs at |Listens +)(?:https?:\/\/)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0):([0-9]+)/
+const ADDRESS = /(?:^|running at |Listening +)(?:https?:\/\/)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0):([0-9]+)/
 
 export interface HostOptions {
   /** Default: a new folder, removed at the end. */
