@@ -213,7 +213,7 @@ async function requestHealth(address: string, isSecure: boolean): Promise<string
 }
 
 /** Detects that control rejects its settings, which it reports only in its log. */
-export class SettingsCheck {
+class SettingsCheck {
   readonly #cause = Promise.withResolvers<string>()
 
   /** Receives every line of control's log. */

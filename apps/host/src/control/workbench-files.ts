@@ -126,7 +126,7 @@ async function compressFile(file: string): Promise<void> {
 }
 
 /** Writes compressed copies of all text files, so that requests need no compression. */
-export async function compressFiles(folder: string): Promise<void> {
+async function compressFiles(folder: string): Promise<void> {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   for (const file of files.filter((name) => TEXTS.includes(path.extname(name))))
     await compressFile(path.join(folder, file))

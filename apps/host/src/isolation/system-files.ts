@@ -54,7 +54,7 @@ PROMPT_COMMAND=__tell_folder
 `
 
 /** Links of `/etc`, by name. */
-export const ETC_LINKS: Readonly<Record<string, string>> = {
+const ETC_LINKS: Readonly<Record<string, string>> = {
   mtab: '/proc/mounts',
   'os-release': '/usr/lib/os-release',
 }
@@ -63,7 +63,7 @@ export const ETC_LINKS: Readonly<Record<string, string>> = {
  * Entries of `/etc` that common programs need: bound read-only from this machine if they exist. None of them reveals users
  * or network settings.
  */
-export const ETC_FROM_HOST: readonly { readonly name: string; readonly kind: 'file' | 'folder' }[] = [
+const ETC_FROM_HOST: readonly { readonly name: string; readonly kind: 'file' | 'folder' }[] = [
   { name: 'alternatives', kind: 'folder' },
   { name: 'ld.so.cache', kind: 'file' },
   { name: 'ld.so.conf', kind: 'file' },

@@ -92,7 +92,7 @@ const VARIABLES = {
 } as const
 
 /** The issuer that environment variables configure, if any. */
-export function issuerFromEnvironment(env: Environment, problems: string[]): IssuerInput | undefined {
+function issuerFromEnvironment(env: Environment, problems: string[]): IssuerInput | undefined {
   const issuer = read(env, 'SANDWIRE_ISSUER')
   const set = Object.entries(VARIABLES).flatMap(([variable, key]) => {
     const text = read(env, variable)
@@ -112,7 +112,7 @@ export function issuerFromEnvironment(env: Environment, problems: string[]): Iss
 }
 
 /** Settings of an issuer. Throws when an input is missing or not valid. */
-export function resolveIssuer({ issuer, url, ...inputs }: IssuerInput): IssuerConfig {
+function resolveIssuer({ issuer, url, ...inputs }: IssuerInput): IssuerConfig {
   if (isIssuerPreset(issuer))
     return issuerFromPreset(issuer, { ...inputs, ...(url !== undefined && { issuer: url }) })
   // A URL is an issuer without a preset.
