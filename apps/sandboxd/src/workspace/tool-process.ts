@@ -7,12 +7,11 @@ import { fail, isFailure } from '../processes/resolve-command.ts'
 import type { SpawnFailure, StartOptions } from '../processes/process.ts'
 import type { RunningTool } from './tool.ts'
 
-/** What is kept of stderr: enough for a message, whatever a program says. */
+/** Bytes of stderr that are kept, for an error message. */
 const STDERR_TAIL_BYTES = 8 * 1024
-/** How often stderr is looked at after the program has ended, while somebody else keeps it open. */
+/** Poll interval for stderr after the exit, while another process keeps it open. */
 const QUERY_MS = 5
 
-/** What is done around a program, besides running it. */
 interface ToolOptions {
   readonly start: StartOptions
   readonly stdin: Uint8Array | undefined
@@ -20,7 +19,7 @@ interface ToolOptions {
   readonly timeMs: number
 }
 
-/** Starts a program on real pipes, with an open folder as descriptor 3. */
+/** Starts a program on pipes, with the folder as descriptor 3. */
 export function startTool(
   plan: Omit<ChildPlan, 'stdio' | 'leadsSession'>,
   folder: number,
@@ -35,7 +34,7 @@ export function startTool(
   return child
 }
 
-/** A program that runs, until nothing of it is left. */
+/** A running program and its descendants. */
 export class ToolProcess implements RunningTool {
   readonly stdout: ReadableStream<Uint8Array>
   readonly stderr: Promise<string>
@@ -53,7 +52,7 @@ export class ToolProcess implements RunningTool {
     }, timeMs)
     signal?.addEventListener('abort', end, { once: true })
     if (signal?.aborted === true) end()
-    // Not before: a process that left the family may keep the output open.
+    // Only now: a process that left the group may keep the output open.
     this.stdout = streamOutput(pipes.stdout, end, () => {
       clearTimeout(timer)
       signal?.removeEventListener('abort', end)
@@ -65,25 +64,25 @@ export class ToolProcess implements RunningTool {
   async #awaitExit(): Promise<Awaited<RunningTool['exited']>> {
     const status = await this.#child.exited
     const isLate = this.#isLate
-    // What it left behind in its group would keep its output open.
+    // Remaining processes of its group would keep its output open.
     if (kill(-this.#child.pid, 0) === 0) await this.#child.terminate()
     return { ...status, isLate }
   }
 
-  /** Ends the program and all that it started. */
+  /** Ends the program and its descendants. */
   #end(): void {
     void this.#child.terminate()
   }
 }
 
-/** Writes what a program is given, then ends its input; a program that does not read it is let be. */
+/** Writes stdin and closes it; a program need not read it. */
 function feed(fd: number, bytes: Uint8Array | undefined): void {
   const input = new PipeInput(fd, { settled: () => undefined, closed: () => undefined })
   if (bytes !== undefined) input.write(bytes)
   input.end()
 }
 
-/** Output read only as fast as somebody takes it. `over` comes once, after its end, a failure or `canceled`. */
+/** Streams output with backpressure. `over` is called once, after its end, an error or `canceled`. */
 function streamOutput(fd: number, canceled: () => void, over: () => void): ReadableStream<Uint8Array> {
   const reader = Bun.file(fd).stream().getReader()
   const close = async (): Promise<void> => {
@@ -91,7 +90,7 @@ function streamOutput(fd: number, canceled: () => void, over: () => void): Reada
     try {
       await reader.cancel()
     } catch {
-      // An errored stream has let go of the descriptor already.
+      // An errored stream has closed the descriptor already.
     }
     closeFd(fd)
   }
@@ -121,7 +120,7 @@ function streamOutput(fd: number, canceled: () => void, over: () => void): Reada
   )
 }
 
-/** The end of what a program says, until it has ended and nothing of it waits to be read. */
+/** Reads the last bytes of stderr until the program has ended and nothing is left. */
 async function readTail(fd: number, exited: Promise<unknown>): Promise<string> {
   let tail = Buffer.alloc(0)
   const ended = Promise.withResolvers<void>()

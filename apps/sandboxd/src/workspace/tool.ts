@@ -13,59 +13,59 @@ import type { UserSwitch } from '../processes/tree/run-as.ts'
 import { startTool, type ToolProcess } from './tool-process.ts'
 import { Semaphore, type SemaphoreLimits } from './semaphore.ts'
 
-/** Exit code when the user may list the folder but not enter it, so that the program was not started. */
+/** Exit code when the folder cannot be entered and the program was not started. */
 export const CANNOT_ENTER = 125
 
-/** A program that does something with the workspace, such as ripgrep or git. */
+/** A program that works on the workspace, such as ripgrep or git. */
 export interface ToolPlan {
-  /** The program and its arguments, none of them from a shell. */
+  /** Program and arguments; no shell interprets them. */
   readonly argv: readonly [string, ...string[]]
-  /** Open folder that it starts in. It stays the caller's to close, and open until the program has been started. */
+  /** Working directory, an open descriptor. The caller closes it after the program was started. */
   readonly folder: number
-  /** All of its environment but PATH, HOME and the language, which are the user's. */
+  /** Added to PATH, HOME and the locale, which are the user's. */
   readonly env?: Readonly<Record<string, string>>
   readonly stdin?: Uint8Array
-  /** Ends it, and everything it started. */
+  /** Ends the program and its descendants. */
   readonly signal?: AbortSignal
-  /** Ended when it takes longer. */
+  /** Timeout. */
   readonly timeMs: number
 }
 
 export interface RunningTool {
-  /** Real pipe: a reader that waits makes the program wait. Canceling it ends the program. It is to be read to its end, or canceled. */
+  /** A pipe with backpressure. It must be read to its end or canceled; canceling ends the program. */
   readonly stdout: ReadableStream<Uint8Array>
-  /** The end of what it said on stderr, after it ended. */
+  /** The last bytes of stderr, after the program ended. */
   readonly stderr: Promise<string>
   readonly exited: Promise<{
     readonly code: number | null
     readonly signal: string | null
-    /** It was ended because it took too long. */
+    /** It was ended by the timeout. */
     readonly isLate: boolean
   }>
 }
 
 /**
- * Runs a program as the user of the workspace, once it is its turn. Rejects with `command_not_found` when it is not installed,
- * with `rate_limited` when too many wait, and with the signal's reason when that comes before its turn.
+ * Runs a program as the workspace's user. Rejects with `command_not_found` when it is not installed, with `rate_limited` when
+ * too many wait, and with the signal's reason when it is canceled before it starts.
  */
 export type RunTool = (plan: ToolPlan) => Promise<RunningTool>
 
-/** A handful keeps a small machine busy; a page that asks for everything at once waits a little. */
+/** A few programs keep a small machine busy; a page that sends many requests waits a little. */
 const TOOL_LIMITS: SemaphoreLimits = {
   capacity: 8,
   maxWaiting: 64,
   refusal: 'Cannot run more programs on the workspace now',
 }
 
-/** From HUP to TERM, and from there to KILL: git removes its lock files when it is told to end. */
+/** Delay from HUP to TERM and from TERM to KILL: git removes its lock files on a signal. */
 const HANGUP_MS = 200
 const TERMINATE_MS = 1_000
 
-/** What of the user's environment a program sees. */
+/** Variables of the user's environment that are passed on. */
 const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE'] as const
 
 const SHELL = '/bin/sh'
-/** The folder is entered by its descriptor, which is whatever it was when it was opened, and is not passed on. */
+/** Enters the folder by its descriptor, which is then closed, so that a rename cannot redirect it. */
 const ENTER_FOLDER = `cd -P /proc/self/fd/3 2>/dev/null || { echo 'cannot enter the folder' >&2; exit ${CANNOT_ENTER}; }
 unset PWD OLDPWD
 exec "$@" 3<&-`
@@ -86,7 +86,6 @@ interface RunToolDependencies {
   readonly limits?: SemaphoreLimits
 }
 
-/** Runs programs on the workspace: as its user, in an open folder, some at a time. */
 export function createRunTool({ baseEnv, user, limits, ...deps }: RunToolDependencies): RunTool {
   const semaphore = new Semaphore(limits ?? TOOL_LIMITS)
   const env = pick(baseEnv)
@@ -124,7 +123,7 @@ function run(plan: ToolPlan, env: Readonly<Record<string, string>>, start: Start
   const spec: ProcessSpec = { argv: plan.argv, cwd: '/', env, mode: 'pipe', cols: 0, rows: 0 }
   const command = resolveCommand(spec)
   if (isFailure(command)) throw toError(command)
-  // Found already, so that nothing in the folder is taken for it.
+  // Resolved before, so that no file in the folder is run instead.
   const argv = [SHELL, '-c', ENTER_FOLDER, SHELL, command.file, ...plan.argv.slice(1)]
   const tool = startTool({ spec, file: SHELL, argv }, plan.folder, {
     start,

@@ -48,17 +48,17 @@ const MEANINGS: Readonly<Record<number, readonly [ErrorCode, string]>> = {
 export type FileAction = 'read' | 'list' | 'write' | 'make' | 'remove' | 'move' | 'copy' | 'open'
 
 /** The error for a failed system call; `errno` is negative, as the calls return it. */
-export function fileError(doing: FileAction, path: string, errno: number): SandwireError {
+export function fileError(action: FileAction, path: string, errno: number): SandwireError {
   const meaning = MEANINGS[-errno]
   const cause = new Error(`errno ${-errno}`)
   if (meaning === undefined)
-    return new SandwireError('internal', `Cannot ${doing} ${quotePath(path)}: the system failed`, { cause })
-  return new SandwireError(meaning[0], `Cannot ${doing} ${quotePath(path)}: ${meaning[1]}`, { cause })
+    return new SandwireError('internal', `Cannot ${action} ${quotePath(path)}: the system failed`, { cause })
+  return new SandwireError(meaning[0], `Cannot ${action} ${quotePath(path)}: ${meaning[1]}`, { cause })
 }
 
 /** The error for a check of our own. */
-export function refusal(code: ErrorCode, doing: FileAction, path: string, why: string): SandwireError {
-  return new SandwireError(code, `Cannot ${doing} ${quotePath(path)}: ${why}`)
+export function refusal(code: ErrorCode, action: FileAction, path: string, why: string): SandwireError {
+  return new SandwireError(code, `Cannot ${action} ${quotePath(path)}: ${why}`)
 }
 
 /** Longest path in a message. */
@@ -78,14 +78,14 @@ export function quotePath(text: string): string {
 }
 
 /** The error for a failed read or write on a descriptor. */
-export function systemError(caught: unknown, doing: string): SandwireError {
+export function systemError(caught: unknown, action: string): SandwireError {
   if (caught instanceof SandwireError) return caught
   const code = caught instanceof Error && 'code' in caught ? String(caught.code) : ''
   switch (code) {
     case 'ENOSPC':
     case 'EDQUOT':
     case 'EFBIG':
-      return new SandwireError('disk_full', `${doing}: no space is left`, { cause: caught })
+      return new SandwireError('disk_full', `${action}: no space is left`, { cause: caught })
   }
-  return new SandwireError('internal', `${doing}: the system failed`, { cause: caught })
+  return new SandwireError('internal', `${action}: the system failed`, { cause: caught })
 }

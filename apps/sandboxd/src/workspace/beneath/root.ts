@@ -65,52 +65,52 @@ export class Root {
   }
 
   /** Opens a path for reading. The caller checks its kind. */
-  openToRead(path: string, doing: FileAction): Descriptor {
-    return this.#open(parsePath(path), READ_FLAGS, doing)
+  openToRead(path: string, action: FileAction): Descriptor {
+    return this.#open(parsePath(path), READ_FLAGS, action)
   }
 
   /** Opens a folder to list it. */
-  openFolder(path: string, doing: FileAction): Descriptor {
-    return this.#open(parsePath(path), READ_FLAGS | O_DIRECTORY, doing)
+  openFolder(path: string, action: FileAction): Descriptor {
+    return this.#open(parsePath(path), READ_FLAGS | O_DIRECTORY, action)
   }
 
   /** Refers to a file without opening it. */
-  openName(path: string, doing: FileAction, followsLink: boolean): Descriptor {
-    return this.#open(parsePath(path), followsLink ? O_PATH : O_PATH | O_NOFOLLOW, doing)
+  openName(path: string, action: FileAction, followsLink: boolean): Descriptor {
+    return this.#open(parsePath(path), followsLink ? O_PATH : O_PATH | O_NOFOLLOW, action)
   }
 
   /** Opens the folder of a path; the name in it need not exist. */
-  openSlot(path: string, doing: FileAction): Slot {
+  openSlot(path: string, action: FileAction): Slot {
     const parsed = parsePath(path)
     const split = splitLast(parsed)
-    if (split === undefined) throw refusal('path_refused', doing, path, 'it has no name of its own')
-    const folder = this.#open({ text: path, names: split.names }, O_PATH | O_DIRECTORY, doing)
+    if (split === undefined) throw refusal('path_refused', action, path, 'it has no name of its own')
+    const folder = this.#open({ text: path, names: split.names }, O_PATH | O_DIRECTORY, action)
     return slotOf(folder, split.last, path)
   }
 
   /** Like `openSlot`, but follows links at the end of the path: the slot holds a file, a folder or nothing. */
-  openSlotFollowingLinks(path: string, doing: FileAction): Slot {
+  openSlotFollowingLinks(path: string, action: FileAction): Slot {
     let parsed = parsePath(path)
     for (let links = 0; links <= MAX_LINKS; links += 1) {
       const split = splitLast(parsed)
-      if (split === undefined) throw refusal('path_refused', doing, path, 'it has no name of its own')
-      using folder = this.#open({ text: path, names: split.names }, O_PATH | O_DIRECTORY, doing)
+      if (split === undefined) throw refusal('path_refused', action, path, 'it has no name of its own')
+      using folder = this.#open({ text: path, names: split.names }, O_PATH | O_DIRECTORY, action)
       const target = readTarget(folder.fd, split.last)
       if (target === undefined) return slotOf(new Descriptor(folder.release()), split.last, path)
-      if (target[0] === 0x2f) throw fileError(doing, path, -EXDEV)
+      if (target[0] === 0x2f) throw fileError(action, path, -EXDEV)
       // Resolved from the root again, so that the link target is confined like any path.
       parsed = { text: path, names: [...split.names, ...namesOf(target)] }
     }
-    throw fileError(doing, path, -ELOOP)
+    throw fileError(action, path, -ELOOP)
   }
 
   [Symbol.dispose](): void {
     this.#folder[Symbol.dispose]()
   }
 
-  #open(path: RelativePath, flags: number, doing: FileAction): Descriptor {
+  #open(path: RelativePath, flags: number, action: FileAction): Descriptor {
     const fd = this.tryOpen(path.names, flags)
-    if (fd < 0) throw fileError(doing, path.text, fd)
+    if (fd < 0) throw fileError(action, path.text, fd)
     return new Descriptor(fd)
   }
 }
@@ -155,10 +155,10 @@ function openNameByName(absolutePath: string, flags: number): number {
 }
 
 /** The status of a slot; undefined when it is empty. */
-export function statSlot(slot: Slot, doing: FileAction): Uint8Array | undefined {
+export function statSlot(slot: Slot, action: FileAction): Uint8Array | undefined {
   const stat = new Uint8Array(STATX_BYTES)
   const result = statAt(slot.folder, slot.name, AT_SYMLINK_NOFOLLOW, stat)
   if (result === -ENOENT) return undefined
-  if (result < 0) throw fileError(doing, slot.path, result)
+  if (result < 0) throw fileError(action, slot.path, result)
   return stat
 }

@@ -22,9 +22,9 @@ export type Job<Result, Part = never> = Generator<Part | undefined, Result, void
 export function checkCondition(
   { ifMatch, ifAbsent }: Condition,
   stat: Uint8Array | undefined,
-  told: { readonly doing: FileAction; readonly path: string },
+  subject: { readonly action: FileAction; readonly path: string },
 ): void {
-  const changed = (why: string): Error => refusal('file_changed', told.doing, told.path, why)
+  const changed = (why: string): Error => refusal('file_changed', subject.action, subject.path, why)
   if (ifAbsent === true && stat !== undefined) throw changed('something is there already')
   if (ifMatch === undefined) return
   if (stat === undefined) throw changed('it is gone')
@@ -77,12 +77,12 @@ function nameAt(buffer: Buffer, start: number): ByteName {
 export function* eachName(
   folder: number,
   visit: (name: ByteName) => boolean,
-  told: { readonly doing: FileAction; readonly path: string },
+  subject: { readonly action: FileAction; readonly path: string },
 ): Job<void> {
   const buffer = Buffer.alloc(BUFFER_BYTES)
   for (;;) {
     const size = readFolder(folder, buffer)
-    if (size < 0) throw fileError(told.doing, told.path, size)
+    if (size < 0) throw fileError(subject.action, subject.path, size)
     if (size === 0) return
     for (let at = 0; at < size; at += buffer.readUInt16LE(at + LENGTH_AT)) {
       const name = nameAt(buffer, at + NAME_AT)
@@ -95,9 +95,9 @@ export function* eachName(
 /** All names in an open folder, sorted by bytes. */
 export function* sortedNames(
   folder: number,
-  told: { readonly doing: FileAction; readonly path: string },
+  subject: { readonly action: FileAction; readonly path: string },
 ): Job<ByteName[]> {
   const names: ByteName[] = []
-  yield* eachName(folder, (name) => names.push(name) > 0, told)
+  yield* eachName(folder, (name) => names.push(name) > 0, subject)
   return names.sort()
 }

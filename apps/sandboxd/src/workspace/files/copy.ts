@@ -166,7 +166,7 @@ function* copyFolder(step: Step, counted: { left: number }): Job<void> {
   if (fd < 0) throw fileError('copy', path, fd)
   using folder = new Descriptor(fd)
   const names: string[] = []
-  yield* eachName(from.fd, (name) => names.push(name) > 0, { doing: 'copy', path })
+  yield* eachName(from.fd, (name) => names.push(name) > 0, { action: 'copy', path })
   for (const name of names) {
     yield undefined
     const entryIn = (within: number): EntryRef => ({ folder: within, name: cName(name) })

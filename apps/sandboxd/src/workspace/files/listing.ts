@@ -79,7 +79,7 @@ export function* list(context: FileContext, path: string, limits: ListLimits): J
     isLate = now() > endMs
     return !isLate
   }
-  yield* eachName(folder.fd, visit, { doing: 'list', path })
+  yield* eachName(folder.fd, visit, { action: 'list', path })
   const { names, hasMore } = smallest.take()
   const entries: Entry[] = []
   const stat = new Uint8Array(STATX_BYTES)

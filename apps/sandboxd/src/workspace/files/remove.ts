@@ -31,7 +31,7 @@ export interface RemoveOptions extends Condition {
 export function* remove({ root }: FileContext, path: string, options: RemoveOptions): Job<void> {
   using slot = root.openSlot(path, 'remove')
   const found = statSlot(slot, 'remove')
-  checkCondition(options, found, { doing: 'remove', path })
+  checkCondition(options, found, { action: 'remove', path })
   if (found === undefined) throw fileError('remove', path, -ENOENT)
   if (readStat(found).kind !== 'folder') return check(unlinkAt(slot.folder, slot.name, 0), path)
   if (!options.recursive) return check(unlinkAt(slot.folder, slot.name, AT_REMOVEDIR), path)
@@ -63,7 +63,7 @@ export function* removeTree(slot: Omit<Slot, typeof Symbol.dispose>, depth: numb
 
 function* empty(folder: number, path: string, depth: number): Job<void> {
   const names: string[] = []
-  yield* eachName(folder, (name) => names.push(name) > 0, { doing: 'remove', path })
+  yield* eachName(folder, (name) => names.push(name) > 0, { action: 'remove', path })
   for (const [index, name] of names.entries()) {
     if (index % BATCH === 0) yield undefined
     const result = unlinkAt(folder, cName(name), 0)

@@ -18,7 +18,7 @@ export function* rename(context: FileContext, from: string, to: string, options:
   using source = root.openSlot(from, 'move')
   using target = root.openSlot(to, 'move')
   const found = statSlot(source, 'move')
-  checkCondition(options, found, { doing: 'move', path: from })
+  checkCondition(options, found, { action: 'move', path: from })
   if (found === undefined) throw fileError('move', from, -ENOENT)
   const moved = moveInto(source, target, options.replaces)
   if (moved >= 0) return

@@ -83,7 +83,7 @@ function* sweep(slot: Slot, staleBeforeNs: bigint): Job<void> {
     seen += 1
     return seen < MAX_SWEPT
   }
-  yield* eachName(folder.fd, visit, { doing: 'list', path: slot.path })
+  yield* eachName(folder.fd, visit, { action: 'list', path: slot.path })
   const stat = new Uint8Array(STATX_BYTES)
   for (const name of uploads) {
     if (statAt(folder.fd, cName(name), AT_SYMLINK_NOFOLLOW, stat) < 0) continue
@@ -105,7 +105,7 @@ export function finishUpload(
   if (sizeBytes !== finished.sizeBytes)
     throw new SandwireError('conflict', `Cannot finish the upload: ${sizeBytes} bytes have arrived`)
   const replaced = statSlot(slot, 'write')
-  checkCondition(finished, replaced, { doing: 'write', path })
+  checkCondition(finished, replaced, { action: 'write', path })
   const old = replaced === undefined ? undefined : readStat(replaced)
   if (old?.kind === 'folder') throw refusal('is_a_folder', 'write', path, 'a folder is there')
   const mode = finished.mode ?? (old?.kind === 'file' ? old.mode : FILE_MODE & ~umask)

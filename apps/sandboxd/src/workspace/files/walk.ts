@@ -64,7 +64,7 @@ class TreeWalk {
   }
 
   *visit(folder: number, visited: VisitedFolder): Job<void, readonly Found[]> {
-    const names = yield* sortedNames(folder, { doing: 'list', path: visited.text })
+    const names = yield* sortedNames(folder, { action: 'list', path: visited.text })
     for (const name of names) {
       if (this.#isOver()) return
       const entry = readEntry(folder, name, this.#stat)

@@ -129,7 +129,7 @@ export class PendingFiles {
 /** The file that would be replaced; throws when that is not allowed. */
 function checkReplaced(slot: Slot, file: NewFile): FileStat | undefined {
   const found = statSlot(slot, 'write')
-  checkCondition(file, found, { doing: 'write', path: slot.path })
+  checkCondition(file, found, { action: 'write', path: slot.path })
   if (found === undefined) return undefined
   const stat = readStat(found)
   if (stat.kind === 'folder') throw refusal('is_a_folder', 'write', slot.path, 'a folder is there')

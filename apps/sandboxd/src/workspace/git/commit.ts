@@ -5,15 +5,15 @@ import { readProgress, type Repository, requireCommit } from './repository.ts'
 
 export interface CommitRequest {
   readonly message: string
-  /** Instead of whom git knows. */
+  /** Default: the configured identity. */
   readonly author?: { readonly name: string; readonly email: string } | undefined
-  /** Takes the place of the last commit. */
+  /** Replaces the last commit. */
   readonly amend: boolean
 }
 
 /**
- * The message stands as it was written. Hooks are not run and nothing is signed: see how git is called. Whether there is
- * anything to commit was found out before: git itself would look into submodules, and so run what their configuration names.
+ * The message is used as written. Whether there is something to commit is checked before, because git itself would look into
+ * submodules and run programs that their configuration names.
  */
 const OPTIONS = ['--quiet', '--file=-', '--cleanup=whitespace', '--no-status', '--allow-empty'] as const
 const COMMIT_MS = 60_000
@@ -53,7 +53,7 @@ async function hasIdentity(repository: Repository, env: Record<string, string>):
   return true
 }
 
-/** Something is staged, or a merge is to be concluded. */
+/** True when something is staged or a merge is in progress. */
 async function hasSomethingToCommit(repository: Repository): Promise<boolean> {
   const args = [
     'diff',
@@ -70,13 +70,13 @@ async function hasSomethingToCommit(repository: Repository): Promise<boolean> {
   return code === 1 || (await readProgress(repository)) === 'merge'
 }
 
-/** The author of the commit that is amended stays, unless the request names one. */
+/** Keeps the author of an amended commit unless the request names one. */
 function amendOptions(amend: boolean, author: CommitRequest['author']): readonly string[] {
   if (!amend) return []
   return author === undefined ? ['--amend'] : ['--amend', '--reset-author']
 }
 
-/** Who commits is whom git knows; where it knows nobody, the author. */
+/** The committer is the configured identity, or the author when there is none. */
 function identityEnv(author: CommitRequest['author'], hasIdentity: boolean): Record<string, string> {
   if (author === undefined) return {}
   const { name, email } = author

@@ -4,12 +4,12 @@ import { findCommit, type Repository, requireCommit } from './repository.ts'
 import type { RunningTool } from '../tool.ts'
 
 /**
- * What is compared: the index with the work tree; with `staged` the last commit with the index; or commits by name, `to` alone with
- * the commit before it, which is nothing before the first.
+ * Compares the index with the work tree; with `staged`, the last commit with the index; or two commits. `to` alone is compared
+ * with its parent.
  */
 interface DiffRequest {
   readonly path?: string | undefined
-  /** Where the path was before it was renamed: without it, a renamed file is a new one. */
+  /** The path before a rename; without it a renamed file appears as new. */
   readonly oldPath?: string | undefined
   readonly staged: boolean
   readonly from?: string | undefined
@@ -26,14 +26,13 @@ const DIFF_LIMITS: DiffLimits = { maxFiles: 5_000, maxBytes: 2 * 1024 * 1024, ti
 
 export interface Diff {
   readonly files: readonly DiffFile[]
-  /** Unified. */
+  /** Unified format. */
   readonly text: string
-  /** Bytes that are not UTF-8 were replaced. */
   readonly isLossy: boolean
   readonly truncated: false | 'files' | 'bytes' | 'time'
 }
 
-/** What must hold whatever is configured: no programs, no taste, no look into submodules. */
+/** Independent of the configuration: no programs, no preferences, no submodules. */
 const OPTIONS = [
   '--no-ext-diff',
   '--no-textconv',
@@ -53,11 +52,11 @@ const OPTIONS = [
   '--patch',
 ] as const
 
-/** A folder with nothing in it, by the name that every git knows it by. */
+/** The empty tree, which every git knows. */
 const EMPTY_SHA1 = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 const EMPTY_SHA256 = '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321'
 
-/** Compares. Throws `git_failed` when a name stands for no commit. */
+/** Throws `git_failed` when a name is not a commit. */
 export async function readDiff(
   repository: Repository,
   request: DiffRequest,
@@ -79,12 +78,12 @@ async function chooseSides(
   const oids: string[] = []
   if (from !== undefined) oids.push(await requireCommit(repository, from))
   if (to !== undefined) oids.push(await requireCommit(repository, to))
-  // A file in conflict has no one version in the index: ours stands for it.
+  // A file in conflict has several versions in the index: ours is compared.
   if (oids.length === 0 && !staged) return ['--ours']
   return staged ? ['--cached', ...oids] : oids
 }
 
-/** A commit and the one before it. */
+/** A commit and its parent. */
 async function sidesOf(repository: Repository, ref: string): Promise<readonly string[]> {
   const oid = await requireCommit(repository, ref)
   const before = await findCommit(repository, `${oid}^1`)
@@ -124,11 +123,11 @@ function wholeLines(bytes: Buffer): Buffer {
 /** One file of a diff. */
 interface DiffFile {
   readonly path: string
-  /** Where it was renamed or copied from. */
+  /** Source of a rename or copy. */
   from?: string
-  /** As git abbreviates it: A, C, D, M, R, T or U. */
+  /** Git's status letter: A, C, D, M, R, T or U. */
   readonly status: string
-  /** Lines; none are counted in a binary file. */
+  /** In lines; 0 for a binary file. */
   added: number
   removed: number
   isBinary: boolean
@@ -136,9 +135,9 @@ interface DiffFile {
 
 type State =
   | { readonly at: 'start' }
-  /** Paths of a raw record are to come. */
+  /** The paths of a raw record follow. */
   | { readonly at: 'raw'; readonly status: string; readonly from?: string }
-  /** Both paths of a renamed file are to come. */
+  /** Both paths of a renamed file follow. */
   | { readonly at: 'counted'; readonly counts: Counts; readonly from?: string }
   | { readonly at: 'patch' }
 
@@ -150,14 +149,13 @@ interface Counts {
 
 const COLON = 0x3a
 
-/** Reads `git diff -z --raw --numstat --patch`: files, their counts, an empty token, and then text to the end. */
+/** Parses `git diff -z --raw --numstat --patch`: files, their counts, an empty token, then the patch. */
 export class DiffParser {
-  /** By path, in git's order. */
   readonly files = new Map<string, DiffFile>()
   readonly #tokens = new NulTokens()
   #state: State = { at: 'start' }
 
-  /** Takes bytes, and gives those of them that are text of the diff. */
+  /** Consumes bytes; returns those that belong to the patch. */
   push(chunk: Uint8Array): Uint8Array {
     if (this.#state.at === 'patch') return chunk
     this.#tokens.push(chunk)
@@ -199,7 +197,7 @@ export class DiffParser {
   }
 
   #addFile(path: string, { status, from }: { readonly status: string; readonly from?: string }): void {
-    // A conflict comes first, and then once more as what became of our side.
+    // A conflict is listed first and again as a change of our side.
     if (this.files.has(path)) return
     const counts = { added: 0, removed: 0, isBinary: false }
     const origin = from === undefined ? {} : { from }

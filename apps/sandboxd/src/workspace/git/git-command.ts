@@ -2,60 +2,60 @@ import { pathToBytes, SandwireError } from '@sandwire/protocol'
 import type { RunTool, RunningTool } from '../tool.ts'
 
 /**
- * How git is called, and nowhere else. A repository's configuration is whatever somebody put there, and much of it names
- * programs; none of them is run. Arguments are templates: what comes from a request is a path after `--`, a path on stdin, or
- * a name that `rev-parse --end-of-options` has turned into the name of an object.
+ * The only place that starts git. A repository's configuration is untrusted and can name programs; none of them is run.
+ * Arguments are fixed: request input is passed after `--`, on stdin, or as an object name that `rev-parse --end-of-options` has
+ * resolved.
  */
 const ENVIRONMENT: Readonly<Record<string, string>> = {
-  // The repository is the folder's own: none further up is found, and no `core.worktree` leads elsewhere. Nor does it
-  // matter who owns it, since nothing of it is run.
+  // Only the folder's own repository: no parent is searched, and `core.worktree` is ignored. Its owner does not matter, since
+  // nothing of it is run.
   GIT_DIR: '.git',
   GIT_WORK_TREE: '.',
   GIT_CONFIG_NOSYSTEM: '1',
-  // Nothing is ever fetched: not even what a partial clone misses, by a program that its remote names.
+  // Nothing is fetched, not even missing objects of a partial clone, which would run a program that the remote names.
   GIT_ALLOW_PROTOCOL: 'none',
   GIT_TERMINAL_PROMPT: '0',
   GIT_OPTIONAL_LOCKS: '0',
   GIT_LITERAL_PATHSPECS: '1',
   GIT_PAGER: 'cat',
   GIT_EDITOR: ':',
-  // Messages are compared and shown.
+  // One locale for the messages that are shown, and for "not a git repository", for which git has no exit code of its own.
   LC_ALL: 'C.UTF-8',
 }
 
-/** Found in the listing of a git that takes configuration from its environment; older ones would take none of it. */
+/** Present in `git config --list` only if git reads configuration from the environment (2.31 or newer). */
 const VERSION_PROBE = 'sandwire.witness'
 
-/** Configuration over the repository's and the user's own. */
+/** Overrides the repository's and the user's configuration. */
 const SETTINGS: Readonly<Record<string, string>> = {
   [VERSION_PROBE]: '1',
-  // Programs that git would start.
+  // Settings that name programs.
   'core.fsmonitor': 'false',
   'core.hooksPath': '/dev/null',
   'commit.gpgSign': 'false',
   'log.showSignature': 'false',
   'submodule.recurse': 'false',
-  // It would go on when the answer is long given, and has a hook of its own.
+  // Would continue after the response, and runs a hook.
   'maintenance.auto': 'false',
-  // An author is known or asked for, never guessed from the machine's name.
+  // The author is configured or requested, never derived from the host name.
   'user.useConfigOnly': 'true',
-  // What is read must not depend on taste.
+  // Output must not depend on the user's preferences.
   'color.ui': 'false',
   'core.quotePath': 'true',
   'log.follow': 'false',
 }
 
-/** What a repository's configuration says, as far as it matters here. */
+/** The relevant part of a repository's configuration. */
 export interface GitConfig {
-  /** Names of filters that would change files on their way in and out. */
+  /** Names of clean and smudge filters. */
   readonly filters: readonly string[]
-  /** Names of hooks that are settings instead of files, which git has since 2.54. */
+  /** Names of hooks in the configuration (git 2.54 and newer). */
   readonly hooks: readonly string[]
-  /** Git knows who commits. */
+  /** Name and email of the committer are configured. */
   readonly hasIdentity: boolean
 }
 
-/** A folder that git is called in. */
+/** A folder that git runs in. */
 export interface GitFolder {
   readonly runTool: RunTool
   readonly folder: number
@@ -64,31 +64,30 @@ export interface GitFolder {
 }
 
 export interface GitCall {
-  /** The command and its options; objects by the names git gave them. */
+  /** Command and options; objects by id. */
   readonly args: readonly [string, ...string[]]
-  /** Given after `--`. */
+  /** Passed after `--`. */
   readonly path?: string | undefined
-  /** Given after the path: where it was before it was renamed. */
+  /** Passed after the path: its name before a rename. */
   readonly oldPath?: string | undefined
-  /** Given on stdin to commands that take `--pathspec-from-file`. */
+  /** Passed on stdin, with `--pathspec-from-file`. */
   readonly paths?: readonly string[]
-  /** Given on stdin to commands that take `-z --stdin`. */
+  /** Passed on stdin, for commands with `-z --stdin`. */
   readonly stdinPaths?: readonly string[]
   readonly stdin?: Uint8Array
   readonly env?: Readonly<Record<string, string>>
-  /** What becomes of a file that a filter would have to change: it is taken as it is, or git fails. */
+  /** Files that need a filter are used unfiltered, or make git fail. */
   readonly filtered?: 'as_is' | 'refused'
   readonly timeMs: number
 }
 
-/** Before anything is known of a folder. Enough to ask where its repository is, which starts nothing. */
+/** Used before the configuration is known: sufficient to locate the repository, which starts no program. */
 export const NO_CONFIG: GitConfig = { filters: [], hooks: [], hasIdentity: false }
 
-/** Most that the names of filters and hooks may hold: they travel in the environment. */
+/** Limits for names of filters and hooks, which are passed in the environment. */
 const MAX_NAMES = 256
 const MAX_NAME_CHARS = 16 * 1024
 
-/** Starts git. */
 export function callGit({ runTool, folder, config, signal }: GitFolder, call: GitCall): Promise<RunningTool> {
   const settings = [...Object.entries(SETTINGS), ...disableCommands(config, call.filtered ?? 'as_is')]
   return runTool({
@@ -100,7 +99,7 @@ export function callGit({ runTool, folder, config, signal }: GitFolder, call: Gi
   })
 }
 
-/** Starts the listing of what is configured. Unlike all others it sees the machine's filters too: they are not run either. */
+/** Lists all configured names. Includes the system's configuration, so that its filters are disabled too. */
 export function startConfigListing(runTool: RunTool, folder: number, timeMs: number): Promise<RunningTool> {
   const { GIT_CONFIG_NOSYSTEM: _, ...env } = ENVIRONMENT
   return runTool({
@@ -111,7 +110,7 @@ export function startConfigListing(runTool: RunTool, folder: number, timeMs: num
   })
 }
 
-/** Reads the names that the listing gives. Throws `git_failed` when what they stand for cannot be kept from running. */
+/** Parses the configured names. Throws `git_failed` when a program cannot be disabled. */
 export function parseConfigNames(names: readonly string[]): GitConfig {
   if (!names.includes(VERSION_PROBE))
     throw new SandwireError('git_failed', 'Cannot use git: 2.31 or newer is needed')
@@ -126,7 +125,7 @@ export function parseConfigNames(names: readonly string[]): GitConfig {
 function namesOf(pattern: RegExp, settings: readonly string[]): readonly string[] {
   const found = new Set(settings.flatMap((setting) => pattern.exec(setting)?.slice(1) ?? []))
   const text = [...found].join('')
-  // An environment is text here and holds no other bytes, and a name that is not overridden would be run.
+  // Environment variables are strings here. A filter that cannot be named cannot be overridden and would be run.
   if (!text.isWellFormed())
     throw new SandwireError('git_failed', 'Cannot use git: the name of a filter or hook is not UTF-8')
   if (found.size > MAX_NAMES || text.length > MAX_NAME_CHARS)
@@ -134,7 +133,7 @@ function namesOf(pattern: RegExp, settings: readonly string[]): readonly string[
   return [...found]
 }
 
-/** Empty commands are none; a required filter without a command makes git fail. */
+/** An empty command disables a filter; a required filter without a command makes git fail. */
 function disableCommands({ filters, hooks }: GitConfig, filtered: 'as_is' | 'refused'): [string, string][] {
   const required = String(filtered === 'refused')
   return [
@@ -148,7 +147,7 @@ function disableCommands({ filters, hooks }: GitConfig, filtered: 'as_is' | 'ref
   ]
 }
 
-/** In the environment and not as `-c`, which would end the name of a filter at its first `=`. */
+/** In the environment instead of `-c`, which splits a filter's name at the first `=`. */
 function toEnvironment(settings: readonly (readonly [string, string])[]): Record<string, string> {
   const env: Record<string, string> = { GIT_CONFIG_COUNT: String(settings.length) }
   for (const [at, [key, value]] of settings.entries()) {
@@ -171,7 +170,7 @@ function argumentsOf({ args, path, oldPath, paths, stdinPaths, stdin }: GitCall)
   if (path === undefined) return { argv: ['git', ...args], ...(stdin === undefined ? {} : { stdin }) }
   const both = oldPath === undefined ? [path] : [path, oldPath]
   if (both.every((one) => one.isWellFormed())) return { argv: ['git', ...args, '--', ...both] }
-  // Arguments of a process that is started here are text; xargs gives bytes as they are.
+  // Bun passes arguments as strings; xargs passes bytes unchanged.
   return { argv: ['xargs', '-0', 'git', ...args, '--'], stdin: joinPaths(both) }
 }
 
@@ -179,10 +178,10 @@ function joinPaths(paths: readonly string[]): Uint8Array {
   return Buffer.concat(paths.flatMap((path) => [pathToBytes(path) ?? new Uint8Array(), Uint8Array.of(0)]))
 }
 
-/** Most of git's own words that are passed on. */
+/** Longest message of git that is shown. */
 const MAX_MESSAGE_CHARS = 200
 
-/** Reads at most so many bytes; git is ended when it has more to say. */
+/** Reads at most this many bytes; ends git when there are more. */
 export async function readBytes(
   tool: RunningTool,
   maxBytes: number,
@@ -197,7 +196,7 @@ export async function readBytes(
   return { bytes: Buffer.concat(parts), isCut: false }
 }
 
-/** What is cut at NULs, one after the other. Whoever stops early ends git. */
+/** Yields NUL-separated tokens. Ending early ends git. */
 export async function* readTokens(tool: RunningTool): AsyncGenerator<Uint8Array, void> {
   const tokens = new NulTokens()
   for await (const chunk of tool.stdout) {
@@ -206,39 +205,39 @@ export async function* readTokens(tool: RunningTool): AsyncGenerator<Uint8Array,
   }
 }
 
-/** A short answer, without the newline at its end. */
+/** Reads one line of output. */
 export async function readLine(tool: RunningTool): Promise<string> {
   const { bytes } = await readBytes(tool, 64 * 1024)
   return bytes.toString().replace(/\n$/, '')
 }
 
-/** Waits for the end of git. Throws `timed_out` and `git_failed`, the latter with what git says. */
+/** Waits for git to exit. Throws `timed_out`, or `git_failed` with git's message. */
 export async function expectSuccess(tool: RunningTool, action: string): Promise<void> {
   const { code, isLate } = await tool.exited
   if (isLate) throw new SandwireError('timed_out', `${action}: git takes too long`)
   if (code !== 0) throw new SandwireError('git_failed', `${action}: ${describeFailure(await tool.stderr)}`)
 }
 
-/** The line of git's words that says why, printable: names in it may hold anything. */
+/** Git's error line for the user, with printable characters only. No decision depends on it. */
 function describeFailure(stderr: string): string {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '')
   const why = lines.find((line) => /^(fatal|error): /.test(line)) ?? lines[0] ?? 'git does not say why'
   return printable(why.replace(/^(fatal|error): /, '')).slice(0, MAX_MESSAGE_CHARS)
 }
 
-/** Text without characters that move, hide or turn others. */
+/** Replaces control, format and bidirectional characters. */
 function printable(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
 }
 
-/** Cuts a stream of bytes at every NUL, however it is sliced. */
+/** Splits a byte stream at NUL. */
 export class NulTokens {
   #chunk: Uint8Array = new Uint8Array()
   #at = 0
-  /** Beginning of the token that is not over yet. */
+  /** Start of an incomplete token. */
   #begun: Uint8Array[] = []
 
-  /** Adds bytes; those of the last time must have been taken. */
+  /** Adds bytes; earlier tokens must have been taken. */
   push(chunk: Uint8Array): void {
     this.#chunk = chunk
     this.#at = 0
@@ -253,7 +252,7 @@ export class NulTokens {
     return undefined
   }
 
-  /** All bytes that were not cut off yet. */
+  /** The remaining bytes. */
   rest(): Uint8Array {
     return this.#take(this.#chunk.length, this.#chunk.length)
   }

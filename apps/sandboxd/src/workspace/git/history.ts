@@ -5,7 +5,7 @@ import { findCommit, type Repository, requireCommit } from './repository.ts'
 
 export const LOG_LIMIT = 50
 export const LOG_MAX_LIMIT = 500
-/** Most of one message that is given, and of all of a page: it ends earlier, but has one commit. */
+/** Limits of one message and of a page, which has at least one commit. */
 const MAX_MESSAGE_BYTES = 64 * 1024
 const MAX_PAGE_CHARS = 4 * 1024 * 1024
 const LOG_MS = 20_000
@@ -15,7 +15,7 @@ interface LogRequest {
   /** Only commits that changed it. */
   readonly path?: string | undefined
   readonly limit: number
-  /** Last commit of the page before. */
+  /** The last commit of the previous page. */
   readonly after?: string | undefined
 }
 
@@ -30,18 +30,17 @@ interface Commit {
   readonly parents: readonly string[]
   readonly author: Person
   readonly committer: Person
-  /** Branches and tags that are at it. */
+  /** Branches and tags that point to it. */
   readonly refs: readonly string[]
   readonly message: string
 }
 
 interface Log {
   readonly commits: readonly Commit[]
-  /** There are older ones. */
   readonly truncated: boolean
 }
 
-/** Fields of a commit, each ended by a NUL. */
+/** Fields of a commit, NUL-separated. */
 const COMMIT_FORMAT = ['%H', '%P', '%an', '%ae', '%at', '%cn', '%ce', '%ct', '%D', '%B'] as const
 const OPTIONS = [
   '-z',
@@ -52,13 +51,13 @@ const OPTIONS = [
   `--format=tformat:${COMMIT_FORMAT.join('%x00')}`,
 ] as const
 
-/** Commits from a name backwards. Throws `git_failed` when there is no such commit, or none such to go on after. */
+/** Lists commits from a name backwards. Throws `git_failed` when the commit or `after` does not exist. */
 export async function readLog(repository: Repository, { ref, path, limit, after }: LogRequest): Promise<Log> {
   const start =
     ref === undefined ? await findCommit(repository, 'HEAD') : await requireCommit(repository, ref)
   if (start === undefined) return { commits: [], truncated: false }
   const tool = await callGit(repository, {
-    // Without a path every commit counts, and a file that is named like the commit is none.
+    // `--` keeps a file of the same name from being taken for the commit.
     args: ['log', ...OPTIONS, start, ...(path === undefined ? ['--'] : [])],
     path,
     timeMs: LOG_MS,
@@ -103,7 +102,6 @@ function toCommit(fields: readonly string[]): Commit {
 }
 
 const MAX_BRANCHES = 1_000
-/** Most that is read about them. */
 const MAX_BYTES = 4 * 1024 * 1024
 const BRANCHES_MS = 20_000
 
@@ -111,23 +109,22 @@ interface Branch {
   readonly name: string
   readonly kind: 'local' | 'remote'
   readonly oid: string
-  /** When its last commit was made. */
+  /** Time of its last commit. */
   readonly timeMs: number
   readonly subject: string
-  /** Name of the branch that it follows, there or not. */
+  /** Its upstream branch, existing or not. */
   readonly upstream?: string
 }
 
 interface Branches {
   readonly head: {
-    /** Absent when HEAD is a commit itself. */
+    /** Absent when HEAD is detached. */
     readonly branch?: string
     /** Absent before the first commit. */
     readonly oid?: string
   }
-  /** The last used first. */
+  /** Most recently committed first. */
   readonly branches: readonly Branch[]
-  /** There are more. */
   readonly truncated: boolean
 }
 
@@ -141,7 +138,7 @@ const FIELDS = [
 ] as const
 const BRANCH_FORMAT = FIELDS.map((field) => `%(${field})`).join('%00')
 
-/** Branches of this repository and of those it has fetched from. */
+/** Lists local and remote branches. */
 export async function readBranches(repository: Repository, maxBranches = MAX_BRANCHES): Promise<Branches> {
   const count = `--count=${maxBranches + 1}`
   const tool = await callGit(repository, {
@@ -165,7 +162,7 @@ export async function readBranches(repository: Repository, maxBranches = MAX_BRA
 function readBranch(line: string): Branch[] {
   const [refname = '', symref = '', oid = '', upstream = '', time = '', subject = ''] = line.split('\0')
   const [, folder, name] = /^refs\/(heads|remotes)\/(.*)$/.exec(refname) ?? []
-  // `origin/HEAD` is another name for a branch that is listed.
+  // `origin/HEAD` is an alias of a listed branch.
   if (name === undefined || symref !== '') return []
   const kind = folder === 'heads' ? 'local' : 'remote'
   const followed = upstream === '' ? {} : { upstream: upstream.replace(/^refs\/(heads|remotes)\//, '') }
@@ -180,17 +177,16 @@ async function readHead(repository: Repository): Promise<Branches['head']> {
   return { ...(branch === '' ? {} : { branch }), ...(oid === undefined ? {} : { oid }) }
 }
 
-/** Most bytes of a file that are given in JSON. */
+/** Maximum bytes of a file in the response. */
 const SHOW_MAX_BYTES = 4 * 1024 * 1024
 const SHOW_MS = 20_000
 
-/** A file as a commit has it. */
+/** A file at a commit. */
 interface ShownFile {
   readonly commit: string
   readonly kind: 'file' | 'link'
   readonly sizeBytes: number
   readonly bytes: Buffer
-  /** These are not all of its bytes. */
   readonly truncated: boolean
 }
 
@@ -237,10 +233,10 @@ async function findEntry(
   return undefined
 }
 
-/** The text of a file, where it is text: UTF-8 without NUL. */
+/** The text of a file; undefined unless it is UTF-8 without NUL. */
 export function textOf({ bytes, truncated }: Pick<ShownFile, 'bytes' | 'truncated'>): string | undefined {
   try {
-    // A character that was cut off with the rest is no fault.
+    // A truncated file may end within a character.
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, {
       stream: truncated,
     })

@@ -1,23 +1,23 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { Files } from '../files.ts'
 
-/** Folders that are looked at, and names of each. */
+/** Limits: folders, and names per folder. */
 const MAX_FOLDERS = 300
 const MAX_ENTRIES = 1_000
-/** How far below the workspace: what is cloned lies in it, or in a folder of projects. */
+/** Depth: clones are in the workspace or in a folder of projects. */
 const MAX_DEPTH = 2
 const LIST_MS = 2_000
 
 export interface Repositories {
-  /** Folders with a `.git` of their own, "." for the workspace itself, which comes first; the nearer before the deeper. */
+  /** Folders that contain `.git`, "." for the workspace itself; shallow ones first. */
   readonly paths: readonly string[]
-  /** Not everywhere was looked. */
+  /** A limit was reached. */
   readonly truncated: boolean
 }
 
-type Looks = Pick<Files, 'list' | 'stat'>
+type FolderReader = Pick<Files, 'list' | 'stat'>
 
-/** What cannot be looked at is not there, unless something is wrong here. */
+/** Treats an unreadable folder as empty; internal errors are thrown. */
 async function orElse<T>(look: () => Promise<T>, fallback: T): Promise<T> {
   try {
     return await look()
@@ -27,7 +27,10 @@ async function orElse<T>(look: () => Promise<T>, fallback: T): Promise<T> {
   }
 }
 
-async function foldersOf(files: Looks, path: string): Promise<{ names: string[]; truncated: boolean }> {
+async function foldersOf(
+  files: FolderReader,
+  path: string,
+): Promise<{ names: string[]; truncated: boolean }> {
   const limits = { maxEntries: MAX_ENTRIES, timeMs: LIST_MS }
   const { entries, truncated } = await orElse(() => files.list(path, limits), {
     entries: [],
@@ -39,8 +42,8 @@ async function foldersOf(files: Looks, path: string): Promise<{ names: string[];
   return { names, truncated }
 }
 
-/** Repositories in a workspace, found by their names alone: git is not started. Links are not followed. */
-export async function findRepositories(files: Looks, maxFolders = MAX_FOLDERS): Promise<Repositories> {
+/** Finds repositories by the name `.git`, without running git. Links are not followed. */
+export async function findRepositories(files: FolderReader, maxFolders = MAX_FOLDERS): Promise<Repositories> {
   const paths: string[] = []
   let isCut = false
   let looked = 0

@@ -18,32 +18,30 @@ import {
 } from './git-command.ts'
 import type { RunTool } from '../tool.ts'
 
-/** Enough for what reads a few small files. */
+/** Timeout of commands that read a few small files. */
 const QUERY_MS = 10_000
-/** Most that is read about where a repository is. */
 const MAX_LOCATION_BYTES = 16 * 1024
-/** Most names of settings that are looked at. */
+/** Maximum number of configured names. */
 const MAX_SETTINGS = 100_000
 
-/** What git needs of a workspace. */
+/** The part of a workspace that git needs. */
 interface GitWorkspace {
   readonly files: Pick<Files, 'openFolder' | 'stat' | 'remove'>
   readonly runTool: RunTool
 }
 
-/** A repository in the workspace, with its folder open. */
+/** An open repository of the workspace. */
 export interface Repository extends GitFolder, Disposable {
   readonly files: GitWorkspace['files']
-  /** Folder that the work tree is, and that all paths are relative to. */
+  /** The work tree's folder; all paths are relative to it. */
   readonly path: string
-  /** Where git keeps what is this work tree's own, from the workspace's root. */
+  /** The git directory of this work tree, relative to the workspace. */
   readonly gitPath: string
 }
 
 /**
- * Opens the repository whose work tree is a folder of the workspace. What git keeps must lie in the workspace as well: for a
- * linked work tree and a submodule that is another place than `.git`, for a `.git` that somebody planted it may be anywhere.
- * Throws `not_a_repository`.
+ * Opens the repository of a folder. Its git directory must be in the workspace as well: a linked work tree or submodule has it
+ * elsewhere, and a planted `.git` can point anywhere. Throws `not_a_repository`.
  */
 export async function openRepository(
   { files, runTool }: GitWorkspace,
@@ -73,27 +71,28 @@ async function readConfig(runTool: RunTool, folder: number): Promise<GitConfig> 
   return parseConfigNames(names)
 }
 
-/** Where git keeps this work tree's own things, from the root; throws `not_a_repository` when anything lies outside. */
+/** The git directory relative to the root. Throws `not_a_repository` when it is outside the workspace. */
 async function locate(git: GitFolder, root: number): Promise<string> {
   const args = ['--absolute-git-dir', '--path-format=absolute', '--git-common-dir'] as const
   const tool = await callGit(git, { args: ['rev-parse', ...args], timeMs: QUERY_MS })
   const { bytes } = await readBytes(tool, MAX_LOCATION_BYTES)
   const { code } = await tool.exited
-  if (code !== 0 && /not a git repository/.test(await tool.stderr)) throw none('there is no repository')
+  if (code !== 0 && /not a git repository/.test(await tool.stderr))
+    throw notARepository('there is no repository')
   await expectSuccess(tool, 'Cannot use git')
   const top = `${pathFromBytes(readlinkSync(`/proc/self/fd/${root}`, { encoding: 'buffer' }))}/`
   const [own, common, ...more] = pathFromBytes(bytes).replace(/\n$/, '').split('\n')
-  // A place with a newline in its name reads as two: it is refused, rather than guessed at.
+  // A path with a newline reads as two lines and is refused.
   const isInside = own?.startsWith(top) === true && common?.startsWith(top) === true && more.length === 0
-  if (own === undefined || !isInside) throw none('what it keeps is outside the workspace')
+  if (own === undefined || !isInside) throw notARepository('what it keeps is outside the workspace')
   return own.slice(top.length)
 }
 
-function none(why: string): SandwireError {
+function notARepository(why: string): SandwireError {
   return new SandwireError('not_a_repository', `Cannot use git: ${why}`)
 }
 
-/** The commit that a name stands for; undefined when there is none. */
+/** Resolves a name to a commit id; undefined when there is none. */
 export async function findCommit(
   git: GitFolder,
   ref: string,
@@ -110,7 +109,7 @@ export async function findCommit(
   return code === 0 && /^[0-9a-f]{40,64}$/.test(oid) ? oid : undefined
 }
 
-/** The same, where there must be one; throws `git_failed`. */
+/** Like `findCommit`, but throws `git_failed`. */
 export async function requireCommit(git: GitFolder, ref: string): Promise<string> {
   const oid = await findCommit(git, ref)
   if (oid === undefined)
@@ -118,10 +117,10 @@ export async function requireCommit(git: GitFolder, ref: string): Promise<string
   return oid
 }
 
-/** What git is in the middle of. */
+/** An operation in progress. */
 type Progress = 'rebase' | 'am' | 'merge' | 'cherry-pick' | 'revert' | 'bisect'
 
-/** What git leaves while it is at something; the first that is there counts, since a rebase picks and merges as well. */
+/** Files that git creates during an operation; the first that exists counts, since a rebase also picks and merges. */
 const TRACES: readonly (readonly [string, Progress])[] = [
   ['rebase-merge', 'rebase'],
   ['rebase-apply/applying', 'am'],
@@ -132,7 +131,7 @@ const TRACES: readonly (readonly [string, Progress])[] = [
   ['BISECT_LOG', 'bisect'],
 ]
 
-/** What the repository is in the middle of, or null. */
+/** The operation in progress, or null. */
 export async function readProgress({ files, gitPath }: Repository): Promise<Progress | null> {
   for (const [name, progress] of TRACES) {
     try {
@@ -140,33 +139,32 @@ export async function readProgress({ files, gitPath }: Repository): Promise<Prog
       return progress
     } catch (caught) {
       if (SandwireError.from(caught).code === 'internal') throw caught
-      // Not there, or not to be seen: git is not at it.
+      // Missing or unreadable: not in progress.
     }
   }
   return null
 }
 
-/** A path of the repository as git names it, or "." for all of it; throws `path_refused`. */
+/** Validates a path in the repository; "." is all of it. Throws `path_refused`. */
 export function checkPath(path: string): string {
   const names = parsePath(path).names.map(pathFromBytes)
-  // Git would take `a/..` for the folder itself, whatever `a` is.
+  // Git would resolve `a/..` by text, whatever `a` is.
   if (names.includes('..'))
     throw new SandwireError('path_refused', `Cannot use the path ${quotePath(path)}: it holds ".."`)
   return names.length === 0 ? '.' : names.join('/')
 }
 
-/** Whether a path is of a file that is being written, or in a folder that is: nobody's work yet. */
+/** True for temporary files of sandboxd, and files in such folders. */
 export function isUnfinished(path: string): boolean {
   return path.split('/').some(isHiddenName)
 }
 
-/** Longest name of a commit that is looked at. */
 const MAX_REF_CHARS = 1_024
 
-/** What git allows in the name of a branch or tag, with `~2` and `^1` behind it. Nothing that reads as an option or a range. */
+/** Characters of a branch or tag name, followed by `~2` or `^1`. Excludes options and ranges. */
 const REF = /^(?!-)(?!.*\.\.)(?!.*@\{)[^\p{Cc}\p{Cs} ~^:?*[\\]+([~^][0-9]{0,9})*$/u
 
-/** The name of a commit; throws `bad_request`. */
+/** Validates the name of a commit; throws `bad_request`. */
 export function checkRef(ref: string, parameter: string): string {
   if (ref.length <= MAX_REF_CHARS && REF.test(ref)) return ref
   throw new SandwireError(

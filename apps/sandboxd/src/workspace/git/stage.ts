@@ -4,12 +4,11 @@ import { pathIn } from '../beneath/path.ts'
 import { callGit, expectSuccess, type GitCall, readBytes, readTokens } from './git-command.ts'
 import { isUnfinished, type Repository } from './repository.ts'
 
-/** Enough to hash what a person chose. */
+/** Timeout of changes, which may hash many files. */
 const CHANGE_MS = 60_000
-/** Most that a command says that changes something; nobody reads it. */
 const MAX_OUTPUT_BYTES = 64 * 1024
 
-/** Runs what changes something; throws `git_failed`. */
+/** Runs a command that changes something; throws `git_failed`. */
 async function change(repository: Repository, call: Omit<GitCall, 'timeMs'>, action: string): Promise<void> {
   const tool = await callGit(repository, { ...call, timeMs: CHANGE_MS })
   await readBytes(tool, MAX_OUTPUT_BYTES)
@@ -17,14 +16,14 @@ async function change(repository: Repository, call: Omit<GitCall, 'timeMs'>, act
 }
 
 /**
- * Puts paths into the index as they are, gone ones included; all or none. A file that a filter would have to change is
- * refused. Not by `git add`, which looks into submodules and so runs what their own configuration names.
+ * Stages paths, removed ones included; all or none. A file that needs a filter is refused. Uses update-index instead of `git
+ * add`, which looks into submodules and runs programs that their configuration names.
  */
 export async function stage(repository: Repository, paths: readonly string[]): Promise<void> {
   const found = await scan(repository, paths, 'Cannot stage')
   const added = new Set(paths.flatMap((path) => filesToAdd(path, found.get(path))))
-  // Gone ones first: git takes a folder for a file that is gone only while it knows the file. What was in a folder that is
-  // a file or a link now goes with it, and is not looked for behind the link.
+  // Removed paths first: git replaces a removed file by a folder only while it is in the index. Files of a folder that is now
+  // a file or link are removed with it and not looked up through the link.
   const changed = paths
     .flatMap((path) => found.get(path)?.changed ?? [])
     .filter((path) => !foldersOf(path).some((folder) => added.has(folder)))
@@ -37,40 +36,40 @@ export async function stage(repository: Repository, paths: readonly string[]): P
 function filesToAdd(path: string, found: Scanned | undefined): readonly string[] {
   if (found === undefined)
     throw new SandwireError('git_failed', `Cannot stage ${quotePath(path)}: no such file, or git ignores it`)
-  // A repository in the folder becomes a part of this one only when it is named.
+  // A nested repository is added only when it is named itself.
   return found.isRepository ? [path] : found.untracked
 }
 
-/** Puts paths back in the index as the last commit has them; out of it before the first. */
+/** Restores paths in the index from the last commit; removes them before the first commit. */
 export async function unstage(repository: Repository, paths: readonly string[]): Promise<void> {
   await change(repository, { args: ['reset', '--quiet'], paths }, 'Cannot unstage')
 }
 
-/** Enough to look up an attribute of many files. */
+/** Timeout of an attribute lookup for many files. */
 const QUERY_MS = 30_000
 
 interface DiscardRequest {
   readonly paths: readonly string[]
-  /** Untracked files among the paths are removed, and those in a folder among them that holds no others. */
+  /** Also removes untracked files, and those in a named folder that has no others. */
   readonly untracked: boolean
 }
 
 /**
- * Puts files of the work tree back as the index has them; untracked ones go for good, when that is asked. Everything is
- * looked at first: a request that cannot be done as a whole changes nothing. Returns how many files were removed.
+ * Restores files of the work tree from the index; removes untracked files when requested. Everything is checked first: a request
+ * that cannot be completed changes nothing. Returns the number of removed files.
  */
 export async function discard(repository: Repository, request: DiscardRequest): Promise<number> {
   const { paths } = request
   const found = await scan(repository, paths, 'Cannot discard')
   for (const path of paths) check(path, found.get(path), request)
   const tracked = paths.filter((path) => found.get(path)?.isTracked === true)
-  // What was not named goes only with a folder that holds nothing git could bring back.
+  // A file that was not named is removed only with a folder that contains only untracked files.
   const removed = new Set(
     paths.filter((path) => !tracked.includes(path)).flatMap((path) => found.get(path)?.untracked ?? []),
   )
   await checkFilters(repository, [...new Set(tracked.flatMap((path) => found.get(path)?.changed ?? []))])
   const args = ['restore', '--worktree'] as const
-  // None of them takes a filter; for others, which git only looks at, none is needed.
+  // None of these files needs a filter.
   if (tracked.length > 0) await change(repository, { args, paths: tracked }, 'Cannot discard')
   for (const path of removed) await removeFile(repository, path)
   return removed.size
@@ -80,14 +79,14 @@ function check(path: string, found: Scanned | undefined, { untracked }: DiscardR
   if (found?.isTracked === true) return
   const refuse = (why: string): SandwireError =>
     new SandwireError('git_failed', `Cannot discard ${quotePath(path)}: ${why}`)
-  // A repository in the folder is somebody's work, of which there may be no other copy; so is all that there is.
+  // A nested repository may be the only copy of its work; so is the whole workspace.
   if (found === undefined || found.isRepository || path === '.') throw refuse('git knows no such file')
   if (!untracked) throw refuse('it is untracked, and the request did not ask for those')
 }
 
 /**
- * Throws `git_failed` when a filter would have to bring a file back. Git notices that only when it has removed the file. Attributes
- * are read in both places that git takes them from: the index, and the work tree where that has none.
+ * Throws `git_failed` when a file needs a filter to be restored; git notices that only after it has removed the file. Attributes
+ * are read from the index and from the work tree, as git does.
  */
 async function checkFilters(repository: Repository, files: readonly string[]): Promise<void> {
   const { filters } = repository.config
@@ -95,7 +94,7 @@ async function checkFilters(repository: Repository, files: readonly string[]): P
   for (const where of [['--cached'], []] as const) {
     const args = ['check-attr', ...where, '-z', '--stdin', 'filter'] as const
     const tool = await callGit(repository, { args, stdinPaths: files, timeMs: QUERY_MS })
-    // A path, the name of the attribute and its value, one after the other.
+    // Triples of path, attribute and value.
     const said: string[] = []
     for await (const token of readTokens(tool)) {
       said.push(pathFromBytes(token))
@@ -112,7 +111,7 @@ async function checkFilters(repository: Repository, files: readonly string[]): P
   }
 }
 
-/** Removes a file, and folders that held nothing else, as git does: it knows no empty ones. */
+/** Removes a file and folders that become empty, as git does. */
 async function removeFile({ files, path: top }: Repository, path: string): Promise<void> {
   await files.remove(pathIn(top, path), { recursive: false })
   for (let folder = folderOf(path); folder !== ''; folder = folderOf(folder)) {
@@ -120,7 +119,7 @@ async function removeFile({ files, path: top }: Repository, path: string): Promi
       await files.remove(pathIn(top, folder), { recursive: false })
     } catch (caught) {
       if (SandwireError.from(caught).code === 'internal') throw caught
-      // Something else is in it.
+      // Not empty.
       return
     }
   }
@@ -130,28 +129,28 @@ function folderOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')))
 }
 
-/** Most files that one request changes. */
+/** Maximum number of files per request. */
 const MAX_FILES = 100_000
 const SCAN_MS = 60_000
 
-/** What there is at a path, or below it where it is a folder. */
+/** Files at a path, or below it. */
 interface Scanned {
   isTracked: boolean
-  /** Tracked files that differ from the index, gone ones and those in conflict included. */
+  /** Tracked files that differ from the index, including removed and conflicting ones. */
   readonly changed: string[]
-  /** Files that git neither knows nor ignores. */
+  /** Files that are neither tracked nor ignored. */
   readonly untracked: string[]
-  /** It is a repository of its own. */
+  /** It is a nested repository. */
   isRepository: boolean
 }
 
-/** Classes that `ls-files -t` puts before a name: one that is not in the index; changed, removed, and in conflict. */
+/** Status tags of `ls-files -t`: untracked; changed, removed and unmerged. */
 const UNTRACKED = '?'
 const CHANGED = ['C', 'R', 'M']
 
 /**
- * Looks for paths among the files that git knows or could. One that is not there has no entry. This is how paths are
- * matched, and not by git's own patterns: a path is itself, or the folder it is.
+ * Finds the files that each path stands for: itself, or the files below it. Git's own path patterns are not used. A path without
+ * files has no entry.
  */
 async function scan(
   repository: Repository,
@@ -191,11 +190,11 @@ function note(entry: Scanned, { tag, name, path }: { tag: string; name: string; 
     entry.isTracked = true
     if (CHANGED.includes(tag)) entry.changed.push(name)
   } else if (!name.endsWith('/')) entry.untracked.push(name)
-  // Untracked, git says of it only that it is a folder.
+  // Git lists an untracked repository as a folder only.
   else if (name === `${path}/`) entry.isRepository = true
 }
 
-/** The folders that a path is in, from the outermost; of one that ends in a slash that is itself. */
+/** The parent folders of a path, outermost first; a path with a trailing slash includes itself. */
 function foldersOf(path: string): string[] {
   const folders: string[] = []
   for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) folders.push(path.slice(0, at))

@@ -2,13 +2,12 @@ import { pathFromBytes, SandwireError } from '@sandwire/protocol'
 import { callGit, expectSuccess, readTokens } from './git-command.ts'
 import { isUnfinished, type Repository } from './repository.ts'
 
-/** How much is answered, and how long it may take. */
 interface StatusLimits {
   readonly maxEntries: number
   readonly maxBytes: number
-  /** For everything. */
+  /** Timeout with untracked files. */
   readonly timeMs: number
-  /** For tracked files alone, after that. */
+  /** Timeout of the second attempt, with tracked files only. */
   readonly trackedMs: number
 }
 
@@ -22,13 +21,12 @@ export const STATUS_LIMITS: StatusLimits = {
 export interface Status {
   readonly head: StatusHead
   readonly entries: readonly StatusEntry[]
-  /** There are more entries. */
   readonly truncated: boolean
-  /** Untracked files were looked for; it is left out where it takes too long. */
+  /** False when untracked files were omitted, because listing them took too long. */
   readonly hasUntracked: boolean
 }
 
-/** Submodules count by their commit: to look into one is to call git by another configuration. */
+/** Submodules are compared by commit only: looking into one would use its own configuration. */
 const OPTIONS = [
   '--porcelain=v2',
   '--branch',
@@ -37,7 +35,7 @@ const OPTIONS = [
   '--null',
 ] as const
 
-/** What git says of the work tree. */
+/** Reads the status of the work tree. */
 export async function readStatus(repository: Repository, limits = STATUS_LIMITS): Promise<Status> {
   try {
     return await read(repository, { untracked: 'normal', timeMs: limits.timeMs, limits })
@@ -73,10 +71,9 @@ async function read(
   return { head: parser.head, entries, truncated: false, hasUntracked }
 }
 
-/** One column of git's status: modified, type changed, added, deleted, renamed, copied. */
+/** A status column: modified, type changed, added, deleted, renamed, copied. */
 export type Change = 'M' | 'T' | 'A' | 'D' | 'R' | 'C'
 
-/** What git says of one path. */
 export type StatusEntry =
   | {
       readonly kind: 'changed'
@@ -85,20 +82,19 @@ export type StatusEntry =
       readonly staged: Change | null
       /** Between the index and the work tree. */
       readonly unstaged: Change | null
-      /** Where it was renamed or copied from. */
+      /** Source of a rename or copy. */
       readonly from?: string
       readonly isSubmodule: boolean
     }
-  /** `sides` says what we and they did, as git abbreviates it. */
+  /** `sides` has git's letters for our and their change. */
   | { readonly kind: 'conflict'; readonly path: string; readonly sides: string }
-  /** A file, or a folder with `/` at its end that holds nothing else. */
+  /** A file, or a folder with a trailing `/` that contains only untracked files. */
   | { readonly kind: 'untracked'; readonly path: string }
 
-/** Where HEAD is. */
 interface StatusHead {
   /** Absent before the first commit. */
   oid?: string
-  /** Absent when HEAD is a commit itself. */
+  /** Absent when HEAD is detached. */
   branch?: string
   upstream?: string
   ahead?: number
@@ -106,16 +102,16 @@ interface StatusHead {
 }
 
 const SPACE = 0x20
-/** Fields before the path, by what a record begins with. */
+/** Number of fields before the path, by record type. */
 const FIELDS: Readonly<Record<string, number>> = { '1': 8, '2': 9, u: 10, '?': 1 }
 
-/** Reads `git status --porcelain=v2 -z --branch`, one token at a time. */
+/** Parses `git status --porcelain=v2 -z --branch`, one token at a time. */
 export class StatusParser {
   readonly head: StatusHead = {}
-  /** A rename whose second path is yet to come. */
+  /** A rename whose second path follows. */
   #renamed: Extract<StatusEntry, { kind: 'changed' }> | undefined
 
-  /** Takes a token; an entry comes back when one is complete. */
+  /** Consumes a token; returns an entry when it is complete. */
   push(token: Uint8Array): StatusEntry | undefined {
     const renamed = this.#renamed
     if (renamed !== undefined) {
@@ -157,7 +153,7 @@ export class StatusParser {
   }
 }
 
-/** So many fields that end at a space, and what comes after them. */
+/** Splits off this many space-separated fields; the rest is the last element. */
 function splitFields(token: Uint8Array, count: number): readonly [string[], Uint8Array] {
   const fields: string[] = []
   let at = 0

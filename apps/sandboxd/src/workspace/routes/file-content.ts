@@ -10,7 +10,7 @@ interface Dependencies {
   readonly workspace: Workspace
 }
 
-/** Up to here an answer is read before it begins, so that what goes wrong is said by its status. */
+/** Files up to this size are read before the response starts, so that an error can set the status. */
 const AT_ONCE_BYTES = 256 * 1024
 
 /** Latest time that a request may set: the year 9999. */
@@ -24,7 +24,7 @@ function describe(stat: FileStat): Record<string, string> {
     'cache-control': 'private, no-cache',
     'x-content-type-options': 'nosniff',
     'last-modified': new Date(Number(BigInt(stat.mtimeNs) / 1_000_000n)).toUTCString(),
-    /** Of the whole file: a stream has no `content-length`. */
+    /** Size of the whole file: a stream has no `content-length`. */
     'sandwire-size': String(stat.sizeBytes),
   }
 }
@@ -60,7 +60,7 @@ interface ChosenSpan extends Span {
   readonly isWhole: boolean
 }
 
-/** What conditions and range come to. */
+/** Evaluates the conditional and range headers. */
 function chooseSpan(headers: Headers, stat: FileStat): ChosenSpan | 'unchanged' | 'changed' | 'none' {
   const has = (tags: readonly string[]): boolean => tags.includes('*') || tags.includes(stat.etag)
   const ifMatch = parseTags(headers.get('if-match'))
@@ -104,7 +104,7 @@ async function respondSpan(file: OpenFile, span: ChosenSpan): Promise<Response> 
   return new Response(new Blob(chunks), { status, headers })
 }
 
-/** A change that was meant for another state of the file, with the one that it is in. */
+/** Responds 412 with the current state of the file. */
 function respondChanged(message: string, stat: FileStat | undefined, requestId: string): Response {
   const current = stat === undefined ? null : viewStat(stat)
   const error = { code: 'file_changed', message, request_id: requestId, current }
@@ -112,7 +112,7 @@ function respondChanged(message: string, stat: FileStat | undefined, requestId: 
   return respondJson({ error }, { status: 412, headers })
 }
 
-/** Runs a change; when the file is not the one that it was meant for, the answer says which one is there. */
+/** Runs a change; responds with the current state when the precondition fails. */
 export async function orChanged(
   call: WorkspaceCall,
   files: Files,
@@ -128,7 +128,7 @@ export async function orChanged(
   }
 }
 
-/** `PUT /workspace/file`: the body takes the place of the file when all of it is there. */
+/** `PUT /workspace/file`: replaces the file atomically once the whole body has arrived. */
 export async function writeFile(call: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
   const query = new Query(call.url)
   const path = query.text('path')
@@ -151,12 +151,12 @@ export async function writeFile(call: WorkspaceCall, { workspace }: Dependencies
   return orChanged(call, workspace.files, { path, run })
 }
 
-/** The bytes of a request. When they are refused halfway, the rest is left to be read, so that the answer arrives. */
+/** The request body. If it is refused halfway, the rest is not canceled, so that the response arrives. */
 function bodyOf({ body }: Request): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
   return body?.values({ preventCancel: true }) ?? []
 }
 
-/** Writes a file from what comes; when that breaks off, nothing of it remains. */
+/** Writes a file from a source; on failure nothing remains. */
 export async function store(
   files: Files,
   path: string,
@@ -174,8 +174,8 @@ export async function store(
 }
 
 /**
- * What a `Range` header asks for of a file: one span, everything (no range, several, or one that means nothing, which HTTP
- * says to ignore), or nothing that the file holds.
+ * Parses a `Range` header: one span; `all` when there is none, several, or an invalid one (as HTTP requires); `none` when it is
+ * outside the file.
  */
 function parseRange(header: string | null, sizeBytes: number): Span | 'all' | 'none' {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '')
@@ -192,12 +192,11 @@ function suffix(count: number, sizeBytes: number): Span | 'none' {
   return count === 0 || sizeBytes === 0 ? 'none' : { start: Math.max(0, sizeBytes - count), end: sizeBytes }
 }
 
-/** Most etags of one header. */
 const MAX_TAGS = 64
 
 /**
- * Etags of a header such as `If-Match`; `*` stands for any. Weak ones match nothing here: what is compared are bytes. An etag
- * out of a JSON answer is taken without quotes as well.
+ * Parses etags of a header such as `If-Match`; `*` matches any. Weak etags never match. Etags without quotes, as in JSON
+ * responses, are accepted.
  */
 function parseTags(header: string | null): readonly string[] | undefined {
   if (header === null) return undefined
@@ -207,7 +206,7 @@ function parseTags(header: string | null): readonly string[] | undefined {
   return tags.filter((tag) => !tag.startsWith('W/')).map((tag) => /^"(.*)"$/.exec(tag)?.[1] ?? tag)
 }
 
-/** What the headers of a change ask for; throws `bad_request` for what cannot be checked. */
+/** Reads the precondition headers; throws `bad_request`. */
 export function readCondition(headers: Headers): Condition {
   const ifMatch = parseTags(headers.get('if-match'))
   const ifNoneMatch = headers.get('if-none-match')
@@ -221,7 +220,7 @@ export function readCondition(headers: Headers): Condition {
 
 const NS_PER_MS = 1_000_000n
 
-/** What routes say of a file. */
+/** The JSON of a file's status. */
 export function viewStat(stat: FileStat & Pick<Entry, 'target'>): Record<string, string | number> {
   const { kind, sizeBytes, mode, mtimeNs, etag, target } = stat
   return {
@@ -234,7 +233,7 @@ export function viewStat(stat: FileStat & Pick<Entry, 'target'>): Record<string,
   }
 }
 
-/** Whole milliseconds as files have them. */
+/** Converts milliseconds to nanoseconds. */
 function nanoseconds(mtimeMs: number): string {
   return (BigInt(mtimeMs) * NS_PER_MS).toString()
 }

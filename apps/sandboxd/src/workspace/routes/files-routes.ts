@@ -8,7 +8,7 @@ interface Dependencies {
   readonly workspace: Workspace
 }
 
-/** Names of one answer, unless fewer are asked for. */
+/** Entries per response. */
 const MAX_ENTRIES = 10_000
 const LIST_MS = 5_000
 
@@ -24,7 +24,7 @@ export const FILE_HANDLERS = {
   'POST /workspace/copy': copyFile,
 }
 
-/** `GET /workspace/tree`: one level. */
+/** `GET /workspace/tree`: lists one folder. */
 async function listFolder({ url, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
   const query = new Query(url)
   const path = query.text('path', '.')
@@ -39,7 +39,7 @@ async function listFolder({ url, request }: WorkspaceCall, { workspace }: Depend
   return respondListing(list, { memory: workspace.texts, signal: request.signal })
 }
 
-/** `GET /workspace/stat`: of a link itself, with what it leads to. */
+/** `GET /workspace/stat`: of a link itself, with the kind of its target. */
 async function showStat({ url }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
   const path = new Query(url).text('path')
   return respondJson({ path, ...viewStat(await workspace.files.stat(path)) })

@@ -105,7 +105,7 @@ async function branches(call: WorkspaceCall, deps: GitDeps): Promise<Response> {
   return respondJson(await readBranches(repository))
 }
 
-/** What has been begun is finished, whether or not the caller waits for it: it leaves no lock behind. */
+/** A change is finished even if the client disconnects, so that git leaves no lock behind. */
 async function stagePaths({ request }: WorkspaceCall, { workspace }: GitDeps): Promise<Response> {
   const { repo, paths } = await readPathsBody(request)
   using repository = await openRepository(workspace, repo)
@@ -142,7 +142,6 @@ async function commitStaged(
   )
 }
 
-/** Most paths of one request. */
 const MAX_PATHS = 10_000
 const MAX_MESSAGE_CHARS = 64 * 1024
 const MAX_NAME_CHARS = 256
@@ -161,12 +160,11 @@ function readPaths(fields: JsonFields): readonly string[] {
   })
 }
 
-/** The repository that a body means, the workspace's own unless it says. */
+/** The repository of a request; default: the workspace. */
 function readRepo(fields: JsonFields): string {
   return fields.value('repo') === undefined ? '.' : checkPath(fields.text('repo'))
 }
 
-/** Body of staging and unstaging. */
 async function readPathsBody(
   request: Request,
 ): Promise<{ readonly repo: string; readonly paths: readonly string[] }> {
@@ -174,7 +172,6 @@ async function readPathsBody(
   return { repo: readRepo(fields), paths: readPaths(fields) }
 }
 
-/** Body of discarding. */
 async function readDiscardBody(
   request: Request,
 ): Promise<{ readonly repo: string; readonly paths: readonly string[]; readonly untracked: boolean }> {
@@ -182,7 +179,6 @@ async function readDiscardBody(
   return { repo: readRepo(fields), paths: readPaths(fields), untracked: fields.flag('untracked') }
 }
 
-/** Body of committing. */
 async function readCommitBody(request: Request): Promise<CommitRequest & { readonly repo: string }> {
   const fields = await JsonFields.read(request, ['repo', 'message', 'author', 'amend'])
   const message = fields.text('message')
@@ -204,7 +200,7 @@ function readAuthor(fields: JsonFields): CommitRequest['author'] {
   return { name, email }
 }
 
-/** What stands in a commit's head: one line without the brackets that end it. */
+/** Valid in a commit header: one line without angle brackets. */
 function isPersonText(value: unknown): value is string {
   return (
     typeof value === 'string' &&

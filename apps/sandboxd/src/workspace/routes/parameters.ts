@@ -6,8 +6,8 @@ function parameterError(name: string, why: string): SandwireError {
 }
 
 /**
- * Parameters of a request as they were sent: a path is bytes, which `URLSearchParams` would take for UTF-8. Every method
- * throws `bad_request`, also for a parameter that is given twice where one is meant.
+ * Query parameters. A path is bytes, which `URLSearchParams` would decode as UTF-8. Every method throws `bad_request`, also for
+ * a repeated parameter.
  */
 export class Query {
   readonly #pairs: readonly (readonly [string, string])[]
@@ -23,7 +23,7 @@ export class Query {
       })
   }
 
-  /** All values of a parameter, in their order; bytes that are not UTF-8 as in paths. */
+  /** All values of a parameter; bytes that are not UTF-8 are represented as in paths. */
   all(name: string): string[] {
     return this.#pairs
       .filter(([key]) => decodePath(key) === name)
@@ -40,7 +40,7 @@ export class Query {
     return value
   }
 
-  /** A value, or the fallback; without one it must be there. */
+  /** A value or the fallback; required when there is no fallback. */
   text(name: string, fallback?: string): string {
     const value = this.optional(name) ?? fallback
     if (value === undefined) throw parameterError(name, 'missing')
@@ -62,7 +62,7 @@ export class Query {
     return found
   }
 
-  /** A whole number in plain decimal digits. */
+  /** A decimal integer. */
   whole(name: string, range: { readonly min: number; readonly max: number }): number | undefined {
     const value = this.optional(name)
     if (value === undefined) return undefined
@@ -77,7 +77,7 @@ function fieldError(name: string, why: string): SandwireError {
   return new SandwireError('bad_request', `Cannot use field "${name}": ${why}`)
 }
 
-/** The fields of a JSON body, all of them known; every method throws `bad_request`. */
+/** The fields of a JSON body. Unknown fields are refused; every method throws `bad_request`. */
 export class JsonFields {
   readonly #fields: ReadonlyMap<string, unknown>
 
@@ -101,7 +101,7 @@ export class JsonFields {
     return value
   }
 
-  /** Of any kind; undefined when absent. */
+  /** Any value; undefined when absent. */
   value(name: string): unknown {
     return this.#fields.get(name)
   }

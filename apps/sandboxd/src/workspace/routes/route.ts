@@ -7,7 +7,7 @@ import type { TransferFiles } from '../transfer/transfer-files.ts'
 import type { Uploads } from '../transfer/uploads.ts'
 import type { WatchService } from '../watch/watch-service.ts'
 
-/** What the routes of a workspace work with. */
+/** What the file routes need. */
 export interface Workspace {
   readonly files: Files
   readonly runTool: RunTool
@@ -16,23 +16,23 @@ export interface Workspace {
   readonly watches: WatchService
   readonly transfer: TransferFiles
   readonly uploads: Uploads
-  /** For texts and listings that are held as a whole. */
+  /** Memory for texts and listings. */
   readonly texts: Semaphore
-  /** For folders that are packed: each holds some MiB for as long as it is read. */
+  /** Concurrent archives: each holds a few MiB while it is read. */
   readonly archives: Semaphore
-  /** For what is found by name. */
+  /** Memory for results of name searches. */
   readonly searches: Semaphore
-  /** Absolute path of the workspace, to name it; never to reach into it. */
+  /** Absolute path of the workspace, for messages only, never for access. */
   readonly root: string
 }
 
-/** What a route is given. */
+/** The input of a route. */
 export interface WorkspaceCall {
   readonly request: Request
   readonly url: URL
   readonly caller: Caller
   readonly requestId: string
-  /** The segment that `:id` stands for, or an empty text. */
+  /** Value of `:id` in the path; empty where there is none. */
   readonly id: string
 }
 

@@ -14,10 +14,10 @@ import {
 import { parseSearch } from '../search/search-request.ts'
 import { toEventStream } from '../watch/watch-service.ts'
 
-/** Enough for a large repository; what is larger is searched in part. */
+/** Sufficient for a large repository. */
 export const FIND_LIMITS: FindLimits = { maxResults: 200, maxNodes: 300_000, maxDepth: 100, timeMs: 10_000 }
 export const MAX_FOUND = 5_000
-/** Longest name that a file can have is 255 bytes; a pattern needs little more. */
+/** File names have at most 255 bytes; a pattern needs little more. */
 const MAX_NAME_CHARS = 1_024
 
 interface Dependencies {
@@ -26,7 +26,7 @@ interface Dependencies {
 
 export const SEARCH_HANDLERS = { 'GET /workspace/search': searchFiles, 'GET /workspace/find': findFiles }
 
-/** `GET /workspace/search`: lines of JSON, as they are found. */
+/** `GET /workspace/search`: content search, as NDJSON. */
 async function searchFiles({ url, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
   const found = await searchContent(parseSearch(new Query(url)), { ...workspace, signal: request.signal })
   return new Response(found, {
@@ -38,7 +38,7 @@ async function searchFiles({ url, request }: WorkspaceCall, { workspace }: Depen
   })
 }
 
-/** `GET /workspace/find`: names that hold `q`, or fit it when it has `*`, `?` or `[`. */
+/** `GET /workspace/find`: names that contain `q`, or match it when it has `*`, `?` or `[`. */
 async function findFiles(call: WorkspaceCall, deps: Dependencies): Promise<Response> {
   const query = new Query(call.url)
   const text = query.text('q')
@@ -82,7 +82,7 @@ export function checkPatternLength(text: string): string {
 
 export const WATCH_HANDLERS = { 'GET /workspace/watch': watchFolder }
 
-/** `GET /workspace/watch`: server-sent events until the client goes. */
+/** `GET /workspace/watch`: server-sent events until the client disconnects. */
 async function watchFolder(
   { url, request }: WorkspaceCall,
   { workspace }: { readonly workspace: Workspace },

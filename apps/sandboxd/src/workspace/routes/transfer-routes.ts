@@ -48,7 +48,7 @@ export const TRANSFER_HANDLERS = {
   'DELETE /workspace/uploads/:id': dropUpload,
 }
 
-/** `GET /workspace/archive`: what is in a folder, as tar. It breaks off when it cannot go on. */
+/** `GET /workspace/archive`: a folder as tar. An error after the start breaks the connection. */
 async function readArchive({ url, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
   const query = new Query(url)
   const path = query.text('path', '.')
@@ -58,7 +58,7 @@ async function readArchive({ url, request }: WorkspaceCall, { workspace }: Depen
   const release = await workspace.archives.acquire(1, request.signal)
   const archive = packAndRelease(packFolder(path, { ...workspace, after, signal: request.signal }), release)
   request.signal.addEventListener('abort', () => void archive.return(), { once: true })
-  // What goes wrong before anything is packed is said by the status; afterwards only the connection is left to break.
+  // An error before the first part sets the status; later only the connection can be broken.
   const first = await archive.next()
   return new Response(streamOf(first, archive), {
     headers: {
@@ -81,7 +81,7 @@ async function* packAndRelease(
   }
 }
 
-/** Pulled by whoever reads: nothing is packed ahead but its first part. */
+/** Packs on demand; only the first part is packed ahead. */
 function streamOf(
   first: IteratorResult<Uint8Array, void>,
   archive: AsyncGenerator<Uint8Array, void, void>,
@@ -101,7 +101,7 @@ function streamOf(
   )
 }
 
-/** `PUT /workspace/archive`: puts what is in a tar archive into a folder. */
+/** `PUT /workspace/archive`: unpacks a tar archive into a folder. */
 async function putArchive({ url, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
   const folder = new Query(url).text('path', '.')
   const { files, transfer } = workspace
@@ -112,7 +112,7 @@ async function putArchive({ url, request }: WorkspaceCall, { workspace }: Depend
 
 async function* empty(): AsyncGenerator<Uint8Array> {}
 
-/** How many real folders above a folder belong to the workspace; none are sure when a link is on the way. */
+/** Number of real folders from the workspace to a folder; 0 when a link is on the path. */
 async function realDepth(folder: string, files: Pick<Files, 'stat'>): Promise<number> {
   const names = folder.split('/').filter((name) => name !== '' && name !== '.')
   if (names.includes('..')) return 0

@@ -8,19 +8,19 @@ import { type Match, MatchGroups } from './matches.ts'
 import { AFTER_TEXT, decodeRgLine, type LineLimits, type RgEvent, RgLines } from './rg-output.ts'
 import { searchArgv, type SearchRequest } from './search-request.ts'
 
-/** What one search may take. */
+/** Limits of one search. */
 export interface SearchBudget {
   readonly timeMs: number
-  /** Of the answer. */
+  /** Of the response. */
   readonly maxBytes: number
 }
 
 export const SEARCH_BUDGET: SearchBudget = { timeMs: 30_000, maxBytes: 32 * 1024 * 1024 }
 
-/** A line of a million characters is still parsed as it is; longer ones are cut unread. */
+/** Lines up to 1 MiB are parsed; longer ones are truncated without parsing. */
 const LINE_LIMITS: LineLimits = { maxBytes: 1024 * 1024, keptBytes: 64 * 1024 }
 
-/** What was left out: nothing, or what was used up first. */
+/** The limit that truncated the result, if any. */
 type Truncated = false | 'matches' | 'bytes' | 'time'
 
 interface SearchDependencies {
@@ -29,13 +29,13 @@ interface SearchDependencies {
   /** Path of ripgrep, or its name on PATH. */
   readonly ripgrep: string
   readonly budget?: SearchBudget
-  /** The client has gone. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
 }
 
 /**
- * Searches the contents of files and gives lines of JSON as they are found: a `match` each, then one `end`, or an `error` when
- * the search broke off. Rejects when ripgrep cannot be run or does not understand what is looked for. Canceling ends it.
+ * Searches file contents and streams NDJSON: a `match` each, then one `end`, or an `error` when the search failed. Rejects when
+ * ripgrep cannot be run or rejects the pattern. Canceling the stream ends ripgrep.
  */
 export async function searchContent(
   request: SearchRequest,
@@ -49,16 +49,16 @@ export async function searchContent(
     budget,
     signal: AbortSignal.any([signal, stop.signal]),
   })
-  const answer = new Answer(request, budget).read(tool)
+  const answer = new SearchResponse(request, budget).read(tool)
   const release = async (): Promise<void> => {
     stop.abort()
-    // Lets go of ripgrep's output; what it says of its end is nobody's.
+    // Closes ripgrep's output; its exit status no longer matters.
     await answer.return(undefined).catch(() => undefined)
   }
   try {
-    // Before anything is answered: a pattern that is not understood is the caller's fault.
+    // Before the response starts, so that an invalid pattern is a 400.
     const first = await answer.next()
-    // A client may go before it reads anything, and then nobody cancels.
+    // If the client disconnects before reading, the stream is not canceled.
     signal.addEventListener('abort', () => void release(), { once: true })
     if (signal.aborted) await release()
     return toStream(answer, first, release)
@@ -67,7 +67,7 @@ export async function searchContent(
   }
 }
 
-/** Lines as bytes, asked for one by one. An error that comes when the answer has begun is its last line. */
+/** Streams lines with backpressure. An error after the start of the response is its last line. */
 function toStream(
   answer: AsyncGenerator<string, undefined>,
   first: IteratorResult<string, undefined>,
@@ -111,8 +111,8 @@ async function start(
   }
 }
 
-/** The answer to one search, as far as it has come. */
-class Answer {
+/** Builds the response of one search. */
+class SearchResponse {
   readonly #request: SearchRequest
   readonly #maxBytes: number
   readonly #groups: MatchGroups
@@ -121,7 +121,7 @@ class Answer {
   #lastPath: string | undefined
   #bytes = 0
   #truncated: Truncated = false
-  /** Ripgrep has come to its end. */
+  /** Ripgrep has finished. */
   #isComplete = false
 
   constructor(request: SearchRequest, { maxBytes }: SearchBudget) {
@@ -130,20 +130,19 @@ class Answer {
     this.#groups = new MatchGroups(request.context)
   }
 
-  /** Lines of JSON, as many at a time as ripgrep gave. Leaving early ends ripgrep. */
+  /** NDJSON lines in the chunks that ripgrep wrote. Ending early ends ripgrep. */
   async *read(tool: RunningTool): AsyncGenerator<string, undefined> {
     const lines = new RgLines(LINE_LIMITS, AFTER_TEXT)
     for await (const chunk of tool.stdout) {
       let text = ''
-      for (const line of lines.push(chunk)) text += this.#tell(decodeRgLine(line))
+      for (const line of lines.push(chunk)) text += this.#format(decodeRgLine(line))
       if (text !== '') yield text
       if (this.#truncated !== false) break
     }
     yield await this.#finish(tool)
   }
 
-  /** What an event adds to the answer. */
-  #tell(event: RgEvent | undefined): string {
+  #format(event: RgEvent | undefined): string {
     if (event === undefined || this.#truncated !== false) return ''
     if (event.kind === 'summary') this.#isComplete = true
     const match = this.#groups.push(event)
@@ -167,8 +166,8 @@ class Answer {
     if (this.#truncated === false && !this.#isComplete) {
       const { isLate, code } = await tool.exited
       if (code === CANNOT_ENTER) throw shut(this.#request.path)
-      if (!isLate) throw this.#matches === 0 ? refusal(await tool.stderr) : broken()
-      const last = this.#tell({ kind: 'file-end' })
+      if (!isLate) throw this.#matches === 0 ? toParameterError(await tool.stderr) : killedError()
+      const last = this.#format({ kind: 'file-end' })
       this.#truncated = 'time'
       return last + this.#end()
     }
@@ -185,18 +184,21 @@ function shut(path: string): SandwireError {
   return new SandwireError('file_refused', `Cannot search ${quotePath(path)}: permission denied`)
 }
 
-/** Somebody ended it, or the memory did not suffice. */
-function broken(): SandwireError {
+/** Ripgrep was killed, for example for lack of memory. */
+function killedError(): SandwireError {
   return new SandwireError('sandbox_failed', 'Cannot finish the search: ripgrep was ended')
 }
 
-/** Ripgrep names what it does not understand: the pattern, or a glob. */
-function refusal(said: string): SandwireError {
-  if (said === '') return broken()
-  const name = said.includes('parsing glob') ? 'glob' : 'q'
-  const reason = said.includes('"\\n"')
+/**
+ * Ripgrep reports errors in the pattern or a glob on stderr only. The text is shown to the user; no decision depends on it but
+ * which parameter is named.
+ */
+function toParameterError(stderr: string): SandwireError {
+  if (stderr === '') return killedError()
+  const name = stderr.includes('parsing glob') ? 'glob' : 'q'
+  const reason = stderr.includes('"\\n"')
     ? 'a pattern is within one line'
-    : (/^error: (.*)$/m.exec(said)?.[1] ?? said.replace(/^rg: /, '').split('\n', 1)[0] ?? '')
+    : (/^error: (.*)$/m.exec(stderr)?.[1] ?? stderr.replace(/^rg: /, '').split('\n', 1)[0] ?? '')
   const shown = reason.replace(/\p{C}/gu, '').slice(0, 200)
   return new SandwireError('bad_request', `Cannot use parameter "${name}": ${shown}`)
 }

@@ -1,19 +1,19 @@
 import { pathFromBytes } from '@sandwire/protocol'
 import type { FoundLine, RgEvent } from './rg-output.ts'
 
-/** A line that was found, with what is around it. */
+/** A matching line with its context. */
 export interface Match extends MatchText {
   readonly path: string
   readonly line: number
-  /** Lines before and after it, up to the next match: a line that was found stands for itself. */
+  /** Context lines, up to the next match: a matching line is not context. */
   readonly before: readonly string[]
   readonly after: readonly string[]
 }
 
-/** Gives every match the lines around it, which ripgrep tells on their own: one may be around two matches. */
+/** Adds context lines to matches; ripgrep reports them separately, and one may belong to two matches. */
 export class MatchGroups {
   readonly #context: number
-  /** The last lines that were no match, at most `context`. */
+  /** The latest non-matching lines, at most `context`. */
   #recent: FoundLine[] = []
   #open: { readonly match: Match; readonly after: string[] } | undefined
 
@@ -21,7 +21,7 @@ export class MatchGroups {
     this.#context = context
   }
 
-  /** The match that an event completes, if it does. */
+  /** Returns the match that an event completes, if any. */
   push(event: RgEvent): Match | undefined {
     switch (event.kind) {
       case 'context':
@@ -50,7 +50,7 @@ export class MatchGroups {
     const done = this.#take()
     this.#recent = []
     this.#open = { match: { path: line.path, line: line.line, ...describeLine(line), before, after }, after }
-    // Without lines around it there is nothing to wait for, and none before it that still does.
+    // Without context lines a match is complete at once.
     return this.#context === 0 ? this.#take() : done
   }
 
@@ -61,22 +61,22 @@ export class MatchGroups {
   }
 }
 
-/** A found line as it is told. */
+/** A matching line as the API reports it. */
 interface MatchText {
-  /** Bytes that are not UTF-8 stand as in paths. */
+  /** Bytes that are not UTF-8 are represented as in paths. */
   readonly text: string
   /** Positions in `text`, in UTF-16 units. */
   readonly ranges: readonly (readonly [number, number])[]
-  /** The line goes on before or behind `text`. */
+  /** The line continues before or after `text`. */
   readonly isCut: boolean
 }
 
-/** Most of a line that is told, in bytes: about what fits on a screen. */
+/** Bytes of a line that are reported: about a screenful. */
 export const MAX_TEXT_BYTES = 2_000
-/** What is told before the first match of a line that is cut. */
+/** Bytes before the first match in a truncated line. */
 const LEAD_BYTES = 200
 
-/** The text of a line and where its matches are in it. Of a long line, what is around its first match. */
+/** Returns the text of a line and the positions of its matches; of a long line, the part around its first match. */
 export function describeLine({ bytes, ranges, isCut }: FoundLine): MatchText {
   const isLong = bytes.byteLength > MAX_TEXT_BYTES
   const from = isLong ? edge(bytes, Math.max(0, (ranges[0]?.[0] ?? 0) - LEAD_BYTES)) : 0
@@ -93,15 +93,15 @@ export function describeLine({ bytes, ranges, isCut }: FoundLine): MatchText {
   return { text: text.text, ranges: placed, isCut: isCut || isLong }
 }
 
-/** The beginning of the character that a position is in. */
+/** Start of the UTF-8 character at a position. */
 function edge(bytes: Uint8Array, at: number): number {
   let start = at
-  // Four bytes are the longest character; what is longer is none.
+  // A UTF-8 character has at most four bytes.
   while (start > 0 && at - start < 3 && (bytes[start] ?? 0) >> 6 === 0b10) start -= 1
   return (bytes[start] ?? 0) >> 6 === 0b10 ? at : start
 }
 
-/** Text made piece by piece, so that a position in bytes has one in the text, also in the middle of a character. */
+/** Decodes text piece by piece to map byte positions to string positions. */
 class Pieces {
   readonly #bytes: Uint8Array
   #at: number

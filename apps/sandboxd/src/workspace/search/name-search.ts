@@ -4,15 +4,15 @@ import { isHiddenName } from '../files/context.ts'
 export interface FindLimits {
   readonly maxResults: number
   readonly maxNodes: number
-  /** Names on the way to what is found, at most. */
+  /** Maximum depth of a result. */
   readonly maxDepth: number
   readonly timeMs: number
 }
 
-/** Something whose name was looked for. */
+/** An entry whose name matches. */
 export interface FoundName {
   readonly name: string
-  /** From the folder that was searched. */
+  /** Relative to the searched folder. */
   readonly path: string
   readonly kind: FileKind
   /** A folder, or a link to one. */
@@ -21,7 +21,7 @@ export interface FoundName {
 
 export interface FindResult {
   readonly found: readonly FoundName[]
-  /** There may be more: not everything was looked at, or told. */
+  /** There may be more results. */
   readonly isTruncated: boolean
 }
 
@@ -30,7 +30,7 @@ interface FindDependencies {
   readonly signal: AbortSignal
 }
 
-/** Finds files and folders by their names, in the order of a walk. */
+/** Finds files and folders by name, in walk order. */
 export async function findNames(
   folder: string,
   isMatch: NameTest,
@@ -56,7 +56,6 @@ function toName({ name, path, kind, target }: Found): FoundName {
   return { name, path, kind, isFolder: kind === 'folder' || target === 'folder' }
 }
 
-/** Decides whether a name is meant. */
 export type NameTest = (name: string) => boolean
 
 type Token =
@@ -70,15 +69,15 @@ type Token =
   | { readonly kind: 'character'; readonly character: string }
 
 /**
- * The pattern of shells, as Python's `fnmatch` reads it: `*`, `?`, `[a-z]`, `[!a-z]`, and everything else as it is. It is
- * compared with the whole name, both in lower case. The time it takes grows with both lengths only, whatever it holds.
+ * A shell pattern as in Python's `fnmatch`: `*`, `?`, `[a-z]`, `[!a-z]`. It is matched against the whole name, ignoring case, in
+ * time linear in both lengths.
  */
 export function namePattern(pattern: string): NameTest {
   const tokens = tokenize(Array.from(pattern.toLowerCase()))
   return (name) => matches(tokens, Array.from(name.toLowerCase()))
 }
 
-/** A name that holds a text somewhere, or fits a pattern when it is one. */
+/** Matches names that contain the text, or that match it when it is a pattern. */
 export function nameSearch(text: string): NameTest {
   if (/[*?[]/.test(text)) return namePattern(text)
   const part = text.toLowerCase()
@@ -100,7 +99,7 @@ function tokenize(characters: readonly string[]): Token[] {
   return tokens
 }
 
-/** Where a set ends that begins at a position. A bracket right behind its beginning belongs to it. */
+/** End of the set that starts at a position. A bracket right after its start belongs to it. */
 function setEnd(characters: readonly string[], start: number): number {
   let at = start + 1
   if (characters[at] === '!') at += 1
@@ -121,7 +120,7 @@ function readSet(inside: readonly string[]): Token {
   return { kind: 'set', ranges, isNegated }
 }
 
-/** Goes back to the last `*` only: what an earlier one could take, the last one can as well. */
+/** Backtracks to the last `*` only, which suffices. */
 function matches(tokens: readonly Token[], name: readonly string[]): boolean {
   let token = 0
   let at = 0

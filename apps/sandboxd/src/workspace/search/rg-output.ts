@@ -1,31 +1,31 @@
 import { pathFromBytes } from '@sandwire/protocol'
 
-/** What is kept of a line that is longer than it may be. */
+/** The stored parts of a line over the limit. */
 interface CutLine {
   readonly head: Uint8Array
-  /** From the marker on; undefined when the line has none behind its head. */
+  /** From the marker on; undefined when there is none after `head`. */
   readonly tail: Uint8Array | undefined
 }
 
 export type RgLine = Uint8Array | CutLine
 
 export interface LineLimits {
-  /** Longest line that is kept whole. */
+  /** Longest line that is stored whole. */
   readonly maxBytes: number
-  /** Kept of the beginning of a longer one, and from its marker on. */
+  /** Bytes stored of a longer line from its start and from its marker. */
   readonly keptBytes: number
 }
 
 const NEWLINE = 0x0a
 
 /**
- * Cuts a stream of bytes into lines and holds no more of one than the limits say, however long it is: of a longer line its
- * beginning, and what follows the first `marker` behind that.
+ * Splits a byte stream into lines with bounded memory: of a line over the limit only its start and what follows the first
+ * `marker` are stored.
  */
 export class RgLines {
   readonly #limits: LineLimits
   readonly #marker: Uint8Array
-  /** The line so far, while it may still be kept whole. */
+  /** The line so far, while it is within the limit. */
   #pieces: Uint8Array[] = []
   #bytes = 0
   /** Set once the line is too long. */
@@ -36,7 +36,7 @@ export class RgLines {
     this.#marker = Buffer.from(marker)
   }
 
-  /** The lines that a chunk completes. */
+  /** Returns the lines that a chunk completes. */
   *push(chunk: Uint8Array): Generator<RgLine> {
     let from = 0
     for (;;) {
@@ -67,12 +67,12 @@ export class RgLines {
   }
 }
 
-/** A line of which two parts are kept. */
+/** A line over the limit. */
 class LongLine {
   readonly #keptBytes: number
   readonly #marker: Uint8Array
   #head: Uint8Array = new Uint8Array()
-  /** The end of what was looked through: the marker may begin there. */
+  /** End of the searched bytes: the marker may start there. */
   #overlap: Uint8Array = new Uint8Array()
   #tail: Uint8Array | undefined
 
@@ -108,36 +108,36 @@ function join(pieces: readonly Uint8Array[]): Uint8Array {
   return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces)
 }
 
-/** Where a match is in the bytes of its line. */
+/** Byte range of a match in its line. */
 export type ByteRange = readonly [start: number, end: number]
 
-/** A line that ripgrep found, or one beside it. */
+/** A matching line or a context line. */
 export interface FoundLine {
   readonly kind: 'match' | 'context'
   readonly path: string
   readonly line: number
-  /** The line without its end, or the beginning of a very long one. */
+  /** The line without its line break, or the start of a very long one. */
   readonly bytes: Uint8Array
   readonly ranges: readonly ByteRange[]
-  /** There is more of the line than `bytes` hold. */
+  /** `bytes` is only a part of the line. */
   readonly isCut: boolean
 }
 
-/** What ripgrep says in one line of JSON. */
+/** One JSON event of ripgrep. */
 export type RgEvent =
   | FoundLine
   | { readonly kind: 'file-end' }
-  /** The last one; without it the search broke off. */
+  /** The last event; without it ripgrep was killed. */
   | { readonly kind: 'summary' }
 
-/** Stands behind the text of a line. Quotes inside a text are escaped, so that it stands nowhere else. */
+/** Follows the text of a line in the JSON. Quotes in the text are escaped, so it occurs only there. */
 export const AFTER_TEXT = '},"line_number":'
 
-/** An event up to somewhere in its line. */
+/** The start of an event up to its line's text. */
 const HEAD =
   /^\{"type":"(match|context)","data":\{"path":(\{"(?:text|bytes)":"(?:[^"\\]|\\.)*"\}),"lines":\{"(text|bytes)":"(.*)$/s
 
-/** Decodes what ripgrep says; undefined for what nobody needs, and for what is not understood. */
+/** Decodes an event of ripgrep; undefined for events that are not needed or not understood. */
 export function decodeRgLine(line: RgLine): RgEvent | undefined {
   return line instanceof Uint8Array ? decodeWhole(line) : decodeCut(line)
 }
@@ -158,8 +158,8 @@ function decodeWhole(line: Uint8Array): RgEvent | undefined {
 }
 
 /**
- * Of an event that is too long to be parsed: its beginning has the path and the beginning of the line, and behind the line
- * come its number and the first ranges.
+ * Decodes an event that is too long to parse: `head` has the path and the start of the line, `tail` its number and the first
+ * ranges.
  */
 function decodeCut({ head, tail }: CutLine): RgEvent | undefined {
   const text = Buffer.from(head).toString('latin1')
@@ -177,7 +177,7 @@ function decodeCut({ head, tail }: CutLine): RgEvent | undefined {
   return { kind, path: pathFromBytes(path), line: Number(number), bytes, ranges, isCut: true }
 }
 
-/** The bytes of the beginning of a JSON string, given as Latin-1, up to the last whole character. */
+/** Decodes the start of a JSON string (Latin-1) up to the last whole character. */
 function decodeTextHead(raw: string): Uint8Array | undefined {
   const escaped = /^(?:[^\\]+|\\(?:u[0-9a-f]{4}|[^u]))*/i.exec(raw)?.[0] ?? ''
   const whole = escaped.replace(/[\xc0-\xff][\x80-\xbf]{0,2}$/, '')
@@ -185,7 +185,7 @@ function decodeTextHead(raw: string): Uint8Array | undefined {
   return typeof text === 'string' ? Buffer.from(text) : undefined
 }
 
-/** Text as ripgrep gives it: as such when it is UTF-8, else in base64. */
+/** Ripgrep's text fields: a string when UTF-8, otherwise base64. */
 function bytesIn(value: unknown): Uint8Array | undefined {
   const text = field(value, 'text')
   if (typeof text === 'string') return Buffer.from(text)
@@ -217,7 +217,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Not ripgrep's: nothing can be told from it.
+    // Not an event of ripgrep.
     return undefined
   }
 }

@@ -1,23 +1,22 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { Query } from '../routes/parameters.ts'
 
-/** What is looked for in the contents of files. */
+/** A content search. */
 export interface SearchRequest {
   readonly pattern: string
-  /** Folder that is searched. */
   readonly path: string
   readonly isRegex: boolean
   readonly caseRule: 'sensitive' | 'insensitive' | 'smart'
   readonly globs: readonly string[]
   /** Lines before and after each match. */
   readonly context: number
-  /** Lines found, at most. */
+  /** Maximum number of matching lines. */
   readonly limit: number
   readonly hasHidden: boolean
   readonly hasIgnored: boolean
 }
 
-/** Longer than any pattern a person writes, and short enough to be compiled at once. */
+/** Longer than any pattern that a user types, and short enough to compile quickly. */
 const MAX_PATTERN_BYTES = 4_096
 const MAX_GLOB_BYTES = 1_024
 const MAX_GLOBS = 32
@@ -31,7 +30,7 @@ const CASE_FLAGS: Readonly<Record<SearchRequest['caseRule'], string>> = {
   smart: '--smart-case',
 }
 
-/** Reads a search from the parameters of its route; throws `bad_request`. */
+/** Parses the query parameters; throws `bad_request`. */
 export function parseSearch(query: Query): SearchRequest {
   const globs = query.all('glob')
   if (globs.length > MAX_GLOBS) throw bad('glob', `more than ${MAX_GLOBS}`)
@@ -49,9 +48,8 @@ export function parseSearch(query: Query): SearchRequest {
 }
 
 /**
- * How ripgrep is called. What was asked for stands where nothing can be an option: the pattern behind `-e`, a glob behind
- * `--glob=`; the folder is the one that it runs in. No configuration is read, no link followed, and patterns that may take
- * for ever are not understood.
+ * The command line of ripgrep. User input cannot become an option: the pattern follows `-e`, a glob follows `--glob=`, and the
+ * folder is the working directory. No configuration is read, no link followed, and the regex engine has no backtracking.
  */
 export function searchArgv(ripgrep: string, request: SearchRequest): [string, ...string[]] {
   return [
@@ -64,7 +62,7 @@ export function searchArgv(ripgrep: string, request: SearchRequest): [string, ..
     '--engine=default',
     request.isRegex ? '--no-fixed-strings' : '--fixed-strings',
     CASE_FLAGS[request.caseRule],
-    // One more than is told, so that a file with many does not take long, and is known to have more.
+    // One more than reported, so that a truncated file is noticed without reading all of it.
     `--max-count=${request.limit + 1}`,
     `--context=${request.context}`,
     ...(request.hasHidden ? ['--hidden'] : []),
@@ -77,7 +75,7 @@ export function searchArgv(ripgrep: string, request: SearchRequest): [string, ..
   ]
 }
 
-/** An argument of a program: text in UTF-8 without a zero. */
+/** A command-line argument: UTF-8 without NUL. */
 function checkWord(name: string, text: string, maxBytes: number): string {
   if (text === '') throw bad(name, 'empty')
   if (!text.isWellFormed()) throw bad(name, 'not UTF-8')

@@ -31,18 +31,18 @@ import { WorkerClient, type WorkerClientOptions } from './worker-client.ts'
 const syncFd = promisify(fsync)
 const closeFd = promisify(close)
 
-/** Uploads that nobody goes on with are kept for a day. */
+/** Abandoned uploads are kept for a day. */
 const STALE_AFTER_MS = 24 * 60 * 60 * 1000
 
-/** Why a file is handed out to be written, and who closes it. */
+/** A file that is open for writing, and its owner. */
 interface Written {
   readonly fd: number
   readonly isUnsynced: boolean
 }
 
 /**
- * The files of a workspace, reached by a thread of their own that is started at first use. It opens, moves and removes;
- * bytes are read and written, and put on the disk, by whoever has the descriptor, so that the thread is free for others.
+ * Runs file operations on a worker thread, which is started on first use. The thread opens, moves and removes. Bytes are read,
+ * written and synced by the owner of the descriptor, so that the thread stays free for others.
  */
 export class FilesThread implements Files, TransferFiles {
   readonly #link: WorkerClient
@@ -183,7 +183,7 @@ export class FilesThread implements Files, TransferFiles {
     return this.#link.request({ verb: 'dropUpload', upload: { path, id } })
   }
 
-  /** Ends the thread; what is asked later starts another. */
+  /** Ends the thread; a later request starts another one. */
   stop(): void {
     this.#link.stop()
   }
@@ -208,7 +208,7 @@ export class FilesThread implements Files, TransferFiles {
     try {
       if (!isUnsynced) await syncFd(fd)
     } catch {
-      // Some file systems cannot do this to folders; the bytes themselves are on the disk.
+      // Some file systems cannot sync folders; the bytes themselves are synced.
     } finally {
       await closeFd(fd)
     }

@@ -33,7 +33,7 @@ function job(work: AnyJob): Outcome {
   return { kind: 'job', job: work }
 }
 
-/** The files of one workspace, for whoever sends requests to this thread. */
+/** Serves the requests that are sent to this thread. */
 class Service {
   readonly #context: FileContext
   readonly #pending: PendingFiles
@@ -108,7 +108,7 @@ class Service {
   }
 }
 
-/** Work without a result. */
+/** Runs a job without a result. */
 function* quietly(work: Generator<undefined, void, void>): Generator<undefined, undefined, void> {
   yield* work
 }
@@ -144,12 +144,12 @@ self.addEventListener('message', (event: MessageEvent<ToThread>) => {
   }
 })
 
-/** No user: asks whose rights a thread has. */
+/** Invalid id: setfsuid and setfsgid return the current one and change nothing. */
 const NOBODY_AT_ALL = 0xffff_ffff
 
 /**
- * Gives this thread a user's rights on files, for good, and none of the further groups of the one who started the process.
- * False when the system did not do it.
+ * Gives this thread the file access rights of a user, permanently and without supplementary groups. Returns false when the
+ * kernel did not do it.
  */
 function becomeFileUser({ uid, gid }: { readonly uid: number; readonly gid: number }): boolean {
   if (dropGroups() !== 0) return false

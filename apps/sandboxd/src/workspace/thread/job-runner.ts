@@ -3,12 +3,11 @@ import type { Found } from '../files.ts'
 import type { Job } from '../files/context.ts'
 import type { FileResults, FromThread } from './messages.ts'
 
-/** How long one job works before the others and new requests get their turn. */
+/** Time slice of one job. */
 const SLICE_MS = 4
-/** Parts that are told and not used yet; a job that is this far ahead waits. */
+/** Parts sent but not yet consumed; a job that is this far ahead waits. */
 const MAX_UNTAKEN = 4
 
-/** Work that can be told in parts. */
 export type AnyJob = Job<FileResults[keyof FileResults], readonly Found[]>
 
 interface Running {
@@ -19,12 +18,12 @@ interface Running {
 
 interface RunnerDependencies {
   readonly send: (message: FromThread) => void
-  /** Calls back after everything that has arrived meanwhile. */
+  /** Runs the action after pending messages. */
   readonly later: (action: () => void) => void
   readonly now: () => number
 }
 
-/** Runs jobs in turns, so that a long one does not hold up the others. */
+/** Runs jobs round-robin, so that a long one does not block the others. */
 export class JobRunner {
   readonly #deps: RunnerDependencies
   #running: Running[] = []
@@ -39,7 +38,7 @@ export class JobRunner {
     this.#schedule()
   }
 
-  /** Ends a job; what it has open is closed. */
+  /** Cancels a job; its descriptors are closed. */
   cancel(id: number): void {
     const found = this.#running.find((each) => each.id === id)
     if (found === undefined) return
@@ -47,7 +46,7 @@ export class JobRunner {
     try {
       found.job.return([])
     } catch {
-      // It failed while it cleaned up, and nobody waits for it.
+      // Cleaning up failed; the request is canceled, so there is no one to report it to.
     }
   }
 
@@ -72,7 +71,7 @@ export class JobRunner {
     })
   }
 
-  /** One slice for whoever has waited longest. */
+  /** Runs one slice of the job that has waited longest. */
   #turn(): void {
     const next = this.#running.find(canRun)
     if (next === undefined) return
@@ -87,7 +86,7 @@ export class JobRunner {
     }
   }
 
-  /** False when the job is done. */
+  /** Returns false when the job is done. */
   #step(running: Running): boolean {
     const { done, value } = running.job.next()
     if (done === true) {

@@ -16,17 +16,15 @@ import type {
   Refusal,
 } from '../transfer/transfer-files.ts'
 
-/** What the thread needs to know before anything else. */
+/** First message to the thread. */
 export interface SetUp {
   readonly root: string
   readonly umask: number
-  /** Whose rights on files the thread takes for good. */
+  /** The user whose file access rights the thread takes permanently. */
   readonly user: { readonly uid: number; readonly gid: number } | undefined
-  /** Memory of an `OpenTable`. */
   readonly table: SharedArrayBuffer
 }
 
-/** Something to do with files. */
 export type FileRequest =
   | { readonly verb: 'stat'; readonly path: string; readonly followsLink: boolean }
   | { readonly verb: 'list'; readonly path: string; readonly limits: ListLimits }
@@ -64,7 +62,7 @@ export type FileRequest =
   | { readonly verb: 'finishUpload'; readonly upload: UploadRequest; readonly finished: FinishedUpload }
   | { readonly verb: 'dropUpload'; readonly upload: UploadRequest }
 
-/** What each is answered with. */
+/** Result of each request. */
 export interface FileResults {
   readonly stat: FileStat & Pick<Entry, 'target'>
   readonly list: Listing
@@ -89,13 +87,13 @@ export interface FileResults {
 export type ToThread =
   | { readonly kind: 'setUp'; readonly setUp: SetUp }
   | { readonly kind: 'request'; readonly id: number; readonly request: FileRequest }
-  /** Nobody waits for it any more. */
+  /** The request is canceled. */
   | { readonly kind: 'cancel'; readonly id: number }
-  /** A part was used, and another may come. */
+  /** A part was consumed. */
   | { readonly kind: 'taken'; readonly id: number }
 
 export type FromThread =
-  /** It cannot work at all, and has ended. */
+  /** The thread cannot work and has ended. */
   | { readonly kind: 'unfit'; readonly message: string }
   | { readonly kind: 'part'; readonly id: number; readonly part: readonly Found[] }
   | { readonly kind: 'done'; readonly id: number; readonly result: FileResults[keyof FileResults] }

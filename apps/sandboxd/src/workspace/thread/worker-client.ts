@@ -5,7 +5,7 @@ import type { Found } from '../files.ts'
 import type { WalkEnd } from '../files/walk.ts'
 import type { FileRequest, FileResults, FromThread, SetUp, ToThread } from './messages.ts'
 
-/** Requests that wait at a time; what comes on top is refused. */
+/** Pending requests; more are refused. */
 const MAX_WAITING = 4_096
 
 export interface WorkerClientOptions {
@@ -24,7 +24,7 @@ interface Thread {
   readonly table: OpenTable
 }
 
-/** Requests to the thread and its answers. A thread that ends is started again by the next request. */
+/** Sends requests to the worker thread. A thread that has ended is restarted by the next request. */
 export class WorkerClient {
   readonly #options: WorkerClientOptions
   readonly #waiting = new Map<number, Waiting>()
@@ -41,11 +41,11 @@ export class WorkerClient {
   ): Promise<FileResults[V]> {
     const { promise, resolve, reject } = Promise.withResolvers<FileResults[keyof FileResults]>()
     this.#send(request, { resolve, reject }, signal)
-    // The thread answers each verb with its own result; messages between threads have no types.
+    // The thread returns the result type of each verb; messages between threads are untyped.
     return promise as Promise<FileResults[V]>
   }
 
-  /** A request that is answered in parts, and the result behind them. */
+  /** A request that is answered in parts, followed by the result. */
   async *parts(
     request: Extract<FileRequest, { verb: 'walk' }>,
     signal?: AbortSignal,
@@ -73,7 +73,7 @@ export class WorkerClient {
     }
   }
 
-  /** From now on the descriptor is the caller's to close, whatever happens to the thread. */
+  /** Transfers ownership of a descriptor to the caller, whatever happens to the thread. */
   adopt(fd: number): number {
     this.#thread?.table.remove(fd)
     return fd
@@ -125,7 +125,7 @@ export class WorkerClient {
     worker.addEventListener('error', ended)
     worker.addEventListener('close', () => {
       ended()
-      // Not before: a descriptor must not become another file while the thread still uses its number.
+      // Only now: a descriptor number must not be reused while the thread still uses it.
       closeAll(table)
     })
     const message: ToThread = { kind: 'setUp', setUp: { ...this.#options.setUp, table: table.shared } }
@@ -142,7 +142,7 @@ export class WorkerClient {
     else waiting?.reject(new SandwireError(message.code, message.message))
   }
 
-  /** Everybody who waits is told. */
+  /** Rejects all pending requests. */
   #ended(why: string): void {
     const thread = this.#thread
     if (thread === undefined) return
@@ -163,12 +163,12 @@ function closeAll(table: OpenTable): void {
     try {
       closeSync(fd)
     } catch {
-      // The thread had closed it, and ended before it could say so.
+      // The thread closed it but ended before it could remove it from the table.
     }
   }
 }
 
-/** Parts of an answer on their way to whoever reads them, and what comes behind the last. Bounded by who sends. */
+/** Queue of parts for one reader, followed by a result. The sender bounds its length. */
 class PartQueue<Part, Result> {
   readonly #parts: Part[] = []
   #end: { readonly result: Result } | { readonly error: Error } | undefined
@@ -189,7 +189,7 @@ class PartQueue<Part, Result> {
     this.#wake?.()
   }
 
-  /** After the last part; undefined before. */
+  /** Undefined before the last part. */
   get result(): Result | undefined {
     return this.#end !== undefined && 'result' in this.#end ? this.#end.result : undefined
   }

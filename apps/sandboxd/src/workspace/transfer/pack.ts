@@ -6,11 +6,11 @@ import type { Files, FileStat, Found } from '../files.ts'
 import { systemError } from '../beneath/file-error.ts'
 import { type Read, type TransferFiles, UPLOAD_PREFIX } from './transfer-files.ts'
 
-/** More are not packed: whoever has more asks again behind the last one. */
+/** Limits of one archive; a client continues after the last entry. */
 const LIMITS = { maxNodes: 5_000_000, maxDepth: MAX_DEPTH, timeMs: 24 * 60 * 60 * 1000 } as const
-/** Longest path that can be asked for. */
+/** Longest path in a request. */
 const MAX_PATH_BYTES = 4095
-/** Bytes that are read at a time, of one file or of many. */
+/** Bytes read at a time, of one file or of several. */
 const READ_BYTES = 1024 * 1024
 
 const readAt = promisify(read)
@@ -20,7 +20,7 @@ const closeFd = promisify(close)
 interface PackOptions {
   readonly files: Pick<Files, 'walk'>
   readonly transfer: Pick<TransferFiles, 'readMany'>
-  /** What is up to here, in the order of packing, is left out. */
+  /** Entries up to this one are skipped. */
   readonly after?: string | undefined
   readonly signal?: AbortSignal
 }
@@ -29,7 +29,7 @@ function isUnfinished({ name }: Found): boolean {
   return name.startsWith(UPLOAD_PREFIX)
 }
 
-/** Whether it is in a folder that is told to have too long a path: what is in that needs no word of its own. */
+/** True for entries of a folder whose path is too long, which is reported once. */
 function isBeyond(path: string): boolean {
   const folder = path.slice(0, Math.max(0, path.lastIndexOf('/')))
   return folder.length * 3 > MAX_PATH_BYTES && (pathToBytes(folder)?.length ?? 0) > MAX_PATH_BYTES
@@ -46,9 +46,9 @@ function writeHead(archive: TarBuffer, path: string, stat: FileStat, target?: st
 }
 
 /**
- * Everything below a folder as an archive, in the order of the bytes of each path's components. What is left out, because it is
- * neither a file nor a folder, may not be read or is too deep, is told in a note in its place. A file that becomes shorter while
- * it is read breaks the archive off: its length was told already.
+ * Packs everything below a folder as tar, sorted by the bytes of each path component. Entries that are skipped (special files,
+ * unreadable or too deep) are replaced by a note. A file that shrinks while it is read aborts the archive, because its size was
+ * already written.
  */
 export async function* packFolder(
   folder: string,
@@ -60,13 +60,13 @@ export async function* packFolder(
     (after === undefined || comparePaths(found.path, after) > 0)
   let limit: string | undefined
   const reached = (which: string): void => {
-    // What is too deep is told where it is.
+    // Depth is reported at the entry itself.
     if (which !== 'depth') limit = which
   }
   const limits = { ...LIMITS, reached }
   for await (const part of files.walk(folder, limits, signal))
     yield* packPart(folder, part.filter(isWanted), transfer)
-  // Not an end that could be taken for one.
+  // Aborts instead of ending the archive as if it were complete.
   if (limit !== undefined) throw new SandwireError('timed_out', `Cannot pack the folder: too many ${limit}`)
   const end = new TarBuffer()
   end.end()

@@ -1,36 +1,35 @@
 import type { Put } from './transfer-files.ts'
 
-/** What is held at most before it is put. */
+/** Maximum size of a batch. */
 const HELD_BYTES = 1024 * 1024
 const HELD_ITEMS = 256
 
-/** Files up to this size are held until they are put, many at a time. */
+/** Files up to this size are written in batches. */
 export const SMALL_BYTES = 256 * 1024
 
-/** Items that are put together, with the bytes of all of them. */
+/** Items that are written together, with their bytes in one buffer. */
 export class PutBatch {
   readonly #bytes = new Uint8Array(HELD_BYTES + SMALL_BYTES)
   #items: Put[] = []
   #length = 0
 
-  /** Bytes of files so far. */
   get length(): number {
     return this.#length
   }
 
-  /** The next bytes of a small file. */
+  /** Appends bytes of a small file. */
   append(bytes: Uint8Array): void {
     this.#bytes.set(bytes, this.#length)
     this.#length += bytes.length
   }
 
-  /** Whether it is time to put them. */
+  /** Adds an item; returns true when the batch is full. */
   add(item: Put): boolean {
     this.#items.push(item)
     return this.#items.length >= HELD_ITEMS || this.#length >= HELD_BYTES
   }
 
-  /** Everything, and begins anew. */
+  /** Returns and clears the batch. */
   take(): { readonly items: readonly Put[]; readonly bytes: Uint8Array } {
     const taken = { items: this.#items, bytes: this.#bytes.slice(0, this.#length) }
     this.#items = []

@@ -1,66 +1,65 @@
 import type { ErrorCode } from '@sandwire/protocol'
 import type { Condition, FileStat } from '../files.ts'
 
-/** What the names of uploads that are not finished begin with; they are beside the file that they become. */
+/** Prefix of partial uploads; they are in the folder of the final file. */
 export const UPLOAD_PREFIX = '.sandwire-upload-'
 
-/** Where the bytes of one file are among those of many: one large array crosses to another thread sooner than many small ones. */
+/** Position of a file's bytes in a shared buffer: one large array crosses threads faster than many small ones. */
 export interface Span {
   readonly from: number
   readonly to: number
 }
 
-/** Something that is put into a folder. Paths are from that folder. */
+/** An item to write into a folder. Paths are relative to that folder. */
 export type Put = { readonly path: string } & (
   | { readonly is: 'folder' }
   | ({ readonly is: 'file'; readonly mode: number; readonly mtimeNs: string } & Span)
-  /** A file that was opened with `openPut` and is written. */
+  /** A file that was opened with `openPut` and is complete. */
   | {
       readonly is: 'written'
       readonly file: OpenPut
       readonly mode: number
       readonly mtimeNs: string
     }
-  /** The same, given up. */
+  /** A file that was opened with `openPut` and is abandoned. */
   | { readonly is: 'dropped'; readonly file: OpenPut }
   | { readonly is: 'link'; readonly target: string; readonly mtimeNs: string }
-  /** A further name of a file that is there. */
   | { readonly is: 'hard-link'; readonly target: string }
-  /** The mode and time of a folder, when everything is in it. */
+  /** Final mode and time of a folder, after its contents. */
   | { readonly is: 'settled'; readonly mode: number; readonly mtimeNs: string }
 )
 
-/** A new file under a hidden name, open to write. Whoever got it closes it. */
+/** A new file under a temporary name, open for writing. The receiver closes it. */
 export interface OpenPut {
   readonly fd: number
   readonly hidden: string
 }
 
-/** Why one of many was not done. */
+/** Why one of many items failed. */
 export interface Refusal {
   readonly code: ErrorCode
-  /** In words, without the path. */
+  /** Message without the path. */
   readonly why: string
 }
 
-/** What was read of one of many. */
+/** Result for one of many paths. */
 export type Read =
-  /** With `isChanged` when somebody wrote to it meanwhile. */
+  /** `isChanged` when it was written to while it was read. */
   | ({ readonly is: 'file'; readonly stat: FileStat; readonly isChanged: boolean } & Span)
   | { readonly is: 'link'; readonly target: string; readonly stat: FileStat }
-  /** With a refusal when what is in it may not be read. */
+  /** With a refusal when it cannot be listed. */
   | { readonly is: 'folder'; readonly stat: FileStat; readonly refusal?: Refusal }
-  /** Longer than what is read at once: it is open, and whoever got it closes it. */
+  /** Too large to read at once: it is left open, and the receiver closes it. */
   | { readonly is: 'open'; readonly fd: number; readonly stat: FileStat }
   | { readonly is: 'refused'; readonly refusal: Refusal }
 
-/** What was read of many, and the bytes of all of them. */
+/** Results for many paths, with their bytes in one buffer. */
 export interface ManyRead {
   readonly reads: readonly Read[]
   readonly bytes: Uint8Array
 }
 
-/** An upload in pieces, open to be written further. Whoever got it closes it. */
+/** A partial upload, open for appending. The receiver closes it. */
 export interface OpenUpload {
   readonly fd: number
   readonly sizeBytes: number
@@ -73,19 +72,19 @@ export interface FinishedUpload extends Condition {
 }
 
 /**
- * Many files at once, and files in pieces: what a copy of a folder is made of. Below the folder that is named no link is followed;
- * what is put replaces files and links, and never a folder.
+ * Operations for archives and uploads. Below the named folder no link is followed; items replace files and links, never a
+ * folder.
  */
 export interface TransferFiles {
-  /** Does each in order; the answer has as many places. */
+  /** Processes the items in order; the result has one element per item. */
   putMany(folder: string, items: readonly Put[], bytes: Uint8Array): Promise<readonly (Refusal | undefined)[]>
   openPut(folder: string, path: string): Promise<OpenPut>
-  /** Reads in order. Behind the first file that is longer than `maxBytes`, and behind as many bytes in all, nothing more is read. */
+  /** Reads in order. Stops after the first file larger than `maxBytes`, and after `maxBytes` in total. */
   readMany(folder: string, paths: readonly string[], maxBytes: number): Promise<ManyRead>
-  /** The bytes of an upload to this path that have arrived; `makes` begins one. Undefined when there is none. */
+  /** Opens the partial upload to this path; `makes` starts one. Undefined when there is none. */
   openUpload(path: string, id: string, makes: boolean): Promise<OpenUpload | undefined>
-  /** Puts an upload of exactly this size into its place. */
+  /** Moves an upload of exactly this size into place. */
   finishUpload(path: string, id: string, finished: FinishedUpload): Promise<FileStat>
-  /** Whether there was one. */
+  /** Returns whether there was one. */
   dropUpload(path: string, id: string): Promise<boolean>
 }

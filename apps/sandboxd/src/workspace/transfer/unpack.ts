@@ -6,37 +6,37 @@ import { systemError } from '../beneath/file-error.ts'
 import { PutBatch, SMALL_BYTES } from './put-batch.ts'
 import type { OpenPut, Put, Refusal, Span, TransferFiles } from './transfer-files.ts'
 
-/** As much as is told of what was refused; the rest is counted. */
+/** Refused entries that are listed; further ones are counted. */
 const MAX_TOLD = 1_000
-/** More is no copy of a folder. */
+/** Limits of one archive. */
 const LIMITS = { maxEntries: 1_000_000, maxBytes: 256 * 1024 ** 3 } as const
 
 const writeAt = promisify(write)
 const closeFd = promisify(close)
 
-/** Where an archive goes. */
+/** Destination of an archive. */
 interface Destination {
   readonly folder: string
-  /** Real folders of the workspace above it and including it. */
+  /** Number of real folders from the workspace to it. */
   readonly depth: number
   readonly limits?: { readonly maxEntries: number; readonly maxBytes: number }
 }
 
-/** What became of an archive. */
+/** Result of unpacking. */
 export interface Unpacked {
   readonly entries: number
   readonly bytes: number
   readonly refused: readonly { readonly path: string; readonly reason: string }[]
-  /** Further ones that were refused. */
+  /** Refused entries beyond the list. */
   readonly refusedMore: number
 }
 
-/** A file whose bytes are arriving. */
+/** The file whose bytes are being received. */
 type Arriving =
-  /** Its bytes are held from there on. */
+  /** A small file in the batch, from this position. */
   | { readonly is: 'held'; readonly from: number }
   | { readonly is: 'open'; readonly file: OpenPut; at: number }
-  /** It is refused, and its bytes are passed over. */
+  /** A refused file, whose bytes are skipped. */
   | { readonly is: 'passed' }
 
 interface Current {
@@ -46,9 +46,9 @@ interface Current {
 }
 
 /**
- * Puts an archive into a folder, entry by entry. Nothing leaves the folder: names that would are refused, links are made only when
- * they stay in the workspace and are never followed, and devices are not made at all. Of two entries with one name the last one
- * stays. Throws when the archive is broken or the disk is full; what was put before remains.
+ * Unpacks an archive into a folder. Names that lead outside are refused, links are created only when they stay in the workspace
+ * and are never followed, and devices are not created. Of two entries with the same name the last one wins. Throws when the
+ * archive is invalid or the disk is full; entries written before remain.
  */
 class Unpacker {
   readonly #transfer: TransferFiles
@@ -72,7 +72,7 @@ class Unpacker {
     this.#depth = depth
   }
 
-  /** Takes the next event; to be awaited when there is something to wait for. */
+  /** Processes the next event; returns a promise when there is something to wait for. */
   take(event: TarEvent): Promise<void> | undefined {
     switch (event.is) {
       case 'entry':
@@ -89,7 +89,7 @@ class Unpacker {
     }
   }
 
-  /** Everything was taken: folders get their modes and times, inner ones first. */
+  /** Finishes: sets the modes and times of folders, inner ones first. */
   async finish(): Promise<Unpacked> {
     const inwards = [...this.#folders.values()].toSorted(
       (a, b) => b.path.split('/').length - a.path.split('/').length,
@@ -104,7 +104,7 @@ class Unpacker {
     }
   }
 
-  /** Removes what is not complete. */
+  /** Removes an incomplete file. */
   async discard(): Promise<void> {
     const current = this.#current
     this.#current = undefined
@@ -126,7 +126,7 @@ class Unpacker {
     const parts = readArchivePath(entry.path)
     const path = 'refused' in parts ? '' : parts.join('/')
     const why = 'refused' in parts ? parts.refused : this.#objectionTo(entry, parts)
-    // The folder itself is there, and stays as it is.
+    // The destination itself exists and is not changed.
     if (why === undefined && path === '') this.#current = { entry, path, arriving: { is: 'passed' } }
     else if (why !== undefined) this.#pass(entry, why)
     else if (entry.kind === 'file' && entry.sizeBytes > SMALL_BYTES) return this.#open(entry, path)
@@ -161,7 +161,7 @@ class Unpacker {
   }
 
   async #open(entry: TarEntry, path: string): Promise<void> {
-    // What comes before must be there, and a second entry of the same name comes after.
+    // Earlier entries must be written first, and a later entry of the same name must win.
     await this.#flush()
     try {
       const file = await this.#transfer.openPut(this.#folder, path)
@@ -254,7 +254,7 @@ function putOf(entry: TarEntry, path: string, span: Span): Put {
   }
 }
 
-/** Reads an archive and puts it into a folder of the workspace. */
+/** Unpacks a tar stream into a folder of the workspace. */
 export async function unpack(
   archive: AsyncIterable<Uint8Array>,
   transfer: TransferFiles,
@@ -266,7 +266,7 @@ export async function unpack(
     for await (const chunk of archive)
       for (const event of reader.push(chunk)) {
         const working = unpacker.take(event)
-        // Most are done at once, and there are many.
+        // Most events need no wait, and there are many.
         if (working !== undefined) await working
       }
     reader.end()

@@ -7,13 +7,13 @@ import type { FileStat } from '../files.ts'
 import { systemError } from '../beneath/file-error.ts'
 import type { FinishedUpload, OpenUpload, TransferFiles } from './transfer-files.ts'
 
-/** Uploads that were finished and are remembered, so that a lost answer can be asked for again. */
+/** Finished uploads that are remembered, so that a client can repeat a request whose response was lost. */
 const MAX_REMEMBERED = 1_000
 
 const syncFd = promisify(fsync)
 const closeFd = promisify(close)
 
-/** A piece was meant for another offset. */
+/** A piece does not start where the upload ends. */
 export class WrongOffset extends SandwireError {
   readonly received: number
 
@@ -23,16 +23,13 @@ export class WrongOffset extends SandwireError {
   }
 }
 
-/** Which file an upload becomes. */
+/** Identifies an upload. */
 export interface UploadName {
   readonly id: string
   readonly path: string
 }
 
-/**
- * Files that arrive in pieces, each appended to a hidden file beside the place of the whole. What has arrived is what that file
- * holds, so nothing is forgotten when this process ends.
- */
+/** Uploads in pieces. Each piece is appended to a hidden file beside the target, so uploads survive a restart. */
 export class Uploads {
   readonly #transfer: TransferFiles
   /** A request whose connection was lost may still be running when the next one arrives. */
@@ -50,7 +47,7 @@ export class Uploads {
     return file.sizeBytes
   }
 
-  /** Appends bytes that begin at `offset`; returns how many there are then. Throws `WrongOffset`. */
+  /** Appends bytes at `offset`; returns the new size. Throws `WrongOffset`. */
   append(name: UploadName, offset: number, bytes: AsyncIterable<Uint8Array>): Promise<number> {
     return this.#serializer.run(name.id, async () => {
       const file = await this.#transfer.openUpload(name.path, name.id, true)
@@ -64,15 +61,15 @@ export class Uploads {
     })
   }
 
-  /** Puts it into its place; asked again, it says the same. */
+  /** Moves the upload into place. Idempotent. */
   finish(name: UploadName, finished: FinishedUpload): Promise<FileStat> {
     return this.#serializer.run(name.id, async () => {
       const { id, path } = name
       const done = this.#finished.get(id)
       const isDone = done?.path === path && done.stat.sizeBytes === finished.sizeBytes
-      // A file without bytes has no pieces.
+      // An empty file has no pieces.
       const file = await this.#transfer.openUpload(path, id, finished.sizeBytes === 0 && !isDone)
-      // What has arrived since belongs to the same file once more.
+      // Bytes received since then belong to a new upload of the same file.
       if (file === undefined && isDone) return done.stat
       if (file !== undefined) await syncAndClose(file)
       const stat = await this.#transfer.finishUpload(path, id, finished)
@@ -92,7 +89,7 @@ export class Uploads {
   }
 }
 
-/** What arrived before the connection was cut is kept. */
+/** Bytes received before a disconnect are kept. */
 async function appendAll(file: OpenUpload, bytes: AsyncIterable<Uint8Array>): Promise<number> {
   let failure: unknown
   async function* untilCut(): AsyncGenerator<Uint8Array> {

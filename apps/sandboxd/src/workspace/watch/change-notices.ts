@@ -1,30 +1,29 @@
-/** Why something may have happened that is not told. */
+/** Why changes may be missing. */
 type OverflowReason =
-  /** Faster than it could be taken from the kernel. */
+  /** The kernel's queue overflowed. */
   | 'queue'
-  /** More folders than can be watched. */
+  /** There are more folders than can be watched. */
   | 'folders'
-  /** More changes than are kept until the client takes them. */
+  /** More changes happened than are queued for a slow client. */
   | 'changes'
 
-/** What whoever watches is told. */
 export type Notice =
-  /** From now on everything is told. Comes first. */
+  /** Sent first: from now on every change is reported. */
   | { readonly kind: 'ready'; readonly folders: number }
   | { readonly kind: 'change'; readonly changes: readonly Change[] }
   | { readonly kind: 'overflow'; readonly reason: OverflowReason }
 
 /**
- * What is to be told, until somebody takes it: changes together when it has been quiet, and no more of them than the limits say
- * however slowly they are taken.
+ * Queues notices for one client. Changes are sent together after a quiet period; the limits bound the queue however slow the
+ * client is.
  */
 export class NoticeQueue {
   readonly #batch: ChangeBatch
   readonly #now: () => number
   readonly #overflows = new Set<OverflowReason>()
-  /** Number of folders, when all of them are watched; then told. */
-  #ready: number | 'awaited' | 'told' = 'awaited'
-  /** Nothing follows what is kept. */
+  /** Number of folders once all are watched, until it is sent. */
+  #ready: number | 'pending' | 'sent' = 'pending'
+  /** No notice follows the queued ones. */
   #isLast = false
   #wake: () => void = () => undefined
 
@@ -34,7 +33,7 @@ export class NoticeQueue {
   }
 
   ready(folders: number): void {
-    if (this.#ready === 'awaited') this.#ready = folders
+    if (this.#ready === 'pending') this.#ready = folders
     this.#wake()
   }
 
@@ -50,28 +49,28 @@ export class NoticeQueue {
     this.#wake()
   }
 
-  /** What is kept is still told, then no more. */
+  /** Ends the queue after the notices in it. */
   end(): void {
     this.#isLast = true
-    if (this.#ready === 'awaited') this.#ready = 0
+    if (this.#ready === 'pending') this.#ready = 0
     this.#wake()
   }
 
-  /** Waits for something to tell; undefined at the end. One at a time. */
+  /** Waits for the next notice; undefined at the end. One call at a time. */
   async next(): Promise<Notice | undefined> {
     for (;;) {
       const notice = this.#take()
       if (notice !== undefined) return notice
       if (this.#isLast) return undefined
-      await this.#sleep(this.#ready === 'told' ? this.#batch.dueMs(this.#now()) : undefined)
+      await this.#sleep(this.#ready === 'sent' ? this.#batch.dueMs(this.#now()) : undefined)
     }
   }
 
   #take(): Notice | undefined {
-    if (this.#ready === 'awaited') return undefined
-    if (this.#ready !== 'told') {
+    if (this.#ready === 'pending') return undefined
+    if (this.#ready !== 'sent') {
       const folders = this.#ready
-      this.#ready = 'told'
+      this.#ready = 'sent'
       return { kind: 'ready', folders }
     }
     const [reason] = this.#overflows
@@ -84,7 +83,7 @@ export class NoticeQueue {
     return { kind: 'change', changes: this.#batch.take() }
   }
 
-  /** Until something comes, or until it is time. */
+  /** Waits for a notice or the timeout. */
   #sleep(ms: number | undefined): Promise<void> {
     return new Promise((resolve) => {
       const timer = ms === undefined ? undefined : setTimeout(resolve, ms)
@@ -104,22 +103,22 @@ interface Change {
 }
 
 export interface BatchLimits {
-  /** Nothing has happened for this long: what is there is told. */
+  /** Quiet period after which a batch is sent. */
   readonly quietMs: number
-  /** It is told after this long, even if more happens. */
+  /** A batch is sent after this time even if changes continue. */
   readonly maxWaitMs: number
-  /** Paths that are kept until they are told; more are only said to be many. */
+  /** Paths in a batch; more are reported as an overflow. */
   readonly maxPaths: number
 }
 
-/** What one change and a later one of the same path come to; undefined when that is nothing. */
+/** Result of two changes of the same path; undefined when they cancel out. */
 const MERGED: Readonly<Record<ChangeKind, Readonly<Record<ChangeKind, ChangeKind | undefined>>>> = {
   created: { created: 'created', changed: 'created', removed: undefined },
   changed: { created: 'changed', changed: 'changed', removed: 'removed' },
   removed: { created: 'changed', changed: 'changed', removed: 'removed' },
 }
 
-/** Changes that are told together: each path once, by what came of it. */
+/** Changes that are sent together, each path once. */
 export class ChangeBatch {
   readonly #limits: BatchLimits
   readonly #changes = new Map<string, ChangeKind>()
@@ -130,13 +129,13 @@ export class ChangeBatch {
     this.#limits = limits
   }
 
-  /** False when there are too many: then none is kept. */
+  /** Returns false, and drops all, when there are too many. */
   add({ path, kind }: Change, nowMs: number): boolean {
     if (this.#changes.size === 0) this.#firstMs = nowMs
     this.#lastMs = nowMs
     const before = this.#changes.get(path)
     const merged = before === undefined ? kind : MERGED[before][kind]
-    // Behind those that happened before it.
+    // Moves it behind earlier changes.
     this.#changes.delete(path)
     if (merged !== undefined) this.#changes.set(path, merged)
     if (this.#changes.size <= this.#limits.maxPaths) return true
@@ -144,7 +143,7 @@ export class ChangeBatch {
     return false
   }
 
-  /** Milliseconds until it is time to tell, 0 when it is; undefined when there is nothing. */
+  /** Milliseconds until the batch is due; undefined when it is empty. */
   dueMs(nowMs: number): number | undefined {
     if (this.#changes.size === 0) return undefined
     const { quietMs, maxWaitMs } = this.#limits

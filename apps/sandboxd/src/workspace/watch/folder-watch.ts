@@ -4,21 +4,21 @@ import type { Files } from '../files.ts'
 import { isHiddenName } from '../files/context.ts'
 import { pathIn } from '../beneath/path.ts'
 import type { NoticeQueue } from './change-notices.ts'
-import { type QueueEvent, WatchQueue } from './inotify-queue.ts'
+import { type QueueEvent, InotifyQueue } from './inotify-queue.ts'
 
-/** How the kernel calls a file that is being written before it has a name. */
+/** The name that the kernel reports for an unnamed file (O_TMPFILE). */
 const UNNAMED_FILE = /(^|\/)#\d+$/
 
-/** Beneath it nobody has a project. */
+/** Deeper folders are not watched. */
 const MAX_DEPTH = 200
-/** Names looked at when folders are looked for. */
+/** Entries read while folders are searched. */
 const MAX_NODES = 2_000_000
 const WALK_MS = 60_000
-/** From one loss of events to the next look at all folders, so that a flood is not answered with another one. */
+/** Delay between a lost event and the next scan, so that a flood of events does not cause a flood of scans. */
 const REWATCH_DELAY_MS = 1_000
 
 interface FolderWatchOptions {
-  /** From the workspace; empty for the workspace itself. */
+  /** Relative to the workspace; empty for the workspace itself. */
   readonly path: string
   readonly isRecursive: boolean
   readonly maxFolders: number
@@ -30,30 +30,30 @@ interface FolderWatchDependencies {
   readonly readiness: Readiness
 }
 
-/** A folder whose contents have to be found, because it is new or because events were lost. */
+/** A folder that must be scanned, because it is new or events were lost. */
 interface Task {
   readonly path: string
-  /** What is in it came with it, and is reported. */
+  /** Its contents are new as well and are reported. */
   readonly isNew: boolean
 }
 
 /**
- * Watches a folder, or a whole tree, by the kernel's inotify. Folders are watched before they are looked into, so that what comes
- * into a new one is reported either by the look or by the kernel. Paths are what they were when events happened; a folder that is
- * watched, or one above it, ends the watching when it goes away.
+ * Watches a folder or a whole tree with inotify. A folder is watched before it is scanned, so that an entry of a new folder is
+ * reported either by the scan or by the kernel. Paths are those at the time of the event. When the watched folder or one above
+ * it is moved or removed, the watch ends.
  */
 export class FolderWatch {
   readonly #options: FolderWatchOptions
   readonly #deps: FolderWatchDependencies
   readonly #notices: NoticeQueue
   readonly #stop = new AbortController()
-  #queue: WatchQueue
+  #queue: InotifyQueue
   readonly #tasks: Task[] = []
   #isWorking = false
   #hasLost = false
 
   private constructor(
-    queue: WatchQueue,
+    queue: InotifyQueue,
     notices: NoticeQueue,
     options: FolderWatchOptions,
     deps: FolderWatchDependencies,
@@ -64,13 +64,13 @@ export class FolderWatch {
     this.#deps = deps
   }
 
-  /** Undefined when the system has no more queues; rejects when the folder cannot be opened. */
+  /** Undefined when the system has no inotify instance left; rejects when the folder cannot be opened. */
   static async open(
     notices: NoticeQueue,
     options: FolderWatchOptions,
     deps: FolderWatchDependencies,
   ): Promise<FolderWatch | undefined> {
-    const queue = WatchQueue.open(deps.asUser)
+    const queue = InotifyQueue.open(deps.asUser)
     if (queue === undefined) return undefined
     const watch = new FolderWatch(queue, notices, options, deps)
     try {
@@ -83,7 +83,7 @@ export class FolderWatch {
     return watch
   }
 
-  /** Ends everything; what happens from now on is reported to nobody. */
+  /** Stops watching. */
   close(): void {
     if (this.#stop.signal.aborted) return
     this.#stop.abort()
@@ -99,7 +99,7 @@ export class FolderWatch {
   async #begin(): Promise<void> {
     this.#deps.readiness.watch(this.#queue.fd, () => this.#read())
     const { path, isRecursive } = this.#options
-    for (const above of foldersAbove(path)) this.#queue.addAbove(await this.#open(above))
+    for (const above of ancestorsOf(path)) this.#queue.addAncestor(await this.#open(above))
     this.#add(path, await this.#open(path))
     if (isRecursive) this.#tasks.push({ path, isNew: false })
   }
@@ -114,20 +114,20 @@ export class FolderWatch {
     return isWatched
   }
 
-  /** False when the folder is gone, not for this user, or one too many. */
+  /** Returns false when the folder is gone, not readable or over the limit. */
   async #watchFolder(path: string): Promise<boolean> {
     if (!this.#hasRoom()) return false
     let folder: number
     try {
       folder = await this.#open(path)
     } catch {
-      // Gone meanwhile, which is reported by its own event, or not to be read, which everybody who looks finds out.
+      // Gone, which has an event of its own, or not readable.
       return false
     }
     return this.#add(path, folder)
   }
 
-  /** One task after the other, until none is left; then everything is watched. */
+  /** Runs all tasks; then everything is watched. */
   async #work(): Promise<void> {
     if (this.#isWorking) return
     this.#isWorking = true
@@ -140,20 +140,21 @@ export class FolderWatch {
     if (!this.#stop.signal.aborted) this.#notices.ready(this.#queue.size)
   }
 
-  /** Watches all folders below one. Looks again until there is nothing new: a folder may come while others are looked into. */
+  /** Watches all folders below one. Repeats the scan until it finds nothing new: a folder may be created during a scan. */
   async #coverFolder({ path, isNew }: Task): Promise<void> {
     if (isNew && !(await this.#watchFolder(path))) return
     const reported = new Set<string>()
     try {
       while ((await this.#scanFolders(path, isNew ? reported : undefined)) > 0);
     } catch {
-      // Gone while it was looked into. Its watch may by now be on a folder that is elsewhere. Without the first one there is nothing.
+      // Removed during the scan; its watch may be on a folder that was moved. Without the top folder there is nothing to
+      // watch.
       if (isNew) this.#queue.forget(path)
       else this.close()
     }
   }
 
-  /** Number of folders that were not watched yet, and are now. If there are too many, those near the top are. */
+  /** Watches folders that are not watched yet; returns their number. If there are too many, those near the top are preferred. */
   async #scanFolders(path: string, reported: Set<string> | undefined): Promise<number> {
     const unknown: string[] = []
     const limits = { maxNodes: MAX_NODES, maxDepth: MAX_DEPTH, timeMs: WALK_MS }
@@ -192,13 +193,13 @@ export class FolderWatch {
     switch (event.kind) {
       case 'lost':
         return this.#handleLoss()
-      case 'left':
-        // Of the others, the folder they are in tells as well.
+      case 'gone':
+        // For other folders, the parent reports it as well.
         return event.path === undefined || event.path === this.#options.path ? this.#endOnMove() : undefined
-      case 'came':
+      case 'created':
         this.#notices.add({ path: event.path, kind: 'created' })
         return event.isFolder && this.#options.isRecursive ? this.#enqueue(event.path) : undefined
-      case 'went':
+      case 'removed':
         this.#notices.add({ path: event.path, kind: 'removed' })
         return event.isFolder ? this.#queue.forget(event.path) : undefined
       case 'changed':
@@ -212,7 +213,7 @@ export class FolderWatch {
       await this.#deps.files.stat(path)
       this.#notices.add({ path, kind: 'changed' })
     } catch {
-      // A file without a name, or one that is gone, which has its own event.
+      // An unnamed file, or one that is gone, which has an event of its own.
     }
   }
 
@@ -221,14 +222,14 @@ export class FolderWatch {
     else this.#tasks.push({ path, isNew: true })
   }
 
-  /** The folder is not where it was: what is reported of it would be wrong. */
+  /** Its path has changed, so reported paths would be wrong. */
   #endOnMove(): void {
     const { path } = this.#options
     this.#notices.add({ path: path === '' ? '.' : path, kind: 'removed' })
     this.close()
   }
 
-  /** Events were lost, and with them what is known of folders: after a pause it begins anew. */
+  /** Events were lost, so the set of watched folders may be wrong: starts again after a delay. */
   #handleLoss(): void {
     this.#notices.overflow('queue')
     if (this.#hasLost) return
@@ -238,7 +239,7 @@ export class FolderWatch {
   }
 
   async #restart(): Promise<void> {
-    const queue = WatchQueue.open(this.#deps.asUser)
+    const queue = InotifyQueue.open(this.#deps.asUser)
     if (queue === undefined) return this.close()
     this.#release()
     this.#queue = queue
@@ -246,18 +247,17 @@ export class FolderWatch {
     this.#hasLost = false
     try {
       await this.#begin()
-      // What happened between the two queues is in none.
+      // Changes between the two queues are in neither.
       this.#notices.overflow('queue')
       await this.#work()
     } catch {
-      // The folder is gone.
       if (!this.#stop.signal.aborted) this.#endOnMove()
     }
   }
 }
 
-/** Every folder on the way to a path, from the workspace on; none for the workspace itself. */
-function foldersAbove(path: string): string[] {
+/** The ancestors of a path, from the workspace on; none for the workspace itself. */
+function ancestorsOf(path: string): string[] {
   if (path === '') return []
   const names = path.split('/')
   return names.map((_, count) => names.slice(0, count).join('/'))

@@ -4,21 +4,21 @@ import { pathIn } from '../beneath/path.ts'
 import { isHiddenName } from '../files/context.ts'
 import { Inotify, type InotifyEvent } from './inotify.ts'
 
-/** What happened, by path. */
+/** An event with its path. */
 export type QueueEvent =
-  /** More than the kernel keeps. */
+  /** The kernel's queue overflowed. */
   | { readonly kind: 'lost' }
-  /** A folder that is watched was moved or removed itself; without a path, one above them. */
-  | { readonly kind: 'left'; readonly path: string | undefined }
-  | { readonly kind: 'came' | 'went' | 'changed'; readonly path: string; readonly isFolder: boolean }
+  /** A watched folder was moved or removed; without a path, one of its ancestors. */
+  | { readonly kind: 'gone'; readonly path: string | undefined }
+  | { readonly kind: 'created' | 'removed' | 'changed'; readonly path: string; readonly isFolder: boolean }
 
-/** Folders that one queue of the kernel tells of, by their paths. */
-export class WatchQueue {
+/** The folders of one inotify instance, by path. */
+export class InotifyQueue {
   readonly #inotify: Inotify
   readonly #asUser: AsUser
   readonly #folders = new WatchedFolders()
-  /** Watches on folders that only tell that they go. */
-  readonly #above = new Set<number>()
+  /** Watches on ancestors, of which only moves and removals matter. */
+  readonly #ancestors = new Set<number>()
   #isClosed = false
 
   private constructor(inotify: Inotify, asUser: AsUser) {
@@ -26,10 +26,10 @@ export class WatchQueue {
     this.#asUser = asUser
   }
 
-  /** Undefined when the system has no more of them. */
-  static open(asUser: AsUser): WatchQueue | undefined {
+  /** Undefined when the system has none left. */
+  static open(asUser: AsUser): InotifyQueue | undefined {
     const inotify = Inotify.open()
-    return inotify === undefined ? undefined : new WatchQueue(inotify, asUser)
+    return inotify === undefined ? undefined : new InotifyQueue(inotify, asUser)
   }
 
   get fd(): number {
@@ -44,7 +44,7 @@ export class WatchQueue {
     return this.#folders.has(path)
   }
 
-  /** Takes an open folder, watches what happens in it, and closes it. False when the system has no more watches. */
+  /** Takes ownership of an open folder and watches it. Returns false when the system has no watches left. */
   add(path: string, folder: number): boolean {
     const watch = this.#watch(folder, 'contents')
     if (watch < 0) return false
@@ -53,25 +53,25 @@ export class WatchQueue {
     return true
   }
 
-  /** The same for a folder above, of which only its going is told. */
-  addAbove(folder: number): void {
+  /** Watches an ancestor for moves and removal only. */
+  addAncestor(folder: number): void {
     const watch = this.#watch(folder, 'itself')
-    if (watch >= 0) this.#above.add(watch)
+    if (watch >= 0) this.#ancestors.add(watch)
   }
 
-  /** Ends the watches on a folder and on all below it. */
+  /** Removes the watches of a folder and all below it. */
   forget(path: string): void {
-    // The number of a queue that is closed may be somebody else's.
+    // The descriptor of a closed instance may have been reused.
     if (this.#isClosed) return
     for (const watch of this.#folders.forgetBelow(path)) this.#inotify.unwatch(watch)
   }
 
-  /** What has happened, without waiting; the rest in the next turn. */
+  /** Pending events, without blocking; the rest in the next turn. */
   *take(): Generator<QueueEvent> {
     for (const event of this.#inotify.take()) {
       const told = this.#toPath(event)
       if (told !== undefined) yield told
-      // Whoever was told may have closed it.
+      // The receiver of an event may have closed the queue.
       if (this.#isClosed) return
     }
   }
@@ -97,12 +97,12 @@ export class WatchQueue {
       return { kind: event.kind, path: pathIn(folder, event.name), isFolder: event.isFolder }
     }
     if (event.kind === 'unwatched') this.#folders.forget(event.watch)
-    if (folder !== undefined) return { kind: 'left', path: folder }
-    return this.#above.has(event.watch) ? { kind: 'left', path: undefined } : undefined
+    if (folder !== undefined) return { kind: 'gone', path: folder }
+    return this.#ancestors.has(event.watch) ? { kind: 'gone', path: undefined } : undefined
   }
 }
 
-/** Which watch is on which folder: one each, and the last one told is right. */
+/** Maps watches to folders, one to one; the latest assignment wins. */
 export class WatchedFolders {
   readonly #paths = new Map<number, string>()
   readonly #watches = new Map<string, number>()
@@ -119,7 +119,7 @@ export class WatchedFolders {
     return this.#paths.get(watch)
   }
 
-  /** A folder that was moved keeps its watch, and a path may get another folder: then returns the watch that is not needed. */
+  /** Assigns a watch to a path. A moved folder keeps its watch. Returns the watch that the path had before, if another. */
   set(path: string, watch: number): number | undefined {
     const before = this.#watches.get(path)
     const moved = this.#paths.get(watch)
@@ -136,7 +136,7 @@ export class WatchedFolders {
     if (path !== undefined && this.#watches.get(path) === watch) this.#watches.delete(path)
   }
 
-  /** Forgets a folder and all below it; returns their watches. */
+  /** Removes a folder and all below it; returns their watches. */
   forgetBelow(path: string): number[] {
     const prefix = `${path}/`
     const gone = [...this.#watches].filter(([other]) => other === path || other.startsWith(prefix))

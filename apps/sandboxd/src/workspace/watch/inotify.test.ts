@@ -22,9 +22,9 @@ test('events are read one behind the other, with names of any bytes', () => {
     encode(2, IN_CREATE | IS_FOLDER, Uint8Array.of(0xff), 1),
   ])
   expect([...decodeInotify(bytes)]).toEqual([
-    { kind: 'came', watch: 1, name: 'a\nb', isFolder: false },
+    { kind: 'created', watch: 1, name: 'a\nb', isFolder: false },
     { kind: 'lost' },
-    { kind: 'came', watch: 2, name: '\udcff', isFolder: true },
+    { kind: 'created', watch: 2, name: '\udcff', isFolder: true },
   ])
 })
 
@@ -32,13 +32,13 @@ test.each<[string, number, 'x' | '', string | undefined]>([
   ['modified', 0x2, 'x', 'changed'],
   ['attributes', 0x4, 'x', 'changed'],
   ['attributes of the folder itself', 0x4, '', undefined],
-  ['moved from', 0x40, 'x', 'went'],
-  ['moved to', 0x80, 'x', 'came'],
-  ['created', 0x100, 'x', 'came'],
-  ['removed', 0x200, 'x', 'went'],
-  ['removed itself', 0x400, '', 'left'],
-  ['moved itself', 0x800, '', 'left'],
-  ['unmounted', 0x2000, '', 'left'],
+  ['moved from', 0x40, 'x', 'removed'],
+  ['moved to', 0x80, 'x', 'created'],
+  ['created', 0x100, 'x', 'created'],
+  ['removed', 0x200, 'x', 'removed'],
+  ['removed itself', 0x400, '', 'gone'],
+  ['moved itself', 0x800, '', 'gone'],
+  ['unmounted', 0x2000, '', 'gone'],
   ['ignored', 0x8000, '', 'unwatched'],
   ['opened', 0x20, 'x', undefined],
 ])('means what inotify(7) says: %s', (_, mask, name, kind) => {
@@ -55,6 +55,6 @@ test('bytes at any offset of a larger buffer are read', () => {
   const room = new Uint8Array(100)
   room.set(encode(7, IN_CREATE, Buffer.from('x'), 4), 3)
   expect([...decodeInotify(room.subarray(3, 23))]).toEqual([
-    { kind: 'came', watch: 7, name: 'x', isFolder: false },
+    { kind: 'created', watch: 7, name: 'x', isFolder: false },
   ])
 })

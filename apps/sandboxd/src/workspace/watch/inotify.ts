@@ -2,7 +2,7 @@ import { dlopen, read } from 'bun:ffi'
 import { pathFromBytes } from '@sandwire/protocol'
 import { closeFd, EINTR, O_CLOEXEC, O_NONBLOCK, readFd } from '../../processes/linux/libc.ts'
 
-/** Bits of inotify(7). */
+/** Event flags of inotify(7). */
 const IN_MODIFY = 0x2
 const IN_ATTRIB = 0x4
 const IN_MOVED_FROM = 0x40
@@ -16,7 +16,7 @@ const IN_Q_OVERFLOW = 0x4000
 const IN_IGNORED = 0x8000
 const IN_ISDIR = 0x4000_0000
 
-/** Refuse what is no folder; nothing about files that are open after they were removed. */
+/** Only folders; no events for files that were unlinked while open. */
 const IN_ONLYDIR = 0x0100_0000
 const IN_EXCL_UNLINK = 0x0400_0000
 
@@ -24,7 +24,7 @@ const OF_ITSELF = IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR
 const OF_CONTENTS =
   OF_ITSELF | IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_EXCL_UNLINK
 
-/** What is read at a time, and how often before others have their turn. */
+/** Bytes per read, and reads per turn of the event loop. */
 const READ_BYTES = 64 * 1024
 const READS = 16
 
@@ -42,7 +42,7 @@ function orErrno(result: number): number {
   return result >= 0 || errnoAddress === null ? result : -read.i32(errnoAddress, 0)
 }
 
-/** One queue of the kernel that tells of folders. */
+/** An inotify instance. */
 export class Inotify {
   readonly fd: number
   readonly #buffer = new Uint8Array(READ_BYTES)
@@ -51,28 +51,28 @@ export class Inotify {
     this.fd = fd
   }
 
-  /** Undefined when the system has no more of them. */
+  /** Undefined when the system has none left. */
   static open(): Inotify | undefined {
     const fd = orErrno(libc.inotify_init1(O_NONBLOCK | O_CLOEXEC))
     return fd < 0 ? undefined : new Inotify(fd)
   }
 
   /**
-   * Watches an open folder: what happens in it, or only that it is moved or removed itself. Returns the number of the watch,
-   * which is the same for the same folder, or a negative errno.
+   * Watches an open folder: its contents, or only that it is moved or removed. Returns the watch descriptor, which is the same
+   * for the same folder, or a negative errno.
    */
   watch(folder: number, what: 'contents' | 'itself'): number {
-    // The descriptor, not a path: what was opened beneath the workspace is what is watched.
+    // By descriptor, so that exactly the folder that was opened beneath the workspace is watched.
     const path = Buffer.from(`/proc/self/fd/${folder}\0`)
     return orErrno(libc.inotify_add_watch(this.fd, path, what === 'contents' ? OF_CONTENTS : OF_ITSELF))
   }
 
-  /** A watch that is gone already is let be. */
+  /** Ignores a watch that is gone. */
   unwatch(watch: number): void {
     libc.inotify_rm_watch(this.fd, watch)
   }
 
-  /** What has happened, without waiting; the rest in the next turn. */
+  /** Pending events, without blocking; the rest in the next turn. */
   *take(): Generator<InotifyEvent> {
     for (let count = 0; count < READS; count += 1) {
       const bytes = readFd(this.fd, this.#buffer)
@@ -82,7 +82,6 @@ export class Inotify {
     }
   }
 
-  /** Ends all watches. */
   close(): void {
     closeFd(this.fd)
   }
@@ -91,20 +90,20 @@ export class Inotify {
 /** `struct inotify_event` without its name. */
 const HEADER_BYTES = 16
 
-/** What happened to a folder that is watched, or in it. `watch` is the number of the watch. */
+/** An event of a watched folder. `watch` is the watch descriptor. */
 export type InotifyEvent =
-  /** More than the kernel keeps. */
+  /** The kernel's queue overflowed. */
   | { readonly kind: 'lost' }
-  /** The folder itself was moved or removed; then, or at once, its watch ends. */
-  | { readonly kind: 'left' | 'unwatched'; readonly watch: number }
+  /** The folder itself was moved or removed, or its watch ended. */
+  | { readonly kind: 'gone' | 'unwatched'; readonly watch: number }
   | {
-      readonly kind: 'came' | 'went' | 'changed'
+      readonly kind: 'created' | 'removed' | 'changed'
       readonly watch: number
       readonly name: string
       readonly isFolder: boolean
     }
 
-/** Decodes what was read from an inotify descriptor: whole events only, as the kernel gives them. */
+/** Decodes bytes read from inotify, which are always whole events. */
 export function* decodeInotify(bytes: Uint8Array): Generator<InotifyEvent> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let at = 0
@@ -123,11 +122,11 @@ function interpret(watch: number, mask: number, name: string): InotifyEvent | un
   const has = (bits: number): boolean => (mask & bits) !== 0
   if (has(IN_Q_OVERFLOW)) return { kind: 'lost' }
   if (has(IN_IGNORED)) return { kind: 'unwatched', watch }
-  if (has(IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT)) return { kind: 'left', watch }
-  // The folder itself: its rights or times, which whoever watches the one above is told.
+  if (has(IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT)) return { kind: 'gone', watch }
+  // An attribute change of the folder itself, which its parent reports.
   if (name === '') return undefined
   const what = { watch, name, isFolder: has(IN_ISDIR) }
-  if (has(IN_CREATE | IN_MOVED_TO)) return { kind: 'came', ...what }
-  if (has(IN_DELETE | IN_MOVED_FROM)) return { kind: 'went', ...what }
+  if (has(IN_CREATE | IN_MOVED_TO)) return { kind: 'created', ...what }
+  if (has(IN_DELETE | IN_MOVED_FROM)) return { kind: 'removed', ...what }
   return has(IN_MODIFY | IN_ATTRIB) ? { kind: 'changed', ...what } : undefined
 }

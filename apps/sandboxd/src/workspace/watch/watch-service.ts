@@ -8,9 +8,9 @@ import { type BatchLimits, type Notice, NoticeQueue } from './change-notices.ts'
 import { FolderWatch } from './folder-watch.ts'
 
 export interface WatchLimits extends BatchLimits {
-  /** Clients that watch at a time: each has a queue of the kernel, of which a user has 128. */
+  /** Watching clients: each needs an inotify instance, of which a user has 128. */
   readonly maxWatchers: number
-  /** Of one client. */
+  /** Per client. */
   readonly maxFolders: number
 }
 
@@ -30,13 +30,13 @@ interface WatchDependencies {
   readonly limits?: WatchLimits
 }
 
-/** What a client sees of the folder that it watches. Whoever got it closes it. */
+/** A client's watch. The receiver closes it. */
 export interface Watching {
   readonly next: NoticeQueue['next']
   readonly close: () => void
 }
 
-/** Lets clients watch folders, a bounded number at a time. */
+/** Lets a bounded number of clients watch folders. */
 export class WatchService {
   readonly #deps: WatchDependencies
   readonly #limits: WatchLimits
@@ -48,7 +48,7 @@ export class WatchService {
     this.#limits = deps.limits ?? WATCH_LIMITS
   }
 
-  /** Rejects with `rate_limited` when too many watch, and when the path or the folder cannot be used. */
+  /** Rejects with `rate_limited` when too many clients watch, and with the error of the path. */
   async open(path: string, isRecursive: boolean): Promise<Watching> {
     parsePath(path)
     if (this.#watchers >= this.#limits.maxWatchers) throw tooMany()
@@ -83,32 +83,32 @@ function tooMany(): SandwireError {
   return new SandwireError('rate_limited', 'Cannot watch: too many folders are watched')
 }
 
-/** Shorter than what proxies on the way take for a dead connection. */
+/** Shorter than the idle timeouts of common proxies. */
 const HEARTBEAT_MS = 15_000
 
-/** A comment, which nobody is told of. */
-const NOTHING = ':\n\n'
+/** A server-sent-event comment, which clients ignore. */
+const COMMENT = ':\n\n'
 
-/** What a client watches, as server-sent events, asked for one by one. Canceling ends the watching. */
+/** Converts a watch to server-sent events, with backpressure. Canceling the stream closes the watch. */
 export function toEventStream(watching: Watching, heartbeatMs = HEARTBEAT_MS): ReadableStream<Uint8Array> {
   let waiting: Promise<Notice | undefined> | undefined
   let hasBegun = false
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        // An answer begins with its first bytes, and a large tree is watched only after a while.
+        // Sends the first bytes at once, because watching a large tree takes a while.
         if (!hasBegun) {
           hasBegun = true
-          controller.enqueue(Buffer.from(NOTHING))
+          controller.enqueue(Buffer.from(COMMENT))
           return
         }
         waiting ??= watching.next()
-        const notice = await raceTimeout(waiting, heartbeatMs, 'nothing')
-        if (notice !== 'nothing') waiting = undefined
+        const notice = await raceTimeout(waiting, heartbeatMs, 'heartbeat')
+        if (notice !== 'heartbeat') waiting = undefined
         if (notice === undefined) {
           watching.close()
           controller.close()
-        } else controller.enqueue(Buffer.from(notice === 'nothing' ? NOTHING : writeEvent(notice)))
+        } else controller.enqueue(Buffer.from(notice === 'heartbeat' ? COMMENT : writeEvent(notice)))
       },
       cancel: () => watching.close(),
     },
@@ -116,7 +116,7 @@ export function toEventStream(watching: Watching, heartbeatMs = HEARTBEAT_MS): R
   )
 }
 
-/** JSON has no line ends, so that one line of data holds it. */
+/** JSON contains no line breaks, so one `data` line suffices. */
 function writeEvent(notice: Notice): string {
   return `event: ${notice.kind}\ndata: ${JSON.stringify(dataOf(notice))}\n\n`
 }
