@@ -13,7 +13,7 @@ const draw = () => ({
   onBell: () => {},
 })
 
-test('a terminal asks and tells whom its component was given last', () => {
+test('uses the callbacks that the component was given last', () => {
   let props: OwnTerminalProps = { url, ...draw() }
   const options = latestOptions(() => props)
   const last = draw()
@@ -25,7 +25,7 @@ test('a terminal asks and tells whom its component was given last', () => {
   expect(options.onBell).toBe(last.onBell)
 })
 
-test('what is given later only, or no longer, counts as well', () => {
+test('follows callbacks that are added or removed later', () => {
   let props: OwnTerminalProps = { url, allowsClipboardWrite: true }
   const options = latestOptions(() => props)
   props = { url, ...draw(), copiesOnSelect: true, asksBeforePaste: 'always' }
@@ -34,7 +34,7 @@ test('what is given later only, or no longer, counts as well', () => {
   expect(options.onOpenFile).toBeDefined()
 })
 
-test('what it attaches to is what it was given first, and nothing that was not given', () => {
+test('attaches to what was given first, and to nothing else', () => {
   let props: OwnTerminalProps = { url, sandbox: 'dev', cmd: 'sh', args: ['-l'], size: { cols: 91, rows: 17 } }
   const options = latestOptions(() => props)
   props = { url: 'https://other.example', sandbox: 'other' }

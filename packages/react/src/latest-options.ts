@@ -23,8 +23,7 @@ function requestOf(props: OwnTerminalProps): AttachRequest {
 }
 
 /**
- * The options of a terminal that a component makes: what it attaches to is read now, what it asks and tells each time from what the
- * component was given last.
+ * The options of a terminal that a component creates: the target is read once, callbacks and settings on every use.
  */
 export function latestOptions(read: () => OwnTerminalProps): TerminalOptions {
   const { url, appearance, size } = read()

@@ -4,7 +4,7 @@ import { createElement } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { Terminal, connectionProblem } from './terminal.tsx'
 
-test('has the same elements whether it says what is wrong or not, so that its terminal stays where it is', () => {
+test('renders the same elements with and without a message, so that the terminal stays mounted', () => {
   const draw = (showsProblem: boolean) =>
     renderToStaticMarkup(
       createElement(Terminal, { url: 'https://sandwire.example', className: 'shell', showsProblem }),
@@ -19,8 +19,8 @@ function tell(all: readonly ClientStatus[]): readonly (string | undefined)[] {
   return all.map((status) => (last = connectionProblem(status, last)))
 }
 
-describe('troubleOf', () => {
-  test('says what went wrong until it is connected, or for good', () => {
+describe('connectionProblem', () => {
+  test('reports an error until connected, or for good', () => {
     const why = 'The server cannot be reached: no answer'
     expect(
       tell([
@@ -32,7 +32,7 @@ describe('troubleOf', () => {
     ).toEqual(['Connecting…', `${why}. Reconnecting…`, `${why}. Reconnecting…`, `Disconnected. ${why}.`])
   })
 
-  test('says nothing while there is something to see', () => {
+  test('reports nothing while there is something to see', () => {
     const exit = { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false } as const
     expect(
       tell([

@@ -6,34 +6,31 @@ import { latestOptions } from './latest-options.ts'
 import { DEFAULT_APPEARANCE } from './terminal/appearance.ts'
 import { TerminalController, type TerminalOptions, type TerminalState } from './terminal/controller.ts'
 
-/** What is said of a terminal and how it is shown, whoever made it. */
+/** Props of both kinds of terminal. */
 interface CommonTerminalProps {
   readonly onExit?: (exit: Exit) => void
   readonly onError?: (error: SandwireError) => void
   readonly onState?: (state: TerminalState) => void
-  /** Say over the screen what is wrong with the connection, as long as something is; default true. */
+  /** Shows connection problems over the screen; default true. */
   readonly showsProblem?: boolean
   readonly className?: string
   readonly style?: CSSProperties
 }
 
-/** A terminal that the component makes, and that goes with it. */
+/** A terminal that the component creates and disposes. */
 export interface OwnTerminalProps
   extends CommonTerminalProps, Omit<TerminalOptions, 'request'>, Omit<AttachRequest, 'mode'> {
   readonly controller?: undefined
 }
 
-/** A terminal that outlives the component, and has options of its own. */
+/** A terminal that outlives the component and has its own options. */
 interface ControlledTerminalProps extends CommonTerminalProps {
   readonly controller: TerminalController
 }
 
 export type TerminalProps = OwnTerminalProps | ControlledTerminalProps
 
-/**
- * What a terminal says of its connection over its screen; undefined: nothing. `before` is what it said last: what went wrong is not
- * forgotten while it tries again.
- */
+/** The message over the screen; undefined: none. `before` is the previous message, which stays while reconnecting. */
 export function connectionProblem(status: ClientStatus, before: string | undefined): string | undefined {
   switch (status.is) {
     case 'connecting':
@@ -50,7 +47,7 @@ export function connectionProblem(status: ClientStatus, before: string | undefin
 }
 
 const FULL_SIZE: CSSProperties = { width: '100%', height: '100%' }
-/** Colors of their own: what is below can be of any. */
+/** Fixed colors, since the terminal below may have any. */
 const PROBLEM_STYLE: CSSProperties = {
   position: 'absolute',
   inset: '0 0 auto',
@@ -62,20 +59,20 @@ const PROBLEM_STYLE: CSSProperties = {
   overflowWrap: 'anywhere',
 }
 
-/** Makes a terminal that asks and tells whom its component was given last. */
+/** Creates a terminal that uses the latest props of its component. */
 function createController(
   first: OwnTerminalProps,
   latest: { readonly current: TerminalProps },
 ): TerminalController {
-  // A component that is given a terminal says nothing any more of the one that it made.
+  // Once a controller is given, the one created before uses the first props.
   return new TerminalController(
     latestOptions(() => (latest.current.controller === undefined ? latest.current : first)),
   )
 }
 
 /**
- * A terminal in a sandbox. It connects when it is first shown; what it is to attach to is read then, so another session is another
- * `key`. It takes the size of its element.
+ * A terminal in a sandbox. It connects when it is first mounted and reads its target then, so another session needs
+ * another `key`. It takes the size of its element.
  */
 export function Terminal(props: TerminalProps): ReactElement {
   const element = useRef<HTMLDivElement>(null)
@@ -109,7 +106,7 @@ export function Terminal(props: TerminalProps): ReactElement {
     }
   }, [props.controller])
 
-  // By what it says: whoever draws often gives the same appearance as another object each time.
+  // Compared by value, since the prop is often a new object on every render.
   const appearance = props.controller === undefined ? JSON.stringify(props.appearance) : undefined
   useEffect(() => {
     const { current } = latest

@@ -1,7 +1,7 @@
 import type { Store } from '@sandwire/client'
 import { useSyncExternalStore } from 'react'
 
-/** The value of a store, and a new drawing whenever it changes. */
+/** Subscribes a component to a store. */
 export function useStore<T>(store: Store<T>): T {
   return useSyncExternalStore(
     (listener) => store.subscribe(listener),

@@ -10,7 +10,7 @@ function streamOf(pieces: readonly Uint8Array[]): ReadableStream<Uint8Array> {
   })
 }
 
-test('lines are whole, however the bytes come', async () => {
+test('yields whole lines however the bytes are split', async () => {
   const bytes = new TextEncoder().encode('{"a":"ä🦜"}\n\n{"b":2}\n')
   for (let cut = 1; cut < bytes.length; cut += 1) {
     const lines: unknown[] = []

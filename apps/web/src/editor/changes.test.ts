@@ -8,7 +8,7 @@ function changes(before: Text, after: Text): ChangeSet {
 
 const LINES = Array.from({ length: 2_000 }, (_, at) => `line ${at}`)
 
-test('lines that come before and behind a place leave it alone', () => {
+test('keeps positions when lines are inserted before and after them', () => {
   const before = Text.of(LINES)
   const after = Text.of(['first', ...LINES, 'last'])
   const made = changes(before, after)
@@ -17,7 +17,7 @@ test('lines that come before and behind a place leave it alone', () => {
   expect(made.mapPos(from)).toBe(after.line(1_001).from)
 })
 
-test('any text becomes any other', () => {
+test('turns any text into any other', () => {
   const texts = [[''], ['a'], ['', ''], ['a\r', 'b\r', 'c'], ['🦜', '🐦'], LINES, LINES.toReversed()]
   for (const one of texts)
     for (const other of texts) {

@@ -6,22 +6,22 @@ function typed(text: FileText, added: string): FileText {
   return text.withLines(text.lines.replace(0, 0, FileText.of(added).lines))
 }
 
-test('a text is given back as it was', () => {
+test('round-trips a text', () => {
   const wholes = ['', '\n', '\r\n', 'a\r\nb\r\n', 'a\nb\r\nc', '\na\r\n', 'a\rb\r\nc', '\r', '\r\r\n']
   for (const whole of [...wholes, '\u{feff}', '\u{feff}a\r\nb', '\u{feff}\u{feff}a', 'a\u{feff}'])
     expect(FileText.of(whole).toString()).toBe(whole)
 })
 
-test('what is typed at the start stands behind a byte order mark', () => {
+test('keeps the byte order mark before text typed at the start', () => {
   expect(typed(FileText.of('\u{feff}one'), 'N').toString()).toBe('\u{feff}None')
 })
 
-test('a new line ends as the others do', () => {
+test('ends new lines like the existing ones', () => {
   expect(typed(FileText.of('a\r\nb'), 'x\ny').toString()).toBe('x\r\nya\r\nb')
   expect(typed(FileText.of('a\nb'), 'x\ny').toString()).toBe('x\nya\nb')
 })
 
-test('two texts are the same when their files are', () => {
+test('compares texts by their saved bytes', () => {
   const [mark, none] = [FileText.of('\u{feff}a'), FileText.of('a')]
   expect([mark.equals(none), none.equals(mark), mark.equals(FileText.of('\u{feff}a'))]).toEqual([
     false,
@@ -34,13 +34,13 @@ test('two texts are the same when their files are', () => {
   expect(typed(FileText.of('b'), 'a').equals(FileText.of('ab'))).toBe(true)
 })
 
-test('a text says what is around its lines', () => {
+test('reports byte order mark and line endings', () => {
   const ends = ['', 'a', 'a\n', 'a\r\nb', 'a\nb\r\nc', 'a\rb'].map((whole) => FileText.of(whole).ends)
   expect(ends).toEqual([undefined, undefined, 'LF', 'CRLF', 'mixed', 'mixed'])
   expect([FileText.of('\u{feff}a').hasMark, FileText.of('a').hasMark]).toEqual([true, false])
 })
 
-test('lines are the same whatever they end with', () => {
+test('compares lines regardless of line endings', () => {
   const wholes = ['a\nb\n', 'a\r\nb\r\n', 'a\nb\r\n', '\u{feff}a\rb\n'].map((whole) => FileText.of(whole))
   for (const one of wholes) for (const other of wholes) expect(one.hasLinesOf(other)).toBe(true)
   expect(FileText.of('a\nb').hasLinesOf(FileText.of('a\r\nc'))).toBe(false)

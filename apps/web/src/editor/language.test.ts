@@ -2,12 +2,12 @@ import { expect, test } from 'bun:test'
 import { LanguageDescription, LanguageSupport } from '@codemirror/language'
 import { languageOf } from './language.ts'
 
-test('a language is told by the name of a file', async () => {
+test('detects the language by file name', async () => {
   expect(await languageOf('a/b.json')).toBeInstanceOf(LanguageSupport)
   expect(await languageOf('a.json/b')).toEqual([])
 })
 
-test('a language that cannot be loaded is none', async () => {
+test('treats a language that cannot be loaded as none', async () => {
   const absent = LanguageDescription.of({
     name: 'Absent',
     extensions: ['abs'],

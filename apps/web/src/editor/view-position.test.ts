@@ -8,7 +8,7 @@ function start(): EditorState {
   return EditorState.create({ doc: LINES.join('\n'), extensions: [anchorField] })
 }
 
-test('what is held stays with its text when that changes meanwhile', () => {
+test('maps the anchor through edits', () => {
   let state = start()
   const { to } = state.doc.line(10)
   const held = { position: to, topPx: 100 }
@@ -23,7 +23,7 @@ test('what is held stays with its text when that changes meanwhile', () => {
   expect([lineHeld(), state.field(anchorField)?.topPx]).toEqual([12, 100])
 })
 
-test('what is held anew is a place in the text as it is then', () => {
+test('sets an anchor in the current text', () => {
   let state = start()
   const changes = { from: 0, to: state.doc.line(2).from }
   state = state.update({ changes, effects: setAnchor.of({ position: 0, topPx: 5 }) }).state

@@ -11,14 +11,14 @@ function onDisk(whole: string): Theirs {
   return { text: FileText.of(whole), etag: '1' }
 }
 
-describe('the words about a conflict', () => {
-  test('say where which text is', () => {
+describe('the message of a conflict', () => {
+  test('says which side is which', () => {
     expect(say(onDisk('theirs\n'))).toBe(
       'The file changed on disk while you were editing it. Left: on disk. Right: your version (editable).',
     )
   })
 
-  test('say what is there when it is no text', () => {
+  test('says what replaced a file that is no longer text', () => {
     expect(say({ text: undefined, etag: '1' })).toContain('is no longer text')
     expect(say('gone')).toContain('was deleted or moved while you were editing it')
     expect(say('folder')).toBe('A folder has taken the place of this file. Your changes are still here.')
@@ -28,7 +28,7 @@ describe('the words about a conflict', () => {
     )
   })
 
-  test('say that only what cannot be seen differs', () => {
+  test('says that only invisible characters differ', () => {
     const mine = 'a\nb\n'
     expect(say(onDisk('a\r\nb\r\n'), { mine })).toBe(
       'The file changed on disk while you were editing it. Only line endings differ: CRLF on disk, LF in yours.',
@@ -41,14 +41,14 @@ describe('the words about a conflict', () => {
     )
   })
 
-  test('say what cannot be seen besides what can', () => {
+  test('mentions invisible differences beside visible ones', () => {
     expect(say(onDisk('a\nb\r\n'), { mine: 'a\nc\n' })).toEndWith(
       'your version (editable). Line endings differ as well: mixed on disk, LF in yours.',
     )
     expect(say(onDisk('a'), { mine: 'a\r\nc' })).not.toContain('Line ends')
   })
 
-  test('say that nothing was saved to who tried', () => {
+  test('says that nothing was saved after an attempt to save', () => {
     expect(say(onDisk('theirs\n'), { triedToSave: true })).toStartWith(
       'Not saved: choose a version. The file',
     )

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { hexOf, imageType, formatSize, textOf } from './file-kind.ts'
 
-test('text is what comes back byte for byte', () => {
+test('accepts only UTF-8 that round-trips as text', () => {
   for (const text of ['', 'a\r\nb', '\u{feff}ä🦜']) {
     const bytes = new TextEncoder().encode(text)
     expect(new TextEncoder().encode(textOf(bytes) ?? 'no')).toEqual(bytes)
@@ -10,13 +10,13 @@ test('text is what comes back byte for byte', () => {
   expect(textOf(Uint8Array.of(0xe4))).toBeUndefined()
 })
 
-test('pictures are told by their names', () => {
+test('recognizes images by extension', () => {
   expect(imageType('a/b.PNG')).toBe('image/png')
   expect(imageType('png')).toBe('image/png')
   expect(imageType('a.html')).toBeUndefined()
 })
 
-test('sizes are short', () => {
+test('formats sizes', () => {
   expect([0, 1023, 1024, 15_360, 5 * 1024 ** 3].map(formatSize)).toEqual([
     '0 bytes',
     '1023 bytes',
@@ -26,7 +26,7 @@ test('sizes are short', () => {
   ])
 })
 
-test('bytes are listed as numbers and letters', () => {
+test('formats a hex dump', () => {
   const bytes = new TextEncoder().encode('\u007fELF\u0000 twenty bytes long')
   expect(hexOf(bytes)).toBe(
     [

@@ -24,7 +24,7 @@ const shown = (tree: FileTree): readonly string[] =>
     (line) => `${' '.repeat(line.depth)}${line.kind === 'note' ? `(${line.text})` : line.path}`,
   )
 
-test('folders come first, links to folders with them, and names count as people count', async () => {
+test('sorts folders and links to folders first, and numbers numerically', async () => {
   const { tree } = treeOf({
     '.': [entry('b10'), entry('b9'), entry('z', 'folder'), entry('l', 'link', 'folder')],
   })
@@ -32,7 +32,7 @@ test('folders come first, links to folders with them, and names count as people 
   expect(shown(tree)).toEqual(['l', 'z', 'b9', 'b10'])
 })
 
-test('an open folder shows what is in it, or why it does not', async () => {
+test('shows the contents of an expanded folder, or why it cannot', async () => {
   const { tree } = treeOf({ '.': [entry('a', 'folder'), entry('x', 'folder')], a: [entry('f')] })
   await tree.load('.')
   await tree.toggle('a')
@@ -42,7 +42,7 @@ test('an open folder shows what is in it, or why it does not', async () => {
   expect(shown(tree)).toEqual(['a', 'x', ' (no such folder)'])
 })
 
-test('what changes is read again, where somebody looks', async () => {
+test('reloads what changed, where it is visible', async () => {
   const { tree, folders } = treeOf({ '.': [entry('a', 'folder')], a: [entry('f')] })
   await tree.load('.')
   await tree.toggle('a')
@@ -54,7 +54,7 @@ test('what changes is read again, where somebody looks', async () => {
   expect(shown(tree)).toEqual(['a', ' a/f', ' a/g', 'new'])
 })
 
-test('the way to a file is opened', async () => {
+test('expands the parents of a path', async () => {
   const { tree } = treeOf({ '.': [entry('a', 'folder')], a: [entry('b', 'folder')], 'a/b': [entry('c')] })
   await tree.load('.')
   await tree.reveal('a/b/c')
@@ -63,7 +63,7 @@ test('the way to a file is opened', async () => {
   expect(shown(tree)).toEqual(['a'])
 })
 
-test('an answer that comes late does not undo a newer one', async () => {
+test('drops a response that is older than another', async () => {
   const answers: ((entries: FileEntry[]) => void)[] = []
   const tree = new FileTree(
     () => new Promise((resolve) => answers.push((entries) => resolve({ entries, truncated: false }))),
@@ -86,7 +86,7 @@ function pagedTree(names: string[]): { tree: FileTree; asked: (string | undefine
   return { tree, asked }
 }
 
-test('a folder grows by what one answer does not hold, and is read again as far as it is known', async () => {
+test('loads a large folder page by page, and reloads it as far as it was loaded', async () => {
   const names = ['a', 'b', 'c', 'd', 'e']
   const { tree, asked } = pagedTree(names)
   await tree.load('.')
@@ -105,7 +105,7 @@ test('a folder grows by what one answer does not hold, and is read again as far 
   expect(asked).toEqual(['', 'b', '', 'a', 'c'])
 })
 
-test('more of a folder that was read again meanwhile can be asked for again', async () => {
+test('can load more of a folder that was reloaded meanwhile', async () => {
   const late = Promise.withResolvers<void>()
   const tree = new FileTree(async (_, after) => {
     if (after !== undefined) await late.promise
@@ -124,7 +124,7 @@ test('more of a folder that was read again meanwhile can be asked for again', as
   expect(shown(tree)).toEqual(['a', 'b'])
 })
 
-test('what cannot be had of a folder is said, and is tried when it is looked at again', async () => {
+test('reports a page that cannot be loaded, and retries it', async () => {
   let isBroken = false
   const tree = new FileTree(async (_, after) => {
     if (isBroken) throw new Error('no answer')
@@ -140,7 +140,7 @@ test('what cannot be had of a folder is said, and is tried when it is looked at 
   expect(shown(tree)).toEqual(['a', 'b'])
 })
 
-test('a tree that nobody looks at keeps which folders are open', async () => {
+test('keeps the expanded folders of a hidden tree', async () => {
   const { tree, folders } = treeOf({
     '.': [entry('a', 'folder'), entry('b', 'folder'), entry('gone', 'folder')],
     a: [entry('f')],
@@ -159,7 +159,7 @@ test('a tree that nobody looks at keeps which folders are open', async () => {
   expect(shown(tree)).toEqual(['a', ' a/f', ' a/late', 'b'])
 })
 
-test('of a tree that nobody looks at, many files are not kept', async () => {
+test('drops the entries of a large hidden tree', async () => {
   const many = Array.from({ length: 30_000 }, (_, at) => entry(`${at}`))
   const { tree } = treeOf({ '.': [entry('a', 'folder')], a: many })
   await tree.load('.')

@@ -127,7 +127,7 @@ async function heard(): Promise<void> {
 }
 
 describe('a text', () => {
-  test('is read, changed and saved', async () => {
+  test('is read, edited and saved', async () => {
     const { disk, file } = await open('one')
     expect(file.isDirty).toBe(false)
     type(file, 'two')
@@ -136,7 +136,7 @@ describe('a text', () => {
     expect([disk.text, file.isDirty]).toEqual(['two', false])
   })
 
-  test('tells when it becomes another one than the file, and the same again', async () => {
+  test('reports when it starts and stops to differ from the file', async () => {
     const { file } = await open('one')
     const told: boolean[] = []
     file.dirty.subscribe((isDirty) => told.push(isDirty))
@@ -148,7 +148,7 @@ describe('a text', () => {
     expect(file.text.toString()).toBe('four')
   })
 
-  test('that is changed while it is saved is saved again', async () => {
+  test('edited during a save is saved again', async () => {
     const { disk, file } = await open('one')
     type(file, 'two')
     const first = file.save()
@@ -157,14 +157,14 @@ describe('a text', () => {
     expect([disk.text, file.isDirty]).toEqual(['three', false])
   })
 
-  test('is taken over when it changed underneath and nothing was typed', async () => {
+  test('is replaced when the file changed and nothing was typed', async () => {
     const { disk, file } = await open('one')
     disk.change('theirs')
     await file.refresh()
     expect(known(file)).toMatchObject({ is: 'text', base: 'theirs' })
   })
 
-  test('that was changed is not lost when the file is no longer text', async () => {
+  test('with unsaved changes survives when the file is no longer text', async () => {
     const { disk, file } = await open('one')
     type(file, 'mine')
     disk.change('\0')
@@ -181,7 +181,7 @@ describe('a text', () => {
     expect([disk.text, file.isDirty]).toEqual(['mine', false])
   })
 
-  test('is never written over a version that was not seen', async () => {
+  test('never overwrites a version that was not seen', async () => {
     const { disk, file } = await open('one')
     type(file, 'mine')
     disk.change('theirs')
@@ -191,7 +191,7 @@ describe('a text', () => {
     expect(file.isDirty).toBe(true)
   })
 
-  test('replaces theirs once the person says so, and only the version they saw', async () => {
+  test('replaces the version on disk that the user saw, on request', async () => {
     const { disk, file } = await open('one')
     type(file, 'mine')
     disk.change('theirs')
@@ -206,7 +206,7 @@ describe('a text', () => {
     expect(known(file)).toMatchObject({ is: 'text', base: 'both' })
   })
 
-  test('gives way to theirs', async () => {
+  test('gives way to the version on disk', async () => {
     const { disk, file } = await open('one')
     type(file, 'mine')
     disk.change('theirs')
@@ -216,7 +216,7 @@ describe('a text', () => {
     expect(file.isDirty).toBe(false)
   })
 
-  test('that was removed can be written again or let go', async () => {
+  test('of a deleted file can be saved again or discarded', async () => {
     const { disk, file } = await open('one')
     type(file, 'mine')
     disk.change(undefined)
@@ -226,7 +226,7 @@ describe('a text', () => {
     expect(disk.text).toBe('mine')
   })
 
-  test('that is moved by the page goes on in its new place with what was typed', async () => {
+  test('that the page moves keeps its unsaved changes at the new path', async () => {
     const { disk, file } = await open('one')
     type(file, 'mine')
     file.beginMove()
@@ -242,7 +242,7 @@ describe('a text', () => {
     expect([moved.text, disk.text]).toEqual(['mine', undefined])
   })
 
-  test('that could not be moved is looked for where it was', async () => {
+  test('stays at its path when the move failed', async () => {
     const { disk, file } = await open('one')
     file.beginMove()
     disk.change(undefined)
@@ -251,7 +251,7 @@ describe('a text', () => {
     expect(known(file)).toMatchObject({ is: 'text', theirs: 'gone' })
   })
 
-  test('that is there again as it was is no longer said to be gone', async () => {
+  test('is no longer reported missing when the file is back unchanged', async () => {
     const { disk, file } = await open('one')
     disk.text = undefined
     await file.refresh()
@@ -261,7 +261,7 @@ describe('a text', () => {
     expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-1', isSaving: false })
   })
 
-  test('is saved over another version that has the same text', async () => {
+  test('overwrites another version with the same text', async () => {
     const { disk, file } = await open('one')
     type(file, 'mine')
     disk.change('one')
@@ -269,7 +269,7 @@ describe('a text', () => {
     expect([disk.text, file.isDirty]).toEqual(['mine', false])
   })
 
-  test('that changed to what is in the editor is no conflict', async () => {
+  test('has no conflict with a version equal to the editor', async () => {
     const { disk, file } = await open('one')
     type(file, 'same')
     disk.change('same')
@@ -279,14 +279,14 @@ describe('a text', () => {
   })
 })
 
-describe('a text in whose place there is no file any more', () => {
+describe('a text whose path is no longer a file', () => {
   const others = [
     ['is_a_folder', 'folder'],
     ['special_file', 'special'],
     ['not_a_folder', 'gone'],
   ] as const
 
-  test.each(others)('is kept when the server says %s', async (refusal, theirs) => {
+  test.each(others)('is kept when the server answers %s', async (refusal, theirs) => {
     const { disk, file } = await open('one')
     disk.refusal = refusal
     disk.change(undefined)
@@ -306,7 +306,7 @@ describe('a text in whose place there is no file any more', () => {
     expect([known(file)['theirs'], file.text.toString()]).toEqual(['folder', 'mine'])
   })
 
-  test('goes on when there is a file again, and is let go when the person says so', async () => {
+  test('continues when there is a file again, and is discarded on request', async () => {
     const { disk, file } = await open('one')
     type(file, 'mine')
     disk.refusal = 'is_a_folder'
@@ -331,7 +331,7 @@ describe('a conflict', () => {
     return opened
   }
 
-  test('is not ended by a save, which asks the person', async () => {
+  test('is not ended by a save, which asks the user', async () => {
     const { disk, file } = await openConflict()
     const writes = disk.writes
     await file.save()
@@ -344,7 +344,7 @@ describe('a conflict', () => {
     expect([file.saveAttempts.get(), disk.text]).toEqual([2, 'more'])
   })
 
-  test('is over when nothing is left of what was typed', async () => {
+  test('ends when no unsaved changes are left', async () => {
     const { file } = await openConflict()
     type(file, 'min')
     expect(known(file)).toMatchObject({ theirs: { text: 'theirs' } })
@@ -353,13 +353,13 @@ describe('a conflict', () => {
     expect([file.text.toString(), file.isDirty]).toEqual(['theirs', false])
   })
 
-  test('is over when all that is on the disk was taken', async () => {
+  test('ends when all changes from disk were taken', async () => {
     const { file } = await openConflict()
     type(file, 'theirs')
     expect(known(file)).toEqual({ is: 'text', base: 'theirs', etag: '3.7-2', isSaving: false })
   })
 
-  test('is not over while it is being ended by a save', async () => {
+  test('does not end while a save resolves it', async () => {
     const { disk, file } = await openConflict()
     const answer = disk.holdBack('PUT file')
     const keeping = file.keepMine()
@@ -370,7 +370,7 @@ describe('a conflict', () => {
     expect([known(file)['base'], file.text.toString(), file.isDirty]).toEqual(['mine', 'one', true])
   })
 
-  test('is over after a save that did not end it, when nothing is left of what was typed', async () => {
+  test('ends after a failed save when no unsaved changes are left', async () => {
     const { disk, file } = await openConflict()
     const answer = disk.holdBack('PUT file')
     disk.change('theirs again')
@@ -386,7 +386,7 @@ describe('a conflict', () => {
     ])
   })
 
-  test('that nobody can read stays when nothing is left of what was typed', async () => {
+  test('with a version that is not text stays when no unsaved changes are left', async () => {
     const { disk, file } = await open('one')
     type(file, 'mine')
     disk.change('\0')
@@ -395,7 +395,7 @@ describe('a conflict', () => {
     expect(known(file)).toMatchObject({ is: 'text', theirs: { text: undefined } })
   })
 
-  test('waits until a word is put together', async () => {
+  test('waits for the end of a composition', async () => {
     const { disk, file } = await open('one')
     file.compose(true)
     type(file, 'mine')
@@ -416,8 +416,8 @@ describe('a conflict', () => {
   })
 })
 
-describe('a text on a slow link', () => {
-  test('is no conflict with its own save that the watch tells of first', async () => {
+describe('a text on a slow connection', () => {
+  test('has no conflict with its own save that the watch reports first', async () => {
     const { disk, file } = await open('one')
     type(file, 'two')
     const answer = disk.holdBack('PUT file')
@@ -433,7 +433,7 @@ describe('a text on a slow link', () => {
     expect(disk.text).toBe('two and more')
   })
 
-  test.each(['GET stat', 'GET file'] as const)('does not go back to what a late %s saw', async (late) => {
+  test.each(['GET stat', 'GET file'] as const)('does not go back to what a late %s read', async (late) => {
     const { disk, file } = await open('one')
     disk.change('theirs')
     await file.refresh()
@@ -451,7 +451,7 @@ describe('a text on a slow link', () => {
     expect([file.text.toString(), file.isDirty, disk.text]).toEqual(['mine', false, 'mine'])
   })
 
-  test('is looked at once more for all the news that comes during a look', async () => {
+  test('is refreshed once more for all changes reported during a refresh', async () => {
     const { disk, file } = await open('one')
     disk.change('two')
     const answer = disk.holdBack('GET file')
@@ -464,7 +464,7 @@ describe('a text on a slow link', () => {
     expect([known(file)['base'], disk.reads]).toEqual(['three', 3])
   })
 
-  test('is read once for a version, however often it is told of', async () => {
+  test('is read once per version, however often it is reported', async () => {
     const { disk, file } = await open('one')
     for (let time = 0; time < 3; time += 1) await file.refresh()
     expect(disk.reads).toBe(1)
@@ -474,7 +474,7 @@ describe('a text on a slow link', () => {
     expect(disk.reads).toBe(2)
   })
 
-  test('is no conflict with a save whose answer was lost', async () => {
+  test('has no conflict with a save whose response was lost', async () => {
     const { disk, file } = await open('one')
     for (const text of ['two', 'three']) {
       type(file, text)
@@ -495,7 +495,7 @@ describe('a text on a slow link', () => {
     expect([disk.text, file.isDirty, known(file)['theirs']]).toEqual(['four', false, undefined])
   })
 
-  test('that is asked for twice is the one that was asked for last', async () => {
+  test('loaded twice is the one requested last', async () => {
     const { disk, file } = await open('x'.repeat(MAX_EDIT_BYTES + 1))
     const answer = disk.holdBack('GET stat')
     const first = file.refresh()
@@ -509,7 +509,7 @@ describe('a text on a slow link', () => {
   })
 })
 
-test('a key in a text does not put the whole of it together', async () => {
+test('a key press does not build the whole text', async () => {
   const { file } = await open('line\n'.repeat(10_000))
   const { lines } = file.text
   const typed = file.text.withLines(lines.replace(10, 10, FileText.of('x').lines))
@@ -521,7 +521,7 @@ test('a key in a text does not put the whole of it together', async () => {
   expect(file.dirty.get()).toBe(false)
 })
 
-test('a byte order mark stays before what is typed', async () => {
+test('keeps a byte order mark before typed text', async () => {
   const { disk, file } = await open('\u{feff}one')
   const { lines } = file.text
   file.edited(file.text.withLines(lines.replace(0, 0, FileText.of('N').lines)))
@@ -529,8 +529,8 @@ test('a byte order mark stays before what is typed', async () => {
   expect(disk.text).toBe('\u{feff}None')
 })
 
-describe('what is no text', () => {
-  test('is shown as bytes or as a picture', async () => {
+describe('what is not text', () => {
+  test('is shown as a hex dump or an image', async () => {
     expect(known((await open('a\0b')).file)).toMatchObject({ is: 'binary', sizeBytes: 3 })
     expect(known((await open('a\0b', 'x.png')).file)).toMatchObject({ is: 'image', type: 'image/png' })
   })
@@ -540,7 +540,7 @@ describe('what is no text', () => {
   })
 })
 
-test('a large file is asked about, a huge one is not opened', async () => {
+test('asks before opening a large file, and opens no huge one', async () => {
   const { file } = await open('x'.repeat(MAX_EDIT_BYTES + 1))
   expect(known(file)).toMatchObject({ is: 'large', canOpen: true })
   await file.load(true)
@@ -594,7 +594,7 @@ test('unsaved text is kept beside a file that outgrows the limit', async () => {
   expect(known(file)).toMatchObject({ is: 'large', canOpen: true })
 })
 
-test('saves go one at a time, and the first that waited saves everything', async () => {
+test('saves one at a time, and the first waiting save covers everything', async () => {
   const { disk, file } = await open('text')
   const goOn = disk.holdBack('PUT file')
   type(file, 'text 1')

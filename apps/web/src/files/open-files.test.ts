@@ -46,7 +46,7 @@ function loaded({ state }: OpenFile): Promise<void> {
   })
 }
 
-test('a pane follows a folder that the page moves, with what is not saved', async () => {
+test('moves a pane with its folder, including unsaved text', async () => {
   const disk = new Map([['old/a', 'one']])
   const { workbench, dirty, storage, viewId, file } = openShelf(disk, 'old/a')
   await loaded(file)
@@ -65,7 +65,7 @@ test('a pane follows a folder that the page moves, with what is not saved', asyn
   expect([...disk]).toEqual([['new/place/a', 'mine']])
 })
 
-test('a pane stays where it is when the move fails, or is of another file or sandbox', async () => {
+test('leaves a pane alone when the move fails or concerns another file or sandbox', async () => {
   const { workbench, storage, viewId, file } = openShelf(new Map([['a', 'one']]), 'a')
   await loaded(file)
   const fail = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { candidatesOf, endingAs, workspacePath } from './open-from-terminal.ts'
 
-test('what programs print leads into the workspace or nowhere', () => {
+test('maps printed paths into the workspace or to nothing', () => {
   expect(workspacePath('src/a.ts')).toBe('src/a.ts')
   expect(workspacePath('./src/../b.ts')).toBe('b.ts')
   expect(workspacePath('/home/user/workspace/x/y.c')).toBe('x/y.c')
@@ -10,7 +10,7 @@ test('what programs print leads into the workspace or nowhere', () => {
     expect(workspacePath(printed)).toBeUndefined()
 })
 
-test('a place is looked for from where the shell is, then from the root', () => {
+test("tries the shell's directory before the root", () => {
   const folder = '/home/user/workspace/app/src'
   expect(candidatesOf({ path: 'lib/a.ts', folder })).toEqual(['app/src/lib/a.ts', 'lib/a.ts'])
   expect(candidatesOf({ path: '../a.ts', folder })).toEqual(['app/a.ts'])
@@ -21,7 +21,7 @@ test('a place is looked for from where the shell is, then from the root', () => 
   expect(candidatesOf({ path: '/etc/passwd', folder })).toEqual([])
 })
 
-test('what is found by name has to end as it was printed', () => {
+test('accepts files found by name only if they end with the printed path', () => {
   const found = ['app/src/a.ts', 'app/srca.ts', 'src/a.ts', 'a.ts', 'a.ts.map']
   expect(endingAs('src/a.ts', found)).toEqual(['app/src/a.ts', 'src/a.ts'])
   expect(endingAs('./a.ts', found)).toEqual(['app/src/a.ts', 'src/a.ts', 'a.ts'])

@@ -22,7 +22,7 @@ const note: TreeLine = { kind: 'note', path: 'a', depth: 1, text: 'Loading moreâ
 const lines = [item('a', 0), item('a/b', 1), note, item('cc'), item('Cd'), item('d 1')]
 const go = (at: number, key: string): number | undefined => findLineByKey(lines, { at, key, pageRows: 2 })
 
-test('keys lead from file to file, and not to what is said between them', () => {
+test('navigation keys move between entries and skip messages', () => {
   expect([go(1, 'ArrowDown'), go(3, 'ArrowUp')]).toEqual([3, 1])
   expect([go(5, 'ArrowDown'), go(0, 'ArrowUp')]).toEqual([undefined, undefined])
   expect([go(3, 'Home'), go(0, 'End')]).toEqual([0, 5])
@@ -31,18 +31,18 @@ test('keys lead from file to file, and not to what is said between them', () => 
   expect(findLineByKey([item('a'), note], { at: 0, key: 'PageDown', pageRows: 5 })).toBe(0)
 })
 
-test('keys lead into a folder and out of it', () => {
+test('navigation keys enter and leave a folder', () => {
   expect([go(0, 'ArrowRight'), go(1, 'ArrowRight')]).toEqual([1, undefined])
   expect([go(1, 'ArrowLeft'), go(3, 'ArrowLeft')]).toEqual([0, undefined])
 })
 
-test('letters that follow each other are one text', () => {
+test('joins letters typed in quick succession', () => {
   const first = appendTyped(undefined, 'd', 0)
   expect(appendTyped(first, ' ', 500).text).toBe('d ')
   expect(appendTyped(first, 'x', 1_000).text).toBe('x')
 })
 
-test('a text leads to the next name that begins with it', () => {
+test('type-ahead finds the next name with the typed prefix', () => {
   expect(findLineByText(lines, 0, 'c')).toBe(3)
   expect(findLineByText(lines, 3, 'c')).toBe(4)
   expect(findLineByText(lines, 4, 'c')).toBe(3)
@@ -66,22 +66,22 @@ function after(path: string, ...gone: readonly string[]): string | undefined {
   return nextSelection(before, now, path)
 }
 
-test('the next of the same folder comes after what is gone, also behind what was in it', () => {
+test('selects the next entry of the folder after a removal', () => {
   expect([after('a/x'), after('a', 'a/x', 'a/y', 'a/z'), after('b')]).toEqual(['a/y', 'b', 'd'])
   expect(after('d')).toBe('e')
   expect(after('a/x', 'a/y')).toBe('a/z')
 })
 
-test('the one before comes after the last of a folder', () => {
+test('selects the previous entry after the last one was removed', () => {
   expect([after('a/z'), after('e'), after('a/y', 'a/z')]).toEqual(['a/y', 'd', 'a/x'])
 })
 
-test('the folder comes after the only one in it, and what follows the folder when that is gone as well', () => {
+test('selects the folder after its only entry was removed, and what follows when the folder is gone too', () => {
   expect(after('a/x', 'a/y', 'a/z')).toBe('a')
   expect(after('a/x', 'a/y', 'a/z', 'a')).toBe('b')
 })
 
-test('nothing comes after the last of all, or after what was not there', () => {
+test('selects nothing after the last entry of all, or after an unknown one', () => {
   expect(nextSelection([item('a')], [], 'a')).toBeUndefined()
   expect(nextSelection(before, before, 'nowhere')).toBeUndefined()
 })

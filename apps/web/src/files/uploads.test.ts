@@ -9,7 +9,7 @@ const files = (...sizes: readonly number[]) =>
   sizes.map((size, at) => ({ path: `f${at}`, file: new File(['x'.repeat(size)], `f${at}`) }))
 const wish = { sandbox: 's', folder: 'in', replaces: false }
 
-test('tells how far everything together is, and is over at the end', async () => {
+test('reports the progress of all files together until the end', async () => {
   const shares: number[] = []
   const write: Write = async (_, path, body, condition, way) => {
     expect([path.startsWith('in/'), condition]).toEqual([true, 'new'])
@@ -25,7 +25,7 @@ test('tells how far everything together is, and is over at the end', async () =>
   expect(uploads.running.get()).toEqual([])
 })
 
-test('leaves alone what is there already, and says which', async () => {
+test('skips existing files and names them', async () => {
   const uploads = new Uploads(async (_, path) => {
     if (path === 'in/f0') throw new ApiError('file_changed', 'there', 412)
     return ''
@@ -41,7 +41,7 @@ test('leaves alone what is there already, and says which', async () => {
   })
 })
 
-test('says which file was refused and how many are there', async () => {
+test('names the file that failed and counts the uploaded ones', async () => {
   const uploads = new Uploads(async (_, path) => {
     if (path === 'in/f1') throw new ApiError('no_space', 'The disk is full', 507)
     return ''
@@ -52,7 +52,7 @@ test('says which file was refused and how many are there', async () => {
   })
 })
 
-test('stops when it is told to', async () => {
+test('stops when canceled', async () => {
   const second = Promise.withResolvers<void>()
   const uploads = new Uploads(
     (_, path, _body, _condition, way) =>

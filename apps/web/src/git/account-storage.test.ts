@@ -9,7 +9,7 @@ function openStorage(kept?: string, name = 'key') {
   }
 }
 
-test('a text comes back by its name, until it is none, and to its account alone', () => {
+test('returns a text by name, to its account alone, until it is emptied', () => {
   const storage = openStorage()
   const texts = new AccountTexts(storage, 'key', 'a1')
   texts.store('one', 'first\nline')
@@ -20,13 +20,13 @@ test('a text comes back by its name, until it is none, and to its account alone'
   expect([texts.read('one'), texts.read('two')]).toEqual([undefined, 'second'])
 })
 
-test('the oldest of very many texts goes', () => {
+test('drops the oldest of many texts', () => {
   const texts = new AccountTexts(openStorage(), 'key', 'a1')
   for (let at = 0; at <= 50; at += 1) texts.store(`n${at}`, 'x')
   expect([texts.read('n0'), texts.read('n1'), texts.read('n50')]).toEqual([undefined, 'x', 'x'])
 })
 
-test('what is kept wrong is nothing', () => {
+test('ignores corrupt texts', () => {
   for (const kept of [
     '{',
     'null',
@@ -40,14 +40,14 @@ test('what is kept wrong is nothing', () => {
 
 const ann = { name: 'Ann', email: 'ann@example.test' }
 
-test('an author comes back for the account that named it, and for no other', () => {
+test('returns an author to the account that stored it, and to no other', () => {
   const storage = openStorage()
   storeAuthor(storage, 'a1', ann)
   expect(readAuthor(storage, 'a1')).toEqual(ann)
   expect(readAuthor(storage, 'a2')).toBeUndefined()
 })
 
-test('what is kept wrong is nobody', () => {
+test('ignores corrupt authors', () => {
   for (const kept of [
     '{',
     'null',
@@ -58,7 +58,7 @@ test('what is kept wrong is nobody', () => {
     expect(readAuthor(openStorage(kept, 'sandwire.author'), 'a1')).toBeUndefined()
 })
 
-test('an author has a name and an address that git can write', () => {
+test('accepts only names and addresses that git can write', () => {
   expect(isAuthor(ann)).toBe(true)
   for (const name of ['', ' ', 'a<b', 'a\nb']) expect(isAuthor({ ...ann, name })).toBe(false)
 })

@@ -9,11 +9,11 @@ const large: GitDiff = {
   truncated: false,
 }
 
-test('a short difference is said as git says it', () => {
+test('shows a short diff as git prints it', () => {
   expect(formatGitDiff({ ...large, diff: '+a\n' }, 'git diff')).toEqual({ text: '+a\n' })
 })
 
-test('of a difference that is too large the beginning is given, in whole lines, and how to see the rest', () => {
+test('truncates a long diff at a line break and says how to see the rest', () => {
   const { text, note } = formatGitDiff(large, 'git diff --staged')
   expect(text.length).toBeLessThan(300_000)
   expect(text.endsWith('+line\n')).toBe(true)
@@ -22,13 +22,13 @@ test('of a difference that is too large the beginning is given, in whole lines, 
   )
 })
 
-test('what the server cut off is not shown as if it were whole', () => {
+test('marks a diff that the server truncated', () => {
   expect(formatGitDiff({ ...large, diff: '+a\n', truncated: 'bytes' }, 'git diff').note).toContain(
     'the beginning',
   )
 })
 
-test('texts are drawn beside each other up to a size', () => {
+test('compares texts up to a size limit', () => {
   expect(canCompare('a', 'b')).toBe(true)
   expect(canCompare('a'.repeat(5_000_000), 'b'.repeat(5_000_000))).toBe(false)
 })

@@ -6,7 +6,7 @@ const changed: GitFile = { kind: 'changed', path: 'a', staged: null, unstaged: '
 const fresh: GitFile = { kind: 'untracked', path: 'b' }
 const folder: GitFile = { kind: 'untracked', path: 'newdir/' }
 
-test('a new folder is said to be one, and to go with what is in it', () => {
+test('names a new folder as such, and its contents', () => {
   expect(discardText([folder])).toEqual({
     title: 'Delete this new folder?',
     losses: ['Deleted permanently: 1 new folder and its contents. Git has no copy.'],
@@ -14,7 +14,7 @@ test('a new folder is said to be one, and to go with what is in it', () => {
   })
 })
 
-test('what git knows goes back, and is not said to be deleted', () => {
+test('says that tracked files are restored, not deleted', () => {
   expect(discardText([changed])).toEqual({
     title: 'Discard changes in this file?',
     losses: ['Unstaged changes in 1 file will be lost.'],
@@ -22,7 +22,7 @@ test('what git knows goes back, and is not said to be deleted', () => {
   })
 })
 
-test('of several kinds each is told', () => {
+test('names every kind of loss', () => {
   const { title, losses } = discardText([changed, fresh, folder])
   expect(title).toBe('Discard changes in 3 files and folders?')
   expect(losses.join(' ')).toContain('1 new file and 1 new folder and its contents')

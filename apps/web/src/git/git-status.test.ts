@@ -26,7 +26,7 @@ test('a file may be staged and changed again', () => {
   expect(markOf(fresh, 'unstaged')).toEqual({ letter: 'U', description: 'new' })
 })
 
-test('looks that overlap become one more', async () => {
+test('overlapping refreshes share one further request', async () => {
   let looks = 0
   const gate = Promise.withResolvers<void>()
   const status: GitStatus = { head: {}, state: null, files: [], truncated: false, untracked: true }
@@ -42,7 +42,7 @@ test('looks that overlap become one more', async () => {
   expect(watch.state.get()).toEqual({ is: 'ready', status, isStale: false })
 })
 
-test('what is known stays while nobody answers, and only then', async () => {
+test('keeps the known status while the server is unreachable, and only then', async () => {
   const status: GitStatus = { head: {}, state: null, files: [fresh], truncated: false, untracked: true }
   let trouble: Error | undefined
   const watch = new GitWatch(async () => {
@@ -69,14 +69,14 @@ test('reports a sandbox without git by its error code', async () => {
   expect(watch.state.get()).toEqual({ is: 'no-git' })
 })
 
-test('a renamed file has where it was, in the group in which it was renamed, and goes with that', () => {
+test('a renamed file has its former path only in the group that renames it, and is staged with it', () => {
   const renamed: GitFile = { kind: 'changed', path: 'b', from: 'a', staged: 'R', unstaged: 'M' }
   expect([originOf(renamed, 'staged'), originOf(renamed, 'unstaged')]).toEqual(['a', undefined])
   expect([pathsOf(renamed, 'staged'), pathsOf(renamed, 'unstaged')]).toEqual([['b', 'a'], ['b']])
   expect(pathsOf({ ...renamed, staged: 'C' }, 'staged')).toEqual(['b'])
 })
 
-test('no repository is no failure', async () => {
+test('reports a missing repository as no error', async () => {
   const watch = new GitWatch(async () => {
     throw new ApiError('not_a_repository', 'none', 409)
   })
@@ -84,17 +84,17 @@ test('no repository is no failure', async () => {
   expect(watch.state.get()).toEqual({ is: 'none' })
 })
 
-test('a path has a folder only where there is one', () => {
+test('splits a path into name and folder', () => {
   expect(parseChangedPath('lines.txt')).toEqual({ name: 'lines.txt', folder: undefined, isFolder: false })
   expect(parseChangedPath('a/b/c')).toEqual({ name: 'c', folder: 'a/b', isFolder: false })
 })
 
-test('a folder of which git knows nothing has its name without the slash', () => {
+test('strips the slash of an untracked folder', () => {
   expect(parseChangedPath('newdir/')).toEqual({ name: 'newdir', folder: undefined, isFolder: true })
   expect(parseChangedPath('a/newdir/')).toEqual({ name: 'newdir', folder: 'a', isFolder: true })
 })
 
-test('a renamed file is said with the name it had, and the folder where that was another one', () => {
+test('formats a rename, with the folder only if it changed', () => {
   expect(formatRename('ren.txt', 'renamed.txt')).toBe('ren.txt → renamed.txt')
   expect(formatRename('a/one', 'a/two')).toBe('one → two')
   expect(formatRename('a/one', 'b/one')).toBe('a/one → one')

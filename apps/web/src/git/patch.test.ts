@@ -31,19 +31,19 @@ const PAIRS: readonly (readonly [string, string, string])[] = [
   ['carriage returns', 'a\r\nb\r\n', 'a\r\nc\r\n'],
 ]
 
-test.each([...PAIRS])('a difference is undone and done again: %s', (_, before, after) => {
+test.each([...PAIRS])('undoes and applies a diff: %s', (_, before, after) => {
   const diff = gitDiff(before, after)
   expect(undoDiff(after, diff)).toBe(before)
   expect(applyDiff(before, diff)).toBe(after)
 })
 
-test('a difference of another text is noticed', () => {
+test('detects a diff of another text', () => {
   const diff = gitDiff(numbered(1, 9), numbered(1, 8))
   expect(undoDiff('something else\n', diff)).toBeUndefined()
   expect(applyDiff('something else\n', diff)).toBeUndefined()
 })
 
-test('a file of more lines than a call takes arguments comes and goes', () => {
+test('handles more lines than a call takes arguments', () => {
   const [count, line] = [1_000_000, 'x\n']
   const many = line.repeat(count)
   const diff = `@@ -0,0 +1,${count} @@\n${`+${line}`.repeat(count)}`

@@ -35,13 +35,13 @@ function withTabs(count: number): { layout: Layout; mint: () => string; ids: rea
   return { layout, mint, ids: layout.tabs.map(({ id }) => id) }
 }
 
-test('a new tab comes behind the active one and is active', () => {
+test('opens a tab after the active one and activates it', () => {
   const { layout, mint, ids } = withTabs(2)
   const more = openTab(activateTab(layout, ids[0] ?? ''), file, mint)
   expect(more.tabs.map(({ id }) => id)).toEqual([ids[0] ?? '', more.active ?? '', ids[1] ?? ''])
 })
 
-test('a file that is open is gone to, not opened again', () => {
+test('focuses an open file instead of opening it again', () => {
   const { layout, mint } = withTabs(1)
   const once = reveal(layout, file, mint)
   const twice = reveal(openTab(once, terminal, mint), { ...file, line: 7 }, mint)
@@ -50,12 +50,12 @@ test('a file that is open is gone to, not opened again', () => {
   expect(Object.values(twice.views)).toContainEqual({ ...file, line: 7 })
 })
 
-test('terminals are opened every time', () => {
+test('opens a new terminal every time', () => {
   const { layout, mint } = withTabs(1)
   expect(reveal(layout, terminal, mint).tabs).toHaveLength(2)
 })
 
-test('a split shows both, and closing one leaves the other', () => {
+test('splits a pane, and closing one keeps the other', () => {
   const { layout, mint } = withTabs(1)
   const first = activeTab(layout)?.focus ?? ''
   const split = splitView(layout, first, { view: terminal, direction: 'row' }, mint)
@@ -67,14 +67,14 @@ test('a split shows both, and closing one leaves the other', () => {
   expect(closeView(closed, first)).toEqual(EMPTY)
 })
 
-test('the neighbor is active after the active tab was closed', () => {
+test('activates the neighbor of a closed tab', () => {
   const { layout, ids } = withTabs(3)
   expect(closeTab(layout, ids[2] ?? '').active).toBe(ids[1])
   expect(closeTab(activateTab(layout, ids[0] ?? ''), ids[0] ?? '').active).toBe(ids[1])
   expect(closeTab(layout, ids[0] ?? '').active).toBe(ids[2])
 })
 
-test('tabs and panes follow each other around', () => {
+test('steps through tabs and panes with wrap-around', () => {
   const { layout, mint, ids } = withTabs(2)
   expect(stepTab(layout, 1).active).toBe(ids[0])
   expect(stepTab(EMPTY, 1)).toEqual(EMPTY)
@@ -83,14 +83,14 @@ test('tabs and panes follow each other around', () => {
   expect(activeTab(stepped)?.focus).toBe(activeTab(layout)?.focus)
 })
 
-test('a tab is renamed, and gets its own name back', () => {
+test('renames a tab, and restores its derived name', () => {
   const { layout, ids } = withTabs(1)
   const named = renameTab(layout, ids[0] ?? '', ' build ')
   expect(named.tabs[0]?.name).toBe('build')
   expect(renameTab(named, ids[0] ?? '', ' ').tabs[0]).not.toHaveProperty('name')
 })
 
-test('a tab is moved', () => {
+test('moves a tab', () => {
   const { layout, ids } = withTabs(3)
   const order = (to: number) => moveTab(layout, ids[0] ?? '', to).tabs.map(({ id }) => ids.indexOf(id))
   expect(order(1)).toEqual([1, 0, 2])
@@ -98,7 +98,7 @@ test('a tab is moved', () => {
   expect(order(-1)).toEqual([0, 1, 2])
 })
 
-test('the active tab is moved by places, not beyond the ends', () => {
+test('moves the active tab by positions, within the ends', () => {
   const { layout, ids } = withTabs(3)
   const order = (by: number) =>
     shiftTab({ ...layout, active: ids[1] }, by).tabs.map(({ id }) => ids.indexOf(id))
@@ -111,7 +111,7 @@ test('the active tab is moved by places, not beyond the ends', () => {
   expect(shiftTab({ ...layout, active: undefined }, 1).tabs).toEqual(layout.tabs)
 })
 
-test('what is not there changes nothing', () => {
+test('ignores unknown ids', () => {
   const { layout, ids } = withTabs(1)
   expect(closeView(layout, 'x')).toEqual(layout)
   expect(closeTab(layout, 'x')).toEqual(layout)

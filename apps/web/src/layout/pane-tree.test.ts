@@ -13,18 +13,18 @@ import {
 const two = splitLeaf(leaf('a'), 'a', { id: 'b', direction: 'row', splitId: 's' })
 const three = splitLeaf(two, 'b', { id: 'c', direction: 'column', splitId: 't' })
 
-test('a view is put behind another one', () => {
+test('puts a view after another one', () => {
   expect(leavesOf(three)).toEqual(['a', 'b', 'c'])
   expect(splitLeaf(two, 'nowhere', { id: 'x', direction: 'row', splitId: 'u' })).toEqual(two)
 })
 
-test('the neighbor gets the room of a view that goes', () => {
+test('gives the space of a removed view to its sibling', () => {
   expect(removeLeaf(three, 'b')).toEqual({ ...two, second: leaf('c') } as typeof two)
   expect(removeLeaf(two, 'a')).toEqual(leaf('b'))
   expect(removeLeaf(leaf('a'), 'a')).toBeUndefined()
 })
 
-test('a border stays where both sides can be seen', () => {
+test('keeps a border where both sides stay visible', () => {
   const shareOf = (share: number) => {
     const tree = resizeSplit(three, 's', share)
     return tree.kind === 'split' ? tree.share : undefined
@@ -35,20 +35,20 @@ test('a border stays where both sides can be seen', () => {
   expect(shareOf(Number.NaN)).toBe(0.5)
 })
 
-test('the views follow each other around', () => {
+test('steps through views with wrap-around', () => {
   expect(nextLeaf(three, 'a', 1)).toBe('b')
   expect(nextLeaf(three, 'c', 1)).toBe('a')
   expect(nextLeaf(three, 'a', -1)).toBe('c')
 })
 
-test('a pane is halved only when both halves can be used', () => {
+test('splits a pane only when both halves are usable', () => {
   expect(canHalve({ width: 320, height: 100 }, 'row')).toBe(true)
   expect(canHalve({ width: 319, height: 900 }, 'row')).toBe(false)
   expect(canHalve({ width: 100, height: 180 }, 'column')).toBe(true)
   expect(canHalve({ width: 900, height: 179 }, 'column')).toBe(false)
 })
 
-test('a border leaves every pane on both of its sides enough', () => {
+test('keeps every pane on both sides of a border large enough', () => {
   const three = splitLeaf(two, 'b', { id: 'c', direction: 'row', splitId: 't' })
   if (three.kind !== 'split') throw new Error('It is one')
   expect(boundShare(three, 0.5, 1000)).toBe(0.5)

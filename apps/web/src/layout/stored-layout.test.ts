@@ -22,17 +22,17 @@ const split = splitView(
   mint,
 )
 
-test('what was open comes back', () => {
+test('restores what was open', () => {
   expect(readLayout(writeLayout(split))).toEqual(split)
   expect(readLayout(writeLayout(EMPTY))).toEqual(EMPTY)
 })
 
-test('nonsense is an empty page', () => {
+test('reads garbage as an empty layout', () => {
   for (const text of [null, '', 'null', '{', '[]', '{"tabs":1}', '{"tabs":[],"active":null,"views":"{"}'])
     expect(readLayout(text)).toEqual(EMPTY)
 })
 
-test('a tab with a view that is not understood is left out, the others stay', () => {
+test('drops a tab with an unknown view and keeps the others', () => {
   const text = writeLayout(split).replace('\\"kind\\":\\"file\\"', '\\"kind\\":\\"hologram\\"')
   expect(text).not.toBe(writeLayout(split))
   const back = readLayout(text)
@@ -40,7 +40,7 @@ test('a tab with a view that is not understood is left out, the others stay', ()
   expect(Object.values(back.views).every(({ kind }) => kind !== 'file')).toBe(true)
 })
 
-test('a part that is bad costs that part, not the layout', () => {
+test('drops only the invalid part', () => {
   const stored = JSON.parse(writeLayout(split)) as { tabs: Record<string, unknown>[]; views: string }
   const changed = (change: (copy: typeof stored) => void) => {
     const copy = structuredClone(stored)
@@ -57,13 +57,13 @@ test('a part that is bad costs that part, not the layout', () => {
   expect(zeroth.tabs).toEqual(split.tabs)
 })
 
-test('of a split with one view that is not understood the other one stays', () => {
+test('keeps the other side of a split with an unknown view', () => {
   const text = writeLayout(split).replace('\\"sandbox\\":\\"x\\"', '\\"sandbox\\":7')
   const back = readLayout(text)
   expect(back.tabs).toEqual(full.tabs)
 })
 
-test('panes come back however deep and many, and cannot be made deeper than that', () => {
+test('restores panes up to the maximum depth', () => {
   let deep = openTab(EMPTY, { kind: 'terminal', sandbox: 'dev' }, mint)
   for (let made = 0; made < 100; made += 1)
     deep = splitView(
@@ -77,13 +77,13 @@ test('panes come back however deep and many, and cannot be made deeper than that
   expect(readLayout(writeLayout(deep))).toEqual(deep)
 })
 
-test('many tabs come back', () => {
+test('restores many tabs', () => {
   let many = EMPTY
   for (let made = 0; made < 300; made += 1) many = openTab(many, { kind: 'terminal', sandbox: 'dev' }, mint)
   expect(readLayout(writeLayout(many))).toEqual(many)
 })
 
-test('a name that a tab was given comes back as it was given', () => {
+test('restores a tab name unchanged', () => {
   for (const name of ['x'.repeat(300), `${'x'.repeat(MAX_TAB_NAME - 1)}😀`, '\u{d83d}']) {
     const named = renameTab(split, split.tabs[0]?.id ?? '', name)
     expect(named.tabs[0]?.name?.length ?? 0).toBeLessThanOrEqual(MAX_TAB_NAME)

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { GitPanelState } from '../git/changes.tsx'
 import { RecentMap, PanelMemory } from './panel-memory.ts'
 
-test('a thing is the same again, until enough others were asked for since', () => {
+test('returns the same entry until enough others were used since', () => {
   const kept = new RecentMap<object>()
   const first = kept.getOrCreate('first', () => ({}))
   for (let at = 0; at < 7; at += 1) kept.getOrCreate(`other ${at}`, () => ({}))
@@ -13,7 +13,7 @@ test('a thing is the same again, until enough others were asked for since', () =
   expect(kept.getOrCreate('first', () => ({}))).not.toBe(first)
 })
 
-test('what somebody left is not there for somebody else', () => {
+test('drops the state of another account', () => {
   const memory = new PanelMemory()
   const make = (): GitPanelState => ({ areBranchesOpen: true, isLogOpen: false })
   memory.setAccount('ann')

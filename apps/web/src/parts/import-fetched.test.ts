@@ -13,13 +13,13 @@ const failure = (promise: Promise<unknown>): Promise<unknown> =>
     (caught: unknown) => caught,
   )
 
-test('a module is imported after all of its files have come', async () => {
+test('imports a module after fetching all its files', async () => {
   answerWith(async () => new Response('code'))
   expect(await importFetched(async () => 'module', ['assets/a.js', 'assets/b.js'])).toBe('module')
   expect(fetching.mock.calls.map(([address]) => address)).toEqual(['/assets/a.js', '/assets/b.js'])
 })
 
-test('nothing is imported while nobody answers, so that it can be tried again', async () => {
+test('imports nothing while the server is unreachable, so that it can be retried', async () => {
   let imports = 0
   const load = async (): Promise<number> => (imports += 1)
   answerWith(() => Promise.reject(new TypeError('Failed to fetch')))
@@ -33,7 +33,7 @@ test('nothing is imported while nobody answers, so that it can be tried again', 
   expect(await importFetched(load, ['assets/a.js'])).toBe(1)
 })
 
-test('what breaks off on its way has not come', async () => {
+test('treats an interrupted response as unreachable', async () => {
   const broken = new ReadableStream({ start: (controller) => controller.error(new Error('cut')) })
   answerWith(async () => new Response(broken))
   expect(await failure(importFetched(async () => 1, ['assets/a.js']))).toMatchObject({
@@ -41,7 +41,7 @@ test('what breaks off on its way has not come', async () => {
   })
 })
 
-test('what has come and is no module is of another version', async () => {
+test('treats a file that is no module as another version', async () => {
   answerWith(async () => new Response('<!doctype html>'))
   const load = (): Promise<never> => Promise.reject(new TypeError('no module'))
   expect(await failure(importFetched(load, ['assets/a.js']))).toMatchObject({ reason: 'gone' })

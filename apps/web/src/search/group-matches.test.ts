@@ -3,7 +3,7 @@ import { addMatch, aroundMatch, type FileMatches, partsOf } from './group-matche
 
 const match = (path: string, line: number) => ({ type: 'match', path, line, text: 'x', ranges: [] }) as const
 
-test('matches of a file stay together', () => {
+test('groups matches by file', () => {
   const groups = [match('a', 1), match('a', 2), match('b', 1)].reduce<readonly FileMatches[]>(addMatch, [])
   expect(groups.map(({ path, matches }) => [path, matches.length])).toEqual([
     ['a', 2],
@@ -11,7 +11,7 @@ test('matches of a file stay together', () => {
   ])
 })
 
-test('a line is cut where something was found', () => {
+test('splits a line at its matches', () => {
   expect(
     partsOf({
       text: 'one two one',
@@ -39,7 +39,7 @@ test('a line is cut where something was found', () => {
   ])
 })
 
-test('a match far in its line is in sight, with little before it', () => {
+test('shows a match far into its line with little before it', () => {
   const text = `${'x'.repeat(500)} before needle after ${'needle '.repeat(100)}`
   const first = text.indexOf('needle')
   const cut = aroundMatch({
@@ -56,7 +56,7 @@ test('a match far in its line is in sight, with little before it', () => {
   expect(cut.ranges.map(([from, to]) => cut.text.slice(from, to))).toEqual(['needle', 'needle'])
 })
 
-test('a match near the beginning of its line keeps all of it but the indentation', () => {
+test('keeps the start of a line with an early match, without indentation', () => {
   expect(aroundMatch({ text: '\t\t  const needle', ranges: [[10, 16]] })).toEqual({
     text: 'const needle',
     ranges: [[6, 12]],
@@ -64,7 +64,7 @@ test('a match near the beginning of its line keeps all of it but the indentation
   expect(aroundMatch({ text: '    ', ranges: [[0, 2]] })).toEqual({ text: '    ', ranges: [[0, 2]] })
 })
 
-test('no character is cut in two', () => {
+test('does not split surrogate pairs', () => {
   const text = `${'😀'.repeat(20)}a`
   const { text: cut, ranges } = aroundMatch({ text: `a${text}`, ranges: [[41, 42]] })
   expect(cut.isWellFormed()).toBe(true)

@@ -26,7 +26,7 @@ async function isOver(search: Search): Promise<void> {
   while (search.result.get().outcome.is === 'searching') await Promise.resolve()
 }
 
-test('is made once typing has settled, and keeps what was asked and found', async () => {
+test('starts when typing pauses, and keeps query and matches', async () => {
   const wishes: SearchQuery[] = []
   const { search, settle } = open(async function* (query) {
     wishes.push(query)
@@ -54,7 +54,7 @@ test('is made once typing has settled, and keeps what was asked and found', asyn
   expect(search.result.get()).toEqual({ groups: [], outcome: { is: 'idle' } })
 })
 
-test('ends the one before it, which then tells nothing', async () => {
+test('cancels the previous one, which reports nothing more', async () => {
   const gate = Promise.withResolvers<void>()
   const signals: AbortSignal[] = []
   const { search, settle } = open(async function* ({ q }, signal) {
@@ -75,7 +75,7 @@ test('ends the one before it, which then tells nothing', async () => {
   expect(search.result.get().groups).toEqual([{ path: 'f', matches: [match(2)] }])
 })
 
-test('is made again when somebody looks again after it failed', async () => {
+test('is retried when the panel is shown again after a failure', async () => {
   let isBroken = true
   const { search, settle } = open(async function* () {
     if (isBroken) throw new Error('no answer')
@@ -92,7 +92,7 @@ test('is made again when somebody looks again after it failed', async () => {
   expect(search.result.get().outcome).toEqual({ is: 'done', end })
 })
 
-test('holds no more than can be drawn', async () => {
+test('keeps a bounded number of matches', async () => {
   const { search, settle } = open(async function* () {
     for (let line = 0; line < 5_000; line += 1) yield match(line)
   })

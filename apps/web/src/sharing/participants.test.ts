@@ -18,7 +18,7 @@ const presence = {
   ],
 } as const
 
-test('this person comes first, and names are only printable', () => {
+test('lists the user first, with printable names', () => {
   expect(
     participantsOf({ presence: { ...presence, attachments: [...presence.attachments] }, attachment: 'a1' }),
   ).toEqual([
@@ -55,7 +55,7 @@ test('this person comes first, and names are only printable', () => {
   ])
 })
 
-test('what stands in brackets is no initial, and a name of none has some all the same', () => {
+test('ignores bracketed words in initials, and always has some', () => {
   const attachments = ['Gus (guest)', 'Ann B. Cole', '🦊'].map((name, at) => ({
     id: `a${at}`,
     name,
@@ -69,7 +69,7 @@ test('what stands in brackets is no initial, and a name of none has some all the
   ).toEqual(['GU', 'AC', '🦊'])
 })
 
-test('who may drive asks who does, and takes over from nobody', () => {
+test('offers to request control from a driver, and to take free control', () => {
   const of = (driver: string | null) => ({ ...presence, driver, attachments: [...presence.attachments] })
   expect(controlActionOf({ role: 'viewer', authority: 'driver', presence: of('a2') })).toBe('ask')
   expect(controlActionOf({ role: 'viewer', authority: 'driver', presence: of(null) })).toBe('take')
@@ -78,7 +78,7 @@ test('who may drive asks who does, and takes over from nobody', () => {
   expect(controlActionOf({ role: 'driver', authority: 'driver', presence: of('a1') })).toBeUndefined()
 })
 
-test('who asks to drive is told that it was said, and who drives that somebody asks', () => {
+test('says that control was requested, to both sides', () => {
   const participants = participantsOf({
     presence: { ...presence, attachments: [...presence.attachments] },
     attachment: 'a1',
@@ -110,7 +110,7 @@ function peopleNamed(names: readonly string[], roles: readonly ('driver' | 'coll
   })
 }
 
-test("a person's own window is told apart from others, but not from names that guests choose", () => {
+test("tells the user's own windows from others, but never by names of guests", () => {
   const [self, ann] = peopleNamed(['ann', 'ann'], ['driver'])
   expect([self, ann].map((one) => (one === undefined ? '' : participantName(one)))).toEqual([
     'ann (you)',
@@ -131,7 +131,7 @@ test("a person's own window is told apart from others, but not from names that g
   expect(guests.map(({ isOwn }) => isOwn)).toEqual([false, false])
 })
 
-test('only who may drive is offered to, and of the others it is said why', () => {
+test('offers control only to participants who may have it, and says why not', () => {
   const participants = peopleNamed(['Gus', 'Cleo', 'Dan', 'ann', 'ann'], ['viewer', 'collaborator'])
   const offered = participants
     .filter((one) => canReceiveControl(one, new Set(['a2'])))

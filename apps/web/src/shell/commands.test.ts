@@ -3,7 +3,7 @@ import { keysOf, formatKeys } from './commands.ts'
 
 const none = { ctrlKey: false, metaKey: false, shiftKey: false, altKey: false }
 
-test('keys are named by where they are, whatever Shift makes of them', () => {
+test('identifies keys by position, regardless of Shift', () => {
   expect(keysOf({ ...none, ctrlKey: true, shiftKey: true, code: 'KeyP', key: 'P' })).toBe('Ctrl+Shift+P')
   expect(keysOf({ ...none, metaKey: true, shiftKey: true, code: 'Backslash', key: '|' })).toBe(
     'Ctrl+Shift+\\',
@@ -14,7 +14,7 @@ test('keys are named by where they are, whatever Shift makes of them', () => {
   )
 })
 
-test('keys are called as the system calls them', () => {
+test('formats shortcuts for the platform', () => {
   expect(formatKeys('Ctrl+Shift+P', false)).toBe('Ctrl+Shift+P')
   expect(formatKeys('Ctrl+Shift+ArrowLeft', true)).toBe('⌘⇧←')
 })

@@ -18,7 +18,7 @@ function inOurWords(chord: string, withShift: boolean): string | undefined {
   ].join('+')
 }
 
-test('every chord that the editor binds with Ctrl and Shift is left to it', () => {
+test('leaves every Ctrl+Shift binding of the editor to it', () => {
   const bindings = [...defaultKeymap, ...historyKeymap, ...searchKeymap, ...foldKeymap, indentWithTab]
   const chords = bindings.flatMap(({ key, win, linux, mac, shift }) => [
     ...[key, win, linux].flatMap((chord) => inOurWords(chord ?? '', false) ?? []),
@@ -30,7 +30,7 @@ test('every chord that the editor binds with Ctrl and Shift is left to it', () =
   expect(chords.filter((keys) => !isEditingKey(keys, 'editor'))).toEqual([])
 })
 
-test('fields keep the keys that select in them, and everything else is for the page', () => {
+test('leaves selection keys to fields, and everything else to the page', () => {
   expect(isEditingKey('Ctrl+Shift+ArrowRight', 'field')).toBe(true)
   expect(isEditingKey('Ctrl+Shift+End', 'field')).toBe(true)
   expect(isEditingKey('Ctrl+Shift+P', 'field')).toBe(false)

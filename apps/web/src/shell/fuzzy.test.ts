@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { fuzzyFilter, fuzzyScore } from './fuzzy.ts'
 
-test('letters fit in their order', () => {
+test('matches letters in order', () => {
   expect(fuzzyScore('New terminal', 'nt')).toBeGreaterThan(0)
   expect(fuzzyScore('New terminal', 'tn w')).toBeUndefined()
 })
 
-test('beginnings of words and runs come first', () => {
+test('ranks word starts and runs first', () => {
   const names = ['Untidy thing', 'New terminal', 'Next tab', 'internet']
   expect(fuzzyFilter(names, 'nt', (name) => name)[0]).toBe('New terminal')
   expect(fuzzyFilter(names, 'next', (name) => name)[0]).toBe('Next tab')

@@ -10,7 +10,7 @@ function shelfWith(text: string) {
   }
 }
 
-test('what somebody came for is read once', () => {
+test('reads the target of a share link once', () => {
   const came = { sandbox: 'a', session: 'a.1', role: 'viewer' } as const
   const storage = shelfWith(JSON.stringify(came))
   expect(takeOpenTarget(storage)).toEqual(came)
@@ -18,7 +18,7 @@ test('what somebody came for is read once', () => {
 })
 
 test.each(['', 'null', '{"sandbox":1}', '{"sandbox":"a","session":null,"role":"owner"}', '[]'])(
-  'what is not ours is nothing, and does not stay: %p',
+  'ignores and removes an invalid target: %p',
   (text) => {
     const storage = shelfWith(text)
     expect(takeOpenTarget(storage)).toBeUndefined()

@@ -23,7 +23,7 @@ function labelsOf(views: readonly View[], told: Partial<typeof scene> = {}): rea
   })
 }
 
-test('files of one name say as much of their folders as tells them apart', () => {
+test('adds as many folders as tell files of one name apart', () => {
   expect(labelsOf([file('v.txt'), file('a/w.txt')])).toEqual(['v.txt', 'w.txt'])
   expect(labelsOf([file('v.txt'), file('deep/a/b/c/v.txt')])).toEqual(['v.txt', 'v.txt (…/c)'])
   expect(labelsOf([file('a/x/v.txt'), file('b/x/v.txt'), file('c/v.txt')])).toEqual([
@@ -34,14 +34,14 @@ test('files of one name say as much of their folders as tells them apart', () =>
   expect(labelsOf([file('x/v.txt'), file('a/x/v.txt')])).toEqual(['v.txt (x)', 'v.txt (a/x)'])
 })
 
-test('files of one path say which sandbox they are in', () => {
+test('adds the sandbox to files of one path', () => {
   expect(labelsOf([file('a/v.txt', 'dev'), file('a/v.txt', 'other')])).toEqual([
     'v.txt (dev)',
     'v.txt (other)',
   ])
 })
 
-test('two differences of a file say what is compared', () => {
+test('adds what is compared to diffs of one file', () => {
   const diff = { kind: 'diff', sandbox: 'dev', path: 'a/v.txt' } as const
   expect(
     labelsOf([
@@ -52,7 +52,7 @@ test('two differences of a file say what is compared', () => {
   ).toEqual(['v.txt (changes) (unstaged)', 'v.txt (changes) (staged)', 'v.txt (changes) (0123456)'])
 })
 
-test('shells of one name have numbers within a sandbox, and name the sandbox where there are several', () => {
+test('numbers terminals of one name, and adds the sandbox where there are several', () => {
   expect(labelsOf([shell('1'), shell('2'), shell('3', 'other'), shell('4')])).toEqual([
     'dev',
     'dev 2',
@@ -68,14 +68,14 @@ test('shells of one name have numbers within a sandbox, and name the sandbox whe
   ])
 })
 
-test('a name that a person gave is left alone, and is no reason to change others', () => {
+test('keeps names given by the user, and does not count them as duplicates', () => {
   const layout = layoutOf([shell('1'), shell('2')])
   const named = renameTab(layout, layout.tabs[0]?.id ?? '', 'dev')
   const labels = labelTabs(named, scene)
   expect(named.tabs.map(({ id }) => labels.get(id)?.name)).toEqual(['dev', 'dev'])
 })
 
-test('a hint says all of it', () => {
+test('has a tooltip with the full location', () => {
   const layout = layoutOf([
     shell('1'),
     shell('2'),

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { pageTitle } from './titles.ts'
 
-test('a page is called by what is in front', () => {
+test('titles the page after the focused view', () => {
   const terminal = { kind: 'terminal', sandbox: 'x' } as const
   expect(pageTitle(terminal, 'bash', 'dev')).toBe('bash — dev — Sandwire')
   expect(pageTitle(terminal, '', 'dev')).toBe('Terminal — dev — Sandwire')

@@ -18,14 +18,14 @@ function scene(isSaved = true) {
   return { dirty, log, leave: (ids: readonly string[]) => dirty.leave(ids, () => log.push('left')) }
 }
 
-test('panes without anything unsaved are left at once', () => {
+test('leaves panes without unsaved text at once', () => {
   const { dirty, log, leave } = scene()
   void leave(['c'])
   expect(log).toEqual(['left'])
   expect(dirty.question.get()).toBeUndefined()
 })
 
-test('a pane is left after a question about what is unsaved in it, and in no other', async () => {
+test('asks about the unsaved text of the panes that are left, and of no others', async () => {
   const { dirty, log, leave } = scene()
   const done = leave(['a', 'c'])
   expect(dirty.question.get()?.paths).toEqual(['a.txt'])
@@ -35,7 +35,7 @@ test('a pane is left after a question about what is unsaved in it, and in no oth
   expect(log).toEqual(['save a.txt', 'left'])
 })
 
-test('nothing is left when the person cancels, and nothing is saved when they discard', async () => {
+test('leaves nothing after a cancel, and saves nothing after a discard', async () => {
   const { dirty, log, leave } = scene()
   const canceled = leave(['a', 'b'])
   dirty.question.get()?.answer('cancel')
@@ -47,7 +47,7 @@ test('nothing is left when the person cancels, and nothing is saved when they di
   expect(log).toEqual(['discard a.txt', 'discard b.txt', 'left'])
 })
 
-test('a pane that could not be saved is not left', async () => {
+test('does not leave a pane that could not be saved', async () => {
   const { dirty, log, leave } = scene(false)
   const done = leave(['a', 'b'])
   dirty.question.get()?.answer('save')
@@ -55,7 +55,7 @@ test('a pane that could not be saved is not left', async () => {
   expect(log).toEqual(['save a.txt'])
 })
 
-test('a second question answers the first one with cancel', async () => {
+test('cancels a pending question when asked another', async () => {
   const { dirty, log, leave } = scene()
   const first = leave(['a'])
   const second = leave(['b'])

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { Refetch } from './refetch.ts'
 
-test('whoever comes meanwhile gets it once more, all together, whether or not it went well before', async () => {
+test('calls during a run share one further run, whether or not the first succeeded', async () => {
   let done = 0
   const turns = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const oneMore = new Refetch(() => turns[done++]?.promise ?? Promise.resolve())

@@ -24,7 +24,7 @@ function listed(...rows: readonly Pick<Sandbox, 'id' | 'access'>[]) {
 }
 const somebody = (guest: boolean) => ({ is: 'ready', value: { account: 'a', name: 'Gus', guest } }) as const
 
-test('a person works in their own sandboxes and those shared as a whole, not where they watch or know one session', () => {
+test('users work in their own and in wholly shared sandboxes, not where they only watch or join a session', () => {
   const known = listed({ id: 'a' }, { id: 'b', access: 'collaborator' }, { id: 'c', access: 'viewer' })
   expect(['a', 'name-b', 'c', 'd'].map((sandbox) => canWorkIn(known, sandbox))).toEqual([
     true,
@@ -34,12 +34,12 @@ test('a person works in their own sandboxes and those shared as a whole, not whe
   ])
 })
 
-test('the first sandbox need not exist, and an unknown list keeps nobody from trying', () => {
+test('the first sandbox need not exist, and anything may be tried before the list is loaded', () => {
   expect(canWorkIn(listed(), 'dev')).toBe(true)
   expect(canWorkIn({ is: 'loading' }, 'a')).toBe(true)
 })
 
-test('a guest has no place for shells of their own until a sandbox is shared with them to work in', () => {
+test('a guest cannot start shells until a sandbox is shared', () => {
   expect(canWork(somebody(false), listed())).toBe(true)
   expect(canWork(somebody(true), listed())).toBe(false)
   expect(canWork(somebody(true), { is: 'loading' })).toBe(false)

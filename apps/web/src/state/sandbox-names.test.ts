@@ -11,13 +11,13 @@ function openShelf() {
 
 const ID = 'fmra0vsq'.repeat(4)
 
-test('a sandbox is never called by its id', () => {
+test('never names a sandbox by its id', () => {
   expect(nameSandbox(ID, {}, true)).toBe('Shared sandbox')
   expect(nameSandbox(ID, {}, false)).toBe('Unknown sandbox')
   expect(nameSandbox('dev', {}, false)).toBe('dev')
 })
 
-test('a sandbox that is gone keeps its name, also after a reload, and not for somebody else', () => {
+test('keeps the name of a destroyed sandbox across reloads, but not for another account', () => {
   const storage = openShelf()
   new SandboxNames(storage).learn(ID, 'dev')
   const names = new SandboxNames(storage)
@@ -26,7 +26,7 @@ test('a sandbox that is gone keeps its name, also after a reload, and not for so
   expect(new SandboxNames(storage).all.get()).toEqual({})
 })
 
-test('what is kept wrong is no name', () => {
+test('ignores corrupt names', () => {
   for (const kept of ['{', '7', 'null', `{"${ID}":7}`, '{"x":"y"}']) {
     const storage = openShelf()
     storage.setItem('sandwire.names', kept)
@@ -34,7 +34,7 @@ test('what is kept wrong is no name', () => {
   }
 })
 
-test("another's sandbox has the name that is told, or that of its owner", () => {
+test("names another account's sandbox by its name or its owner", () => {
   const names = new SandboxNames(openShelf())
   const told = [{}, { owner: 'ann' }, { sandboxName: 'dev', owner: 'ann' }, { owner: 'ann' }]
   const called = told.map((one) => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { DEFAULT_SETTINGS, readSettings } from './settings.ts'
 
-test('settings come back, and what is wrong among them is as usual', () => {
+test('restores settings, with defaults for invalid ones', () => {
   expect(readSettings(JSON.stringify({ ...DEFAULT_SETTINGS, theme: 'light', fontSize: 20 }))).toEqual({
     ...DEFAULT_SETTINGS,
     theme: 'light',

@@ -62,14 +62,14 @@ const shown = (workbench: Workbench) => {
   return sandboxes.is === 'ready' ? sandboxes.value.map(({ name }) => name) : sandboxes
 }
 
-test('shows the sandboxes of who is signed in, and the first of them', async () => {
+test('lists the sandboxes of the signed-in user and selects the first', async () => {
   using _ = new Server()
   const workbench = await open()
   expect(shown(workbench)).toEqual(['a'])
   expect(workbench.current.get()).toBe(sandbox('a').id)
 })
 
-test('the sandboxes of somebody else are not shown while those of who is here come, nor when they do not', async () => {
+test('never shows the sandboxes of the previous account', async () => {
   using server = new Server()
   const workbench = await open()
   const gate = Promise.withResolvers<void>()
@@ -95,7 +95,7 @@ function openFile(workbench: Workbench, path: string): void {
 const pathsIn = (workbench: Workbench) =>
   Object.values(workbench.layout.get().views).map((view) => (view.kind === 'file' ? view.path : view.kind))
 
-test('a window finds its own tabs again, whatever another one of the same browser has open', async () => {
+test('a window restores its own tabs, whatever other windows have open', async () => {
   using _ = new Server()
   const [shared, first, second] = [createShelf(), createShelf(), createShelf()]
   openFile(await open(shared, first), 'one')
@@ -116,7 +116,7 @@ test('a window in which everything was closed stays empty', async () => {
   expect(pathsIn(await open(shared, first))).toEqual([])
 })
 
-test('what somebody else had open is in no window of who is here by then', async () => {
+test('the next account sees nothing of what was open in any window', async () => {
   using server = new Server()
   const [shared, first, second] = [createShelf(), createShelf(), createShelf()]
   const workbench = await open(shared, first)
@@ -131,7 +131,7 @@ test('what somebody else had open is in no window of who is here by then', async
   expect(pathsIn(await open(shared))).toEqual(['of bob'])
 })
 
-test('who comes back finds their own tabs in their window, and so does a new one', async () => {
+test('a returning account finds its tabs, also in a new window', async () => {
   using server = new Server()
   const [shared, first] = [createShelf(), createShelf()]
   openFile(await open(shared, first), 'of ann')
@@ -142,7 +142,7 @@ test('who comes back finds their own tabs in their window, and so does a new one
   expect(pathsIn(await open(shared))).toEqual(['of ann'])
 })
 
-test('a list that was asked for as somebody else is not shown to who is here by then', async () => {
+test('drops a list that was requested for the previous account', async () => {
   using server = new Server()
   const workbench = await open()
   const gate = Promise.withResolvers<void>()
@@ -159,7 +159,7 @@ test('a list that was asked for as somebody else is not shown to who is here by 
   expect(Object.values(workbench.names.all.get())).toEqual(['b'])
 })
 
-test('a server that did not answer somebody else is not away for who is here by then', async () => {
+test('drops a failure of a request for the previous account', async () => {
   using server = new Server()
   const workbench = await open()
   const gate = Promise.withResolvers<void>()
@@ -173,7 +173,7 @@ test('a server that did not answer somebody else is not away for who is here by 
   expect(workbench.isOffline.get()).toBe(false)
 })
 
-test('a failure names the operation unless the message of the server does', () => {
+test("names the operation of a failure unless the server's message does", () => {
   const refused = new ApiError('file_too_large', 'Cannot use the file: too large', 413)
   expect(formatFailure('Cannot save a.txt', refused)).toBe('Cannot use the file: too large')
   const unreachable = new ApiError('unreachable', 'Server unreachable', 0)

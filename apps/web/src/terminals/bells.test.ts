@@ -9,7 +9,7 @@ const both = openTab(openTab(EMPTY, terminal, mint), terminal, mint)
 const [back, front] = both.tabs
 const rungAfter = (bells: Bells) => [...bells.rung.get()]
 
-test('a bell is remembered of what is not in front, until it is', () => {
+test('marks a bell in an inactive pane until it is visible', () => {
   const bells = new Bells()
   bells.ring(both, front?.focus ?? '')
   expect(rungAfter(bells)).toEqual([])
@@ -20,7 +20,7 @@ test('a bell is remembered of what is not in front, until it is', () => {
   expect(rungAfter(bells)).toEqual([])
 })
 
-test('what is closed is forgotten', () => {
+test('forgets closed panes', () => {
   const bells = new Bells()
   bells.ring(both, back?.focus ?? '')
   bells.seen(closeTab(both, back?.id ?? ''))

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { withControl } from './key-row.tsx'
 
-test('Ctrl makes control characters of letters, in either case', () => {
+test('turns letters into control characters, in either case', () => {
   expect(['c', 'C', 'd', '[', '\\', '@', ' ', '?'].map(withControl)).toEqual([
     '\u{3}',
     '\u{3}',
@@ -14,10 +14,10 @@ test('Ctrl makes control characters of letters, in either case', () => {
   ])
 })
 
-test('Ctrl is told with an arrow, in whatever form that comes', () => {
+test('adds the modifier to arrow keys, in either form', () => {
   expect(['\u{1b}[C', '\u{1b}OD'].map(withControl)).toEqual(['\u{1b}[1;5C', '\u{1b}[1;5D'])
 })
 
-test('everything else is itself', () => {
+test('leaves everything else unchanged', () => {
   expect(['1', 'ä', '\u{1b}[H', 'ab'].map(withControl)).toEqual(['1', 'ä', '\u{1b}[H', 'ab'])
 })

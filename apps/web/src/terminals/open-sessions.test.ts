@@ -22,7 +22,7 @@ const state = {
   },
 } as const
 
-test('a page knows the title of what it has open, and who else is there now', () => {
+test('knows title and other participants of open sessions', () => {
   const sessions = new OpenSessions()
   sessions.update([state])
   expect(sessions.all.get()).toEqual({
@@ -30,14 +30,14 @@ test('a page knows the title of what it has open, and who else is there now', ()
   })
 })
 
-test('a person who is there twice is somebody only once', () => {
+test('counts another window of the same user once', () => {
   const sessions = new OpenSessions()
   const again = [...attachments, { id: 'a4', role: 'viewer', name: 'ann', connected: true }] as const
   sessions.update([{ ...state, presence: { ...state.presence, attachments: again } }])
   expect(sessions.all.get()['s1']?.others).toEqual(['Gus', 'you in another window'])
 })
 
-test('it tells only what changed', () => {
+test('notifies only about changes', () => {
   const sessions = new OpenSessions()
   let tellings = 0
   sessions.all.subscribe(() => (tellings += 1))

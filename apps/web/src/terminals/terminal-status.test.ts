@@ -4,11 +4,11 @@ import { bannerOf, statusItems } from './terminal-status.ts'
 
 const exit = { type: 'exit', outputEnd: 0, truncated: false } as const
 
-test('a terminal that is there needs no words', () => {
+test('has no banner while attached', () => {
   expect(bannerOf({ status: { is: 'attached', session: 's', role: 'driver' } })).toBeUndefined()
 })
 
-test('a lost link says until when it waits', () => {
+test('says when it reconnects', () => {
   expect(bannerOf({ status: { is: 'reconnecting', attempt: 2, atMs: 5, why: 'x' } })).toEqual({
     kind: 'waiting',
     text: 'Connection lost.',
@@ -17,7 +17,7 @@ test('a lost link says until when it waits', () => {
   })
 })
 
-test('an end says how', () => {
+test('says how the process ended', () => {
   const textOf = (code: number | null, signal: string | null) =>
     bannerOf({ status: { is: 'exited', exit: { ...exit, code, signal } } })
   expect(textOf(0, null)).toEqual({ kind: 'ended', text: 'Process exited with code 0', isGood: true })
@@ -25,14 +25,14 @@ test('an end says how', () => {
   expect(textOf(null, 'SIGKILL')).toMatchObject({ text: 'Process ended by SIGKILL', isGood: false })
 })
 
-test('a refusal says what can be done', () => {
+test('says what to do about an error', () => {
   const error = new SandwireError('sandbox_stopped', 'The sandbox is stopped')
   expect(bannerOf({ status: { is: 'failed', error } })).toMatchObject({
     text: 'The sandbox is stopped. Start the sandbox to continue.',
   })
 })
 
-test('who is cut off from their own is told of their sign-in, and everybody else that it is not shared any more', () => {
+test('tells an owner about the ended sign-in, and others that access was removed', () => {
   const error = new SandwireError('revoked', 'Cannot attach: the right to be here was withdrawn')
   const textOf = (isOwn: boolean) => bannerOf({ status: { is: 'failed', error } }, { isOwn })
   expect(textOf(true)).toMatchObject({ text: expect.stringContaining('You were signed out') })
@@ -40,7 +40,7 @@ test('who is cut off from their own is told of their sign-in, and everybody else
   expect(textOf(false)).toMatchObject({ text: expect.stringContaining('Access was removed') })
 })
 
-test('the end of a sandbox is told as that', () => {
+test('reports a stopped or destroyed sandbox as such', () => {
   const status = { is: 'exited', exit: { ...exit, code: null, signal: 'SIGHUP' } } as const
   const textOf = (isGone: boolean) => bannerOf({ status, isStopping: true }, { isGone })
   expect(textOf(false)).toMatchObject({ text: 'Sandbox stopped' })
@@ -50,7 +50,7 @@ test('the end of a sandbox is told as that', () => {
   })
 })
 
-test('a sandbox that is not there is said to be gone, not to have no ticket', () => {
+test('reports a missing sandbox instead of a missing ticket', () => {
   const error = new SandwireError('sandbox_not_found', 'Cannot get a ticket: No sandbox has this id or name')
   expect(bannerOf({ status: { is: 'failed', error } })).toMatchObject({
     text: expect.stringMatching(/^The sandbox was destroyed/),
@@ -61,17 +61,17 @@ const attached = { is: 'attached', session: 's', role: 'driver' } as const
 const driven = { status: attached, role: 'driver', cols: 80, rows: 24, isSilent: false } as const
 const textOf = (...wish: Parameters<typeof statusItems>) => statusItems(...wish).map(({ text }) => text)
 
-test('a terminal that is there has a role, a size and a round-trip time', () => {
+test('shows role, size and round-trip time while attached', () => {
   expect(textOf(driven, undefined)).toEqual(['In control', '80×24'])
   expect(textOf(driven, 4.321)).toEqual(['In control', '80×24', '4.3 ms'])
   expect(textOf({ ...driven, role: 'viewer' }, 43.21)).toEqual(['View only', '80×24', '43 ms'])
 })
 
-test('a server that is silent has no round-trip time', () => {
+test('shows no round-trip time while the server is silent', () => {
   expect(textOf({ ...driven, isSilent: true }, 5)).toEqual(['In control', '80×24', 'No response'])
 })
 
-test('nobody drives what is not there', () => {
+test('shows no role while detached', () => {
   const lost = { is: 'reconnecting', attempt: 1, atMs: 5, why: 'x' } as const
   expect(textOf({ ...driven, status: lost }, 5)).toEqual(['Disconnected'])
   const exit = { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false } as const

@@ -3,14 +3,14 @@ import { expect, test } from 'bun:test'
 import { DEFAULT_SETTINGS } from '../state/settings.ts'
 import { terminalAppearance, shellRequest } from './terminals.ts'
 
-test('terminals look as was chosen, on the ground of the page', () => {
+test('terminals follow the settings and the theme', () => {
   const settings = { ...DEFAULT_SETTINGS, fontFamily: 'Hack', fontSize: 20, screenReader: true }
   const chosen = { fontFamily: 'Hack, monospace', fontSize: 20, screenReader: true }
   expect(terminalAppearance(settings, true)).toMatchObject({ ...chosen, palette: DARK })
   expect(terminalAppearance(settings, false)).toMatchObject({ ...chosen, palette: LIGHT })
 })
 
-test('a font that is no longer chosen gives way to the usual one', () => {
+test('a reset font setting restores the default font', () => {
   const before = terminalAppearance({ ...DEFAULT_SETTINGS, fontFamily: 'Hack' }, true)
   const after = terminalAppearance({ ...DEFAULT_SETTINGS, fontFamily: '' }, true)
   // A look is laid over the one before it.
@@ -19,7 +19,7 @@ test('a font that is no longer chosen gives way to the usual one', () => {
 
 const NIGHT_SECONDS = 43_200
 
-test('every shell that is started waits a night for a page that was closed', () => {
+test('a new shell is kept for 12 hours without a page', () => {
   expect(shellRequest({ kind: 'terminal', sandbox: 'dev' })).toEqual({
     sandbox: 'dev',
     keepSeconds: NIGHT_SECONDS,
@@ -33,7 +33,7 @@ test('every shell that is started waits a night for a page that was closed', () 
   })
 })
 
-test('a session that is there is joined, with nothing that is for a new one', () => {
+test('joining a session requests nothing for a new one', () => {
   const place = { kind: 'terminal', sandbox: 'dev', session: 's', cwd: 'src' } as const
   expect(shellRequest(place)).toEqual({ sandbox: 'dev', session: 's' })
 })

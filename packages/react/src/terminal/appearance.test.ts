@@ -19,7 +19,7 @@ const ENDS = { dark: ['black'], light: ['white', 'brightWhite'] }
 test.each([
   ['dark', DARK],
   ['light', LIGHT],
-] as const)('every color of text can be read on the ground, %s', (theme, palette) => {
+] as const)('every text color is readable on the background, %s', (theme, palette) => {
   const { background = '', selectionBackground, cursorAccent, cursor, ...texts } = palette
   for (const [name, color] of Object.entries(texts).filter(([name]) => !ENDS[theme].includes(name)))
     expect([name, contrastOf(String(color), background) >= MIN_CONTRAST]).toEqual([name, true])
@@ -30,7 +30,7 @@ test.each([
 test.each([
   ['dark', DARK],
   ['light', LIGHT],
-] as const)('black is dark and white is light, as programs that set a ground expect, %s', (_, palette) => {
+] as const)('black is dark and white is light, %s', (_, palette) => {
   const { black = '', brightBlack = '', white = '', brightWhite = '' } = palette
   expect(luminanceOf(black)).toBeLessThan(0.03)
   expect(luminanceOf(white)).toBeGreaterThan(0.55)
@@ -39,11 +39,11 @@ test.each([
   expect(contrastOf(black, white)).toBeGreaterThan(10)
 })
 
-test('what is not given is as usual', () => {
+test('uses defaults for what is not given', () => {
   expect(new XtermSettings({ fontSize: 20 }).appearance).toEqual({ ...DEFAULT_APPEARANCE, fontSize: 20 })
 })
 
-test('a part of a look changes that part alone', () => {
+test('changes only the given part', () => {
   const appearance = new XtermSettings({ fontSize: 20, cursorBlink: false })
   appearance.change({ palette: LIGHT })
   expect(appearance.appearance).toEqual({
@@ -55,14 +55,14 @@ test('a part of a look changes that part alone', () => {
   expect(appearance.options).toMatchObject({ theme: LIGHT, fontSize: 20, screenReaderMode: false })
 })
 
-test('a cursor that is not to blink does not, whoever may type', () => {
+test('never blinks the cursor when that is off', () => {
   const appearance = new XtermSettings({ cursorBlink: false })
   appearance.isReadOnly = true
   appearance.isReadOnly = false
   expect(appearance.options).toMatchObject({ disableStdin: false, cursorBlink: false })
 })
 
-test('a cursor blinks only for who may type, also after another look', () => {
+test('blinks the cursor only when input is possible, also after a change', () => {
   const appearance = new XtermSettings({})
   expect(appearance.options).toMatchObject({ disableStdin: false, cursorBlink: true })
   appearance.isReadOnly = true

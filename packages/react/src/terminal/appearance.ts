@@ -1,12 +1,12 @@
 import { limits } from '@sandwire/protocol'
 import type { ITerminalOptions, ITheme } from '@xterm/xterm'
 
-/** Contrast of text that everybody can read. */
+/** WCAG contrast of readable text. */
 export const MIN_CONTRAST = 4.5
 
 /**
- * Colors of a terminal. They are what they are called, as programs use them for grounds too: black is dark and white is light. On the
- * terminal's own background every other one has the contrast of text; what lacks it there or elsewhere gets it when it is drawn.
+ * Colors of a terminal. Black is dark and white is light, because programs use them as backgrounds too. All other
+ * colors are readable on the terminal's own background; where contrast is missing, it is corrected when drawing.
  */
 export type Palette = ITheme
 
@@ -58,7 +58,7 @@ export const LIGHT: Palette = {
   brightWhite: '#ffffff',
 }
 
-/** How a terminal looks and feels. */
+/** Appearance and behavior of a terminal. */
 export interface Appearance {
   readonly palette: Palette
   readonly fontFamily: string
@@ -69,7 +69,7 @@ export interface Appearance {
   readonly screenReader: boolean
 }
 
-/** The appearance of a terminal that was told nothing of it. */
+/** The defaults. */
 export const DEFAULT_APPEARANCE: Appearance = {
   palette: DARK,
   fontFamily: '"JetBrains Mono", "Cascadia Code", "DejaVu Sans Mono", Menlo, Consolas, monospace',
@@ -80,7 +80,7 @@ export const DEFAULT_APPEARANCE: Appearance = {
   screenReader: false,
 }
 
-/** What xterm.js is to be set to: the appearance as all that was asked for makes it, and whether anybody may type. */
+/** The xterm.js options that follow from the appearance and from whether input is possible. */
 export class XtermSettings {
   isReadOnly = false
   #appearance: Appearance
@@ -93,7 +93,7 @@ export class XtermSettings {
     return this.#appearance
   }
 
-  /** What is not given stays as it is. */
+  /** Options that are not given keep their value. */
   change(part: Partial<Appearance>): void {
     this.#appearance = { ...this.#appearance, ...part }
   }
@@ -105,7 +105,7 @@ export class XtermSettings {
       theme: palette,
       screenReaderMode: screenReader,
       disableStdin: this.isReadOnly,
-      // A cursor that blinks asks for keys.
+      // A blinking cursor invites input.
       cursorBlink: cursorBlink && !this.isReadOnly,
     }
   }

@@ -15,55 +15,55 @@ import { type GetTicket, ticketProtocol } from './ticket-protocol.ts'
 type Presence = Extract<ServerMessage, { type: 'presence' }>
 
 /**
- * What a terminal is made with. What may be undefined is looked up each time it is needed, so that a getter can answer with what is wanted
- * at the time.
+ * Options of a terminal. Those that may be undefined are read on every use, so that a getter can return the current
+ * value.
  */
 export interface TerminalOptions {
-  /** Address of the server. */
+  /** URL of the server. */
   readonly url: string | URL
   /** What to start or join. */
   readonly request: AttachRequest
-  /** A fresh ticket for each connection; without it the server must let the page in without. */
+  /** Returns a fresh ticket for each connection; without it, the server must allow unauthenticated access. */
   readonly getTicket?: GetTicket | undefined
   readonly appearance?: Partial<Appearance>
-  /** The size it has until its element has one: that of before, for a terminal that comes back behind something else. */
+  /** Size until the element has one: the last known size, for a restored terminal that is not visible. */
   readonly size?: Size
-  /** Programs may put text into the clipboard (OSC 52). They can never read it. */
+  /** Programs may write to the clipboard (OSC 52). They can never read it. */
   readonly allowsClipboardWrite?: boolean | undefined
   readonly copiesOnSelect?: boolean | undefined
-  /** Whether `confirmPaste` is asked about several lines; default: where they would run at once. */
+  /** When `confirmPaste` is called for several lines; default: when they would run at once. */
   readonly asksBeforePaste?: AskBeforePaste | undefined
-  /** The question; without it what is asked about is not pasted. */
+  /** Confirms a paste; without it, such pastes are dropped. */
   readonly confirmPaste?: ((paste: RiskyPaste) => Promise<boolean>) | undefined
-  /** Asked before a link opens that says another address than it leads to; without it the browser's own question is. */
+  /** Confirms a link whose text and target differ; default: the browser's own dialog. */
   readonly confirmLink?: ((link: SuspiciousLink) => Promise<boolean>) | undefined
   /** A path in the output was clicked with Ctrl or Cmd, or tapped. */
   readonly onOpenFile?: ((location: FileLocation) => void) | undefined
   readonly onBell?: (() => void) | undefined
 }
 
-/** What there is to know about a terminal, besides what is on it. */
+/** State of a terminal, besides its screen. */
 export interface TerminalState {
   readonly status: ClientStatus
   readonly role: Role | undefined
-  /** The most this attachment may become. */
+  /** The highest role that this attachment may have. */
   readonly authority: Role | undefined
   readonly session: string | undefined
-  /** Name of this attachment in `presence`. */
+  /** Id of this attachment in `presence`. */
   readonly attachment: string | undefined
   readonly title: string
   readonly presence: Presence | undefined
-  /** Who asks this driver to hand over. */
+  /** The attachment that requests control from this one. */
   readonly requestedBy: string | undefined
   readonly cols: number
   readonly rows: number
-  /** The server has not answered for some seconds. */
+  /** The server has not responded for a few seconds. */
   readonly isSilent: boolean
-  /** The server said that all of it is about to end. */
+  /** The server announced that the sandbox stops. */
   readonly isStopping: boolean
-  /** Why it stops, when the server said so. */
+  /** Why the sandbox stops, if the server said so. */
   readonly stopReason: StopReason | undefined
-  /** Something to tell that does not end anything. */
+  /** A message that does not end the session. */
   readonly notice: string | undefined
 }
 
@@ -87,12 +87,12 @@ const INITIAL_STATE: TerminalState = {
   notice: undefined,
 }
 
-/** What programs are told of the terminal. */
+/** Environment of the started program. */
 const TERMINAL_ENV = { TERM: 'xterm-256color', COLORTERM: 'truecolor' }
 
 /**
- * One terminal: what is drawn, what is typed, and the attachment between them. It knows no framework. Bytes go from the connection
- * to the screen and count as consumed when they were parsed, so a page that cannot keep up holds the program back.
+ * One terminal: screen, input, and the attachment between them. Independent of any framework. Output counts as
+ * consumed when it is parsed, so a page that cannot keep up slows the program down.
  */
 export class TerminalController {
   readonly #options: TerminalOptions
@@ -102,11 +102,11 @@ export class TerminalController {
   readonly #undo: (() => void)[] = []
   readonly #encoder = new TextEncoder()
   #handle: AttachHandle | undefined
-  /** Of the attachment. */
+  /** Of the current attachment. */
   #input: InputQueue | undefined
-  /** Of the attachment; absent where it was asked for to watch. */
+  /** Of the current attachment; absent when it was requested as viewer. */
   #typing: LeaseOnInput | undefined
-  /** Where the shell last said to be. */
+  /** The shell's working directory, as it last reported it. */
   #folder: string | undefined
   #change: ((text: string) => string) | undefined
   #isDisposed = false
@@ -141,17 +141,17 @@ export class TerminalController {
     return this.#state
   }
 
-  /** What is drawn, for search, selection and focus. */
+  /** The screen, for search, selection and focus. */
   get surface(): Surface {
     return this.#surface
   }
 
-  /** The attachment, once there is one. */
+  /** The current attachment. */
   get handle(): AttachHandle | undefined {
     return this.#handle
   }
 
-  /** Draws into an element from now on; the first time it also connects. */
+  /** Renders into an element; connects the first time. */
   mount(element: HTMLElement): void {
     this.#surface.mount(element)
     if (this.#handle === undefined && !this.#isDisposed) this.#connect(this.#options.request)
@@ -175,18 +175,18 @@ export class TerminalController {
     this.send(this.#encoder.encode(change === undefined ? text : change(text)))
   }
 
-  /** Makes something else of the next text that is typed, once: a key that is held on a screen. */
+  /** Transforms the next typed text once, for modifier keys on the screen. */
   changeNextInput(change: ((text: string) => string) | undefined): void {
     this.#change = change
   }
 
-  /** Sends input in order, in pieces. Where nobody drives, whoever may begins with it. */
+  /** Sends input in order. A viewer who may drive takes free control with it. */
   send(bytes: Uint8Array): void {
     if (this.#state.get().role !== 'viewer') this.#input?.send(bytes)
     else if (this.canTakeControlByTyping) this.#typing?.hold(bytes)
   }
 
-  /** Whether what is typed takes the lease, from nobody. */
+  /** True when typing takes free control. */
   get canTakeControlByTyping(): boolean {
     return this.#typing !== undefined && isLeaseFree(this.#state.get())
   }
@@ -197,11 +197,11 @@ export class TerminalController {
       asks: this.#options.asksBeforePaste ?? 'would-run',
     })
     if (risk !== undefined && (await this.#options.confirmPaste?.(risk)) !== true) return
-    // Another program may be there by the time of the answer.
+    // Another program may run by now.
     this.send(this.#encoder.encode(preparePaste(text, this.#surface.isPasteBracketed)))
   }
 
-  /** Puts the selection into the clipboard; says whether there was one. */
+  /** Copies the selection; false when there is none. */
   async copy(): Promise<boolean> {
     const text = this.#surface.selection
     if (text === '') return false
@@ -214,7 +214,7 @@ export class TerminalController {
     this.#options.onOpenFile?.(folder === undefined ? location : { ...location, folder })
   }
 
-  /** Leaves the session as it is and lets go of everything. */
+  /** Detaches and releases everything; the session continues. */
   dispose(): void {
     if (this.#isDisposed) return
     this.#isDisposed = true
@@ -321,7 +321,7 @@ export class TerminalController {
     else this.#fit()
   }
 
-  /** Whether anything can be typed, and what becomes of what was. */
+  /** Updates whether input is possible, and what happens to held input. */
   #updateInput(): void {
     const { status, role } = this.#state.get()
     const isOver = status.is === 'exited' || status.is === 'failed' || status.is === 'detached'
@@ -330,8 +330,8 @@ export class TerminalController {
   }
 
   /**
-   * What comes now was written for the size that was told before the cut. What a page says of a cut takes room from the terminal, so its
-   * own size is looked at when that is gone.
+   * Output after a reconnect was written for the last reported size. The page's own banners still take space at this
+   * point, so the element is measured afterwards.
    */
   #restoreSize(): void {
     const { cols, rows } = this.#state.get()
@@ -339,14 +339,14 @@ export class TerminalController {
     setTimeout(() => this.#fit(), 0)
   }
 
-  /** The driver's terminal has the size of its element; everybody else's has the driver's. */
+  /** A driver's terminal has the size of its element; others follow the driver's. */
   #fit(): void {
     const { status, role, cols: reportedCols, rows: reportedRows } = this.#state.get()
     if (role === undefined || this.#isDisposed) return
-    // Of what has ended, nobody has a size that others follow.
+    // After the exit no size is shared any more.
     if (role !== 'driver' && status.is !== 'exited')
       return this.#surface.showWhole(reportedCols, reportedRows)
-    // What cannot be seen keeps its size, for what runs in it.
+    // A hidden terminal keeps its size, for the program in it.
     if (!this.#surface.isVisible) return
     this.#surface.endShowWhole()
     const { cols, rows } = this.#surface.proposedSize

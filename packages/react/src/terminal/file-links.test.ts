@@ -22,28 +22,28 @@ function firstLink(terminal: Terminal, y: number): unknown {
 
 const places = (text: string) => findFileLocations(text).map(({ place }) => place)
 
-test('finds what compilers and tools print', () => {
+test('finds the locations that compilers and tools print', () => {
   expect(places('src/main.ts:12:5 - error TS2304')).toEqual([{ path: 'src/main.ts', line: 12, column: 5 }])
   expect(places('  at file (./a/b.js:3)')).toEqual([{ path: './a/b.js', line: 3 }])
   expect(places('modified:   README.md')).toEqual([{ path: 'README.md' }])
   expect(places('/home/user/workspace/x.c')).toEqual([{ path: '/home/user/workspace/x.c' }])
 })
 
-test('leaves words, versions and web addresses alone', () => {
+test('ignores words, versions and URLs', () => {
   expect(places('hello world 1.2.3 done.')).toEqual([])
   expect(places('https://example.com/a/b.html')).toEqual([])
   expect(places('user@host.example')).toEqual([])
 })
 
-test('says where they stand', () => {
+test('reports positions in the line', () => {
   expect(findFileLocations('see a/b.ts now')).toEqual([{ at: 4, length: 6, place: { path: 'a/b.ts' } }])
 })
 
-test('is not slow on a line of nonsense', () => {
+test('is fast on a line of garbage', () => {
   expect(places(`${'a/'.repeat(100_000)}`).length).toBeLessThan(2)
 })
 
-test('takes letters of all scripts', () => {
+test('accepts letters of all scripts', () => {
   expect(places('src/café.ts:3:1 и доки/файл.md')).toEqual([
     { path: 'src/café.ts', line: 3, column: 1 },
     { path: 'доки/файл.md' },
@@ -51,12 +51,12 @@ test('takes letters of all scripts', () => {
   expect(places('cafe\u{301}/naïve.py')).toEqual([{ path: 'cafe\u{301}/naïve.py' }])
 })
 
-test('knows the cells of what stands behind wide characters', async () => {
+test('counts the cells of wide characters', async () => {
   const terminal = await draw('漢字🙂 a.ts', 20)
   expect(firstLink(terminal, 0)).toEqual(['a.ts', [8, 1], [11, 1]])
 })
 
-test('finds a path that goes on in the next rows, from each of them', async () => {
+test('finds a wrapped path from each of its rows', async () => {
   const terminal = await draw('first\r\nin src/deeply/nested/folder/main.ts:3 it\r\nlast', 12)
   for (const y of [1, 2, 3]) {
     expect(firstLink(terminal, y)).toEqual(['src/deeply/nested/folder/main.ts', [4, 2], [1, 5]])
@@ -65,12 +65,12 @@ test('finds a path that goes on in the next rows, from each of them', async () =
   expect(firstLink(terminal, 5)).toBeUndefined()
 })
 
-test('finds a path of which a wide character did not fit into its row', async () => {
+test('finds a path whose wide character wrapped early', async () => {
   const terminal = await draw('see a/b漢字.ts', 8)
   expect(firstLink(terminal, 0)).toEqual(['a/b漢字.ts', [5, 1], [7, 2]])
 })
 
-test('are links as long as somebody opens them', async () => {
+test('are links only while the page opens files', async () => {
   const terminal = await draw('see a/b.ts now', 40)
   let opensFiles = false
   const nothing = () => {}
@@ -90,13 +90,13 @@ test('are links as long as somebody opens them', async () => {
   expect(linksNow()).toEqual([['a/b.ts']])
 })
 
-test('a shell says its folder, encoded or not', () => {
+test('parses a working directory, encoded or not', () => {
   expect(parseWorkingDirectory('file://dev/home/user/workspace')).toBe('/home/user/workspace')
   expect(parseWorkingDirectory('file:///a%20b/caf%C3%A9')).toBe('/a b/café')
   expect(parseWorkingDirectory('file://dev/100%/é')).toBe('/100%/é')
 })
 
-test('what is no folder is not believed', () => {
+test('ignores an invalid working directory', () => {
   for (const data of ['', 'http://dev/a', 'file://dev', '/home/user', `file://x/${'a'.repeat(5000)}`])
     expect(parseWorkingDirectory(data)).toBeUndefined()
 })

@@ -1,18 +1,18 @@
 import type { IBufferCell, ILink, ILinkProvider } from '@xterm/xterm'
 
-/** A place in a file, as compilers and tools print it. */
+/** A location in a file, as compilers and tools print it. */
 export interface FileLocation {
   readonly path: string
   readonly line?: number
   readonly column?: number
-  /** Folder that the shell was last in, where it says so (OSC 7). */
+  /** The shell's working directory, if it reports it (OSC 7). */
   readonly folder?: string
 }
 
-/** What names consist of: letters of all scripts, digits and a few signs. */
+/** Characters of names: letters of all scripts, digits and some punctuation. */
 const NAME = String.raw`[\p{L}\p{M}\p{N}_@.+\-]`
 const END = String.raw`[\p{L}\p{M}\p{N}_+\-]`
-/** A path with a slash or an extension, perhaps with a line and a column. */
+/** A path with a slash or an extension, optionally with line and column. */
 const PATH = new RegExp(
   String.raw`(?<![\p{L}\p{M}\p{N}_:/@.\-])((?:\.{0,2}/)?(?:${NAME}+/)*${NAME}+\.?${END}+)(?::(\d{1,7})(?::(\d{1,7}))?)?`,
   'gu',
@@ -24,7 +24,7 @@ function isPathLike(path: string): boolean {
   return path.includes('/') || BARE_NAME.test(path)
 }
 
-/** The places in files that a line of text names, with where they stand in it. */
+/** The file locations in a line of text, with their positions. */
 export function findFileLocations(
   text: string,
 ): readonly { readonly at: number; readonly length: number; readonly place: FileLocation }[] {
@@ -40,33 +40,33 @@ export function findFileLocations(
   })
 }
 
-/** As much of a line of a terminal as is read here. */
+/** The part of a buffer line that is used here. */
 interface Row {
   readonly length: number
-  /** It goes on with what did not fit into the one above. */
+  /** Continues the line above. */
   readonly isWrapped: boolean
   getCell(x: number): Pick<IBufferCell, 'getWidth' | 'getChars'> | undefined
 }
 
-/** As much of a terminal's lines as is read here. */
+/** The part of a buffer that is used here. */
 interface Rows {
   getLine(y: number): Row | undefined
 }
 
-/** Cells that a character stands in, counted from 1. */
+/** The cells of a character, counted from 1. */
 interface Place {
   readonly from: number
   readonly to: number
   readonly y: number
 }
 
-/** Text, and for each of its characters where it stands. */
+/** Text with the cells of each of its characters. */
 interface PositionedText {
   readonly text: string
   readonly places: readonly Place[]
 }
 
-/** Adds a row to the text before it. */
+/** Appends a row. */
 function addRow(before: PositionedText, row: Row, y: number, goesOn: boolean): PositionedText {
   let { text } = before
   const places = [...before.places]
@@ -74,7 +74,7 @@ function addRow(before: PositionedText, row: Row, y: number, goesOn: boolean): P
     const cell = row.getCell(x)
     const width = cell?.getWidth() ?? 1
     const characters = cell?.getChars() ?? ''
-    // The second half of a wide character, or the room where one did not fit and went to the next row.
+    // The second half of a wide character, or the gap left when one wrapped to the next row.
     if (width === 0 || (characters === '' && goesOn && x === row.length - 1)) continue
     const shown = characters === '' ? ' ' : characters
     text += shown
@@ -83,7 +83,7 @@ function addRow(before: PositionedText, row: Row, y: number, goesOn: boolean): P
   return { text, places }
 }
 
-/** The line that a row is part of, with the rows that it goes on in, as far as it is looked at; rows are counted from 0. */
+/** The logical line that a row belongs to, within limits; rows are counted from 0. */
 export function readLine(rows: Rows, y: number): PositionedText {
   let first = y
   const maxRows = Math.ceil(MAX_LINE_CHARS / (rows.getLine(y)?.length ?? 1))
@@ -97,13 +97,13 @@ export function readLine(rows: Rows, y: number): PositionedText {
   return line
 }
 
-/** What is done with the pointer on a path. */
+/** Pointer events on a path. */
 interface PathEvents extends Required<Pick<ILink, 'hover' | 'leave'>> {
   readonly activate: (event: MouseEvent, place: FileLocation) => void
 }
 
 interface PathLinks extends PathEvents {
-  /** Whether anybody opens files at present; else paths are text. */
+  /** True when the page opens files; otherwise paths are plain text. */
   readonly opensFiles: () => boolean
 }
 
@@ -134,17 +134,17 @@ function linksIn({ text, places }: PositionedText, { activate, ...pointer }: Pat
   })
 }
 
-/** Longest folder that is believed. */
+/** Maximum length of a reported directory. */
 const MAX_CHARS = 4096
 
-/** The folder in what a shell says with OSC 7: `file://machine/folder`; undefined for anything else. */
+/** Parses OSC 7, `file://host/path`; undefined when it is invalid. */
 export function parseWorkingDirectory(data: string): string | undefined {
   const [, path] = /^file:\/\/[^/]*(\/.*)$/su.exec(data) ?? []
   if (path === undefined || path.length > MAX_CHARS) return undefined
   try {
     return decodeURIComponent(path)
   } catch {
-    // Said without being encoded.
+    // Not percent-encoded.
     return path
   }
 }

@@ -28,7 +28,7 @@ function createWriter(tellLost: (bytes: number) => void = () => {}) {
 /** Long enough for promises that wait for each other, and for nothing else. */
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-test('input goes in order, the next piece when the one before was taken', async () => {
+test('sends input in order, each piece after the previous one was accepted', async () => {
   const { queue, taken, waiting, answer } = createWriter()
   queue.send(bytes('a'))
   queue.send(bytes('b'))
@@ -39,7 +39,7 @@ test('input goes in order, the next piece when the one before was taken', async 
   expect(taken).toEqual(['a', 'b'])
 })
 
-test('long input goes in pieces', async () => {
+test('splits long input', async () => {
   const { queue, taken, answer } = createWriter()
   queue.send(bytes('x'.repeat(70_000)))
   await settle()
@@ -47,7 +47,7 @@ test('long input goes in pieces', async () => {
   expect(taken.map((piece) => piece.length)).toEqual([32_768, 32_768, 4_464])
 })
 
-test('what is refused is told with the rest of it, and does not hold back what comes after', async () => {
+test('reports rejected input with its rest, and sends what follows', async () => {
   const lost: number[] = []
   const { queue, taken, answer } = createWriter((count) => lost.push(count))
   queue.send(bytes('x'.repeat(70_000)))
@@ -60,7 +60,7 @@ test('what is refused is told with the rest of it, and does not hold back what c
   expect(lost).toEqual([70_000 - 32_768])
 })
 
-test('who throws when told of a loss does not hold back what comes after either', async () => {
+test('sends what follows even if the report throws', async () => {
   const { queue, taken, answer } = createWriter(() => {
     throw new Error('Not now')
   })

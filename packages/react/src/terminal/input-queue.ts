@@ -1,17 +1,17 @@
-/** Largest piece of input that is sent at once; longer ones go in several. */
+/** Maximum size of a write; longer input is split. */
 const INPUT_BYTES = 32 * 1024
 
 interface InputEvents {
   /** Resolves when the bytes are accepted for delivery. */
   readonly write: (bytes: Uint8Array) => Promise<void>
-  /** So many bytes will not be delivered. */
+  /** This many bytes will not be delivered. */
   readonly onLost: (bytes: number) => void
 }
 
-/** Sends input to one attachment in order, in pieces. What is refused is lost alone: what comes after it is sent. */
+/** Sends input to one attachment in order. Rejected input is lost alone; what follows is sent. */
 export class InputQueue {
   readonly #events: InputEvents
-  /** Rejects where somebody threw when told of a loss, which is theirs to mend. */
+  /** Rejects when `onLost` throws. */
   #last: Promise<void> = Promise.resolve()
 
   constructor(events: InputEvents) {
@@ -29,7 +29,7 @@ export class InputQueue {
       for (; from < bytes.byteLength; from += INPUT_BYTES)
         await this.#events.write(bytes.subarray(from, from + INPUT_BYTES))
     } catch {
-      // A text without its middle is another text, so the rest of it goes as well.
+      // A text with a missing part must not be sent, so its rest is dropped too.
       this.#events.onLost(bytes.byteLength - from)
     }
   }

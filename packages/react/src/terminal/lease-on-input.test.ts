@@ -27,8 +27,8 @@ const drivenBy = (driver: string): Known => ({
   presence: { type: 'presence', driver, attachments: [] },
 })
 
-describe('isFreeToDrive', () => {
-  test('is so for who watches and may drive, while nobody has the lease', () => {
+describe('isLeaseFree', () => {
+  test('holds for a viewer who may drive while nobody has the lease', () => {
     expect(isLeaseFree(free)).toBe(true)
     expect(isLeaseFree({ ...free, authority: 'viewer' })).toBe(false)
     expect(isLeaseFree({ ...free, role: 'collaborator' })).toBe(false)
@@ -39,8 +39,8 @@ describe('isFreeToDrive', () => {
   })
 })
 
-describe('TypingToDrive', () => {
-  test('asks for the lease once, and sends what was typed meanwhile when it has it', () => {
+describe('LeaseOnInput', () => {
+  test('requests the lease once, and then sends what was typed', () => {
     const { typing, done } = watch()
     typing.hold(bytes('l'))
     typing.hold(bytes('s'))
@@ -53,7 +53,7 @@ describe('TypingToDrive', () => {
     expect(done).toHaveLength(3)
   })
 
-  test('says that what was typed is lost when somebody else has it, or there is no connection', () => {
+  test('reports lost input when another has the lease, or without a connection', () => {
     const cut: Known = { ...free, status: { is: 'connecting', attempt: 2 } }
     for (const state of [drivenBy('a2'), cut]) {
       const { typing, done } = watch()
@@ -64,7 +64,7 @@ describe('TypingToDrive', () => {
     }
   })
 
-  test('takes nothing for what a terminal or a mouse says by itself', () => {
+  test('ignores what the terminal or the mouse sends by itself', () => {
     const { typing, done } = watch()
     for (const text of ['\u{1b}[?1;2c', '\u{1b}[I', '\u{1b}[<35;10;4M', '\u{1b}[<0;1;1m', '\u{1b}[M !!', ''])
       typing.hold(bytes(text))
@@ -73,7 +73,7 @@ describe('TypingToDrive', () => {
     expect(done).toEqual(['ask'])
   })
 
-  test('holds no more than it has room for', () => {
+  test('holds a bounded amount of input', () => {
     const { typing, done } = watch()
     typing.hold(bytes('x'.repeat(2 * 1024 * 1024)))
     typing.hold(bytes('y'))

@@ -3,26 +3,26 @@ import type { TerminalState } from './controller.ts'
 
 type Known = Pick<TerminalState, 'status' | 'role' | 'authority' | 'presence' | 'attachment'>
 
-/** More than anybody types or pastes before a server answers. */
+/** Bounds the input held until the server answers. */
 const MAX_HELD_BYTES = 1024 * 1024
 
-/** What a mouse sends to a program that asked for it, in both of its forms. */
+/** Mouse reports, in both encodings. */
 const MOUSE = new RegExp(['\\x1b\\[<[0-9;]+[Mm]', '\\x1b\\[M[^]{3}'].join('|'), 'g')
 
-/** Whether somebody who only watches may begin to drive without taking that from anybody: the lease is no one's, nor kept for anyone. */
+/** True when a viewer may take the lease without taking it from anyone: it is neither held nor reserved. */
 export function isLeaseFree({ status, role, authority, presence }: Known): boolean {
   return status.is === 'attached' && role === 'viewer' && authority === 'driver' && presence?.driver === null
 }
 
-/** Whether a person typed something of it: the rest a terminal says by itself. */
+/** True when the user typed something, as opposed to replies of the terminal. */
 function isTyped(bytes: Uint8Array): boolean {
   const text = Array.from(withoutTerminalReplies(bytes), (byte) => String.fromCharCode(byte)).join('')
   return text.replace(MOUSE, '') !== ''
 }
 
 /**
- * What is typed where nobody drives. It asks for the lease, which takes it from nobody, and waits: then it is sent, and when somebody
- * else was faster or the connection is cut it is lost, which is said.
+ * Input typed while nobody has the lease. It requests the lease and holds the input: the input is sent when the lease
+ * arrives, and reported lost when another attachment got it or the connection dropped.
  */
 export class LeaseOnInput {
   readonly #ask: () => void
@@ -42,7 +42,7 @@ export class LeaseOnInput {
     this.#lost = parts.lost
   }
 
-  /** To be called only while it is free to drive. */
+  /** Call only while the lease is free. */
   hold(bytes: Uint8Array): void {
     if (!isTyped(bytes)) return
     if (!this.#isAsking) this.#ask()
@@ -52,7 +52,7 @@ export class LeaseOnInput {
     this.#heldBytes += bytes.byteLength
   }
 
-  /** Looks whether the lease has come, after anything that is known of it changed. */
+  /** Checks after every state change whether the lease arrived. */
   settle(state: Known): void {
     const { status, role, presence, attachment } = state
     const driver = presence?.driver ?? null

@@ -3,7 +3,7 @@ import { isSuspicious, webAddress } from './links.ts'
 
 const TARGET = 'https://example.com/a/b?c=d'
 
-describe('isDoubtful (threat T23)', () => {
+describe('isSuspicious (threat T23)', () => {
   test.each([
     'http://paypal.com',
     'paypal.com',
@@ -26,18 +26,18 @@ describe('isDoubtful (threat T23)', () => {
     'example.com',
     'http://example.com/',
     'version 1.2.3',
-  ])('asks nothing about %p', (text) => expect(isSuspicious(text, TARGET, true)).toBe(false))
+  ])('does not ask about %p', (text) => expect(isSuspicious(text, TARGET, true)).toBe(false))
 
-  test('asks about a text that is no address where the address is not shown', () => {
+  test('asks about a text without an address where the target is not shown', () => {
     expect(isSuspicious('the docs', TARGET, false)).toBe(true)
     expect(isSuspicious(TARGET, TARGET, false)).toBe(false)
   })
-  test('asks about an address with a name in front of its host', () => {
+  test('asks about a URL with credentials', () => {
     expect(isSuspicious('the docs', 'https://paypal.com@example.com/', true)).toBe(true)
   })
 })
 
-test('a link leads to the web and nowhere else (threat T23)', () => {
+test('allows only web links (threat T23)', () => {
   expect(webAddress('https://example.com/a')).toBe('https://example.com/a')
   expect(webAddress('http://localhost:8080')).toBe('http://localhost:8080/')
   for (const text of [

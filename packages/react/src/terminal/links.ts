@@ -3,35 +3,35 @@ import type { IBufferRange, Terminal } from '@xterm/xterm'
 import { fileLinks, type FileLocation, readLine } from './file-links.ts'
 import { printable } from './printable.ts'
 
-/** A link that says one address, or none that can be seen, and leads to another. */
+/** A link whose text names another address than its target, or hides the target. */
 export interface SuspiciousLink {
-  /** What it says. */
+  /** The link text. */
   readonly text: string
-  /** Where it leads. */
+  /** The target. */
   readonly address: string
 }
 
-/** Addresses as people write them, with or without how they are fetched; dots of other scripts count. */
+/** Addresses as people write them, with or without a scheme, also with dots of other scripts. */
 const ADDRESS =
   /[a-z][a-z\d+.-]*:\/\/\S+|(?:[\p{L}\p{M}\p{N}-]+[.。．｡])+[\p{L}\p{M}\p{N}-]*\p{L}[\p{L}\p{M}\p{N}-]*(?:[:/?#]\S*)?/giu
 const SCHEME = /^[a-z][a-z\d+.-]*:\/\//i
 const CLOSING = /[.,;:!?)\]}>'"»”’]+$/u
 
-/** What of an address has to be the same; without a path in the text, it says nothing of one. */
+/** True when an address in the text matches the target; without a path in the text, any path does. */
 function isSameTarget(said: string, target: URL): boolean {
   try {
     const url = new URL(SCHEME.test(said) ? said : `${target.protocol}//${said}`)
     const path = (one: URL): string => `${one.pathname}${one.search}${one.hash}`.replace(/\/$/, '')
     return url.host === target.host && (path(url) === '' || path(url) === path(target))
   } catch {
-    // It looks like an address and is none: it leads nowhere near.
+    // It looks like an address but is not valid.
     return false
   }
 }
 
 /**
- * Whether somebody could take a link for another one: a program chooses its text and its address apart (OSC 8). `isSeen`: its address
- * is shown before it is opened, so a text that is no address promises nothing.
+ * True when a link could be mistaken for another: programs choose text and target independently (OSC 8). With
+ * `isSeen`, the target is shown before opening, so a text without an address is fine.
  */
 export function isSuspicious(text: string, address: string, isSeen: boolean): boolean {
   const target = new URL(address)
@@ -40,18 +40,18 @@ export function isSuspicious(text: string, address: string, isSeen: boolean): bo
   return said.length === 0 ? !isSeen : !said.every((one) => isSameTarget(one, target))
 }
 
-/** The address of a link that may be opened from a terminal: what a program prints is not to be trusted with more. */
+/** Normalizes a URL that may be opened from a terminal: http and https only. */
 export function webAddress(text: string): string | undefined {
   try {
     const url = new URL(text)
     return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : undefined
   } catch {
-    // Not an address at all.
+    // Not a URL.
     return undefined
   }
 }
 
-/** Colors of their own: what is below can be of any. */
+/** Fixed colors, since the terminal below may have any. */
 const LOOK = {
   position: 'absolute',
   left: '0',
@@ -67,10 +67,10 @@ const LOOK = {
   whiteSpace: 'nowrap',
   textOverflow: 'ellipsis',
 }
-/** So near to the end of a terminal that the line would lie on what is pointed at. */
+/** Distance from the bottom at which the line would cover the pointer. */
 const NEAR_PX = 60
 
-/** A line in the corner of a terminal that says where a link leads while it is pointed at, as browsers do. */
+/** Shows a link's target in the corner of the terminal while the pointer is on it. */
 class LinkLine {
   readonly #element: HTMLElement
 
@@ -95,13 +95,13 @@ class LinkLine {
 const MAX_TEXT_CHARS = 500
 
 export interface LinkEvents {
-  /** Whether anybody opens files at present; else paths are text. */
+  /** True when the page opens files; otherwise paths are plain text. */
   readonly opensFiles: () => boolean
   readonly onOpenFile: (place: FileLocation) => void
   readonly confirmLink: (link: SuspiciousLink) => Promise<boolean>
 }
 
-/** Asks in the simplest way that a browser has. */
+/** The browser's own confirmation dialog. */
 export function confirmInBrowser({ text, address }: SuspiciousLink): Promise<boolean> {
   return Promise.resolve(confirm(`Link text:\n${text}\n\nOpens:\n${address}\n\nOpen this link?`))
 }
@@ -110,7 +110,7 @@ function open(address: string): void {
   window.open(address, '_blank', 'noopener,noreferrer')
 }
 
-/** What stands where a link is, up to the spaces around it: its text may go on in the next row. */
+/** The text around a link up to the next spaces, since it may wrap to the next row. */
 function textAt({ buffer }: Terminal, { start, end }: IBufferRange): string {
   const { text, places } = readLine(buffer.active, start.y - 1)
   const isWithin = (at: number): boolean => {
@@ -125,8 +125,8 @@ function textAt({ buffer }: Terminal, { start, end }: IBufferRange): string {
 }
 
 /**
- * Links in a terminal: addresses, paths, and what programs mark as links. They open with Ctrl or Cmd and a click, since a click alone is
- * for the terminal, and with a tap. Where they lead is shown first.
+ * Links in a terminal: URLs, paths and OSC 8 hyperlinks. They open with Ctrl or Cmd and a click, since a plain click
+ * belongs to the terminal, or with a tap. The target is shown first.
  */
 export class Links {
   readonly #terminal: Terminal
@@ -159,7 +159,7 @@ export class Links {
     terminal.registerLinkProvider(fileLinks(terminal, paths))
   }
 
-  /** Learns from the terminal's element, once it has one, whether it is clicked or tapped. */
+  /** Detects whether the terminal is clicked or tapped; call once it has an element. */
   watch(): void {
     const learn = ({ pointerType }: PointerEvent): void => {
       this.#isTouch = pointerType === 'touch'

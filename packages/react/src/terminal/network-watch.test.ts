@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { watchNetwork } from './network-watch.ts'
 
-test('the server is asked when the network goes and when it comes, until nobody wants to know', () => {
+test('probes the server when the browser goes offline or online, until stopped', () => {
   const target = new EventTarget()
   const asked: number[] = []
   const stop = watchNetwork(target, (withinMs) => asked.push(withinMs))

@@ -1,12 +1,11 @@
 /**
- * How long a server may be silent once the browser says that there is no network. It is asked at all because it may be on this
- * machine, where it needs none.
+ * How long the server may stay silent after the browser went offline. It may run on this machine and stay reachable.
  */
 const OFFLINE_MS = 500
-/** The same once there is a network again, which may be another one: the connection belongs to the old one then. */
+/** How long the server may stay silent after the browser came online, when the old connection may be dead. */
 const ONLINE_MS = 3_000
 
-/** Says within which time the server has to be heard, whenever the network of this machine comes or goes; until the answer is called. */
+/** Probes the server when the browser goes offline or online, until the returned function is called. */
 export function watchNetwork(target: EventTarget, probe: (withinMs: number) => void): () => void {
   const onOffline = (): void => probe(OFFLINE_MS)
   const onOnline = (): void => probe(ONLINE_MS)

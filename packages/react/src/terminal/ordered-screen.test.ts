@@ -20,7 +20,7 @@ function createCanvas() {
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-test('bytes are handed on at once', () => {
+test('passes bytes on at once', () => {
   const { canvas, pending } = createCanvas()
   const screen = new OrderedScreen(canvas)
   screen.write(bytes('a'), () => {})
@@ -28,7 +28,7 @@ test('bytes are handed on at once', () => {
   expect(pending()).toBe(2)
 })
 
-test('a size waits for the bytes before it, and holds those after it back', () => {
+test('delays a resize until the bytes before it are parsed, and what follows with it', () => {
   const { canvas, events, parse, pending } = createCanvas()
   const screen = new OrderedScreen(canvas)
   screen.write(bytes('a'), () => events.push('a consumed'))
@@ -40,7 +40,7 @@ test('a size waits for the bytes before it, and holds those after it back', () =
   expect(events).toEqual(['parsed a', 'a consumed', 'size 100x30', 'parsed b', 'b consumed'])
 })
 
-test('a screen replaces what was there, behind what came before it', () => {
+test('replaces the screen after what came before it', () => {
   const { canvas, events, parse } = createCanvas()
   const screen = new OrderedScreen(canvas)
   screen.write(bytes('old'), () => {})

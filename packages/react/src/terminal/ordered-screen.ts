@@ -1,8 +1,8 @@
-/** The part of a terminal that draws. */
+/** The drawing part of a terminal. */
 export interface Canvas {
-  /** Parses later, in order; `done` says when. */
+  /** Parses asynchronously, in order, then calls `done`. */
   write(bytes: Uint8Array | string, done: () => void): void
-  /** Takes effect at once, whatever waits to be parsed. */
+  /** Takes effect at once, before pending writes. */
   resize(cols: number, rows: number): void
   reset(): void
 }
@@ -13,9 +13,9 @@ type Step =
   | { readonly kind: 'reset' }
 
 /**
- * Keeps changes of size in their place among the bytes. A terminal parses in its own time but changes its size at once, so a size
- * that belongs behind bytes waits until those are parsed, and what comes after it waits with it. What waits is bounded by the
- * window of the attachment, as nothing of it counts as consumed.
+ * Keeps resizes in order with output. xterm.js parses asynchronously but resizes at once, so a resize waits until the
+ * bytes before it are parsed, and what follows waits with it. The attachment's window bounds what waits, because none
+ * of it counts as consumed.
  */
 export class OrderedScreen {
   readonly #canvas: Canvas
@@ -34,7 +34,7 @@ export class OrderedScreen {
     this.#take({ kind: 'resize', cols, rows })
   }
 
-  /** Draws a screen in the place of everything before. */
+  /** Replaces everything by a screen. */
   redraw(
     screen: { readonly cols: number; readonly rows: number; readonly bytes: Uint8Array },
     done: () => void,

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { printable } from './printable.ts'
 
-test('only what can be printed leaves the terminal (threat T24)', () => {
+test('passes only printable text out of the terminal (threat T24)', () => {
   expect(printable('vim \u{1f99c} ä.txt')).toBe('vim \u{1f99c} ä.txt')
   expect(printable('\u{1b}]0;x\u{7}a\nb\u{202e}c\u{2066}d\u{9b}31m\u{2028}')).toBe(']0;xabcd31m')
   expect(printable('x'.repeat(10_000))).toHaveLength(120)

@@ -1,7 +1,7 @@
-/** Longest title that is shown, where nobody says otherwise. */
+/** Default length limit. */
 const MAX_CHARS = 120
 
-/** Text of a program as it may stand outside its terminal: no control characters, no changes of direction, one line. */
+/** Makes untrusted text safe to show outside a terminal: one line without control or bidirectional characters. */
 export function printable(text: string, maxChars = MAX_CHARS): string {
   return text
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '')

@@ -3,15 +3,12 @@ import type { Terminal } from '@xterm/xterm'
 
 const GROUND = '--sandwire-ground'
 
-/**
- * Text in reverse video, of which xterm.js says only that its ground is the color of text. A cursor, and text that was given a color by
- * name, are as they are.
- */
+/** Text in reverse video with the default colors, except the cursor and text with its own color. */
 const RULE = `.xterm-rows .xterm-bg-257:not([class*='xterm-fg-'], .xterm-cursor) { color: var(${GROUND}) !important; }`
 
 /**
- * Draws reverse video in the color of the ground. Where xterm.js 6.0 draws with elements and there is a least contrast, it makes the
- * color of text readable on itself, which is a grey (xtermjs/xterm.js#3846 is about the same place).
+ * Draws reverse video in the background color. The DOM renderer of xterm.js 6.0 with a minimum contrast makes it gray
+ * instead (related: xtermjs/xterm.js#3846).
  */
 export class ReverseVideo {
   readonly #terminal: Terminal
@@ -20,7 +17,7 @@ export class ReverseVideo {
     this.#terminal = terminal
   }
 
-  /** To be called once there is an element. */
+  /** Call once the terminal has an element. */
   begin(): void {
     const style = document.createElement('style')
     style.textContent = RULE
@@ -28,13 +25,13 @@ export class ReverseVideo {
     this.redraw()
   }
 
-  /** Follows another palette. */
+  /** Follows a palette change. */
   redraw(): void {
     this.#terminal.element?.style.setProperty(GROUND, this.#terminal.options.theme?.background ?? '#000000')
   }
 }
 
-/** Whether WebGL is more than an imitation by the processor, which takes so long for a frame that output waits for it. */
+/** False for software WebGL, which is slow enough to delay output. */
 function hasFastWebgl(): boolean {
   const context = document
     .createElement('canvas')
@@ -46,7 +43,7 @@ function hasFastWebgl(): boolean {
   return !/swiftshader|llvmpipe|softpipe|software|basic render/i.test(name)
 }
 
-/** Draws with the graphics card where there is one; a lost context leaves the slower renderer. */
+/** Uses WebGL where it is fast; after a context loss the DOM renderer takes over. */
 export function loadWebgl(terminal: Terminal): void {
   if (!hasFastWebgl()) return
   try {
@@ -54,6 +51,6 @@ export function loadWebgl(terminal: Terminal): void {
     webgl.onContextLoss(() => webgl.dispose())
     terminal.loadAddon(webgl)
   } catch {
-    // No WebGL here: xterm.js draws with elements.
+    // No WebGL: xterm.js uses its DOM renderer.
   }
 }

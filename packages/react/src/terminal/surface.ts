@@ -13,33 +13,33 @@ import type { Canvas } from './ordered-screen.ts'
 import { loadWebgl, ReverseVideo } from './rendering.ts'
 import { scrollByTouch } from './touch-scroll.ts'
 
-/** Of a terminal, in cells. */
+/** Size in cells. */
 export interface Size {
   readonly cols: number
   readonly rows: number
 }
 
 const FLASH_MS = 180
-/** In a flood, output is let gather for so long. */
+/** How long output is gathered during a flood. */
 const FLOOD_WAIT_MS = 30
-/** So much does not wait for more. */
+/** Enough output to draw without waiting. */
 const FLOOD_ENOUGH_BYTES = 512 * 1024
-/** Smaller letters nobody can read: what does not fit with them has to be scrolled. */
+/** Smallest readable font; what does not fit has to be scrolled. */
 const MIN_FONT_SIZE = 6
 
-/** What a search has found. */
+/** Result of a search. */
 export interface Matches {
-  /** Which of them is shown, counted from 1; undefined where there are too many to tell. */
+  /** Which match is selected, counted from 1; undefined when there are too many. */
   readonly at: number | undefined
   readonly count: number
-  /** False: there are more than that. */
+  /** False: there are more. */
   readonly isCounted: boolean
 }
 
 const NO_MATCHES: Matches = { at: undefined, count: 0, isCounted: true }
-/** More places than anybody steps through; counting them all would take long. */
+/** Limit for counting matches. */
 const MAX_MATCHES = 1_000
-/** A border, since a ground of one color suits no two themes. */
+/** A border, since no single background color suits all themes. */
 const MATCH = '#b58900'
 const MARKS = {
   matchBorder: MATCH,
@@ -50,7 +50,7 @@ const MARKS = {
 
 export interface SurfaceEvents extends LinkEvents {
   readonly appearance: Partial<Appearance>
-  /** Its size until it has a place to draw in. */
+  /** Size until the element is known. */
   readonly size: Size
   readonly allowsClipboardWrite: () => boolean
   readonly onText: (text: string) => void
@@ -59,13 +59,13 @@ export interface SurfaceEvents extends LinkEvents {
   readonly onSelect: () => void
   readonly onTitle: (title: string) => void
   readonly onBell: () => void
-  /** The shell says which folder it is in. */
+  /** The shell reported its working directory. */
   readonly onFolder: (folder: string) => void
-  /** The element, or what fits into it, has another size. */
+  /** The element or the cell size changed. */
   readonly onFit: () => void
 }
 
-/** xterm.js with everything switched off by which output could act on its own: it draws, and says what was typed. */
+/** xterm.js without any feature by which output could act on its own: it draws, and reports input. */
 export class Surface implements Canvas {
   readonly #terminal: Terminal
   readonly #feed: TerminalFeed
@@ -76,9 +76,9 @@ export class Surface implements Canvas {
   readonly #matches = createStore(NO_MATCHES)
   readonly #observer: ResizeObserver
   #element: HTMLElement | undefined
-  /** As it was asked for; the letters that are drawn may be smaller. */
+  /** As configured; the drawn font may be smaller. */
   readonly #settings: XtermSettings
-  /** What the letters were last made smaller for. */
+  /** What the font was last reduced for. */
   #shownWhole = ''
 
   constructor(events: SurfaceEvents) {
@@ -87,14 +87,14 @@ export class Surface implements Canvas {
       ...this.#settings.options,
       ...events.size,
       allowProposedApi: true,
-      // A palette suits one ground; on the others, such as the green of a status line, text is made light or dark enough.
+      // The palette suits one background; on others, such as a colored status line, the contrast is corrected.
       minimumContrastRatio: MIN_CONTRAST,
       macOptionIsMeta: true,
-      // Reports of title, size and position would type a program's own text into the shell.
+      // Reports of title, size or position would type a program's own text into the shell.
       windowOptions: {},
     })
     this.#terminal = terminal
-    // A screen reader reads lines out as they come.
+    // A screen reader needs all lines.
     this.#feed = new TerminalFeed(
       terminal,
       () => (terminal.options.screenReaderMode === true ? undefined : terminal.options.scrollback),
@@ -142,7 +142,7 @@ export class Surface implements Canvas {
     this.#element?.removeEventListener('paste', this.#onPaste, true)
     this.#element = element
     this.#observer.disconnect()
-    // Before xterm.js sees it, so that pastes can be asked about.
+    // Before xterm.js handles it, so that pastes can be confirmed.
     element.addEventListener('paste', this.#onPaste, true)
     if (this.#terminal.element === undefined) {
       this.#terminal.open(element)
@@ -177,15 +177,15 @@ export class Surface implements Canvas {
     return this.#terminal.rows
   }
 
-  /** Whether there is a place to draw in; what lies behind something else has none. */
+  /** True when the element is visible. */
   get isVisible(): boolean {
     const { clientWidth, clientHeight } = this.#element ?? { clientWidth: 0, clientHeight: 0 }
     return clientWidth > 0 && clientHeight > 0
   }
 
-  /** The size that fits into the element; the present one where that is not known. */
+  /** The size that fits the element; the current one when that is unknown. */
   get proposedSize(): Size {
-    // Of an element without a place the addon reads the size as it is written in the style: 100 of something.
+    // For a hidden element, the addon would parse the CSS size, such as 100%.
     const { cols, rows } = (this.isVisible ? this.#fit.proposeDimensions() : undefined) ?? {}
     const isKnown = Number.isInteger(cols) && Number.isInteger(rows)
     return isKnown
@@ -193,7 +193,7 @@ export class Surface implements Canvas {
       : { cols: this.cols, rows: this.rows }
   }
 
-  /** Shows a size that somebody else chose as a whole: with smaller letters where it does not fit, never with larger ones. */
+  /** Shows another client's size completely, with a smaller font if it does not fit. */
   showWhole(cols: number, rows: number): void {
     const { clientWidth, clientHeight } = this.#element ?? { clientWidth: 0, clientHeight: 0 }
     const shown = [clientWidth, clientHeight, cols, rows].join()
@@ -203,7 +203,7 @@ export class Surface implements Canvas {
     this.#setFontSize(fontSize)
     const fitting = this.proposedSize
     const factor = Math.min(1, fitting.cols / cols, fitting.rows / rows)
-    // Cells are whole pixels of the screen, so that letters of half the size may take more than half the room.
+    // Cells are whole device pixels, so half the font size may need more than half the space.
     for (let px = Math.floor(fontSize * factor); ; px -= 1) {
       this.#setFontSize(Math.max(MIN_FONT_SIZE, px))
       const now = this.proposedSize
@@ -211,18 +211,18 @@ export class Surface implements Canvas {
     }
   }
 
-  /** Has letters of their own size again. */
+  /** Restores the configured font size. */
   endShowWhole(): void {
     this.#shownWhole = ''
     this.#setFontSize(this.#settings.appearance.fontSize)
   }
 
-  /** Whether the program tells pastes from typing. */
+  /** True in bracketed paste mode. */
   get isPasteBracketed(): boolean {
     return this.#terminal.modes.bracketedPasteMode
   }
 
-  /** What an arrow key sends to the program that is there. */
+  /** The sequence of an arrow key in the program's cursor key mode. */
   arrowText(arrow: Arrow): string {
     return arrowText(arrow, this.#terminal.modes.applicationCursorKeysMode)
   }
@@ -233,27 +233,27 @@ export class Surface implements Canvas {
 
   setReadOnly(isReadOnly: boolean): void {
     this.#settings.isReadOnly = isReadOnly
-    // These two alone: the letters may be smaller than their appearance says.
+    // Only these two, as the font may be reduced.
     const { disableStdin, cursorBlink } = this.#settings.options
     Object.assign(this.#terminal.options, { disableStdin, cursorBlink })
   }
 
-  /** Changes what is given; the rest of the appearance stays. */
+  /** Changes the given options. */
   setAppearance(appearance: Partial<Appearance>): void {
     this.#settings.change(appearance)
     Object.assign(this.#terminal.options, this.#settings.options)
     this.#reverse.redraw()
     this.#shownWhole = ''
-    // Another font fills the same element with another number of cells.
+    // Another font changes the number of cells.
     this.#onFit()
   }
 
-  /** Decides first about keys; true: the terminal does not see them. */
+  /** Intercepts keys; those for which it returns true do not reach the terminal. */
   onKey(isTaken: (event: KeyboardEvent) => boolean): void {
     this.#terminal.attachCustomKeyEventHandler((event) => !isTaken(event))
   }
 
-  /** Says without a sound that something wants to be looked at. */
+  /** Visual bell. */
   flash(): void {
     this.#element?.animate([{ opacity: 0.4 }, { opacity: 1 }], { duration: FLASH_MS })
   }
@@ -270,13 +270,13 @@ export class Surface implements Canvas {
     this.#terminal.selectAll()
   }
 
-  /** Goes to the next place of a text; says whether there is one. */
+  /** Selects the next match; false when there is none. */
   find(text: string, backwards = false): boolean {
     const options = { decorations: MARKS }
     return backwards ? this.#search.findPrevious(text, options) : this.#search.findNext(text, options)
   }
 
-  /** What `find` has found. */
+  /** The result of `find`. */
   get matches(): Store<Matches> {
     return this.#matches
   }
@@ -287,7 +287,7 @@ export class Surface implements Canvas {
     this.#matches.set(NO_MATCHES)
   }
 
-  /** Everything above and on the screen, as text. */
+  /** Scrollback and screen as text. */
   readText(): string {
     const { active } = this.#terminal.buffer
     return Array.from(

@@ -3,7 +3,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { ticketProtocol, type TicketRequest } from './ticket-protocol.ts'
 
 describe('ticketProtocol', () => {
-  test('asks for what is attached to, and for the session once it is known', async () => {
+  test('requests a ticket for the target, and for the session once it is known', async () => {
     const asked: TicketRequest[] = []
     const get = (wish: TicketRequest) => {
       asked.push(wish)
@@ -14,7 +14,7 @@ describe('ticketProtocol', () => {
     expect(asked).toEqual([{ sandbox: 'dev' }, { sandbox: 'dev', session: 's', role: 'viewer' }])
   })
 
-  test('says why there is none, in one printable line, and lets it be tried again', async () => {
+  test('reports in one printable line why there is no ticket, and allows a retry', async () => {
     const failing = () => Promise.reject(new Error('the shop is\x1b[2J closed'))
     const error = await ticketProtocol(failing, {}, undefined).catch((caught: unknown) => caught)
     expect(error).toMatchObject({
@@ -25,7 +25,7 @@ describe('ticketProtocol', () => {
     expect(SandwireError.from(error).row.retryable).toBe(true)
   })
 
-  test.each(['', 'a b', '{"ticket":"x"}', 'a,b'])('refuses %j by name', async (ticket) => {
+  test.each(['', 'a b', '{"ticket":"x"}', 'a,b'])('rejects %j', async (ticket) => {
     const error = await ticketProtocol(() => Promise.resolve(ticket), {}, undefined).catch(
       (caught: unknown) => caught,
     )

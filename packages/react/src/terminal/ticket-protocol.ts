@@ -2,7 +2,7 @@ import type { AttachRequest } from '@sandwire/client'
 import { type Role, SandwireError } from '@sandwire/protocol'
 import { printable } from './printable.ts'
 
-/** What a ticket is asked for. */
+/** What a ticket is requested for. */
 export interface TicketRequest {
   readonly sandbox?: string
   readonly session?: string
@@ -11,10 +11,10 @@ export interface TicketRequest {
 
 export type GetTicket = (wish: TicketRequest) => Promise<string>
 
-/** What may stand in the name of a subprotocol; anything else would be refused by the browser, without words. */
+/** Characters allowed in a subprotocol name; the browser throws for others. */
 const TICKET = /^[A-Za-z0-9._-]+$/
 
-/** Whoever gives tickets is the page's own, so what it says is said on; it may do better in a moment. */
+/** Errors of the page's own ticket function are passed on and may be retried. */
 async function askFor(getTicket: GetTicket, wish: TicketRequest): Promise<unknown> {
   try {
     return await getTicket(wish)
@@ -25,7 +25,7 @@ async function askFor(getTicket: GetTicket, wish: TicketRequest): Promise<unknow
   }
 }
 
-/** The ticket as a subprotocol: the one place where a page can put a credential for a socket. */
+/** The ticket as a subprotocol, the only place where a page can put a credential for a WebSocket. */
 export async function ticketProtocol(
   getTicket: GetTicket,
   { sandbox, session: asked, role }: AttachRequest,

@@ -1,20 +1,20 @@
 import type { Terminal } from '@xterm/xterm'
 
-/** Further than a finger trembles that only taps. */
+/** Movement that still counts as a tap. */
 const SLOP_PX = 8
-/** What a finger did longer ago says nothing of how fast it left. */
+/** Window for measuring the speed. */
 const RECENT_MS = 100
-/** How long until a glide has a third of its speed. */
+/** Time after which a glide has a third of its speed. */
 const GLIDE_MS = 325
 
-/** Where a finger is, and when. */
+/** A touch position with its time. */
 export interface FingerPosition {
   readonly x: number
   readonly y: number
   readonly atMs: number
 }
 
-/** One finger's way over a screen, from where it was put down. */
+/** The movement of one finger. */
 export class Pan {
   readonly #start: FingerPosition
   #recent: readonly FingerPosition[]
@@ -25,12 +25,12 @@ export class Pan {
     this.#recent = [start]
   }
 
-  /** Whether it moves what it lies on up and down; one that went sideways first never does. */
+  /** True when it scrolls vertically; a movement that started sideways never does. */
   get isUpright(): boolean {
     return this.#kind === 'upright'
   }
 
-  /** Answers by how many pixels it took along what it lies on since the last time. */
+  /** Returns the vertical movement in pixels since the last call. */
   moveTo(place: FingerPosition): number {
     const last = this.#recent.at(-1) ?? this.#start
     if (this.#kind === 'tap') this.#kind = this.#kindAt(place)
@@ -39,7 +39,7 @@ export class Pan {
     return place.y - last.y
   }
 
-  /** Pixels in a millisecond, as it leaves. */
+  /** Speed at the end, in pixels per millisecond. */
   speedAt(nowMs: number): number {
     const recent = this.#recent.filter(({ atMs }) => nowMs - atMs <= RECENT_MS)
     const [first, last] = [recent[0], recent.at(-1)]
@@ -54,12 +54,12 @@ export class Pan {
   }
 }
 
-/** The speed of what was let go, a while later. */
+/** The speed after a while of gliding. */
 export function decaySpeed(speed: number, elapsedMs: number): number {
   return speed * Math.exp(-elapsedMs / GLIDE_MS)
 }
 
-/** Makes whole lines of pixels, and keeps what is left for the next ones. */
+/** Converts pixels to whole lines and carries the remainder. */
 export class LineAccumulator {
   #rest = 0
 
@@ -71,11 +71,11 @@ export class LineAccumulator {
   }
 }
 
-/** Slower than this nothing glides, in pixels in a millisecond. */
+/** Minimum speeds in pixels per millisecond. */
 const MIN_THROW = 0.3
 const MIN_GLIDE = 0.02
 
-/** Whether a wheel is the program's: it asked for the mouse, or has a screen with nothing above it. */
+/** True when the program handles the wheel: it enabled mouse tracking, or uses the alternate screen. */
 function isForProgram({ modes, buffer }: Terminal): boolean {
   return !['none', 'x10'].includes(modes.mouseTrackingMode) || buffer.active.type === 'alternate'
 }
@@ -85,8 +85,8 @@ function positionOf(touch: Touch): FingerPosition {
 }
 
 /**
- * Scrolls a terminal with a finger, which xterm.js 6.0 does not (xtermjs/xterm.js#5489): through the lines above, or as a wheel does
- * where a program has it. A tap stays a click, and what goes sideways or is done with two fingers stays the browser's.
+ * Touch scrolling, which xterm.js 6.0 lacks (xtermjs/xterm.js#5489): through the scrollback, or as wheel events where
+ * the program handles them. Taps stay clicks; sideways and two-finger gestures stay the browser's.
  */
 class TouchScroll {
   readonly #terminal: Terminal
@@ -103,7 +103,7 @@ class TouchScroll {
   start(event: TouchEvent): void {
     const [touch] = event.touches
     const isOnScrollbar = event.target instanceof Element && event.target.closest('.scrollbar') !== null
-    // A finger that stops a glide means only that.
+    // A touch that stops a glide does nothing else.
     if (this.stopGlide() && event.cancelable) event.preventDefault()
     this.#pan = undefined
     if (touch === undefined || event.touches.length > 1 || isOnScrollbar) return
@@ -128,7 +128,7 @@ class TouchScroll {
     if (Math.abs(speed) >= MIN_THROW && !isForProgram(this.#terminal)) this.#glide(speed, nowMs)
   }
 
-  /** Says whether there was one. */
+  /** False when there is no glide. */
   stopGlide(): boolean {
     if (this.#frame === undefined) return false
     cancelAnimationFrame(this.#frame)
@@ -147,7 +147,7 @@ class TouchScroll {
     })
   }
 
-  /** Takes the text along with the finger. */
+  /** Moves the content with the finger. */
   #scroll(pixels: number, place: FingerPosition): void {
     const screen = this.#element.querySelector('.xterm-screen')
     if (screen === null || screen.clientHeight === 0) return
@@ -157,7 +157,7 @@ class TouchScroll {
     for (let left = Math.abs(lines); left > 0; left -= 1) this.#turnWheel(Math.sign(lines), place)
   }
 
-  /** A terminal that does not fit into what it is in is moved in there first. Answers how far. */
+  /** Scrolls the surrounding element first if the terminal does not fit into it; returns the distance. */
   #scrollAround(pixels: number): number {
     const around = this.#element.parentElement
     if (around === null) return 0
@@ -173,7 +173,7 @@ class TouchScroll {
   }
 }
 
-/** Lets a terminal that has an element be scrolled with a finger. */
+/** Enables touch scrolling for a terminal that has an element. */
 export function scrollByTouch(terminal: Terminal): void {
   const { element } = terminal
   if (element === undefined) return

@@ -8,13 +8,13 @@ const form = {
   repository: 'https://github.com/a/b',
 } as const
 
-test('only an open network can be chosen where sandboxes are known not to be isolated', () => {
+test('offers only an open network where sandboxes are not isolated', () => {
   expect(networksFor([])[0]).toBe('none')
   expect(networksFor([{ isolation: 'bubblewrap' }, { isolation: null }])).toHaveLength(3)
   expect(networksFor([{ isolation: 'none' }])).toEqual(['open'])
 })
 
-test('a repository is cloned first', () => {
+test('clones a repository first', () => {
   expect(planSandbox(form)).toMatchObject({
     is: 'good',
     sandbox: { network: { policy: 'allowlist', allow: ['github.com'] } },
@@ -22,7 +22,7 @@ test('a repository is cloned first', () => {
   })
 })
 
-test('what the chosen network hides does not count', () => {
+test('ignores fields that the selected network hides', () => {
   for (const repository of [form.repository, 'nonsense'])
     expect(planSandbox({ ...form, policy: 'none', repository })).toEqual({
       is: 'good',
@@ -31,7 +31,7 @@ test('what the chosen network hides does not count', () => {
   expect(planSandbox({ ...form, policy: 'open' })).toMatchObject({ sandbox: { network: { allow: [] } } })
 })
 
-test('a repository that git is not to be given is refused', () => {
+test('rejects a repository that git must not be given', () => {
   expect(planSandbox({ ...form, repository: 'ext::sh -c id' })).toMatchObject({ is: 'refused' })
 })
 
@@ -41,7 +41,7 @@ test('rejects a name that control would reject', () => {
   expect(planSandbox({ ...form, name: ' my-box ' })).toMatchObject({ sandbox: { name: 'my-box' } })
 })
 
-test('a list of hosts with none in it is refused', () => {
+test('rejects an empty list of hosts', () => {
   for (const hosts of ['', ' ,\n'])
     expect(planSandbox({ ...form, hosts })).toEqual({
       is: 'refused',
@@ -49,7 +49,7 @@ test('a list of hosts with none in it is refused', () => {
     })
 })
 
-test('a repository is at an address of the web', () => {
+test('accepts only https repositories', () => {
   expect(isRepositoryAddress('https://github.com/a/b.git')).toBe(true)
   for (const text of [
     'ext::sh -c id',
@@ -64,7 +64,7 @@ test('a repository is at an address of the web', () => {
     expect(isRepositoryAddress(text)).toBe(false)
 })
 
-test('an address is an argument of the script, never a part of it', () => {
+test('passes the URL as an argument, never as part of the script', () => {
   const argsOf = (address: string) => cloneCommand(address).args
   expect(argsOf('https://x/a";id;"$(id)').slice(0, -1)).toEqual(argsOf('https://x/a').slice(0, -1))
   expect(argsOf("https://x/a';id;$(id)").at(-1)).toBe("https://x/a';id;$(id)")

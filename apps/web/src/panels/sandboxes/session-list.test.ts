@@ -18,7 +18,7 @@ const session: Session = {
 }
 const context = { open: {}, self: 'ann', nowMs: NOW_MS, nameSandbox: () => 'dev' }
 
-test('sessions that would look alike have numbers in the order they began', () => {
+test('numbers sessions that would look the same, in start order', () => {
   const younger = { ...session, id: 's2', createdMs: NOW_MS }
   const lines = listSessionLines([younger, session], context)
   expect(lines.map(({ name, started, session: { id } }) => [id, name, started])).toEqual([
@@ -27,7 +27,7 @@ test('sessions that would look alike have numbers in the order they began', () =
   ])
 })
 
-test('a terminal that told a title has that, and a mark where it is open', () => {
+test("shows a terminal's title, and marks sessions that are open", () => {
   const open = { s1: { title: 'vim notes', isAttached: true, hasEnded: false, others: [] } }
   expect(listSessionLines([session], { ...context, open })).toMatchObject([
     { name: 'vim notes', isOpen: true, people: 'you' },
@@ -35,7 +35,7 @@ test('a terminal that told a title has that, and a mark where it is open', () =>
   expect(listSessionLines([session], context)).toMatchObject([{ name: 'bash', isOpen: false }])
 })
 
-test('those who are there are told by name, the person as such', () => {
+test('names the attached users, and the user as such', () => {
   const textOf = (people: readonly string[], attachments = people.length) =>
     participantsText({ ...session, people, attachments }, undefined, 'ann')
   expect(textOf([])).toBe('detached')
@@ -47,7 +47,7 @@ test('those who are there are told by name, the person as such', () => {
   expect(participantsText(session, open, 'ann')).toBe('you, Gus')
 })
 
-test('of what this page has open nobody is told to be there from before', () => {
+test("ignores this page's own stale attachment", () => {
   const open = { title: '', isAttached: false, hasEnded: false, others: [] }
   expect(participantsText({ ...session, people: ['ann', 'Gus'], attachments: 2 }, open, 'ann')).toBe('Gus')
   expect(participantsText({ ...session, people: ['ann'], attachments: 1 }, open, 'ann')).toBe('')
