@@ -20,17 +20,17 @@ import {
   whole,
 } from './shape.ts'
 
-/** What an attachment may do, from least to most. */
+/** Roles, from least to most rights. */
 export const ROLES = ['viewer', 'collaborator', 'driver'] as const
 export type Role = (typeof ROLES)[number]
 
 const cells = whole(1, MAX_CELLS)
 const signalName = text(16, /^SIG[A-Z0-9]+$/)
 
-/** Place of a control message: its number among the attachment's control messages, and the input offset it follows. */
-const placed = { seq: whole(1, Number.MAX_SAFE_INTEGER), at: offset }
+/** Position of a control message: its sequence number, and the input offset it follows. */
+const position = { seq: whole(1, Number.MAX_SAFE_INTEGER), at: offset }
 
-/** Names and labels are shown to other people, so they are printable and carry no direction overrides. */
+/** Labels are shown to other users, so they contain no control characters or direction overrides. */
 const label = text(MAX_NAME_CHARS, /^[^\p{C}\p{Zl}\p{Zp}]*$/u)
 
 const envName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${MAX_ENV_NAME_CHARS - 1}}$`)
@@ -45,13 +45,13 @@ export type PlainClientMessage = Decoded<typeof plainClientMessage>
 
 /** Text messages of a `sandwire.v1` client. */
 export const clientMessage = tagged({
-  /** First frame of a connection: who this attachment is and what it already holds. */
+  /** First frame of a connection: identifies the attachment and says what it has received. */
   hello: record({
     type: literal('hello'),
     version: whole(1, 1000),
-    /** Secret of the attachment, minted by the client; presenting it again is how it resumes. */
+    /** Secret of the attachment, chosen by the client; sending it again resumes the attachment. */
     identity: text(32, /^[0-9a-f]{32}$/),
-    /** Counts the attachment's connections: with it, a hello that is late cannot replace a newer connection. */
+    /** Number of the attachment's connection, so that a late hello cannot replace a newer connection. */
     attempt: optional(whole(1, Number.MAX_SAFE_INTEGER)),
     /** True once a welcome has been received: the server must then know the identity. */
     resuming: bool,
@@ -69,19 +69,19 @@ export const clientMessage = tagged({
   }),
   /** Output up to this offset has been consumed. */
   ack: record({ type: literal('ack'), output: offset }),
-  resize: record({ type: literal('resize'), ...placed, cols: cells, rows: cells }),
-  signal: record({ type: literal('signal'), ...placed, signal: signalName }),
-  eof: record({ type: literal('eof'), ...placed }),
+  resize: record({ type: literal('resize'), ...position, cols: cells, rows: cells }),
+  signal: record({ type: literal('signal'), ...position, signal: signalName }),
+  eof: record({ type: literal('eof'), ...position }),
   ping: record({ type: literal('ping'), id: offset }),
   /** Takes the driver's lease. */
   take: record({ type: literal('take') }),
-  /** Asks whoever drives to hand over. */
+  /** Asks the driver to give the lease. */
   ask: record({ type: literal('ask') }),
-  /** Hands the lease to another attachment. */
+  /** Gives the lease to another attachment. */
   give: record({ type: literal('give'), to: text(16, /^a[0-9]+$/) }),
-  /** The client has seen the role change of this epoch and will not write from an older one. */
+  /** The client has seen the role change of this epoch and sends no more input from before it. */
   roleSeen: record({ type: literal('roleSeen'), epoch: offset }),
-  /** The client leaves on purpose: its lease is free at once. */
+  /** The client detaches: its lease is free at once. */
   detach: record({ type: literal('detach') }),
 })
 export type ClientMessage = Decoded<typeof clientMessage>

@@ -14,7 +14,7 @@ import {
 } from './server-frames.ts'
 import type { Shape } from './shape.ts'
 
-/** A WebSocket message as drivers hand it over: text or bytes. */
+/** A WebSocket message: text or bytes. */
 export type WireMessage = string | Uint8Array
 
 /** What a client sent, decoded. */
@@ -32,7 +32,7 @@ function decodeText<T>(shape: Shape<T>, message: string): T | undefined {
   try {
     return shape.decode(JSON.parse(message))
   } catch {
-    // Not JSON, or nested past what the engine parses: undecodable either way.
+    // Not JSON, or nested too deeply for the parser.
     return undefined
   }
 }

@@ -20,15 +20,15 @@ describe('CreateLedger', () => {
     const ledger = new CreateLedger()
     ledger.claim(create('1', 's1'))
     expect(ledger.claim(create('1', 's2', 'p', 'other'))).toEqual({ kind: 'conflict' })
-    ledger.bury('s1')
+    ledger.markEnded('s1')
     expect(ledger.claim(create('1', 's2', 'p', 'other'))).toEqual({ kind: 'conflict' })
   })
 
   test('[C3] never lets an id create again', () => {
     const ledger = new CreateLedger()
     ledger.claim(create('1', 's1'))
-    ledger.bury('s1')
-    ledger.bury('s1')
+    ledger.markEnded('s1')
+    ledger.markEnded('s1')
     expect(ledger.claim(create('1', 's2'))).toEqual({ kind: 'gone' })
   })
 
@@ -47,7 +47,7 @@ describe('CreateLedger', () => {
     ledger.release('s1')
     expect(ledger.claim(create('1', 's2'))).toEqual({ kind: 'new' })
     ledger.release('nobody')
-    ledger.bury('nobody')
+    ledger.markEnded('nobody')
     expect(ledger.size).toBe(1)
   })
 
@@ -56,7 +56,7 @@ describe('CreateLedger', () => {
     ledger.claim(create('living', 'alive'))
     for (let number = 1; number <= 10; number += 1) {
       ledger.claim(create(`c${number}`, `s${number}`))
-      ledger.bury(`s${number}`)
+      ledger.markEnded(`s${number}`)
     }
     expect(ledger.size).toBe(4)
     expect(ledger.claim(create('living', 'x'))).toEqual({ kind: 'existing', session: 'alive' })

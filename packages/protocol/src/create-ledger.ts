@@ -1,14 +1,13 @@
 import { MAX_TOMBSTONES } from './limits.ts'
 
-/** What a create id stands for. */
-export type CreateAnswer =
-  /** Never seen: the caller creates the session and has already been recorded. */
+export type CreateClaim =
+  /** Not used before; recorded for the caller, which creates the session. */
   | { readonly kind: 'new' }
   /** The session this id created. */
   | { readonly kind: 'existing'; readonly session: string }
-  /** Seen with other parameters. */
+  /** Used before with other parameters. */
   | { readonly kind: 'conflict' }
-  /** Its session is gone; the id never creates another. */
+  /** Its session has ended; the id never creates another. */
   | { readonly kind: 'gone' }
 
 interface Entry {
@@ -18,8 +17,8 @@ interface Entry {
 }
 
 /**
- * Remembers create ids per principal, so that a create whose reply was lost can be repeated without a second spawn.
- * Ids of ended sessions stay as tombstones; past the bound the oldest tombstones are forgotten.
+ * Remembers create ids per principal, so that a request whose response was lost can be repeated without starting a second
+ * process. Ids of ended sessions stay as tombstones; beyond the limit the oldest are forgotten.
  */
 export class CreateLedger {
   readonly #entries = new Map<string, Entry>()
@@ -33,7 +32,7 @@ export class CreateLedger {
   }
 
   /** Looks the id up, and records it for `session` when it is new. */
-  claim(create: { principal: string; createId: string; fingerprint: string; session: string }): CreateAnswer {
+  claim(create: { principal: string; createId: string; fingerprint: string; session: string }): CreateClaim {
     const key = JSON.stringify([create.principal, create.createId])
     const known = this.#entries.get(key)
     if (known === undefined) {
@@ -45,8 +44,8 @@ export class CreateLedger {
     return known.alive ? { kind: 'existing', session: known.session } : { kind: 'gone' }
   }
 
-  /** Turns the id of an ended session into a tombstone. */
-  bury(session: string): void {
+  /** The session has ended: its id becomes a tombstone. */
+  markEnded(session: string): void {
     const key = this.#keyOfSession.get(session)
     const entry = key === undefined ? undefined : this.#entries.get(key)
     if (key === undefined || entry === undefined) return
@@ -60,7 +59,7 @@ export class CreateLedger {
     }
   }
 
-  /** Forgets the id of a session whose process never started: using it again is safe. */
+  /** Forgets the id of a session whose process never started, so that it can be used again. */
   release(session: string): void {
     const key = this.#keyOfSession.get(session)
     if (key === undefined) return

@@ -15,16 +15,16 @@ export function packData(stream: StreamName, payload: Uint8Array): Uint8Array<Ar
 }
 
 /**
- * Where a packed payload begins: on a cache line, as the memory that it is copied from usually does. A copy whose places
- * differ by 1 to 15 bytes within a page takes fifteen times as long on AMD's Zen 4 (`rep movsb`).
+ * Offset of a packed payload: aligned to a cache line, like the memory it is usually copied from. On AMD's Zen 4 (`rep movsb`)
+ * a copy takes fifteen times as long when source and destination differ by 1 to 15 bytes within a page.
  */
 const PAYLOAD_AT = 64
 
-/** Builds data frames in memory that stays the same: a frame is good until the next one is packed. */
+/** Builds data frames in reused memory: a frame is valid until the next one is packed. */
 export class FramePacker {
   readonly #memory = new Uint8Array(PAYLOAD_AT + MAX_DATA_BYTES)
 
-  /** Takes what one frame carries, at most `MAX_DATA_BYTES`. */
+  /** `payload` has at most `MAX_DATA_BYTES`. */
   pack(stream: StreamName, payload: Uint8Array): Uint8Array<ArrayBuffer> {
     this.#memory[PAYLOAD_AT - 1] = STREAM[stream]
     this.#memory.set(payload, PAYLOAD_AT)

@@ -1,7 +1,7 @@
 /**
- * File names are bytes, and JSON is text. A name that is UTF-8 is that text; every byte that is not stands as the lone
- * surrogate U+DC80 to U+DCFF with the same last eight bits, as Python has it, so that any name survives the way there and
- * back. In a query a path is its bytes, percent-encoded.
+ * File names are bytes, but JSON is text. Valid UTF-8 is decoded; every other byte becomes a lone surrogate from U+DC80 to
+ * U+DCFF with the same last eight bits (Python's `surrogateescape`), so that any name can be converted back. In a query, a
+ * path is percent-encoded bytes.
  */
 const ESCAPE_BASE = 0xdc00
 const REPLACEMENT = 0xfffd
@@ -14,13 +14,12 @@ function sequenceLength(bytes: Uint8Array, at: number): number {
   if (lead < 0xc2 || lead > 0xf4 || at + length > bytes.length) return 0
   for (let next = at + 1; next < at + length; next += 1) if ((bytes[next] ?? 0) >> 6 !== 0b10) return 0
   const second = bytes[at + 1] ?? 0
-  // Overlong forms, surrogates, and what lies behind the last code point.
+  // Overlong forms, surrogates, and values beyond the last code point.
   if ((lead === 0xe0 && second < 0xa0) || (lead === 0xed && second > 0x9f)) return 0
   if ((lead === 0xf0 && second < 0x90) || (lead === 0xf4 && second > 0x8f)) return 0
   return length
 }
 
-/** The text of a name. */
 export function pathFromBytes(bytes: Uint8Array): string {
   const strict = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true })
   const whole = strict.decode(bytes)
@@ -38,7 +37,7 @@ export function pathFromBytes(bytes: Uint8Array): string {
   return text
 }
 
-/** The bytes of a name; undefined when the text holds a surrogate that stands for no byte. */
+/** Undefined when the text contains a surrogate that does not represent a byte. */
 export function pathToBytes(text: string): Uint8Array | undefined {
   const encoder = new TextEncoder()
   if (text.isWellFormed()) return encoder.encode(text)
@@ -52,7 +51,7 @@ export function pathToBytes(text: string): Uint8Array | undefined {
   return Uint8Array.from(parts)
 }
 
-/** A path as it stands in a query; undefined when it has no bytes. */
+/** Percent-encodes a path for a query; undefined when it has no byte form. */
 export function encodePath(text: string): string | undefined {
   const bytes = pathToBytes(text)
   if (bytes === undefined) return undefined
@@ -66,7 +65,7 @@ export function encodePath(text: string): string | undefined {
   return encoded
 }
 
-/** The text of a path in a query, where `+` is a space as in forms; undefined when it is not percent-encoding. */
+/** Decodes a path from a query, where `+` is a space; undefined when it is not valid percent-encoding. */
 export function decodePath(encoded: string): string | undefined {
   if (/%(?![0-9A-Fa-f]{2})/.test(encoded)) return undefined
   const parts = encoded

@@ -1,12 +1,12 @@
 import { ERRORS, type SandwireError } from './errors.ts'
 
-/** What waiting is worth where nobody knows better: a moment when time alone helps, a while when somebody has to act. */
+/** Default waits: short when time alone helps, long when the user has to act. */
 const SOON_SECONDS = 1
 const LATER_SECONDS = 60
 
 type Refused = Pick<SandwireError, 'code'> & Partial<Pick<SandwireError, 'retryAfterMs'>>
 
-/** Seconds after which what was too much may be tried again; undefined when it was not that. */
+/** Seconds until a rate-limited request may be retried; undefined for other errors. */
 export function retryAfterSeconds({ code, retryAfterMs }: Refused): number | undefined {
   const { status, retryable } = ERRORS[code]
   if (retryAfterMs !== undefined) return Math.max(1, Math.ceil(retryAfterMs / 1000))
@@ -14,7 +14,7 @@ export function retryAfterSeconds({ code, retryAfterMs }: Refused): number | und
   return retryable ? SOON_SECONDS : LATER_SECONDS
 }
 
-/** The text for a frame, which has no header to say the wait in. */
+/** The error message with the wait, for frames, which have no Retry-After header. */
 export function formatRetryMessage(error: Refused & Pick<SandwireError, 'message'>): string {
   const waitSeconds = retryAfterSeconds(error)
   return waitSeconds === undefined ? error.message : `${error.message}: try again in ${waitSeconds} s`

@@ -20,8 +20,8 @@ const role = oneOf(ROLES)
 const attachmentId = text(16, /^a[0-9]+$/)
 const errorText = { code: text(64, /^[a-z_0-9]+$/), message: text(MAX_ERROR_CHARS) }
 
-/** How far the server has taken an attachment's input. */
-const inputPlace = record({ at: offset, seq: offset })
+/** Position up to which the server has accepted an attachment's input. */
+const inputPosition = record({ at: offset, seq: offset })
 
 const MAX_SNAPSHOT_PARTS = 16
 
@@ -56,22 +56,22 @@ export type PlainServerMessage = Decoded<typeof plainServerMessage>
 
 /** Text messages to a `sandwire.v1` client. */
 export const serverMessage = tagged({
-  /** Answer to hello: where both streams continue. */
+  /** Response to hello: where both streams continue. */
   welcome: record({
     type: literal('welcome'),
     version: whole(1, 1000),
     session: text(128),
-    /** Name of this attachment that others may see. */
+    /** Public name of this attachment. */
     attachment: attachmentId,
     role,
-    /** The most this connection may become. */
+    /** The highest role this connection may have. */
     authority: role,
     epoch: offset,
     mode: oneOf(['pipe', 'pty']),
-    /** Offset of the next output byte, unless a gap or snapshot comes first. */
+    /** Offset of the next output byte, unless a gap or snapshot precedes it. */
     output: offset,
     /** Input already accepted from this attachment. */
-    input: inputPlace,
+    input: inputPosition,
     /** Input bytes that may be unsettled. */
     inputWindow: whole(1, Number.MAX_SAFE_INTEGER),
     keepSeconds: whole(0, Number.MAX_SAFE_INTEGER),
@@ -80,11 +80,11 @@ export const serverMessage = tagged({
   }),
   /** Input up to `input` was written to the process; control messages up to `seq` were applied. */
   ack: record({ type: literal('ack'), input: offset, seq: offset }),
-  /** Output from..to is no longer available; the stream continues at `to`. Of a terminal, a snapshot says the same. */
+  /** Output from..to is no longer available; the stream continues at `to`. Terminals get a snapshot instead. */
   gap: record({ type: literal('gap'), from: offset, to: offset }),
   /**
    * The screen at offset `at`, as `bytes` bytes in snapshot data frames; the stream continues at `at`.
-   * What lies between the last byte received and `at` is no longer available.
+   * Output between the last byte received and `at` is no longer available.
    */
   snapshot: record({
     type: literal('snapshot'),
@@ -92,14 +92,14 @@ export const serverMessage = tagged({
     cols: cells,
     rows: cells,
     bytes: whole(0, MAX_SNAPSHOT_BYTES),
-    /** False when output was trimmed before it could be rendered; a repaint has been asked for. */
+    /** False when output was trimmed before it could be rendered; the program was asked to repaint. */
     exact: bool,
     /** Consecutive parts of the bytes, for drawing in a smaller window; bytes behind the last part follow the cursor. */
     parts: optional(list(snapshotPart, MAX_SNAPSHOT_PARTS)),
   }),
   /** The terminal has this size from offset `at` on. */
   resized: record({ type: literal('resized'), at: offset, cols: cells, rows: cells }),
-  /** Input from offset `at` on is not read by anybody. */
+  /** The process does not read input from offset `at` on. */
   stdinClosed: record({ type: literal('stdinClosed'), at: offset }),
   /** The process ended, and `outputEnd` is the end of its output. */
   exit: record({
@@ -113,12 +113,12 @@ export const serverMessage = tagged({
     type: literal('error'),
     ...errorText,
     fatal: bool,
-    /** Of `shutting_down`: a `StopReason`, when the server knows it. */
+    /** With `shutting_down`: a `StopReason`, when the server knows it. */
     reason: optional(text(32, /^[a-z_0-9]+$/)),
   }),
   /** This attachment's role changed; input beyond `input` was refused. */
-  role: record({ type: literal('role'), role, epoch: offset, input: inputPlace }),
-  /** Who is attached, and who drives. */
+  role: record({ type: literal('role'), role, epoch: offset, input: inputPosition }),
+  /** The attachments and the driver. */
   presence: record({
     type: literal('presence'),
     driver: nullable(attachmentId),
@@ -127,7 +127,7 @@ export const serverMessage = tagged({
       MAX_ATTACHMENTS,
     ),
   }),
-  /** An attachment asks the driver to hand over. */
+  /** An attachment asks the driver to give the lease. */
   asked: record({ type: literal('asked'), by: attachmentId }),
   pong: record({ type: literal('pong'), id: offset }),
 })

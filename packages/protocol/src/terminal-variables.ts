@@ -1,7 +1,7 @@
-/** Variables that describe a terminal and can start nothing. */
+/** Variables that describe a terminal. Programs do not run what they name. */
 const TERMINAL_VARIABLE = /^(?:TERM|COLORTERM|LANG|LC_[A-Z_]+|TZ)$/
 
-/** The first variable that only who may run any command may set, since programs run what such variables name; undefined: there is none. */
+/** The first variable that needs the right to run any command; undefined when there is none. */
 export function findRestrictedVariable(env: Readonly<Record<string, string>>): string | undefined {
   return Object.keys(env).find((name) => !TERMINAL_VARIABLE.test(name))
 }

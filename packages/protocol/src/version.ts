@@ -1,14 +1,14 @@
 import { clientMessage, plainClientMessage } from './client-frames.ts'
 import { plainServerMessage, serverMessage } from './server-frames.ts'
 
-/** Set by `--define` when a bundle is to stand for another build, as tests of versions side by side do; else undefined. */
+/** Set by `--define` in tests that run two versions side by side. */
 declare const SANDWIRE_BUILD_PROTOCOL: number | undefined
 declare const SANDWIRE_BUILD_COMPATIBLE_FROM: number | undefined
 
-/** Version of the `sandwire.v1` messages. A change of their shapes changes this and the pinned hash. */
+/** Version of the `sandwire.v1` messages. Changes together with the pinned hash of their shapes. */
 export const PROTOCOL_VERSION: number =
   typeof SANDWIRE_BUILD_PROTOCOL === 'number' ? SANDWIRE_BUILD_PROTOCOL : 1
-/** Oldest version this side still talks to. */
+/** Oldest compatible version. */
 export const COMPATIBLE_FROM: number =
   typeof SANDWIRE_BUILD_COMPATIBLE_FROM === 'number' ? SANDWIRE_BUILD_COMPATIBLE_FROM : 1
 /** Name in `Sec-WebSocket-Protocol` that selects the exact dialect. */

@@ -243,7 +243,7 @@ export class SessionRegistry {
       this.#ledger.release(session)
       return
     }
-    this.#ledger.bury(session)
+    this.#ledger.markEnded(session)
     this.#gone.add(session)
     for (const oldest of this.#gone) {
       if (this.#gone.size <= limits.MAX_TOMBSTONES) return

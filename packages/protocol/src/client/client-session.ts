@@ -7,7 +7,7 @@ import type { Exit, ServerMessage, Welcome } from '../server-frames.ts'
 import { parseStopReason } from '../stop-reason.ts'
 import { PROTOCOL_VERSION } from '../version.ts'
 import { ConnectionLifecycle, type ConnectionLoss } from './connection-lifecycle.ts'
-import { EffectBuffer } from './effect-list.ts'
+import { EffectBuffer } from './effect-buffer.ts'
 import type { AttemptId, ClientEffect, ClientStatus } from './effects.ts'
 import { InputSender } from './input-sender.ts'
 import { OutputReceiver } from './output-receiver.ts'
@@ -29,8 +29,8 @@ export interface ClientOptions extends RetryOptions {
 }
 
 /**
- * One attachment as the client sees it, without any I/O: every method takes the time and returns what is to be
- * done. It reconnects until the table of errors or its deadline says stop, and resumes both streams exactly.
+ * The client's side of one attachment, without any I/O: every method takes the time and returns the effects to perform. It
+ * reconnects until an error is final or its deadline has passed, and resumes both streams exactly.
  */
 export class ClientSession {
   readonly #options: ClientOptions
@@ -38,7 +38,7 @@ export class ClientSession {
   readonly #output = new OutputReceiver(this.#effects)
   readonly #input: InputSender
   readonly #connection: ConnectionLifecycle
-  /** The process has ended, and every byte before that has arrived. */
+  /** Set when the process has exited and all its output was received. */
   #exit: Exit | undefined
 
   constructor(options: ClientOptions) {
@@ -83,7 +83,7 @@ export class ClientSession {
     return this.#effects.take()
   }
 
-  /** A message came in. */
+  /** A message was received. */
   receive(attempt: AttemptId, wire: WireMessage, nowMs: number): readonly ClientEffect[] {
     if (!this.#connection.isCurrent(attempt)) return []
     this.#connection.received(nowMs)
@@ -95,27 +95,27 @@ export class ClientSession {
     return this.#effects.take()
   }
 
-  /** The connection is gone, or could not be opened; `refusal` is what the server said about it, if it could be learnt. */
+  /** The connection was closed or could not be opened; `refusal` is the server's reason, if known. */
   closed(attempt: AttemptId, refusal: ConnectionLoss | undefined, nowMs: number): readonly ClientEffect[] {
     const why = refusal ?? { code: 'link_lost', message: 'The connection was lost' }
     if (this.#connection.isCurrent(attempt)) this.#lost(why, nowMs)
     return this.#effects.take()
   }
 
-  /** The consumer is done with everything up to `end`. */
+  /** The consumer has consumed all output up to `end`. */
   consumed(end: number, nowMs: number): readonly ClientEffect[] {
     this.#output.consume(end)
-    this.#considerAck(nowMs)
+    this.#ackIfWorthwhile(nowMs)
     this.#finishWhenDone()
     return this.#effects.take()
   }
 
-  /** True when `write` takes more now. */
+  /** True when `write` accepts more. */
   get canWrite(): boolean {
     return this.#input.canWrite
   }
 
-  /** Takes input. The caller waits for `writable` while `canWrite` is false. */
+  /** Queues input. The caller waits for `writable` while `canWrite` is false. */
   write(bytes: Uint8Array): readonly ClientEffect[] {
     if (this.#connection.is === 'ended') return []
     this.#input.write(bytes, this.#connection.is === 'attached')
@@ -131,20 +131,20 @@ export class ClientSession {
     return this.#effects.take()
   }
 
-  /** Asks for, takes or hands over the lease. Lost without harm when there is no connection. */
+  /** Asks for, takes or gives the lease. Ignored while there is no connection. */
   lease(message: Extract<ClientMessage, { type: 'take' | 'ask' | 'give' }>): readonly ClientEffect[] {
     if (this.#connection.is === 'attached') this.#connection.send(message)
     return this.#effects.take()
   }
 
-  /** Leaves the session on purpose; it lives on for its keep. */
+  /** Detaches. The session continues for its keep time. */
   detach(): readonly ClientEffect[] {
     if (this.#connection.is === 'attached') this.#connection.send({ type: 'detach' })
     this.#end({ is: 'detached' })
     return this.#effects.take()
   }
 
-  /** Something says that the path may have changed: looks at once whether the server is there, or tries to connect. */
+  /** The network may have changed: pings the server at once, or reconnects at once. */
   probe(withinMs: number, nowMs: number): readonly ClientEffect[] {
     this.#connection.probe(withinMs, nowMs)
     return this.#effects.take()
@@ -167,7 +167,7 @@ export class ClientSession {
       : Math.min(ackDueMs, otherMs)
   }
 
-  /** Randomness for the next delay, in [0, 1); set by the driver so that the core has none of its own. */
+  /** Random number in [0, 1) for the next delay; set by the driver, because the core has no randomness. */
   jitter: () => number = () => 0.5
 
   #hello(attempt: AttemptId): void {
@@ -190,7 +190,7 @@ export class ClientSession {
 
   #message(message: ServerMessage, nowMs: number): void {
     if (this.#connection.is === 'handshaking' && message.type !== 'welcome' && message.type !== 'error') {
-      this.#fail(new SandwireError('bad_frame', `Cannot take ${message.type} before welcome`))
+      this.#fail(new SandwireError('bad_frame', `Cannot accept ${message.type} before welcome`))
       return
     }
     switch (message.type) {
@@ -202,7 +202,7 @@ export class ClientSession {
         return
       case 'gap':
         this.#failIf(this.#output.gap(message.from, message.to))
-        this.#considerAck(nowMs)
+        this.#ackIfWorthwhile(nowMs)
         return
       case 'snapshot':
         this.#failIf(this.#output.snapshotHead(message))
@@ -249,17 +249,17 @@ export class ClientSession {
     const { role, input, inputWindow } = welcome
     if (this.#failIf(this.#input.welcome({ role, input, inputWindow, isResume }))) return
     this.#connection.status({ is: 'attached', session: welcome.session, role })
-    this.#considerAck(nowMs)
+    this.#ackIfWorthwhile(nowMs)
   }
 
   #data(stream: StreamName, payload: Uint8Array, nowMs: number): void {
     if (this.#connection.is !== 'attached') {
-      this.#fail(new SandwireError('bad_frame', 'Cannot take output before welcome'))
+      this.#fail(new SandwireError('bad_frame', 'Cannot accept output before welcome'))
     } else if (stream === 'snapshot') this.#failIf(this.#output.snapshotData(payload))
     else this.#failIf(this.#output.data(stream, payload, nowMs))
   }
 
-  #considerAck(nowMs: number): void {
+  #ackIfWorthwhile(nowMs: number): void {
     if (this.#connection.is === 'attached') this.#ack(this.#output.considerAck(nowMs))
   }
 
@@ -296,7 +296,7 @@ export class ClientSession {
     this.#finishWhenDone()
   }
 
-  /** The exit is told once every byte before it has been consumed. */
+  /** The exit is reported once every byte before it has been consumed. */
   #finishWhenDone(): void {
     if (this.#exit === undefined || !this.#output.isConsumed) return
     if (this.#connection.is === 'attached') this.#ack(this.#output.takeAck())
@@ -306,7 +306,7 @@ export class ClientSession {
   #lost(why: ConnectionLoss, nowMs: number): void {
     if (this.#connection.is === 'ended') return
     this.#output.stop()
-    // Once everything has arrived, no connection is needed to finish.
+    // Once everything was received, no connection is needed to finish.
     if (this.#exit !== undefined) this.#connection.finish()
     else if (!this.#connection.lose(why, this.jitter(), nowMs)) this.#input.releaseWriter()
   }
@@ -327,7 +327,7 @@ export class ClientSession {
     this.#input.releaseWriter()
   }
 
-  /** Sends what waits, as far as role and credit allow. */
+  /** Sends queued input as far as role and credit allow. */
   #flush(): void {
     if (this.#connection.is !== 'attached') return
     for (let next = this.#input.next(); next !== undefined; next = this.#input.next()) {

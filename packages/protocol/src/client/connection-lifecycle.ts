@@ -1,12 +1,11 @@
 import type { ClientMessage } from '../client-frames.ts'
 import { encode } from '../codec.ts'
 import { ERRORS, type ErrorCode, SandwireError } from '../errors.ts'
-import type { EffectBuffer } from './effect-list.ts'
+import type { EffectBuffer } from './effect-buffer.ts'
 import type { AttemptId, ClientStatus } from './effects.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { type RetryOptions, RetrySchedule } from './retry-schedule.ts'
 
-/** Where the conversation is. */
 type Phase =
   | { readonly is: 'idle' }
   /** The connection is being opened. */
@@ -15,11 +14,11 @@ type Phase =
   | { readonly is: 'handshaking'; readonly attempt: AttemptId }
   | { readonly is: 'attached'; readonly attempt: AttemptId }
   | { readonly is: 'backingOff'; readonly untilMs: number }
-  /** Everything has arrived but is not consumed; no connection is needed any more. */
+  /** Everything was received but not consumed; no connection is needed any more. */
   | { readonly is: 'finishing' }
   | { readonly is: 'ended' }
 
-/** A connection that lasted this long did not break for what its successor will break for at once. */
+/** After this time a connection counts as established; its loss is not caused by a permanent condition. */
 const SETTLED_MS = 1_000
 
 /** Why a connection ended. */
@@ -28,7 +27,7 @@ export interface ConnectionLoss {
   readonly message: string
 }
 
-/** The connection of a client: one at a time, opened again after a cut until patience or the table of errors ends it. */
+/** Opens the client's connection, and reopens it after a loss until an error is final or the retry time is over. */
 export class ConnectionLifecycle {
   readonly #effects: EffectBuffer
   readonly #reconnection: RetrySchedule
@@ -36,7 +35,7 @@ export class ConnectionLifecycle {
   #phase: Phase = { is: 'idle' }
   /** When the newest connection was welcomed. */
   #welcomedMs = 0
-  /** It was said that the server does not answer. */
+  /** Silence of the server was reported. */
   #isSilent = false
   /** Known from the first welcome on. */
   #session: string | undefined
@@ -88,7 +87,7 @@ export class ConnectionLifecycle {
     this.#reportSilence(false)
   }
 
-  /** Looks at once whether the server is there, and takes it for lost when nothing is heard in time; who waits to connect does so. */
+  /** Pings the server at once; without any frame within the time, the connection counts as lost. While backing off, reconnects at once. */
   probe(withinMs: number, nowMs: number): void {
     if (this.#phase.is === 'backingOff') this.#connect(nowMs)
     else if (this.#phase.is === 'attached')
@@ -107,7 +106,7 @@ export class ConnectionLifecycle {
     this.#effects.push({ do: 'send', attempt: phase.attempt, data })
   }
 
-  /** Acts on the clocks; returns why the connection counts as lost, if it does. */
+  /** Handles expired timeouts; returns why the connection counts as lost, if it does. */
   tick(nowMs: number): ConnectionLoss | undefined {
     if (this.#phase.is === 'backingOff' && nowMs >= this.#phase.untilMs) this.#connect(nowMs)
     const { deadlineMs } = this.#reconnection
@@ -116,7 +115,7 @@ export class ConnectionLifecycle {
     }
     if (this.#phase.is !== 'attached') return undefined
     const beat = this.#heartbeat.beat(nowMs)
-    if (beat === 'dead') return { code: 'link_lost', message: 'Nothing was heard from the server' }
+    if (beat === 'dead') return { code: 'link_lost', message: 'The server did not answer' }
     if (beat !== undefined) this.send({ type: 'ping', id: beat })
     const { silenceNoticeMs } = this.#heartbeat
     if (silenceNoticeMs !== undefined && nowMs >= silenceNoticeMs) this.#reportSilence(true)
@@ -142,7 +141,7 @@ export class ConnectionLifecycle {
     }
   }
 
-  /** The connection is lost: waits for the next attempt, or ends with the reason and returns false. `random` is in [0, 1). */
+  /** The connection was lost: schedules the next attempt, or ends with the reason and returns false. `random` is in [0, 1). */
   lose(why: ConnectionLoss, random: number, nowMs: number): boolean {
     if (this.#reconnectsImmediately(why, nowMs)) {
       this.#close({ is: 'backingOff', untilMs: nowMs })
@@ -162,13 +161,13 @@ export class ConnectionLifecycle {
     return true
   }
 
-  /** A server that wants the credential again expects it now; one that wants nothing else is waited for like any other. */
+  /** True when the server asked an established connection for a new credential. */
   #reconnectsImmediately({ code }: ConnectionLoss, nowMs: number): boolean {
     const isSettled = this.#phase.is === 'attached' && nowMs >= this.#welcomedMs + SETTLED_MS
     return code === 'reauthorise' && isSettled
   }
 
-  /** Goes on without a connection. */
+  /** Continues without a connection. */
   finish(): void {
     this.#close({ is: 'finishing' })
   }

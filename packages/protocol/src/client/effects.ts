@@ -5,10 +5,9 @@ import type { SandwireError } from '../errors.ts'
 import type { Exit, ServerMessage, SnapshotPart } from '../server-frames.ts'
 import type { StopReason } from '../stop-reason.ts'
 
-/** Names one attempt to connect; events of older attempts are ignored. */
+/** Number of a connection attempt; events of older attempts are ignored. */
 export type AttemptId = number
 
-/** Where a client is. */
 export type ClientStatus =
   | { readonly is: 'connecting'; readonly attempt: number }
   | { readonly is: 'attached'; readonly session: string; readonly role: Role }
@@ -19,17 +18,17 @@ export type ClientStatus =
 
 type Presence = Extract<ServerMessage, { type: 'presence' }>
 
-/** What a client session asks its driver to do, in order. */
+/** What the driver of a client session must do, in order. */
 export type ClientEffect =
-  /** Open a connection; to the session when one is known, else to create it. */
+  /** Open a connection: to the session when one is known, otherwise to create it. */
   | { readonly do: 'connect'; readonly attempt: AttemptId; readonly session: string | undefined }
   | { readonly do: 'send'; readonly attempt: AttemptId; readonly data: WireMessage }
-  /** Close the connection and ignore what it still says. */
+  /** Close the connection and ignore its later events. */
   | { readonly do: 'close'; readonly attempt: AttemptId }
-  /** Bytes for the consumer, who answers each with `consumed`. */
+  /** Bytes for the consumer, to be followed by `consumed`. */
   | { readonly do: 'output'; readonly stream: OutputStream; readonly bytes: Uint8Array; readonly end: number }
   | { readonly do: 'gap'; readonly from: number; readonly to: number }
-  /** A screen to start from; answered with `consumed` like output. */
+  /** A screen that replaces everything before; followed by `consumed` like output. */
   | {
       readonly do: 'snapshot'
       readonly at: number
@@ -46,15 +45,15 @@ export type ClientEffect =
   | { readonly do: 'inputLost'; readonly bytes: number; readonly why: 'role' | 'stdinClosed' }
   | { readonly do: 'presence'; readonly presence: Presence }
   | { readonly do: 'asked'; readonly by: string }
-  /** The server reports a fault that does not end the connection. */
+  /** An error that does not end the connection. */
   | {
       readonly do: 'warning'
       readonly code: string
       readonly message: string
-      /** Of `shutting_down`, when the server gave one that is known here. */
+      /** Why the sandbox stops, with the code `shutting_down`. */
       readonly stopReason: StopReason | undefined
     }
   | { readonly do: 'roundTrip'; readonly ms: number }
-  /** The server has not answered for a while, or does so again. */
+  /** The server has stopped answering, or answers again. */
   | { readonly do: 'silence'; readonly isSilent: boolean }
   | { readonly do: 'status'; readonly status: ClientStatus }

@@ -1,18 +1,18 @@
-/** Silence after a ping that any connection is forgiven. */
+/** Minimum timeout of a ping. */
 const MIN_DEADLINE_MS = 10_000
-/** Silence forgiven before anything is known of the path: one frame of a fresh window at 1 KB/s takes 16 s. */
+/** Minimum timeout before the first pong: one frame of a fresh window takes 16 s at 1 KB/s. */
 const UNKNOWN_DEADLINE_MS = 30_000
-/** Longest silence that any slowness can excuse. */
+/** Maximum timeout of a ping, on any path. */
 const MAX_DEADLINE_MS = 120_000
-/** Silence after a ping that is worth a word to who looks, long before it is a verdict. */
+/** Silence after a ping that is reported to the user. */
 const SILENCE_NOTICE_MS = 5_000
-/** How many times the longest silence seen before is forgiven. */
+/** The timeout is this many times the longest silence observed. */
 const SILENCE_FACTOR = 4
 
 /**
- * Tells a slow connection from a dead one. Any frame is a sign of life, so only silence counts, and only while a ping
- * is unanswered. On a slow path the pong queues behind a window of output, whose frames arrive in proportion to the
- * rate; the silences between them are what the path is measured by.
+ * Tells a slow connection from a dead one. Any frame proves that the connection is alive, so only silence counts, and only
+ * while a ping is unanswered. On a slow path the pong waits behind a window of output; the silences between its frames
+ * measure the path.
  */
 export class Heartbeat {
   readonly #intervalMs: number
@@ -21,18 +21,18 @@ export class Heartbeat {
   #pingId = 0
   /** When the unanswered ping was sent. */
   #unansweredMs: number | undefined
-  /** When something has to be heard, after a question that cannot wait. */
+  /** When a frame must have been received after an urgent ping. */
   #urgentMs: number | undefined
-  /** Longest silence while this ping waits for its answer. */
+  /** Longest silence since the unanswered ping was sent. */
   #silenceMs = 0
-  /** The same of earlier pings, halved with each answer, so that a path that recovers is believed; undefined at first. */
+  /** The same for earlier pings, halved with each pong so that it follows a path that recovers; undefined at first. */
   #pastSilenceMs: number | undefined
 
   constructor(intervalMs: number) {
     this.#intervalMs = intervalMs
   }
 
-  /** A connection is open; nothing is known of its path. */
+  /** A connection was opened; nothing is known about its path. */
   opened(nowMs: number): void {
     this.#lastReceivedMs = nowMs
     this.#lastPingMs = nowMs
@@ -42,12 +42,12 @@ export class Heartbeat {
     this.#pastSilenceMs = undefined
   }
 
-  /** The first ping goes out soon, so that a round-trip time is known early. */
+  /** The first ping is sent soon, so that the round-trip time is known early. */
   welcomed(nowMs: number): void {
     this.#lastPingMs = nowMs - this.#intervalMs
   }
 
-  /** A frame came in. */
+  /** A frame was received. */
   received(nowMs: number): void {
     if (this.#unansweredMs !== undefined) {
       const sinceMs = Math.max(this.#lastReceivedMs, this.#unansweredMs)
@@ -57,13 +57,13 @@ export class Heartbeat {
     this.#urgentMs = undefined
   }
 
-  /** Asks at once whether the server is there: returns a ping's id. Nothing heard within the time given is death. */
+  /** Returns the id of a ping to send at once. Without any frame within `withinMs` the connection is dead. */
   probe(withinMs: number, nowMs: number): number {
     this.#urgentMs = nowMs + withinMs
     return this.#ping(nowMs)
   }
 
-  /** Takes a pong, after `heard`; returns the round-trip time when it answers the last ping. */
+  /** Handles a pong, after `received`; returns the round-trip time when it answers the last ping. */
   pong(id: number, nowMs: number): number | undefined {
     if (id !== this.#pingId || this.#unansweredMs === undefined) return undefined
     const ms = nowMs - this.#unansweredMs
@@ -73,21 +73,21 @@ export class Heartbeat {
     return ms
   }
 
-  /** What is due: a ping with this id, the verdict that the connection is dead, or nothing. */
+  /** What is due: a ping with this id, `dead`, or nothing. */
   beat(nowMs: number): number | 'dead' | undefined {
     if (nowMs < this.nextMs) return undefined
     if (this.#unansweredMs !== undefined) return 'dead'
     return this.#ping(nowMs)
   }
 
-  /** When `beat` next has something to say. */
+  /** When `beat` next returns something. */
   get nextMs(): number {
     if (this.#unansweredMs === undefined) return this.#lastPingMs + this.#intervalMs
     const deadlineMs = this.#silentFromMs(this.#unansweredMs) + this.#deadlineMs()
     return this.#urgentMs === undefined ? deadlineMs : Math.min(deadlineMs, this.#urgentMs)
   }
 
-  /** From when on the silence is worth a word; undefined while nothing is awaited. */
+  /** When the silence is to be reported; undefined while no ping is unanswered. */
   get silenceNoticeMs(): number | undefined {
     return this.#unansweredMs === undefined
       ? undefined

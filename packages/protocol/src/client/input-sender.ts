@@ -1,15 +1,15 @@
 import type { Role } from '../client-frames.ts'
 import { SandwireError } from '../errors.ts'
-import type { EffectBuffer } from './effect-list.ts'
+import type { EffectBuffer } from './effect-buffer.ts'
 import { type Outgoing, SendLog, type UnsequencedControl } from './send-log.ts'
 
-/** How far the server has taken an attachment's input. */
+/** Position in an attachment's input. */
 interface InputPosition {
   readonly at: number
   readonly seq: number
 }
 
-/** Input on its way to the process: as far as role and credit allow, and back again after a cut. */
+/** Sends input as far as role and credit allow, and again after a lost connection. */
 export class InputSender {
   readonly #effects: EffectBuffer
   readonly #maxBytes: number
@@ -22,9 +22,9 @@ export class InputSender {
   /** Input may be sent up to this offset. */
   #limit = 0
   #windowBytes = 0
-  /** Nobody reads input any more. */
+  /** The process no longer reads input. */
   #isClosed = false
-  /** Set when a write was turned away; cleared by the effect `writable`. */
+  /** Set when a write filled the queue; cleared by the effect `writable`. */
   #isWriterWaiting = false
 
   constructor(effects: EffectBuffer, maxBytes: number, size: { cols: number; rows: number }) {
@@ -53,7 +53,7 @@ export class InputSender {
     return this.#log.heldBytes < this.#maxBytes
   }
 
-  /** Takes input; before the first welcome it waits for the role to be known. */
+  /** Queues input. Before the first welcome it is queued for any role. */
   write(bytes: Uint8Array, isAttached: boolean): void {
     const isRefused = isAttached && this.#role === 'viewer'
     if (this.#isClosed) this.#reportLoss(bytes.byteLength, 'stdinClosed')
@@ -85,7 +85,7 @@ export class InputSender {
     return new SandwireError('desync', `Cannot resume input: the server has taken ${input.at}`)
   }
 
-  /** The server settled input, which gives credit for more. */
+  /** The server has settled input, which gives credit for more. */
   acked(at: number, seq: number): SandwireError | undefined {
     if (!this.#log.confirm(at, seq)) {
       return new SandwireError('desync', `The server acknowledged input ${at} that was not sent`)
@@ -95,7 +95,7 @@ export class InputSender {
     return undefined
   }
 
-  /** Nobody reads input from `at` on. */
+  /** The process does not read input from `at` on. */
   close(at: number): void {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -103,7 +103,7 @@ export class InputSender {
     this.releaseWriter()
   }
 
-  /** The role is now this; a narrower one gives up what the server has not accepted. */
+  /** Sets the role. A lesser role discards input that the server has not accepted. */
   setRole(role: Role, input: InputPosition): void {
     const isNarrower = role === 'viewer' || (role === 'collaborator' && this.#role === 'driver')
     this.#role = role
@@ -111,14 +111,14 @@ export class InputSender {
     if (isNarrower) {
       this.#sizeSent = undefined
       const dropped = this.#log.discard(input.at, input.seq)
-      // What was there when the input closed has been reported then.
+      // After stdin was closed, the loss was already reported.
       if (!this.#isClosed) this.#reportLoss(dropped, 'role')
       this.releaseWriter()
     }
     this.#syncSize()
   }
 
-  /** Tells a writer that waits to go on. */
+  /** Lets a waiting writer continue. */
   releaseWriter(): void {
     if (this.#isWriterWaiting) this.#effects.push({ do: 'writable' })
     this.#isWriterWaiting = false
@@ -133,7 +133,7 @@ export class InputSender {
     if (bytes > 0) this.#effects.push({ do: 'inputLost', bytes, why })
   }
 
-  /** A driver's terminal decides the size. */
+  /** The driver's terminal sets the size of the session's terminal. */
   #syncSize(): void {
     const { cols, rows } = this.#size
     if (this.#role !== 'driver' || (this.#sizeSent?.cols === cols && this.#sizeSent.rows === rows)) return

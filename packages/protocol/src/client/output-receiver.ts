@@ -2,34 +2,34 @@ import type { OutputStream } from '../data-frame.ts'
 import { SandwireError } from '../errors.ts'
 import { ACK_BYTES, ACK_DELAY_MS, FLOOD_ACK_BYTES, FLOOD_ACK_MS, MAX_DATA_BYTES } from '../limits.ts'
 import type { ServerMessage } from '../server-frames.ts'
-import type { EffectBuffer } from './effect-list.ts'
+import type { EffectBuffer } from './effect-buffer.ts'
 
 type SnapshotHead = Extract<ServerMessage, { type: 'snapshot' }>
 
-/** A screen that is arriving. */
-interface ArrivingSnapshot {
+/** A snapshot that is being received. */
+interface IncomingSnapshot {
   readonly head: SnapshotHead
   readonly bytes: Uint8Array
   filled: number
 }
 
-/** Output as it arrives and is consumed: which byte is next, what may be acknowledged, and when. */
+/** Tracks received and consumed output, and decides when to acknowledge it. */
 export class OutputReceiver {
   readonly #effects: EffectBuffer
   #received = 0
   #consumed = 0
-  /** What the last ack said. */
+  /** Offset in the last ack. */
   #ackSent = 0
   #ackDueMs: number | undefined
-  /** Before this an ack of full frames waits for company. */
+  /** Until then acks of full frames are delayed to combine them. */
   #floodUntilMs = Number.NEGATIVE_INFINITY
-  /** The last frame was full: the window is at least four of them. */
+  /** The last frame was full, so the window holds at least four of them. */
   #isFlood = false
-  /** A cut, a gap or a screen moved the stream: acknowledge at once until everything is consumed. */
+  /** A reconnect, gap or snapshot moved the stream: acknowledge at once until everything is consumed. */
   #isAckUrgent = false
-  /** Stretches of the stream that have no bytes, ahead of what is consumed. */
+  /** Gaps in the stream that are not consumed yet. */
   readonly #skips: { from: number; to: number }[] = []
-  #snapshot: ArrivingSnapshot | undefined
+  #snapshot: IncomingSnapshot | undefined
 
   constructor(effects: EffectBuffer) {
     this.#effects = effects
@@ -47,7 +47,7 @@ export class OutputReceiver {
     return this.#consumed >= this.#received
   }
 
-  /** When an ack is due that waits for company. */
+  /** When a delayed ack is due. */
   get ackDueMs(): number | undefined {
     return this.#ackDueMs
   }
@@ -59,22 +59,22 @@ export class OutputReceiver {
     this.#ackSent = offset
   }
 
-  /** The stream goes on with a new connection. Acks may have been lost with the old one, so the state is told anew. */
+  /** The stream continues on a new connection. Acks may have been lost with the old one, so the offset is sent again. */
   continue(): void {
     this.#ackSent = 0
     this.#isAckUrgent = true
     this.#snapshot = undefined
   }
 
-  /** The connection is gone; acks are pointless until the next. */
+  /** The connection was lost; no acks until the next one. */
   stop(): void {
     this.#ackDueMs = undefined
   }
 
-  /** Takes output; an error means the server is broken. */
+  /** Receives output; an error means the server is broken. */
   data(stream: OutputStream, payload: Uint8Array, nowMs: number): SandwireError | undefined {
     if (this.#snapshot !== undefined) {
-      return new SandwireError('bad_frame', 'Cannot take output inside a snapshot')
+      return new SandwireError('bad_frame', 'Cannot accept output inside a snapshot')
     }
     this.#received += payload.byteLength
     this.#isFlood = payload.byteLength === MAX_DATA_BYTES
@@ -95,7 +95,7 @@ export class OutputReceiver {
     return undefined
   }
 
-  /** A screen is announced; its bytes follow. Nothing moves before it is complete. */
+  /** A snapshot is announced; its bytes follow. The offset changes when it is complete. */
   snapshotHead(head: SnapshotHead): SandwireError | undefined {
     if (head.at < this.#received || this.#snapshot !== undefined) {
       return new SandwireError('desync', `Cannot draw the screen at ${head.at}: ${this.#received} is next`)
@@ -106,23 +106,23 @@ export class OutputReceiver {
   }
 
   snapshotData(payload: Uint8Array): SandwireError | undefined {
-    const arriving = this.#snapshot
-    if (arriving === undefined || arriving.filled + payload.byteLength > arriving.bytes.byteLength) {
-      return new SandwireError('bad_frame', 'Cannot take a snapshot that was not announced')
+    const incoming = this.#snapshot
+    if (incoming === undefined || incoming.filled + payload.byteLength > incoming.bytes.byteLength) {
+      return new SandwireError('bad_frame', 'Cannot accept a snapshot that was not announced')
     }
-    arriving.bytes.set(payload, arriving.filled)
-    arriving.filled += payload.byteLength
+    incoming.bytes.set(payload, incoming.filled)
+    incoming.filled += payload.byteLength
     this.#finishSnapshot()
     return undefined
   }
 
-  /** The consumer is done with everything up to `end`. */
+  /** The consumer has consumed all output up to `end`. */
   consume(end: number): void {
     this.#consumed = Math.max(this.#consumed, Math.min(end, this.#received))
     this.#passSkips()
   }
 
-  /** The ack that is worth sending now, if any; else one may become due later. */
+  /** The ack to send now, if any; otherwise one may become due later. */
   considerAck(nowMs: number): number | undefined {
     const unacked = this.#consumed - this.#ackSent
     if (unacked <= 0) return undefined
@@ -136,7 +136,7 @@ export class OutputReceiver {
     return undefined
   }
 
-  /** The ack for everything consumed, if it says something new. */
+  /** The ack for everything consumed, unless it was sent before. */
   takeAck(): number | undefined {
     this.#ackDueMs = undefined
     if (this.#consumed <= this.#ackSent) return undefined
@@ -156,15 +156,15 @@ export class OutputReceiver {
   }
 
   #finishSnapshot(): void {
-    const arriving = this.#snapshot
-    if (arriving === undefined || arriving.filled < arriving.bytes.byteLength) return
+    const incoming = this.#snapshot
+    if (incoming === undefined || incoming.filled < incoming.bytes.byteLength) return
     this.#snapshot = undefined
-    const { at, cols, rows, exact, parts } = arriving.head
-    // The very first thing an attachment gets is where it begins, not a loss.
+    const { at, cols, rows, exact, parts } = incoming.head
+    // The first snapshot of an attachment is its start, not a gap.
     if (this.#received > 0 && at > this.#received)
       this.#effects.push({ do: 'gap', from: this.#received, to: at })
     this.#received = at
     this.#isAckUrgent = true
-    this.#effects.push({ do: 'snapshot', at, cols, rows, exact, parts, bytes: arriving.bytes })
+    this.#effects.push({ do: 'snapshot', at, cols, rows, exact, parts, bytes: incoming.bytes })
   }
 }

@@ -1,28 +1,27 @@
 import { backOffMs, type BackOffBounds, DEFAULT_BACK_OFF } from '../back-off.ts'
 import type { AttemptId } from './effects.ts'
 
-/** How long a connection may take to open and be welcomed: the first one may have to wait for a sandbox that starts. */
+/** Time for a connection to open and be welcomed; the first one may wait for a sandbox to start. */
 const ATTEMPT_MS = 15_000
-/** What an attempt gets in any case, also after a sleep of the machine that took all the time there was. */
+/** Minimum time for an attempt, also when the machine was suspended past the deadline. */
 const LEAST_ATTEMPT_MS = 2_000
 
-/** How long a client keeps trying. */
 export interface RetryOptions {
   /** How long to try before the first welcome. */
   readonly connectForMs: number
-  /** How long to try to come back after a cut. */
+  /** How long to try to reconnect after a connection was lost. */
   readonly retryForMs: number
   readonly backOff?: BackOffBounds
 }
 
-/** Attempts to connect: their numbers, their deadlines, and when it is enough. */
+/** Numbers connection attempts, sets their deadlines and decides when to give up. */
 export class RetrySchedule {
   readonly #options: RetryOptions
   #attempts = 0
   /** Attempts since the last welcome. */
   #failures = 0
   #giveUpAtMs = 0
-  /** It is about coming back, where no attempt lasts beyond `#giveUpAtMs`. */
+  /** After the first welcome: no attempt lasts beyond `#giveUpAtMs`. */
   #isReconnecting = false
   #deadlineMs: number | undefined
 
@@ -57,12 +56,12 @@ export class RetrySchedule {
     this.#deadlineMs = undefined
   }
 
-  /** The attempt is over, one way or another. */
+  /** The attempt has ended. */
   stop(): void {
     this.#deadlineMs = undefined
   }
 
-  /** The connection is lost: when to try again, or undefined to give up. `random` is in [0, 1). */
+  /** The connection was lost: returns when to try again, or undefined to give up. `random` is in [0, 1). */
   fail(wasWelcomed: boolean, random: number, nowMs: number): number | undefined {
     if (this.#failures === 0 && wasWelcomed) {
       this.#giveUpAtMs = nowMs + this.#options.retryForMs

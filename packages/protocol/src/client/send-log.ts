@@ -1,13 +1,12 @@
 import type { ClientMessage } from '../client-frames.ts'
 import { MAX_INPUT_FRAME_BYTES } from '../limits.ts'
 
-/** A control message before it has a place in the stream. */
+/** A control message that has no position in the input yet. */
 export type UnsequencedControl =
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
   | { readonly type: 'signal'; readonly signal: string }
   | { readonly type: 'eof' }
 
-/** Something in the order it is, or will be, sent. */
 type Item =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
   | { readonly kind: 'control'; readonly message: UnsequencedControl }
@@ -15,28 +14,28 @@ type Item =
 /** A frame to put on the connection. */
 export type Outgoing = Uint8Array | ClientMessage
 
-/** Pieces smaller than this are joined, so that a megabyte written byte by byte is not a million items. */
+/** Chunks are joined up to this size, so that a megabyte written byte by byte is not a million items. */
 const JOIN_BYTES = 4096
 
-/** Control messages that wait before some of them are let go of: many more than a person has in a cut. */
+/** Queued control messages before redundant ones are dropped; far more than a user sends while disconnected. */
 const MAX_WAITING_CONTROLS = 64
 
 /**
- * Input of one attachment: what waits to be sent, and what was sent and may have to be sent again.
- * Bytes are counted by offset and control messages by number; both start at 0 and never repeat.
- * A control message gets its number when it is first sent, so a signal may overtake bytes that wait for credit.
+ * Input of one attachment that is queued, or was sent and may have to be sent again. Bytes have offsets and control messages
+ * sequence numbers; both start at 0 and never repeat. A control message gets its number when it is first sent, so a signal may
+ * overtake bytes that wait for credit.
  */
 export class SendLog {
   #queue: Item[] = []
   #queuedBytes = 0
-  /** Sent and not known to be accepted, oldest first; the first byte of it is at `#base`. */
+  /** Sent but not confirmed, oldest first; its first byte is at `#base`. */
   #unconfirmed: Item[] = []
-  /** Offset and number behind what is confirmed. */
+  /** Position behind what is confirmed. */
   readonly #base = { at: 0, seq: 0 }
-  /** Offset and number behind what was sent. */
+  /** Position behind what was sent. */
   #sent = { at: 0, seq: 0 }
 
-  /** Bytes that wait or may have to be sent again. */
+  /** Bytes that are queued or may have to be sent again. */
   get heldBytes(): number {
     return this.#queuedBytes + (this.#sent.at - this.#base.at)
   }
@@ -58,30 +57,30 @@ export class SendLog {
   }
 
   /**
-   * Queues a control message behind the bytes; a signal goes ahead of bytes that are still waiting. Where very many wait, only
-   * the last of all sizes does, and one of each signal.
+   * Queues a control message behind the bytes; a signal goes ahead of queued bytes. When too many are queued, only the last
+   * resize and one of each signal are kept.
    */
   control(message: UnsequencedControl): void {
     const controls = this.#queue.filter(isControl)
-    if (controls.length >= MAX_WAITING_CONTROLS && !this.#makeRoom(message)) return
+    if (controls.length >= MAX_WAITING_CONTROLS && !this.#dropRedundant(message)) return
     const item: Item = { kind: 'control', message }
     if (message.type !== 'signal') {
       this.#queue.push(item)
       return
     }
-    // Behind the last signal that waits: after a cut, sent ones wait again among bytes that have credit.
+    // Behind the last queued signal: after a reconnect, sent signals are queued again among bytes.
     const lastSignal = this.#queue.findLastIndex(isSignal)
     this.#queue.splice(lastSignal + 1, 0, item)
   }
 
-  /** Takes back what the message replaces; false when the message itself is not needed. */
-  #makeRoom(message: UnsequencedControl): boolean {
+  /** Removes queued messages that this one replaces; false when this one is redundant. */
+  #dropRedundant(message: UnsequencedControl): boolean {
     if (message.type === 'resize') this.#queue = this.#queue.filter((item) => !isResize(item))
     if (message.type !== 'signal') return true
     return !this.#queue.some((item) => isSignal(item) && item.message.signal === message.signal)
   }
 
-  /** Takes the next frame that `limit`, the offset up to which input may be sent, allows. */
+  /** The next frame to send; `limit` is the offset up to which bytes may be sent. */
   next(limit: number): Outgoing | undefined {
     const first = this.#queue[0]
     if (first === undefined) return undefined
@@ -102,7 +101,7 @@ export class SendLog {
     return bytes
   }
 
-  /** The server has accepted up to this place; it need not be sent again. False when that was never sent. */
+  /** The server has accepted everything up to this position. False when that was never sent. */
   confirm(at: number, seq: number): boolean {
     if (at > this.#sent.at || seq > this.#sent.seq) return false
     let confirmed = 0
@@ -136,7 +135,7 @@ export class SendLog {
     return true
   }
 
-  /** Gives up everything behind the accepted place; returns how many bytes were dropped. */
+  /** Drops everything behind the accepted position; returns how many bytes that were. */
   discard(at: number, seq: number): number {
     this.rewind(at, seq)
     const dropped = this.#queuedBytes
@@ -175,7 +174,7 @@ function isSignal(item: Item): item is Control<'signal'> {
   return isControl(item) && item.message.type === 'signal'
 }
 
-/** Adds bytes at the end, joined with the ones before when both are few. */
+/** Appends bytes, joined with the last chunk when both are small. */
 function addBytes(items: Item[], bytes: Uint8Array): void {
   const last = items.at(-1)
   if (last?.kind !== 'bytes' || last.bytes.byteLength + bytes.byteLength > JOIN_BYTES) {

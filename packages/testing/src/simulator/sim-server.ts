@@ -157,7 +157,7 @@ export class SimServer {
     else if (effect.do === 'again') {
       this.#world.after(0, () => this.#run(hosted, session.turn(this.#world.nowMs)))
     } else if (effect.do === 'gone') {
-      if (effect.wasStarted) this.#ledger.bury(session.id)
+      if (effect.wasStarted) this.#ledger.markEnded(session.id)
       else this.#ledger.release(session.id)
     }
   }
