@@ -1,4 +1,4 @@
-/** Debian packages of the peers and of what isolates sandboxes, and the program each one brings. */
+/** Debian packages of the peers and of bubblewrap, with the program that each contains. */
 const PACKAGES: readonly { readonly name: string; readonly program: string }[] = [
   { name: 'openssh-server', program: '/usr/sbin/sshd' },
   { name: 'openssh-client', program: 'ssh' },
@@ -11,7 +11,7 @@ function run(argv: readonly string[]): boolean {
   return Bun.spawnSync([...argv], { env, stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' }).success
 }
 
-/** Installs the peers that are missing, where this user may. Never fails: an absent peer is left out of the table. */
+/** Installs missing peers, as root on Debian. Never fails: an absent peer is left out of the table. */
 export function installPeers(say: (line: string) => void): void {
   const missing = PACKAGES.filter(({ program }) => Bun.which(program) === null).map(({ name }) => name)
   if (missing.length === 0 || process.getuid?.() !== 0 || Bun.which('apt-get') === null) return

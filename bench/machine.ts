@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { cpus, loadavg, release } from 'node:os'
 
-/** What the figures were measured on, in one line. */
+/** Describes the machine in one line. */
 export function describeMachine(): string {
   const processors = cpus()
   const model = processors[0]?.model.trim() ?? 'unknown processor'

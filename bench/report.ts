@@ -1,18 +1,18 @@
 import type { Figures, Row, Target } from './row.ts'
 import { median } from './statistics.ts'
 
-/** What one row came to. */
+/** Results of one row. */
 export interface RowResult {
   readonly row: Row
   readonly figures: Figures
   readonly absent: readonly { readonly name: string; readonly absent: string }[]
-  /** Contestants that broke, and how. */
+  /** Competitors that failed, and the error. */
   readonly failed: readonly { readonly name: string; readonly message: string }[]
 }
 
 function format(value: number, row: Row): string {
   if (row.digits !== undefined) return value.toFixed(row.digits)
-  // Two digits of 99.6 would be written as a power of ten.
+  // toPrecision(2) would write 99.6 as a power of ten.
   return value >= 99.5 || Number.isInteger(value) ? String(Math.round(value)) : value.toPrecision(2)
 }
 
@@ -22,26 +22,26 @@ function formatFigures(figures: readonly number[], row: Row): string {
   return `${text} (${format(Math.min(...figures), row)}–${format(Math.max(...figures), row)})`
 }
 
-function judge(target: Target, figures: Figures): string {
-  const verdict = target.isMet((name) => {
+function formatTarget(target: Target, figures: Figures): string {
+  const isMet = target.isMet((name) => {
     const found = figures.get(name)
     return found === undefined || found.length === 0 ? undefined : median(found)
   })
-  if (verdict === undefined) return `${target.text}: not compared`
-  return `${target.text}: ${verdict ? 'met' : '**missed**'}`
+  if (isMet === undefined) return `${target.text}: not compared`
+  return `${target.text}: ${isMet ? 'met' : '**missed**'}`
 }
 
-/** A row as a line of Markdown: title, every contestant with median and range, targets. */
+/** A row in Markdown: title, competitors with median and range, targets. */
 function renderLine({ row, figures, failed }: RowResult): string {
   const cells = [
     ...[...figures].map(([name, values]) => `${name} ${formatFigures(values, row)}`),
     ...failed.map(({ name, message }) => `${name}: failed (${message})`),
   ]
-  const targets = row.targets.map((target) => judge(target, figures))
+  const targets = row.targets.map((target) => formatTarget(target, figures))
   return `| ${row.title} | ${row.unit} | ${cells.join('<br>')} | ${targets.join('<br>')} |`
 }
 
-/** A row for a terminal, as soon as it is there. */
+/** A row for the terminal. */
 export function renderRow(result: RowResult): string {
   const { row, figures, absent, failed } = result
   const width = Math.max(...[...figures.keys()].map((name) => name.length), 10)
@@ -50,14 +50,14 @@ export function renderRow(result: RowResult): string {
     ...[...figures].map(([name, values]) => `  ${name.padEnd(width)}  ${formatFigures(values, row)}`),
     ...failed.map(({ name, message }) => `  ${name.padEnd(width)}  failed: ${message}`),
     ...absent.map((each) => `  ${each.name.padEnd(width)}  skipped: ${each.absent}`),
-    ...row.targets.map((target) => `  target ${judge(target, figures)}`),
+    ...row.targets.map((target) => `  target ${formatTarget(target, figures)}`),
   ].join('\n')
 }
 
 const BEGIN = '<!-- figures -->'
 const END = '<!-- /figures -->'
 
-/** Puts the head and the rows between the markers of a page. Rows that were not measured stay as they are; all are in the order given. */
+/** Replaces the figures between the markers of a page. Rows that were not measured are kept; all are in the given order. */
 export function insertFigures(
   page: string,
   head: string,

@@ -1,29 +1,29 @@
 import type { Scratch } from './scratch.ts'
 
-/** Whose figure it is: ours, another program's, or what the machine does without either. */
+/** Sandwire, another program, or a control without either. */
 export type Side = 'ours' | 'peer' | 'control'
 
-/** One thing that a row measures, opened once and measured once per round. */
-export interface Contestant extends AsyncDisposable {
+/** A program or control in a row: opened once, measured once per round. */
+export interface Competitor extends AsyncDisposable {
   readonly name: string
   readonly side: Side
-  /** One figure in the row's unit. Rejects when a byte is missing. */
+  /** Returns a figure in the unit of the row. Rejects when a byte is missing. */
   readonly measure: () => Promise<number>
 }
 
-/** Something that cannot run on this machine, and why. */
+/** A competitor that cannot run on this machine, and the reason. */
 export interface Absent {
   readonly name: string
   readonly absent: string
 }
 
-/** All figures of a row so far, by contestant. */
+/** Figures of a row by competitor. */
 export type Figures = ReadonlyMap<string, readonly number[]>
 
 export interface Target {
-  /** As the table shows it: `≤ websocketd`. */
+  /** Text in the table: `≤ websocketd`. */
   readonly text: string
-  /** Whether the medians meet it; `undefined` when what it compares with is absent. */
+  /** Whether the medians meet it; `undefined` when a competitor is absent. */
   readonly isMet: (medianOf: (name: string) => number | undefined) => boolean | undefined
 }
 
@@ -31,25 +31,25 @@ export interface RowOptions {
   readonly scratch: Scratch
 }
 
-/** One line of the comparison. */
+/** One row of the table. */
 export interface Row {
   readonly id: string
   readonly title: string
   readonly unit: string
   readonly digits?: number
-  /** What is measured, in a sentence. */
+  /** What is measured. */
   readonly about: string
   readonly targets: readonly Target[]
-  /** Rounds when that is not the runner's choice: a count of a thousand needs no repetition. */
+  /** Fixed number of rounds: a count of a thousand runs needs no repetition. */
   readonly rounds?: number
-  readonly open: (options: RowOptions) => Promise<readonly (Contestant | Absent)[]>
+  readonly open: (options: RowOptions) => Promise<readonly (Competitor | Absent)[]>
 }
 
-export function isAbsent(each: Contestant | Absent): each is Absent {
+export function isAbsent(each: Competitor | Absent): each is Absent {
   return 'absent' in each
 }
 
-/** Our median is not above another one, times a factor. */
+/** Target: our median is at most another one times a factor. */
 export function atMost(ours: string, theirs: string, factor = 1): Target {
   return {
     text: `${ours} ≤ ${factor === 1 ? '' : `${factor} × `}${theirs}`,
@@ -60,7 +60,7 @@ export function atMost(ours: string, theirs: string, factor = 1): Target {
   }
 }
 
-/** Our median is not below another one, times a factor. */
+/** Target: our median is at least another one times a factor. */
 export function atLeast(ours: string, theirs: string, factor = 1): Target {
   return {
     text: `${ours} ≥ ${factor === 1 ? '' : `${factor} × `}${theirs}`,
@@ -71,7 +71,7 @@ export function atLeast(ours: string, theirs: string, factor = 1): Target {
   }
 }
 
-/** A bound that does not depend on others. */
+/** Target: our median is below a fixed limit. */
 export function below(ours: string, limit: number, unit: string): Target {
   return {
     text: `${ours} ≤ ${limit} ${unit}`.trim(),

@@ -1,4 +1,4 @@
-// Measures Sandwire beside other programs and bare controls:
+// Measures Sandwire, other programs and controls side by side:
 // bun bench/run.ts [--only ROW] [--rounds N] [--write]
 
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { installPeers } from './install-peers.ts'
 import { describeMachine } from './machine.ts'
 import { insertFigures, renderRow, type RowResult } from './report.ts'
-import { type Contestant, isAbsent, type Row } from './row.ts'
+import { type Competitor, isAbsent, type Row } from './row.ts'
 import { command } from './rows/command.ts'
 import { completePipe, completePty } from './rows/completeness.ts'
 import { connect } from './rows/connect.ts'
@@ -62,14 +62,14 @@ const ROWS: readonly Row[] = [
   browserBundle,
 ]
 
-/** Fewest rounds that give a range worth showing. */
+/** Fewest rounds for a meaningful range. */
 const DEFAULT_ROUNDS = 5
 
-function say(line: string): void {
+function log(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-/** Rejects at the first Ctrl-C or SIGTERM, so that everything that was started is ended; the second one ends this at once. */
+/** Rejects at the first SIGINT or SIGTERM, so that all servers are stopped; the second one kills the run. */
 function watchForStop(): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Stopped()))
@@ -79,12 +79,12 @@ function watchForStop(): Promise<never> {
 
 class Stopped extends Error {}
 
-/** One figure of each contestant in turn, round after round, so that a busy moment meets all alike. */
-async function runRounds(contestants: readonly Contestant[], rounds: number, stopped: Promise<never>) {
-  const figures = new Map<string, number[]>(contestants.map(({ name }) => [name, []]))
+/** Measures each competitor in turn, round after round, so that a busy moment affects all of them. */
+async function runRounds(competitors: readonly Competitor[], rounds: number, stopped: Promise<never>) {
+  const figures = new Map<string, number[]>(competitors.map(({ name }) => [name, []]))
   const failed = new Map<string, string>()
   for (let round = 0; round < rounds; round += 1) {
-    for (const { name, measure } of contestants) {
+    for (const { name, measure } of competitors) {
       if (failed.has(name)) continue
       try {
         figures.get(name)?.push(await Promise.race([measure(), stopped]))
@@ -101,26 +101,26 @@ async function runRounds(contestants: readonly Contestant[], rounds: number, sto
 interface RunOptions {
   readonly rounds: number
   readonly scratch: Scratch
-  /** Rejects when the run has to end. */
+  /** Rejects when the run is interrupted. */
   readonly stopped: Promise<never>
 }
 
 async function runRow(row: Row, { rounds, scratch, stopped }: RunOptions): Promise<RowResult> {
   const opened = await row.open({ scratch })
-  const contestants = opened.filter((each): each is Contestant => !isAbsent(each))
+  const competitors = opened.filter((each): each is Competitor => !isAbsent(each))
   try {
-    const measured = await runRounds(contestants, row.rounds ?? rounds, stopped)
+    const measured = await runRounds(competitors, row.rounds ?? rounds, stopped)
     return { row, absent: opened.filter(isAbsent), ...measured }
   } finally {
-    for (const contestant of contestants) await contestant[Symbol.asyncDispose]()
+    for (const competitor of competitors) await competitor[Symbol.asyncDispose]()
   }
 }
 
-function chooseRows(only: readonly string[]): readonly Row[] {
+function selectRows(only: readonly string[]): readonly Row[] {
   const unknown = only.find((id) => !ROWS.some((row) => row.id === id))
   if (unknown === undefined) return only.length === 0 ? ROWS : ROWS.filter(({ id }) => only.includes(id))
-  say(`error: no row "${unknown}"`)
-  say(`hint: use one of ${ROWS.map(({ id }) => id).join(', ')}`)
+  log(`error: no row "${unknown}"`)
+  log(`hint: use one of ${ROWS.map(({ id }) => id).join(', ')}`)
   process.exit(2)
 }
 
@@ -132,11 +132,11 @@ async function main(): Promise<void> {
       write: { type: 'boolean', default: false },
     },
   })
-  const rows = chooseRows(values.only)
+  const rows = selectRows(values.only)
   const rounds = Number(values.rounds)
-  installPeers(say)
+  installPeers(log)
   const machine = describeMachine()
-  say(machine)
+  log(machine)
   const stopped = watchForStop()
   await using scratch = await openScratch()
   const results: RowResult[] = []
@@ -157,15 +157,15 @@ async function main(): Promise<void> {
   await Bun.write(PAGE, insertFigures(page, head, results, ROWS))
 }
 
-/** As shells tell of a program that Ctrl-C ended. */
+/** Exit status after SIGINT. */
 const EXIT_STOPPED = 130
 
 try {
   await main()
 } catch (error) {
   if (!(error instanceof Stopped)) throw error
-  say('Stopped')
+  log('Stopped')
   process.exit(EXIT_STOPPED)
 }
-// Connections that peers keep open must not hold the run.
+// Open connections of peers must not keep the process alive.
 process.exit()

@@ -3,23 +3,23 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A file to send through everybody, with what must come out. */
+/** A file to transfer, and the expected result. */
 export interface Workload {
   readonly file: string
   readonly bytes: number
   readonly sha256: string
-  /** After a terminal has turned each line end into two bytes. */
+  /** Size after the terminal has made two bytes of each line end. */
   readonly terminalBytes: number
 }
 
-/** A directory of this run, removed at its end. */
+/** A temporary directory of this run. */
 export interface Scratch extends AsyncDisposable {
   readonly directory: string
   /** A file of numbered lines, at least `bytes` long; made once per size. */
   readonly workload: (bytes: number) => Promise<Workload>
 }
 
-/** Lines of 74 bytes, as long as those of a listing or a log. */
+/** Lines of 74 bytes, similar to a listing or a log. */
 function makeLines(bytes: number): { text: Buffer; lines: number } {
   const lines = Math.ceil(bytes / 74)
   const text = Buffer.alloc(lines * 74)

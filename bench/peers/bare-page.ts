@@ -14,7 +14,7 @@ const FLAGS = [
   '--no-first-run',
   '--window-size=1200,800',
 ]
-/** What Chromium prints once it can be driven. */
+/** Printed by Chromium when it accepts connections. */
 const LISTENING = /DevTools listening on (ws:\/\/\S+)/
 
 interface Answer {
@@ -66,8 +66,8 @@ async function readAddress(stderr: ReadableStream<Uint8Array>): Promise<string> 
 }
 
 /**
- * A page of Chromium that nobody looks over the shoulder. Playwright is told of every message of every WebSocket, with its
- * content: that takes a browser more than the message itself, and is nothing that a person's browser does.
+ * A Chromium page without network instrumentation. Playwright receives every WebSocket message with its content, which
+ * costs the browser more than the message itself and does not happen in normal use.
  */
 export class BarePage implements AsyncDisposable {
   readonly #child: Bun.Subprocess
@@ -103,7 +103,7 @@ export class BarePage implements AsyncDisposable {
     const { targetId } = await devTools.send('Target.createTarget', { url: 'about:blank' })
     const { sessionId } = await devTools.send('Target.attachToTarget', { targetId, flatten: true })
     const page = new BarePage({ child, profile, devTools, session: String(sessionId) })
-    // Scripts before those of the page want this one domain; it tells nothing of the network.
+    // Required for scripts that run before those of the page; reports nothing about the network.
     await page.#send('Page.enable')
     await page.#send('Page.addScriptToEvaluateOnNewDocument', { source: script })
     return page
@@ -119,7 +119,7 @@ export class BarePage implements AsyncDisposable {
     await this.#send('Page.navigate', { url })
   }
 
-  /** Calls a function in the page; what it takes and answers goes through JSON. */
+  /** Calls a function in the page; arguments and result are JSON. */
   async evaluate<T, A extends readonly unknown[]>(run: (...args: A) => T, ...args: A): Promise<Awaited<T>> {
     const { result, exceptionDetails } = await this.#send('Runtime.evaluate', {
       expression: `(${run.toString()})(...${JSON.stringify(args)})`,

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { readDescendants, readProcessTable } from '@sandwire/testing'
 import { type HostOptions, type RunningHost, startHost } from '../../test/e2e/support/control.ts'
 
-/** What an answer or file has under a name; throws when it has nothing. */
+/** A property of a response or file; throws if it is missing. */
 function readField(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name))
     throw new Error(`Cannot read field "${name}": it is missing`)
   return Reflect.get(value, name)
 }
 
-/** Why sandboxes cannot be isolated here; without isolation it would not be the same product. */
+/** Why sandboxes cannot be isolated here; without isolation, figures are not comparable. */
 export function findIsolationObstacle(): string | undefined {
   return Bun.which('bwrap') === null ? 'not installed (apt-get install bubblewrap)' : undefined
 }
@@ -27,7 +27,7 @@ async function request(host: RunningHost, method: string, path: string, body?: o
   return response
 }
 
-/** Makes a sandbox with the settings everybody gets, and answers with its id once it runs. */
+/** Creates a sandbox with default settings; returns its id when it is running. */
 export async function createSandbox(host: RunningHost, name: string): Promise<string> {
   const response = await request(host, 'POST', '/api/sandboxes', { name })
   return String(readField(await response.json(), 'id'))
@@ -44,7 +44,7 @@ async function destroyAll(host: RunningHost): Promise<void> {
 }
 
 async function startBenchedHost(options: HostOptions): Promise<RunningHost> {
-  // A session of its own: Ctrl-C reaches the bench alone, which ends everything in order.
+  // A session of its own: Ctrl-C reaches the bench only, which stops everything in order.
   const host = await startHost({ ...options, prefix: ['setsid'] })
   const stop = async (): Promise<void> => {
     try {
@@ -57,8 +57,8 @@ async function startBenchedHost(options: HostOptions): Promise<RunningHost> {
 }
 
 /**
- * Starts the real `sandwire up`, workerd and all, for whatever `setUp` makes of it, which has to stop it; when that fails it is
- * stopped here. Its end destroys every sandbox, so that nothing of them stays on the machine.
+ * Starts the real `sandwire up` with workerd. The result of `setUp` has to stop it; if `setUp` fails, it is stopped here.
+ * Stopping it destroys all sandboxes.
  */
 export async function openHost<T>(
   setUp: (host: RunningHost) => Promise<T>,
@@ -80,7 +80,7 @@ export function findWorkerd(host: RunningHost): number {
   return found.pid
 }
 
-/** The supervisor of a sandbox, through which every byte of it passes. */
+/** The supervisor process of a sandbox. */
 export function findSupervisor(host: RunningHost, sandboxId: string): number {
   const file = join(host.data, 'sandboxes', sandboxId, 'state.json')
   return Number(readField(JSON.parse(readFileSync(file, 'utf8')), 'pid'))
@@ -92,7 +92,7 @@ export function findSandboxd(host: RunningHost, sandboxId: string): number {
     try {
       return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(`--sandbox\0${sandboxId}`)
     } catch {
-      // It ended meanwhile.
+      // The process ended meanwhile.
       return false
     }
   }

@@ -1,12 +1,12 @@
 import { attach, type AttachHandle } from '@sandwire/client'
 import type { RunningHost } from '../../test/e2e/support/control.ts'
 
-/** Longer than any round trip; then it fails instead of hanging. */
+/** Timeout of a round trip. */
 const TIMEOUT_MS = 20_000
 
 const KEY = new Uint8Array([0x78])
 
-/** A session of `cat` that times one byte there and back. */
+/** A session of `cat` that times round trips of one byte. */
 export class EchoSession {
   readonly #handle: AttachHandle
   readonly #attached = Promise.withResolvers<void>()
@@ -41,7 +41,7 @@ export class EchoSession {
     return performance.now() - startMs
   }
 
-  /** Ends `cat`, which must have been well. */
+  /** Ends `cat` and checks its exit code. */
   async end(): Promise<void> {
     this.#handle.eof()
     const { code } = await this.#handle.exit

@@ -34,7 +34,7 @@ function openTerminal(): Channel {
   return { readFd, childFd }
 }
 
-/** Bytes until the other side is closed, which a pipe tells as end of file and a terminal as EIO. */
+/** Reads until the other side is closed: end of file on a pipe, EIO on a terminal. */
 function readToEnd(fd: number): number {
   const buffer = new Uint8Array(256 * 1024)
   let total = 0
@@ -51,7 +51,7 @@ function readToEnd(fd: number): number {
   }
 }
 
-/** Runs a command on a pipe or terminal and reads it with blocking reads, like a C program: the machine's own limit. */
+/** Runs a command on a pipe or terminal and reads it with blocking reads, like a C program: the limit of the machine. */
 export async function readRaw(argv: readonly string[], mode: 'pipe' | 'pty'): Promise<number> {
   const { readFd, childFd } = mode === 'pipe' ? openPipe() : openTerminal()
   const child = Bun.spawn([...argv], { stdio: ['ignore', childFd, 'ignore'] })

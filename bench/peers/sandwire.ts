@@ -3,7 +3,7 @@ import { type RunningSandboxd, startSandboxd } from '../../test/e2e/support/sand
 import type { Mode, Peer, Service, Stream } from './stream.ts'
 import { openWebSocketStream } from './web-socket-stream.ts'
 
-/** More than the bench ever asks for, so that a limit is never what is measured. */
+/** High limits, so that none is reached in a measurement. */
 const ARGS = ['--requests-per-second', '100000', '--messages-per-second', '1000000']
 
 export function startBenchedSandboxd(): Promise<RunningSandboxd> {

@@ -8,7 +8,7 @@ const BUILD = resolve(import.meta.dir, '../../scripts/build.ts')
 
 const SANDBOX = 'bench'
 
-/** Compiles the programs as `npm run build` does, from the sources as they are now, and answers with where sbx-stdio is. */
+/** Compiles the programs as `npm run build` does; returns the path of sbx-stdio. */
 export function buildSbxStdio({ directory }: Scratch): string {
   const folder = join(directory, 'dist')
   const build = Bun.spawnSync([process.execPath, BUILD, folder], { stdout: 'ignore', stderr: 'pipe' })
@@ -16,7 +16,7 @@ export function buildSbxStdio({ directory }: Scratch): string {
   return join(folder, 'sbx-stdio')
 }
 
-/** The compiled command line through control, as ssh is the command line of its server. */
+/** The compiled CLI through control. */
 export function createSbxStdio(program: string): Peer {
   return {
     name: 'sandwire sbx-stdio',

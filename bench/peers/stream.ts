@@ -1,16 +1,16 @@
-/** A process at the other end, whoever carries the bytes. */
+/** A remote process, over any transport. */
 export interface Stream {
   write(bytes: Uint8Array): void
-  /** Set by whoever measures; called with output as it comes. */
+  /** Set by the measurement; called with output as it arrives. */
   onData: (bytes: Uint8Array) => void
-  /** Settles when the output has ended; with the exit code where the peer tells one. */
+  /** Settles at the end of the output, with the exit code if the peer has one. */
   readonly ended: Promise<number | undefined>
   close(): void
 }
 
 /** How a peer starts processes. */
 export interface Service extends AsyncDisposable {
-  /** A new connection and, with it, a new process. */
+  /** Opens a connection with a new process. */
   readonly connect: () => Promise<Stream>
   /** The server's process, for memory. */
   readonly pid: number

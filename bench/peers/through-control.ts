@@ -7,10 +7,10 @@ import type { Peer, Service } from './stream.ts'
 
 const SANDBOX = 'bench'
 
-/** Memory of the sandbox, so that no disk is measured. */
+/** A folder in memory, so that the disk is not measured. */
 const FOLDER = '/tmp'
 
-/** Writes a file of this machine into the sandbox, the way any program would. */
+/** Copies a local file into the sandbox. */
 async function upload(host: RunningHost, file: string, to: string): Promise<void> {
   const handle = attach({
     url: host.url,
@@ -24,7 +24,7 @@ async function upload(host: RunningHost, file: string, to: string): Promise<void
   if (code !== 0) throw new Error(`Cannot upload "${file}": exit code ${code}`)
 }
 
-/** Brings the files of a command into the sandbox and answers with the command as it reads there. */
+/** Copies the files of a command into the sandbox; returns the command with their paths there. */
 async function moveInside(
   host: RunningHost,
   argv: readonly string[],

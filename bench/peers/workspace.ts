@@ -2,7 +2,7 @@ import type { RunningHost } from '../../test/e2e/support/control.ts'
 import { type RunningSandboxd, startSandboxd } from '../../test/e2e/support/sandboxd.ts'
 import { createSandbox, findIsolationObstacle, findSandboxd, findWorkerd, openHost } from './control-plane.ts'
 
-/** Files that can be asked for over HTTP, with or without control before them. */
+/** File routes over HTTP, with or without control. */
 export interface FilesPlace extends AsyncDisposable {
   /** Fetches a route of the workspace by its tail, such as `file?path=a`, or `compat/tree`. */
   readonly fetch: (tail: string, init?: RequestInit) => Promise<Response>
@@ -46,7 +46,7 @@ async function place(host: RunningHost, sandbox: string): Promise<ControlledPlac
   }
 }
 
-/** A sandbox with the limits everybody gets, behind control. */
+/** A sandbox with default limits, behind control. */
 export function openControlledFiles(): Promise<ControlledPlace> {
   return openHost((host) => place(host, SANDBOX))
 }
@@ -56,7 +56,7 @@ export function openLocalFiles(folder: string): Promise<ControlledPlace> {
   return openHost((host) => place(host, 'local'), { args: ['--workspace', folder] })
 }
 
-/** The answer, read to its end; throws when it is no success. */
+/** Reads the response to its end; throws for an error status. */
 export async function expectGood(answer: Promise<Response>): Promise<Response> {
   const response = await answer
   if (!response.ok) throw new Error(`Got status ${response.status}: ${await response.text()}`)

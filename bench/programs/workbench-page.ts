@@ -1,4 +1,4 @@
-// Runs in the page of the workbench, beside its own scripts: measures its first terminal, and xterm.js that is fed in the page.
+// Runs in the workbench page: measures its first terminal, and a local xterm.js.
 import type { TerminalController } from '@sandwire/react'
 import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { WebglAddon } from '@xterm/addon-webgl'
@@ -15,7 +15,7 @@ export type Which = 'sandwire' | 'local'
 export interface BenchPage {
   /** Types into the first terminal. */
   type(text: string): void
-  /** What the first terminal shows, without the empty end; nothing where there is none. */
+  /** Text of the first terminal without trailing blank lines; empty if there is none. */
   readText(): string
   /** Gives the first terminal the keyboard. */
   focus(): void
@@ -40,7 +40,7 @@ declare const controllers: () => readonly TerminalController[]
 let local: { readonly terminal: Terminal; readonly element: HTMLElement } | undefined
 
 let keys: { readonly times: number[]; readonly end: () => void } | undefined
-/** Who waits for the next time. */
+/** Resolves when the next time is recorded. */
 let waiter: (() => void) | undefined
 
 function lengthOf(which: Which): number {
@@ -88,7 +88,7 @@ const page: BenchPage = {
     terminal.loadAddon(new Unicode11Addon())
     terminal.unicode.activeVersion = '11'
     terminal.open(element)
-    // Drawn as the workbench draws.
+    // Same renderer as the workbench.
     if (document.querySelector('.terminal-surface canvas') !== null) terminal.loadAddon(new WebglAddon())
     terminal.onData((text) => terminal.write(text))
     terminal.focus()

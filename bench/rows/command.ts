@@ -1,4 +1,4 @@
-import { openControl, openPeer } from '../contestants.ts'
+import { openControl, openPeer } from '../competitors.ts'
 import { readRaw } from '../peers/raw-read.ts'
 import { buildSbxStdio, createSbxStdio } from '../peers/sbx-stdio.ts'
 import { ssh } from '../peers/ssh.ts'

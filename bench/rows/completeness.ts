@@ -1,4 +1,4 @@
-import { openPeer } from '../contestants.ts'
+import { openPeer } from '../competitors.ts'
 import { sandwirePlain, sandwireV1 } from '../peers/sandwire.ts'
 import { ssh } from '../peers/ssh.ts'
 import type { Mode, Peer, Service } from '../peers/stream.ts'
@@ -9,14 +9,14 @@ import { below, type Row } from '../row.ts'
 const OUR_RUNS = 1_000
 /** A new ssh takes ten times as long as a WebSocket. */
 const PEER_RUNS = 200
-/** Runs at a time. */
+/** Concurrent runs. */
 const PARALLEL = 4
 
 const SCRIPT = 'seq 1 20000; exit 42'
 /** 108,894 digits and line ends; a terminal adds one byte per line. */
 const BYTES: Readonly<Record<Mode, number>> = { pipe: 108_894, pty: 128_894 }
 
-/** Runs out of 1,000 that came short. */
+/** Incomplete runs of 1,000. */
 async function measureMissing(service: Service, mode: Mode, runs: number): Promise<number> {
   let started = 0
   let short = 0

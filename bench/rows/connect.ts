@@ -1,4 +1,4 @@
-import { openControl, openPeer } from '../contestants.ts'
+import { openControl, openPeer } from '../competitors.ts'
 import { readRaw } from '../peers/raw-read.ts'
 import { sandwirePlain, sandwireV1 } from '../peers/sandwire.ts'
 import { ssh } from '../peers/ssh.ts'

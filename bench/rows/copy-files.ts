@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { buildSbxStdio } from '../peers/sbx-stdio.ts'
 import { openSshServer, ssh } from '../peers/ssh.ts'
 import { findIsolationObstacle, openControlledFiles } from '../peers/workspace.ts'
-import { type Absent, atMost, type Contestant, type Row } from '../row.ts'
+import { type Absent, atMost, type Competitor, type Row } from '../row.ts'
 import type { Scratch } from '../scratch.ts'
 
 const FILES = 10_000
@@ -11,10 +11,10 @@ const PER_FOLDER = 100
 const OURS = 'sandwire sbx-stdio cp'
 const THEIRS = 'tar | ssh'
 
-/** Copies everything into an empty place; settles when it is there. */
+/** Copies everything into an empty folder. */
 type Copy = (from: string, to: string) => Promise<void>
 
-/** Small files as sources have them, some hundred bytes each. */
+/** Small files like source code, some hundred bytes each. */
 async function makeTree(scratch: Scratch): Promise<string> {
   const root = join(scratch.directory, 'small-files')
   const text = 'export const value = 0 // some more of what sources hold\n'.repeat(8)
@@ -45,7 +45,7 @@ function countFiles(folder: string): number {
   return Number(Bun.spawnSync(['sh', '-c', 'find "$0" -type f | wc -l', folder]).stdout.toString())
 }
 
-async function openOurs(scratch: Scratch, tree: string, way: 'in' | 'out'): Promise<Contestant | Absent> {
+async function openOurs(scratch: Scratch, tree: string, way: 'in' | 'out'): Promise<Competitor | Absent> {
   const obstacle = findIsolationObstacle()
   if (obstacle !== undefined) return { name: OURS, absent: obstacle }
   const program = buildSbxStdio(scratch)
@@ -74,7 +74,7 @@ async function openTarOverSsh(
   scratch: Scratch,
   tree: string,
   way: 'in' | 'out',
-): Promise<Contestant | Absent> {
+): Promise<Competitor | Absent> {
   if (ssh.obstacle !== undefined) return { name: THEIRS, absent: ssh.obstacle }
   const server = await openSshServer()
   const target = join(scratch.directory, `by-ssh-${way}`)

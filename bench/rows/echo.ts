@@ -1,4 +1,4 @@
-import { openControl, openPeer } from '../contestants.ts'
+import { openControl, openPeer } from '../competitors.ts'
 import { serveBareWebSocket } from '../peers/controls.ts'
 import { echoRaw } from '../peers/raw-read.ts'
 import { sandwirePlain, sandwireV1 } from '../peers/sandwire.ts'
@@ -8,19 +8,19 @@ import { awaitText, type Mode, type Service, type Stream } from '../peers/stream
 import { throughControl } from '../peers/through-control.ts'
 import { ttyd } from '../peers/ttyd.ts'
 import { websocketd } from '../peers/websocketd.ts'
-import { atMost, type Contestant, type Row } from '../row.ts'
+import { atMost, type Competitor, type Row } from '../row.ts'
 import { quantile } from '../statistics.ts'
 
-/** Round trips per measurement, after those that warm up. */
+/** Round trips per measurement, after the warm-up. */
 const TRIPS = 2_000
 const WARM_UP_TRIPS = 300
 
-/** Longer than any round trip; then the measurement fails instead of hanging. */
+/** Timeout of a round trip. */
 const TIMEOUT_MS = 20_000
 
 const KEY = new Uint8Array([0x78])
 
-/** Times one byte there and back, one after the other, as typing does. */
+/** Times sequential round trips of one byte, as in typing. */
 function timeTrips(stream: Stream): Promise<number[]> {
   const { promise, resolve, reject } = Promise.withResolvers<number[]>()
   const times: number[] = []
@@ -50,7 +50,7 @@ async function measureEcho(service: Service, mode: Mode): Promise<number> {
   return quantile(times, 0.5) * 1000
 }
 
-async function openBare(): Promise<Contestant> {
+async function openBare(): Promise<Competitor> {
   const service = await serveBareWebSocket('/echo')
   return {
     name: 'bare WebSocket',
@@ -61,7 +61,7 @@ async function openBare(): Promise<Contestant> {
 }
 
 function openEcho(mode: Mode): Row['open'] {
-  // The program echoes, not the terminal, so that both directions go all the way.
+  // The program echoes, not the terminal, so that both directions are measured.
   const argv =
     mode === 'pipe' ? (['cat'] as const) : (['sh', '-c', 'stty raw -echo; printf ready; exec cat'] as const)
   return async ({ scratch }) => {

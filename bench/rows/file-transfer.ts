@@ -1,5 +1,5 @@
 import { readResidentBytes } from '../../test/e2e/support/memory.ts'
-import { openParts } from '../contestants.ts'
+import { openParts } from '../competitors.ts'
 import {
   type ControlledPlace,
   expectGood,
@@ -8,14 +8,14 @@ import {
   openControlledFiles,
   openSandboxdFiles,
 } from '../peers/workspace.ts'
-import { type Absent, below, type Contestant, type Row, type Target } from '../row.ts'
+import { type Absent, below, type Competitor, type Row, type Target } from '../row.ts'
 import type { Scratch, Workload } from '../scratch.ts'
 
 const BYTES = 1_000_000_000
 const OURS = 'sandwire through control'
 const LEAST_MB_PER_SECOND = 300
 const MEBIBYTE = 1024 * 1024
-/** How often memory is looked at while a file goes through. */
+/** Interval of memory samples during a transfer. */
 const LOOK_MS = 20
 
 const target: Target = {
@@ -46,7 +46,7 @@ async function upload(place: FilesPlace, { bytes, file }: Workload): Promise<num
   return bytes / 1e6 / ((performance.now() - startMs) / 1000)
 }
 
-/** A server that gives and takes a file and does nothing else. */
+/** A server that only sends and receives a file. */
 function openBare({ file }: Workload): FilesPlace {
   const server = Bun.serve({
     hostname: '127.0.0.1',
@@ -69,11 +69,11 @@ function openBare({ file }: Workload): FilesPlace {
 async function openAll(
   scratch: Scratch,
   measure: (place: FilesPlace, workload: Workload) => Promise<number>,
-): Promise<(Contestant | Absent)[]> {
+): Promise<(Competitor | Absent)[]> {
   const workload = await scratch.workload(BYTES)
   const obstacle = findIsolationObstacle()
-  const contestant = async (name: string, place: FilesPlace): Promise<Contestant> => {
-    // What is downloaded is there, and what is uploaded replaces it, as it does in every round.
+  const competitor = async (name: string, place: FilesPlace): Promise<Competitor> => {
+    // The file to download exists, and each upload replaces it, as in every round.
     await upload(place, workload)
     return {
       name,
@@ -83,10 +83,10 @@ async function openAll(
     }
   }
   return [
-    await contestant('bare HTTP', openBare(workload)),
-    await contestant('sandwire', await openSandboxdFiles()),
+    await competitor('bare HTTP', openBare(workload)),
+    await competitor('sandwire', await openSandboxdFiles()),
     obstacle === undefined
-      ? await contestant(OURS, await openControlledFiles())
+      ? await competitor(OURS, await openControlledFiles())
       : { name: OURS, absent: obstacle },
   ]
 }
@@ -110,7 +110,7 @@ export const uploadFile: Row = {
   open: ({ scratch }) => openAll(scratch, upload),
 }
 
-/** How much a process grows at most while something is done. */
+/** The highest growth of a process during an action. */
 async function watchGrowth(pids: readonly number[], action: () => Promise<unknown>): Promise<number[]> {
   const before = pids.map(readResidentBytes)
   const highest = [...before]
@@ -136,7 +136,7 @@ async function measureMemory(place: ControlledPlace, workload: Workload) {
   return { workerd, sandboxd }
 }
 
-/** Buffers of allocators come and go; a file of 1 GB that is held anywhere does not hide in this. */
+/** Allows for allocator buffers; a file of 1 GB in memory would exceed it. */
 const MOST_MIB = 64
 
 export const transferMemory: Row = {

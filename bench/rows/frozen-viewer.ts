@@ -1,12 +1,12 @@
 import { attach } from '@sandwire/client'
 import type { RunningSandboxd } from '../../test/e2e/support/sandboxd.ts'
 import { startBenchedSandboxd } from '../peers/sandwire.ts'
-import type { Contestant, Row } from '../row.ts'
+import type { Competitor, Row } from '../row.ts'
 import type { Workload } from '../scratch.ts'
 
 const BYTES = 30_000_000
 
-/** Starts a viewer that takes output from the socket and never consumes any of it. */
+/** Starts a viewer that reads from the socket and never acknowledges output. */
 function openFrozenViewer(sandboxd: RunningSandboxd, session: string): Promise<{ close(): void }> {
   const attached = Promise.withResolvers<{ close(): void }>()
   const viewer = attach({
@@ -29,7 +29,7 @@ async function measureDriver(
   hasViewer: boolean,
 ): Promise<number> {
   let bytes = 0
-  // Reads a line first, so that the viewer is there before the flood.
+  // Waits for a line, so that the viewer is attached before the flood.
   const script = `read line; cat ${workload.file}`
   const driver = attach({
     url: sandboxd.url,
@@ -73,15 +73,15 @@ export const frozenViewer: Row = {
   open: async ({ scratch }) => {
     const sandboxd = await startBenchedSandboxd()
     const workload = await scratch.workload(BYTES)
-    const contestant = (name: string, hasViewer: boolean, close: () => Promise<void>): Contestant => ({
+    const competitor = (name: string, hasViewer: boolean, close: () => Promise<void>): Competitor => ({
       name,
       side: 'ours',
       measure: () => measureDriver(sandboxd, workload, hasViewer),
       [Symbol.asyncDispose]: close,
     })
     return [
-      contestant('alone', false, async () => {}),
-      contestant('with a frozen viewer', true, async () => sandboxd[Symbol.asyncDispose]()),
+      competitor('alone', false, async () => {}),
+      competitor('with a frozen viewer', true, async () => sandboxd[Symbol.asyncDispose]()),
     ]
   },
 }

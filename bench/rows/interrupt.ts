@@ -1,5 +1,5 @@
 import { openFaultProxy } from '@sandwire/testing'
-import { openPeer } from '../contestants.ts'
+import { openPeer } from '../competitors.ts'
 import { sandwirePlain, sandwireV1 } from '../peers/sandwire.ts'
 import { ssh } from '../peers/ssh.ts'
 import { awaitText, type Service } from '../peers/stream.ts'
@@ -11,7 +11,7 @@ const FLOOD_MS = 2_500
 
 const CONTROL_C = new Uint8Array([0x03])
 
-/** What the program prints when it was interrupted; not part of the flood. */
+/** Printed by the program after the interrupt. */
 const MARKER = '<interrupted>'
 
 async function measureInterrupt(service: Service, bytesPerSecond: number): Promise<number> {
@@ -38,7 +38,7 @@ function createRow(bytesPerSecond: number, name: string, rounds?: number): Row {
     targets: [below('sandwire', bytesPerSecond >= 1_000_000 ? 150 : 1_000, 'ms')],
     open: async ({ scratch }) => {
       const { file } = await scratch.workload(30_000_000)
-      // Stays after its answer, because some peers drop the end of the output of a process that exits.
+      // Does not exit, because some peers drop the last output of a process that exits.
       const script = `trap 'echo "${MARKER}"; exec sleep 60' INT; while :; do cat ${file}; done`
       const command = { argv: ['sh', '-c', script] as const, mode: 'pty' as const }
       const measure = (service: Service) => measureInterrupt(service, bytesPerSecond)
@@ -50,5 +50,5 @@ function createRow(bytesPerSecond: number, name: string, rounds?: number): Row {
 }
 
 export const interruptFast = createRow(1_000_000, '1 MB/s')
-/** What others have in flight takes this link most of a minute, hence fewer rounds. */
+/** Other programs need most of a minute to drain at this rate, hence fewer rounds. */
 export const interruptSlow = createRow(100_000, '100 KB/s', 3)

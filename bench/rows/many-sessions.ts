@@ -1,18 +1,18 @@
 import type { RunningHost } from '../../test/e2e/support/control.ts'
-import { openParts } from '../contestants.ts'
+import { openParts } from '../competitors.ts'
 import { createSandbox, findIsolationObstacle, openHost } from '../peers/control-plane.ts'
 import { EchoSession } from '../peers/echo-session.ts'
 import type { Row } from '../row.ts'
 import { quantile } from '../statistics.ts'
 
-/** Spread over sandboxes as the sessions of several people are. */
+/** Sandboxes that the sessions are spread over. */
 const SESSIONS = 500
 const SANDBOXES = 5
 
-/** Sessions that are opened at a time. */
+/** Sessions opened concurrently. */
 const PARALLEL = 8
 
-/** Each session types so often, all of them out of step. */
+/** Interval of input per session, with different phases. */
 const TRIP_EVERY_MS = 1_000
 const TRIPS = 10
 
@@ -27,7 +27,7 @@ async function typeFor(session: EchoSession, delayMs: number): Promise<number[]>
   return times
 }
 
-/** Any session that fails, ends or loses its connection fails the measurement. */
+/** Fails if any session fails, ends or loses its connection. */
 async function measureEchoes(host: RunningHost, sandboxes: readonly string[]) {
   const sessions: EchoSession[] = []
   const open = async (from: number): Promise<void> => {

@@ -4,15 +4,15 @@ import { startBenchedSandboxd, sandwireV1, sandwirePlain } from '../peers/sandwi
 import type { Mode, Peer, Stream } from '../peers/stream.ts'
 import { ttyd } from '../peers/ttyd.ts'
 import { websocketd } from '../peers/websocketd.ts'
-import { type Absent, below, type Contestant, type Row } from '../row.ts'
+import { type Absent, below, type Competitor, type Row } from '../row.ts'
 
-/** Sessions that are held open at a time. */
+/** Number of open sessions. */
 const SESSIONS = 200
 
-/** Time a server may take to come to rest. */
+/** Time for a server to become idle. */
 const REST_MS = 1_500
 
-/** How long a reader stalls before and while memory is watched. */
+/** How long the reader stalls before and during the measurement. */
 const STALL_WARM_UP_MS = 2_000
 const STALL_MS = 5_000
 
@@ -23,7 +23,7 @@ function pss(pid: number): number {
   return readProcessMemory(pid).pssBytes
 }
 
-/** What one more idle session costs the server itself; its child is not counted. */
+/** Memory of the server per idle session, without the child process. */
 async function measureIdle(peer: Peer, mode: Mode): Promise<number> {
   await using service = await peer.serve(['cat'], mode)
   const streams: Stream[] = []
@@ -31,7 +31,7 @@ async function measureIdle(peer: Peer, mode: Mode): Promise<number> {
     for (let left = count; left > 0; left -= 1) streams.push(await service.connect())
     await Bun.sleep(REST_MS)
   }
-  // The first ones pay for what all share: code, pools, arenas.
+  // The first sessions load shared code, pools and arenas.
   await openMany(SESSIONS / 4)
   const before = pss(service.pid)
   await openMany(SESSIONS)
@@ -40,7 +40,7 @@ async function measureIdle(peer: Peer, mode: Mode): Promise<number> {
   return growth / SESSIONS / KIBIBYTE
 }
 
-function idleContestant(peer: Peer, mode: Mode): Contestant | Absent {
+function openIdlePeer(peer: Peer, mode: Mode): Competitor | Absent {
   if (peer.obstacle !== undefined) return { name: peer.name, absent: peer.obstacle }
   const side = peer.name.startsWith('sandwire') ? 'ours' : 'peer'
   return {
@@ -58,14 +58,14 @@ function createIdleRow(mode: Mode, peers: readonly Peer[]): Row {
     unit: 'KiB',
     about: `Growth of the server's PSS over ${SESSIONS} attached sessions that do nothing, divided by their number.`,
     targets: [below('sandwire', 64, 'KiB')],
-    open: async () => peers.map((peer) => idleContestant(peer, mode)),
+    open: async () => peers.map((peer) => openIdlePeer(peer, mode)),
   }
 }
 
 export const idlePipe = createIdleRow('pipe', [sandwireV1, sandwirePlain, websocketd])
 export const idlePty = createIdleRow('pty', [sandwireV1, sandwirePlain, ttyd])
 
-/** Growth while nobody reads an endless writer, after the buffers have filled. */
+/** Growth while the output of an endless writer is not read, after the buffers are full. */
 async function watchGrowth(pid: number): Promise<number> {
   await Bun.sleep(STALL_WARM_UP_MS)
   const before = pss(pid)
@@ -106,7 +106,7 @@ async function measureStalledWebsocketd(): Promise<number> {
   return await watchGrowth(service.pid)
 }
 
-function stalled(name: string, side: Contestant['side'], measure: () => Promise<number>): Contestant {
+function stalled(name: string, side: Competitor['side'], measure: () => Promise<number>): Competitor {
   return { name, side, measure, [Symbol.asyncDispose]: async () => {} }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { openControl, openPeer } from '../contestants.ts'
+import { openControl, openPeer } from '../competitors.ts'
 import { serveBareWebSocket } from '../peers/controls.ts'
 import { readRaw } from '../peers/raw-read.ts'
 import { sandwirePlain, sandwireV1 } from '../peers/sandwire.ts'
@@ -8,18 +8,18 @@ import type { Mode, Service } from '../peers/stream.ts'
 import { throughControl } from '../peers/through-control.ts'
 import { ttyd } from '../peers/ttyd.ts'
 import { websocketd } from '../peers/websocketd.ts'
-import { atLeast, type Contestant, type Row } from '../row.ts'
+import { atLeast, type Competitor, type Row } from '../row.ts'
 import type { Workload } from '../scratch.ts'
 
 const PIPE_BYTES = 200_000_000
 const PTY_BYTES = 30_000_000
 
-/** What each measurement has to bring home. */
+/** Expected result of a measurement. */
 interface Expected {
   readonly bytes: number
-  /** Share of the bytes that is enough; default all of them. */
+  /** Required share of the bytes; default all. */
   readonly share?: number
-  /** Checked once per contestant, outside the time: a digest would cost as much as the transfer. */
+  /** Checked once per competitor and not timed: a digest costs as much as the transfer. */
   readonly sha256?: string
 }
 
@@ -60,7 +60,7 @@ function createMeasure(expected: Expected): (service: Service) => Promise<number
   }
 }
 
-async function openBare(bytes: number): Promise<Contestant> {
+async function openBare(bytes: number): Promise<Competitor> {
   const service = await serveBareWebSocket(`/flood?bytes=${bytes}`)
   const measure = async (): Promise<number> => {
     const startMs = performance.now()
@@ -83,7 +83,7 @@ async function openBare(bytes: number): Promise<Contestant> {
   }
 }
 
-function openRaw(mode: Mode, { file }: Workload, expectedBytes: number): Contestant {
+function openRaw(mode: Mode, { file }: Workload, expectedBytes: number): Competitor {
   return openControl(`raw ${mode}`, async () => {
     const startMs = performance.now()
     const bytes = await readRaw(['cat', file], mode)
@@ -131,7 +131,7 @@ export const outputPty: Row = {
     return [
       openRaw('pty', workload, workload.terminalBytes),
       ...(await Promise.all(ours.map((peer) => openPeer(peer, command, createMeasure(expected))))),
-      // ttyd loses the end of the output in most runs; what came is what is timed.
+      // ttyd loses the end of the output in most runs; the received bytes are timed.
       await openPeer(ttyd, command, createMeasure({ ...expected, share: 0.99 })),
     ]
   },

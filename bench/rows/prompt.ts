@@ -1,11 +1,11 @@
 import type { RunningHost } from '../../test/e2e/support/control.ts'
-import { openControl } from '../contestants.ts'
+import { openControl } from '../competitors.ts'
 import { createSandbox, destroySandbox, findIsolationObstacle, openHost } from '../peers/control-plane.ts'
 import { readRaw } from '../peers/raw-read.ts'
 import { attachStream } from '../peers/sandwire.ts'
 import { awaitText } from '../peers/stream.ts'
 import { throughControl } from '../peers/through-control.ts'
-import { below, type Contestant, type Row } from '../row.ts'
+import { below, type Competitor, type Row } from '../row.ts'
 import { median } from '../statistics.ts'
 
 /** Sandboxes per measurement. */
@@ -14,7 +14,7 @@ const TIMES = 10
 /** How the prompt of a login shell ends. */
 const PROMPT = '$ '
 
-/** A shell in empty namespaces with the machine's own files: what isolation costs without our code. */
+/** A shell in bare bubblewrap: the cost of isolation without our code. */
 const BARE = ['bwrap', '--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev']
 
 async function repeat(once: () => Promise<number>): Promise<number> {
@@ -23,8 +23,8 @@ async function repeat(once: () => Promise<number>): Promise<number> {
   return median(times)
 }
 
-async function openPrompts(host: RunningHost): Promise<Contestant> {
-  // The first one builds what all share.
+async function openPrompts(host: RunningHost): Promise<Competitor> {
+  // The first one prepares what all share.
   await createSandbox(host, 'first')
   let count = 0
   const once = async (): Promise<number> => {

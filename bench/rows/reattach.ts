@@ -1,15 +1,15 @@
 import type { RunningHost } from '../../test/e2e/support/control.ts'
 import { runKillStorm } from '../../test/fuzz/kill-storm.ts'
-import { openParts } from '../contestants.ts'
+import { openParts } from '../competitors.ts'
 import { createSandbox, findIsolationObstacle, openHost } from '../peers/control-plane.ts'
 import { below, type Row } from '../row.ts'
 import { median, quantile } from '../statistics.ts'
 
 const SANDBOX = 'bench'
 
-/** Kills per measurement, at random bytes of one transfer. */
+/** Kills per measurement, at random offsets of one transfer. */
 const KILLS = 25
-/** Fewer reattachments than this say nothing about the slowest. */
+/** Fewest reattachments for a meaningful p99. */
 const MIN_REATTACHMENTS = 20
 const TOTAL_BYTES = 128 * 1024 * 1024
 

@@ -1,16 +1,16 @@
 import { openFaultProxy } from '@sandwire/testing'
 import { startBenchedSandboxd, attachStream } from '../peers/sandwire.ts'
-import { below, type Contestant, type Row } from '../row.ts'
+import { below, type Competitor, type Row } from '../row.ts'
 import { median } from '../statistics.ts'
 
-/** Cuts per measurement. */
+/** Disconnects per measurement. */
 const CUTS = 10
 
-/** Prints numbered lines without end; each one that is missing or doubled shows. */
+/** Prints numbered lines endlessly, so that missing or repeated lines are noticed. */
 const SCRIPT = 'n=0; while :; do n=$((n+1)); echo $n; sleep 0.005; done'
 
-/** Time from a cut to the next line that arrives, which must be the next number. */
-async function openSandwire(): Promise<Contestant> {
+/** Time from a disconnect to the next line, which must have the next number. */
+async function openSandwire(): Promise<Competitor> {
   const sandboxd = await startBenchedSandboxd()
   const proxy = openFaultProxy({ target: sandboxd })
   const measure = async (): Promise<number> => {

@@ -12,11 +12,11 @@ const MANY = describeManyFiles(38)
 
 const OURS = 'sandwire through control'
 const RIPGREP = 'rg in the sandbox'
-/** What a search may cost beside ripgrep: two hops, a process of the user, and the answer. */
+/** Allowed overhead besides ripgrep: two hops, a process, and the response. */
 const FACTOR = 1.5
 const EXTRA_MS = 20
 
-/** The time of plain ripgrep, with a clock beside it: where it runs it has the processors that our search has. */
+/** Time of plain ripgrep, measured inside the sandbox, with the same processors as our search. */
 async function measureRipgrep({ host, sandbox }: ControlledPlace): Promise<number> {
   const script = `s=$(date +%s%N); rg -n needle . > /dev/null; e=$(date +%s%N); echo $((e - s))`
   const server = {

@@ -1,7 +1,7 @@
 import { openRawWebSocketOrThrow } from '@sandwire/testing'
 import type { RunningHost } from '../../test/e2e/support/control.ts'
 import { readResidentBytes, traceMemory } from '../../test/e2e/support/memory.ts'
-import { openParts } from '../contestants.ts'
+import { openParts } from '../competitors.ts'
 import {
   createSandbox,
   findIsolationObstacle,
@@ -14,10 +14,10 @@ import { below, type Row } from '../row.ts'
 
 const SANDBOX = 'bench'
 
-/** Goes through before memory is looked at, so that allocators have all the buffers they will have. */
+/** Transferred before the measurement, so that allocators have their buffers. */
 const WARM_UP_BYTES = 512 * 1024 * 1024
 
-/** Time for the queues behind the reader to fill, and time they are watched. */
+/** Time for the queues to fill, and duration of the measurement. */
 const FILL_MS = 2_000
 const WATCH_MS = 10_000
 

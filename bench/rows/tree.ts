@@ -1,7 +1,7 @@
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TarBuffer } from '@sandwire/tar'
-import { openControl } from '../contestants.ts'
+import { openControl } from '../competitors.ts'
 import {
   expectGood,
   type FilesPlace,
@@ -10,12 +10,12 @@ import {
   openLocalFiles,
   openSandboxdFiles,
 } from '../peers/workspace.ts'
-import { type Absent, atMost, type Contestant, type Row } from '../row.ts'
+import { type Absent, atMost, type Competitor, type Row } from '../row.ts'
 import { quantile } from '../statistics.ts'
 
-/** Names of the folder: a large one of a project that people work on. */
+/** Entries of the folder, a large one for a project. */
 const NAMES = 1_000
-/** Requests one after the other per measurement. */
+/** Sequential requests per measurement. */
 const TIMES = 200
 
 const nameOf = (at: number): string => `file-${String(at).padStart(4, '0')}.ts`
@@ -30,7 +30,7 @@ async function repeat(once: () => Promise<unknown>): Promise<number> {
   return quantile(times, 0.95)
 }
 
-function openTree(name: string, place: FilesPlace): Contestant {
+function openTree(name: string, place: FilesPlace): Competitor {
   const list = async (): Promise<void> => {
     const body: unknown = await (await expectGood(place.fetch('compat/tree?path=src'))).json()
     const entries: unknown = Reflect.get(Object(body), 'entries')
@@ -68,7 +68,7 @@ async function makeFolder(directory: string): Promise<string> {
   return workspace
 }
 
-async function openIsolated(workspace: string): Promise<(Contestant | Absent)[]> {
+async function openIsolated(workspace: string): Promise<(Competitor | Absent)[]> {
   const obstacle = findIsolationObstacle()
   if (obstacle !== undefined) return [{ name: 'sandwire through control', absent: obstacle }]
   const sandbox = await openControlledFiles()

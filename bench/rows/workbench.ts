@@ -1,27 +1,27 @@
-import { openControl, openParts } from '../contestants.ts'
+import { openControl, openParts } from '../competitors.ts'
 import { findWorkbenchObstacle, MeasuredWorkbench } from '../peers/workbench.ts'
 import type { BenchPage, Which } from '../programs/workbench-page.ts'
-import { type Absent, atLeast, atMost, below, type Contestant, type Row } from '../row.ts'
+import { type Absent, atLeast, atMost, below, type Competitor, type Row } from '../row.ts'
 import { quantile } from '../statistics.ts'
 
 declare const bench: BenchPage
 
 const KEYS = 100
 const FLOOD_BYTES = 20_000_000
-/** As a terminal sends it, after it made two bytes of each end of a line. */
+/** Size on the terminal, with two bytes per line end. */
 const LINE = '0000000000 the quick brown fox jumps over the lazy dog 0123456789 abcdefg\r\n'
 const OURS = 'workbench'
 const LOCAL = 'xterm.js fed in the page'
 
-/** Opens contestants where the workbench runs; otherwise says why not. */
+/** Opens the competitors if the workbench can run; otherwise returns the reason. */
 async function withWorkbench(
-  open: (workbench: MeasuredWorkbench) => readonly Contestant[],
-): Promise<readonly (Contestant | Absent)[]> {
+  open: (workbench: MeasuredWorkbench) => readonly Competitor[],
+): Promise<readonly (Competitor | Absent)[]> {
   const absent = findWorkbenchObstacle()
   return absent === undefined ? open(await MeasuredWorkbench.open()) : [{ name: OURS, absent }]
 }
 
-/** Presses keys one after the other, each when the one before is painted; tells milliseconds. */
+/** Presses keys, each after the previous one is painted; returns milliseconds. */
 async function pressKeys({ page }: MeasuredWorkbench, which: Which): Promise<readonly number[]> {
   await page.evaluate((kind) => bench.startKeys(kind), which)
   let times: readonly number[] = []
@@ -57,7 +57,7 @@ async function timeOurFlood(workbench: MeasuredWorkbench): Promise<number> {
   await workbench.run(`[ -e flood ] || yes '${LINE.trimEnd()}' | head -n ${lines} > flood; clear`)
   await workbench.waitFor(/^> ?$/)
   const ms = workbench.page.evaluate((title) => bench.awaitTitle(title), mark)
-  // Answered behind the other, so that one listens.
+  // Resolved after the other, which means that it is listening.
   await workbench.page.evaluate(() => undefined)
   await workbench.run(`cat flood; printf '\\033]0;${mark}\\007'; clear`)
   return FLOOD_BYTES / 1000 / (await ms)
@@ -115,7 +115,7 @@ export const browserFlood: Row = {
     ]),
 }
 
-/** A new person's page of a browser that was there before, from the navigation to the prompt. */
+/** A new session in a browser with a warm cache, from the navigation to the prompt. */
 async function timePrompt({
   origin,
   page,
@@ -147,7 +147,7 @@ export const browserPrompt: Row = {
     ),
 }
 
-/** Names of what the page loads before anything is done in it. */
+/** Files that the page loads before any interaction. */
 function firstFiles(html: string): readonly string[] {
   return [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+\.(?:js|css))"/g)].map(([, path = '']) => path)
 }

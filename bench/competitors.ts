@@ -1,5 +1,5 @@
 import type { Mode, Peer, Service } from './peers/stream.ts'
-import type { Absent, Contestant } from './row.ts'
+import type { Absent, Competitor } from './row.ts'
 
 export interface Command {
   readonly argv: readonly [string, ...string[]]
@@ -8,12 +8,12 @@ export interface Command {
   readonly files?: readonly string[]
 }
 
-/** Turns a peer into a contestant that measures with one service for all rounds. One that does not start is left out. */
+/** Starts a peer once for all rounds. A peer that does not start is reported as absent. */
 export async function openPeer(
   peer: Peer,
   command: Command,
   measure: (service: Service) => Promise<number>,
-): Promise<Contestant | Absent> {
+): Promise<Competitor | Absent> {
   if (peer.obstacle !== undefined) return { name: peer.name, absent: peer.obstacle }
   if (!peer.modes.includes(command.mode)) return { name: peer.name, absent: `has no ${command.mode} mode` }
   try {
@@ -25,7 +25,7 @@ export async function openPeer(
       [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
     }
   } catch (error) {
-    // Thrown, it would leave the servers of the others running.
+    // Not thrown, because the servers of the others have to be stopped.
     return {
       name: peer.name,
       absent: `does not start: ${error instanceof Error ? error.message : String(error)}`,
@@ -33,17 +33,17 @@ export async function openPeer(
   }
 }
 
-/** A contestant that needs nothing kept open. */
-export function openControl(name: string, measure: () => Promise<number>): Contestant {
+/** A control that needs no server. */
+export function openControl(name: string, measure: () => Promise<number>): Competitor {
   return { name, side: 'control', measure, [Symbol.asyncDispose]: async () => {} }
 }
 
-/** Contestants that are figures of one measurement: the first one takes it each round, the others tell their part of it. */
+/** Several figures of one measurement: the first one runs it each round, the others return their part. */
 export function openParts<Part extends string>(options: {
   readonly parts: readonly Part[]
   readonly measure: () => Promise<Readonly<Record<Part, number>>>
   readonly close: () => Promise<void>
-}): Contestant[] {
+}): Competitor[] {
   const { parts, measure, close } = options
   let latest: ReturnType<typeof measure> | undefined
   return parts.map((part, index) => ({
