@@ -274,7 +274,7 @@ describe('sandwire up', () => {
   test('refuses a second host on the same data folder by naming the first', async () => {
     const { code, stdout, stderr } = await sandwire(['up', '--port', '0', '--data', host.data])
     expect([code, stdout]).toEqual([1, ''])
-    expect(stderr).toContain(`process id ${host.pid}`)
+    expect(stderr).toContain(`process ${host.pid}`)
     expect(stderr).toContain(`http://localhost:${host.port}`)
     expect((await host.fetch('/healthz')).status).toBe(200)
   })
@@ -362,7 +362,7 @@ describe('a death', () => {
         },
       )
     }
-    expect(host.output()).toContain('serves again')
+    expect(host.output()).toContain('was restarted')
   })
 
   test('of the host is made good by the next one, which ends the workerd that was left', async () => {
@@ -448,5 +448,5 @@ test.if(canBecomeNobody)(
 test('sandwire up without isolation says whose rights commands have', async () => {
   await using host = await startHost({ env: { SANDWIRE_ISOLATION: 'none' } })
   const whose = process.getuid?.() === 0 ? 'ROOT' : 'you'
-  expect(host.output()).toContain(`every command in a sandbox runs as ${whose} on this machine`)
+  expect(host.output()).toContain(`commands in sandboxes run as ${whose} on this machine`)
 })

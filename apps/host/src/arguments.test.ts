@@ -4,7 +4,7 @@ import { parseArguments } from './arguments.ts'
 const DEFAULTS = { isQuiet: false, isNewToken: false, keepsSandboxes: false }
 
 describe('parseArguments', () => {
-  test('reads up with nothing further', () => {
+  test('parses up without options', () => {
     expect(parseArguments(['up'])).toEqual({ kind: 'up', flags: DEFAULTS })
   })
 

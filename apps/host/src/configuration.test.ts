@@ -107,7 +107,7 @@ describe('validateConfiguration', () => {
     expect(validated).toMatchObject({ value: { port: 1, dataFolder: '/a' } })
   })
 
-  test('looks from where npm start was called', () => {
+  test('resolves paths from where npm start was called', () => {
     const env = { npm_lifecycle_event: 'start', INIT_CWD: '/srv' }
     expect(judge({}, env)).toMatchObject({ value: { dataFolder: '/srv/.sandwire' } })
   })
@@ -117,7 +117,7 @@ describe('validateConfiguration', () => {
     expect(judge({}, env)).toMatchObject({ value: { dataFolder: '/home/me/project/.sandwire' } })
   })
 
-  test('names every problem at once, each with its way out', () => {
+  test('reports every problem at once, each with a remedy', () => {
     const env = {
       SANDWIRE_PORT: 'x',
       SANDWIRE_BIND: '0.0.0.0',
@@ -155,7 +155,7 @@ describe('validateConfiguration', () => {
     )
   })
 
-  test('serves only a folder of the user who asks', () => {
+  test('serves only a folder of the current user', () => {
     expect(problemsOf(judge({ workspace: '/srv' }))).toEqual([expect.stringContaining('belongs to user 0')])
   })
 
@@ -172,7 +172,7 @@ describe('validateConfiguration', () => {
     ])
   })
 
-  test('sees through links to the program', () => {
+  test('resolves links to the program', () => {
     const links = { '/opt/sandwire': '/link/program' }
     const validated = validatePaths({ workspace: '/link', data: '/data' }, context({}, links))
     expect(problemsOf(validated)).toEqual([expect.stringContaining('own program or settings')])
@@ -182,7 +182,7 @@ describe('validateConfiguration', () => {
     expect(judge({ workspace: '/opt/other' }).isOk).toBe(true)
   })
 
-  test('says what to do when npm start is to serve the program itself', () => {
+  test('explains why npm start cannot serve the program’s own folder', () => {
     const env = { WORKSPACE_MODE: 'local', npm_lifecycle_event: 'start', INIT_CWD: '/opt/sandwire' }
     expect(problemsOf(judge({}, env))).toEqual([expect.stringContaining('npx sandwire up --workspace DIR')])
   })
@@ -197,7 +197,7 @@ describe('validateConfiguration', () => {
     ])
   })
 
-  test('sees through links to a data folder inside the workspace', () => {
+  test('resolves links to a data folder inside the workspace', () => {
     const validated = validatePaths(
       { workspace: '/home/me/project', data: '/link/data' },
       context({}, { '/link': '/home/me/project' }),
@@ -209,12 +209,12 @@ describe('validateConfiguration', () => {
     expect(problemsOf(judge({ workspace: '/home/me/project', data: '/home/me' }))).toHaveLength(1)
   })
 
-  test('takes a data folder beside the workspace whose name begins alike', () => {
+  test('accepts a data folder whose name starts with the workspace’s', () => {
     expect(judge({ workspace: '/home/me/project', data: '/home/me/project-data' }).isOk).toBe(true)
     expect(judge({ workspace: '/home/me/project', data: '/home/me/..data' }).isOk).toBe(true)
   })
 
-  test('opens to others with an issuer, and then isolates whatever comes', () => {
+  test('is open with an issuer, and then requires bubblewrap', () => {
     const env = {
       SANDWIRE_ISSUER: 'keycloak',
       SANDWIRE_ISSUER_DOMAIN: 'id.example',
@@ -262,7 +262,7 @@ describe('validateConfiguration', () => {
     })
   })
 
-  test('takes no settings from inside the workspace (threat T38)', () => {
+  test('rejects a settings file inside the workspace (threat T38)', () => {
     const env = { SANDWIRE_SETTINGS: '/home/me/project/settings.json' }
     expect(problemsOf(judge({ workspace: '.' }, env))).toContainEqual(
       expect.stringContaining('is inside the workspace'),

@@ -12,7 +12,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-test('lines are appended over restarts, for this user alone', () => {
+test('appends over restarts, to a private file', () => {
   new LogFile(file).write('one\n')
   new LogFile(file).write('two\n')
   expect(readFileSync(file, 'utf8')).toBe('one\ntwo\n')

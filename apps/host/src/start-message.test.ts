@@ -17,7 +17,7 @@ const FACTS: StartMessageFacts = {
   programs: '/opt/sandwire',
 }
 
-test('the welcome has the address, the link, and a line to paste', () => {
+test('has the URL, the sign-in link and a command for a terminal', () => {
   const text = formatStartMessage(FACTS)
   expect(text).toStartWith('Sandwire is running at http://localhost:8787\n')
   expect(text).toContain('http://localhost:8787/signin#code\n')
@@ -25,7 +25,7 @@ test('the welcome has the address, the link, and a line to paste', () => {
   expect(text).toContain('Isolation  bubblewrap. Details: npx sandwire doctor\n')
 })
 
-test('the welcome says in one line what is weak, and why there is no isolation', () => {
+test('reports weaknesses, and why there is no isolation, in one line', () => {
   expect(formatStartMessage({ ...FACTS, weaknesses: ['a'] })).toContain(
     'Isolation  bubblewrap, with 1 weakness on this machine.',
   )
@@ -37,20 +37,20 @@ test('the welcome says in one line what is weak, and why there is no isolation',
   expect(formatStartMessage({ ...none, isRoot: true })).toContain('run as ROOT on this machine. Not isolated')
 })
 
-test('the welcome says that git is missing, in one line', () => {
+test('reports missing git in one line', () => {
   expect(formatStartMessage({ ...FACTS, missingPrograms: ['git'] })).toContain(
     '\n  Git        not installed on this machine, so git does not work in sandboxes\n',
   )
   expect(formatStartMessage(FACTS)).not.toContain('Git ')
 })
 
-test('the welcome names a served folder, sandboxes that were found, and the token file where it must be given', () => {
+test('names a served folder, adopted sandboxes and the token file', () => {
   const text = formatStartMessage({ ...FACTS, workspace: '/src', adopted: 2, tokenFile: '/data/local-token' })
   expect(text).toContain('serving /src, 2 sandboxes still running\n')
   expect(text).toContain('--sandbox local --cmd bash --token-file /data/local-token\n')
 })
 
-test('the welcome of a server that others reach says who can sign in, and that nobody is let in by the local token', () => {
+test('names issuers of an open server, and that the local token is not accepted', () => {
   const open: StartMessageFacts = {
     ...FACTS,
     url: 'https://sandwire.example',
@@ -69,13 +69,13 @@ test('the welcome of a server that others reach says who can sign in, and that n
   expect(formatStartMessage({ ...open, hasTls: true })).not.toContain('proxy')
 })
 
-test('the welcome of a machine with an issuer names who else can sign in', () => {
+test('names issuers of a local server', () => {
   expect(formatStartMessage({ ...FACTS, identities: ['Google'] })).toContain(
     '           Others sign in with Google\n',
   )
 })
 
-test('the welcome says what Ctrl-C leaves running', () => {
+test('says what Ctrl-C stops', () => {
   expect(formatStartMessage(FACTS)).toEndWith(
     '\nCtrl-C stops the server and all sandboxes; files are kept.\n',
   )
@@ -85,7 +85,7 @@ test('the welcome says what Ctrl-C leaves running', () => {
     )
 })
 
-test('the welcome says that files of containers do not stay', () => {
+test('says that files of containers are lost', () => {
   const text = formatStartMessage({ ...FACTS, isolation: 'container', weaknesses: ['a', 'b'] })
   expect(text).toContain('Isolation  container, with 2 weaknesses on this machine.')
   expect(text).toEndWith('Ctrl-C stops the server and all sandboxes; files in containers are lost.\n')

@@ -71,13 +71,13 @@ function logged(): unknown {
 }
 
 describe('the host API', () => {
-  test('is for this user alone, and leaves no socket behind', async () => {
+  test('is private, and removes its socket', async () => {
     expect(statSync(api.socket).mode & 0o777).toBe(0o600)
     await api.close()
     expect(existsSync(api.socket)).toBe(false)
   })
 
-  test('tells how the host is', async () => {
+  test('reports health', async () => {
     await ask('PUT', `/sandboxes/${ID}`, SPEC)
     expect(await ask('GET', '/health')).toEqual({
       status: 200,
@@ -85,7 +85,7 @@ describe('the host API', () => {
     })
   })
 
-  test('leads a sandbox through its life', async () => {
+  test('starts, stops and destroys a sandbox', async () => {
     const running = { id: ID, state: 'running', address: 'slot:0', epoch: 'e', startedMs: 1 }
     expect((await ask('GET', `/sandboxes/${ID}`)).body).toEqual({ id: ID, state: 'absent' })
     expect(await ask('PUT', `/sandboxes/${ID}`, SPEC)).toEqual({ status: 200, body: running })
@@ -163,13 +163,13 @@ describe('the host API', () => {
     expect(manager.calls).toEqual([])
   })
 
-  test('gives as much of a log as is asked for, within reason', async () => {
+  test('returns the requested part of a log, up to a limit', async () => {
     expect((await ask('GET', `/sandboxes/${ID}/logs`)).body).toEqual({ bytes: 65_536 })
     expect((await ask('GET', `/sandboxes/${ID}/logs?bytes=10`)).body).toEqual({ bytes: 10 })
     expect((await ask('GET', `/sandboxes/${ID}/logs?bytes=999999999`)).body).toEqual({ bytes: 1_048_576 })
   })
 
-  test('says the code of a failure and keeps its cause for the log (threat T46)', async () => {
+  test('returns the code of an error, and logs its cause (threat T46)', async () => {
     manager.failure = new SandwireError('sandbox_failed', 'Cannot start the sandbox', {
       cause: new Error('/secret/path'),
     })
@@ -181,7 +181,7 @@ describe('the host API', () => {
     expect(logged()).toMatchObject({ level: 'warn', code: 'sandbox_failed', cause: '/secret/path' })
   })
 
-  test('says nothing of a problem of ours but that it is one (threat T46)', async () => {
+  test('hides internal errors (threat T46)', async () => {
     manager.failure = new Error('ENOENT: /secret/path')
     expect((await ask('PUT', `/sandboxes/${ID}`, SPEC)).body).toEqual({
       error: { code: 'internal', message: 'Internal error', request_id: 'minted' },

@@ -35,7 +35,7 @@ test('codes are long, differ, and others do not work', () => {
     expect(codes.redeem(wrong)).toBe(false)
 })
 
-test('links that nobody opens stay bounded; the newest work', () => {
+test('limits unused links; the newest work', () => {
   const { codes } = open()
   const minted = Array.from({ length: 1000 }, () => codes.mint())
   expect(minted.filter((code) => codes.redeem(code))).toEqual(minted.slice(-16))

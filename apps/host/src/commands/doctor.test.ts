@@ -18,7 +18,7 @@ const FACTS: DoctorFacts = {
   limits: { processes: 'cgroup v2', disk: 'watchdog' },
 }
 
-test('the findings name everything, each weakness in a line', () => {
+test('formats the findings, each weakness on a line', () => {
   expect(formatFindings(FACTS)).toBe(`Programs     bun 1.4.4, bubblewrap missing
 Data folder  /data (3.0 GiB free, used by process 7)
 Port         8787 cannot be used: the port is in use
@@ -36,7 +36,7 @@ test('a data folder that cannot be used is named with the reason', () => {
   expect(formatFindings({ ...FACTS, data })).toContain('Data folder  /data cannot be used: it is read-only\n')
 })
 
-test('the battery shows every attempt and counts them', () => {
+test('formats every probe and a summary', () => {
   const text = formatProbeReports([
     { name: 'mount', verdict: 'ok', line: 'refused' },
     { name: 'disk-limit', verdict: 'weak', line: 'late' },

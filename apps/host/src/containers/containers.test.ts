@@ -8,11 +8,11 @@ const GOOD = {
   gateway: async (): Promise<string | undefined> => '172.17.0.1',
 }
 
-test('an engine that has everything is no problem', async () => {
+test('reports no problem for a complete engine', async () => {
   expect(await findContainerProblems(CONTAINERS, GOOD)).toEqual([])
 })
 
-test('an engine that does not answer is the one thing to notify', async () => {
+test('reports only that the engine does not answer', async () => {
   const problems = await findContainerProblems(CONTAINERS, {
     ...GOOD,
     isAnswering: async () => false,
@@ -22,7 +22,7 @@ test('an engine that does not answer is the one thing to notify', async () => {
   expect(problems[0]).toContain('"/run/docker.sock"')
 })
 
-test('everything that is missing is told at once, with the way to get it', async () => {
+test('reports everything that is missing at once, with remedies', async () => {
   const bare = { ...GOOD, hasImage: async () => false, gateway: async () => undefined }
   const problems = await findContainerProblems(CONTAINERS, bare)
   expect(problems).toEqual([

@@ -52,7 +52,7 @@ test('what runs is found again, and what has ended is removed with what is besid
   ])
 })
 
-test('at the end they are asked to stop before anything is removed', async () => {
+test('stops containers before it removes them', async () => {
   const engine = engineOf({ [`workerd-sandbox-${MINE}-proxy`]: true, [`workerd-sandbox-${MINE}`]: true })
   await new OwnContainers(engine, folder).end()
   expect(engine.calls).toEqual([
@@ -62,7 +62,7 @@ test('at the end they are asked to stop before anything is removed', async () =>
   ])
 })
 
-test('a data folder that never had a sandbox asks nothing of the engine', async () => {
+test('sends no request to the engine for a data folder without sandboxes', async () => {
   const engine = { ...engineOf({}), list: () => Promise.reject(new Error('stopRequested')) }
   expect(await new OwnContainers(engine, path.join(folder, 'none')).adopt()).toBe(0)
 })

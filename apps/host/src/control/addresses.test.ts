@@ -9,14 +9,14 @@ test('port 0 becomes one free port for every address', async () => {
   for (const address of listen) expect(address).toEndWith(`:${port}`)
 })
 
-test('a port that is taken is refused by name', async () => {
+test('names a port that is in use', async () => {
   using server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } })
   expect((await rejectionOf(chooseAddresses(['127.0.0.1'], server.port)))?.message).toBe(
     `Cannot listen on 127.0.0.1:${server.port}: the port is in use\nhint: choose another port with --port, or 0 for a free one`,
   )
 })
 
-test('an address the machine does not have is left out, unless it is the only one', async () => {
+test('skips addresses that the machine does not have, unless it is the only one', async () => {
   const { listen } = await chooseAddresses(['203.0.113.7', '127.0.0.1'], 0)
   expect(listen).toHaveLength(1)
   expect((await rejectionOf(chooseAddresses(['203.0.113.7'], 0)))?.message).toContain(
@@ -28,7 +28,7 @@ const place = { port: 8787, pageName: 'sandwire-0123456789abcdef0123' }
 const PAGE = 'sandwire-0123456789abcdef0123.localhost:8787'
 
 describe('planServerNames', () => {
-  test('on one machine, its user signs in under a name that only they know', () => {
+  test('the local user signs in under a random name', () => {
     const names = planServerNames({ mode: 'local' }, place)
     expect(names.url).toBe('http://localhost:8787')
     expect(names.pageUrl).toBe(`http://${PAGE}`)
@@ -37,7 +37,7 @@ describe('planServerNames', () => {
     expect(names.origins).toContain(`http://${PAGE}`)
   })
 
-  test('a name that the operator gives is the only one', () => {
+  test('uses only the configured name', () => {
     const names = planServerNames({ mode: 'local', publicOrigin: 'http://localhost:8787' }, place)
     expect(names.pageUrl).toBe('http://localhost:8787')
     expect(names.hosts).not.toContain(PAGE)

@@ -20,14 +20,14 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const build = (): Promise<string> => bundleControl(at('entry.ts'), folder)
 const madeMs = (): number => statSync(at('control.mjs')).mtimeMs
 
-test('a bundle holds every part and leaves the platform to the platform', async () => {
+test('bundles every module except platform ones', async () => {
   const text = await build()
   expect(text).toContain('first')
   expect(text).toContain('cloudflare:workers')
   expect(text).toContain('Public')
 })
 
-test('a bundle is kept while its files stay the same', async () => {
+test('reuses the bundle while its inputs are unchanged', async () => {
   await build()
   const made = madeMs()
   await build()
@@ -35,13 +35,13 @@ test('a bundle is kept while its files stay the same', async () => {
   expect(readdirSync(folder).sort()).toEqual(['control.json', 'control.mjs', 'entry.ts', 'part.ts'])
 })
 
-test('a bundle is made anew when a part changes', async () => {
+test('rebuilds the bundle when an input changes', async () => {
   await build()
   writeFileSync(at('part.ts'), "export const word: string = 'second'\n")
   expect(await build()).toContain('second')
 })
 
-test('a bundle that was tampered with or cut short is made anew', async () => {
+test('rebuilds a bundle that was changed or truncated', async () => {
   const good = await build()
   writeFileSync(at('control.mjs'), 'evil()')
   expect(await build()).toBe(good)
@@ -49,7 +49,7 @@ test('a bundle that was tampered with or cut short is made anew', async () => {
   expect(await build()).toBe(good)
 })
 
-test('a Worker that cannot be built says why', async () => {
+test('reports why a Worker cannot be built', async () => {
   writeFileSync(at('entry.ts'), "import './missing.ts'\n")
   expect((await rejectionOf(build()))?.message).toStartWith('Cannot build control: ')
 })

@@ -12,7 +12,7 @@ function said(message: string): string {
   return JSON.stringify({ timestamp: '1', level: 'error', source: 'x.c++:1', message })
 }
 
-test('a line of control keeps its fields', () => {
+test('passes control’s lines unchanged', () => {
   const inner = {
     time: '2026-01-01T00:00:00.000Z',
     level: 'warn',
@@ -49,7 +49,7 @@ test.each(
   expect(translate(line)).toMatchObject({ event: 'workerd_said', class: 'other' })
 })
 
-test('the same is told ever more rarely', () => {
+test('logs the same class with decreasing frequency', () => {
   const log = new ControlLog()
   const counts = Array.from({ length: 100 }, () => log.translate(said('failed: x'), NOW)).flatMap((line) =>
     line === undefined ? [] : [JSON.parse(line).count],
@@ -57,7 +57,7 @@ test('the same is told ever more rarely', () => {
   expect(counts).toEqual([1, 2, 4, 8, 16, 32, 64])
 })
 
-test('kinds stay bounded', () => {
+test('limits the number of classes', () => {
   const log = new ControlLog()
   // Letters of a number in base 26, so that every kind is another word.
   const letters = (index: number): string =>

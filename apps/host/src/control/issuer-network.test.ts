@@ -17,14 +17,14 @@ function find(...urls: string[]): Promise<readonly string[]> {
 }
 
 describe('the network of issuers (threat T21)', () => {
-  test('is nothing without issuers', () => {
+  test('is empty without issuers', () => {
     expect(describeIssuerNetwork({ hasIssuers: false, privateAddresses: [] })).toEqual({
       allow: [],
       deny: ['0.0.0.0/0', '::/0'],
     })
   })
 
-  test('has addresses of this machine and its own network only where a configured issuer is', async () => {
+  test('allows private addresses only for configured issuers', async () => {
     expect(await find('https://public.example', 'https://unknown.example')).toEqual([])
     expect(await find('https://lan.example', 'http://127.0.0.1:1')).toEqual([
       '10.1.2.3',
@@ -33,7 +33,7 @@ describe('the network of issuers (threat T21)', () => {
     ])
   })
 
-  test('never has those at which a cloud gives credentials away', async () => {
+  test('never allows metadata services', async () => {
     expect(await find('https://metadata.example')).toEqual([])
     const { deny } = describeIssuerNetwork({ hasIssuers: true, privateAddresses: [] })
     for (const network of ['169.254.0.0/16', 'fe80::/10', '127.0.0.0/8', '10.0.0.0/8', '168.63.129.16/32'])

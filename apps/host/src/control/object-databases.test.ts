@@ -42,7 +42,7 @@ test.each([1, 100, 3_000, 4_096, 8_192])('one that was cut to %d bytes is named,
   expect(readFileSync(file)).toHaveLength(bytes)
 })
 
-test('something else in its place is named', () => {
+test('names a path that is not a folder', () => {
   writeFileSync(file, 'x'.repeat(8_192))
   expect(refuse).toThrow(`Cannot use "${file}"`)
 })
@@ -71,7 +71,7 @@ describe('removeEmptyObjects', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  test('removes databases without tables, with what is beside them, and no others', () => {
+  test('removes databases without tables and their companions, and no others', () => {
     run(
       'metadata',
       'CREATE TABLE _cf_ALARM (actor_id TEXT)',
@@ -90,7 +90,7 @@ describe('removeEmptyObjects', () => {
     expect(removeEmptyObjects(folder)).toBe(0)
   })
 
-  test('sees what is only in the log beside a database yet', () => {
+  test('reads content that is only in the WAL', () => {
     const file = path.join(folder, `${ids.live}.sqlite`)
     using database = new Database(file)
     database.run('PRAGMA journal_mode = WAL')

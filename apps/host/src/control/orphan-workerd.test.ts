@@ -29,7 +29,7 @@ function run(name: string): ProcessIdentity {
   return identity
 }
 
-test('an orphan is gone before its successor starts', async () => {
+test('kills an orphaned workerd before the next one starts', async () => {
   const orphan = run('workerd')
   recordWorkerd(record, orphan)
   expect(await endOrphanedWorkerd(record)).toEqual(orphan)
@@ -37,21 +37,21 @@ test('an orphan is gone before its successor starts', async () => {
   expect(existsSync(record)).toBe(false)
 })
 
-test('an orphan whose program was replaced by an upgrade is ended too', async () => {
+test('kills an orphan whose executable was replaced', async () => {
   const orphan = run('workerd')
   rmSync(path.join(folder, 'bin/workerd'))
   recordWorkerd(record, orphan)
   expect(await endOrphanedWorkerd(record)).toEqual(orphan)
 })
 
-test('another program is left alone', async () => {
+test('does not kill another program', async () => {
   const other = run('database')
   recordWorkerd(record, other)
   expect(await endOrphanedWorkerd(record)).toBeUndefined()
   expect(isRunning(other)).toBe(true)
 })
 
-test('a later process with the number of the orphan is left alone', async () => {
+test('does not kill a process that reuses the orphan’s pid', async () => {
   const later = run('workerd')
   recordWorkerd(record, { ...later, startTicks: later.startTicks - 1 })
   expect(await endOrphanedWorkerd(record)).toBeUndefined()

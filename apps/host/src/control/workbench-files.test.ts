@@ -7,7 +7,7 @@ import { prepareWorkbench } from './workbench-files.ts'
 
 const ROOT = path.resolve(import.meta.dir, '../../../..')
 
-test('prepareWorkbench builds for production in whatever environment, once', async () => {
+test('prepareWorkbench builds for production once, in any environment', async () => {
   const environment = process.env['NODE_ENV']
   process.env['NODE_ENV'] = 'test'
   const cache = mkdtempSync(path.join(tmpdir(), 'workbench-cache-'))

@@ -32,7 +32,7 @@ function bindingsOf(plan: ControlPlan): ReadonlyMap<string | undefined, string |
   return new Map((bindings ?? []).map((each) => [each.name, 'text' in each ? each.text : undefined]))
 }
 
-test('every socket leads to the public entrypoint and believes no header about the client', () => {
+test('every socket leads to the public entrypoint and drops client headers', () => {
   expect(CONFIG.sockets?.map(({ address, service }) => [address, service])).toEqual([
     ['127.0.0.1:1', { name: 'control', entrypoint: 'Public' }],
     ['[::1]:1', { name: 'control', entrypoint: 'Public' }],
@@ -46,7 +46,7 @@ test('every socket leads to the public entrypoint and believes no header about t
   }
 })
 
-test('control dials the sockets of the host and the slots, and no network (threat T22)', () => {
+test('control can connect to the host and the slots, and to no network (threat T22)', () => {
   const services = Object.fromEntries((CONFIG.services ?? []).map((service) => [service.name, service]))
   expect(services['control']).toMatchObject({ worker: { globalOutbound: { name: 'nowhere' } } })
   expect(services['nowhere']).toMatchObject({ network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } })
@@ -93,7 +93,7 @@ test('secrets are bindings, and a session key is always there', () => {
   ])
 })
 
-test('sockets speak TLS when they are given a certificate, and believe no header either', () => {
+test('sockets use TLS with a certificate, and drop client headers', () => {
   const tls = { certificateChain: 'c', privateKey: 'k' }
   for (const socket of describeWorkerd({ ...PLAN, tls }).sockets ?? []) {
     const https = 'https' in socket ? socket.https : undefined

@@ -32,7 +32,7 @@ test.each([
   expect(findFolderProblem(at(name))).toBe(`"${at(what)}" ${why}`)
 })
 
-test('a path that is too long is named by its beginning', () => {
+test('truncates a long path in the message', () => {
   for (const name of ['a'.repeat(300), 'a/'.repeat(3_000)]) {
     const told = findFolderProblem(at(name)) ?? ''
     expect(told).toEndWith('…" is too long for a path')
@@ -72,7 +72,7 @@ test('what happened elsewhere names that place', () => {
   )
 })
 
-test('a part that is something else than it has to be is named itself', () => {
+test('names an entry of the wrong kind', () => {
   const { message } = toFolderError(systemError('EISDIR', `${FOLDER}/lock`), FOLDER)
   expect(message).toBe(
     `Cannot use "${FOLDER}/lock": it is a folder\nhint: remove it, or choose another data folder with --data`,
@@ -88,7 +88,7 @@ test('what is missing says something about the folder only where it is in it', (
     expect(toFolderError(systemError('ENOENT', place), FOLDER).message).toBe('Internal error')
 })
 
-test('other problems stay what they are', () => {
+test('returns other errors unchanged', () => {
   expect(toFolderError(new Error('x'), FOLDER).code).toBe('internal')
   expect(toFolderError(systemError('EADDRINUSE'), FOLDER).message).toBe('Internal error')
   const told = new SandwireError('conflict', 'x', { cause: systemError('EACCES') })
@@ -107,12 +107,12 @@ test.each([
   expect(cause).toMatchObject({ folder: FOLDER })
 })
 
-test('other problems stay what they are', () => {
+test('returns other errors unchanged', () => {
   expect(toHostError(new Error('x'), FOLDER).code).toBe('internal')
   expect(toHostError(Object.assign(new Error('x'), { code: 'EACCES' }), FOLDER).code).toBe('internal')
   expect(toHostError(new SandwireError('conflict', 'x'), FOLDER).code).toBe('conflict')
 })
 
-test('a disk with room is not full', () => {
+test('reports a disk with free space as not full', () => {
   expect(isDiskFull(tmpdir())).toBe(false)
 })

@@ -32,7 +32,7 @@ test('the signing key signs and the id key has 32 bytes', async () => {
   expect(Buffer.from(idKey, 'base64')).toHaveLength(32)
 })
 
-test('control is told a hash of the local token, which is in its file alone', async () => {
+test('control gets only a hash of the local token', async () => {
   const { localTokenSha256 } = await openKeys(folder, keep)
   const token = readFileSync(folder.localToken, 'utf8')
   expect(token).toMatch(/^swl_[A-Za-z0-9_-]{43}$/)
@@ -46,7 +46,7 @@ test('a new token replaces the old one and no key', async () => {
   expect(after).toEqual({ ...before, localTokenSha256: expect.not.stringContaining(before.localTokenSha256) })
 })
 
-test('a token file with something else in it is not used', async () => {
+test('rejects a token file with other content', async () => {
   writeFileSync(folder.localToken, 'password', { mode: 0o600 })
   expect((await rejectionOf(openKeys(folder, keep)))?.message).toContain('--new-token')
 })
@@ -70,7 +70,7 @@ test.each([
   expect(readFileSync(file, 'utf8')).toBe(text)
 })
 
-test('the key of ids is not made anew where there is something that was made with it', async () => {
+test('does not replace a missing id key when sandboxes exist', async () => {
   const { idKey } = await openKeys(folder, keep)
   const file = path.join(folder.keys, 'id-key')
   rmSync(file)

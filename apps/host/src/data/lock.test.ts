@@ -18,7 +18,7 @@ function taken(outcome: LockOutcome): DataLock {
   return outcome.lock
 }
 
-test('a lock says who holds it and where they are', () => {
+test('the lock file has the holder’s process, URL and socket', () => {
   const lock = taken(DataLock.take(file))
   expect(statSync(file).mode & 0o777).toBe(0o600)
   lock.describe({ url: 'http://localhost:1', socket: '/s' })
@@ -38,7 +38,7 @@ test('a lock is held by one at a time', () => {
   taken(DataLock.take(file)).release()
 })
 
-test('a lock whose text names a process that runs is held, whoever wrote it', () => {
+test('a lock file that names a running process counts as held', () => {
   writeFileSync(file, JSON.stringify(identifyProcess(process.ppid)))
   expect(DataLock.take(file)).toMatchObject({ kind: 'held', holder: { pid: process.ppid } })
 })

@@ -29,19 +29,19 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 describe('a private folder', () => {
-  test('is made with its parents for this user alone', () => {
+  test('is created private, with its parents', () => {
     makePrivateFolder(at('a/b'))
     expect([modeOf('a'), modeOf('a/b')]).toEqual([0o700, 0o700])
   })
 
-  test('is narrowed when it was open', () => {
+  test('becomes private when it was not', () => {
     mkdirSync(at('open'))
     chmodSync(at('open'), 0o755)
     makePrivateFolder(at('open'))
     expect(modeOf('open')).toBe(0o700)
   })
 
-  test('is never a link that somebody put there', () => {
+  test('is never a symbolic link', () => {
     mkdirSync(at('theirs'))
     symlinkSync(at('theirs'), at('link'))
     expect(() => makePrivateFolder(at('link'))).toThrow('not a folder of this user')
@@ -49,7 +49,7 @@ describe('a private folder', () => {
 })
 
 describe('a private file', () => {
-  test('is written as a whole for this user alone, whatever was there', () => {
+  test('is replaced atomically, and private', () => {
     writeFileSync(at('f'), 'longer than what follows')
     chmodSync(at('f'), 0o644)
     writePrivateFile(at('f'), 'new')
@@ -57,19 +57,19 @@ describe('a private file', () => {
     expect(readdirSync(folder)).toEqual(['f'])
   })
 
-  test('is not believed when others can open it', () => {
+  test('is refused when other users can read it', () => {
     writeFileSync(at('f'), 'x')
     chmodSync(at('f'), 0o640)
     expect(() => readPrivateFile(at('f'))).toThrow('chmod 600')
   })
 
-  test('is not believed when it is a link', () => {
+  test('is refused when it is a symbolic link', () => {
     writePrivateFile(at('f'), 'x')
     symlinkSync(at('f'), at('link'))
     expect(() => readPrivateFile(at('link'))).toThrow('Cannot trust')
   })
 
-  test('leaves nothing behind when it cannot be written', () => {
+  test('leaves no temporary file when writing fails', () => {
     mkdirSync(at('f/in-the-way'), { recursive: true })
     expect(() => writePrivateFile(at('f'), 'x')).toThrow()
     expect(readdirSync(folder)).toEqual(['f'])

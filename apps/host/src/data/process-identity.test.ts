@@ -12,11 +12,11 @@ describe('parseStartTicks', () => {
     expect(parseStartTicks(`77 (${name}) ${FIELDS} 0 0`)).toBe(4242)
   })
 
-  test('takes a zombie as ended', () => {
+  test('treats a zombie as ended', () => {
     expect(parseStartTicks(`77 (bun) ${fieldsOf('Z', 1)} 0`)).toBeUndefined()
   })
 
-  test('takes a process whose first thread alone has ended as running', () => {
+  test('treats a process with remaining threads as running', () => {
     expect(parseStartTicks(`77 (bun) ${fieldsOf('Z', 2)} 0`)).toBe(4242)
   })
 
@@ -33,12 +33,12 @@ describe('a process identity', () => {
     expect(programOf(process.pid)).toContain('bun')
   })
 
-  test('is not a later process with the same number', () => {
+  test('differs for a later process with the same pid', () => {
     const self = identifyProcess(process.pid)
     expect(isRunning({ pid: process.pid, startTicks: (self?.startTicks ?? 0) + 1 })).toBe(false)
   })
 
-  test('is nobody when the number is free', () => {
+  test('is undefined for an unused pid', () => {
     expect(identifyProcess(2 ** 22 + 1)).toBeUndefined()
     expect(programOf(2 ** 22 + 1)).toBeUndefined()
   })

@@ -31,7 +31,7 @@ describe('addServer', () => {
     expect(addServer([one], { ...publishedOne, tokenFile: '/new' }, all)).toEqual([latest])
   })
 
-  test('keeps no address at which a server was before', () => {
+  test('drops former URLs of a server', () => {
     expect(addServer([one], { urls: [two.url], tokenFile: one.tokenFile }, all)).toEqual([
       { ...two, tokenFile: one.tokenFile },
     ])
@@ -76,7 +76,7 @@ describe('publishServer', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  test('makes a file for this user alone, and begins anew over a broken one', () => {
+  test('creates a private file, and replaces a malformed one', () => {
     const file = path.join(folder, 'sandwire/servers.json')
     const first = openServer(folder, 'first')
     const second = openServer(folder, 'second')
@@ -92,7 +92,7 @@ describe('publishServer', () => {
     expect(readList(file)).toHaveLength(1)
   })
 
-  test('drops a server whose host is gone without having said so', () => {
+  test('drops a server whose host crashed', () => {
     const file = path.join(folder, 'sandwire/servers.json')
     const gone = openServer(folder, 'gone')
     publishServer(file, { urls: [one.url], tokenFile: gone })
@@ -102,7 +102,7 @@ describe('publishServer', () => {
     expect(readList(file)).toEqual([{ url: two.url, tokenFile: other }])
   })
 
-  test('is undone for the server that ends alone', () => {
+  test('removes only the server that ends', () => {
     const file = path.join(folder, 'sandwire/servers.json')
     const first = openServer(folder, 'first')
     const second = openServer(folder, 'second')

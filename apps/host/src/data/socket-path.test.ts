@@ -13,7 +13,7 @@ test('the socket is in the data folder when its path fits', () => {
   expect(openSocketFolder(folder, {})).toBe(path.join(folder, 'run'))
 })
 
-test('a path that is too long for a socket makes way to a short private one, the same every time', () => {
+test('uses a stable short folder when the path is too long for a socket', () => {
   const long = path.join(folder, 'x'.repeat(100))
   const short = openSocketFolder(long, { XDG_RUNTIME_DIR: folder })
   expect(path.dirname(short)).toBe(folder)
@@ -22,12 +22,12 @@ test('a path that is too long for a socket makes way to a short private one, the
   expect(openSocketFolder(long, { XDG_RUNTIME_DIR: folder })).toBe(short)
 })
 
-test('bytes count, not letters', () => {
+test('measures bytes, not characters', () => {
   const long = path.join(folder, 'é'.repeat(30))
   expect(path.dirname(openSocketFolder(long, { XDG_RUNTIME_DIR: folder }))).toBe(folder)
 })
 
-test('a link that waits in the short place is refused', () => {
+test('refuses a symbolic link in place of the short folder', () => {
   const long = path.join(folder, 'x'.repeat(100))
   const short = openSocketFolder(long, { XDG_RUNTIME_DIR: folder })
   rmSync(short, { recursive: true })

@@ -38,7 +38,7 @@ const at = (offsetMs: number) => (): Response =>
   new Response('{}', { headers: { date: new Date(NOW_MS + offsetMs).toUTCString() } })
 
 describe('checkIdentity', () => {
-  test('asks an issuer where its metadata are, and names what people use', async () => {
+  test('requests the issuer’s metadata, and names the public URL', async () => {
     const world = probes(at(2_000))
     expect(await checkIdentity(CONFIGURATION, world)).toEqual([
       { line: 'Auth0: reachable at https://id.example/, clocks differ by 1 s', isGood: true },
@@ -47,7 +47,7 @@ describe('checkIdentity', () => {
     expect(world.stopRequested).toEqual(['https://id.example/.well-known/openid-configuration'])
   })
 
-  test('asks for keys where the metadata are known to be of no use', async () => {
+  test('requests the keys where metadata are not available', async () => {
     const world = probes(at(0))
     const issuers = [issuerFromPreset('oauth-do', { audience: 'a' })]
     await checkIdentity({ ...CONFIGURATION, issuers }, world)
@@ -71,12 +71,12 @@ describe('checkIdentity', () => {
     expect(finding).toMatchObject({ isGood: false, line: expect.stringContaining(words) })
   })
 
-  test('finds a public name that nobody can find', async () => {
+  test('reports a public name that does not resolve', async () => {
     const [, finding] = await checkIdentity(CONFIGURATION, probes(at(0), false))
     expect(finding?.isGood).toBe(false)
   })
 
-  test('says who else comes in, and never with what', async () => {
+  test('lists identities without secrets', async () => {
     const { publicOrigin: _, ...local } = CONFIGURATION
     const secrets = { jwtSecret: 'CNRY', apiToken: 'CNRY' }
     const found = await checkIdentity({ ...local, mode: 'local', issuers: [], secrets }, probes(at(0)))

@@ -8,7 +8,7 @@ import { openProbeTargets } from './probe-targets.ts'
 const folder = mkdtempSync(path.join(tmpdir(), 'targets-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('targets leave no process and no file', async () => {
+test('leaves no process and no file', async () => {
   const token = crypto.randomUUID()
   const before = new Set(readDescendants(process.pid).map(({ pid }) => pid))
   const targets = await openProbeTargets(folder, token)

@@ -2,20 +2,20 @@ import { expect, test } from 'bun:test'
 import { parseReport, report } from './probe-protocol.ts'
 import { complete, PROBES } from './run-probes.ts'
 
-test('a probe that says nothing counts as failed', () => {
+test('counts a probe without a report as failed', () => {
   const reports = complete([report('mount', 'ok', 'cannot mount a file system')], 'exit_1')
   expect(reports).toHaveLength(PROBES.length)
   expect(reports.find(({ name }) => name === 'mount')?.verdict).toBe('ok')
   expect(reports.filter(({ verdict }) => verdict === 'failed')).toHaveLength(PROBES.length - 1)
 })
 
-test('a sandbox that is stopped for its disk is weakly limited', () => {
+test('reports a weak disk limit when the sandbox is stopped for it', () => {
   const reports = complete([], 'disk_full')
   expect(reports.find(({ name }) => name === 'disk-limit')?.verdict).toBe('weak')
   expect(reports.find(({ name }) => name === 'mount')?.verdict).toBe('failed')
 })
 
-test('only reports are taken for reports', () => {
+test('parses only valid reports', () => {
   expect(parseReport('{"name":"mount","verdict":"ok","line":"cannot"}')).toEqual(
     report('mount', 'ok', 'cannot'),
   )

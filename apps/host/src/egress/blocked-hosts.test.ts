@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { BlockedHosts } from './blocked-hosts.ts'
 
-test('refusals are counted per host and port, the latest first', () => {
+test('counts blocked targets per host and port, latest first', () => {
   const blockedHosts = new BlockedHosts()
   blockedHosts.add('a.com', 443, 'not_listed')
   blockedHosts.add('b.com', 443, 'not_listed')
@@ -14,7 +14,7 @@ test('refusals are counted per host and port, the latest first', () => {
   ])
 })
 
-test('the blockedHosts is bounded', () => {
+test('limits the number of blocked targets', () => {
   const blockedHosts = new BlockedHosts()
   for (let index = 0; index < 1_000; index++) blockedHosts.add(`${index}.com`, 443, 'not_listed')
   expect(blockedHosts.list()).toHaveLength(100)

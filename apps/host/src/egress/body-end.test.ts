@@ -22,7 +22,7 @@ test('a request without a length has no body', () => {
   expect(readBodyEnd([], false)?.take(Buffer.from('GET http://evil.com/'))).toBe(0)
 })
 
-test('a chunked body ends behind its last chunk and trailers, however it is cut', () => {
+test('finds the end of a chunked body after its trailers, however it is split', () => {
   const bytes = Buffer.from(`${CHUNKS}GET http://evil.com/`)
   for (let size = 1; size <= bytes.length; size++) {
     const body = chunked()

@@ -110,7 +110,7 @@ async function tunnel(target = 'good.com:443'): Promise<Client> {
 }
 
 describe('a tunnel', () => {
-  test('carries bytes both ways, and each end of one side to the other', async () => {
+  test('forwards bytes and half-close in both directions', async () => {
     const { counts } = { counts: (await open(GOOD)).counts.bind(proxy) }
     const made = await tunnel()
     made.socket.write('hello')
@@ -123,7 +123,7 @@ describe('a tunnel', () => {
     expect(resolved).toEqual(['good.com'])
   })
 
-  test('stays open towards the target after the target ended its side', async () => {
+  test('keeps sending to a target that ended its side', async () => {
     let seen = ''
     serve = (socket) => {
       socket.on('data', (bytes) => (seen += bytes.toString()))
@@ -137,7 +137,7 @@ describe('a tunnel', () => {
     await eventually(() => seen === 'still here', { what: 'the late bytes' })
   })
 
-  test('passes what a target says first, behind the word that the tunnel stands', async () => {
+  test('forwards bytes that the target sends first, after the 200 response', async () => {
     serve = (socket) => void socket.end('220 hello')
     await open(GOOD)
     const made = client()
@@ -145,14 +145,14 @@ describe('a tunnel', () => {
     expect(await made.answer()).toBe('HTTP/1.1 200 Connection established\r\n\r\n220 hello')
   })
 
-  test('passes what the client sent before the tunnel stood', async () => {
+  test('forwards bytes that the client sent before the tunnel was open', async () => {
     await open(GOOD)
     const made = client()
     made.socket.end('CONNECT good.com:443 HTTP/1.1\r\n\r\nearly')
     expect(await made.answer()).toEndWith('\r\n\r\nearly')
   })
 
-  test('holds the sender back while the reader does not read', async () => {
+  test('applies back-pressure to the sender', async () => {
     let socketOfTarget: Socket | undefined
     serve = (socket) => {
       socketOfTarget = socket
@@ -179,7 +179,7 @@ describe('a tunnel', () => {
     await eventually(() => received === bytes.length, { what: 'every byte' })
   })
 
-  test('ends for the client when the target breaks', async () => {
+  test('closes the client when the target fails', async () => {
     let socketOfTarget: Socket | undefined
     serve = (socket) => void (socketOfTarget = socket)
     await open(GOOD)
@@ -189,7 +189,7 @@ describe('a tunnel', () => {
     await eventually(() => made.isClosed || made.hasEnded, { what: 'the end' })
   })
 
-  test('ends for the target when the client is gone', async () => {
+  test('closes the target when the client is gone', async () => {
     let isGone = false
     serve = (socket) => {
       socket.resume()
@@ -204,7 +204,7 @@ describe('a tunnel', () => {
 })
 
 describe('a request', () => {
-  test('reaches the target in origin form, and only as long as it is', async () => {
+  test('is forwarded in origin form, up to its end', async () => {
     let seen = ''
     serve = (socket) => {
       socket.on('data', (bytes) => {
@@ -224,7 +224,7 @@ describe('a request', () => {
     )
   })
 
-  test('gets leave to send its body', async () => {
+  test('answers Expect: 100-continue', async () => {
     serve = (socket) => void socket.once('data', () => socket.end('HTTP/1.1 204 No Content\r\n\r\n'))
     await open(GOOD)
     const answer = await ask(
@@ -233,7 +233,7 @@ describe('a request', () => {
     expect(answer).toBe('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n')
   })
 
-  test('is answered 502 when what comes is not HTTP', async () => {
+  test('answers 502 when the response is not HTTP', async () => {
     serve = (socket) => void socket.end('SSH-2.0-x\r\n\r\n')
     await open(GOOD)
     expect(await ask('GET http://good.com/ HTTP/1.1\r\n\r\n')).toStartWith('HTTP/1.1 502 ')
@@ -243,20 +243,20 @@ describe('a request', () => {
 })
 
 describe('refusals (threat T22)', () => {
-  test('an empty list lets nobody pass, and nothing is resolved', async () => {
+  test('an empty list blocks every name without resolving it', async () => {
     await open({ policy: 'allowlist', allow: [] })
     expect(await connectTo('good.com:443')).toStartWith('HTTP/1.1 403 ')
     expect(await ask('GET http://good.com/ HTTP/1.1\r\n\r\n')).toStartWith('HTTP/1.1 403 ')
     expect({ resolved, dialled }).toEqual({ resolved: [], dialled: [] })
   })
 
-  test('none lets nobody pass', async () => {
+  test('none blocks everything', async () => {
     await open({ policy: 'none', allow: ['good.com'] })
     expect(await connectTo('good.com:443')).toStartWith('HTTP/1.1 403 ')
     expect(dialled).toEqual([])
   })
 
-  test('the answer and the log name the host, once', async () => {
+  test('names the host in the response and once in the log', async () => {
     const { blocked } = await open(GOOD).then((it) => ({ blocked: () => it.blocked() }))
     const answer = await connectTo('Evil.com:443')
     expect(answer).toContain('\r\n\r\nSandwire blocked evil.com:443: it is not on the allowlist')
@@ -333,7 +333,7 @@ describe('addresses that no sandbox reaches (threat T21)', () => {
     },
   )
 
-  test('an address that is listed is refused all the same when it is not public', async () => {
+  test('refuses a listed address that is not public', async () => {
     await open({ policy: 'allowlist', allow: ['127.0.0.1', '10.0.0.1:80'] })
     expect(await connectTo('127.0.0.1:80')).toContain('sandboxes may not connect to this address')
     expect(await connectTo('10.0.0.1:80')).toStartWith('HTTP/1.1 403 ')
@@ -348,7 +348,7 @@ describe('addresses that no sandbox reaches (threat T21)', () => {
     expect(dialled).toEqual([])
   })
 
-  test('a name is resolved once, so that an answer cannot flip between check and dial', async () => {
+  test('resolves a name once, so that it cannot change between check and connect', async () => {
     const answers = [[PUBLIC], ['127.0.0.1']]
     await open(GOOD, { resolve: async () => answers.shift() ?? [] })
     const made = await tunnel()
@@ -359,7 +359,7 @@ describe('addresses that no sandbox reaches (threat T21)', () => {
     expect(await connectTo('good.com:443')).toStartWith('HTTP/1.1 403 ')
   })
 
-  test('a redirect to the inside is the next request, and refused as such', async () => {
+  test('refuses a redirect to an internal address', async () => {
     serve = (socket) =>
       void socket.once('data', () =>
         socket.end('HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\n\r\n'),
@@ -382,12 +382,12 @@ describe('bounds', () => {
     )
   })
 
-  test('a head that does not come is not awaited', async () => {
+  test('closes a connection whose head does not arrive', async () => {
     await open(GOOD, { headTimeoutMs: 20 })
     expect(await ask('GET http://good.com/ HT')).toStartWith('HTTP/1.1 408 ')
   })
 
-  test('connections have a bound, and room returns', async () => {
+  test('limits connections, and accepts more after some close', async () => {
     await open(GOOD)
     const idle = Array.from({ length: 256 }, () => client())
     await eventually(() => proxy?.counts().connections === 256, { what: 'the connections' })
@@ -398,7 +398,7 @@ describe('bounds', () => {
     })
   })
 
-  test('a name that cannot be resolved and a target that does not answer are told', async () => {
+  test('reports names that cannot be resolved and targets that do not answer', async () => {
     await open(OPEN, { resolve: () => Promise.reject(new Error('ENOTFOUND secret detail')) })
     expect(await connectTo('good.com:443')).toContain(
       'cannot connect to good.com:443: cannot resolve the name\n',
@@ -408,7 +408,7 @@ describe('bounds', () => {
     expect(await connectTo('good.com:443')).toContain('cannot connect to good.com:443: it does not answer\n')
   })
 
-  test('addresses are tried in turn, both families among the first', async () => {
+  test('tries addresses in order, with both families among the first', async () => {
     const addresses = ['2606::1', '2606::2', '2606::3', PUBLIC]
     await open(OPEN, {
       resolve: async () => addresses,
@@ -422,7 +422,7 @@ describe('bounds', () => {
     expect(dialled).toEqual(['2606::1', PUBLIC])
   })
 
-  test('closing cuts what is open and removes the socket; opening again replaces one that was left', async () => {
+  test('closes connections and removes the socket; replaces a stale socket', async () => {
     await open(GOOD)
     const made = await tunnel()
     await proxy?.close()
@@ -433,7 +433,7 @@ describe('bounds', () => {
     expect(statSync(join(folder, 'p.sock')).isSocket()).toBe(true)
   })
 
-  test('a list that cannot be understood opens nothing', async () => {
+  test('opens no proxy for an invalid list', async () => {
     expect(open({ policy: 'allowlist', allow: ['*'] })).rejects.toThrow('Cannot use "*" in an allowlist')
   })
 })

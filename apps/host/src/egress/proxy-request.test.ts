@@ -11,14 +11,14 @@ function forwarded(...lines: readonly string[]): string {
   return request.head.toString('latin1')
 }
 
-test('CONNECT asks for a tunnel', () => {
+test('parses CONNECT as a tunnel', () => {
   expect(read('CONNECT good.com:443 HTTP/1.1', 'Host: good.com:443')).toMatchObject({
     kind: 'tunnel',
     target: { host: { kind: 'name', name: 'good.com' }, port: 443 },
   })
 })
 
-test('a request is passed on in origin form, with the headers of this hop stripped', () => {
+test('forwards a request in origin form, without hop-by-hop headers', () => {
   const head = forwarded(
     'POST http://Good.com:8080/a?b HTTP/1.1',
     'Host: evil.com',
@@ -37,7 +37,7 @@ test('a request is passed on in origin form, with the headers of this hop stripp
   )
 })
 
-test('Connection cannot take away how the body is framed', () => {
+test('Connection cannot remove framing headers', () => {
   const head = forwarded('POST http://good.com/ HTTP/1.1', 'Connection: content-length', 'Content-Length: 3')
   expect(head).toContain('Content-Length: 3\r\n')
 })

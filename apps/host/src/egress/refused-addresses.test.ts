@@ -56,7 +56,7 @@ test.each([
   '2002:808:808::1',
 ])('isPublicAddress lets %s pass', (address) => expect(isPublicAddress(bytes(address))).toBe(true))
 
-test('an IPv4 address and its IPv6 forms are the same machine', () => {
+test('treats an IPv4 address and its IPv6 forms as equal', () => {
   expect(isSameAddress(bytes('8.8.8.8'), bytes('::ffff:808:808'))).toBe(true)
   expect(isSameAddress(bytes('64:ff9b::808:808'), bytes('8.8.8.8'))).toBe(true)
   expect(isSameAddress(bytes('8.8.8.8'), bytes('8.8.4.4'))).toBe(false)

@@ -9,7 +9,7 @@ const PASSED =
   'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n' +
   'HTTP/1.1 200 OK\r\nContent-Length: 11\r\nX-N: caf\xe9\r\nConnection: close\r\n\r\n'
 
-test('an answer says that the connection ends with it, however it is cut', () => {
+test('announces that the connection closes, however the response is split', () => {
   const bytes = Buffer.from(ANSWER + BODY, 'latin1')
   for (let size = 1; size <= bytes.length; size += 7) {
     const head = new ResponseHead()

@@ -55,7 +55,7 @@ describe("bubblewrap's arguments (threat T39)", () => {
       ...`${SHARED} ${MEMORY} ${BINDINGS} ${END} /opt/sandwire/executable main.js`.split(' '),
     ])
   })
-  test('memory file systems do not grow with memory beyond what they are for (threat T32)', () => {
+  test('tmpfs sizes have an upper bound (threat T32)', () => {
     const argv = createBwrapArgv({ ...PLAN, memoryBytes: 1024 ** 4 })
     expect(argv.filter((_, index) => argv[index - 1] === '--size')).toEqual([
       '67108864',

@@ -18,7 +18,7 @@ describe('cgroups', () => {
   })
   afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-  test('of version 2 are used when they offer memory, pids and cpu, and divide them', () => {
+  test('of version 2 are used when memory, pids and cpu can be delegated', () => {
     put('cgroup.controllers', 'cpuset cpu io memory pids\n')
     expect(detectCgroups(root)).toBe('v2')
     expect(get('cgroup.subtree_control')).toBe('+memory +pids +cpu')
@@ -32,7 +32,7 @@ describe('cgroups', () => {
     expect(detectCgroups(root)).toBe('none')
   })
 
-  test('are not used where there are none', () => {
+  test('are not used where they do not exist', () => {
     expect(detectCgroups(root)).toBe('none')
     put('cgroup.controllers', 'hugetlb\n')
     expect(detectCgroups(root)).toBe('none')
@@ -60,7 +60,7 @@ describe('cgroups', () => {
     expect(group.joinFiles).toHaveLength(3)
   })
 
-  test('say who is in them, and how often memory ran out', () => {
+  test('report their processes and OOM kills', () => {
     put('sandwire/ID/cgroup.procs', '12\n34\n')
     put('sandwire/ID/memory.events', 'low 0\nhigh 0\nmax 9\noom 3\noom_kill 2\n')
     put('pids/sandwire/ID/cgroup.procs', '56\n')
@@ -77,7 +77,7 @@ describe('cgroups', () => {
     expect(get('sandwire/ID/cgroup.kill')).toBe('1')
   })
 
-  test('that were never made are removed without complaint, and full ones are not', () => {
+  test('can be removed when missing, not while in use', () => {
     expect(cgroupOf('v1', 'ID', root).remove()).toBe(true)
     put('sandwire/ID/child/cgroup.procs')
     expect(cgroupOf('v2', 'ID', root).remove()).toBe(false)

@@ -33,7 +33,7 @@ describe('installBubblewrap', () => {
     }
   }
 
-  test('fetches package lists only when it must', async () => {
+  test('updates package lists only if needed', async () => {
     const first = record([undefined])
     expect([await installBubblewrap(first.run), first.ran]).toEqual([undefined, ['install']])
     const second = record(['no such package', undefined, undefined])
@@ -43,7 +43,7 @@ describe('installBubblewrap', () => {
     ])
   })
 
-  test('says why it cannot', async () => {
+  test('reports why it failed', async () => {
     expect(await installBubblewrap(record(['a', 'no network']).run)).toBe('no network')
     expect(await installBubblewrap(record(['a', undefined, 'no space']).run)).toBe('no space')
   })

@@ -23,7 +23,7 @@ test('sockets of sandboxes lie in the runtime folder of the user, unless its pat
   expect(defaultRunBase({ XDG_RUNTIME_DIR: folder }, 0)).toBe('/run/sandwire')
 })
 
-test('the end of a sandbox is named by exit code or signal', () => {
+test('names the end of a sandbox by exit code or signal', () => {
   expect(describeEnd(0, null)).toBe('exit_0')
   expect(describeEnd(2, null)).toBe('exit_2')
   expect(describeEnd(137, null)).toBe('signal_KILL')
@@ -37,31 +37,31 @@ describe('the memory watchdog (threat T32)', () => {
     return { pid: innerPid + 1000, innerPid, bytes, sharedBytes, heldBytes }
   }
 
-  test('leaves a sandbox within its limit alone', () => {
+  test('does nothing within the limit', () => {
     expect(decideMemoryAction([use(1, 1), use(2, 50), use(7, 49)], 0, 100)).toEqual({ kind: 'fine' })
   })
 
-  test('ends the largest process of the user first, not sandboxd', () => {
+  test('kills the user’s largest process first, not sandboxd', () => {
     expect(decideMemoryAction([use(1, 1), use(2, 80), use(7, 10), use(8, 20)], 0, 100)).toEqual({
       kind: 'kill',
       pid: 1008,
     })
   })
 
-  test('ends the sandbox when only its own are left', () => {
+  test('stops the sandbox when only init and sandboxd are left', () => {
     expect(decideMemoryAction([use(1, 1), use(2, 100)], 0, 100)).toEqual({ kind: 'end' })
   })
 
-  test('counts what is held open and mapped by nobody, and ends who holds it', () => {
+  test('counts unmapped memory files, and kills their holder', () => {
     const uses = [use(1, 1), use(2, 20), use(7, 10, 0, 70), use(8, 20)]
     expect(decideMemoryAction(uses, 70, 100)).toEqual({ kind: 'kill', pid: 1007 })
   })
 
-  test('counts what is held open and mapped once', () => {
+  test('counts a memory file that is also mapped once', () => {
     expect(decideMemoryAction([use(2, 20), use(7, 10, 60, 60)], 60, 100)).toEqual({ kind: 'fine' })
   })
 
-  test('reads which part of a process is shared memory', () => {
+  test('parses shared memory of a process', () => {
     const text = 'Rss:  900 kB\nPss:  100 kB\nPss_Anon:  60 kB\nPss_Shmem:  40 kB\n'
     expect(parseRollup(text)).toEqual({ bytes: 61_440, sharedBytes: 40_960 })
     expect(parseRollup('Pss:  100 kB\n')).toEqual({ bytes: 102_400, sharedBytes: 0 })
@@ -69,7 +69,7 @@ describe('the memory watchdog (threat T32)', () => {
   })
 })
 
-test('bubblewrap is used where it works, and what is used instead is said', () => {
+test('uses bubblewrap if it works, and reports a fallback', () => {
   const canLaunch = true
   expect(decide({ requested: undefined, problem: undefined, canLaunch })).toEqual({ kind: 'bubblewrap' })
   expect(decide({ requested: 'none', problem: undefined, canLaunch })).toMatchObject({
@@ -82,7 +82,7 @@ test('bubblewrap is used where it works, and what is used instead is said', () =
   })
 })
 
-test('sandboxes without isolation that cannot be launched are told of', () => {
+test('reports sandboxes that cannot launch without isolation', () => {
   const found = { requested: 'none', problem: undefined, canLaunch: false }
   expect(decide(found).notice).toEndWith(
     'SANDWIRE_ISOLATION=none, and cannot start: setpriv (util-linux) is not installed',
@@ -103,19 +103,19 @@ test('without isolation, paths of the sandbox become paths of this machine', () 
   expect(toOutside('--listen', outside)).toBe('--listen')
 })
 
-test('resource limits leave room for what Bun reserves, and only where no cgroup counts', () => {
+test('limits data only without a cgroup, with room for Bun’s JIT', () => {
   const limits = { memoryBytes: 1024 ** 3, pids: 8, milliCpus: 1000, diskBytes: 1024 ** 2 }
   expect(createRlimits(limits, true)).toEqual(['--core=0:0', '--nofile=4096:4096', '--fsize=1048576:1048576'])
   expect(createRlimits(limits, false)).toContain('--data=4294967296:4294967296')
 })
 
-test('processes are limited by count where the kernel counts them per sandbox', () => {
+test('limits the number of processes if the kernel counts per namespace', () => {
   expect(countsPerNamespace('5.13.0-generic')).toBe(false)
   expect(countsPerNamespace('5.14.0')).toBe(true)
   expect(countsPerNamespace('6.1.0-18-amd64')).toBe(true)
 })
 
-test('a look at a large sandbox is followed by a pause in proportion', () => {
+test('pauses in proportion to the duration of a check', () => {
   expect(pauseAfter(1, 2_000)).toBe(2_000)
   expect(pauseAfter(1_000, 2_000)).toBe(20_000)
 })
@@ -126,13 +126,13 @@ test('what tools say is read', () => {
   expect(parseInfo('')).toBeUndefined()
 })
 
-test('disks hold a number of files in proportion to their size', () => {
+test('scales inodes with the disk size', () => {
   expect(inodesFor(1024 ** 2)).toBe(512)
   expect(inodesFor(2 * 1024 ** 3)).toBe(209_715)
   expect(inodesFor(1024 ** 4)).toBe(2_000_000)
 })
 
-test('a sandbox knows its own name and user, and no name server', () => {
+test('the /etc of a sandbox has its name and user, and no name server', () => {
   const files = createEtcFiles('dev')
   expect(files['hosts']).toContain('localhost dev')
   expect(files['passwd']).toContain('user:x:1000:1000:user:/home/user:/bin/bash')

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createLaunchArgv, createLaunchScript } from './launch-script.ts'
 
-test('the launch script joins its group before anything else and becomes bubblewrap under the given uid', () => {
+test('the launch script joins its cgroup first and runs bubblewrap with the given uid', () => {
   const script = createLaunchScript({
     joinFiles: ['/sys/fs/cgroup/pids/sandwire/ID/cgroup.procs'],
     root: {
@@ -55,7 +55,7 @@ test('with root the mounts are in a namespace of their own', () => {
   ])
 })
 
-test('a shell whose parent is not the supervisor does nothing (threat T40)', async () => {
+test('the launch script exits if its parent is not the supervisor (threat T40)', async () => {
   const steps = { joinFiles: [], root: undefined, rlimits: [] }
   const child = Bun.spawn(createLaunchArgv(steps, 1, ['echo', 'started']), { stdout: 'pipe' })
   expect(await new Response(child.stdout).text()).toBe('')

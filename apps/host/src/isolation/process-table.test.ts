@@ -17,7 +17,7 @@ TracerPid:\t0\nUid:\t1879048193\t1879048193\t1879048193\t1879048193\nGid:\t5\t5\
 NSpid:\t420\t2\nVmRSS:\t    2048 kB\n`
 
 describe('the process table', () => {
-  test('reads what the kernel says of a process', () => {
+  test('parses /proc/PID/status', () => {
     expect(parseStatus(STATUS)).toEqual({
       pid: 420,
       parent: 17,
@@ -43,7 +43,7 @@ describe('the process table', () => {
   })
 })
 
-test('a file that was deleted and is held open is found, and counted once (threat T32)', () => {
+test('finds deleted files that are held open, and counts each once (threat T32)', () => {
   const file = path.join(tmpdir(), `open-${crypto.randomUUID()}`)
   const fds = [openSync(file, 'w'), openSync(file, 'r')]
   writeSync(fds[0] ?? -1, new Uint8Array(65_536))
@@ -56,7 +56,7 @@ test('a file that was deleted and is held open is found, and counted once (threa
   expect(sumOnce(found)).toBe(65_536)
 })
 
-test('memory that is held open and mapped by nobody is found (threat T32)', async () => {
+test('finds unmapped memory files (threat T32)', async () => {
   const script =
     'import os; fd = os.memfd_create("x"); os.write(fd, b"x" * 65536); print(flush=True); input()'
   const child = Bun.spawn(['python3', '-c', script], { stdin: 'pipe', stdout: 'pipe' })
@@ -66,6 +66,6 @@ test('memory that is held open and mapped by nobody is found (threat T32)', asyn
   await child.exited
 })
 
-test('a process that is gone holds nothing', () => {
+test('lists no open files for a process that ended', () => {
   expect(listOpenFiles(2 ** 30, 'all')).toEqual([])
 })

@@ -4,7 +4,7 @@ import { chooseOomScore } from './resource-limits.ts'
 const INITIAL = '         0          0 4294967295\n'
 const status = (effective: string): string => `Name:\tx\nCapEff:\t${effective}\nSeccomp:\t0\n`
 
-test('the score of sandboxd is raised only where its processes cannot go below it', () => {
+test('raises sandboxd’s OOM score only if processes cannot choose a lower one', () => {
   expect(chooseOomScore(status('000001ffffffffff'), INITIAL)).toBe(200)
   // Root without the right, as in containers.
   expect(chooseOomScore(status('000001fffeffffff'), INITIAL)).toBeUndefined()

@@ -18,7 +18,7 @@ describe('the folder for sockets', () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700)
   })
 
-  test('is not taken from a link that somebody left in its place (threat T39)', () => {
+  test('is refused when it is a symbolic link (threat T39)', () => {
     symlinkSync(root, path.join(root, 'link'))
     expect(() => ensureOwnedFolderMode(path.join(root, 'link'), 0o700)).toThrow('it belongs to another user')
   })
@@ -32,7 +32,7 @@ describe('the folder for sockets', () => {
   })
 })
 
-test('a folder is never made of a link, and what the link leads to stays as it is (threat T39)', () => {
+test('never follows a symbolic link in place of a folder (threat T39)', () => {
   const root = mkdtempSync(path.join(tmpdir(), 'folders-'))
   const victim = path.join(root, 'victim')
   mkdirSync(victim, { mode: 0o750 })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { procReadOnlyBindings } from './system-files.ts'
 
-test('switches are the folders and writable files that belong to no process (threat T39)', () => {
+test('binds folders and writable files of /proc that belong to no process (threat T39)', () => {
   const root = mkdtempSync(path.join(tmpdir(), 'proc-'))
   mkdirSync(path.join(root, 'sys'))
   mkdirSync(path.join(root, '42'))

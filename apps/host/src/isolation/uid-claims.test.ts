@@ -11,7 +11,7 @@ describe('claims on user ids', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('give every sandbox two ids of its own, and the same ones again', () => {
+  test('give each sandbox two stable ids', () => {
     const first = firstIdOf(folder)
     const claims = new UidClaims(folder)
     expect(claims.claim('a', () => true)).toEqual({ daemon: first, user: first + 1 })
@@ -19,7 +19,7 @@ describe('claims on user ids', () => {
     expect(new UidClaims(folder).claim('a', () => true)).toEqual({ daemon: first, user: first + 1 })
   })
 
-  test('pass over ids that a process still has', () => {
+  test('skip ids that a process still uses', () => {
     const first = firstIdOf(folder)
     expect(new UidClaims(folder).claim('a', (ids) => ids.daemon !== first).daemon).toBe(first + 2)
   })
@@ -32,7 +32,7 @@ describe('claims on user ids', () => {
     expect(claims.claim('b', () => true)).toEqual(ids)
   })
 
-  test('stay what they are when the data folder moves', () => {
+  test('do not change when the data folder moves', () => {
     const ids = new UidClaims(folder).claim('a', () => true)
     const moved = `${folder}-moved`
     renameSync(folder, moved)
@@ -43,13 +43,13 @@ describe('claims on user ids', () => {
     }
   })
 
-  test('are nobody’s when nothing was claimed', () => {
+  test('are unassigned when nothing was claimed', () => {
     const claims = new UidClaims(folder)
     expect(claims.find('a')).toBeUndefined()
     claims.release('a')
   })
 
-  test('lie in a range that no account and no other tool uses', () => {
+  test('are in a range that no account or tool uses', () => {
     for (const each of ['/a', '/b', '/srv/data', folder]) {
       expect(firstIdOf(each)).toBeGreaterThanOrEqual(0x7000_0000)
       expect(firstIdOf(each) + 32_768).toBeLessThanOrEqual(0x8000_0000)

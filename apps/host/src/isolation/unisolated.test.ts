@@ -40,7 +40,7 @@ describe('a sandbox without isolation', () => {
       isRoot: false,
     })
 
-  test('is launched with the tools of the system, whatever PATH is', async () => {
+  test('launches with system tools, regardless of PATH', async () => {
     writeFileSync(path.join(root, 'code/daemon.sh'), 'echo "$PATH"')
     const isolation = open()
     await isolation.prepare(PLAN)
@@ -56,7 +56,7 @@ describe('a sandbox without isolation', () => {
     }
   })
 
-  test('runs in folders of its own, ends with all it started, and keeps its files until it is removed', async () => {
+  test('has its own folders, ends all its processes, and keeps files until removed', async () => {
     const isolation = open()
     expect(isolation.weaknesses.join()).toContain('no isolation')
     const outside = await isolation.prepare({ id: 'a', limits: DEFAULT_SANDBOX_LIMITS })

@@ -9,7 +9,7 @@ function specOf(id: string): StartSpec {
   return { id, name: 'n', publicKey: '', network, limits: DEFAULT_SANDBOX_LIMITS, env: {} }
 }
 
-test('every sandbox that runs is claimed, and one that cannot be told is logged', async () => {
+test('claims every running sandbox, and logs failures', async () => {
   const manager = new FakeSandboxManager()
   for (const id of ['a', 'b', 'c']) await manager.start(specOf(id))
   await manager.stop('b', 'requested')

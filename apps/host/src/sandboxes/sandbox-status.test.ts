@@ -19,7 +19,7 @@ test('what runs says where', () => {
   })
 })
 
-test('(threat T40) a process with the number of a supervisor that died is not it', () => {
+test('(threat T40) does not mistake a process with a reused pid for a dead supervisor', () => {
   expect(isAlive(earlier)).toBe(false)
   expect(statusFrom('a', earlier)).toEqual({ id: 'a', state: 'stopped', reason: 'supervisor_lost' })
   expect(statusFrom('a', { ...earlier, state: 'stopping', reason: 'oom' })).toMatchObject({ reason: 'oom' })

@@ -8,11 +8,11 @@ const folder = mkdtempSync(path.join(tmpdir(), 'tail-'))
 const file = path.join(folder, 'log')
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('nothing is the tail of nothing', () => {
+test('returns nothing for a missing log', () => {
   expect(readTail(path.join(folder, 'absent'), 100)).toBe('')
 })
 
-test('the tail is the last whole lines that fit, over both files', () => {
+test('returns the last whole lines that fit, over both files', () => {
   writeFileSync(`${file}.1`, 'one\ntwo\n')
   writeFileSync(file, 'three\nfour\n')
   const all = 'one\ntwo\nthree\nfour\n'

@@ -14,7 +14,7 @@ describe('validateContainers', () => {
     expect(judge({ SANDWIRE_PROVIDER: 'host' })).toEqual([undefined, []])
   })
 
-  test('finds engine and images where they are said to be, or where they usually are', () => {
+  test('reads engine and images from variables, with defaults', () => {
     expect(judge({ SANDWIRE_PROVIDER: 'container' })).toEqual([
       {
         socket: '/var/run/docker.sock',
@@ -34,7 +34,7 @@ describe('validateContainers', () => {
     ])
   })
 
-  test('names everything that is wrong at once', () => {
+  test('reports every problem at once', () => {
     const wrong = {
       SANDWIRE_PROVIDER: 'container',
       DOCKER_HOST: 'tcp://10.0.0.1:2375',
@@ -55,7 +55,7 @@ describe('validateContainers', () => {
     ])
   })
 
-  test('knows the image that this workerd goes with', () => {
+  test('uses the sidecar image of this workerd', () => {
     const miniflare = createRequire(import.meta.url).resolve('miniflare')
     expect(readFileSync(miniflare, 'utf8')).toContain(`"${DEFAULT_EGRESS_IMAGE}"`)
   })

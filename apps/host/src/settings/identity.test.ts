@@ -26,7 +26,7 @@ const KEYCLOAK = {
 }
 
 describe('validateIdentity', () => {
-  test('knows nobody by itself', () => {
+  test('has no identities by default', () => {
     const { identity, problems } = judge({})
     expect(problems).toEqual([])
     expect(hasIdentity(identity)).toBe(false)
@@ -162,7 +162,7 @@ describe('validateIdentity', () => {
     expect(judge({}, settings).problems).toEqual([...problems])
   })
 
-  test('hands on what control judges', () => {
+  test('passes control’s settings unchanged', () => {
     expect(judge({}, { limits: { sessionsPerSandbox: 1 }, tokenInUrl: true }).passed).toEqual({
       limits: { sessionsPerSandbox: 1 },
       tokenInUrl: true,

@@ -24,7 +24,7 @@ function judge(
 const PUBLIC = { SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }
 
 describe('validateListenSettings', () => {
-  test('is for this machine alone unless it is told otherwise', () => {
+  test('listens on loopback by default', () => {
     expect(judge({}, false)).toEqual({
       reach: { addresses: ['127.0.0.1', '::1'], mode: 'local' },
       problems: [],
@@ -45,12 +45,12 @@ describe('validateListenSettings', () => {
     ])
   })
 
-  test('is open behind a proxy on the same machine too: others come through it', () => {
+  test('is open behind a proxy on the same machine', () => {
     expect(judge(PUBLIC).reach).toMatchObject({ addresses: ['127.0.0.1', '::1'], mode: 'open' })
     expect(judge(PUBLIC, false).problems).toEqual([expect.stringContaining('SANDWIRE_ISSUER')])
   })
 
-  test('needs to know what people call it, since requests are checked against that', () => {
+  test('requires a public URL', () => {
     expect(judge({ SANDWIRE_BIND: '0.0.0.0' }).problems).toEqual([
       expect.stringContaining('SANDWIRE_PUBLIC_URL is not set'),
     ])
@@ -79,13 +79,13 @@ describe('validateListenSettings', () => {
     },
   )
 
-  test('takes the name of a proxy’s header, and nothing else', () => {
+  test('accepts only a header name for the proxy’s header', () => {
     const name = (header: string) => judge({ SANDWIRE_CLIENT_ADDRESS_HEADER: header })
     expect(name('X-Forwarded-For').reach.clientAddressHeader).toBe('x-forwarded-for')
     expect(name('a header').problems).toHaveLength(1)
   })
 
-  test('takes origins that may hold a terminal, and none unless told', () => {
+  test('reads embed origins; none by default', () => {
     const name = (text: string) => judge({ SANDWIRE_EMBED_ORIGINS: text })
     expect(name('https://a.example, http://localhost:5199\nhttps://a.example')).toMatchObject({
       reach: { embedOrigins: ['https://a.example', 'http://localhost:5199'] },
@@ -98,7 +98,7 @@ describe('validateListenSettings', () => {
     ])
   })
 
-  test('speaks TLS with a certificate and its key', () => {
+  test('uses TLS with a certificate and key', () => {
     const env = { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/key', ...PUBLIC }
     expect(judge(env)).toMatchObject({
       reach: { tls: { certificateChain: CERTIFICATE, privateKey: KEY } },

@@ -14,7 +14,7 @@ function judge(env: Record<string, string>): { readonly secrets: Secrets; readon
 }
 
 describe('validateSecrets', () => {
-  test('takes none, and each from a variable or a file', () => {
+  test('are optional, from a variable or a file', () => {
     expect(judge({})).toEqual({ secrets: {}, problems: [] })
     expect(judge({ JWT_SECRET: LONG, API_TOKEN_FILE: '/secret', SESSION_TOKEN_SECRET: KEYS })).toEqual({
       secrets: { jwtSecret: LONG, apiToken: LONG, sessionTokenSecret: KEYS },
@@ -38,13 +38,13 @@ describe('validateSecrets', () => {
     expect(judge(env).problems).toHaveLength(1)
   })
 
-  test('are taken out of the environment that children get', () => {
+  test('are removed from the environment of child processes', () => {
     const env = { JWT_SECRET: 'a', API_TOKEN: 'b', SESSION_TOKEN_SECRET: 'c', PATH: '/bin' }
     removeSecrets(env)
     expect(env).toEqual({ PATH: '/bin' } as typeof env)
   })
 
-  test('says what is wrong without a character of the secret (threat T2)', () => {
+  test('describes a problem without revealing the secret (threat T2)', () => {
     const canary = 'CNRY0123456789abcdef'
     for (const variable of ['JWT_SECRET', 'API_TOKEN', 'SESSION_TOKEN_SECRET']) {
       const { problems } = judge({ [variable]: canary })

@@ -24,7 +24,7 @@ async function connect(name: string): Promise<{ readonly pid: number; readonly i
   return { pid: child.pid, isOpen: () => isOpen }
 }
 
-test('cuts the connections to a process that is stopped, and none to one that is kept', async () => {
+test('closes connections to a stopped process, and none to an excepted one', async () => {
   const [cut, kept] = [await connect('cut'), await connect('kept')]
   process.kill(cut.pid, 'SIGSTOP')
   expect(closeConnections(process.pid, new Set([kept.pid]))).toBe(true)
@@ -32,7 +32,7 @@ test('cuts the connections to a process that is stopped, and none to one that is
   expect(kept.isOpen()).toBe(true)
 })
 
-test('leaves ends of socket pairs alone, such as what a program prints to', async () => {
+test('ignores socket pairs, such as stdout', async () => {
   const child = Bun.spawn(['cat'], { stdin: 'pipe', stdout: 'pipe' })
   children.push(child)
   expect(closeConnections(process.pid, new Set())).toBe(true)
@@ -41,6 +41,6 @@ test('leaves ends of socket pairs alone, such as what a program prints to', asyn
   expect(await new Response(child.stdout).text()).toBe('still here')
 })
 
-test('says so when it cannot', () => {
+test('reports a failure', () => {
   expect(closeConnections(2 ** 30, new Set())).toBe(false)
 })

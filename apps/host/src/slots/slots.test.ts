@@ -47,14 +47,14 @@ describe('slots', () => {
     )
   }
 
-  test('lead to their sandboxes, each to its own, and lie in a folder of this user', async () => {
+  test('lead to their own sandbox, in a private folder', async () => {
     const [a, b] = [slots.publish('a', listen('a'), OWN), slots.publish('b', listen('b'), OWN)]
     expect([a, b]).toEqual([0, 1])
     expect([await ask(a), await ask(b)]).toEqual(['a', 'b'])
     expect(statSync(plan.folder).mode & 0o777).toBe(0o700)
   })
 
-  test('lead to the same sandboxd whatever becomes of its path (threat T11)', async () => {
+  test('lead to the same sandboxd even if its path changes (threat T11)', async () => {
     const socket = listen('a')
     const slot = slots.publish('a', socket, OWN)
     const decoy = listen('decoy')
@@ -66,7 +66,7 @@ describe('slots', () => {
     expect(await ask(slot)).toBe('a')
   })
 
-  test('are never made for a link, a file, or the socket of another user (threat T11)', async () => {
+  test('are refused for a link, a file, or another user’s socket (threat T11)', async () => {
     const decoy = listen('decoy')
     const link = path.join(base, 'link')
     symlinkSync(decoy, link)
@@ -79,7 +79,7 @@ describe('slots', () => {
     } else expect(await ask(0)).toBe('nobody')
   })
 
-  test('are free again after their release, and gone until they are made again', async () => {
+  test('are free after their release', async () => {
     const socket = listen('a')
     slots.publish('a', socket, OWN)
     slots.publish('b', listen('b'), OWN)
@@ -91,13 +91,13 @@ describe('slots', () => {
     expect(await ask(0)).toBe('c2')
   })
 
-  test('that a dead supervisor left lead to the next life of its sandbox', async () => {
+  test('of a dead supervisor lead to the restarted sandbox', async () => {
     slots.publish('a', listen('a'), OWN)
     expect(new Slots(plan).publish('a', listen('again'), OWN)).toBe(0)
     expect(await ask(0)).toBe('again')
   })
 
-  test('leave no folder when nobody has one', () => {
+  test('leave no folder when none is in use', () => {
     slots.publish('a', listen('a'), OWN)
     slots.removeIfEmpty()
     expect(existsSync(plan.folder)).toBe(true)
@@ -107,7 +107,7 @@ describe('slots', () => {
     expect(slots.publish('a', listen('a2'), OWN)).toBe(0)
   })
 
-  test('of two data folders are apart', () => {
+  test('differ between data folders', () => {
     const [one, two] = ['/a', '/b'].map((dataFolder) => planSlots({ dataFolder, runBase: '/run' }, 1).folder)
     expect(one).not.toBe(two)
   })

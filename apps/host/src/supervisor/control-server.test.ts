@@ -33,11 +33,11 @@ const ask = (method: string, route: string, headers = {}): Promise<Response> =>
   fetch(`http://supervisor${route}`, { unix: socket, method, headers })
 
 describe('the control socket', () => {
-  test('is for its user alone', () => {
+  test('is accessible to its user only', () => {
     expect(statSync(socket).mode & 0o777).toBe(0o600)
   })
 
-  test('answers the three orders and nothing else', async () => {
+  test('answers its three requests and no others', async () => {
     expect(await (await ask('GET', '/status')).json()).toEqual({ epoch: 'e' })
     for (const route of ['/claim', '/stop']) expect((await ask('POST', route)).ok).toBe(true)
     expect(calls).toEqual(['claim', 'stop requested'])
@@ -51,7 +51,7 @@ describe('the control socket', () => {
     expect(calls).toHaveLength(2)
   })
 
-  test('hands on why it is to stop, and takes a reason that it does not know for none', async () => {
+  test('passes a known stop reason', async () => {
     calls.length = 0
     for (const reason of ['idle', 'shutting_down', 'requested', '{"a":1}', ''])
       expect((await ask('POST', `/stop?reason=${encodeURIComponent(reason)}`)).status).toBe(202)
@@ -64,7 +64,7 @@ describe('the control socket', () => {
     ])
   })
 
-  test('(threat T36) logs an order with its request id when that is one', async () => {
+  test('(threat T36) logs a request with its request id, if that is valid', async () => {
     lines.length = 0
     await ask('POST', '/stop', { 'x-request-id': 'r-1' })
     await ask('POST', '/stop', { 'x-request-id': '{"a": 1}' })

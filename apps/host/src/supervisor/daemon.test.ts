@@ -14,7 +14,7 @@ const spec: StartSpec = {
   env: {},
 }
 
-test('sandboxd listens on a unix socket alone, with what it needs and no more', () => {
+test('starts sandboxd on a unix socket with the required arguments', () => {
   expect(createDaemonArguments(spec)).toEqual([
     '--listen',
     'unix:/run/sandwire/sandboxd.sock',
@@ -27,18 +27,18 @@ test('sandboxd listens on a unix socket alone, with what it needs and no more', 
   ])
 })
 
-test('(threat T2) the environment of processes travels in a file, never in arguments', () => {
+test('(threat T2) passes the environment of processes in a file, never in arguments', () => {
   const args = createDaemonArguments({ ...spec, env: { TOKEN: 'canary' } })
   expect(args.join(' ')).not.toContain('canary')
   expect(args.slice(-2)).toEqual(['--env-file', '/run/sandwire/env.json'])
 })
 
-test('limits that control sets are given to sandboxd', () => {
+test('passes control’s limits to sandboxd', () => {
   const args = createDaemonArguments({ ...spec, maxSessions: 3, outputBytesPerSecond: 1_000 })
   expect(args.slice(-4)).toEqual(['--max-sessions', '3', '--output-bytes-per-second', '1000'])
 })
 
-test('a sandbox with a way out is told where it is', () => {
+test('passes the proxy socket to a sandbox with a network', () => {
   for (const policy of ['allowlist', 'open'] as const)
     expect(createDaemonArguments({ ...spec, network: { policy, allow: [] } }).slice(-2)).toEqual([
       '--proxy-socket',
@@ -55,13 +55,13 @@ afterEach(() => rmSync(folder, { recursive: true }))
 
 const leave = (): void => writeStopReason({ daemonSocket: at('sandboxd.sock') }, 'idle')
 
-test('the reason is where sandboxd, another user, can read it', () => {
+test('writes the reason readable for sandboxd’s user', () => {
   leave()
   expect(readFileSync(at(STOP_REASON_FILE), 'utf8')).toBe('idle')
   expect(statSync(at(STOP_REASON_FILE)).mode & 0o777).toBe(0o644)
 })
 
-test('nothing that a sandbox put there is followed or replaced', () => {
+test('follows and replaces no file of the sandbox', () => {
   symlinkSync(at('elsewhere'), at(STOP_REASON_FILE))
   leave()
   expect(existsSync(at('elsewhere'))).toBe(false)

@@ -36,7 +36,7 @@ const spec: SupervisorSpec = {
   readyMs: 2,
 }
 
-test('a spec reaches the supervisor as it was written', () => {
+test('reads a spec as it was written', () => {
   writeFileSync(file, JSON.stringify(spec))
   expect(JSON.stringify(readSpec(file))).toBe(JSON.stringify(spec))
 })

@@ -66,7 +66,7 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
     expect(ask(architecture, { nr: 0, arch: 0x40000003 })).toBe(refused(1))
   })
 
-  test('says that clone3 does not exist, so that libraries use clone', () => {
+  test('returns ENOSYS for clone3, so that libraries use clone', () => {
     expect(ask(architecture, { nr: numberOf('clone3') })).toBe(refused(38))
   })
 
@@ -80,7 +80,7 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
     },
   )
 
-  test('allows clone as fork and threads use it', () => {
+  test('allows clone for fork and threads', () => {
     expect(ask(architecture, { nr: numberOf('clone'), args: [17n] })).toBe(ALLOW)
     expect(ask(architecture, { nr: numberOf('clone'), args: [0x3d0f00n] })).toBe(ALLOW)
   })
@@ -110,7 +110,7 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
     expect(ask(architecture, { nr: numberOf('socket'), args: [family] })).toBe(answer)
   })
 
-  test('allows usual personalities only', () => {
+  test('allows common personalities only', () => {
     expect(ask(architecture, { nr: numberOf('personality'), args: [0n] })).toBe(ALLOW)
     expect(ask(architecture, { nr: numberOf('personality'), args: [0xffffffffn] })).toBe(ALLOW)
     expect(ask(architecture, { nr: numberOf('personality'), args: [0x0400000n] })).toBe(refused(1))
@@ -129,6 +129,6 @@ test('the filter is written in the kernel’s layout', () => {
   ])
 })
 
-test('a jump that does not fit is an error, not a wrong filter', () => {
+test('throws for a jump that is too long', () => {
   expect(() => assemble([{ code: 0x15, jt: 0, jf: 256, k: 0 }])).toThrow('too long')
 })
