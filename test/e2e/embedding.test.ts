@@ -163,7 +163,7 @@ describe.skipIf(obstacle !== undefined)(
     }, 60_000)
 
     test.each(['react', 'plain'] as const)(
-      'is typed into and read where the operator lists the origin: %s',
+      'works where the operator allows the origin: %s',
       async (name) => {
         const { tab } = await listed.show(browser, name)
         await eventually(async () => /[$#]/.test(await screenOf(tab)), { what: 'the prompt', ...WAIT })
@@ -187,7 +187,7 @@ describe.skipIf(obstacle !== undefined)(
       60_000,
     )
 
-    test('says in words that its server gives no ticket where the origin is not listed', async () => {
+    test('reports that no ticket is available where the origin is not allowed', async () => {
       const { tab, told } = await unlisted.show(browser, 'react')
       const status = tab.getByRole('status')
       await eventually(async () => (await status.innerText()).includes('Cannot get a ticket'), {
@@ -202,7 +202,7 @@ describe.skipIf(obstacle !== undefined)(
       await tab.close()
     }, 60_000)
 
-    test('says in words that the connection is refused where the origin is not listed', async () => {
+    test('reports a refused connection where the origin is not allowed', async () => {
       // As a server asks that does not say for whose page.
       unlisted.giveTicket = async (_, sandbox) => {
         const body = JSON.stringify({ sandbox })

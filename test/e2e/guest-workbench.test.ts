@@ -41,7 +41,7 @@ describe.skipIf(problem !== undefined)(
     }
 
     test(
-      'watches at once what a link leads to, in the size of who drives, and finds nothing that is refused to them',
+      'watches the shared session at the driver’s size, and is offered nothing else',
       async () => {
         const session = await owner.first.session()
         const { grant, link } = await share({ session })
@@ -94,7 +94,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'finds nothing of what the person before had open in this browser',
+      'sees nothing that the previous user had open in this browser',
       async () => {
         const session = await owner.first.session()
         await owner.first.run('echo text > secret.txt; echo writ"ten"')
@@ -118,7 +118,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'works in a sandbox that is shared as a whole, with shells and files of its own',
+      'works in a wholly shared sandbox with shells and files',
       async () => {
         const [sandbox = ''] = (await owner.first.session()).split('.')
         const { link } = await share({ sandbox, role: 'collaborator' })
@@ -138,7 +138,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'reads of a sandbox that its owner destroys that it was destroyed, not stopped',
+      'is told that a sandbox was destroyed, not stopped',
       async () => {
         await using host = await fixture.openPage()
         const post = (path: string, body: object) =>
@@ -161,7 +161,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'who watches a whole sandbox gets the list of what runs in it, and joins from there',
+      'with view access to a sandbox joins from the list of sessions',
       async () => {
         const session = await owner.first.session()
         const { link } = await share({ sandbox: session.split('.')[0], role: 'viewer' })

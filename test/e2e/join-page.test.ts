@@ -37,7 +37,7 @@ function openSocket(page: Page, session: string): Promise<readonly string[]> {
 }
 
 describe.skipIf(obstacle !== undefined)(
-  `a link to something shared, in Chromium${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  `the join page in Chromium${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   () => {
     let sandboxes: StandInSandboxes
     let issuer: TestIssuer
@@ -69,7 +69,7 @@ describe.skipIf(obstacle !== undefined)(
       return { session, link: textIn(told, 'link'), secret: linkIn(told).split('.')[2] ?? '' }
     }
 
-    test('makes a guest of whoever gives a name, who opens a socket by a ticket', async () => {
+    test('signs in a guest by name, who connects with a ticket', async () => {
       await using control = await startControl({ birthplace: sandboxes, workbench })
       const { session, link, secret } = await share(control)
       const { page, sent } = await openPage(browser)
@@ -101,7 +101,7 @@ describe.skipIf(obstacle !== undefined)(
       await late.context().close()
     })
 
-    test('keeps its secret until it is used: after a refusal or a failure one tries again', async () => {
+    test('keeps its secret for a retry after a failure', async () => {
       await using control = await startControl({ birthplace: sandboxes, workbench })
       const { link, secret } = await share(control)
       const { page } = await openPage(browser)
@@ -133,7 +133,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.context().close()
     })
 
-    test('leads to a page with all that is shared, for a guest and for who is signed in', async () => {
+    test('leads to the list of received shares', async () => {
       await using control = await startControl({ birthplace: sandboxes, workbench })
       const { session, link } = await share(control)
       const { page } = await openPage(browser)
@@ -167,7 +167,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.context().close()
     })
 
-    test('says nothing of what is shared before the sign-in, and comes back to it after', async () => {
+    test('reveals nothing before the sign-in, and returns after it', async () => {
       await using control = await startControl({
         birthplace: sandboxes,
         workbench,
@@ -189,7 +189,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.context().close()
     })
 
-    test('tells who is signed in the line that leads there, as the command line would', async () => {
+    test('shows a signed-in user the CLI command for the share', async () => {
       await using control = await startControl({
         birthplace: sandboxes,
         workbench,
@@ -234,7 +234,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.context().close()
     })
 
-    test('without its secret is only an address', async () => {
+    test('without its secret explains that it is incomplete', async () => {
       await using control = await startControl({ birthplace: sandboxes, workbench })
       const { page } = await openPage(browser)
       await page.goto(`${control.origin}/join`)

@@ -11,7 +11,7 @@ const obstacle = findBrowserProblem()
 const WAIT = { timeoutMs: 20_000 }
 
 describe.skipIf(obstacle !== undefined)(
-  `the terminal alone, in a page of somebody else${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+  `the terminal component in a third-party page${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   () => {
     let browser: Browser
     let server: PageServer
@@ -40,7 +40,7 @@ describe.skipIf(obstacle !== undefined)(
     const told = () => tab.evaluate(() => page.told)
     const text = () => tab.evaluate(() => page.text())
 
-    test('starts one process in strict mode, and tells how it ended', async () => {
+    test('starts one process in strict mode and reports its exit', async () => {
       await open()
       const before = await server.countCreated()
       await tab.evaluate((url) => page.showOwn(url, 'sh', ['-c', 'echo hello; exit 3']), server.url)
@@ -53,7 +53,7 @@ describe.skipIf(obstacle !== undefined)(
       expect((await told()).filter((word) => word.startsWith('exit '))).toEqual(['exit 3 null'])
     }, 30_000)
 
-    test('takes its terminal along when it goes', async () => {
+    test('disposes its own terminal when unmounted', async () => {
       await open()
       await tab.evaluate((url) => page.showOwn(url, 'cat', []), server.url)
       await eventually(async () => (await told()).includes('attached'), { what: 'the attachment', ...WAIT })
@@ -65,7 +65,7 @@ describe.skipIf(obstacle !== undefined)(
       expect(await tab.locator('.xterm').count()).toBe(0)
     }, 30_000)
 
-    test('leaves a given terminal as it is, to be shown again with and without React', async () => {
+    test('keeps a given terminal, which can be mounted again', async () => {
       await open()
       const before = await server.countCreated()
       await tab.evaluate((url) => page.showGiven(url), server.url)

@@ -17,7 +17,7 @@ async function findViolations(workbench: WorkbenchPage): Promise<readonly string
 }
 
 describe.skipIf(problem !== undefined)(
-  `the workbench for everybody${problem === undefined ? '' : ` (skipped: ${problem})`}`,
+  `accessibility of the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let fixture: WorkbenchFixture
     beforeAll(async () => {

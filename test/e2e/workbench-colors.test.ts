@@ -33,7 +33,7 @@ describe.skipIf(problem !== undefined)(
     }
 
     test.each(['dark', 'light'] as const)(
-      'are what they are called, and change places in reverse video, %s',
+      'match their names and swap in reverse video, %s',
       async (colorScheme) => {
         await using workbench = await fixture.openPage({ colorScheme })
         await workbench.first.run(
@@ -62,7 +62,7 @@ describe.skipIf(problem !== undefined)(
       60_000,
     )
 
-    test('are told to programs', async () => {
+    test('are announced to programs', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.run('clear; echo "$TERM-$COLORTERM"')
       await workbench.first.waitFor('xterm-256color-truecolor')

@@ -36,7 +36,7 @@ describe.skipIf(problem !== undefined)(
       return workspace
     }
 
-    test('is not ended by Ctrl+S, which says what to choose', async () => {
+    test('is not ended by Ctrl+S, which offers the choices', async () => {
       await using workspace = await openConflict('save.txt', 'one\n', 'theirs\n')
       const { workbench } = workspace
       const { page } = workbench
@@ -56,7 +56,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('is told on a phone in lines that can be read and buttons that can be hit', async () => {
+    test('has readable text and large enough buttons on a phone', async () => {
       await using workspace = await openConflict('phone.txt', 'one\n', 'theirs\n')
       const { workbench } = workspace
       await workbench.page.setViewportSize(PHONE)
@@ -79,7 +79,7 @@ describe.skipIf(problem !== undefined)(
       ])
     }, 60_000)
 
-    test('with a folder in the place of the file is told, and nothing that was typed is lost', async () => {
+    test('with a folder at the path of the file loses no typed text', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       const { page } = workbench
@@ -106,7 +106,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('waits for a word that an input method puts together', async () => {
+    test('waits for the end of a composition', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       const { page } = workbench
@@ -136,7 +136,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('is over when all that was typed is undone, which can be redone on top of the disk', async () => {
+    test('ends when all typed text is undone, which can be redone', async () => {
       await using workspace = await openConflict('undo.txt', 'one\ntwo\n', 'theirs\none\ntwo\n')
       const { workbench } = workspace
       const { page } = workbench
@@ -157,7 +157,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('stays at its place when something is undone just as the file changes again', async () => {
+    test('keeps its scroll position when an undo coincides with a change on disk', async () => {
       const long = Array.from({ length: 600 }, (_, at) => `line ${at + 1}\n`).join('')
       await using workspace = await openConflict('still.txt', long, long.replace('line 310', 'theirs'))
       const { workbench } = workspace
@@ -191,7 +191,7 @@ describe.skipIf(problem !== undefined)(
       await isAtHeight(mine(workbench), 'line 300', before)
     }, 60_000)
 
-    test('says what differs and cannot be seen', async () => {
+    test('reports invisible differences', async () => {
       await using workspace = await openConflict('ends.txt', 'one\n', 'one\r\nmine!')
       const { workbench } = workspace
       await banner(workbench).getByText('Line endings differ as well: CRLF on disk, LF in yours.').waitFor()
@@ -204,7 +204,7 @@ describe.skipIf(problem !== undefined)(
       await banner(workbench).getByText('Line endings differ as well').waitFor()
     }, 60_000)
 
-    test('leaves the bar that finds open for whoever is elsewhere, and the keyboard with them', async () => {
+    test('keeps the search bar open and the focus elsewhere', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       const { page } = workbench

@@ -45,7 +45,7 @@ describe.skipIf(problem !== undefined)(
       return workbench
     }
 
-    test('are not closed with unsaved text unless the person says so', async () => {
+    test('are not closed with unsaved text without confirmation', async () => {
       await using workbench = await openPage({ 'one.txt': 'one', 'two.txt': 'two' })
       const { page } = workbench
       await edit(workbench, 'one.txt', 'A')
@@ -85,7 +85,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('with unsaved text hold back a sign-out until the person says so', async () => {
+    test('with unsaved text delay a sign-out until confirmed', async () => {
       await using workbench = await openPage({ 'three.txt': 'three' })
       const { page } = workbench
       const sent: string[] = []
@@ -101,7 +101,7 @@ describe.skipIf(problem !== undefined)(
       await eventually(() => sent.includes('/api/signout'), { what: 'the sign-out', ...WAIT })
     }, 60_000)
 
-    test('are saved without a keyboard, or by the name of the command', async () => {
+    test('are saved by button or by command', async () => {
       await using workbench = await openPage({ 'four.txt': 'four' })
       const { page } = workbench
       await edit(workbench, 'four.txt', 'D')
@@ -128,7 +128,7 @@ describe.skipIf(problem !== undefined)(
       }, name)
     }
 
-    test('are uploaded by a button, from a folder menu and by a drop anywhere', async () => {
+    test('are uploaded by button, folder menu and drop', async () => {
       await using workbench = await openPage({})
       const { page } = workbench
       await workbench.first.read('rm -rf *; mkdir folder')
@@ -167,7 +167,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('that are large say how far their upload is, and stop when they are told to', async () => {
+    test('that are large show upload progress and can be canceled', async () => {
       await using workbench = await openPage({})
       const { page } = workbench
       await workbench.first.read('rm -rf *')
@@ -205,7 +205,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('are followed when they are moved in the list, with what was typed and what can be undone', async () => {
+    test('that are moved keep their unsaved text and undo history in the editor', async () => {
       await using workbench = await openPage({ 'before.txt': 'one' })
       const { page } = workbench
       await edit(workbench, 'before.txt', 'A')
@@ -234,7 +234,7 @@ describe.skipIf(problem !== undefined)(
       await page.getByText('The file was deleted or moved. This is its last text.').waitFor()
     }, 60_000)
 
-    test('are edited with the keys of the editor, which the page takes neither there nor behind a dialog', async () => {
+    test('are edited with keys that no page shortcut intercepts, also behind a dialog', async () => {
       await using workbench = await openPage({ 'five.txt': 'alpha beta' })
       const { page } = workbench
       await page.getByRole('treeitem', { name: 'five.txt' }).click()
@@ -264,7 +264,7 @@ describe.skipIf(problem !== undefined)(
       await question(workbench).waitFor()
     }, 60_000)
 
-    test('keep the keyboard in their list when its menu is closed', async () => {
+    test('keep the focus in their tree when its menu closes', async () => {
       await using workbench = await openPage({ 'six.txt': 'six' })
       const { page } = workbench
       const row = page.getByRole('treeitem', { name: 'six.txt' })
@@ -290,7 +290,7 @@ describe.skipIf(problem !== undefined)(
       await hasKeyboard()
     }, 60_000)
 
-    test('that are deleted or moved by keys leave the keyboard in their list', async () => {
+    test('that are deleted or moved by keys keep the focus in their tree', async () => {
       await using workbench = await openPage({})
       const { page } = workbench
       await workbench.first.read('rm -rf *; mkdir in; touch a.txt b.txt c.txt d.txt in/only.txt')
@@ -333,7 +333,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('are named, searched and shown with words for what is wrong', async () => {
+    test('report problems with names, searches and images', async () => {
       await using workbench = await openPage({})
       const { page } = workbench
       const long = `for i in $(seq 200); do printf 'word '; done > long.txt; echo needle >> long.txt`

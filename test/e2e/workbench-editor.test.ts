@@ -24,7 +24,7 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    test('takes what is typed while a save is on a slow way', async () => {
+    test('accepts typing during a slow save', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       const { page } = workbench
@@ -53,7 +53,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('keeps the keyboard, the cursor and the place when the file changes underneath', async () => {
+    test('keeps focus, cursor and scroll position when the file changes on disk', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       const { page } = workbench
@@ -95,7 +95,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('leaves the keyboard where it is when the file changes underneath', async () => {
+    test('leaves the focus elsewhere when the file changes on disk', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       const { page } = workbench
@@ -116,7 +116,7 @@ describe.skipIf(problem !== undefined)(
       expect(await editor(workbench).innerText()).toContain('mine')
     }, 60_000)
 
-    test('does not go back to the line it was opened at when a conflict is over', async () => {
+    test('does not jump back to its initial line when a conflict ends', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       const { page } = workbench
@@ -140,7 +140,7 @@ describe.skipIf(problem !== undefined)(
         .waitFor({ timeout: 5_000 })
     }, 60_000)
 
-    test('goes on to find what is typed when the file changes underneath', async () => {
+    test('keeps its search bar when the file changes on disk', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       const { page } = workbench
@@ -160,7 +160,7 @@ describe.skipIf(problem !== undefined)(
       expect(await mine(workbench).locator('.cm-line').nth(1).innerText()).toBe('line 2 mine')
     }, 60_000)
 
-    test('offers no change of a file that was removed', async () => {
+    test('offers no changes of a deleted file', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       await workspace.show('gone.txt', 'one\ntwo\n')
@@ -173,7 +173,7 @@ describe.skipIf(problem !== undefined)(
       )
     }, 60_000)
 
-    test('takes single changes over from the other side', async () => {
+    test('applies single changes from disk', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       const { page } = workbench
@@ -197,7 +197,7 @@ describe.skipIf(problem !== undefined)(
       expect([lines[1], lines[5], lines[8]]).toEqual(['line 2 mine', 'line six', 'line nine'])
     }, 60_000)
 
-    test('stays at its place in a file that changes on the disk', async () => {
+    test('keeps its scroll position in a file that changes on disk', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       await workspace.show('log.txt', LONG)
@@ -218,7 +218,7 @@ describe.skipIf(problem !== undefined)(
       await editor(workbench).locator('.cm-line').getByText('line 300!', { exact: true }).waitFor()
     }, 60_000)
 
-    test('stays at its place in a difference that changes', async () => {
+    test('keeps its scroll position in a diff that changes', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       const { page } = workbench
@@ -262,7 +262,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('keeps a byte order mark and the ends of lines where they are', async () => {
+    test('keeps byte order mark and line endings', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       const { page } = workbench
@@ -279,7 +279,7 @@ describe.skipIf(problem !== undefined)(
     }, 60_000)
 
     test.each(['dark', 'light'] as const)(
-      'finds and replaces in a bar that can be read (%s)',
+      'has a readable search bar (%s)',
       async (theme) => {
         await using workspace = await EditedWorkspace.open(fixture, { colorScheme: theme })
         const { workbench } = workspace

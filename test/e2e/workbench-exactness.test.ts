@@ -9,7 +9,7 @@ const problem = findBrowserProblem()
 const WAIT = { timeoutMs: 30_000 }
 
 describe.skipIf(problem !== undefined)(
-  `what a terminal of the workbench shows${problem === undefined ? '' : ` (skipped: ${problem})`}`,
+  `the screen of a workbench terminal${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let fixture: WorkbenchFixture
     beforeAll(async () => {
@@ -47,7 +47,7 @@ describe.skipIf(problem !== undefined)(
     const COUNT =
       'for i in $(seq 1 500); do printf "\\033[3%dmn%d 漢字 🙂 e\\314\\201 \\033[0m|\\033[3D\\033[2P\\r\\033[40C%d\\n" $((i % 6 + 1)) $i $i; sleep 0.002; done; echo "fin""ished"'
 
-    test('is exact after workerd was killed in the middle of output', async () => {
+    test('is exact after workerd was killed during output', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.run(COUNT)
       const states = new Set<string>()
@@ -68,7 +68,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 120_000)
 
-    test('is exact after the page was loaded again, in the middle of output and at rest', async () => {
+    test('is exact after a reload, during output and at rest', async () => {
       await using workbench = await fixture.openPage()
       const session = await workbench.first.session()
       await workbench.first.run(COUNT)
@@ -93,7 +93,7 @@ describe.skipIf(problem !== undefined)(
       'draw() { read -r r c < <(stty size); for i in $(seq 1 $r); do printf "\\033(B\\033[$i;1H\\033[7m%-*s\\033[0m" $c "row $i of $c"; done; printf "\\033[3;5H\\033(0%s" "$typed"; }; ' +
       'printf "\\033[99;999H\\033[1J\\033[?1049h"; draw; trap draw WINCH; while :; do read -rsn1 -t 0.2 k && typed=$typed$k && printf %s "$k"; done'
 
-    test('is exact in a full-screen program that got narrower before the page was loaded again', async () => {
+    test('is exact in a full-screen program that was narrowed before a reload', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.run(FULL_SCREEN)
       const { cols: wide } = await workbench.first.until(({ status }) => status === 'attached')
@@ -113,7 +113,7 @@ describe.skipIf(problem !== undefined)(
       expect(shown.split('\n').map((row) => row.trimEnd())).toEqual(wanted)
     }, 60_000)
 
-    test('is exact after the network was away', async () => {
+    test('is exact after a network outage', async () => {
       const { port } = fixture.host
       await using proxy = openFaultProxy({ target: { port } })
       await using browser = await openBrowser([

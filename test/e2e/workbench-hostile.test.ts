@@ -32,7 +32,7 @@ const VECTORS: Readonly<Record<string, string>> = {
 }
 
 describe.skipIf(problem !== undefined)(
-  `what comes out of a sandbox, in the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
+  `untrusted output and files in the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let fixture: WorkbenchFixture
     let workbench: WorkbenchPage
@@ -78,7 +78,7 @@ describe.skipIf(problem !== undefined)(
     const pwned = (): Promise<unknown> => workbench.page.evaluate(() => Reflect.get(globalThis, 'pwned'))
 
     test(
-      'no sequence makes the terminal send what the output says (threat T23)',
+      'no escape sequence makes the terminal send text of the output (threat T23)',
       async () => {
         await put('vectors', Object.values(VECTORS).join(''))
         // What is sent back is no command while it is read, but kept.
@@ -105,7 +105,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'a sequence that never ends costs nothing but its bytes (threat T23)',
+      'an endless escape sequence does no harm (threat T23)',
       async () => {
         await workbench.first.run(
           `printf '\\033]0;'; head -c 12M /dev/zero | tr '\\0' a; printf '\\033\\\\'; echo still "here"`,
@@ -117,7 +117,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'the clipboard changes only by who allowed it (threat T23)',
+      'programs write to the clipboard only if allowed (threat T23)',
       async () => {
         const write = (text: string): Promise<void> =>
           workbench.page.evaluate((own) => navigator.clipboard.writeText(own), text)
@@ -149,7 +149,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'a link is opened only if it is of the web, and without a way back (threat T23)',
+      'only web links open, without access to their opener (threat T23)',
       async () => {
         await using foreign = new ForeignServer()
         const links = {
@@ -201,7 +201,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'names and contents of files run nothing and reach nobody (threat T25)',
+      'names and contents of files run no scripts and send no requests (threat T25)',
       async () => {
         await using foreign = new ForeignServer()
         const other = foreign.origin
@@ -247,7 +247,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'a file that is opened by its address is a download and no page (threat T25)',
+      'a file opened by its URL is a download (threat T25)',
       async () => {
         await toTerminal()
         const [sandbox = ''] = (await workbench.first.session()).split('.')
@@ -264,7 +264,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'nothing but what can be printed stands outside the terminal (threat T24)',
+      'only printable text appears outside the terminal (threat T24)',
       async () => {
         const { page } = workbench
         const bent = '\u202egpj.exe'

@@ -13,7 +13,7 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    test('say when the server does not answer, and are there again when it does', async () => {
+    test('report an unreachable server, and recover', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       const panel = page.getByRole('complementary', { name: 'Sandboxes' })
@@ -32,7 +32,7 @@ describe.skipIf(problem !== undefined)(
       expect(await panel.getByText('Server unreachable').count()).toBe(0)
     }, 60_000)
 
-    test('show what is in a new folder before it is deleted, and ask who commits where git does not know', async () => {
+    test('show an untracked folder before it is deleted, and ask for an author when git has none', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       await workbench.first.run(
@@ -75,7 +75,7 @@ describe.skipIf(problem !== undefined)(
       expect(await panel.getByLabel('Your name').inputValue()).toBe('Ann Author')
     }, 60_000)
 
-    test('of git find a repository in a folder, name what was renamed, and keep a message until it is committed', async () => {
+    test('of git find nested repositories, show renames and keep the commit message', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       await workbench.first.read(
@@ -120,7 +120,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('are of the sandbox whose terminal has the keyboard, also after a reload', async () => {
+    test('follow the sandbox of the focused terminal, also after a reload', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       await workbench.first.read('touch of-dev.txt')
@@ -146,7 +146,7 @@ describe.skipIf(problem !== undefined)(
       await fixture.host.fetch('/api/sandboxes/aardvark', { method: 'DELETE' })
     }, 60_000)
 
-    test('tell sessions apart, go to those that are open, and say whose they are', async () => {
+    test('distinguish sessions, focus open ones and name their owner', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       const rows = page.getByRole('region', { name: 'Sessions' }).getByRole('listitem')
@@ -184,7 +184,7 @@ describe.skipIf(problem !== undefined)(
       await page.getByRole('dialog').getByText(/^Gus/).first().waitFor()
     }, 60_000)
 
-    test('of sessions are without those of a sandbox as soon as it is stopped', async () => {
+    test('of sessions drop those of a stopped sandbox at once', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       const rows = page.getByRole('region', { name: 'Sessions' }).getByRole('listitem')
@@ -205,7 +205,7 @@ describe.skipIf(problem !== undefined)(
       await rows.first().waitFor({ state: 'detached', timeout: 1_500 })
     }, 60_000)
 
-    test('clone a repository as the first thing in a sandbox, and only one that is seen', async () => {
+    test('clone a repository in a new sandbox, but not from a hidden field', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       const make = async (name: string, network: string): Promise<string> => {
@@ -236,7 +236,7 @@ describe.skipIf(problem !== undefined)(
       await page.getByRole('tab', { name: 'cloned', selected: true }).waitFor()
     }, 60_000)
 
-    test('are gone from every page of a sign-in that ended, whether its browser tells or the server', async () => {
+    test('disappear from every page of an ended sign-in', async () => {
       const cookies = await fixture.signIn()
       await using workbench = await fixture.openPage({ cookies })
       await using far = await fixture.openPage({ cookies })

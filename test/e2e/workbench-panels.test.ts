@@ -18,7 +18,7 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    test('are as they were left, for each sandbox', async () => {
+    test('keep their state for each sandbox', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       await workbench.first.read('mkdir -p kept/deep; echo needle > kept/deep/hay.txt')
@@ -63,7 +63,7 @@ describe.skipIf(problem !== undefined)(
       await fixture.host.fetch('/api/sandboxes/other', { method: 'DELETE' })
     }, 90_000)
 
-    test('list the branches that there are, and which is checked out, as the head does', async () => {
+    test('list the branches and which one is checked out', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       await workbench.first.read(
@@ -93,7 +93,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.read('rm -rf branched')
     }, 60_000)
 
-    test('show a folder of very many files a part at a time, all of which the keyboard reaches', async () => {
+    test('render a huge folder in parts, all reachable by keyboard', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       await workbench.first.read(

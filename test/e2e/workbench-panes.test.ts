@@ -31,7 +31,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.keyboard.press('Enter')
     }
 
-    test('open, are renamed and put in another order, close, and come back after a reload', async () => {
+    test('open, are renamed, reordered, closed and restored after a reload', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.run('here=one')
       await rename(workbench, 0, 'one')
@@ -71,7 +71,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 90_000)
 
-    test('of splits take turns with the keyboard', async () => {
+    test('are focused in turn by shortcuts', async () => {
       await using workbench = await fixture.openPage()
       await workbench.page.keyboard.press('Control+Shift+Backslash')
       await workbench.terminal(1).ready()
@@ -97,7 +97,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.locator('.panel').waitFor({ state: 'detached' })
     }, 60_000)
 
-    test('are moved by keys alone', async () => {
+    test('are renamed and moved by commands', async () => {
       await using workbench = await fixture.openPage()
       await rename(workbench, 0, 'one')
       await workbench.page.keyboard.press('Control+Shift+Backquote')
@@ -113,7 +113,7 @@ describe.skipIf(problem !== undefined)(
       await expectTabs(workbench, ['two', 'one'])
     }, 60_000)
 
-    test('have a text size, a search and a sheet of keys', async () => {
+    test('have a font size, a search and a list of shortcuts', async () => {
       await using workbench = await fixture.openPage()
       const before = await workbench.first.until(() => true)
       for (let step = 0; step < 4; step += 1) await workbench.page.keyboard.press('Control+Shift+Period')
@@ -161,7 +161,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.waitFor('> typed again')
     }, 60_000)
 
-    test('whose session ended say how, and start another shell', async () => {
+    test('report how a session ended, and start another shell', async () => {
       await using workbench = await fixture.openPage()
       const session = await workbench.first.session()
       await workbench.first.run('kill -9 $$')
@@ -178,7 +178,7 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.first.read('echo later')).toBe('later')
     }, 60_000)
 
-    test('whose session ended while the page was away say so after a reload', async () => {
+    test('report a session that ended while the page was closed', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.run('sleep 1; exit 5')
       await workbench.page.goto('about:blank')

@@ -25,7 +25,7 @@ describe.skipIf(problem !== undefined)(
     }
 
     test(
-      'needs nothing that its policy refuses, with terminal, files, editor, git, search and dialogs',
+      'works within its content security policy',
       async () => {
         const { workbench, recorder } = await openWatched()
         await using _ = workbench
@@ -70,7 +70,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'runs no script but its own, whichever way one gets into it (threat T25)',
+      'runs no injected script (threat T25)',
       async () => {
         const { workbench } = await openWatched()
         await using _ = workbench
@@ -139,7 +139,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'sends nothing to another server, whichever way it is asked to (threat T3)',
+      'sends nothing to another server (threat T3)',
       async () => {
         const { workbench } = await openWatched()
         await using _ = workbench
@@ -188,7 +188,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'is led to no other server by its address, by messages or by what was stored (threat T3)',
+      'connects to no other server because of its URL, messages or storage (threat T3)',
       async () => {
         await using workbench = await fixture.openPage()
         await using foreign = new ForeignServer()
@@ -232,7 +232,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'is framed and reached by no page of another origin, cookie or not (threat T1)',
+      'cannot be framed or accessed by other origins (threat T1)',
       async () => {
         const { workbench } = await openWatched()
         await using _ = workbench
@@ -296,7 +296,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'is signed in under the name that its link is for, wherever the link is pasted (threat T1)',
+      'signs in on the host of its link, wherever the link is pasted (threat T1)',
       async () => {
         await using workbench = await fixture.openSignedOut()
         const { page } = workbench
@@ -312,7 +312,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'is at a prompt after less than 300 KiB, compressed, and loads the editor when there is a file to edit',
+      'reaches a prompt within 300 KiB compressed, and loads the editor on demand',
       async () => {
         const { workbench, recorder } = await openWatched()
         await using _ = workbench
@@ -337,7 +337,7 @@ describe.skipIf(problem !== undefined)(
       TIMEOUT_MS,
     )
 
-    test('is never kept by a browser, and its files for ever; what is not one is not found', async () => {
+    test('is not cached, while its assets are cached forever', async () => {
       const ask = (path: string, method = 'GET') => fetch(`${fixture.host.url}${path}`, { method })
       const page = await ask('/')
       expect(page.headers.get('cache-control')).toBe('no-store')

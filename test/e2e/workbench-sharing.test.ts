@@ -14,7 +14,7 @@ const WAIT = { timeoutMs: 40_000 }
 const CUT_MS = 5_000
 
 describe.skipIf(problem !== undefined)(
-  `a terminal that is shared from the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
+  `a terminal shared from the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let fixture: WorkbenchFixture
     beforeAll(async () => {
@@ -66,7 +66,7 @@ describe.skipIf(problem !== undefined)(
         return screen !== undefined && screen.right <= right && screen.bottom <= bottom
       })
 
-    test('is shown to a viewer as it is, who cannot type and follows the size of who drives', async () => {
+    test('is shown to a viewer, who cannot type and follows the driver’s size', async () => {
       await using owner = await fixture.openPage()
       await owner.first.run(
         'for i in $(seq 1 100); do printf "\\033[3%dm$i 漢字 🙂\\033[0m\\n" $((i % 8)); done',
@@ -106,7 +106,7 @@ describe.skipIf(problem !== undefined)(
       }
     }, 120_000)
 
-    test('can be typed into and driven by a collaborator, by asking, giving and taking', async () => {
+    test('passes control by request, by giving and by taking', async () => {
       await using owner = await fixture.openPage()
       await using guest = await join(await share(owner, 'Can type'), 'Cleo')
       expect((await guest.first.facts())?.role).toBe('collaborator')
@@ -139,7 +139,7 @@ describe.skipIf(problem !== undefined)(
       await guest.first.until(({ role }) => role === 'driver')
     }, 120_000)
 
-    test('is gone for a guest as soon as it is withdrawn, and stays for its owner', async () => {
+    test('disconnects a guest whose access is revoked', async () => {
       await using owner = await fixture.openPage()
       await using guest = await join(await share(owner, 'View only'), 'Gus')
       await owner.button('Share terminal').click()
@@ -155,7 +155,7 @@ describe.skipIf(problem !== undefined)(
       expect(await guest.first.text()).toBe(before)
     }, 120_000)
 
-    test('shows a full-screen program to who comes late', async () => {
+    test('shows a full-screen program to a late viewer', async () => {
       await using owner = await fixture.openPage()
       await owner.first.run('seq 1 300 > numbers; vim -u NONE -c "set number ruler showmode" numbers')
       await owner.first.waitFor('"numbers"')

@@ -5,9 +5,9 @@ import { WorkbenchFixture } from './support/workbench.ts'
 const problem = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
 
 describe.skipIf(problem !== undefined)(
-  `a page of a version that is no longer served${problem === undefined ? '' : ` (skipped: ${problem})`}`,
+  `a page whose version is no longer served${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    test('keeps its terminals when another part of it is gone, and has it after a reload', async () => {
+    test('keeps its terminals when a part cannot be loaded, and recovers by a reload', async () => {
       const fixture = await WorkbenchFixture.open()
       await using workbench = await fixture.openPage()
       const { page } = workbench
@@ -28,14 +28,14 @@ describe.skipIf(problem !== undefined)(
 )
 
 describe.skipIf(problem !== undefined)(
-  `a part of the page that is opened without a connection${problem === undefined ? '' : ` (skipped: ${problem})`}`,
+  `a part of the page opened without a connection${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    test('says so, and is there when it is tried again', async () => {
+    test('is reported, and loads on retry', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       // Also what the part shares with others, which a browser remembers to have failed just as well.
@@ -58,7 +58,7 @@ describe.skipIf(problem !== undefined)(
       await page.getByText(/No Git repository|No changes/).waitFor()
     }, 60_000)
 
-    test('is there by itself when the browser is online again', async () => {
+    test('loads by itself when the browser is online again', async () => {
       await using workbench = await fixture.openPage()
       const { page, context } = workbench
       await context.setOffline(true)

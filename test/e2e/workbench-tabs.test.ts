@@ -24,7 +24,7 @@ describe.skipIf(problem !== undefined)(
       await page.locator('.file-path:visible').getByText(path, { exact: true }).waitFor()
     }
 
-    test('of one name are told apart, and say all of it where the mouse is', async () => {
+    test('of one name are distinguishable and have full tooltips', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.read('mkdir -p deep/a/b/c; echo 1 > v.txt; echo 2 > deep/a/b/c/v.txt')
       await workbench.page.keyboard.press('Control+Shift+Backquote')
@@ -43,7 +43,7 @@ describe.skipIf(problem !== undefined)(
       ])
     }, 60_000)
 
-    test('have a cross that can be hit, in a row that is no higher for it', async () => {
+    test('have a large enough close button', async () => {
       await using workbench = await fixture.openPage()
       const box = await workbench.button('Close dev').boundingBox()
       expect(box?.width).toBeGreaterThanOrEqual(MIN_TARGET)
@@ -51,7 +51,7 @@ describe.skipIf(problem !== undefined)(
       expect((await workbench.page.locator('.tab-bar').boundingBox())?.height).toBe(36)
     }, 60_000)
 
-    test('start a shell again that is kept as long as the first, beside what there is to tell', async () => {
+    test('restart a shell that is kept as long as the first', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       const kept: (string | null)[] = []

@@ -39,7 +39,7 @@ describe.skipIf(problem !== undefined)(
       return guest
     }
 
-    test('keep their size while they are in a tab behind', async () => {
+    test('keep their size in an inactive tab', async () => {
       await using workbench = await fixture.openPage()
       const { rows, cols } = await workbench.first.until(() => true)
       await workbench.first.run('rm -f now; mkfifo now; (read < now; stty size)')
@@ -59,7 +59,7 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.first.waitFor(/^\d+ \d+$/m)).toContain(`${rows} ${cols}`)
     }, 90_000)
 
-    test('are shown whole to who joins late with a smaller window', async () => {
+    test('fit a smaller window of a late viewer', async () => {
       await using owner = await fixture.openPage({ viewport: { width: 1280, height: 800 } })
       await using _ = await join(await share(owner, 'View only'), 'Ann')
       const viewport = { width: 1000, height: 640 }
@@ -111,7 +111,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.keyboard.up('Control')
     }
 
-    test('lead from a path that is printed to its file, wherever the shell is', async () => {
+    test('open printed paths relative to the shell’s directory', async () => {
       await using workbench = await fixture.openPage()
       const open = () => workbench.page.locator('.file-path:visible')
       let times = 0
@@ -144,7 +144,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.getByText('File not found: er/café.ts').waitFor()
     }, 90_000)
 
-    test('notice at once that there is no network, and that there is one again', async () => {
+    test('notice at once when the network goes and returns', async () => {
       await using workbench = await fixture.openPage()
       const bar = workbench.page.locator('.status-bar')
       await bar.getByText('In control').waitFor()
@@ -172,7 +172,7 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.first.text()).not.toContain('\nresized')
     }, 90_000)
 
-    test('that ring behind mark their tab, until it is looked at, and take text from the first letter on', async () => {
+    test('mark an inactive tab whose bell rings, and accept text from the first letter', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.run('rm -f now; mkfifo now; (read < now; printf "\\a"; echo rang)')
       await workbench.page.keyboard.press('Control+Shift+Backquote')
@@ -189,7 +189,7 @@ describe.skipIf(problem !== undefined)(
       expect(await tab.locator('.tab-bell').count()).toBe(0)
     }, 60_000)
 
-    test('say who asks to drive, and who is asked', async () => {
+    test('say who requests control, to both sides', async () => {
       await using owner = await fixture.openPage()
       await using guest = await join(await share(owner, 'Can type'), 'Carl')
       await guest.button('Request control').click()
@@ -200,7 +200,7 @@ describe.skipIf(problem !== undefined)(
       await guest.page.locator('.participant-text', { hasText: /^You have control$/ }).waitFor()
     }, 60_000)
 
-    test('say how the sandbox ended, and have nothing over the buttons of the end', async () => {
+    test('report a stopped or destroyed sandbox', async () => {
       await using owner = await fixture.openPage()
       await using guest = await join(await share(owner, 'View only'), 'Gus')
       await guest.page.locator('.read-only-line').waitFor()

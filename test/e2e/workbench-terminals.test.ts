@@ -45,7 +45,7 @@ describe.skipIf(problem !== undefined)(
       expect(shown.split('\n')).toEqual(wanted.split('\n'))
     }
 
-    test('shows what is typed, and what comes of it', async () => {
+    test('shows typed commands and their output', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.type("printf '%s-%s\\n' one two")
       await workbench.first.waitFor("> printf '%s-%s\\n' one two")
@@ -60,7 +60,7 @@ describe.skipIf(problem !== undefined)(
       expect(workbench.errors).toEqual([])
     }, 60_000)
 
-    test('tells programs its size, as the window, a split and a border make it', async () => {
+    test('reports its size after resizing, splitting and dragging', async () => {
       await using workbench = await fixture.openPage()
       await expectTold(workbench.first)
       const wide = await workbench.first.facts()
@@ -92,7 +92,7 @@ describe.skipIf(problem !== undefined)(
       for (const terminal of [workbench.first, workbench.terminal(1)]) await expectTold(terminal)
     }, 60_000)
 
-    test('draws a full-screen program, and leaves it with the screen before', async () => {
+    test('draws a full-screen program and restores the screen', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.run('seq 1 400 | sed "s/^/漢字 🙂 line /" > text; echo before')
       await workbench.first.run('vim -u NONE -c "set number ruler showmode hlsearch" text')
@@ -110,7 +110,7 @@ describe.skipIf(problem !== undefined)(
       await expectExact(workbench.first)
     }, 60_000)
 
-    test('stays usable in a flood, and Ctrl-C stops it', async () => {
+    test('stays usable during a flood of output, which Ctrl-C stops', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.run('seq 1 20000000')
       await workbench.first.waitFor('2000')
@@ -134,7 +134,7 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.first.read('echo alive')).toBe('alive')
     }, 60_000)
 
-    test('shows of a flood what is left of it when all of it is parsed', async () => {
+    test('shows the end of a flood of output exactly', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.run('seq 1 200000; printf "\\033[31mred\\033[m "; seq 1 20 | tr "\\n" "-"; echo')
       await workbench.first.waitFor('19-20-')
@@ -143,7 +143,7 @@ describe.skipIf(problem !== undefined)(
       expect((await workbench.first.text()).split('\n').length).toBeGreaterThan(2_000)
     }, 60_000)
 
-    test('shows and sends emoji, CJK, combining marks and characters that come in pieces', async () => {
+    test('handles emoji, CJK, combining marks and split characters', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.run(
         String.raw`printf '漢字かな 한국어 🙂🚀 e\xcc\x81 ñ\xcc\x83 \xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9|\n'; printf '\xf0\x9f'; sleep 0.1; printf '\x99'; sleep 0.1; printf '\x82 \xe6\xbc'; sleep 0.1; printf '\xa2|\n'; printf '\xff\xfe bad|\n'; echo "al""l"`,
@@ -161,7 +161,7 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.first.read('sha256sum typed')).toStartWith(sum)
     }, 60_000)
 
-    test('passes a paste of 1 MiB on whole', async () => {
+    test('delivers a paste of 1 MiB', async () => {
       await using workbench = await fixture.openPage()
       const random = new Random(11)
       const text = Array.from({ length: PASTE_CHARS }, () => String.fromCharCode(random.int(33, 126))).join(
@@ -175,7 +175,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.waitFor(createHash('sha256').update(text).digest('hex'))
     }, 60_000)
 
-    test('runs nothing of what is pasted at a prompt, whatever keys are in it (threat T23)', async () => {
+    test('runs nothing of a paste at a prompt, whatever control characters it has (threat T23)', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.paste('harmless\u{3}touch pwned\necho PW""NED\u{4}\u{1b}[201~\ntouch pwned\n')
       await workbench.first.waitFor(/touch pwned\n.*\n.*touch pwned/)
@@ -184,7 +184,7 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.first.text()).not.toContain('PWNED')
     }, 60_000)
 
-    test('asks before several lines are pasted where they would run, and only there', async () => {
+    test('confirms a paste of several lines only where they would run', async () => {
       await using workbench = await fixture.openPage()
       const dialog = workbench.page.getByRole('dialog')
       // The shell says that it tells pastes from typing.
@@ -223,7 +223,7 @@ describe.skipIf(problem !== undefined)(
       }
     }
 
-    test('is used by touch: the row of keys leaves the keyboard where it is, and arrows are as programs ask', async () => {
+    test('has a key row for touch that keeps the focus and respects cursor key mode', async () => {
       const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
       await using workbench = await fixture.openPage(phone)
       const key = (name: string) =>
@@ -252,7 +252,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.locator('.cm-content', { hasText: 'there' }).waitFor()
     }, 60_000)
 
-    test('is scrolled with a finger, through what is above and in a full-screen program', async () => {
+    test('scrolls by touch, in scrollback and in a full-screen program', async () => {
       const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
       await using workbench = await fixture.openPage(phone)
       const devtools = await workbench.context.newCDPSession(workbench.page)
@@ -288,7 +288,7 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.page.evaluate(() => [scrollY, visualViewport?.pageTop])).toEqual([0, 0])
     }, 60_000)
 
-    test('copies what is selected, by keys and on selecting', async () => {
+    test('copies the selection by shortcut and on select', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.run('clear; echo first-word second_word')
       await workbench.first.waitFor(/word\n> ?$/)
@@ -313,7 +313,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.waitFor('> echo back')
     }, 60_000)
 
-    test('opens addresses and files that it shows, and says where they lead (threat T23)', async () => {
+    test('opens URLs and files and shows their targets (threat T23)', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       await workbench.context.route('http://*.invalid/**', (route) => route.fulfill({ body: 'there' }))

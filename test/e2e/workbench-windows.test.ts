@@ -41,7 +41,7 @@ describe.skipIf(problem !== undefined)(
       expect(await read()).toEqual([...names])
     }
 
-    test('have tabs of their own, which come back after a reload, and a later window has some to begin with', async () => {
+    test('have their own tabs, restored by a reload and inherited by a new window', async () => {
       await using workbench = await fixture.openPage()
       const other = await openWindow(workbench)
       await openTab(workbench, 'of the first')
@@ -61,7 +61,7 @@ describe.skipIf(problem !== undefined)(
     const isInTerminal = ({ page }: WorkbenchPage): Promise<boolean> =>
       page.evaluate(() => document.activeElement?.classList.contains('xterm-helper-textarea') === true)
 
-    test('leave the keyboard in the terminal that is driven from one of them', async () => {
+    test('keep the focus in the terminal after taking control', async () => {
       await using workbench = await fixture.openPage()
       const other = await openWindow(workbench)
       await other.button('Take control here').click()
@@ -72,7 +72,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.until(({ role }) => role === 'viewer')
     }, 60_000)
 
-    test('take over from the one that was closed as soon as somebody types', async () => {
+    test('take control by typing after the other was closed', async () => {
       await using workbench = await fixture.openPage()
       const other = await openWindow(workbench)
       await other.first.until(({ role }) => role === 'viewer')

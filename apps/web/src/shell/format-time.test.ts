@@ -13,5 +13,5 @@ test('formats ages', () => {
   expect(formatAge(0, 90_000)).toBe('1 min')
   expect(formatAge(0, 5 * HOUR)).toBe('5 h')
   expect(formatAge(0, 72 * HOUR)).toBe('3 d')
-  expect(formatAge(10, 0)).toBe('0 min')
+  expect(formatAge(10, 0)).toBe('<1 min')
 })

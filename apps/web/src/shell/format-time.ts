@@ -16,6 +16,7 @@ export function formatRelativeTime(atMs: number, nowMs: number): string {
 /** An age: "3 h", "2 d". */
 export function formatAge(sinceMs: number, nowMs: number): string {
   const minutes = Math.max(0, Math.floor((nowMs - sinceMs) / 60_000))
+  if (minutes === 0) return '<1 min'
   if (minutes < 60) return `${minutes} min`
   if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h`
   return `${Math.floor(minutes / (24 * 60))} d`

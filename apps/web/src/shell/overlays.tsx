@@ -44,7 +44,8 @@ export function Overlays(): ReactElement | null {
 /** The command palette. */
 function CommandPalette({ onClose }: { readonly onClose: () => void }): ReactElement {
   const [typed, setTyped] = useState('')
-  const commands = fuzzyFilter(useCommands(), typed, ({ title }) => title)
+  const others = useCommands().filter(({ id }) => id !== 'commands')
+  const commands = fuzzyFilter(others, typed, ({ title }) => title)
   return (
     <Picker
       title={shellTexts.palette.title}
