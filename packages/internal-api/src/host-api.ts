@@ -32,11 +32,11 @@ export type NetworkSpec = shape.Decoded<typeof networkShape>
 
 /** What a sandbox may use. */
 export const limitsShape = shape.record({
-  memoryBytes: shape.whole(16 * 1024 * 1024, 1024 ** 4),
-  pids: shape.whole(8, 100_000),
+  memoryBytes: shape.integer(16 * 1024 * 1024, 1024 ** 4),
+  pids: shape.integer(8, 100_000),
   /** Thousandths of a processor. */
-  milliCpus: shape.whole(10, 1_000_000),
-  diskBytes: shape.whole(1024 * 1024, 1024 ** 5),
+  milliCpus: shape.integer(10, 1_000_000),
+  diskBytes: shape.integer(1024 * 1024, 1024 ** 5),
 })
 export type SandboxLimits = shape.Decoded<typeof limitsShape>
 
@@ -58,9 +58,9 @@ export const startSpecShape = shape.record({
   /** Added to the environment of every process. Never a secret. */
   env: shape.dictionary(256, /^[A-Za-z_][A-Za-z0-9_]*$/, shape.text(32 * 1024)),
   /** Sessions at a time; absent: as many as sandboxd allows by itself. */
-  maxSessions: shape.optional(shape.whole(1, 10_000)),
+  maxSessions: shape.optional(shape.integer(1, 10_000)),
   /** Output to one attachment; absent: no limit. */
-  outputBytesPerSecond: shape.optional(shape.whole(1, 2 ** 40)),
+  outputBytesPerSecond: shape.optional(shape.integer(1, 2 ** 40)),
 })
 export type StartSpec = shape.Decoded<typeof startSpecShape>
 

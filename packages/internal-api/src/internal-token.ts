@@ -38,7 +38,7 @@ const claimsShape = shape.record({
   /** Grant that the right to be here hangs on; revoking it cuts it. */
   grant: shape.optional(shape.text(128, /^[A-Za-z0-9._-]+$/)),
   /** When a connection that this request opens has to show its right again. */
-  reauthorizeMs: shape.optional(shape.whole(0, Number.MAX_SAFE_INTEGER)),
+  reauthorizeMs: shape.optional(shape.integer(0, Number.MAX_SAFE_INTEGER)),
   /** Whether it may start any command and set any environment. */
   exec: shape.bool,
   /** Whether it may start what this very request says although it may not choose: control made it from a template. */
@@ -52,8 +52,8 @@ const claimsShape = shape.record({
   /** What a connection is told that its session is called; it says nothing to the sandbox. */
   sessionName: shape.optional(shape.text(2048, /^[\x21-\x7e]+$/)),
   requestId: shape.text(64, /^[A-Za-z0-9_-]+$/),
-  issuedMs: shape.whole(0, Number.MAX_SAFE_INTEGER),
-  expiresMs: shape.whole(0, Number.MAX_SAFE_INTEGER),
+  issuedMs: shape.integer(0, Number.MAX_SAFE_INTEGER),
+  expiresMs: shape.integer(0, Number.MAX_SAFE_INTEGER),
 })
 
 /** One request of control to a sandbox, signed for that request alone. */

@@ -4,14 +4,14 @@ import { MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, START_WINDOW_BYTES } from './limits
 const GROW_BELOW_MS = 50
 /** Queueing delay above which the window shrinks. */
 const SHRINK_ABOVE_MS = 100
-/** How long a minimum ack delay is believed; a path may change. */
+/** How long a minimum ack delay is used before it is measured again; the path may change. */
 const MINIMUM_LIFE_MS = 30_000
-/** While the minimum is measured anew, the window is this part of itself, so that it does not measure its own queue. */
+/** While the minimum is measured, the window is divided by this, so that its own queue is not measured. */
 const PROBE_SHIFT = 3
 /** Frames in flight whose sending time is remembered; later ones are merged into the newest. */
 const MAX_SAMPLES = 256
 
-/** The bounds of one attachment's window. */
+/** Bounds of one attachment's window. */
 export interface WindowBounds {
   readonly startBytes: number
   readonly minBytes: number
@@ -24,21 +24,21 @@ export const DEFAULT_WINDOW: WindowBounds = {
   maxBytes: MAX_WINDOW_BYTES,
 }
 
-/** The smallest delay is being measured anew. */
+/** The minimum delay is being measured. */
 interface Probe {
-  /** Sends behind this offset were made under the small window. */
+  /** Bytes behind this offset were sent with the small window. */
   readonly from: number
   minimumMs: number
 }
 
 /**
- * How many output bytes may be unacknowledged, aiming at a bounded queueing delay rather than a bounded queue.
- * The delay of an ack minus the smallest delay seen is what the bytes in flight wait for each other; the window
- * doubles per round trip while that is nothing, grows slower the nearer it comes to the bound, and halves above.
+ * How many output bytes may be unacknowledged. It bounds the queueing delay, not the queue: the delay of an ack minus the
+ * minimum delay is the time that bytes in flight wait for each other. The window doubles per round trip while that is zero,
+ * grows more slowly as it approaches the bound, and is halved above it.
  */
 export class AckWindow {
   readonly #bounds: WindowBounds
-  /** The lesser of the bound and what the client wants. */
+  /** The lesser of the upper bound and the client's maximum. */
   #maxBytes: number
   #sizeBytes: number
   /** Send times of offsets in flight, oldest first. */
@@ -49,7 +49,7 @@ export class AckWindow {
   #shrinkAfter = 0
   #probe: Probe | undefined
 
-  /** `wantedBytes` is the most the client wants in flight. */
+  /** `wantedBytes` is the client's maximum. */
   constructor(bounds: WindowBounds, wantedBytes: number = bounds.maxBytes) {
     this.#bounds = bounds
     this.#maxBytes = Math.max(1, Math.min(bounds.maxBytes, wantedBytes))
@@ -61,14 +61,14 @@ export class AckWindow {
     return Math.max(Math.min(this.#minBytes, this.#sizeBytes), this.#sizeBytes >> PROBE_SHIFT)
   }
 
-  /** Bytes up to `end` were handed to the connection. */
+  /** Bytes up to `end` were passed to the connection. */
   sent(end: number, nowMs: number): void {
     const last = this.#samples.at(-1)
     if (last !== undefined && this.#samples.length >= MAX_SAMPLES) last.end = end
     else this.#samples.push({ end, sentMs: nowMs })
   }
 
-  /** Bytes up to `offset` were consumed; `ackedBytes` of them are news. `limited` says that the window was full. */
+  /** Bytes up to `offset` were consumed; `ackedBytes` of them for the first time. `limited`: the window was full. */
   acked(offset: number, ackedBytes: number, nowMs: number, limited: boolean): void {
     const delayMs = this.#takeDelay(offset, nowMs)
     if (delayMs === undefined) return
@@ -78,7 +78,7 @@ export class AckWindow {
     }
     if (delayMs <= this.#minimumMs) this.#believe(delayMs, nowMs)
     else if (nowMs - this.#minimumAtMs > MINIMUM_LIFE_MS) this.#renew(delayMs, limited, nowMs)
-    // The least window holds nothing that could wait for itself: what is left is the path's, or a consumer's own.
+    // The minimum window cannot queue behind itself, so the remaining delay is that of the path or the consumer.
     if (
       this.#sizeBytes <= this.#minBytes &&
       delayMs - this.#minimumMs > SHRINK_ABOVE_MS &&
@@ -88,7 +88,7 @@ export class AckWindow {
     this.#adapt(delayMs - this.#minimumMs, { offset, ackedBytes, limited })
   }
 
-  /** Forgets what was in flight, after a cut. The size is kept as far as a fresh connection may have it. */
+  /** Forgets what was in flight, after a reconnect. The size is kept up to the initial size of a connection. */
   restart(wantedBytes: number): void {
     this.#maxBytes = Math.max(1, Math.min(this.#bounds.maxBytes, wantedBytes))
     this.#samples = []
@@ -98,7 +98,6 @@ export class AckWindow {
     this.#sizeBytes = Math.min(this.#sizeBytes, this.#bounds.startBytes, this.#maxBytes)
   }
 
-  /** Never more than the most. */
   get #minBytes(): number {
     return Math.max(1, Math.min(this.#bounds.minBytes, this.#maxBytes))
   }
@@ -109,7 +108,7 @@ export class AckWindow {
       this.#sizeBytes = Math.max(this.#minBytes, this.#sizeBytes >> 1)
       this.#shrinkAfter = this.#samples.at(-1)?.end ?? ack.offset
     } else if (queueingMs < GROW_BELOW_MS && ack.limited) {
-      // A gap is acknowledged at once and says nothing about the path, so it counts as one window at most.
+      // A gap is acknowledged at once and does not measure the path, so it counts as one window at most.
       const bytes = Math.min(ack.ackedBytes, this.#sizeBytes) * (1 - queueingMs / GROW_BELOW_MS)
       this.#sizeBytes = Math.min(this.#maxBytes, this.#sizeBytes + Math.ceil(bytes))
     }
@@ -120,13 +119,13 @@ export class AckWindow {
     this.#minimumAtMs = nowMs
   }
 
-  /** An old minimum is replaced: by this delay when nothing queues, else by a probe, which drains the queue first. */
+  /** Replaces an old minimum: by this delay when nothing queues, otherwise by a probe, which drains the queue first. */
   #renew(delayMs: number, limited: boolean, nowMs: number): void {
     if (limited) this.#probe = { from: this.#samples.at(-1)?.end ?? 0, minimumMs: delayMs }
     else this.#believe(delayMs, nowMs)
   }
 
-  /** Takes a delay during a probe, which ends when everything sent before it is long gone, or nothing is in flight. */
+  /** Records a delay during a probe, which ends when everything sent before it was acknowledged or nothing is in flight. */
   #measure(probe: Probe, delayMs: number, offset: number, nowMs: number): void {
     probe.minimumMs = Math.min(probe.minimumMs, delayMs)
     const isDrained = offset >= probe.from && this.#samples.length === 0

@@ -17,18 +17,18 @@ import {
   record,
   tagged,
   text,
-  whole,
+  integer,
 } from './shape.ts'
 
 /** Roles, from least to most rights. */
 export const ROLES = ['viewer', 'collaborator', 'driver'] as const
 export type Role = (typeof ROLES)[number]
 
-const cells = whole(1, MAX_CELLS)
+const cells = integer(1, MAX_CELLS)
 const signalName = text(16, /^SIG[A-Z0-9]+$/)
 
 /** Position of a control message: its sequence number, and the input offset it follows. */
-const position = { seq: whole(1, Number.MAX_SAFE_INTEGER), at: offset }
+const position = { seq: integer(1, Number.MAX_SAFE_INTEGER), at: offset }
 
 /** Labels are shown to other users, so they contain no control characters or direction overrides. */
 const label = text(MAX_NAME_CHARS, /^[^\p{C}\p{Zl}\p{Zp}]*$/u)
@@ -48,17 +48,17 @@ export const clientMessage = tagged({
   /** First frame of a connection: identifies the attachment and says what it has received. */
   hello: record({
     type: literal('hello'),
-    version: whole(1, 1000),
+    version: integer(1, 1000),
     /** Secret of the attachment, chosen by the client; sending it again resumes the attachment. */
     identity: text(32, /^[0-9a-f]{32}$/),
     /** Number of the attachment's connection, so that a late hello cannot replace a newer connection. */
-    attempt: optional(whole(1, Number.MAX_SAFE_INTEGER)),
+    attempt: optional(integer(1, Number.MAX_SAFE_INTEGER)),
     /** True once a welcome has been received: the server must then know the identity. */
     resuming: bool,
     /** Output bytes received so far. */
     received: offset,
     /** Most output bytes the client wants in flight. */
-    window: whole(1, MAX_WINDOW_BYTES),
+    window: integer(1, MAX_WINDOW_BYTES),
     cols: cells,
     rows: cells,
     /** Narrows the role that the connection was authorized for. */

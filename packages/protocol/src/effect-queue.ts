@@ -1,6 +1,6 @@
 /**
- * Performs effects one after the other. One that is performed may lead to more at once, a consumer that answers within its call
- * say; those come behind what already waits.
+ * Performs effects in order. Performing one may produce more, for example when a consumer responds within its callback; those
+ * are appended to the queue.
  */
 export class EffectQueue<E> {
   readonly #perform: (effect: E) => void
@@ -8,13 +8,13 @@ export class EffectQueue<E> {
   readonly #waiting: E[] = []
   #isPerforming = false
 
-  /** `settled` is called each time that nothing is left, and when an effect could not be performed. */
+  /** `settled` is called whenever the queue is empty, and after an effect has thrown. */
   constructor(perform: (effect: E) => void, settled: () => void) {
     this.#perform = perform
     this.#settled = settled
   }
 
-  /** Performs these and whatever they lead to; within a call of `perform` they wait for its end. */
+  /** Performs these effects and those they produce; within a call of `perform` they are only queued. */
   run(effects: readonly E[]): void {
     for (const effect of effects) this.#waiting.push(effect)
     if (this.#isPerforming) return

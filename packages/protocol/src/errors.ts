@@ -1,10 +1,10 @@
 /** What one error code means on every surface: HTTP, WebSocket, command line, retry logic. */
 export interface ErrorRow {
-  /** HTTP status when the refusal is an HTTP answer. */
+  /** Status of an HTTP response. */
   readonly status: number
-  /** WebSocket close code when the refusal ends a connection. */
+  /** WebSocket close code when the error ends a connection. */
   readonly close: number
-  /** Exit code of `sbx-stdio` when this is why it gave up. */
+  /** Exit code of `sbx-stdio` when it fails with this error. */
   readonly exit: number
   /** True when the same client may try again without changing anything. */
   readonly retryable: boolean
@@ -22,7 +22,7 @@ const passing = (status: number, close: number): ErrorRow => ({ status, close, e
 export const ERRORS = {
   /** A parameter is missing, unknown, malformed or out of range. */
   bad_request: final(400, 4400, 2),
-  /** A frame cannot be decoded or is not allowed at this point of the conversation. */
+  /** A frame cannot be decoded or is not allowed at this point of the connection. */
   bad_frame: final(400, 4402),
   /** No credential, or one that is not accepted. */
   unauthorized: final(401, 4401),
@@ -30,7 +30,7 @@ export const ERRORS = {
   forbidden: final(403, 4403),
   /** The request comes from a web page whose origin is not listed. */
   origin_refused: final(403, 4403),
-  /** The Host header names nothing this server answers to. */
+  /** The Host header does not name this server. */
   host_refused: final(421, 4421),
   /** No such route. */
   not_found: final(404, 4404),
@@ -40,29 +40,29 @@ export const ERRORS = {
   upgrade_required: final(426, 4426, 2),
   /** No session has this id, or it is not yours. */
   session_not_found: final(404, 4404),
-  /** The session existed and has ended, with everything it kept. */
+  /** The session has ended. */
   session_gone: final(410, 4410),
   /** No sandbox has this id or name, or it is not yours. */
   sandbox_not_found: final(404, 4404),
-  /** The sandbox does not run, and the request must not wake it. */
+  /** The sandbox is stopped, and the request must not start it. */
   sandbox_stopped: final(409, 4411),
   /** The sandbox could not be started, or broke. */
   sandbox_failed: passing(502, 4412),
   /** The sandbox does not answer. */
   sandbox_unreachable: passing(502, 4413),
-  /** What makes sandboxes does not answer. */
+  /** The provider of sandboxes does not answer. */
   provider_unavailable: passing(503, 4414),
   /** Nobody can sign in: no identity issuer is configured. */
   no_issuer: final(503, 4417),
-  /** Who says who people are cannot be asked, so nobody new is let in for now. */
+  /** The identity issuer cannot be reached, so tokens with unknown keys cannot be verified. */
   issuer_unavailable: passing(503, 4418),
-  /** Stopping would lose the files, and the request did not say that this is meant. */
+  /** Stopping would lose the files, and the request did not confirm that. */
   needs_discard: final(409, 4415),
   /** Another sandbox of the account has this name. */
   name_taken: final(409, 4416),
-  /** The account has as many sandboxes as it may. */
+  /** The account has reached its limit of sandboxes. */
   too_many_sandboxes: final(429, 4456),
-  /** The same create id was used with other parameters, or an upload is not where the request says. */
+  /** The same create id was used with other parameters, or an upload is at another offset. */
   conflict: final(409, 4409),
   /** A parameter works only with the `sandwire.v1` subprotocol. */
   needs_v1: final(426, 4426, 2),
@@ -70,7 +70,7 @@ export const ERRORS = {
   version_unsupported: final(426, 4426),
   /** Input, resize or signal came from an attachment whose role does not allow it. */
   role_refused: final(403, 4430),
-  /** The attachment to resume is no longer known, so what it sent and received is not either. */
+  /** The attachment to resume is no longer known, and neither are its offsets. */
   resume_lost: final(410, 4431),
   /** The two sides disagree about an offset or a sequence number. */
   desync: final(409, 4432),
@@ -78,11 +78,11 @@ export const ERRORS = {
   replaced: final(409, 4433),
   /** The session was ended on request while attached. */
   session_ended: final(410, 4434),
-  /** What allowed the connection was withdrawn. */
+  /** The authorization of the connection was revoked. */
   revoked: final(403, 4435),
-  /** The right to be here has to be shown again; a client that resumes with a fresh credential misses nothing. */
+  /** The authorization must be renewed; a client that resumes with a new credential loses nothing. */
   reauthorise: passing(401, 4436),
-  /** The link to something shared was used, has expired or was withdrawn. */
+  /** The share link was used, has expired or was revoked. */
   link_spent: final(410, 4437),
   /** The operator does not allow the command. */
   command_blocked: final(403, 4445, 126),
@@ -94,29 +94,29 @@ export const ERRORS = {
   command_not_executable: final(422, 4441, 126),
   /** The process could not be started for another reason. */
   spawn_failed: final(422, 4442, 126),
-  /** A terminal line in canonical mode was longer than the kernel keeps; nothing of it was run. */
+  /** A terminal line in canonical mode was longer than the kernel's buffer and was discarded. */
   line_too_long: final(413, 4443),
   /** A frame or body is larger than the limit. */
   frame_too_large: final(413, 1009),
   /** A plain client sent input much faster than the process reads it. */
   input_overflow: final(413, 4444),
-  /** The sandbox runs as many sessions as it may. */
+  /** The sandbox has reached its limit of sessions. */
   too_many_sessions: final(429, 4450),
-  /** The session has as many attachments as it may. */
+  /** The session has reached its limit of attachments. */
   too_many_attachments: final(429, 4451),
-  /** The sandbox has been shared, or the account been given things, as often as may be. */
+  /** The sandbox or account has reached its limit of grants. */
   too_many_grants: final(429, 4457),
-  /** The account attaches more often than it may. */
+  /** The account attaches too often. */
   too_many_attaches: passing(429, 4458),
-  /** More comes from this network address than may. */
+  /** Too many requests come from this network address. */
   too_many_from_address: passing(429, 4459),
-  /** Frames or requests come faster than the limit, or too many are under way. */
+  /** Frames or requests come faster than the limit, or too many are in progress. */
   rate_limited: passing(429, 4452),
-  /** The first frame did not come in time. */
+  /** The hello was not received in time. */
   hello_timeout: passing(408, 4453),
-  /** Nothing was heard from the other side for too long. */
+  /** Nothing was received from the peer for too long. */
   silent: passing(408, 4454),
-  /** The path is malformed, leads out of the workspace by `..` or by a link, or is no directory to run in. */
+  /** The path is malformed, leads out of the workspace by `..` or by a link, or is not a directory to run in. */
   path_refused: final(400, 4460, 2),
   /** Nothing is at the path. */
   file_not_found: final(404, 4461),
@@ -126,33 +126,33 @@ export const ERRORS = {
   not_a_folder: final(400, 4463),
   /** A file is needed, and the path names a folder. */
   is_a_folder: final(400, 4464),
-  /** The folder holds something, and the request did not say that this goes as well. */
+  /** The folder is not empty, and the request does not include its content. */
   folder_not_empty: final(409, 4465),
   /** Neither a file nor a folder: a device, a pipe or a socket. */
   special_file: final(422, 4466),
   /** The user of the sandbox may not do this to the file. */
   file_refused: final(403, 4467),
-  /** The file is not the one that the request was made for. */
+  /** The file has changed since the request was made. */
   file_changed: final(412, 4468),
-  /** The file is larger than what is given at once. */
+  /** The file is too large to be read in one response. */
   file_too_large: final(413, 4469),
-  /** The file does not hold the bytes that were asked for. */
+  /** The requested range is outside the file. */
   range_refused: final(416, 4470),
   /** No space is left for files. */
   disk_full: final(507, 4471),
-  /** The folder is in no git repository. */
+  /** The folder is not in a git repository. */
   not_a_repository: final(409, 4472),
-  /** Git would not do it. */
+  /** Git refused the operation. */
   git_failed: final(409, 4473),
-  /** It took longer than it may. */
+  /** The operation took too long. */
   timed_out: passing(504, 4474),
-  /** The sandbox takes no requests about its files for now. */
+  /** The sandbox cannot handle file requests at the moment. */
   workspace_unavailable: passing(503, 4475),
   /** The server is stopping. */
   shutting_down: passing(503, 1012),
   /** The connection broke. */
   link_lost: passing(502, 1006),
-  /** A fault of ours. */
+  /** A bug or an unexpected condition in the server. */
   internal: passing(500, 1011),
 } as const satisfies Record<string, ErrorRow>
 
@@ -176,7 +176,7 @@ export interface ErrorDetails {
 /** The one error class of Sandwire. `cause` is for logs and never leaves the process. */
 export class SandwireError extends Error {
   readonly code: ErrorCode
-  /** How long to wait before it is worth trying again, where that is known. */
+  /** How long to wait before a retry, where known. */
   readonly retryAfterMs: number | undefined
   readonly details: ErrorDetails
 
@@ -196,7 +196,7 @@ export class SandwireError extends Error {
     return ERRORS[this.code]
   }
 
-  /** Turns whatever was caught into an error with a code; unknown things become `internal`. */
+  /** Converts a caught value to an error with a code; unknown values become `internal`. */
   static from(caught: unknown): SandwireError {
     if (caught instanceof SandwireError) return caught
     return new SandwireError('internal', 'Internal error', { cause: caught })

@@ -1,50 +1,50 @@
 import type { OutputStream } from './data-frame.ts'
 import { MAX_DATA_BYTES } from './limits.ts'
 
-/** A piece of the log: bytes of one stream, at most as many as a frame carries. */
+/** A slice of the log: bytes of one stream, at most one frame. */
 export interface LogSlice {
   readonly stream: OutputStream
-  /** A view of the log, which never changes what it has handed out. */
+  /** A view of the log's memory, which is never modified. */
   readonly bytes: Uint8Array
   /** Offset behind the bytes. */
   readonly end: number
 }
 
-/** A stretch of output. */
+/** A contiguous part of the output. */
 interface Block {
   /** Offset of its first byte. */
   readonly start: number
   bytes: Uint8Array
-  /** Bytes in use; what is behind them is spare. */
+  /** Bytes in use. */
   used: number
   /** Stream of its first byte. */
   readonly stream: OutputStream
-  /** Where in the block the stream changes to the other one, and back. */
+  /** Positions in the block at which the stream changes. */
   readonly changes: number[]
-  /** The bytes are a piece as it came, to which nothing is added. */
+  /** The block is a chunk of the caller, to which nothing is appended. */
   readonly isKept: boolean
 }
 
-/** Pieces from this size on are kept as they came; smaller ones are copied together. */
+/** Chunks from this size on are stored without copying; smaller ones are copied into one block. */
 const KEEP_BYTES = 16 * 1024
-/** A piece that fills less of its memory than this share is copied, so that the log does not hold the rest. */
+/** A chunk that uses less of its buffer than this share is copied, so that the log does not retain the rest. */
 const KEEP_SHARE = 0.5
-/** A full block of small pieces is a whole frame. */
+/** A full block of small chunks is one frame. */
 const BLOCK_BYTES = MAX_DATA_BYTES
-/** Changes of the stream in one block: a stream that changes every byte costs ten times its size, not hundreds. */
+/** Stream changes per block, which bounds the overhead when the stream changes with every byte. */
 const MAX_CHANGES = 4096
 /** Blocks start this large and double, so a shell prompt costs little and a flood is stored in whole frames. */
 const FIRST_BLOCK_BYTES = 256
-/** Less room than this at the end of a block is not worth a frame of its own. */
+/** A block with less free space than this is full. */
 const SPARE_BYTES = 8 * 1024
-/** Dead blocks at the front are dropped from the array in batches of this many. */
+/** Trimmed blocks are removed from the array in batches of this many. */
 const COMPACT_BLOCKS = 64
-/** Stands in for a block that is gone. */
+/** Replaces a trimmed block. */
 const NOTHING = new Uint8Array(0)
 
 /**
- * Output of a process, addressed by offset and bounded in bytes.
- * A flood is not copied at all: the log keeps the pieces it is given, and every reader gets views of them.
+ * Output of a process, addressed by offset and bounded in bytes. Large chunks are not copied: the log stores them, and
+ * readers get views of them.
  */
 export class OutputLog {
   readonly #limitBytes: number
@@ -58,7 +58,7 @@ export class OutputLog {
     this.#limitBytes = limitBytes
   }
 
-  /** Offset of the oldest byte still held. */
+  /** Offset of the oldest stored byte. */
   get start(): number {
     return this.#start
   }
@@ -72,14 +72,14 @@ export class OutputLog {
     return this.#limitBytes
   }
 
-  /** Memory in use for output and its order. */
+  /** Memory in use. */
   get allocatedBytes(): number {
     let bytes = 0
     for (const block of this.#blocks) bytes += block.bytes.buffer.byteLength + 8 * block.changes.length
     return bytes
   }
 
-  /** Adds bytes at the end; they belong to the log from then on. Does not trim: the owner decides what may go. */
+  /** Appends bytes and takes ownership of them. Does not trim. */
   append(stream: OutputStream, bytes: Uint8Array): void {
     if (bytes.byteLength >= KEEP_BYTES) {
       this.#begin(stream, compact(bytes))
@@ -96,14 +96,14 @@ export class OutputLog {
     }
   }
 
-  /** Drops the oldest bytes until the log is within its bound, but nothing at or behind `keepFrom`. */
+  /** Removes the oldest bytes until the log is within its limit, but nothing from `keepFrom` on. */
   trim(keepFrom: number): void {
     const target = Math.min(this.#end - this.#limitBytes, keepFrom)
     if (target <= this.#start) return
     this.#start = target
     let block = this.#blocks[this.#head]
     while (block !== undefined && block.start + block.used <= target) {
-      // The array is compacted in batches, the memory goes at once.
+      // The memory is released at once; the array is compacted in batches.
       block.bytes = NOTHING
       block.changes.length = 0
       this.#head += 1
@@ -114,7 +114,7 @@ export class OutputLog {
     this.#head = 0
   }
 
-  /** What continues at `from`, of one stream and at most `maxBytes` or a frame, or `undefined` when there is nothing. */
+  /** The bytes from `from` on, of one stream and at most `maxBytes` or a frame; undefined when there are none. */
   read(from: number, maxBytes: number): LogSlice | undefined {
     if (from < this.#start || from >= this.#end || maxBytes <= 0) return undefined
     const block = this.#find(from)
@@ -126,7 +126,7 @@ export class OutputLog {
     return { stream: streamAfter(block.stream, passed), bytes, end: from + bytes.byteLength }
   }
 
-  /** The block to append to, with room for at least one byte, which will be of this stream. */
+  /** A block with room for at least one byte of this stream. */
   #blockWithRoom(stream: OutputStream, wanted: number): Block {
     const last = this.#head < this.#blocks.length ? this.#blocks.at(-1) : undefined
     const block = last !== undefined && hasRoom(last, wanted) ? last : this.#begin(stream, undefined)
@@ -135,7 +135,7 @@ export class OutputLog {
     return block
   }
 
-  /** Begins a block at the end, with a piece to keep or empty. */
+  /** Adds a block, either with a chunk or empty. */
   #begin(stream: OutputStream, kept: Uint8Array | undefined): Block {
     const bytes = kept ?? NOTHING
     const isKept = kept !== undefined
@@ -161,12 +161,12 @@ export class OutputLog {
   }
 }
 
-/** Whether it is worth adding to a block. */
+/** True when more can be appended to a block. */
 function hasRoom({ isKept, used, changes }: Block, wanted: number): boolean {
   return !isKept && changes.length < MAX_CHANGES && BLOCK_BYTES - used >= Math.min(wanted, SPARE_BYTES)
 }
 
-/** How many of the ascending places are at or before `at`. */
+/** How many of the ascending positions are at or before `at`. */
 function countPassed(places: readonly number[], at: number): number {
   let low = 0
   let high = places.length
@@ -184,7 +184,7 @@ function streamAfter(first: OutputStream, changes: number): OutputStream {
   return first === 'stdout' ? 'stderr' : 'stdout'
 }
 
-/** Grows a block so that `wanted` more bytes fit, or as many as a block may have. */
+/** Grows a block so that `wanted` more bytes fit, up to its maximum size. */
 function reserve(block: Block, wanted: number): void {
   const capacity = block.bytes.byteLength
   const needed = Math.min(BLOCK_BYTES, block.used + wanted)

@@ -1,19 +1,19 @@
 import { MAX_RESIZES } from './limits.ts'
 
-/** The size a terminal has from an output offset on. */
+/** The size of a terminal from an output offset on. */
 export interface Resize {
-  /** Counts resizes of the session, so that a follower knows which it has told. */
+  /** Number of the resize in the session. */
   readonly serial: number
   readonly at: number
   readonly cols: number
   readonly rows: number
 }
 
-/** Sizes of a terminal by output offset, so that a renderer or a viewer can follow exactly. Bounded: the oldest merge. */
+/** Sizes of a terminal by output offset. Bounded: the oldest entries are merged. */
 export class ResizeLog {
   readonly #resizes: Resize[]
 
-  /** The size in force now. */
+  /** The current size. */
   #current: Resize
 
   constructor(cols: number, rows: number) {
@@ -32,12 +32,12 @@ export class ResizeLog {
     if (this.#resizes.length > MAX_RESIZES) this.#resizes.shift()
   }
 
-  /** The size in force at `offset`, as far as is still known. */
+  /** The size at `offset`, as far as it is stored. */
   sizeAt(offset: number): Resize {
     return this.#resizes.findLast((resize) => resize.at <= offset) ?? this.#resizes[0] ?? this.#current
   }
 
-  /** The oldest resize that came after the one with this serial number. */
+  /** The first resize after the one with this serial number. */
   after(serial: number): Resize | undefined {
     if (serial >= this.#current.serial) return undefined
     return this.#resizes.find((resize) => resize.serial > serial)

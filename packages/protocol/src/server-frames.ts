@@ -12,10 +12,10 @@ import {
   record,
   tagged,
   text,
-  whole,
+  integer,
 } from './shape.ts'
 
-const cells = whole(1, MAX_CELLS)
+const cells = integer(1, MAX_CELLS)
 const role = oneOf(ROLES)
 const attachmentId = text(16, /^a[0-9]+$/)
 const errorText = { code: text(64, /^[a-z_0-9]+$/), message: text(MAX_ERROR_CHARS) }
@@ -40,16 +40,16 @@ const snapshotPart = record({
     /** Switches to the alternate screen, whose rows follow. */
     'alternate',
   ]),
-  bytes: whole(0, MAX_SNAPSHOT_BYTES),
-  row: optional(whole(0, MAX_CELLS)),
-  column: optional(whole(0, MAX_CELLS)),
+  bytes: integer(0, MAX_SNAPSHOT_BYTES),
+  row: optional(integer(0, MAX_CELLS)),
+  column: optional(integer(0, MAX_CELLS)),
 })
 export type SnapshotPart = Decoded<typeof snapshotPart>
 
 /** Text messages to a plain client. */
 export const plainServerMessage = tagged({
   /** `code` is 128 + n for a process killed by signal n, which `signal` then names. */
-  exit: record({ type: literal('exit'), code: whole(0, 255), signal: optional(text(16)) }),
+  exit: record({ type: literal('exit'), code: integer(0, 255), signal: optional(text(16)) }),
   error: record({ type: literal('error'), ...errorText }),
 })
 export type PlainServerMessage = Decoded<typeof plainServerMessage>
@@ -59,7 +59,7 @@ export const serverMessage = tagged({
   /** Response to hello: where both streams continue. */
   welcome: record({
     type: literal('welcome'),
-    version: whole(1, 1000),
+    version: integer(1, 1000),
     session: text(128),
     /** Public name of this attachment. */
     attachment: attachmentId,
@@ -73,8 +73,8 @@ export const serverMessage = tagged({
     /** Input already accepted from this attachment. */
     input: inputPosition,
     /** Input bytes that may be unsettled. */
-    inputWindow: whole(1, Number.MAX_SAFE_INTEGER),
-    keepSeconds: whole(0, Number.MAX_SAFE_INTEGER),
+    inputWindow: integer(1, Number.MAX_SAFE_INTEGER),
+    keepSeconds: integer(0, Number.MAX_SAFE_INTEGER),
     cols: cells,
     rows: cells,
   }),
@@ -91,7 +91,7 @@ export const serverMessage = tagged({
     at: offset,
     cols: cells,
     rows: cells,
-    bytes: whole(0, MAX_SNAPSHOT_BYTES),
+    bytes: integer(0, MAX_SNAPSHOT_BYTES),
     /** False when output was trimmed before it could be rendered; the program was asked to repaint. */
     exact: bool,
     /** Consecutive parts of the bytes, for drawing in a smaller window; bytes behind the last part follow the cursor. */
@@ -104,7 +104,7 @@ export const serverMessage = tagged({
   /** The process ended, and `outputEnd` is the end of its output. */
   exit: record({
     type: literal('exit'),
-    code: nullable(whole(0, 255)),
+    code: nullable(integer(0, 255)),
     signal: nullable(text(16)),
     outputEnd: offset,
     truncated: bool,

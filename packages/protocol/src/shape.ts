@@ -1,12 +1,11 @@
 /**
- * Decoders for JSON from the wire, built from small parts that can also describe themselves.
- * A decoder reads own properties only and refuses what it does not know, so nothing a peer
- * sends can reach the core unnarrowed. The description is what the schema hash is made of.
+ * Composable decoders for JSON from peers. A decoder reads own properties only and refuses unknown ones. Its description is
+ * the input of the schema hash.
  */
 export interface Shape<T> {
-  /** The value narrowed, or `undefined` when it does not fit. */
+  /** The decoded value; undefined when the input is invalid. */
   readonly decode: (value: unknown) => T | undefined
-  /** Canonical text of what is accepted. */
+  /** Canonical description of the accepted values. */
   readonly describe: string
   /** True when the property may be absent. */
   readonly optional?: true
@@ -26,7 +25,7 @@ export function oneOf<const T extends string>(options: readonly T[]): Shape<T> {
 }
 
 /** A whole number within bounds, inclusive. */
-export function whole(min: number, max: number): Shape<number> {
+export function integer(min: number, max: number): Shape<number> {
   return {
     decode: (value) =>
       typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
@@ -37,14 +36,14 @@ export function whole(min: number, max: number): Shape<number> {
 }
 
 /** A byte offset or a sequence number. */
-export const offset: Shape<number> = whole(0, Number.MAX_SAFE_INTEGER)
+export const offset: Shape<number> = integer(0, Number.MAX_SAFE_INTEGER)
 
 export const bool: Shape<boolean> = {
   decode: (value) => (typeof value === 'boolean' ? value : undefined),
   describe: 'bool',
 }
 
-/** A text of Unicode characters: a lone surrogate has no bytes, so it cannot be passed on. */
+/** A well-formed text: lone surrogates have no UTF-8 form. */
 export function text(maxChars: number, pattern?: RegExp): Shape<string> {
   return {
     decode: (value) =>
@@ -109,12 +108,12 @@ type Fields = Readonly<Record<string, Shape<unknown>>>
 type OptionalKeys<F extends Fields> = { [K in keyof F]: F[K] extends { optional: true } ? K : never }[keyof F]
 
 /** The object a set of fields decodes to. */
-export type Fielded<F extends Fields> = {
+export type RecordOf<F extends Fields> = {
   readonly [K in Exclude<keyof F, OptionalKeys<F>>]: Decoded<F[K]>
 } & { readonly [K in OptionalKeys<F>]?: Decoded<F[K]> }
 
-/** An object with exactly these fields; an unknown one refuses the whole. */
-export function record<const F extends Fields>(fields: F): Shape<Fielded<F>> {
+/** An object with exactly these fields; unknown fields are refused. */
+export function record<const F extends Fields>(fields: F): Shape<RecordOf<F>> {
   const names = Object.keys(fields)
   return {
     decode: (raw) => {
@@ -133,13 +132,13 @@ export function record<const F extends Fields>(fields: F): Shape<Fielded<F>> {
         if (decoded === undefined) return undefined
         out[name] = decoded
       }
-      return out as Fielded<F>
+      return out as RecordOf<F>
     },
     describe: `{${names.map((name) => `${name}:${fields[name]?.describe ?? ''}`).join(',')}}`,
   }
 }
 
-/** A union of records told apart by their `type`. */
+/** A union of records, discriminated by `type`. */
 export function tagged<const T extends Readonly<Record<string, Shape<{ readonly type: string }>>>>(
   members: T,
 ): Shape<Decoded<T[keyof T]>> {

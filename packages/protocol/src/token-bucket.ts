@@ -1,6 +1,6 @@
 /**
- * A rate with a burst: `take` succeeds while tokens are left, and they return at a steady rate. A clock that is set back gives
- * none, and from there on they return as before.
+ * Limits a rate with a burst: `take` succeeds while tokens are left, and tokens are refilled at a constant rate. A clock that is
+ * set back refills none, and refilling continues from there.
  */
 export class TokenBucket {
   readonly #perSecond: number
@@ -15,7 +15,7 @@ export class TokenBucket {
     this.#atMs = nowMs
   }
 
-  /** Tokens there are now. */
+  /** Tokens available now. */
   available(nowMs: number): number {
     const passedMs = Math.max(0, nowMs - this.#atMs)
     this.#tokens = Math.min(this.#burst, this.#tokens + (passedMs / 1000) * this.#perSecond)
@@ -30,7 +30,7 @@ export class TokenBucket {
     return true
   }
 
-  /** Milliseconds until `count` tokens will be there. */
+  /** Milliseconds until `count` tokens are available. */
   waitMs(count: number, nowMs: number): number {
     const missing = Math.min(count, this.#burst) - this.available(nowMs)
     return missing <= 0 ? 0 : Math.ceil((missing / this.#perSecond) * 1000)

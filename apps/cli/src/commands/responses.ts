@@ -33,7 +33,7 @@ const sessionShape = openRecord({
   lastOutputMs: optionalMs,
   exit: shape.optional(
     shape.nullable(
-      openRecord({ code: shape.nullable(shape.whole(-1, 0xffff_ffff)), signal: shape.nullable(shortText) }),
+      openRecord({ code: shape.nullable(shape.integer(-1, 0xffff_ffff)), signal: shape.nullable(shortText) }),
     ),
   ),
 })

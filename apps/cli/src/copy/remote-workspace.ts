@@ -15,7 +15,7 @@ const kind = shape.oneOf(['file', 'folder', 'link', 'special'])
 const facts = {
   kind,
   size: shape.offset,
-  mode: shape.whole(0, 0o7777),
+  mode: shape.integer(0, 0o7777),
   mtimeMs: milliseconds,
   etag: shape.text(256),
   /** What a link points to. */

@@ -4,7 +4,7 @@ import { shape } from '@sandwire/protocol'
 import { identifyProcess, isRunning } from './process-identity.ts'
 
 const holderShape = shape.record({
-  pid: shape.whole(1, 2 ** 31),
+  pid: shape.integer(1, 2 ** 31),
   startTicks: shape.offset,
   /** Public URL, once it is served. */
   url: shape.optional(shape.text(256)),

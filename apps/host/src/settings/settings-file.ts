@@ -13,7 +13,7 @@ export interface SettingsFile {
 }
 
 function whole(min: number, max: number): Field<number> {
-  return { shape: shape.whole(min, max), expected: `a whole number from ${min} to ${max}` }
+  return { shape: shape.integer(min, max), expected: `a whole number from ${min} to ${max}` }
 }
 
 const optional = <T>(field: Field<T>) => ({ ...field, fallback: undefined })

@@ -28,7 +28,7 @@ export function filesIn(folder: string): SandboxFiles {
   }
 }
 
-const pidShape = shape.whole(1, 2 ** 31)
+const pidShape = shape.integer(1, 2 ** 31)
 const aliveFields = {
   id: shape.text(32),
   /** Unique for each start. */
@@ -43,7 +43,7 @@ const runningShape = shape.record({
   state: shape.literal('running'),
   ...aliveFields,
   /** The sandbox's slot. */
-  slot: shape.whole(0, MAX_SLOTS - 1),
+  slot: shape.integer(0, MAX_SLOTS - 1),
   /** Host pid of sandboxd, by which connections to the sandbox are recognized. */
   daemonPid: pidShape,
   startedMs: shape.offset,

@@ -23,9 +23,9 @@ const specShape = shape.record({
   folder: pathShape,
   controlSocket: pathShape,
   /** Slots of the data folder. */
-  slots: shape.record({ folder: pathShape, count: shape.whole(1, MAX_SLOTS) }),
-  unclaimedMs: shape.whole(1, 2 ** 31 - 1),
-  readyMs: shape.whole(1, 2 ** 31 - 1),
+  slots: shape.record({ folder: pathShape, count: shape.integer(1, MAX_SLOTS) }),
+  unclaimedMs: shape.integer(1, 2 ** 31 - 1),
+  readyMs: shape.integer(1, 2 ** 31 - 1),
 })
 
 /** The isolation that a supervisor creates. */

@@ -9,7 +9,7 @@ const path: shape.Shape<string> = {
   decode: (value) => (typeof value === 'string' && value.length <= 4096 ? value : undefined),
   describe: 'path',
 }
-const cells = shape.whole(1, limits.MAX_CELLS)
+const cells = shape.integer(1, limits.MAX_CELLS)
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -39,8 +39,8 @@ const decoders = [
     kind: shape.literal('file'),
     sandbox,
     path,
-    line: shape.optional(shape.whole(1, 1e7)),
-    column: shape.optional(shape.whole(1, 1e7)),
+    line: shape.optional(shape.integer(1, 1e7)),
+    column: shape.optional(shape.integer(1, 1e7)),
   }),
   forgiving({
     kind: shape.literal('diff'),

@@ -31,7 +31,7 @@ export const DEFAULT_SETTINGS: Settings = {
 
 const fields: { readonly [K in keyof Settings]: shape.Shape<Settings[K]> } = {
   theme: shape.oneOf(['system', 'light', 'dark']),
-  fontSize: shape.whole(MIN_FONT_SIZE, MAX_FONT_SIZE),
+  fontSize: shape.integer(MIN_FONT_SIZE, MAX_FONT_SIZE),
   fontFamily: shape.text(200),
   copiesOnSelect: shape.bool,
   allowsClipboardWrite: shape.bool,

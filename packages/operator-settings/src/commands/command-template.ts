@@ -173,7 +173,7 @@ const PARAMETER = {
     fallback: undefined,
   },
   maxLength: {
-    shape: shape.whole(1, MAX_VALUE_CHARS),
+    shape: shape.integer(1, MAX_VALUE_CHARS),
     expected: `a whole number from 1 to ${MAX_VALUE_CHARS}`,
     fallback: DEFAULT_VALUE_CHARS,
   },

@@ -34,7 +34,7 @@ const milliseconds: shape.Shape<number> = {
 const finishShape = shape.record({
   path: pathText,
   size: shape.offset,
-  mode: shape.optional(shape.whole(0, 0o777)),
+  mode: shape.optional(shape.integer(0, 0o777)),
   mtimeMs: shape.optional(milliseconds),
   ifMatch: shape.optional(shape.text(256)),
 })
