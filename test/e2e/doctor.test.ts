@@ -45,10 +45,10 @@ function named(reports: readonly ProbeReport[], verdict: ProbeReport['verdict'])
 }
 
 for (const starter of ['root', 'nobody'] satisfies Starter[]) {
-  const obstacle = await whyNot(starter)
-  if (obstacle !== undefined) console.error(`escape battery as ${starter}: skipped, ${obstacle}`)
+  const problem = await whyNot(starter)
+  if (problem !== undefined) console.error(`break-out probes as ${starter}: skipped, ${problem}`)
 
-  test.skipIf(obstacle !== undefined)(
+  test.skipIf(problem !== undefined)(
     `nothing gets out of a sandbox started by ${starter} (threat T39)`,
     async () => {
       const reports = await runDoctor(starter, 'bubblewrap')
@@ -78,15 +78,15 @@ describe('a probe by itself', () => {
     part: string,
     options: { env?: Record<string, string>; fd?: number },
   ): Promise<string> {
-    const clues = {
+    const targets = {
       processMarkerBackwards: 'x',
       abstractSocket: 'x',
       addresses: [],
       files: [],
-      variable: 'DECOY',
+      variable: 'PROBE_TARGET',
     }
     const limits = { memoryBytes: 2 ** 28, pids: 64, milliCpus: 500, diskBytes: 2 ** 25 }
-    const task = JSON.stringify({ clues: { ...clues, daemonSocket: '/nowhere' }, limits, workspace: data })
+    const task = JSON.stringify({ targets: { ...targets, daemonSocket: '/nowhere' }, limits, workspace: data })
     const child = Bun.spawn([process.execPath, PROBER, part, task], {
       env: { PATH: process.env['PATH'], ...options.env },
       stdio: ['ignore', 'pipe', 'inherit', ...(options.fd === undefined ? [] : [options.fd])],
@@ -101,7 +101,7 @@ describe('a probe by itself', () => {
   })
 
   test('notices an environment that was handed down', async () => {
-    expect(await probe('neighbors', { env: { DECOY: '1' } })).toContain('"environment","verdict":"failed"')
+    expect(await probe('neighbors', { env: { PROBE_TARGET: '1' } })).toContain('"environment","verdict":"failed"')
     expect(await probe('neighbors', {})).toContain('"environment","verdict":"ok"')
   })
 })
