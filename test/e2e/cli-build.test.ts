@@ -46,7 +46,7 @@ describe('the compiled executables', () => {
     expect([run.stdout.toString(), run.stderr.toString(), run.exitCode]).toEqual(['in', 'err\n', 5])
   })
 
-  test('render a screen for somebody who comes back: the worker is inside', async () => {
+  test('render a screen after reattaching: the worker is included', async () => {
     await using first = openTerminal({
       argv: [...argv, '--env', 'PS1=P$ ', '--', 'bash', '--norc', '--noprofile', '-i'],
     })

@@ -70,7 +70,7 @@ function make(...argv: string[]): void {
   expect(Bun.spawnSync(argv, { cwd: here }).success).toBe(true)
 }
 
-test('cp writes into a pipe that is named, and leaves it one', async () => {
+test('cp writes to a named pipe without replacing it', async () => {
   make('mkfifo', 'pipe')
   const pipe = join(here, 'pipe')
   const report = cli('cp', `${BOX}:large`, pipe)
@@ -81,7 +81,7 @@ test('cp writes into a pipe that is named, and leaves it one', async () => {
   expect(readdirSync(here)).toEqual(['pipe'])
 })
 
-test('cp ends as other programs do when nobody reads the pipe any more, and can be stopped before anybody does', async () => {
+test('cp exits like SIGPIPE when the pipe is closed, and can be interrupted while it waits for a reader', async () => {
   make('mkfifo', 'pipe')
   const pipe = join(here, 'pipe')
   const reading = Bun.spawn(['timeout', '20', 'head', '-c', '3', pipe], { stdout: 'pipe' })
@@ -107,7 +107,7 @@ function openStalled(where: 'a named pipe' | 'a pipe' | 'a terminal'): {
   }
   make('mkfifo', 'pipe')
   const pipe = join(here, 'pipe')
-  // Open both ways, so that opening waits for nobody.
+  // Open for reading and writing, so that opening does not block.
   const reader = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)
   return {
     reader,
@@ -116,11 +116,11 @@ function openStalled(where: 'a named pipe' | 'a pipe' | 'a terminal'): {
   }
 }
 
-describe.each(['a named pipe', 'a pipe', 'a terminal'] as const)('while whoever reads %s stalls', (where) => {
+describe.each(['a named pipe', 'a pipe', 'a terminal'] as const)('while the reader of %s stalls', (where) => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('cp ends at the first %s', async (signal, code) => {
+  ] as const)('cp exits at the first %s', async (signal, code) => {
     const { reader, writer, path } = openStalled(where)
     const report = Bun.spawn(argvOf('cp', '--json', `${BOX}:large`, path ?? '-'), {
       stdout: path === undefined ? writer : 'pipe',
@@ -141,7 +141,7 @@ describe.each(['a named pipe', 'a pipe', 'a terminal'] as const)('while whoever 
   })
 })
 
-test.skipIf(!isRoot)('cp writes into a device that is named, and leaves it one', async () => {
+test.skipIf(!isRoot)('cp writes to a named device without replacing it', async () => {
   make('mknod', 'null', 'c', '1', '3')
   make('mknod', 'full', 'c', '1', '7')
   mkdirSync(join(here, 'by-link'))
@@ -159,7 +159,7 @@ test.skipIf(!isRoot)('cp writes into a device that is named, and leaves it one',
   expect(readlinkSync(join(here, 'by-link/x'))).toBe('../null')
 })
 
-test('cp follows a link that is named, and replaces the file that it leads to', async () => {
+test('cp follows a named link and replaces its file', async () => {
   mkdirSync(join(here, 'real'))
   writeFileSync(join(here, 'real/file'), 'older')
   symlinkSync('real/file', join(here, 'link'))
@@ -174,7 +174,7 @@ test('cp follows a link that is named, and replaces the file that it leads to', 
   expect(readdirSync(join(here, 'real'))).toEqual(['file'])
 })
 
-test('cp refuses a link to nothing, a link to a folder in the place of a file, and a socket', async () => {
+test('cp refuses a dangling link, a link to a folder, and a socket', async () => {
   symlinkSync('nowhere', join(here, 'lost'))
   mkdirSync(join(here, 'into/folder'), { recursive: true })
   symlinkSync('folder', join(here, 'into/x'))
@@ -195,7 +195,7 @@ test('cp refuses a link to nothing, a link to a folder in the place of a file, a
   expect(readlinkSync(join(here, 'lost'))).toBe('nowhere')
 })
 
-test('cp replaces no pipe or device inside of a folder that is copied, and says so', async () => {
+test('cp skips pipes and devices inside a copied folder, and reports them', async () => {
   mkdirSync(join(here, 'tree'))
   make('mkfifo', 'tree/pipe')
   if (isRoot) make('mknod', 'tree/null', 'c', '1', '3')
@@ -212,7 +212,7 @@ test('cp replaces no pipe or device inside of a folder that is copied, and says 
 })
 
 // Names in /dev itself are left to unit tests: a fault would replace them on the machine that runs this.
-test('cp writes to what a process has open, and replaces none of it', async () => {
+test('cp writes to open descriptors without replacing them', async () => {
   const words = argvOf('cp', `${BOX}:x`).join(' ')
   const script = [
     `${words} /proc/self/fd/1`,

@@ -82,7 +82,7 @@ function factsOf(folder: string): string {
     .split('\0')
     .map((line) => {
       const [path = '', mode = '', time = '', size = '', target = ''] = line.split('\t')
-      // Times of links are told by few file systems; sizes of folders mean nothing.
+      // Few file systems keep times of links; sizes of folders are arbitrary.
       const shownTime = mode.startsWith('l') ? '' : Number(time).toFixed(4)
       return [path, mode, shownTime, mode.startsWith('d') ? '' : size, target].join(' | ')
     })
@@ -124,7 +124,7 @@ function makeNastyTree(base: string): void {
 }
 
 describe('cp', () => {
-  test('takes a nasty tree to the sandbox and back as it is', async () => {
+  test('copies a tree with unusual names and modes to the sandbox and back unchanged', async () => {
     makeNastyTree(join(here, 'tree'))
     const up = await cli('cp', join(here, 'tree'), `${BOX}:`)
     expect([up.stderr, up.code]).toEqual(['', 0])
@@ -140,7 +140,7 @@ describe('cp', () => {
     expect(factsOf(join(here, 'back'))).toBe(factsOf(join(here, 'tree')))
   })
 
-  test('is told where things go as cp is, to the sandbox', async () => {
+  test('resolves targets like cp, to the sandbox', async () => {
     mkdirSync(join(here, 'dir/sub'), { recursive: true })
     writeFileSync(join(here, 'dir/sub/f'), 'f')
     writeFileSync(join(here, 'file'), 'content')
@@ -170,7 +170,7 @@ describe('cp', () => {
       expect([to, (await cli('cp', `${here}/${from}`, `${BOX}${to}`)).code]).toEqual([to, 2])
   })
 
-  test('is told where things go as cp is, from the sandbox', async () => {
+  test('resolves targets like cp, from the sandbox', async () => {
     mkdirSync(there('dir/sub'), { recursive: true })
     writeFileSync(there('dir/sub/f'), 'f')
     writeFileSync(there('file'), 'content')
@@ -203,7 +203,7 @@ describe('cp', () => {
     }
   })
 
-  test('reads standard input and writes standard output', async () => {
+  test('reads stdin and writes stdout', async () => {
     const bytes = randomBytes(9 * MIB)
     const up = await runCli(argvOf(['cp', '-', `${BOX}:from-input`]), { input: bytes, env: ENV })
     expect([up.stderr, up.code]).toEqual(['', 0])
@@ -224,7 +224,7 @@ describe('cp', () => {
     expect(sumsOf(join(here, 'back'))).toBe(sumsOf(join(here, 'many')))
   }, 60_000)
 
-  test('goes on where it was when a large file is cut on its way up', async () => {
+  test('resumes the upload of a large file after disconnects', async () => {
     writeFileSync(join(here, 'large'), randomBytes(20 * MIB))
     proxy.cutAfterBytes('toTarget', 5 * MIB)
     proxy.cutAfterBytes('toTarget', 9 * MIB)
@@ -238,7 +238,7 @@ describe('cp', () => {
     expect(proxy.stats.bytesToTarget - before.bytesToTarget).toBeLessThan(37 * MIB)
   }, 60_000)
 
-  test('goes on where it was when a large file is cut on its way down', async () => {
+  test('resumes the download of a large file after disconnects', async () => {
     writeFileSync(there('large'), randomBytes(20 * MIB))
     proxy.cutAfterBytes('toClient', 5 * MIB)
     proxy.cutAfterBytes('toClient', 9 * MIB, 'fin')
@@ -250,7 +250,7 @@ describe('cp', () => {
     expect(proxy.stats.bytesToClient - before.bytesToClient).toBeLessThan(21 * MIB)
   }, 60_000)
 
-  test('begins a file again that changed while the link was down', async () => {
+  test('restarts a file that changed while it was disconnected', async () => {
     writeFileSync(there('large'), randomBytes(8 * MIB, 1))
     proxy.cutAfterBytes('toClient', 3 * MIB)
     const { cuts } = proxy.stats
@@ -264,7 +264,7 @@ describe('cp', () => {
   }, 60_000)
 
   test.each(['up', 'down'] as const)(
-    'goes on behind what arrived when a folder is cut on its way %s',
+    'resumes a folder after disconnects on its way %s',
     async (way) => {
       const [from, to] = way === 'up' ? [here, there()] : [there(), here]
       mkdirSync(join(from, 'tree'))
@@ -284,7 +284,7 @@ describe('cp', () => {
     60_000,
   )
 
-  test('gives up with the reason when the server stays away', async () => {
+  test('fails with the reason when the server stays unreachable', async () => {
     writeFileSync(there('large'), randomBytes(4 * MIB))
     door.instead = (request) =>
       request.method === 'GET' && request.url.includes('/file')
@@ -301,7 +301,7 @@ describe('cp', () => {
     expect(readdirSync(here)).toEqual([])
   }, 60_000)
 
-  test('starts a sandbox that is stopped, and says so', async () => {
+  test('starts a stopped sandbox, and reports it', async () => {
     writeFileSync(there('file'), 'content')
     let isStopped = true
     door.instead = (request, url) => {
@@ -319,7 +319,7 @@ describe('cp', () => {
     expect([stderr, code]).toEqual([`sbx-stdio: starting ${BOX}\n`, 0])
   })
 
-  test('tells what it leaves out, in printable characters, and exits with 1 (threat T24)', async () => {
+  test('reports skipped entries in printable characters, and exits with 1 (threat T24)', async () => {
     mkdirSync(there('tree'))
     Bun.spawnSync(['mkfifo', there('tree/pi\x1b[31mpe')])
     symlinkSync('/etc/passwd', there('tree/out'))
@@ -337,7 +337,7 @@ describe('cp', () => {
     expect(up.stderr).toContain('skipped "far": the link ')
   })
 
-  test('tells a program what was copied, and of everything once', async () => {
+  test('prints a JSON summary that counts resumed entries once', async () => {
     mkdirSync(there('tree'))
     writeFileSync(there('tree/file'), 'four')
     Bun.spawnSync(['mkfifo', there('tree/in-between')])
@@ -349,7 +349,7 @@ describe('cp', () => {
     expect([stderr, code]).toEqual(['sbx-stdio: skipped "in-between": it is a special file\n', 1])
   })
 
-  test('copies a file that grows meanwhile, and says that it did', async () => {
+  test('copies a growing file, and reports that it changed', async () => {
     mkdirSync(there('tree'))
     const script = 'while :; do printf "line\\n" >> log; done'
     const writer = Bun.spawn(['sh', '-c', script], { cwd: there('tree') })
@@ -364,7 +364,7 @@ describe('cp', () => {
     }
   })
 
-  test('says what is in the way on this machine, and does not blame the server', async () => {
+  test('reports local errors as such', async () => {
     mkdirSync(there('tree'))
     writeFileSync(there('file'), 'x')
     writeFileSync(join(here, 'tree'), 'a file')
@@ -401,7 +401,7 @@ describe('cp', () => {
     expect(readFileSync(join(here, 'large'), 'utf8')).toBe('older')
   }, 30_000)
 
-  test('says that an upload which is interrupted goes on, and lets it', async () => {
+  test('resumes an interrupted upload, and hints at it', async () => {
     const bytes = randomBytes(20 * MIB)
     writeFileSync(join(here, 'large'), bytes)
     proxy.setFaults({ toTarget: { rateBytesPerSecond: 8 * MIB } })
@@ -427,7 +427,7 @@ describe('cp', () => {
     expect(readFileSync(there('large')).equals(bytes)).toBe(true)
   }, 30_000)
 
-  test('shows progress on a terminal in one line, without what names would do to it (threat T24)', async () => {
+  test('shows progress in one line, with escaped names (threat T24)', async () => {
     const name = 'file\x1b]0;owned\x07'
     writeFileSync(there(name), randomBytes(3 * MIB))
     proxy.setFaults({ toClient: { rateBytesPerSecond: 6 * MIB } })
@@ -443,7 +443,7 @@ describe('cp', () => {
     expect(output.split('\n').length).toBe(1)
   }, 30_000)
 
-  test('ends as other programs do when nobody reads its output', async () => {
+  test('exits like SIGPIPE when its reader is gone', async () => {
     writeFileSync(there('large'), randomBytes(20 * MIB))
     const line = `${argvOf(['cp', `${BOX}:large`, '-']).join(' ')} | head -c 5 | wc -c; echo "\${PIPESTATUS[0]}"`
     const { stdout, stderr } = await runCli(['bash', '-c', line], { env: ENV })
@@ -452,7 +452,7 @@ describe('cp', () => {
 
   // Only root may mount.
   test.skipIf(process.getuid?.() !== 0)(
-    'says when the disk of the sandbox is full, and leaves nothing half',
+    'reports a full disk of the sandbox, and leaves no partial file',
     async () => {
       mkdirSync(there('small'))
       expect(Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', there('small')]).success).toBe(
@@ -479,7 +479,7 @@ describe('cp', () => {
     60_000,
   )
 
-  test('refuses two places of the same kind, and what it does not know', async () => {
+  test('refuses two local or two remote sides, and invalid arguments', async () => {
     for (const words of [
       ['a', 'b'],
       [`${BOX}:a`, `${BOX}:b`],
@@ -501,14 +501,14 @@ describe('ls', () => {
     utimesSync(there('dir/b'), 1_600_000_000, 1_600_000_000)
   })
 
-  test('prints names as they are to a pipe, one a line', async () => {
+  test('prints raw names to a pipe, one per line', async () => {
     const { stdout, stderr, code } = await cli('ls', `${BOX}:dir`)
     expect([stdout.toString('latin1'), stderr, code]).toEqual(['\x1b[31m\na\xff\nb\nsub\n', '', 0])
     expect((await cli('ls', `${BOX}:dir/b`)).stdout.toString()).toBe('b\n')
     expect((await cli('ls', BOX)).stdout.toString()).toBe('dir\n')
   })
 
-  test('spells names for a terminal, and in the long form (threat T24)', async () => {
+  test('escapes names for a terminal, and in the long form (threat T24)', async () => {
     await using terminal = openTerminal({ argv: argvOf(['ls', `${BOX}:dir`]), env: ENV })
     await terminal.exit
     expect(terminal.rawOutput().split('\r\n')).toEqual(['\\x1b[31m', 'a\\xff', 'b', 'sub', ''])
@@ -520,7 +520,7 @@ describe('ls', () => {
     )
   })
 
-  test('takes its letters together, and says where links lead', async () => {
+  test('accepts combined short options, and shows link targets', async () => {
     symlinkSync('sub', there('dir/link'))
     const apart = await cli('ls', '-l', '-a', `${BOX}:dir`)
     const together = await cli('ls', '-la', `${BOX}:/workspace/dir`)
@@ -543,7 +543,7 @@ describe('ls', () => {
     })
   })
 
-  test('says what is not there', async () => {
+  test('reports a missing file', async () => {
     const { stderr, code } = await cli('ls', `${BOX}:no\x1b[31mthing`)
     expect([stderr.split('\n')[0], code]).toEqual([
       'sbx-stdio: Cannot list "no [31mthing": no such file in the sandbox',
@@ -552,7 +552,7 @@ describe('ls', () => {
     expect((await cli('cp', `${BOX}:nothing`, here)).code).toBe(2)
   })
 
-  test('lists many', async () => {
+  test('lists a folder of several pages', async () => {
     mkdirSync(there('many'))
     for (let at = 0; at < 1_100; at += 1) writeFileSync(there(`many/${at}`), '')
     const { stdout } = await cli('ls', `${BOX}:many`)

@@ -12,7 +12,7 @@ import { waitForUserCode } from './support/sign-in-fixture.ts'
 /** A cold start on a busy machine. */
 const TIMEOUT_MS = 90_000
 
-/** The command line of somebody with a home of their own. */
+/** A user with a home folder and an account. */
 class Person {
   readonly name: string
   readonly #env: Record<string, string | undefined>
@@ -82,7 +82,7 @@ function follow(child: ReturnType<Person['start']>) {
 }
 
 test(
-  'people sign in, and each has their own',
+  'users sign in and see their own sandboxes',
   async () => {
     expect((await ann.run(['whoami'])).stdout.toString()).toBe('Ann Archer\n')
     expect((await bob.run(['whoami'])).stdout.toString()).toBe('Bob Baker\n')
@@ -94,7 +94,7 @@ test(
 )
 
 test(
-  'a session is shared, watched, and withdrawn',
+  'a session is shared, watched and revoked',
   async () => {
     const driver = ann.start([
       host.url,
@@ -143,7 +143,7 @@ test(
 )
 
 test(
-  'what is shared is left by who holds it',
+  'a holder gives up a grant',
   async () => {
     const shared = await ann.run(['share', 'dev', '--role', 'collaborator'])
     expect((await bob.run(['join'], shared.stdout.toString())).code).toBe(0)
@@ -170,7 +170,7 @@ test(
 )
 
 test(
-  'what was done is written down',
+  'the audit log has the actions of both users',
   async () => {
     const { rows } = JSON.parse(
       (await ann.run(['audit', '--sandbox', 'dev', '--json'])).stdout.toString(),
@@ -194,7 +194,7 @@ function inBox(...command: string[]): Promise<CliRun> {
 }
 
 test(
-  'files and folders go to a sandbox of a real server and back',
+  'copies files and folders to a sandbox of a real server and back',
   async () => {
     const here = mkdtempSync(join(folder, 'copy-'))
     const tree = join(here, 'tree')
@@ -240,7 +240,7 @@ test(
 )
 
 test(
-  'signing in again cuts what is attached with the earlier sign-in, and is good itself',
+  'signing in again closes connections of the earlier sign-in, and is valid itself',
   async () => {
     const attached = ann.start([host.url, '--sandbox', 'dev', '--', 'sh', '-c', 'echo ready; cat'])
     const followed = follow(attached)
@@ -255,7 +255,7 @@ test(
 )
 
 test(
-  'signing out cuts what is attached with the sign-in',
+  'signing out closes the connections of the sign-in',
   async () => {
     const attached = ann.start([host.url, '--sandbox', 'dev', '--', 'sh', '-c', 'echo ready; cat'])
     const followed = follow(attached)

@@ -53,7 +53,7 @@ describe('sbx-stdio without a terminal', () => {
       ['255 of the remote', 'exit 255', 255],
       ['a signal', 'kill -TERM $$', 143],
       ['a signal that cannot be caught', 'kill -KILL $$', 137],
-    ])('is the remote’s: %s', async (_name, script, code) => {
+    ])('is that of the remote process: %s', async (_name, script, code) => {
       expect(await runCli(sh(script))).toMatchObject({ code, stderr: '' })
     })
 
@@ -80,7 +80,7 @@ describe('sbx-stdio without a terminal', () => {
         expect(run).toMatchObject({ code: 2, stderr: `sbx-stdio: ${message}\nhint: npx sbx-stdio --help\n` })
     })
 
-    test('is 2 for more variables than go along, before anything connects', async () => {
+    test('is 2 for too many variables, before connecting', async () => {
       // Nobody listens there.
       const argv = [...target.argv().slice(0, 2), 'http://127.0.0.1:1', '--token', 't']
       const many = Array.from({ length: 257 }, (_, at) => ['--env', `V${at}=`]).flat()
@@ -94,13 +94,13 @@ describe('sbx-stdio without a terminal', () => {
       expect(long.code).toBe(2)
     })
 
-    test('is 2 for what the server calls wrong, without a stack', async () => {
+    test('is not 0 for a request that the server refuses, without a stack', async () => {
       const run = await runCli([...target.argv(), '--cwd', '../../..', '--', 'true'])
       expect(run.code).not.toBe(0)
       expect(run.stderr).toMatch(/^sbx-stdio: .*\nhint: .*\n$/)
     })
 
-    test('is 255 when nothing answers', async () => {
+    test('is 255 when the server is unreachable', async () => {
       const [bun, main = ''] = target.argv()
       const run = await runCli([bun, main, 'http://127.0.0.1:1', '--retry-for', '0', '--', 'true'])
       expect(run).toMatchObject({ code: 255 })
@@ -157,7 +157,7 @@ describe('sbx-stdio without a terminal', () => {
       expect(wrong.stderr).not.toContain('wrong-wrong')
     })
 
-    test('a token file that is missing is told by name', async () => {
+    test('a missing token file is reported by name', async () => {
       const run = await runCli([...bare(), '--token-file', '/no/such/file', '--', 'true'])
       expect(run).toMatchObject({
         code: 2,
@@ -226,14 +226,14 @@ describe('sbx-stdio without a terminal', () => {
       expect(sha256(run.stdout)).toBe(sha256(bytes))
     })
 
-    test('waits for a slow reader, and loses nothing at the exit', async () => {
+    test('waits for a slow reader, and loses nothing at exit', async () => {
       const script = 'cli -- seq 1 400000 | (sleep 0.3; sha256sum); echo ${PIPESTATUS[0]}'
       const lines = `${Array.from({ length: 400_000 }, (_, index) => index + 1).join('\n')}\n`
       const run = await runShell(target.argv(), script)
       expect(run.stdout.toString()).toBe(`${sha256(lines)}  -\n0\n`)
     })
 
-    test('holds an endless writer back while nobody reads', async () => {
+    test('limits an endless writer while stdout is not read', async () => {
       const child = startCli([...target.argv(), '--', 'bash', '-c', 'exec cat /dev/zero'])
       const reader = child.stdout.getReader()
       await reader.read()
@@ -247,7 +247,7 @@ describe('sbx-stdio without a terminal', () => {
       await child.exited
     })
 
-    test('ends the remote like a local pipe would when its reader leaves', async () => {
+    test('ends the remote process with SIGPIPE when the reader is gone', async () => {
       const run = await runShell(
         target.argv(),
         'cli -- bash -c "echo \\$\\$ >&2; exec yes" | head -2; echo ${PIPESTATUS[0]}',
@@ -258,7 +258,7 @@ describe('sbx-stdio without a terminal', () => {
       await eventually(() => !isAlive(pid), { what: 'the remote process to end' })
     })
 
-    test('goes on when only its stderr is closed', async () => {
+    test('continues when only stderr is closed', async () => {
       const run = await runShell(
         target.argv(),
         'cli -- bash -c "echo a >&2; echo b; echo c >&2; echo d" 2>&-',
@@ -266,12 +266,12 @@ describe('sbx-stdio without a terminal', () => {
       expect(run.stdout.toString()).toBe('b\nd\n')
     })
 
-    test('does not leave a shared pipe in another mode', async () => {
+    test('does not change the flags of a shared pipe', async () => {
       const run = await runShell(target.argv(), '{ cli -- echo hi; grep flags /proc/self/fdinfo/1; } | cat')
       expect(run.stdout.toString()).toMatch(/^hi\nflags:\t0*1\n$/)
     })
 
-    test('says one line when the disk is full, and ends', async () => {
+    test('reports a full disk in one line, and exits', async () => {
       const run = await runShell(target.argv(), 'cli -- yes > /dev/full; echo $?')
       expect(run.stdout.toString()).toBe('255\n')
       expect(run.stderr).toMatch(/^sbx-stdio: Cannot write to stdout: ENOSPC\nhint: .*\n$/)
@@ -296,7 +296,7 @@ describe('sbx-stdio without a terminal', () => {
       expect(run.stdout.toString()).toBe('from a file0\n0\n')
     })
 
-    test('waits for a remote that does not read', async () => {
+    test('waits for a remote process that does not read', async () => {
       const child = startCli(sh('sleep 0.3; sha256sum'))
       const done = finish(child)
       const bytes = patternAt(9, 0, TEN_MB)
@@ -305,7 +305,7 @@ describe('sbx-stdio without a terminal', () => {
       expect((await done).stdout.toString()).toBe(`${sha256(bytes)}  -\n`)
     })
 
-    test('that nobody reads does not hold the exit up', async () => {
+    test('that is not read does not delay the exit', async () => {
       const run = await runShell(
         target.argv(),
         'cat /dev/zero | cli -- head -c 3 | od -An -c; echo ${PIPESTATUS[1]}',
@@ -313,7 +313,7 @@ describe('sbx-stdio without a terminal', () => {
       expect(run.stdout.toString()).toBe('  \\0  \\0  \\0\n0\n')
     })
 
-    test('environment and folder travel', async () => {
+    test('sends the environment and the working directory', async () => {
       const argv = [
         ...target.argv(),
         '--env',
@@ -337,7 +337,7 @@ describe('sbx-stdio without a terminal', () => {
       expect(run.stdout.toString().split('\n')).toContain('__proto__=x')
     })
 
-    test('that are not UTF-8 are refused, not changed', async () => {
+    test('refuses arguments that are not UTF-8', async () => {
       const marker = join(target.sandboxd.workspace, '\ufffd')
       await writeFile(marker, '')
       const run = await runShell(target.argv(), "cli -- rm $'\\xff'; echo $?; cli -- echo $'\\xef\\xbf\\xbd'")
@@ -357,7 +357,7 @@ describe('sbx-stdio without a terminal', () => {
       ])
     })
 
-    test('--sandbox and --cmd with --arg are understood', async () => {
+    test('accepts --sandbox and --cmd with --arg', async () => {
       const run = await runCli([
         ...target.argv(),
         '--sandbox',
@@ -376,7 +376,7 @@ describe('sbx-stdio without a terminal', () => {
   })
 
   describe('signals', () => {
-    test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const)('%s is passed on', async (signal) => {
+    test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const)('%s is forwarded', async (signal) => {
       const child = startCli(
         sh(`trap 'echo got; exit 9' ${signal.slice(3)}; echo up; while :; do sleep 0.01; done`),
       )
@@ -388,7 +388,7 @@ describe('sbx-stdio without a terminal', () => {
       expect(child.exitCode).toBe(9)
     })
 
-    test('a remote that a signal ends gives 128 + n', async () => {
+    test('the exit code of a signaled process is 128 + n', async () => {
       const child = startCli(sh('echo up; exec sleep 100'))
       await child.stdout.getReader().read()
       child.kill('SIGINT')
@@ -396,7 +396,7 @@ describe('sbx-stdio without a terminal', () => {
       expect(child.exitCode).toBe(130)
     })
 
-    test('three in a row leave a remote that ignores them, and say how to come back', async () => {
+    test('three in a row detach from a process that ignores them, and print how to reattach', async () => {
       const child = startCli(sh('trap "" INT; echo up; while :; do sleep 0.01; done'))
       await child.stdout.getReader().read()
       for (let count = 0; count < 3; count++) {
@@ -410,7 +410,7 @@ describe('sbx-stdio without a terminal', () => {
       )
     })
 
-    test('three in a row leave even when nobody reads what is left', async () => {
+    test('three in a row detach even when stdout is not read', async () => {
       const name = join(folder, 'never-read')
       Bun.spawnSync(['mkfifo', name])
       const full = openSync(name, constants.O_RDWR)
@@ -437,7 +437,7 @@ describe('sbx-stdio without a terminal', () => {
       expect(child.exitCode).toBe(143)
     })
 
-    test('the second one leaves while the link is down', async () => {
+    test('the second one detaches while the connection is down', async () => {
       const child = startCli([...target.argv('proxy'), '--', 'bash', '-c', 'echo up; sleep 100'])
       await child.stdout.getReader().read()
       target.proxy.setFaults({ newConnections: 'refuse' })
@@ -452,7 +452,7 @@ describe('sbx-stdio without a terminal', () => {
       expect(child.exitCode).toBe(130)
     })
 
-    test('the first one leaves while it still connects', async () => {
+    test('the first one exits while connecting', async () => {
       target.proxy.setFaults({ newConnections: 'hold' })
       const child = startCli([...target.argv('proxy'), '--', 'true'])
       await eventually(() => target.proxy.connections.length > 0, { what: 'a connection' })
@@ -463,8 +463,8 @@ describe('sbx-stdio without a terminal', () => {
     })
   })
 
-  describe('cut links', () => {
-    test('cannot be seen in what a flood delivers', async () => {
+  describe('disconnects', () => {
+    test('do not change the output of a flood', async () => {
       const child = startCli([...target.argv('proxy'), '--', 'seq', '1', '2000000'])
       const done = finish(child)
       for (const bytes of [100_000, 700_000, 1, 3_000_000]) target.proxy.cutAfterBytes('toClient', bytes)
@@ -478,7 +478,7 @@ describe('sbx-stdio without a terminal', () => {
       expect(target.proxy.stats.cuts).toBeGreaterThanOrEqual(4)
     })
 
-    test('cannot be seen in what the remote receives', async () => {
+    test('do not change the input of the process', async () => {
       const bytes = patternAt(11, 0, TEN_MB)
       for (const count of [50_000, 900_000, 2_000_000]) target.proxy.cutAfterBytes('toTarget', count)
       const run = await runCli([...target.argv('proxy'), '--', 'sha256sum'], { input: bytes })

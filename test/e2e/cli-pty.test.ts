@@ -6,7 +6,7 @@ import { openTerminal, type TerminalProgram } from './support/terminal.ts'
 /** Waits are generous: the machine may be busy. */
 const WAIT_MS = 20_000
 
-/** Shows a prompt that no other text contains, in a bash without anybody's settings. */
+/** A bash without settings, with a unique prompt. */
 const SHELL = ['--', 'bash', '--norc', '--noprofile', '-i'] as const
 const PROMPT = 'P$ '
 const ENV = ['--env', `PS1=${PROMPT}`] as const
@@ -41,7 +41,7 @@ describe('sbx-stdio in a terminal', () => {
 
   const sh = (script: string) => ['--', 'bash', '-c', script]
 
-  /** The session that was started last of those that somebody is attached to. */
+  /** The newest session with an attachment. */
   async function newestSession(): Promise<string> {
     const { sessions } = (await (await target.sandboxd.fetch('/sessions')).json()) as {
       sessions: { id: string; state: string; attachments: number }[]
@@ -100,7 +100,7 @@ describe('sbx-stdio in a terminal', () => {
     expect(await terminal.exit).toEqual({ code: 4, signal: null })
   })
 
-  test('tells the remote about a new size', async () => {
+  test('sends a new window size', async () => {
     await using terminal = await openShell()
     terminal.resize(91, 33)
     await eventually(
@@ -113,14 +113,14 @@ describe('sbx-stdio in a terminal', () => {
     )
   })
 
-  test('shows what happens on the terminal’s screen as a local program would', async () => {
+  test('draws on the screen like a local program', async () => {
     await using terminal = open(sh("printf '\\033[2J\\033[3;4Hhere'; read line"))
     await terminal.waitFor('here', WAIT_MS)
     expect(await terminal.screen()).toBe('\n\n   here')
   })
 
   describe('detaching', () => {
-    test('happens wherever the key stands in a chunk: bytes before it are sent, bytes behind it are not', async () => {
+    test('works at any position in a chunk: bytes before the key are sent, bytes after it are not', async () => {
       await using terminal = await openShell()
       terminal.send(`echo A; touch before\r${ESCAPE}touch behind\r`)
       expect(await terminal.exit).toEqual({ code: 0, signal: null })
@@ -132,7 +132,7 @@ describe('sbx-stdio in a terminal', () => {
       )
     })
 
-    test('leaves the session; --session brings its screen back, and its exit code', async () => {
+    test('keeps the session; --session restores its screen, and gets its exit code', async () => {
       await using first = await openShell()
       first.send('echo remember-$((40+2))\r')
       await first.waitFor('remember-42', WAIT_MS)
@@ -147,7 +147,7 @@ describe('sbx-stdio in a terminal', () => {
       )
     })
 
-    test('puts right what a full-screen program had changed', async () => {
+    test('resets the modes of a full-screen program', async () => {
       const on = '\\033[?1049h\\033[?1000h\\033[?1006h\\033[?2004h\\033[?25l\\033[?1h\\033='
       await using terminal = open(sh(`printf '${on}full'; sleep 100`))
       const before = terminal.modes()
@@ -185,7 +185,7 @@ describe('sbx-stdio in a terminal', () => {
     })
 
     test.each(['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'] as const)(
-      'is what %s does, after restoring the terminal',
+      'is done by %s, after restoring the terminal',
       async (signal) => {
         await using terminal = await openShell()
         const raw = terminal.modes()
@@ -198,7 +198,7 @@ describe('sbx-stdio in a terminal', () => {
       },
     )
 
-    test('says nothing when asked to be quiet', async () => {
+    test('prints nothing with --quiet', async () => {
       await using terminal = await openShell('direct', ['--quiet'])
       terminal.send(ESCAPE)
       await terminal.exit
@@ -206,8 +206,8 @@ describe('sbx-stdio in a terminal', () => {
     })
   })
 
-  describe('a cut link', () => {
-    test('in the middle of a flood cannot be seen on the screen', async () => {
+  describe('a disconnect', () => {
+    test('during a flood does not change the screen', async () => {
       target.proxy.cutAfterBytes('toClient', 60_000)
       target.proxy.cutAfterBytes('toClient', 200_000)
       await using terminal = open(sh('seq 1 100000'), 'proxy')
@@ -216,7 +216,7 @@ describe('sbx-stdio in a terminal', () => {
       expect(terminal.rawOutput().replace('\x1b[0m', '') === expected).toBe(true)
     })
 
-    test('that lasts is told in one line, which goes away; typed keys arrive', async () => {
+    test('that lasts is shown in one line and cleared; typed keys arrive', async () => {
       await using terminal = await openShell('proxy')
       terminal.send('echo one\r')
       await terminal.waitFor(PROMPT, WAIT_MS)
@@ -237,7 +237,7 @@ describe('sbx-stdio in a terminal', () => {
       expect(await terminal.screen()).not.toContain('sbx-stdio:')
     })
 
-    test('can be left with the escape key', async () => {
+    test('can be ended with the escape key', async () => {
       await using terminal = await openShell('proxy')
       target.proxy.setFaults({ newConnections: 'refuse' })
       target.proxy.cutAll('reset')
@@ -249,7 +249,7 @@ describe('sbx-stdio in a terminal', () => {
     })
   })
 
-  test('a server that is gone for good is 255, one line and a hint; the terminal is restored', async () => {
+  test('an unreachable server is 255, one line and a hint; the terminal is restored', async () => {
     await using doomed = await openTarget()
     const argv = [...doomed.argv(), '--retry-for', '1', ...ENV, ...SHELL] as [string, ...string[]]
     await using terminal = openTerminal({ argv })
@@ -264,7 +264,7 @@ describe('sbx-stdio in a terminal', () => {
     expect(screen).not.toContain('    at ')
   })
 
-  test('a sandbox that stops is told in a line that stays, with a hint; the terminal is restored', async () => {
+  test('a stopping sandbox is reported with a hint; the terminal is restored', async () => {
     await using doomed = await openTarget()
     const argv = [...doomed.argv(), '--sandbox', 'dev', ...ENV, ...SHELL] as [string, ...string[]]
     await using terminal = openTerminal({ argv, cols: 200 })
@@ -278,7 +278,7 @@ describe('sbx-stdio in a terminal', () => {
     )
   })
 
-  test('--pin keeps the sandbox awake, also for the session that a cut is healed to', async () => {
+  test('--pin keeps the sandbox running, also after a reconnect', async () => {
     await using terminal = open(['--pin', ...ENV, ...SHELL], 'proxy')
     await terminal.waitFor(PROMPT, WAIT_MS)
     const pinned = async (): Promise<unknown> => {
@@ -317,13 +317,13 @@ describe('sbx-stdio in a terminal', () => {
     expect(await terminal.screen()).toMatch(/sbx-stdio: .*no-such-command.*\nhint: /)
   })
 
-  test('wrong usage is 2 before anything happens to the terminal', async () => {
+  test('wrong usage is 2 before the terminal is changed', async () => {
     await using terminal = open(['--bogus'])
     expect(await terminal.exit).toEqual({ code: 2, signal: null })
     expect(await terminal.screen()).toBe('sbx-stdio: Unknown option "--bogus"\nhint: npx sbx-stdio --help')
   })
 
-  test('Ctrl-C leaves while it still connects', async () => {
+  test('Ctrl-C exits while connecting', async () => {
     target.proxy.setFaults({ newConnections: 'hold' })
     await using terminal = open([...SHELL], 'proxy')
     await terminal.waitFor('connecting to', WAIT_MS)
@@ -333,7 +333,7 @@ describe('sbx-stdio in a terminal', () => {
     expect(terminal.modes().isCanonical).toBe(true)
   })
 
-  test('a viewer sees, is told once that it cannot type, and leaves without harm', async () => {
+  test('a viewer sees output, is notified once that it cannot type, and detaches', async () => {
     await using driver = await openShell()
     const session = await newestSession()
     await using viewer = open(['--session', session, '--role', 'viewer'])
@@ -370,11 +370,11 @@ describe('sbx-stdio in a terminal', () => {
       return { driver, viewer }
     }
 
-    /** What is there besides the line that says so. */
+    /** The screen without the notice about its size. */
     const shown = async (terminal: TerminalProgram) =>
       (await terminal.screen()).replace(/\nsbx-stdio: the session is [^\n]*/, '')
 
-    test('is told so, and sees what is written where it is written, at first and from then on', async () => {
+    test('is notified, and sees output at the right position', async () => {
       const { driver, viewer } = await watch("seq 1 5; printf '<ready>'; read line; seq 6 50; read line")
       await using _driver = driver
       await using _viewer = viewer
@@ -395,7 +395,7 @@ describe('sbx-stdio in a terminal', () => {
       expect((await shown(viewer)).split('\n').slice(-23)).toEqual([...rows.slice(1), '<ready>'])
     })
 
-    test('sees the upper part of a full-screen program, whose rows stay where they are', async () => {
+    test('sees the upper part of a full-screen program at the right rows', async () => {
       const rows = "for row in $(seq 1 40); do printf '\\033[%d;1Hrow %d' $row $row; done"
       const { driver, viewer } = await watch(
         `printf '\\033[?1049h'; ${rows}; printf '\\033[3;20H<ready>'; read line; printf '\\033[5;1Hchanged'; read line`,
@@ -409,7 +409,7 @@ describe('sbx-stdio in a terminal', () => {
       expect((await shown(viewer)).split('\n').slice(3, 6)).toEqual(['row 4', 'changed', 'row 6'])
     })
 
-    test('and narrower sees long lines go on in the next row', async () => {
+    test('and narrower sees long lines wrapped', async () => {
       const { driver, viewer } = await watch(
         `printf 'x%.0s' $(seq 1 100); echo; printf 'y%.0s' $(seq 1 90); printf '<ready>'; read line; printf z; read line`,
       )
@@ -422,7 +422,7 @@ describe('sbx-stdio in a terminal', () => {
     })
   })
 
-  test('--take takes over, and the other is told', async () => {
+  test('--take takes over, and the other client is notified', async () => {
     await using first = await openShell()
     const session = await newestSession()
     await using second = open(['--session', session])
@@ -436,7 +436,7 @@ describe('sbx-stdio in a terminal', () => {
     expect(await first.exit).toEqual({ code: 5, signal: null })
   })
 
-  test('a closed window detaches: the session goes on', async () => {
+  test('a closed window detaches; the session continues', async () => {
     const terminal = await openShell()
     terminal.send('sleep 1000 & echo pid=$!\r')
     const pid = Number(/pid=(\d+)/.exec(await terminal.waitFor(/pid=\d+/, WAIT_MS))?.[1])

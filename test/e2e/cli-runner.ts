@@ -109,7 +109,7 @@ export async function runCli(
   return done
 }
 
-/** Runs a line of bash in which `$CLI` stands for the CLI and its address. */
+/** Runs a bash script in which `cli` runs the CLI with its address. */
 export async function runShell(argv: readonly string[], script: string): Promise<CliRun> {
   const child = startCli(['bash', '-c', `cli() { ${argv.map(shellQuote).join(' ')} "$@"; }\n${script}`])
   await child.stdin.end()

@@ -4,7 +4,7 @@ import { MAIN, runCli } from './cli-runner.ts'
 import { FAR_SERVER_OBSTACLE, openFarServer } from './support/far-server.ts'
 import { SignInFixture } from './support/sign-in-fixture.ts'
 
-/** What a server may say about where its issuer is asked. */
+/** Endpoints of a local service. */
 function endpointsAt(own: string) {
   return { token: `${own}/admin/restart`, deviceAuthorization: `${own}/admin/restart` }
 }
@@ -17,14 +17,14 @@ beforeEach(() => void (fixture = new SignInFixture(issuer)))
 afterEach(() => fixture[Symbol.asyncDispose]())
 
 describe('a hostile server', () => {
-  test('that signs in like another one gets nothing unless it is trusted (threat T2)', async () => {
+  test('that shares an issuer with another server gets no token unless it is trusted (threat T2)', async () => {
     await fixture.login()
     const other = `http://localhost:${fixture.server.port}`
     const run = await fixture.cli('login', other)
     expect(run.code).toBe(2)
     expect(run.stderr).toContain(`uses the same issuer and client as ${fixture.url}`)
     expect(run.stderr).toContain(`hint: npx sbx-stdio login ${other} --trust`)
-    expect(fixture.asked.at(-1)).toEqual({ what: 'GET /api/auth', authorization: null })
+    expect(fixture.requests.at(-1)).toEqual({ what: 'GET /api/auth', authorization: null })
     fixture.url = other
     const { code, done } = await fixture.beginLogin('--trust')
     await issuer.approveDevice(code, 'ann')
@@ -33,7 +33,7 @@ describe('a hostile server', () => {
 
   const MANY = 'x'.repeat(1024 * 1024)
 
-  test('cannot fill the memory with its answer', async () => {
+  test('cannot exhaust memory with its response', async () => {
     fixture.answers['GET /api/auth'] = () =>
       new Response(
         new ReadableStream({
@@ -53,7 +53,7 @@ describe('a hostile server', () => {
       'an endpoint over plain http (threat T2)',
       () => fixture.auth({ endpoints: { token: 'http://login.example/t' } }),
     ],
-  ])('is not believed: %s', async (_, answer) => {
+  ])('is refused: %s', async (_, answer) => {
     fixture.answers['GET /api/auth'] = answer
     const run = await fixture.cli('login', fixture.url)
     expect(run.stderr).toContain('Cannot understand the response of the server')
@@ -67,7 +67,7 @@ describe('a hostile server', () => {
     ['as the issuer, with endpoints', (own: string) => ({ issuer: own, endpoints: endpointsAt(own) })],
     ['as endpoints', (own: string) => ({ issuer: 'https://far.example', endpoints: endpointsAt(own) })],
   ])(
-    `far away cannot have a service of this machine asked: %s (threat T2)${FAR_SERVER_OBSTACLE}`,
+    `elsewhere cannot direct requests to a local service: %s (threat T2)${FAR_SERVER_OBSTACLE}`,
     async (_, changes) => {
       const { port } = fixture.server
       await using far = await openFarServer(() => fixture.auth(changes(`http://127.0.0.1:${port}`)))
@@ -79,13 +79,13 @@ describe('a hostile server', () => {
       )
       expect(run.stderr).toContain('hint: do not sign in')
       expect(run.code).toBe(255)
-      expect(fixture.asked).toEqual([])
+      expect(fixture.requests).toEqual([])
       expect(fixture.isSignedIn).toBe(false)
     },
   )
 
   farTest(
-    `far away cannot have a private network asked unless it is trusted (threat T2)${FAR_SERVER_OBSTACLE}`,
+    `elsewhere cannot direct requests to a private network unless it is trusted (threat T2)${FAR_SERVER_OBSTACLE}`,
     async () => {
       await using far = await openFarServer(() =>
         fixture.auth({ issuer: 'https://192.168.7.1', endpoints: {} }),
@@ -101,7 +101,7 @@ describe('a hostile server', () => {
   )
 
   farTest(
-    `far away cannot have a service of this machine asked through its issuer (threat T2)${FAR_SERVER_OBSTACLE}`,
+    `elsewhere cannot direct requests to a local service through its issuer (threat T2)${FAR_SERVER_OBSTACLE}`,
     async () => {
       const own = `http://127.0.0.1:${fixture.server.port}`
       const issuer = 'https://far.example'
@@ -121,11 +121,11 @@ describe('a hostile server', () => {
       expect(run.stderr).toContain(
         `the issuer refers to 127.0.0.1:${fixture.server.port} on this machine, but is not there itself`,
       )
-      expect(fixture.asked).toEqual([])
+      expect(fixture.requests).toEqual([])
     },
   )
 
-  test('says where else a sign-in goes before it goes there', async () => {
+  test('is reported before it directs a sign-in to another host', async () => {
     fixture.answers['GET /api/auth'] = () => fixture.auth({ issuer: fixture.url })
     const { shown, interrupt, done } = await fixture.beginLogin()
     const relay = new URL(fixture.relay.url).host
@@ -135,7 +135,7 @@ describe('a hostile server', () => {
     await done()
   })
 
-  test('is not signed in to over plain http (threat T2)', async () => {
+  test('is refused over plain http (threat T2)', async () => {
     const run = await fixture.cli('login', 'http://sandwire.example')
     expect(run.stderr).toContain('the connection is not encrypted')
     expect(run.code).toBe(2)
@@ -185,7 +185,7 @@ describe('a hostile issuer', () => {
   })
   afterEach(() => hostile.stop(true))
 
-  test('cannot make the terminal obey', async () => {
+  test('cannot send control characters to the terminal', async () => {
     says['/device'] = () =>
       device({
         user_code: 'A\x1b]52;c;ZXZpbA==\x07B',
@@ -232,7 +232,7 @@ describe('a hostile issuer', () => {
         ),
     ],
     ['nonsense', '/device', () => new Response('<html>', { headers: { 'content-type': 'text/html' } })],
-  ])('is not believed: %s', async (_, path, answer) => {
+  ])('is refused: %s', async (_, path, answer) => {
     says[path] = answer
     const run = await fixture.cli('login', fixture.url)
     expect(run.code).toBe(255)

@@ -12,18 +12,18 @@ afterAll(() => issuer[Symbol.asyncDispose]())
 beforeEach(() => void (fixture = new SignInFixture(issuer)))
 afterEach(() => fixture[Symbol.asyncDispose]())
 
-/** What the issuer says to who would renew a sign-in. */
+/** The response of the issuer to a refresh request. */
 async function refresh(refreshToken: string): Promise<unknown> {
-  const asked = { grant_type: 'refresh_token', client_id: issuer.clientId, refresh_token: refreshToken }
+  const requests = { grant_type: 'refresh_token', client_id: issuer.clientId, refresh_token: refreshToken }
   const response = await fetch(`${issuer.url}/token`, {
     method: 'POST',
-    body: new URLSearchParams(asked),
+    body: new URLSearchParams(requests),
   })
   return await response.json()
 }
 
 describe('login', () => {
-  test('shows a page and a code, and ends with who one is', async () => {
+  test('prints a page and a code, and ends with the account name', async () => {
     const child = fixture.start('login', fixture.url)
     const { output, done } = follow(child)
     const code = await waitForUserCode(output)
@@ -44,7 +44,7 @@ describe('login', () => {
     const who = await fixture.cli('whoami')
     expect(who).toMatchObject({ code: 0 })
     expect(who.stdout.toString()).toBe('Ann Archer\n')
-    expect(fixture.asked.at(-1)).toEqual({ what: 'GET /api/whoami', authorization: `Bearer ${bearer}` })
+    expect(fixture.requests.at(-1)).toEqual({ what: 'GET /api/whoami', authorization: `Bearer ${bearer}` })
   })
 
   test('finds the endpoints in the metadata of the issuer, and prints JSON', async () => {
@@ -68,19 +68,19 @@ describe('login', () => {
     expect((await fixture.cli('whoami')).stdout.toString()).toBe('Bob Baker\n')
   }, 30_000)
 
-  test('ends the sign-in that it replaces, at the server and at the issuer', async () => {
+  test('revokes the replaced sign-in at the server and at the issuer', async () => {
     await fixture.login()
     const { bearer, renewal } = fixture.stored
     await fixture.login()
     expect(fixture.stored.bearer).not.toBe(bearer)
-    expect(fixture.asked.filter(({ what }) => what === 'POST /api/signout')).toEqual([
+    expect(fixture.requests.filter(({ what }) => what === 'POST /api/signout')).toEqual([
       { what: 'POST /api/signout', authorization: `Bearer ${bearer}` },
     ])
     expect(await refresh(renewal.refreshToken)).toMatchObject({ error: 'invalid_grant' })
     expect(await refresh(fixture.stored.renewal.refreshToken)).toHaveProperty('access_token')
   }, 30_000)
 
-  test('says in one line who could not be told of the sign-in that it replaces', async () => {
+  test('reports in one line that the replaced sign-in could not be revoked', async () => {
     await fixture.login()
     fixture.answers['POST /api/signout'] = () => new Response('broken', { status: 500 })
     const { code, done } = await fixture.beginLogin()
@@ -93,7 +93,7 @@ describe('login', () => {
     expect((await fixture.cli('whoami')).stdout.toString()).toBe('Bob Baker\n')
   }, 30_000)
 
-  test('ends when it is declined', async () => {
+  test('fails when the user declines', async () => {
     const { code, done } = await fixture.beginLogin()
     await issuer.refuseDevice(code)
     const run = await done()
@@ -102,7 +102,7 @@ describe('login', () => {
     expect(fixture.isSignedIn).toBe(false)
   })
 
-  test('is stopped by Ctrl-C, and leaves nothing behind', async () => {
+  test('is canceled by Ctrl-C, and stores nothing', async () => {
     const { interrupt, done } = await fixture.beginLogin()
     interrupt()
     const run = await done()
@@ -111,7 +111,7 @@ describe('login', () => {
     expect(fixture.isSignedIn).toBe(false)
   })
 
-  test('stores nothing that the server does not accept', async () => {
+  test('stores no token that the server does not accept', async () => {
     fixture.answers['GET /api/whoami'] = () =>
       Response.json({ error: { code: 'unauthorized', message: 'wrong audience' } }, { status: 401 })
     const { code, done } = await fixture.beginLogin()
@@ -122,7 +122,7 @@ describe('login', () => {
     expect(fixture.isSignedIn).toBe(false)
   })
 
-  test('says when to try again where the account was just deleted', async () => {
+  test('hints to retry after the account was just deleted', async () => {
     const { code: error, details, message } = signInEnded()
     fixture.answers['GET /api/whoami'] = () =>
       Response.json({ error: { code: error, message, ...details } }, { status: 401 })
@@ -136,7 +136,7 @@ describe('login', () => {
     expect(fixture.isSignedIn).toBe(false)
   })
 
-  test('says what to ask the operator for when the issuer gives a token that only it can read', async () => {
+  test('hints at the issuer settings for an opaque token', async () => {
     fixture.answers['GET /api/auth'] = () => fixture.auth({ issuer: opaque.url.origin, endpoints: {} })
     using opaque = Bun.serve({
       hostname: '127.0.0.1',
@@ -170,7 +170,7 @@ describe('login', () => {
     expect(fixture.isSignedIn).toBe(false)
   })
 
-  test('says so when the server has no issuer, or several', async () => {
+  test('fails when the server has no issuer, or several', async () => {
     fixture.answers['GET /api/auth'] = () => Response.json({ mode: 'local', local: true, issuers: [] })
     expect((await fixture.cli('login', fixture.url)).stderr).toContain('the server has no issuer')
     const { id: _, ...rest } = ((await fixture.auth().json()) as { issuers: [Record<string, unknown>] })
@@ -191,7 +191,7 @@ describe('login', () => {
 })
 
 describe('logout', () => {
-  test('tells the server and the issuer, and forgets', async () => {
+  test('revokes at the server and the issuer, and removes the sign-in', async () => {
     await fixture.login()
     const { bearer, renewal } = fixture.stored
     const run = await fixture.cli('logout', fixture.url)
@@ -199,13 +199,13 @@ describe('logout', () => {
       code: 0,
       stderr: `sbx-stdio: Signed out of 127.0.0.1:${fixture.server.port}\n`,
     })
-    expect(fixture.asked.at(-1)).toEqual({ what: 'POST /api/signout', authorization: `Bearer ${bearer}` })
+    expect(fixture.requests.at(-1)).toEqual({ what: 'POST /api/signout', authorization: `Bearer ${bearer}` })
     expect(fixture.isSignedIn).toBe(false)
     expect(await refresh(renewal.refreshToken)).toMatchObject({ error: 'invalid_grant' })
     expect((await fixture.cli('logout', fixture.url)).stderr).toContain('not signed in')
   })
 
-  test('forgets although nobody can be told, and says so', async () => {
+  test('removes the sign-in although the server and the issuer are unreachable', async () => {
     await fixture.login()
     await fixture.server.stop(true)
     fixture.relay.close()

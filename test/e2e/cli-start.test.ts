@@ -8,7 +8,7 @@ import { readLines } from './support/lines.ts'
 
 const ROOT = resolve(import.meta.dir, '../..')
 
-test('npm start runs Sandwire for the folder it was called from with only Node on PATH, and leaves nothing behind', async () => {
+test('npm start runs Sandwire in the current folder with only Node on PATH, and leaves no process behind', async () => {
   const home = await mkdtemp(join(tmpdir(), 'cli-start-'))
   const env = { PATH: '/usr/bin:/bin', HOME: home, SHELL: '/bin/bash', npm_config_update_notifier: 'false' }
   const argv = ['npm', '--silent', '--prefix', ROOT, 'start', '--', '--port', '0']
@@ -25,7 +25,7 @@ test('npm start runs Sandwire for the folder it was called from with only Node o
   expect((await fetch(`${url}/healthz`)).status).toBe(200)
 
   const below = readDescendants(child.pid)
-  // As a terminal does it: to everybody in the foreground.
+  // As a terminal does it: to the foreground process group.
   process.kill(-child.pid, 'SIGINT')
   await child.exited
   expect(below.length).toBeGreaterThan(1)

@@ -15,7 +15,7 @@ beforeEach(() => void (fixture = new SignInFixture(issuer)))
 afterEach(() => fixture[Symbol.asyncDispose]())
 
 describe('a stored sign-in', () => {
-  test('is renewed before it ends, and the new refresh token is kept', async () => {
+  test('is renewed before it expires, and stores the new refresh token', async () => {
     await fixture.login()
     const first = fixture.stored
     expect((await fixture.cli('whoami')).code).toBe(0)
@@ -25,13 +25,13 @@ describe('a stored sign-in', () => {
     const second = fixture.stored
     expect(second.bearer).not.toBe(first.bearer)
     expect(second.renewal.refreshToken).not.toBe(first.renewal.refreshToken)
-    expect(fixture.asked.at(-1)?.authorization).toBe(`Bearer ${second.bearer}`)
+    expect(fixture.requests.at(-1)?.authorization).toBe(`Bearer ${second.bearer}`)
     expect(statSync(fixture.storedFile).mode & 0o777).toBe(0o600)
     fixture.expire()
     expect((await fixture.cli('whoami')).code).toBe(0)
   })
 
-  test('is the ID token where the server wants that, and is renewed like another', async () => {
+  test('is the ID token if the server needs it, and is renewed', async () => {
     fixture.answers['GET /api/auth'] = () => fixture.auth({ bearer: 'id_token' })
     await fixture.login()
     const first = fixture.stored
@@ -47,7 +47,7 @@ describe('a stored sign-in', () => {
     expect(fixture.stored.renewal.refreshToken).not.toBe(first.renewal.refreshToken)
   })
 
-  test('is renewed once when many processes want it at once', async () => {
+  test('is renewed once by concurrent processes', async () => {
     await fixture.login()
     fixture.expire()
     const runs = await Promise.all(Array.from({ length: 6 }, () => finish(fixture.start('whoami'))))
@@ -56,7 +56,7 @@ describe('a stored sign-in', () => {
     expect(readdirSync(fixture.folder)).toHaveLength(1)
   }, 30_000)
 
-  test('is over when the issuer says so, and the next command says so too', async () => {
+  test('is removed when the issuer revokes it', async () => {
     await fixture.login('bob')
     await issuer.revokePerson('bob')
     fixture.expire()
@@ -70,7 +70,7 @@ describe('a stored sign-in', () => {
     expect(next.stderr).toContain(`or sign in: npx sbx-stdio login ${fixture.url}`)
   })
 
-  test('stays when the issuer is away, and is used as long as it is good', async () => {
+  test('is kept while the issuer is unreachable, and used until it expires', async () => {
     await fixture.login()
     fixture.relay.close()
     fixture.expire(Date.now() + 20_000)
@@ -85,13 +85,13 @@ describe('a stored sign-in', () => {
     expect(fixture.isSignedIn).toBe(true)
   })
 
-  test('gives way to a token that is given', async () => {
+  test('is not used when a token is given', async () => {
     await fixture.login()
     fixture.answers['GET /api/whoami'] = () => Response.json({ account: 'a', name: 'A', scopes: [] })
     await runCli([process.execPath, MAIN, 'whoami', '--url', fixture.url], {
       env: { ...fixture.env, SBX_TOKEN: 'given' },
     })
-    expect(fixture.asked.at(-1)?.authorization).toBe('Bearer given')
+    expect(fixture.requests.at(-1)?.authorization).toBe('Bearer given')
   })
 
   test('is used by an attach', async () => {
@@ -99,12 +99,12 @@ describe('a stored sign-in', () => {
     await runCli([process.execPath, MAIN, fixture.url, '--retry-for', '0', '--', 'true'], {
       env: fixture.env,
     })
-    const attaches = fixture.asked.filter(({ what }) => what === 'GET /attach')
+    const attaches = fixture.requests.filter(({ what }) => what === 'GET /attach')
     expect(attaches.length).toBeGreaterThan(0)
     for (const { authorization } of attaches) expect(authorization).toBe(`Bearer ${fixture.stored.bearer}`)
   })
 
-  test('is shown anew, and fresh, when a server asks for it again; nothing of the stream is lost', async () => {
+  test('is renewed when the server reauthorizes a connection; no output is lost', async () => {
     await using sandboxd = await startSandboxd()
     await using door = openReauthorizingDoor(sandboxd, (request) => fixture.answer(request))
     fixture.url = door.url
@@ -132,7 +132,7 @@ describe('a stored sign-in', () => {
     expect(door.shown).toEqual([`Bearer ${first}`, `Bearer ${fixture.stored.bearer}`])
   }, 30_000)
 
-  /** Refuses bearers that the test says, and knows whom the others are about. */
+  /** Refuses the selected bearers. */
   const refuse = (isRefused: (bearer: string) => boolean): ((request: Request) => Response | undefined) => {
     return (request) => {
       const bearer = request.headers.get('authorization')?.slice('Bearer '.length) ?? ''
@@ -145,7 +145,7 @@ describe('a stored sign-in', () => {
   }
   const refreshes = () => fixture.relay.grants.filter((grant) => grant === 'refresh_token').length
 
-  test('is renewed once when the server refuses it before its end', async () => {
+  test('is renewed once when the server refuses it before its expiry', async () => {
     await fixture.login()
     const first = fixture.stored.bearer
     const check = refuse((bearer) => bearer === first)
@@ -157,24 +157,24 @@ describe('a stored sign-in', () => {
     expect(fixture.stored.bearer).not.toBe(first)
   }, 30_000)
 
-  test('that the server refuses renewed too is told, and not tried again', async () => {
+  test('that the server refuses after renewal is reported, and not retried', async () => {
     await fixture.login()
     fixture.answers['GET /api/whoami'] = (request) => refuse(() => true)(request) ?? new Response()
-    const before = fixture.asked.length
+    const before = fixture.requests.length
     const run = await fixture.cli('whoami')
     expect(run.code).toBe(255)
     expect(run.stderr).toBe(
       'sbx-stdio: Signed out: the server no longer accepts this sign-in: The token is not accepted\n' +
         `hint: sign in again: npx sbx-stdio login ${fixture.url}\n`,
     )
-    expect(fixture.asked.slice(before).map(({ what }) => what)).toEqual([
+    expect(fixture.requests.slice(before).map(({ what }) => what)).toEqual([
       'GET /api/whoami',
       'GET /api/whoami',
     ])
     expect(refreshes()).toBe(1)
   }, 30_000)
 
-  test('that the server refuses is renewed once for an attach, which goes on', async () => {
+  test('that the server refuses is renewed once for an attach', async () => {
     await using sandboxd = await startSandboxd()
     let check: ReturnType<typeof refuse> = () => undefined
     await using door = openReauthorizingDoor(
@@ -202,7 +202,7 @@ describe('a stored sign-in', () => {
     expect(refreshes()).toBe(2)
   }, 30_000)
 
-  test('ends an attach when it is over', async () => {
+  test('ends an attach when it has ended', async () => {
     await using sandboxd = await startSandboxd()
     await using door = openReauthorizingDoor(sandboxd, (request) => fixture.answer(request))
     fixture.url = door.url
@@ -221,7 +221,7 @@ describe('a stored sign-in', () => {
     expect(door.shown).toHaveLength(1)
   }, 30_000)
 
-  test('is sent to no other origin: another port, another name, a redirect (threat T2)', async () => {
+  test('is sent to no other origin: port, name or redirect (threat T2)', async () => {
     await fixture.login()
     const { bearer } = fixture.stored
     const seen: (string | null)[] = []
@@ -246,7 +246,7 @@ describe('a stored sign-in', () => {
     expect((await fixture.cli('whoami')).code).not.toBe(0)
     await fixture.cli('whoami', '--url', `http://localhost:${fixture.server.port}`)
     expect(seen).toHaveLength(2)
-    expect(fixture.asked.at(-1)?.authorization).toBeNull()
-    expect(fixture.asked.at(-2)?.authorization).toBe(`Bearer ${bearer}`)
+    expect(fixture.requests.at(-1)?.authorization).toBeNull()
+    expect(fixture.requests.at(-2)?.authorization).toBe(`Bearer ${bearer}`)
   })
 })

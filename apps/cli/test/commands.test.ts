@@ -36,8 +36,8 @@ const RUNNING = {
   exit: null,
 }
 
-/** What the stand-in for control was asked. */
-interface Asked {
+/** A request to the stand-in for control. */
+interface ReceivedRequest {
   readonly what: string
   readonly authorization: string | null
   readonly body: string
@@ -47,7 +47,7 @@ let folder: string
 let server: ReturnType<typeof Bun.serve>
 let url: string
 let env: Record<string, string | undefined>
-let asked: Asked[]
+let requests: ReceivedRequest[]
 /** Answers by method and path; what is not here is 404. */
 let answers: Record<string, () => Response>
 
@@ -57,7 +57,7 @@ function refuse(status: number, code: string, message: string): Response {
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cli-commands-'))
-  asked = []
+  requests = []
   answers = {
     'GET /api/sandboxes': () => Response.json({ sandboxes: [SANDBOX] }),
     'GET /api/account/sessions': () => Response.json({ sessions: [RUNNING] }),
@@ -69,7 +69,7 @@ beforeEach(async () => {
       const { pathname, search } = new URL(request.url)
       const what = `${request.method} ${pathname}${search}`
       const authorization = request.headers.get('authorization')
-      asked.push({ what, authorization, body: await request.text() })
+      requests.push({ what, authorization, body: await request.text() })
       if (authorization !== `Bearer ${TOKEN}`) return refuse(401, 'unauthorized', 'Cannot let this token in')
       return answers[what]?.() ?? refuse(404, 'not_found', 'No such route')
     },
@@ -95,7 +95,7 @@ function cli(...argv: readonly string[]): Promise<CommandRun> {
   return runInProcess(argv, { env })
 }
 
-test('list finds the server and the token of this machine by itself', async () => {
+test('list finds the server and token of this machine', async () => {
   const run = await cli('list')
   expect(run).toMatchObject({ code: 0, stderr: '' })
   expect(run.stdout.toString()).toBe(
@@ -109,7 +109,7 @@ test('list finds the server and the token of this machine by itself', async () =
   expect(JSON.parse(json.stdout.toString())).toEqual({ sandboxes: [SANDBOX] })
 })
 
-test('create sends what the options say and prints the name', async () => {
+test('create sends the options and prints the name', async () => {
   answers['POST /api/sandboxes'] = () => Response.json(SANDBOX, { status: 201 })
   const run = await cli('create', 'dev', '--allow', 'set:npm', '--memory', '1G', '--env', 'A=b')
   expect(run).toMatchObject({
@@ -117,7 +117,7 @@ test('create sends what the options say and prints the name', async () => {
     stderr: `sbx-stdio: attach with: npx sbx-stdio ${url} --sandbox dev\n`,
   })
   expect(run.stdout.toString()).toBe('dev\n')
-  expect(JSON.parse(asked[0]?.body ?? '')).toEqual({
+  expect(JSON.parse(requests[0]?.body ?? '')).toEqual({
     name: 'dev',
     network: { policy: 'allowlist', allow: ['set:npm'] },
     limits: { memoryBytes: 1024 ** 3 },
@@ -125,7 +125,7 @@ test('create sends what the options say and prints the name', async () => {
   })
 })
 
-test('start and stop say how it is now', async () => {
+test('start and stop print the new state', async () => {
   answers['POST /api/sandboxes/dev/start'] = () => Response.json(SANDBOX)
   answers['POST /api/sandboxes/dev/stop'] = () =>
     refuse(409, 'needs_discard', 'Cannot stop "dev": its files would be lost')
@@ -150,11 +150,11 @@ describe('rm', () => {
     answers['DELETE /api/sandboxes/dev'] = () => new Response(null, { status: 204 })
   })
 
-  test('removes nothing unasked where nobody can be asked', async () => {
+  test('requires --force without a terminal', async () => {
     const run = await cli('rm', 'dev')
     expect(run.code).toBe(2)
     expect(run.stderr).toContain('hint: npx sbx-stdio rm dev --force\n')
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
     expect(await cli('rm', 'dev', '--force')).toMatchObject({
       code: 0,
       stderr: 'sbx-stdio: dev removed\n',
@@ -163,7 +163,7 @@ describe('rm', () => {
   })
 })
 
-test('sessions shows what runs, free of escapes, and the line to come back (threat T24)', async () => {
+test('sessions lists sessions without escapes, and the command to attach (threat T24)', async () => {
   const run = await cli('sessions')
   expect(run.stdout.toString()).toBe(
     `SESSION${' '.repeat(54)}SANDBOX  COMMAND      STATE    ATTACHED  ACTIVE\n` +
@@ -188,7 +188,7 @@ test('sessions shows the newest first', async () => {
   expect(stdout.toString().match(/age \w+/g)).toEqual(['age 1', 'age 3', 'age 5', 'age undefined'])
 })
 
-describe('the beginning of the id of a session', () => {
+describe('a prefix of a session id', () => {
   const OTHER = `${ID}.0123999999abcdefghjkmnpqrs`
   beforeEach(() => {
     answers['GET /api/account/sessions'] = () =>
@@ -196,25 +196,25 @@ describe('the beginning of the id of a session', () => {
     answers[`DELETE /api/account/sessions/${SESSION}`] = () => new Response(null, { status: 204 })
   })
 
-  test('is enough where only one has it, with the sandbox or without', async () => {
+  test('is completed if it is unique, with or without the sandbox', async () => {
     answers[`DELETE /api/account/sessions/${OTHER}`] = () => new Response(null, { status: 204 })
     for (const prefix of [`${ID}.01234`, '012399']) expect((await cli('kill', prefix)).code).toBe(0)
-    expect(asked.map(({ what }) => what).filter((what) => what.startsWith('DELETE'))).toEqual([
+    expect(requests.map(({ what }) => what).filter((what) => what.startsWith('DELETE'))).toEqual([
       `DELETE /api/account/sessions/${SESSION}`,
       `DELETE /api/account/sessions/${OTHER}`,
     ])
     answers['POST /api/grants'] = () => refuse(403, 'forbidden', 'no')
     await cli('share', '--session', `${ID}.01234`)
-    expect(JSON.parse(asked.at(-1)?.body ?? '{}')).toMatchObject({ sandbox: ID, session: SESSION })
+    expect(JSON.parse(requests.at(-1)?.body ?? '{}')).toMatchObject({ sandbox: ID, session: SESSION })
   })
 
-  test('is refused where several have it, or none', async () => {
+  test('is refused if it matches several sessions, or none', async () => {
     expect(await cli('kill', `${ID}.0123`)).toMatchObject({
       code: 2,
       stderr: `sbx-stdio: Several session ids start with "${ID}.0123"\nhint: npx sbx-stdio sessions\n`,
     })
     expect((await cli('kill', 'zzzz')).stderr).toStartWith('sbx-stdio: No session id starts with "zzzz"\n')
-    expect(asked.some(({ what }) => what.startsWith('DELETE'))).toBe(false)
+    expect(requests.some(({ what }) => what.startsWith('DELETE'))).toBe(false)
   })
 })
 
@@ -234,10 +234,10 @@ test('kill ends a session', async () => {
     stderr: 'sbx-stdio: ending the session\n',
   })
   expect(await cli('kill', '../../sandboxes/dev')).toMatchObject({ code: 2 })
-  expect(asked).toHaveLength(1)
+  expect(requests).toHaveLength(1)
 })
 
-test('logs prints lines, or JSON lines as they are', async () => {
+test('logs prints formatted lines, or JSON lines', async () => {
   const lines = ['{"time":"T1","level":"info","event":"started"}']
   answers['GET /logs/dev?bytes=65536'] = () => new Response(lines.map((line) => `${line}\n`).join(''))
   expect((await cli('logs', 'dev')).stdout.toString()).toBe('T1 info started\n')
@@ -245,17 +245,17 @@ test('logs prints lines, or JSON lines as they are', async () => {
 })
 
 describe('the token', () => {
-  test('goes to no other origin than the one it is listed for', async () => {
+  test('is sent to its registered origin only', async () => {
     const other = `http://localhost:${server.port}`
     const run = await cli('list', '--url', other)
     expect(run.code).toBe(255)
     expect(run.stderr).toContain('hint: give a token with --token-file FILE or SBX_TOKEN, or sign in: ')
-    expect(asked.map(({ authorization }) => authorization)).toEqual([null])
+    expect(requests.map(({ authorization }) => authorization)).toEqual([null])
     await know(url, other)
     expect(await cli('list', '--url', other)).toMatchObject({ code: 0 })
   })
 
-  test('does not follow a redirect', async () => {
+  test('is not sent along a redirect', async () => {
     const elsewhere: (string | null)[] = []
     const thief = Bun.serve({
       hostname: '127.0.0.1',
@@ -271,24 +271,24 @@ describe('the token', () => {
     expect(elsewhere).toEqual([])
   })
 
-  test('is not taken from a file that others can write to', async () => {
+  test('is not read from a file that other users can write', async () => {
     await chmod(join(folder, 'local-token'), 0o666)
     const run = await cli('list')
     expect(run.code).toBe(2)
     expect(run.stderr).toContain('others can write to it')
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 
-  test('can be given, and is then the only one', async () => {
+  test('can be given, which replaces the registered one', async () => {
     env = { ...env, SBX_TOKEN: 'other' }
     expect((await cli('list')).stderr).toContain('hint: the server does not accept this token')
-    expect(asked[0]?.authorization).toBe('Bearer other')
+    expect(requests[0]?.authorization).toBe('Bearer other')
     await writeFile(join(folder, 'mine'), TOKEN)
     expect(await cli('list', '--token-file', join(folder, 'mine'))).toMatchObject({ code: 0 })
   })
 })
 
-describe('a list without sandboxes', () => {
+describe('an empty list', () => {
   const listFor = async (who: object, hasSandboxes: boolean): Promise<string> => {
     answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [] })
     answers['GET /api/whoami'] = () => Response.json({ name: 'n', account: 'a', ...who })
@@ -299,13 +299,13 @@ describe('a list without sandboxes', () => {
   }
   const OWNER = { scopes: ['connect', 'exec', 'admin'], guest: false }
 
-  test('says how to make one to whoever may', async () => {
+  test('shows how to create a sandbox to users who may', async () => {
     expect(await listFor(OWNER, true)).toBe(
       'sbx-stdio: no sandboxes yet; create one: npx sbx-stdio create NAME\n',
     )
   })
 
-  test('says to everybody else what they can do', async () => {
+  test('shows other users what they can do', async () => {
     expect(await listFor({ ...OWNER, guest: true }, true)).toBe(
       'sbx-stdio: no sandboxes; list what is shared with you: npx sbx-stdio grants\n',
     )
@@ -318,7 +318,7 @@ describe('a list without sandboxes', () => {
   })
 })
 
-describe('what goes wrong', () => {
+describe('errors', () => {
   test.each([
     [
       'create --memory 1K',
@@ -364,7 +364,7 @@ describe('what goes wrong', () => {
     })
   })
 
-  test('has a hint, and the exit code of its row', async () => {
+  test('have a hint and the exit code of the error table', async () => {
     answers['POST /api/sandboxes/dev/start'] = () =>
       refuse(404, 'sandbox_not_found', 'No sandbox "dev"\x1b[2J')
     expect(await cli('start', 'dev')).toMatchObject({
@@ -379,7 +379,7 @@ describe('what goes wrong', () => {
     )
   })
 
-  test('a server that is not there is told with its address', async () => {
+  test('an unreachable server is reported with its address', async () => {
     await server.stop(true)
     const run = await cli('list')
     expect(run.code).toBe(255)
@@ -388,7 +388,7 @@ describe('what goes wrong', () => {
     )
   })
 
-  test('no server, several servers and wrong words end before anything is asked', async () => {
+  test('usage errors and missing servers fail before any request', async () => {
     expect((await cli('start')).stderr).toBe('sbx-stdio: No sandbox is given\nhint: npx sbx-stdio list\n')
     expect(await cli('list', '--bogus')).toMatchObject({
       code: 2,
@@ -396,7 +396,7 @@ describe('what goes wrong', () => {
     })
     await rm(join(folder, 'sandwire/servers.json'))
     expect((await cli('list')).stderr).toContain('npm start')
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 })
 

@@ -18,7 +18,7 @@ import { type CommandRun, runInProcess } from './in-process.ts'
 const ENV = { SBX_TOKEN: `swl_${'t'.repeat(43)}` }
 
 let server: ReturnType<typeof Bun.serve>
-/** What the server says of everything. */
+/** The stat response for every path. */
 let stat: object
 let answer: (url: URL) => Response
 let outer: string
@@ -129,7 +129,7 @@ test.each([...HOSTILE])(
   },
 )
 
-test('cp goes through no link that is in the target already, and replaces none by what is behind it (threat T17)', async () => {
+test('cp follows no link in the target folder (threat T17)', async () => {
   symlinkSync('..', join(target, 'up'))
   symlinkSync('../outside', join(target, 'file'))
   answer = () =>
@@ -146,7 +146,7 @@ test('cp goes through no link that is in the target already, and replaces none b
   expect(lstatSync(join(target, 'file')).isSymbolicLink()).toBe(false)
 })
 
-test('cp takes over no setuid bits (threat T17)', async () => {
+test('cp drops setuid bits (threat T17)', async () => {
   answer = () =>
     new Response(
       archiveOf([
@@ -158,7 +158,7 @@ test('cp takes over no setuid bits (threat T17)', async () => {
   for (const name of ['f', 'd']) expect(lstatSync(join(target, name)).mode & 0o7777).toBe(0o755)
 })
 
-test('the last name of a file never comes from the server', async () => {
+test('the local file name never comes from the server', async () => {
   stat = { kind: 'file', size: 3, mode: 0o644, mtimeMs: 0, etag: 'e', name: '../planted', path: '../planted' }
   answer = () =>
     new Response('abc', { headers: { 'content-disposition': 'attachment; filename=../planted' } })
@@ -167,7 +167,7 @@ test('the last name of a file never comes from the server', async () => {
   expect(isOutsideUntouched()).toBe(true)
 })
 
-test('an archive that is none is refused, and so are other bytes than asked for', async () => {
+test('refuses an invalid archive and an invalid stat', async () => {
   answer = () => new Response('x'.repeat(2000))
   const repaintNeeded = await cli('cp', 'box:dir/.', target)
   expect([repaintNeeded.stderr.split('\n')[0], repaintNeeded.code]).toEqual([
@@ -183,7 +183,7 @@ test('an archive that is none is refused, and so are other bytes than asked for'
   expect(readdirSync(target)).toEqual([])
 })
 
-test('a message of the server is shown in printable characters (threat T24)', async () => {
+test('prints messages of the server in printable characters (threat T24)', async () => {
   answer = () =>
     Response.json({ error: { code: 'file_refused', message: 'no\x1b]0;owned\x07\u202e' } }, { status: 403 })
   const { stderr } = await cli('cp', 'box:dir/.', target)

@@ -11,7 +11,7 @@ const GRANT = `${ID}.0123456789abcdefghjk`
 const SECRET = `${GRANT}.${'s'.repeat(43)}`
 const LATER = Date.now() + 3_600_500
 
-interface Asked {
+interface ReceivedRequest {
   readonly what: string
   readonly authorization: string | null
   readonly body: unknown
@@ -21,13 +21,13 @@ let folder: string
 let env: Record<string, string | undefined>
 let server: ReturnType<typeof Bun.serve>
 let url: string
-let asked: Asked[]
+let requests: ReceivedRequest[]
 /** Answers by method and path with query; what is not here is 404. */
 let answers: Record<string, () => Response>
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'cli-sharing-'))
-  asked = []
+  requests = []
   answers = {}
   server = Bun.serve({
     hostname: '127.0.0.1',
@@ -37,7 +37,7 @@ beforeEach(() => {
       const what = `${request.method} ${pathname}${search}`
       const text = await request.text()
       const body: unknown = text === '' ? undefined : JSON.parse(text)
-      asked.push({ what, authorization: request.headers.get('authorization'), body })
+      requests.push({ what, authorization: request.headers.get('authorization'), body })
       return (
         answers[what]?.() ?? Response.json({ error: { code: 'not_found', message: 'none' } }, { status: 404 })
       )
@@ -65,7 +65,7 @@ function cli(argv: readonly string[], input = ''): Promise<CommandRun> {
 const link = (): string => `${url}/join#${SECRET}`
 
 describe('share', () => {
-  test('prints the link, and says what it gives away and how to withdraw it', async () => {
+  test('prints the link, what it gives access to, and how to revoke it', async () => {
     const notice = 'A collaborator has a shell, and so can read and change every file in the sandbox'
     answers['POST /api/grants'] = () =>
       Response.json({ grant: GRANT, link: link(), role: 'collaborator', expiresMs: LATER, notice })
@@ -74,7 +74,7 @@ describe('share', () => {
     expect(run.stderr).toContain(`sbx-stdio: ${notice}\n`)
     expect(run.stderr).toContain('collaborator access to the sandbox for 60 min; the link works once')
     expect(run.stderr).toContain(`revoke it with: npx sbx-stdio revoke ${GRANT}\n`)
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       {
         what: 'POST /api/grants',
         authorization: `Bearer ${TOKEN}`,
@@ -88,7 +88,7 @@ describe('share', () => {
       Response.json({ grant: GRANT, link: link(), role: 'viewer', expiresMs: LATER })
     const run = await cli(['share', '--session', SESSION])
     expect(run.stderr).toContain('viewer access to the session')
-    expect(asked[0]?.body).toEqual({ sandbox: ID, session: SESSION })
+    expect(requests[0]?.body).toEqual({ sandbox: ID, session: SESSION })
   })
 
   test.each([
@@ -104,11 +104,11 @@ describe('share', () => {
     const run = await cli(argv)
     expect(run.code).toBe(2)
     expect(run.stderr).toContain(message)
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 })
 
-test('grants shows who holds what, and nothing that a terminal would obey', async () => {
+test('grants lists holders, without control characters', async () => {
   const held = {
     grant: GRANT,
     session: null,
@@ -140,7 +140,7 @@ test('grants shows who holds what, and nothing that a terminal would obey', asyn
   expect(mine.stderr).toContain('leave one with: npx sbx-stdio leave GRANT\n')
 })
 
-test('list says whose a sandbox is when some are of others', async () => {
+test('list shows owners if some sandboxes are shared', async () => {
   const sandbox = { id: ID, name: 'dev', state: 'running', createdMs: 1 }
   const mine = { ...sandbox, name: 'mine' }
   const theirs = { ...sandbox, access: 'viewer', owner: 'Ann' }
@@ -152,13 +152,13 @@ test('list says whose a sandbox is when some are of others', async () => {
   expect((await cli(['list'])).stdout.toString()).not.toContain('SHARED')
 })
 
-test('revoke withdraws', async () => {
+test('revoke deletes the grant', async () => {
   answers[`DELETE /api/grants/${GRANT}`] = () => new Response(null, { status: 204 })
   expect(await cli(['revoke', GRANT])).toMatchObject({ code: 0 })
   expect((await cli(['revoke', GRANT, '--json'])).stdout.toString()).toBe('{}\n')
 })
 
-test('leave gives back what others share', async () => {
+test('leave deletes a held grant', async () => {
   answers[`DELETE /api/account/grants/${GRANT}`] = () => new Response(null, { status: 204 })
   const run = await cli(['leave', GRANT])
   expect(run).toMatchObject({ code: 0 })
@@ -183,7 +183,7 @@ describe('join', () => {
       ...changes,
     })
 
-  test('takes the link from standard input, and says how to go there', async () => {
+  test('reads the link from stdin, and prints how to attach', async () => {
     answers['POST /api/grants/redeem'] = () => redeemed()
     const run = await cli(['join'], `${link()}\n`)
     expect(run.code).toBe(0)
@@ -191,19 +191,19 @@ describe('join', () => {
       `sbx-stdio: Ann shared a session with you (role: viewer)\n` +
         `sbx-stdio: attach with: npx sbx-stdio ${url} --session ${SESSION} --role viewer\n`,
     )
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       { what: 'POST /api/grants/redeem', authorization: `Bearer ${TOKEN}`, body: { link: SECRET } },
     ])
   })
 
-  test('keeps what a guest is given for this server only, and shows it nowhere', async () => {
+  test('stores the guest token for this server only, and does not print it', async () => {
     env = { ...env, SBX_TOKEN: undefined }
     const token = `swg_${'g'.repeat(43)}`
     answers['POST /api/grants/redeem'] = () => redeemed({ token })
     const file = join(folder, 'link')
     writeFileSync(file, link())
     const run = await cli(['join', '--link-file', file, '--json'])
-    expect(asked[0]).toMatchObject({ authorization: null, body: { link: SECRET, name: 'carol' } })
+    expect(requests[0]).toMatchObject({ authorization: null, body: { link: SECRET, name: 'carol' } })
     expect(run.stdout.toString() + run.stderr).not.toContain('gggg')
     const folderOfSignIns = join(folder, 'sandwire', 'sign-ins')
     const [name = ''] = readdirSync(folderOfSignIns)
@@ -214,13 +214,13 @@ describe('join', () => {
       expiresMs: LATER,
     })
     await cli(['grants'])
-    expect(asked.at(-1)?.authorization).toBe(`Bearer ${token}`)
+    expect(requests.at(-1)?.authorization).toBe(`Bearer ${token}`)
     answers['POST /api/signout'] = () => new Response(null, { status: 204 })
     expect((await cli(['logout'])).stderr).toContain('you need a new link')
     expect(readdirSync(folderOfSignIns)).toEqual([])
   })
 
-  test('uses what a guest is given until it ends, and then says whom to ask', async () => {
+  test('uses the guest token until it expires, then hints at a new link', async () => {
     env = { ...env, SBX_TOKEN: undefined }
     answers['GET /api/account/grants'] = () => Response.json({ grants: [] })
     const joinFor = (lifeMs: number) => {
@@ -239,7 +239,7 @@ describe('join', () => {
     expect(await cli(['grants'])).toMatchObject({ code: 0 })
   })
 
-  test('tells a guest whom the server refuses whom to ask', async () => {
+  test('hints at a new link when the server refuses the guest', async () => {
     env = { ...env, SBX_TOKEN: undefined }
     answers['POST /api/grants/redeem'] = () => redeemed({ token: `swg_${'g'.repeat(43)}` })
     await cli(['join'], link())
@@ -249,10 +249,10 @@ describe('join', () => {
       'sbx-stdio: Signed out: the server no longer accepts this guest access: no\n' +
         'hint: ask the owner for a new link, then: npx sbx-stdio join\n',
     )
-    expect(asked.filter(({ what }) => what === 'GET /api/account/grants')).toHaveLength(1)
+    expect(requests.filter(({ what }) => what === 'GET /api/account/grants')).toHaveLength(1)
   })
 
-  test('keeps a guest for as long as anything that was shared', async () => {
+  test('stores the latest expiry of all grants of a guest', async () => {
     env = { ...env, SBX_TOKEN: undefined }
     const expiresMs = Date.now() + 20_000
     answers['POST /api/grants/redeem'] = () => redeemed({ token: `swg_${'o'.repeat(43)}` })
@@ -267,19 +267,19 @@ describe('join', () => {
   test.each([
     ['has ended', 0],
     ['is refused', 3_600_000],
-  ])('makes a guest anew whose access %s', async (_, lifeMs) => {
+  ])('creates a new guest when the access %s', async (_, lifeMs) => {
     env = { ...env, SBX_TOKEN: undefined }
     const old = `swg_${'o'.repeat(43)}`
     answers['POST /api/grants/redeem'] = () => redeemed({ token: old, expiresMs: Date.now() + lifeMs })
     await cli(['join'], link())
     answers['POST /api/grants/redeem'] = () =>
-      asked.at(-1)?.authorization === null
+      requests.at(-1)?.authorization === null
         ? redeemed({ token: `swg_${'n'.repeat(43)}` })
         : Response.json({ error: { code: 'unauthorized', message: 'no' } }, { status: 401 })
     expect(await cli(['join'], link())).toMatchObject({ code: 0 })
-    expect(asked.at(-1)?.body).toEqual({ link: SECRET, name: 'carol' })
+    expect(requests.at(-1)?.body).toEqual({ link: SECRET, name: 'carol' })
     await cli(['grants'])
-    expect(asked.at(-1)?.authorization).toBe(`Bearer swg_${'n'.repeat(43)}`)
+    expect(requests.at(-1)?.authorization).toBe(`Bearer swg_${'n'.repeat(43)}`)
   })
 
   test('refuses a link on the command line, and does not repeat it', async () => {
@@ -287,15 +287,15 @@ describe('join', () => {
     expect(run.code).toBe(2)
     expect(run.stderr).toContain('Other users can see a link')
     expect(run.stderr).not.toContain('ssss')
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 
-  test('sends a link nowhere but to where it says, and not over plain http (threat T2)', async () => {
+  test('sends a link only to its own origin, and not over plain http (threat T2)', async () => {
     const run = await cli(['join'], `http://far.example/join#${SECRET}`)
     expect(run.stderr).toContain('neither https nor for this machine')
     expect(run.stderr).not.toContain('ssss')
     expect((await cli(['join', '--url', url], link())).stderr).toContain('given twice')
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 })
 
@@ -303,13 +303,13 @@ test.each([
   [{ role: 'collaborator' }, `--sandbox ${ID} --no-create`],
   [{ role: 'viewer', session: SESSION }, `--session ${SESSION} --role viewer`],
   [{ role: 'collaborator', session: SESSION }, `--session ${SESSION}`],
-])('grants says how to come back to %j', async (changes, words) => {
+])('grants prints how to attach to %j', async (changes, words) => {
   const held = { grant: GRANT, sandbox: ID, session: null, owner: 'Ann', expiresMs: LATER }
   answers['GET /api/account/grants'] = () => Response.json({ grants: [{ ...held, ...changes }] })
   expect((await cli(['grants'])).stderr).toContain(`attach with: npx sbx-stdio ${url} ${words}\n`)
 })
 
-test('audit reads every page, and prints what a terminal can show', async () => {
+test('audit reads all pages, and prints printable characters', async () => {
   const row = {
     atMs: Date.UTC(2026, 0, 2, 3, 4, 5),
     actor: 'x',
@@ -335,13 +335,13 @@ test('audit reads every page, and prints what a terminal can show', async () => 
   expect(lines[0]).toMatch(
     /^2026-01-02 03:04:05 {2}Bob \[2J +192\.0\.2\.1 {2}attach {2}dev +refused {2}bash forbidden$/,
   )
-  expect(asked[0]?.what).toMatch(/^GET \/api\/audit\?since=[0-9]+&sandbox=dev&limit=1000$/)
-  expect(asked[1]?.what).toContain('&before=1-2')
+  expect(requests[0]?.what).toMatch(/^GET \/api\/audit\?since=[0-9]+&sandbox=dev&limit=1000$/)
+  expect(requests[1]?.what).toContain('&before=1-2')
   pages = 0
   expect(JSON.parse((await cli(['audit', '--json'])).stdout.toString())).toEqual({ rows: [row, row] })
 })
 
-test('templates shows what may be run', async () => {
+test('templates lists templates and parameters', async () => {
   answers['GET /api/templates'] = () =>
     Response.json({
       templates: [

@@ -1,7 +1,7 @@
-/** Stands before an issuer: counts what is asked of it, and makes waiting short. */
+/** A relay in front of an issuer that records token requests and shortens the poll interval. */
 export interface IssuerRelay extends Disposable {
   readonly url: string
-  /** Grant types that tokens were asked for. */
+  /** Grant types of token requests. */
   readonly grants: readonly string[]
   /** Endpoints to give in place of those in the issuer's metadata. */
   readonly endpoints: Readonly<Record<'token' | 'deviceAuthorization' | 'revocation', string>>

@@ -44,8 +44,8 @@ export class SignInFixture implements AsyncDisposable {
   readonly server: ReturnType<typeof Bun.serve>
   /** Of the server that is signed in to. */
   url: string
-  /** What the stand-in was asked. */
-  readonly asked: { readonly what: string; readonly authorization: string | null }[] = []
+  /** Requests that the stand-in received. */
+  readonly requests: { readonly what: string; readonly authorization: string | null }[] = []
   /** Answers by method and path; what is not here is 404. */
   readonly answers: Record<string, Answer> = {
     'GET /api/auth': () => this.auth(),
@@ -75,11 +75,11 @@ export class SignInFixture implements AsyncDisposable {
 
   answer(request: Request): Response | Promise<Response> {
     const what = `${request.method} ${new URL(request.url).pathname}`
-    this.asked.push({ what, authorization: request.headers.get('authorization') })
+    this.requests.push({ what, authorization: request.headers.get('authorization') })
     return this.answers[what]?.(request) ?? new Response('none', { status: 404 })
   }
 
-  /** What the server says about its issuer, with these changes. */
+  /** The server's description of its issuer, with these changes. */
   auth(changes: Readonly<Record<string, unknown>> = {}): Response {
     const { audiences: _, algorithms: _a, defaultScopes: _d, ...known } = this.issuer.configFor()
     const issuer = { ...known, requestParameters: {}, endpoints: this.relay.endpoints, ...changes }

@@ -16,7 +16,7 @@ test.each([
   ['^^^', undefined],
   ['ab', undefined],
   ['é', undefined],
-])('parseEscapeKey reads "%s"', (text, key) => {
+])('parseEscapeKey parses "%s"', (text, key) => {
   expect(parseEscapeKey(text)).toEqual(key)
 })
 
@@ -26,10 +26,10 @@ test.each([
   ['ab\x1dcd', 'ab', true],
   ['ab\x1d\x1d', 'ab', true],
   ['', '', false],
-])('splitAtEscape finds the key wherever it stands in %j', (text, before, isEscaped) => {
+])('splitAtEscape finds the key at any position of %j', (text, before, isEscaped) => {
   expect(splitAtEscape(bytes(text), ESCAPE)).toEqual({ before: bytes(before), isEscaped })
 })
 
-test('splitAtEscape lets everything through when there is no key', () => {
+test('splitAtEscape returns everything without an escape key', () => {
   expect(splitAtEscape(bytes('a\x1db'), null)).toEqual({ before: bytes('a\x1db'), isEscaped: false })
 })

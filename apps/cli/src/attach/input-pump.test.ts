@@ -46,14 +46,14 @@ describe('pumpPipe', () => {
     expect(events).toEqual(['<eof>'])
   })
 
-  test('reads no further while the process does not take its input', async () => {
+  test('stops reading while the process does not read its input', async () => {
     const { handle, events } = record('driver', () => new Promise(() => {}))
     void pumpPipe(handle, stream('a', 'b'))
     await Bun.sleep(0)
     expect(events).toEqual(['a'])
   })
 
-  test('takes an input that cannot be read for one that has ended', async () => {
+  test('treats an unreadable stdin as ended', async () => {
     const { handle, events } = record()
     const broken = new ReadableStream<Uint8Array>({ pull: () => Promise.reject(new Error('EISDIR')) })
     await pumpPipe(handle, broken)
@@ -74,7 +74,7 @@ function hangingUp(): ReadableStream<Uint8Array> {
 }
 
 describe('pumpTyping', () => {
-  test('ends with a terminal that hangs up', async () => {
+  test('ends when the terminal hangs up', async () => {
     const { handle, events, callbacks } = record()
     await pumpTyping(handle, hangingUp(), { escape: null, events: callbacks })
     expect(events).toEqual(['a'])
@@ -82,25 +82,25 @@ describe('pumpTyping', () => {
 
   const escape = parseEscapeKey('^]') ?? null
 
-  test('sends what stands before the escape key in a chunk and drops what stands behind it', async () => {
+  test('sends the bytes before the escape key in a chunk and drops the rest', async () => {
     const { handle, events, callbacks } = record()
     await pumpTyping(handle, stream('ls\r', 'exit\x1drm -rf\r', 'more'), { escape, events: callbacks })
     expect(events).toEqual(['ls\r', 'exit', '<escaped>'])
   })
 
-  test('sees the escape key while input waits for the link', async () => {
+  test('sees the escape key while input waits for the connection', async () => {
     const { handle, events, callbacks } = record('driver', () => new Promise(() => {}))
     await pumpTyping(handle, stream('a', 'b', '\x1d'), { escape, events: callbacks })
     expect(events).toEqual(['a', 'b', '<escaped>'])
   })
 
-  test('sends nothing of a viewer, who is told of keys but not of the terminal’s own replies', async () => {
+  test('sends nothing for a viewer, and reports typed keys but not replies of the terminal', async () => {
     const { handle, events, callbacks } = record('viewer')
     await pumpTyping(handle, stream('\x1b[?1;2c', 'x', '\x1d'), { escape, events: callbacks })
     expect(events).toEqual(['<refused>', '<escaped>'])
   })
 
-  test('lets a viewer without an escape key out with Ctrl+C', async () => {
+  test('detaches a viewer without an escape key with Ctrl+C', async () => {
     const { handle, events, callbacks } = record('viewer')
     await pumpTyping(handle, stream('\x03'), { escape: null, events: callbacks })
     expect(events).toEqual(['<escaped>'])

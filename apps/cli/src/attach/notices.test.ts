@@ -19,7 +19,7 @@ test('describeOutage counts down to the next attempt', () => {
   )
 })
 
-test('describeOutage says why a first connection takes long, without control characters', () => {
+test('describeOutage shows why the first connection fails, without control characters', () => {
   const fresh = { ...CONTEXT, wasAttached: false }
   expect(describeOutage({ is: 'connecting', attempt: 1 }, fresh)).toBe('sbx-stdio: connecting to h:1 …')
   expect(describeOutage(waiting, fresh)).toBe(

@@ -22,13 +22,13 @@ const AFTER: OutcomeContext = { ...BEFORE, session: { id: 's', details: DETAILS 
 const EXIT = { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false } as const
 const REATTACH = 'sbx-stdio http://h --session s --token-file t'
 
-describe('conclude', () => {
-  test('says nothing about a process that ended', () => {
+describe('describeOutcome', () => {
+  test('prints nothing about a process that exited', () => {
     const outcome = { is: 'exited', exit: { ...EXIT, code: 9 }, startFailure: undefined } as const
     expect(describeOutcome(outcome, AFTER)).toEqual({ code: 9, lines: [] })
   })
 
-  test('says why a process never ran', () => {
+  test('prints why a process could not be started', () => {
     const startFailure = new SandwireError('command_not_found', 'Cannot start "x"\x1b[2J')
     const { code, lines } = describeOutcome(
       { is: 'exited', exit: { ...EXIT, code: 127 }, startFailure },
@@ -41,7 +41,7 @@ describe('conclude', () => {
     ])
   })
 
-  test('tells who is refused what else they can do', () => {
+  test('hints at what a forbidden user can do instead', () => {
     const error = new SandwireError('forbidden', 'Cannot run this: the credential is not good for "exec"')
     const hintTo = (options: Partial<OutcomeContext['options']>): string =>
       describeOutcome({ is: 'failed', error }, { ...BEFORE, options: { ...OPTIONS, ...options } }).lines[1] ??

@@ -20,7 +20,7 @@ const flagsOf = (fd: number): string =>
   /flags:\s+(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1] ?? ''
 
 describe('OutputWriter', () => {
-  test('resolves when the reader has made room, in order, and leaves the pipe’s flags alone', async () => {
+  test('resolves in order when the reader has read, and does not change the flags of the pipe', async () => {
     const { reader, writer } = openPipe()
     const flags = flagsOf(writer)
     const output = new OutputWriter(writer, () => {})
@@ -48,7 +48,7 @@ describe('OutputWriter', () => {
     closeSync(writer)
   })
 
-  test('tells once that the reader is gone, and holds nobody up afterwards', async () => {
+  test('reports a closed reader once, and resolves later writes at once', async () => {
     const { reader, writer } = openPipe()
     const broken: string[] = []
     const output = new OutputWriter(writer, (code) => broken.push(code))
@@ -60,7 +60,7 @@ describe('OutputWriter', () => {
     closeSync(writer)
   })
 
-  test('waits for a descriptor that somebody else made non-blocking', async () => {
+  test('waits for a descriptor that another program made non-blocking', async () => {
     const { reader, writer: blocking } = openPipe()
     const writer = openSync(`/proc/self/fd/${blocking}`, constants.O_WRONLY | constants.O_NONBLOCK)
     const output = new OutputWriter(writer, () => {})
@@ -78,7 +78,7 @@ describe('OutputWriter', () => {
     for (const fd of [reader, writer, blocking]) closeSync(fd)
   })
 
-  test('holds nobody up once it gives up on a reader that has stopped', async () => {
+  test('resolves pending writes when it is closed', async () => {
     const { reader, writer: blocking } = openPipe()
     const writer = openSync(`/proc/self/fd/${blocking}`, constants.O_WRONLY | constants.O_NONBLOCK)
     const broken: string[] = []

@@ -29,7 +29,7 @@ function open(options: { isAlternate?: boolean; canDraw?: boolean } = {}) {
 }
 
 describe('StatusLine', () => {
-  test('stands below the cursor, which does not move, and goes without a trace', async () => {
+  test('is drawn below the cursor, which does not move, and is cleared completely', async () => {
     const { terminal, line, look } = open()
     terminal.write('one\r\n$ ls')
     const before = await look()
@@ -41,7 +41,7 @@ describe('StatusLine', () => {
     expect(await look()).toEqual(before)
   })
 
-  test('makes room at the bottom of the screen; the cursor stays with its text', async () => {
+  test('scrolls at the bottom of the screen; the cursor stays at its text', async () => {
     const { terminal, line, look } = open()
     terminal.write('1\r\n2\r\n3\r\n$ ls')
     line.show('lost')
@@ -51,7 +51,7 @@ describe('StatusLine', () => {
     expect((await look()).lines).toEqual(['2', '3', '$ ls -l', ''])
   })
 
-  test('keeps colors and an unfinished last column as they were', async () => {
+  test('keeps colors and a pending wrap', async () => {
     const { terminal, line, look } = open()
     terminal.write('\x1b[31mred')
     line.show('lost')
@@ -61,7 +61,7 @@ describe('StatusLine', () => {
     expect(terminal.buffer.active.getLine(0)?.getCell(4)?.getFgColor()).toBe(1)
   })
 
-  test('covers the last row of a full-screen program, and asks it to paint again', async () => {
+  test('covers the last row of a full-screen program, and requests a repaint', async () => {
     const { terminal, line, look, damages } = open({ isAlternate: true })
     terminal.write('\x1b[?1049ha\x1b[4;1Hbar\x1b[2;3H')
     line.show('lost')
@@ -77,7 +77,7 @@ describe('StatusLine', () => {
     expect((await look()).lines).toEqual(['', 'x'.repeat(19), '', ''])
   })
 
-  test('draws nothing where it may not, and nothing twice', () => {
+  test('draws nothing inside a sequence, and nothing twice', () => {
     const forbidden = open({ canDraw: false })
     forbidden.line.show('lost')
     forbidden.line.clear()

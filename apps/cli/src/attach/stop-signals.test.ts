@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { StopSignals } from './stop-signals.ts'
 
-test('a signal is the remote’s while attached, until somebody insists', () => {
+test('forwards signals while attached, until they are repeated', () => {
   const signals = new StopSignals()
   expect([0, 1000, 1999].map((atMs) => signals.receive('attached', true, atMs))).toEqual([
     'forward',
@@ -10,26 +10,26 @@ test('a signal is the remote’s while attached, until somebody insists', () => 
   ])
 })
 
-test('signals that come slowly are all passed on', () => {
+test('forwards signals that are sent slowly', () => {
   const signals = new StopSignals()
   for (let atMs = 0; atMs < 60_000; atMs += 1600)
     expect(signals.receive('attached', true, atMs)).toBe('forward')
 })
 
-test('the second one leaves while the link is down, however late it comes', () => {
+test('detaches at the second signal while the connection is down', () => {
   const signals = new StopSignals()
   expect(signals.receive('down', true, 0)).toBe('forward')
   expect(signals.receive('down', true, 60_000)).toBe('detach')
 })
 
-test('a link that came back starts the count again', () => {
+test('starts counting again after a reconnect', () => {
   const signals = new StopSignals()
   signals.receive('down', true, 0)
   expect(signals.receive('attached', true, 10_000)).toBe('forward')
   expect(signals.receive('down', true, 20_000)).toBe('forward')
 })
 
-test('there is nobody to pass it on to before the first welcome, or without the right to', () => {
+test('detaches before the first attach, and for roles that cannot send signals', () => {
   expect(new StopSignals().receive('connecting', true, 0)).toBe('detach')
   expect(new StopSignals().receive('attached', false, 0)).toBe('detach')
 })

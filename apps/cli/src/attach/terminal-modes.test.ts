@@ -47,7 +47,7 @@ describe('TerminalModes', () => {
     expect(modes.undo()).toBe(PLAIN)
   })
 
-  test('sees sequences however they are cut', () => {
+  test('sees sequences that are split anywhere', () => {
     const bytes = encoder.encode('ab\x1b[?1049;2004hcd\x1b[?25l')
     for (let cut = 0; cut <= bytes.length; cut++) {
       const modes = new TerminalModes()
@@ -58,7 +58,7 @@ describe('TerminalModes', () => {
     }
   })
 
-  test('knows whether something may be inserted', () => {
+  test('reports whether text may be inserted', () => {
     expect(after('abc').isBetweenSequences).toBe(true)
     for (const text of ['\x1b', '\x1b[', '\x1b[3', '\x1b]0;t', '\x1b('])
       expect(after(text).isBetweenSequences).toBe(false)

@@ -6,7 +6,7 @@ test.each([
   ['ab\x7fc\x08d', 'ad'],
   ['wrong\x15right', 'right'],
   ['\x7f\x7fa\x1bb\x00', 'ab'],
-])('editLine makes %j into %j', (typed, line) => {
+])('editLine turns %j into %j', (typed, line) => {
   const edited = [...Buffer.from(typed)].reduce<readonly number[]>(editLine, [])
   expect(Buffer.from(edited).toString()).toBe(line)
 })

@@ -6,9 +6,9 @@ function read(...argv: string[]) {
   return parseCreateBody(new ParsedOptions(argv, create.options), 'dev', { HOME: '/h' })
 }
 
-test('create asks for nothing that was not said', () => expect(read()).toEqual({ name: 'dev' }))
+test('create sends only given options', () => expect(read()).toEqual({ name: 'dev' }))
 
-test('create reads every option', () => {
+test('create parses every option', () => {
   expect(
     read(
       '--allow',

@@ -3,11 +3,11 @@ import { HELP } from '../options/help.ts'
 import { COMMAND_NAMES } from './names.ts'
 import { COMMANDS } from './run-command.ts'
 
-/** Where the texts are broken by hand, for whoever reads them in a file or a pager. */
+/** Widest line of a help text. */
 const MAX_COLUMNS = 122
 
 test.each([...COMMAND_NAMES])(
-  'the help of %s has every option of its own once, in lines that can be read',
+  'the help of %s describes each of its options once, in lines of limited width',
   (name) => {
     const { help, options } = COMMANDS[name]
     expect(help.split('\n').filter((line) => line.length > MAX_COLUMNS)).toEqual([])

@@ -29,19 +29,19 @@ test.each([
   expect(parseLocation(word)).toEqual(place)
 })
 
-test('an empty path is none, and one in a sandbox is relative', () => {
+test('refuses an empty path, and an absolute path in a sandbox', () => {
   for (const word of ['', 'box:/etc', 'box://', 'box:/workspaces/a', 'box:/workspace2', 'box://workspace/a'])
     expect(() => parseLocation(word)).toThrow()
 })
 
-test('standard output is a target under each of its names', () => {
+test('recognizes all names of stdout as a target', () => {
   for (const word of ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
     expect(parseTarget(word)).toEqual({ is: 'stream' })
   expect(parseTarget('/dev/null')).toEqual({ is: 'local', path: '/dev/null' })
   expect(parseLocation('/dev/stdout')).toEqual({ is: 'local', path: '/dev/stdout' })
 })
 
-test('the last name is what a copy is called', () => {
+test('baseName is the last part of a path', () => {
   expect(['a/b', 'a/b/', 'b'].map(baseName)).toEqual(['b', 'b', 'b'])
   expect(['.', 'a/.', '..', 'a/../', '/'].map(baseName)).toEqual([
     undefined,
@@ -55,7 +55,7 @@ test('the last name is what a copy is called', () => {
   expect(['a/', '..a', 'a/b.'].map(isContentsPath)).toEqual([false, false, false])
 })
 
-test('paths of a sandbox are put together and taken apart', () => {
+test('joins and splits sandbox paths', () => {
   expect([parentOf('a'), parentOf('a/b/'), parentOf('a/b/c')]).toEqual(['.', 'a', 'a/b'])
   expect([within('.', 'x'), within('a/', 'x'), within('a/.', 'x')]).toEqual(['x', 'a/x', 'a/x'])
 })

@@ -19,7 +19,7 @@ test('progress is one line with bytes, rate and time left', () => {
   expect(formatProgress({ ...PROGRESS, problem: 'no answer' }, 200)).toEndWith('no answer')
 })
 
-test('progress fits the terminal, and names do nothing to it (threat T24)', () => {
+test('progress fits the terminal, and escapes names (threat T24)', () => {
   expect(formatProgress(PROGRESS, 20).length).toBeLessThan(20)
   const name = 'a\x1b]0;x\x07\n\u202eb'.padEnd(500, 'n')
   expect(formatProgress({ ...PROGRESS, name, problem: '\x1b[2J' }, 120)).toMatch(/^[^\p{C}]{10,120}$/u)

@@ -6,7 +6,7 @@ import { Interrupted } from '../errors/errors.ts'
 const passing = (): SandwireError => new SandwireError('link_lost', 'cut', { retryAfterMs: 0 })
 const { signal } = new AbortController()
 
-test('what passes is tried again, as long as something moves', async () => {
+test('retries transient errors as long as there is progress', async () => {
   let moved = 0
   const action = async (): Promise<string> => {
     moved += 1
@@ -16,7 +16,7 @@ test('what passes is tried again, as long as something moves', async () => {
   expect(await retry(action, { signal, progress: () => moved })).toBe('done')
 })
 
-test('what never moves is given up after some attempts', async () => {
+test('gives up after several attempts without progress', async () => {
   let attempts = 0
   const action = async (): Promise<never> => {
     attempts += 1
@@ -28,7 +28,7 @@ test('what never moves is given up after some attempts', async () => {
   expect(attempts).toBe(10)
 })
 
-test('what does not pass is not tried again', async () => {
+test('does not retry permanent errors', async () => {
   let attempts = 0
   for (const code of ['file_not_found', 'disk_full', 'internal', 'sandbox_stopped'] as const) {
     const action = async (): Promise<never> => {
@@ -42,7 +42,7 @@ test('what does not pass is not tried again', async () => {
   expect(attempts).toBe(4)
 })
 
-test('a pause ends when it is interrupted', async () => {
+test('an interrupt ends the pause', async () => {
   const interruption = new AbortController()
   const action = async (): Promise<never> => {
     queueMicrotask(() => interruption.abort('SIGTERM'))

@@ -6,7 +6,7 @@ test.each([
   ['https://h/', 'https://h/attach'],
   ['ws://h:1/x', 'ws://h:1/x'],
   ['wss://h/attach?sandbox=a#part', 'wss://h/attach?sandbox=a'],
-])('parseAddress reads %s', (text, href) => {
+])('parseAddress parses %s', (text, href) => {
   const parsed = parseAddress(text)
   expect(parsed.isOk ? parsed.url.href : parsed.message).toBe(href)
 })
@@ -23,7 +23,7 @@ test.each(['localhost:8080', 'ftp://h', '', 'file:///etc/passwd', '--x'])(
 )
 
 test.each(['http://', 'https://h:99999', 'ws://h:port', 'WSS://[::1', 'http://a b'])(
-  'parseAddress says what is wrong with "%s", which begins as it must',
+  'parseAddress refuses the malformed "%s"',
   (text) => {
     expect(parseAddress(text)).toMatchObject({
       isOk: false,
@@ -47,7 +47,7 @@ test.each([
 
 const SECRET = `${'0'.repeat(32)}.${'1'.repeat(20)}.${'s'.repeat(43)}`
 
-test('parseShareLink reads where it is and what to show there', () => {
+test('parseShareLink returns the origin and the secret', () => {
   expect(parseShareLink(` https://h.example:1/join#${SECRET}\n`)).toEqual({
     origin: 'https://h.example:1',
     secret: SECRET,
@@ -89,7 +89,7 @@ test.each([
   ['file:///etc/passwd', false],
   ['javascript:alert(1)', false],
   ['nonsense', false],
-])('isSecureUrl says of %s: %p', (url, expected) => expect(isSecureUrl(url)).toBe(expected))
+])('isSecureUrl of %s is %p', (url, expected) => expect(isSecureUrl(url)).toBe(expected))
 
 test.each([
   ['https://a.example/device', 'https://a.example/device'],
@@ -97,7 +97,7 @@ test.each([
   ['https://a.example/\x1b]0;title\x07x', 'https://a.example/%1B]0;title%07x'],
   ['https://a.example/\u202eedoc', 'https://a.example/%E2%80%AEedoc'],
   ['https://a.example/#\x1b[2J', 'https://a.example/#%1B[2J'],
-])('webAddress makes %j safe to show', (given, shown) => expect(webAddress(given)).toBe(shown))
+])('webAddress makes %j safe to print', (given, shown) => expect(webAddress(given)).toBe(shown))
 
 test.each([
   'javascript:alert(1)',
@@ -107,9 +107,9 @@ test.each([
   '',
   'https://bank.example@evil.example/',
   `https://a.example/${'x'.repeat(4000)}`,
-])('webAddress is none for %j', (given) => expect(webAddress(given)).toBeUndefined())
+])('webAddress refuses %j', (given) => expect(webAddress(given)).toBeUndefined())
 
-test('loopback is added to what needs no proxy', () => {
+test('adds loopback to the proxy exceptions', () => {
   const none: Record<string, string | undefined> = {}
   bypassProxyForLoopback(none)
   expect(none['NO_PROXY']).toBe('localhost,127.0.0.1,::1')

@@ -58,7 +58,7 @@ test('serversFile follows XDG, else the home folder', async () => {
 })
 
 describe('findServer', () => {
-  test('takes the only server that is known, with its token', async () => {
+  test('uses the only known server and its token', async () => {
     know(['http://localhost:8787', tokenFile('a')])
     expect(await find(NOTHING, env)).toEqual({
       origin: 'http://localhost:8787',
@@ -70,13 +70,13 @@ describe('findServer', () => {
     })
   })
 
-  test('takes two addresses with one token file for one server', async () => {
+  test('treats two addresses with the same token file as one server', async () => {
     const file = tokenFile('a')
     know(['http://localhost:8787', file], ['http://127.0.0.1:8787', file])
     expect((await find(NOTHING, env)).origin).toBe('http://localhost:8787')
   })
 
-  test('takes the only one that runs of those that are known, at an address that answers', async () => {
+  test('uses the only running server, at an address that responds', async () => {
     const [a, b] = [tokenFile('a'), tokenFile('b')]
     know(['http://localhost:1', a], ['http://localhost:2', b], ['http://[::1]:2', b])
     expect(await find(NOTHING, env, runs('http://localhost:2', 'http://[::1]:2'))).toMatchObject({
@@ -89,7 +89,7 @@ describe('findServer', () => {
     })
   })
 
-  test('names the servers when there are several, and says how to start one when there is none', async () => {
+  test('lists the servers when there are several, and hints how to start one when there is none', async () => {
     const [a, b, c] = ['http://localhost:1', 'http://localhost:2', 'http://localhost:3']
     know([a, tokenFile('a')], [b, tokenFile('b')], [c, tokenFile('c')])
     expect(await wrong(() => find(NOTHING, env, runs(a, c)))).toEqual({
@@ -106,7 +106,7 @@ describe('findServer', () => {
     expect((await wrong(() => find(NOTHING, env))).hint).toContain('npm start')
   })
 
-  test('takes the only server that somebody signed in to when none of this machine runs', async () => {
+  test('uses the only server with a sign-in when none is running on this machine', async () => {
     const store = new CredentialStore(env)
     store.write({ version: 1, origin: 'https://far.example', bearer: 'far-token' })
     expect(await find(NOTHING, env)).toEqual({
@@ -126,7 +126,7 @@ describe('findServer', () => {
     })
   })
 
-  test('prefers a sign-in to the token of this machine, and what is given to both', async () => {
+  test('prefers a given token to a sign-in, and a sign-in to the token file', async () => {
     know(['http://localhost:1', tokenFile('a')])
     new CredentialStore(env).write({ version: 1, origin: 'http://localhost:1', bearer: 'mine' })
     expect(await find(NOTHING, env)).toMatchObject({ credential: 'guest', token: 'mine', isLocal: true })
@@ -188,7 +188,7 @@ describe('the token of a known server', () => {
     expect((await find({ ...NOTHING, url }, env)).token).toBe('a-token')
   })
 
-  test('gives way to a token that is given', async () => {
+  test('is not used when a token is given', async () => {
     know(['http://localhost:8787', tokenFile('a')])
     const url = new URL('http://localhost:8787')
     expect(tokenSources(url, { token: 't', tokenFile: undefined }, env).knownFile).toBeUndefined()
@@ -225,7 +225,7 @@ describe('readKnownServers', () => {
     '{"servers":[{"url":"http://h"}]}',
     '{"servers":[{"url":1,"tokenFile":"/x"}]}',
     '{"servers":[{"url":"http://h","tokenFile":"relative"}]}',
-  ])('does not guess at %j', async (text) => {
+  ])('refuses the content %j', async (text) => {
     writeFileSync(serversFile(env), text, { mode: 0o600 })
     expect(readKnownServers(env)).toMatchObject({
       isOk: false,

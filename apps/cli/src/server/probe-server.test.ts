@@ -11,7 +11,7 @@ const answersAt =
   (url: string): Promise<boolean> =>
     Promise.resolve(origins.includes(url))
 
-test('who asks for TLS where there is none is told the address without it', async () => {
+test('reports the plain HTTP address for an https address without TLS', async () => {
   const probe = answersAt('http://localhost:1')
   for (const [address, instead] of [
     ['https://localhost:1', 'http://localhost:1'],
@@ -23,14 +23,14 @@ test('who asks for TLS where there is none is told the address without it', asyn
     })
 })
 
-test('the address without TLS is not praised where it leaves this machine', async () => {
+test('warns that a remote plain HTTP address is not encrypted', async () => {
   const probe = answersAt('http://far.example')
   expect(await rejectionOf(withPlainHttpCheck('https://far.example', fails, { probe }))).toMatchObject({
     hint: 'try http://far.example, which is not encrypted',
   })
 })
 
-test('any other failure stays what it is', async () => {
+test('does not change other errors', async () => {
   const both = answersAt('http://localhost:1', 'https://localhost:1')
   expect(await rejectionOf(withPlainHttpCheck('https://localhost:1', fails, { probe: both }))).toBe(LOST)
   expect(await rejectionOf(withPlainHttpCheck('https://localhost:1', fails, { probe: answersAt() }))).toBe(

@@ -24,12 +24,12 @@ describe('readToken', () => {
     expect(readToken({ ...NOTHING, environment: 'b' })).toEqual({ isOk: true, token: 'b' })
   })
 
-  test('has none when nothing gives one', () => {
+  test('returns none without a source', () => {
     expect(readToken(NOTHING)).toEqual({ isOk: true, token: undefined })
     expect(readToken({ ...NOTHING, environment: '' })).toEqual({ isOk: true, token: undefined })
   })
 
-  test('says why a file cannot be read', () => {
+  test('reports why a file cannot be read', () => {
     expect(readToken({ ...NOTHING, tokenFile: path.join(folder, 'absent') })).toMatchObject({
       message: expect.stringContaining('no such file'),
     })
@@ -38,7 +38,7 @@ describe('readToken', () => {
     })
   })
 
-  test('refuses what does not fit into a header, and does not repeat it', () => {
+  test('refuses a token that does not fit into a header, and does not repeat it', () => {
     for (const text of ['', 'two words', 'a\r\nx: y', 'é'])
       expect(readToken({ ...NOTHING, tokenFile: file('bad', text) })).toMatchObject({ isOk: false })
     expect(JSON.stringify(readToken({ ...NOTHING, token: 'hunter 2' }))).not.toContain('hunter')

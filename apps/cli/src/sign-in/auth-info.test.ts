@@ -12,7 +12,7 @@ const ISSUER = {
   endpoints: {},
 }
 
-test('decodeAuth reads what a server says, and leaves out what a newer one adds', () => {
+test('decodeAuth ignores fields of newer servers', () => {
   const [issuer] = decodeAuth({ mode: 'open', local: false, issuers: [{ ...ISSUER, color: 'red' }] })
   expect(issuer).toEqual(ISSUER as never)
 })
@@ -35,7 +35,7 @@ test.each([[undefined], [null], [[]], ['x'], [{}], [{ issuers: {} }], [{ issuers
   (answer) => expect(() => decodeAuth(answer)).toThrow('Cannot understand'),
 )
 
-test('selectIssuer takes the only one with a client, or the one that was asked for', () => {
+test('selectIssuer returns the only issuer with a client, or the one with the given id', () => {
   const [corp] = decodeAuth({ issuers: [ISSUER] })
   const [machine] = decodeAuth({ issuers: [{ ...ISSUER, id: 'machine', clientId: null }] })
   const [home] = decodeAuth({ issuers: [{ ...ISSUER, id: 'home' }] })

@@ -25,7 +25,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const of = (origin: string) => ({ version: 1, origin, bearer: 'b' }) as const
 const modeOf = (file: string): number => statSync(file).mode & 0o777
 
-test('a sign-in is kept for this user alone, whatever the umask says', () => {
+test('stores a sign-in for this user only, with any umask', () => {
   const before = process.umask(0)
   try {
     store.write(of('https://a.example'))
@@ -39,7 +39,7 @@ test('a sign-in is kept for this user alone, whatever the umask says', () => {
   expect(readdirSync(path.dirname(file))).toEqual([path.basename(file)])
 })
 
-test('a folder that others could look into is closed before anything is put there', () => {
+test('restricts an existing folder before it writes', () => {
   const place = path.dirname(store.fileOf('x'))
   mkdirSync(place, { recursive: true, mode: 0o755 })
   chmodSync(place, 0o755)
@@ -47,14 +47,14 @@ test('a folder that others could look into is closed before anything is put ther
   expect(modeOf(place)).toBe(0o700)
 })
 
-test('a folder that is a link to elsewhere is not used', () => {
+test('refuses a folder that is a symbolic link', () => {
   const place = path.dirname(store.fileOf('x'))
   mkdirSync(path.dirname(place), { recursive: true })
   symlinkSync(tmpdir(), place)
   expect(() => store.write(of('https://a.example'))).toThrow('not a folder')
 })
 
-test('a sign-in is read for exactly the origin that it was stored for (threat T2)', () => {
+test('reads a sign-in for exactly its origin (threat T2)', () => {
   store.write(of('https://a.example'))
   for (const other of [
     'https://a.example:8443',
@@ -69,14 +69,14 @@ test('a sign-in is read for exactly the origin that it was stored for (threat T2
   expect(store.origins()).toEqual(['https://a.example'])
 })
 
-test.each([0o644, 0o640, 0o660, 0o602])('a sign-in with mode %o is refused', (mode) => {
+test.each([0o644, 0o640, 0o660, 0o602])('refuses a sign-in with mode %o', (mode) => {
   store.write(of('https://a.example'))
   chmodSync(store.fileOf('https://a.example'), mode)
   expect(() => store.read('https://a.example')).toThrow(/others can (read|write)/)
   expect(store.origins()).toEqual([])
 })
 
-test('a sign-in is replaced and removed whole', () => {
+test('replaces and removes a sign-in', () => {
   store.write(of('https://a.example'))
   store.write({ ...of('https://a.example'), bearer: 'c' })
   store.write(of('https://b.example'))
@@ -88,7 +88,7 @@ test('a sign-in is replaced and removed whole', () => {
   expect(store.origins()).toEqual(['https://b.example'])
 })
 
-test('nobody signed in anywhere is no error', () => {
+test('returns nothing without any sign-in', () => {
   expect(store.origins()).toEqual([])
   expect(store.read('https://a.example')).toBeUndefined()
 })

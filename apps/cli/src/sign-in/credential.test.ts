@@ -34,7 +34,7 @@ function make(bearer: 'access_token' | 'id_token', tokens = TOKENS) {
 }
 
 describe('createCredential', () => {
-  test('keeps the access token with its end by this clock, and what is needed to renew it', () => {
+  test('stores the access token, its expiry by the local clock, and how to renew it', () => {
     const made = make('access_token')
     expect(made).toEqual({
       version: 1,
@@ -53,7 +53,7 @@ describe('createCredential', () => {
     expect(decodeCredential(JSON.stringify(made))).toEqual(made)
   })
 
-  test('keeps the ID token with its own end where the server wants that', () => {
+  test('stores the ID token with its own expiry if the server needs it', () => {
     expect(make('id_token')).toMatchObject({ bearer: TOKENS.idToken, expiresMs: 500_000 })
     expect(
       createCredential(
@@ -65,7 +65,7 @@ describe('createCredential', () => {
     ).toBeUndefined()
   })
 
-  test('reads the end of an access token in it when the issuer does not say', () => {
+  test('uses the exp claim if the issuer gives no lifetime', () => {
     const tokens = { ...TOKENS, expiresInSeconds: undefined }
     const from = (accessToken: string) =>
       createCredential('https://h', { info: INFO, endpoints: ENDPOINTS }, { ...tokens, accessToken }, 0)
@@ -76,7 +76,7 @@ describe('createCredential', () => {
 })
 
 describe('renewCredential', () => {
-  test('takes the new refresh token, or keeps the old one where the issuer does not rotate', () => {
+  test('uses the new refresh token, or keeps the old one without rotation', () => {
     const { origin, renewal } = make('access_token')
     if (renewal === undefined) throw new Error('There is no renewal')
     const tokens = { ...TOKENS, accessToken: 'a2', refreshToken: 'r2' }
@@ -101,12 +101,12 @@ test.each([
   `a.${Buffer.from('null').toString('base64url')}.c`,
   jwt({ exp: 'x' }),
   jwt({ exp: -1 }),
-])('jwtExpiryMs knows no end of %j', (text) => expect(jwtExpiryMs(text)).toBeUndefined())
+])('jwtExpiryMs of %j is undefined', (text) => expect(jwtExpiryMs(text)).toBeUndefined())
 
 describe('isSameSignIn', () => {
   const of = (accessToken: string) => make('access_token', { ...TOKENS, accessToken })
 
-  test('goes by what one issuer says, and by the token itself', () => {
+  test('compares the sid claim and the token', () => {
     expect(isSameSignIn(of(jwt({ sid: 's', jti: '1' })), of(jwt({ sid: 's', jti: '2' })))).toBe(true)
     expect(isSameSignIn(of('a1'), of('a1'))).toBe(true)
     expect(isSameSignIn(of('a1'), of('a2'))).toBe(false)

@@ -12,7 +12,7 @@ const TOKENS = { accessToken: 'a', idToken: undefined, refreshToken: 'r', expire
 const refused = (error: string) => ({ is: 'refused', error }) as const
 
 describe('validatePrompt', () => {
-  test('shows address, code and both in one', () => {
+  test('returns the address, the code and the complete address', () => {
     const complete = 'https://login.example/device?user_code=ABCD-EFGH'
     expect(validatePrompt({ ...ANSWER, verification_uri_complete: complete }, ISSUER)).toEqual({
       address: 'https://login.example/device',
@@ -21,7 +21,7 @@ describe('validatePrompt', () => {
     })
   })
 
-  test('makes what a hostile issuer sends safe to show', () => {
+  test('makes text of a hostile issuer safe to print', () => {
     const prompt = validatePrompt(
       {
         ...ANSWER,
@@ -46,7 +46,7 @@ describe('validatePrompt', () => {
 })
 
 describe('DevicePolling', () => {
-  test('asks again at the interval while nobody has agreed', () => {
+  test('polls at the interval while the authorization is pending', () => {
     const polling = new DevicePolling({ expires_in: 600, interval: 7 }, 0)
     expect(polling.intervalSeconds).toBe(7)
     expect(polling.receive(refused('authorization_pending'), 7_000)).toEqual({ do: 'wait', seconds: 7 })
@@ -56,7 +56,7 @@ describe('DevicePolling', () => {
     })
   })
 
-  test('slows down for good when told to, and for an issuer that does not answer', () => {
+  test('polls less often after slow_down and while the issuer is unreachable', () => {
     const polling = new DevicePolling({ expires_in: 600 }, 0)
     expect(polling.receive(refused('slow_down'), 0)).toEqual({ do: 'wait', seconds: 10 })
     expect(polling.receive(refused('authorization_pending'), 0)).toEqual({ do: 'wait', seconds: 10 })
@@ -73,7 +73,7 @@ describe('DevicePolling', () => {
     expect(step.do === 'fail' ? step.error.message : '').not.toContain('\x1b')
   })
 
-  test('ends when the code does, whatever the issuer goes on to say', () => {
+  test('fails when the code has expired', () => {
     const polling = new DevicePolling({ expires_in: 20, interval: 5 }, 0)
     expect(polling.receive(refused('authorization_pending'), 10_000).do).toBe('wait')
     expect(polling.receive(refused('authorization_pending'), 16_000).do).toBe('fail')

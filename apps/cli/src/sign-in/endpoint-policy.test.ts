@@ -28,7 +28,7 @@ test.each([
   ['https://[2606:4700::1]', 'public'],
   ['https://login.example', 'public'],
   ['https://localhost.example', 'public'],
-])('networkScopeOf says of %s: %s', (url, expected) => expect(networkScopeOf(url)).toBe(expected as never))
+])('networkScopeOf of %s is %s', (url, expected) => expect(networkScopeOf(url)).toBe(expected as never))
 
 const LOCAL = 'http://127.0.0.1:1'
 const LINK = 'https://169.254.0.1'
@@ -39,9 +39,12 @@ test.each([
   [PUBLIC, { [LOCAL]: 'denied', [LINK]: 'denied', [PRIVATE]: 'needsTrust', [PUBLIC]: 'allowed' }],
   [PRIVATE, { [LOCAL]: 'denied', [LINK]: 'denied', [PRIVATE]: 'allowed', [PUBLIC]: 'allowed' }],
   [LOCAL, { [LOCAL]: 'allowed', [LINK]: 'denied', [PRIVATE]: 'allowed', [PUBLIC]: 'allowed' }],
-])('endpointDecision lets %s name only what is no nearer than it (threat T2)', (source, verdicts) => {
-  const urls = Object.keys(verdicts)
-  expect<Record<string, string>>(
-    Object.fromEntries(urls.map((url) => [url, endpointDecision(url, source)])),
-  ).toEqual(verdicts)
-})
+])(
+  'endpointDecision lets %s refer only to its own network or a wider one (threat T2)',
+  (source, verdicts) => {
+    const urls = Object.keys(verdicts)
+    expect<Record<string, string>>(
+      Object.fromEntries(urls.map((url) => [url, endpointDecision(url, source)])),
+    ).toEqual(verdicts)
+  },
+)

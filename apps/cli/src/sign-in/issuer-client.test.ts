@@ -20,7 +20,7 @@ test('issuerFetch follows no redirect', async () => {
   expect((await issuerFetch(at())).status).toBe(302)
 })
 
-test('issuerFetch reads no more than it must', async () => {
+test('issuerFetch limits the size of a response', async () => {
   answer = () =>
     new Response(
       new ReadableStream({
@@ -32,7 +32,7 @@ test('issuerFetch reads no more than it must', async () => {
   expect((await rejectionOf(issuerFetch(at()))).message).toContain('too long')
 })
 
-test('issuerFetch says why nobody answers, and throws what stopped it', async () => {
+test('issuerFetch reports why a request failed, and rethrows an abort', async () => {
   const url = at()
   await server.stop(true)
   expect((await rejectionOf(issuerFetch(url))).message).toContain('Cannot reach the issuer 127.0.0.1:')

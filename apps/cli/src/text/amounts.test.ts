@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { parseBytes, parseSeconds } from './amounts.ts'
 
-test('parseBytes reads sizes', () => {
+test('parseBytes parses sizes', () => {
   const sizes = {
     '1048576': 1024 ** 2,
     '512M': 512 * 1024 ** 2,
@@ -14,7 +14,7 @@ test('parseBytes reads sizes', () => {
     expect(parseBytes(text), text).toBeUndefined()
 })
 
-test('parseSeconds reads spans', () => {
+test('parseSeconds parses durations', () => {
   const spans = { '90': 90, '90s': 90, '10m': 600, '2h': 7200, '1d': 86_400 }
   for (const [text, seconds] of Object.entries(spans)) expect(parseSeconds(text), text).toBe(seconds)
   for (const text of ['', 'm', '1.5h', '-1s', '1w', '1 h']) expect(parseSeconds(text), text).toBeUndefined()

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test'
 import { escapeName, formatLongListing } from './file-lines.ts'
 
-test('a name is spelled so that a terminal shows it and does not obey it (threat T24)', () => {
+test('escapes names for a terminal (threat T24)', () => {
   expect(escapeName('plain \u{e9}\u{1f984} -rf')).toBe('plain \u{e9}\u{1f984} -rf')
   expect(escapeName('\x1b[31m\n\t\\\x7f')).toBe('\\x1b[31m\\n\\t\\\\\\x7f')
   expect(escapeName('a\u202eb\u2028c\udcff')).toBe('a\\u{202e}b\\u{2028}c\\xff')
 })
 
-test('long lines are aligned, and old files have no hour', () => {
+test('aligns long listings, and omits the time of old files', () => {
   const nowMs = new Date(2026, 5, 15, 12, 30).getTime()
   const entry = { kind: 'file', size: 7, mode: 0o4750, mtimeMs: nowMs, etag: '', name: 'a' } as const
   const old = {

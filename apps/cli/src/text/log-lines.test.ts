@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { newLines, formatLogLine } from './log-lines.ts'
 
-test('newLines finds what was added to a log of which only the end is seen', () => {
+test('newLines finds lines that were added to the end of a log', () => {
   expect(newLines([], ['a', 'b'])).toEqual(['a', 'b'])
   expect(newLines(['a', 'b'], ['a', 'b'])).toEqual([])
   expect(newLines(['a', 'b'], ['a', 'b', 'c'])).toEqual(['c'])
@@ -23,7 +23,7 @@ test('formatLogLine puts time, level and event first', () => {
   expect(formatLogLine(line)).toBe('T warn egress_blocked host=evil.com port=443')
 })
 
-test('formatLogLine shows whatever it gets in printable characters (threat T24)', () => {
+test('formatLogLine prints only printable characters (threat T24)', () => {
   for (const line of [
     'not json \x1b[2J',
     '"\\u001b"',

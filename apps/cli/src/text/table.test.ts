@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { formatAge, formatJson, formatTable } from './table.ts'
+import { formatAge, formatJson, formatTable, formatTimeLeft } from './table.ts'
 
-test('formatTable aligns columns by what a terminal shows', () => {
+test('formatTable aligns columns by display width', () => {
   expect(
     formatTable(
       ['NAME', 'STATE'],
@@ -13,7 +13,7 @@ test('formatTable aligns columns by what a terminal shows', () => {
   ).toBe('NAME  STATE\ndev   running\n日本  stopped\n')
 })
 
-test('formatTable puts the widest column below the others where a terminal is too narrow', () => {
+test('formatTable moves the widest column to its own lines in a narrow terminal', () => {
   const id = 'i'.repeat(32)
   const rows = [
     ['dev', id, 'running'],
@@ -26,7 +26,7 @@ test('formatTable puts the widest column below the others where a terminal is to
   )
 })
 
-test('formatTable lets nothing through that a terminal obeys (threat T24)', () => {
+test('formatTable removes control characters (threat T24)', () => {
   const text = formatTable(['A'], [['\x1b]0;x\x07a\nb\u202e\u009b2Jc'], ['x'.repeat(500)]])
   expect(text.replaceAll('\n', '')).toMatch(/^[^\p{C}]+$/u)
   expect(text.split('\n')).toHaveLength(4)
@@ -41,18 +41,24 @@ test.each([
   [47 * 3_600_000, '47h'],
   [48 * 3_600_000, '2d'],
   [-5_000, '0s'],
-])('formatAge says %d ms as %s', (ms, text) =>
+])('formatAge formats %d ms as %s', (ms, text) =>
   expect(formatAge(1_000_000_000_000 - ms, 1_000_000_000_000)).toBe(text),
 )
 
-test('formatAge says nothing about what is not known', () => {
+test('formatAge of an unknown time is a dash', () => {
   expect([formatAge(null, 1), formatAge(undefined, 1)]).toEqual(['-', '-'])
 })
 
-test('formatJson is the same value without a character that a terminal obeys (threat T24)', () => {
+test('formatJson escapes control characters without changing the value (threat T24)', () => {
   const value = { 'a\x9b': 'x\x1b\x07\x7f\u202e\u2028\u{e0001}é日\ud800', n: [1, null] }
   const text = formatJson(value)
   expect(JSON.parse(text)).toEqual(value)
   expect(text.replaceAll('\n', '')).toMatch(/^[^\p{C}\p{Zl}\p{Zp}]+$/u)
   expect(formatJson(undefined)).toBe('null\n')
+})
+
+test('formatTimeLeft rounds up', () => {
+  expect(formatTimeLeft(7 * 86_400_000, 5_000)).toBe('7d')
+  expect(formatTimeLeft(90_000, 0)).toBe('2m')
+  expect(formatTimeLeft(1, 1)).toBe('expired')
 })

@@ -39,14 +39,17 @@ export function formatTable(
     .join('')
 }
 
+function formatDuration(ms: number, round: (value: number) => number): string {
+  const seconds = Math.max(0, round(ms / 1000))
+  if (seconds < 60) return `${seconds}s`
+  if (seconds < 3600) return `${round(seconds / 60)}m`
+  if (seconds < 48 * 3600) return `${round(seconds / 3600)}h`
+  return `${round(seconds / 86_400)}d`
+}
+
 /** Age in a short form. */
 export function formatAge(sinceMs: number | null | undefined, nowMs: number): string {
-  if (sinceMs === null || sinceMs === undefined) return '-'
-  const seconds = Math.max(0, Math.floor((nowMs - sinceMs) / 1000))
-  if (seconds < 60) return `${seconds}s`
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`
-  if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)}h`
-  return `${Math.floor(seconds / 86_400)}d`
+  return sinceMs === null || sinceMs === undefined ? '-' : formatDuration(nowMs - sinceMs, Math.floor)
 }
 
 /** Indented JSON, safe for a terminal. */
@@ -54,7 +57,7 @@ export function formatJson(value: unknown): string {
   return `${escapeJson(JSON.stringify(value, null, 2) ?? 'null')}\n`
 }
 
-/** Time until expiry in a short form. */
+/** Time until expiry in a short form, rounded up. */
 export function formatTimeLeft(untilMs: number, nowMs: number): string {
-  return untilMs <= nowMs ? 'expired' : formatAge(nowMs, untilMs)
+  return untilMs <= nowMs ? 'expired' : formatDuration(untilMs - nowMs, Math.ceil)
 }
