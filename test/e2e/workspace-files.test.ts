@@ -288,7 +288,7 @@ describe('the contract', () => {
     ])
     expect(await send('/file?path=src', { content }, 'PUT')).toEqual([
       500,
-      '{"detail":"Write failed: Cannot write \\"src\\": a folder is there"}',
+      '{"detail":"Write failed: Cannot write \\"src\\": it is a folder"}',
     ])
     expect(await send('/file?path=f', {}, 'PUT')).toEqual([
       422,
@@ -348,7 +348,7 @@ describe('texts of the contract', () => {
     expect(await put('theirs', { 'if-match': seen })).toMatchObject({ status: 200 })
     expect(await put('lost', { 'if-match': seen })).toEqual({
       status: 412,
-      body: { detail: 'Cannot write "f": it was changed meanwhile' },
+      body: { detail: 'Cannot write "f": it has changed' },
     })
     const removed = await ask(route, { method: 'DELETE', headers: { 'if-match': seen } })
     expect([removed.status, readFileSync(at('f'), 'utf8')]).toEqual([412, 'theirs'])

@@ -80,16 +80,16 @@ test.each([
   ['/workspace/search?q=(&regex=1', 400, 'bad_request', 'Cannot use parameter "q": unclosed group'],
   ['/workspace/search?q=x&path=none', 404, 'file_not_found', 'Cannot open "none": no such file'],
   ['/workspace/search?q=x&path=main', 400, 'not_a_folder', 'Cannot open "main": not a folder'],
-  ['/workspace/search?q=x&path=etc', 400, 'path_refused', 'Cannot open "etc": it leads out of the workspace'],
+  ['/workspace/search?q=x&path=etc', 400, 'path_refused', 'Cannot open "etc": it is outside the workspace'],
   [
     '/workspace/search?q=x&path=..',
     400,
     'path_refused',
-    'Cannot use the path "..": it leads out of the workspace',
+    'Cannot use the path "..": it is outside the workspace',
   ],
   ['/workspace/search?q=x&follow=1', 400, 'bad_request', 'Cannot use parameter "follow": unknown'],
   ['/workspace/find?q=', 400, 'bad_request', 'Cannot use parameter "q": empty'],
-  ['/workspace/find?q=x&path=etc', 400, 'path_refused', 'Cannot list "etc": it leads out of the workspace'],
+  ['/workspace/find?q=x&path=etc', 400, 'path_refused', 'Cannot list "etc": it is outside the workspace'],
 ])(
   'a search that cannot be made is refused (threats T12, T13, T20): %s',
   async (path, status, code, message) => {

@@ -161,7 +161,7 @@ test('a file in pieces', async () => {
   expect(await ask('PUT', `${upload}&offset=0`, 'hello ')).toMatchObject([
     409,
     {
-      error: { code: 'conflict', message: 'Cannot append to the upload: 6 bytes have arrived' },
+      error: { code: 'conflict', message: 'Cannot append to the upload: 6 bytes have been received' },
       received: 6,
     },
   ])
@@ -180,7 +180,7 @@ test('what is no upload is refused by name', async () => {
   for (const id of ['x', 'A'.repeat(32), `${ID}0`, `${ID}%2f..`])
     expect(await ask('GET', `/workspace/uploads/${id}?path=f`)).toMatchObject([
       400,
-      { error: { code: 'bad_request', message: 'Cannot use the upload: its id is not 32 hex digits' } },
+      { error: { code: 'bad_request', message: 'Cannot use the upload: its id must be 32 hex digits' } },
     ])
   expect(await ask('PUT', `/workspace/uploads/${ID}?path=f&offset=-1`, 'x')).toMatchObject([400, {}])
   expect(await ask('PUT', `/workspace/uploads/${ID}?offset=0`, 'x')).toMatchObject([400, {}])

@@ -150,7 +150,7 @@ describe('a request about files', () => {
   })
 
   test('is told what the sandbox says of it before all of it is there', async () => {
-    const error = { code: 'disk_full', message: 'Cannot write "a": no space is left' }
+    const error = { code: 'disk_full', message: 'Cannot write "a": no space left on the disk' }
     sandboxes.files = async () => Response.json({ error }, { status: 507 })
     try {
       for (const body of [new Uint8Array(64 * MIB), slowly(64, new Uint8Array(MIB))]) {

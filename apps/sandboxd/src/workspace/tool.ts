@@ -54,7 +54,7 @@ export type RunTool = (plan: ToolPlan) => Promise<RunningTool>
 const TOOL_LIMITS: SemaphoreLimits = {
   capacity: 8,
   maxWaiting: 64,
-  refusal: 'Cannot run more programs on the workspace now',
+  refusal: 'Cannot run the program: too many are running',
 }
 
 /** Delay from HUP to TERM and from TERM to KILL: git removes its lock files on a signal. */

@@ -23,37 +23,40 @@ import {
 
 /** Error code and reason for each errno. */
 const MEANINGS: Readonly<Record<number, readonly [ErrorCode, string]>> = {
-  [EXDEV]: ['path_refused', 'it leads out of the workspace'],
-  [ELOOP]: ['path_refused', 'too many links are on the way'],
+  [EXDEV]: ['path_refused', 'it is outside the workspace'],
+  [ELOOP]: ['path_refused', 'too many symbolic links'],
   [ENAMETOOLONG]: ['path_refused', 'it is too long'],
-  [EINVAL]: ['path_refused', 'the file system does not take it'],
+  [EINVAL]: ['path_refused', 'the file system does not accept the name'],
   [ENOENT]: ['file_not_found', 'no such file'],
-  [EEXIST]: ['file_exists', 'something is there already'],
+  [EEXIST]: ['file_exists', 'it already exists'],
   [ENOTDIR]: ['not_a_folder', 'not a folder'],
-  [EISDIR]: ['is_a_folder', 'a folder is there'],
+  [EISDIR]: ['is_a_folder', 'it is a folder'],
   [ENOTEMPTY]: ['folder_not_empty', 'the folder is not empty'],
   [ENXIO]: ['special_file', 'neither a file nor a folder'],
   [ENODEV]: ['special_file', 'neither a file nor a folder'],
   [EACCES]: ['file_refused', 'permission denied'],
   [EPERM]: ['file_refused', 'permission denied'],
-  [EROFS]: ['file_refused', 'the file system cannot be written'],
+  [EROFS]: ['file_refused', 'the file system is read-only'],
   [EBUSY]: ['file_refused', 'it is in use'],
   [ETXTBSY]: ['file_refused', 'it is in use'],
-  [ENOSPC]: ['disk_full', 'no space is left'],
-  [EDQUOT]: ['disk_full', 'no space is left'],
-  [EFBIG]: ['disk_full', 'the file system takes no file of this size'],
+  [ENOSPC]: ['disk_full', 'no space left on the disk'],
+  [EDQUOT]: ['disk_full', 'no space left on the disk'],
+  [EFBIG]: ['disk_full', 'the file is too large for the file system'],
 }
 
 /** The action in the message: `Cannot read "a/b": no such file`. */
 export type FileAction = 'read' | 'list' | 'write' | 'make' | 'remove' | 'move' | 'copy' | 'open'
 
+/** Error code and reason of a failed system call; `errno` is negative, as the calls return it. */
+export function describeErrno(errno: number): readonly [ErrorCode, string] {
+  return MEANINGS[-errno] ?? ['internal', 'the system failed']
+}
+
 /** The error for a failed system call; `errno` is negative, as the calls return it. */
 export function fileError(action: FileAction, path: string, errno: number): SandwireError {
-  const meaning = MEANINGS[-errno]
+  const [code, reason] = describeErrno(errno)
   const cause = new Error(`errno ${-errno}`)
-  if (meaning === undefined)
-    return new SandwireError('internal', `Cannot ${action} ${quotePath(path)}: the system failed`, { cause })
-  return new SandwireError(meaning[0], `Cannot ${action} ${quotePath(path)}: ${meaning[1]}`, { cause })
+  return new SandwireError(code, `Cannot ${action} ${quotePath(path)}: ${reason}`, { cause })
 }
 
 /** The error for a check of our own. */
@@ -85,7 +88,7 @@ export function systemError(caught: unknown, action: string): SandwireError {
     case 'ENOSPC':
     case 'EDQUOT':
     case 'EFBIG':
-      return new SandwireError('disk_full', `${action}: no space is left`, { cause: caught })
+      return new SandwireError('disk_full', `${action}: no space left on the disk`, { cause: caught })
   }
   return new SandwireError('internal', `${action}: the system failed`, { cause: caught })
 }

@@ -29,17 +29,17 @@ describe('parsePath', () => {
 
   test.each([
     ['', 'it is empty'],
-    ['/etc/passwd', 'it is not relative to the workspace'],
-    ['//x', 'it is not relative to the workspace'],
-    ['../etc/passwd', 'it leads out of the workspace'],
-    ['a/./../../x', 'it leads out of the workspace'],
-    ['a/../..', 'it leads out of the workspace'],
-    ['a\0b', 'it holds a NUL character'],
+    ['/etc/passwd', 'it is an absolute path'],
+    ['//x', 'it is an absolute path'],
+    ['../etc/passwd', 'it is outside the workspace'],
+    ['a/./../../x', 'it is outside the workspace'],
+    ['a/../..', 'it is outside the workspace'],
+    ['a\0b', 'it contains a NUL character'],
     ['a/'.repeat(2048), 'it is longer than 4095 bytes'],
     ['ä'.repeat(2048), 'it is longer than 4095 bytes'],
     ['x'.repeat(256), 'a name is longer than 255 bytes'],
     [`a/${'ä'.repeat(128)}`, 'a name is longer than 255 bytes'],
-    ['\ud800', 'it holds a character without bytes'],
+    ['\ud800', 'it contains an invalid character'],
   ])('(threat T12) refuses %j by name', (text, why) => {
     expect(refusalOf(text)).toEndWith(`: ${why}`)
   })

@@ -42,24 +42,27 @@ function escapesRoot(names: readonly Uint8Array[]): boolean {
   return false
 }
 
-function findPathProblem(text: string, bytes: Uint8Array | undefined): string | undefined {
-  if (bytes === undefined) return 'it holds a character without bytes'
+/** Why a path cannot be used; undefined when it can. */
+export function findPathProblem(text: string): string | undefined {
+  // Longer texts are refused below; their bytes are not needed.
+  const bytes =
+    text.length > MAX_PATH_BYTES ? new Uint8Array(MAX_PATH_BYTES + 1).fill(DOT) : pathToBytes(text)
+  if (bytes === undefined) return 'it contains an invalid character'
   if (bytes.length === 0) return 'it is empty'
-  if (bytes.includes(0)) return 'it holds a NUL character'
-  if (bytes[0] === SLASH) return 'it is not relative to the workspace'
+  if (bytes.includes(0)) return 'it contains a NUL character'
+  if (bytes[0] === SLASH) return 'it is an absolute path'
   if (bytes.length > MAX_PATH_BYTES) return `it is longer than ${MAX_PATH_BYTES} bytes`
   const names = namesOf(bytes)
   if (names.some((name) => name.length > MAX_NAME_BYTES))
     return `a name is longer than ${MAX_NAME_BYTES} bytes`
-  return escapesRoot(names) ? 'it leads out of the workspace' : undefined
+  return escapesRoot(names) ? 'it is outside the workspace' : undefined
 }
 
 /** Parses a path relative to the workspace. Throws `path_refused` with the reason. */
 export function parsePath(text: string): RelativePath {
-  const bytes =
-    text.length > MAX_PATH_BYTES ? new Uint8Array(MAX_PATH_BYTES + 1).fill(DOT) : pathToBytes(text)
-  const problem = findPathProblem(text, bytes)
-  if (problem !== undefined || bytes === undefined)
+  const problem = findPathProblem(text)
+  const bytes = problem === undefined ? pathToBytes(text) : undefined
+  if (bytes === undefined)
     throw new SandwireError('path_refused', `Cannot use the path ${quotePath(text)}: ${problem ?? ''}`)
   return { text, names: namesOf(bytes) }
 }

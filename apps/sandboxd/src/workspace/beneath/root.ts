@@ -83,7 +83,7 @@ export class Root {
   openSlot(path: string, action: FileAction): Slot {
     const parsed = parsePath(path)
     const split = splitLast(parsed)
-    if (split === undefined) throw refusal('path_refused', action, path, 'it has no name of its own')
+    if (split === undefined) throw refusal('path_refused', action, path, 'it does not name a file')
     const folder = this.#open({ text: path, names: split.names }, O_PATH | O_DIRECTORY, action)
     return slotOf(folder, split.last, path)
   }
@@ -93,7 +93,7 @@ export class Root {
     let parsed = parsePath(path)
     for (let links = 0; links <= MAX_LINKS; links += 1) {
       const split = splitLast(parsed)
-      if (split === undefined) throw refusal('path_refused', action, path, 'it has no name of its own')
+      if (split === undefined) throw refusal('path_refused', action, path, 'it does not name a file')
       using folder = this.#open({ text: path, names: split.names }, O_PATH | O_DIRECTORY, action)
       const target = readTarget(folder.fd, split.last)
       if (target === undefined) return slotOf(new Descriptor(folder.release()), split.last, path)
@@ -137,7 +137,7 @@ function openRoot(absolutePath: string): Descriptor {
   const found = openAt2(AT_FDCWD, path, flags, RESOLVE_NO_SYMLINKS)
   const fd = found === -ENOSYS || found === -EPERM ? openNameByName(absolutePath, flags) : found
   if (fd >= 0) return new Descriptor(fd)
-  throw new SandwireError('file_not_found', 'Cannot open the workspace: it is gone', {
+  throw new SandwireError('file_not_found', 'Cannot open the workspace: it was removed', {
     cause: new Error(`errno ${-fd}`),
   })
 }

@@ -25,11 +25,11 @@ export function checkCondition(
   subject: { readonly action: FileAction; readonly path: string },
 ): void {
   const changed = (why: string): Error => refusal('file_changed', subject.action, subject.path, why)
-  if (ifAbsent === true && stat !== undefined) throw changed('something is there already')
+  if (ifAbsent === true && stat !== undefined) throw changed('it already exists')
   if (ifMatch === undefined) return
   if (stat === undefined) throw changed('it is gone')
   const { etag } = readStat(stat)
-  if (!ifMatch.includes('*') && !ifMatch.includes(etag)) throw changed('it was changed meanwhile')
+  if (!ifMatch.includes('*') && !ifMatch.includes(etag)) throw changed('it has changed')
 }
 
 /** Prefix of temporary names. */

@@ -50,7 +50,7 @@ export async function* readBytes(
 }
 
 function changed(): SandwireError {
-  return new SandwireError('file_changed', 'Cannot read the file: it was changed meanwhile')
+  return new SandwireError('file_changed', 'Cannot read the file: it has changed')
 }
 
 /** True when the content has not changed. A file that was replaced only lost its name. */

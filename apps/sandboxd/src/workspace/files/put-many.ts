@@ -1,4 +1,4 @@
-import { pathToBytes, SandwireError, pathFromBytes } from '@sandwire/protocol'
+import { type ErrorCode, pathFromBytes, pathToBytes, SandwireError } from '@sandwire/protocol'
 import {
   chmodFd,
   cString,
@@ -34,8 +34,8 @@ import {
   O_RDONLY,
   O_WRONLY,
 } from '../beneath/constants.ts'
-import { fileError } from '../beneath/file-error.ts'
-import { isParent, parsePath } from '../beneath/path.ts'
+import { describeErrno, fileError } from '../beneath/file-error.ts'
+import { findPathProblem, isParent, parsePath } from '../beneath/path.ts'
 import { FolderCursor } from '../beneath/folder-cursor.ts'
 import type { OpenPut, Put, Refusal } from '../transfer/transfer-files.ts'
 import { type FileContext, hiddenName, type Job } from './context.ts'
@@ -57,21 +57,28 @@ const WORKABLE = 0o700
 
 /** Opens the folder of an item. Throws when something blocks the path or it leads outside. */
 function openEntry(cursor: FolderCursor, path: string, makesMissing = true): EntryRef {
+  const problem = findPathProblem(path)
+  if (problem !== undefined) throw new SandwireError('path_refused', problem)
   const { names } = parsePath(path)
   const last = names.at(-1)
   if (last === undefined || names.some(isParent))
-    throw new SandwireError('path_refused', 'it has no name of its own')
+    throw new SandwireError('path_refused', 'it does not name a file')
   const folder = cursor.enter(names.slice(0, -1), makesMissing)
   if (folder < 0) throw whyOf(folder === -ENOTDIR ? 'not_a_folder' : undefined, path, folder)
   return { folder, name: cString(last) }
 }
 
 function whyOf(blocked: 'not_a_folder' | undefined, path: string, errno: number): SandwireError {
-  if (blocked !== undefined)
-    return new SandwireError('not_a_folder', 'something that is no folder is in its way')
+  if (blocked !== undefined) return new SandwireError('not_a_folder', 'a parent is not a folder')
   if (errno === -EISDIR || errno === -ENOTEMPTY || errno === -EEXIST)
-    return new SandwireError('is_a_folder', 'a folder is in its entry')
-  return fileError('write', path, errno)
+    return new SandwireError('is_a_folder', 'a folder has this name')
+  const [code, reason] = describeErrno(errno)
+  return isFatal(code) ? fileError('write', path, errno) : new SandwireError(code, reason)
+}
+
+/** Errors that end the request; others concern one item, and their message is the reason alone. */
+function isFatal(code: ErrorCode): boolean {
+  return code === 'disk_full' || code === 'internal'
 }
 
 function must(result: number, path: string): number {
@@ -109,8 +116,8 @@ function attempt(action: () => void): Refusal | undefined {
     return undefined
   } catch (caught) {
     const error = SandwireError.from(caught)
-    if (error.code === 'disk_full' || error.code === 'internal') throw error
-    return { code: error.code, why: error.message.replace(/^Cannot [a-z ]+ "(?:[^"\\]|\\.)*…?": /u, '') }
+    if (isFatal(error.code)) throw error
+    return { code: error.code, why: error.message }
   }
 }
 
@@ -206,7 +213,7 @@ function putHardLink(cursor: FolderCursor, { path, target }: Extract<Put, { is: 
   const source = openEntry(cursor, target, false)
   using file = new Descriptor(must(openAt(source.folder, source.name, O_PATH | O_NOFOLLOW), target))
   if (statOpen(file.fd, target).kind !== 'file')
-    throw new SandwireError('special_file', 'what it is another name of is no file')
+    throw new SandwireError('special_file', 'its target is not a file')
   const entry = openEntry(cursor, path)
   const hidden = { folder: entry.folder, name: hiddenName() }
   const from = { folder: AT_FDCWD, name: cString(Buffer.from(`/proc/self/fd/${file.fd}`)) }

@@ -100,7 +100,7 @@ function readOne(cursor: FolderCursor, path: string, limits: ReadLimits): Read |
   const { names } = parsePath(path)
   const last = names.at(-1)
   if (last === undefined || names.some(isParent))
-    throw refusal('path_refused', 'read', path, 'it has no name of its own')
+    throw refusal('path_refused', 'read', path, 'it does not name a file')
   const folder = cursor.enter(names.slice(0, -1), false)
   if (folder < 0) throw fileError('read', path, folder)
   const entry = { folder, name: cString(last) }
@@ -162,8 +162,7 @@ function readFile(
     if (count === 0) break
     filled += count
   }
-  if (filled < bytes.length)
-    throw refusal('file_changed', 'read', path, 'it became shorter while it was read')
+  if (filled < bytes.length) throw refusal('file_changed', 'read', path, 'it was truncated while it was read')
   const now = statOpen(file.fd, path)
   const isChanged = now.mtimeNs !== stat.mtimeNs || now.sizeBytes !== stat.sizeBytes
   return { is: 'file', stat, isChanged, ...collected.keep(bytes.length) }

@@ -48,7 +48,7 @@ function openHidden(slot: Slot, id: string, flags: number): Descriptor | undefin
   const file = new Descriptor(fd)
   if (statOpen(fd, slot.path).kind === 'file') return file
   file[Symbol.dispose]()
-  throw refusal('special_file', 'write', slot.path, 'something else is in the place of the upload')
+  throw refusal('special_file', 'write', slot.path, 'the partial file was replaced')
 }
 
 export interface UploadRequest {
@@ -100,14 +100,14 @@ export function finishUpload(
 ): FileStat {
   using slot = root.openSlot(path, 'write')
   using file = openHidden(slot, id, 0)
-  if (file === undefined) throw refusal('file_not_found', 'write', path, 'nothing of this upload has arrived')
+  if (file === undefined) throw refusal('file_not_found', 'write', path, 'there is no such upload')
   const { sizeBytes } = statOpen(file.fd, path)
   if (sizeBytes !== finished.sizeBytes)
-    throw new SandwireError('conflict', `Cannot finish the upload: ${sizeBytes} bytes have arrived`)
+    throw new SandwireError('conflict', `Cannot finish the upload: ${sizeBytes} bytes have been received`)
   const replaced = statSlot(slot, 'write')
   checkCondition(finished, replaced, { action: 'write', path })
   const old = replaced === undefined ? undefined : readStat(replaced)
-  if (old?.kind === 'folder') throw refusal('is_a_folder', 'write', path, 'a folder is there')
+  if (old?.kind === 'folder') throw refusal('is_a_folder', 'write', path, 'it is a folder')
   const mode = finished.mode ?? (old?.kind === 'file' ? old.mode : FILE_MODE & ~umask)
   must(chmodFd(file.fd, mode & 0o777), path)
   if (finished.mtimeNs !== undefined) must(setTimeFd(file.fd, BigInt(finished.mtimeNs)), path)

@@ -75,7 +75,7 @@ export class PendingFiles {
   /** `id` is chosen by the caller and must be unused. */
   create(id: number, path: string, file: NewFile): PendingFile {
     if (this.#pending.size >= MAX_PENDING)
-      throw new SandwireError('rate_limited', 'Cannot write more files at a time')
+      throw new SandwireError('rate_limited', 'Cannot write the file: too many files are being written')
     const slot = this.#openSlot(path, file)
     try {
       checkReplaced(slot, file)
@@ -111,7 +111,7 @@ export class PendingFiles {
 
   #take(id: number): Pending {
     const pending = this.#pending.get(id)
-    if (pending === undefined) throw new SandwireError('internal', 'Cannot finish the file: it is not open')
+    if (pending === undefined) throw new SandwireError('internal', 'Cannot write the file: it is not open')
     this.#pending.delete(id)
     return pending
   }
@@ -132,7 +132,7 @@ function checkReplaced(slot: Slot, file: NewFile): FileStat | undefined {
   checkCondition(file, found, { action: 'write', path: slot.path })
   if (found === undefined) return undefined
   const stat = readStat(found)
-  if (stat.kind === 'folder') throw refusal('is_a_folder', 'write', slot.path, 'a folder is there')
+  if (stat.kind === 'folder') throw refusal('is_a_folder', 'write', slot.path, 'it is a folder')
   if (stat.kind === 'special')
     throw refusal('special_file', 'write', slot.path, 'neither a file nor a folder')
   return stat

@@ -73,7 +73,7 @@ async function chooseSides(
   { staged, from, to }: DiffRequest,
 ): Promise<readonly string[]> {
   if (to !== undefined && staged)
-    throw new SandwireError('bad_request', 'Cannot use parameter "to": it does not go with "staged"')
+    throw new SandwireError('bad_request', 'Cannot use parameter "to": it cannot be combined with "staged"')
   if (to !== undefined && from === undefined) return sidesOf(repository, to)
   const oids: string[] = []
   if (from !== undefined) oids.push(await requireCommit(repository, from))

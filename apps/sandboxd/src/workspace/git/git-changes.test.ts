@@ -169,7 +169,7 @@ test.each([
     body: {
       error: {
         code: 'git_failed',
-        message: 'Cannot discard "b.bin": a filter would have to bring it back, and none is run',
+        message: 'Cannot discard "b.bin": it needs a filter, and filters are not run',
         request_id: expect.any(String),
       },
     },

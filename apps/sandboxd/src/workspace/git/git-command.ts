@@ -113,7 +113,7 @@ export function startConfigListing(runTool: RunTool, folder: number, timeMs: num
 /** Parses the configured names. Throws `git_failed` when a program cannot be disabled. */
 export function parseConfigNames(names: readonly string[]): GitConfig {
   if (!names.includes(VERSION_PROBE))
-    throw new SandwireError('git_failed', 'Cannot use git: 2.31 or newer is needed')
+    throw new SandwireError('git_failed', 'Cannot use git: version 2.31 or newer is required')
   const has = (name: string): boolean => names.includes(`user.${name}`) || names.includes(`committer.${name}`)
   return {
     filters: namesOf(/^filter\.(.*)\.[^.]+$/s, names),
@@ -214,14 +214,15 @@ export async function readLine(tool: RunningTool): Promise<string> {
 /** Waits for git to exit. Throws `timed_out`, or `git_failed` with git's message. */
 export async function expectSuccess(tool: RunningTool, action: string): Promise<void> {
   const { code, isLate } = await tool.exited
-  if (isLate) throw new SandwireError('timed_out', `${action}: git takes too long`)
+  if (isLate) throw new SandwireError('timed_out', `${action}: git timed out`)
   if (code !== 0) throw new SandwireError('git_failed', `${action}: ${describeFailure(await tool.stderr)}`)
 }
 
 /** Git's error line for the user, with printable characters only. No decision depends on it. */
 function describeFailure(stderr: string): string {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '')
-  const why = lines.find((line) => /^(fatal|error): /.test(line)) ?? lines[0] ?? 'git does not say why'
+  const why =
+    lines.find((line) => /^(fatal|error): /.test(line)) ?? lines[0] ?? 'git failed without a message'
   return printable(why.replace(/^(fatal|error): /, '')).slice(0, MAX_MESSAGE_CHARS)
 }
 

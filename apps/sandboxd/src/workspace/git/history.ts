@@ -74,7 +74,7 @@ export async function readLog(repository: Repository, { ref, path, limit, after 
     }
   }
   await expectSuccess(tool, 'Cannot read the history')
-  if (!isPast) throw new SandwireError('git_failed', 'Cannot go on with the history: "after" is not in it')
+  if (!isPast) throw new SandwireError('git_failed', 'Cannot continue the log: "after" is not in it')
   return { commits, truncated: false }
 }
 

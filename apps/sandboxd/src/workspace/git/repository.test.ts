@@ -49,7 +49,7 @@ test.each([
 })
 
 test('refuses a name that is longer than any', () => {
-  expect(() => checkRef('x'.repeat(1025), 'ref')).toThrow('is no name of a commit')
+  expect(() => checkRef('x'.repeat(1025), 'ref')).toThrow('is not the name of a commit')
 })
 
 test('a refusal shows nothing that moves or turns text (threat T24)', () => {

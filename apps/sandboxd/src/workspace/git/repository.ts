@@ -65,7 +65,7 @@ async function readConfig(runTool: RunTool, folder: number): Promise<GitConfig> 
   for await (const token of readTokens(tool)) {
     names.push(pathFromBytes(token))
     if (names.length > MAX_SETTINGS)
-      throw new SandwireError('git_failed', 'Cannot use git: it is configured too much')
+      throw new SandwireError('git_failed', 'Cannot use git: too many settings')
   }
   await expectSuccess(tool, 'Cannot use git')
   return parseConfigNames(names)
@@ -77,14 +77,13 @@ async function locate(git: GitFolder, root: number): Promise<string> {
   const tool = await callGit(git, { args: ['rev-parse', ...args], timeMs: QUERY_MS })
   const { bytes } = await readBytes(tool, MAX_LOCATION_BYTES)
   const { code } = await tool.exited
-  if (code !== 0 && /not a git repository/.test(await tool.stderr))
-    throw notARepository('there is no repository')
+  if (code !== 0 && /not a git repository/.test(await tool.stderr)) throw notARepository('not a repository')
   await expectSuccess(tool, 'Cannot use git')
   const top = `${pathFromBytes(readlinkSync(`/proc/self/fd/${root}`, { encoding: 'buffer' }))}/`
   const [own, common, ...more] = pathFromBytes(bytes).replace(/\n$/, '').split('\n')
   // A path with a newline reads as two lines and is refused.
   const isInside = own?.startsWith(top) === true && common?.startsWith(top) === true && more.length === 0
-  if (own === undefined || !isInside) throw notARepository('what it keeps is outside the workspace')
+  if (own === undefined || !isInside) throw notARepository('the git directory is outside the workspace')
   return own.slice(top.length)
 }
 
@@ -169,6 +168,6 @@ export function checkRef(ref: string, parameter: string): string {
   if (ref.length <= MAX_REF_CHARS && REF.test(ref)) return ref
   throw new SandwireError(
     'bad_request',
-    `Cannot use parameter "${parameter}": ${quotePath(ref)} is no name of a commit`,
+    `Cannot use parameter "${parameter}": ${quotePath(ref)} is not the name of a commit`,
   )
 }

@@ -103,7 +103,7 @@ async function checkFilters(repository: Repository, files: readonly string[]): P
       if (filters.includes(filter))
         throw new SandwireError(
           'git_failed',
-          `Cannot discard ${quotePath(path ?? '')}: a filter would have to bring it back, and none is run`,
+          `Cannot discard ${quotePath(path ?? '')}: it needs a filter, and filters are not run`,
         )
       said.length = 0
     }

@@ -79,7 +79,7 @@ function refuseSpan(why: 'unchanged' | 'changed' | 'none', stat: FileStat, reque
     case 'unchanged':
       return new Response(null, { status: 304, headers: describe(stat) })
     case 'changed':
-      return respondChanged('Cannot read the file: it was changed meanwhile', stat, requestId)
+      return respondChanged('Cannot read the file: it has changed', stat, requestId)
     case 'none': {
       const error = new SandwireError(
         'range_refused',

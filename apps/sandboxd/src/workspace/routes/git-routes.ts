@@ -69,7 +69,7 @@ async function diff(call: WorkspaceCall, deps: GitDeps): Promise<Response> {
   const query = new Query(call.url)
   const [path, oldPath] = [optionalPath(query), optionalPath(query, 'old')]
   if (path === undefined && oldPath !== undefined)
-    throw new SandwireError('bad_request', 'Cannot use parameter "old": it goes with "path"')
+    throw new SandwireError('bad_request', 'Cannot use parameter "old": it requires "path"')
   const staged = query.flag('staged')
   const [from, to] = [optionalRef(query, 'from'), optionalRef(query, 'to')]
   using repository = await openRead(query, call, deps)
@@ -182,8 +182,7 @@ async function readDiscardBody(
 async function readCommitBody(request: Request): Promise<CommitRequest & { readonly repo: string }> {
   const fields = await JsonFields.read(request, ['repo', 'message', 'author', 'amend'])
   const message = fields.text('message')
-  if (message.trim() === '' || message.includes('\0'))
-    throw bad('message', 'expected a text that says something')
+  if (message.trim() === '' || message.includes('\0')) throw bad('message', 'expected a message')
   if (message.length > MAX_MESSAGE_CHARS) throw bad('message', `longer than ${MAX_MESSAGE_CHARS} characters`)
   return { repo: readRepo(fields), message, author: readAuthor(fields), amend: fields.flag('amend') }
 }

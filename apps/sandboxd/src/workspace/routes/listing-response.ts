@@ -13,7 +13,7 @@ export const RESPONSE_MEMORY: SemaphoreLimits = {
   capacity: 96 * 1024 * 1024,
   maxWaiting: 256,
   waitMs: 10_000,
-  refusal: 'Cannot hold more large texts at once',
+  refusal: 'Cannot send the text: too many large texts are being sent',
   retryAfterMs: 1_000,
 }
 

@@ -17,7 +17,7 @@ interface Dependencies {
 export const ARCHIVE_LIMITS: SemaphoreLimits = {
   capacity: 8,
   maxWaiting: 0,
-  refusal: 'Cannot pack more folders at once',
+  refusal: 'Cannot pack the folder: too many archives are being sent',
 }
 
 const UPLOAD_ID = /^[0-9a-f]{32}$/
@@ -125,7 +125,7 @@ async function realDepth(folder: string, files: Pick<Files, 'stat'>): Promise<nu
 
 function nameOf(id: string, path: string): UploadName {
   if (!UPLOAD_ID.test(id))
-    throw new SandwireError('bad_request', 'Cannot use the upload: its id is not 32 hex digits')
+    throw new SandwireError('bad_request', 'Cannot use the upload: its id must be 32 hex digits')
   return { id, path }
 }
 

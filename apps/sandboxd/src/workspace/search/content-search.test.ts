@@ -224,13 +224,13 @@ test('keeps its time, whatever is searched (threat T20)', async () => {
 
 test.each([
   ['q=(&regex=1', 'Cannot use parameter "q": unclosed group'],
-  [`q=${encode('a\nb')}`, 'Cannot use parameter "q": a pattern is within one line'],
+  [`q=${encode('a\nb')}`, 'Cannot use parameter "q": a pattern cannot span lines'],
   ['q=x&glob=[', 'Cannot use parameter "glob": error parsing glob'],
   ['q=(%3F=x)&regex=1', 'Cannot use parameter "q": look-around'],
   ['q=', 'Cannot use parameter "q": empty'],
   ['', 'Cannot use parameter "q": missing'],
   ['q=%FF', 'Cannot use parameter "q": not UTF-8'],
-  ['q=a%00b', 'Cannot use parameter "q": holds a zero byte'],
+  ['q=a%00b', 'Cannot use parameter "q": contains a NUL byte'],
   [`q=${'x'.repeat(1_000_000)}`, 'Cannot use parameter "q": more than 4096 bytes'],
   ['q=x&glob=', 'Cannot use parameter "glob": empty'],
   ['q=x&case=any', 'Cannot use parameter "case": expected'],
@@ -247,7 +247,7 @@ test.each([
 test.each([
   ['rg: regex parse error:\n    (?:()\n    ^^\nerror: unclosed group\n', '"q": unclosed group'],
   ["rg: error parsing glob '[': unclosed character class\n", `"glob": error parsing glob '['`],
-  ['rg: the literal "\\n" is not allowed in a regex\n\nConsider …', '"q": a pattern is within one line'],
+  ['rg: the literal "\\n" is not allowed in a regex\n\nConsider …', '"q": a pattern cannot span lines'],
   ['rg: \u001b[31mred\u202e\n', '"q": [31mred'],
 ])('says what a newer ripgrep does not understand: %j', async (said, message) => {
   const refused: RunTool = async () => ({
@@ -335,6 +335,6 @@ test('says that the search broke off when ripgrep is ended', async () => {
   process.kill(rg.pid, 'SIGKILL')
   expect(JSON.parse((await text).trimEnd().split('\n').at(-1) ?? '')).toEqual({
     type: 'error',
-    error: { code: 'sandbox_failed', message: 'Cannot finish the search: ripgrep was ended' },
+    error: { code: 'sandbox_failed', message: 'Cannot finish the search: ripgrep was killed' },
   })
 })

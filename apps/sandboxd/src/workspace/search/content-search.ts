@@ -63,7 +63,9 @@ export async function searchContent(
     if (signal.aborted) await release()
     return toStream(answer, first, release)
   } catch (error) {
-    throw signal.aborted ? new SandwireError('link_lost', 'Cannot answer: the client has gone') : error
+    throw signal.aborted
+      ? new SandwireError('link_lost', 'Cannot respond: the client has disconnected')
+      : error
   }
 }
 
@@ -186,7 +188,7 @@ function shut(path: string): SandwireError {
 
 /** Ripgrep was killed, for example for lack of memory. */
 function killedError(): SandwireError {
-  return new SandwireError('sandbox_failed', 'Cannot finish the search: ripgrep was ended')
+  return new SandwireError('sandbox_failed', 'Cannot finish the search: ripgrep was killed')
 }
 
 /**
@@ -197,7 +199,7 @@ function toParameterError(stderr: string): SandwireError {
   if (stderr === '') return killedError()
   const name = stderr.includes('parsing glob') ? 'glob' : 'q'
   const reason = stderr.includes('"\\n"')
-    ? 'a pattern is within one line'
+    ? 'a pattern cannot span lines'
     : (/^error: (.*)$/m.exec(stderr)?.[1] ?? stderr.replace(/^rg: /, '').split('\n', 1)[0] ?? '')
   const shown = reason.replace(/\p{C}/gu, '').slice(0, 200)
   return new SandwireError('bad_request', `Cannot use parameter "${name}": ${shown}`)

@@ -79,7 +79,7 @@ export function searchArgv(ripgrep: string, request: SearchRequest): [string, ..
 function checkWord(name: string, text: string, maxBytes: number): string {
   if (text === '') throw bad(name, 'empty')
   if (!text.isWellFormed()) throw bad(name, 'not UTF-8')
-  if (text.includes('\0')) throw bad(name, 'holds a zero byte')
+  if (text.includes('\0')) throw bad(name, 'contains a NUL byte')
   if (Buffer.byteLength(text) > maxBytes) throw bad(name, `more than ${maxBytes} bytes`)
   return text
 }

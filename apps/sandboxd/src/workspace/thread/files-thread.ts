@@ -190,7 +190,7 @@ export class FilesThread implements Files, TransferFiles {
 
   #take(id: number): Written {
     const written = this.#written.get(id)
-    if (written === undefined) throw new SandwireError('internal', 'Cannot finish the file: it is not open')
+    if (written === undefined) throw new SandwireError('internal', 'Cannot write the file: it is not open')
     this.#written.delete(id)
     return written
   }

@@ -90,7 +90,7 @@ export class WorkerClient {
     if (signal?.aborted === true) {
       waiting.reject(canceled())
     } else if (this.#waiting.size >= MAX_WAITING && !isFinishing) {
-      waiting.reject(new SandwireError('rate_limited', 'Cannot take more requests about files now'))
+      waiting.reject(new SandwireError('rate_limited', 'Cannot access files: too many requests are pending'))
     } else {
       this.#waiting.set(id, waiting)
       this.#thread ??= this.#start()
@@ -155,7 +155,7 @@ export class WorkerClient {
 }
 
 function canceled(): SandwireError {
-  return new SandwireError('internal', 'Cannot go on: nobody waits for the answer')
+  return new SandwireError('internal', 'Cannot continue: the request was canceled')
 }
 
 function closeAll(table: OpenTable): void {

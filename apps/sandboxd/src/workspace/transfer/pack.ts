@@ -129,7 +129,7 @@ async function* packOpen(
       if (bytesRead === 0)
         throw new SandwireError(
           'file_changed',
-          'Cannot pack the folder: a file became shorter while it was read',
+          'Cannot pack the folder: a file was truncated while it was read',
         )
       yield buffer.subarray(0, bytesRead)
       at += bytesRead

@@ -18,7 +18,7 @@ export class WrongOffset extends SandwireError {
   readonly received: number
 
   constructor(received: number) {
-    super('conflict', `Cannot append to the upload: ${received} bytes have arrived`)
+    super('conflict', `Cannot append to the upload: ${received} bytes have been received`)
     this.received = received
   }
 }

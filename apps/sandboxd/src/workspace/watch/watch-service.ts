@@ -80,7 +80,7 @@ export class WatchService {
 }
 
 function tooMany(): SandwireError {
-  return new SandwireError('rate_limited', 'Cannot watch: too many folders are watched')
+  return new SandwireError('rate_limited', 'Cannot watch the folder: too many clients are watching')
 }
 
 /** Shorter than the idle timeouts of common proxies. */
