@@ -20,7 +20,7 @@ test.each([
 
 const SANDBOX = '0123456789abcdefghjkmnpqrstvwxyz'
 
-test('parseArguments takes a public key with the sandbox it is for, and what processes run as', () => {
+test('parseArguments accepts a public key with its sandbox, and the user of processes', () => {
   const argv = ['--public-key', 'k', '--sandbox', SANDBOX, '--run-as', '1000:1001', '--env-file', 'e']
   expect(parseArguments([...argv, '--proxy-socket', 'p'])).toMatchObject({
     kind: 'run',
@@ -32,19 +32,19 @@ test('parseArguments takes a public key with the sandbox it is for, and what pro
 })
 
 test.each([
-  [[], 'no secret'],
-  [['--public-key', 'k'], 'belong together'],
-  [['--sandbox', SANDBOX, '--secret-file', 's'], 'belong together'],
+  [[], 'no credential'],
+  [['--public-key', 'k'], 'given together'],
+  [['--sandbox', SANDBOX, '--secret-file', 's'], 'given together'],
   [['--public-key', 'k', '--sandbox', 'dev'], '--sandbox'],
-  [['--public-key', 'k', '--sandbox', SANDBOX, '--insecure'], 'exclude'],
-  [['--public-key', 'k', '--sandbox', SANDBOX, '--secret-file', 's'], 'exclude'],
+  [['--public-key', 'k', '--sandbox', SANDBOX, '--insecure'], 'mutually exclusive'],
+  [['--public-key', 'k', '--sandbox', SANDBOX, '--secret-file', 's'], 'mutually exclusive'],
   [['--secret-file', 's', '--run-as', '0:1'], '--run-as'],
   [['--secret-file', 's', '--run-as', '1:0'], '--run-as'],
   [['--secret-file', 's', '--run-as', 'nobody'], '--run-as'],
   [['--secret-file', 's', '--run-as', '1000'], '--run-as'],
   [['--insecure', '--listen', '0.0.0.0:1'], 'loopback'],
   [['--insecure', '--listen', 'example.com:1'], 'loopback'],
-  [['--insecure', '--secret-file', 's'], 'exclude'],
+  [['--insecure', '--secret-file', 's'], 'mutually exclusive'],
   [['--secret-file', 's', '--listen', '8080'], '--listen'],
   [['--secret-file', 's', '--listen', 'unix:'], '--listen'],
   [['--secret-file', 's', '--listen', 'h:65536'], '--listen'],
@@ -56,11 +56,11 @@ test.each([
   [['--secret-file', 's', 'extra'], 'extra'],
 ])('parseArguments refuses %j', (argv, message) => {
   const parsed = parseArguments(argv)
-  expect(parsed.kind).toBe('wrong')
-  if (parsed.kind === 'wrong') expect(parsed.message).toContain(message)
+  expect(parsed.kind).toBe('invalid')
+  if (parsed.kind === 'invalid') expect(parsed.message).toContain(message)
 })
 
-test('parseArguments keeps the window within half the log', () => {
+test('parseArguments limits the window to half the log', () => {
   const parsed = parseArguments(['--secret-file', 's', '--log-bytes', '65536'])
   if (parsed.kind !== 'run') throw new Error(parsed.kind)
   expect(parsed.session.window.maxBytes).toBe(32_768)

@@ -17,34 +17,34 @@ export const HELP = `sandboxd: runs processes in a sandbox and attaches WebSocke
 Usage: sandboxd --secret-file FILE | --public-key FILE --sandbox ID [options]
 
   --listen ADDRESS          127.0.0.1:8080 (default), HOST:PORT, or unix:PATH; port 0 picks a free one
-  --workspace DIR           where processes start (default: the current folder)
-  --secret-file FILE        file that holds the bearer secret; it is removed after reading
-  --public-key FILE         file with control's public key: requests carry a token signed for them
-  --sandbox ID              the sandbox that such tokens must name
+  --workspace DIR           directory in which processes start (default: the current one)
+  --secret-file FILE        file with the bearer secret; removed after reading
+  --public-key FILE         file with control's public key, which verifies the tokens of requests
+  --sandbox ID              the sandbox that tokens must be for
   --insecure                no secret; only on a loopback address or a unix socket
   --origin ORIGIN           web origin that may connect (repeatable; default: none)
-  --host HOST[:PORT]        further Host header to answer to (repeatable)
-  --shell FILE              command when a client names none (default: the login shell)
-  --run-as UID:GID          run processes as this user (needs the right to change users)
+  --host HOST[:PORT]        further Host header to accept (repeatable)
+  --shell FILE              command for clients that name none (default: the login shell)
+  --run-as UID:GID          run processes as this user (needs capabilities)
   --env-file FILE           JSON object added to the environment of processes; removed after reading
-  --proxy-socket PATH       unix socket of a proxy, which processes find on 127.0.0.1:${PROXY_PORT}
+  --proxy-socket PATH       unix socket of a proxy, forwarded from 127.0.0.1:${PROXY_PORT}
 
 Limits
   --max-sessions N          sessions at a time (${DEFAULT_MAX_SESSIONS})
   --max-attachments N       attachments of one session (${DEFAULT_SESSION_LIMITS.maxAttachments})
-  --log-bytes N             output kept per session for resume (${DEFAULT_SESSION_LIMITS.logBytes})
-  --max-message-bytes N     largest WebSocket message taken (${DEFAULT_MAX_MESSAGE_BYTES})
+  --log-bytes N             output stored per session for resume (${DEFAULT_SESSION_LIMITS.logBytes})
+  --max-message-bytes N     largest WebSocket message accepted (${DEFAULT_MAX_MESSAGE_BYTES})
   --messages-per-second N   messages from one connection (${DEFAULT_SESSION_LIMITS.messagesPerSecond})
   --requests-per-second N   HTTP requests and upgrades (${DEFAULT_REQUESTS_PER_SECOND})
-  --output-bytes-per-second N   output to one person, or to one attachment where all have one secret (0: no limit)
-  --grace-seconds N         how long a session without its driver blocks rather than trims (${DEFAULT_SESSION_LIMITS.graceMs / 1000})
-  --stall-seconds N         how long a driver that consumes nothing may hold a trimming session back (${DEFAULT_SESSION_LIMITS.stallMs / 1000})
-  --stop-seconds N          from SIGTERM to the end, for processes and for their last bytes (${DEFAULT_STOP_SECONDS})
+  --output-bytes-per-second N   output per account, or per attachment with a shared secret (0: no limit)
+  --grace-seconds N         how long a session without a driver blocks before it trims (${DEFAULT_SESSION_LIMITS.graceMs / 1000})
+  --stall-seconds N         how long a driver that reads nothing may block a trimming session (${DEFAULT_SESSION_LIMITS.stallMs / 1000})
+  --stop-seconds N          from SIGTERM to the exit of sandboxd (${DEFAULT_STOP_SECONDS})
 
   --help, --version
 `
 
-/** Where the credential comes from. */
+/** The source of the credential. */
 export type CredentialArgument =
   | { readonly kind: 'none' }
   | { readonly kind: 'secret'; readonly file: string }
@@ -53,7 +53,7 @@ export type CredentialArgument =
 export type Arguments =
   | { readonly kind: 'help' }
   | { readonly kind: 'version' }
-  | { readonly kind: 'wrong'; readonly message: string }
+  | { readonly kind: 'invalid'; readonly message: string }
   | {
       readonly kind: 'run'
       readonly listen: ListenAddress
@@ -82,22 +82,26 @@ function parseListen(text: string): ListenAddress | undefined {
   return { kind: 'tcp', hostname: match[1].replace(/^\[|\]$/g, ''), port }
 }
 
-/** Origins are compared as they are sent, so they are written as browsers send them. */
+/** Origins are compared exactly, so they must be written as browsers send them. */
 function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text
 }
 
-class Wrong extends Error {}
+class UsageError extends Error {}
 
-function whole(name: string, text: string | undefined, range: { min: number; fallback: number }): number {
+function parseInteger(
+  name: string,
+  text: string | undefined,
+  range: { min: number; fallback: number },
+): number {
   if (text === undefined) return range.fallback
   const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= range.min)) throw new Wrong(`--${name} takes a whole number from ${range.min}`)
+  if (!(value >= range.min)) throw new UsageError(`--${name} takes a whole number from ${range.min}`)
   return value
 }
 
-/** Exactly one credential, so that none is taken for another. */
-function readCredential(
+/** Exactly one credential is required. */
+function parseCredential(
   values: {
     readonly 'secret-file'?: string
     readonly 'public-key'?: string
@@ -108,29 +112,31 @@ function readCredential(
 ): CredentialArgument {
   const { 'secret-file': file, 'public-key': publicKeyFile, sandbox, insecure } = values
   const given = [file, publicKeyFile, insecure ? '' : undefined].filter((value) => value !== undefined)
-  if (given.length === 0) throw new Wrong('no secret: give --secret-file FILE')
-  if (given.length > 1) throw new Wrong('--secret-file, --public-key and --insecure exclude each other')
+  if (given.length === 0) throw new UsageError('no credential: give --secret-file FILE')
+  if (given.length > 1)
+    throw new UsageError('--secret-file, --public-key and --insecure are mutually exclusive')
   if ((publicKeyFile === undefined) !== (sandbox === undefined))
-    throw new Wrong('--public-key and --sandbox belong together')
+    throw new UsageError('--public-key and --sandbox must be given together')
   if (publicKeyFile !== undefined && sandbox !== undefined) {
-    if (!isSandboxId(sandbox)) throw new Wrong('--sandbox takes the id of a sandbox')
+    if (!isSandboxId(sandbox)) throw new UsageError('--sandbox takes the id of a sandbox')
     return { kind: 'token', publicKeyFile, sandbox }
   }
   if (file !== undefined) return { kind: 'secret', file }
   if (listen.kind === 'tcp' && !LOOPBACK.has(listen.hostname))
-    throw new Wrong('--insecure works only on a loopback address or a unix socket')
+    throw new UsageError('--insecure works only on a loopback address or a unix socket')
   return { kind: 'none' }
 }
 
-/** Never the superuser: that is whom processes are to be kept from. */
-function readRunAs(text: string | undefined): RunAs | undefined {
+/** Refuses root, because sandboxd protects itself from processes by running them as another user. */
+function parseRunAs(text: string | undefined): RunAs | undefined {
   if (text === undefined) return undefined
   const [, uid, gid] = /^([1-9][0-9]{0,8}):([1-9][0-9]{0,8})$/.exec(text) ?? []
-  if (uid === undefined || gid === undefined) throw new Wrong('--run-as takes UID:GID, neither of them 0')
+  if (uid === undefined || gid === undefined)
+    throw new UsageError('--run-as takes UID:GID, neither of them 0')
   return { uid: Number(uid), gid: Number(gid) }
 }
 
-function read(argv: readonly string[]): Arguments {
+function parse(argv: readonly string[]): Arguments {
   const { values } = parseArgs({
     args: [...argv],
     strict: true,
@@ -165,65 +171,74 @@ function read(argv: readonly string[]): Arguments {
   if (values.help) return { kind: 'help' }
   if (values.version) return { kind: 'version' }
   const listen = parseListen(values.listen)
-  if (listen === undefined) throw new Wrong('--listen takes HOST:PORT or unix:PATH')
+  if (listen === undefined) throw new UsageError('--listen takes HOST:PORT or unix:PATH')
   for (const origin of values.origin)
     if (!isOrigin(origin))
-      throw new Wrong(`--origin takes an origin such as https://app.example, not "${origin}"`)
+      throw new UsageError(`--origin takes an origin such as https://app.example, not "${origin}"`)
   const defaults = DEFAULT_SESSION_LIMITS
-  const logBytes = whole('log-bytes', values['log-bytes'], { min: 65_536, fallback: defaults.logBytes })
+  const logBytes = parseInteger('log-bytes', values['log-bytes'], {
+    min: 65_536,
+    fallback: defaults.logBytes,
+  })
   return {
     kind: 'run',
     listen,
     workspace: values.workspace,
-    credential: readCredential(values, listen),
+    credential: parseCredential(values, listen),
     origins: values.origin,
     hosts: values.host,
     shell: values.shell,
-    runAs: readRunAs(values['run-as']),
+    runAs: parseRunAs(values['run-as']),
     envFile: values['env-file'],
     proxySocket: values['proxy-socket'],
-    maxSessions: whole('max-sessions', values['max-sessions'], { min: 1, fallback: DEFAULT_MAX_SESSIONS }),
-    requestsPerSecond: whole('requests-per-second', values['requests-per-second'], {
+    maxSessions: parseInteger('max-sessions', values['max-sessions'], {
+      min: 1,
+      fallback: DEFAULT_MAX_SESSIONS,
+    }),
+    requestsPerSecond: parseInteger('requests-per-second', values['requests-per-second'], {
       min: 1,
       fallback: DEFAULT_REQUESTS_PER_SECOND,
     }),
-    maxMessageBytes: whole('max-message-bytes', values['max-message-bytes'], {
+    maxMessageBytes: parseInteger('max-message-bytes', values['max-message-bytes'], {
       min: 1024,
       fallback: DEFAULT_MAX_MESSAGE_BYTES,
     }),
-    stopMs: 1000 * whole('stop-seconds', values['stop-seconds'], { min: 1, fallback: DEFAULT_STOP_SECONDS }),
+    stopMs:
+      1000 * parseInteger('stop-seconds', values['stop-seconds'], { min: 1, fallback: DEFAULT_STOP_SECONDS }),
     session: {
       ...defaults,
       logBytes,
       window: { ...defaults.window, maxBytes: Math.min(defaults.window.maxBytes, logBytes >> 1) },
-      maxAttachments: whole('max-attachments', values['max-attachments'], {
+      maxAttachments: parseInteger('max-attachments', values['max-attachments'], {
         min: 1,
         fallback: defaults.maxAttachments,
       }),
-      messagesPerSecond: whole('messages-per-second', values['messages-per-second'], {
+      messagesPerSecond: parseInteger('messages-per-second', values['messages-per-second'], {
         min: 1,
         fallback: defaults.messagesPerSecond,
       }),
-      outputBytesPerSecond: whole('output-bytes-per-second', values['output-bytes-per-second'], {
+      outputBytesPerSecond: parseInteger('output-bytes-per-second', values['output-bytes-per-second'], {
         min: 0,
         fallback: 0,
       }),
       graceMs:
-        1000 * whole('grace-seconds', values['grace-seconds'], { min: 1, fallback: defaults.graceMs / 1000 }),
+        1000 *
+        parseInteger('grace-seconds', values['grace-seconds'], { min: 1, fallback: defaults.graceMs / 1000 }),
       stallMs:
-        1000 * whole('stall-seconds', values['stall-seconds'], { min: 1, fallback: defaults.stallMs / 1000 }),
+        1000 *
+        parseInteger('stall-seconds', values['stall-seconds'], { min: 1, fallback: defaults.stallMs / 1000 }),
     },
   }
 }
 
-/** Decodes the command line; what is wrong with it is a value. */
+/** Parses the command line; errors are returned, not thrown. */
 export function parseArguments(argv: readonly string[]): Arguments {
   try {
-    return read(argv)
+    return parse(argv)
   } catch (error) {
     return {
-      kind: 'wrong',
-      message: error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'wrong usage',
+      kind: 'invalid',
+      message: error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'invalid arguments',
     }
   }
 }

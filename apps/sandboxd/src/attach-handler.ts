@@ -17,14 +17,6 @@ import type { BandwidthShares } from './sessions/bandwidth-shares.ts'
 import type { SessionRunner } from './sessions/session-runner.ts'
 import type { SessionRegistry } from './sessions/session-registry.ts'
 
-/** Rights of clients behind an adapter: they have no windows, offsets or roles, and the adapter detects dead ones itself. */
-const ADAPTER_RIGHTS = {
-  acknowledgement: 'connection',
-  outputFrom: 'end',
-  roleWithoutLease: 'collaborator',
-  hasSilenceTimeout: false,
-} as const
-
 /** A session that an adapted connection is about to join. */
 export interface AdaptedSession {
   readonly runner: SessionRunner
@@ -42,6 +34,11 @@ export interface CompatEndpoint {
     readonly adapt: (session: AdaptedSession) => ConnectionAdapter
   }
   readonly refuse: RefuseSocket
+  /** Options of its connections that differ from those of `sandwire.v1` clients. */
+  readonly rights: Pick<
+    ConnectionRights,
+    'acknowledgement' | 'outputFrom' | 'roleWithoutLease' | 'hasSilenceTimeout'
+  >
 }
 
 /** A request for a WebSocket. */
@@ -180,7 +177,7 @@ export class AttachHandler {
           dialect,
           take,
           ...this.#rightsOf(caller),
-          ...(adapter === undefined ? {} : ADAPTER_RIGHTS),
+          ...compat?.rights,
           exec: caller.exec && !runner.command.isTemplate,
           waits: parameters.kind === 'join' && role === 'viewer',
         },

@@ -110,7 +110,7 @@ async function main(): Promise<void> {
     process.stdout.write(`sandboxd ${SOFTWARE_VERSION}\n`)
     return
   }
-  if (parsed.kind === 'wrong') fail(parsed.message, 'sandboxd --help')
+  if (parsed.kind === 'invalid') fail(parsed.message, 'sandboxd --help')
   // The reader of the log may be gone; a broken pipe must not keep processes from being terminated in order.
   process.stderr.on('error', () => undefined)
   const log = createLog(

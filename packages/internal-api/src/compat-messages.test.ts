@@ -14,7 +14,7 @@ test.each<[ErrorCode, number]>([
   ['reauthorise', 4008],
 ])('%s is said in an error and closes with %d', (code, close) => {
   expect(compatClose({ code, message: 'Cannot' })).toEqual({
-    told: { type: 'error', data: 'Cannot' },
+    last: { type: 'error', data: 'Cannot' },
     code: close,
     reason: code,
   })
@@ -24,7 +24,7 @@ test.each<ErrorCode>(['session_not_found', 'session_gone', 'resume_lost'])(
   '%s is one answer with all that is missing',
   (code) => {
     expect(compatClose({ code, message: `because of ${code}` })).toEqual({
-      told: { type: 'session_not_found' },
+      last: { type: 'session_not_found' },
       code: 4001,
       reason: 'session_not_found',
     })
@@ -33,13 +33,13 @@ test.each<ErrorCode>(['session_not_found', 'session_gone', 'resume_lost'])(
 
 test('an unknown provider is said in the reason, as much of it as a close frame carries', () => {
   const message = `Unknown provider: xy. Available: [${'ü'.repeat(100)}]`
-  const { told, code, reason } = compatClose({ code: 'bad_template', message })
-  expect({ told, code }).toEqual({ told: { type: 'error', data: message }, code: 4003 })
+  const { last, code, reason } = compatClose({ code: 'bad_template', message })
+  expect({ last, code }).toEqual({ last: { type: 'error', data: message }, code: 4003 })
   expect(message).toStartWith(reason)
   expect(Buffer.byteLength(reason)).toBe(122)
 })
 
 test('what was too much says how long to wait', () => {
-  const { told } = compatCloseOfError(new SandwireError('rate_limited', 'Cannot', { retryAfterMs: 2_500 }))
-  expect(told).toEqual({ type: 'error', data: 'Cannot: try again in 3 s' })
+  const { last } = compatCloseOfError(new SandwireError('rate_limited', 'Cannot', { retryAfterMs: 2_500 }))
+  expect(last).toEqual({ type: 'error', data: 'Cannot: try again in 3 s' })
 })

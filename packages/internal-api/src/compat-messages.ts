@@ -35,7 +35,7 @@ const CLOSE = {
   notAllowed: 4008,
 } as const
 
-/** Errors that are not told apart from a session that never was. */
+/** Errors that clients cannot distinguish from a session that never existed. */
 const MISSING: readonly ErrorCode[] = ['session_not_found', 'session_gone', 'resume_lost']
 
 const CLOSE_OF: Partial<Record<ErrorCode, number>> = {
@@ -74,9 +74,9 @@ function reasonOf(text: string): string {
   return text.slice(0, read)
 }
 
-/** What a client is told before its connection is closed, and how it is closed. */
+/** The last message to a client, and the close frame behind it. */
 export interface CompatClose {
-  readonly told: CompatServerMessage
+  readonly last: CompatServerMessage
   readonly code: number
   readonly reason: string
 }
@@ -85,7 +85,7 @@ export interface CompatClose {
 export function compatClose({ code, message }: Pick<SandwireError, 'code' | 'message'>): CompatClose {
   const isMissing = MISSING.includes(code)
   return {
-    told: isMissing ? { type: 'session_not_found' } : { type: 'error', data: message },
+    last: isMissing ? { type: 'session_not_found' } : { type: 'error', data: message },
     code: closeOf(code),
     reason: code === 'bad_template' ? reasonOf(message) : isMissing ? 'session_not_found' : code,
   }

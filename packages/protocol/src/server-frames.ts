@@ -35,8 +35,10 @@ const snapshotPart = record({
     'tabs',
     /** Margins, origin mode or a restored cursor, which depend on the screen's rows. */
     'margins',
-    /** Moves the cursor to `row` and `column`, counted from 0; later parts move it within its row only. */
+    /** Moves the cursor to `row` and `column`, counted from 0. */
     'cursor',
+    /** Modes, styles and characters at the cursor, which do not move it to another row. */
+    'state',
     /** Switches to the alternate screen, whose rows follow. */
     'alternate',
   ]),
@@ -94,7 +96,7 @@ export const serverMessage = tagged({
     bytes: integer(0, MAX_SNAPSHOT_BYTES),
     /** False when output was trimmed before it could be rendered; the program was asked to repaint. */
     exact: bool,
-    /** Consecutive parts of the bytes, for drawing in a smaller window; bytes behind the last part follow the cursor. */
+    /** Consecutive parts of the bytes, for drawing in a smaller window; bytes behind the last part are an incomplete sequence. */
     parts: optional(list(snapshotPart, MAX_SNAPSHOT_PARTS)),
   }),
   /** The terminal has this size from offset `at` on. */

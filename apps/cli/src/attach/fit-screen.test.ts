@@ -79,6 +79,17 @@ test.each<readonly [string, Screen, string]>([
     'ab\x1b[3g\x1b[5G\x1bH\x1b[3G\x1b[2Gb',
   ],
   [
+    'a character that is written again stays in its row',
+    screenOf([
+      rows('ab', '', '', '', '', '', '', ''),
+      cursor(0, 2),
+      ['state', '\x1b[?25l'],
+      cursor(0, 1),
+      ['state', 'b'],
+    ]),
+    'ab\x1b[3G\x1b[?25l\x1b[2Gb',
+  ],
+  [
     'the state of the hidden screen is omitted',
     screenOf([
       rows('a', '', '', '', '', '', '', ''),

@@ -51,15 +51,17 @@ function join(parts: readonly Part[]): string {
 function fitNormal(parts: readonly Part[], screen: WindowSize, window: WindowSize): string {
   const textOf = (kind: Part['kind']): string => join(parts.filter((part) => part.kind === kind))
   const cursor = parts.find(({ kind }) => kind === 'cursor')
-  if (cursor?.row === undefined || cursor.column === undefined || textOf('margins') !== '') return join(parts)
+  if (cursor?.row === undefined || textOf('margins') !== '') return join(parts)
   const rows = textOf('rows').split(ROW_BREAK)
   let below = Math.max(0, screen.rows - cursor.row - 1)
   for (; below > 0 && rows.at(-1) === ''; below -= 1) rows.pop()
   for (; below >= window.rows; below -= 1) rows.pop()
   const up = below === 0 ? '' : `\x1b[${below}A`
-  // A long row wraps into the next one, and the cursor with it.
-  const column = `\x1b[${(cursor.column % window.cols) + 1}G`
-  return rows.join(ROW_BREAK) + up + textOf('tabs') + column
+  const state = parts.slice(parts.indexOf(cursor)).map(({ kind, text, column = 0 }) =>
+    // A long row wraps into the next one, and the cursor with it.
+    kind === 'cursor' ? `\x1b[${(column % window.cols) + 1}G` : text,
+  )
+  return rows.join(ROW_BREAK) + up + textOf('tabs') + state.join('')
 }
 
 /** Omits rows below the window and does not wrap long rows, because both would scroll the others out of sight. */

@@ -15,9 +15,9 @@ export function respondDetail(
 
 /** Accepts a compat upgrade, sends the error and closes. Most clients offer no subprotocol and must then get none. */
 export function refusePtySocket(error: SandwireError, requestId: string, request: Request): Response {
-  const { told, ...end } = compatCloseOfError(error)
+  const { last, ...end } = compatCloseOfError(error)
   const offers = request.headers.get('sec-websocket-protocol') ?? ''
-  return sendAndClose(encodeCompatMessage(told), end, {
+  return sendAndClose(encodeCompatMessage(last), end, {
     ...(offers.includes(COMPAT_SUBPROTOCOL) ? { 'sec-websocket-protocol': COMPAT_SUBPROTOCOL } : {}),
     'x-request-id': requestId,
   })

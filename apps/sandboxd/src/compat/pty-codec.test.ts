@@ -35,7 +35,7 @@ const welcome = (role: Role, authority: Role = role): ServerMessage => ({
 })
 const exit: ServerMessage = { type: 'exit', code: 3, signal: null, outputEnd: 7, truncated: false }
 
-class Talk {
+class Conversation {
   readonly codec: PtyCodec
 
   constructor(history: Uint8Array = nothing) {
@@ -56,18 +56,22 @@ class Talk {
   }
 }
 
-function admitted(role: Role = 'driver', authority: Role = role): Talk {
-  const talk = new Talk()
-  talk.session(welcome(role, authority))
-  return talk
+function admitted(role: Role = 'driver', authority: Role = role): Conversation {
+  const conversation = new Conversation()
+  conversation.session(welcome(role, authority))
+  return conversation
 }
 
 const output = (data: string): unknown => ({ type: 'output', data, session_id: 'token' })
 
-describe('what a client is told', () => {
-  test('begins with the session, then what was before, then what comes', () => {
-    const talk = new Talk(bytes('$ ls\r\n'))
-    expect([...talk.session(welcome('driver')), ...talk.output('a'), ...talk.session(exit)]).toEqual([
+describe('messages to the client', () => {
+  test('begin with the session, then the history, then new output', () => {
+    const conversation = new Conversation(bytes('$ ls\r\n'))
+    expect([
+      ...conversation.session(welcome('driver')),
+      ...conversation.output('a'),
+      ...conversation.session(exit),
+    ]).toEqual([
       { type: 'session', session_id: 'token' },
       { type: 'history', data: '$ ls\r\n' },
       output('a'),
@@ -75,94 +79,107 @@ describe('what a client is told', () => {
     ])
   })
 
-  test('is the very text that front ends were written for', () => {
-    const told = admitted().codec.output(bytes('"\u001b'))
-    expect(told).toEqual([
+  test('are the exact text that front ends expect', () => {
+    const messages = admitted().codec.output(bytes('"\u001b'))
+    expect(messages).toEqual([
       { do: 'toClient', text: '{"type":"output","data":"\\"\\u001b","session_id":"token"}' },
     ])
   })
 
-  test('says nothing of before when nothing was', () => {
-    expect(new Talk().session(welcome('driver'))).toEqual([{ type: 'session', session_id: 'token' }])
+  test('have no history when there is none', () => {
+    expect(new Conversation().session(welcome('driver'))).toEqual([{ type: 'session', session_id: 'token' }])
   })
 
-  test('never cuts a character, wherever it comes in pieces', () => {
+  test('never split a character, wherever the bytes are split', () => {
     const euro = bytes('€')
-    const talk = new Talk(Uint8Array.of(0x78, ...euro.subarray(0, 1)))
-    expect(talk.session(welcome('driver')).at(-1)).toEqual({ type: 'history', data: 'x' })
-    expect(talk.output(euro.subarray(1, 2))).toEqual([])
-    expect(talk.output(euro.subarray(2))).toEqual([output('€')])
+    const conversation = new Conversation(Uint8Array.of(0x78, ...euro.subarray(0, 1)))
+    expect(conversation.session(welcome('driver')).at(-1)).toEqual({ type: 'history', data: 'x' })
+    expect(conversation.output(euro.subarray(1, 2))).toEqual([])
+    expect(conversation.output(euro.subarray(2))).toEqual([output('€')])
   })
 
-  test('is the same text however the bytes come', () => {
+  test('are the same text however the bytes are split', () => {
     const whole = Uint8Array.of(...bytes('aé€😀\u001b[0m'), 0xff, 0xe2, 0x82, ...bytes('z'))
     const expected = new TextDecoder('utf-8', { ignoreBOM: true }).decode(whole)
     const textOf = (effects: readonly unknown[]): string =>
       effects.map((effect) => String(Reflect.get(Object(effect), 'data'))).join('')
     for (let first = 0; first <= whole.length; first += 1)
       for (let second = first; second <= whole.length; second += 1) {
-        const talk = admitted()
+        const conversation = admitted()
         const parts = [whole.subarray(0, first), whole.subarray(first, second), whole.subarray(second)]
-        expect(textOf(parts.flatMap((part) => talk.output(part)))).toBe(expected)
+        expect(textOf(parts.flatMap((part) => conversation.output(part)))).toBe(expected)
       }
   })
 
-  test('has a mark for bytes that are no text, also for half a character at the end', () => {
-    const talk = admitted()
-    expect(talk.output(Uint8Array.of(0xff, 0x61))).toEqual([output('\ufffda')])
-    expect(talk.output(Uint8Array.of(0xf0, 0x9f))).toEqual([])
-    expect(talk.session(exit)).toEqual([output('\ufffd'), { type: 'exit', code: 3, session_id: 'token' }])
+  test('have a replacement character for invalid bytes, also for an incomplete character at the end', () => {
+    const conversation = admitted()
+    expect(conversation.output(Uint8Array.of(0xff, 0x61))).toEqual([output('\ufffda')])
+    expect(conversation.output(Uint8Array.of(0xf0, 0x9f))).toEqual([])
+    expect(conversation.session(exit)).toEqual([
+      output('\ufffd'),
+      { type: 'exit', code: 3, session_id: 'token' },
+    ])
   })
 
-  test('keeps a byte order mark', () => {
+  test('keep a byte order mark', () => {
     expect(admitted().output('\ufeffx')).toEqual([output('\ufeffx')])
   })
 
-  test('is a whole screen where output was missed', () => {
-    const talk = admitted()
-    talk.output(Uint8Array.of(0xe2))
-    const told = talk.session({ type: 'snapshot', at: 9, cols: 80, rows: 24, bytes: 3, exact: true })
-    const screen = talk.codec.fromSession({ kind: 'data', stream: 'snapshot', payload: bytes('$ €') }, false)
-    expect([...told, ...seen(screen)]).toEqual([output('\u001bc'), output('$ €')])
+  test('draw a whole screen where output was missed', () => {
+    const conversation = admitted()
+    conversation.output(Uint8Array.of(0xe2))
+    const messages = conversation.session({
+      type: 'snapshot',
+      at: 9,
+      cols: 80,
+      rows: 24,
+      bytes: 3,
+      exact: true,
+    })
+    const screen = conversation.codec.fromSession(
+      { kind: 'data', stream: 'snapshot', payload: bytes('$ €') },
+      false,
+    )
+    expect([...messages, ...seen(screen)]).toEqual([output('\u001bc'), output('$ €')])
   })
 
-  test('is null for a process that a signal ended', () => {
+  test('have a null exit code for a process killed by a signal', () => {
     expect(admitted().session({ ...exit, code: null, signal: 'SIGKILL' })).toEqual([
       { type: 'exit', code: null, session_id: 'token' },
     ])
   })
 
-  test('is a text for what went wrong and does not end it', () => {
-    const talk = admitted()
+  test('report an error that does not end the connection', () => {
+    const conversation = admitted()
     const warning = {
       type: 'error',
       code: 'line_too_long',
       message: 'Cannot type this',
       fatal: false,
     } as const
-    expect(talk.session(warning)).toEqual([{ type: 'error', data: 'Cannot type this' }])
-    expect(talk.codec.closing()).toEqual({ code: 1000, reason: '' })
+    expect(conversation.session(warning)).toEqual([{ type: 'error', data: 'Cannot type this' }])
+    expect(conversation.codec.closing()).toEqual({ code: 1000, reason: '' })
   })
 
-  test('is the same for every session that is not there', () => {
+  test('are the same for every missing session', () => {
     for (const code of ['session_not_found', 'session_gone']) {
-      const talk = new Talk()
-      const told = talk.session({ type: 'error', code, message: code, fatal: true })
-      expect(told).toEqual([{ type: 'session_not_found' }])
-      expect(talk.codec.closing()).toMatchObject({ code: 4001, reason: 'session_not_found' })
+      const conversation = new Conversation()
+      const messages = conversation.session({ type: 'error', code, message: code, fatal: true })
+      expect(messages).toEqual([{ type: 'session_not_found' }])
+      expect(conversation.codec.closing()).toMatchObject({ code: 4001, reason: 'session_not_found' })
     }
   })
 })
 
-describe('what a client says', () => {
-  test('reaches the session in its order and place', () => {
-    const talk = admitted()
+describe('messages from the client', () => {
+  test('reach the session in order, with their offsets', () => {
+    const conversation = admitted()
     expect([
-      ...talk.client({ type: 'input', data: 'é' }),
-      ...talk.client({ type: 'resize', cols: 120, rows: 40 }),
-      ...talk.client({ type: 'resize' }),
-      ...talk.client({ type: 'ping' }),
-      ...talk.session({ type: 'pong', id: 0 }),
+      ...conversation.client({ type: 'input', data: 'é' }),
+      ...conversation.client({ type: 'resize', cols: 120, rows: 40 }),
+      ...conversation.client({ type: 'resize' }),
+      ...conversation.client({ type: 'ping' }),
+      ...conversation.session({ type: 'pong', id: 0 }),
     ]).toEqual([
       { pass: 'é' },
       { pass: { type: 'resize', cols: 120, rows: 40, at: 2, seq: 1 } },
@@ -172,9 +189,12 @@ describe('what a client says', () => {
     ])
   })
 
-  test.each(['ls\n', '7', '"x"', '[1]', 'null', '{"type":'])('is input when it is no object: %s', (text) => {
-    expect(admitted().client(text)).toEqual([{ pass: text }])
-  })
+  test.each(['ls\n', '7', '"x"', '[1]', 'null', '{"type":'])(
+    'are input when they are no object: %s',
+    (text) => {
+      expect(admitted().client(text)).toEqual([{ pass: text }])
+    },
+  )
 
   test.each([
     { type: 'input', data: 7 },
@@ -187,9 +207,9 @@ describe('what a client says', () => {
     expect(admitted().client(message)).toEqual([{ type: 'error', data: expect.stringMatching(/^Cannot /) }])
   })
 
-  test('a type that is said back holds nothing that a terminal would obey (threat T24)', () => {
-    const [told] = admitted().client({ type: '\u001b]0;x\u0007\u202e' })
-    expect(JSON.stringify(told)).toBe(
+  test('(threat T24) are not echoed in errors with control characters', () => {
+    const [messages] = admitted().client({ type: '\u001b]0;x\u0007\u202e' })
+    expect(JSON.stringify(messages)).toBe(
       JSON.stringify({
         type: 'error',
         data: 'Cannot use a message of type "]0;x": expected input, resize or ping',
@@ -197,12 +217,12 @@ describe('what a client says', () => {
     )
   })
 
-  test('a viewer types nothing, and is told so', () => {
-    const talk = admitted('viewer')
-    expect(talk.client('rm -rf .')).toEqual([
+  test('are refused with an error from a viewer', () => {
+    const conversation = admitted('viewer')
+    expect(conversation.client('rm -rf .')).toEqual([
       { type: 'error', data: 'Cannot take input: this connection is read-only' },
     ])
-    expect(talk.client({ type: 'resize', cols: 1, rows: 1 }, true)).toEqual([])
+    expect(conversation.client({ type: 'resize', cols: 1, rows: 1 }, true)).toEqual([])
   })
 
   test.each([
@@ -215,37 +235,37 @@ describe('what a client says', () => {
     '{"type":"input","data":"x","role":"driver"}',
     bytes('raw'),
   ])('a viewer gets nothing through to the session: %p (threat T5)', (message) => {
-    const told = admitted('viewer', 'viewer').client(message, true)
-    expect(told).toEqual([{ type: 'error', data: expect.any(String) }])
+    const messages = admitted('viewer', 'viewer').client(message, true)
+    expect(messages).toEqual([{ type: 'error', data: expect.any(String) }])
   })
 
-  test('who may not drive types, and follows the size of others', () => {
-    const talk = admitted('collaborator')
-    expect(talk.client('x')).toEqual([{ pass: 'x' }])
-    expect(talk.client({ type: 'resize', cols: 100, rows: 30 }, true)).toEqual([])
+  test('type without resizing from a collaborator', () => {
+    const conversation = admitted('collaborator')
+    expect(conversation.client('x')).toEqual([{ pass: 'x' }])
+    expect(conversation.client({ type: 'resize', cols: 100, rows: 30 }, true)).toEqual([])
   })
 
-  test('who may drive takes the size from whoever does not mind, and from nobody else', () => {
-    const talk = admitted('collaborator', 'driver')
-    expect(talk.client({ type: 'resize', cols: 100, rows: 30 }, false)).toEqual([])
-    expect(talk.client({ type: 'resize', cols: 100, rows: 30 }, true)).toEqual([
+  test('resize only when the lease may be taken', () => {
+    const conversation = admitted('collaborator', 'driver')
+    expect(conversation.client({ type: 'resize', cols: 100, rows: 30 }, false)).toEqual([])
+    expect(conversation.client({ type: 'resize', cols: 100, rows: 30 }, true)).toEqual([
       { pass: { type: 'take' } },
       { pass: { type: 'resize', cols: 100, rows: 30, at: 0, seq: 1 } },
     ])
   })
 
-  test('counts from what the session took after another one took over', () => {
-    const talk = admitted('driver')
-    talk.client('abc')
+  test('continue from the sessions input offset after another client took the lease', () => {
+    const conversation = admitted('driver')
+    conversation.client('abc')
     const role = { type: 'role', role: 'collaborator', epoch: 5, input: { at: 2, seq: 0 } } as const
-    expect(talk.session(role)).toEqual([{ pass: { type: 'roleSeen', epoch: 5 } }])
-    talk.session({ ...role, role: 'driver', epoch: 6 })
-    expect(talk.client({ type: 'resize', cols: 9, rows: 9 })).toEqual([
+    expect(conversation.session(role)).toEqual([{ pass: { type: 'roleSeen', epoch: 5 } }])
+    conversation.session({ ...role, role: 'driver', epoch: 6 })
+    expect(conversation.client({ type: 'resize', cols: 9, rows: 9 })).toEqual([
       { pass: { type: 'resize', cols: 9, rows: 9, at: 2, seq: 1 } },
     ])
   })
 
-  test('whoever may drive does when nobody is left who drives', () => {
+  test('take the lease when no driver is left', () => {
     const presence = { type: 'presence', driver: null, attachments: [] } as const
     expect(admitted('collaborator', 'driver').session(presence, true)).toEqual([{ pass: { type: 'take' } }])
     expect(admitted('collaborator').session(presence, true)).toEqual([])
@@ -253,14 +273,14 @@ describe('what a client says', () => {
 })
 
 describe('the connection', () => {
-  test('stays when the process has ended: a front end would open another one', () => {
-    const talk = admitted()
-    talk.session(exit)
-    expect(talk.codec.closing()).toBeUndefined()
-    expect(talk.client({ type: 'ping' })).toEqual([{ pass: { type: 'ping', id: 0 } }])
+  test('stays open after the exit, because a front end would reconnect', () => {
+    const conversation = admitted()
+    conversation.session(exit)
+    expect(conversation.codec.closing()).toBeUndefined()
+    expect(conversation.client({ type: 'ping' })).toEqual([{ pass: { type: 'ping', id: 0 } }])
   })
 
-  test('goes with a sandbox that stops, whichever of the two is told first', () => {
+  test('closes when the sandbox stops, in either order of exit and notice', () => {
     const stopping = { type: 'error', code: 'shutting_down', message: 'Stopping', fatal: false } as const
     const before = admitted()
     before.session(stopping)

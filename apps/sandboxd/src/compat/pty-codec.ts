@@ -191,7 +191,7 @@ export class PtyCodec {
     if (error.fatal) this.#end = end
     if (code === 'shutting_down') this.#isStopping = true
     const isOver = this.#hasEnded && this.#isStopping && !error.fatal
-    return [toClient(end.told), ...(isOver ? [toSession({ type: 'detach' })] : [])]
+    return [toClient(end.last), ...(isOver ? [toSession({ type: 'detach' })] : [])]
   }
 
   #output(text: string): PtyEffect {

@@ -10,12 +10,12 @@ function logOf(...parts: readonly string[]): OutputLog {
   return log
 }
 
-test('history is everything while that is little, up to where it is asked for', () => {
+test('history is the whole output up to the offset, while that is short', () => {
   expect(text(historyBefore(logOf('a\n', 'b\n', 'later'), 4))).toBe('a\nb\n')
   expect(historyBefore(logOf(), 0)).toHaveLength(0)
 })
 
-test('history is never more than its bound, and begins with a line', () => {
+test('history is bounded, and starts with a line', () => {
   const log = logOf(...Array.from({ length: 3_000 }, () => `\u001b[31m${'x'.repeat(94)}\n`))
   const history = historyBefore(log, log.end)
   expect(history.byteLength).toBeGreaterThanOrEqual(HISTORY_BYTES - 100)
@@ -23,7 +23,7 @@ test('history is never more than its bound, and begins with a line', () => {
   expect(text(history)).toStartWith('\u001b[31mx')
 })
 
-test('history of one endless line begins with a whole character', () => {
+test('history of one endless line starts with a whole character', () => {
   for (const shift of [0, 1, 2, 3]) {
     const log = logOf('x'.repeat(shift), '😀'.repeat(60_000))
     const history = historyBefore(log, log.end)
@@ -32,7 +32,7 @@ test('history of one endless line begins with a whole character', () => {
   }
 })
 
-test('history of a log that was trimmed begins clean as well', () => {
+test('history of a trimmed log starts with a line', () => {
   const log = logOf('half a line', 'of it\nwhole\n')
   const small = new OutputLog(10)
   const all = log.read(0, log.end)?.bytes ?? new Uint8Array(0)

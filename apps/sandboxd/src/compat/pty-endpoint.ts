@@ -50,9 +50,17 @@ export class PtyEndpoint implements CompatEndpoint {
     }
   }
 
+  /** Clients have no windows, offsets, roles or heartbeats. */
+  readonly rights = {
+    acknowledgement: 'connection',
+    outputFrom: 'end',
+    roleWithoutLease: 'collaborator',
+    hasSilenceTimeout: false,
+  } as const
+
   readonly refuse: RefuseSocket = (error) => {
-    const { told, code, reason } = compatCloseOfError(error)
-    return { message: encodeCompatMessage(told), code, reason }
+    const { last, code, reason } = compatCloseOfError(error)
+    return { message: encodeCompatMessage(last), code, reason }
   }
 
   #adapt(adapted: AdaptedSession, acceptsEnded: boolean): ConnectionAdapter {
@@ -131,10 +139,10 @@ class PtyConnection implements ConnectionAdapter {
       if (outcome === 'lost') this.#client?.terminate()
       return
     }
-    const { told, ...end } = compatCloseOfError(
+    const { last, ...end } = compatCloseOfError(
       new SandwireError('rate_limited', 'Cannot take more messages now'),
     )
-    this.#client?.send(encodeCompatMessage(told))
+    this.#client?.send(encodeCompatMessage(last))
     this.#close(end)
   }
 

@@ -93,11 +93,11 @@ function describeCell(terminal: Terminal, line: IBufferLine, column: number): st
   const isEmpty = cell.getChars() === '' || isHalf(line, column, terminal.cols)
   const isSecondHalf = cell.getWidth() === 0 && !isHalf(line, column, terminal.cols)
   const text = isEmpty ? (isSecondHalf ? '<' : '·') : cell.getChars()
-  const look = describeLook(terminal, cell)
-  return look === PLAIN ? text : `${text}{${look}}`
+  const style = describeStyle(terminal, cell)
+  return style === PLAIN ? text : `${text}{${style}}`
 }
 
-function describeLook(terminal: Terminal, cell: IBufferCell): string {
+function describeStyle(terminal: Terminal, cell: IBufferCell): string {
   const { isUnderlined, isProtected, link, underlineStyle, underlineColor } =
     readExtendedAttributes(cell) ?? {}
   const isSet = {

@@ -22,7 +22,7 @@ const CASES: readonly (readonly [name: string, before: string, after: string, re
   ],
   ['an alternate screen that was erased up to the corner', '\x1b[?1049hab\x1b[9;99H\x1b[1J', 'X'],
   ['a normal screen that xterm.js cannot erase up to the corner', 'ab\x1b[9;99H\x1b[1J', 'X'],
-  ['a normal screen that got narrower', 'AAAAAAAAAA\r\nB', 'X', NARROWER],
+  ['a normal screen that became narrower', 'AAAAAAAAAA\r\nB', 'X', NARROWER],
   ['a saved cursor', 'ab\x1b[31m\x1b7\x1b[0m\r\ndef', '\x1b8X'],
   ['a saved cursor in a row that scrolled away', 'ab\x1b7\n\n\n\n\n\n', '\x1b8X'],
   [
@@ -32,22 +32,22 @@ const CASES: readonly (readonly [name: string, before: string, after: string, re
   ],
   ['a cursor saved on the alternate screen', '\x1b[?1049h\x1b[3;3H\x1b7\x1b[?1049l', '\x1b[?1049h\x1b8X'],
   ['line drawing', '\x1b(0lqk', 'lqk'],
-  ['line drawing that is shifted to', '\x1b)0\x0elqk', 'lqk\x0flqk'],
-  ['line drawing that came back with a cursor', '\x1b(0\x1b7\x1b(B\x1b8', 'q\x0fq'],
+  ['line drawing selected by a shift', '\x1b)0\x0elqk', 'lqk\x0flqk'],
+  ['line drawing restored with a cursor', '\x1b(0\x1b7\x1b(B\x1b8', 'q\x0fq'],
   ['tab stops', '\x1b[3g\x1b[4G\x1bH\r', '\tX\tY'],
-  ['colors at the cursor', '\x1b[1;3;4:3;31;48;2;1;2;3;58:5:9mred', 'X\x1b[59mY'],
-  ['inserting', 'abc\x1b[4h\r', 'X'],
-  ['no wrapping', '\x1b[?7l', '0123456789ABC'],
-  ['keys and the mouse', '\x1b[?1h\x1b=\x1b[?2004h\x1b[?1004h\x1b[?1002h\x1b[?1006h', 'X'],
-  ['margins with their origin', '\x1b[2;3r\x1b[?6h\x1b[2;4H', 'X\n\n\x1b[HY'],
+  ['the current style', '\x1b[1;3;4:3;31;48;2;1;2;3;58:5:9mred', 'X\x1b[59mY'],
+  ['insert mode', 'abc\x1b[4h\r', 'X'],
+  ['wraparound mode off', '\x1b[?7l', '0123456789ABC'],
+  ['key and mouse modes', '\x1b[?1h\x1b=\x1b[?2004h\x1b[?1004h\x1b[?1002h\x1b[?1006h', 'X'],
+  ['margins in origin mode', '\x1b[2;3r\x1b[?6h\x1b[2;4H', 'X\n\n\x1b[HY'],
   ['margins', '\x1b[2;3r\x1b[3;1Ha', '\n\nb'],
-  ['margins of the screen behind', '\x1b[2;3r\x1b[?1049hb', '\x1b[?1049l\x1b[3;1H\n\nb'],
+  ['margins of the hidden normal screen', '\x1b[2;3r\x1b[?1049hb', '\x1b[?1049l\x1b[3;1H\n\nb'],
   ['a wide character that did not fit', '\x1b[7m012345678\u4f60', 'X'],
-  ['a ground that was erased to', '\x1b[44m\x1b[2J\x1b[H\x1b[0mhi', 'X\x1b[K'],
-  ['rows that go on', '0123456789\x1b[41mabc\x1b[0m\r\n0123456789   \r\n', 'X'],
-  ['links', '\x1b]8;id=a;http://a.test/\x1b\\link\x1b]8;;\x1b\\ \x1b]8;;http://b.test/;x\x07on', 'X'],
+  ['an erased background color', '\x1b[44m\x1b[2J\x1b[H\x1b[0mhi', 'X\x1b[K'],
+  ['wrapped rows', '0123456789\x1b[41mabc\x1b[0m\r\n0123456789   \r\n', 'X'],
+  ['hyperlinks', '\x1b]8;id=a;http://a.test/\x1b\\link\x1b]8;;\x1b\\ \x1b]8;;http://b.test/;x\x07on', 'X'],
   ['protected text', 'a\x1b[1"qbc\x1b[0"qd\r', '\x1b[?K'],
-  ['a mark after its letter', 'e', '\u0301X'],
+  ['a combining mark after its letter', 'e', '\u0301X'],
   ['a cursor that a change of size put onto a character', '\x1b[1;9H\u4f60', 'X', { cols: 10, rows: 5 }],
   ['a last column that a mark does not join', '0123456789\x1b[m', '\u0301X'],
   ['a letter that is repeated', '\x1b[32mab', '\x1b[3b'],
@@ -56,7 +56,7 @@ const CASES: readonly (readonly [name: string, before: string, after: string, re
 
 describe('a snapshot', () => {
   test('restores state that only the parser can observe', async () => {
-    const heard = [
+    const observed = [
       '\x1b]2;a title\x07',
       '\x1b]4;1;#ff0000\x07',
       '\x1b]11;rgb:00/11/22\x07',
@@ -66,8 +66,8 @@ describe('a snapshot', () => {
       '\x1b[?25l',
     ]
     const given = '\x1b]4;2;#00ff00;3;?\x07\x1b]104;2\x07\x1b]10;red\x07\x1b]12;#fff\x07\x1b]112\x07'
-    const drawn = await draw(SMALL, [encoder.encode(given + heard.join(''))])
-    expect(new TextDecoder().decode(drawn)).toContain(heard.join(''))
+    const drawn = await draw(SMALL, [encoder.encode(given + observed.join(''))])
+    expect(new TextDecoder().decode(drawn)).toContain(observed.join(''))
     expect(await draw(SMALL, [drawn])).toEqual(drawn)
   })
 
@@ -97,7 +97,7 @@ describe('a snapshot', () => {
   })
 
   for (const [name, before, after, resize] of CASES)
-    test(`has ${name}`, async () => {
+    test(`restores ${name}`, async () => {
       const steps: Step[] = [encoder.encode(before), ...(resize === undefined ? [] : [resize])]
       await expectSame(SMALL, steps, [encoder.encode(after)])
     })
@@ -110,7 +110,7 @@ describe('a snapshot', () => {
     '\x1b]2;title\x07',
     '\x1b]8;;http://a.test/\x1b\\',
     '\x1bP$qm\x1b\\',
-  ])('goes on within %j', async (text) => {
+  ])('continues within %j', async (text) => {
     const bytes = encoder.encode(text)
     for (let at = 1; at < bytes.length; at += 1)
       await expectSame(
@@ -134,12 +134,15 @@ describe('the parts of a snapshot', () => {
   }
 
   test('describe the normal screen', async () => {
-    expect(await partsOf('é\r\n$ \x1b[?2004h')).toEqual([
+    expect(await partsOf('é\r\n\x1b[?2004h$ ')).toEqual([
       ['rows', 'é\r\n$ \r\n\r\n'],
       ['hidden', ''],
       ['tabs', ''],
       ['margins', ''],
       ['cursor', '\x1b[2;3H'],
+      ['state', '\x1b[?2004h'],
+      ['cursor', '\x1b[2;2H'],
+      ['state', ' '],
     ])
   })
 
@@ -154,6 +157,9 @@ describe('the parts of a snapshot', () => {
       'tabs',
       'margins',
       'cursor',
+      'state',
+      'cursor',
+      'state',
     ])
   })
 })

@@ -41,7 +41,7 @@ export interface SnapshotRequest {
   readonly isPlain: boolean
 }
 
-/** Bytes that draw a screen, and their consecutive parts. Bytes behind the last part do not move the cursor to another row. */
+/** Bytes that draw a screen, and their consecutive parts. */
 export interface DrawnScreen {
   readonly bytes: Uint8Array
   readonly parts: readonly SnapshotPart[]
@@ -72,14 +72,14 @@ export function drawSnapshot(
         { kind: 'rows', text: drawRows(terminal, 'alternate', { maxBytes: 0, isPlain }) },
       ]
     : [{ kind: 'hidden', text: drawHiddenAlternate(terminal) }]
-  const positioned = [...behind, ...drawPosition(terminal)]
-  const end = encoder.encode(positioned.map(({ text }) => text).join('') + drawState(terminal, modes))
+  const parts = [...behind, ...drawState(terminal, modes)]
+  const end = encoder.encode(parts.map(({ text }) => text).join(''))
   const rows = encoder.encode(drawRows(terminal, 'normal', { maxBytes: maxBytes - end.byteLength, isPlain }))
   if (rows.byteLength + end.byteLength > maxBytes) return undefined
   const bytes = new Uint8Array(rows.byteLength + end.byteLength)
   bytes.set(rows)
   bytes.set(end, rows.byteLength)
-  const measured = positioned.map(({ text, ...part }) => ({ ...part, bytes: Buffer.byteLength(text) }))
+  const measured = parts.map(({ text, ...part }) => ({ ...part, bytes: Buffer.byteLength(text) }))
   return { bytes, parts: [{ kind: 'rows', bytes: rows.byteLength }, ...measured] }
 }
 
@@ -157,46 +157,52 @@ function moveTo(x: number, y: number): string {
   return `\x1b[${y + 1};${x + 1}H`
 }
 
-function moveToColumn(x: number): string {
-  return `\x1b[${x + 1}G`
-}
-
-/** Everything that decides where the cursor of the active screen goes. */
-function drawPosition(terminal: Terminal): readonly DrawnPart[] {
-  const { cursorX, cursorY, type } = terminal.buffer.active
-  const state = readScreenState(terminal, type)
+/** Everything but the cells of the active screen, with the cursor last. */
+function drawState(terminal: Terminal, modes: ScreenModes): readonly DrawnPart[] {
+  const { active } = terminal.buffer
+  const state = readScreenState(terminal, active.type)
   const { originMode } = terminal.modes
   const origin = originMode ? (state.region?.top ?? 0) : 0
+  const cursor: Cursor = { terminal, pen: openPen(terminal), origin }
+  const style = readNextStyle(terminal)
   return [
     { kind: 'tabs', text: drawTabStops(state) },
     {
       kind: 'margins',
       text: drawMargins(state) + drawRestoredCharset(terminal, state) + (originMode ? '\x1b[?6h' : ''),
     },
-    { kind: 'cursor', text: moveTo(cursorX, cursorY - origin), row: cursorY, column: cursorX },
+    moveCursor(cursor, active.cursorX),
+    ...(active.cursorX < terminal.cols ? [] : drawEdge(cursor)),
+    {
+      kind: 'state',
+      text:
+        (isCharsetRestored(terminal, state) ? '' : drawCharsets(terminal)) +
+        drawModes(terminal) +
+        modes.serialize() +
+        (style === undefined ? cursor.pen.reset() : cursor.pen.take(style)) +
+        underlineColorSequence(readNextUnderlineColor(terminal)),
+    },
+    ...(isAfterCharacter(terminal) ? drawJoint(cursor) : []),
   ]
 }
 
-/** The remaining state of the active screen. Moves the cursor within its row only. */
-function drawState(terminal: Terminal, modes: ScreenModes): string {
-  const { active } = terminal.buffer
-  const pen = openPen(terminal)
-  const style = readNextStyle(terminal)
-  return (
-    (active.cursorX < terminal.cols ? '' : drawEdge(terminal, pen)) +
-    (isCharsetRestored(terminal, readScreenState(terminal, active.type)) ? '' : drawCharsets(terminal)) +
-    drawModes(terminal) +
-    modes.serialize() +
-    (style === undefined ? pen.reset() : pen.take(style)) +
-    underlineColorSequence(readNextUnderlineColor(terminal)) +
-    (isAfterCharacter(terminal) ? drawJoint(terminal, pen) : '')
-  )
+interface Cursor {
+  readonly terminal: Terminal
+  readonly pen: Pen
+  /** First row of the addressable area in origin mode. */
+  readonly origin: number
+}
+
+/** Moves to a column of the cursor's row. Absolute, because xterm.js counts rows twice from the origin in CHA (6.0). */
+function moveCursor({ terminal, origin }: Cursor, column: number): DrawnPart {
+  const row = terminal.buffer.active.cursorY
+  return { kind: 'cursor', text: moveTo(column, row - origin), row, column }
 }
 
 /** The character before the cursor, and its column. */
-function characterBefore(
-  terminal: Terminal,
-): { readonly cell: IBufferCell; readonly column: number } | undefined {
+function characterBefore({
+  terminal,
+}: Cursor): { readonly cell: IBufferCell; readonly column: number } | undefined {
   const { active } = terminal.buffer
   const line = active.getLine(active.baseY + active.cursorY)
   const x = Math.min(active.cursorX, terminal.cols)
@@ -207,15 +213,17 @@ function characterBefore(
 }
 
 /** The cursor is behind the last column only after a character is written there, so that character is written again. */
-function drawEdge(terminal: Terminal, pen: Pen): string {
-  const before = characterBefore(terminal)
-  if (before === undefined) return ''
-  const position = moveToColumn(before.column)
+function drawEdge(cursor: Cursor): readonly DrawnPart[] {
+  const { terminal, pen } = cursor
+  const before = characterBefore(cursor)
+  if (before === undefined) return []
   const isTruncated = before.cell.getWidth() > terminal.cols - before.column
   const isErased = before.cell.getChars() === '' || isTruncated
-  if (!isErased) return position + pen.take(before.cell) + before.cell.getChars() + SEPARATOR
   // Erasing an empty row does not move the cursor. In any other row the last cell becomes a space.
-  return `${position}${pen.takeBackground(backgroundOf(before.cell))} ${isErasedRow(terminal) ? '\x1b[1K' : ''}`
+  const text = isErased
+    ? `${pen.takeBackground(backgroundOf(before.cell))} ${isErasedRow(terminal) ? '\x1b[1K' : ''}`
+    : pen.take(before.cell) + before.cell.getChars() + SEPARATOR
+  return [moveCursor(cursor, before.column), { kind: 'state', text }]
 }
 
 /** True when the cursor's row is empty with one background color. */
@@ -227,16 +235,16 @@ function isErasedRow({ buffer: { active }, cols }: Terminal): boolean {
 }
 
 /** A combining mark joins only the character written right before it, so that character is written last. */
-function drawJoint(terminal: Terminal, pen: Pen): string {
-  const before = characterBefore(terminal)
-  if (before === undefined || before.cell.getChars() === '') return ''
+function drawJoint(cursor: Cursor): readonly DrawnPart[] {
+  const { terminal, pen } = cursor
+  const before = characterBefore(cursor)
+  if (before === undefined || before.cell.getChars() === '') return []
   // A resize may have moved the cursor onto the character.
   const end = before.column + Math.max(1, before.cell.getWidth())
   if (end !== Math.min(terminal.buffer.active.cursorX, terminal.cols) || pen.take(before.cell) !== '')
-    return ''
-  const position = moveToColumn(before.column)
+    return []
   const deletion = terminal.modes.insertMode ? `\x1b[${before.cell.getWidth()}P` : ''
-  return position + deletion + before.cell.getChars()
+  return [moveCursor(cursor, before.column), { kind: 'state', text: deletion + before.cell.getChars() }]
 }
 
 /** True when restoring a saved cursor selected a character set that differs from the designated one. */
