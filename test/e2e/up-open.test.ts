@@ -55,7 +55,7 @@ describe('a server that others are to reach', () => {
     writeFileSync(settings, JSON.stringify({ issuers }), { mode: 0o600 })
     const { code, text } = await refusal({ SANDWIRE_SETTINGS: settings })
     rmSync(settings)
-    expect(text).toContain('Cannot run control: Cannot use the settings: issuers.0.algorithms:')
+    expect(text).toContain('Cannot run control: Invalid settings: issuers.0.algorithms:')
     expect(code).not.toBe(0)
   }, 60_000)
 

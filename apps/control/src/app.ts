@@ -22,7 +22,7 @@ import { checkRequestSource } from './http/source-check.ts'
 import { unwrap } from './outcome.ts'
 import { addAccountRoutes } from './routes/account.ts'
 import { addAttachRoutes } from './routes/attach.ts'
-import { auditRequests } from './routes/audit-requests.ts'
+import { auditRequests } from './routes/request-audit.ts'
 import { addAuditRoutes } from './routes/audit.ts'
 import type { App, AppEnv } from './routes/context.ts'
 import { refuseQuery } from './routes/endpoint.ts'
@@ -30,7 +30,6 @@ import { addErrorResponses } from './routes/error-responses.ts'
 import { addGrantRoutes } from './routes/grants.ts'
 import { guard, refuseWithoutIdentity } from './routes/guard.ts'
 import { addHealthRoutes } from './routes/health.ts'
-import { addLogRoutes } from './routes/logs.ts'
 import { addPageRoutes } from './routes/pages.ts'
 import { type Policy, policyOf } from './routes/policies.ts'
 import { recordRequests } from './routes/request-log.ts'
@@ -169,7 +168,6 @@ export function createApp(deps: AppDependencies): App {
   addCompatRoutes(app, guardOf, { directory, config, commands, mintId: () => crypto.randomUUID() })
   addSandboxRoutes(app, guardOf, { directory, ...runtime })
   addSessionRoutes(app, guardOf, { directory, mint, commands, sessionNames })
-  addLogRoutes(app, guardOf, directory)
   addAuditRoutes(app, guardOf, directory)
   addGrantRoutes(app, guardOf, { directory, mint, accounts, source: config })
   addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, hasGuests, nowMs })

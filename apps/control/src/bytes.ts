@@ -1,6 +1,6 @@
 import { toBase64Url, toHex } from '@sandwire/bytes'
 
-/** Decodes base64 that a trusted side wrote; throws on anything else. */
+/** Decodes base64; throws if it is malformed. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0))
 }
@@ -11,7 +11,7 @@ export async function sha256Hex(text: string): Promise<string> {
   return toHex(new Uint8Array(digest))
 }
 
-/** Compares in a time that depends on the lengths only. */
+/** Compares in time that depends on the lengths only. */
 export function isEqualInConstantTime(left: string, right: string): boolean {
   let difference = left.length ^ right.length
   for (let at = 0; at < left.length; at++)

@@ -15,15 +15,14 @@ import { completeLimits, type Limits, limitsSchema, whole } from './limits.ts'
 
 export type { IssuerConfig }
 
-/** Longest time between two looks at a running sandbox. */
+/** Longest time between two checks of a running sandbox. */
 const MAX_ALARM_MS = 60_000
-/** What fits in a timer. */
+/** Longest timer. */
 const MAX_MS = 2 ** 31 - 1
 const MAX_SANDBOXES = 1_000_000
 
 const secureUrl = z.string().refine(isSecureUrl, 'expected an https URL')
 
-/** As `IssuerConfig` says, which host and control share. */
 const issuerSchema = z.strictObject({
   id: z.string().regex(/^[a-z0-9-]{1,32}$/),
   name: z.string().min(1).max(64),
@@ -45,56 +44,56 @@ const issuerSchema = z.strictObject({
 }) satisfies z.ZodType<IssuerConfig>
 
 const configSchema = z.strictObject({
-  /** `local`: on one machine, reached over loopback. `open`: reached by others, so nobody is let in without an issuer. */
+  /** `local`: on one machine, over loopback. `open`: reachable by others, so it needs a way to authenticate them. */
   mode: z.enum(['local', 'open'], 'expected local or open'),
-  /** Each by its own id and its own `iss`: a token must lead to one of them. */
+  /** Ids and `iss` values are unique, so that a token belongs to one issuer. */
   issuers: z
     .array(issuerSchema)
     .max(16)
     .refine(areDistinct, 'expected each id and each issuer once')
     .default([]),
-  /** Origins of web pages that may talk to this server, as `URL.origin` spells them. */
+  /** Origins of this server's own pages, as in `URL.origin`. */
   publicOrigins: z
     .array(z.string().refine(isOrigin, 'expected an origin, such as https://sandwire.example'))
     .max(64),
-  /** Origins whose pages may open terminals with a ticket, and do nothing else. */
+  /** Origins of other sites, which may open terminals with a ticket and nothing else. */
   embedOrigins: z.array(z.string().superRefine(refuseEmbedOrigin)).max(MAX_EMBED_ORIGINS).default([]),
-  /** Host headers that mean this server, with their port. */
+  /** `Host` headers of this server, with port. */
   hosts: z.array(z.string().min(1)).min(1).max(64),
-  /** Where a proxy on this machine says who is behind it; absent: there is none, and nobody is believed. */
+  /** Header in which a proxy on this machine sends the client's address; absent: no proxy is trusted. */
   clientAddressHeader: z
     .string()
     .regex(/^[a-z0-9-]{1,64}$/)
     .exactOptional(),
-  /** Of the token that the host wrote for this machine's user; absent: there is no local identity. */
+  /** Hash of the local token; absent: no local identity. */
   localTokenSha256: z
     .string()
     .regex(/^[0-9a-f]{64}$/)
     .exactOptional(),
-  /** Idle time after which a sandbox stops unless it says otherwise. */
+  /** Default idle time after which a sandbox stops. */
   sleepAfterMs: whole(1_000, MAX_MS),
   alarmMs: whole(50, MAX_ALARM_MS),
   maxSandboxes: whole(1, MAX_SANDBOXES),
-  /** How long a ticket lives. */
+  /** Lifetime of a ticket. */
   ticketMs: whole(1, MAX_TICKET_MS).default(MAX_TICKET_MS),
   limits: limitsSchema.prefault({}),
-  /** What may be run. */
+  /** Command templates and restrictions. */
   commands: z.unknown().transform(toCommands).prefault({}),
-  /** Whether clients that can set no header may put their bearer into the URL of an attach. */
+  /** Accept a bearer token in the URL of an attach, for clients that cannot set headers. */
   tokenInUrl: z.boolean('expected true or false').default(false),
-  /** How long a session token lives. */
+  /** Lifetime of a session token. */
   sessionTokenMinutes: whole(15, 60).default(60),
   provider: z.enum(['host', 'container'], 'expected host or container'),
   /** `local` serves one existing folder as the only sandbox. */
   workspaceMode: z.enum(['sandboxes', 'local'], 'expected sandboxes or local'),
-  /** Codings that the workbench's files lie beside themselves in; none where what is in front of us makes them. */
+  /** Content codings for which the workbench has compressed copies; none if a proxy compresses. */
   assetCodings: z.array(z.enum(CODINGS)).max(CODINGS.length).default([]),
 })
 
 /** Settings of control, decoded once per isolate. */
 export type Config = Omit<z.infer<typeof configSchema>, 'limits'> & {
   readonly limits: Limits
-  /** Name of the sandbox of an attach that names none. */
+  /** Name of the default sandbox. */
   readonly defaultName: string
 }
 
@@ -103,7 +102,7 @@ function areDistinct(issuers: readonly IssuerConfig[]): boolean {
   return count(({ id }) => id) === issuers.length && count(({ issuer }) => issuer) === issuers.length
 }
 
-/** Says all that is wrong at once, in the words that the host uses. */
+/** Reports every problem, with the host's texts. */
 function toCommands(raw: unknown, context: z.RefinementCtx): CommandSettings {
   const problems: string[] = []
   const settings = validateCommandSettings(raw, problems)
@@ -116,11 +115,11 @@ function isOrigin(text: string): boolean {
 }
 
 function refuseEmbedOrigin(text: string, context: z.RefinementCtx): void {
-  const fault = findEmbedOriginProblem(text)
-  if (fault !== undefined) context.addIssue(fault)
+  const problem = findEmbedOriginProblem(text)
+  if (problem !== undefined) context.addIssue(problem)
 }
 
-/** Names the setting and what it may be; never its value. */
+/** Names the setting and what is expected, never its value. */
 function describeIssue(issue: z.core.$ZodIssue): readonly string[] {
   const { path, message } = issue
   if (issue.code === 'unrecognized_keys')
@@ -128,14 +127,14 @@ function describeIssue(issue: z.core.$ZodIssue): readonly string[] {
   return [`${path.join('.')}: ${message}`]
 }
 
-/** Reads the settings; throws when they are not what this version knows, since a guess could open a door. */
+/** Decodes the settings; throws on anything unknown, because ignoring it could weaken security. */
 export function decodeConfig(text: string): Config {
-  const judged = configSchema.safeParse(JSON.parse(text))
-  if (!judged.success) {
-    const problems = judged.error.issues.flatMap(describeIssue)
-    throw new Error(`Cannot use the settings: ${problems.join('; ')}`)
+  const result = configSchema.safeParse(JSON.parse(text))
+  if (!result.success) {
+    const problems = result.error.issues.flatMap(describeIssue)
+    throw new Error(`Invalid settings: ${problems.join('; ')}`)
   }
-  const parsed = judged.data
+  const parsed = result.data
   const config = { ...parsed, limits: completeLimits(parsed.limits, parsed.mode) }
   return config.workspaceMode === 'local'
     ? { ...config, maxSandboxes: 1, defaultName: 'local' }

@@ -3,41 +3,41 @@ import type * as main from './index.ts'
 import type { RateLimit } from './http/rate-limits.ts'
 import type { SandboxObject } from './sandbox/object.ts'
 
-/** What the worker is given by whoever runs it. */
+/** Bindings of the worker. */
 export interface Env {
   /** One object per sandbox, named by its id. */
   readonly SANDBOX: DurableObjectNamespace<SandboxObject>
-  /** One object per account, named by its identity. */
+  /** One object per account, named by its id. */
   readonly ACCOUNT: DurableObjectNamespace<AccountObject>
-  /** The host API, reachable by nobody else; absent where there is no host. */
+  /** The host API; absent without a host. */
   readonly HOST?: Fetcher
-  /** Where sandboxes with a list of hosts reach the web, where the runtime has no network of its own. */
+  /** Network of sandboxes with an allow list, if the runtime has none of its own. */
   readonly OUTSIDE?: Fetcher
-  /** Sandboxes of this machine, by the slots of the host API's addresses. */
+  /** Sandboxes of this machine, by slot. */
   readonly [slot: `SLOT_${number}`]: Fetcher | undefined
-  /** The way to issuers, where the runtime has no network of its own; absent: it has one. */
+  /** Network to issuers, if the runtime has none of its own. */
   readonly ISSUERS?: Fetcher
-  /** Signs the tokens of the operator's own services; absent: there are none. */
+  /** Signing secret of service tokens; absent: none are accepted. */
   readonly JWT_SECRET?: string
-  /** The operator's one token for the API; absent: there is none. */
+  /** The operator's API token; absent: none is accepted. */
   readonly API_TOKEN?: string
-  /** Counts attaches per network address for all isolates; absent: each isolate counts its own. */
+  /** Rate limiter by network address; absent: each isolate counts its own. */
   readonly RATE_LIMIT?: RateLimit
-  /** The files of the workbench; absent: it is not served here. */
+  /** The files of the workbench; absent: it is not served. */
   readonly ASSETS?: Fetcher
   /** Settings, JSON. */
   readonly SANDWIRE_CONFIG: string
-  /** Ed25519 private key, PKCS8 in base64: signs what control asks of sandboxes. */
+  /** Ed25519 private key, PKCS8 in base64: signs requests to sandboxes. */
   readonly SANDWIRE_SIGNING_KEY: string
-  /** 32 random bytes in base64: ends every sandbox id with an HMAC. */
+  /** 32 random bytes in base64: HMAC key of sandbox and account ids. */
   readonly SANDWIRE_ID_KEY: string
-  /** Keys of session tokens, `KID:BASE64,KID:BASE64` as `decodeSessionKeys` reads them; absent: there are no such tokens. */
+  /** Keys of session tokens, `KID:BASE64,KID:BASE64` for `decodeSessionKeys`; absent: sessions have no tokens. */
   readonly SESSION_TOKEN_SECRET?: string
 }
 
 declare global {
   namespace Cloudflare {
-    /** What `ctx.exports` leads to: the entrypoints and objects of this worker. */
+    /** The type of `ctx.exports`. */
     interface GlobalProps {
       mainModule: typeof main
     }

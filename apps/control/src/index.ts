@@ -12,7 +12,7 @@ export { Egress } from './providers/container/egress.ts'
 export { AccountObject } from './account/object.ts'
 export { SandboxObject } from './sandbox/object.ts'
 
-/** The app of each environment: routes are put together once per isolate, not per request. */
+/** The app of each environment, created once per isolate. */
 const apps = new WeakMap<Env, App>()
 
 async function appOf(env: Env): Promise<App> {
@@ -33,14 +33,14 @@ async function appOf(env: Env): Promise<App> {
     mintRequestId: () => crypto.randomUUID(),
     assets: env.ASSETS,
     redeem: redeemAtHost((url, init) =>
-      env.HOST === undefined ? Promise.reject(new Error('There is no host')) : env.HOST.fetch(url, init),
+      env.HOST === undefined ? Promise.reject(new Error('No host is configured')) : env.HOST.fetch(url, init),
     ),
   })
   apps.set(env, app)
   return app
 }
 
-/** The public port. Everything that people and programs reach is behind this entrypoint. */
+/** The public entrypoint. */
 export class Public extends WorkerEntrypoint<Env> {
   override async fetch(request: Request): Promise<Response> {
     const { clientAddressHeader } = runtimeOf(this.env).config
@@ -48,8 +48,8 @@ export class Public extends WorkerEntrypoint<Env> {
   }
 }
 
-/** What is reachable without naming an entrypoint, such as miniflare's own port: nothing. */
-// oxlint-disable-next-line import/no-default-export -- workerd asks for one
+/** The default entrypoint, such as miniflare's own port, serves nothing. */
+// oxlint-disable-next-line import/no-default-export -- workerd requires one
 export default {
   fetch: (): Response => new Response(null, { status: 404 }),
 } satisfies ExportedHandler

@@ -1,4 +1,4 @@
-/** Fields a log line may carry. Nothing else is logged, so no credential, URL or name of a person can be. */
+/** The fields of a log line. Nothing else is logged, so no credential, URL or user name can be. */
 export interface LogFields {
   readonly request_id?: string
   readonly route?: string
@@ -12,7 +12,7 @@ export interface LogFields {
   readonly attempt?: number
   /** Id of the command template that was started. */
   readonly template?: string
-  /** What went wrong inside; never sent to a peer. */
+  /** Internal cause; never sent to a client. */
   readonly cause?: string
 }
 
@@ -43,7 +43,7 @@ function clean(value: string | number): string | number {
   return typeof value === 'string' ? value.replace(/\p{C}+/gu, ' ').slice(0, MAX_FIELD_CHARS) : value
 }
 
-/** Writes one JSON object a line, with the listed fields only. */
+/** Writes one JSON object per line, with the listed fields only. */
 export function createLog(write: (line: string) => void, nowMs: () => number): Log {
   const at =
     (level: string) =>

@@ -1,21 +1,24 @@
 type Labels = Readonly<Record<string, string>>
 
 const HELP: Readonly<Record<string, { readonly type: 'counter' | 'gauge'; readonly help: string }>> = {
-  sandwire_requests_total: { type: 'counter', help: 'Requests answered, by route and status.' },
-  sandwire_request_seconds_total: { type: 'counter', help: 'Time until the answer began, by route.' },
-  sandwire_errors_total: { type: 'counter', help: 'Errors answered, by code.' },
+  sandwire_requests_total: { type: 'counter', help: 'Requests, by route and status.' },
+  sandwire_request_seconds_total: { type: 'counter', help: 'Time until the response began, by route.' },
+  sandwire_errors_total: { type: 'counter', help: 'Error responses, by code.' },
   sandwire_attaches_total: { type: 'counter', help: 'Attaches, by outcome.' },
-  sandwire_audit_left_out_total: { type: 'counter', help: 'Refusals too frequent to be audited.' },
-  sandwire_provider_calls_total: { type: 'counter', help: 'Calls of the provider, by call and outcome.' },
-  sandwire_provider_seconds_total: { type: 'counter', help: 'Time in calls of the provider, by call.' },
-  sandwire_objects_constructed_total: { type: 'counter', help: 'Durable Objects woken or made, by class.' },
-  sandwire_breaker_open: { type: 'gauge', help: '1 while calls of the provider are refused, 0.5 on trial.' },
+  sandwire_audit_left_out_total: { type: 'counter', help: 'Audit events omitted by sampling.' },
+  sandwire_provider_calls_total: { type: 'counter', help: 'Provider calls, by call and outcome.' },
+  sandwire_provider_seconds_total: { type: 'counter', help: 'Time in provider calls, by call.' },
+  sandwire_objects_constructed_total: { type: 'counter', help: 'Durable Objects constructed, by class.' },
+  sandwire_breaker_open: {
+    type: 'gauge',
+    help: 'Circuit breaker of the provider: 1 open, 0.5 half-open, 0 closed.',
+  },
 }
 
-/** Series of one name at most; what comes later is not counted, so that nobody can grow this without end. */
+/** Series per metric; later ones are not counted, so that memory is bounded. */
 const MAX_SERIES = 1_000
 
-function spell(labels: Labels): string {
+function formatLabels(labels: Labels): string {
   const parts = Object.entries(labels).map(
     ([name, value]) =>
       `${name}="${value.replace(/[\\"\n]/g, (character) => `\\${character === '\n' ? 'n' : character}`)}"`,
@@ -23,7 +26,7 @@ function spell(labels: Labels): string {
   return parts.length === 0 ? '' : `{${parts.join(',')}}`
 }
 
-/** Counters of this isolate, told in Prometheus' text form. */
+/** Metrics of this isolate, in the Prometheus text format. */
 export class Metrics {
   readonly #values = new Map<string, Map<string, number>>()
 
@@ -38,8 +41,9 @@ export class Metrics {
   render(): string {
     const lines: string[] = []
     for (const [name, series] of this.#values) {
-      const about = HELP[name]
-      if (about !== undefined) lines.push(`# HELP ${name} ${about.help}`, `# TYPE ${name} ${about.type}`)
+      const described = HELP[name]
+      if (described !== undefined)
+        lines.push(`# HELP ${name} ${described.help}`, `# TYPE ${name} ${described.type}`)
       for (const [labels, value] of series) lines.push(`${name}${labels} ${value}`)
     }
     return `${lines.join('\n')}\n`
@@ -48,7 +52,7 @@ export class Metrics {
   #write(name: string, labels: Labels, change: (value: number) => number): void {
     const series = this.#values.get(name) ?? new Map<string, number>()
     this.#values.set(name, series)
-    const key = spell(labels)
+    const key = formatLabels(labels)
     if (!series.has(key) && series.size >= MAX_SERIES) return
     series.set(key, change(series.get(key) ?? 0))
   }

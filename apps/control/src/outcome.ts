@@ -1,7 +1,10 @@
-import { type ErrorCode, SandwireError } from '@sandwire/protocol'
-import { nameFault } from './disk-full.ts'
+import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
+import { z } from 'zod'
+import { toSandwireError } from './disk-full.ts'
+import { readBoundedJson } from './http/read-bounded.ts'
+import { CODE_HEADER } from './http/respond.ts'
 
-/** What a call of an object came to. Errors cross the border between objects as values: a thrown one loses its code. */
+/** The result of calling an object. Errors are values, because an exception loses its code between objects. */
 export type Outcome<T> =
   | { readonly ok: true; readonly value: T }
   | {
@@ -11,21 +14,20 @@ export type Outcome<T> =
       readonly retryAfterMs?: number | undefined
     }
 
-/** Runs and catches; `onFault` hears of what is nobody's fault but ours. */
+/** Runs and catches; `onInternalError` gets the cause of an `internal` error. */
 export async function settle<T>(
   run: () => T | Promise<T>,
-  onCallbackError: (cause: unknown) => void,
+  onInternalError: (cause: unknown) => void,
 ): Promise<Outcome<T>> {
   try {
     return { ok: true, value: await run() }
   } catch (caught) {
-    const { code, message, cause, retryAfterMs } = nameFault(caught)
-    if (code === 'internal') onCallbackError(cause)
+    const { code, message, cause, retryAfterMs } = toSandwireError(caught)
+    if (code === 'internal') onInternalError(cause)
     return { ok: false, code, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
   }
 }
 
-/** The error of an outcome that is one. */
 export function errorOf({
   code,
   message,
@@ -34,8 +36,29 @@ export function errorOf({
   return new SandwireError(code, message, { retryAfterMs })
 }
 
-/** The value, or the error thrown on this side. */
+/** Returns the value, or throws the error. */
 export function unwrap<T>(outcome: Outcome<T>): T {
   if (outcome.ok) return outcome.value
   throw errorOf(outcome)
+}
+
+const MAX_ERROR_BYTES = 64 * 1024
+const objectError = z.object({
+  error: z.object({ code: z.string().refine(isErrorCode), message: z.string() }),
+})
+
+/** The error of a response to HEAD, which has no body. */
+function headError({ headers, body }: Response): z.infer<typeof objectError>['error'] | undefined {
+  const code = headers.get(CODE_HEADER)
+  if (body !== null || code === null || !isErrorCode(code)) return undefined
+  return { code, message: 'Request failed' }
+}
+
+/** The error of a response of a sandbox's object to `fetch`. */
+export async function readObjectError(response: Response): Promise<SandwireError> {
+  const error =
+    headError(response) ?? objectError.parse(await readBoundedJson(response, MAX_ERROR_BYTES)).error
+  const waitSeconds = response.headers.get('retry-after')
+  const retryAfterMs = waitSeconds === null ? undefined : Number(waitSeconds) * 1000
+  return new SandwireError(error.code, error.message, { retryAfterMs })
 }

@@ -21,29 +21,29 @@ interface Keys {
   readonly mint: IdMint
   readonly accounts: AccountIds
   readonly loginStates: LoginStates
-  /** Undefined when nobody gave a key for them. */
+  /** Undefined if no key is configured. */
   readonly sessionTokens: SessionTokens | undefined
 }
 
-/** What the worker and its objects share in one isolate: settings, keys, counters, the breaker. */
+/** Shared by the worker and its objects in one isolate. */
 export interface Runtime {
   readonly config: Config
   readonly log: Log
   readonly metrics: Metrics
   readonly breaker: Breaker
-  /** Which sandboxes do not answer requests about their files, as far as this isolate knows. */
+  /** Circuit breakers of workspaces, for this isolate. */
   readonly workspaceBreakers: Breakers
-  /** What makes sandboxes, to those who are none. */
+  /** The provider's health, for callers that are not a sandbox's object. */
   readonly provider: Pick<Provider, 'health'>
-  /** What makes the sandbox of an object. */
-  readonly providerOf: (place: ContainerContext) => Provider
+  /** The provider of a sandbox's object. */
+  readonly providerOf: (context: ContainerContext) => Provider
   readonly isolationOf: IsolationOf
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly keys: () => Promise<Keys>
 }
 
-/** Requests come with fresh class instances, but with the same environment: what must outlive them hangs on it. */
+/** By environment, because class instances are created per request but the environment is not. */
 const runtimes = new WeakMap<Env, Runtime>()
 
 export function runtimeOf(env: Env): Runtime {
@@ -65,18 +65,18 @@ async function openTokens(
   })
 }
 
-/** Writes down why settings cannot be used: nothing is served with them, so nobody else could say it. */
+/** Decodes the settings. Logs the problem, because nothing is served with invalid settings. */
 function readConfig(env: Env, log: Log): Config {
   try {
     return decodeConfig(env.SANDWIRE_CONFIG)
   } catch (error) {
-    log.error('settings_refused', { cause: String(error) })
+    log.error('settings_invalid', { cause: String(error) })
     throw error
   }
 }
 
-function notHere(): never {
-  throw new Error('There is no host here')
+function failWithoutHost(): never {
+  throw new Error('No host is configured')
 }
 
 function createRuntime(env: Env): Runtime {
@@ -85,7 +85,7 @@ function createRuntime(env: Env): Runtime {
   const metrics = new Metrics()
   const breaker = new Breaker()
   const host = new HostProvider({
-    askHost: (url, init) => (env.HOST === undefined ? notHere() : env.HOST.fetch(url, init)),
+    askHost: (url, init) => (env.HOST === undefined ? failWithoutHost() : env.HOST.fetch(url, init)),
     findSlot: (slot) => env[slotBindingName(slot)],
     breaker,
     nowMs,
@@ -107,13 +107,13 @@ function createRuntime(env: Env): Runtime {
     metrics,
     breaker,
     workspaceBreakers: new Breakers(),
-    // On one machine, the host knows whether the engine of containers is there.
+    // On one machine, the host knows whether the container engine is available.
     provider: env.HOST === undefined ? maker : host,
-    providerOf: (place) => (config.provider === 'host' ? host : openContainer(place, { nowMs, sleep })),
+    providerOf: (context) => (config.provider === 'host' ? host : openContainer(context, { nowMs, sleep })),
     isolationOf: rememberIsolation(maker),
     nowMs,
     sleep,
-    // The value is kept, not the promise: a promise belongs to the request that made it.
+    // Caches the value, not the promise, which belongs to the request that created it.
     async keys() {
       opened ??= {
         signer: await openSigner(env.SANDWIRE_SIGNING_KEY),

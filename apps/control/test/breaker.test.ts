@@ -22,7 +22,7 @@ describe('a breaker', () => {
   test('lets one call try after a while', () => {
     const breaker = opened()
     expect(breaker.admit(OPEN_MS)).toBe(true)
-    expect(breaker.state.is).toBe('half_open')
+    expect(breaker.state.is).toBe('half-open')
     expect(breaker.admit(OPEN_MS)).toBe(false)
   })
 

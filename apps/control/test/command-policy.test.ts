@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { validateCommandSettings } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
-import { CommandPolicy } from '../src/commands/command-policy.ts'
-import { expandTemplate } from '../src/commands/template-query.ts'
+import { CommandPolicy, expandTemplate } from '../src/commands/command-policy.ts'
 
 const TEMPLATES = [
   {
@@ -119,7 +118,7 @@ describe('a template', () => {
         ['name', 'a'],
         ['CANARY=', 'x'],
       ],
-      'it has none of this name',
+      'unknown',
     ],
     [
       '__proto__',
@@ -127,7 +126,7 @@ describe('a template', () => {
         ['name', 'a'],
         ['__proto__', 'x'],
       ],
-      'it has none of this name',
+      'unknown',
     ],
     [
       'constructor',
@@ -135,16 +134,16 @@ describe('a template', () => {
         ['name', 'a'],
         ['constructor', 'x'],
       ],
-      'it has none of this name',
+      'unknown',
     ],
-    ['none', [], 'parameter "name" of the template: not given'],
+    ['none', [], 'parameter "name" of the template: missing'],
     [
       'a default’s own rule',
       [
         ['name', 'a'],
         ['count', '1e9'],
       ],
-      'parameter "count" of the template: it does not match',
+      'parameter "count" of the template: it does not match the pattern',
     ],
   ] as const)('refuses parameters: %s', (_, given, why) => {
     const error = refusalOf(() => policy.fill('tail', given))

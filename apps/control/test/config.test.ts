@@ -51,7 +51,7 @@ describe('decodeConfig', () => {
     ],
     [{ embedOrigins: ['http://a.example'] }, 'embedOrigins.0: expected https, unless it is loopback'],
   ])('says what %j may be', (changes, why) => {
-    expect(faultOf(changes)).toBe(`Cannot use the settings: ${why}`)
+    expect(faultOf(changes)).toBe(`Invalid settings: ${why}`)
   })
 
   test('says all that is wrong at once', () => {

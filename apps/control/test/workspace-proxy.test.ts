@@ -112,7 +112,7 @@ describe('a breaker per key', () => {
     expect(breakers.admit('b', NOW)).toBe(true)
     expect(breakers.summary(NOW)).toEqual({ worst: 'open', open: 1 })
     expect(breakers.admit('a', NOW + OPEN_MS)).toBe(true)
-    expect(breakers.summary(NOW + OPEN_MS)).toEqual({ worst: 'half_open', open: 0 })
+    expect(breakers.summary(NOW + OPEN_MS)).toEqual({ worst: 'half-open', open: 0 })
     breakers.succeeded('a')
     expect(breakers.summary(NOW)).toEqual({ worst: 'closed', open: 0 })
   })

@@ -1,6 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import type { CommandPolicy } from '../commands/command-policy.ts'
-import type { FilledTemplate } from '../commands/fill-template.ts'
+import type { CommandPolicy, FilledTemplate } from '../commands/command-policy.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 
 /** The default provider: the sandbox's own shell, unless a template has this id. */

@@ -1,6 +1,6 @@
 import type { SignInProblem } from '../auth/code-flow.ts'
 
-/** Every text of the sign-in and join pages. Used as text, never as markup; placeholders are in braces. */
+// Every text of the pages that control serves. Plain text unless noted; placeholders are in braces.
 
 export const COMMON_TEXTS = {
   loading: 'Loading…',
@@ -51,4 +51,11 @@ export const JOIN_TEXTS = {
   incomplete: 'This link is incomplete. Open the whole link.',
   guest: 'You were invited to a terminal.',
   signInFirst: 'Sign in to accept the invitation.',
+} as const
+
+/** Shown in place of the workbench when the server was built without it. `missing` is markup. */
+export const WORKBENCH_TEXTS = {
+  title: 'No workbench',
+  missing:
+    'This server was built without the workbench. <a href="/signin">Sign in</a>, or use <code>sbx-stdio</code>.',
 } as const

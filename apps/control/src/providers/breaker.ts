@@ -7,7 +7,7 @@ export type BreakerState =
   | { readonly is: 'closed'; readonly failures: number }
   | { readonly is: 'open'; readonly untilMs: number }
   /** One call is being tried; `untilMs` bounds it, in case its outcome is never reported. */
-  | { readonly is: 'half_open'; readonly untilMs: number }
+  | { readonly is: 'half-open'; readonly untilMs: number }
 
 const CLOSED: BreakerState = { is: 'closed', failures: 0 }
 
@@ -18,7 +18,7 @@ function admit(
 ): { readonly isAllowed: boolean; readonly state: BreakerState } {
   if (state.is === 'closed') return { isAllowed: true, state }
   if (nowMs < state.untilMs) return { isAllowed: false, state }
-  return { isAllowed: true, state: { is: 'half_open', untilMs: nowMs + OPEN_MS } }
+  return { isAllowed: true, state: { is: 'half-open', untilMs: nowMs + OPEN_MS } }
 }
 
 function failed(state: BreakerState, nowMs: number): BreakerState {
@@ -86,7 +86,7 @@ export class Breakers {
     for (const [key, { atMs }] of this.#failing) if (nowMs - atMs > STALE_MS) this.#failing.delete(key)
     const states = [...this.#failing.values()].map(({ breaker }) => breaker.state.is)
     const open = states.filter((state) => state === 'open').length
-    const next = states.includes('half_open') ? 'half_open' : 'closed'
+    const next = states.includes('half-open') ? 'half-open' : 'closed'
     return { worst: open > 0 ? 'open' : next, open }
   }
 }

@@ -4,13 +4,12 @@ import { type AttachParameter, checkSubprotocols, SandwireError } from '@sandwir
 import type { Context } from 'hono'
 import type { TicketBinding } from '../auth/identity.ts'
 import { isSessionToken } from '../auth/session-token.ts'
-import type { CommandPolicy } from '../commands/command-policy.ts'
-import type { FilledTemplate } from '../commands/fill-template.ts'
-import { expandTemplate } from '../commands/template-query.ts'
+import { type CommandPolicy, expandTemplate, type FilledTemplate } from '../commands/command-policy.ts'
 import type { AttachLimits } from '../http/rate-limits.ts'
 import { checkHandshake } from '../http/upgrade.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { readObjectError } from '../outcome.ts'
 import { type AttachCall, CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import { noSuchSession } from '../sandbox/not-found.ts'
@@ -20,7 +19,6 @@ import { type AttachRequest, parseAttachRequest } from './attach-query.ts'
 import { type App, type AppEnv, callOf, identityOf } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { checkScope } from './guard.ts'
-import { readError } from './object-error.ts'
 import { DEFAULT_SETTINGS } from './sandboxes.ts'
 import { sessionParams } from './schemas.ts'
 
@@ -59,7 +57,7 @@ async function connect(id: string, call: AttachCall, deps: AttachDependencies): 
   const headers = { upgrade: 'websocket', [CALL_HEADER]: JSON.stringify(call) }
   const response = await directory.sandbox(id).fetch('http://sandbox/attach', { headers })
   const isOpen = response.status === 101 && response.webSocket !== null
-  const error = isOpen ? undefined : await readError(response)
+  const error = isOpen ? undefined : await readObjectError(response)
   const code = error?.code ?? 'ok'
   metrics.count('sandwire_attaches_total', { dialect: call.dialect, outcome: code })
   log.info('attach', {

@@ -12,28 +12,28 @@ const MAX_ROWS = 1_000
 const auditRow = z
   .object({
     atMs: z.int().openapi({ description: 'Milliseconds since 1970.' }),
-    actor: z.string().openapi({ description: 'Account; empty: the server itself.' }),
+    actor: z.string().openapi({ description: 'Account; empty: the server.' }),
     actorName: z.string(),
     action: z.enum(ACTIONS),
     sandbox: z.string().nullable(),
     sandboxName: z.string().nullable(),
     session: z.string().nullable(),
     grant: z.string().nullable(),
-    account: z.string().nullable().openapi({ description: 'That it was done to, where it is another.' }),
-    address: z.string().openapi({ description: 'Network address; empty: not known.' }),
+    account: z.string().nullable().openapi({ description: 'The affected account, if it is another.' }),
+    address: z.string().openapi({ description: 'Network address; empty: unknown.' }),
     outcome: z.enum(['allowed', 'refused']),
-    code: z.string().nullable().openapi({ description: 'Error that it ended with.' }),
+    code: z.string().nullable().openapi({ description: 'Error code.' }),
     template: z.string().nullable(),
-    command: z.string().nullable().openapi({ description: 'Name only, never arguments.' }),
+    command: z.string().nullable().openapi({ description: 'Name only, without arguments.' }),
     login: z.string().nullable(),
     requestId: z.string(),
-    dropped: z.int().nullable().openapi({ description: 'Rows that were left out, for `audit.dropped`.' }),
+    dropped: z.int().nullable().openapi({ description: 'Number of omitted rows, for `audit.dropped`.' }),
   })
   .openapi('AuditRow')
 const auditPage = z
   .object({
     rows: z.array(auditRow),
-    next: z.string().nullable().openapi({ description: 'For `before`; null: there are no older ones.' }),
+    next: z.string().nullable().openapi({ description: 'Value for `before`; null: no older rows.' }),
   })
   .openapi('Audit')
 
@@ -44,18 +44,18 @@ const auditQuery = z.strictObject({
   since: whole.optional().openapi({ description: 'Milliseconds since 1970.' }),
   before: z
     .string()
-    .regex(/^[0-9]{1,15}-[0-9]{1,15}$/, 'expected `next` of an earlier answer')
+    .regex(/^[0-9]{1,15}-[0-9]{1,15}$/, 'expected `next` of an earlier response')
     .optional(),
   limit: whole.optional().openapi({ description: `At most ${MAX_ROWS}. Default ${DEFAULT_ROWS}.` }),
 })
 
-function limitOf(text: string | undefined): number {
+function parseLimit(text: string | undefined): number {
   const limit = Number(text ?? DEFAULT_ROWS)
   if (limit >= 1 && limit <= MAX_ROWS) return limit
   throw new SandwireError('bad_request', `Cannot use "limit": expected 1 to ${MAX_ROWS}`)
 }
 
-/** `/api/audit`: what was done and refused in the caller's own account and sandboxes, newest first. */
+/** `/api/audit`: audit events of the caller's account and sandboxes, newest first. */
 export function addAuditRoutes(app: App, guardOf: GuardOf, directory: Directory): void {
   app.openapi(
     endpoint(guardOf, {
@@ -67,7 +67,7 @@ export function addAuditRoutes(app: App, guardOf: GuardOf, directory: Directory)
     async (context) => {
       const { sandbox, action, since, before, limit } = context.req.valid('query')
       const page = await directory.account(callOf(context).identity).readAudit({
-        limit: limitOf(limit),
+        limit: parseLimit(limit),
         ...(sandbox === undefined ? {} : { sandbox }),
         ...(action === undefined ? {} : { action }),
         ...(since === undefined ? {} : { sinceMs: Number(since) }),

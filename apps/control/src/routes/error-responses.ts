@@ -2,7 +2,7 @@ import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import { HTTPException } from 'hono/http-exception'
 import { refusePtySocket, respondDetail } from '../compat/errors.ts'
 import { isCompatPath, isCompatSocket } from '../compat/workspace-routes.ts'
-import { nameFault } from '../disk-full.ts'
+import { toSandwireError } from '../disk-full.ts'
 import { refuseSocket } from '../http/refuse-socket.ts'
 import { respondError } from '../http/respond.ts'
 import { readUpgrade } from '../http/upgrade.ts'
@@ -14,8 +14,8 @@ import { POLICIES } from './policies.ts'
 const JSON_TYPE = /^application\/([a-z0-9.-]+\+)?json *(;|$)/i
 
 /** Converts what a handler threw. The router has its own exception for a body that is not JSON. */
-function toSandwireError(caught: Error, headers: Headers): SandwireError {
-  if (!(caught instanceof HTTPException) || caught.status >= 500) return nameFault(caught)
+function toError(caught: Error, headers: Headers): SandwireError {
+  if (!(caught instanceof HTTPException) || caught.status >= 500) return toSandwireError(caught)
   const problem = JSON_TYPE.test(headers.get('content-type') ?? '')
     ? 'not JSON'
     : 'content-type is not application/json'
@@ -57,7 +57,7 @@ export function addErrorResponses(
   })
   app.onError((caught, context) => {
     const request = context.req.raw
-    const error = toSandwireError(caught, request.headers)
+    const error = toError(caught, request.headers)
     const requestId = context.get('requestId')
     metrics.count('sandwire_errors_total', { code: error.code })
     const cause = error.code === 'internal' ? { cause: String(error.cause) } : {}

@@ -9,7 +9,7 @@ import type { IdMint } from '../sandbox/sandbox-id.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import { type App, callOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
-import { placeOf, unwrapPlace } from './place.ts'
+import { findSandbox, unwrapSession } from './find-sandbox.ts'
 import { createGrantBody, grantList, grantMade, grantParams, grantsQuery } from './sharing-schemas.ts'
 
 export interface GrantDependencies {
@@ -19,19 +19,20 @@ export interface GrantDependencies {
   readonly source: SourceSettings
 }
 
-/** The address that links lead to: the one that whoever shares uses, unless that is a name of this machine's user alone. */
+/** The origin of share links: the one the owner uses, unless it is the owner's private .localhost name. */
 function originOf(headers: Headers, { publicOrigins }: SourceSettings): string {
   const host = headers.get('host')?.toLowerCase()
   const known = publicOrigins
     .map((origin) => new URL(origin))
     .filter(({ hostname }) => !hostname.endsWith('.localhost'))
   const origin = known.find((candidate) => candidate.host === host)?.origin ?? publicOrigins[0]
-  if (origin === undefined) throw new SandwireError('internal', 'Cannot make a link: no public origin is set')
+  if (origin === undefined)
+    throw new SandwireError('internal', 'Cannot create a share link: no public origin is configured')
   return origin
 }
 
-/** A grant as its owner sees it. */
-function show({ id, session, role, label, createdMs, expiresMs, holder }: GrantRecord) {
+/** A grant as the sandbox's owner sees it. */
+function toGrantView({ id, session, role, label, createdMs, expiresMs, holder }: GrantRecord) {
   return {
     grant: id,
     session: session ?? null,
@@ -45,13 +46,13 @@ function show({ id, session, role, label, createdMs, expiresMs, holder }: GrantR
   }
 }
 
-/** The answer about a grant; one of another's sandbox and none look the same. */
+/** The value of an outcome about a grant. A grant of another account's sandbox is reported like one that does not exist. */
 function unwrapGrant<T>(outcome: Outcome<T>): T {
   if (!outcome.ok && outcome.code === 'sandbox_not_found') throw noSuchGrant()
   return unwrap(outcome)
 }
 
-/** `/api/grants`: what owners give to others, and take back. */
+/** `/api/grants`: creating, listing and revoking grants of one's own sandboxes. */
 export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependencies): void {
   const { directory, mint, accounts, source } = deps
 
@@ -60,14 +61,14 @@ export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependenci
       method: 'post',
       path: '/api/grants',
       request: { body: body(createGrantBody) },
-      responses: { 201: json(grantMade, 'The grant, and the link that gives it to whoever comes first') },
+      responses: { 201: json(grantMade, 'The grant, with a share link for its first user') },
     }),
     async (context) => {
       const call = callOf(context)
       const { sandbox: named, session, role, expiresSeconds, label, account } = context.req.valid('json')
       if (account !== undefined && !(await accounts.isMinted(account)))
         throw new SandwireError('bad_request', 'Cannot use "account": expected the id of an account')
-      const sandbox = await placeOf(directory, call.identity, { sandbox: named, session })
+      const sandbox = await findSandbox(directory, call.identity, { sandbox: named, session })
       const secret = mintSecret()
       const outcome = await directory.sandbox(sandbox).grant(call, {
         role,
@@ -76,7 +77,7 @@ export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependenci
         ...(session === undefined ? {} : { session }),
         ...(account === undefined ? { linkHash: await sha256Hex(secret) } : { account }),
       })
-      const { id, expiresMs } = session === undefined ? unwrap(outcome) : unwrapPlace(outcome)
+      const { id, expiresMs } = session === undefined ? unwrap(outcome) : unwrapSession(outcome)
       const notice = noticeOf(role)
       const link = `${originOf(context.req.raw.headers, source)}/join#${id}.${secret}`
       return context.json(
@@ -99,14 +100,14 @@ export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependenci
       method: 'get',
       path: '/api/grants',
       request: { query: grantsQuery },
-      responses: { 200: json(grantList, 'What was shared of a sandbox, oldest first') },
+      responses: { 200: json(grantList, 'The grants of a sandbox, oldest first') },
     }),
     async (context) => {
       const call = callOf(context)
       const ref = parseSandboxRef(context.req.valid('query').sandbox)
       const sandbox = await directory.resolve(call.identity, ref)
       const grants = unwrap(await directory.sandbox(sandbox).grants(call))
-      return context.json({ sandbox, grants: grants.map(show) }, 200)
+      return context.json({ sandbox, grants: grants.map(toGrantView) }, 200)
     },
   )
 
@@ -115,7 +116,7 @@ export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependenci
       method: 'delete',
       path: '/api/grants/{grant}',
       request: { params: grantParams },
-      responses: { 204: { description: 'It opens nothing any more, and what it opened is being cut' } },
+      responses: { 204: { description: 'The grant is revoked and its connections are being closed' } },
     }),
     async (context) => {
       const { grant } = context.req.valid('param')

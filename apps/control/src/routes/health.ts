@@ -10,12 +10,12 @@ const alive = z
   .object({
     status: z.literal('ok'),
     version: z.string(),
-    workspace: z.string().openapi({ description: 'Where files are, as processes in a sandbox see it.' }),
+    workspace: z.string().openapi({ description: 'Path of the workspace as processes in a sandbox see it.' }),
     workspace_mode: workspaceMode,
     features: workspaceFeatures,
   })
   .openapi('Health')
-const breakerState = z.enum(['closed', 'open', 'half_open'])
+const breakerState = z.enum(['closed', 'open', 'half-open'])
 const readiness = z
   .object({
     status: z.enum(['ok', 'unavailable']),
@@ -27,14 +27,14 @@ const readiness = z
         code: z.string().nullable(),
         isolation: z.string().nullable(),
       }),
-      workspaces: z
-        .object({ breaker: breakerState, open: z.int() })
-        .openapi({ description: 'Sandboxes that do not answer about their files, and the worst of them.' }),
+      workspaces: z.object({ breaker: breakerState, open: z.int() }).openapi({
+        description: 'Sandboxes whose workspace does not respond: the worst state, and how many are open.',
+      }),
     }),
   })
   .openapi('Readiness')
 
-/** Liveness, readiness and counters. */
+/** Health checks and metrics. */
 export function addHealthRoutes(
   app: App,
   guardOf: GuardOf,
@@ -49,7 +49,7 @@ export function addHealthRoutes(
 ): void {
   for (const path of ['/health', '/healthz'] as const)
     app.openapi(
-      endpoint(guardOf, { method: 'get', path, responses: { 200: json(alive, 'This server runs') } }),
+      endpoint(guardOf, { method: 'get', path, responses: { 200: json(alive, 'The server is running') } }),
       (context) =>
         context.json({ status: 'ok' as const, version: SOFTWARE_VERSION, ...describeWorkspace(config) }, 200),
     )
@@ -59,8 +59,8 @@ export function addHealthRoutes(
       method: 'get',
       path: '/readyz',
       responses: {
-        200: json(readiness, 'Sandboxes can be made'),
-        503: json(readiness, 'Something that is needed is away'),
+        200: json(readiness, 'Sandboxes can be created'),
+        503: json(readiness, 'A dependency is unavailable'),
       },
     }),
     async (context) => {
@@ -86,10 +86,10 @@ export function addHealthRoutes(
     endpoint(guardOf, {
       method: 'get',
       path: '/metrics',
-      responses: { 200: { description: "Counters in Prometheus' text form" } },
+      responses: { 200: { description: 'Metrics in the Prometheus text format' } },
     }),
     () => {
-      const level = { closed: 0, half_open: 0.5, open: 1 }[breaker.state.is]
+      const level = { closed: 0, 'half-open': 0.5, open: 1 }[breaker.state.is]
       metrics.set('sandwire_breaker_open', level)
       const headers = { ...COMMON_HEADERS, 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
       return new Response(metrics.render(), { headers })

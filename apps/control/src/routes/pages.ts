@@ -7,7 +7,7 @@ import { HTML, respondPage } from '../http/respond.ts'
 
 const JS = 'text/javascript; charset=utf-8'
 
-/** Every page and what it loads: path, type, text. */
+/** Pages and their assets: path, content type, text. */
 const PAGES = [
   ['/signin', HTML, SIGN_IN_HTML],
   ['/signin.js', JS, SIGN_IN_JS],
@@ -16,7 +16,7 @@ const PAGES = [
   ['/page.css', 'text/css; charset=utf-8', PAGE_CSS],
 ] as const
 
-/** The small pages around the workbench. They hold nothing that anybody may not see. */
+/** The sign-in and join pages, which are public. */
 export function addPageRoutes(app: App, guardOf: GuardOf): void {
   for (const [path, type, text] of PAGES)
     app.openapi(

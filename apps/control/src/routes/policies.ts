@@ -2,28 +2,28 @@ import type { Scope } from '../auth/identity.ts'
 import { PROXY_ROUTES, nameOfRoute } from '../workspace-proxy/routes.ts'
 import type { Need } from '../sandbox/access.ts'
 
-/** How a caller has to show who it is. */
+/** The credentials that a route accepts. */
 export type Credential =
-  /** A bearer; a browser's cookie counts when the request comes from our own page. */
+  /** A bearer token, or a cookie if the request comes from our own page. */
   | 'read'
-  /** The same, but it changes something: a cookie counts only with an exact Origin. */
+  /** As `read`, for routes that change something: a cookie needs an exact `Origin`. */
   | 'write'
-  /** The same; on one machine, without issuers, also nobody: the secret of a link says that they were invited. */
+  /** As `write`; on one machine without issuers also no credential, because the share link's secret is one. */
   | 'invited'
-  /** A bearer or a ticket: a cookie would let any page that gets past the origin check attach. */
+  /** A bearer token or a ticket, but no cookie, which a page that passes the origin check could abuse. */
   | 'socket'
-  /** The same; a cookie counts with an exact Origin: existing front ends open their sockets with nothing else. */
+  /** As `socket`, or a cookie with an exact `Origin`, because compat clients have nothing else. */
   | 'page socket'
 
 /** Who may use a route. */
 export type Policy =
-  /** Anybody from a listed host and origin. */
+  /** Everyone, at a listed host and from a listed origin. */
   | 'public'
   | {
       readonly credential: Credential
-      /** What the credential must be good for. */
+      /** Scope that the credential needs. */
       readonly scope: Scope
-      /** What the caller must be allowed in the sandbox that it names; `self`: it names none, it is about the caller. */
+      /** Access to the named sandbox that the caller needs; `self`: the route concerns the caller alone. */
       readonly need: Need | 'self'
     }
 
@@ -31,15 +31,15 @@ function rule<S extends Scope, N extends Need | 'self'>(credential: Credential, 
   return { credential, scope, need } as const
 }
 
-/** Whoever may not work in a sandbox sees its terminals, and none of its files. */
-const OF_WORKSPACES: Readonly<Record<string, Policy>> = Object.fromEntries(
+/** Viewers see terminals of a sandbox, but no files. */
+const WORKSPACE_POLICIES: Readonly<Record<string, Policy>> = Object.fromEntries(
   PROXY_ROUTES.map((route) => [
     nameOfRoute(route),
     rule(route.method === 'GET' ? 'read' : 'write', route.access === 'read' ? 'connect' : 'exec', 'work'),
   ]),
 )
 
-/** Every route, by method and path. A route that is not here cannot be registered. */
+/** The policy of every route, by method and path. A route without one cannot be registered. */
 export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /health': 'public',
   'GET /healthz': 'public',
@@ -67,7 +67,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'POST /api/sandboxes/:sandbox/stop': rule('write', 'admin', 'own'),
   'PUT /api/sandboxes/:sandbox/env': rule('write', 'admin', 'own'),
   'POST /api/sandboxes/:sandbox/exec': rule('write', 'exec', 'work'),
-  // With a template `connect` is enough; a command of one's own needs `exec`, which the route checks.
+  // A template needs `connect`; the caller's own command needs `exec`, which the route checks.
   'POST /api/sandboxes/:sandbox/sessions': rule('write', 'connect', 'work'),
   'GET /api/sandboxes/:sandbox/sessions/:session/output': rule('read', 'connect', 'watch'),
   'DELETE /api/account': rule('write', 'admin', 'self'),
@@ -81,30 +81,30 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'DELETE /api/account/sessions/:session/pin': rule('write', 'exec', 'work'),
   'GET /api/audit': rule('read', 'admin', 'self'),
   'GET /api/account/grants': rule('read', 'connect', 'self'),
-  // Of who holds it; for everybody else there is none.
+  // For the holder of the grant only.
   'DELETE /api/account/grants/:grant': rule('write', 'connect', 'self'),
   'POST /api/grants': rule('write', 'admin', 'own'),
   'GET /api/grants': rule('read', 'admin', 'own'),
   'DELETE /api/grants/:grant': rule('write', 'admin', 'own'),
   'POST /api/grants/redeem': rule('invited', 'connect', 'self'),
-  // To join, `watch`; to start, `work`.
+  // Joining needs `watch`, starting `work`.
   'POST /api/tickets': rule('write', 'connect', 'watch'),
   'GET /api/templates': rule('read', 'connect', 'self'),
   'GET /logs/:sandbox': rule('read', 'connect', 'work'),
-  ...OF_WORKSPACES,
+  ...WORKSPACE_POLICIES,
   'GET /api/sessions': rule('read', 'connect', 'see'),
-  // Makes up an id and nothing else.
+  // Only mints an id.
   'POST /api/sessions': rule('read', 'connect', 'self'),
   'GET /api/capabilities': rule('read', 'connect', 'self'),
   'GET /api/config': rule('read', 'connect', 'self'),
   'GET /api/project': rule('read', 'connect', 'self'),
-  // Joining needs `watch`, starting `work`, and a command of one's own `exec`.
+  // Joining needs `watch`, starting `work`, and the caller's own command `exec`.
   'GET /attach': rule('socket', 'connect', 'watch'),
   'GET /terminal/:session': rule('socket', 'connect', 'watch'),
   'GET /ws/pty': rule('page socket', 'connect', 'watch'),
 }
 
-/** The policy of a route; throws for one without, so that none can be forgotten. */
+/** The policy of a route; throws if it has none. */
 export function policyOf(method: string, path: string): Policy {
   const entry = Object.entries(POLICIES).find(([route]) => route === `${method.toUpperCase()} ${path}`)
   if (entry === undefined) throw new Error(`The route ${method} ${path} has no policy`)

@@ -18,17 +18,17 @@ export interface RedeemDependencies {
   readonly mint: IdMint
   readonly accounts: AccountIds
   readonly source: SourceSettings
-  /** Whether people without a sign-in may come. */
+  /** Share links can be redeemed without an account. */
   readonly hasGuests: boolean
   readonly nowMs: () => number
 }
 
 /** A grant as its holder sees it. */
-function show({ session, ownerName, ...held }: HeldGrant) {
+function toHeldGrantView({ session, ownerName, ...held }: HeldGrant) {
   return { ...held, session: session ?? null, owner: ownerName }
 }
 
-/** A browser says where it is when it posts; one that does not is no browser, and has no cookies to be tricked with. */
+/** Browsers send their origin with every POST; a client that sends none is not a browser and has no cookies to abuse. */
 function isBrowser(headers: Headers, source: SourceSettings): boolean {
   if (!headers.has('origin') && !headers.has('sec-fetch-site')) return false
   if (!hasListedOrigin(headers, source))
@@ -36,7 +36,7 @@ function isBrowser(headers: Headers, source: SourceSettings): boolean {
   return true
 }
 
-/** Exchanging links, and what an account got for them. */
+/** Redeeming share links, and the grants that the caller holds. */
 export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependencies): void {
   const { directory, mint, accounts, source, hasGuests, nowMs } = deps
 
@@ -48,7 +48,7 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
     const hash = await sha256Hex(secret)
     const outcome = await directory.sandbox(sandbox).redeemGrant(call, grant, hash)
     if (outcome.ok || outcome.code !== 'too_many_grants') return unwrap(outcome)
-    // Reading the list makes room where some of what it names has gone since.
+    // Listing the grants removes those that no longer exist.
     await directory.sharedWith(call.identity)
     return unwrap(await directory.sandbox(sandbox).redeemGrant(call, grant, hash))
   }
@@ -61,12 +61,12 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
   ) => {
     const isPage = isBrowser(headers, source)
     const held = await redeem(link, guest)
-    const admitted = await signInGuest(
+    const credential = await signInGuest(
       { account: guest.identity, name: guest.name, held, previous, isBrowser: isPage },
       async (account, signIn, hash) => void unwrap(await directory.account(account).signIn(signIn, hash)),
       nowMs(),
     )
-    return { held, ...admitted }
+    return { held, ...credential }
   }
 
   app.openapi(
@@ -74,21 +74,21 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
       method: 'post',
       path: '/api/grants/redeem',
       request: { body: body(redeemBody) },
-      responses: { 200: json(redeemed, 'What was shared; a browser that becomes a guest gets its cookie') },
+      responses: { 200: json(redeemed, "The grant; a guest's browser gets its cookie") },
     }),
     async (context) => {
       const { link, name } = context.req.valid('json')
       const identity = context.get('identity')
       if (!hasGuests || (identity !== undefined && !isGuestLogin(identity.login))) {
-        return context.json(show(await redeem(link, callOf(context))), 200)
+        return context.json(toHeldGrantView(await redeem(link, callOf(context))), 200)
       }
-      // Of chance alone: who comes again without a credential is another guest, and gets nothing for a used link.
+      // A random account: a guest who returns without a credential is a new guest.
       const account = identity?.account ?? (await accounts.of('guest', crypto.randomUUID()))
-      const called = identity?.name ?? guestName(name ?? NAMELESS_GUEST)
-      const guest = callFor(context, { account, name: called, scopes: [] })
+      const displayName = identity?.name ?? guestName(name ?? NAMELESS_GUEST)
+      const guest = callFor(context, { account, name: displayName, scopes: [] })
       const { held, cookie, token } = await redeemAsGuest(link, guest, identity, context.req.raw.headers)
       if (cookie !== undefined) context.header('set-cookie', cookie)
-      return context.json({ ...show(held), ...(token === undefined ? {} : { token }) }, 200)
+      return context.json({ ...toHeldGrantView(held), ...(token === undefined ? {} : { token }) }, 200)
     },
   )
 
@@ -96,11 +96,11 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
     endpoint(guardOf, {
       method: 'get',
       path: '/api/account/grants',
-      responses: { 200: json(heldGrantList, 'What others shared with the account, in the order it came') },
+      responses: { 200: json(heldGrantList, 'Grants held by the caller, oldest first') },
     }),
     async (context) => {
       const grants = await directory.sharedWith(callOf(context).identity)
-      return context.json({ grants: grants.map(show) }, 200)
+      return context.json({ grants: grants.map(toHeldGrantView) }, 200)
     },
   )
 
@@ -109,7 +109,7 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
       method: 'delete',
       path: '/api/account/grants/{grant}',
       request: { params: grantParams },
-      responses: { 204: { description: 'It is not shared any more, and what it opened is being cut' } },
+      responses: { 204: { description: 'The grant is returned and its connections are being closed' } },
     }),
     async (context) => {
       const { grant } = context.req.valid('param')

@@ -1,6 +1,7 @@
 import { DEFAULT_SANDBOX_LIMITS, type HostHealth, encodeId } from '@sandwire/internal-api'
-import { checkEnvironment } from '../commands/check-environment.ts'
+import { checkEnvironment } from '../commands/command-policy.ts'
 import type { Config } from '../config.ts'
+import { COMMON_HEADERS } from '../http/respond.ts'
 import { unwrap } from '../outcome.ts'
 import { appliedSettings, checkPromises } from '../providers/capabilities.ts'
 import type { IsolationOf } from '../providers/isolation.ts'
@@ -9,17 +10,28 @@ import type { SandboxSettings, SandboxView } from '../sandbox/record.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import { type App, callOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
-import { createSandboxBody, envBody, sandboxList, sandboxParams, sandboxView, stopQuery } from './schemas.ts'
+import {
+  createSandboxBody,
+  envBody,
+  logsQuery,
+  sandboxList,
+  sandboxParams,
+  sandboxView,
+  stopQuery,
+} from './schemas.ts'
 import { sharedSandboxes } from './shared-lists.ts'
 
-/** Settings of a sandbox that was made by attaching to its name. */
+/** Settings of a sandbox that an attach creates. */
 export const DEFAULT_SETTINGS: SandboxSettings = {
   network: { policy: 'none', allow: [] },
   limits: DEFAULT_SANDBOX_LIMITS,
   env: {},
 }
 
-/** A name for a sandbox whose maker gave none. */
+const DEFAULT_LOG_BYTES = 64 * 1024
+const MAX_LOG_BYTES = 1024 * 1024
+
+/** The name of a sandbox that is created without one. */
 function mintName(): string {
   return `sandbox-${encodeId(crypto.getRandomValues(new Uint8Array(5)))}`
 }
@@ -30,7 +42,7 @@ interface SandboxRouteDependencies {
   readonly config: Pick<Config, 'provider' | 'commands'>
 }
 
-/** `/api/sandboxes`: make, list, show, start, stop, destroy. */
+/** `/api/sandboxes` and `/logs/:sandbox`. */
 export function addSandboxRoutes(
   app: App,
   guardOf: GuardOf,
@@ -52,7 +64,10 @@ export function addSandboxRoutes(
       const sandboxes = entries.map((entry) => entry.view).filter((view) => view !== undefined)
       const shared = await sharedSandboxes(directory, callOf(context))
       const isolation = await isolationOf(context.get('requestId'))
-      return context.json({ sandboxes: [...sandboxes, ...shared].map((view) => show(view, isolation)) }, 200)
+      return context.json(
+        { sandboxes: [...sandboxes, ...shared].map((view) => toSandboxView(view, isolation)) },
+        200,
+      )
     },
   )
 
@@ -65,22 +80,22 @@ export function addSandboxRoutes(
     }),
     async (context) => {
       const call = callOf(context)
-      const { name = mintName(), start = true, sleepAfterSeconds, ...asked } = context.req.valid('json')
+      const { name = mintName(), start = true, sleepAfterSeconds, ...input } = context.req.valid('json')
       const settings: SandboxSettings = {
-        network: asked.network ?? DEFAULT_SETTINGS.network,
-        limits: asked.limits ?? DEFAULT_SETTINGS.limits,
-        env: asked.env ?? DEFAULT_SETTINGS.env,
+        network: input.network ?? DEFAULT_SETTINGS.network,
+        limits: input.limits ?? DEFAULT_SETTINGS.limits,
+        env: input.env ?? DEFAULT_SETTINGS.env,
         ...(sleepAfterSeconds === undefined
           ? {}
           : { sleepAfterMs: sleepAfterSeconds === null ? null : sleepAfterSeconds * 1000 }),
       }
-      await checkPromises(asked, async () =>
+      await checkPromises(input, async () =>
         config.provider === 'container' ? 'container' : isolationOf(call.requestId),
       )
       checkEnvironment(call, settings.env, config.commands)
-      const made = await directory.create(call, name, settings, false)
-      const view = start ? unwrap(await directory.sandbox(made.id).start(call)) : made
-      return context.json(show(view, await isolationOf(call.requestId)), 201)
+      const created = await directory.create(call, name, settings, false)
+      const view = start ? unwrap(await directory.sandbox(created.id).start(call)) : created
+      return context.json(toSandboxView(view, await isolationOf(call.requestId)), 201)
     },
   )
 
@@ -95,7 +110,7 @@ export function addSandboxRoutes(
       const call = callOf(context)
       const id = await find(call.identity, context.req.valid('param').sandbox)
       const view = unwrap(await directory.sandbox(id).describe(call))
-      return context.json(show(view, await isolationOf(call.requestId)), 200)
+      return context.json(toSandboxView(view, await isolationOf(call.requestId)), 200)
     },
   )
 
@@ -104,7 +119,7 @@ export function addSandboxRoutes(
       method: 'delete',
       path: '/api/sandboxes/{sandbox}',
       request: { params: sandboxParams },
-      responses: { 204: { description: 'It is gone, files too' } },
+      responses: { 204: { description: 'The sandbox is destroyed with its files' } },
     }),
     async (context) => {
       const call = callOf(context)
@@ -125,7 +140,7 @@ export function addSandboxRoutes(
       const call = callOf(context)
       const id = await find(call.identity, context.req.valid('param').sandbox)
       const view = unwrap(await directory.sandbox(id).start(call))
-      return context.json(show(view, await isolationOf(call.requestId)), 200)
+      return context.json(toSandboxView(view, await isolationOf(call.requestId)), 200)
     },
   )
 
@@ -141,7 +156,7 @@ export function addSandboxRoutes(
       const id = await find(call.identity, context.req.valid('param').sandbox)
       const discard = context.req.valid('query').discard === '1'
       const view = unwrap(await directory.sandbox(id).stop(call, discard))
-      return context.json(show(view, await isolationOf(call.requestId)), 200)
+      return context.json(toSandboxView(view, await isolationOf(call.requestId)), 200)
     },
   )
 
@@ -150,22 +165,38 @@ export function addSandboxRoutes(
       method: 'put',
       path: '/api/sandboxes/{sandbox}/env',
       request: { params: sandboxParams, body: body(envBody) },
-      responses: { 200: json(sandboxView, 'The sandbox; processes get it from the next start on') },
+      responses: { 200: json(sandboxView, 'The sandbox; takes effect at its next start') },
     }),
     async (context) => {
       const call = callOf(context)
       const { env } = context.req.valid('json')
-      // Before the sandbox is looked for: what the credential is good for says nothing about what there is.
+      // Checked before the lookup, so that the error reveals nothing about the sandbox.
       checkEnvironment(call, env, config.commands)
       const id = await find(call.identity, context.req.valid('param').sandbox)
       const view = unwrap(await directory.sandbox(id).setEnvVars(call, env))
-      return context.json(show(view, await isolationOf(call.requestId)), 200)
+      return context.json(toSandboxView(view, await isolationOf(call.requestId)), 200)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/logs/{sandbox}',
+      request: { params: sandboxParams, query: logsQuery },
+      responses: { 200: { description: 'The last lines, one JSON object per line' } },
+    }),
+    async (context) => {
+      const call = callOf(context)
+      const id = await find(call.identity, context.req.valid('param').sandbox)
+      const bytes = Math.min(Number(context.req.valid('query').bytes ?? DEFAULT_LOG_BYTES), MAX_LOG_BYTES)
+      const headers = { ...COMMON_HEADERS, 'content-type': 'application/x-ndjson' }
+      return new Response(unwrap(await directory.sandbox(id).logs(call, bytes)), { headers })
     },
   )
 }
 
-/** A copy that may be written to, which is what the router's types ask for. */
-function show(view: SandboxView, isolation: HostHealth['isolation'] | null) {
+/** The sandbox as the API returns it. */
+function toSandboxView(view: SandboxView, isolation: HostHealth['isolation'] | null) {
   return {
     ...view,
     isolation,

@@ -7,20 +7,20 @@ import { isSandboxName } from '../sandbox/sandbox-id.ts'
 const MAX_SLEEP_SECONDS = 30 * 24 * 60 * 60
 const MAX_ENV_CHARS = 32 * 1024
 
-/** A whole number of a range that is told when it is missed. */
+/** An integer of a range; the error names the range. */
 function between(min: number, max: number) {
   const error = `expected a whole number from ${min} to ${max}`
   return z.int({ error }).min(min, { error }).max(max, { error })
 }
 
-const NAME_RULE = 'expected lower-case letters, digits and inner hyphens, at most 63, and not an id'
+const NAME_RULE = 'expected lower-case letters, digits and hyphens (max 63)'
 const name = z.string({ error: NAME_RULE }).refine(isSandboxName, NAME_RULE).openapi({
   description: 'Lower-case letters, digits and inner hyphens, at most 63; unique within the account.',
   example: 'dev',
 })
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,255}$/
 
-/** By hand: a schema for records passes over a key named `__proto__` instead of refusing it. */
+/** Not a zod record, which ignores a key named `__proto__` instead of refusing it. */
 function isEnv(value: unknown): value is Record<string, string> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const entries: [string, unknown][] = Object.entries(value)
@@ -34,12 +34,12 @@ function isEnv(value: unknown): value is Record<string, string> {
 const env = z
   .custom<Record<string, string>>(
     isEnv,
-    `expected at most ${limits.MAX_ENV_ENTRIES} texts of at most ${MAX_ENV_CHARS} characters under plain names`,
+    `expected at most ${limits.MAX_ENV_ENTRIES} variables with values of at most ${MAX_ENV_CHARS} characters`,
   )
   .openapi({
     type: 'object',
     additionalProperties: { type: 'string' },
-    description: 'Environment of every process. Never put a secret here.',
+    description: 'Environment of every process. Not for secrets.',
   })
 
 const network = z.strictObject({
@@ -64,9 +64,9 @@ export const createSandboxBody = z
     limits: sandboxLimits.optional(),
     env: env.optional(),
     sleepAfterSeconds: between(1, MAX_SLEEP_SECONDS).nullable().optional().openapi({
-      description: 'Stop after so long without input and output; null: never.',
+      description: 'Stop after this long without input and output; null: never.',
     }),
-    start: z.boolean().optional().openapi({ description: 'Start it at once. Default true.' }),
+    start: z.boolean().optional().openapi({ description: 'Start the sandbox at once. Default true.' }),
   })
   .openapi('CreateSandbox')
 
@@ -75,23 +75,25 @@ export const signInBody = z
   .strictObject({ code: z.string().regex(/^[A-Za-z0-9_-]{16,128}$/) })
   .openapi('SignIn')
 
-/** By hand, as `env` is; what the values may be is the template's matter. */
+/** Not a zod record, as for `env`. The template validates the values. */
 function isTextRecord(value: unknown): value is Record<string, string> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   return Object.values(value).every((text) => typeof text === 'string')
 }
-const templateParams = z.custom<Record<string, string>>(isTextRecord, 'expected an object of texts').openapi({
-  type: 'object',
-  additionalProperties: { type: 'string' },
-  description: 'Parameters of the template.',
-})
+const templateParams = z
+  .custom<Record<string, string>>(isTextRecord, 'expected an object of strings')
+  .openapi({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description: 'Parameters of the template.',
+  })
 
 const processFields = {
   createId: z
     .string()
     .regex(/^[0-9a-f]{32}$/)
     .optional()
-    .openapi({ description: 'Sent again, it starts no second process.' }),
+    .openapi({ description: 'Repeating the request with it starts no second process.' }),
   cmd: z.string().min(1).optional(),
   args: z
     .array(z.string())
@@ -108,9 +110,12 @@ export const startProcessBody = z
     rows: between(1, limits.MAX_CELLS).optional(),
     keep: between(1, limits.MAX_KEEP_SECONDS).optional(),
     overflow: z.enum(OVERFLOWS).optional(),
-    pinned: z.boolean().optional().openapi({ description: 'The sandbox does not stop while this runs.' }),
+    pinned: z
+      .boolean()
+      .optional()
+      .openapi({ description: 'The sandbox does not sleep while the process runs.' }),
     template: z.string().max(64).optional().openapi({
-      description: 'Run this template of the operator; cmd, args, env, mode and cwd are its own.',
+      description: 'Run this command template, which defines cmd, args, env, mode and cwd.',
     }),
     params: templateParams.optional(),
   })
@@ -123,7 +128,7 @@ export const execBody = z
   })
   .openapi('Exec')
 
-/** Path parameters; what they mean is decided once, by `parseSandboxRef` and `sandboxIdOf`. */
+/** Path parameters; decoded by `parseSandboxRef` and `sandboxIdOf`. */
 export const sandboxParams = z.object({
   sandbox: z.string().openapi({ param: { name: 'sandbox', in: 'path' }, description: 'Id or name.' }),
 })
@@ -134,7 +139,7 @@ export const sandboxSessionParams = sandboxParams.extend(sessionParams.shape)
 
 const whole = z.string().regex(/^(0|[1-9][0-9]{0,14})$/)
 export const stopQuery = z.strictObject({
-  discard: z.enum(['0', '1']).optional().openapi({ description: 'Stop even though the files are lost.' }),
+  discard: z.enum(['0', '1']).optional().openapi({ description: 'Stop even if the files are lost.' }),
 })
 export const logsQuery = z.strictObject({ bytes: whole.optional() })
 export const outputQuery = z.strictObject({ from: whole.optional() })
@@ -144,8 +149,8 @@ const timeMs = z.int().openapi({ description: 'Milliseconds since 1970.' })
 const access = z
   .enum(['owner', 'collaborator', 'viewer'])
   .optional()
-  .openapi({ description: 'How the caller is there; absent: as its owner.' })
-const owner = z.string().optional().openapi({ description: 'Name of the owner, for everybody else.' })
+  .openapi({ description: 'Access of the caller; absent: owner.' })
+const owner = z.string().optional().openapi({ description: 'Name of the owner, for other accounts.' })
 
 export const sandboxView = z
   .object({
@@ -160,12 +165,11 @@ export const sandboxView = z
     ephemeral: z.boolean().openapi({ description: 'Files do not survive a stop.' }),
     network,
     isolation: z.enum(['bubblewrap', 'container', 'none']).nullable().openapi({
-      description:
-        'What keeps it in; null: not known now. With `none`, network and limits hold nothing back.',
+      description: 'Isolation; null: currently unknown. With `none`, network and limits are not enforced.',
     }),
     limits: sandboxLimits
       .nullable()
-      .openapi({ description: 'Null where they are those of a container, which the server does not set.' }),
+      .openapi({ description: 'Null for containers, whose limits the server does not set.' }),
     env: z.array(z.string()).readonly().openapi({ description: 'Names only.' }),
     access,
     owner,
@@ -182,10 +186,10 @@ export const sessionView = z
     mode: z.enum(MODES),
     cmd: z.string(),
     attachments: z.int(),
-    people: z.array(z.string()).openapi({ description: 'Names of those who are attached.' }),
+    people: z.array(z.string()).openapi({ description: 'Names of the attached users.' }),
     output: z
       .object({ start: z.int(), end: z.int() })
-      .openapi({ description: 'Offsets of the output that is still kept.' }),
+      .openapi({ description: 'Offsets of the available output.' }),
     createdMs: timeMs.nullable(),
     lastInputMs: timeMs.nullable(),
     lastOutputMs: timeMs.nullable(),
@@ -199,7 +203,7 @@ export const sessionView = z
   })
   .openapi('Session')
 const sessionToken = z.string().optional().openapi({
-  description: 'Stands for the id in `/attach` and `/terminal`, for this account and for some minutes.',
+  description: 'Replaces the id in `/attach` and `/terminal`, for this account and for a limited time.',
 })
 export const namedSessionView = sessionView.extend({ token: sessionToken }).openapi('NamedSession')
 export const sessionList = z.object({ sessions: z.array(sessionView) }).openapi('Sessions')
@@ -208,8 +212,8 @@ export const execResult = z
   .object({
     session: z.string(),
     exit: z.object({ code: z.int().nullable(), signal: z.string().nullable() }),
-    output: z.string().openapi({ description: 'The last MiB of both streams, in the order of writing.' }),
-    isCut: z.boolean().openapi({ description: 'There was more before it.' }),
+    output: z.string().openapi({ description: 'The last MiB of both streams, in order.' }),
+    isCut: z.boolean().openapi({ description: 'Earlier output was dropped.' }),
   })
   .openapi('ExecResult')
 
@@ -226,5 +230,5 @@ export const errorBody = z
   })
   .openapi('Error')
 
-/** An error as existing front ends read it. */
+/** An error of the compat API. */
 export const detailBody = z.object({ detail: z.unknown() }).openapi('Detail')

@@ -4,7 +4,7 @@ import { sandboxIdOf } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { CommandPolicy } from '../commands/command-policy.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
-import { type Outcome, unwrap } from '../outcome.ts'
+import { unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import { noSuchSession } from '../sandbox/not-found.ts'
@@ -26,29 +26,24 @@ import {
   sessionView,
   startProcessBody,
 } from './schemas.ts'
+import { findSandbox, findSandboxOfSession, unwrapSession } from './find-sandbox.ts'
 import { sharedSessions } from './shared-lists.ts'
 
-/** How long a list of sessions waits for a sandbox that does not answer. */
+/** How long a list of sessions waits for a sandbox that does not respond. */
 const REFRESH_MS = 2_000
 
-/** A create id for callers that gave none: they cannot repeat the request. */
+/** For callers that send no create id and so cannot repeat the request. */
 function mintCreateId(): string {
   return crypto.randomUUID().replaceAll('-', '')
 }
 
-/** The request as sandboxd takes it: what was not said is left out, not undefined. */
+/** The request for sandboxd, without fields that are undefined. */
 function toProcess({
   createId = mintCreateId(),
   ...rest
 }: Partial<Record<string, unknown>> & { createId?: string | undefined }): ProcessRequest {
-  const said = Object.entries(rest).filter(([, value]) => value !== undefined)
-  return { createId, ...Object.fromEntries(said) }
-}
-
-/** The answer about a session; not yours and not there look the same. */
-function unwrapSession<T>(outcome: Outcome<T>): T {
-  if (!outcome.ok && outcome.code === 'sandbox_not_found') throw noSuchSession()
-  return unwrap(outcome)
+  const given = Object.entries(rest).filter(([, value]) => value !== undefined)
+  return { createId, ...Object.fromEntries(given) }
 }
 
 export interface SessionRouteDependencies {
@@ -60,10 +55,10 @@ export interface SessionRouteDependencies {
 
 type StartBody = z.infer<typeof startProcessBody>
 
-/** What a template says itself, so that a caller cannot. */
-const SAID_BY_TEMPLATE = ['cmd', 'args', 'env', 'mode', 'cwd'] as const
+/** Fields that a template defines and a caller must not send. */
+const TEMPLATE_FIELDS = ['cmd', 'args', 'env', 'mode', 'cwd'] as const
 
-/** What is to be started: a command of the caller's own, or one that a template makes. */
+/** The process to start: the caller's own command, or that of a template. */
 function readStart(
   { template, params, pinned = false, ...request }: StartBody,
   call: SandboxCall,
@@ -72,10 +67,10 @@ function readStart(
   if (template === undefined) {
     commands.checkFree(call, request.cmd)
     if (params !== undefined)
-      throw new SandwireError('bad_request', 'Cannot use "params": there is no template')
+      throw new SandwireError('bad_request', 'Cannot use "params": no template was given')
     return { call, request: toProcess(request), start: { pinned } }
   }
-  const refused = SAID_BY_TEMPLATE.find((name) => request[name] !== undefined)
+  const refused = TEMPLATE_FIELDS.find((name) => request[name] !== undefined)
   if (refused !== undefined)
     throw new SandwireError('bad_request', `Cannot use "${refused}": a template was given`)
   const { template: id, env, cmd, args, mode, cwd } = commands.fill(template, Object.entries(params ?? {}))
@@ -86,27 +81,21 @@ function readStart(
   }
 }
 
-/** Sessions: across the account, and in one sandbox. */
+/** Sessions of an account and of one sandbox. */
 export function addSessionRoutes(
   app: App,
   guardOf: GuardOf,
   { directory, mint, commands, sessionNames }: SessionRouteDependencies,
 ): void {
-  const placeOf = async (session: string): Promise<string> => {
-    if (sandboxIdOf(session) === undefined)
-      throw new SandwireError('bad_request', 'Cannot use the session id: it is not spelled like one')
-    return directory.ofSession(session)
-  }
-
-  /** Asks the sandboxes that run what runs in them; one that does not answer keeps what was last known. */
+  /** Refreshes the sessions of running sandboxes; one that does not respond keeps its last known sessions. */
   const refresh = async (call: SandboxCall): Promise<void> => {
     const entries = unwrap(await directory.account(call.identity).sandboxes())
     const running = entries.filter(({ view }) => view?.state === 'running')
-    const ask = async (id: string): Promise<void> => {
+    const refreshOne = async (id: string): Promise<void> => {
       await directory.sandbox(id).refreshSessions(call)
     }
     await Promise.allSettled(
-      running.map(({ id }) => withTimeout(ask(id), REFRESH_MS, () => new Error('It does not answer'))),
+      running.map(({ id }) => withTimeout(refreshOne(id), REFRESH_MS, () => new Error('Timed out'))),
     )
   }
 
@@ -134,7 +123,7 @@ export function addSessionRoutes(
     }),
     async (context) => {
       const { session } = context.req.valid('param')
-      const sandbox = await placeOf(session)
+      const sandbox = await findSandboxOfSession(directory, session)
       const call = callOf(context)
       const facts = unwrapSession(await directory.sandbox(sandbox).showSession(call, session))
       return context.json({ ...facts, sandbox, ...(await sessionNames.tokenOf(facts, call.identity)) }, 200)
@@ -146,11 +135,13 @@ export function addSessionRoutes(
       method: 'delete',
       path: '/api/account/sessions/{session}',
       request: { params: sessionParams },
-      responses: { 202: json(sessionView, 'Its process is being ended; attached clients see the exit') },
+      responses: {
+        202: json(sessionView, 'The process is being terminated; attached clients receive its exit'),
+      },
     }),
     async (context) => {
       const { session } = context.req.valid('param')
-      const sandbox = await placeOf(session)
+      const sandbox = await findSandboxOfSession(directory, session)
       const facts = unwrapSession(await directory.sandbox(sandbox).endSession(callOf(context), session))
       return context.json({ ...facts, sandbox }, 202)
     },
@@ -162,11 +153,11 @@ export function addSessionRoutes(
         method,
         path: '/api/account/sessions/{session}/pin',
         request: { params: sessionParams },
-        responses: { 204: { description: 'Whether the sandbox stays awake for it is noted' } },
+        responses: { 204: { description: 'The pin is set or removed' } },
       }),
       async (context) => {
         const { session } = context.req.valid('param')
-        const object = directory.sandbox(await placeOf(session))
+        const object = directory.sandbox(await findSandboxOfSession(directory, session))
         unwrapSession(await object.pinSession(callOf(context), session, method === 'put'))
         return context.body(null, 204)
       },
@@ -180,9 +171,9 @@ export function addSessionRoutes(
       responses: { 201: json(namedSessionView, 'The session; attach to it by its id') },
     }),
     async (context) => {
-      const asked = context.req.valid('json')
-      noteCommand(context, asked.cmd)
-      const { call, request, start } = readStart(asked, callOf(context), commands)
+      const body = context.req.valid('json')
+      noteCommand(context, body.cmd)
+      const { call, request, start } = readStart(body, callOf(context), commands)
       const ref = parseSandboxRef(context.req.valid('param').sandbox)
       const sandbox = await directory.resolve(call.identity, ref)
       const object = directory.sandbox(sandbox)
@@ -196,7 +187,7 @@ export function addSessionRoutes(
       method: 'post',
       path: '/api/sandboxes/{sandbox}/exec',
       request: { params: sandboxParams, body: body(execBody) },
-      responses: { 200: json(execResult, 'What the process wrote and how it ended') },
+      responses: { 200: json(execResult, 'Output and exit status of the process') },
     }),
     async (context) => {
       const call = callOf(context)
@@ -217,15 +208,16 @@ export function addSessionRoutes(
       method: 'get',
       path: '/api/sandboxes/{sandbox}/sessions/{session}/output',
       request: { params: sandboxSessionParams, query: outputQuery },
-      responses: { 200: { description: 'Bytes of both streams in order; `sandwire-*` headers say which' } },
+      responses: {
+        200: { description: 'Bytes of both streams in order; the `sandwire-*` headers have the offsets' },
+      },
     }),
     async (context) => {
       const call = callOf(context)
       const { sandbox, session } = context.req.valid('param')
-      const place = await placeOf(session)
-      if ((await directory.resolve(call.identity, parseSandboxRef(sandbox))) !== place) throw noSuchSession()
+      const id = await findSandbox(directory, call.identity, { sandbox, session })
       const from = Number(context.req.valid('query').from ?? '0')
-      const part = unwrapSession(await directory.sandbox(place).sessionOutput(call, session, from))
+      const part = unwrapSession(await directory.sandbox(id).sessionOutput(call, session, from))
       return new Response(part.bytes, {
         headers: {
           ...COMMON_HEADERS,

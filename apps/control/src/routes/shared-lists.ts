@@ -7,10 +7,10 @@ import type { HeldGrant } from '../sandbox/grants.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
 
-/** How long a list waits for a sandbox that does not answer. */
-const ANSWER_MS = 2_000
+/** How long a list waits for a sandbox that does not respond. */
+const RESPONSE_MS = 2_000
 
-/** A session of somebody else, and how one is there. */
+/** A session of another account, with the caller's access. */
 export type SharedSession = SessionFacts & {
   readonly sandbox: string
   readonly sandboxName?: string
@@ -18,34 +18,34 @@ export type SharedSession = SessionFacts & {
   readonly owner: string
 }
 
-/** What answered in time; the rest is left out, as if it were stopped. */
-async function answered<T>(asked: readonly Promise<T>[]): Promise<readonly T[]> {
-  const timed = asked.map((one) => withTimeout(one, ANSWER_MS, () => new Error('It does not answer')))
+/** The results that arrive in time; the others are omitted, as for a stopped sandbox. */
+async function settledInTime<T>(requests: readonly Promise<T>[]): Promise<readonly T[]> {
+  const timed = requests.map((one) => withTimeout(one, RESPONSE_MS, () => new Error('Timed out')))
   const settled = await Promise.allSettled(timed)
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
 }
 
-/** One of each; of several, the first. */
+/** The first item of each id. */
 function distinct<T>(items: readonly T[], idOf: (item: T) => string): readonly T[] {
   return [...new Map(items.toReversed().map((item) => [idOf(item), item])).values()].toReversed()
 }
 
-/** Those that give more first. */
+/** Collaborator grants first. */
 function byRole(grants: readonly HeldGrant[]): readonly HeldGrant[] {
   return grants.toSorted((left, right) => left.role.localeCompare(right.role))
 }
 
-/** Sandboxes of others that an account may see. */
+/** Sandboxes of other accounts that are shared with the caller. */
 export async function sharedSandboxes(
   directory: Directory,
   call: SandboxCall,
 ): Promise<readonly SandboxView[]> {
   const whole = (await directory.sharedWith(call.identity)).filter(({ session }) => session === undefined)
   const ids = [...new Set(whole.map(({ sandbox }) => sandbox))]
-  return answered(ids.map(async (id) => unwrap(await directory.sandbox(id).lastKnown(call))))
+  return settledInTime(ids.map(async (id) => unwrap(await directory.sandbox(id).lastKnown(call))))
 }
 
-/** Sessions of others that an account may see: of sandboxes shared whole, and shared one by one. */
+/** Sessions of other accounts that are shared with the caller, alone or with their sandbox. */
 export async function sharedSessions(
   directory: Directory,
   call: SandboxCall,
@@ -54,7 +54,7 @@ export async function sharedSessions(
   const read = async (grant: HeldGrant): Promise<readonly SharedSession[]> => {
     const { sandbox, sandboxName, session, role, ownerName } = grant
     const object = directory.sandbox(sandbox)
-    const mark = {
+    const access = {
       sandbox,
       access: role,
       owner: ownerName,
@@ -64,7 +64,7 @@ export async function sharedSessions(
       session === undefined
         ? unwrap(await object.refreshSessions(call))
         : [unwrap(await object.showSession(call, session))]
-    return sessions.map((facts) => ({ ...facts, ...mark }))
+    return sessions.map((facts) => ({ ...facts, ...access }))
   }
-  return distinct((await answered(grants.map(read))).flat(), ({ id }) => id)
+  return distinct((await settledInTime(grants.map(read))).flat(), ({ id }) => id)
 }

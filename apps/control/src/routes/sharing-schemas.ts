@@ -8,13 +8,13 @@ const MIN_GRANT_SECONDS = 1
 
 const timeMs = z.int().openapi({ description: 'Milliseconds since 1970.' })
 
-/** Text for people: one line, no control characters, nothing that changes the direction of what follows. */
+/** One line of display text without control or direction characters. */
 function line(maxChars: number) {
   const error = `expected one line of at most ${maxChars} characters`
   return (
     z
       .string({ error })
-      // UTF-16 units, as they are counted where names travel; the schema's own bound counts characters.
+      // UTF-16 units, as in the protocol; zod's own limit counts characters.
       .refine((text) => text.length <= maxChars, { error })
       .refine((text) => text.trim() === text && text.isWellFormed() && !/\p{C}|\p{Zl}|\p{Zp}/u.test(text), {
         error,
@@ -24,19 +24,19 @@ function line(maxChars: number) {
 
 const grantRole = z.enum(['viewer', 'collaborator'])
 const SECONDS_RULE = `expected a whole number from ${MIN_GRANT_SECONDS} to ${MAX_GRANT_SECONDS}`
-const place = {
-  sandbox: z.string().optional().openapi({ description: 'Id or name; not needed beside a session.' }),
+const target = {
+  sandbox: z.string().optional().openapi({ description: 'Id or name; optional with a session.' }),
   session: z.string().optional(),
 }
-const hasPlace = ({ sandbox, session }: { sandbox?: string | undefined; session?: string | undefined }) =>
+const hasTarget = ({ sandbox, session }: { sandbox?: string | undefined; session?: string | undefined }) =>
   sandbox !== undefined || session !== undefined
-const PLACE_RULE = { error: 'expected a sandbox or a session' }
+const TARGET_RULE = { error: 'expected a sandbox or a session' }
 
 /** Body of `POST /api/grants`. */
 export const createGrantBody = z
   .strictObject({
-    ...place,
-    role: grantRole.default('viewer').openapi({ description: 'A collaborator has a shell.' }),
+    ...target,
+    role: grantRole.default('viewer').openapi({ description: 'A collaborator can type, also in a shell.' }),
     expiresSeconds: z
       .int({ error: SECONDS_RULE })
       .min(MIN_GRANT_SECONDS, { error: SECONDS_RULE })
@@ -47,24 +47,24 @@ export const createGrantBody = z
       .string()
       .max(128)
       .optional()
-      .openapi({ description: 'Give it to this account at once, without a link.' }),
+      .openapi({ description: 'Grant it to this account at once, without a share link.' }),
   })
-  .refine(hasPlace, PLACE_RULE)
+  .refine(hasTarget, TARGET_RULE)
   .openapi('CreateGrant')
 
 export const grantMade = z
   .object({
     grant: z.string(),
-    link: z.string().optional().openapi({ description: 'Shown once. Good for one exchange.' }),
+    link: z.string().optional().openapi({ description: 'Share link; shown once, valid once.' }),
     role: grantRole,
     session: z.string().nullable(),
     sandbox: z.string(),
     expiresMs: timeMs,
-    notice: z.string().optional().openapi({ description: 'What this gives away besides.' }),
+    notice: z.string().optional().openapi({ description: 'Consequences to point out to the owner.' }),
   })
   .openapi('GrantMade')
 
-/** A grant as the owner sees it. */
+/** A grant as the sandbox's owner sees it. */
 const grantView = z
   .object({
     grant: z.string(),
@@ -73,9 +73,9 @@ const grantView = z
     label: z.string(),
     createdMs: timeMs,
     expiresMs: timeMs,
-    state: z.enum(['open', 'held']).openapi({ description: 'open: its link was not exchanged yet.' }),
+    state: z.enum(['open', 'held']).openapi({ description: 'open: its share link was not redeemed yet.' }),
     account: z.string().nullable(),
-    name: z.string().nullable().openapi({ description: 'Of who holds it.' }),
+    name: z.string().nullable().openapi({ description: 'Name of the holder.' }),
   })
   .openapi('Grant')
 export const grantList = z.object({ sandbox: z.string(), grants: z.array(grantView) }).openapi('Grants')
@@ -91,12 +91,9 @@ export const redeemBody = z
   .strictObject({
     link: z
       .string()
-      .refine((text) => parseLink(text) !== undefined, 'expected what follows the # of a link')
-      .openapi({ description: 'What follows the # of the link.' }),
-    name: line(MAX_GUEST_NAME_CHARS)
-      .min(1)
-      .optional()
-      .openapi({ description: 'What others see of a guest who is not signed in, marked as a guest.' }),
+      .refine((text) => parseLink(text) !== undefined, 'expected the part of a share link after the #')
+      .openapi({ description: 'The part of the share link after the #.' }),
+    name: line(MAX_GUEST_NAME_CHARS).min(1).optional().openapi({ description: 'Display name of a guest.' }),
   })
   .openapi('RedeemGrant')
 
@@ -106,7 +103,7 @@ const held = {
   sandboxName: z.string().optional(),
   session: z.string().nullable(),
   role: grantRole,
-  owner: z.string().openapi({ description: 'Name of who shared it.' }),
+  owner: z.string().openapi({ description: 'Name of the owner.' }),
   expiresMs: timeMs,
 }
 /** A grant as its holder sees it. */
@@ -115,18 +112,17 @@ export const heldGrantList = z.object({ grants: z.array(heldGrant) }).openapi('H
 export const redeemed = z
   .object({
     ...held,
-    token: z
-      .string()
-      .optional()
-      .openapi({ description: 'Credential of a guest that is no browser. Shown once; ends with the grant.' }),
+    token: z.string().optional().openapi({
+      description: 'Credential of a guest without a browser. Shown once; expires with the grant.',
+    }),
   })
   .openapi('Redeemed')
 
 /** Body of `POST /api/tickets`. */
 export const ticketBody = z
   .strictObject({
-    ...place,
-    role: z.enum(ROLES).optional().openapi({ description: 'The most the connection may be.' }),
+    ...target,
+    role: z.enum(ROLES).optional().openapi({ description: 'Highest role of the connection.' }),
     origin: z
       .string()
       .refine(
@@ -136,14 +132,16 @@ export const ticketBody = z
       .optional()
       .openapi({
         description:
-          'Origin of the page that will use it: of this server, or one that its operator lists. For programs; a page gets them for its own.',
+          'Origin of the page that will use it, for programs: of this server or in SANDWIRE_EMBED_ORIGINS. A page gets tickets for its own origin.',
       }),
   })
-  .refine(hasPlace, PLACE_RULE)
+  .refine(hasTarget, TARGET_RULE)
   .openapi('CreateTicket')
 export const ticketMade = z
   .object({
-    ticket: z.string().openapi({ description: 'Offer `sandwire.ticket.` and this beside `sandwire.v1`.' }),
+    ticket: z
+      .string()
+      .openapi({ description: 'Offer `sandwire.ticket.` followed by this, next to `sandwire.v1`.' }),
     expiresMs: timeMs,
   })
   .openapi('Ticket')

@@ -15,10 +15,13 @@ const templateList = z
           z.object({
             name: z.string(),
             description: z.string(),
-            pattern: z.string().optional().openapi({ description: 'Fits the whole value.' }),
+            pattern: z
+              .string()
+              .optional()
+              .openapi({ description: 'Regular expression for the whole value.' }),
             enum: z.array(z.string()).optional(),
             maxLength: z.int(),
-            default: z.string().optional().openapi({ description: 'Without one it must be given.' }),
+            default: z.string().optional().openapi({ description: 'Absent: the parameter is required.' }),
           }),
         ),
       }),
@@ -26,16 +29,16 @@ const templateList = z
   })
   .openapi('Templates')
 
-/** `GET /api/templates`: what may be run without the right to run anything. How it is run stays here. */
+/** `GET /api/templates`: commands that callers without the scope `exec` may run; their command lines stay private. */
 export function addTemplateRoutes(app: App, guardOf: GuardOf, { templates }: CommandPolicy): void {
   const shown = templates.map(({ id, title, description, mode, params }) => ({
     id,
     title,
     description,
     mode,
-    params: params.map(({ name, maxLength, pattern, options, fallback, description: about }) => ({
+    params: params.map(({ name, maxLength, pattern, options, fallback, description: text }) => ({
       name,
-      description: about,
+      description: text,
       maxLength,
       ...(pattern === undefined ? {} : { pattern }),
       ...(options === undefined ? {} : { enum: [...options] }),
@@ -46,7 +49,7 @@ export function addTemplateRoutes(app: App, guardOf: GuardOf, { templates }: Com
     endpoint(guardOf, {
       method: 'get',
       path: '/api/templates',
-      responses: { 200: json(templateList, 'Commands that the operator wrote') },
+      responses: { 200: json(templateList, 'Command templates of the operator') },
     }),
     (context) => context.json({ templates: shown }, 200),
   )

@@ -6,7 +6,7 @@ import type { Directory } from '../sandbox/directory.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
 import { type App, callOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
-import { placeOf, unwrapPlace } from './place.ts'
+import { findSandbox, unwrapSession } from './find-sandbox.ts'
 import { ticketBody, ticketMade } from './sharing-schemas.ts'
 
 export interface TicketRouteDependencies {
@@ -16,26 +16,26 @@ export interface TicketRouteDependencies {
 }
 
 /**
- * The origin that a ticket is good for; null: no page at all. A page is believed about its own and no other; a program may say whose
- * page it asks for, among those that can use one.
+ * The origin that a ticket is valid for; null: not for a browser. A page gets tickets for its own origin only; a program may name
+ * any origin that is allowed to use tickets.
  */
 function originOfTicket(
-  sent: string | null,
+  requestOrigin: string | null,
   named: string | undefined,
   { publicOrigins, embedOrigins }: SourceSettings,
 ): string | null {
-  if (named === undefined || named === sent) return sent
-  if (sent !== null)
+  if (named === undefined || named === requestOrigin) return requestOrigin
+  if (requestOrigin !== null)
     throw new SandwireError('origin_refused', 'Cannot use "origin": a page gets tickets for its own origin')
   if (!publicOrigins.includes(named) && !embedOrigins.includes(named))
     throw new SandwireError(
       'origin_refused',
-      'Cannot use "origin": it is neither this server’s nor one that its operator lists (SANDWIRE_EMBED_ORIGINS)',
+      'Cannot use "origin": neither of this server nor in SANDWIRE_EMBED_ORIGINS',
     )
   return named
 }
 
-/** `/api/tickets`: what a page opens its socket with, since it can set no header there. */
+/** `/api/tickets`: tickets for browsers, which cannot set headers on a WebSocket. */
 export function addTicketRoutes(
   app: App,
   guardOf: GuardOf,
@@ -46,16 +46,15 @@ export function addTicketRoutes(
       method: 'post',
       path: '/api/tickets',
       request: { body: body(ticketBody) },
-      responses: { 201: json(ticketMade, 'Good for one upgrade, from the origin that it was asked for') },
+      responses: { 201: json(ticketMade, 'A ticket for one upgrade from the given origin') },
     }),
     async (context) => {
       const call = callOf(context)
-      const wish = context.req.valid('json')
-      const { role } = wish
-      const origin = originOfTicket(context.req.raw.headers.get('origin'), wish.origin, source)
+      const { role, ...input } = context.req.valid('json')
+      const origin = originOfTicket(context.req.raw.headers.get('origin'), input.origin, source)
       const session =
-        wish.session === undefined ? undefined : await sessionNames.resolve(wish.session, call.identity)
-      const sandbox = await placeOf(directory, call.identity, { sandbox: wish.sandbox, session })
+        input.session === undefined ? undefined : await sessionNames.resolve(input.session, call.identity)
+      const sandbox = await findSandbox(directory, call.identity, { sandbox: input.sandbox, session })
       const ticket = `${sandbox}.${mintSecret()}`
       const request = {
         hash: await sha256Hex(ticket),
@@ -64,7 +63,7 @@ export function addTicketRoutes(
         ...(role === undefined ? {} : { role }),
       }
       const outcome = await directory.sandbox(sandbox).issueTicket(call, request)
-      const expiresMs = session === undefined ? unwrap(outcome) : unwrapPlace(outcome)
+      const expiresMs = session === undefined ? unwrap(outcome) : unwrapSession(outcome)
       return context.json({ ticket, expiresMs }, 201)
     },
   )

@@ -2,16 +2,17 @@ import { z } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
 import { acceptedCodings, type Coding, hasTag, nameInCoding, tagOf } from '../http/content-coding.ts'
 import { frame } from '../pages/frame.ts'
+import { WORKBENCH_TEXTS } from '../pages/texts.ts'
 import type { App } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { HTML, pageHeaders, respondPage } from '../http/respond.ts'
 
-/** What gives out the files of the workbench, by path. */
+/** Serves the files of the workbench by path. */
 export interface Assets {
   fetch(url: string): Promise<Response>
 }
 
-/** The kinds of files that a build makes. Everything else is not one of ours. */
+/** Content types by file suffix; other files are not served. */
 const TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -19,12 +20,12 @@ const TYPES: Readonly<Record<string, string>> = {
   woff2: 'font/woff2',
 }
 
-/** Names of files hold a hash of what is in them, so a file never changes. */
-const FOR_EVER = 'public, max-age=31536000, immutable'
+/** File names contain a content hash, so a file never changes. */
+const IMMUTABLE = 'public, max-age=31536000, immutable'
 
 /**
- * Scripts come from us alone, and nothing is sent anywhere else. Styles may be set by our scripts: xterm.js gives cells their colors
- * in attributes, and the editor makes its rules as it goes.
+ * Allows scripts and connections of this server only. Allows inline styles: xterm.js colors cells with style attributes, and the
+ * editor generates rules.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -40,29 +41,28 @@ const CONTENT_SECURITY_POLICY = [
   "trusted-types 'none'",
 ].join('; ')
 
-const NOT_HERE = frame(
+const NO_WORKBENCH_PAGE = frame(
   'Sandwire',
-  '<h1>No workbench</h1><p>This server was built without its workbench. <a href="/signin">Sign in</a>, or use <code>sbx-stdio</code>.</p>',
+  `<h1>${WORKBENCH_TEXTS.title}</h1><p>${WORKBENCH_TEXTS.missing}</p>`,
 )
 
-/** What the workbench is served from. */
 export interface WorkbenchSource {
-  /** Absent: it is not served here. */
+  /** Absent: the workbench is not served. */
   readonly assets: Assets | undefined
-  /** Codings that its files may lie beside themselves in. */
+  /** Content codings for which compressed copies may exist. */
   readonly codings: readonly Coding[]
 }
 
-/** A file, or a coding of it: its bytes, and what is to be said of them. */
+/** A file or its compressed copy. */
 interface FoundFile {
   readonly body: ReadableStream | null
   readonly length: string | null
   readonly coding: Coding | undefined
 }
 
-/** The first that is there of the codings that a client takes, or the file as it is. */
-async function fetchFile(assets: Assets, file: string, wished: readonly Coding[]): Promise<FoundFile> {
-  for (const coding of [...wished, undefined]) {
+/** The first existing copy in an accepted coding, or the file itself. */
+async function fetchFile(assets: Assets, file: string, accepted: readonly Coding[]): Promise<FoundFile> {
+  for (const coding of [...accepted, undefined]) {
     const name = coding === undefined ? file : nameInCoding(file, coding)
     const { status, body, headers } = await assets.fetch(`http://assets/${name}`)
     if (status === 200) return { body, length: headers.get('content-length'), coding }
@@ -71,7 +71,7 @@ async function fetchFile(assets: Assets, file: string, wished: readonly Coding[]
   throw new SandwireError('not_found', 'No such file')
 }
 
-/** Answers with bytes as they are, in whatever coding. A stream knows its length; only where there is none it has to be said. */
+/** Responds with the stored bytes. The runtime sets the length of a stream; without a body it is set here. */
 async function respondFile(
   { body, length, coding }: FoundFile,
   headers: Readonly<Record<string, string>>,
@@ -91,16 +91,16 @@ async function respondFile(
 
 const fileParams = z.object({ file: z.string().regex(/^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.[a-z0-9]+$/) })
 
-/** What is said of every file of the page. */
+/** Headers of every asset. */
 const FILE_HEADERS = {
-  'cache-control': FOR_EVER,
+  'cache-control': IMMUTABLE,
   'x-content-type-options': 'nosniff',
   'cross-origin-resource-policy': 'same-origin',
-  // Opened by itself, a picture is a document too.
+  // An SVG that is opened directly is a document.
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 }
 
-/** The workbench: one page that knows nothing of anybody, and the files it is made of. */
+/** The workbench: a static page and its assets, which are public. */
 export function addWorkbenchRoutes(app: App, guardOf: GuardOf, { assets, codings }: WorkbenchSource): void {
   app.openapi(
     endpoint(guardOf, {
@@ -110,9 +110,9 @@ export function addWorkbenchRoutes(app: App, guardOf: GuardOf, { assets, codings
       responses: { 200: { description: 'The page' } },
     }),
     async ({ req }) => {
-      if (assets === undefined) return respondPage(NOT_HERE)
-      const wished = acceptedCodings(req.header('accept-encoding'), codings)
-      const page = await fetchFile(assets, 'index.html', wished)
+      if (assets === undefined) return respondPage(NO_WORKBENCH_PAGE)
+      const accepted = acceptedCodings(req.header('accept-encoding'), codings)
+      const page = await fetchFile(assets, 'index.html', accepted)
       return respondFile(page, pageHeaders(HTML, CONTENT_SECURITY_POLICY), req.method === 'HEAD')
     },
   )
@@ -129,8 +129,8 @@ export function addWorkbenchRoutes(app: App, guardOf: GuardOf, { assets, codings
       const { file } = req.valid('param')
       const type = TYPES[file.slice(file.lastIndexOf('.') + 1)]
       if (assets === undefined || type === undefined) throw new SandwireError('not_found', 'No such file')
-      const wished = acceptedCodings(req.header('accept-encoding'), codings)
-      const found = await fetchFile(assets, `assets/${file}`, wished)
+      const accepted = acceptedCodings(req.header('accept-encoding'), codings)
+      const found = await fetchFile(assets, `assets/${file}`, accepted)
       const etag = tagOf(file, found.coding)
       const headers = { ...FILE_HEADERS, etag }
       if (hasTag(req.header('if-none-match'), etag)) {

@@ -6,10 +6,10 @@ import { contentLength, requestHeaders, contentType } from '../workspace-proxy/h
 import { splitQuery } from '../workspace-proxy/query.ts'
 import type { ProxyRoute } from '../workspace-proxy/route.ts'
 import { nameOfRoute, PROXY_ROUTES } from '../workspace-proxy/routes.ts'
-import { findDuplicateKey } from '../http/request-body.ts'
-import { badBody, bodyTooLarge, readRequestBody } from '../http/request-body.ts'
+import { badBody, bodyTooLarge, findDuplicateKey, readRequestBody } from '../http/request-body.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
 import type { WorkspaceBudget } from '../http/rate-limits.ts'
+import { readObjectError } from '../outcome.ts'
 import { CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-id.ts'
@@ -17,31 +17,30 @@ import { FINAL_BODY_HEADER } from '../workspace-proxy/proxy.ts'
 import { WORKSPACE_URL, type WorkspaceCall } from '../workspace-proxy/call.ts'
 import { type App, type AppEnv, callOf } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
-import { readError } from './object-error.ts'
 import { DEFAULT_SETTINGS } from './sandboxes.ts'
-import { describeRoute } from './workspace-document.ts'
+import { describeRoute } from './workspace-openapi.ts'
 
 export interface WorkspaceRouteDependencies {
   readonly directory: Directory
   /** Name of the sandbox of a request that names none. */
   readonly defaultName: string
-  /** The only sandbox there is serves a folder of this machine. */
+  /** The only sandbox serves a folder of this machine. */
   readonly isFolder: boolean
   readonly budget: WorkspaceBudget
   readonly nowMs: () => number
 }
 
-/** A body on its way: a stream as it came, or a text that was looked at. */
+/** A body to forward: the client's stream, or a validated text. */
 interface Body {
   readonly content: ReadableStream | string | null
-  /** Undefined when it was not said. */
+  /** Undefined if unknown. */
   readonly length?: number | undefined
   readonly headers: Readonly<Record<string, string>>
 }
 
 const JSON_TYPE = 'application/json'
 
-/** JSON that means one thing only. What is no JSON means nothing, which sandboxd says in the words of the contract. */
+/** Reads JSON without duplicate keys. For compat routes, sandboxd reports malformed JSON in their format. */
 async function readJson(request: Request, { body: { maxBytes }, api }: ProxyRoute): Promise<string> {
   const text = new TextDecoder().decode(await readRequestBody(request.body, maxBytes))
   try {
@@ -54,29 +53,29 @@ async function readJson(request: Request, { body: { maxBytes }, api }: ProxyRout
   return text
 }
 
-/** Takes the body that the route takes. What is too large is refused before any of it is read, where that is known. */
+/** Reads the body of a route. A body whose declared length is too large is refused before it is read. */
 async function readBody(request: Request, route: ProxyRoute): Promise<Body> {
   const { kind, maxBytes } = route.body
   const { headers } = request
   const length = contentLength(headers)
   const isEmpty = request.body === null || length === 0
   if (kind === 'nothing') {
-    if (!isEmpty) throw badBody('none is taken here')
+    if (!isEmpty) throw badBody('this route takes none')
     return { content: null, headers: {} }
   }
   if (length !== undefined && !(length <= maxBytes)) throw bodyTooLarge(maxBytes)
-  if (headers.has('content-encoding')) throw badBody('it is compressed')
-  // Nothing is a file too.
+  if (headers.has('content-encoding')) throw badBody('content-encoding is not supported')
+  // A missing body is an empty file.
   if (kind === 'bytes')
     return { content: request.body ?? '', headers: {}, length: request.body === null ? 0 : length }
-  if (contentType(headers) !== JSON_TYPE) throw badBody(`its content-type is not ${JSON_TYPE}`)
+  if (contentType(headers) !== JSON_TYPE) throw badBody(`content-type is not ${JSON_TYPE}`)
   const json = { 'content-type': JSON_TYPE }
   if (kind === 'content') return { content: request.body ?? '', headers: json, length }
   const text = await readJson(request, route)
   return { content: text, headers: json, length: new TextEncoder().encode(text).length }
 }
 
-/** Headers for sandboxd; throws `bad_request` for one that is malformed. */
+/** Headers for sandboxd; throws `bad_request` for a malformed one. */
 function readHeaders(headers: Headers): Readonly<Record<string, string>> {
   const picked = requestHeaders(headers)
   if (typeof picked.malformed === 'string')
@@ -94,10 +93,10 @@ function readId({ path }: ProxyRoute, id: string | undefined): { readonly id?: s
 }
 
 /**
- * The sandbox that is meant. A folder of this machine is there before anything was run in it, for whom it belongs to; other
- * sandboxes are not made by asking for their files.
+ * The requested sandbox. The sandbox of a served folder is created by its owner's first request; no other sandbox is created by
+ * a request for its files.
  */
-async function findPlace(
+async function findOrCreate(
   call: SandboxCall,
   ref: SandboxRef,
   { directory, defaultName, isFolder }: WorkspaceRouteDependencies,
@@ -106,15 +105,15 @@ async function findPlace(
     return await directory.resolve(call.identity, ref)
   } catch (error) {
     const isMissing = error instanceof SandwireError && error.code === 'sandbox_not_found'
-    const isMeant = ref.by === 'name' && ref.name === defaultName
-    const isOwners = call.identity === LOCAL_ACCOUNT && call.scopes.includes('admin')
-    if (!(isMissing && isFolder && isMeant && isOwners)) throw error
+    const isDefault = ref.by === 'name' && ref.name === defaultName
+    const isOwner = call.identity === LOCAL_ACCOUNT && call.scopes.includes('admin')
+    if (!(isMissing && isFolder && isDefault && isOwner)) throw error
     return (await directory.create(call, defaultName, DEFAULT_SETTINGS, true)).id
   }
 }
 
-/** Asks a sandbox for something about its files. */
-async function pass(
+/** Forwards a request to the sandbox's object. */
+async function forward(
   context: Context<AppEnv>,
   route: ProxyRoute,
   deps: WorkspaceRouteDependencies,
@@ -127,7 +126,7 @@ async function pass(
   const upload = readId(route, context.req.param('id'))
   const ref = parseSandboxRef(context.req.param('sandbox') ?? sandbox ?? defaultName)
   budget.take(call.identity, route.cost, nowMs())
-  const id = await findPlace(call, ref, deps)
+  const id = await findOrCreate(call, ref, deps)
   const body = await readBody(request, route)
   const isHead = request.method === 'HEAD' && route.hasHead
   const workspaceCall: WorkspaceCall = {
@@ -148,27 +147,27 @@ async function pass(
     headers: { [CALL_HEADER]: JSON.stringify(workspaceCall) },
     ...(body.content === null ? {} : { body: body.content }),
   })
-  return answer(response, route, request.method === 'HEAD')
+  return toResponse(response, route, request.method === 'HEAD')
 }
 
-/** The object's answer as the client gets it. */
-async function answer(response: Response, route: ProxyRoute, isHead: boolean): Promise<Response> {
+/** Converts the object's response for the client. */
+async function toResponse(response: Response, route: ProxyRoute, isHead: boolean): Promise<Response> {
   const { status, headers, body } = response
   const isWhole = headers.get(FINAL_BODY_HEADER) === '1'
-  if (status >= 400 && !isWhole) throw await readError(response)
-  const told = new Headers(headers)
-  told.delete(FINAL_BODY_HEADER)
-  for (const [name, value] of Object.entries(COMMON_HEADERS)) told.set(name, value)
-  if (route.response.isDownload && !isWhole) told.set('content-disposition', 'attachment')
-  // The router would drop the body of an answer to HEAD, and leave the sandbox sending it.
+  if (status >= 400 && !isWhole) throw await readObjectError(response)
+  const responseHeaders = new Headers(headers)
+  responseHeaders.delete(FINAL_BODY_HEADER)
+  for (const [name, value] of Object.entries(COMMON_HEADERS)) responseHeaders.set(name, value)
+  if (route.response.isDownload && !isWhole) responseHeaders.set('content-disposition', 'attachment')
+  // The router would drop the body of a response to HEAD and leave the sandbox sending it.
   if (isHead) await body?.cancel()
-  return new Response(isHead ? null : body, { status, headers: told })
+  return new Response(isHead ? null : body, { status, headers: responseHeaders })
 }
 
-/** Everything that is done with files, by the gateway's table. */
+/** The workspace routes, by the table of proxied routes. */
 export function addWorkspaceRoutes(app: App, guardOf: GuardOf, deps: WorkspaceRouteDependencies): void {
   for (const route of PROXY_ROUTES) {
     const described: RouteConfig = describeRoute(route)
-    app.openapi(endpoint(guardOf, described), (context) => pass(context, route, deps))
+    app.openapi(endpoint(guardOf, described), (context) => forward(context, route, deps))
   }
 }

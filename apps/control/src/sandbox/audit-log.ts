@@ -2,7 +2,7 @@ import type { ErrorCode } from '@sandwire/protocol'
 import type { Action } from '../audit/actions.ts'
 import { type AuditEntry, cleanEntry, isRefusal, commandName } from '../audit/entry.ts'
 import { AuditSampling } from '../audit/sampling.ts'
-import { isDiskFull, nameFault } from '../disk-full.ts'
+import { isDiskFull, toSandwireError } from '../disk-full.ts'
 import type { Log } from '../log.ts'
 import { OutboxDelivery } from '../outbox/delivery.ts'
 import type { OutboxPolicy } from '../outbox/policy.ts'
@@ -137,7 +137,7 @@ export class AuditLog {
       value = await run(recordDone)
       return value
     } catch (caught) {
-      code = nameFault(caught).code
+      code = toSandwireError(caught).code
       throw caught
     } finally {
       const event = { ...detailsOf(value), action }
@@ -199,7 +199,7 @@ export class AuditLog {
     try {
       await this.flush()
     } catch (caught) {
-      const { code, message } = nameFault(caught)
+      const { code, message } = toSandwireError(caught)
       this.#deps.log.warn('audit_delayed', { code, cause: message })
     }
   }
@@ -208,7 +208,7 @@ export class AuditLog {
   async flush(): Promise<void> {
     this.#queueDropCounts(this.#deps.nowMs() - DROP_COUNT_MS)
     const [error] = await this.#delivery.deliver({ force: true })
-    if (error !== undefined) throw nameFault(error)
+    if (error !== undefined) throw toSandwireError(error)
   }
 
   /** When the alarm must fire for this; undefined: never. */

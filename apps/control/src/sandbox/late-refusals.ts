@@ -1,7 +1,7 @@
 import { type ErrorCode, isErrorCode } from '@sandwire/protocol'
 import { z } from 'zod'
 import { isRefusal } from '../audit/entry.ts'
-import { nameFault } from '../disk-full.ts'
+import { toSandwireError } from '../disk-full.ts'
 import type { Log } from '../log.ts'
 import type { SandboxStore } from './store.ts'
 
@@ -58,7 +58,7 @@ export class LateRefusals {
       await report(record.owner, record.id, fresh)
       this.#reported = new Set(refusals.map(({ requestId }) => requestId))
     } catch (caught) {
-      const { code, message } = nameFault(caught)
+      const { code, message } = toSandwireError(caught)
       log.warn('audit_delayed', { code, cause: message })
     }
   }

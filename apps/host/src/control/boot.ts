@@ -218,9 +218,9 @@ class SettingsCheck {
 
   /** Receives every line of control's log. */
   hear(line: string): void {
-    if (!line.includes('"settings_refused"')) return
+    if (!line.includes('"settings_invalid"')) return
     const { event, cause } = JSON.parse(line) as Readonly<Record<string, unknown>>
-    if (event === 'settings_refused') this.#cause.resolve(String(cause))
+    if (event === 'settings_invalid') this.#cause.resolve(String(cause))
   }
 
   /** Throws when control rejects its settings; it would otherwise seem to have started. */

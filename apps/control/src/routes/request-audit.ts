@@ -25,25 +25,30 @@ export interface AuditDependencies {
   readonly nowMs: () => number
 }
 
-/** What a request names. */
+/** What a request refers to. */
 export interface AuditTarget {
   readonly account?: string | undefined
   readonly sandbox?: string | undefined
   readonly session?: string | undefined
-  /** Command that is to be run; of it only the name is written down. */
+  /** Command to run; only its name is recorded. */
   readonly command?: string | undefined
 }
 
-/** Enough to name a sandbox. */
+/** Enough to hold the name of a sandbox. */
 const MAX_REFUSED_BODY_BYTES = 16 * 1024
 const REFUSED_BODY_MS = 1_000
 
-/** Deeds about an account and not about a sandbox, which writes down its own. */
-const OF_ACCOUNTS: ReadonlySet<Action> = new Set(['signin', 'signout', 'account.delete', 'account.remove'])
+/** Actions on an account; actions on a sandbox are recorded by its object. */
+const ACCOUNT_ACTIONS: ReadonlySet<Action> = new Set([
+  'signin',
+  'signout',
+  'account.delete',
+  'account.remove',
+])
 
 /**
- * Writes down what no sandbox's object could: that a credential was not good for something or that it was too much, and
- * what people do with their account. What an object has written down has the same id, so it stays one row.
+ * Records audit events that no sandbox's object sees: refusals by the guard or a rate limit, and actions on accounts. An event
+ * that an object has recorded too has the same id and stays one row.
  */
 export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv> {
   const { directory, log, metrics, nowMs } = deps
@@ -55,12 +60,12 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
     error: SandwireError,
     ticket: TicketBinding | undefined,
   ): Promise<void> => {
-    // A ticket leads to its sandbox, whether or not the URL says so again.
-    const place = (await placeOf(deps, call.identity, target)) ?? ticket
+    // A ticket identifies its sandbox even if the URL does not.
+    const location = (await locationOf(deps, call.identity, target)) ?? ticket
     const command = target.command === undefined ? {} : { command: commandName(target.command) }
-    if (place === undefined) return noteOfAccount(call, error, { ...command, ...aboutAccount(target) })
-    const about = { session: place.session, ...command }
-    unwrap(await directory.sandbox(place.sandbox).recordRefusal(call, error.code, about))
+    if (location === undefined) return noteOfAccount(call, error, { ...command, ...accountOf(target) })
+    const details = { session: location.session, ...command }
+    unwrap(await directory.sandbox(location.sandbox).recordRefusal(call, error.code, details))
   }
 
   const noteOfAccount = async (
@@ -76,11 +81,9 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
       actor: identity,
       actorName: name,
       action,
-      ...({
-        address,
-        requestId,
-        outcome: error === undefined ? 'allowed' : 'refused',
-      } as const),
+      address,
+      requestId,
+      outcome: error === undefined ? ('allowed' as const) : ('refused' as const),
       ...(error === undefined ? {} : { code: error.code }),
       ...(login === undefined ? {} : { login }),
       ...about,
@@ -94,57 +97,57 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
     if (action === undefined || context.get('identity') === undefined) return
     const { error } = context
     const refusal = error instanceof SandwireError && isRefusal(error.code) ? error : undefined
-    if (refusal === undefined && (error !== undefined || !OF_ACCOUNTS.has(action))) return
+    if (refusal === undefined && (error !== undefined || !ACCOUNT_ACTIONS.has(action))) return
     const call = callOf(context)
     const outcome = refusal === undefined ? 'allowed' : 'refused'
-    // What is not refused here is about one's own account.
+    // An allowed action here concerns the caller's own account.
     if (!chatter.admits({ actor: call.identity, action, outcome }, true, nowMs())) {
       metrics.count('sandwire_audit_left_out_total')
       return
     }
     try {
       const target = targetOf(context.get('target'), context.req.raw)
-      if (refusal === undefined) await noteOfAccount(call, undefined, aboutAccount(target))
+      if (refusal === undefined) await noteOfAccount(call, undefined, accountOf(target))
       else {
-        // Read for a refusal alone: it comes before the body is looked at, and may be about what only that names.
+        // A refusal may precede the decoding of the body, which may be all that names the sandbox.
         const named = bodyTarget.safeParse(await readBody(context))
-        const whole = named.success ? { ...named.data, ...known(target) } : target
+        const whole = named.success ? { ...named.data, ...definedFields(target) } : target
         await noteRefusal(call, whole, refusal, identityOf(context).ticket)
       }
     } catch (caught) {
-      // The answer is the same; that the row is missing shows in the log.
+      // The response does not depend on it; the log shows the missing row.
       const { code, message } = SandwireError.from(caught)
       log.warn('audit_failed', { request_id: call.requestId, code, cause: message })
     }
   }
 }
 
-/** What a request says in its body, which is not worth waiting for where it was refused before that was read. */
+/** The body of a request. Waits only briefly for one that was refused before it was read. */
 async function readBody(context: Context<AppEnv>): Promise<unknown> {
-  // One that streams is as large as anybody likes, and its sandbox is in the URL.
+  // Streamed bodies are unbounded, and their sandbox is in the URL.
   if (isProxiedPath(context.req.path)) return undefined
   if (context.get('isBodyHeld') === true) return context.req.json().catch(() => undefined)
   const body = new Response(context.req.raw.body)
-  const late = (): Error => new Error('The body did not come in time')
+  const late = (): Error => new Error('Timed out')
   const reading = withDeadline({ ms: REFUSED_BODY_MS, late }, (signal) =>
     readBoundedJson(body, MAX_REFUSED_BODY_BYTES, signal),
   )
   return reading.catch(() => undefined)
 }
 
-function aboutAccount({ account }: AuditTarget): Pick<AuditEntry, 'account'> {
+function accountOf({ account }: AuditTarget): Pick<AuditEntry, 'account'> {
   return account === undefined ? {} : { account }
 }
 
-/** What bodies call the sandbox and the session that they are about. */
+/** Fields of a body that name a sandbox or a session. */
 const bodyTarget = z.object({ sandbox: z.string().exactOptional(), session: z.string().exactOptional() })
 
-/** What of a target is known. */
-function known(target: AuditTarget): AuditTarget {
+/** A target without fields that are undefined. */
+function definedFields(target: AuditTarget): AuditTarget {
   return Object.fromEntries(Object.entries(target).filter(([, value]) => value !== undefined))
 }
 
-/** What the path names, or the query of an attach. */
+/** The target in the path, or in the query of an attach. */
 function targetOf(target: AuditTarget | undefined, request: Request): AuditTarget {
   const query = new URL(request.url).searchParams
   return {
@@ -155,8 +158,8 @@ function targetOf(target: AuditTarget | undefined, request: Request): AuditTarge
   }
 }
 
-/** The sandbox whose owner is concerned, and the session by its id; undefined when that is the caller alone. */
-async function placeOf(
+/** The sandbox and session of a target; undefined if it has none or does not exist. */
+async function locationOf(
   { directory, sessionNames }: AuditDependencies,
   account: string,
   { sandbox, session: name }: AuditTarget,
@@ -169,7 +172,7 @@ async function placeOf(
     if (sandbox === undefined) return undefined
     return { sandbox: await directory.resolve(account, parseSandboxRef(sandbox)) }
   } catch {
-    // It names nothing that is there.
+    // It does not exist.
     return undefined
   }
 }

@@ -5,23 +5,28 @@ import type { Directory } from '../sandbox/directory.ts'
 import { noSuchSession } from '../sandbox/not-found.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 
-/** Which sandbox a request is about that names it, or a session of it, or both. */
-export async function placeOf(
+/** The sandbox of a session; throws if the id is malformed or was never issued. */
+export async function findSandboxOfSession(directory: Directory, session: string): Promise<string> {
+  if (sandboxIdOf(session) === undefined)
+    throw new SandwireError('bad_request', 'Cannot use the session id: malformed')
+  return directory.ofSession(session)
+}
+
+/** The sandbox that a request names, directly or by one of its sessions; both must agree if both are given. */
+export async function findSandbox(
   directory: Directory,
   account: string,
   { sandbox, session }: { readonly sandbox: string | undefined; readonly session: string | undefined },
 ): Promise<string> {
   if (session === undefined) return directory.resolve(account, parseSandboxRef(sandbox ?? ''))
-  if (sandboxIdOf(session) === undefined)
-    throw new SandwireError('bad_request', 'Cannot use the session id: it is not spelled like one')
-  const id = await directory.ofSession(session)
+  const id = await findSandboxOfSession(directory, session)
   if (sandbox !== undefined && (await directory.resolve(account, parseSandboxRef(sandbox))) !== id)
     throw noSuchSession()
   return id
 }
 
-/** The answer about a session; not yours and not there look the same. */
-export function unwrapPlace<T>(outcome: Outcome<T>): T {
+/** The value of an outcome about a session. A session of another account is reported like one that does not exist. */
+export function unwrapSession<T>(outcome: Outcome<T>): T {
   if (!outcome.ok && outcome.code === 'sandbox_not_found') throw noSuchSession()
   return unwrap(outcome)
 }
