@@ -30,7 +30,7 @@ function inMode(golden: string, { mode }: Place): string {
   return golden.replaceAll('$MODE', mode ?? '').replaceAll('$SANDBOXED', String(mode === 'sandbox'))
 }
 
-describe.each([...PLACES])('the contract with %s', (_, open) => {
+describe.each([...PLACES])('the compat API with %s', (_, open) => {
   let place: Place
   beforeAll(async () => {
     place = await open()
@@ -66,7 +66,7 @@ describe.each([...PLACES])('the contract with %s', (_, open) => {
           return place.openPty(query)
         }),
       )
-    test('is among the sessions while it is there', async () => {
+    test('is listed among the sessions while it runs', async () => {
       const client = place.openPty?.({})
       await client?.name()
       const listed = await (await place.fetch('/api/sessions')).text()

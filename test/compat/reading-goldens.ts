@@ -1,7 +1,7 @@
 import { type Chapter, detail, EMPTY, flaw, json, MISSING_PATH, ok } from './golden.ts'
 
 export const NOTHING: Chapter = {
-  about: 'an empty folder that is no repository',
+  about: 'an empty folder without a repository',
   script: EMPTY,
   goldens: [
     ok('GET /api/tree', '{"entries":[],"path":"."}'),

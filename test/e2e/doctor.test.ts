@@ -86,7 +86,11 @@ describe('a probe by itself', () => {
       variable: 'PROBE_TARGET',
     }
     const limits = { memoryBytes: 2 ** 28, pids: 64, milliCpus: 500, diskBytes: 2 ** 25 }
-    const task = JSON.stringify({ targets: { ...targets, daemonSocket: '/nowhere' }, limits, workspace: data })
+    const task = JSON.stringify({
+      targets: { ...targets, daemonSocket: '/nowhere' },
+      limits,
+      workspace: data,
+    })
     const child = Bun.spawn([process.execPath, PROBER, part, task], {
       env: { PATH: process.env['PATH'], ...options.env },
       stdio: ['ignore', 'pipe', 'inherit', ...(options.fd === undefined ? [] : [options.fd])],
@@ -101,7 +105,9 @@ describe('a probe by itself', () => {
   })
 
   test('notices an environment that was handed down', async () => {
-    expect(await probe('neighbors', { env: { PROBE_TARGET: '1' } })).toContain('"environment","verdict":"failed"')
+    expect(await probe('neighbors', { env: { PROBE_TARGET: '1' } })).toContain(
+      '"environment","verdict":"failed"',
+    )
     expect(await probe('neighbors', {})).toContain('"environment","verdict":"ok"')
   })
 })

@@ -86,7 +86,7 @@ describe('a file in transfer', () => {
       'the sandbox is stopped',
       async (name: string) => void (await door.fetch(`/api/sandboxes/${name}/stop`, { method: 'POST' })),
     ],
-  ] as const)('breaks off when %s, and what was sent leaves nothing', async (how, harm) => {
+  ] as const)('breaks off when %s, and a partial upload leaves nothing', async (how, harm) => {
     const name = how.endsWith('dies') ? 'killed' : 'stopped'
     const id = await makeBox(name)
     const w = `/api/workspaces/${name}`
@@ -146,7 +146,7 @@ describe.if(isRoot)('a full disk', () => {
     ['a file in the place of another', 'PUT', `${W}/file?path=kept`, large],
     ['a copy', 'POST', `${W}/copy`, '{"from":"half","to":"twice"}'],
     ['an archive', 'PUT', `${W}/archive?path=.`, 'tar'],
-  ] as const)('refuses %s, and leaves nothing of it', async (_, method, path, body) => {
+  ] as const)('refuses %s and leaves nothing behind', async (_, method, path, body) => {
     const [names, room] = [await namesIn('full'), await free()]
     const response = await send(method, path, body === 'tar' ? makeTar('packed', large) : body)
     expect(await codeOf(response)).toBe('507 disk_full')
@@ -155,7 +155,7 @@ describe.if(isRoot)('a full disk', () => {
     await eventually(async () => (await free()) === room, { what: 'its room to be free again', ...WAIT })
   })
 
-  test('refuses a text of the contract in its words', async () => {
+  test('refuses a text of the compat API with its error format', async () => {
     await run('full', 'cp half half2 2>/dev/null; sync')
     const names = await namesIn('full')
     const body = JSON.stringify({ content: 'x'.repeat(7 * MIB) })
@@ -168,7 +168,7 @@ describe.if(isRoot)('a full disk', () => {
     await run('full', 'rm -f half2')
   })
 
-  test('keeps of an upload what has arrived, until it is dropped', async () => {
+  test('keeps the received part of an upload until it is discarded', async () => {
     const [names, room] = [await namesIn('full'), await free()]
     const piece = await send('PUT', `${W}/${UPLOAD}?path=sent&offset=0`, large)
     expect(await codeOf(piece)).toBe('507 disk_full')
@@ -181,7 +181,7 @@ describe.if(isRoot)('a full disk', () => {
     await eventually(async () => (await free()) === room, { what: 'its room to be free again', ...WAIT })
   })
 
-  test('takes what fits again', async () => {
+  test('accepts a file that fits again', async () => {
     expect((await send('PUT', `${W}/file?path=fits`, new Uint8Array(MIB))).status).toBe(200)
     expect(await run('full', 'wc -c < fits')).toBe(`${MIB}\n`)
   })

@@ -54,7 +54,7 @@ function codeOf({ body }: Answer): unknown {
 }
 
 describe('files', () => {
-  test('come back byte by byte, with their mode and time', async () => {
+  test('are read back unchanged, with mode and time', async () => {
     const bytes = crypto.getRandomValues(new Uint8Array(60_000))
     const put = await ask('/workspace/file?path=a/b%FF.bin&parents=1&mode=488&mtimeMs=1234567890123', {
       method: 'PUT',
@@ -81,7 +81,7 @@ describe('files', () => {
     })
   })
 
-  test('are given in ranges of the same file only', async () => {
+  test('support ranges of the same version only', async () => {
     writeFileSync(at('f'), '0123456789')
     const get = async (
       headers: Record<string, string>,
@@ -104,7 +104,7 @@ describe('files', () => {
     expect(await get({ range: 'bytes=2-4' }, 'HEAD')).toEqual([206, '', 'bytes 2-4/10'])
   })
 
-  test('say what changed when a change was meant for another state', async () => {
+  test('report the current state when a precondition fails', async () => {
     writeFileSync(at('f'), 'mine')
     const { body: first } = await ask('/workspace/stat?path=f')
     writeFileSync(at('f'), 'theirs')
@@ -134,7 +134,7 @@ describe('files', () => {
     ).toBe(200)
   })
 
-  test('are made, moved, copied and removed', async () => {
+  test('are created, moved, copied and removed', async () => {
     expect((await post('/workspace/mkdir', { path: 'a/b', parents: true })).status).toBe(200)
     writeFileSync(at('a/f'), 'x')
     expect((await post('/workspace/rename', { from: 'a/f', to: 'a/b/g' })).status).toBe(200)
@@ -165,7 +165,7 @@ describe('files', () => {
     expect(codeOf(await ask(path, { method, ...(method === 'PUT' ? { body: 'x' } : {}) }))).toBe(code)
   })
 
-  test('leave nothing behind when an upload is cut', async () => {
+  test('leave nothing behind when an upload is interrupted', async () => {
     const { socket } = await startPut('/workspace/file?path=f', 'content-length: 1000000')
     socket.close()
     const chunked = await startPut('/workspace/file?path=f', 'transfer-encoding: chunked')
@@ -176,7 +176,7 @@ describe('files', () => {
     expect(readdirSync(sandboxd.workspace)).toEqual([])
   })
 
-  test('(threat T15) end with an error when they shrink while they are read', async () => {
+  test('(threat T15) end with an error when they are truncated while they are read', async () => {
     writeFileSync(at('f'), Buffer.alloc(64 * 1024 * 1024))
     const response = await sandboxd.fetch('/workspace/file?path=f')
     truncateSync(at('f'), 1000)
@@ -209,7 +209,7 @@ async function openFilesOf(pid: number): Promise<string[]> {
   return listing.split('\n').filter((line) => line.includes(`${sandboxd.workspace}/#`))
 }
 
-describe('the contract', () => {
+describe('the compat API', () => {
   const contract = async (path: string, init?: RequestInit): Promise<[number, string]> => {
     const response = await sandboxd.fetch(`/workspace/compat${path}`, init)
     return [response.status, await response.text()]
@@ -254,11 +254,11 @@ describe('the contract', () => {
       422,
       '{"detail":[{"type":"missing","loc":["query","path"],"msg":"Field required","input":null}]}',
     ],
-  ])('answers GET %s', async (path, status, body) => {
+  ])('responds to GET %s', async (path, status, body) => {
     expect(await contract(path)).toEqual([status, body])
   })
 
-  test('gives no raw bytes, and nothing huge', async () => {
+  test('refuses binary and huge files', async () => {
     writeFileSync(at('binary'), Uint8Array.of(0x66, 0xff))
     writeFileSync(at('nul'), 'a\0b')
     writeFileSync(at('huge'), '')
@@ -271,7 +271,7 @@ describe('the contract', () => {
     ])
   })
 
-  test('writes texts as they are, with folders above them', async () => {
+  test('writes texts unchanged and creates parent folders', async () => {
     const content = '\ufeffä\r\n🦜'
     expect(await send('/file?path=deep/nested/f.txt', { content }, 'PUT')).toEqual([
       200,
@@ -337,8 +337,8 @@ describe('the contract', () => {
   })
 })
 
-describe('texts of the contract', () => {
-  test('have an etag, and are not changed by who saw another state of them', async () => {
+describe('texts of the compat API', () => {
+  test('have an etag and are not overwritten with a stale one', async () => {
     const route = '/workspace/compat/file?path=f'
     const put = (content: string, headers: Readonly<Record<string, string>>): Promise<Answer> =>
       ask(route, { method: 'PUT', headers, body: JSON.stringify({ content }) })
@@ -356,7 +356,7 @@ describe('texts of the contract', () => {
 })
 
 describe.if(isRoot)('files of another user', () => {
-  test('are what that user makes and may read, and no more', async () => {
+  test("are created and read with that user's rights", async () => {
     const workspace = mkdtempSync(join(tmpdir(), 'sandwire-files-as-'))
     chownSync(workspace, UID, UID)
     chmodSync(workspace, 0o700)

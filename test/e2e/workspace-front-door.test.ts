@@ -65,7 +65,7 @@ async function make(host: RunningHost, name: string): Promise<void> {
   expect(made.status).toBe(201)
 }
 
-describe.skipIf(obstacle !== undefined)('files through the front door', () => {
+describe.skipIf(obstacle !== undefined)('files through control', () => {
   let host: RunningHost
   beforeAll(async () => {
     host = await startHost()
@@ -73,10 +73,10 @@ describe.skipIf(obstacle !== undefined)('files through the front door', () => {
   }, TIMEOUT_MS)
   afterAll(() => host.stop(), TIMEOUT_MS)
 
-  test('are as the contract says', () => talk(host), TIMEOUT_MS)
+  test('respond as the compat API defines', () => talk(host), TIMEOUT_MS)
 
   test(
-    'take the fields that the document of the API names, and no others',
+    'accept exactly the fields of the OpenAPI document',
     async () => {
       const { paths } = Object(await (await host.fetch('/api/openapi.json')).json())
       const routes = Object.keys(paths).filter((path) => /\/(mkdir|rename|copy|git\/\w+)$/.test(path))
@@ -96,7 +96,7 @@ describe.skipIf(obstacle !== undefined)('files through the front door', () => {
   )
 
   test(
-    'are those that processes of the sandbox see',
+    'are the files that processes of the sandbox see',
     async () => {
       const put = await host.fetch('/api/workspaces/default/file?path=seen', {
         method: 'PUT',
@@ -124,7 +124,7 @@ describe.skipIf(obstacle !== undefined)('files through the front door', () => {
 })
 
 test.skipIf(obstacle !== undefined)(
-  'a folder of this machine is served in the same words',
+  'serves a folder of this machine through the same routes',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sandwire-served-'))
     writeFileSync(join(folder, 'there'), 'before')

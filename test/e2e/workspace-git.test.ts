@@ -43,7 +43,7 @@ function post(path: string, body: unknown): Promise<Response> {
   return sandboxd.fetch(`/workspace/git/${path}`, { method: 'POST', body: JSON.stringify(body) })
 }
 
-test('git works as the user, and runs nothing that the repository names (threat T19)', async () => {
+test('git runs as the user and starts no program that the repository names (threat T19)', async () => {
   const status = await sandboxd.fetch('/workspace/git/status')
   expect(await status.json()).toMatchObject({ head: { branch: 'main' }, untracked: true })
   expect((await post('stage', { paths: ['file'] })).status).toBe(200)
@@ -58,7 +58,7 @@ test('git works as the user, and runs nothing that the repository names (threat 
   expect(existsSync(join(workspace, 'marked'))).toBe(false)
 })
 
-test('the contract is served beside it, with its own errors', async () => {
+test('the compat routes respond with their own errors', async () => {
   const shown = await sandboxd.fetch('/workspace/compat/git/show?path=file')
   expect(await shown.json()).toEqual({ content: 'one\n', path: 'file' })
   const refused = await sandboxd.fetch('/workspace/compat/git/diff?path=../x')

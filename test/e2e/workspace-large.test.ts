@@ -82,7 +82,7 @@ async function entriesOf(path: string): Promise<string[]> {
 }
 
 describe(`a tree of ${MANY.files} files`, () => {
-  test('is listed in pages, each name once, and as far as it goes by the contract', async () => {
+  test('is listed in pages, each name once, and whole by the compat API', async () => {
     const names: unknown[] = []
     for (let after = ''; ;) {
       const page = await get(`${W}/tree?path=flat&limit=5000${after === '' ? '' : `&after=${after}`}`)
@@ -101,7 +101,7 @@ describe(`a tree of ${MANY.files} files`, () => {
     })
   })
 
-  test('is searched by content and by name, and says when that is not all', async () => {
+  test('is searched by content and by name, and reports truncation', async () => {
     const found = await linesOf(`${W}/search?q=needle`)
     expect(found).toMatchObject([
       { type: 'match', path: MANY.needle.path, line: 1, text: MANY.needle.text },
@@ -143,14 +143,14 @@ describe(`a tree of ${MANY.files} files`, () => {
     })
   })
 
-  test(`with ${REFS} branches lists the first of them, and says so`, async () => {
+  test(`with ${REFS} branches lists the first ones and reports truncation`, async () => {
     const branches = await get(`${W}/git/branches`)
     expect(branches).toMatchObject({ head: { branch: 'main' }, truncated: true })
     expect(list(branches, 'branches').length).toBeGreaterThanOrEqual(1_000)
     expect(list(await get(`${W}/git/log?ref=topic/4999`), 'commits')).toHaveLength(1)
   })
 
-  test('comes as an archive, and goes on where one broke off', async () => {
+  test('is packed as an archive and continues after an entry', async () => {
     const all = await entriesOf(`${W}/archive?path=flat`)
     expect(all.filter((path) => path.endsWith('.txt'))).toHaveLength(MANY.flat)
     const last = all.at(-3) ?? ''

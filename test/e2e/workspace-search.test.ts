@@ -104,7 +104,7 @@ function countFiles(): number {
   return isRoot ? readProcessCounts(sandboxd.pid).fds : 0
 }
 
-test('ripgrep ends when the client goes', async () => {
+test('ends ripgrep when the client disconnects', async () => {
   plant('endless-0', `${'x'.repeat(99)}\n`.repeat(300_000))
   for (let count = 1; count < 2_000; count += 1)
     linkSync(join(workspace, 'endless-0'), join(workspace, `endless-${count}`))
@@ -133,7 +133,7 @@ test('a folder that the user may not enter is refused', async () => {
   })
 })
 
-test('names are found, whatever their bytes', async () => {
+test('finds names with any bytes', async () => {
   const find = async (query: string): Promise<unknown> =>
     (await sandboxd.fetch(`/workspace/find?${query}`)).json()
   expect(await find('q=MAIN')).toEqual({
@@ -151,7 +151,7 @@ test('names are found, whatever their bytes', async () => {
   expect(await find('q=*&limit=1')).toEqual({ results: [{ path: 'etc', kind: 'link' }], truncated: true })
 })
 
-test('names are found as the contract has them', async () => {
+test('the compat search finds names by pattern', async () => {
   const ask = async (query: string): Promise<unknown> => {
     const response = await sandboxd.fetch(`/workspace/compat/search?${query}`)
     return [response.status, await response.json()]
@@ -196,7 +196,7 @@ test('names are found as the contract has them', async () => {
   ])
 })
 
-test('the contract looks into ten folders within each other', async () => {
+test('the compat search goes ten levels deep', async () => {
   const deep = Array.from({ length: 12 }, (_, at) => `d${at}`)
   mkdirSync(join(workspace, ...deep), { recursive: true })
   const response = await sandboxd.fetch('/workspace/compat/search?q=d*')

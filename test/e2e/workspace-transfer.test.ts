@@ -41,7 +41,7 @@ async function ask(
   return [answer.status, await answer.json()]
 }
 
-test('a folder is fetched with curl and tar, and put back the same way', () => {
+test('downloads and uploads a folder with curl and tar', () => {
   mkdirSync(at('tree/sub'), { recursive: true })
   writeFileSync(at('tree/sub/f'), 'content')
   const line = `set -o pipefail; curl -sSf -H @- "$URL/workspace/archive?path=tree" <<< "authorization: $AUTH" | tar -tv`
@@ -56,7 +56,7 @@ test('a folder is fetched with curl and tar, and put back the same way', () => {
   expect(readFileSync(at('copy/sub/f'), 'utf8')).toBe('content')
 })
 
-test('an archive of what is no folder, or not there, is refused before it begins', async () => {
+test('refuses to pack a missing path or a file before the response starts', async () => {
   writeFileSync(at('file'), '')
   expect(await ask('GET', '/workspace/archive?path=file')).toMatchObject([
     400,
@@ -81,7 +81,7 @@ test('an archive of what is no folder, or not there, is refused before it begins
   ])
 })
 
-test('a file that becomes shorter on its way breaks the answer off', async () => {
+test('breaks off the response when a file is truncated', async () => {
   mkdirSync(at('tree'))
   writeFileSync(at('tree/large'), Buffer.alloc(50_000_000))
   const answer = await sandboxd.fetch('/workspace/archive?path=tree')
@@ -116,7 +116,7 @@ function openFiles(): readonly string[] {
   })
 }
 
-test('whoever leaves in the midst leaves nothing open and nothing half', async () => {
+test('a client that disconnects leaves nothing open or incomplete', async () => {
   mkdirSync(at('tree'))
   writeFileSync(at('tree/large'), Buffer.alloc(50_000_000))
   for (let round = 0; round < 10; round += 1) {
@@ -154,7 +154,7 @@ test('whoever leaves in the midst leaves nothing open and nothing half', async (
   expect(readdirSync(sandboxd.workspace)).toEqual(['tree'])
 })
 
-test('a file in pieces', async () => {
+test('uploads a file in pieces', async () => {
   const upload = `/workspace/uploads/${ID}?path=f`
   expect(await ask('GET', upload)).toEqual([200, { received: 0 }])
   expect(await ask('PUT', `${upload}&offset=0`, 'hello ')).toEqual([200, { received: 6 }])
@@ -176,7 +176,7 @@ test('a file in pieces', async () => {
   expect(await ask('DELETE', upload)).toEqual([200, { dropped: false }])
 })
 
-test('what is no upload is refused by name', async () => {
+test('refuses an invalid upload and names the cause', async () => {
   for (const id of ['x', 'A'.repeat(32), `${ID}0`, `${ID}%2f..`])
     expect(await ask('GET', `/workspace/uploads/${id}?path=f`)).toMatchObject([
       400,
@@ -203,7 +203,7 @@ test('what is no upload is refused by name', async () => {
 })
 
 test.if(process.getuid?.() === 0)(
-  'an archive of a folder that may not be read is refused before it begins',
+  'refuses to pack an unreadable folder before the response starts',
   async () => {
     const workspace = mkdtempSync(join(tmpdir(), 'closed-'))
     mkdirSync(join(workspace, 'closed'), { mode: 0o700 })

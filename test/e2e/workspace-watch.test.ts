@@ -60,7 +60,7 @@ function openFiles(): string[] {
   })
 }
 
-test('a client is told what changes, as events, until it goes', async () => {
+test('sends changes as events until the client disconnects', async () => {
   // What the first one opens for all stays.
   const first = await follow('/workspace/watch')
   await eventually(() => first.text().includes('ready'), { what: 'the first event' })
@@ -79,7 +79,7 @@ test('a client is told what changes, as events, until it goes', async () => {
   await eventually(() => openFiles().length <= before, { what: 'descriptors to be closed' })
 })
 
-test('as many as may watch do, and clients that go make room', async () => {
+test('refuses clients over the limit, and a disconnect frees a place', async () => {
   const clients = []
   for (let count = 0; count < 32; count += 1) clients.push(await follow('/workspace/watch?path=src'))
   const refused = await sandboxd.fetch('/workspace/watch')
@@ -100,7 +100,7 @@ test.each([
   ['/workspace/watch?path=..', 400, 'path_refused'],
   ['/workspace/watch?path=none', 404, 'file_not_found'],
   ['/workspace/watch?recursive=yes', 400, 'bad_request'],
-])('what cannot be watched is refused (threat T12): %s', async (path, status, code) => {
+])('refuses to watch an invalid path (threat T12): %s', async (path, status, code) => {
   const response = await sandboxd.fetch(path)
   expect(response.status).toBe(status)
   expect(await response.json()).toMatchObject({ error: { code } })

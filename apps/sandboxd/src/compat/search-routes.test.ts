@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { compareFound } from './search-routes.ts'
 
-test('the contract has folders first, then names in lower case, and contents behind their folder', () => {
+test('sorts folders first, then by lower-cased name, contents after their folder', () => {
   const paths = [
     'B',
     'a',

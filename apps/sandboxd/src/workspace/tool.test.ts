@@ -65,7 +65,7 @@ test('a tool runs in the folder with its arguments, input and exit code', async 
   expect(children.size).toBe(0)
 })
 
-test('a tool runs in the folder that was opened, wherever that is now', async () => {
+test('runs in the opened folder, wherever it was moved', async () => {
   const parent = mkdtempSync(join(root, 'moved-'))
   const fd = openSync(mkdtempSync(join(parent, 'x-')), 'r')
   renameSync(parent, join(root, 'elsewhere'))
@@ -74,7 +74,7 @@ test('a tool runs in the folder that was opened, wherever that is now', async ()
   closeSync(fd)
 })
 
-test('a tool sees PATH, HOME, the language, what it is given, and nothing else', async () => {
+test('a tool gets PATH, HOME, the locale, the given variables and nothing else', async () => {
   const tool = await runTool({
     argv: ['env'],
     folder,
@@ -97,7 +97,7 @@ test('a tool has three descriptors', async () => {
   expect(await new Response(tool.stdout).text()).toBe('0\n1\n2\n3\n')
 })
 
-test('a tool that is not installed is refused by name', async () => {
+test('reports a tool that is not installed', async () => {
   const error = await rejectionOf(runTool({ argv: ['no-such-tool'], folder, timeMs: 1_000 }))
   expect(error).toBeInstanceOf(SandwireError)
   expect(error).toMatchObject({
@@ -106,7 +106,7 @@ test('a tool that is not installed is refused by name', async () => {
   })
 })
 
-test('a tool of the same name in the folder is not taken for the tool', async () => {
+test('does not run a program of the same name in the folder', async () => {
   await Bun.write(join(root, 'planted'), '#!/bin/sh\necho planted')
   Bun.spawnSync(['chmod', '+x', join(root, 'planted')])
   const relative = createRunTool({ ...deps, baseEnv: { PATH: '.::/usr/bin:/bin' } })
@@ -114,7 +114,7 @@ test('a tool of the same name in the folder is not taken for the tool', async ()
   expect(error).toMatchObject({ code: 'command_not_found' })
 })
 
-test('a reader that waits makes the tool wait', async () => {
+test('applies backpressure to the tool', async () => {
   const tool = await shell('echo $$ >flood.pid; exec cat /dev/zero')
   const pid = await pidIn('flood.pid')
   const reader = tool.stdout.getReader()
@@ -128,7 +128,7 @@ test('a reader that waits makes the tool wait', async () => {
   expect(isAlive(pid)).toBe(false)
 })
 
-test('a tool that is late is ended with all that it started, and says so', async () => {
+test('ends a tool with its descendants at the timeout and reports it', async () => {
   const tool = await shell('sleep 600 & echo $! >late.pid; setsid sleep 600 & wait', { timeMs: 300 })
   const pid = await pidIn('late.pid')
   expect(await tool.exited).toMatchObject({ code: null, isLate: true })
@@ -145,7 +145,7 @@ test.each([
     },
   ],
   ['its reader', async (tool: RunningTool) => tool.stdout.cancel()],
-])('a tool is ended by %s, with what left its group', async (name, end) => {
+])('a tool is ended by %s, with processes that left its group', async (name, end) => {
   const controller = new AbortController()
   const file = `${name.replace(' ', '-')}.pid`
   const tool = await shell(`setsid sh -c 'echo $$ >${file}; exec sleep 600' & wait`, {
@@ -157,14 +157,14 @@ test.each([
   await eventually(() => !isAlive(pid), { what: 'its child to end' })
 })
 
-test('a tool that leaves a child behind ends with it', async () => {
+test('ends a child that a tool leaves behind', async () => {
   const tool = await shell('sleep 600 & echo $! >left.pid')
   expect(await new Response(tool.stdout).text()).toBe('')
   expect(await tool.exited).toMatchObject({ code: 0 })
   expect(isAlive(await pidIn('left.pid'))).toBe(false)
 })
 
-test('the end of what a tool says on stderr is kept', async () => {
+test('keeps the end of stderr', async () => {
   const tool = await shell('head -c 1000000 /dev/zero | tr "\\0" x >&2; echo end >&2')
   await new Response(tool.stdout).text()
   const text = await tool.stderr
@@ -172,7 +172,7 @@ test('the end of what a tool says on stderr is kept', async () => {
   expect(text.length).toBeLessThanOrEqual(8 * 1024)
 })
 
-test('some tools run at a time, some wait, and more are refused', async () => {
+test('limits running and waiting tools', async () => {
   const few = createRunTool({ ...deps, limits: { capacity: 1, maxWaiting: 1, refusal: 'Cannot run more' } })
   const plan: ToolPlan = { argv: ['cat', '/dev/zero'], folder, timeMs: SECONDS_60 }
   const first = await few(plan)

@@ -17,12 +17,12 @@ function refusalOf(text: string): string {
 }
 
 describe('parsePath', () => {
-  test('leaves out what means nothing', () => {
+  test('drops empty names and "."', () => {
     expect(names('.')).toEqual([])
     expect(names('./a//b/./c/')).toEqual(['a', 'b', 'c'])
   })
 
-  test('(threat T12) keeps what only looks like a way up', () => {
+  test('(threat T12) accepts names that only resemble ".."', () => {
     for (const name of ['..;', '....', '\\..\\', '..%2f', '%2e%2e', '…', '.. ', 'file:'])
       expect(names(`${name}/x`)).toEqual([name, 'x'])
   })
@@ -40,23 +40,23 @@ describe('parsePath', () => {
     ['x'.repeat(256), 'a name is longer than 255 bytes'],
     [`a/${'ä'.repeat(128)}`, 'a name is longer than 255 bytes'],
     ['\ud800', 'it contains an invalid character'],
-  ])('(threat T12) refuses %j by name', (text, why) => {
+  ])('(threat T12) refuses %j and names the path', (text, why) => {
     expect(refusalOf(text)).toEndWith(`: ${why}`)
   })
 
-  test('takes the longest path and the longest name', () => {
+  test('accepts the longest path and name', () => {
     expect(names('x'.repeat(255))).toHaveLength(1)
     expect(names(`${'a/'.repeat(2047)}b`)).toHaveLength(2048)
   })
 })
 
-test('splitLast has no name for the root and for a way up', () => {
+test('splitLast returns undefined for the root and ".."', () => {
   expect(splitLast(parsePath('.'))).toBeUndefined()
   expect(splitLast(parsePath('a/..'))).toBeUndefined()
   expect(splitLast(parsePath('a/b'))?.names).toEqual(namesOf(Buffer.from('a')))
 })
 
-test('(threat T24) quotePath has printable characters only', () => {
+test('(threat T24) quotePath returns printable characters only', () => {
   expect(quotePath('a\x1b]0;x\x07\u202eb\n"\\\udcff\u2028')).toBe(
     '"a\ufffd]0;x\ufffd\ufffdb\ufffd\\"\\\\\ufffd\ufffd"',
   )

@@ -39,7 +39,7 @@ function pattern(length: number): Buffer {
   return Buffer.from(Array.from({ length }, (_, at) => (at * 31) & 0xff))
 }
 
-test('gives exactly the bytes of a span', async () => {
+test('reads exactly the bytes of a span', async () => {
   writeFileSync(file, pattern(SIZE))
   const chunks = await Array.fromAsync(readBytes(open(), { start: 7, end: SIZE - 3 }))
   expect(Buffer.concat(chunks).equals(pattern(SIZE).subarray(7, SIZE - 3))).toBe(true)
@@ -63,7 +63,7 @@ test.each([
   },
 )
 
-test('gives a file whole whose place another one took', async () => {
+test('reads a replaced file to its end', async () => {
   writeFileSync(file, pattern(SIZE))
   const chunks = readBytes(open(), { start: 0, end: SIZE })
   const first = await chunks.next()
@@ -73,7 +73,7 @@ test('gives a file whole whose place another one took', async () => {
   expect(Buffer.concat([first.value ?? Buffer.of(), ...rest]).equals(pattern(SIZE))).toBe(true)
 })
 
-test('closes the file when nobody reads on', async () => {
+test('closes the file when reading stops', async () => {
   writeFileSync(file, pattern(SIZE))
   const opened = open()
   const stream = streamBytes(opened, { start: 0, end: SIZE })
@@ -91,13 +91,13 @@ test('writes pieces of every size in their order, from a position on', async () 
   expect(readFileSync(file).equals(Buffer.concat([Buffer.alloc(2), ...pieces]))).toBe(true)
 })
 
-test('says that the disk is full', async () => {
+test('reports a full disk', async () => {
   const fd = openSync('/dev/full', 'w')
   expect(await rejectionOf(writeBytes(fd, [pattern(10)]))).toMatchObject({ code: 'disk_full' })
   closeSync(fd)
 })
 
-test('says so also when it shows while more is awaited', async () => {
+test('reports it also while the next bytes are awaited', async () => {
   async function* slow(): AsyncGenerator<Uint8Array, void, void> {
     yield pattern(1_100_000)
     // Long enough for the first batch to fail.
@@ -109,7 +109,7 @@ test('says so also when it shows while more is awaited', async () => {
   closeSync(fd)
 })
 
-test('passes on what breaks off, after what was being written', async () => {
+test("rejects with the source's error after pending writes", async () => {
   async function* broken(): AsyncGenerator<Uint8Array, void, void> {
     yield pattern(1_100_000)
     throw new Error('cut')

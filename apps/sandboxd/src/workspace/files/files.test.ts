@@ -63,7 +63,7 @@ describe('list', () => {
     for (const name of ['b', 'a', 'C', 'ä', 'z', '🦜', 'B']) writeFileSync(at(`many/${name}`), name)
   })
 
-  test('is in the order of bytes, as much as is asked for, from where it is asked for', () => {
+  test('is sorted by bytes and paged', () => {
     const all = ['B', 'C', 'a', 'b', 'z', 'ä', '🦜']
     expect(names({ maxEntries: 100 })).toEqual([all, false])
     expect(names({ maxEntries: 7 })).toEqual([all, false])
@@ -72,17 +72,17 @@ describe('list', () => {
     expect(names({ maxEntries: 3, after: 'z' })).toEqual([['ä', '🦜'], false])
   })
 
-  test('gets on even when there is no time', () => {
+  test('makes progress even at the timeout', () => {
     const [found, isTruncated] = names({ maxEntries: 100, timeMs: -1 })
     expect([found.length, isTruncated]).toEqual([1, true])
   })
 
-  test('keeps no more names than it needs', () => {
+  test('holds no more names than it needs', () => {
     for (let count = 0; count < 3_000; count += 1) writeFileSync(at(`many/f${count}`), '')
     expect(names({ maxEntries: 2, after: 'f2' })).toEqual([['f20', 'f200'], true])
   })
 
-  test('tells what links lead to inside', () => {
+  test("reports the kind of a link's target inside", () => {
     symlinkSync('../plain', at('many/to-file'))
     symlinkSync('../inside', at('many/to-folder'))
     symlinkSync('../../outside', at('many/out'))
@@ -99,7 +99,7 @@ describe('list', () => {
 })
 
 describe('writing', () => {
-  test('keeps the mode of the file that is replaced, and gives a new one the usual', () => {
+  test('keeps the mode of a replaced file and gives a new one the default', () => {
     chmodSync(at('plain'), 0o750)
     write('plain', 'new')
     write('fresh', 'new')
@@ -108,7 +108,7 @@ describe('writing', () => {
     expect(modes).toEqual([0o750, 0o644, 0o640])
   })
 
-  test('refuses to lose a change, also one that is made while the file is written', () => {
+  test('detects a concurrent change, also one made during the write', () => {
     const { etag } = stat(fixture.context, 'plain', false)
     expect(codeOf(() => write('plain', 'x', { ifMatch: ['other'] }))).toBe('file_changed')
     const pending = new PendingFiles(fixture.context)
@@ -120,7 +120,7 @@ describe('writing', () => {
     expect(readdirSync(fixture.root).toSorted()).toEqual(['inside', 'plain'])
   })
 
-  test('goes ahead for one of the etags, for any with *, and only for nothing with ifAbsent', () => {
+  test('accepts a matching etag, any with *, and an absent file with ifAbsent', () => {
     const { etag } = stat(fixture.context, 'plain', false)
     const next = write('plain', 'x', { ifMatch: ['other', etag] })
     expect(next).not.toBe(etag)
@@ -130,7 +130,7 @@ describe('writing', () => {
     expect(codeOf(() => write('absent', 'y', { ifAbsent: true }))).toBe('done')
   })
 
-  test('leaves nothing of what is discarded', () => {
+  test('leaves nothing of a discarded file', () => {
     const pending = new PendingFiles(fixture.context)
     const { fd, id } = pending.create(1, 'plain', {})
     writeSync(fd, 'half')
@@ -140,14 +140,14 @@ describe('writing', () => {
     expect(readdirSync(fixture.root).toSorted()).toEqual(['inside', 'plain'])
   })
 
-  test('refuses to write over a folder, and into what is none', () => {
+  test('refuses to replace a folder or to write below a file', () => {
     expect(codeOf(() => write('inside', 'x'))).toBe('is_a_folder')
     expect(codeOf(() => write('plain/x', 'x'))).toBe('not_a_folder')
     expect(codeOf(() => write('no/such/x', 'x'))).toBe('file_not_found')
     expect(codeOf(() => write('no/such/x', 'x', { makesParents: true }))).toBe('done')
   })
 
-  test('replaces a link, or writes what it leads to, as asked', () => {
+  test('replaces a link or writes to its target, as requested', () => {
     symlinkSync('plain', at('link'))
     write('link', 'through', { followsLink: true })
     expect([readlinkSync(at('link')), readFileSync(at('plain'), 'utf8')]).toEqual(['plain', 'through'])
@@ -157,7 +157,7 @@ describe('writing', () => {
 })
 
 describe('folders', () => {
-  test('are made one by one, or with all above', () => {
+  test('are created alone or with their parents', () => {
     expect(codeOf(() => makeFolder(fixture.context, 'a/b', { makesParents: false }))).toBe('file_not_found')
     expect(codeOf(() => makeFolder(fixture.context, 'a/b', { makesParents: true }))).toBe('done')
     expect(codeOf(() => makeFolder(fixture.context, 'a/b', { makesParents: true }))).toBe('done')
@@ -165,7 +165,7 @@ describe('folders', () => {
     expect(codeOf(() => makeFolder(fixture.context, 'plain/b', { makesParents: true }))).toBe('not_a_folder')
   })
 
-  test('are removed with what is in them only when asked', () => {
+  test('are removed with their contents only when requested', () => {
     const run = (recursive: boolean): string =>
       codeOf(() => finish(remove(fixture.context, 'inside', { recursive })))
     symlinkSync('../../outside', at('inside/out'))
@@ -182,7 +182,7 @@ describe('moving and copying', () => {
   const duplicate = (from: string, to: string, replaces = false): string =>
     codeOf(() => finish(copy(fixture.context, from, to, { replaces })))
 
-  test('never go over something unless asked', () => {
+  test('never replace anything unless requested', () => {
     expect(move('plain', 'inside/f')).toBe('file_exists')
     expect(duplicate('plain', 'inside/f')).toBe('file_exists')
     expect(duplicate('plain', 'inside/f', true)).toBe('done')
@@ -190,13 +190,13 @@ describe('moving and copying', () => {
     expect(move('plain', 'other')).toBe('file_not_found')
   })
 
-  test('refuse a folder in itself', () => {
+  test('refuse to copy a folder into itself', () => {
     expect(move('inside', 'inside/deep/x')).toBe('path_refused')
     expect(duplicate('inside', 'inside/deep/x')).toBe('path_refused')
     expect(duplicate('.', 'x')).toBe('path_refused')
   })
 
-  test('bring a whole folder along, and leave special files', () => {
+  test('include the contents of a folder and skip special files', () => {
     Bun.spawnSync(['mkfifo', at('inside/pipe')])
     symlinkSync('f', at('inside/link'))
     chmodSync(at('inside/deep'), 0o711)
@@ -209,7 +209,7 @@ describe('moving and copying', () => {
     expect(readlinkSync(at('twin/link'))).toBe('f')
   })
 
-  test('replace a folder by another at once', () => {
+  test('replace a folder atomically', () => {
     mkdirSync(at('old'))
     writeFileSync(at('old/x'), '')
     expect(duplicate('inside', 'old', true)).toBe('done')
@@ -219,7 +219,7 @@ describe('moving and copying', () => {
     expect(readdirSync(fixture.root).toSorted()).toEqual(['inside', 'old', 'plain'])
   })
 
-  test('leave nothing of a copy that is ended early', () => {
+  test('leave nothing of a canceled copy', () => {
     const job = copy(fixture.context, 'inside', 'twin', { replaces: false })
     for (let steps = 0; steps < 3; steps += 1) job.next()
     expect(readdirSync(fixture.root)).toHaveLength(3)

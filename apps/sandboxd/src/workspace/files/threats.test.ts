@@ -76,9 +76,9 @@ function inFixture(resolve: Resolve, run: (fixture: Fixture) => void): void {
   expect(hasSecretInside(fixture)).toBe(false)
 }
 
-describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
+describe.each([...RESOLVERS])('paths resolved by %s', (_, resolve) => {
   describe.each(Object.entries(VERBS))('%s', (name, verb) => {
-    test('(threat T12) (threat T16) refuses every path that leaves by its text', () => {
+    test('(threat T12) (threat T16) refuses every path that leads outside by its text', () => {
       inFixture(resolve, (fixture) => {
         for (const at of LEXICAL) {
           const { code, told } = attempt(fixture, verb, at)
@@ -88,7 +88,7 @@ describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
       })
     })
 
-    test('(threat T12) takes what only looks like a way out for a name', () => {
+    test('(threat T12) treats text that only resembles a traversal as a name', () => {
       inFixture(resolve, (fixture) => {
         for (const at of HARMLESS) expectNothingTold(attempt(fixture, verb, at).told)
       })
@@ -108,7 +108,7 @@ describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
       closeSync(fd)
     })
 
-    test('(threat T15) does not wait for a pipe, and gives nothing of a device', () => {
+    test('(threat T15) does not block on a pipe and does not read a device', () => {
       using fixture = openFixture(resolve)
       Bun.spawnSync(['mkfifo', path.join(fixture.root, 'pipe')])
       const isRoot = process.getuid?.() === 0
@@ -121,7 +121,7 @@ describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
     })
   })
 
-  test('(threat T15) a name may hold anything that a file system allows', () => {
+  test('(threat T15) accepts every name that a file system allows', () => {
     using fixture = openFixture(resolve)
     const names = [
       '-rf',
@@ -142,7 +142,7 @@ describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
       expect(attempt(fixture, VERBS['read'] ?? (() => 0), name).told).toBe('"written"')
   })
 
-  test('(threat T15) a file of eight terabytes without bytes is copied as such', () => {
+  test('(threat T15) copies an 8 TB sparse file as sparse', () => {
     using fixture = openFixture(resolve)
     const file = path.join(fixture.root, 'sparse')
     writeFileSync(file, 'x')
@@ -162,7 +162,7 @@ describe.each([...RESOLVERS])('paths found by %s', (_, resolve) => {
     expect(attempt(fixture, VERBS['read'] ?? (() => 0), 'plain').code).toBe('file_refused')
   })
 
-  test('(threat T13) links inside lead where they say', () => {
+  test('(threat T13) follows links inside the workspace', () => {
     using fixture = openFixture(resolve)
     symlinkSync('inside', path.join(fixture.root, 'in'))
     symlinkSync('../in/deep/../f', path.join(fixture.root, 'inside/l'))

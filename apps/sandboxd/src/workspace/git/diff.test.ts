@@ -24,7 +24,7 @@ test.each([1, 2, 7, 1000])('reads files, counts and text in slices of %d bytes',
   ])
 })
 
-test('no output is no difference', () => {
+test('no output means no difference', () => {
   const parser = new DiffParser()
   expect(parser.push(new Uint8Array())).toHaveLength(0)
   expect(parser.files.size).toBe(0)

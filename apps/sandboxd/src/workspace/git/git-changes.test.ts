@@ -18,7 +18,7 @@ const staged = ({ git }: Fixture): string => git('diff', '--cached', '--name-sta
 const status = ({ git }: Fixture): string => git('status', '--porcelain')
 const read = ({ place }: Fixture, path: string): string => readFileSync(place(path), 'utf8')
 
-test('stages files, folders and what is gone', async () => {
+test('stages files, folders and removed files', async () => {
   using fixture = createCommitted('a', 'b', 'folder/c', 'folder/gone')
   fixture.write('a', 'two\n')
   fixture.write('b', 'two\n')
@@ -30,7 +30,7 @@ test('stages files, folders and what is gone', async () => {
   expect(status(fixture)).toBe('M  a\nM  b\nD  folder/gone\nA  folder/new\n')
 })
 
-test('stages what changed its kind, and the mode', async () => {
+test('stages changes of type and mode', async () => {
   using fixture = createCommitted('file', 'folder/x')
   rmSync(join(fixture.root, 'file'))
   fixture.write('file/inner', '')
@@ -42,7 +42,7 @@ test('stages what changed its kind, and the mode', async () => {
   expect(status(fixture)).not.toContain('??')
 })
 
-test('stages all or nothing: what is missing or ignored refuses the rest', async () => {
+test('stages all or nothing when a path is missing or ignored', async () => {
   using fixture = createCommitted('a')
   fixture.write('.gitignore', 'ignored\n')
   for (const name of ['a', 'ignored']) fixture.write(name, 'two\n')
@@ -53,7 +53,7 @@ test('stages all or nothing: what is missing or ignored refuses the rest', async
   expect(await fixture.post('git/stage', { paths: ['a'] })).toMatchObject(DONE)
 })
 
-test('stages the solution of a conflict, and a commit ends the merge', async () => {
+test('stages the resolution of a conflict, and a commit ends the merge', async () => {
   using fixture = createCommitted('file', 'other')
   fixture.git('checkout', '--quiet', '-b', 'theirs')
   fixture.write('file', 'theirs\n')
@@ -72,7 +72,7 @@ test('stages the solution of a conflict, and a commit ends the merge', async () 
   expect(await fixture.get('git/status')).toMatchObject({ body: { state: null, files: [] } })
 })
 
-test('stages the solution of a conflict that is our own version', async () => {
+test('stages our own version as the resolution of a conflict', async () => {
   using fixture = createCommitted('file')
   fixture.git('checkout', '--quiet', '-b', 'theirs')
   fixture.git('mv', 'file', 'their-name')
@@ -86,7 +86,7 @@ test('stages the solution of a conflict that is our own version', async () => {
   expect(status(fixture)).not.toContain('our-name')
 })
 
-test('a merge that changes nothing is concluded by a commit', async () => {
+test('a commit concludes a merge without changes', async () => {
   using fixture = createCommitted('file')
   fixture.git('checkout', '--quiet', '-b', 'theirs')
   fixture.git('commit', '--quiet', '--allow-empty', '--message', 'theirs')
@@ -97,7 +97,7 @@ test('a merge that changes nothing is concluded by a commit', async () => {
   expect(fixture.git('show', '--no-patch', '--format=%p').trim().split(' ')).toHaveLength(2)
 })
 
-test('what is being written is neither shown nor staged', async () => {
+test('neither shows nor stages temporary files', async () => {
   using fixture = createCommitted('a')
   for (const name of ['.sandwire-1.part', 'folder/.sandwire-2.part', '.sandwire-3.part/inner', 'new'])
     fixture.write(name, '')
@@ -109,7 +109,7 @@ test('what is being written is neither shown nor staged', async () => {
   expect(await fixture.post('git/stage', { paths: ['.sandwire-1.part'] })).toMatchObject(FAILED)
 })
 
-test('a repository in the folder is left alone unless it is named', async () => {
+test('does not touch a nested repository unless it is named', async () => {
   using fixture = createCommitted('a')
   mkdirSync(join(fixture.root, 'nested'))
   fixture.gitIn('nested', 'init', '--quiet')
@@ -135,7 +135,7 @@ test('unstages, in a repository without commits too', async () => {
   expect(status(fixture)).toBe(' M a\n?? -b\n?? "\\377"\n')
 })
 
-test('discards changes of tracked files and brings back what is gone', async () => {
+test('discards changes of tracked files and restores removed ones', async () => {
   using fixture = createCommitted('a', 'folder/b', '\u{dcff}')
   fixture.write('a', 'two\n')
   fixture.write('\u{dcff}', 'two\n')
@@ -153,7 +153,7 @@ test.each([
   ['tracked attributes', '.gitattributes', true],
   ['attributes of the work tree alone', '.gitattributes', false],
   ['attributes of the repository itself', '.git/info/attributes', false],
-] as const)('what a filter would have to bring back stays as it is, by %s', async (_, place, isTracked) => {
+] as const)('does not discard a file that needs a filter, by %s', async (_, place, isTracked) => {
   using fixture = createCommitted('a', 'b.bin')
   fixture.write(place, '*.bin filter=z\n')
   if (isTracked) {
@@ -188,7 +188,7 @@ test('discards to what is staged', async () => {
   expect(read(fixture, 'a')).toBe('staged\n')
 })
 
-test('removes untracked files only when they are named and that is asked', async () => {
+test('removes untracked files only when named and requested', async () => {
   using fixture = createCommitted('a')
   fixture.write('.gitignore', 'ignored\n')
   for (const name of ['new', 'folder/deep/x', 'folder/y', 'other/z', 'other/ignored', '\u{dcff}'])
@@ -210,14 +210,14 @@ test('removes untracked files only when they are named and that is asked', async
   for (const name of ['folder/y', 'other/ignored']) expect(existsSync(join(fixture.root, name))).toBe(true)
 })
 
-test('the whole of a workspace without commits is not removed', async () => {
+test('does not remove a whole workspace without commits', async () => {
   using fixture = createFixture()
   fixture.write('a', '')
   expect(await fixture.post('git/discard', { paths: ['.'], untracked: true })).toMatchObject(FAILED)
   expect(existsSync(join(fixture.root, 'a'))).toBe(true)
 })
 
-test('nothing is changed through a link that leads out (threat T13)', async () => {
+test('changes nothing through a link that leads outside (threat T13)', async () => {
   using fixture = createCommitted('folder/file', 'a')
   const outside = join(fixture.home, 'outside')
   mkdirSync(outside)
@@ -234,7 +234,7 @@ test('nothing is changed through a link that leads out (threat T13)', async () =
   expect(existsSync(join(fixture.root, 'link'))).toBe(false)
 })
 
-test('commits what is staged, and nothing when nothing is', async () => {
+test('commits what is staged and refuses an empty commit', async () => {
   using fixture = createCommitted('a')
   fixture.write('a', 'two\n')
   expect(await fixture.post('git/commit', { message: 'x' })).toMatchObject(FAILED)
@@ -246,7 +246,7 @@ test('commits what is staged, and nothing when nothing is', async () => {
   )
 })
 
-test('commits before there is any', async () => {
+test('makes the first commit', async () => {
   using fixture = createFixture()
   expect(await fixture.post('git/commit', { message: 'x' })).toMatchObject(FAILED)
   fixture.write('a', '')
@@ -268,7 +268,7 @@ test('amends, and keeps the author unless another is named', async () => {
   expect(fixture.git('rev-list', '--count', 'HEAD').trim()).toBe('2')
 })
 
-test('amends to a commit that changes nothing', async () => {
+test('amends to an empty commit', async () => {
   using fixture = createCommitted('a')
   for (const content of ['two\n', 'one\n']) {
     fixture.write('a', content)
@@ -293,7 +293,7 @@ test('commits without a configured identity only with an author', async () => {
   expect(fixture.git('log', '--format=%an %ae %cn %ce')).toBe('Me me@example.test Me me@example.test\n')
 })
 
-test('says that another git is at work', async () => {
+test('reports a lock of another git', async () => {
   using fixture = createCommitted('a')
   fixture.write('a', 'two\n')
   writeFileSync(join(fixture.root, '.git/index.lock'), '')
@@ -323,7 +323,7 @@ test.each([
   ['commit', { message: 'x', amend: 1 }],
   ['commit', { message: 'x', repo: '..' }],
   ['commit', []],
-] as const)('%s refuses %j by name', async (route, body) => {
+] as const)('%s refuses %j and names the field', async (route, body) => {
   using fixture = createFixture()
   expect(await fixture.post(`git/${route}`, body)).toMatchObject({ status: 400 })
 })

@@ -13,7 +13,7 @@ test.each([1, 2, 3, 5, 100])('cuts at every NUL in slices of %d bytes', (size) =
   expect(found).toEqual(['one', '', 'two words'])
 })
 
-test('gives what is behind the last token taken', () => {
+test('returns the bytes after the last token', () => {
   const tokens = new NulTokens()
   tokens.push(STREAM)
   expect(tokens.next()?.toString()).toBe('one')

@@ -34,7 +34,7 @@ function attempt({ git }: Fixture, ...args: readonly string[]): void {
   expect(() => git(...args)).toThrow()
 }
 
-test('a repository without a commit has a branch, and nothing else', async () => {
+test('a repository without commits has only a branch', async () => {
   using fixture = createFixture()
   fixture.write('new', 'x')
   expect(await fixture.get('git/status')).toEqual({
@@ -65,7 +65,7 @@ test('a repository without a commit has a branch, and nothing else', async () =>
   })
 })
 
-test('status says what is staged and what is not, and where from', async () => {
+test('status reports staged and unstaged changes and rename sources', async () => {
   using fixture = createCommitted({
     both: '1\n',
     gone: '2\n',
@@ -95,7 +95,7 @@ test('status says what is staged and what is not, and where from', async () => {
   })
 })
 
-test('names may hold anything that a file system allows', async () => {
+test('accepts every name that a file system allows', async () => {
   const names = [
     'with space',
     'new\nline',
@@ -121,7 +121,7 @@ test('names may hold anything that a file system allows', async () => {
   })
 })
 
-test('status says how far a branch is from its upstream, and when HEAD is on none', async () => {
+test('status reports ahead, behind and a detached HEAD', async () => {
   using fixture = createCommitted()
   fixture.git('branch', 'base')
   fixture.git('branch', '--quiet', '--set-upstream-to', 'base')
@@ -141,7 +141,7 @@ test.each([
   ['rebase', ['rebase', '--apply', 'theirs']],
   ['cherry-pick', ['cherry-pick', 'theirs']],
   ['revert', ['revert', '--no-edit', 'HEAD~1']],
-] as const)('status knows a %s in progress and its conflict', async (state, args) => {
+] as const)('status reports a %s in progress and its conflict', async (state, args) => {
   using fixture = createDivided()
   attempt(fixture, ...args)
   expect(await fixture.get('git/status')).toMatchObject({
@@ -160,7 +160,7 @@ test('diff shows a file in conflict against our side', async () => {
   })
 })
 
-test('status knows a bisection and mails that are applied', async () => {
+test('status reports a bisect and an am in progress', async () => {
   using fixture = createDivided()
   fixture.git('bisect', 'start')
   expect(await fixture.get('git/status')).toMatchObject({ body: { state: 'bisect' } })
@@ -170,7 +170,7 @@ test('status knows a bisection and mails that are applied', async () => {
   expect(await fixture.get('git/status')).toMatchObject({ body: { state: 'am' } })
 })
 
-test('status gives as many entries as it may, and says that there are more', async () => {
+test('status limits its entries and reports truncation', async () => {
   using fixture = createFixture()
   for (let at = 0; at < 20; at += 1) fixture.write(`f${at}`, '')
   using repository = await openRepository(fixture)
@@ -183,7 +183,7 @@ test('status gives as many entries as it may, and says that there are more', asy
   expect(await readStatus(repository, { ...STATUS_LIMITS, maxBytes: 40 })).toMatchObject({ truncated: true })
 })
 
-test('status leaves untracked files out where they take too long, and says so', async () => {
+test('status omits untracked files on timeout and reports it', async () => {
   using fixture = createFixture({
     spoil: (plan) =>
       plan.argv.includes('--untracked-files=normal') ? { ...plan, argv: ['sleep', '60'], timeMs: 20 } : plan,
@@ -196,7 +196,7 @@ test('status leaves untracked files out where they take too long, and says so', 
   })
 })
 
-test('status that takes too long at all is an error', async () => {
+test('status fails when tracked files time out', async () => {
   using fixture = createFixture({
     spoil: (plan) => (plan.argv.includes('status') ? { ...plan, argv: ['sleep', '60'], timeMs: 20 } : plan),
   })
@@ -249,7 +249,7 @@ test.each(['sha1', 'sha256'])(
   },
 )
 
-test('diff of a renamed file needs to be told where it was, whatever its bytes', async () => {
+test('diff of a renamed file needs its old path, with any bytes', async () => {
   const [old, other] = ['old\udcff', 'new\udcff']
   using fixture = createCommitted({ 'a.txt': 'one\ntwo\nthree\n', [old]: 'four\nfive\nsix\n' })
   fixture.git('mv', 'a.txt', 'b.txt')
@@ -266,7 +266,7 @@ test('diff of a renamed file needs to be told where it was, whatever its bytes',
   expect(await fixture.get('git/diff', '?old=a.txt')).toMatchObject({ status: 400 })
 })
 
-test('diff says of binary files that they are, and of other bytes that they were replaced', async () => {
+test('diff marks binary files and replaced bytes', async () => {
   using fixture = createCommitted({ binary: Uint8Array.of(0, 1), latin: Uint8Array.of(0xe4, 10) })
   fixture.write('binary', Uint8Array.of(0, 2))
   fixture.write('latin', Uint8Array.of(0xfc, 10))
@@ -278,7 +278,7 @@ test('diff says of binary files that they are, and of other bytes that they were
   expect((await fixture.get('git/diff', '?path=latin')).body).toMatchObject({ lossy: true })
 })
 
-test('diff ends at a whole line where it is cut, and says why', async () => {
+test('a truncated diff ends at a whole line and reports the limit', async () => {
   using fixture = createCommitted({ a: '', b: '' })
   fixture.write('a', 'line of text\n'.repeat(10_000))
   fixture.write('b', 'x\n')
@@ -293,7 +293,7 @@ test('diff ends at a whole line where it is cut, and says why', async () => {
   expect(few.files).toHaveLength(1)
 })
 
-test('diff that takes too long gives what came, and says why', async () => {
+test('a diff that times out returns its start and reports the limit', async () => {
   using fixture = createFixture({
     spoil: (plan) => (plan.argv.includes('diff') ? { ...plan, argv: ['sleep', '60'], timeMs: 20 } : plan),
   })
@@ -311,7 +311,7 @@ test('a page of the log ends early where messages are long', async () => {
   expect(commits[0]?.message).toHaveLength(64 * 1024)
 })
 
-test('diff does not depend on the taste of whoever configured git', async () => {
+test('diff does not depend on the configuration', async () => {
   using fixture = createCommitted({ a: 'one\n' })
   fixture.write('a', 'two\n')
   const plain = await fixture.get('git/diff')
@@ -326,7 +326,7 @@ test('diff does not depend on the taste of whoever configured git', async () => 
   expect(await fixture.get('git/diff')).toEqual(plain)
 })
 
-test('show gives a file as a commit has it, as text or base64', async () => {
+test('show returns a file at a commit, as text or base64', async () => {
   using fixture = createCommitted({ text: 'ä\n', binary: Uint8Array.of(0, 0xff), 'folder/x': '' })
   symlinkSync('text', join(fixture.root, 'link'))
   fixture.git('add', 'link')
@@ -352,7 +352,7 @@ test('show gives a file as a commit has it, as text or base64', async () => {
   expect(await shows('')).toMatchObject({ status: 400 })
 })
 
-test('show gives the beginning of a large file, cut anywhere, as text', async () => {
+test('show returns the start of a large file as text', async () => {
   using fixture = createCommitted({ file: 'ä'.repeat(1000) })
   using repository = await openRepository(fixture)
   const shown = await showFile(repository, { path: 'file', ref: 'HEAD' }, 101)
@@ -361,7 +361,7 @@ test('show gives the beginning of a large file, cut anywhere, as text', async ()
   expect(textOf(shown)).toBe('ä'.repeat(50))
 })
 
-test('log goes through all commits page by page, once each', async () => {
+test('log lists every commit once, page by page', async () => {
   using fixture = createDivided()
   fixture.git('merge', '--quiet', '--strategy', 'ours', '--message', 'merged', 'theirs')
   fixture.git('commit', '--quiet', '--allow-empty', '--message', 'empty\n\nbody')
@@ -381,7 +381,7 @@ test('log goes through all commits page by page, once each', async () => {
   })
 })
 
-test('log says who, when, what and where', async () => {
+test('log reports author, time, message and refs', async () => {
   using fixture = createCommitted()
   fixture.git('config', 'user.name', 'Zoë \u{202e}')
   fixture.write('file', 'two\n')
@@ -424,7 +424,7 @@ test('log says who, when, what and where', async () => {
   })
 })
 
-test('a file that is named like a commit is not taken for one', async () => {
+test('a file named like a commit is not taken for the commit', async () => {
   using fixture = createCommitted()
   const oid = fixture.git('rev-parse', 'HEAD').trim()
   for (const name of [oid, 'HEAD', 'main']) fixture.write(name, '')
@@ -432,7 +432,7 @@ test('a file that is named like a commit is not taken for one', async () => {
   expect(await fixture.get('git/diff', '?from=main&to=HEAD')).toMatchObject({ status: 200 })
 })
 
-test('branches are local and remote, with what they follow, the last used first', async () => {
+test('lists local and remote branches with their upstream, most recent first', async () => {
   using fixture = createCommitted()
   mkdirSync(join(fixture.root, '../far'))
   fixture.git('init', '--quiet', '--bare', '../far')

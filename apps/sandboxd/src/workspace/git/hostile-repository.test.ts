@@ -283,7 +283,7 @@ function createPlantedFixture(plant: Planted['plant'], spoil?: Spoil): Fixture &
   return { ...fixture, isMarked: () => existsSync(mark) }
 }
 
-test.each([...PLANTED])('no route starts $name (threat T19)', async ({ plant }) => {
+test.each([...PLANTED])('no route runs $name (threat T19)', async ({ plant }) => {
   using fixture = createPlantedFixture(plant)
   for await (const _ of askEverything(fixture)) expect(fixture.isMarked()).toBe(false)
 })
@@ -297,7 +297,7 @@ test.each([...PLANTED])(
   },
 )
 
-test('what git never starts here is not started either (threat T19)', async () => {
+test('starts no other program that git supports (threat T19)', async () => {
   using fixture = createPlantedFixture(({ git }, program) => {
     const settings = ['core.pager', 'pager.status', 'pager.diff', 'pager.log', 'pager.show', 'core.editor']
     const more = ['sequence.editor', 'core.askPass', 'credential.helper', 'core.gitProxy', 'gpg.ssh.program']
@@ -316,7 +316,7 @@ test('what git never starts here is not started either (threat T19)', async () =
   for await (const _ of askEverything(fixture)) expect(fixture.isMarked()).toBe(false)
 })
 
-test('a file that a filter changes is neither staged nor put back as it is', async () => {
+test('a file with a filter is neither staged nor restored', async () => {
   using fixture = createPlantedFixture((planted, program) => plantFilter(planted, 'z', 'clean', program))
   for (const [route, message] of [
     ['git/stage', /filter '?z'? failed/],
@@ -328,7 +328,7 @@ test('a file that a filter changes is neither staged nor put back as it is', asy
     })
 })
 
-test('a filter whose name no environment holds keeps git from being used (threat T19)', async () => {
+test("refuses git when a filter's name does not fit into the environment (threat T19)", async () => {
   using fixture = createPlantedFixture((planted, program) => {
     planted.write('.gitattributes', Buffer.from('* filter=\xff\n', 'latin1'))
     planted.write('.git/config', Buffer.from(`[filter "\xff"]\nclean = ${program}\n`, 'latin1'))
@@ -338,7 +338,7 @@ test('a filter whose name no environment holds keeps git from being used (threat
   expect(await fixture.get('git/status')).toMatchObject({ body: { error: { code: 'git_failed' } } })
 })
 
-test('hooks that are settings, and filters of the machine, are found by their names', () => {
+test("finds configured hooks and the system's filters by name", () => {
   const names = [
     'sandwire.witness',
     'hook.lint.command',
@@ -349,13 +349,13 @@ test('hooks that are settings, and filters of the machine, are found by their na
   expect(parseConfigNames(names)).toEqual({ filters: ['lfs', 'x.y'], hooks: ['lint'], hasIdentity: false })
 })
 
-test('a git that takes no settings from its environment is not used (threat T19)', async () => {
+test('refuses a git that reads no configuration from the environment (threat T19)', async () => {
   expect(() => parseConfigNames(['user.name'])).toThrow('2.31 or newer')
   using fixture = createFixture({ spoil: withoutVariable('GIT_CONFIG_COUNT') })
   expect(await fixture.get('git/status')).toMatchObject({ body: { error: { code: 'git_failed' } } })
 })
 
-test('no commit starts to tidy up', async () => {
+test('a commit starts no maintenance', async () => {
   const plant: Planted['plant'] = ({ git, home }) => {
     git('config', 'gc.auto', '1')
     git('config', 'gc.autoDetach', 'false')
@@ -375,7 +375,7 @@ test('no commit starts to tidy up', async () => {
   expect(await packs(withoutSetting('maintenance.auto'))).toBeGreaterThan(0)
 })
 
-test('core.worktree leads nowhere else (threat T19)', async () => {
+test('ignores core.worktree (threat T19)', async () => {
   const plant: Planted['plant'] = (fixture) => {
     mkdirSync(join(fixture.home, 'elsewhere'))
     fixture.git('config', 'core.worktree', join(fixture.home, 'elsewhere'))
@@ -389,7 +389,7 @@ test('core.worktree leads nowhere else (threat T19)', async () => {
   expect(await elsewhere(withoutVariable('GIT_WORK_TREE'))).toEqual(['file'])
 })
 
-test('the .git of a folder further up is not used', async () => {
+test('does not use the .git of a parent folder', async () => {
   using fixture = createPlantedFixture(() => undefined)
   renameSync(join(fixture.root, '.git'), join(fixture.root, '../.git'))
   expect(await fixture.get('git/status')).toMatchObject({ body: { error: { code: 'not_a_repository' } } })

@@ -82,7 +82,7 @@ test.each([...INPUTS])('%j is a name and nothing else (threat T18)', async (inpu
   expect(fixture.git('status', '--porcelain')).toBe(' M file\n')
 })
 
-test('a file may have any of these names, and is served like any other (threat T18)', async () => {
+test('serves files with hostile names like any other (threat T18)', async () => {
   using fixture = createPlainFixture()
   // A name holds no slash; the rest is taken as it is.
   const names = INPUTS.map((input) => input.replaceAll('/', '_'))
@@ -103,7 +103,7 @@ test('a file may have any of these names, and is served like any other (threat T
   expect(await fixture.get('git/status')).toMatchObject({ body: { files: [{ path: 'file' }] } })
 }, 30_000)
 
-test('an option would be one without the dashes before it, and a pattern one without a word in the environment', async () => {
+test('without `--` an input would be an option, and without GIT_LITERAL_PATHSPECS a pattern', async () => {
   const withoutDashes = (plan: ToolPlan): ToolPlan => {
     const [program, ...args] = plan.argv
     return { ...plan, argv: [program, ...args.filter((arg) => arg !== '--')] }
@@ -118,7 +118,7 @@ test('an option would be one without the dashes before it, and a pattern one wit
   expect(await patterned.get('git/diff?path=f*')).toMatchObject({ body: { files: [{ path: 'file' }] } })
 })
 
-test('errors of git are shown without what moves or turns text (threat T24)', async () => {
+test("git's messages are shown without control or bidirectional characters (threat T24)", async () => {
   using fixture = createFixture()
   fixture.write('\u{1b}]0;x\u{7}\u{202e}\n', 'x')
   fixture.git('config', 'filter.\u{1b}[2J\u{202e}.clean', 'false')

@@ -38,25 +38,25 @@ beforeAll(() => {
 
 afterAll(() => fixture[Symbol.dispose](), MAKING_MS)
 
-test('the status of many files is complete', async () => {
+test('returns the status of many files', async () => {
   const { body } = await fixture.get('git/status')
   expect(body).toMatchObject({ truncated: false, untracked: true })
   expect((body as { files: unknown[] }).files).toHaveLength(200 + FILES / 500 + 1)
 })
 
-test('the difference of many files is given, and of one among them', async () => {
+test('returns the diff of many files and of one of them', async () => {
   const { body } = await fixture.get('git/diff')
   expect((body as { files: unknown[] }).files).toHaveLength(200 + FILES / 500)
   expect(await fixture.get('git/diff?path=f7/g7')).toMatchObject({ body: { files: [{ path: 'f7/g7' }] } })
 })
 
-test('many branches are cut, and that is said', async () => {
+test('truncates many branches and reports it', async () => {
   const { body } = await fixture.get('git/branches')
   expect(body).toMatchObject({ truncated: true, head: { branch: 'main' } })
   expect((body as { branches: unknown[] }).branches).toHaveLength(1_000)
 })
 
-test('all of it is staged, unstaged and put back', async () => {
+test('stages, unstages and discards everything', async () => {
   expect(await fixture.post('git/stage', { paths: ['.'] })).toMatchObject({ status: 200 })
   expect(fixture.git('status', '--porcelain').split('\n').length - 1).toBe(200 + FILES / 500 + 300)
   expect(await fixture.post('git/unstage', { paths: ['.'] })).toMatchObject({ status: 200 })

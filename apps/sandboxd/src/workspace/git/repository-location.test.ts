@@ -23,7 +23,7 @@ function commitIn(fixture: Fixture, folder: string): void {
   fixture.gitIn(folder, 'commit', '--quiet', '--message', 'first')
 }
 
-test('a folder without a repository has none, whatever is asked', async () => {
+test('every route reports a missing repository', async () => {
   using fixture = createFixture({ isRepository: false })
   fixture.write('file', '')
   for (const route of ['git/status', 'git/diff', 'git/log', 'git/branches', 'git/show?path=file'])
@@ -31,13 +31,13 @@ test('a folder without a repository has none, whatever is asked', async () => {
   expect(await fixture.post('git/stage', { paths: ['file'] })).toMatchObject(NONE)
 })
 
-test('a bare repository is no work tree', async () => {
+test('a bare repository is not a work tree', async () => {
   using fixture = createFixture({ isRepository: false })
   fixture.git('init', '--quiet', '--bare')
   expect(await fixture.get('git/status')).toMatchObject(NONE)
 })
 
-test('a repository in a folder is named, and its paths are its own', async () => {
+test('serves a nested repository by its folder, with relative paths', async () => {
   using fixture = createFixture({ isRepository: false })
   commitIn(fixture, 'project')
   fixture.write('project/file', 'two\n')
@@ -55,7 +55,7 @@ test('a repository in a folder is named, and its paths are its own', async () =>
   expect(await fixture.get('git/status?repo=missing')).toMatchObject({ status: 404 })
 })
 
-test('repositories are found in the workspace and up to two folders below, and no link is followed', async () => {
+test('finds repositories up to two levels deep and follows no link', async () => {
   using fixture = createFixture({ isRepository: false })
   const found = async (): Promise<unknown> => (await fixture.get('git/repositories')).body
   expect(await found()).toEqual({ repositories: [], truncated: false })
@@ -69,13 +69,13 @@ test('repositories are found in the workspace and up to two folders below, and n
   expect(await findRepositories(fixture.files, 2)).toEqual({ paths: ['.'], truncated: true })
 })
 
-test('a folder of a repository is not one itself', async () => {
+test('a folder in a repository is not a repository', async () => {
   using fixture = createFixture()
   fixture.write('folder/x', '')
   expect(await fixture.get('git/status?repo=folder')).toMatchObject(NONE)
 })
 
-test('a linked work tree is served where the repository is in the workspace too', async () => {
+test('serves a linked work tree whose repository is in the workspace', async () => {
   using fixture = createFixture()
   fixture.write('file', 'one\n')
   fixture.git('add', '.')
@@ -95,7 +95,7 @@ test('a linked work tree is served where the repository is in the workspace too'
   expect(await fixture.get('git/status?repo=third')).toMatchObject({ body: { state: 'rebase' } })
 })
 
-test('a submodule counts by its commit, and is served by its name', async () => {
+test('compares a submodule by commit and serves it by its folder', async () => {
   using fixture = createFixture()
   commitIn(fixture, 'origin')
   fixture.git('submodule', '--quiet', 'add', './origin', 'module')
@@ -148,7 +148,7 @@ test.each(['file', 'link', 'common', 'relative'])(
   },
 )
 
-test('a link to a folder of the workspace is followed, one that leads out is refused (threat T13)', async () => {
+test('follows a link to a folder of the workspace and refuses one that leads outside (threat T13)', async () => {
   using fixture = createFixture({ isRepository: false })
   commitIn(fixture, 'project')
   symlinkSync('project', join(fixture.root, 'alias'))
@@ -167,7 +167,7 @@ test.skipIf(process.getuid?.() !== 0)('a repository may belong to somebody else'
   expect(await fixture.get('git/status')).toMatchObject({ status: 200 })
 })
 
-test('a repository whose configuration cannot be read says so', async () => {
+test('reports a configuration that cannot be read', async () => {
   using fixture = createFixture()
   fixture.write('.git/config', '[core\n')
   expect(await fixture.get('git/status')).toMatchObject({
@@ -176,7 +176,7 @@ test('a repository whose configuration cannot be read says so', async () => {
   })
 })
 
-test('no git is said as such', async () => {
+test('reports that git is not installed', async () => {
   using fixture = createFixture({ spoil: (plan) => ({ ...plan, argv: ['no-such-git'] }) })
   expect(await fixture.get('git/status')).toMatchObject({ body: { error: { code: 'command_not_found' } } })
   expect(await fixture.get('compat/git/status')).toEqual({ status: 200, body: { is_repo: false, files: [] } })

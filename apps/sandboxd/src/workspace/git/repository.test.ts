@@ -16,7 +16,7 @@ test.each([
   'fix/#12',
   'a{b}',
   'stash',
-])('takes the name of a commit: %s', (ref) => {
+])('accepts the name of a commit: %s', (ref) => {
   expect(checkRef(ref, 'ref')).toBe(ref)
 })
 
@@ -44,19 +44,19 @@ test.each([
   'a\\b',
   '^main',
   '\ud800',
-])('refuses what is none, by the name of the parameter: %j (threat T18)', (ref) => {
+])('refuses an invalid commit name and names the parameter: %j (threat T18)', (ref) => {
   expect(() => checkRef(ref, 'from')).toThrow('Cannot use parameter "from": ')
 })
 
-test('refuses a name that is longer than any', () => {
+test('refuses a name that is too long', () => {
   expect(() => checkRef('x'.repeat(1025), 'ref')).toThrow('is not the name of a commit')
 })
 
-test('a refusal shows nothing that moves or turns text (threat T24)', () => {
+test('an error message contains no control or bidirectional characters (threat T24)', () => {
   expect(() => checkRef('-\u{1b}[2J\u{202e}', 'ref')).toThrow(/^[ -~\u{fffd}]*$/u)
 })
 
-test('paths are cleaned up, and none leaves the folder (threat T12)', () => {
+test('normalizes paths, and none leaves the folder (threat T12)', () => {
   expect(checkPath('./a//b/')).toBe('a/b')
   expect(checkPath('./')).toBe('.')
   expect(checkPath(':(attr)x')).toBe(':(attr)x')

@@ -14,7 +14,7 @@ function parse(...tokens: readonly (string | Uint8Array)[]): {
   return { parser, entries }
 }
 
-test('reads where HEAD is', () => {
+test('reads HEAD', () => {
   const { parser, entries } = parse(
     `# branch.oid ${OID}`,
     '# branch.head main with\u{202e}marks',
@@ -53,7 +53,7 @@ test('reads changes, renames, conflicts, submodules and untracked files, with an
   ])
 })
 
-test('a record that ends early is read as far as it goes, and breaks nothing', () => {
+test('tolerates a truncated record', () => {
   for (const token of ['', '1', '1 ', '2 R', 'u', '?', '#', '# branch.ab x'])
     expect(() => parse(token, token, token)).not.toThrow()
 })

@@ -8,7 +8,7 @@ test('keeps the bytes of a path, and reads + as a space', () => {
   expect(query('?%70ath=x').text('path')).toBe('x')
 })
 
-test('says what is missing, given twice, malformed or out of range', () => {
+test('reports missing, repeated, malformed and out-of-range parameters', () => {
   expect(() => query('').text('path')).toThrow('Cannot use parameter "path": missing')
   expect(() => query('?path=a&path=b').text('path')).toThrow('given twice')
   expect(() => query('?path=%2').text('path')).toThrow('not percent-encoded')
@@ -17,7 +17,7 @@ test('says what is missing, given twice, malformed or out of range', () => {
     expect(() => query(`?limit=${value}`).whole('limit', { min: 0, max: 10 })).toThrow('from 0 to 10')
 })
 
-test('takes repeated parameters where many are meant, and fallbacks', () => {
+test('accepts repeatable parameters and fallbacks', () => {
   expect(query('?glob=a&glob=%2A.ts').all('glob')).toEqual(['a', '*.ts'])
   expect(query('').text('path', '.')).toBe('.')
   expect(query('').choice('case', ['smart', 'sensitive'], 'smart')).toBe('smart')

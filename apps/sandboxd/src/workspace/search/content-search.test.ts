@@ -133,7 +133,7 @@ test.each([
   ['q=Abc', []],
   ['q=Abc&case=insensitive', ['ABC', 'abc']],
   ['q=abc&case=sensitive', ['abc']],
-])('looks for what is meant: %s', async (query, texts) => {
+])('searches with the requested options: %s', async (query, texts) => {
   plant('x', 'a.c\nabc\nABC\n')
   const found = await search(query)
   expect(
@@ -144,7 +144,7 @@ test.each([
   ).toEqual(texts.toSorted())
 })
 
-test('looks only into files that are meant', async () => {
+test('searches only files that match the globs', async () => {
   mkdirSync(join(root, '.git'))
   for (const name of ['a.ts', 'b.js', '-c.ts', '.hidden', 'ignored.ts']) plant(name, 'needle')
   plant('.gitignore', 'ignored.ts')
@@ -160,7 +160,7 @@ test('looks only into files that are meant', async () => {
   expect(await paths('ignored=1')).toContain('ignored.ts')
 })
 
-test('tells names and lines with any bytes (threat T24)', async () => {
+test('reports names and lines with any bytes (threat T24)', async () => {
   plant('new\nline', 'needle')
   plant('\u001b]0;x\u0007', 'needle')
   plant(Buffer.from([0x66, 0xff]), Buffer.from([0xe9, 0x20, ...Buffer.from('needle')]))
@@ -175,7 +175,7 @@ test('tells names and lines with any bytes (threat T24)', async () => {
   ])
 })
 
-test('tells a line of 50 MB by its beginning', async () => {
+test('reports the start of a 50 MB line', async () => {
   plant('big', `needle${'x'.repeat(50_000_000)}needle\nneedle\n`)
   const found = await search('q=needle')
   expect(found).toMatchObject([
@@ -185,14 +185,14 @@ test('tells a line of 50 MB by its beginning', async () => {
   ])
 })
 
-test('follows no link and waits for no pipe', async () => {
+test('follows no link and does not block on a pipe', async () => {
   symlinkSync('/etc/passwd', join(root, 'link'))
   symlinkSync('/etc', join(root, 'folder'))
   Bun.spawnSync(['mkfifo', join(root, 'pipe')])
   expect(await search('q=root')).toMatchObject([{ type: 'end', matches: 0, files: 0, truncated: false }])
 })
 
-test('says what was left out: matches, bytes', async () => {
+test('reports the limit that truncated the result: matches, bytes', async () => {
   for (const name of ['a', 'b', 'c']) plant(name, 'needle\n'.repeat(10))
   expect((await search('q=needle&limit=30')).at(-1)).toMatchObject({
     matches: 30,
@@ -215,7 +215,7 @@ test('says what was left out: matches, bytes', async () => {
   ).toBeLessThan(501)
 })
 
-test('keeps its time, whatever is searched (threat T20)', async () => {
+test('stays within its time limit (threat T20)', async () => {
   plantEndless()
   const late = await search('q=(x%2Bx%2B)%2By&regex=1', { budget: { ...SEARCH_BUDGET, timeMs: 300 } })
   expect(late).toEqual([{ type: 'end', matches: 0, files: 0, truncated: 'time' }] as never)
@@ -237,7 +237,7 @@ test.each([
   ['q=x&context=21', 'Cannot use parameter "context"'],
   ['q=x&limit=0', 'Cannot use parameter "limit"'],
   [`q=x${'&glob=x'.repeat(33)}`, 'Cannot use parameter "glob": more than 32'],
-])('refuses by name (threat T20): %s', async (query, message) => {
+])('refuses an invalid parameter and names it (threat T20): %s', async (query, message) => {
   const error = await rejectionOf((async () => open(query))())
   expect(error).toMatchObject({ code: 'bad_request' })
   expect(error.message).toStartWith(message)
@@ -249,7 +249,7 @@ test.each([
   ["rg: error parsing glob '[': unclosed character class\n", `"glob": error parsing glob '['`],
   ['rg: the literal "\\n" is not allowed in a regex\n\nConsider …', '"q": a pattern cannot span lines'],
   ['rg: \u001b[31mred\u202e\n', '"q": [31mred'],
-])('says what a newer ripgrep does not understand: %j', async (said, message) => {
+])('reports the error message of a newer ripgrep: %j', async (said, message) => {
   const refused: RunTool = async () => ({
     stdout: new Blob([]).stream(),
     stderr: Promise.resolve(said),
@@ -259,7 +259,7 @@ test.each([
   expect(error.message).toStartWith(`Cannot use parameter ${message}`)
 })
 
-test('says that ripgrep is not installed', async () => {
+test('reports that ripgrep is not installed', async () => {
   const error = await rejectionOf(open('q=x', { runTool: toolOf({ PATH: root }), ripgrep: 'rg' }))
   expect(error).toMatchObject({
     code: 'command_not_found',
@@ -300,7 +300,7 @@ test('runs nothing that a pattern, a glob or a configuration names (threat T20)'
   expect(existsSync(marker)).toBe(false)
 })
 
-test('ends ripgrep when the client goes, before and behind the first match', async () => {
+test('ends ripgrep when the client disconnects, before and after the first match', async () => {
   plantEndless()
   const early = new AbortController()
   const waiting = open('q=needle', { signal: early.signal })
@@ -326,7 +326,7 @@ test('ends ripgrep when the client goes, before and behind the first match', asy
   await eventually(() => readProcessCounts(process.pid).fds <= before, { what: 'descriptors to be closed' })
 })
 
-test('says that the search broke off when ripgrep is ended', async () => {
+test('reports that ripgrep was killed', async () => {
   plantEndless()
   for (let count = 0; count < 400; count += 1) plant(`found-${count}`, 'needle\n')
   const text = new Response(await open('q=needle')).text()

@@ -21,27 +21,27 @@ function show({ before, line, after }: Match): string {
   return `${before.join()}<${line}>${after.join()}`
 }
 
-test('without context every match is told at once', () => {
+test('without context reports every match at once', () => {
   expect(group(0, 'm1 m2')).toEqual(['<1>', '<2>'])
 })
 
-test('a match has the lines around it', () => {
+test('a match has its context lines', () => {
   expect(group(2, 'c1 c2 m3 c4 c5 /')).toEqual(['1,2<3>4,5'])
 })
 
-test('a match is told as soon as nothing can follow', () => {
+test('reports a match as soon as its context is complete', () => {
   expect(group(2, 'm1 c2 c3')).toEqual(['<1>2,3'])
 })
 
-test('a line between two matches is around both, and a match around none', () => {
+test('a line between two matches is context of both, and a match is context of none', () => {
   expect(group(2, 'm1 c2 m3 m4 c5 c6 /')).toEqual(['<1>2', '2<3>', '<4>5,6'])
 })
 
-test('lines apart from each other are not taken together', () => {
+test('separate lines are not merged', () => {
   expect(group(1, 'm1 c2 c8 m9 c10 / c1 m2 /')).toEqual(['<1>2', '8<9>10', '1<2>'])
 })
 
-test('the end of a file ends what is around a match', () => {
+test('the end of a file ends the context of a match', () => {
   expect(group(3, 'm9 c10 / m1 c2 /')).toEqual(['<9>10', '<1>2'])
 })
 
@@ -74,13 +74,13 @@ test('bytes that are not UTF-8 are one position each', () => {
   expect(describeLine(found)).toEqual({ text: '\udce9 ab', ranges: [[2, 4]], isCut: false })
 })
 
-test('a match inside a character keeps text and ranges true', () => {
+test('a match within a character keeps text and ranges correct', () => {
   const found = line('xäy', [[1, 2]])
   const { text, ranges } = describeLine(found)
   expect([text, ranges]).toEqual(['x\udcc3\udca4y', [[1, 2]]])
 })
 
-test('a long line is told around its first match', () => {
+test('reports a long line around its first match', () => {
   const text = `${'ä'.repeat(5_000)}needle${'ö'.repeat(5_000)}needle`
   const at = Buffer.from(text).indexOf('needle')
   const second = Buffer.from(text).lastIndexOf('needle')
@@ -96,16 +96,16 @@ test('a long line is told around its first match', () => {
   expect(Buffer.byteLength(described.text)).toBeLessThanOrEqual(MAX_TEXT_BYTES)
 })
 
-test('a match that is longer than the text goes up to its end', () => {
+test('ends a range at the end of a truncated text', () => {
   const found = line('x'.repeat(10_000), [[0, 10_000]])
   expect(describeLine(found).ranges).toEqual([[0, MAX_TEXT_BYTES]])
 })
 
-test('bytes that are no characters are cut like any others', () => {
+test('splits bytes that are not UTF-8 like any others', () => {
   const described = describeLine(line(new Uint8Array(10_000).fill(0x80)))
   expect(described.text).toHaveLength(MAX_TEXT_BYTES)
 })
 
-test('an empty match is a range of nothing', () => {
+test('an empty match has an empty range', () => {
   expect(describeLine(line('', [[0, 0]]))).toEqual({ text: '', ranges: [[0, 0]], isCut: false })
 })

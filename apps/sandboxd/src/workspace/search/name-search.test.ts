@@ -42,7 +42,7 @@ test('finds files and folders by their own names', async () => {
   expect(await find(['x/', 'x/a', 'y/', 'y/ax', 'z@', unfinished])).toEqual([['x', 'y/ax'], false])
 })
 
-test('says that there may be more, whatever ran out', async () => {
+test('reports truncation for every limit', async () => {
   const paths = ['x1', 'x2', 'x3']
   expect(await find(paths, { maxResults: 3 })).toEqual([paths, false])
   expect(await find(paths, { maxResults: 2 })).toEqual([['x1', 'x2'], true])
@@ -91,11 +91,11 @@ test.each([
   expect(namePattern(pattern)(name)).toBe(expected)
 })
 
-test('a pattern with many stars takes no more time than its length', () => {
+test('matches a pattern with many stars in linear time', () => {
   expect(namePattern(`${'*a'.repeat(200)}b`)('a'.repeat(255))).toBe(false)
 })
 
-test('a text without wildcards is found inside a name', () => {
+test('finds a text without wildcards within a name', () => {
   expect(['Makefile', 'remake', 'mike'].filter(nameSearch('MAKE'))).toEqual(['Makefile', 'remake'])
   expect(['Makefile', 'remake'].filter(nameSearch('mak*'))).toEqual(['Makefile'])
 })

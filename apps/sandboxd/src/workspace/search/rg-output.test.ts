@@ -39,7 +39,7 @@ test.each([1, 5, 1_000])(
   },
 )
 
-test('a line of the longest length is whole', () => {
+test('keeps a line of the maximum length whole', () => {
   expect(lines(`${'x'.repeat(20)}\n${'y'.repeat(21)}\n`, 6)).toEqual([
     'x'.repeat(20),
     ['yyyyyyyy', undefined],
@@ -82,7 +82,7 @@ test('names and lines that are not UTF-8 keep their bytes', () => {
   expect(found).toMatchObject({ path: './\udcff', bytes: Buffer.from([0xe9]) })
 })
 
-test('the end of a file and of the search are told, the rest is not', () => {
+test('decodes the end of a file and of the search, and ignores other events', () => {
   expect(decode({ type: 'end', data: {} })).toEqual({ kind: 'file-end' })
   expect(decode({ type: 'summary', data: {} })).toEqual({ kind: 'summary' })
   expect(decode({ type: 'begin', data: {} })).toBeUndefined()

@@ -56,7 +56,7 @@ function openBeneath(): string[] {
 const LIMITS = { maxNodes: 100_000, maxDepth: 9, timeMs: 10_000 }
 
 describe('FilesThread', () => {
-  test('does every verb', async () => {
+  test('serves every request type', async () => {
     await files.makeFolder('a/b', { makesParents: true })
     const pending = await files.create('a/b/f', {})
     writeSync(pending.fd, 'hello')
@@ -80,7 +80,7 @@ describe('FilesThread', () => {
     expect(openBeneath()).toEqual([root])
   })
 
-  test('is started again after it ended, tells who waited, and leaves no descriptor open', async () => {
+  test('restarts after its end, rejects pending requests and leaves no descriptor open', async () => {
     await files.makeFolder('a/b/c', { makesParents: true })
     const pending = await files.create('f', {})
     const walk = files.walk('.', LIMITS)[Symbol.asyncIterator]()
@@ -97,7 +97,7 @@ describe('FilesThread', () => {
     expect(workers).toHaveLength(2)
   })
 
-  test('does short requests while a long one goes on', async () => {
+  test('serves short requests during a long one', async () => {
     writeFileSync(path.join(root, 'f0'), '')
     const order: string[] = []
     await files.makeFolder('many', { makesParents: false })
@@ -112,7 +112,7 @@ describe('FilesThread', () => {
     expect(order.indexOf('long')).toBeGreaterThan(2)
   })
 
-  test('stops a walk that nobody takes from, and closes it when nobody wants it', async () => {
+  test('pauses a walk that is not consumed and closes a canceled one', async () => {
     for (let folder = 0; folder < 30; folder += 1) {
       mkdirSync(path.join(root, `d${folder}`))
       for (let at = 0; at < 100; at += 1) writeFileSync(path.join(root, `d${folder}/f${at}`), '')
@@ -126,7 +126,7 @@ describe('FilesThread', () => {
     await eventually(() => openBeneath().join() === root, { what: 'the folders of the walk to be closed' })
   })
 
-  test('says which limit left something out', async () => {
+  test('reports the limit that was reached', async () => {
     await files.makeFolder('a/b/c', { makesParents: true })
     const reached: string[] = []
     const walk = (changes: object): AsyncIterable<readonly Found[]> =>
@@ -138,7 +138,7 @@ describe('FilesThread', () => {
     expect(reached).toEqual(['nodes', 'depth', 'time'])
   })
 
-  test('ends what is canceled, and leaves nothing of it', async () => {
+  test('a canceled request leaves nothing behind', async () => {
     mkdirSync(path.join(root, 'many'))
     for (let at = 0; at < 1_000; at += 1) writeFileSync(path.join(root, 'many', `f${at}`), 'x')
     const controller = new AbortController()
@@ -150,7 +150,7 @@ describe('FilesThread', () => {
     expect(readdirSync(root)).toEqual(['many'])
   })
 
-  test('takes no more requests at a time than it says', async () => {
+  test('limits pending requests', async () => {
     const asked = Array.from({ length: 5_000 }, () =>
       files.stat('.').then(
         () => 'done',
@@ -162,7 +162,7 @@ describe('FilesThread', () => {
     expect(answers.filter((answer) => answer === 'done')).toHaveLength(4_096)
   })
 
-  test('finds the workspace again when another folder is in its place, and no link', async () => {
+  test('reopens a workspace that was recreated, but follows no link in its place', async () => {
     expect((await files.stat('.')).kind).toBe('folder')
     rmSync(root, { recursive: true })
     expect(await rejectionOf(files.stat('.'))).toMatchObject({ code: 'file_not_found' })

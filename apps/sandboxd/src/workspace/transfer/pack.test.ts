@@ -69,7 +69,7 @@ const facts = (folder: string): string =>
     .toSorted()
     .join('\n')
 
-test('a tree is the same after it was packed and unpacked, and for GNU tar', async () => {
+test('a tree survives packing and unpacking, also with GNU tar', async () => {
   makeNastyTree()
   const archive = await collect(pack('tree'))
   mkdirSync(fixture.at('copy'))
@@ -84,7 +84,7 @@ test('a tree is the same after it was packed and unpacked, and for GNU tar', asy
   expect(await collect(pack('tree'))).toEqual(archive)
 })
 
-test('packing goes on behind any entry', async () => {
+test('packing continues after any entry', async () => {
   makeNastyTree()
   const whole = pathsOf(await collect(pack('tree')))
   expect(whole.slice(0, 4)).toEqual(['a/', 'a/x', 'a-b', 'b\udcff\udcfe'])
@@ -94,7 +94,7 @@ test('packing goes on behind any entry', async () => {
   }
 })
 
-test('what is neither file nor folder is told in its place, and uploads that are not finished are left out', async () => {
+test('replaces special files by a note and skips partial uploads', async () => {
   mkdirSync(fixture.at('tree'))
   Bun.spawnSync(['mkfifo', fixture.at('tree/pipe')])
   writeFileSync(fixture.at('tree/z'), '')
@@ -123,7 +123,7 @@ test('aborts the archive when a file is truncated while it is packed', async () 
   expect([...reader.push(Buffer.concat(parts))].some(({ is }) => is === 'complete')).toBe(false)
 })
 
-test('a file that changes while it is packed is told', async () => {
+test('reports a file that changes while it is packed', async () => {
   mkdirSync(fixture.at('tree'))
   writeFileSync(fixture.at('tree/large'), Buffer.alloc(2_000_000))
   const parts: Uint8Array[] = []
@@ -134,7 +134,7 @@ test('a file that changes while it is packed is told', async () => {
   expect(notesOf(Buffer.concat(parts))).toEqual([{ code: 'file_changed', path: 'large' }])
 })
 
-test('a folder that may not be read is there, and that nothing in it is, is told', async () => {
+test('packs an unreadable folder and reports that its contents are missing', async () => {
   // Root may read everything.
   using common = new Fixture(process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined)
   for (const [name, mode] of [
@@ -155,7 +155,7 @@ test('a folder that may not be read is there, and that nothing in it is, is told
   for (const name of ['blind', 'closed']) chmodSync(common.at(`tree/${name}`), 0o755)
 })
 
-test('a small file that somebody keeps writing to is there', async () => {
+test('packs a small file that is being written', async () => {
   mkdirSync(fixture.at('tree'))
   const script = 'while :; do printf "line\\n" >> grown; done'
   const writer = Bun.spawn(['sh', '-c', script], { cwd: fixture.at('tree') })
@@ -172,7 +172,7 @@ test('a small file that somebody keeps writing to is there', async () => {
   }
 })
 
-test('what is too deep, or has too long a path, is told and does not end the archive', async () => {
+test('reports entries that are too deep or too long without ending the archive', async () => {
   const makeDeep = `
 import os
 for name, times in (('d', 300), ('n' * 200, 30)):

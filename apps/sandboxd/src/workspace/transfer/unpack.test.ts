@@ -28,7 +28,7 @@ function put(archive: Uint8Array, folder = '.', depth = 0): Promise<Unpacked> {
 }
 
 describe('unpacking', () => {
-  test('an archive of GNU tar becomes the same tree', async () => {
+  test('unpacks an archive of GNU tar', async () => {
     const source = join(fixture.root, 'source')
     mkdirSync(join(source, 'a/b/empty'), { recursive: true })
     writeFileSync(join(source, 'a/run.sh'), '#!/bin/sh\n')
@@ -61,7 +61,7 @@ describe('unpacking', () => {
     expect(fixture.unfinished).toEqual([])
   })
 
-  test('of two entries with one name the last one stays', async () => {
+  test('the last of two entries with the same name wins', async () => {
     const archive = archiveOf([
       { path: 'a', text: 'first' },
       { path: './a', text: 'x'.repeat(400_000) },
@@ -71,7 +71,7 @@ describe('unpacking', () => {
     expect(readFileSync(fixture.at('a'), 'utf8')).toBe('last')
   })
 
-  test('setuid, setgid and sticky bits are dropped (threat T17)', async () => {
+  test('drops setuid, setgid and sticky bits (threat T17)', async () => {
     await put(
       archiveOf([
         { path: 'small', mode: 0o6755 },
@@ -83,7 +83,7 @@ describe('unpacking', () => {
       expect(statSync(fixture.at(name)).mode & 0o7777).toBe(0o755)
   })
 
-  test('an archive that is cut puts nothing of the entry that is not complete, and says so', async () => {
+  test('reports a truncated archive and writes no incomplete entry', async () => {
     const whole = archiveOf([
       { path: 'a', text: 'whole' },
       { path: 'large', text: 'x'.repeat(1_000_000) },
@@ -96,7 +96,7 @@ describe('unpacking', () => {
     expect(readdirSync(fixture.root)).toEqual(['a'])
   })
 
-  test('a size that only the header claims takes no room', async () => {
+  test('does not allocate the size that a header claims', async () => {
     const archive = archiveOf([{ path: 'big', text: '', mtimeNs: '0' }]).slice()
     // Five gibibytes, of which not one follows.
     archive.set(new TextEncoder().encode((5 * 1024 ** 3).toString(8).padStart(11, '0')), 124)
@@ -148,7 +148,7 @@ const HOSTILE: readonly (readonly [string, readonly Packed[]])[] = [
   ['folders in folders in folders', [{ path: `${'d/'.repeat(300)}f`, text: 'x' }]],
 ]
 
-test.each([...HOSTILE])('%s is refused and nothing outside is touched (threat T17)', async (_, entries) => {
+test.each([...HOSTILE])('refuses %s and touches nothing outside (threat T17)', async (_, entries) => {
   const { refused } = await put(archiveOf([...entries, { path: 'innocent', text: 'good' }]))
   expect(refused.length).toBeGreaterThan(0)
   expect(fixture.isOutsideUntouched).toBe(true)
@@ -175,7 +175,7 @@ test.each(['x', LARGE])(
   },
 )
 
-test('a link that is there already is not followed either (threat T17)', async () => {
+test('does not follow an existing link (threat T17)', async () => {
   symlinkSync('..', fixture.at('up'))
   symlinkSync('../outside', fixture.at('file'))
   const { refused } = await put(
@@ -190,7 +190,7 @@ test('a link that is there already is not followed either (threat T17)', async (
   expect(lstatSync(fixture.at('file')).isFile()).toBe(true)
 })
 
-test('a file takes no place of a folder, nor a folder that of a file', async () => {
+test('a file does not replace a folder, nor a folder a file', async () => {
   mkdirSync(fixture.at('folder'))
   writeFileSync(fixture.at('file'), 'kept')
   const { refused } = await put(
@@ -206,13 +206,13 @@ test('a file takes no place of a folder, nor a folder that of a file', async () 
   expect(fixture.unfinished).toEqual([])
 })
 
-test('what is refused is told up to a bound, and counted', async () => {
+test('lists refused entries up to a limit and counts the rest', async () => {
   const entries = Array.from({ length: 1_500 }, (_, at) => ({ path: `../${at}` }))
   const { refused, refusedMore, entries: made } = await put(archiveOf(entries))
   expect([refused.length, refusedMore, made]).toEqual([1_000, 500, 0])
 })
 
-test('an archive with too many entries or bytes is given up, and leaves nothing half (threat T17)', async () => {
+test('aborts an archive with too many entries or bytes and leaves nothing incomplete (threat T17)', async () => {
   const limits = { maxEntries: 5, maxBytes: 500_000 }
   const many = archiveOf(Array.from({ length: 6 }, (_, at) => ({ path: `many/${at}` })))
   const long = archiveOf([

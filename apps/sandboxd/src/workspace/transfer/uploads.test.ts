@@ -37,7 +37,7 @@ function codeOf(action: Promise<unknown>): Promise<string> {
   )
 }
 
-test('pieces become a file, which others see when it is whole', async () => {
+test('pieces become a file that is visible when complete', async () => {
   mkdirSync(fixture.at('dir'))
   expect(await uploads.received(upload)).toBe(0)
   expect(await uploads.append(upload, 0, bytes('hello '))).toBe(6)
@@ -52,7 +52,7 @@ test('pieces become a file, which others see when it is whole', async () => {
   expect(await uploads.finish(upload, finished)).toEqual(stat)
 })
 
-test('the same upload once more replaces the file once more', async () => {
+test('repeating an upload replaces the file again', async () => {
   for (const text of ['first', 'other']) {
     const once = { id: ID, path: 'f' }
     await uploads.append(once, 0, bytes(text))
@@ -62,7 +62,7 @@ test('the same upload once more replaces the file once more', async () => {
   expect(fixture.unfinished).toEqual([])
 })
 
-test('a piece for another offset is refused with what has arrived', async () => {
+test('refuses a piece at a wrong offset and reports the received bytes', async () => {
   mkdirSync(fixture.at('dir'))
   await uploads.append(upload, 0, bytes('hello'))
   for (const offset of [0, 4, 6])
@@ -73,7 +73,7 @@ test('a piece for another offset is refused with what has arrived', async () => 
   expect(await codeOf(uploads.finish(upload, { sizeBytes: 4 }))).toBe('conflict')
 })
 
-test('a piece that is cut leaves what has arrived, and another process goes on', async () => {
+test('keeps the received bytes of an interrupted piece, for another process to continue', async () => {
   mkdirSync(fixture.at('dir'))
   async function* cut(): AsyncGenerator<Uint8Array> {
     yield* bytes('hello')
@@ -87,7 +87,7 @@ test('a piece that is cut leaves what has arrived, and another process goes on',
   expect(readFileSync(fixture.at('dir/file'), 'utf8')).toBe('hello!')
 })
 
-test('pieces that come at once are taken one after the other', async () => {
+test('concurrent pieces are processed one after the other', async () => {
   mkdirSync(fixture.at('dir'))
   const both = await Promise.allSettled([
     uploads.append(upload, 0, bytes('first'.repeat(100))),
@@ -97,7 +97,7 @@ test('pieces that come at once are taken one after the other', async () => {
   expect(readFileSync(fixture.at(`dir/${HIDDEN}`), 'utf8')).toBe('first'.repeat(100))
 })
 
-test('an empty file needs no piece, and a dropped upload is gone', async () => {
+test('an empty file needs no piece, and a discarded upload is removed', async () => {
   mkdirSync(fixture.at('dir'))
   await uploads.finish(upload, { sizeBytes: 0 })
   expect(statSync(fixture.at('dir/file')).size).toBe(0)
@@ -107,7 +107,7 @@ test('an empty file needs no piece, and a dropped upload is gone', async () => {
   expect(readdirSync(fixture.at('dir'))).toEqual(['file'])
 })
 
-test('an upload does not replace what it was not meant for', async () => {
+test('an upload does not replace a file that has changed', async () => {
   mkdirSync(fixture.at('dir/file'), { recursive: true })
   await uploads.append(upload, 0, bytes('x'))
   expect(await codeOf(uploads.finish(upload, { sizeBytes: 1 }))).toBe('is_a_folder')
@@ -118,7 +118,7 @@ test('an upload does not replace what it was not meant for', async () => {
   expect(readFileSync(fixture.at('f'), 'utf8')).toBe('newer')
 })
 
-test('nothing is written through a link or into something else in the place of an upload (threat T13)', async () => {
+test('writes an upload only into its own regular file (threat T13)', async () => {
   mkdirSync(fixture.at('dir'))
   symlinkSync('../../outside', fixture.at(`dir/${HIDDEN}`))
   expect(await codeOf(uploads.append(upload, 0, bytes('x')))).toBe('path_refused')
@@ -129,7 +129,7 @@ test('nothing is written through a link or into something else in the place of a
   expect(fixture.isOutsideUntouched).toBe(true)
 })
 
-test('uploads that nobody goes on with for a day are removed when another begins in the folder', async () => {
+test('removes abandoned uploads after a day, when another starts in the folder', async () => {
   mkdirSync(fixture.at('dir'))
   const stale = fixture.at(`dir/.sandwire-upload-${'c'.repeat(32)}`)
   const fresh = fixture.at(`dir/.sandwire-upload-${'d'.repeat(32)}`)

@@ -7,7 +7,7 @@ function open(): NoticeQueue {
   return new NoticeQueue(LIMITS, () => performance.now())
 }
 
-test('ready comes first, then what was lost, then changes together', async () => {
+test('sends ready first, then overflows, then merged changes', async () => {
   const notices = open()
   const first = notices.next()
   notices.add({ path: 'a', kind: 'created' })
@@ -25,7 +25,7 @@ test('ready comes first, then what was lost, then changes together', async () =>
   })
 })
 
-test('a client that takes nothing is told that it missed something', async () => {
+test('a client that reads nothing gets an overflow', async () => {
   const notices = open()
   notices.ready(1)
   await notices.next()
@@ -33,7 +33,7 @@ test('a client that takes nothing is told that it missed something', async () =>
   expect(await notices.next()).toEqual({ kind: 'overflow', reason: 'changes' })
 })
 
-test('what is kept is told before the end', async () => {
+test('sends queued notices before the end', async () => {
   const notices = open()
   notices.ready(1)
   notices.add({ path: 'a', kind: 'removed' })
@@ -44,7 +44,7 @@ test('what is kept is told before the end', async () => {
   expect(await notices.next()).toBeUndefined()
 })
 
-test('the end reaches whoever waits', async () => {
+test('the end resolves a pending next()', async () => {
   const notices = open()
   notices.ready(1)
   await notices.next()
@@ -64,14 +64,14 @@ test.each<[ChangeKind[], ChangeKind | undefined]>([
   [['removed', 'created'], 'changed'],
   [['removed', 'created', 'removed'], 'removed'],
   [['changed', 'created'], 'changed'],
-])('what happened to one path is told once: %p', (kinds, expected) => {
+])('merges changes of one path: %p', (kinds, expected) => {
   const batch = new ChangeBatch(BATCH_LIMITS)
   for (const kind of kinds) batch.add({ path: 'x', kind }, 0)
   expect(batch.take()).toEqual(expected === undefined ? [] : [{ path: 'x', kind: expected }])
   expect(batch.take()).toEqual([])
 })
 
-test('it is time when nothing happens, or after long', () => {
+test('is due after a quiet period or the maximum wait', () => {
   const batch = new ChangeBatch(BATCH_LIMITS)
   expect(batch.dueMs(0)).toBeUndefined()
   batch.add({ path: 'x', kind: 'changed' }, 1_000)
@@ -83,14 +83,14 @@ test('it is time when nothing happens, or after long', () => {
   expect(batch.dueMs(2_000)).toBeUndefined()
 })
 
-test('too many changes are not kept', () => {
+test('drops a batch with too many changes', () => {
   const batch = new ChangeBatch(BATCH_LIMITS)
   for (const path of ['a', 'b', 'c']) expect(batch.add({ path, kind: 'changed' }, 0)).toBe(true)
   expect(batch.add({ path: 'd', kind: 'changed' }, 0)).toBe(false)
   expect(batch.dueMs(0)).toBeUndefined()
 })
 
-test('what happened last is told last', () => {
+test('reports the latest change last', () => {
   const batch = new ChangeBatch(BATCH_LIMITS)
   for (const path of ['a', 'b', 'a']) batch.add({ path, kind: 'changed' }, 0)
   expect(batch.take().map(({ path }) => path)).toEqual(['b', 'a'])

@@ -91,7 +91,7 @@ async function settles(collected: Collected, expected: readonly string[]): Promi
   expect(collected.paths()).toEqual(expected.toSorted())
 }
 
-test('tells what is created, changed and removed, beneath the workspace', async () => {
+test('reports created, changed and removed paths', async () => {
   mkdirSync(at('a/b'), { recursive: true })
   writeFileSync(at('a/old'), '')
   writeFileSync(at('a/b/gone'), '')
@@ -104,7 +104,7 @@ test('tells what is created, changed and removed, beneath the workspace', async 
   await settles(collected, ['cr new\n\u001b', 'cr a/\udcff', 'ch a/old', 're a/b/gone'])
 })
 
-test('tells only of the folder itself unless all below is asked for', async () => {
+test('reports only the folder itself unless recursive', async () => {
   mkdirSync(at('a'))
   const collected = await watch('.', false)
   writeFileSync(at('a/inner'), '')
@@ -113,7 +113,7 @@ test('tells only of the folder itself unless all below is asked for', async () =
   await settles(collected, ['cr b', 'cr last'])
 })
 
-test('misses nothing in folders that come with what is in them', async () => {
+test('reports the contents of folders that are created full', async () => {
   const collected = await watch('.')
   const expected: string[] = []
   for (let count = 0; count < 40; count += 1) {
@@ -126,7 +126,7 @@ test('misses nothing in folders that come with what is in them', async () => {
   await settles(collected, [...expected, 'cr d39/e/f/later'])
 })
 
-test('follows a folder that is renamed, and lets one go that leaves the workspace', async () => {
+test('follows a renamed folder and drops one that leaves the workspace', async () => {
   mkdirSync(at('a/b'), { recursive: true })
   mkdirSync(at('c'))
   const collected = await watch('.')
@@ -138,7 +138,7 @@ test('follows a folder that is renamed, and lets one go that leaves the workspac
   await settles(collected, ['re a', 'cr n', 'cr n/b', 're c', 'cr n/b/x'])
 })
 
-test('goes through no link (threat T13)', async () => {
+test('follows no link (threat T13)', async () => {
   mkdirSync(join(root, 'outside'))
   symlinkSync(join(root, 'outside'), at('link'))
   const collected = await watch('.')
@@ -165,7 +165,7 @@ test.each([
   expect(collected.paths()).toContain(`re ${path}`)
 })
 
-test('says when there are more folders than are watched', async () => {
+test('reports when there are too many folders', async () => {
   for (const path of ['a/deep/er', 'a/deep/est', 'src']) mkdirSync(at(path), { recursive: true })
   const collected = await watch('.', true, serve({ maxFolders: 3 }))
   await eventually(() => collected.notices.length > 1, { what: 'the overflow' })
@@ -178,7 +178,7 @@ test('says when there are more folders than are watched', async () => {
   await settles(collected, ['cr x', 'cr a/x', 'cr src/x'])
 })
 
-test('says when more happens than the kernel keeps, and goes on with all folders', async () => {
+test('reports a queue overflow and watches all folders again', async () => {
   const collected = await watch('.')
   // Without a turn of the event loop nothing is taken from the queue.
   const limit = Number(await Bun.file('/proc/sys/fs/inotify/max_queued_events').text())
@@ -201,7 +201,7 @@ test('says when more happens than the kernel keeps, and goes on with all folders
   )
 }, 15_000)
 
-test('tells nothing of files that are still being written by us', async () => {
+test('does not report temporary files of sandboxd', async () => {
   const collected = await watch('.')
   const pending = await files.create('made', {})
   writeFileSync(at(`.sandwire-${'0'.repeat(24)}.part`), '')
@@ -211,14 +211,14 @@ test('tells nothing of files that are still being written by us', async () => {
   await settles(collected, ['cr between', 'cr made'])
 })
 
-test('tells of a file that is named like one without a name', async () => {
+test('reports a file named like an unnamed one', async () => {
   writeFileSync(at('#123'), '')
   const collected = await watch('.')
   appendFileSync(at('#123'), 'x')
   await settles(collected, ['ch #123'])
 })
 
-test('a client that goes while folders are looked for takes no watch from another', async () => {
+test('a client that disconnects during the scan removes no watch of another', async () => {
   for (let count = 0; count < 50; count += 1) mkdirSync(at(`d${count}/e`), { recursive: true })
   const service = serve()
   for (let count = 0; count < 10; count += 1) {
@@ -230,7 +230,7 @@ test('a client that goes while folders are looked for takes no watch from anothe
   }
 })
 
-test('leaves nothing behind, and lets only so many watch', async () => {
+test('leaves nothing behind and limits the number of watchers', async () => {
   mkdirSync(at('a/b'), { recursive: true })
   const service = serve({ maxWatchers: 2 })
   const queues = (): number => readdirSync('/proc/self/fd').filter(isQueue).length

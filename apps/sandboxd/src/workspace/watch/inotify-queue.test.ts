@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { WatchedFolders } from './inotify-queue.ts'
 
-test('a folder and all below it are forgotten together, and no sibling', () => {
+test('removes a folder and all below it, but no sibling', () => {
   const folders = new WatchedFolders()
   for (const [index, path] of ['a', 'a/b', 'a/b/c', 'ab', 'a-b'].entries()) folders.set(path, index + 1)
   expect(folders.forgetBelow('a')).toEqual([1, 2, 3])
@@ -10,7 +10,7 @@ test('a folder and all below it are forgotten together, and no sibling', () => {
   expect(folders.pathOf(1)).toBeUndefined()
 })
 
-test('a folder that was moved is known by its new path only', () => {
+test('a moved folder has its new path only', () => {
   const folders = new WatchedFolders()
   folders.set('old', 1)
   expect(folders.set('new', 1)).toBeUndefined()
@@ -20,7 +20,7 @@ test('a folder that was moved is known by its new path only', () => {
   expect(folders.size).toBe(1)
 })
 
-test('another folder in the same place takes over', () => {
+test('another folder at the same path replaces it', () => {
   const folders = new WatchedFolders()
   folders.set('x', 1)
   expect(folders.set('x', 2)).toBe(1)

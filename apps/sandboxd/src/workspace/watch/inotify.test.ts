@@ -15,7 +15,7 @@ function encode(watch: number, mask: number, name: Uint8Array, fieldBytes: numbe
 const NOTHING = Buffer.alloc(0)
 const IS_FOLDER = 0x4000_0000
 
-test('events are read one behind the other, with names of any bytes', () => {
+test('decodes several events, with names of any bytes', () => {
   const bytes = Buffer.concat([
     encode(1, IN_CREATE, Buffer.from('a\nb'), 16),
     encode(-1, 0x4000, NOTHING, 0),
@@ -41,12 +41,12 @@ test.each<[string, number, 'x' | '', string | undefined]>([
   ['unmounted', 0x2000, '', 'gone'],
   ['ignored', 0x8000, '', 'unwatched'],
   ['opened', 0x20, 'x', undefined],
-])('means what inotify(7) says: %s', (_, mask, name, kind) => {
+])('decodes the flags of inotify(7): %s', (_, mask, name, kind) => {
   const [event] = decodeInotify(encode(1, mask, Buffer.from(name), name === '' ? 0 : 16))
   expect(event?.kind).toBe(kind as never)
 })
 
-test('what is no whole event is left alone', () => {
+test('ignores an incomplete event', () => {
   expect([...decodeInotify(new Uint8Array(15))]).toEqual([])
   expect([...decodeInotify(new Uint8Array())]).toEqual([])
 })

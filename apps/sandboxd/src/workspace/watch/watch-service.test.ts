@@ -16,7 +16,7 @@ function watching(notices: readonly Notice[], ends: boolean) {
   }
 }
 
-test('begins at once and writes an event for each notice', async () => {
+test('starts at once and writes an event for each notice', async () => {
   const source = watching(
     [
       { kind: 'ready', folders: 2 },
@@ -34,7 +34,7 @@ test('begins at once and writes an event for each notice', async () => {
   expect(source.closed()).toBe(1)
 })
 
-test('says now and then that it is there, and ends the watching when nobody reads', async () => {
+test('sends heartbeats and closes the watch when the stream is canceled', async () => {
   const source = watching([], false)
   const reader = toEventStream(source, 1).getReader()
   for (let count = 0; count < 3; count += 1)
