@@ -74,8 +74,8 @@ function dataFolderFor(workspace: string, { env, home }: ConfigurationContext): 
 
 /** True when a user of the sandbox could change this program or its settings through the folder. */
 function isOurs(folder: string, { ownPaths, realPath }: ConfigurationContext): boolean {
-  const places = [...ownPaths, ...ownPaths.map(realPath)]
-  return places.some((place) => isInside(place, folder) || isInside(folder, place))
+  const all = [...ownPaths, ...ownPaths.map(realPath)]
+  return all.some((file) => isInside(file, folder) || isInside(folder, file))
 }
 
 function validateWorkspace(
@@ -161,7 +161,7 @@ function refuseLoopbackIssuers({ issuers }: Identity, problems: string[]): void 
   for (const { issuer, clientId } of issuers)
     if (clientId !== undefined && isLoopbackUrl(issuer))
       problems.push(
-        `The issuer "${issuer}" is on loopback, which users on other machines cannot reach: give it a public https URL, or remove its client id to accept only its tokens`,
+        `The issuer "${issuer}" is on loopback, which users on other machines cannot listen: give it a public https URL, or remove its client id to accept only its tokens`,
       )
 }
 
@@ -210,24 +210,24 @@ export function validateConfiguration(
   context: ConfigurationContext,
 ): Validated<Configuration> {
   const problems: string[] = []
-  const place = validatePathsInto(flags, context, problems)
-  rejectForeignFolder(place, context, problems)
+  const paths = validatePathsInto(flags, context, problems)
+  rejectForeignFolder(paths, context, problems)
   const port = validatePort(flags, context.env, problems)
   const settings = validateSettingsFile(
-    validateSettingsPath(place, context, problems),
+    validateSettingsPath(paths, context, problems),
     context.readFile,
     problems,
   )
   const identity = validateIdentity(context, settings.issuers, problems)
-  const reach = validateListenSettings({ ...context, hasIdentity: hasIdentity(identity) }, problems)
-  const isolation = validateIsolation(context.env, hasIdentity(identity) || reach.mode === 'open', problems)
+  const listen = validateListenSettings({ ...context, hasIdentity: hasIdentity(identity) }, problems)
+  const isolation = validateIsolation(context.env, hasIdentity(identity) || listen.mode === 'open', problems)
   const containers = validateContainers(
     context.env,
-    { hasWorkspace: place.workspace !== undefined },
+    { hasWorkspace: paths.workspace !== undefined },
     problems,
   )
-  if (reach.mode === 'open') refuseLoopbackIssuers(identity, problems)
-  if (place.workspace !== undefined && reach.mode === 'open')
+  if (listen.mode === 'open') refuseLoopbackIssuers(identity, problems)
+  if (paths.workspace !== undefined && listen.mode === 'open')
     problems.push(
       'A served folder is only for the local user: remove --workspace and WORKSPACE_MODE, or listen on loopback only',
     )
@@ -236,9 +236,9 @@ export function validateConfiguration(
   return {
     isOk: true,
     value: {
-      ...place,
+      ...paths,
       ...identity,
-      ...reach,
+      ...listen,
       port,
       passed,
       ...(containers === undefined ? isolation && { isolation } : { containers }),

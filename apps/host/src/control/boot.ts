@@ -151,7 +151,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
   refuseBrokenDatabases(folder.objects)
   sweepObjects(options)
   const controlLog = new ControlLog()
-  const refusal = new SettingsCheck()
+  const settingsCheck = new SettingsCheck()
   const workerd = await Workerd.start({
     program: findWorkerd(),
     config: prepared.encode(config),
@@ -169,7 +169,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
       const translated = controlLog.translate(line, new Date())
       if (translated === undefined) return
       writeLog(translated)
-      refusal.hear(translated)
+      settingsCheck.receiveLine(translated)
     },
     onRestarted,
     onRestartFailed,
@@ -177,7 +177,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     nowMs: () => performance.now(),
   })
   try {
-    await refusal.check(listen[0] ?? '', tls !== undefined)
+    await settingsCheck.check(listen[0] ?? '', tls !== undefined)
     return workerd
   } catch (error) {
     await workerd.end()
@@ -199,10 +199,10 @@ async function requestHealth(address: string, isSecure: boolean): Promise<string
   // A request to itself; only the status is used.
   const socket = isSecure ? connectSecurely({ ...target, rejectUnauthorized: false }) : connect(target)
   const timer = setTimeout(() => resolve(undefined), ANSWER_MS)
-  let heard = ''
+  let received = ''
   socket.on('data', (bytes: Buffer) => {
-    heard += bytes.toString('latin1')
-    if (heard.includes('\r\n')) resolve(heard.slice(0, heard.indexOf('\r\n')))
+    received += bytes.toString('latin1')
+    if (received.includes('\r\n')) resolve(received.slice(0, received.indexOf('\r\n')))
   })
   for (const event of ['error', 'close'] as const) socket.on(event, () => resolve(undefined))
   socket.write(`GET /healthz HTTP/1.1\r\nHost: ${address}\r\nConnection: close\r\n\r\n`)
@@ -217,7 +217,7 @@ class SettingsCheck {
   readonly #cause = Promise.withResolvers<string>()
 
   /** Receives every line of control's log. */
-  hear(line: string): void {
+  receiveLine(line: string): void {
     if (!line.includes('"settings_invalid"')) return
     const { event, cause } = JSON.parse(line) as Readonly<Record<string, unknown>>
     if (event === 'settings_invalid') this.#cause.resolve(String(cause))

@@ -24,9 +24,9 @@ const PREFIX = 'workbench-'
 /** Older unused builds are removed. */
 const MAX_UNUSED_MS = 7 * 24 * 60 * 60 * 1000
 
-function listFiles(place: string): readonly string[] {
-  if (!statSync(place).isDirectory()) return [place]
-  return readdirSync(place, { recursive: true, withFileTypes: true })
+function listFiles(file: string): readonly string[] {
+  if (!statSync(file).isDirectory()) return [file]
+  return readdirSync(file, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.name.includes('.test.'))
     .map((entry) => path.join(entry.parentPath, entry.name))
     .toSorted()
@@ -69,9 +69,9 @@ async function build(root: string, folder: string): Promise<void> {
 /** Removes old builds. */
 function removeOld(cache: string, current: string): void {
   for (const name of readdirSync(cache)) {
-    const place = path.join(cache, name)
+    const build = path.join(cache, name)
     if (!name.startsWith(PREFIX) || name === current) continue
-    if (Date.now() - statSync(place).mtimeMs > MAX_UNUSED_MS) rmSync(place, { recursive: true, force: true })
+    if (Date.now() - statSync(build).mtimeMs > MAX_UNUSED_MS) rmSync(build, { recursive: true, force: true })
   }
 }
 

@@ -102,12 +102,12 @@ export class Workerd {
       detached: true,
     })
     const lastLines: string[] = []
-    const hear = (line: string): void => {
+    const onLine = (line: string): void => {
       lastLines.push(line)
       if (lastLines.length > MAX_LAST_LINES) lastLines.shift()
       this.#options.onLine(line)
     }
-    const heard = Promise.allSettled([follow(child.stdout, hear), follow(child.stderr, hear)])
+    const outputRead = Promise.allSettled([follow(child.stdout, onLine), follow(child.stderr, onLine)])
     const exited = child.exited.then((code): string => String(child.signalCode ?? `exit ${code}`))
     const identity = identifyProcess(child.pid)
     if (identity !== undefined) this.#options.onProcess(identity)
@@ -116,7 +116,7 @@ export class Workerd {
     if (isReady) return { child, exited }
     child.kill('SIGKILL')
     const how = await exited
-    await heard
+    await outputRead
     throw new SandwireError('provider_unavailable', `Cannot run control: workerd did not start (${how})`, {
       // Without stack addresses.
       cause: lastLines.filter((line) => !line.startsWith('stack: ')).join('\n'),
@@ -186,8 +186,8 @@ async function feed(child: Child, config: Uint8Array): Promise<void> {
   }
 }
 
-async function follow(stream: ReadableStream<Uint8Array>, hear: (line: string) => void): Promise<void> {
-  for await (const line of readLines(stream)) if (line !== '') hear(line)
+async function follow(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
+  for await (const line of readLines(stream)) if (line !== '') onLine(line)
 }
 
 /** workerd writes `{"event":"listen",…}` for each listening socket. */

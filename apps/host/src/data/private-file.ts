@@ -28,15 +28,15 @@ export function makePrivateFolder(folder: string): void {
 
 /** Replaces a file atomically: readers see the old or the new content, also after a power failure. */
 export function writePrivateFile(file: string, text: string): void {
-  const fresh = temporaryName(file)
-  rmSync(fresh, { force: true })
-  const fd = openSync(fresh, 'wx', 0o600)
+  const temporary = temporaryName(file)
+  rmSync(temporary, { force: true })
+  const fd = openSync(temporary, 'wx', 0o600)
   try {
     writeFileSync(fd, text)
     fsyncSync(fd)
-    renameSync(fresh, file)
+    renameSync(temporary, file)
   } catch (error) {
-    rmSync(fresh, { force: true })
+    rmSync(temporary, { force: true })
     throw error
   } finally {
     closeSync(fd)
@@ -68,8 +68,8 @@ export function readOrCreate(file: string, make: () => string): string {
 const UNFINISHED = /\.([0-9]{1,10})\.new$/
 
 /** Temporary name for a file that is renamed when complete. It contains the pid, so that leftovers of dead processes are recognized. */
-export function temporaryName(place: string): string {
-  return `${place}.${process.pid}.new`
+export function temporaryName(file: string): string {
+  return `${file}.${process.pid}.new`
 }
 
 /** Removes temporary files of dead processes. Called at startup, before this process creates any. */

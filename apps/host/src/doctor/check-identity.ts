@@ -75,18 +75,18 @@ function describeSkew(date: string | null, nowMs: number): IdentityCheck {
 
 async function examineIssuer(config: IssuerConfig, probes: IdentityProbes): Promise<IdentityCheck> {
   const urls = discoveryUrls(config)
-  const say = (line: string, isGood: boolean): IdentityCheck => ({
+  const check = (line: string, isGood: boolean): IdentityCheck => ({
     line: `${config.name}: ${line}`,
     isGood,
   })
   try {
     const response = await fetchFirst(urls, probes)
     if (response?.status !== 200)
-      return say(`${urls[0]} answers ${response?.status}: signing in with it does not work`, false)
+      return check(`${urls[0]} answers ${response?.status}: signing in with it does not work`, false)
     const skew = describeSkew(response.headers.get('date'), probes.nowMs())
-    return say(`reachable at ${config.issuer}, ${skew.line}`, skew.isGood)
+    return check(`reachable at ${config.issuer}, ${skew.line}`, skew.isGood)
   } catch {
-    return say(`${urls[0]} does not answer: signing in with it does not work`, false)
+    return check(`${urls[0]} does not answer: signing in with it does not work`, false)
   }
 }
 

@@ -10,7 +10,7 @@ export interface OpenProbeTargets extends AsyncDisposable {
   readonly targets: ProbeTargets
 }
 
-const VARIABLE = 'SANDWIRE_DECOY'
+const VARIABLE = 'SANDWIRE_PROBE_TARGET'
 
 async function listenOn(
   server: Server,
@@ -23,7 +23,7 @@ async function listenOn(
 }
 
 /** Keeps a connection open until the peer closes it. */
-function hold(socket: Socket): void {
+function keepOpen(socket: Socket): void {
   // Closed when the sandbox ends.
   socket.on('error', () => undefined)
   socket.resume()
@@ -39,15 +39,15 @@ function ownAddresses(): string[] {
 
 /** Creates a file in the data folder, a process, a variable, and listening sockets. */
 export async function openProbeTargets(folder: string, token: string): Promise<OpenProbeTargets> {
-  const place = mkdtempSync(path.join(folder, 'decoy-'))
-  const file = path.join(place, 'secret')
+  const targetFolder = mkdtempSync(path.join(folder, 'probe-target-'))
+  const file = path.join(targetFolder, 'secret')
   writeFileSync(file, token, { mode: 0o644 })
-  const marker = `sandwire-decoy-${token}`
+  const marker = `sandwire-probe-target-${token}`
   // Ends with this process, because it waits on its stdin.
   const sleeper = Bun.spawn(['sh', '-c', 'read -r _; :', marker], { stdio: ['pipe', 'ignore', 'ignore'] })
-  const abstract = createServer(hold)
+  const abstract = createServer(keepOpen)
   await listenOn(abstract, { path: `\0${token}` })
-  const tcp = createServer(hold)
+  const tcp = createServer(keepOpen)
   await listenOn(tcp, { port: 0, host: '0.0.0.0' })
   const address = tcp.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
@@ -67,7 +67,7 @@ export async function openProbeTargets(folder: string, token: string): Promise<O
       tcp.close()
       sleeper.kill('SIGKILL')
       await sleeper.exited
-      rmSync(place, { recursive: true, force: true })
+      rmSync(targetFolder, { recursive: true, force: true })
     },
   }
 }

@@ -65,8 +65,8 @@ function mintId(): string {
 
 /** Adds reports for probes that did not finish. */
 export function complete(reports: readonly ProbeReport[], ended: string): ProbeReport[] {
-  const said = new Map(reports.map((each) => [each.name, each]))
-  return PROBES.map((name) => said.get(name) ?? missing(name, ended))
+  const byName = new Map(reports.map((each) => [each.name, each]))
+  return PROBES.map((name) => byName.get(name) ?? missing(name, ended))
 }
 
 function missing(name: string, ended: string): ProbeReport {

@@ -43,8 +43,8 @@ export async function installBubblewrap(run: Run = runQuietly): Promise<string |
 }
 
 /** The first error in apt-get's output, without control characters. */
-export function findReason(said: string): string {
-  const line = said.split('\n').find((each) => each.startsWith('E: ')) ?? ''
+export function findReason(stderr: string): string {
+  const line = stderr.split('\n').find((each) => each.startsWith('E: ')) ?? ''
   const reason = line
     .slice('E: '.length)
     .replace(/\p{C}+/gu, ' ')
@@ -60,7 +60,7 @@ async function runQuietly(argv: readonly string[]): Promise<string | undefined> 
     stderr: 'pipe',
     timeout: INSTALL_TIMEOUT_MS,
   })
-  const said = await new Response(child.stderr).text()
+  const stderr = await new Response(child.stderr).text()
   if ((await child.exited) === 0) return undefined
-  return child.signalCode === null ? findReason(said) : 'apt-get took too long'
+  return child.signalCode === null ? findReason(stderr) : 'apt-get took too long'
 }

@@ -95,9 +95,9 @@ export function writeEtcFolder(folder: string, hostname: string): void {
   for (const [name, target] of Object.entries(ETC_LINKS)) symlinkSync(target, path.join(folder, name))
   for (const { name, kind } of ETC_FROM_HOST) {
     if (!existsSync(`/etc/${name}`)) continue
-    const place = path.join(folder, name)
-    mkdirSync(kind === 'folder' ? place : path.dirname(place), { recursive: true, mode: 0o755 })
-    if (kind === 'file') closeSync(openSync(place, 'w', 0o644))
+    const mountPoint = path.join(folder, name)
+    mkdirSync(kind === 'folder' ? mountPoint : path.dirname(mountPoint), { recursive: true, mode: 0o755 })
+    if (kind === 'file') closeSync(openSync(mountPoint, 'w', 0o644))
   }
 }
 

@@ -6,16 +6,16 @@ export const SYSTEM_ENV: Readonly<Record<string, string>> = {
 
 /** Path of a system tool, on this user's PATH or in standard folders; null when not installed. */
 export function findTool(name: string): string | null {
-  const places = [process.env['PATH'], SYSTEM_ENV['PATH']].filter((each) => each !== undefined)
-  return Bun.which(name, { PATH: places.join(':') })
+  const paths = [process.env['PATH'], SYSTEM_ENV['PATH']].filter((each) => each !== undefined)
+  return Bun.which(name, { PATH: paths.join(':') })
 }
 
 /** Runs a system tool; throws with its first line of stderr when it fails. */
 export async function runTool(argv: readonly string[]): Promise<void> {
   const child = Bun.spawn([...argv], { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe', env: SYSTEM_ENV })
-  const said = await new Response(child.stderr).text()
+  const stderr = await new Response(child.stderr).text()
   if ((await child.exited) !== 0)
-    throw new Error(`Cannot run ${argv[0] ?? ''}: ${said.split('\n')[0] ?? 'it failed'}`)
+    throw new Error(`Cannot run ${argv[0] ?? ''}: ${stderr.split('\n')[0] ?? 'it failed'}`)
 }
 
 /**

@@ -41,13 +41,13 @@ export function canLaunchUnisolated(): boolean {
 /** Replaces a sandbox path in an argument by the path on this machine. */
 export function toOutside(argument: string, outside: OutsidePaths): string {
   const run = path.dirname(outside.daemonSocket)
-  const places: readonly (readonly [string, string])[] = [
+  const mappings: readonly (readonly [string, string])[] = [
     [INSIDE.run, run],
     [path.dirname(INSIDE.proxySocket), path.dirname(outside.proxySocket)],
     [INSIDE.workspace, outside.workspace],
     [INSIDE.home, outside.home],
   ]
-  for (const [inside, here] of places) {
+  for (const [inside, here] of mappings) {
     const at = argument.indexOf(inside)
     const after = argument[at + inside.length]
     if ((at === 0 || argument[at - 1] === ':') && (after === undefined || after === '/'))
@@ -149,21 +149,21 @@ class Unisolated implements Isolation {
 function partsOf(child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>): ConstructorParameters<typeof Launched>[0] {
   // Remembered, because processes that outlive sandboxd are no longer its descendants.
   const known = new Set<number>()
-  const look = (): number[] => {
+  const listRemaining = (): number[] => {
     for (const { pid } of descendantsOf(child.pid, listProcesses())) known.add(pid)
     return [...known].filter((pid) => findProcess(pid)?.isZombie === false)
   }
   return {
     child,
     findDaemon: () => {
-      look()
+      listRemaining()
       return child.exitCode === null ? child.pid : undefined
     },
     killAll: () => {
-      for (const pid of look()) signalProcess(pid, 'SIGKILL')
+      for (const pid of listRemaining()) signalProcess(pid, 'SIGKILL')
       child.kill('SIGKILL')
     },
-    isGone: () => look().length === 0,
+    isGone: () => listRemaining().length === 0,
     // The socket is not trusted any more; its folder is recreated at the next start.
     cleanUp: () => undefined,
     ranOutOfMemory: () => false,

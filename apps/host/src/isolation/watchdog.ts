@@ -15,17 +15,17 @@ import { SYSTEM_ENV } from './system-tools.ts'
 /** A check that is repeated while a sandbox runs. */
 export interface Watch {
   /** Pause before each check. */
-  readonly everyMs: number
+  readonly intervalMs: number
   /** Measures once, and acts. */
-  readonly look: () => Promise<void> | void
+  readonly check: () => Promise<void> | void
 }
 
 /** Largest share of time spent checking, so that a large sandbox does not load the machine. */
 const BUSY_SHARE = 0.05
 
 /** Pause after a check that took `tookMs`. */
-export function pauseAfter(tookMs: number, everyMs: number): number {
-  return Math.max(everyMs, tookMs / BUSY_SHARE)
+export function pauseAfter(tookMs: number, intervalMs: number): number {
+  return Math.max(intervalMs, tookMs / BUSY_SHARE)
 }
 
 /** Repeats the checks until disposed. */
@@ -44,13 +44,13 @@ export function startWatches(watches: readonly Watch[]): Disposable {
   const run = async (watch: Watch): Promise<void> => {
     const startedMs = performance.now()
     try {
-      await watch.look()
+      await watch.check()
     } catch {
       // The processes may be ending; the next check decides.
     }
-    schedule(watch, pauseAfter(performance.now() - startedMs, watch.everyMs))
+    schedule(watch, pauseAfter(performance.now() - startedMs, watch.intervalMs))
   }
-  for (const watch of watches) schedule(watch, watch.everyMs)
+  for (const watch of watches) schedule(watch, watch.intervalMs)
   return {
     [Symbol.dispose]: () => {
       isOver = true
@@ -158,8 +158,8 @@ function memoryFileBytes(pid: number | undefined): number {
 /** Enforces a memory limit on the processes below `rootPid`, where the kernel does not. */
 export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () => void): Watch {
   return {
-    everyMs: MEMORY_POLL_MS,
-    look: () => {
+    intervalMs: MEMORY_POLL_MS,
+    check: () => {
       const entries = descendantsOf(rootPid, listProcesses())
       const open = new Map(entries.map(({ pid }) => [pid, listOpenFiles(pid, 'memory')]))
       const inFiles = memoryFileBytes(entries.find(({ innerPid }) => innerPid === INIT)?.pid)
@@ -245,8 +245,8 @@ export interface WatchedDisk {
 /** Stops a sandbox that exceeds its disk limit, where it has no disk image. */
 export function watchDisk({ rootPid, folders, limitBytes }: WatchedDisk, endSandbox: () => void): Watch {
   return {
-    everyMs: DISK_POLL_MS,
-    look: async () => {
+    intervalMs: DISK_POLL_MS,
+    check: async () => {
       const named = await usage(folders, '--block-size=1')
       const isOver =
         named + namelessBytes(rootPid, folders) > limitBytes ||

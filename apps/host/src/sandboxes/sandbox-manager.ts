@@ -20,7 +20,7 @@ import { READY_MS, STOP_GRACE_MS, type SupervisorSpec, UNCLAIMED_MS } from '../s
 import { pollUntil } from '../poll.ts'
 import { isAlive, statusFrom } from './sandbox-status.ts'
 import { readTail, SandboxStore } from './sandbox-store.ts'
-import { requestSupervisor, type Order, spawnSupervisor } from './supervisor-client.ts'
+import { requestSupervisor, type SupervisorRequest, spawnSupervisor } from './supervisor-client.ts'
 
 /** Manages the sandboxes of this machine. Methods may be called concurrently. */
 export interface SandboxManager {
@@ -103,10 +103,10 @@ class SupervisedSandboxManager implements SandboxManager {
   }
 
   async status(id: string): Promise<SandboxStatus> {
-    const status = await this.#look(id)
+    const status = await this.#readStatus(id)
     if (!this.#hasLostSupervisor(id)) return status
-    await this.#serializer.run(id, () => this.#sweep(id))
-    return this.#look(id)
+    await this.#serializer.run(id, () => this.#cleanUp(id))
+    return this.#readStatus(id)
   }
 
   list(): Promise<readonly SandboxStatus[]> {
@@ -115,14 +115,14 @@ class SupervisedSandboxManager implements SandboxManager {
 
   stop(id: string, reason: StopReason = 'requested'): Promise<SandboxStatus> {
     return this.#serializer.run(id, async () => {
-      if (this.#store.has(id)) await this.#end(id, reason)
-      return this.#look(id)
+      if (this.#store.has(id)) await this.#stopSupervisor(id, reason)
+      return this.#readStatus(id)
     })
   }
 
   destroy(id: string): Promise<void> {
     return this.#serializer.run(id, async () => {
-      if (this.#store.has(id)) await this.#end(id, 'removed')
+      if (this.#store.has(id)) await this.#stopSupervisor(id, 'removed')
       await this.#options.isolation.remove(id)
       this.#slots.release(id)
       this.#store.remove(id)
@@ -141,7 +141,7 @@ class SupervisedSandboxManager implements SandboxManager {
   }
 
   async claim(id: string): Promise<void> {
-    await this.#order(id, 'POST /claim')
+    await this.#request(id, 'POST /claim')
   }
 
   async readLog(id: string, maxBytes: number): Promise<string> {
@@ -165,9 +165,9 @@ class SupervisedSandboxManager implements SandboxManager {
     const files = this.#store.make(spec.id)
     const deadlineMs = performance.now() + this.#startMs
     for (;;) {
-      const joined = await this.#join(spec.id, files)
+      const joined = await this.#awaitOtherStart(spec.id, files)
       if (joined !== undefined) return joined
-      await this.#sweep(spec.id)
+      await this.#cleanUp(spec.id)
       const spawned = await this.#spawn(spec, files, deadlineMs)
       if (spawned !== undefined) return spawned
       if (performance.now() > deadlineMs) throw failed(spec.name, 'late')
@@ -175,7 +175,7 @@ class SupervisedSandboxManager implements SandboxManager {
   }
 
   /** Waits for a start that another host began; returns the sandbox if it runs. */
-  async #join(id: string, files: SandboxFiles): Promise<SandboxStatus | undefined> {
+  async #awaitOtherStart(id: string, files: SandboxFiles): Promise<SandboxStatus | undefined> {
     const isSettled = (): boolean => {
       const state = readState(files.state)
       return state?.state === 'running' || !isAlive(state)
@@ -194,29 +194,29 @@ class SupervisedSandboxManager implements SandboxManager {
   async #spawn(spec: StartSpec, files: SandboxFiles, deadlineMs: number): Promise<SandboxStatus | undefined> {
     replaceFile(files.spec, JSON.stringify(this.#specFor(spec, files)))
     const spawned = spawnSupervisor(this.#options.supervisor, files)
-    const said = await raceTimeout(spawned.announcement, deadlineMs - performance.now(), 'late')
-    if (said === 'late') {
-      await this.#end(spec.id)
+    const announced = await raceTimeout(spawned.announcement, deadlineMs - performance.now(), 'late')
+    if (announced === 'late') {
+      await this.#stopSupervisor(spec.id)
       spawned.kill()
       throw failed(spec.name, 'late')
     }
-    switch (said?.type) {
+    switch (announced?.type) {
       case 'running':
         return statusFrom(spec.id, readState(files.state))
       case 'held':
         return undefined
       case 'failed':
-        throw this.#failed(spec.name, said.reason)
+        throw this.#failed(spec.name, announced.reason)
       case undefined:
         throw this.#failed(spec.name, 'supervisor_lost')
     }
   }
 
   /** Stops a supervisor: by request, then SIGTERM, then SIGKILL. */
-  async #end(id: string, reason: StopReason = 'requested'): Promise<void> {
+  async #stopSupervisor(id: string, reason: StopReason = 'requested'): Promise<void> {
     const { state: file } = this.#store.filesOf(id)
     const state = readState(file)
-    if (!isAlive(state)) return this.#sweep(id)
+    if (!isAlive(state)) return this.#cleanUp(id)
     const isGone = (): boolean => !isRunning(state)
     if (!(await requestSupervisor(state.controlSocket, `POST /stop?reason=${reason}`)))
       signal(state, 'SIGTERM')
@@ -224,10 +224,10 @@ class SupervisedSandboxManager implements SandboxManager {
       signal(state, 'SIGKILL')
       await pollUntil(isGone, KILL_MS)
     }
-    await this.#sweep(id, { id, state: 'stopped', ...reasonInState(reason) })
+    await this.#cleanUp(id, { id, state: 'stopped', ...reasonInState(reason) })
   }
 
-  async #look(id: string): Promise<SandboxStatus> {
+  async #readStatus(id: string): Promise<SandboxStatus> {
     if (!this.#store.has(id)) return { id, state: 'absent' }
     const { state: file } = this.#store.filesOf(id)
     const status = statusFrom(id, readState(file))
@@ -244,7 +244,7 @@ class SupervisedSandboxManager implements SandboxManager {
   }
 
   /** Cleans up after a supervisor that died, and records the stop in its place. */
-  async #sweep(id: string, stopped?: SupervisorState): Promise<void> {
+  async #cleanUp(id: string, stopped?: SupervisorState): Promise<void> {
     const files = this.#store.filesOf(id)
     if (!this.#hasLostSupervisor(id)) return
     const outcome = DataLock.take(files.lock)
@@ -255,14 +255,14 @@ class SupervisedSandboxManager implements SandboxManager {
       await this.#options.isolation.sweep(id)
       this.#slots.release(id)
       this.#store.removeSocket(id)
-      if (status.state === 'stopped') this.#note(files, stopped ?? status)
+      if (status.state === 'stopped') this.#recordStopped(files, stopped ?? status)
     } finally {
       outcome.lock.release()
     }
   }
 
   /** On a full disk the old state remains; its process is gone, which means the same. */
-  #note(files: SandboxFiles, state: SupervisorState): void {
+  #recordStopped(files: SandboxFiles, state: SupervisorState): void {
     try {
       writeState(files.state, state)
     } catch (error) {
@@ -281,10 +281,10 @@ class SupervisedSandboxManager implements SandboxManager {
     return isDiskFull(this.#options.sandboxesFolder)
   }
 
-  async #order(id: string, order: Order): Promise<void> {
+  async #request(id: string, request: SupervisorRequest): Promise<void> {
     const state = readState(this.#store.filesOf(id).state)
     if (!isAlive(state)) return
-    if (await requestSupervisor(state.controlSocket, order)) return
+    if (await requestSupervisor(state.controlSocket, request)) return
     if (isRunning(state))
       throw new SandwireError(
         'sandbox_unreachable',

@@ -8,11 +8,11 @@ import type { SandboxFiles } from '../supervisor/sandbox-files.ts'
 const ANSWER_MS = 2_000
 
 /** Requests on a supervisor's control socket. */
-export type Order = 'GET /status' | 'POST /claim' | `POST /stop?reason=${StopReason}`
+export type SupervisorRequest = 'GET /status' | 'POST /claim' | `POST /stop?reason=${StopReason}`
 
 /** Sends a request to a supervisor; false when it fails. */
-export async function requestSupervisor(controlSocket: string, order: Order): Promise<boolean> {
-  const [method = 'GET', path = '/'] = order.split(' ')
+export async function requestSupervisor(controlSocket: string, request: SupervisorRequest): Promise<boolean> {
+  const [method = 'GET', path = '/'] = request.split(' ')
   try {
     const response = await fetch(`http://supervisor${path}`, {
       unix: controlSocket,

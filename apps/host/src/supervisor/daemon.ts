@@ -49,7 +49,7 @@ export async function watchForReady(stdout: ReadableStream<Uint8Array>, onReady:
   for await (const line of readLines(stdout)) if (isReady(line)) onReady()
 }
 
-/** Tells sandboxd why it is about to be asked to end, so that it can notify whoever is attached. What is in the way stays. */
+/** Writes the stop reason for sandboxd, which passes it to attached clients. An existing file is not replaced. */
 export function writeStopReason({ daemonSocket }: Pick<OutsidePaths, 'daemonSocket'>, reason: string): void {
   try {
     // The sandbox can write to this folder: no link is followed, no file replaced.

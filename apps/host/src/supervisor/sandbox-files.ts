@@ -92,14 +92,14 @@ export function readState(file: string): SupervisorState | undefined {
 
 /** Replaces a private file atomically. It describes processes, so it need not survive a power failure. */
 export function replaceFile(file: string, text: string): void {
-  const fresh = temporaryName(file)
-  rmSync(fresh, { force: true })
-  const fd = openSync(fresh, 'wx', 0o600)
+  const temporary = temporaryName(file)
+  rmSync(temporary, { force: true })
+  const fd = openSync(temporary, 'wx', 0o600)
   try {
     writeFileSync(fd, text)
-    renameSync(fresh, file)
+    renameSync(temporary, file)
   } catch (error) {
-    rmSync(fresh, { force: true })
+    rmSync(temporary, { force: true })
     throw error
   } finally {
     closeSync(fd)

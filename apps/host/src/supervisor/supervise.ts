@@ -94,17 +94,17 @@ async function awaitReady(
   }
 }
 
-interface Begun {
+interface StartedSandbox {
   readonly launched: LaunchedSandbox
   readonly paths: OutsidePaths
 }
 
 /** Starts the sandbox up to its ready line; `undo` reverts the steps. */
-async function begin(
+async function startSandbox(
   spec: SupervisorSpec,
   deps: SuperviseDependencies,
   undo: AsyncDisposableStack,
-): Promise<Begun> {
+): Promise<StartedSandbox> {
   const { isolation, log } = deps
   const { start } = spec
   const paths = await step('prepare_failed', isolation.prepare(start))
@@ -145,7 +145,7 @@ function publishSlot(
 }
 
 /** Runs the sandbox until it ends or is stopped; resolves with the reason. */
-async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<string> {
+async function runSandbox(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<string> {
   const { files, log, nowMs } = deps
   const beganMs = nowMs()
   const alive = { id: spec.start.id, epoch: deps.epoch, ...deps.self, controlSocket: spec.controlSocket }
@@ -163,12 +163,12 @@ async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<
   undo.defer(() => slots.release(alive.id))
   writeState(files.state, { state: 'starting', ...alive })
   const stopRequested = Promise.race([deps.stopRequested, stopped])
-  const { launched, paths } = await begin(spec, { ...deps, stopRequested }, undo)
-  const way = publishSlot(slots, alive.id, launched, paths)
-  const running: RunningState = { state: 'running', ...alive, ...way, startedMs: nowMs() }
+  const { launched, paths } = await startSandbox(spec, { ...deps, stopRequested }, undo)
+  const published = publishSlot(slots, alive.id, launched, paths)
+  const running: RunningState = { state: 'running', ...alive, ...published, startedMs: nowMs() }
   writeState(files.state, running)
   log.info('running', {
-    slot: way.slot,
+    slot: published.slot,
     pid: launched.pid,
     isolation: deps.isolation.kind,
     duration_ms: running.startedMs - beganMs,
@@ -183,11 +183,11 @@ async function live(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<
 }
 
 /** Removes everything but the files. Leftovers are removed when the sandbox is destroyed. */
-async function sweep(id: string, { isolation, log }: SuperviseDependencies): Promise<void> {
+async function cleanUp(id: string, { isolation, log }: SuperviseDependencies): Promise<void> {
   try {
     await isolation.sweep(id)
   } catch (error) {
-    log.warn('not_swept', { cause: describeCause(error) })
+    log.warn('cleanup_failed', { cause: describeCause(error) })
   }
 }
 
@@ -195,20 +195,20 @@ async function sweep(id: string, { isolation, log }: SuperviseDependencies): Pro
 export async function supervise(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<string> {
   let reason: string
   try {
-    reason = await live(spec, deps)
+    reason = await runSandbox(spec, deps)
   } catch (error) {
     reason = error instanceof StartFailure ? error.reason : 'supervisor_failed'
     const cause = error instanceof StartFailure ? error.cause : error
     deps.log.warn('failed', { reason, ...(cause !== undefined && { cause: describeCause(cause) }) })
   }
-  await sweep(spec.start.id, deps)
-  const told = reason === 'stopped' ? {} : reasonInState(reason)
+  await cleanUp(spec.start.id, deps)
+  const stopReason = reason === 'stopped' ? {} : reasonInState(reason)
   try {
-    writeState(deps.files.state, { state: 'stopped', id: spec.start.id, ...told })
+    writeState(deps.files.state, { state: 'stopped', id: spec.start.id, ...stopReason })
   } catch (error) {
     // For example on a full disk. The dead supervisor then means the same.
     deps.log.warn('state_not_written', { cause: describeCause(error) })
   }
-  deps.log.info('stopped', told)
+  deps.log.info('stopped', stopReason)
   return reason
 }

@@ -28,11 +28,11 @@ export class SupervisorLog {
   }
 
   info(event: string, fields: SupervisorFields = {}): void {
-    this.#say('info', event, fields)
+    this.#log('info', event, fields)
   }
 
   warn(event: string, fields: SupervisorFields = {}): void {
-    this.#say('warn', event, fields)
+    this.#log('warn', event, fields)
   }
 
   /** Logs every line of a stream. */
@@ -41,7 +41,7 @@ export class SupervisorLog {
       if (line !== '') this.#write(formatDaemonLine(line, this.#now()))
   }
 
-  #say(level: string, event: string, fields: SupervisorFields): void {
+  #log(level: string, event: string, fields: SupervisorFields): void {
     this.#write(
       formatLine({ time: this.#now().toISOString(), level, event, ...fields, source: 'supervisor' }),
     )
@@ -77,13 +77,13 @@ function parseObject(text: string): object | undefined {
 export function formatDaemonLine(text: string, time: Date): string {
   const fields = text.length <= MAX_LOG_LINE_CHARS ? parseObject(text) : undefined
   if (fields !== undefined) return formatLine({ ...fields, source: 'sandboxd' })
-  const isCut = text.length > MAX_LOG_LINE_CHARS
+  const isTruncated = text.length > MAX_LOG_LINE_CHARS
   return formatLine({
     time: time.toISOString(),
     level: 'info',
     event: 'output',
     message: text.slice(0, MAX_LOG_LINE_CHARS).toWellFormed(),
-    ...(isCut && { cut: true }),
+    ...(isTruncated && { cut: true }),
     source: 'sandboxd',
   })
 }

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { type ProbeTargets, type ProbeReport, report } from '../probe-protocol.ts'
 
-/** Places that a process may write to; everywhere else it may not. */
+/** Folders that a process may write to. */
 const WRITABLE_FOLDERS = ['/workspace', '/home/user', '/tmp', '/dev/shm']
 const READ_ONLY_FOLDERS = [
   '/',
@@ -26,7 +26,7 @@ const READ_ONLY_FOLDERS = [
   '/home',
   '/proc',
 ]
-/** Switches of the machine. */
+/** Kernel settings. */
 const KERNEL_FILES = [
   '/proc/sysrq-trigger',
   '/proc/sys/kernel/core_pattern',
@@ -61,17 +61,17 @@ function canOpen(file: string, flags: 'r' | 'r+' | 'w'): boolean {
 
 function probeWrites(): ProbeReport {
   const open = READ_ONLY_FOLDERS.filter(canCreateIn)
-  const closed = WRITABLE_FOLDERS.filter((place) => existsSync(place) && !canCreateIn(place))
+  const closed = WRITABLE_FOLDERS.filter((folder) => existsSync(folder) && !canCreateIn(folder))
   if (open.length > 0) return report('write-outside', 'failed', `could write to ${open.join(', ')}`)
   if (closed.length > 0) return report('write-outside', 'weak', `cannot write to ${closed.join(', ')} either`)
-  return report('write-outside', 'ok', 'can write to workspace, home and temporary files only')
+  return report('write-outside', 'ok', 'can write only to workspace, home and temporary files')
 }
 
 function probeKernelFiles(): ProbeReport {
   const open = KERNEL_FILES.filter((file) => canOpen(file, 'r+'))
   return open.length > 0
     ? report('kernel-switches', 'failed', `could open ${open.join(', ')} for writing`)
-    : report('kernel-switches', 'ok', "cannot write to the kernel's switches in /proc and /sys")
+    : report('kernel-switches', 'ok', 'cannot write to kernel settings in /proc and /sys')
 }
 
 function probeDeviceNode(): ProbeReport {
@@ -79,10 +79,10 @@ function probeDeviceNode(): ProbeReport {
   const made = Bun.spawnSync(['mknod', file, 'b', '7', '0'], { stderr: 'ignore' }).success
   const isUsable = made && canOpen(file, 'r')
   if (made) unlinkSync(file)
-  if (isUsable) return report('device-node', 'failed', 'could make and open a block device')
+  if (isUsable) return report('device-node', 'failed', 'could create and open a block device')
   return made
-    ? report('device-node', 'weak', 'could make a block device, but not open it')
-    : report('device-node', 'ok', 'cannot make a device')
+    ? report('device-node', 'weak', 'could create a block device, but not open it')
+    : report('device-node', 'ok', 'cannot create a device')
 }
 
 function probeSetuid(): ProbeReport {
@@ -91,10 +91,15 @@ function probeSetuid(): ProbeReport {
   const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
   const usr = mounts.findLast((line) => line.split(' ')[1] === '/usr')
   const isIgnored = usr?.split(' ')[3]?.split(',').includes('nosuid') === true
-  if (isForbidden && isIgnored) return report('setuid', 'ok', 'setuid programs give no rights, twice over')
+  if (isForbidden && isIgnored)
+    return report('setuid', 'ok', 'setuid programs have no effect (no_new_privs and nosuid)')
   return isForbidden || isIgnored
-    ? report('setuid', 'weak', `setuid programs give no rights, by ${isForbidden ? 'process' : 'mount'} only`)
-    : report('setuid', 'failed', 'setuid programs give the rights of their owner')
+    ? report(
+        'setuid',
+        'weak',
+        `setuid programs have no effect, but only by ${isForbidden ? 'no_new_privs' : 'nosuid'}`,
+      )
+    : report('setuid', 'failed', 'setuid programs run with the rights of their owner')
 }
 
 function probeCapabilities(): ProbeReport {
@@ -103,11 +108,11 @@ function probeCapabilities(): ProbeReport {
     ([, , bits = '0']) => BigInt(`0x${bits}`) !== 0n,
   )
   const names = held.map(([, name = '']) => name)
-  if (names.length === 0) return report('capabilities', 'ok', 'has no capability, and can get none')
+  if (names.length === 0) return report('capabilities', 'ok', 'has no capability, and cannot get any')
   const isReal = names.some((name) => name === 'Prm' || name === 'Eff' || name === 'Amb')
   return isReal
     ? report('capabilities', 'failed', 'has capabilities')
-    : report('capabilities', 'weak', `has no capability, but sets that could give some: ${names.join(', ')}`)
+    : report('capabilities', 'weak', `has no capability, but non-empty sets: ${names.join(', ')}`)
 }
 
 function probeDescriptors(): ProbeReport {
@@ -122,7 +127,7 @@ function probeDescriptors(): ProbeReport {
     .filter((target) => target?.startsWith('/') === true || target?.startsWith('user:') === true)
     .filter((target) => target !== '/dev/null' && !(target ?? '').startsWith('/proc/'))
   return extra.length === 0 && own.length === 0
-    ? report('descriptors', 'ok', 'inherits no descriptor but its own three')
+    ? report('descriptors', 'ok', 'inherits only stdin, stdout and stderr')
     : report('descriptors', 'failed', `inherits descriptors: ${[...extra, ...own].join(', ')}`)
 }
 
@@ -130,12 +135,12 @@ function linkOf(file: string): string | undefined {
   try {
     return readlinkSync(file)
   } catch {
-    // Closed meanwhile, or not to be known.
+    // Closed meanwhile, or not readable.
     return undefined
   }
 }
 
-/** The roots of other processes: a way out when one of them lives elsewhere. */
+/** Looks for processes with another root, through which files outside would be accessible. */
 function probeRoots(): ProbeReport {
   const own = statSync('/')
   const strange = readdirSync('/proc')
@@ -161,11 +166,11 @@ function probeForeignFiles(targets: ProbeTargets): ProbeReport {
     : report('foreign-files', 'failed', `could read ${seen.join(', ')}`)
 }
 
-/** `/tmp` is memory; without a size it would be all of it. */
+/** `/tmp` is memory; without a size it could use all of it. */
 function probeTemporaryBytes(): ProbeReport {
   const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
-  const bounded = ['/tmp', '/dev/shm', '/run'].filter((place) => {
-    const options = mounts.findLast((line) => line.split(' ')[1] === place)?.split(' ')[3]
+  const bounded = ['/tmp', '/dev/shm', '/run'].filter((folder) => {
+    const options = mounts.findLast((line) => line.split(' ')[1] === folder)?.split(' ')[3]
     return options?.split(',').some((option) => option.startsWith('size=') || option === 'ro') === true
   })
   return bounded.length === 3
@@ -177,7 +182,7 @@ function probeTemporaryBytes(): ProbeReport {
       )
 }
 
-/** Tries what files, mounts and `/proc` must hold back. */
+/** Attempts that files, mounts and `/proc` must block. */
 export function probeFiles(targets: ProbeTargets): ProbeReport[] {
   return [
     probeWrites(),
@@ -192,7 +197,7 @@ export function probeFiles(targets: ProbeTargets): ProbeReport[] {
   ]
 }
 
-/** Writes until refused or `maxBytes` are there; returns how many were written. */
+/** Writes until the disk is full or `maxBytes` are written; returns how many were written. */
 export function fill(folder: string, maxBytes: number): number {
   const chunk = new Uint8Array(1024 ** 2).fill(1)
   let written = 0

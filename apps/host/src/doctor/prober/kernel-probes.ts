@@ -137,7 +137,7 @@ function withTerminal(use: (fd: number) => number): number {
   }
 }
 
-function judge({ name, what, run, refusal = EPERM }: Attempt): ProbeReport {
+function attempt({ name, what, run, refusal = EPERM }: Attempt): ProbeReport {
   const result = run()
   if (result >= 0) return report(name, 'failed', `could ${what}`)
   if (result === -refusal) return report(name, 'ok', `cannot ${what}`)
@@ -146,7 +146,7 @@ function judge({ name, what, run, refusal = EPERM }: Attempt): ProbeReport {
 
 /** Attempts the system calls that the filter denies. */
 export function probeKernel(): ProbeReport[] {
-  return ATTEMPTS.map(judge)
+  return ATTEMPTS.map(attempt)
 }
 
 /** Attempts with command-line tools. */

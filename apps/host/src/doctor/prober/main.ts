@@ -13,7 +13,7 @@ import { probeNeighbors } from './neighbor-probes.ts'
 const PR_SET_DUMPABLE = 4
 const SELF = [process.execPath, import.meta.path]
 
-function say(reports: readonly ProbeReport[]): void {
+function print(reports: readonly ProbeReport[]): void {
   for (const each of reports) process.stdout.write(`${JSON.stringify(each)}\n`)
 }
 
@@ -58,17 +58,17 @@ async function attempt(part: string, text: string): Promise<void> {
   const { targets, limits, workspace } = decodeTask(text)
   switch (part) {
     case 'tools':
-      return say(probeTools())
+      return print(probeTools())
     case 'kernel':
-      return say(probeKernel())
+      return print(probeKernel())
     case 'files':
-      return say(probeFiles(targets))
+      return print(probeFiles(targets))
     case 'neighbors':
-      return say(await probeNeighbors(targets))
+      return print(await probeNeighbors(targets))
     case 'limits':
-      return say(await probeLimits(limits, SELF))
+      return print(await probeLimits(limits, SELF))
     case 'disk':
-      return say(await probeDisk(workspace, limits))
+      return print(await probeDisk(workspace, limits))
     default:
       throw new Error(`Unknown part "${part}"`)
   }

@@ -86,11 +86,13 @@ async function probeDaemonReach(targets: ProbeTargets): Promise<ProbeReport> {
   })
   if (!canConnect && !canSignal.success)
     return report('daemon-reach', 'ok', "cannot connect to sandboxd's socket or signal it")
-  const ways = [...(canConnect ? ['connect to'] : []), ...(canSignal.success ? ['signal'] : [])].join(' and ')
+  const actions = [...(canConnect ? ['connect to'] : []), ...(canSignal.success ? ['signal'] : [])].join(
+    ' and ',
+  )
   return report(
     'daemon-reach',
     'weak',
-    `can ${ways} sandboxd, which requires a signed token: it runs as the same uid`,
+    `can ${actions} sandboxd, which requires a signed token: it runs as the same uid`,
   )
 }
 

@@ -52,7 +52,7 @@ function allowOnly(argument: number, allowed: readonly number[], errno: number):
 }
 
 /** Filters one call by its number, which is loaded before and after. */
-function judge(number: number | undefined, body: readonly Instruction[]): Instruction[] {
+function onCall(number: number | undefined, body: readonly Instruction[]): Instruction[] {
   return number === undefined ? [] : whenEqual(number, body)
 }
 
@@ -64,29 +64,29 @@ export function createFilter(architecture: Architecture): Instruction[] {
     ...unlessEqual(AUDIT_ARCH[architecture], [refuse(EPERM)]),
     load(DATA_NR),
     ...(architecture === 'x64' ? whenAtLeast(X32_BIT, [refuse(EPERM)]) : []),
-    ...Object.values(DENIED_CALLS).flatMap((denied) => judge(denied[architecture], [refuse(EPERM)])),
+    ...Object.values(DENIED_CALLS).flatMap((denied) => onCall(denied[architecture], [refuse(EPERM)])),
     // Its flags are behind a pointer; with ENOSYS, libraries fall back to `clone`.
-    ...judge(clone3[architecture], [refuse(ENOSYS)]),
-    ...judge(clone[architecture], [
+    ...onCall(clone3[architecture], [refuse(ENOSYS)]),
+    ...onCall(clone[architecture], [
       load(lowHalfOfArgument(0)),
       ...whenAnyBit(CLONE_NEW_ANY, [refuse(EPERM)]),
       ALLOW,
     ]),
-    ...judge(ioctl[architecture], [
+    ...onCall(ioctl[architecture], [
       load(lowHalfOfArgument(1)),
       ...whenEqual(TIOCSTI, [refuse(EPERM)]),
       ...whenEqual(TIOCLINUX, [refuse(EPERM)]),
       ALLOW,
     ]),
-    ...judge(personality[architecture], allowOnly(0, PERSONALITIES, EPERM)),
-    ...judge(shmget[architecture], [
+    ...onCall(personality[architecture], allowOnly(0, PERSONALITIES, EPERM)),
+    ...onCall(shmget[architecture], [
       load(highHalfOfArgument(1)),
       ...unlessEqual(0, [refuse(ENOSPC)]),
       load(lowHalfOfArgument(1)),
       ...whenAtLeast(MAX_SEGMENT_BYTES + 1, [refuse(ENOSPC)]),
       ALLOW,
     ]),
-    ...judge(socket[architecture], allowOnly(0, SOCKET_FAMILIES, EAFNOSUPPORT)),
+    ...onCall(socket[architecture], allowOnly(0, SOCKET_FAMILIES, EAFNOSUPPORT)),
     ALLOW,
   ]
 }
