@@ -1,4 +1,5 @@
 import { isatty } from 'node:tty'
+import { raceTimeout } from '@sandwire/async'
 import { attach, type AttachHandle, type Screen } from '@sandwire/client'
 import {
   type ErrorCode,
@@ -103,7 +104,7 @@ export class Program implements Disposable {
       .stopMirroring()
       .then(() => this.#screen.print(...(isMidLine ? ['', ...lines] : lines)))
     // All output is written, except after detaching: the reader of stdout may have stalled.
-    await (outcome.is === 'detached' ? Promise.race([flushed, Bun.sleep(DETACH_TIMEOUT_MS)]) : flushed)
+    await (outcome.is === 'detached' ? raceTimeout(flushed, DETACH_TIMEOUT_MS, undefined) : flushed)
     return code
   }
 
@@ -267,7 +268,7 @@ export class Program implements Disposable {
     } catch (error) {
       if (this.#detachReason === undefined)
         return { is: 'failed', error: SandwireError.from(this.#credentialError ?? error) }
-      await Promise.race([this.#handle.closed, Bun.sleep(DETACH_TIMEOUT_MS)])
+      await raceTimeout(this.#handle.closed, DETACH_TIMEOUT_MS, undefined)
       if (this.#writeErrno !== undefined) return { is: 'unwritable', errno: this.#writeErrno }
       return { is: 'detached', reason: this.#detachReason }
     }

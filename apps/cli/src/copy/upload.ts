@@ -137,20 +137,20 @@ function readWhole(entry: LocalEntry): { entry: LocalEntry; bytes: Uint8Array } 
 
 /** Uploads entries into a folder of the sandbox; sends one batch while the next is read. */
 class Uploader {
-  readonly #journey: Transfer
+  readonly #transfer: Transfer
   readonly #sandbox: string
   readonly #folder: string
   #batch = new Batch()
   #sending: Promise<void> = Promise.resolve()
 
   constructor(transfer: Transfer, sandbox: string, folder: string) {
-    this.#journey = transfer
+    this.#transfer = transfer
     this.#sandbox = sandbox
     this.#folder = folder
   }
 
   async put(entry: LocalEntry): Promise<void> {
-    this.#journey.report.startEntry(entry.path)
+    this.#transfer.report.startEntry(entry.path)
     if (entry.kind === 'file' && entry.sizeBytes > MAX_BATCHED_BYTES) await this.#putLarge(entry)
     else if (entry.kind === 'file') {
       const read = readWhole(entry)
@@ -176,10 +176,10 @@ class Uploader {
   }
 
   async #send(batch: Batch): Promise<void> {
-    const { remote, report } = this.#journey
+    const { remote, report } = this.#transfer
     const archive = batch.pack()
     const response = await retryTransfer(
-      this.#journey,
+      this.#transfer,
       () => remote.putArchive(this.#folder, archive),
       () => 0,
     )
@@ -196,8 +196,8 @@ class Uploader {
     const path = within(this.#folder, entry.path)
     const { ino, dev } = fstatSync(file.fd)
     const id = uploadId([this.#sandbox, path, String(entry.sizeBytes), entry.mtimeNs, `${dev}:${ino}`])
-    await sendOpenFile(this.#journey, file.fd, { id, path })
-    this.#journey.report.addEntries()
+    await sendOpenFile(this.#transfer, file.fd, { id, path })
+    this.#transfer.report.addEntries()
   }
 }
 
