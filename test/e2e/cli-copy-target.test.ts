@@ -20,40 +20,40 @@ import { eventually } from '@sandwire/testing'
 import { openPty } from '../../apps/sandboxd/src/processes/terminal/pty-device.ts'
 import { type CommandRun, runInProcess } from '../../apps/cli/test/in-process.ts'
 import { finish, MAIN, runCli, startCli } from './cli-runner.ts'
-import { BOX, openWorkspaceDoor, type WorkspaceDoor } from './support/workspace-door.ts'
+import { BOX, openFileApi, type FileApi } from './support/file-api.ts'
 
 const ENV = { SBX_TOKEN: `swl_${'t'.repeat(43)}` }
 const LARGE = Buffer.alloc(500_000, 'large ')
 /** Only root makes devices. */
 const isRoot = process.getuid?.() === 0
 
-let door: WorkspaceDoor
+let api: FileApi
 let here: string
 
 beforeAll(async () => {
-  door = await openWorkspaceDoor()
+  api = await openFileApi()
   writeFileSync(there('x'), 'content')
   writeFileSync(there('large'), LARGE)
   mkdirSync(there('tree'))
   for (const name of ['pipe', 'null', 'link', 'plain']) writeFileSync(there(`tree/${name}`), 'new')
 })
-afterAll(() => door[Symbol.asyncDispose]())
+afterAll(() => api[Symbol.asyncDispose]())
 beforeEach(() => {
   here = mkdtempSync(join(tmpdir(), 'cli-copy-target-'))
 })
 afterEach(() => rmSync(here, { recursive: true, force: true }))
 
 function there(path: string): string {
-  return join(door.sandboxd.workspace, path)
+  return join(api.sandboxd.workspace, path)
 }
 
 function argvOf(...words: string[]): [string, ...string[]] {
-  return [process.execPath, MAIN, ...words, '--url', door.url]
+  return [process.execPath, MAIN, ...words, '--url', api.url]
 }
 
 /** Runs a command in this process. */
 function cli(...words: string[]): Promise<CommandRun> {
-  return runInProcess([...words, '--url', door.url], { env: ENV })
+  return runInProcess([...words, '--url', api.url], { env: ENV })
 }
 
 /** Takes a byte of a pipe, if there is one. */
@@ -88,8 +88,8 @@ test('cp exits like SIGPIPE when the pipe is closed, and can be interrupted whil
   const broken = await cli('cp', `${BOX}:large`, pipe)
   expect([await new Response(reading.stdout).text(), broken.stderr, broken.code]).toEqual(['lar', '', 141])
   const waiting = startCli(argvOf('cp', `${BOX}:x`, pipe), ENV)
-  const asked = door.asked.length
-  await eventually(() => door.asked.length > asked + 1, { what: 'cp to have looked for the file' })
+  const asked = api.requests.length
+  await eventually(() => api.requests.length > asked + 1, { what: 'cp to have looked for the file' })
   waiting.kill('SIGINT')
   expect((await finish(waiting)).code).toBe(130)
 })

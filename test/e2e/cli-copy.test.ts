@@ -18,27 +18,27 @@ import { eventually, type FaultProxy, openFaultProxy, Random } from '@sandwire/t
 import { type CommandRun, runInProcess } from '../../apps/cli/test/in-process.ts'
 import { finish, MAIN, runCli, startCli } from './cli-runner.ts'
 import { openTerminal } from './support/terminal.ts'
-import { BOX, openWorkspaceDoor, type WorkspaceDoor } from './support/workspace-door.ts'
+import { BOX, openFileApi, type FileApi } from './support/file-api.ts'
 
 const MIB = 1024 * 1024
 
-let door: WorkspaceDoor
+let api: FileApi
 let proxy: FaultProxy
 let here: string
 
 beforeAll(async () => {
-  door = await openWorkspaceDoor()
-  proxy = openFaultProxy({ target: { port: door.port } })
+  api = await openFileApi()
+  proxy = openFaultProxy({ target: { port: api.port } })
 })
 afterAll(async () => {
   proxy.close()
-  await door[Symbol.asyncDispose]()
+  await api[Symbol.asyncDispose]()
 })
 beforeEach(() => {
   here = mkdtempSync(join(tmpdir(), 'cli-copy-'))
 })
 afterEach(() => {
-  door.instead = undefined
+  api.override = undefined
   proxy.setFaults({ toClient: {}, toTarget: {}, newConnections: 'accept' })
   rmSync(here, { recursive: true, force: true })
   for (const name of readdirSync(there())) rmSync(there(name), { recursive: true, force: true })
@@ -46,10 +46,10 @@ afterEach(() => {
 
 /** A path in the workspace of the sandbox. */
 function there(path = '.'): string {
-  return join(door.sandboxd.workspace, path)
+  return join(api.sandboxd.workspace, path)
 }
 
-function argvOf(words: readonly string[], url = door.url): [string, ...string[]] {
+function argvOf(words: readonly string[], url = api.url): [string, ...string[]] {
   return [process.execPath, MAIN, ...words, '--url', url]
 }
 
@@ -57,7 +57,7 @@ const ENV = { SBX_TOKEN: `swl_${'t'.repeat(43)}` }
 
 /** Runs a command in this process, straight to the sandbox. */
 function cli(...words: string[]): Promise<CommandRun> {
-  return runInProcess([...words, '--url', door.url], { env: ENV })
+  return runInProcess([...words, '--url', api.url], { env: ENV })
 }
 
 /** Runs a command in this process, through the proxy that fails. */
@@ -217,10 +217,10 @@ describe('cp', () => {
       if (at % 100 === 0) mkdirSync(join(here, `many/${at / 100}`), { recursive: true })
       writeFileSync(join(here, `many/${Math.floor(at / 100)}/${at}`), `content ${at}`)
     }
-    const before = door.asked.length
+    const before = api.requests.length
     expect((await cli('cp', join(here, 'many'), `${BOX}:`)).code).toBe(0)
     expect((await cli('cp', `${BOX}:many`, join(here, 'back'))).code).toBe(0)
-    expect(door.asked.length - before).toBeLessThan(20)
+    expect(api.requests.length - before).toBeLessThan(20)
     expect(sumsOf(join(here, 'back'))).toBe(sumsOf(join(here, 'many')))
   }, 60_000)
 
@@ -286,7 +286,7 @@ describe('cp', () => {
 
   test('fails with the reason when the server stays unreachable', async () => {
     writeFileSync(there('large'), randomBytes(4 * MIB))
-    door.instead = (request) =>
+    api.override = (request) =>
       request.method === 'GET' && request.url.includes('/file')
         ? Response.json(
             { error: { code: 'sandbox_unreachable', message: 'The sandbox does not answer' } },
@@ -304,7 +304,7 @@ describe('cp', () => {
   test('starts a stopped sandbox, and reports it', async () => {
     writeFileSync(there('file'), 'content')
     let isStopped = true
-    door.instead = (request, url) => {
+    api.override = (request, url) => {
       if (request.method === 'POST' && url.pathname === `/api/sandboxes/${BOX}/start`) {
         isStopped = false
         return Response.json({ id: 'i', name: BOX, state: 'running', createdMs: 0 })

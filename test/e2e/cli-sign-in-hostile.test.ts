@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import { MAIN, runCli } from './cli-runner.ts'
-import { FAR_SERVER_OBSTACLE, openFarServer } from './support/far-server.ts'
+import { REMOTE_SERVER_PROBLEM, openRemoteServer } from './support/remote-server.ts'
 import { SignInFixture } from './support/sign-in-fixture.ts'
 
 /** Endpoints of a local service. */
@@ -60,19 +60,19 @@ describe('a hostile server', () => {
     expect(fixture.relay.grants).toEqual([])
   })
 
-  const farTest = test.skipIf(FAR_SERVER_OBSTACLE !== '')
+  const remoteTest = test.skipIf(REMOTE_SERVER_PROBLEM !== '')
 
-  farTest.each([
+  remoteTest.each([
     ['as the issuer', (own: string) => ({ issuer: own, endpoints: {} })],
     ['as the issuer, with endpoints', (own: string) => ({ issuer: own, endpoints: endpointsAt(own) })],
-    ['as endpoints', (own: string) => ({ issuer: 'https://far.example', endpoints: endpointsAt(own) })],
+    ['as endpoints', (own: string) => ({ issuer: 'https://remote.example', endpoints: endpointsAt(own) })],
   ])(
-    `elsewhere cannot direct requests to a local service: %s (threat T2)${FAR_SERVER_OBSTACLE}`,
+    `elsewhere cannot direct requests to a local service: %s (threat T2)${REMOTE_SERVER_PROBLEM}`,
     async (_, changes) => {
       const { port } = fixture.server
-      await using far = await openFarServer(() => fixture.auth(changes(`http://127.0.0.1:${port}`)))
-      const run = await runCli([process.execPath, MAIN, 'login', far.url, '--trust'], {
-        env: { ...fixture.env, ...far.env },
+      await using remote = await openRemoteServer(() => fixture.auth(changes(`http://127.0.0.1:${port}`)))
+      const run = await runCli([process.execPath, MAIN, 'login', remote.url, '--trust'], {
+        env: { ...fixture.env, ...remote.env },
       })
       expect(run.stderr).toContain(
         `Cannot sign in: the server refers to 127.0.0.1:${port} on this machine, but is not there itself`,
@@ -84,39 +84,43 @@ describe('a hostile server', () => {
     },
   )
 
-  farTest(
-    `elsewhere cannot direct requests to a private network unless it is trusted (threat T2)${FAR_SERVER_OBSTACLE}`,
+  remoteTest(
+    `elsewhere cannot direct requests to a private network unless it is trusted (threat T2)${REMOTE_SERVER_PROBLEM}`,
     async () => {
-      await using far = await openFarServer(() =>
+      await using remote = await openRemoteServer(() =>
         fixture.auth({ issuer: 'https://192.168.7.1', endpoints: {} }),
       )
       const login = (...more: readonly string[]) =>
-        runCli([process.execPath, MAIN, 'login', far.url, ...more], { env: { ...fixture.env, ...far.env } })
+        runCli([process.execPath, MAIN, 'login', remote.url, ...more], {
+          env: { ...fixture.env, ...remote.env },
+        })
       const run = await login()
       expect(run.stderr).toContain('the server refers to 192.168.7.1 in a private network')
-      expect(run.stderr).toContain('hint: if you trust it: npx sbx-stdio login https://far.example --trust')
+      expect(run.stderr).toContain(
+        'hint: if you trust it: npx sbx-stdio login https://remote.example --trust',
+      )
       expect(run.code).toBe(2)
       expect((await login('--trust')).stderr).toContain('Cannot reach the issuer 192.168.7.1')
     },
   )
 
-  farTest(
-    `elsewhere cannot direct requests to a local service through its issuer (threat T2)${FAR_SERVER_OBSTACLE}`,
+  remoteTest(
+    `elsewhere cannot direct requests to a local service through its issuer (threat T2)${REMOTE_SERVER_PROBLEM}`,
     async () => {
       const own = `http://127.0.0.1:${fixture.server.port}`
-      const issuer = 'https://far.example'
+      const issuer = 'https://remote.example'
       const metadata = {
         issuer,
         token_endpoint: `${own}/admin/restart`,
         device_authorization_endpoint: `${own}/admin/restart`,
       }
-      await using far = await openFarServer((request) =>
+      await using remote = await openRemoteServer((request) =>
         new URL(request.url).pathname === '/api/auth'
           ? fixture.auth({ issuer, endpoints: {} })
           : Response.json(metadata),
       )
-      const run = await runCli([process.execPath, MAIN, 'login', far.url], {
-        env: { ...fixture.env, ...far.env },
+      const run = await runCli([process.execPath, MAIN, 'login', remote.url], {
+        env: { ...fixture.env, ...remote.env },
       })
       expect(run.stderr).toContain(
         `the issuer refers to 127.0.0.1:${fixture.server.port} on this machine, but is not there itself`,

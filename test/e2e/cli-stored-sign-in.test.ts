@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { eventually } from '@sandwire/testing'
 import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import { finish, MAIN, runCli } from './cli-runner.ts'
-import { openReauthorizingDoor } from './support/reauthorizing-door.ts'
+import { openReauthorizingProxy } from './support/reauthorizing-proxy.ts'
 import { startSandboxd } from './support/sandboxd.ts'
 import { SignInFixture } from './support/sign-in-fixture.ts'
 
@@ -106,18 +106,18 @@ describe('a stored sign-in', () => {
 
   test('is renewed when the server reauthorizes a connection; no output is lost', async () => {
     await using sandboxd = await startSandboxd()
-    await using door = openReauthorizingDoor(sandboxd, (request) => fixture.answer(request))
-    fixture.url = door.url
+    await using proxy = openReauthorizingProxy(sandboxd, (request) => fixture.answer(request))
+    fixture.url = proxy.url
     await fixture.login()
     const first = fixture.stored.bearer
     const script =
       'i=0; while [ $i -lt 2000 ]; do i=$((i+1)); echo $i; if [ $i = 500 ]; then read x; fi; done'
     const child = fixture.start(fixture.url, '--', 'sh', '-c', script)
     const done = finish(child)
-    await eventually(() => door.shown.length === 1, { what: 'the attach' })
+    await eventually(() => proxy.authorizations.length === 1, { what: 'the attach' })
     fixture.expire()
-    door.askAgain()
-    await eventually(() => door.shown.length === 2, { what: 'the second attach' })
+    proxy.requireReauthorization()
+    await eventually(() => proxy.authorizations.length === 2, { what: 'the second attach' })
     const proc = ['cmdline', 'environ']
       .map((name) => readFileSync(`/proc/${child.pid}/${name}`, 'utf8'))
       .join('')
@@ -129,7 +129,7 @@ describe('a stored sign-in', () => {
     expect(run).toMatchObject({ code: 0, stderr: '' })
     expect(run.stdout.toString()).toBe(Array.from({ length: 2000 }, (_, i) => `${i + 1}\n`).join(''))
     expect(fixture.stored.bearer).not.toBe(first)
-    expect(door.shown).toEqual([`Bearer ${first}`, `Bearer ${fixture.stored.bearer}`])
+    expect(proxy.authorizations).toEqual([`Bearer ${first}`, `Bearer ${fixture.stored.bearer}`])
   }, 30_000)
 
   /** Refuses the selected bearers. */
@@ -177,12 +177,12 @@ describe('a stored sign-in', () => {
   test('that the server refuses is renewed once for an attach', async () => {
     await using sandboxd = await startSandboxd()
     let check: ReturnType<typeof refuse> = () => undefined
-    await using door = openReauthorizingDoor(
+    await using proxy = openReauthorizingProxy(
       sandboxd,
       (request) => fixture.answer(request),
       (request) => check(request),
     )
-    fixture.url = door.url
+    fixture.url = proxy.url
     await fixture.login()
     const first = fixture.stored.bearer
     check = refuse((bearer) => bearer === first)
@@ -204,21 +204,21 @@ describe('a stored sign-in', () => {
 
   test('ends an attach when it has ended', async () => {
     await using sandboxd = await startSandboxd()
-    await using door = openReauthorizingDoor(sandboxd, (request) => fixture.answer(request))
-    fixture.url = door.url
+    await using proxy = openReauthorizingProxy(sandboxd, (request) => fixture.answer(request))
+    fixture.url = proxy.url
     await fixture.login('eve')
     const child = fixture.start(fixture.url, '--', 'cat')
     const done = finish(child)
-    await eventually(() => door.shown.length === 1, { what: 'the attach' })
+    await eventually(() => proxy.authorizations.length === 1, { what: 'the attach' })
     await issuer.revokePerson('eve')
     fixture.expire()
-    door.askAgain()
+    proxy.requireReauthorization()
     const run = await done
     expect(run.code).toBe(255)
     expect(run.stderr).toBe(
       `sbx-stdio: Signed out: the issuer no longer accepts this sign-in\nhint: sign in again: npx sbx-stdio login ${fixture.url}\n`,
     )
-    expect(door.shown).toHaveLength(1)
+    expect(proxy.authorizations).toHaveLength(1)
   }, 30_000)
 
   test('is sent to no other origin: port, name or redirect (threat T2)', async () => {

@@ -1,4 +1,4 @@
-import { limits, type Role, ROLES } from '@sandwire/protocol'
+import { limits, OVERFLOWS, type Role, ROLES } from '@sandwire/protocol'
 import { DEFAULT_ESCAPE, type EscapeKey, parseEscapeKey } from '../attach/escape-key.ts'
 import { UsageError } from '../errors/errors.ts'
 import { parseAddress } from '../server/address.ts'
@@ -265,7 +265,7 @@ function parse(argv: readonly string[]): Arguments {
     cwd: options.value('cwd'),
     env: parseEnvOptions(options.values('env')),
     keepSeconds: parseSeconds('keep', options, limits.MAX_KEEP_SECONDS),
-    overflow: parseChoice('overflow', options, ['block', 'trim']),
+    overflow: parseChoice('overflow', options, OVERFLOWS),
     isPinned: options.has('pin'),
     escape: parseEscape(options),
     retryForMs: (parseSeconds('retry-for', options, MAX_RETRY_SECONDS) ?? DEFAULT_RETRY_SECONDS) * 1000,

@@ -4,22 +4,22 @@ import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Why there can be none here. */
-export const FAR_SERVER_OBSTACLE = Bun.which('openssl') === null ? ' (skipped: no openssl)' : ''
+/** Why it cannot run here; empty if it can. */
+export const REMOTE_SERVER_PROBLEM = Bun.which('openssl') === null ? ' (skipped: no openssl)' : ''
 
-const NAME = 'far.example'
+const NAME = 'remote.example'
 
-/** A server with a name and a certificate of the world outside, which a program reaches through a proxy. */
-export interface FarServer extends AsyncDisposable {
+/** A server with a public name and certificate, reached through a proxy. */
+export interface RemoteServer extends AsyncDisposable {
   readonly url: string
-  /** With it, a program finds the server and believes its certificate. */
+  /** Makes a program use the proxy and trust the certificate. */
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Serves HTTPS as somebody far away. */
-export async function openFarServer(
-  answer: (request: Request) => Response | Promise<Response>,
-): Promise<FarServer> {
+/** Serves HTTPS under a public name. */
+export async function openRemoteServer(
+  respond: (request: Request) => Response | Promise<Response>,
+): Promise<RemoteServer> {
   const folder = mkdtempSync(join(tmpdir(), 'far-server-'))
   const key = join(folder, 'key.pem')
   const cert = join(folder, 'cert.pem')
@@ -32,7 +32,7 @@ export async function openFarServer(
     hostname: '127.0.0.1',
     port: 0,
     tls: { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') },
-    fetch: answer,
+    fetch: respond,
   })
   const proxy = createServer()
   proxy.on('connect', (request, client) => {

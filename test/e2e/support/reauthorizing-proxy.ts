@@ -1,41 +1,41 @@
 import type { RunningSandboxd } from './sandboxd.ts'
 
-/** Stands where control stands: passes connections on to a real sandboxd, and asks for the credential again. */
-export interface ReauthorizingDoor extends AsyncDisposable {
+/** A stand-in for control that proxies connections to a real sandboxd and can require reauthorization. */
+export interface ReauthorizingProxy extends AsyncDisposable {
   readonly url: string
-  /** Credentials of the upgrades, in order. */
-  readonly shown: readonly (string | null)[]
-  /** Closes what is attached, as sandboxd does when a right has to be shown again. */
-  askAgain(): void
+  /** Authorization headers of the upgrades, in order. */
+  readonly authorizations: readonly (string | null)[]
+  /** Closes all connections, as sandboxd does to require reauthorization. */
+  requireReauthorization(): void
 }
 
-interface Link {
+interface Connection {
   readonly upstream: WebSocket
-  /** Came before the upstream was open. */
+  /** Messages received before the upstream was open. */
   readonly early: (string | Buffer<ArrayBuffer>)[]
 }
 
 const REAUTHORIZE = 4436
 
-export function openReauthorizingDoor(
+export function openReauthorizingProxy(
   sandboxd: RunningSandboxd,
-  answer: (request: Request) => Response | Promise<Response>,
-  /** Turns an attach away. */
+  respond: (request: Request) => Response | Promise<Response>,
+  /** Refuses an attach with a response. */
   refuse: (request: Request) => Response | undefined = () => undefined,
-): ReauthorizingDoor {
-  const shown: (string | null)[] = []
-  const open = new Set<Bun.ServerWebSocket<Link>>()
-  const server = Bun.serve<Link>({
+): ReauthorizingProxy {
+  const authorizations: (string | null)[] = []
+  const open = new Set<Bun.ServerWebSocket<Connection>>()
+  const server = Bun.serve<Connection>({
     hostname: '127.0.0.1',
     port: 0,
     fetch: (request, self) => {
       const { pathname, search } = new URL(request.url)
-      if (pathname !== '/attach') return answer(request)
+      if (pathname !== '/attach') return respond(request)
       const refusal = refuse(request)
       if (refusal !== undefined) return refusal
-      shown.push(request.headers.get('authorization'))
+      authorizations.push(request.headers.get('authorization'))
       const options = { protocols: ['sandwire.v1'], headers: { authorization: `Bearer ${sandboxd.secret}` } }
-      // Bun takes headers here; the types of browsers know only protocols.
+      // Bun accepts headers here; the DOM types do not.
       const target = `${sandboxd.url.replace(/^http/, 'ws')}/attach${search}`
       const upstream = new WebSocket(target, options as never)
       upstream.binaryType = 'arraybuffer'
@@ -67,8 +67,8 @@ export function openReauthorizingDoor(
   })
   return {
     url: `http://127.0.0.1:${server.port}`,
-    shown,
-    askAgain: () => open.forEach((socket) => socket.close(REAUTHORIZE, 'reauthorise')),
+    authorizations,
+    requireReauthorization: () => open.forEach((socket) => socket.close(REAUTHORIZE, 'reauthorise')),
     [Symbol.asyncDispose]: () => server.stop(true),
   }
 }
