@@ -78,6 +78,7 @@ describe.skipIf(reason !== undefined)('with real containers', () => {
       return value
     }
     const provider: Provider = {
+      deliversStopReason: false,
       survives: { detach: 'processes', stop: 'nothing', upgrade: 'processes' },
       start: (spec: StartSpec) => count(ask('start', { ...spec, publicKey })),
       status: (id) => ask('status', id),

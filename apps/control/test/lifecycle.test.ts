@@ -301,6 +301,21 @@ describe('the alarm', () => {
     expect(made.reports.at(-1)?.sessions).toEqual([])
   })
 
+  test('[X13] gives sandboxd the stop reason where the provider does not, and stops without its answer', async () => {
+    const made = await running()
+    const bodies: unknown[] = []
+    const { answer } = made.provider
+    made.provider.deliversStopReason = false
+    made.provider.answer = (request) => {
+      if (request.path !== '/stop-reason') return answer(request)
+      bodies.push(request.method, request.body)
+      return new Response('garbage', { status: 500 })
+    }
+    await made.lifecycle.stop('r', true)
+    expect(made.state()).toBe('stopped')
+    expect(bodies).toEqual(['PUT', '{"reason":"requested"}'])
+  })
+
   test.each(['lastInputMs', 'lastOutputMs'] as const)('sees that something moved: %s', async (when) => {
     const made = await running()
     made.clock.nowMs += 600_000

@@ -86,6 +86,7 @@ function unavailable(why: string, cause?: unknown): SandwireError {
 
 /** Makes sandboxes on this machine by asking the host. */
 export class HostProvider implements Provider {
+  readonly deliversStopReason = true
   readonly survives = { detach: 'processes', stop: 'files', upgrade: 'processes' } as const
   readonly #deps: HostProviderDependencies
 

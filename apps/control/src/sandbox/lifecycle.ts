@@ -24,6 +24,9 @@ import type { SandboxStore } from './store.ts'
 /** Polls for which a container is kept running without its object: one may be late. */
 const RENEWED_POLLS = 3
 
+/** A sandboxd that does not respond delays its own stop by this much. */
+const STOP_REASON_TIMEOUT_MS = 2_000
+
 /** A sandbox and the caller's access to it. */
 export interface Authorized {
   readonly record: SandboxRecord
@@ -334,12 +337,30 @@ export class SandboxLifecycle {
   }
 
   async #stop(requestId: string, reason: StopReason = 'requested'): Promise<void> {
+    const before = this.#state
     if (!(await this.apply({ type: 'stop' })).includes('stop')) return
     try {
+      if (before.is === 'running') await this.#announceStop(before, requestId, reason)
       await this.#observed(await this.#deps.provider.stop(this.#record.id, requestId, reason))
     } catch (error) {
       await this.apply({ type: 'stopFailed' })
       throw error
+    }
+  }
+
+  /** Gives sandboxd the reason for its clients, where the provider cannot. A failure must not prevent the stop. */
+  async #announceStop(running: Running, requestId: string, reason: StopReason): Promise<void> {
+    const { provider, sandboxd } = this.#deps
+    if (provider.deliversStopReason) return
+    try {
+      await sandboxd(this.#record.id).request(running.address, controlItself(requestId), {
+        method: 'PUT',
+        path: '/stop-reason',
+        body: { reason },
+        deadline: { ms: STOP_REASON_TIMEOUT_MS, late: invalidResponse },
+      })
+    } catch {
+      // Clients are then told of the stop without its reason.
     }
   }
 

@@ -5,6 +5,7 @@ import type { Provider, Survival, UpstreamRequest } from '../../src/providers/pr
 /** A provider whose sandboxes are entries in a map and whose sandboxd is a function. */
 export class MemoryProvider implements Provider {
   readonly survives: Survival
+  deliversStopReason = true
   readonly sandboxes = new Map<string, SandboxStatus>()
   /** How long the sandbox was wanted for, each time that was said. */
   readonly renewals: number[] = []

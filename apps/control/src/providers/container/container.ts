@@ -68,6 +68,7 @@ const late = (): Error => new Error('The container does not end')
 
 /** Runs a sandbox in its object's own container. There is one per object, so the ids of all calls are the same. */
 export class ContainerProvider implements Provider {
+  readonly deliversStopReason = false
   readonly survives = { detach: 'processes', stop: 'nothing', upgrade: 'processes' } as const
   readonly #deps: ContainerProviderDependencies
   #starting: Promise<SandboxStatus> | undefined
