@@ -1,53 +1,56 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { converse } from './converse.ts'
-import { CHANGING } from './changing-goldens.ts'
-import type { Chapter, Golden } from './golden.ts'
-import { OF_CONTROL, REPOSITORY } from './knowing-goldens.ts'
-import { openLocalMode, openSandboxd, openSandboxMode, type Place } from './place.ts'
+import { runConversation } from './run-conversation.ts'
+import { WRITES } from './write-goldens.ts'
+import type { GoldenGroup, Golden } from './golden.ts'
+import { CONTROL, REPOSITORY } from './git-and-control-goldens.ts'
+import { openLocalMode, openSandboxd, openSandboxMode, type CompatServer } from './servers.ts'
 import { CONVERSATIONS } from './pty-goldens.ts'
-import { NOTHING, ODD, READING } from './reading-goldens.ts'
+import { EMPTY_FOLDER, UNUSUAL_NAMES, READS } from './read-goldens.ts'
 import { isGolden } from './template.ts'
 
 setDefaultTimeout(120_000)
 
-const PLACES = [
+const SERVERS = [
   ['WORKSPACE_MODE=local', openLocalMode],
   ['sandboxes', openSandboxMode],
   ['sandboxd by itself', openSandboxd],
 ] as const
 
-/** The answer to a golden request, as it can be compared. */
-async function ask(place: Place, { ask: line, body }: Golden): Promise<{ status: number; text: string }> {
+/** Sends the request of a golden. */
+async function send(
+  server: CompatServer,
+  { request: line, body }: Golden,
+): Promise<{ status: number; text: string }> {
   const [method = '', path = ''] = line.split(/ (.*)/)
   const init = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
   const headers = body === undefined ? {} : { 'content-type': 'application/json' }
-  const response = await place.fetch(path, { method, headers, ...init })
+  const response = await server.fetch(path, { method, headers, ...init })
   expect(response.headers.get('content-type')).toMatch(/^application\/json(;|$)/)
   return { status: response.status, text: await response.text() }
 }
 
-function inMode(golden: string, { mode }: Place): string {
+function inMode(golden: string, { mode }: CompatServer): string {
   return golden.replaceAll('$MODE', mode ?? '').replaceAll('$SANDBOXED', String(mode === 'sandbox'))
 }
 
-describe.each([...PLACES])('the compat API with %s', (_, open) => {
-  let place: Place
+describe.each([...SERVERS])('the compat API with %s', (_, open) => {
+  let server: CompatServer
   beforeAll(async () => {
-    place = await open()
-    await place.run('true')
+    server = await open()
+    await server.run('true')
   })
-  afterAll(() => place[Symbol.asyncDispose]())
+  afterAll(() => server[Symbol.asyncDispose]())
 
-  const read = (chapter: Chapter): void => {
-    describe(chapter.about, () => {
+  const read = (group: GoldenGroup): void => {
+    describe(group.title, () => {
       beforeAll(async () => {
-        if (chapter.script !== undefined) await place.run(chapter.script)
+        if (group.script !== undefined) await server.run(group.script)
       })
-      for (const golden of chapter.goldens)
-        test(`${golden.ask}${golden.body === undefined ? '' : ` ${JSON.stringify(golden.body)}`}`, async () => {
-          const { status, text } = await ask(place, golden)
-          const expected = inMode(golden.text, place)
-          // Shown only when they differ, and then side by side.
+      for (const golden of group.goldens)
+        test(`${golden.request}${golden.body === undefined ? '' : ` ${JSON.stringify(golden.body)}`}`, async () => {
+          const { status, text } = await send(server, golden)
+          const expected = inMode(golden.text, server)
+          // Compared as a whole, so that a difference is shown side by side.
           expect({ status, text: isGolden(text, expected) ? expected : text }).toEqual({
             status: golden.status,
             text: expected,
@@ -55,21 +58,21 @@ describe.each([...PLACES])('the compat API with %s', (_, open) => {
         })
     })
   }
-  for (const chapter of [NOTHING, READING, CHANGING, ODD, REPOSITORY]) read(chapter)
+  for (const group of [EMPTY_FOLDER, READS, WRITES, UNUSUAL_NAMES, REPOSITORY]) read(group)
   if (open === openSandboxd) return
-  read(OF_CONTROL)
+  read(CONTROL)
   describe('a terminal', () => {
     for (const conversation of CONVERSATIONS)
-      test(conversation.about, () =>
-        converse(conversation, (query) => {
-          if (place.openPty === undefined) throw new Error('It has no terminals')
-          return place.openPty(query)
+      test(conversation.title, () =>
+        runConversation(conversation, (query) => {
+          if (server.openPty === undefined) throw new Error('It has no terminals')
+          return server.openPty(query)
         }),
       )
     test('is listed among the sessions while it runs', async () => {
-      const client = place.openPty?.({})
+      const client = server.openPty?.({})
       await client?.name()
-      const listed = await (await place.fetch('/api/sessions')).text()
+      const listed = await (await server.fetch('/api/sessions')).text()
       const one = '{"id":"$ID","type":"pty","alive":true,"clients":1,"history_count":$COUNT}'
       const many = listed.replace(/^\{"sessions":\[|\]\}$/g, '').split(/(?<=\}),/)
       expect(many.filter((each) => isGolden(each, one))).toHaveLength(1)

@@ -1,41 +1,46 @@
-/** A request and the one answer to it. */
+/** A request and its exact response. */
 export interface Golden {
-  /** Method and path, as they are sent. */
-  readonly ask: string
-  /** Sent as it is when it is a text, else as JSON. */
+  /** Method and path. */
+  readonly request: string
+  /** A string is sent as it is, anything else as JSON. */
   readonly body?: unknown
   readonly status: number
-  /** Byte for byte; `$WORDS` of the template are wild. */
+  /** Expected body, byte for byte; `$NAMES` of the template are wildcards. */
   readonly text: string
 }
 
-/** Goldens that follow each other in one workspace. */
-export interface Chapter {
-  readonly about: string
-  /** Run in the workspace before. */
+/** Goldens that run in order in one workspace. */
+export interface GoldenGroup {
+  readonly title: string
+  /** Runs in the workspace first. */
   readonly script?: string
   readonly goldens: readonly Golden[]
 }
 
 export const EMPTY = 'find . -mindepth 1 -maxdepth 1 -exec rm -rf {} +'
 
-export const ok = (ask: string, text: string): Golden => ({ ask, status: 200, text })
-export const detail = (ask: string, status: number, message: string): Golden => ({
-  ask,
+export const ok = (request: string, text: string): Golden => ({ request, status: 200, text })
+export const detail = (request: string, status: number, message: string): Golden => ({
+  request,
   status,
   text: JSON.stringify({ detail: message }),
 })
-export const flaw = (ask: string, flaws: string, body?: unknown): Golden => ({
-  ask,
+export const unprocessable = (request: string, problems: string, body?: unknown): Golden => ({
+  request,
   status: 422,
-  text: `{"detail":[${flaws}]}`,
+  text: `{"detail":[${problems}]}`,
   ...(body === undefined ? {} : { body }),
 })
 export const MISSING_PATH = '{"type":"missing","loc":["query","path"],"msg":"Field required","input":null}'
 
-export const json = (ask: string, body: unknown, text: string): Golden => ({ ask, body, status: 200, text })
-export const refused = (ask: string, body: unknown, status: number, message: string): Golden => ({
-  ...detail(ask, status, message),
+export const json = (request: string, body: unknown, text: string): Golden => ({
+  request,
+  body,
+  status: 200,
+  text,
+})
+export const refused = (request: string, body: unknown, status: number, message: string): Golden => ({
+  ...detail(request, status, message),
   body,
 })
 export const missingIn = (field: string, input: string): string =>

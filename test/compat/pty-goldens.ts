@@ -3,17 +3,17 @@ export type Step =
   /** Opens a connection under a name of the test's own; `$NAME` in a query is the session that an earlier one was told. */
   | { readonly open: string; readonly query?: Readonly<Record<string, string>> }
   /** A text is sent as it is. */
-  | { readonly to: string; readonly say: object | string }
+  | { readonly to: string; readonly send: object | string }
   /** The first message, whatever follows it. */
-  | { readonly from: string; readonly begins: string }
+  | { readonly from: string; readonly startsWith: string }
   /** Everything that came since this was last asked, neighboring outputs as one. */
-  | { readonly from: string; readonly hear: readonly string[] }
+  | { readonly from: string; readonly receive: readonly string[] }
   /** The end of a connection. */
   | { readonly from: string; readonly close: { readonly code: number; readonly reason: string } }
   | { readonly leave: string }
 
 export interface Conversation {
-  readonly about: string
+  readonly title: string
   readonly steps: readonly Step[]
 }
 
@@ -24,18 +24,18 @@ const history = (data: string): string => `{"type":"history","data":${JSON.strin
 const exit = (code: number | null): string => `{"type":"exit","code":${code},"session_id":"$TOKEN"}`
 const input = (data: string): object => ({ type: 'input', data })
 
-/** Turns whatever shell there is into one that echoes and prompts nothing, so that every byte is known. */
+/** Makes any shell print no echo and no prompt, so that every byte is known. */
 const QUIET =
   'exec sh -c \'stty -echo; printf "\\033c@%s@" on; while IFS= read -r line; do eval "$line"; done\'\n'
-/** Up to here output is the shell's own. */
+/** Output before this mark is the shell's own. */
 export const QUIET_MARK = '\u001bc@on@'
 
-/** Opens a terminal whose every byte is known from there on. */
+/** Opens a terminal and silences its shell. */
 const begin = (name: string, query: Readonly<Record<string, string>> = {}): Step[] => [
   { open: name, query },
-  { from: name, begins: session },
-  { to: name, say: input(QUIET) },
-  { from: name, hear: [output(QUIET_MARK)] },
+  { from: name, startsWith: session },
+  { to: name, send: input(QUIET) },
+  { from: name, receive: [output(QUIET_MARK)] },
 ]
 
 const CLIENT_ID = '7f0c2f4e-8a41-4b52-9d39-3e4f5a6b7c8d'
@@ -43,46 +43,46 @@ const OTHER_ID = '0d0ddcf1-52a9-4b8e-8a57-6d1a1ed1f0a1'
 
 export const CONVERSATIONS: readonly Conversation[] = [
   {
-    about: 'types, resizes, pings, sends text that is no JSON, and hears the end',
+    title: 'sends input, resize, ping and plain text, and receives the exit',
     steps: [
       ...begin('a'),
-      { to: 'a', say: input('printf "%s" one\n') },
-      { from: 'a', hear: [output('one')] },
-      { to: 'a', say: 'printf "%s" raw\n' },
-      { from: 'a', hear: [output('raw')] },
-      { to: 'a', say: { type: 'ping' } },
-      { from: 'a', hear: ['{"type":"pong"}'] },
-      { to: 'a', say: { type: 'resize', cols: 132, rows: 50 } },
-      { to: 'a', say: input('stty size\n') },
-      { from: 'a', hear: [output('50 132\r\n')] },
-      { to: 'a', say: { type: 'resize' } },
-      { to: 'a', say: input('stty size\n') },
-      { from: 'a', hear: [output('24 80\r\n')] },
-      { to: 'a', say: input('exit 3\n') },
-      { from: 'a', hear: [exit(3)] },
-      { to: 'a', say: { type: 'ping' } },
-      { from: 'a', hear: ['{"type":"pong"}'] },
+      { to: 'a', send: input('printf "%s" one\n') },
+      { from: 'a', receive: [output('one')] },
+      { to: 'a', send: 'printf "%s" raw\n' },
+      { from: 'a', receive: [output('raw')] },
+      { to: 'a', send: { type: 'ping' } },
+      { from: 'a', receive: ['{"type":"pong"}'] },
+      { to: 'a', send: { type: 'resize', cols: 132, rows: 50 } },
+      { to: 'a', send: input('stty size\n') },
+      { from: 'a', receive: [output('50 132\r\n')] },
+      { to: 'a', send: { type: 'resize' } },
+      { to: 'a', send: input('stty size\n') },
+      { from: 'a', receive: [output('24 80\r\n')] },
+      { to: 'a', send: input('exit 3\n') },
+      { from: 'a', receive: [exit(3)] },
+      { to: 'a', send: { type: 'ping' } },
+      { from: 'a', receive: ['{"type":"pong"}'] },
     ],
   },
   {
-    about: 'hears null for a process that a signal ended',
-    steps: [...begin('a'), { to: 'a', say: input('kill -9 $$\n') }, { from: 'a', hear: [exit(null)] }],
+    title: 'reports a null code for a process that a signal ended',
+    steps: [...begin('a'), { to: 'a', send: input('kill -9 $$\n') }, { from: 'a', receive: [exit(null)] }],
   },
   {
-    about: 'shares one session by the name that was told, with what was before and both keyboards',
+    title: 'shares a session by its name, with history and input from both clients',
     steps: [
       ...begin('a'),
       { open: 'b', query: { session_id: '$a' } },
-      { from: 'b', hear: [session, history(QUIET_MARK)] },
-      { to: 'b', say: input('printf "%s" two\n') },
-      { from: 'a', hear: [output('two')] },
-      { from: 'b', hear: [output('two')] },
-      { to: 'a', say: input('printf "%s" three\n') },
-      { from: 'b', hear: [output('three')] },
+      { from: 'b', receive: [session, history(QUIET_MARK)] },
+      { to: 'b', send: input('printf "%s" two\n') },
+      { from: 'a', receive: [output('two')] },
+      { from: 'b', receive: [output('two')] },
+      { to: 'a', send: input('printf "%s" three\n') },
+      { from: 'b', receive: [output('three')] },
     ],
   },
   {
-    about: '(drift) an id that the client made up keeps leading to the session it first got',
+    title: '(drift) maps an id that the client chose to the same session',
     steps: [
       ...begin('a', { session_id: CLIENT_ID, provider: 'shell', session_name: 'Shell 1' }),
       { leave: 'a' },
@@ -90,58 +90,58 @@ export const CONVERSATIONS: readonly Conversation[] = [
         open: 'b',
         query: { session_id: CLIENT_ID, provider: 'shell', session_name: 'Shell 1', resume: '1' },
       },
-      { from: 'b', hear: [session, history(QUIET_MARK)] },
-      { to: 'b', say: input('printf "%s" same\n') },
-      { from: 'b', hear: [output('same')] },
+      { from: 'b', receive: [session, history(QUIET_MARK)] },
+      { to: 'b', send: input('printf "%s" same\n') },
+      { from: 'b', receive: [output('same')] },
       { open: 'c', query: { session_id: CLIENT_ID, force_new: '1' } },
-      { from: 'c', begins: session },
+      { from: 'c', startsWith: session },
     ],
   },
   {
-    about: '(drift) a session that is not there is said so, and to nobody who does not resume',
+    title: '(drift) reports a missing session, but only to a client that resumes',
     steps: [
       { open: 'a', query: { session_id: OTHER_ID, resume: '1' } },
-      { from: 'a', hear: ['{"type":"session_not_found"}'] },
+      { from: 'a', receive: ['{"type":"session_not_found"}'] },
       { from: 'a', close: { code: 4001, reason: 'session_not_found' } },
       { open: 'b', query: { session_id: 'swt1.forged.token', resume: '1' } },
-      { from: 'b', hear: ['{"type":"session_not_found"}'] },
+      { from: 'b', receive: ['{"type":"session_not_found"}'] },
       { open: 'c', query: { session_id: OTHER_ID } },
-      { from: 'c', begins: session },
+      { from: 'c', startsWith: session },
     ],
   },
   {
-    about: '(drift) what goes wrong is said where the front end reads it, in data',
+    title: '(drift) reports errors in the field `data`, which the front end reads',
     steps: [
       ...begin('a'),
-      { to: 'a', say: { type: 'resize', cols: 0, rows: -1 } },
-      { from: 'a', hear: ['{"type":"error","data":"$TEXT"}'] },
-      { to: 'a', say: { type: 'nonsense' } },
-      { from: 'a', hear: ['{"type":"error","data":"$TEXT"}'] },
-      { to: 'a', say: input('printf "%s" alive\n') },
-      { from: 'a', hear: [output('alive')] },
+      { to: 'a', send: { type: 'resize', cols: 0, rows: -1 } },
+      { from: 'a', receive: ['{"type":"error","data":"$TEXT"}'] },
+      { to: 'a', send: { type: 'nonsense' } },
+      { from: 'a', receive: ['{"type":"error","data":"$TEXT"}'] },
+      { to: 'a', send: input('printf "%s" alive\n') },
+      { from: 'a', receive: [output('alive')] },
     ],
   },
   {
-    about: '(drift) no character is cut, neither live nor in what was before',
+    title: '(drift) splits no character, neither live nor in the history',
     steps: [
       ...begin('a'),
       {
         to: 'a',
-        say: input(
+        send: input(
           String.raw`printf '\342'; sleep 0.05; printf '\202\254'; sleep 0.05; printf '\360\237'; sleep 0.05; printf '\230\200.\n'` +
             '\n',
         ),
       },
-      { from: 'a', hear: [output('€😀.\r\n')] },
+      { from: 'a', receive: [output('€😀.\r\n')] },
       { open: 'b', query: { session_id: '$a' } },
-      { from: 'b', hear: [session, history(`${QUIET_MARK}€😀.\r\n`)] },
+      { from: 'b', receive: [session, history(`${QUIET_MARK}€😀.\r\n`)] },
     ],
   },
   {
-    about: 'is refused for a provider that there is not',
+    title: 'refuses an unknown provider',
     steps: [
       { open: 'a', query: { provider: 'claude' } },
-      { from: 'a', hear: ['{"type":"error","data":"$TEXT"}'] },
+      { from: 'a', receive: ['{"type":"error","data":"$TEXT"}'] },
       { from: 'a', close: { code: 4003, reason: "Unknown provider: claude. Available: ['shell']" } },
     ],
   },

@@ -1,4 +1,4 @@
-/** What may stand in a golden text for what differs from run to run. */
+/** Wildcards for values that differ from run to run. */
 const WILD: Readonly<Record<string, string>> = {
   $UUID: '[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}',
   $TOKEN: String.raw`swt1\.[\x21\x23-\x5b\x5d-\x7e]+`,
@@ -11,7 +11,7 @@ function escape(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
 }
 
-/** Whether a text is the golden one, byte for byte but for what stands in it as wild. */
+/** True when a text equals the golden one, except for wildcards. */
 export function isGolden(text: string, golden: string): boolean {
   const pattern = golden
     .split(/(\$[A-Z]+)/)

@@ -26,31 +26,31 @@ import { remove } from './remove.ts'
 import { rename } from './rename.ts'
 import { walk } from './walk.ts'
 
-/** Both ways to find a path, which must be equally safe. */
+/** Both path resolvers, which must be equally safe. */
 export const RESOLVERS: readonly (readonly [string, Resolve])[] = [
   ['the kernel', resolveWithOpenat2],
   ['hand', resolveStepwise],
 ]
 
-/** What files outside hold. Its length is none that a file inside has, and one of the files is called so. */
+/** Content of files outside, of a length that no file inside has; one of the files is named so. */
 const SECRET = 'SECRET'.repeat(1111)
 
-/** Whether an answer tells something of the files outside. */
+/** True when a result discloses something of the files outside. */
 export function isSecretTold(told: string): boolean {
   return told.includes('SECRET') || told.includes(`"sizeBytes":${SECRET.length}`)
 }
 
-/** Thousands of scenes are made: not on a disk that others use as well. */
+/** Thousands of fixtures are created, so not on a shared disk. */
 export const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
-/** A workspace with things beside it that nobody may reach. */
+/** A workspace, with files beside it that must stay out of reach. */
 export interface Fixture extends Disposable {
   readonly root: string
   readonly outside: string
   readonly context: FileContext
 }
 
-/** Makes a workspace with a folder of secrets beside it, one of which has a name that begins as the workspace's. */
+/** Creates a workspace with a folder of secrets beside it, one of which has the workspace's name as a prefix. */
 export function openFixture(resolve: Resolve): Fixture {
   const folder = mkdtempSync(path.join(MEMORY, 'sandwire-fixture-'))
   const [root, outside, sibling] = ['workspace', 'outside', 'workspace-evil'].map((name) =>
@@ -76,7 +76,7 @@ export function openFixture(resolve: Resolve): Fixture {
   }
 }
 
-/** Links that lead out of a fixture, or nowhere, by name. */
+/** Creates links that lead outside, or nowhere. */
 export function plantLinks({ root, outside }: Fixture, fd: number): readonly string[] {
   const links: Record<string, string> = {
     absolute: path.join(outside, 'outside/f'),
@@ -97,7 +97,7 @@ export function plantLinks({ root, outside }: Fixture, fd: number): readonly str
   return [...Object.keys(links), 'chain41']
 }
 
-/** Every file outside the workspace with its bytes, and when it was changed. */
+/** Every file outside the workspace with its content and mtime. */
 export function lookOutside({ outside, root }: Fixture): readonly string[] {
   const look = (folder: string): string[] =>
     readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -111,7 +111,7 @@ export function lookOutside({ outside, root }: Fixture): readonly string[] {
   return look(outside)
 }
 
-/** Whether a secret came in. */
+/** True when a secret was copied into the workspace. */
 export function hasSecretInside({ root }: Fixture): boolean {
   // Bun's recursive `readdir` follows links (1.4).
   const look = (folder: string): boolean =>
@@ -127,7 +127,7 @@ function isSecret(file: string): boolean {
   return size < 1024 * 1024 && readFileSync(file).includes('SECRET')
 }
 
-/** Runs a job to its end, and returns all that it said. */
+/** Runs a job to its end and returns its parts and result. */
 export function finish<Result, Part>(
   job: Job<Result, Part>,
 ): { readonly result: Result; readonly parts: Part[] } {
@@ -164,7 +164,7 @@ function writeText(context: FileContext, at: string, file: NewFile): unknown {
 
 const LIMITS = { maxEntries: 100, timeMs: 10_000 }
 
-/** Everything that can be done to a path; returns what it tells. */
+/** Every operation on a path; each returns what it discloses. */
 export const VERBS: Readonly<Record<string, (context: FileContext, at: string) => unknown>> = {
   stat: (context, at) => stat(context, at, false),
   'stat behind links': (context, at) => stat(context, at, true),

@@ -21,33 +21,33 @@ import {
   VERBS,
 } from './files.fixture.ts'
 
-/** How a race went. */
+/** Result of a race. */
 interface RaceResult {
   readonly operations: number
-  /** Those that were done, and those that were refused: a race that is won or lost every time is none. */
+  /** Operations that succeeded and failed: both must occur for the race to be real. */
   readonly done: number
   readonly refused: number
-  /** Something outside was told, brought in or changed. */
+  /** Operations that disclosed, copied or changed something outside. */
   readonly escapes: number
 }
 
-/** Paths through the folder that is swapped; it is itself only looked at, or there would be nothing left to swap. */
+/** Paths through the swapped folder. The folder itself is only read, or there would be nothing left to swap. */
 const TARGETS = ['swap/f', 'swap/new', 'swap/deep/f', 'swap/deep', 'swap/victim'] as const
 const LOOKS: readonly string[] = ['stat', 'stat behind links', 'list', 'read', 'open folder', 'walk']
 
-/** How many operations go by between two looks at what is outside. */
+/** Operations between two checks of the files outside. */
 const LOOK_EVERY = 200
-/** How many go by before there is again something to take away. */
+/** Operations between two refills. */
 const REFILL_EVERY = 5
 
 interface Swapper extends AsyncDisposable {
-  /** Does something while nothing is swapped: whoever looks by names would be misled as well. */
+  /** Runs an action while nothing is swapped, because a check by name would be misled as well. */
   readonly whilePaused: (action: () => void) => void
-  /** Puts back what operations took away, in the folder itself, wherever it is now. */
+  /** Restores removed files in the folder itself, wherever it is now. */
   readonly refill: () => void
 }
 
-/** Exchanges the folder `swap` in a fixture with a link that leads out, all the time. */
+/** Continuously exchanges the folder `swap` with a link that leads outside. */
 async function startSwapper(fixture: Fixture): Promise<Swapper> {
   const folder = path.join(fixture.root, 'swap')
   mkdirSync(folder)
@@ -86,7 +86,7 @@ function isStopped(pid: number): boolean {
   return /^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
 }
 
-/** Does everything to files while a folder on the way is swapped with a link that leads out. */
+/** Runs every operation while a folder of the path is swapped with a link that leads outside. */
 export async function runSwapRace(resolve: Resolve, operations: number): Promise<RaceResult> {
   using fixture = openFixture(resolve)
   const before = lookOutside(fixture).join()
@@ -124,7 +124,7 @@ function attempt(
   }
 }
 
-/** What is usually written instead: asks where the path leads, looks at the answer, and opens it by its name. Returns escapes. */
+/** The naive implementation: resolves the path, checks it and opens it by name. Returns the number of escapes. */
 export async function runNaiveRace(resolve: Resolve, operations: number): Promise<number> {
   using fixture = openFixture(resolve)
   await using swapper = await startSwapper(fixture)
@@ -136,7 +136,7 @@ export async function runNaiveRace(resolve: Resolve, operations: number): Promis
       if (!real.startsWith(`${fixture.root}/`)) continue
       if (readFileSync(named, 'utf8').includes('SECRET')) return 1
     } catch {
-      // Swapped meanwhile.
+      // Swapped at that moment.
     }
   }
   return 0

@@ -1,4 +1,4 @@
-// Exchanges two names in a folder until it is ended: `bun swapper.fixture.ts FOLDER A B`.
+// Exchanges two names in a folder until it is killed: `bun swapper.fixture.ts FOLDER A B`.
 
 import { cString, openAt, renameAt } from '../beneath/system-calls.ts'
 import { AT_FDCWD, O_DIRECTORY, O_PATH } from '../beneath/constants.ts'

@@ -15,19 +15,19 @@ import type { WorkspaceHandler } from '../routes/route.ts'
 import { createRunTool, type RunTool, type ToolPlan } from '../tool.ts'
 import { FilesThread } from '../thread/files-thread.ts'
 
-/** A workspace in a temporary folder, with the real git and a home of its own. */
+/** A workspace in a temporary folder, with the real git and its own HOME. */
 export interface Fixture extends Disposable {
   readonly root: string
   readonly home: string
   readonly files: Files
   readonly runTool: RunTool
-  /** Runs git as a person would, with whatever the repository configures; throws when it fails. */
+  /** Runs git as a user would, with the repository's configuration; throws when it fails. */
   readonly git: (...args: readonly string[]) => string
   readonly gitIn: (folder: string, ...args: readonly string[]) => string
-  /** Where a path of the workspace is for the system, whatever its bytes. */
+  /** The absolute path of a file, with any bytes. */
   readonly place: (path: string) => Buffer
   write(path: string, content: string | Uint8Array): void
-  /** Asks a route; errors are answers, as they are outside. */
+  /** Requests a route; errors are responses, as over HTTP. */
   get(route: string, search?: string): Promise<Answer>
   post(route: string, body: unknown): Promise<Answer>
 }
@@ -48,9 +48,9 @@ const GIT_CONFIG = `[user]
 
 interface FixtureOptions {
   readonly isRepository?: boolean
-  /** Folder that it is made in. */
+  /** Parent of the temporary folder. */
   readonly parent?: string
-  /** Spoils how programs are called, to see what would happen. */
+  /** Removes a protection from a command line, to prove that it is needed. */
   readonly spoil?: (plan: ToolPlan) => ToolPlan
 }
 

@@ -13,13 +13,13 @@ import { join } from 'node:path'
 import { TarBuffer, type TarEntry } from '@sandwire/tar'
 import { FilesThread } from '../thread/files-thread.ts'
 
-/** A workspace, and beside it something that nobody may touch. */
+/** A workspace, with a file beside it that must not be touched. */
 export class Fixture implements Disposable {
   readonly files: FilesThread
   readonly root: string
   readonly #outer: string
 
-  /** `user` is who acts in it; otherwise who runs the test. */
+  /** `user`: the user that files are accessed as; default: the test's own. */
   constructor(user?: { readonly uid: number; readonly gid: number }) {
     this.#outer = mkdtempSync(join(tmpdir(), 'sandwire-transfer-'))
     this.root = join(this.#outer, 'workspace')
@@ -32,12 +32,12 @@ export class Fixture implements Disposable {
     })
   }
 
-  /** A path in the workspace. */
+  /** Absolute path of a file in the workspace. */
   at(path: string): string {
     return join(this.root, path)
   }
 
-  /** Nothing outside was made, changed or removed. */
+  /** True when nothing outside was created, changed or removed. */
   get isOutsideUntouched(): boolean {
     const names = readdirSync(this.#outer).toSorted()
     return (
@@ -46,7 +46,7 @@ export class Fixture implements Disposable {
     )
   }
 
-  /** Names that are not finished, anywhere in the workspace. */
+  /** Temporary names anywhere in the workspace. */
   get unfinished(): readonly string[] {
     const found = Bun.spawnSync(['find', this.root, '-name', '.sandwire-*']).stdout.toString()
     return found.split('\n').filter((path) => path !== '')
@@ -62,14 +62,14 @@ export class Fixture implements Disposable {
   }
 }
 
-/** An entry and its bytes. */
+/** An archive entry and its bytes. */
 export type Packed = Partial<TarEntry> & {
   readonly path: string
   readonly text?: string
   readonly type?: string
 }
 
-/** An archive of these entries, whatever they are called. `type` is a kind that is not written otherwise. */
+/** Packs entries without validating them. `type` sets a type flag that the writer does not support. */
 export function archiveOf(entries: readonly Packed[]): Uint8Array {
   const parts = entries.flatMap(({ text = '', type, ...entry }) => {
     const bytes = new TextEncoder().encode(text)
@@ -86,7 +86,7 @@ export function archiveOf(entries: readonly Packed[]): Uint8Array {
   return Buffer.concat([...parts, end.take()])
 }
 
-/** The last block is the header of the entry itself. */
+/** The last block is the entry's own header. */
 function withType(head: Uint8Array, type: string): Uint8Array {
   const changed = head.slice()
   changed.subarray(-512)[156] = type.charCodeAt(0)
@@ -94,7 +94,7 @@ function withType(head: Uint8Array, type: string): Uint8Array {
   return changed
 }
 
-/** Makes every header right again that says that it is one. */
+/** Recomputes the checksum of every header. */
 export function mendChecksums(archive: Uint8Array): void {
   for (let from = 0; from + 512 <= archive.length; from += 512) {
     const block = archive.subarray(from, from + 512)
@@ -105,7 +105,7 @@ export function mendChecksums(archive: Uint8Array): void {
   }
 }
 
-/** Bytes in slices. */
+/** Yields bytes in slices. */
 export async function* slices(bytes: Uint8Array, size = 1000): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) {
     await Promise.resolve()

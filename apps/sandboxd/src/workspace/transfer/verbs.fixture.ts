@@ -66,7 +66,7 @@ function upload(ground: FileContext, path: string): unknown {
   }
 }
 
-/** What copies are made of; returns what it tells. */
+/** Every transfer operation; each returns what it discloses. */
 export const TRANSFER_VERBS: Readonly<Record<string, (ground: FileContext, at: string) => unknown>> = {
   'put a file': (ground, at) =>
     put(ground, '.', { is: 'file', path: at, from: 0, to: BYTES.length, ...FACTS }),

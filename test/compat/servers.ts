@@ -6,18 +6,22 @@ import { type RunningHost, startHost } from '../e2e/support/control.ts'
 import { startSandboxd } from '../e2e/support/sandboxd.ts'
 import type { WireServer } from '../e2e/support/wire-server.ts'
 
-/** What a front end of the contract is given, whatever is behind it. */
-export interface Place extends AsyncDisposable {
-  /** What it says its mode is; a sandboxd by itself says nothing. */
+/** A server with the compat API. */
+export interface CompatServer extends AsyncDisposable {
+  /** The mode that it reports; sandboxd alone reports none. */
   readonly mode: 'local' | 'sandbox' | undefined
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
-  /** Opens a terminal; a sandboxd by itself has another way to name sessions and none of the contract's. */
+  /** Opens a terminal; sandboxd alone has no compat sessions. */
   readonly openPty?: (query: Readonly<Record<string, string>>) => PtyClient
-  /** Runs a script in the workspace, in the name of its user. */
+  /** Runs a script in the workspace as its user. */
   readonly run: (script: string) => Promise<string>
 }
 
-function behindControl(host: RunningHost, mode: 'local' | 'sandbox', close: () => Promise<void>): Place {
+function throughControl(
+  host: RunningHost,
+  mode: 'local' | 'sandbox',
+  close: () => Promise<void>,
+): CompatServer {
   const server: WireServer = {
     port: host.port,
     headers: host.headers,
@@ -35,27 +39,27 @@ function behindControl(host: RunningHost, mode: 'local' | 'sandbox', close: () =
   }
 }
 
-/** `WORKSPACE_MODE=local`: a folder of this machine is the workspace. */
-export async function openLocalMode(): Promise<Place> {
+/** A host with `WORKSPACE_MODE=local`, serving a folder of this machine. */
+export async function openLocalMode(): Promise<CompatServer> {
   const folder = mkdtempSync('/tmp/contract-local-')
   const data = mkdtempSync('/tmp/contract-data-')
-  // As somebody starts it who stands in the folder.
+  // Started in the folder, as a user would.
   const prefix = ['env', '-C', folder]
   const host = await startHost({ data: join(data, 'data'), prefix, env: { WORKSPACE_MODE: 'local' } })
-  return behindControl(host, 'local', async () => {
+  return throughControl(host, 'local', async () => {
     await host.stop()
     for (const each of [folder, data]) rmSync(each, { recursive: true, force: true })
   })
 }
 
-/** Sandboxes of their own, the usual one among them. */
-export async function openSandboxMode(): Promise<Place> {
+/** A host with sandboxes, `default` among them. */
+export async function openSandboxMode(): Promise<CompatServer> {
   const host = await startHost({ env: { WORKSPACE_MODE: 'sandbox' } })
-  return behindControl(host, 'sandbox', host.stop)
+  return throughControl(host, 'sandbox', host.stop)
 }
 
-/** A sandboxd without control before it, under the paths that control calls it by. */
-export async function openSandboxd(): Promise<Place> {
+/** sandboxd alone, under the paths that control uses. */
+export async function openSandboxd(): Promise<CompatServer> {
   const sandboxd = await startSandboxd()
   return {
     mode: undefined,

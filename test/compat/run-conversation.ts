@@ -7,11 +7,11 @@ const WAIT = { timeoutMs: 15_000 }
 
 interface Open {
   readonly client: PtyClient
-  /** Messages that were heard. */
-  heard: number
+  /** Number of messages that were checked. */
+  received: number
 }
 
-/** Neighboring outputs as one, and nothing of what the shell said before it was made quiet: both differ from run to run. */
+/** Merges adjacent outputs and drops those before the shell was silenced: both differ from run to run. */
 function tidy(messages: readonly PtyMessage[]): string[] {
   const tidied: PtyMessage[] = []
   for (const message of messages) {
@@ -29,30 +29,33 @@ function withoutShell(message: PtyMessage): PtyMessage {
   return at < 0 ? message : { ...message, data: String(data).slice(at) }
 }
 
-async function hear(open: Open, goldens: readonly string[]): Promise<void> {
-  const now = (): string[] => tidy(open.client.messages.slice(open.heard))
-  const isThere = (): boolean => {
-    const said = now()
-    return said.length === goldens.length && said.every((each, index) => isGolden(each, goldens[index] ?? ''))
+async function receive(open: Open, goldens: readonly string[]): Promise<void> {
+  const now = (): string[] => tidy(open.client.messages.slice(open.received))
+  const isComplete = (): boolean => {
+    const messages = now()
+    return (
+      messages.length === goldens.length &&
+      messages.every((each, index) => isGolden(each, goldens[index] ?? ''))
+    )
   }
-  // A mismatch is shown side by side below.
-  await eventually(isThere, { what: goldens.join(), ...WAIT }).catch(() => undefined)
-  const said = now()
-  expect(said.map((each, index) => (isGolden(each, goldens[index] ?? '') ? goldens[index] : each))).toEqual([
-    ...goldens,
-  ])
-  open.heard = open.client.messages.length
+  // A mismatch is reported side by side below.
+  await eventually(isComplete, { what: goldens.join(), ...WAIT }).catch(() => undefined)
+  const messages = now()
+  expect(
+    messages.map((each, index) => (isGolden(each, goldens[index] ?? '') ? goldens[index] : each)),
+  ).toEqual([...goldens])
+  open.received = open.client.messages.length
 }
 
-async function begin(open: Open, golden: string): Promise<void> {
+async function expectFirst(open: Open, golden: string): Promise<void> {
   const { client } = open
-  const said = await eventually(() => client.messages[0], { what: golden, ...WAIT })
-  expect([JSON.stringify(said)].filter((each) => !isGolden(each, golden))).toEqual([])
-  open.heard = 1
+  const message = await eventually(() => client.messages[0], { what: golden, ...WAIT })
+  expect([JSON.stringify(message)].filter((each) => !isGolden(each, golden))).toEqual([])
+  open.received = 1
 }
 
-/** Holds a conversation as it is written down. */
-export async function converse(
+/** Runs a recorded conversation. */
+export async function runConversation(
   { steps }: Conversation,
   connect: (query: Readonly<Record<string, string>>) => PtyClient,
 ): Promise<void> {
@@ -69,10 +72,10 @@ export async function converse(
         value.startsWith('$') ? await get(value.slice(1)).client.name() : value,
       ])
       const query = Object.fromEntries(await Promise.all(names))
-      open.set(step.open, { client: connect(query), heard: 0 })
-    } else if ('say' in step) get(step.to).client.say(step.say)
-    else if ('begins' in step) await begin(get(step.from), step.begins)
-    else if ('hear' in step) await hear(get(step.from), step.hear)
+      open.set(step.open, { client: connect(query), received: 0 })
+    } else if ('send' in step) get(step.to).client.say(step.send)
+    else if ('startsWith' in step) await expectFirst(get(step.from), step.startsWith)
+    else if ('receive' in step) await receive(get(step.from), step.receive)
     else if ('close' in step) expect(await get(step.from).client.closed()).toEqual(step.close)
     else await get(step.leave).client.leave()
   }

@@ -1,7 +1,7 @@
-import { type Chapter, detail, EMPTY, flaw, json, MISSING_PATH, ok } from './golden.ts'
+import { type GoldenGroup, detail, EMPTY, unprocessable, json, MISSING_PATH, ok } from './golden.ts'
 
-export const NOTHING: Chapter = {
-  about: 'an empty folder without a repository',
+export const EMPTY_FOLDER: GoldenGroup = {
+  title: 'an empty folder without a repository',
   script: EMPTY,
   goldens: [
     ok('GET /api/tree', '{"entries":[],"path":"."}'),
@@ -12,8 +12,8 @@ export const NOTHING: Chapter = {
   ],
 }
 
-export const READING: Chapter = {
-  about: 'reading',
+export const READS: GoldenGroup = {
+  title: 'reads',
   script: `${EMPTY}
     mkdir -p src/deep Docs empty
     printf '# Title\\n' > README.md; printf 'print()' > src/main.py; : > nothing.txt
@@ -51,7 +51,7 @@ export const READING: Chapter = {
     detail('GET /api/file?path=out-link/passwd', 400, 'Path traversal detected: out-link/passwd'),
     detail('GET /api/file?path=bytes.bin', 415, 'File is not text: bytes.bin'),
     detail('GET /api/file?path=nul.txt', 415, 'File is not text: nul.txt'),
-    flaw('GET /api/file', MISSING_PATH),
+    unprocessable('GET /api/file', MISSING_PATH),
     ok(
       'GET /api/search?q=readme*',
       '{"results":[{"name":"readme.md","path":"src/deep/readme.md","dir":"src/deep"},{"name":"README.py","path":"src/deep/README.py","dir":"src/deep"},{"name":"README.md","path":"README.md","dir":""}],"pattern":"readme*","path":"."}',
@@ -67,16 +67,19 @@ export const READING: Chapter = {
     ok('GET /api/search?q=main', '{"results":[],"pattern":"main","path":"."}'),
     ok('GET /api/search?q=*&path=missing', '{"results":[],"pattern":"*","path":"missing"}'),
     detail('GET /api/search?q=*&path=..', 400, 'Path traversal detected: ..'),
-    flaw(
+    unprocessable(
       'GET /api/search?q=',
       '{"type":"string_too_short","loc":["query","q"],"msg":"String should have at least 1 character","input":"","ctx":{"min_length":1}}',
     ),
-    flaw('GET /api/search', '{"type":"missing","loc":["query","q"],"msg":"Field required","input":null}'),
+    unprocessable(
+      'GET /api/search',
+      '{"type":"missing","loc":["query","q"],"msg":"Field required","input":null}',
+    ),
   ],
 }
 
-export const ODD: Chapter = {
-  about: 'names that file systems allow',
+export const UNUSUAL_NAMES: GoldenGroup = {
+  title: 'names that file systems allow',
   script: `${EMPTY}
     printf 1 > 'a b'; printf 2 > "$(printf 'new\\nline')"; printf 3 > 'parrot 🦜'; printf 4 > ./-rf; printf 5 > "$(printf 'x\\377y')"
     printf 6 > '100%'; printf 7 > 'q?*[a]'; printf 8 > '"quoted\\'`,

@@ -1,8 +1,8 @@
 import {
-  type Chapter,
+  type GoldenGroup,
   detail,
   EMPTY,
-  flaw,
+  unprocessable,
   json,
   MISSING_PATH,
   missingIn,
@@ -12,8 +12,8 @@ import {
   refused,
 } from './golden.ts'
 
-export const CHANGING: Chapter = {
-  about: 'changing',
+export const WRITES: GoldenGroup = {
+  title: 'writes',
   script: `${EMPTY}
     mkdir -p src full/deep; printf old > old.txt; printf x > full/deep/x; printf y > src/taken.txt; printf z > taken.txt
     ln -s old.txt link.txt; ln -s /tmp out`,
@@ -31,27 +31,27 @@ export const CHANGING: Chapter = {
     refused('PUT /api/file?path=../x', { content: '' }, 400, 'Path traversal detected: ../x'),
     refused('PUT /api/file?path=out/x', { content: '' }, 400, 'Path traversal detected: out/x'),
     {
-      ask: 'PUT /api/file?path=src',
+      request: 'PUT /api/file?path=src',
       body: { content: '' },
       status: 500,
       text: '{"detail":"Write failed: $TEXT"}',
     },
     {
-      ask: 'PUT /api/file?path=old.txt/x',
+      request: 'PUT /api/file?path=old.txt/x',
       body: { content: '' },
       status: 500,
       text: '{"detail":"Write failed: $TEXT"}',
     },
-    flaw('PUT /api/file?path=f', missingIn('content', '{}'), {}),
-    flaw('PUT /api/file', MISSING_PATH, { content: '' }),
-    flaw('PUT /api/file', `${MISSING_PATH},${missingIn('content', '{"a":1}')}`, { a: 1 }),
-    flaw(
+    unprocessable('PUT /api/file?path=f', missingIn('content', '{}'), {}),
+    unprocessable('PUT /api/file', MISSING_PATH, { content: '' }),
+    unprocessable('PUT /api/file', `${MISSING_PATH},${missingIn('content', '{"a":1}')}`, { a: 1 }),
+    unprocessable(
       'PUT /api/file?path=f',
       '{"type":"string_type","loc":["body","content"],"msg":"Input should be a valid string","input":5}',
       { content: 5 },
     ),
-    flaw('PUT /api/file?path=f', NO_JSON, '{"content":'),
-    flaw('PUT /api/file?path=f', NO_BODY, ''),
+    unprocessable('PUT /api/file?path=f', NO_JSON, '{"content":'),
+    unprocessable('PUT /api/file?path=f', NO_BODY, ''),
     json(
       'POST /api/file/rename',
       { old_path: 'old.txt', new_path: 'src/new.txt' },
@@ -82,9 +82,9 @@ export const CHANGING: Chapter = {
       400,
       'Path traversal detected: ../b',
     ),
-    flaw('POST /api/file/rename', missingIn('new_path', '{"old_path":"a"}'), { old_path: 'a' }),
-    flaw('POST /api/file/rename', NO_JSON, '{'),
-    flaw('POST /api/file/rename', NO_BODY, ''),
+    unprocessable('POST /api/file/rename', missingIn('new_path', '{"old_path":"a"}'), { old_path: 'a' }),
+    unprocessable('POST /api/file/rename', NO_JSON, '{'),
+    unprocessable('POST /api/file/rename', NO_BODY, ''),
     json(
       'POST /api/file/move',
       { src_path: 'src/new.txt', dest_dir: 'a' },
@@ -120,13 +120,13 @@ export const CHANGING: Chapter = {
       400,
       'Path traversal detected: ..',
     ),
-    flaw('POST /api/file/move', `${missingIn('src_path', '{}')},${missingIn('dest_dir', '{}')}`, {}),
+    unprocessable('POST /api/file/move', `${missingIn('src_path', '{}')},${missingIn('dest_dir', '{}')}`, {}),
     ok('DELETE /api/file?path=new.txt', '{"success":true,"path":"new.txt"}'),
     detail('DELETE /api/file?path=new.txt', 404, 'File not found: new.txt'),
     ok('DELETE /api/file?path=moved', '{"success":true,"path":"moved"}'),
     ok('GET /api/tree?path=moved', '{"entries":[],"path":"moved"}'),
     detail('DELETE /api/file?path=../../tmp', 400, 'Path traversal detected: ../../tmp'),
-    flaw('DELETE /api/file', MISSING_PATH),
+    unprocessable('DELETE /api/file', MISSING_PATH),
     ok('DELETE /api/file?path=out', '{"success":true,"path":"out"}'),
     ok(
       'GET /api/tree',

@@ -1,10 +1,10 @@
-import { type Chapter, detail, EMPTY, flaw, MISSING_PATH, ok } from './golden.ts'
+import { type GoldenGroup, detail, EMPTY, unprocessable, MISSING_PATH, ok } from './golden.ts'
 
 const DAY = '2024-01-02T03:04:05Z'
 const COMMIT = `GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_DATE=${DAY} GIT_COMMITTER_DATE=${DAY} git -c user.name=n -c user.email=e@x -c commit.gpgsign=false commit -q`
 
-export const REPOSITORY: Chapter = {
-  about: 'a repository',
+export const REPOSITORY: GoldenGroup = {
+  title: 'a repository',
   script: `${EMPTY}
     export HOME=/nonexistent GIT_CONFIG_NOSYSTEM=1; git init -q -b main .
     mkdir src; printf 'one\\ntwo\\n' > changed.txt; printf g > gone.txt; printf 'rename me, I am long enough\\n' > before.txt
@@ -27,23 +27,23 @@ export const REPOSITORY: Chapter = {
     ok('GET /api/git/diff?path=untracked.txt', '{"diff":"","path":"untracked.txt"}'),
     ok('GET /api/git/diff?path=nowhere', '{"diff":"","path":"nowhere"}'),
     detail('GET /api/git/diff?path=../x', 400, 'Path traversal detected: ../x'),
-    flaw('GET /api/git/diff', MISSING_PATH),
+    unprocessable('GET /api/git/diff', MISSING_PATH),
     ok('GET /api/git/show?path=changed.txt', String.raw`{"content":"one\ntwo\n","path":"changed.txt"}`),
     ok('GET /api/git/show?path=src/a%20b.txt', '{"content":"s","path":"src/a b.txt"}'),
     ok('GET /api/git/show?path=gone.txt', '{"content":"g","path":"gone.txt"}'),
     ok('GET /api/git/show?path=new.txt', '{"content":null,"path":"new.txt","error":"Not in HEAD"}'),
     ok('GET /api/git/show?path=bytes.bin', '{"content":null,"path":"bytes.bin","error":"Binary file"}'),
     detail('GET /api/git/show?path=../x', 400, 'Path traversal detected: ../x'),
-    flaw('GET /api/git/show', MISSING_PATH),
+    unprocessable('GET /api/git/show', MISSING_PATH),
   ],
 }
 
 const FEATURES =
   '{"files":true,"git":true,"pty":true,"chat_claude_code":false,"stream":false,"approval":false,"sandbox":$SANDBOXED}'
 
-/** What control answers by itself. `$MODE` and `$SANDBOXED` are of the place. */
-export const OF_CONTROL: Chapter = {
-  about: 'what control knows by itself',
+/** Responses of control itself. `$MODE` and `$SANDBOXED` depend on the server. */
+export const CONTROL: GoldenGroup = {
+  title: 'routes that control answers itself',
   goldens: [
     ok('GET /api/sessions', '{"sessions":[]}'),
     ok('POST /api/sessions', '{"session_id":"$UUID"}'),
