@@ -320,7 +320,18 @@ describe('a handshake that is not one (threat T8)', () => {
   })
 })
 
-describe('an answer of a sandbox that is not a 101 (threat T8)', () => {
+describe('a response of a sandbox that is not a 101 (threat T8)', () => {
+  let raw: RawSandbox
+  let other: RunningControl
+  beforeAll(async () => {
+    raw = new RawSandbox()
+    other = await startControl({ birthplace: raw })
+  })
+  afterAll(async () => {
+    await other[Symbol.asyncDispose]()
+    await raw[Symbol.asyncDispose]()
+  })
+
   const body = 'RAW-SECRET'
   const answers: readonly [string, string][] = [
     ['200', `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`],
@@ -344,15 +355,15 @@ describe('an answer of a sandbox that is not a 101 (threat T8)', () => {
     ],
   ]
 
-  test.each(answers)('is an error without its words, and nothing passes: %s', async (name, answer) => {
-    await using raw = new RawSandbox()
-    await using other = await startControl({ birthplace: raw })
+  test.each(answers)('becomes an error with none of its bytes: %s', async (name, answer) => {
     raw.answer = answer
+    raw.attaches = 0
+    const sandbox = `raw-${answers.findIndex(([each]) => each === name)}`
     await using tcp = await openRawTcp({ port: other.port })
-    const path = '/attach?sandbox=raw&cmd=cat'
+    const path = `/attach?sandbox=${sandbox}&cmd=cat`
     await tcp.write(upgradeRequest({ port: other.port, path, headers: { Authorization: `Bearer ${TOKEN}` } }))
     if (name === 'half a header') {
-      // It never ends, so control gives up after its own time; closing the sandbox is quicker.
+      // Never completes; stopping the sandbox is faster than control's timeout.
       await eventually(() => raw.attaches > 0, { what: 'the attach' })
       await raw.stop()
     }

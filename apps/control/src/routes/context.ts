@@ -4,7 +4,15 @@ import type { Action } from '../audit/actions.ts'
 import type { Identity } from '../auth/identity.ts'
 import { addressOf } from '../http/client-address.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
-import type { AuditTarget } from './request-audit.ts'
+
+/** What a request refers to. */
+export interface AuditTarget {
+  readonly account?: string | undefined
+  readonly sandbox?: string | undefined
+  readonly session?: string | undefined
+  /** Command to run; only its name is recorded. */
+  readonly command?: string | undefined
+}
 
 /** Values that middleware sets for a route. */
 export interface AppEnv {

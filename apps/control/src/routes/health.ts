@@ -1,7 +1,10 @@
 import { z } from '@hono/zod-openapi'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { COMMON_HEADERS } from '../http/respond.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Config } from '../config.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Breaker, Breakers } from '../providers/breaker.ts'
+import type { Provider } from '../providers/provider.ts'
 import type { App } from './context.ts'
 import { describeWorkspace, workspaceFeatures, workspaceMode } from '../compat/capabilities.ts'
 import { endpoint, type GuardOf, json } from './endpoint.ts'
@@ -34,18 +37,20 @@ const readiness = z
   })
   .openapi('Readiness')
 
+export interface HealthDependencies {
+  readonly config: Config
+  readonly provider: Pick<Provider, 'health'>
+  readonly breaker: Breaker
+  readonly workspaceBreakers: Breakers
+  readonly metrics: Metrics
+  readonly nowMs: () => number
+}
+
 /** Health checks and metrics. */
 export function addHealthRoutes(
   app: App,
   guardOf: GuardOf,
-  {
-    config,
-    provider,
-    breaker,
-    workspaceBreakers,
-    metrics,
-    nowMs,
-  }: Pick<Runtime, 'config' | 'provider' | 'breaker' | 'workspaceBreakers' | 'metrics' | 'nowMs'>,
+  { config, provider, breaker, workspaceBreakers, metrics, nowMs }: HealthDependencies,
 ): void {
   for (const path of ['/health', '/healthz'] as const)
     app.openapi(

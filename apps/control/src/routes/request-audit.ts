@@ -15,7 +15,7 @@ import type { SandboxCall } from '../sandbox/call.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
-import { type AppEnv, callOf, identityOf } from './context.ts'
+import { type AppEnv, type AuditTarget, callOf, identityOf } from './context.ts'
 
 export interface AuditDependencies {
   readonly directory: Directory
@@ -23,15 +23,6 @@ export interface AuditDependencies {
   readonly log: Log
   readonly metrics: Metrics
   readonly nowMs: () => number
-}
-
-/** What a request refers to. */
-export interface AuditTarget {
-  readonly account?: string | undefined
-  readonly sandbox?: string | undefined
-  readonly session?: string | undefined
-  /** Command to run; only its name is recorded. */
-  readonly command?: string | undefined
 }
 
 /** Enough to hold the name of a sandbox. */

@@ -3,16 +3,16 @@ import type { Birthplace } from './stand-in-host.ts'
 
 const VERSION = JSON.stringify({ name: 'sandboxd', version: '0', protocol: 1, compatible_from: 1 })
 
-/** A sandbox that answers attaches and requests about files with whatever bytes a test gives it. */
+/** Starts sandboxes that answer attaches and workspace requests with bytes chosen by the test. */
 export class RawSandbox implements Birthplace, AsyncDisposable {
-  /** Sent in answer to an attach. */
+  /** Response to an attach. */
   answer = ''
-  /** Sent in answer to a request about files, after which its connection ends. */
+  /** Response to a workspace request; the connection closes after it. */
   filesAnswer = ''
   filesAsked = 0
   /** Attaches that were answered. */
   attaches = 0
-  #server: Bun.UnixSocketListener<undefined> | undefined
+  readonly #servers: Bun.UnixSocketListener<undefined>[] = []
 
   async start(): Promise<string> {
     const server = Bun.listen({
@@ -35,15 +35,16 @@ export class RawSandbox implements Birthplace, AsyncDisposable {
         },
       },
     })
-    this.#server = server
+    this.#servers.push(server)
     return server.unix
   }
 
+  /** Stops the sandbox that was started last. */
   async stop(): Promise<void> {
-    this.#server?.stop(true)
+    this.#servers.at(-1)?.stop(true)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop()
+    for (const server of this.#servers) server.stop(true)
   }
 }

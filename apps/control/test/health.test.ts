@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import { OpenAPIHono } from '@hono/zod-openapi'
+import { decodeConfig } from '../src/config.ts'
+import { Metrics } from '../src/metrics.ts'
+import { Breaker, Breakers, FAILURES_TO_OPEN, OPEN_MS } from '../src/providers/breaker.ts'
+import type { AppEnv } from '../src/routes/context.ts'
+import { addHealthRoutes } from '../src/routes/health.ts'
+
+const CONFIG = decodeConfig(
+  JSON.stringify({
+    mode: 'local',
+    publicOrigins: ['http://localhost:1'],
+    hosts: ['localhost:1'],
+    sleepAfterMs: 60_000,
+    alarmMs: 1_000,
+    maxSandboxes: 1,
+    provider: 'host',
+    workspaceMode: 'sandboxes',
+  }),
+)
+
+test('/readyz reports a breaker that tries one call as half-open', async () => {
+  const breaker = new Breaker()
+  for (let count = 0; count < FAILURES_TO_OPEN; count += 1) breaker.failed(0)
+  const app = new OpenAPIHono<AppEnv>()
+  addHealthRoutes(app, () => (_, next) => next(), {
+    config: CONFIG,
+    provider: {
+      health: () => Promise.resolve({ status: 'ok', version: '0', isolation: 'none', sandboxes: 0 } as const),
+    },
+    breaker,
+    workspaceBreakers: new Breakers(),
+    metrics: new Metrics(),
+    nowMs: () => OPEN_MS,
+  })
+  const readiness = async (): Promise<unknown> => (await app.request('/readyz')).json()
+  expect(await readiness()).toMatchObject({ dependencies: { provider: { breaker: 'open' } } })
+  breaker.admit(OPEN_MS)
+  expect(await readiness()).toMatchObject({ dependencies: { provider: { breaker: 'half-open' } } })
+  breaker.succeeded()
+  expect(await readiness()).toMatchObject({ dependencies: { provider: { breaker: 'closed' } } })
+  expect(await (await app.request('/metrics')).text()).toContain('sandwire_breaker_open 0\n')
+})
