@@ -30,8 +30,8 @@ export function describeOutage(
   const waitMs = status.is === 'reconnecting' ? Math.max(0, status.atMs - context.nowMs) : 0
   const next = waitMs > 0 ? `reconnecting in ${Math.ceil(waitMs / 1000)} s` : 'reconnecting'
   if (context.wasAttached) return `sbx-stdio: connection lost, ${next} (${context.detachHint})`
-  const why = status.is === 'reconnecting' ? `, ${printable(status.why)}` : ''
-  return `sbx-stdio: connecting to ${context.host}${why} …`
+  const reason = status.is === 'reconnecting' ? `, ${printable(status.why)}` : ''
+  return `sbx-stdio: connecting to ${context.host}${reason} …`
 }
 
 /** Shows the state of the connection on the status line. */

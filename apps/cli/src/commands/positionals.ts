@@ -12,7 +12,6 @@ function single({ positionals }: CommandOptions, what: string): string | undefin
   return first
 }
 
-/** No further options, please. */
 export function requireNoPositionals(options: CommandOptions): void {
   const [first] = options.positionals
   if (first !== undefined) throw new UsageError(`Unexpected argument "${printable(first)}"`)

@@ -46,10 +46,10 @@ interface Target {
 }
 
 async function downloadFileTo(transfer: Transfer, found: Found, { path, existing }: Target): Promise<void> {
-  const isInto = existing?.isDirectory() === true
-  if (namesFolder(path) && !isInto) fail(`to "${printable(path)}"`, 'no such folder')
-  const base = toLocalPath(realFolder(isInto ? path : dirname(path)))
-  const name = (isInto ? baseName(found.path) : basename(path)) ?? 'file'
+  const intoFolder = existing?.isDirectory() === true
+  if (namesFolder(path) && !intoFolder) fail(`to "${printable(path)}"`, 'no such folder')
+  const base = toLocalPath(realFolder(intoFolder ? path : dirname(path)))
+  const name = (intoFolder ? baseName(found.path) : basename(path)) ?? 'file'
   // Checked before anything is copied.
   const target = findTarget(base, name)
   if (target.is === 'file') {

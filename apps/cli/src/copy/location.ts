@@ -108,8 +108,8 @@ export function isFolder(stat: RemoteStat | undefined): boolean {
 }
 
 /** Fails with a usage error of `cp`. */
-export function fail(what: string, why: string): never {
-  throw new HintedError('bad_request', `Cannot copy ${what}: ${why}`, 'sbx-stdio cp --help')
+export function fail(what: string, problem: string): never {
+  throw new HintedError('bad_request', `Cannot copy ${what}: ${problem}`, 'sbx-stdio cp --help')
 }
 
 /** The real path of a local folder. */

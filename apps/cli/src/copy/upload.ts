@@ -32,16 +32,16 @@ import { printable } from '../text/printable.ts'
 /** Copies from this machine to the sandbox. */
 export async function upload(transfer: Transfer, from: LocalLocation, to: SandboxLocation): Promise<void> {
   const existing = await statRemote(transfer, to.path)
-  const isInto = isFolder(existing)
-  const folder = isInto ? to.path : parentOf(to.path)
-  if (!isInto && !isFolder(await statRemote(transfer, folder)))
+  const intoFolder = isFolder(existing)
+  const folder = intoFolder ? to.path : parentOf(to.path)
+  if (!intoFolder && !isFolder(await statRemote(transfer, folder)))
     fail(`to "${printable(to.path)}"`, 'no such folder in the sandbox')
   if (from.is === 'stream') {
-    if (isInto || namesFolder(to.path)) fail(`to "${printable(to.path)}"`, 'stdin needs a file name')
+    if (intoFolder || namesFolder(to.path)) fail(`to "${printable(to.path)}"`, 'stdin needs a file name')
     await uploadStdin(transfer, within(folder, baseName(to.path) ?? ''))
     return
   }
-  const resolved = resolveUpload(from.path, { to, isInto, folder, existing })
+  const resolved = resolveUpload(from.path, { to, intoFolder, folder, existing })
   if (transfer.report.isDrawn) transfer.report.setTotal(measure(resolved))
   await uploadTree(transfer, resolved)
 }
@@ -51,22 +51,22 @@ function resolveUpload(
   path: string,
   {
     to,
-    isInto,
+    intoFolder,
     folder,
     existing,
-  }: { to: SandboxLocation; isInto: boolean; folder: string; existing: RemoteStat | undefined },
+  }: { to: SandboxLocation; intoFolder: boolean; folder: string; existing: RemoteStat | undefined },
 ): Upload {
   const shown = `"${printable(path)}"`
   const followed = statSync(path, { throwIfNoEntry: false })
   const own = lstatSync(path.replace(/(?<=.)\/+$/, ''), { throwIfNoEntry: false })
   if (own === undefined) fail(shown, 'no such file')
   const isLocalFolder = followed?.isDirectory() === true
-  if (isLocalFolder && existing !== undefined && !isInto)
+  if (isLocalFolder && existing !== undefined && !intoFolder)
     fail(`to "${printable(to.path)}"`, 'it is not a folder')
-  if (!isLocalFolder && !isInto && namesFolder(to.path))
+  if (!isLocalFolder && !intoFolder && namesFolder(to.path))
     fail(`to "${printable(to.path)}"`, 'no such folder in the sandbox')
-  const target = isInto ? baseName(path) : baseName(to.path)
-  const name = isInto && isContentsPath(path) ? undefined : target
+  const target = intoFolder ? baseName(path) : baseName(to.path)
+  const name = intoFolder && isContentsPath(path) ? undefined : target
   // A link given by name is followed; links inside a folder stay links.
   const at = toLocalPath(followed === undefined ? path : realFolder(path))
   return { at, sandbox: to.sandbox, folder, name }

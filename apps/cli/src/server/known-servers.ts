@@ -83,10 +83,10 @@ export function readKnownServers(env: Environment): KnownServers {
   if (found.is === 'absent') return { isOk: true, servers: [] }
   const servers = found.is === 'read' ? parseServers(found.text) : undefined
   if (servers !== undefined) return { isOk: true, servers }
-  const why = found.is === 'refused' ? found.reason : 'it has invalid content'
+  const problem = found.is === 'refused' ? found.reason : 'it has invalid content'
   return {
     isOk: false,
-    message: `Cannot use "${file}": ${why}`,
+    message: `Cannot use "${file}": ${problem}`,
     hint: 'remove it, then restart the server: npm start',
   }
 }

@@ -1,7 +1,7 @@
 import { shape } from '@sandwire/protocol'
 import type { JWTPayload } from 'jose'
 import { decodeJwt } from 'jose/jwt/decode'
-import type { SignInIssuer } from './auth-info.ts'
+import type { SignInIssuer } from './issuer-info.ts'
 import type { IssuerEndpoints, Tokens } from './issuer-client.ts'
 
 const token = shape.text(32 * 1024, /^[\x21-\x7e]+$/)

@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import type { SignInIssuer } from './auth-info.ts'
+import type { SignInIssuer } from './issuer-info.ts'
 import { type Credential, createCredential } from './credential.ts'
 import { type EndpointSource, endpointDecision } from './endpoint-policy.ts'
 import {

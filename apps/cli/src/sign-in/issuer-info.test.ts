@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { selectIssuer, decodeAuth } from './auth-info.ts'
+import { selectIssuer, decodeAuth } from './issuer-info.ts'
 
 const ISSUER = {
   id: 'corp',
