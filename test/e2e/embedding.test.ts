@@ -10,7 +10,7 @@ const obstacle = findBrowserProblem()
 const WAIT = { timeoutMs: 20_000 }
 
 declare global {
-  /** What the page connected with. */
+  /** WebSockets of the page. */
   var sockets: WebSocket[]
 }
 
@@ -26,7 +26,7 @@ if (place === null) throw new Error('The page has no #terminal')
 createRoot(place).render(<StrictMode><Shell /></StrictMode>)
 `
 
-/** A web server on an origin of its own, with pages of one script each. */
+/** A web server on its own origin, with one script per page. */
 function servePages() {
   const files = new Map<string, Blob>()
   const tickets: { give: GiveTicket } = { give: () => Promise.reject(new Error('There are none yet')) }
@@ -46,7 +46,7 @@ function servePages() {
   return { files, tickets, server, origin: `http://localhost:${server.port}` }
 }
 
-/** Somebody else's page and its server, as the README says, and a Sandwire that lists its origin or does not. */
+/** A third-party page and its server, built from the README, and a host that allows its origin or not. */
 class Site implements AsyncDisposable {
   readonly host: RunningHost
   readonly #pages: ReturnType<typeof servePages>
@@ -70,7 +70,7 @@ class Site implements AsyncDisposable {
     return site
   }
 
-  /** The files of the README with the addresses of this test. */
+  /** The README's files with the URLs of this test. */
   async #build(): Promise<void> {
     using project = new PageProject()
     const { origin, files, tickets } = this.#pages
@@ -170,7 +170,7 @@ describe.skipIf(obstacle !== undefined)(
         await tab.locator('.xterm-screen').click()
         await tab.keyboard.type('kept=yes; echo $((6*7))x\n')
         await eventually(async () => (await screenOf(tab)).includes('42x'), { what: 'the output', ...WAIT })
-        // Found again with a ticket for its session.
+        // Reconnects with a ticket for its session.
         await tab.evaluate(() => sockets.at(-1)?.close())
         await eventually(() => tab.evaluate(() => sockets.length === 2), {
           what: 'a new connection',
@@ -203,7 +203,7 @@ describe.skipIf(obstacle !== undefined)(
     }, 60_000)
 
     test('reports a refused connection where the origin is not allowed', async () => {
-      // As a server asks that does not say for whose page.
+      // The server omits the origin.
       unlisted.giveTicket = async (_, sandbox) => {
         const body = JSON.stringify({ sandbox })
         const headers = { 'content-type': 'application/json' }
@@ -221,7 +221,7 @@ describe.skipIf(obstacle !== undefined)(
         ...WAIT,
       })
       expect(await screenOf(tab)).not.toMatch(/[$#]/)
-      // Not connected either it is no larger than its place, so that the words stay in sight.
+      // Even unconnected the terminal fits its container, so that the message is visible.
       expect((await tab.locator('.xterm-screen').boundingBox())?.height).toBeLessThanOrEqual(400)
       await tab.close()
     }, 60_000)

@@ -25,12 +25,12 @@ describe.skipIf(problem !== undefined)(
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(wish),
       })
-      // The owner's browser and the guest's name the server alike, so that links lead to where cookies are.
+      // Both browsers use the same host name, to which the cookies belong.
       const { grant, link } = (await answer.json()) as { grant: string; link: string }
       return { grant, link: fixture.origin + link.slice(link.indexOf('/join')) }
     }
 
-    /** Takes a link as somebody new, and opens what it is for. */
+    /** Joins by a link as a new guest. */
     async function come(link: string): Promise<WorkbenchPage> {
       const guest = await fixture.openSignedOut({ viewport: { width: 900, height: 600 } })
       await guest.page.goto(link)
@@ -56,7 +56,7 @@ describe.skipIf(problem !== undefined)(
           size: [driver.cols, driver.rows],
           drawn: [driver.cols, driver.rows],
         })
-        // Plainly so, and keys do nothing.
+        // The page says so, and keys do nothing.
         await guest.page.locator('.read-only-line').waitFor()
         await guest.page.getByText('owner has control').waitFor()
         await guest.first.type('touch typed\n')
@@ -72,7 +72,7 @@ describe.skipIf(problem !== undefined)(
           expect(await guest.page.getByRole('option', { name: title }).count()).toBe(0)
         await guest.page.keyboard.press('Escape')
 
-        // A resize of the driver's is everybody's.
+        // The driver's resize applies to all.
         await owner.page.setViewportSize({ width: 700, height: 500 })
         await owner.first.until((facts) => facts.cols !== driver.cols)
         const smaller = await owner.first.until(
@@ -81,7 +81,7 @@ describe.skipIf(problem !== undefined)(
         await guest.first.until((facts) => facts.drawn[0] === smaller.cols && facts.drawn[1] === smaller.rows)
         expect(await owner.first.read('ls typed 2>&1')).toContain('No such file')
 
-        // Reloaded, it is all there again; withdrawn, it is over and nothing is offered.
+        // A reload restores it; a revocation ends it without offering a shell.
         await guest.page.reload()
         await guest.first.waitFor('seen by all')
         await fixture.host.fetch(`/api/grants/${grant}`, { method: 'DELETE' })
@@ -103,7 +103,7 @@ describe.skipIf(problem !== undefined)(
         await shared.page.getByRole('button', { name: 'Files', exact: true }).click()
         await shared.page.getByRole('treeitem', { name: 'secret.txt' }).click()
         await shared.page.getByRole('tab', { name: 'secret.txt' }).waitFor()
-        // Not signed out on the server, which the other pages of the owner still need.
+        // The sign-in stays valid for the owner's other pages.
         await shared.context.clearCookies()
         const { link } = await share({ session })
         await shared.page.goto(link)

@@ -10,7 +10,7 @@ import { buildWorkbench } from './support/built-workbench.ts'
 
 const obstacle = findBrowserProblem()
 
-/** A page of a browser of its own, and every address and header that it sent anywhere. */
+/** A page in a context of its own, and every URL and header it sent. */
 async function openPage(browser: Browser): Promise<{ page: Page; sent: string[] }> {
   const page = await (await browser.newContext()).newPage()
   const sent: string[] = []
@@ -18,7 +18,7 @@ async function openPage(browser: Browser): Promise<{ page: Page; sent: string[] 
   return { page, sent }
 }
 
-/** Opens a socket from within the page, by a ticket; tells the protocol and the first message. */
+/** Opens a socket from the page with a ticket; returns its protocol and first message. */
 function openSocket(page: Page, session: string): Promise<readonly string[]> {
   return page.evaluate(async (id) => {
     const answer = await fetch('/api/tickets', {
@@ -54,10 +54,10 @@ describe.skipIf(obstacle !== undefined)(
       await sandboxes[Symbol.asyncDispose]()
     })
 
-    /** The last attach that reached sandboxd; it is asked for other things at any time. */
+    /** The last attach request that reached sandboxd. */
     const lastAttach = () => sandboxes.seen.findLast(({ claims }) => /^\/attach(\?|$)/.test(claims.path))
 
-    /** A session of the machine's owner, and the link that shares it. */
+    /** A session of the owner with its share link. */
     async function share(
       control: RunningControl,
     ): Promise<{ session: string; link: string; secret: string }> {
@@ -75,17 +75,17 @@ describe.skipIf(obstacle !== undefined)(
       const { page, sent } = await openPage(browser)
       await page.goto(link)
       expect(page.url()).toBe(`${control.origin}/join`)
-      // Who wants a terminal must know before the link is used up.
+      // CLI users must learn this before the link is used up.
       await page.getByText('npx sbx-stdio join').waitFor()
       await page.getByLabel('Your name').fill('Gus')
       await page.getByRole('button', { name: 'Join' }).click()
       await page.getByText('owner invited you to a session as viewer.').waitFor()
-      // No line for a terminal, which has no credential of this browser's.
+      // No CLI command, as the CLI has no credential of this browser.
       expect(await page.locator('body').textContent()).not.toContain('npx sbx-stdio http')
       expect(await page.evaluate(() => document.cookie)).toBe('')
       expect(await openSocket(page, session)).toEqual(['sandwire.v1', `session ${session}`])
       expect(lastAttach()?.claims).toMatchObject({ name: 'Gus (guest)', authority: 'viewer' })
-      // Once, and nothing is left of it: not in the address bar, not in the tab, in no request but the one.
+      // The secret is left in no URL, storage or further request.
       expect(sent.join('\n')).not.toContain(secret)
       expect(await page.evaluate(() => sessionStorage.length)).toBe(0)
       await page.goBack().catch(() => null)
@@ -150,7 +150,7 @@ describe.skipIf(obstacle !== undefined)(
       expect(await rows.allInnerTexts()).toEqual([
         expect.stringMatching(/^Session\s+from owner · view only · expires in /),
       ])
-      // Theirs is nothing, so there is no place for a shell, for files or for a sandbox, and no line to type without a credential.
+      // A guest has no sandbox, so nothing that needs one is offered.
       const button = (label: string) => page.getByRole('button', { name: label, exact: true })
       for (const label of ['New terminal', 'New sandbox', 'Split down', 'Files', 'Search', 'Git'])
         expect(await button(label).count()).toBe(0)

@@ -16,7 +16,7 @@ describe.skipIf(obstacle !== undefined)(
     let browser: Browser
     let server: PageServer
     let tab: Page
-    /** How many connections the page opened. */
+    /** Connections that the page opened. */
     let sockets = 0
     beforeAll(async () => {
       server = await servePage(new URL('./terminal-page.tsx', import.meta.url).pathname)
@@ -48,7 +48,7 @@ describe.skipIf(obstacle !== undefined)(
       expect(await server.countCreated()).toBe(before + 1)
       expect(sockets).toBe(1)
       expect((await told()).filter((word) => word === 'ticket')).toHaveLength(1)
-      // At the first try: nobody waits for a second one.
+      // At the first attempt.
       expect(await told()).not.toContain('reconnecting')
       expect((await told()).filter((word) => word.startsWith('exit '))).toEqual(['exit 3 null'])
     }, 30_000)

@@ -8,7 +8,7 @@ const problem = findBrowserProblem()
 
 declare const window: { readonly axe: { run(): Promise<AxeResults> } }
 
-/** What is wrong with a page as it is now, a line each. */
+/** Accessibility violations of the page in its current state, one per line. */
 async function findViolations(workbench: WorkbenchPage): Promise<readonly string[]> {
   const { violations } = await workbench.page.evaluate(() => window.axe.run())
   return violations.flatMap(({ id, nodes }) =>
@@ -24,7 +24,7 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    /** Leads to each view, one after the other. */
+    /** Opens each view, one after the other. */
     const views: Readonly<Record<string, (workbench: WorkbenchPage) => Promise<void>>> = {
       'a terminal': async ({ first }) => {
         await first.run(
@@ -128,14 +128,14 @@ describe.skipIf(problem !== undefined)(
       expect(violations).toEqual({})
     }, 120_000)
 
-    /** What has the keyboard, by its name. */
+    /** Accessible name of the focused element. */
     const focused = (workbench: WorkbenchPage): Promise<string> =>
       workbench.page.evaluate(() => {
         const element = document.activeElement
         return element?.getAttribute('aria-label') ?? element?.textContent ?? ''
       })
 
-    /** Presses Tab until something has the keyboard, and answers what was passed. */
+    /** Presses Tab until an element has the focus, and returns the names passed on the way. */
     async function tabTo(workbench: WorkbenchPage, name: string): Promise<readonly string[]> {
       const passed: string[] = []
       while (passed.length < 60) {
@@ -172,7 +172,7 @@ describe.skipIf(problem !== undefined)(
       await keyboard.press('Escape')
       await keyboard.type('z')
       await workbench.terminal(1).waitFor('> xyz')
-      // A tab by its keys: a name, and the end.
+      // Renames and closes a tab by keys.
       await keyboard.press('Control+Shift+Backquote')
       await workbench.first.ready()
       await keyboard.press('Control+Shift+E')

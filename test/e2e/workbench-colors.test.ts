@@ -17,7 +17,7 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    /** How a word is drawn that stands alone in its colors. */
+    /** Computed colors of a word. */
     async function drawn({ page }: WorkbenchPage, word: string): Promise<Drawn> {
       const span = page.locator('.xterm-rows span').getByText(word, { exact: true })
       return span.evaluate((element) => {
@@ -26,7 +26,7 @@ describe.skipIf(problem !== undefined)(
       })
     }
 
-    /** From 0 to 255, the mean of the three. */
+    /** Mean of the color channels, from 0 to 255. */
     function lightness(color: string): number {
       const parts = (color.match(/\d+/g) ?? []).slice(0, 3).map(Number)
       return parts.reduce((sum, part) => sum + part, 0) / 3
@@ -56,7 +56,7 @@ describe.skipIf(problem !== undefined)(
           .evaluate((element) => getComputedStyle(element).backgroundColor)
         for (const word of ['TURNED', 'STRONG'])
           expect(await drawn(workbench, word)).toEqual({ text: ground, ground: plain })
-        // A color that was the ground is still one that can be told from the text's.
+        // The former background color stays distinguishable from the text.
         expect((await drawn(workbench, 'REDDISH')).ground).toBe(plain)
       },
       60_000,

@@ -24,7 +24,7 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    /** A file that changed on the disk while something was typed at its end. */
+    /** Opens a file that changed on disk while text was typed at its end. */
     async function openConflict(path: string, before: string, theirs: string): Promise<EditedWorkspace> {
       const workspace = await EditedWorkspace.open(fixture)
       await workspace.show(path, before)
@@ -43,7 +43,7 @@ describe.skipIf(problem !== undefined)(
       await page.keyboard.press('Control+S')
       await banner(workbench).getByText('Not saved: choose a version.').waitFor({ timeout: 10_000 })
       await page.getByRole('button', { name: 'Next change' }).and(page.locator(':focus')).waitFor()
-      // Whoever goes on without a look changes nothing on the disk.
+      // Confirming blindly changes nothing on disk.
       await page.keyboard.press('Enter')
       expect(await workspace.read('save.txt')).toBe('theirs\n')
       await mine(workbench).and(page.locator(':focus')).waitFor()
@@ -163,7 +163,7 @@ describe.skipIf(problem !== undefined)(
       const { workbench } = workspace
       const { page } = workbench
       await workspace.goToLine(300)
-      // As long as some lines together.
+      // Longer than a line.
       const typed = 'abcdefghijklmnopqrstuvwxyz'
       await page.keyboard.type(typed)
       const before = await heightOf(mine(workbench), `line 300${typed}`)

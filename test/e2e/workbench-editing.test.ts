@@ -36,7 +36,7 @@ describe.skipIf(problem !== undefined)(
       await tab(workbench, new RegExp(`^${name}.*Unsaved`)).waitFor()
     }
 
-    /** A desk with files in its workspace and the list of them. */
+    /** Opens a page with files in its workspace and the files panel. */
     async function openPage(files: Readonly<Record<string, string>>): Promise<WorkbenchPage> {
       const workbench = await fixture.openPage()
       for (const [name, text] of Object.entries(files))
@@ -62,7 +62,7 @@ describe.skipIf(problem !== undefined)(
         await question(workbench).getByRole('button', { name: 'Cancel' }).click()
         expect(await editor(workbench).innerText()).toContain('A')
       }
-      // A pane that is drawn in another place keeps its text, and is asked about with the others of its tab.
+      // A pane that moves in the layout keeps its text, and is confirmed with the others of its tab.
       await workbench.command('Split right')
       await workbench.first.ready()
       expect(await editor(workbench).innerText()).toContain('A')
@@ -117,7 +117,7 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.first.read('cat four.txt')).toMatch(/^(?=.*D)(?=.*E)/)
     }, 60_000)
 
-    /** Drops a file as from a desktop; answers whether the page keeps the browser from opening it. */
+    /** Drops a file; returns whether the page prevents the browser's default. */
     function dropFile(place: Locator, name: string): Promise<boolean> {
       return place.evaluate((element, fileName) => {
         const dataTransfer = new DataTransfer()
@@ -171,7 +171,7 @@ describe.skipIf(problem !== undefined)(
       await using workbench = await openPage({})
       const { page } = workbench
       await workbench.first.read('rm -rf *')
-      // A link on which a hundred megabytes take minutes.
+      // At this rate 100 MB take minutes.
       const devTools = await workbench.context.newCDPSession(page)
       const bytesPerSecond = 2_000_000
       await devTools.send('Network.emulateNetworkConditions', {
@@ -228,7 +228,7 @@ describe.skipIf(problem !== undefined)(
       await tab(workbench, /dev/).first().click()
       expect(await workbench.first.read('ls; cat after.txt')).toContain('Bone')
 
-      // What goes elsewhere is said in words that fit who changed nothing.
+      // Without unsaved changes the message is another one.
       await workbench.first.read('mv after.txt foreign.txt')
       await tab(workbench, 'after.txt').click()
       await page.getByText('The file was deleted or moved. This is its last text.').waitFor()
@@ -272,7 +272,7 @@ describe.skipIf(problem !== undefined)(
       await row.focus()
       await page.keyboard.press('Shift+F10')
       await page.getByRole('menu').waitFor()
-      // The list behind it is drawn anew.
+      // The tree behind the menu re-renders.
       const [sandbox = ''] = (await workbench.first.session()).split('.')
       await fixture.host.fetch(`/api/workspaces/${sandbox}/file?path=seven.txt`, { method: 'PUT', body: '7' })
       await page.getByRole('treeitem', { name: 'seven.txt' }).waitFor()
@@ -349,7 +349,7 @@ describe.skipIf(problem !== undefined)(
       await page.keyboard.press('Enter')
       const refused = page.getByRole('dialog', { name: 'New file' })
       await refused.getByText('Cannot create long.txt: it already exists').waitFor()
-      // What was typed is still there, for another name.
+      // The typed name stays for another attempt.
       expect(await refused.getByLabel('Path', { exact: true }).inputValue()).toBe('long.txt')
       await page.keyboard.press('Escape')
       await refused.waitFor({ state: 'detached' })

@@ -58,7 +58,7 @@ describe.skipIf(problem !== undefined)(
       const { workbench } = workspace
       const { page } = workbench
       await workspace.show('both.txt', LONG)
-      // Without anything of the person's there would be no conflict.
+      // Without unsaved text there would be no conflict.
       await workspace.goToLine(2)
       await page.keyboard.type(' mine')
       await workspace.goToLine(300)
@@ -71,14 +71,14 @@ describe.skipIf(problem !== undefined)(
       const typed = 'line 300abcdefghijklmnopqrstuvwxyz'
       expect(await mine(workbench).locator('.cm-line').getByText(typed, { exact: true }).count()).toBe(1)
       await isAtHeight(mine(workbench), typed, before)
-      // It changes once more.
+      // The file changes again.
       await workspace.write('both.txt', LONG.replace('line 290', 'another'))
       await page.locator('.cm-merge-a').getByText('another').waitFor()
       await page.keyboard.type('!')
       await mine(workbench).locator('.cm-line').getByText(`${typed}!`, { exact: true }).waitFor()
       await isAtHeight(mine(workbench), `${typed}!`, before)
       const untouched = mine(workbench).locator('.cm-line').getByText('line 300', { exact: true })
-      // One step or two, by how long all this took.
+      // One or two undo steps, depending on timing.
       for (let steps = 0; steps < 2 && (await untouched.count()) === 0; steps += 1)
         await page.keyboard.press('Control+Z')
       expect(await untouched.count()).toBe(1)
@@ -120,7 +120,7 @@ describe.skipIf(problem !== undefined)(
       await using workspace = await EditedWorkspace.open(fixture)
       const { workbench } = workspace
       const { page } = workbench
-      // In no other file of these tests.
+      // Unique among the files of these tests.
       const led = LONG.replace('line 300\n', 'line 300 of led\n')
       await workspace.write('led.txt', led)
       await page.keyboard.press('Control+Shift+F')
@@ -236,7 +236,7 @@ describe.skipIf(problem !== undefined)(
         await page.locator('.compare .cm-content').last().waitFor()
         await page.locator('.editor.compare').hover()
         await page.mouse.wheel(0, 2_000)
-        /** Where a line is drawn on the right, or else the first that can be seen; undefined when there is none. */
+        /** Position of a line on the right side, or of the first visible one. */
         const look = (text?: string): Promise<{ text: string; top: number; height: number } | undefined> =>
           page.locator('.editor.compare').evaluate((element, wanted) => {
             const scrollers = [element, ...element.querySelectorAll('.cm-scroller')]
@@ -295,7 +295,7 @@ describe.skipIf(problem !== undefined)(
             const { width, height } = element.getBoundingClientRect()
             const name = `${element.tagName} ${element.getAttribute('name') ?? element.textContent}`
             const isBox = element instanceof HTMLInputElement && element.type === 'checkbox'
-            // A box is reached by the whole of its label.
+            // A checkbox is reached by its label.
             const isLarge = isBox || (width >= 24 && height >= 24)
             return { name, isLarge, isReadable: Number.parseFloat(getComputedStyle(element).fontSize) >= 12 }
           }),

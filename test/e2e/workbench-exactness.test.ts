@@ -16,10 +16,10 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    /** The screen with its colors and what is above it are those of an emulator that was fed every byte. */
+    /** Expects screen, colors and scrollback to equal those of an emulator that got every byte. */
     async function expectExact(terminal: TerminalView): Promise<void> {
       const { cols, rows } = await terminal.until(({ status }) => status === 'attached')
-      /** What is shown, and what should be: read together, as more may come at any time. */
+      /** Actual and expected state, read together, since output may arrive at any time. */
       const [shown, wanted] = [
         { text: [] as readonly string[], colors: [] as readonly string[] },
         { text: [] as readonly string[], colors: [] as readonly string[] },
@@ -41,8 +41,8 @@ describe.skipIf(problem !== undefined)(
     }
 
     /**
-     * Counts with colors, wide characters and moves of the cursor, slowly enough to be interrupted. The colors are those that a page draws
-     * as they are on any ground: black and white it may have to make readable.
+     * Counts with colors, wide characters and cursor movements, slowly enough to be interrupted. It uses only colors that the page draws
+     * unchanged; black and white may be adjusted for contrast.
      */
     const COUNT =
       'for i in $(seq 1 500); do printf "\\033[3%dmn%d 漢字 🙂 e\\314\\201 \\033[0m|\\033[3D\\033[2P\\r\\033[40C%d\\n" $((i % 6 + 1)) $i $i; sleep 0.002; done; echo "fin""ished"'
@@ -86,8 +86,8 @@ describe.skipIf(problem !== undefined)(
     }, 120_000)
 
     /**
-     * Erases up to the corner, where xterm.js looks for a line that is not there. Then fills every row to its last column, again when
-     * the size changes, and shows keys as line drawing from the third row on.
+     * Erases up to the corner, where xterm.js looks for a missing line. Then fills every row to its last column, again after a resize, and
+     * shows typed keys as line drawing in the third row.
      */
     const FULL_SCREEN =
       'draw() { read -r r c < <(stty size); for i in $(seq 1 $r); do printf "\\033(B\\033[$i;1H\\033[7m%-*s\\033[0m" $c "row $i of $c"; done; printf "\\033[3;5H\\033(0%s" "$typed"; }; ' +

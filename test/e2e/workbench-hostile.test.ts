@@ -9,10 +9,10 @@ const TIMEOUT_MS = 120_000
 const ESC = '\u001b'
 const BEL = '\u0007'
 const ST = `${ESC}\\`
-/** What an attacker would have typed into the shell. */
+/** The command an attacker wants to run. */
 const MARK = 'touch pwned'
 
-/** Questions whose answers would hold the attacker's words, or the person's. */
+/** Sequences whose replies would contain the attacker's or the user's text. */
 const VECTORS: Readonly<Record<string, string>> = {
   title: `${ESC}]0;${MARK}${BEL}${ESC}[21t`,
   iconTitle: `${ESC}]1;${MARK}${BEL}${ESC}[20t`,
@@ -48,14 +48,14 @@ describe.skipIf(problem !== undefined)(
       await workbench[Symbol.asyncDispose]()
     })
 
-    /** Puts a file into the sandbox, whatever is in it and whatever it is called. */
+    /** Writes a file with any name and content. */
     async function put(name: string, content: string | Uint8Array): Promise<void> {
       const [encodedName, encoded] = [name, content].map((part) => Buffer.from(part).toString('base64'))
       await workbench.first.run(`base64 -d <<< '${encoded}' > "$(base64 -d <<< '${encodedName}')"; clear`)
       await workbench.first.waitFor(/^> ?$/)
     }
 
-    /** The shell takes answers for keys, and one that begins a search would swallow what is typed next. */
+    /** The shell treats replies as keys; one that starts a history search would swallow what is typed next. */
     function comeToPrompt(): Promise<unknown> {
       return eventually(
         async () => {
@@ -81,7 +81,7 @@ describe.skipIf(problem !== undefined)(
       'no escape sequence makes the terminal send text of the output (threat T23)',
       async () => {
         await put('vectors', Object.values(VECTORS).join(''))
-        // What is sent back is no command while it is read, but kept.
+        // Replies are recorded instead of executed.
         await workbench.first.run(
           'stty raw -echo; cat vectors; timeout --foreground 2 cat > answers; stty sane; echo; echo all "kept"',
         )
@@ -89,13 +89,13 @@ describe.skipIf(problem !== undefined)(
         await put('nothing', '')
         const answers = await workbench.first.read('base64 -w0 answers')
         const sent = Buffer.from(answers.replaceAll(/\s/g, ''), 'base64').toString('latin1')
-        // Something is answered, so this would see it: what kind of terminal it is.
+        // The device attributes are answered, so the recording works.
         expect(sent).toContain(`${ESC}[?1;2c`)
         expect(sent).not.toContain('touch')
         expect(sent).not.toContain('pwned')
         expect(sent).not.toMatch(new RegExp(`${ESC}\\\\][lL]`))
         expect(sent).not.toContain(`${ESC}]52`)
-        // At a prompt, nothing runs either.
+        // Nothing runs at a prompt either.
         await workbench.first.run('cat vectors; echo; echo al"l"')
         await workbench.first.waitFor('all')
         await comeToPrompt()
@@ -166,7 +166,7 @@ describe.skipIf(problem !== undefined)(
           .join('')
         await workbench.first.run(`clear; printf '${printed}'`)
         await workbench.first.waitFor(`link-${Object.keys(links).length - 1}`)
-        // Chromium refuses some of these by itself; they are not to be asked of it either.
+        // Chromium blocks some of these by itself; the page must not even try.
         await workbench.page.evaluate(() => {
           const wished: unknown[] = []
           const openWindow = window.open.bind(window)
@@ -214,7 +214,7 @@ describe.skipIf(problem !== undefined)(
           'page.html': `<script>${run}</script><img src="${other}/x.png" onerror="${run}">`,
           'picture.svg': svg,
           'picture.png': svg,
-          // Not UTF-8, so it is shown as a picture and not as text.
+          // Not UTF-8, so it is shown as an image instead of text.
           'wide.svg': Buffer.from(`\u{feff}${svg}`, 'utf16le'),
         }
         for (const [file, content] of Object.entries(files)) await put(file, content)
@@ -227,11 +227,11 @@ describe.skipIf(problem !== undefined)(
           await page.locator('.cm-content:visible, .picture img:visible').or(isBroken).first().waitFor()
         }
         const address = await page.locator('.picture img:visible').getAttribute('src')
-        // As somebody opens the picture by itself: a document of our origin, and of our policy.
+        // Opened alone, the image is a document of our origin with our policy.
         expect(address).toStartWith('blob:')
         await page.evaluate((url) => void window.open(url ?? ''), address)
         const alone = await eventually(() => recorder.opened[0], { what: 'the picture to open' })
-        // A new page is an empty one of no address before it is what it was opened for.
+        // A new page starts as about:blank.
         await alone.waitForURL(address ?? '')
         expect(
           await alone.evaluate(() => [document.documentElement.tagName, Reflect.get(globalThis, 'pwned')]),
@@ -286,7 +286,7 @@ describe.skipIf(problem !== undefined)(
             const walker = document.createTreeWalker(document.body)
             for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
               const element = node instanceof Element ? node : node.parentElement
-              // What a program prints, and what is in a file, is shown as it is.
+              // Output and file contents are shown unchanged.
               if (element?.closest('.xterm, .cm-editor') !== null) continue
               if (node instanceof Text && isStray(node.data)) found.push(node.data)
               if (node instanceof Element)

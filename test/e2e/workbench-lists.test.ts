@@ -18,7 +18,7 @@ describe.skipIf(problem !== undefined)(
       const { page } = workbench
       const panel = page.getByRole('complementary', { name: 'Sandboxes' })
       await panel.getByText(/running · yours · /).waitFor()
-      // As with a server that is stopped: nobody answers, whatever is asked.
+      // As if the server were stopped.
       await page.route('**/api/**', (route) => route.abort('connectionrefused'))
       await workbench.button('Sandboxes').click()
       await workbench.button('Sandboxes').click()
@@ -65,9 +65,9 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.first.read('git log --format="%an %ae %s"')).toBe(
         'Ann Author ann@example.test a first commit',
       )
-      // Whoever told once is not asked again, and still sees whom it is by.
+      // The author is asked for once, and stays visible.
       await workbench.first.read('echo more >> root.txt; git add root.txt')
-      // The panel that was open is open again.
+      // The open panel is restored.
       await page.reload()
       await panel.getByLabel('Commit message').fill('a second commit')
       await workbench.button('Commit').click()
@@ -130,7 +130,7 @@ describe.skipIf(problem !== undefined)(
         body: JSON.stringify({ name: 'aardvark' }),
       })
       expect(created.status).toBe(201)
-      // By its name it is the first of the list.
+      // Sorted first by its name.
       await page.reload()
       await workbench.first.waitFor('of-dev')
       await workbench.button('Files').click()
@@ -165,7 +165,7 @@ describe.skipIf(problem !== undefined)(
       expect(await page.getByRole('tab').count()).toBe(2)
       await page.getByRole('tab', { name: 'building', selected: true }).waitFor()
       await page.waitForFunction(() => document.title === 'building — dev — Sandwire')
-      // Whoever comes back is there as soon as the page is.
+      // After a reload the user is listed at once.
       await page.reload()
       await building.getByText(/dev · you · /).waitFor()
 
@@ -180,7 +180,7 @@ describe.skipIf(problem !== undefined)(
       await guest.first.until(({ status }) => status === 'attached')
       await guest.page.locator('.status-sandbox').getByText('owner’s sandbox').waitFor()
       await guest.page.getByRole('region', { name: 'Sessions' }).getByText('owner’s sandbox').waitFor()
-      // The dialog that is still open sees who came.
+      // The open dialog lists the new participant.
       await page.getByRole('dialog').getByText(/^Gus/).first().waitFor()
     }, 60_000)
 
@@ -192,7 +192,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.ready()
       await page.keyboard.press('Control+Shift+X')
       await rows.filter({ hasText: 'detached' }).first().waitFor()
-      // It is not the next look after some time that shows it.
+      // The next poll must not be what removes them.
       let asked = 0
       await page.route('**/api/account/sessions', (route) => {
         asked += 1
@@ -225,7 +225,7 @@ describe.skipIf(problem !== undefined)(
       expect(text).toContain('fatal')
       expect(await workbench.first.read('echo sh"ell"')).toContain('shell')
 
-      // Destroyed, it is said so, and its tab does not fall back on an id, now or after a reload.
+      // A destroyed sandbox is reported, and its tab never shows an id.
       await workbench.button('Destroy cloned').click()
       await page.getByRole('dialog').getByRole('button', { name: 'Destroy' }).click()
       const ended = page.locator('.terminal-pane:visible .banner.ended')

@@ -42,7 +42,7 @@ describe.skipIf(problem !== undefined)(
 
       await openPanel(page, 'Files')
       await file.waitFor({ timeout: 5_000 })
-      // What came while nobody looked is there as well.
+      // Changes while the panel was hidden are shown.
       await workbench.first.read('touch kept/deep/late.txt')
       await openPanel(page, 'Search')
       await match.waitFor({ timeout: 5_000 })
@@ -78,14 +78,14 @@ describe.skipIf(problem !== undefined)(
       await panel.getByRole('button', { name: 'feature' }).waitFor()
       await rows.filter({ hasText: 'feature' }).getByText('checked out').waitFor({ timeout: 5_000 })
       expect(await rows.filter({ hasText: 'main' }).getByText('checked out').count()).toBe(0)
-      // Nothing can be done with them here, and they do not look as if.
+      // Branches are not interactive, and do not look so.
       expect(await rows.getByRole('button').count()).toBe(0)
       await rows.filter({ hasText: 'main' }).hover()
       expect(
         await rows.filter({ hasText: 'main' }).evaluate((row) => getComputedStyle(row).backgroundColor),
       ).toBe('rgba(0, 0, 0, 0)')
 
-      // What was unfolded is so again.
+      // Expanded sections are restored.
       await openPanel(page, 'Files')
       await page.getByRole('tree').waitFor()
       await openPanel(page, 'Git')
@@ -122,7 +122,7 @@ describe.skipIf(problem !== undefined)(
       for (let at = 0; at < 100; at += 1) await page.keyboard.press('ArrowDown')
       await comesTo('f00101')
       expect((performance.now() - began) / 100).toBeLessThan(40)
-      // A file of the root is below all of them.
+      // The last entry of the root comes after the folder.
       await page.keyboard.press('End')
       await comesTo('zz-root.txt')
       await page.keyboard.press('Home')
@@ -131,7 +131,7 @@ describe.skipIf(problem !== undefined)(
       await comesTo('big')
       await type('f00777')
       await comesTo('f00777')
-      // Beyond what one answer holds.
+      // Beyond the first page.
       await type('f1')
       await comesTo('f10000')
       await eventually(
@@ -152,7 +152,7 @@ describe.skipIf(problem !== undefined)(
       expect(await page.getByRole('treeitem', { name: 'zebra' }).getAttribute('aria-setsize')).toBe('12001')
       expect(await items.count()).toBeLessThan(200)
 
-      // Where it was is where it is again.
+      // The scroll position is restored.
       await openPanel(page, 'Search')
       await page.getByLabel('Search in files').waitFor()
       await openPanel(page, 'Files')

@@ -91,7 +91,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.keyboard.press('Control+Shift+Backslash')
       await workbench.page.getByText('Pane too small to split.').waitFor()
       expect(await workbench.page.locator('[data-view]').count()).toBe(3)
-      // On a phone a panel lies over them, and can be closed.
+      // On a phone the panel covers the panes and can be closed.
       await workbench.page.setViewportSize({ width: 390, height: 800 })
       await workbench.button('Close panel').click()
       await workbench.page.locator('.panel').waitFor({ state: 'detached' })
@@ -107,7 +107,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.keyboard.press('Enter')
       await expectTabs(workbench, ['one', 'two'])
       await workbench.page.keyboard.type('x')
-      // The Enter of the name is not one for the shell.
+      // The Enter that confirms the name does not reach the shell.
       await workbench.first.waitFor(/^> x$/)
       await workbench.command('Move tab left')
       await expectTabs(workbench, ['two', 'one'])

@@ -15,7 +15,7 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, TIMEOUT_MS)
 
-    /** A desk, and everything that its page does from the beginning. */
+    /** A page whose requests and errors are recorded from the start. */
     async function openWatched(): Promise<{ workbench: WorkbenchPage; recorder: PageRecorder }> {
       const workbench = await fixture.openPage()
       const recorder = await PageRecorder.watch(workbench.context, workbench.page)
@@ -46,7 +46,7 @@ describe.skipIf(problem !== undefined)(
         await panel('Search')
         await page.getByLabel('Search in files').fill('script')
         await page.locator('.found-line').first().click()
-        // Its keys lead there from the editor too.
+        // Shortcuts work in the editor too.
         await page.locator('.cm-content').click()
         await page.keyboard.press('Control+Shift+Y')
         await page
@@ -78,7 +78,7 @@ describe.skipIf(problem !== undefined)(
         const refused = await workbench.page.evaluate(async (other) => {
           const run = 'globalThis.pwned = 1'
           const attempts: Record<string, () => unknown> = {
-            // oxlint-disable-next-line no-eval -- it has to be refused
+            // oxlint-disable-next-line no-eval -- must be blocked
             eval: () => globalThis.eval(run),
             function: () => Reflect.construct(Function, [run])(),
             timer: () => Reflect.apply(setTimeout, globalThis, [run, 0]),
@@ -111,7 +111,7 @@ describe.skipIf(problem !== undefined)(
           }
           const outcomes: Record<string, string> = {}
           for (const [name, attempt] of Object.entries(attempts)) {
-            // What the debugger runs is exempt from the policy; what a timer runs is not.
+            // Code run by the debugger is exempt from the policy; timers are not.
             outcomes[name] = await new Promise((resolve) => {
               setTimeout(() => {
                 Promise.try(attempt).then(
@@ -121,7 +121,7 @@ describe.skipIf(problem !== undefined)(
               }, 0)
             })
           }
-          // Text that asks for nothing but an attribute makes no error, and no script either.
+          // A javascript: attribute throws nothing, and runs nothing.
           const holder = document.createElement('a')
           holder.href = `javascript:${run}`
           document.documentElement.append(holder)
@@ -221,7 +221,7 @@ describe.skipIf(problem !== undefined)(
           for (const message of [{ wsUrl: address }, { type: 'connect', url: address }, address])
             window.postMessage(message, '*')
         }, ws)
-        // What was stored is tried, at our own server, which knows nothing of it.
+        // The stored session is requested from our own server, which does not know it.
         await workbench.page.locator('.banner.ended').first().waitFor()
         await workbench.page.getByRole('button', { name: 'New terminal', exact: true }).first().click()
         await workbench.first.until(({ status }) => status === 'attached')
@@ -282,9 +282,9 @@ describe.skipIf(problem !== undefined)(
           )
           expect(new Set(found)).toEqual(new Set(['refused']))
         }
-        // Browsers give cookies to every port of a host.
+        // Browsers send cookies to every port of a host.
         expect(foreign.cookies).toEqual([])
-        // Opened in a window, it has no opener to be steered by.
+        // Opened in a window, the page has no opener.
         const [popup] = await Promise.all([
           workbench.context.waitForEvent('page'),
           evil.evaluate((address) => void window.open(address), fixture.origin),

@@ -10,7 +10,7 @@ import {
 
 const problem = findBrowserProblem()
 const WAIT = { timeoutMs: 40_000 }
-/** Whoever lost a right must be out after this. */
+/** Limit for disconnecting after a revocation. */
 const CUT_MS = 5_000
 
 describe.skipIf(problem !== undefined)(
@@ -21,7 +21,7 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    /** A link to the terminal in front, made in the dialog. */
+    /** Creates a share link for the active terminal in the dialog. */
     async function share(owner: WorkbenchPage, choice: 'View only' | 'Can type'): Promise<string> {
       await owner.button('Share terminal').click()
       await owner.page.getByRole('radio', { name: choice }).check()
@@ -31,7 +31,7 @@ describe.skipIf(problem !== undefined)(
       return link
     }
 
-    /** Somebody without an account who follows a link. */
+    /** Joins as a guest. */
     async function join(
       link: string,
       name: string,
@@ -48,7 +48,7 @@ describe.skipIf(problem !== undefined)(
     }
 
     async function expectSame(one: TerminalView, other: TerminalView): Promise<void> {
-      // Kept as they were compared: of what is read again, one may be newer.
+      // The texts as compared; read again, they may differ.
       let seen = ['', '']
       const isSame = async (): Promise<boolean> => {
         seen = [await one.text(), await other.text()]
@@ -58,7 +58,7 @@ describe.skipIf(problem !== undefined)(
       expect(seen[0]?.split('\n')).toEqual(seen[1]?.split('\n'))
     }
 
-    /** Whether nothing of a terminal is outside of its place. */
+    /** True when the terminal fits its container. */
     const isWhole = (workbench: WorkbenchPage): Promise<boolean> =>
       workbench.first.element.evaluate((place) => {
         const screen = place.querySelector('.xterm-screen')?.getBoundingClientRect()
@@ -79,7 +79,7 @@ describe.skipIf(problem !== undefined)(
       await guest.page.locator('.read-only-line').waitFor()
       await guest.page.getByText('owner has control').waitFor()
       await owner.page.getByText('You have control').first().waitFor()
-      // Nothing is offered that would do nothing.
+      // No action without effect is offered.
       await owner.page.locator('.participant', { hasText: 'Gus Guest (guest): view only. Viewers' }).waitFor()
       expect(await owner.button(/Give control/).count()).toBe(0)
 
@@ -101,7 +101,7 @@ describe.skipIf(problem !== undefined)(
         expect(size.split(' ').map(Number)).toEqual([drawn[1], drawn[0]])
         await guest.first.until((facts) => facts.drawn.join() === drawn.join())
         await expectSame(guest.first, owner.first)
-        // Smaller letters show what would not fit.
+        // A smaller font makes it fit.
         await eventually(() => isWhole(guest), { what: 'all of it to be in sight', ...WAIT })
       }
     }, 120_000)
@@ -118,7 +118,7 @@ describe.skipIf(problem !== undefined)(
       await guest.button('Request control').click()
       await owner.button(/^Give control to Cleo/).click()
       await guest.first.until(({ role }) => role === 'driver')
-      // Whoever hands over watches from then on, until they take over.
+      // Giving control away leaves a viewer.
       await owner.first.until(({ role }) => role === 'viewer')
       await owner.page.locator('.read-only-line').waitFor()
       await guest.page.locator('.participant-text', { hasText: 'You have control' }).waitFor()
@@ -126,7 +126,7 @@ describe.skipIf(problem !== undefined)(
         .getByText(/Cleo.* has control/)
         .first()
         .waitFor()
-      // Its size is now the guest's.
+      // The guest now determines the size.
       await guest.page.setViewportSize({ width: 1000, height: 640 })
       await guest.first.until(({ cols, drawn }) => cols === drawn[0] && cols < 110)
       const { drawn } = await guest.first.until(() => true)

@@ -38,7 +38,7 @@ describe.skipIf(problem !== undefined)(
     test('is reported, and loads on retry', async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
-      // Also what the part shares with others, which a browser remembers to have failed just as well.
+      // Including shared chunks, whose failed imports a browser caches as well.
       await page.route('**/assets/*.js', (route) => route.abort('connectionrefused'))
       await workbench.button('Files').click()
       const alert = page.getByRole('alert')
@@ -49,7 +49,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.button('Try again').click()
       await page.getByRole('tree').waitFor()
 
-      // Where another server answers, what is asked for may be of a version that it no longer has.
+      // Another server may no longer have this version.
       await page.route('**/assets/*.js', (route) => route.fulfill({ status: 404, body: '' }))
       await page.getByRole('navigation').getByRole('button', { name: 'Git' }).click()
       await alert.getByText('There may be a new version').waitFor()

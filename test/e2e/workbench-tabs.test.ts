@@ -3,9 +3,9 @@ import { findBrowserProblem } from './support/browser.ts'
 import { type WorkbenchPage, WorkbenchFixture } from './support/workbench.ts'
 
 const problem = findBrowserProblem()
-/** As long as a shell waits for a page that was closed: a night. */
+/** How long a shell is kept for a closed page. */
 const KEEP_SECONDS = '43200'
-/** Pixels that a finger hits. */
+/** Minimum size of a touch target. */
 const MIN_TARGET = 24
 
 describe.skipIf(problem !== undefined)(

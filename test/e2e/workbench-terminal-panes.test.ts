@@ -14,7 +14,7 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    /** A link to the terminal in front, made in the dialog. */
+    /** Creates a share link for the active terminal in the dialog. */
     async function share(owner: WorkbenchPage, choice: 'View only' | 'Can type'): Promise<string> {
       await owner.button('Share terminal').click()
       await owner.page.getByRole('radio', { name: choice }).check()
@@ -50,7 +50,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.keyboard.press('Control+Shift+ArrowUp')
       expect(await workbench.first.waitFor(/^\d+ \d+$/m)).toContain(`\n${rows} ${cols}`)
 
-      // Also after a reload, when they never were in front.
+      // Also after a reload in which they were never visible.
       await workbench.first.run('clear; (read < now; stty size)')
       await workbench.page.keyboard.press('Control+Shift+ArrowDown')
       await workbench.page.reload()
@@ -64,7 +64,7 @@ describe.skipIf(problem !== undefined)(
       await using _ = await join(await share(owner, 'View only'), 'Ann')
       const viewport = { width: 1000, height: 640 }
       await using late = await join(await share(owner, 'View only'), 'Late', { viewport })
-      // What is said of those who come takes room from the owner's terminal.
+      // The participant bar reduces the owner's terminal.
       const isTold = async (): Promise<boolean> => {
         const { drawn } = await owner.first.until(() => true)
         const { cols, rows } = await late.first.until(() => true)
@@ -84,7 +84,7 @@ describe.skipIf(problem !== undefined)(
       )
       expect(words?.y).toBeGreaterThanOrEqual((terminal?.y ?? 0) + (terminal?.height ?? 0))
 
-      // What has ended is nobody's, and has letters as everywhere.
+      // After the exit the font size is the default again.
       await owner.first.run('exit')
       await late.page.locator('.banner.ended').waitFor()
       const letters = () =>
@@ -92,13 +92,13 @@ describe.skipIf(problem !== undefined)(
       await eventually(async () => (await letters()) === '14px', { what: 'letters of their size', ...WAIT })
     }, 90_000)
 
-    /** Clicks with Ctrl on a text that a line of a terminal ends with. */
+    /** Ctrl+clicks a text at the end of a line. */
     async function follow(workbench: WorkbenchPage, text: string): Promise<void> {
       const lines = (await workbench.first.text()).split('\n')
       const row = lines.findLastIndex((line) => line.endsWith(text))
       const box = await workbench.first.element.locator('.xterm-screen').boundingBox()
       const { drawn } = await workbench.first.until(() => true)
-      // The last of its characters: where a link that is shifted has ended already.
+      // The last character, which a misplaced link would miss.
       const cells = Array.from(lines[row] ?? '', (one) => (/\p{Script=Han}/u.test(one) ? 2 : 1))
       const column = cells.reduce((sum: number, width) => sum + width, -0.5)
       const { x = 0, y = 0, width = 0, height = 0 } = box ?? {}
@@ -125,7 +125,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.run(
         'root=$PWD; mkdir -p deep/er other/er; seq 100 102 | tee deep/er/café.ts > other/er/café.ts',
       )
-      // The shell says where it is.
+      // The shell reports its directory.
       await followAfter('cd deep')
       await open().getByText('deep/er/café.ts', { exact: true }).waitFor()
       await workbench.page.locator('.cm-content:visible').getByText('101').waitFor()
@@ -133,7 +133,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.locator('.cm-content:visible').getByText('10X1').waitFor()
       await workbench.page.keyboard.press('Control+Z')
 
-      // From elsewhere it is found by its name.
+      // From another directory it is found by name.
       await followAfter('cd /tmp')
       const which = workbench.page.getByRole('dialog', { name: 'Choose a file' })
       await which.getByText('other/er/café.ts').click()
@@ -167,7 +167,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.until((facts) => facts.drawn.join() === drawn.join() && facts.rows === rows)
       expect(await banner.count()).toBe(0)
       await bar.getByText('In control').waitFor()
-      // What runs there was told of no other size.
+      // The program saw no resize.
       expect(await workbench.first.read('stty size')).toBe(`${drawn[1]} ${drawn[0]}`)
       expect(await workbench.first.text()).not.toContain('\nresized')
     }, 90_000)
@@ -181,9 +181,9 @@ describe.skipIf(problem !== undefined)(
       expect(await tab.locator('.tab-bell').count()).toBe(0)
       await workbench.first.run('echo > now')
       await tab.locator('.tab-bell').waitFor()
-      // The keys that led away from it came up elsewhere.
+      // The keys of the shortcut were released in another terminal.
       await tab.click()
-      // Without keys, as from a phone, by voice or from a list of signs.
+      // Without key events, as from phones or speech input.
       await workbench.page.keyboard.insertText('first letter')
       await workbench.first.waitFor('> first letter')
       expect(await tab.locator('.tab-bell').count()).toBe(0)

@@ -17,9 +17,9 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    /** The size that programs are told is the one that is drawn. */
+    /** Expects the reported size to be the drawn one. */
     async function expectTold(terminal: TerminalView): Promise<void> {
-      // What was moved takes a frame to be measured.
+      // Measuring takes a frame.
       await eventually(
         async () => {
           const told = await terminal.read('stty size')
@@ -41,7 +41,7 @@ describe.skipIf(problem !== undefined)(
         },
         { what: 'what was written to be shown', ...WAIT },
       ).catch(() => undefined)
-      // As they were looked at together: more may have come since.
+      // As compared; more output may have arrived since.
       expect(shown.split('\n')).toEqual(wanted.split('\n'))
     }
 
@@ -81,7 +81,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.mouse.move(box.x + 150, box.y + 100, { steps: 8 })
       await workbench.page.mouse.up()
       const dragged = await workbench.first.until((facts) => facts.cols > cols + 10)
-      // The keyboard is where it was.
+      // The focus stays.
       await workbench.page.keyboard.type('still-here')
       await workbench.terminal(1).waitFor('> still-here')
       await workbench.page.keyboard.press('Control+c')
@@ -114,7 +114,7 @@ describe.skipIf(problem !== undefined)(
       await using workbench = await fixture.openPage()
       await workbench.first.run('seq 1 20000000')
       await workbench.first.waitFor('2000')
-      // Frames go on being drawn while output pours in.
+      // Frames are drawn during the flood.
       await workbench.page.evaluate(
         () =>
           new Promise<void>((resolve) => {
@@ -128,7 +128,7 @@ describe.skipIf(problem !== undefined)(
           }),
       )
       await workbench.page.keyboard.press('Control+c')
-      // What the kernel discards may end between the two halves of a line end: then it stands over the last line.
+      // The kernel may discard up to the middle of a CR LF, which leaves ^C on the last line.
       await workbench.first.waitFor(/\^C\d*\n+> ?$/)
       expect(await workbench.first.text()).not.toContain('20000000\n')
       expect(await workbench.first.read('echo alive')).toBe('alive')
@@ -139,7 +139,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.run('seq 1 200000; printf "\\033[31mred\\033[m "; seq 1 20 | tr "\\n" "-"; echo')
       await workbench.first.waitFor('19-20-')
       await expectExact(workbench.first)
-      // As many lines as are kept, and not one more.
+      // As many lines as the scrollback holds.
       expect((await workbench.first.text()).split('\n').length).toBeGreaterThan(2_000)
     }, 60_000)
 
@@ -187,7 +187,7 @@ describe.skipIf(problem !== undefined)(
     test('confirms a paste of several lines only where they would run', async () => {
       await using workbench = await fixture.openPage()
       const dialog = workbench.page.getByRole('dialog')
-      // The shell says that it tells pastes from typing.
+      // The shell enables bracketed paste.
       await workbench.first.paste('echo a1\necho b2')
       await workbench.first.waitFor(/> echo a1\n(?:> )?echo b2$/)
       expect(await dialog.isVisible()).toBe(false)
@@ -206,7 +206,7 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.first.read('cat pasted')).toBe('four\nfive')
     }, 60_000)
 
-    /** Where a text stands on the screen, in pixels of the page. */
+    /** Position of a text on the screen, in CSS pixels. */
     async function placeOf(
       workbench: WorkbenchPage,
       text: string,
@@ -243,7 +243,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.waitFor('\n^[OD')
       await key('Ctrl').tap()
       await workbench.page.keyboard.type('c')
-      // What is typed before the program has ended is discarded with the rest.
+      // Input typed before the program ends is discarded.
       await workbench.first.waitFor(/\^C\n> ?$/)
       await workbench.first.run('echo there > tapped.txt; clear; ls tap*')
       await workbench.first.waitFor(/\ntapped\.txt\n|^tapped\.txt\n/)
@@ -308,7 +308,7 @@ describe.skipIf(problem !== undefined)(
         what: 'a copy',
         ...WAIT,
       })
-      // The keyboard went back to the terminal.
+      // The focus returned to the terminal.
       await workbench.page.keyboard.type('echo back')
       await workbench.first.waitFor('> echo back')
     }, 60_000)
@@ -318,7 +318,7 @@ describe.skipIf(problem !== undefined)(
       const { page } = workbench
       await workbench.context.route('http://*.invalid/**', (route) => route.fulfill({ body: 'there' }))
       const line = page.locator('.sandwire-link-line')
-      /** Goes to a text of the screen, sees what is said of it, and clicks there with Ctrl. */
+      /** Hovers a text, checks the shown target, and Ctrl+clicks it. */
       const follow = async (text: string, words: string): Promise<void> => {
         const { x, y } = await placeOf(workbench, text)
         await page.mouse.move(x, y + 60)

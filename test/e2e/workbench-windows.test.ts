@@ -14,7 +14,7 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
-    /** Another window of the same browser, which shows the first one's terminal as well. */
+    /** Opens another window of the same browser with the same terminal. */
     async function openWindow(workbench: WorkbenchPage): Promise<WorkbenchPage> {
       const other = new WorkbenchPage(fixture, workbench.context, await workbench.context.newPage())
       await other.page.goto(fixture.origin)
@@ -22,7 +22,7 @@ describe.skipIf(problem !== undefined)(
       return other
     }
 
-    /** Opens a tab under a name. */
+    /** Opens a named tab. */
     async function openTab({ page, first }: WorkbenchPage, name: string): Promise<void> {
       await page.bringToFront()
       await page.keyboard.press('Control+Shift+Backquote')
@@ -57,7 +57,7 @@ describe.skipIf(problem !== undefined)(
       await expectTabs(new WorkbenchPage(fixture, workbench.context, blank), ['dev', 'of the second'])
     }, 90_000)
 
-    /** Whether keys reach the terminal. */
+    /** True when the terminal has the focus. */
     const isInTerminal = ({ page }: WorkbenchPage): Promise<boolean> =>
       page.evaluate(() => document.activeElement?.classList.contains('xterm-helper-textarea') === true)
 
@@ -78,7 +78,7 @@ describe.skipIf(problem !== undefined)(
       await other.first.until(({ role }) => role === 'viewer')
       await other.page.bringToFront()
       await other.first.focus()
-      // As long as somebody drives, nothing of it arrives.
+      // While the other window has control, nothing arrives.
       await other.page.keyboard.type('lost')
       await workbench.page.goto('about:blank')
       await other.page.getByText('Type to take control').waitFor()

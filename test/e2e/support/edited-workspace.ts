@@ -10,7 +10,7 @@ export const banner = (workbench: WorkbenchPage): Locator => workbench.page.loca
 export const tab = (workbench: WorkbenchPage, name: string | RegExp): Locator =>
   workbench.page.getByRole('tab', { name })
 
-/** A page, and the workspace behind it as something else in the sandbox sees it. */
+/** A page, and access to its workspace by another client. */
 export class EditedWorkspace implements AsyncDisposable {
   readonly workbench: WorkbenchPage
   readonly #sandbox: string
@@ -46,7 +46,7 @@ export class EditedWorkspace implements AsyncDisposable {
     return Buffer.from(await (await this.#fetch(path)).arrayBuffer()).toString()
   }
 
-  /** Opens a file that has this text. */
+  /** Writes a file and opens it. */
   async show(path: string, text: string | Uint8Array<ArrayBuffer>): Promise<void> {
     const { page } = this.workbench
     await this.write(path, text)
@@ -63,20 +63,20 @@ export class EditedWorkspace implements AsyncDisposable {
     await page.keyboard.press('Control+Alt+G')
     await page.locator('.cm-dialog input').fill(String(line))
     await page.keyboard.press('Enter')
-    // It stands above the text, which moves when it goes.
+    // The text moves when the dialog closes.
     await page.locator('.cm-dialog').waitFor({ state: 'detached' })
     await page.keyboard.press('End')
   }
 }
 
-/** How far below the top of its pane a line is drawn. */
+/** Distance of a line from the top of its pane. */
 export async function heightOf(text: Locator, line: string): Promise<number> {
   const own = await text.locator('.cm-line').getByText(line, { exact: true }).boundingBox()
   const pane = await text.page().locator('.editor:visible').boundingBox()
   return (own?.y ?? Number.NaN) - (pane?.y ?? 0)
 }
 
-/** Waits until it is drawn where it was. A part of a line that is marked as changed is some pixels lower than its line. */
+/** Waits until a line is where it was, within the pixels that a change marker shifts it. */
 export async function isAtHeight(text: Locator, line: string, height: number): Promise<void> {
   await eventually(async () => Math.abs((await heightOf(text, line)) - height) < 3, {
     what: `"${line}" to be where it was`,

@@ -4,9 +4,9 @@ import { join, resolve } from 'node:path'
 import { packReact } from '../../../scripts/react-package.ts'
 
 const ROOT = resolve(import.meta.dir, '../../..')
-/** What a package manager would fetch beside the package, or the project has anyway. */
+/** Packages that a package manager would install beside it. */
 const BESIDE = ['@xterm', '@types', 'react', 'react-dom', 'csstype', 'scheduler', 'undici-types']
-/** As strict as a new Vite project of TypeScript and React, and stricter. */
+/** At least as strict as a new Vite project. */
 const STRICT = {
   target: 'ES2022',
   module: 'ESNext',
@@ -30,13 +30,13 @@ const STRICT = {
   noImplicitOverride: true,
 }
 
-/** The files of a README: each block of TypeScript begins with its name. */
+/** The TypeScript blocks of a README, each starting with a file name. */
 function readExamples(readme: string): ReadonlyMap<string, string> {
   const blocks = readme.matchAll(/^```tsx?\n\/\/ (\S+\.tsx?)\n(.*?)^```$/gms)
   return new Map([...blocks].map(([, name = '', text = '']) => [name, text]))
 }
 
-/** Somebody else's project: what a README says, and the packed package installed in it. */
+/** A third-party project made of a README, with the packed package installed. */
 export class PageProject implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'sandwire-page-'))
   readonly examples = readExamples(readFileSync(join(ROOT, 'packages/react/README.md'), 'utf8'))
@@ -50,7 +50,7 @@ export class PageProject implements Disposable {
     for (const name of BESIDE)
       symlinkSync(join(ROOT, 'node_modules', name), join(this.folder, 'node_modules', name))
     this.write('package.json', '{ "type": "module" }')
-    // As `vite/client` says it.
+    // As in `vite/client`.
     this.write('style.d.ts', "declare module '*.css' {}\n")
     this.write('tsconfig.json', JSON.stringify({ compilerOptions: STRICT, include: ['*.ts', '*.tsx'] }))
     for (const [name, text] of this.examples) this.write(name, text)
@@ -64,13 +64,13 @@ export class PageProject implements Disposable {
     writeFileSync(join(this.folder, name), text)
   }
 
-  /** What the compiler has to say; nothing when all is well. */
+  /** Compiler output; empty on success. */
   check(): string {
     const { stdout } = Bun.spawnSync([join(ROOT, 'node_modules/.bin/tsc'), '-p', this.folder])
     return stdout.toString()
   }
 
-  /** The script and the style sheet of a page, by their endings. */
+  /** Script and style sheet of a page, by extension. */
   async bundle(
     entry: string,
     define: Readonly<Record<string, string>> = {},

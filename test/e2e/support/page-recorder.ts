@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core'
 
-/** Runs in every page before its own scripts: keeps what its policy refused. */
+/** Runs in every page before its scripts: records policy violations. */
 function recordViolations(): void {
   const violations: string[] = []
   Object.assign(globalThis, { violations })
@@ -9,10 +9,10 @@ function recordViolations(): void {
   )
 }
 
-/** A server that nobody has a reason to speak to, and what was asked of it. Its pages are of another origin. */
+/** A server of another origin that records its requests. */
 export class ForeignServer implements AsyncDisposable {
   readonly asked: string[] = []
-  /** What browsers gave it. */
+  /** Cookies received. */
   readonly cookies: string[] = []
   readonly #server: ReturnType<typeof Bun.serve>
 
@@ -34,7 +34,7 @@ export class ForeignServer implements AsyncDisposable {
     return this.#server.port ?? 0
   }
 
-  /** As a page names it: the same site as the workbench, another origin. */
+  /** Same site as the workbench, another origin. */
   get origin(): string {
     return `http://localhost:${this.port}`
   }
@@ -44,12 +44,12 @@ export class ForeignServer implements AsyncDisposable {
   }
 }
 
-/** What a page did, seen from outside of it. */
+/** Records what a page does. */
 export class PageRecorder {
   readonly #page: Page
-  /** Addresses of requests and sockets. */
+  /** URLs of requests and WebSockets. */
   readonly asked: string[] = []
-  /** Pages that it opened. */
+  /** Opened pages. */
   readonly opened: Page[] = []
   readonly complaints: string[] = []
 
@@ -64,13 +64,13 @@ export class PageRecorder {
     page.on('pageerror', (error) => this.complaints.push(String(error)))
   }
 
-  /** Before the page goes anywhere. */
+  /** Call before the first navigation. */
   static async watch(context: BrowserContext, page: Page): Promise<PageRecorder> {
     await context.addInitScript(recordViolations)
     return new PageRecorder(page)
   }
 
-  /** Hosts that it spoke to, but for data and blobs of its own. */
+  /** Contacted hosts, without data and blob URLs. */
   get hosts(): readonly string[] {
     const addresses = this.asked.filter((address) => /^(?:https?|wss?):/.test(address))
     return [...new Set(addresses.map((address) => new URL(address).host))]

@@ -3,18 +3,18 @@ import { readLines } from './lines.ts'
 
 const MAIN = new URL('../../../apps/sandboxd/src/main.ts', import.meta.url).pathname
 
-/** A page made of one script, and a sandboxd without credentials that lets it in. */
+/** A page with one script, and an unauthenticated sandboxd that allows its origin. */
 export interface PageServer extends AsyncDisposable {
   readonly pageUrl: string
-  /** Address of sandboxd. */
+  /** URL of sandboxd. */
   readonly url: string
-  /** Processes that were started so far. */
+  /** Processes started so far. */
   countCreated(): Promise<number>
-  /** Processes that are gone. */
+  /** Processes ended so far. */
   countEnded(): Promise<number>
 }
 
-/** Builds a script for development, as who embeds it would, and serves it. */
+/** Builds a script in development mode and serves it. */
 export async function servePage(entry: string): Promise<PageServer> {
   const built = await Bun.build({
     entrypoints: [entry],

@@ -1,17 +1,17 @@
 /**
- * Runs in the page before its own scripts, as text: gives tests the controllers of the terminals that are visible. React keeps what it
- * drew with the elements, so the page needs no door of its own for tests.
+ * Runs in the page before its scripts, as text: gives tests the controllers of visible terminals. React stores its fibers on the
+ * elements, so the page needs no test hook.
  */
 export function findTerminals(): void {
   const controllerOf = (element: Element): unknown => {
     const key = Object.keys(element).find((name) => name.startsWith('__reactFiber$')) ?? ''
-    let fibre: unknown = Reflect.get(element, key)
-    while (typeof fibre === 'object' && fibre !== null) {
-      const props: unknown = Reflect.get(fibre, 'memoizedProps')
+    let fiber: unknown = Reflect.get(element, key)
+    while (typeof fiber === 'object' && fiber !== null) {
+      const props: unknown = Reflect.get(fiber, 'memoizedProps')
       const controller: unknown =
         typeof props === 'object' && props !== null ? Reflect.get(props, 'controller') : undefined
       if (controller !== undefined) return controller
-      fibre = Reflect.get(fibre, 'return')
+      fiber = Reflect.get(fiber, 'return')
     }
     return undefined
   }

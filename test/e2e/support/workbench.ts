@@ -9,10 +9,10 @@ import { share } from './shared.ts'
 import { findTerminals } from './workbench-page.ts'
 
 const MAIN = resolve(import.meta.dir, '../../../apps/host/src/main.ts')
-/** Long enough for a loaded machine; what is awaited comes at once elsewhere. */
+/** Generous, for a loaded machine. */
 const WAIT_MS = 40_000
 
-/** How often a terminal is looked at while something is awaited of it. */
+/** Poll interval while waiting for a terminal. */
 const POLL_MS = 20
 
 declare const controllers: () => readonly TerminalController[]
@@ -26,7 +26,7 @@ export interface WorkbenchPageOptions extends BrowserContextOptions {
 
 type Cookies = Awaited<ReturnType<BrowserContext['cookies']>>
 
-/** A link that signs the owner of a host in. */
+/** Creates a sign-in link for the owner of a host. */
 export async function makeSignInLink({ data }: Pick<RunningHost, 'data'>): Promise<string> {
   const child = Bun.spawn([process.execPath, MAIN, 'signin', '--data', data], {
     stdout: 'pipe',
@@ -35,11 +35,11 @@ export async function makeSignInLink({ data }: Pick<RunningHost, 'data'>): Promi
   return (await new Response(child.stdout).text()).trim()
 }
 
-/** The whole product with Chromium in front of it. */
+/** A real host, with Chromium. */
 export class WorkbenchFixture implements AsyncDisposable {
   readonly host: RunningHost
   readonly browser: Browser
-  /** Where the owner's browser goes; cookies belong to this name. */
+  /** Origin of the page; cookies belong to its host name. */
   readonly origin: string
   #cookies: Promise<Cookies> | undefined
 
@@ -49,7 +49,7 @@ export class WorkbenchFixture implements AsyncDisposable {
     this.origin = origin
   }
 
-  /** The server and browser of all test files of this process, without the sandboxes that other files left. */
+  /** The shared host and browser, without the sandboxes that other test files left. */
   static async open(): Promise<WorkbenchFixture> {
     const fixture = await share('workbench', async () => {
       const [host, browser] = await Promise.all([startHost(), openSharedBrowser()])
@@ -72,12 +72,12 @@ export class WorkbenchFixture implements AsyncDisposable {
     )
   }
 
-  /** A link that signs the owner in. */
+  /** Creates a sign-in link for the owner. */
   link(): Promise<string> {
     return makeSignInLink(this.host)
   }
 
-  /** Signs the owner in, apart from all other sign-ins. */
+  /** Creates a separate sign-in of the owner. */
   async signIn(): Promise<Cookies> {
     await using context = await this.browser.newContext()
     const page = await context.newPage()
@@ -86,7 +86,7 @@ export class WorkbenchFixture implements AsyncDisposable {
     return context.cookies()
   }
 
-  /** A page of the owner with a storage of its own, and a first shell. */
+  /** A page of the owner in a context of its own, with a shell. */
   async openPage(options: WorkbenchPageOptions = {}): Promise<WorkbenchPage> {
     const { cookies = await (this.#cookies ??= this.signIn()), ...rest } = options
     const workbench = await this.openSignedOut(rest)
@@ -96,7 +96,7 @@ export class WorkbenchFixture implements AsyncDisposable {
     return workbench
   }
 
-  /** A page of somebody who is not signed in. */
+  /** A page without a sign-in. */
   async openSignedOut({
     browser = this.browser,
     ...options
@@ -113,7 +113,7 @@ export class WorkbenchFixture implements AsyncDisposable {
     return new WorkbenchPage(this, context, await context.newPage())
   }
 
-  /** All that a session has written, as long as the sandbox keeps it from the start. */
+  /** The whole output of a session, while its log is complete. */
   async readOutput(terminal: TerminalView): Promise<Uint8Array> {
     const session = await terminal.session()
     const [sandbox = ''] = session.split('.')
@@ -131,10 +131,10 @@ export class WorkbenchFixture implements AsyncDisposable {
   }
 }
 
-/** Longest wait for the end of a page. */
+/** Limit for closing a page. */
 const CLOSE_MS = 10_000
 
-/** One person's page. */
+/** A user's page. */
 export class WorkbenchPage implements AsyncDisposable {
   readonly fixture: WorkbenchFixture
   readonly context: BrowserContext
@@ -149,7 +149,7 @@ export class WorkbenchPage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // Chromium has been seen never to answer this of a page that is just leaving; such a one ends with the browser.
+    // Chromium sometimes never closes a page that is navigating; it ends with the browser.
     await Promise.race([this.context.close().catch(() => undefined), Bun.sleep(CLOSE_MS)])
   }
 
@@ -157,7 +157,7 @@ export class WorkbenchPage implements AsyncDisposable {
     return this.terminal(0)
   }
 
-  /** A terminal by its place among those that are visible. */
+  /** A visible terminal by index. */
   terminal(index: number): TerminalView {
     return new TerminalView(this, index)
   }
@@ -170,7 +170,7 @@ export class WorkbenchPage implements AsyncDisposable {
     return this.page.evaluate(() => navigator.clipboard.readText())
   }
 
-  /** Runs a command by its name, as from the palette. */
+  /** Runs a command from the palette. */
   async command(title: string): Promise<void> {
     await this.page.keyboard.press('Control+Shift+P')
     const field = this.page.getByRole('combobox', { name: 'Commands' })
@@ -179,18 +179,18 @@ export class WorkbenchPage implements AsyncDisposable {
   }
 }
 
-/** What there is to know of a terminal, besides its text. */
+/** State of a terminal, besides its text. */
 export interface TerminalFacts {
   readonly status: string
   readonly role: string | undefined
   readonly session: string | undefined
   readonly cols: number
   readonly rows: number
-  /** What is drawn, which may be waiting for its size to be told. */
+  /** The drawn size, which may not be reported yet. */
   readonly drawn: readonly [number, number]
 }
 
-/** A terminal in a page: read through the controller that React holds, typed into through its keyboard. */
+/** A terminal in a page, read through its controller and typed into by keyboard. */
 export class TerminalView {
   readonly workbench: WorkbenchPage
   readonly #index: number
@@ -204,7 +204,7 @@ export class TerminalView {
     return this.workbench.page.locator('.terminal-surface:visible').nth(this.#index)
   }
 
-  /** Everything above and on the screen, without the empty end. */
+  /** Scrollback and screen, without trailing whitespace. */
   async text(): Promise<string> {
     const text = await this.workbench.page.evaluate(
       (index) => controllers()[index]?.surface.readText() ?? '',
@@ -213,7 +213,7 @@ export class TerminalView {
     return text.trimEnd()
   }
 
-  /** The rows of the screen as the page draws them, in the words of `colorsOf`. */
+  /** The rendered rows, in the format of `colorsOf`. */
   async colors(): Promise<readonly string[]> {
     const rows = await this.workbench.page.evaluate((index) => {
       const element = document.querySelectorAll('.xterm-rows')[index]
@@ -241,7 +241,7 @@ export class TerminalView {
     return (await this.until(({ session }) => session !== undefined)).session ?? ''
   }
 
-  /** Waits until what is known of it satisfies. */
+  /** Waits until its state satisfies a condition. */
   async until(is: (facts: TerminalFacts) => boolean): Promise<TerminalFacts> {
     let last: TerminalFacts | undefined
     return eventually(
@@ -257,12 +257,12 @@ export class TerminalView {
     })
   }
 
-  /** Waits until a text is in it. */
+  /** Waits until it contains a text. */
   async waitFor(wanted: string | RegExp): Promise<string> {
     const pattern =
       typeof wanted === 'string' ? { text: wanted } : { source: wanted.source, flags: wanted.flags }
     try {
-      // The page itself looks, which costs less than to ask it again and again.
+      // Polling inside the page costs less than repeated requests to it.
       const found = await this.workbench.page.waitForFunction(
         ([index, searched]) => {
           const text = (controllers()[index]?.surface.readText() ?? '').trimEnd()
@@ -282,7 +282,7 @@ export class TerminalView {
     }
   }
 
-  /** Waits for the prompt, and makes it short. */
+  /** Waits for the prompt and shortens it. */
   async ready(): Promise<void> {
     await this.until(({ status }) => status === 'attached')
     await this.waitFor(/[$#] ?$/)
@@ -294,7 +294,7 @@ export class TerminalView {
     return this.element.click()
   }
 
-  /** Types with the keys of the keyboard. */
+  /** Types with key events. */
   async type(text: string): Promise<void> {
     await this.element.locator('textarea').focus()
     await this.workbench.page.keyboard.type(text)
@@ -303,13 +303,13 @@ export class TerminalView {
   /** Types a line and Enter. */
   async run(command: string): Promise<void> {
     await this.element.locator('textarea').focus()
-    // xterm.js takes text without keys only when no key is down, and a shortcut that moved the focus left one down for it.
+    // xterm.js ignores inserted text while it considers a key held down, as after a shortcut.
     await this.workbench.page.keyboard.press('Shift')
     await this.workbench.page.keyboard.insertText(command)
     await this.workbench.page.keyboard.press('Enter')
   }
 
-  /** Runs a command and answers what it printed; the shell has to be at its prompt. */
+  /** Runs a command at the prompt and returns its output. */
   async read(command: string): Promise<string> {
     const mark = crypto.randomUUID().slice(0, 8)
     await this.run(`echo "<${mark}"; ${command}; echo "${mark}"">"`)
