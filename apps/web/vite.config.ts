@@ -1,13 +1,13 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 
-// Vite takes the environment's word for what is built, and the host builds in whatever it was started in.
+// Vite reads NODE_ENV, and the host builds in any environment.
 process.env['NODE_ENV'] = 'production'
 
-/** The module by which Vite has every `import()` of the page loaded, and what is loaded with it. */
+/** Vite's helper for every `import()` and its preloads. */
 const PRELOAD_HELPER = '\0vite/preload-helper.js'
 
-/** Has files fetched before they are imported, since only that can be repeated. */
+/** Fetches files before importing them, since only a fetch can be retried. */
 function fetchFirst(): Plugin {
   const source = JSON.stringify(`${import.meta.dirname}/src/parts/import-fetched.ts`)
   return {
@@ -18,7 +18,7 @@ function fetchFirst(): Plugin {
   }
 }
 
-// oxlint-disable-next-line import/no-default-export -- Vite looks for one.
+// oxlint-disable-next-line import/no-default-export -- Vite requires one.
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [react(), fetchFirst()],
@@ -28,12 +28,12 @@ export default defineConfig({
     emptyOutDir: true,
     target: 'es2023',
     assetsInlineLimit: 0,
-    // One style sheet, so that parts that are loaded later are scripts alone.
+    // One style sheet, so that lazy parts consist of scripts alone.
     cssCodeSplit: false,
-    // The page may not run inline scripts, and every browser it is for knows modulepreload.
+    // The polyfill is an inline script, which the policy blocks; supported browsers do not need it.
     modulePreload: {
       polyfill: false,
-      // The file itself too, which Vite leaves out where it needs no other.
+      // Includes the file itself, which Vite omits when it has no dependencies.
       resolveDependencies: (file, others, { hostType }) =>
         hostType === 'js' ? [...new Set([file, ...others])] : others,
     },

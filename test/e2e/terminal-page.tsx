@@ -13,7 +13,7 @@ export interface TerminalPage {
   hide(): void
   text(): string
   type(text: string): void
-  /** What was told, in order. */
+  /** Reported events, in order. */
   readonly told: string[]
 }
 

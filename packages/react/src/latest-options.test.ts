@@ -4,7 +4,7 @@ import type { OwnTerminalProps } from './terminal.tsx'
 
 const url = 'https://sandwire.example'
 
-/** Everything that may be another one each time a component is drawn. */
+/** All props that may change with every render. */
 const draw = () => ({
   getTicket: () => Promise.resolve('ticket'),
   confirmPaste: () => Promise.resolve(true),

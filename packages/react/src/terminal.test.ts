@@ -13,7 +13,7 @@ test('renders the same elements with and without a message, so that the terminal
   expect(draw(true)).toMatch(/^<div class="shell"[^>]*><div[^>]*><\/div><\/div>$/)
 })
 
-/** What is said after each of these, in order. */
+/** The messages after each of these statuses. */
 function tell(all: readonly ClientStatus[]): readonly (string | undefined)[] {
   let last: string | undefined
   return all.map((status) => (last = connectionProblem(status, last)))

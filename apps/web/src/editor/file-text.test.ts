@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { FileText } from './file-text.ts'
 
-/** What is typed at the start of a text. */
+/** Types at the start of a text. */
 function typed(text: FileText, added: string): FileText {
   return text.withLines(text.lines.replace(0, 0, FileText.of(added).lines))
 }

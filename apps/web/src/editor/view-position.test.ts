@@ -15,10 +15,10 @@ test('maps the anchor through edits', () => {
   state = state.update({ effects: setAnchor.of(held) }).state
   expect(state.field(anchorField)).toEqual(held)
   const lineHeld = (): number => state.doc.lineAt(state.field(anchorField)?.position ?? 0).number
-  // What was typed there is undone.
+  // The typed text is undone.
   state = state.update({ changes: { from: to - 4, to } }).state
   expect(lineHeld()).toBe(10)
-  // Lines come above it.
+  // Lines are inserted above it.
   state = state.update({ changes: { from: 0, insert: 'first\nsecond\n' } }).state
   expect([lineHeld(), state.field(anchorField)?.topPx]).toEqual([12, 100])
 })

@@ -75,7 +75,7 @@ test('drops a response that is older than another', async () => {
   expect(shown(tree)).toEqual(['new'])
 })
 
-/** A folder of many files, of which an answer holds two. */
+/** A large folder, with two entries per page. */
 function pagedTree(names: string[]): { tree: FileTree; asked: (string | undefined)[] } {
   const asked: (string | undefined)[] = []
   const tree = new FileTree(async (_, after = '') => {
@@ -114,7 +114,7 @@ test('can load more of a folder that was reloaded meanwhile', async () => {
   await tree.load('.')
   const more = tree.loadMore('.')
   await tree.load('.')
-  // Whoever draws asks when something has changed, and is told that it is on its way.
+  // The view asks on every change, while a page is already loading.
   const asked: Promise<void>[] = []
   tree.state.subscribe(() => asked.push(tree.loadMore('.')))
   await tree.loadMore('.')

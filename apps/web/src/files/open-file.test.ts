@@ -7,15 +7,15 @@ function refuse(status: number, code: string): Response {
   return Response.json({ error: { code, message: code } }, { status })
 }
 
-/** A file on a server that checks and spells versions as the real one does, and answers when the test lets it. */
+/** A file on a server with the real version checks, which responds when the test allows it. */
 class FakeFile {
   text: string | undefined
-  /** Why there is no file, when there is no text. */
+  /** Why there is no file. */
   refusal = 'file_not_found'
   version = 1
   reads = 0
   writes = 0
-  /** What answers wait for, by method and last part of the address. */
+  /** Held responses, by method and last path segment. */
   readonly waits = new Map<string, Promise<void>>()
 
   constructor(text: string | undefined) {
@@ -31,7 +31,7 @@ class FakeFile {
     this.version += 1
   }
 
-  /** Keeps back answers, which are of the moment when they were asked for, until the returned function is called. */
+  /** Holds responses, with the state at the time of the request, until the returned function is called. */
   holdBack(what: 'GET stat' | 'GET file' | 'PUT file'): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.waits.set(what, promise)
@@ -111,7 +111,7 @@ function type(file: OpenFile, text: string): void {
   file.edited(FileText.of(text))
 }
 
-/** What is known of a file, with texts as words. */
+/** The state of a file, with texts as strings. */
 function known(file: OpenFile): Record<string, unknown> {
   const state = file.state.get()
   if (state.is !== 'text') return { ...state }
@@ -121,8 +121,8 @@ function known(file: OpenFile): Record<string, unknown> {
   return { ...rest, base: base.toString(), theirs: shown }
 }
 
-/** Until all that was answered has been heard of. */
-async function heard(): Promise<void> {
+/** Waits until all responses are processed. */
+async function settled(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await Promise.resolve()
 }
 
@@ -138,13 +138,13 @@ describe('a text', () => {
 
   test('reports when it starts and stops to differ from the file', async () => {
     const { file } = await open('one')
-    const told: boolean[] = []
-    file.dirty.subscribe((isDirty) => told.push(isDirty))
+    const reported: boolean[] = []
+    file.dirty.subscribe((isDirty) => reported.push(isDirty))
     for (const text of ['two', 'three', 'one', 'four']) type(file, text)
     await file.save()
     type(file, 'five')
     file.discard()
-    expect(told).toEqual([true, false, true, false, true, false])
+    expect(reported).toEqual([true, false, true, false, true, false])
     expect(file.text.toString()).toBe('four')
   })
 
@@ -233,7 +233,7 @@ describe('a text', () => {
     const moved = put('b.txt', 'one')
     moved.version = 7
     disk.change(undefined)
-    // The watch may tell of the move before its answer is there.
+    // The watch may report the move before its response arrives.
     await file.refresh()
     expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-1', isSaving: false })
     await file.endMove({ access: accessTo('s', 'b.txt'), path: 'b.txt' })
@@ -363,7 +363,7 @@ describe('a conflict', () => {
     const { disk, file } = await openConflict()
     const answer = disk.holdBack('PUT file')
     const keeping = file.keepMine()
-    await heard()
+    await settled()
     type(file, 'one')
     answer()
     await keeping
@@ -375,7 +375,7 @@ describe('a conflict', () => {
     const answer = disk.holdBack('PUT file')
     disk.change('theirs again')
     const keeping = file.keepMine()
-    await heard()
+    await settled()
     type(file, 'one')
     answer()
     await keeping
@@ -401,7 +401,7 @@ describe('a conflict', () => {
     type(file, 'mine')
     disk.change('theirs')
     const looking = file.refresh()
-    await heard()
+    await settled()
     expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-1', isSaving: false })
     type(file, 'mine too')
     file.compose(false)
@@ -424,7 +424,7 @@ describe('a text on a slow connection', () => {
     const saving = file.save()
     type(file, 'two and more')
     const looking = file.refresh()
-    await heard()
+    await settled()
     answer()
     await Promise.all([saving, looking])
     expect(known(file)).toEqual({ is: 'text', base: 'two', etag: '3.7-2', isSaving: false })
@@ -440,7 +440,7 @@ describe('a text on a slow connection', () => {
     disk.change('one')
     const answer = disk.holdBack(late)
     const looking = file.refresh()
-    await heard()
+    await settled()
     disk.text = 'theirs'
     disk.version = 2
     type(file, 'mine')
@@ -456,7 +456,7 @@ describe('a text on a slow connection', () => {
     disk.change('two')
     const answer = disk.holdBack('GET file')
     const looks = [file.refresh()]
-    await heard()
+    await settled()
     disk.change('three')
     looks.push(file.refresh(), file.refresh(), file.refresh())
     answer()
@@ -485,7 +485,7 @@ describe('a text on a slow connection', () => {
       }
       globalThis.fetch = Object.assign(cut, { preconnect: whole.preconnect })
       expect(file.save()).rejects.toThrow('Server unreachable')
-      await heard()
+      await settled()
       globalThis.fetch = whole
     }
     expect(known(file)).toMatchObject({ base: 'one', isSaving: false })
@@ -499,7 +499,7 @@ describe('a text on a slow connection', () => {
     const { disk, file } = await open('x'.repeat(MAX_EDIT_BYTES + 1))
     const answer = disk.holdBack('GET stat')
     const first = file.refresh()
-    await heard()
+    await settled()
     disk.waits.clear()
     await file.load(true)
     type(file, 'mine')

@@ -7,7 +7,7 @@ import { Workbench } from '../state/workbench.ts'
 import type { FileAccess, OpenFile } from './open-file.ts'
 import { OpenFiles } from './open-files.ts'
 
-/** A shelf over files that are texts in a map, with one of them open. */
+/** Open files over texts in a map, with one of them open. */
 function openShelf(disk: Map<string, string>, path: string) {
   const access = (_: string, at: string): FileAccess => {
     const read = (): string => {
@@ -35,7 +35,7 @@ function baseOf({ state }: OpenFile): string | undefined {
   return shown.is === 'text' ? shown.base.toString() : undefined
 }
 
-/** Until a file is no longer read. */
+/** Waits until a file is loaded. */
 function loaded({ state }: OpenFile): Promise<void> {
   return new Promise((resolve) => {
     const look = (): void => {

@@ -60,7 +60,7 @@ const before = [
   item('e'),
 ]
 
-/** Which line comes after some are gone, one of which had the keyboard. */
+/** The next selection after some lines are removed, one of which was focused. */
 function after(path: string, ...gone: readonly string[]): string | undefined {
   const now = before.filter((line) => ![path, ...gone].includes(line.path))
   return nextSelection(before, now, path)

@@ -4,7 +4,7 @@ import { visibleRange, ROW_PX, scrollToShow } from './visible-rows.ts'
 test('renders the visible rows and some around them', () => {
   expect(visibleRange({ scrollPx: 0, heightPx: 10 * ROW_PX })).toEqual({ from: 0, to: 23 })
   expect(visibleRange({ scrollPx: 100.5 * ROW_PX, heightPx: 10 * ROW_PX })).toEqual({ from: 88, to: 123 })
-  // Some browsers scroll beyond an end.
+  // Some browsers overscroll.
   expect(visibleRange({ scrollPx: -50, heightPx: 0 })).toEqual({ from: 0, to: 13 })
 })
 

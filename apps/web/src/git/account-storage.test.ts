@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { isAuthor, storeAuthor, AccountTexts, readAuthor } from './account-storage.ts'
 
-function openStorage(kept?: string, name = 'key') {
-  const texts = new Map(kept === undefined ? [] : [[name, kept]])
+function openStorage(stored?: string, name = 'key') {
+  const texts = new Map(stored === undefined ? [] : [[name, stored]])
   return {
     getItem: (key: string) => texts.get(key) ?? null,
     setItem: (key: string, text: string) => void texts.set(key, text),
@@ -27,7 +27,7 @@ test('drops the oldest of many texts', () => {
 })
 
 test('ignores corrupt texts', () => {
-  for (const kept of [
+  for (const stored of [
     '{',
     'null',
     '7',
@@ -35,7 +35,7 @@ test('ignores corrupt texts', () => {
     '{"account":"a1","texts":7}',
     '{"account":"a1","texts":{"x":1}}',
   ])
-    expect(new AccountTexts(openStorage(kept), 'key', 'a1').read('x')).toBeUndefined()
+    expect(new AccountTexts(openStorage(stored), 'key', 'a1').read('x')).toBeUndefined()
 })
 
 const ann = { name: 'Ann', email: 'ann@example.test' }
@@ -48,14 +48,14 @@ test('returns an author to the account that stored it, and to no other', () => {
 })
 
 test('ignores corrupt authors', () => {
-  for (const kept of [
+  for (const stored of [
     '{',
     'null',
     '7',
     '{"account":"a1","name":1,"email":"x"}',
     '{"account":"a1","name":"<","email":"x"}',
   ])
-    expect(readAuthor(openStorage(kept, 'sandwire.author'), 'a1')).toBeUndefined()
+    expect(readAuthor(openStorage(stored, 'sandwire.author'), 'a1')).toBeUndefined()
 })
 
 test('accepts only names and addresses that git can write', () => {

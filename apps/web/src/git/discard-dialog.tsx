@@ -40,7 +40,7 @@ export function DiscardDialog({
   )
 }
 
-/** What a person is asked before changes are lost. */
+/** The texts of the confirmation. */
 interface DiscardText {
   readonly title: string
   /** What happens to the files, one sentence each. */

@@ -44,19 +44,19 @@ test('overlapping refreshes share one further request', async () => {
 
 test('keeps the known status while the server is unreachable, and only then', async () => {
   const status: GitStatus = { head: {}, state: null, files: [fresh], truncated: false, untracked: true }
-  let trouble: Error | undefined
+  let problem: Error | undefined
   const watch = new GitWatch(async () => {
-    if (trouble !== undefined) throw trouble
+    if (problem !== undefined) throw problem
     return status
   })
   await watch.refresh()
-  trouble = new ApiError('unreachable', 'Server unreachable', 0)
+  problem = new ApiError('unreachable', 'Server unreachable', 0)
   await watch.refresh()
   expect(watch.state.get()).toEqual({ is: 'ready', status, isStale: true })
-  trouble = undefined
+  problem = undefined
   await watch.refresh()
   expect(watch.state.get()).toEqual({ is: 'ready', status, isStale: false })
-  trouble = new ApiError('git_failed', 'Cannot use git', 409)
+  problem = new ApiError('git_failed', 'Cannot use git', 409)
   await watch.refresh()
   expect(watch.state.get()).toEqual({ is: 'failed', message: 'Cannot use git' })
 })

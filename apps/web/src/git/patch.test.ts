@@ -6,12 +6,12 @@ import { applyDiff, undoDiff } from './patch.ts'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'patch-'))
 
-/** What git says the difference is. */
+/** The diff as git prints it. */
 function gitDiff(before: string, after: string): string {
   const [one, two] = [path.join(folder, 'one'), path.join(folder, 'two')]
   writeFileSync(one, before)
   writeFileSync(two, after)
-  // Not here: this project's own rules for ends of lines would hold.
+  // Outside this project, whose line ending rules would apply.
   return Bun.spawnSync(['git', 'diff', '--no-index', one, two], { cwd: folder }).stdout.toString()
 }
 

@@ -3,14 +3,14 @@ import type { GitPanelState } from '../git/changes.tsx'
 import { RecentMap, PanelMemory } from './panel-memory.ts'
 
 test('returns the same entry until enough others were used since', () => {
-  const kept = new RecentMap<object>()
-  const first = kept.getOrCreate('first', () => ({}))
-  for (let at = 0; at < 7; at += 1) kept.getOrCreate(`other ${at}`, () => ({}))
-  expect(kept.getOrCreate('first', () => ({}))).toBe(first)
-  for (let at = 7; at < 14; at += 1) kept.getOrCreate(`other ${at}`, () => ({}))
-  expect(kept.getOrCreate('first', () => ({}))).toBe(first)
-  for (let at = 0; at < 8; at += 1) kept.getOrCreate(`another ${at}`, () => ({}))
-  expect(kept.getOrCreate('first', () => ({}))).not.toBe(first)
+  const map = new RecentMap<object>()
+  const first = map.getOrCreate('first', () => ({}))
+  for (let at = 0; at < 7; at += 1) map.getOrCreate(`other ${at}`, () => ({}))
+  expect(map.getOrCreate('first', () => ({}))).toBe(first)
+  for (let at = 7; at < 14; at += 1) map.getOrCreate(`other ${at}`, () => ({}))
+  expect(map.getOrCreate('first', () => ({}))).toBe(first)
+  for (let at = 0; at < 8; at += 1) map.getOrCreate(`another ${at}`, () => ({}))
+  expect(map.getOrCreate('first', () => ({}))).not.toBe(first)
 })
 
 test('drops the state of another account', () => {

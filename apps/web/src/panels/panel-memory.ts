@@ -39,7 +39,7 @@ export class PanelMemory {
   setAccount(account: string): void {
     if (this.#account === account) return
     this.#account = account
-    for (const kept of [this.trees, this.searches, this.git]) kept.clear()
+    for (const states of [this.trees, this.searches, this.git]) states.clear()
   }
 }
 

@@ -5,7 +5,7 @@ import { Search } from './search.ts'
 const match = (line: number): SearchMatch => ({ type: 'match', path: 'f', line, text: 'x', ranges: [[0, 1]] })
 const end: SearchEnd = { type: 'end', matches: 1, files: 1, truncated: false }
 
-/** A search whose typing settles when it is told to. */
+/** A search whose delay ends when the test says so. */
 function open(answer: (query: SearchQuery, signal: AbortSignal) => AsyncGenerator<SearchMatch | SearchEnd>): {
   search: Search
   settle: () => void

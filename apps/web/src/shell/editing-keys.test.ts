@@ -4,7 +4,7 @@ import { foldKeymap } from '@codemirror/language'
 import { searchKeymap } from '@codemirror/search'
 import { isEditingKey } from './editing-keys.ts'
 
-/** A chord of CodeMirror in the words of commands; undefined without Ctrl and Shift, which every command has. */
+/** A CodeMirror binding in the notation of commands; undefined without Ctrl and Shift. */
 function inOurWords(chord: string, withShift: boolean): string | undefined {
   const parts = chord.split(/-(?!$)/)
   const key = parts.pop() ?? ''
@@ -23,7 +23,7 @@ test('leaves every Ctrl+Shift binding of the editor to it', () => {
   const chords = bindings.flatMap(({ key, win, linux, mac, shift }) => [
     ...[key, win, linux].flatMap((chord) => inOurWords(chord ?? '', false) ?? []),
     ...(shift === undefined ? [] : [key, win, linux].flatMap((chord) => inOurWords(chord ?? '', true) ?? [])),
-    // Those of a Mac with its own Ctrl are told from commands by that.
+    // Bindings with the Mac's own Ctrl are never shortcuts.
     ...(mac?.startsWith('Cmd') === true ? [inOurWords(mac, shift !== undefined) ?? []].flat() : []),
   ])
   expect(chords.length).toBeGreaterThan(8)

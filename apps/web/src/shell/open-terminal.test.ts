@@ -2,11 +2,11 @@ import { expect, test } from 'bun:test'
 import { takeOpenTarget } from './open-terminal.ts'
 
 function shelfWith(text: string) {
-  const kept = new Map([['sandwire.open', text]])
+  const entries = new Map([['sandwire.open', text]])
   return {
-    kept,
-    getItem: (key: string) => kept.get(key) ?? null,
-    removeItem: (key: string) => void kept.delete(key),
+    entries,
+    getItem: (key: string) => entries.get(key) ?? null,
+    removeItem: (key: string) => void entries.delete(key),
   }
 }
 
@@ -22,6 +22,6 @@ test.each(['', 'null', '{"sandbox":1}', '{"sandbox":"a","session":null,"role":"o
   (text) => {
     const storage = shelfWith(text)
     expect(takeOpenTarget(storage)).toBeUndefined()
-    expect(storage.kept.size).toBe(0)
+    expect(storage.entries.size).toBe(0)
   },
 )

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { EMPTY, type Layout, openTab, renameTab, type View } from '../layout/layout.ts'
 import { labelTabs } from './tab-labels.ts'
 
-const scene = { titles: {}, nameSandbox: (sandbox: string) => sandbox }
+const context = { titles: {}, nameSandbox: (sandbox: string) => sandbox }
 
 function layoutOf(views: readonly View[]): Layout {
   let minted = 0
@@ -13,10 +13,10 @@ function layoutOf(views: readonly View[]): Layout {
 const file = (path: string, sandbox = 'dev'): View => ({ kind: 'file', sandbox, path })
 const shell = (session: string, sandbox = 'dev'): View => ({ kind: 'terminal', sandbox, session })
 
-/** What the tabs of some views say: names, with what is dimmed in brackets. */
-function labelsOf(views: readonly View[], told: Partial<typeof scene> = {}): readonly string[] {
+/** Tab names, with the dimmed part in brackets. */
+function labelsOf(views: readonly View[], changes: Partial<typeof context> = {}): readonly string[] {
   const layout = layoutOf(views)
-  const labels = labelTabs(layout, { ...scene, ...told })
+  const labels = labelTabs(layout, { ...context, ...changes })
   return layout.tabs.map(({ id }) => {
     const { name = '', context = '' } = labels.get(id) ?? {}
     return context === '' ? name : `${name} (${context})`
@@ -71,7 +71,7 @@ test('numbers terminals of one name, and adds the sandbox where there are severa
 test('keeps names given by the user, and does not count them as duplicates', () => {
   const layout = layoutOf([shell('1'), shell('2')])
   const named = renameTab(layout, layout.tabs[0]?.id ?? '', 'dev')
-  const labels = labelTabs(named, scene)
+  const labels = labelTabs(named, context)
   expect(named.tabs.map(({ id }) => labels.get(id)?.name)).toEqual(['dev', 'dev'])
 })
 
@@ -82,7 +82,7 @@ test('has a tooltip with the full location', () => {
     file('deep/\u{202e}a/v.txt'),
     { kind: 'diff', sandbox: 'dev', path: 'a/v.txt', of: 'staged' },
   ])
-  const labels = labelTabs(layout, { ...scene, titles: { 2: 'vim' } })
+  const labels = labelTabs(layout, { ...context, titles: { 2: 'vim' } })
   expect(layout.tabs.map(({ id }) => labels.get(id)?.hint)).toEqual([
     'dev — terminal in dev',
     'vim — terminal in dev',

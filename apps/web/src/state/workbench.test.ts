@@ -21,12 +21,12 @@ const sandbox = (name: string): Sandbox => ({
   isolation: null,
 })
 
-/** A server whose account can be changed, and whose lists can be held back. */
+/** A server whose account can change and whose lists can be held. */
 class Server implements Disposable {
   account = 'ann'
-  /** What the next list waits for. */
+  /** Holds the next list. */
   gate: Promise<void> = Promise.resolve()
-  /** Lists are refused. */
+  /** Lists fail. */
   isBroken = false
   readonly #fetch = spyOn(globalThis, 'fetch').mockImplementation(
     Object.assign((path: unknown) => this.#answer(String(path)), { preconnect: fetch.preconnect }),
@@ -87,7 +87,7 @@ test('never shows the sandboxes of the previous account', async () => {
   expect(workbench.current.get()).toBeUndefined()
 })
 
-/** Opens a file in a tab of its own. */
+/** Opens a file in a new tab. */
 function openFile(workbench: Workbench, path: string): void {
   workbench.changeLayout((layout) => openTab(layout, { kind: 'file', sandbox: 'a', path }, workbench.mint))
 }
@@ -123,7 +123,7 @@ test('the next account sees nothing of what was open in any window', async () =>
   openFile(workbench, 'of ann')
   server.account = 'bob'
   openFile(await open(shared, second), 'of bob')
-  // A window that has not yet heard of it leaves what is kept for the others alone.
+  // A window that does not know yet leaves the stored layout alone.
   openFile(workbench, 'more of ann')
   await workbench.checkUser()
   expect(pathsIn(workbench)).toEqual(['of bob'])

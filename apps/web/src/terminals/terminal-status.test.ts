@@ -59,7 +59,7 @@ test('reports a missing sandbox instead of a missing ticket', () => {
 
 const attached = { is: 'attached', session: 's', role: 'driver' } as const
 const driven = { status: attached, role: 'driver', cols: 80, rows: 24, isSilent: false } as const
-const textOf = (...wish: Parameters<typeof statusItems>) => statusItems(...wish).map(({ text }) => text)
+const textOf = (...input: Parameters<typeof statusItems>) => statusItems(...input).map(({ text }) => text)
 
 test('shows role, size and round-trip time while attached', () => {
   expect(textOf(driven, undefined)).toEqual(['In control', '80×24'])

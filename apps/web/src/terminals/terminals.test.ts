@@ -13,7 +13,7 @@ test('terminals follow the settings and the theme', () => {
 test('a reset font setting restores the default font', () => {
   const before = terminalAppearance({ ...DEFAULT_SETTINGS, fontFamily: 'Hack' }, true)
   const after = terminalAppearance({ ...DEFAULT_SETTINGS, fontFamily: '' }, true)
-  // A look is laid over the one before it.
+  // Appearances are merged over the previous one.
   expect({ ...before, ...after }).toEqual(DEFAULT_APPEARANCE)
 })
 

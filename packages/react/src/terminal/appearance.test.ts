@@ -13,7 +13,7 @@ function contrastOf(one: string, other: string): number {
   return (light + 0.05) / (dark + 0.05)
 }
 
-/** The ends of the scale: as text on a ground that is like them, the terminal makes them readable. */
+/** Black and white are exempt: the terminal corrects their contrast when drawing. */
 const ENDS = { dark: ['black'], light: ['white', 'brightWhite'] }
 
 test.each([

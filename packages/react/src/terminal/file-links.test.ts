@@ -11,7 +11,7 @@ async function draw(text: string, cols: number): Promise<Terminal> {
   return terminal
 }
 
-/** The first link of the line that a row is part of: what it leads to, and the cells of its ends. */
+/** The first link of a logical line: its location and cells. */
 function firstLink(terminal: Terminal, y: number): unknown {
   const line = readLine(terminal.buffer.active, y)
   const [found] = findFileLocations(line.text)

@@ -3,7 +3,7 @@ import { InputQueue } from './input-queue.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-/** A process that takes input when the test says so, and what it had. */
+/** A process that accepts input when the test says so. */
 function createWriter(tellLost: (bytes: number) => void = () => {}) {
   const taken: string[] = []
   const waiting: PromiseWithResolvers<void>[] = []
@@ -15,7 +15,7 @@ function createWriter(tellLost: (bytes: number) => void = () => {}) {
     },
     onLost: tellLost,
   })
-  /** Answers the piece that waits, and lets everything happen that follows from it. */
+  /** Accepts the pending piece and runs what follows. */
   const answer = async (refusal?: Error): Promise<void> => {
     const gate = waiting.shift()
     if (refusal === undefined) gate?.resolve()
@@ -25,7 +25,7 @@ function createWriter(tellLost: (bytes: number) => void = () => {}) {
   return { queue, taken, waiting, answer }
 }
 
-/** Long enough for promises that wait for each other, and for nothing else. */
+/** Long enough for chained promises only. */
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 test('sends input in order, each piece after the previous one was accepted', async () => {

@@ -34,7 +34,7 @@ describe('isLeaseFree', () => {
     expect(isLeaseFree({ ...free, role: 'collaborator' })).toBe(false)
     expect(isLeaseFree({ ...free, status: { is: 'connecting', attempt: 2 } })).toBe(false)
     expect(isLeaseFree({ ...free, presence: undefined })).toBe(false)
-    // Whoever was cut off has it as long as it is kept for them.
+    // A disconnected driver keeps the lease for a while.
     expect(isLeaseFree(drivenBy('a2'))).toBe(false)
   })
 })

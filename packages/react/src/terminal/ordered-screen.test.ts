@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type Canvas, OrderedScreen } from './ordered-screen.ts'
 
-/** A canvas that parses when the test says so, and writes down what happened to it. */
+/** A canvas that parses when the test says so, and records its calls. */
 function createCanvas() {
   const events: string[] = []
   const parsing: (() => void)[] = []

@@ -42,7 +42,7 @@ test('names the attached users, and the user as such', () => {
   expect(textOf([], 2)).toBe('2 attached')
   expect(textOf(['ann', 'Gus'])).toBe('open in another window, Gus')
   expect(textOf(['a', 'b', 'c', 'd', 'e'])).toBe('a, b, c, 2 more')
-  // What the page itself sees is newer than what the list was told.
+  // What the page knows itself is newer than the list.
   const open = { title: '', isAttached: true, hasEnded: false, others: ['Gus'] }
   expect(participantsText(session, open, 'ann')).toBe('you, Gus')
 })
