@@ -124,7 +124,12 @@ describe.skipIf(problem !== undefined)(
       for (const text of ['n', 'に', 'にh', 'にほ']) await compose(text)
       const seen = page.waitForResponse((answer) => /\/file\?path=word\.txt/.test(answer.url()))
       await workspace.write('word.txt', 'theirs\n')
-      await (await seen).finished()
+      await seen
+      // Time for the page to process the response.
+      await page.evaluate(async () => {
+        for (let frame = 0; frame < 10; frame += 1)
+          await new Promise((resolve) => requestAnimationFrame(resolve))
+      })
       for (const text of ['にほn', 'にほん']) await compose(text)
       expect(await banner(workbench).count()).toBe(0)
       expect(await editor(workbench).innerText()).toBe('one\nxにほん')
