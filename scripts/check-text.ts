@@ -7,7 +7,7 @@ import { findForeignSources, findPrivateText } from './private-text.ts'
 const root = path.dirname(import.meta.dir)
 const lockfile = 'package-lock.json'
 /** What an allowlist's `set:npm` stands for: public registries are its data. */
-const hostSets = 'packages/network-policy/src/ready-made-sets.ts'
+const hostSets = 'packages/network-policy/src/host-sets.ts'
 
 /** Files that git tracks or would add; every file when the tree is no git checkout. */
 function listFiles(): string[] {

@@ -1,19 +1,19 @@
 import { type ErrorCode, ERRORS, formatRetryMessage, type SandwireError } from '@sandwire/protocol'
 
 /**
- * What a client of an envelope may offer as its subprotocol. It need not, but a browser that offers a ticket must be answered
- * with something else that it offered.
+ * Subprotocol of compat clients. Optional, but a browser that offers a ticket as a subprotocol needs another one that the
+ * server can select.
  */
 export const COMPAT_SUBPROTOCOL = 'sandwire.envelope'
 
 /** Text messages to a client of `/ws/pty`. Front ends read exactly these fields. */
 export type CompatServerMessage =
-  /** First of all: what the session is called from now on. */
+  /** The first message: the name of the session. */
   | { readonly type: 'session'; readonly session_id: string }
-  /** What was written before. */
+  /** Earlier output. */
   | { readonly type: 'history'; readonly data: string }
   | { readonly type: 'output'; readonly data: string; readonly session_id: string }
-  /** Null when a signal ended it. */
+  /** Null when a signal ended the process. */
   | { readonly type: 'exit'; readonly code: number | null; readonly session_id: string }
   | { readonly type: 'pong' }
   | { readonly type: 'error'; readonly data: string }
@@ -23,7 +23,7 @@ export function encodeCompatMessage(message: CompatServerMessage): string {
   return JSON.stringify(message)
 }
 
-/** Close codes of the envelopes, which existing front ends know. */
+/** Close codes that existing front ends expect. */
 const CLOSE = {
   notFound: 4001,
   terminated: 4002,
@@ -59,7 +59,7 @@ const CLOSE_OF: Partial<Record<ErrorCode, number>> = {
   reauthorise: CLOSE.notAllowed,
 }
 
-/** The close code of an error where an envelope is spoken; what is not in the table is a fault of the request or of ours. */
+/** The compat close code of an error; errors outside the table are `refused` or `unavailable`. */
 function closeOf(code: ErrorCode): number {
   if (MISSING.includes(code)) return CLOSE.notFound
   return CLOSE_OF[code] ?? (ERRORS[code].status < 500 ? CLOSE.refused : CLOSE.unavailable)
@@ -68,7 +68,7 @@ function closeOf(code: ErrorCode): number {
 /** Bytes of the reason in a close frame, by RFC 6455. */
 const MAX_REASON_BYTES = 123
 
-/** As much of a text as a close frame carries, in whole characters. */
+/** Truncates a text to the size of a close reason, in complete characters. */
 function reasonOf(text: string): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(MAX_REASON_BYTES))
   return text.slice(0, read)
@@ -81,7 +81,7 @@ export interface CompatClose {
   readonly reason: string
 }
 
-/** How an error ends a connection. An unknown provider is said in the reason too, where front ends look for it. */
+/** How an error ends a connection. For an unknown provider the reason has the message, where front ends look for it. */
 export function compatClose({ code, message }: Pick<SandwireError, 'code' | 'message'>): CompatClose {
   const isMissing = MISSING.includes(code)
   return {
@@ -91,7 +91,7 @@ export function compatClose({ code, message }: Pick<SandwireError, 'code' | 'mes
   }
 }
 
-/** The same, for an error that was thrown: it may say how long to wait. */
+/** The same for a caught error, with its retry time in the message. */
 export function compatCloseOfError(error: SandwireError): CompatClose {
   return compatClose({ code: error.code, message: formatRetryMessage(error) })
 }

@@ -2,17 +2,17 @@ import { shape } from '@sandwire/protocol'
 import { SLOT_ADDRESS } from './slots.ts'
 
 /**
- * What control asks of the host that makes local sandboxes, as HTTP over a unix socket only the two can open:
+ * The API of the host, which runs local sandboxes for control: HTTP over a unix socket that only the two can open.
  *
  * | request | answer |
  * |---|---|
  * | `GET /health` | `HostHealth` |
  * | `GET /sandboxes` | `{sandboxes: SandboxStatus[]}` |
- * | `PUT /sandboxes/:id` with `StartSpec` | `SandboxStatus`; starts it unless it runs, once for all who ask |
+ * | `PUT /sandboxes/:id` with `StartSpec` | `SandboxStatus`; starts it unless it runs; concurrent requests share one start |
  * | `GET /sandboxes/:id` | `SandboxStatus` |
  * | `POST /sandboxes/:id/stop?reason=` | `SandboxStatus`; files stay; the reason is a `StopReason` |
  * | `POST /sandboxes/:id/disconnect` | 204; closes every connection to it, which clients resume |
- * | `DELETE /sandboxes/:id` | 204; files too; also when there is none |
+ * | `DELETE /sandboxes/:id` | 204; removes files too; also when there is none |
  * | `GET /sandboxes/:id/logs?bytes=N` | JSON lines, the last N bytes of them |
  *
  * An error is `{error: {code, message, request_id, full_disk?}}` with the status of its row; `full_disk` is a folder on the
@@ -22,15 +22,15 @@ import { SLOT_ADDRESS } from './slots.ts'
 /** How messages describe a full disk. */
 export const DISK_FULL = 'the disk that holds the data folder is full'
 
-/** Where a sandbox may connect to. */
+/** Which hosts a sandbox may connect to. */
 export const networkShape = shape.record({
   policy: shape.oneOf(['none', 'allowlist', 'open']),
-  /** Host names, `*.name`, or `set:npm` for a ready-made set; used by `allowlist` only. */
+  /** Host names, `*.name`, or `set:npm` for a predefined set; used by `allowlist` only. */
   allow: shape.list(shape.text(253), 256),
 })
 export type NetworkSpec = shape.Decoded<typeof networkShape>
 
-/** What a sandbox may use. */
+/** Resource limits of a sandbox. */
 export const limitsShape = shape.record({
   memoryBytes: shape.integer(16 * 1024 * 1024, 1024 ** 4),
   pids: shape.integer(8, 100_000),
@@ -47,48 +47,46 @@ export const DEFAULT_SANDBOX_LIMITS: SandboxLimits = {
   diskBytes: 2 * 1024 ** 3,
 }
 
-/** Everything that starting a sandbox needs to know. */
+/** Parameters of a sandbox to start. */
 export const startSpecShape = shape.record({
   id: shape.text(32),
   name: shape.text(63),
-  /** Control's public key, 32 bytes in base64url; all that the sandbox knows of it. */
+  /** Control's public key, 32 bytes in base64url; the only part that the sandbox knows. */
   publicKey: shape.text(43),
   network: networkShape,
   limits: limitsShape,
   /** Added to the environment of every process. Never a secret. */
   env: shape.dictionary(256, /^[A-Za-z_][A-Za-z0-9_]*$/, shape.text(32 * 1024)),
-  /** Sessions at a time; absent: as many as sandboxd allows by itself. */
+  /** Most concurrent sessions; sandboxd's own limit when absent. */
   maxSessions: shape.optional(shape.integer(1, 10_000)),
-  /** Output to one attachment; absent: no limit. */
+  /** Output limit of one attachment; none when absent. */
   outputBytesPerSecond: shape.optional(shape.integer(1, 2 ** 40)),
 })
 export type StartSpec = shape.Decoded<typeof startSpecShape>
 
-/** How a sandbox is. */
 export type SandboxStatus =
   | {
       readonly id: string
       readonly state: 'running'
-      /** Slot that leads to its sandboxd, such as `slot:17`. */
+      /** Slot of its sandboxd, such as `slot:17`. */
       readonly address: string
-      /** Differs for every start, so that a stale address is noticed. */
+      /** Different for every start, so that a stale address is detected. */
       readonly epoch: string
       readonly startedMs: number
     }
   | {
       readonly id: string
       readonly state: 'stopped'
-      /** Why it stopped, when nobody asked it to: `idle`, `shutting_down`, `unclaimed`, `oom`, `disk_full`, `exit_N`, `signal_NAME`. */
+      /** Why it stopped, unless on request: `idle`, `shutting_down`, `unclaimed`, `oom`, `disk_full`, `exit_N`, `signal_NAME`. */
       readonly reason?: string
     }
   /** Never started here, or destroyed. */
   | { readonly id: string; readonly state: 'absent' }
 
-/** How the host is. */
 export interface HostHealth {
   readonly status: 'ok'
   readonly version: string
-  /** How sandboxes are isolated: `none` when they are not. */
+  /** How sandboxes are isolated. */
   readonly isolation: 'bubblewrap' | 'container' | 'none'
   readonly sandboxes: number
 }
@@ -107,7 +105,7 @@ const stoppedShape = shape.record({
 })
 const absentShape = shape.record({ id: shape.text(32), state: shape.literal('absent') })
 
-/** Reads what the host said of a sandbox. */
+/** Decodes a sandbox status; undefined when it is invalid. */
 export function decodeSandboxStatus(value: unknown): SandboxStatus | undefined {
   return runningShape.decode(value) ?? stoppedShape.decode(value) ?? absentShape.decode(value)
 }

@@ -1,22 +1,22 @@
-/** Letters of ids: Crockford's base 32 in lower case, which has one spelling and no look-alikes. */
+/** Alphabet of ids: Crockford's base 32 in lower case, without look-alikes. */
 export const ID_ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** A sandbox id: 128 random bits in 26 letters, then 30 bits of an HMAC in 6. */
+/** A sandbox id: 128 random bits in 26 characters, then 30 bits of an HMAC in 6. */
 const SANDBOX_ID = /^[0-9a-hjkmnp-tv-z]{32}$/
 /** A session id: the sandbox it is in, and 128 random bits. */
 const SESSION_ID = /^([0-9a-hjkmnp-tv-z]{32})\.[0-9a-hjkmnp-tv-z]{26}$/
 
-/** Whether the text is spelled like a sandbox id; only control can tell whether it was minted. */
+/** True for the format of a sandbox id; only control can verify that it was issued. */
 export function isSandboxId(text: string): boolean {
   return SANDBOX_ID.test(text)
 }
 
-/** The sandbox that a session id names, or undefined when it is spelled wrong. */
+/** The sandbox id in a session id; undefined when the format is wrong. */
 export function sandboxIdOf(sessionId: string): string | undefined {
   return SESSION_ID.exec(sessionId)?.[1]
 }
 
-/** Spells bytes in the letters of ids, five bits each, the last group padded with zero bits. */
+/** Encodes bytes in the alphabet of ids, five bits per character, padded with zero bits. */
 export function encodeId(bytes: Uint8Array): string {
   let text = ''
   let bits = 0

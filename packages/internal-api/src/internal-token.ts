@@ -8,15 +8,15 @@ const KIND = 'swi1'
 export const MAX_TOKEN_LIFE_MS = 60_000
 /** How far the clocks of the two sides may differ. */
 export const CLOCK_SKEW_MS = 5_000
-/** Longest token that is looked at. */
+/** Longer tokens are refused unread. */
 const MAX_TOKEN_CHARS = 8 * 1024
-/** Longer paths are claimed by their hash: a command line is long, and the headers of a request are bounded. */
+/** Longer paths are replaced by their hash: command lines can be long, and request headers are limited. */
 const MAX_PLAIN_PATH_CHARS = 512
 /** A token is a header, so an environment in it is small. */
 const MAX_ENV_ENTRIES = 16
 const MAX_ENV_CHARS = 256
 
-/** What a request may do in the sandbox: act for control itself, or for a person in a role. */
+/** What a request may do in the sandbox: act for control itself, or for an account in a role. */
 export const AUTHORITIES = ['control', ...ROLES] as const
 
 const claimsShape = shape.record({
@@ -26,30 +26,30 @@ const claimsShape = shape.record({
   sandbox: shape.text(64),
   /** Account the request acts for; create ids and attachments belong to it. */
   identity: shape.text(256),
-  /** What other attachments see of it. */
+  /** Name that other attachments see. */
   name: shape.optional(shape.text(128)),
   authority: shape.oneOf(AUTHORITIES),
-  /** What it is in a session that is new to it, unless it says; whoever comes back is what they were. */
+  /** Role of new attachments that request none; resumed attachments keep theirs. */
   usualRole: shape.optional(shape.oneOf(ROLES)),
-  /** The most it may be where a template of the operator runs, when that is more. */
+  /** The highest role in sessions started from a template, when that is higher. */
   templateRole: shape.optional(shape.oneOf(ROLES)),
-  /** Sign-in that the right to be here hangs on; signing out cuts it. */
+  /** Sign-in that authorizes the request; signing out revokes it. */
   login: shape.optional(shape.text(64, /^[A-Za-z0-9_-]+$/)),
-  /** Grant that the right to be here hangs on; revoking it cuts it. */
+  /** Grant that authorizes the request. */
   grant: shape.optional(shape.text(128, /^[A-Za-z0-9._-]+$/)),
-  /** When a connection that this request opens has to show its right again. */
+  /** When a connection opened by this request must re-authenticate. */
   reauthorizeMs: shape.optional(shape.integer(0, Number.MAX_SAFE_INTEGER)),
   /** Whether it may start any command and set any environment. */
   exec: shape.bool,
-  /** Whether it may start what this very request says although it may not choose: control made it from a template. */
+  /** The request may start its own command without `exec`, because control built it from a template. */
   starts: shape.optional(shape.bool),
-  /** Environment of what it starts, over what anybody says. */
+  /** Environment of the started process; overrides all other sources. */
   env: shape.optional(
     shape.dictionary(MAX_ENV_ENTRIES, /^[A-Za-z_][A-Za-z0-9_]{0,63}$/, shape.text(MAX_ENV_CHARS)),
   ),
   /** Id for the session that this request starts. */
   session: shape.optional(shape.text(128)),
-  /** What a connection is told that its session is called; it says nothing to the sandbox. */
+  /** Session name to report to the client; opaque to the sandbox. */
   sessionName: shape.optional(shape.text(2048, /^[\x21-\x7e]+$/)),
   requestId: shape.text(64, /^[A-Za-z0-9_-]+$/),
   issuedMs: shape.integer(0, Number.MAX_SAFE_INTEGER),
@@ -59,7 +59,7 @@ const claimsShape = shape.record({
 /** One request of control to a sandbox, signed for that request alone. */
 export type InternalClaims = shape.Decoded<typeof claimsShape>
 
-/** What the request that carries a token really is. */
+/** The actual request that carries a token. */
 export interface RequestFacts {
   readonly method: string
   readonly path: string
@@ -67,7 +67,7 @@ export interface RequestFacts {
   readonly nowMs: number
 }
 
-/** How a token names a path: as it is, or by its hash behind a `#`, which no path of a request holds. */
+/** The path in a token: unchanged, or `#` and its hash. Request paths never contain `#`. */
 async function claimPath(path: string): Promise<string> {
   if (path.length <= MAX_PLAIN_PATH_CHARS) return path
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(path))
@@ -94,7 +94,7 @@ function decodeClaims(text: string): InternalClaims | undefined {
       JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)),
     )
   } catch {
-    // Signed, but not JSON: told by the undefined.
+    // Signed, but not JSON.
     return undefined
   }
 }
@@ -131,17 +131,17 @@ export async function verifyInternalToken(
   return claims
 }
 
-/** Reads a public key as it travels: 32 raw bytes in base64url. */
+/** Imports a public key: 32 raw bytes in base64url. */
 export async function importPublicKey(text: string): Promise<CryptoKey> {
   const bytes = fromBase64Url(text)
   if (bytes?.length !== 32) throw new SandwireError('bad_request', 'Cannot use the public key: not 32 bytes')
   return crypto.subtle.importKey('raw', bytes, 'Ed25519', true, ['verify'])
 }
 
-/** Writes a public key as it travels. */
+/** Exports a public key as `importPublicKey` reads it. */
 export async function exportPublicKey(key: CryptoKey): Promise<string> {
   const raw = await crypto.subtle.exportKey('raw', key)
-  // Platforms differ in what they say an export may be.
+  // The declared return type differs between platforms.
   if (!(raw instanceof ArrayBuffer)) throw new SandwireError('internal', 'Cannot write the public key')
   return toBase64Url(new Uint8Array(raw))
 }

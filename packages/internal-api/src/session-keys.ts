@@ -1,13 +1,13 @@
 import { SandwireError } from '@sandwire/protocol'
 
-/** A secret that session tokens are made with. */
+/** A key that encrypts session tokens. */
 export interface SessionKey {
-  /** Names it in the tokens, so that they can be read after another one has taken over. */
+  /** Key id in the tokens, so that they stay valid after the key was rotated. */
   readonly kid: string
   readonly bytes: Uint8Array<ArrayBuffer>
 }
 
-/** As strong as the cipher that is keyed with it. */
+/** AES-256. */
 const MIN_KEY_BYTES = 32
 const MAX_KEYS = 8
 
@@ -28,7 +28,7 @@ function decodeKey(text: string, at: number): SessionKey {
   throw refused(`key ${at + 1} has less than ${MIN_KEY_BYTES} bytes; make one with: openssl rand -base64 48`)
 }
 
-/** Reads `KID:BASE64,KID:BASE64`: the first key makes tokens, all of them read them. Throws without a character of it. */
+/** Parses `KID:BASE64,KID:BASE64`: the first key encrypts tokens, all of them decrypt. Errors contain no part of the text. */
 export function decodeSessionKeys(text: string): readonly [SessionKey, ...SessionKey[]] {
   const [first, ...rest] = text.split(',').map((each, at) => decodeKey(each.trim(), at))
   if (first === undefined) throw refused('it holds no key')

@@ -1,23 +1,23 @@
 /**
- * How a sandbox of this machine is found. Host and control share numbered slots, made before control starts: to control
- * each is a binding it can dial, on the machine each is a unix socket that is there while a sandbox has the slot.
+ * Addresses of local sandboxes. Host and control share numbered slots, created before control starts: for control each is a
+ * binding, on the machine each is a unix socket that exists while a sandbox uses the slot.
  */
 export const SLOT_ADDRESS = /^slot:(0|[1-9][0-9]{0,3})$/
 
-/** Most slots that an address can spell. */
+/** Number of slots that addresses can name. */
 export const MAX_SLOTS = 10_000
 
 export function formatSlotAddress(slot: number): string {
   return `slot:${slot}`
 }
 
-/** The slot of an address; undefined when it is none. */
+/** The slot number in an address; undefined for other addresses. */
 export function parseSlotAddress(address: string): number | undefined {
   const number = SLOT_ADDRESS.exec(address)?.[1]
   return number === undefined ? undefined : Number(number)
 }
 
-/** What control calls a slot among its bindings. */
+/** Name of a slot's binding in control. */
 export function slotBindingName(slot: number): `SLOT_${number}` {
   return `SLOT_${slot}`
 }

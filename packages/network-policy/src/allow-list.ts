@@ -1,21 +1,21 @@
 import { SandwireError } from '@sandwire/protocol'
-import { HOST_SETS } from './ready-made-sets.ts'
+import { HOST_SETS } from './host-sets.ts'
 import { parseHost, parseName, parsePort, formatHost, splitAuthority, type Target } from './target.ts'
 
-/** Ports that a name without one stands for. */
+/** Ports of an entry without a port. */
 const WEB_PORTS: readonly number[] = [80, 443]
 const SET_PREFIX = 'set:'
 const ANY_PREFIX = '*.'
 
-/** One line of an allowlist, understood. */
+/** A parsed entry. */
 interface Rule {
-  /** Canonical host, or the name whose subdomains are meant. */
+  /** Canonical host, or the parent of the allowed subdomains. */
   readonly host: string
   readonly isSubdomains: boolean
   readonly ports: readonly number[]
 }
 
-/** Whether the list has the target; a host that is listed with other ports is told apart. */
+/** Whether a target is allowed; distinguishes a host that is listed with other ports. */
 export type Listing = 'listed' | 'other_port' | 'not_listed'
 
 function wrong(entry: string): SandwireError {
@@ -48,13 +48,13 @@ function expand(entry: string): readonly string[] {
   return set
 }
 
-/** Whether the entry can be understood, for whoever takes a list from a user. */
+/** True for a valid entry. */
 export function isAllowEntry(entry: string): boolean {
   try {
     expand(entry).map(parseRule)
     return true
   } catch {
-    // What is wrong with it is the same for every entry, and told by whoever asks.
+    // Invalid; the caller reports it.
     return false
   }
 }
@@ -65,16 +65,16 @@ function isMeant(rule: Rule, { host }: Target): boolean {
   return host.kind === 'name' && text.endsWith(`.${rule.host}`)
 }
 
-/** Hosts and ports a sandbox may reach. An empty list has nobody on it. */
+/** Hosts and ports that a sandbox may reach. An empty list allows nothing. */
 export class AllowList {
   readonly #rules: readonly Rule[]
 
-  /** Throws `bad_request` for an entry that cannot be understood, since leaving it out would not be what was meant. */
+  /** Throws `bad_request` for an invalid entry. */
   constructor(entries: readonly string[]) {
     this.#rules = entries.flatMap(expand).map(parseRule)
   }
 
-  /** Ports on it that are not the web's usual ones. */
+  /** Listed ports other than 80 and 443. */
   get otherPorts(): readonly number[] {
     const ports = this.#rules.flatMap((rule) => rule.ports)
     return [...new Set(ports)].filter((port) => !WEB_PORTS.includes(port))

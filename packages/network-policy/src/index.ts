@@ -1,4 +1,4 @@
 export { AllowList, isAllowEntry } from './allow-list.ts'
 export { type IpAddress, NetworkList, parseIpAddress } from './ip-address.ts'
-export { HOST_SETS } from './ready-made-sets.ts'
+export { HOST_SETS } from './host-sets.ts'
 export * from './target.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { parseConnectTarget, parseRequestTarget, formatHost, spellHostHeader } from './target.ts'
+import { parseConnectTarget, parseRequestTarget, formatHost, formatHostHeader } from './target.ts'
 
 function connect(text: string): string | undefined {
   const target = parseConnectTarget(text)
@@ -80,7 +80,7 @@ describe('a CONNECT target that could mean two things is refused (threat T22)', 
 test('a request target gives host, port and path', () => {
   const read = (text: string) => {
     const target = parseRequestTarget(text)
-    return target === undefined ? undefined : [spellHostHeader(target), target.port, target.path]
+    return target === undefined ? undefined : [formatHostHeader(target), target.port, target.path]
   }
   expect(read('http://good.com/a?b=http://evil.com/')).toEqual(['good.com', 80, '/a?b=http://evil.com/'])
   expect(read('HTTP://Good.com')).toEqual(['good.com', 80, '/'])

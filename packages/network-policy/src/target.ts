@@ -1,6 +1,6 @@
 import { type IpAddress, parseIpAddress } from './ip-address.ts'
 
-/** Whom a sandbox wants to talk to, parsed once; everything later looks at this and not at the text. */
+/** A host that a sandbox wants to connect to. Parsed once; later checks use this, not the text. */
 export type Host =
   /** Canonical name: lower case, no trailing dot, at least two labels. */
   { readonly kind: 'name'; readonly name: string } | { readonly kind: 'address'; readonly address: IpAddress }
@@ -10,7 +10,7 @@ export interface Target {
   readonly port: number
 }
 
-/** What a request that is passed on asks of its target. */
+/** The target of a proxied request. */
 export interface RequestTarget extends Target {
   /** Path and query, beginning with a slash. */
   readonly path: string
@@ -18,12 +18,12 @@ export interface RequestTarget extends Target {
 
 const MAX_NAME_CHARS = 253
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
-/** A last label of this form makes programs read the whole as an IPv4 address: `0x7f.1`, `10.1`. */
+/** With a last label like this, programs read the name as an IPv4 address: `0x7f.1`, `10.1`. */
 const NUMBER_LABEL = /^([0-9]+|0x[0-9a-f]*)$/
 const HTTP_PREFIX = 'http://'
 const HTTP_PORT = 80
 
-/** Reads a name; single labels are refused because they mean whatever the machine's search list makes of them. */
+/** Parses a name. Single labels are refused, because the resolver's search list changes their meaning. */
 export function parseName(text: string): string | undefined {
   if (text.length > MAX_NAME_CHARS + 1) return undefined
   const name = (text.endsWith('.') ? text.slice(0, -1) : text).toLowerCase()
@@ -33,7 +33,7 @@ export function parseName(text: string): string | undefined {
   return labels.every((label) => LABEL.test(label)) ? name : undefined
 }
 
-/** Reads a host as it stands in a request: a name, an IPv4 address, or an IPv6 address in brackets. */
+/** Parses the host of a request: a name, an IPv4 address, or an IPv6 address in brackets. */
 export function parseHost(text: string): Host | undefined {
   const isBracketed = text.startsWith('[') && text.endsWith(']')
   const address = parseIpAddress(isBracketed ? text.slice(1, -1) : text)
@@ -43,14 +43,14 @@ export function parseHost(text: string): Host | undefined {
   return name === undefined ? undefined : { kind: 'name', name }
 }
 
-/** Reads a port; one spelling per number. */
+/** Parses a port without leading zeros. */
 export function parsePort(text: string): number | undefined {
   if (!/^[1-9][0-9]{0,4}$/.test(text)) return undefined
   const port = Number(text)
   return port <= 65_535 ? port : undefined
 }
 
-/** Splits `host:port` at the colon behind the host; the port is undefined when there is none. */
+/** Splits `host:port` at the colon after the host; the port is undefined when there is none. */
 export function splitAuthority(text: string): { host: string; port: string | undefined } {
   const from = text.startsWith('[') ? text.indexOf(']') : 0
   const at = text.indexOf(':', Math.max(from, 0))
@@ -64,12 +64,12 @@ function parseAuthority(text: string, defaultPort: number | undefined): Target |
   return host === undefined || port === undefined ? undefined : { host, port }
 }
 
-/** Reads the target of a CONNECT: `host:port`, nothing left out. */
+/** Parses the target of a CONNECT request: `host:port`, both required. */
 export function parseConnectTarget(text: string): Target | undefined {
   return parseAuthority(text, undefined)
 }
 
-/** Reads the target of any other request: an `http://` address without user name, password or fragment. */
+/** Parses the target of any other request: an `http://` address without user name, password or fragment. */
 export function parseRequestTarget(text: string): RequestTarget | undefined {
   if (text.slice(0, HTTP_PREFIX.length).toLowerCase() !== HTTP_PREFIX || text.includes('#')) return undefined
   const rest = text.slice(HTTP_PREFIX.length)
@@ -80,13 +80,13 @@ export function parseRequestTarget(text: string): RequestTarget | undefined {
   return { ...target, path: tail.startsWith('/') ? tail : `/${tail}` }
 }
 
-/** The host as people and logs see it, brackets included; never a character that the parser did not allow. */
+/** The host for messages and logs, with brackets; contains only characters that the parser accepts. */
 export function formatHost(host: Host): string {
   if (host.kind === 'name') return host.name
   return host.address.bytes.length === 16 ? `[${host.address.text}]` : host.address.text
 }
 
-/** Host and port, the port left out where `http://` means it. */
-export function spellHostHeader({ host, port }: Target): string {
+/** Host and port, without the default port of `http://`. */
+export function formatHostHeader({ host, port }: Target): string {
   return port === HTTP_PORT ? formatHost(host) : `${formatHost(host)}:${port}`
 }

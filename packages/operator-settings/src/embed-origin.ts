@@ -1,11 +1,11 @@
 import { isSecureUrl } from './identity/issuer-config.ts'
 
-/** Origins that an operator may list; more is a list of something else. */
+/** Most origins that an operator may list. */
 export const MAX_EMBED_ORIGINS = 64
 
 /**
- * Why a text is no origin whose pages may hold a terminal; undefined when it is one, to the letter as browsers send it. What is
- * almost one is refused too: it would never be sent, or it means more than one.
+ * Why a text is not an origin whose pages may embed a terminal; undefined when it is one, exactly as browsers send it. Other
+ * notations are refused, because they would never match.
  */
 export function findEmbedOriginProblem(text: string): string | undefined {
   if (text.includes('*')) return 'expected one origin, without wildcards'

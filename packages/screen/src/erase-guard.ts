@@ -1,11 +1,11 @@
-/** As much of a terminal emulator as is needed to guard it: xterm.js has it, in a page and without one. */
+/** The part of xterm.js that is needed here, in a page or headless. */
 export interface GuardedTerminal {
   readonly cols: number
   readonly buffer: {
     readonly active: { readonly cursorX: number; readonly cursorY: number; readonly length: number }
   }
   readonly parser: {
-    /** The handler says whether nobody else is to see the sequence. */
+    /** The handler returns true to stop further processing of the sequence. */
     registerCsiHandler(
       sequence: { readonly prefix?: string; readonly final: string },
       handler: (parameters: readonly (number | number[])[]) => boolean,
@@ -16,8 +16,8 @@ export interface GuardedTerminal {
 const ERASE_ABOVE = 1
 
 /**
- * Keeps xterm.js from erasing up to the last cell of a screen without scrollback: it looks for the line below the last one, throws
- * where there is none, and parses nothing ever after. Such an erasure is left out, at both ends alike.
+ * Works around a bug of xterm.js 6: erasing up to the last cell of a screen without scrollback reads the line below the last one,
+ * throws, and stops all parsing. Such an erasure is skipped, in the page and in sandboxd alike.
  */
 export function guardErase(terminal: GuardedTerminal): void {
   const isFatal = ([which]: readonly (number | number[])[]): boolean => {

@@ -1,27 +1,27 @@
 import { concatBytes } from '@sandwire/bytes'
 import { countTextLines } from './scrolled-out.ts'
 
-/** Bytes that wait for a terminal. */
+/** Bytes that wait to be parsed. */
 interface Piece {
   readonly kind: 'bytes'
   readonly bytes: Uint8Array
   readonly done: () => void
-  /** Lines that end in it; undefined: it holds more than text. */
+  /** Line ends in it; undefined when it contains more than text. */
   readonly lines: number | undefined
 }
 
 type Item = Piece | { readonly kind: 'run'; readonly run: () => void }
 
-/** What is fed together. */
+/** Bytes to parse together. */
 export interface Batch {
   readonly bytes: Uint8Array
-  /** There is nothing but text in it. */
+  /** Contains only text. */
   readonly isText: boolean
-  /** Says that so many of the bytes are dealt with. */
+  /** Reports that this many of the bytes are parsed. */
   readonly tell: (bytes: number) => void
 }
 
-/** What waits for a terminal, in order. */
+/** Bytes and callbacks that wait for a terminal, in order. */
 export class FeedQueue {
   readonly #items: Item[] = []
 
@@ -37,7 +37,7 @@ export class FeedQueue {
     return this.#items.length === 0
   }
 
-  /** Whether there are so many bytes, or something that is not to wait for more. */
+  /** True when there are this many bytes, or something that must not wait for more. */
   isWorth(bytes: number): boolean {
     let waiting = 0
     for (const item of this.#items) {
@@ -47,7 +47,7 @@ export class FeedQueue {
     return waiting >= bytes
   }
 
-  /** Lets go of text of which nothing is left once what is behind it, text of at least so many lines, is parsed. */
+  /** Drops text that will be scrolled out by at least this many lines of text after it. */
   dropScrolledOut(lines: number): void {
     let behind = 0
     let count = 1
@@ -62,7 +62,7 @@ export class FeedQueue {
     }
   }
 
-  /** Takes what is to be run, if that is next. */
+  /** Removes and returns the next callback, if it is first. */
   takeRun(): (() => void) | undefined {
     const [first] = this.#items
     if (first?.kind !== 'run') return undefined
@@ -70,7 +70,7 @@ export class FeedQueue {
     return first.run
   }
 
-  /** Takes all bytes up to what is to be run. */
+  /** Removes and returns all bytes up to the next callback. */
   takeBytes(): Batch {
     const end = this.#items.findIndex(({ kind }) => kind === 'run')
     const taken = this.#items.splice(0, end < 0 ? this.#items.length : end)
@@ -92,7 +92,7 @@ export class FeedQueue {
   }
 }
 
-/** Tells pieces that they are done, each once, in order. */
+/** Calls the callbacks of parsed pieces, each once, in order. */
 function teller(pieces: readonly Piece[]): (bytes: number) => void {
   let [next, end] = [0, 0]
   return (bytes) => {

@@ -1,7 +1,7 @@
 import { FeedQueue } from './feed-queue.ts'
 import { findScrolledOut, isTextFlood } from './scrolled-out.ts'
 
-/** As much of a terminal emulator as is needed to feed it: xterm.js has it, in a page and without one. */
+/** The part of xterm.js that is needed to feed it, in a page or headless. */
 export interface FedTerminal {
   readonly rows: number
   readonly buffer: {
@@ -11,28 +11,28 @@ export interface FedTerminal {
       getLine(y: number): { translateToString(trimRight: boolean): string } | undefined
     }
   }
-  /** Parses later, in order; `done` says when. */
+  /** Parses asynchronously, in order; calls `done` afterwards. */
   write(bytes: Uint8Array, done: () => void): void
   onLineFeed(listener: () => void): unknown
 }
 
-/** How a flood of text is let grow before it is fed. */
+/** How long a flood of text is collected before it is parsed. */
 export interface FloodWait {
-  /** Runs something in a moment. */
+  /** Schedules a callback. */
   readonly later: (run: () => void) => void
-  /** As much as does not wait for more. */
+  /** Bytes that are parsed without waiting. */
   readonly enoughBytes: number
 }
 
-/** What may end a sequence. */
+/** Characters that may end a sequence. */
 function isFinal(byte: number): boolean {
   return byte >= 0x40 && byte <= 0x7e
 }
 
 /**
- * Feeds a terminal in order, without parsing what leaves no trace. What comes while it parses waits, and goes in together: in a
- * flood of text most of that is pushed out of the screen and of what is kept above it by the rest, so it is left out. The terminal
- * then shows the same as one that has parsed every byte.
+ * Feeds a terminal in order, without parsing text that has no visible effect. Bytes that arrive while it parses are collected: in a
+ * flood of text most of them would be scrolled out of the screen and the scrollback, so they are skipped. The terminal then shows
+ * the same as one that has parsed every byte.
  */
 export class TerminalFeed {
   readonly #terminal: FedTerminal
@@ -40,17 +40,17 @@ export class TerminalFeed {
   readonly #wait: FloodWait | undefined
   readonly #queue = new FeedQueue()
   #isBusy = false
-  /** What was fed last was much text, and most of what follows is likely to push it out again. */
+  /** The last bytes were a flood of text, which more text is likely to scroll out. */
   #isFlood = false
-  /** Text was seen to be drawn and to scroll, and nothing but text came since: so will all text that follows it. */
+  /** Text was verified to be drawn and to scroll, and only text has followed; so further text scrolls too. */
   #isScrolling = false
-  /** More is let come before what waits is fed. */
+  /** Collecting more before the next parse. */
   #isHeld = false
   #lineFeeds = 0
 
   /**
-   * `keptLines` are those above the screen; undefined: somebody takes note of each line, so all are parsed. With `wait`, in a
-   * flood, more is let come first.
+   * `keptLines` is the size of the scrollback; undefined when every line must be parsed, for example for a screen reader. With
+   * `wait`, a flood is collected first.
    */
   constructor(terminal: FedTerminal, keptLines: () => number | undefined, wait?: FloodWait) {
     this.#terminal = terminal
@@ -61,17 +61,17 @@ export class TerminalFeed {
     })
   }
 
-  /** `done` is called once they are parsed, or leave no trace. */
+  /** `done` is called once the bytes are parsed or skipped. */
   write(bytes: Uint8Array, done: () => void): void {
     this.#queue.write(bytes, done)
     const keptLines = this.#keptLines()
-    // One more than fit, as the first line may be cut off.
+    // One more than fit, because the first line may be incomplete.
     if (this.#isScrolling && keptLines !== undefined)
       this.#queue.dropScrolledOut(this.#terminal.rows + keptLines + 1)
     this.#goOn()
   }
 
-  /** Calls back when everything before is parsed, and before anything that comes later is. */
+  /** Calls back when everything before is parsed, and before anything later is. */
   run(run: () => void): void {
     this.#queue.run(run)
     this.#goOn()
@@ -93,14 +93,14 @@ export class TerminalFeed {
     })
   }
 
-  /** Goes on until something is being parsed, or nothing waits. */
+  /** Continues until something is being parsed or the queue is empty. */
   #drain(): void {
     while (!this.#isBusy && !this.#queue.isEmpty) {
       this.#isBusy = true
       const run = this.#queue.takeRun()
       if (run === undefined) this.#feedWaiting()
       else {
-        // A change of size may change what scrolls.
+        // A resize may change what scrolls.
         this.#isScrolling = false
         run()
         this.#isBusy = false
@@ -134,7 +134,7 @@ export class TerminalFeed {
       this.#isScrolling = this.#isDrawn(text.probe)
       if (!this.#isScrolling) terminal.write(text.middle, () => undefined)
       terminal.write(text.tail, done)
-      // Whoever sends may send on while the rest is parsed.
+      // The sender may continue while the rest is parsed.
       if (this.#isScrolling) tell(bytes.byteLength - text.tail.byteLength)
     })
   }

@@ -1,9 +1,8 @@
-/** What an entry of an archive is. */
 export type TarKind = 'file' | 'folder' | 'link' | 'hard-link' | 'special'
 
-/** One entry of an archive. Names are text as `pathFromBytes` makes it, so that any bytes survive. */
+/** One entry of an archive. Names are in the format of `pathFromBytes`, so that any bytes are preserved. */
 export interface TarEntry {
-  /** As it stands in the archive; `readArchivePath` says whether it may be used. */
+  /** As in the archive; `readArchivePath` checks it. */
   readonly path: string
   readonly kind: TarKind
   /** Bytes that follow; 0 for everything but files. */
@@ -12,11 +11,11 @@ export interface TarEntry {
   readonly mode: number
   /** Nanoseconds since the epoch, in decimal: more than a number holds. */
   readonly mtimeNs: string
-  /** Where a link or a hard link leads to. */
+  /** Target of a symbolic or hard link. */
   readonly target?: string
 }
 
-/** Something that whoever packs tells whoever unpacks, such as what is not in the archive. Other programs do not see it. */
+/** A note from the packing to the unpacking side, such as what was omitted. Other programs ignore it. */
 export interface TarNote {
   /** An error code, or what was done about the path. */
   readonly code: string
@@ -26,7 +25,7 @@ export interface TarNote {
 /** All blocks of an archive are of this size. */
 export const BLOCK_BYTES = 512
 
-/** Zeros that follow so many bytes. */
+/** Zero bytes that follow a content of this size. */
 export function paddingOf(sizeBytes: number): number {
   return (BLOCK_BYTES - (sizeBytes % BLOCK_BYTES)) % BLOCK_BYTES
 }

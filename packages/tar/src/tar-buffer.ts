@@ -5,7 +5,7 @@ import { fitsName, fitsTarget, type HeaderBlock, MAX_OCTAL, writeHeader } from '
 import { wholeSeconds, writeSeconds } from './nanoseconds.ts'
 import { type PaxRecord, sizeOfRecords, writeRecords } from './pax-records.ts'
 
-/** What a note begins with, so that it is told from somebody else's comment. */
+/** Prefix of a note, which distinguishes it from other comments. */
 export const NOTE_MARK = 'sandwire:'
 
 const TYPES: Readonly<Record<Exclude<TarKind, 'special'>, string>> = {
@@ -15,12 +15,12 @@ const TYPES: Readonly<Record<Exclude<TarKind, 'special'>, string>> = {
   folder: '5',
 }
 const NOTHING = new Uint8Array(0)
-/** What programs that know no extended headers unpack them as. */
+/** Name under which programs without support for extended headers unpack them. */
 const EXTENDED_NAME: Uint8Array = new TextEncoder().encode('PaxHeader')
 const SLASH = 0x2f
 const FIRST_BYTES = 64 * 1024
 
-/** An entry that an archive can hold. */
+/** An entry that can be written. */
 export type WritableEntry = TarEntry & { readonly kind: Exclude<TarKind, 'special'> }
 
 function nameOf({ path, kind }: TarEntry): Uint8Array {
@@ -28,7 +28,7 @@ function nameOf({ path, kind }: TarEntry): Uint8Array {
   return kind === 'folder' && bytes.at(-1) !== SLASH ? concatBytes([bytes, Uint8Array.of(SLASH)]) : bytes
 }
 
-/** What a header alone cannot hold. */
+/** Values that do not fit into the header block. */
 function recordsOf({ name, target, sizeBytes, mtimeSeconds }: HeaderBlock, mtimeNs: string): PaxRecord[] {
   const records: PaxRecord[] = []
   if (!fitsName(name)) records.push(['path', name])
@@ -39,7 +39,7 @@ function recordsOf({ name, target, sizeBytes, mtimeSeconds }: HeaderBlock, mtime
   return records
 }
 
-/** An archive that is being written, or the next part of one. */
+/** Builds an archive, or the next part of one. */
 export class TarBuffer {
   #bytes = new Uint8Array(FIRST_BYTES)
   #length = 0
@@ -48,7 +48,7 @@ export class TarBuffer {
     return this.#length
   }
 
-  /** Everything that comes before the bytes of an entry: its header, behind another one for what that cannot hold. */
+  /** Writes the header of an entry, preceded by an extended header if needed. */
   entry(entry: WritableEntry): void {
     const header: HeaderBlock = {
       name: nameOf(entry),
@@ -63,29 +63,29 @@ export class TarBuffer {
     this.#header(header)
   }
 
-  /** All bytes of an entry, and the zeros behind them. */
+  /** Writes the content of an entry and its padding. */
   content(bytes: Uint8Array): void {
     const at = this.#reserve(bytes.length + paddingOf(bytes.length))
     this.#bytes.set(bytes, at)
   }
 
-  /** The zeros behind so many bytes that go elsewhere. */
+  /** Writes the padding of content that is sent separately. */
   padding(sizeBytes: number): void {
     this.#reserve(paddingOf(sizeBytes))
   }
 
-  /** A comment about the archive, which other programs pass over. */
+  /** Writes a note, which other programs ignore. */
   note({ code, path }: TarNote): void {
     const mark = new TextEncoder().encode(`${NOTE_MARK}${code} `)
     this.#extended('g', [['comment', concatBytes([mark, pathToBytes(path) ?? NOTHING])]])
   }
 
-  /** What ends an archive. */
+  /** Writes the end of the archive. */
   end(): void {
     this.#reserve(2 * BLOCK_BYTES)
   }
 
-  /** What was written, and begins anew. */
+  /** Returns what was written and clears the buffer. */
   take(): Uint8Array<ArrayBuffer> {
     const written = this.#bytes.subarray(0, this.#length)
     this.#bytes = new Uint8Array(FIRST_BYTES)
@@ -105,7 +105,7 @@ export class TarBuffer {
     writeHeader(this.#bytes.subarray(at, at + BLOCK_BYTES), header)
   }
 
-  /** Zeros for so many bytes; returns where they begin. */
+  /** Reserves zeroed bytes; returns their offset. */
   #reserve(bytes: number): number {
     const at = this.#length
     const needed = at + bytes

@@ -5,14 +5,14 @@ import { nanosecondsOf, readSeconds } from './nanoseconds.ts'
 import { type PaxRecords, readRecords } from './pax-records.ts'
 import { NOTE_MARK } from './tar-buffer.ts'
 
-/** Longest extended header: more than two of the longest paths with their names. */
+/** Longest extended header: more than two paths of maximum length. */
 export const MAX_EXTENDED_BYTES = 64 * 1024
 /** Extended headers that may come before one entry; programs write up to four. */
 const MAX_EXTENDED_IN_A_ROW = 16
 
 export type TarEvent =
   | { readonly is: 'entry'; readonly entry: TarEntry }
-  /** The next bytes of the entry; a view of what was pushed. */
+  /** The next bytes of the entry; a view of the pushed bytes. */
   | { readonly is: 'bytes'; readonly bytes: Uint8Array }
   /** The entry is complete. */
   | { readonly is: 'complete' }
@@ -27,7 +27,7 @@ type State =
   | { readonly is: 'padding'; leftBytes: number }
   | { readonly is: 'ended' }
 
-/** What extended headers said of the next entry. */
+/** Values for the next entry from extended headers. */
 interface Extended {
   count: number
   records: PaxRecords
@@ -43,7 +43,7 @@ const KINDS: Readonly<Record<string, TarKind>> = {
   '2': 'link',
   '5': 'folder',
 }
-/** Kinds of GNU whose bytes are not those of the file, or which go on in another archive. */
+/** GNU types whose bytes are not the file's content, or that continue in another archive. */
 const UNREADABLE = new Set(['S', 'M', 'D', 'N'])
 const SLASH = 0x2f
 
@@ -63,17 +63,17 @@ function decodeText(bytes: Uint8Array): string {
 }
 
 /**
- * Reads an archive piece by piece: ustar with extended headers of POSIX or long names of GNU. It keeps one block and one extended
- * header at most. Whatever it is given, it throws `bad_request` or nothing.
+ * Reads an archive incrementally: ustar with POSIX extended headers or GNU long names. Buffers at most one block and one
+ * extended header. Throws only `bad_request`, for any input.
  */
 export class TarReader {
   #state: State = { is: 'header' }
-  /** Bytes of a block or an extended header that is not complete. */
+  /** Bytes of an incomplete block or extended header. */
   #kept: Uint8Array = new Uint8Array(0)
   #keptBytes = 0
   #extended = nothingExtended()
 
-  /** Nothing more comes. Throws when the archive is not complete. */
+  /** The input has ended. Throws when the archive is incomplete. */
   end(): void {
     if (this.#state.is !== 'ended') refuse('it ends too early')
   }

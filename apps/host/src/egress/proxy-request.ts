@@ -1,7 +1,7 @@
 import {
   parseConnectTarget,
   parseRequestTarget,
-  spellHostHeader,
+  formatHostHeader,
   type Target,
 } from '@sandwire/network-policy'
 import { type BodyEnd, readBodyEnd } from './body-end.ts'
@@ -49,7 +49,7 @@ export function readProxyRequest(bytes: Buffer): ProxyRequest {
   // The client's version decides whether the response may be chunked.
   const firstLine = `${method} ${target.path} HTTP/1.${minor}`
   // The request target determines the Host header.
-  const headers = [['Host', spellHostHeader(target)], ...kept, ['Connection', 'close']] as const
+  const headers = [['Host', formatHostHeader(target)], ...kept, ['Connection', 'close']] as const
   return {
     kind: 'forward',
     target,

@@ -1,33 +1,33 @@
-/** What a credential of an issuer can be good for; looking after the server is not among it. */
+/** Scopes that tokens of an issuer can have; administration is not one of them. */
 export const ISSUED_SCOPES = ['connect', 'exec', 'admin'] as const
 export type IssuedScope = (typeof ISSUED_SCOPES)[number]
 
-/** How tokens may be signed: public keys only, so that who can check a token cannot make one. */
+/** Accepted signature algorithms: asymmetric only, so that verifying a token does not allow issuing one. */
 export const ISSUER_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 export type IssuerAlgorithm = (typeof ISSUER_ALGORITHMS)[number]
 
-/** Somebody who says who people are. */
+/** An OpenID Connect issuer. */
 export interface IssuerConfig {
-  /** Names it in URLs and on the command line: `[a-z0-9-]{1,32}`. */
+  /** Id in URLs and on the command line: `[a-z0-9-]{1,32}`. */
   readonly id: string
-  /** As people know it. */
+  /** Display name. */
   readonly name: string
-  /** To the letter as its tokens say it. */
+  /** Exactly as in the `iss` claim of its tokens. */
   readonly issuer: string
-  /** Tokens must be meant for one of these. */
+  /** Accepted values of the `aud` claim. */
   readonly audiences: readonly string[]
   readonly algorithms: readonly IssuerAlgorithm[]
-  /** What its tokens are good for when they name none of ours, as most issuers cannot. */
+  /** Scopes of tokens that contain none of ours, since most issuers cannot include them. */
   readonly defaultScopes: readonly IssuedScope[]
-  /** Our client there, in browsers and on the command line; absent: no sign-in through us, tokens only. */
+  /** Client id for sign-in in browsers and on the command line; without it only tokens are accepted. */
   readonly clientId?: string
-  /** Asked of it at sign-in. */
+  /** Scopes requested at sign-in. */
   readonly requestScopes: readonly string[]
-  /** Sent along when a sign-in begins; some issuers must be told so what a token is for. */
+  /** Further parameters of the authorization request; some issuers need them to set the audience. */
   readonly requestParameters?: Readonly<Record<string, string>>
-  /** Which of its tokens says who somebody is: some issuers' access tokens are not for others to read. */
+  /** Which token identifies the user: access tokens of some issuers are opaque. */
   readonly bearer: 'access_token' | 'id_token'
-  /** Where its metadata is missing or wrong. */
+  /** Endpoints that override its metadata. */
   readonly endpoints: IssuerEndpoints
 }
 
@@ -39,7 +39,7 @@ export interface IssuerEndpoints {
   readonly revocation?: string
 }
 
-/** Credentials and keys go there, so it is HTTPS, or this machine. */
+/** True for HTTPS and for loopback URLs. */
 export function isSecureUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, username, password } = new URL(text)
@@ -48,7 +48,7 @@ export function isSecureUrl(text: string): boolean {
   )
 }
 
-/** Whether a URL leads to this machine and nowhere else. */
+/** True for a loopback URL. */
 export function isLoopbackUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   return ['localhost', '127.0.0.1', '[::1]'].includes(new URL(text).hostname)

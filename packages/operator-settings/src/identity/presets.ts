@@ -7,28 +7,28 @@ import {
   isSecureUrl,
 } from './issuer-config.ts'
 
-/** What an operator says about an issuer. Which of it is needed depends on the preset. */
+/** An operator's settings for an issuer. The preset decides which are required. */
 export interface IssuerInputs {
-  /** Names it in URLs; the preset's own name when absent. */
+  /** Id in URLs; the preset's name when absent. */
   readonly id?: string
   readonly name?: string
-  /** URL, to the letter as tokens say it. */
+  /** URL, exactly as in the `iss` claim. */
   readonly issuer?: string
-  /** Host of it, with a path where it has one. */
+  /** Host, and path if any. */
   readonly domain?: string
   readonly realm?: string
   readonly tenant?: string
-  /** Our client there. */
+  /** Client id. */
   readonly clientId?: string
-  /** What tokens are meant for; several are separated by spaces. */
+  /** Audiences, separated by spaces. */
   readonly audience?: string
-  /** What a token is asked for, where the issuer has to be told (RFC 8707). */
+  /** Resource indicator (RFC 8707). */
   readonly resource?: string
-  /** Sent along when a sign-in begins, besides what the preset sends. */
+  /** Authorization request parameters, in addition to the preset's. */
   readonly requestParameters?: Readonly<Record<string, string>>
   /** Default scopes, in place of all of them. */
   readonly defaultScopes?: readonly IssuedScope[]
-  /** Asked at sign-in besides what the preset asks. */
+  /** Scopes requested at sign-in, in addition to the preset's. */
   readonly requestScopes?: readonly string[]
   readonly bearer?: IssuerConfig['bearer']
   readonly algorithms?: readonly IssuerAlgorithm[]
@@ -38,10 +38,10 @@ type InputName = Exclude<
   'requestParameters' | 'defaultScopes' | 'requestScopes' | 'bearer' | 'algorithms'
 >
 
-/** One kind of issuer, as data. In texts, `{realm}` stands for an input. */
+/** A kind of issuer. `{realm}` in a text is replaced by an input. */
 export interface IssuerPreset {
   readonly name: string
-  /** What the operator must say. */
+  /** Required inputs. */
   readonly needs: readonly InputName[]
   readonly defaults?: Partial<Record<InputName, string>>
   readonly issuer: string
@@ -54,9 +54,9 @@ export interface IssuerPreset {
 
 const PERSON = ['openid', 'profile', 'email'] as const
 
-/** Issuers whose ways are known. All sign with RS256 unless they are told otherwise. */
+/** Known issuers. All use RS256 by default. */
 export const ISSUER_PRESETS = {
-  /** Its client posts to other paths than its metadata says, so they are spelled out. */
+  /** Its client uses other paths than its metadata, so they are listed here. */
   'oauth-do': {
     name: 'oauth.do',
     needs: ['audience'],
@@ -71,7 +71,7 @@ export const ISSUER_PRESETS = {
       token: 'https://id.org.ai/oauth/token',
     },
   },
-  /** Its access tokens cannot be read by others. */
+  /** Its access tokens are opaque. */
   google: {
     name: 'Google',
     needs: ['clientId'],
@@ -80,7 +80,7 @@ export const ISSUER_PRESETS = {
     bearer: 'id_token',
     requestScopes: PERSON,
   },
-  /** GitHub itself issues no tokens that say who somebody is; a broker such as Dex does. */
+  /** GitHub issues no ID tokens itself; a broker such as Dex does. */
   github: {
     name: 'GitHub',
     needs: ['issuer', 'clientId'],
@@ -97,7 +97,7 @@ export const ISSUER_PRESETS = {
     bearer: 'access_token',
     requestScopes: [...PERSON, 'offline_access'],
   },
-  /** Its issuer ends in a slash, and a token is for us only when the sign-in says so. */
+  /** Its issuer ends in a slash, and a token has our audience only when the authorization request names it. */
   auth0: {
     name: 'Auth0',
     needs: ['domain', 'audience'],
@@ -125,7 +125,7 @@ export const ISSUER_PRESETS = {
     bearer: 'access_token',
     requestScopes: [...PERSON, 'offline_access'],
   },
-  /** Any other. */
+  /** Any other issuer. */
   oidc: {
     name: 'Single sign-on',
     needs: ['issuer', 'audience'],
@@ -158,12 +158,12 @@ function refuse(preset: string, why: string, input?: string): never {
   })
 }
 
-/** What the operator says, and what the preset says where the operator says nothing. */
+/** The operator's input, or the preset's default. */
 type Texts = Partial<Record<InputName, string>>
 
 const INPUT_SHAPES: readonly (readonly [InputName, RegExp])[] = [
   ['id', /^[a-z0-9-]{1,32}$/],
-  // A path may follow, a query or a user may not.
+  // A path is allowed, a query or user info is not.
   ['domain', /^[A-Za-z0-9.-]+(:\d{1,5})?(\/[A-Za-z0-9._~-]+)*$/],
   ['realm', /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/],
   ['tenant', /^[A-Za-z0-9.-]+$/],
@@ -171,16 +171,16 @@ const INPUT_SHAPES: readonly (readonly [InputName, RegExp])[] = [
   ['clientId', /^(?=.*\S).{1,256}$/],
   ['resource', /^[\x21-\x7e]{1,1024}$/],
 ]
-/** Several tokens may be meant for, and how long each is. */
+/** Limits of the list of audiences. */
 const MAX_AUDIENCES = 8
 const MAX_AUDIENCE_CHARS = 256
 const MAX_SCOPES = 16
-/** What a sign-in says itself; others saying it too would change whom it is for. */
+/** Parameters that the sign-in sets itself; overriding them would change its recipient. */
 const OWN_PARAMETERS =
   /^(client_.*|grant_type|scope|state|nonce|response_(type|mode)|redirect_uri|code_.*|code|device_code|refresh_token|token|request|request_uri)$/
 const PARAMETER = /^[a-z_]{1,64}$/
 const MAX_PARAMETERS = 8
-/** Tenants of Entra that are not one. */
+/** Names of Entra that stand for several tenants. */
 const MANY_TENANTS = ['common', 'organizations', 'consumers']
 
 function checkInputs(preset: string, needs: readonly InputName[], texts: Texts): void {
@@ -208,7 +208,7 @@ function fillIn(text: string, texts: Texts): string {
   return text.replaceAll(/\{(\w+)\}/g, (_, name: string) => values.get(name) ?? '')
 }
 
-/** The settings of an issuer, made of its preset and of what the operator says. Throws `bad_request` with the reason. */
+/** Combines a preset and the operator's input. Throws `bad_request` with the reason. */
 export function issuerFromPreset(preset: string, inputs: IssuerInputs): IssuerConfig {
   if (!isIssuerPreset(preset))
     refuse(preset, `no such preset, expected one of ${Object.keys(ISSUER_PRESETS).join(', ')}`)
@@ -221,7 +221,7 @@ export function issuerFromPreset(preset: string, inputs: IssuerInputs): IssuerCo
   if (asked === '') refuse(preset, '"audience" is missing', 'audience')
   if (audiences.length > MAX_AUDIENCES || audiences.some((each) => each.length > MAX_AUDIENCE_CHARS))
     refuse(preset, '"audience" is too long', 'audience')
-  // Of several audiences the first is the one that is asked for.
+  // The first audience is the one that is requested.
   const fill = (text: string): string => fillIn(text, { ...texts, audience: asked })
   const parameters = {
     ...mapValues(found.requestParameters ?? {}, fill),

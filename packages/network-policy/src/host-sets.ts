@@ -1,4 +1,4 @@
-/** What `set:NAME` in an allowlist stands for: the hosts a tool needs to install and to fetch, on ports 80 and 443. */
+/** Hosts of `set:NAME` in an allowlist: what a tool needs to install and download packages, on ports 80 and 443. */
 export const HOST_SETS: Readonly<Record<string, readonly string[]>> = {
   npm: ['registry.npmjs.org', 'registry.yarnpkg.com', 'nodejs.org'],
   pypi: ['pypi.org', 'files.pythonhosted.org', 'pythonhosted.org', 'pypi.python.org'],
