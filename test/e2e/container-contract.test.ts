@@ -84,7 +84,7 @@ describe.skipIf(reason !== undefined)('with real containers', () => {
       status: (id) => ask('status', id),
       stop: (id) => ask('stop', id),
       destroy: (id) => ask('destroy', id),
-      sever: (id) => ask('sever', id),
+      disconnectAll: (id) => ask('disconnectAll', id),
       renew: (id, forMs) => ask('renew', id, forMs),
       logs: (id, maxBytes) => ask('logs', id, maxBytes),
       health: () => ask('health'),

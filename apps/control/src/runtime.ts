@@ -11,7 +11,7 @@ import { Breaker, Breakers } from './providers/breaker.ts'
 import { containerHealth } from './providers/container/container.ts'
 import { type ContainerContext, openContainer } from './providers/container/open-container.ts'
 import { HostProvider } from './providers/host.ts'
-import { type IsolationOf, rememberIsolation } from './providers/isolation.ts'
+import { type IsolationOf, cacheIsolation } from './providers/isolation.ts'
 import type { Provider } from './providers/provider.ts'
 import { type IdMint, openIdMint } from './sandbox/sandbox-id.ts'
 import { openSigner, type Signer } from './signer.ts'
@@ -85,7 +85,7 @@ function createRuntime(env: Env): Runtime {
   const metrics = new Metrics()
   const breaker = new Breaker()
   const host = new HostProvider({
-    askHost: (url, init) => (env.HOST === undefined ? failWithoutHost() : env.HOST.fetch(url, init)),
+    fetchHost: (url, init) => (env.HOST === undefined ? failWithoutHost() : env.HOST.fetch(url, init)),
     findSlot: (slot) => env[slotBindingName(slot)],
     breaker,
     nowMs,
@@ -110,7 +110,7 @@ function createRuntime(env: Env): Runtime {
     // On one machine, the host knows whether the container engine is available.
     provider: env.HOST === undefined ? maker : host,
     providerOf: (context) => (config.provider === 'host' ? host : openContainer(context, { nowMs, sleep })),
-    isolationOf: rememberIsolation(maker),
+    isolationOf: cacheIsolation(maker),
     nowMs,
     sleep,
     // Caches the value, not the promise, which belongs to the request that created it.

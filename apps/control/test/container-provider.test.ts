@@ -192,7 +192,7 @@ describe('the container provider', () => {
   test('ends a container whose connections must be cut, and says so', async () => {
     const { provider, engine } = open()
     await provider.start(specOf())
-    await provider.sever()
+    await provider.disconnectAll()
     expect(engine.running).toBe(false)
     expect(await provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'disconnected' })
   })

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
-import { rememberIsolation } from '../src/providers/isolation.ts'
+import { cacheIsolation } from '../src/providers/isolation.ts'
 
 test('what keeps sandboxes in is asked for until it is known, and then no more', async () => {
   let asked = 0
-  const isolationOf = rememberIsolation({
+  const isolationOf = cacheIsolation({
     health: async () => {
       asked += 1
       if (asked === 1) throw new SandwireError('provider_unavailable', 'It is away')

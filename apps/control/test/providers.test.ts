@@ -45,7 +45,7 @@ async function openHost(answer: (request: Request) => Response | Promise<Respons
   const waits: number[] = []
   let nowMs = 0
   const provider = new HostProvider({
-    askHost: (url, init) => fetch(url, { ...init, unix: host.socket }),
+    fetchHost: (url, init) => fetch(url, { ...init, unix: host.socket }),
     findSlot: (slot) => {
       const unix = host.slots[slot]
       return unix === undefined ? undefined : { fetch: (url, init) => fetch(url, { ...init, unix }) }

@@ -34,7 +34,7 @@ function open(state: SandboxState = RUNNING, database = new Database(':memory:')
   const disconnectedAll: number[] = []
   const fake = {
     respond: (): Reply => Response.json({ closed: 1 }),
-    sever: async (): Promise<void> => undefined,
+    disconnectAll: async (): Promise<void> => undefined,
   }
   const alarms: number[] = []
   /** Pending sleeps, which `pass` wakes. */
@@ -51,9 +51,9 @@ function open(state: SandboxState = RUNNING, database = new Database(':memory:')
     }
     return answer
   }
-  provider.sever = async () => {
+  provider.disconnectAll = async () => {
     disconnectedAll.push(clock.nowMs)
-    await fake.sever()
+    await fake.disconnectAll()
   }
   const revocation = new Revocation({
     store,
@@ -157,7 +157,7 @@ describe('(threat T6) a request to close connections', () => {
   test('has the provider close all connections again while that fails', async () => {
     const made = open()
     made.fake.respond = () => new SandwireError('sandbox_unreachable', 'no')
-    made.fake.sever = () => Promise.reject(new SandwireError('provider_unavailable', 'no'))
+    made.fake.disconnectAll = () => Promise.reject(new SandwireError('provider_unavailable', 'no'))
     void made.revocation.disconnect({ grant: 'g1' })
     await made.pass(8_000)
     expect(made.disconnectedAll.length).toBeGreaterThan(2)

@@ -1,6 +1,6 @@
 import { PROXY_ROUTES, nameOfRoute } from '../workspace-proxy/routes.ts'
 
-/** Everything that can be in an audit row's `action`. Names are stable: people filter by them. */
+/** Values of `action` in an audit row. They are stable, because users filter by them. */
 export const ACTIONS = [
   'sandbox.create',
   'sandbox.start',
@@ -20,7 +20,7 @@ export const ACTIONS = [
   'grant.revoke',
   'grant.leave',
   'ticket.create',
-  /** A file or folder was written or made; also parts of uploads. */
+  /** A file or folder was written or created, or a chunk of an upload. */
   'file.write',
   'file.delete',
   'file.move',
@@ -30,23 +30,23 @@ export const ACTIONS = [
   'signin',
   'signout',
   'account.delete',
-  /** An operator deleted somebody else's. */
+  /** An operator deleted another account. */
   'account.remove',
-  /** An attach that was refused before it was known what it asks for. */
+  /** An attach that was refused before its target was known. */
   'attach',
-  /** Rows were left out because there were too many; `dropped` says how many. */
+  /** Rows were dropped because there were too many; `dropped` is their number. */
   'audit.dropped',
 ] as const
 export type Action = (typeof ACTIONS)[number]
 
-/** Changes in workspaces, by the gateway's own table. */
-const OF_WORKSPACES: Readonly<Record<string, Action>> = Object.fromEntries(
+/** Actions of the proxied file routes. */
+const WORKSPACE_ACTIONS: Readonly<Record<string, Action>> = Object.fromEntries(
   PROXY_ROUTES.flatMap((route) => (route.action === undefined ? [] : [[nameOfRoute(route), route.action]])),
 )
 
 /**
- * What a request to a route is called in the audit. Everything that changes something has a name, and so has reading what
- * runs in a sandbox. An attach is named by what it turns out to ask for.
+ * The audit action of each route. Every route that changes something has one, and so have reads of output and logs. An attach is
+ * recorded as the action that it turns out to be.
  */
 export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'POST /api/signin': 'signin',
@@ -72,13 +72,13 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'PUT /api/account/sessions/:session/pin': 'session.pin',
   'DELETE /api/account/sessions/:session/pin': 'session.unpin',
   'GET /logs/:sandbox': 'logs.read',
-  ...OF_WORKSPACES,
+  ...WORKSPACE_ACTIONS,
   'GET /attach': 'attach',
   'GET /terminal/:session': 'attach',
   'GET /ws/pty': 'attach',
 }
 
-/** What the audit calls a request to a route; undefined: it is not written down. */
+/** The audit action of a route; undefined: not audited. */
 export function actionOf(method: string, path: string): Action | undefined {
   const route = `${method.toUpperCase()} ${path}`
   return Object.hasOwn(ROUTE_ACTIONS, route) ? ROUTE_ACTIONS[route] : undefined

@@ -8,23 +8,22 @@ import { SandwireError } from '@sandwire/protocol'
 
 type Isolation = HostHealth['isolation']
 
-/** Which settings of a sandbox are applied to it; one that is not holds nothing back. */
+/** Which settings of a sandbox the isolation enforces. */
 interface Capabilities {
   readonly limits: boolean
   readonly network: boolean
-  /** Where that is so, for whoever asked for more. */
+  /** For error messages. */
   readonly where: string
 }
 
-/** By what keeps a sandbox in. */
 const CAPABILITIES: Readonly<Record<Isolation, Capabilities>> = {
   bubblewrap: { limits: true, network: true, where: 'sandboxes are isolated' },
   container: { limits: false, network: true, where: 'sandboxes are containers' },
   none: { limits: false, network: false, where: 'sandboxes are not isolated' },
 }
 
-/** What a sandbox is to be held by, as far as its maker chose it. */
-interface Promises {
+/** Requested settings that need enforcement. */
+interface RequestedSettings {
   readonly network?: NetworkSpec | undefined
   readonly limits?: SandboxLimits | undefined
 }
@@ -33,13 +32,13 @@ function isDefault(limits: SandboxLimits): boolean {
   return Object.entries(limits).every(([name, value]) => Reflect.get(DEFAULT_SANDBOX_LIMITS, name) === value)
 }
 
-function refuse(why: string): never {
-  throw new SandwireError('bad_request', `Cannot make the sandbox: ${why}`)
+function refuse(problem: string): never {
+  throw new SandwireError('bad_request', `Cannot create the sandbox: ${problem}`)
 }
 
-/** Refuses a promise that nobody keeps, and one of which nobody knows now. The isolation is found only if it matters. */
-export async function checkPromises(
-  { network, limits }: Promises,
+/** Throws when a requested setting is not enforced, or not known to be. The isolation is read only if needed. */
+export async function checkEnforced(
+  { network, limits }: RequestedSettings,
   findIsolation: () => Promise<Isolation | null>,
 ): Promise<void> {
   const policy = network === undefined || network.policy === 'open' ? undefined : network.policy
@@ -47,15 +46,18 @@ export async function checkPromises(
   if (policy === undefined && !hasLimits) return
   const isolation = await findIsolation()
   if (isolation === null)
-    throw new SandwireError('provider_unavailable', 'Cannot make the sandbox: what makes it does not answer')
+    throw new SandwireError(
+      'provider_unavailable',
+      'Cannot create the sandbox: the provider does not respond',
+    )
   const able = CAPABILITIES[isolation]
   if (hasLimits && !able.limits) refuse(`limits cannot be chosen where ${able.where}; leave out limits`)
   if (policy !== undefined && !able.network)
     refuse(`network cannot be "${policy}" where ${able.where}; leave out network, or choose open`)
 }
 
-/** What of its settings holds a sandbox back: an open network and no limits where nobody applies them. */
-export function appliedSettings(
+/** The settings that are enforced: an open network and no limits where the isolation has none. */
+export function enforcedSettings(
   { network, limits }: { readonly network: NetworkSpec; readonly limits: SandboxLimits },
   isolation: Isolation | null,
 ): { network: { policy: NetworkSpec['policy']; allow: string[] }; limits: SandboxLimits | null } {

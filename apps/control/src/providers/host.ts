@@ -14,23 +14,23 @@ import type { Provider, UpstreamRequest } from './provider.ts'
 import { retryIdempotent } from './retry.ts'
 import { sendUpstream, unreachable } from './upstream.ts'
 
-/** Starting makes an isolated place and waits for sandboxd in it. Both are until the last byte of the answer. */
+/** A start creates the isolation and waits for sandboxd. Timeouts are until the last byte of the response. */
 const START_TIMEOUT_MS = 30_000
 const CALL_TIMEOUT_MS = 10_000
-const MAX_ANSWER_BYTES = 64 * 1024
-/** More than is ever asked for in one piece. */
+const MAX_RESPONSE_BYTES = 64 * 1024
+/** More than is ever requested at once. */
 const MAX_LOG_BYTES = 2 * 1024 * 1024
 
-/** Codes of the host that mean something to a caller; any other that it says is `sandbox_failed`: it is there. */
+/** Errors for the codes of the host; any other code is `sandbox_failed`. */
 const HOST_CODES: Readonly<Record<string, { readonly code: ErrorCode; readonly message: string }>> = {
   sandbox_failed: { code: 'sandbox_failed', message: 'Cannot start the sandbox' },
   too_many_sandboxes: { code: 'too_many_sandboxes', message: 'Cannot start more sandboxes on this machine' },
-  provider_unavailable: { code: 'provider_unavailable', message: 'What makes sandboxes does not answer' },
-  bad_request: { code: 'bad_request', message: 'Cannot start the sandbox: a setting is not accepted here' },
+  provider_unavailable: { code: 'provider_unavailable', message: 'The host does not respond' },
+  bad_request: { code: 'bad_request', message: 'Cannot start the sandbox: the host refuses a setting' },
   shutting_down: { code: 'shutting_down', message: 'Cannot start the sandbox: the machine is stopping' },
 }
 
-const FAILED = { code: 'sandbox_failed', message: 'Cannot do this with the sandbox' } as const
+const FAILED = { code: 'sandbox_failed', message: 'Cannot change the sandbox' } as const
 
 const healthShape = shape.record({
   status: shape.literal('ok'),
@@ -50,15 +50,15 @@ const errorShape = shape.record({
 type FetchLike = (url: string, init: RequestInit) => Promise<Response>
 
 export interface HostProviderDependencies {
-  /** Reaches the host API and nothing else. */
-  readonly askHost: FetchLike
-  /** What reaches the sandbox in a slot; undefined when the host shares no such slot. */
+  /** Sends a request to the host API. */
+  readonly fetchHost: FetchLike
+  /** The binding of a slot; undefined when there is none. */
   readonly findSlot: (slot: number) => { readonly fetch: FetchLike } | undefined
   readonly breaker: Breaker
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly random: () => number
-  /** Told how long each call took. */
+  /** Called with the duration of each call. */
   readonly onCall: (call: string, elapsedMs: number, isOk: boolean) => void
 }
 
@@ -71,20 +71,20 @@ interface HostCall {
   readonly timeoutMs?: number
 }
 
-/** Understands an answer until the signal says that it took too long; undefined when it cannot. */
+/** Reads a response until the signal is aborted; undefined when it is malformed. */
 type Read<T> = (response: Response, signal: AbortSignal) => Promise<T | undefined>
 
-/** For answers that hold nothing. */
-async function dismiss(response: Response): Promise<true> {
+/** For responses without a body. */
+async function discard(response: Response): Promise<true> {
   await response.body?.cancel()
   return true
 }
 
-function unavailable(why: string, cause?: unknown): SandwireError {
-  return new SandwireError('provider_unavailable', `Cannot reach what makes sandboxes: ${why}`, { cause })
+function unavailable(problem: string, cause?: unknown): SandwireError {
+  return new SandwireError('provider_unavailable', `Cannot use the host: ${problem}`, { cause })
 }
 
-/** Makes sandboxes on this machine by asking the host. */
+/** Runs sandboxes on this machine through the host API. */
 export class HostProvider implements Provider {
   readonly deliversStopReason = true
   readonly survives = { detach: 'processes', stop: 'files', upgrade: 'processes' } as const
@@ -96,7 +96,7 @@ export class HostProvider implements Provider {
 
   start(spec: StartSpec, requestId: string): Promise<SandboxStatus> {
     const body = JSON.stringify(spec)
-    return this.#askStatus(spec.id, {
+    return this.#requestStatus(spec.id, {
       name: 'start',
       method: 'PUT',
       path: `/sandboxes/${spec.id}`,
@@ -107,12 +107,12 @@ export class HostProvider implements Provider {
   }
 
   status(id: string, requestId: string): Promise<SandboxStatus> {
-    return this.#askStatus(id, { name: 'status', method: 'GET', path: `/sandboxes/${id}`, requestId })
+    return this.#requestStatus(id, { name: 'status', method: 'GET', path: `/sandboxes/${id}`, requestId })
   }
 
   stop(id: string, requestId: string, reason: StopReason = 'requested'): Promise<SandboxStatus> {
     const path = `/sandboxes/${id}/stop?reason=${reason}`
-    return this.#askStatus(id, {
+    return this.#requestStatus(id, {
       name: 'stop',
       method: 'POST',
       path,
@@ -124,55 +124,55 @@ export class HostProvider implements Provider {
   async destroy(id: string, requestId: string): Promise<void> {
     const path = `/sandboxes/${id}`
     const call = { name: 'destroy', method: 'DELETE', path, requestId, timeoutMs: START_TIMEOUT_MS } as const
-    await this.#ask(call, dismiss)
+    await this.#request(call, discard)
   }
 
-  async sever(id: string, requestId: string): Promise<void> {
-    await this.#ask(
-      { name: 'sever', method: 'POST', path: `/sandboxes/${id}/disconnect`, requestId },
-      dismiss,
+  async disconnectAll(id: string, requestId: string): Promise<void> {
+    await this.#request(
+      { name: 'disconnect_all', method: 'POST', path: `/sandboxes/${id}/disconnect`, requestId },
+      discard,
     )
   }
 
   async renew(): Promise<void> {
-    // The host keeps a sandbox until it is told otherwise.
+    // The host runs a sandbox until it is stopped.
   }
 
   logs(id: string, maxBytes: number, requestId: string): Promise<string> {
     const path = `/sandboxes/${id}/logs?bytes=${maxBytes}`
-    return this.#ask({ name: 'logs', method: 'GET', path, requestId }, (response, signal) =>
+    return this.#request({ name: 'logs', method: 'GET', path, requestId }, (response, signal) =>
       readBounded(response, MAX_LOG_BYTES, signal),
     )
   }
 
   health(requestId: string): Promise<HostHealth> {
-    return this.#ask(
+    return this.#request(
       { name: 'health', method: 'GET', path: '/health', requestId },
       async (response, signal) =>
-        healthShape.decode(await readBoundedJson(response, MAX_ANSWER_BYTES, signal)),
+        healthShape.decode(await readBoundedJson(response, MAX_RESPONSE_BYTES, signal)),
     )
   }
 
   async fetch(address: string, request: UpstreamRequest): Promise<Response> {
     const slot = parseSlotAddress(address)
-    const way = slot === undefined ? undefined : this.#deps.findSlot(slot)
-    if (way === undefined) throw unreachable()
-    // The name that sandboxd answers to behind a unix socket.
-    return sendUpstream((path, init) => way.fetch(`http://localhost${path}`, init), request)
+    const binding = slot === undefined ? undefined : this.#deps.findSlot(slot)
+    if (binding === undefined) throw unreachable()
+    // The host name that sandboxd expects on a unix socket.
+    return sendUpstream((path, init) => binding.fetch(`http://localhost${path}`, init), request)
   }
 
-  #askStatus(id: string, call: HostCall): Promise<SandboxStatus> {
-    return this.#ask(call, async (response, signal) => {
-      const status = decodeSandboxStatus(await readBoundedJson(response, MAX_ANSWER_BYTES, signal))
+  #requestStatus(id: string, call: HostCall): Promise<SandboxStatus> {
+    return this.#request(call, async (response, signal) => {
+      const status = decodeSandboxStatus(await readBoundedJson(response, MAX_RESPONSE_BYTES, signal))
       return status?.id === id ? status : undefined
     })
   }
 
-  /** Every call of the host API is idempotent, so each may be tried again when the host did not answer. */
-  #ask<T>(call: HostCall, read: Read<T>): Promise<T> {
-    return retryIdempotent(() => this.#askOnce(call, read), {
+  /** Every call of the host API is idempotent, so it is retried when the host did not respond. */
+  #request<T>(call: HostCall, read: Read<T>): Promise<T> {
+    return retryIdempotent(() => this.#requestOnce(call, read), {
       isWorthRetrying: (error) =>
-        // An open breaker stays so for longer than the retries last.
+        // A breaker stays open for longer than the retries take.
         this.#deps.breaker.state.is === 'closed' &&
         error instanceof SandwireError &&
         error.code === 'provider_unavailable',
@@ -181,26 +181,26 @@ export class HostProvider implements Provider {
     })
   }
 
-  /** An answer that is understood, good or bad, says that the host is there; anything else counts against it. */
-  async #askOnce<T>(call: HostCall, read: Read<T>): Promise<T> {
+  /** Any valid response, also an error, counts as success for the circuit breaker. */
+  async #requestOnce<T>(call: HostCall, read: Read<T>): Promise<T> {
     const { breaker, nowMs, onCall } = this.#deps
     const startedMs = nowMs()
-    if (!breaker.admit(startedMs)) throw unavailable('it failed repeatedly, next try in a moment')
+    if (!breaker.admit(startedMs)) throw unavailable('it failed repeatedly; try again in a moment')
     try {
       const deadline = {
         ms: call.timeoutMs ?? CALL_TIMEOUT_MS,
-        late: () => unavailable('it does not answer'),
+        late: () => unavailable('it does not respond'),
       }
-      const answer = await withDeadline(deadline, async (signal) =>
+      const value = await withDeadline(deadline, async (signal) =>
         read(await this.#send(call, signal), signal),
       )
-      if (answer === undefined) throw unavailable('its answer is not understood')
+      if (value === undefined) throw unavailable('it sent an invalid response')
       breaker.succeeded()
       onCall(call.name, nowMs() - startedMs, true)
-      return answer
+      return value
     } catch (error) {
-      const isAway = error instanceof SandwireError && error.code === 'provider_unavailable'
-      if (isAway) breaker.failed(nowMs())
+      const isDown = error instanceof SandwireError && error.code === 'provider_unavailable'
+      if (isDown) breaker.failed(nowMs())
       else breaker.succeeded()
       onCall(call.name, nowMs() - startedMs, false)
       throw error
@@ -216,16 +216,16 @@ export class HostProvider implements Provider {
     }
     let response: Response
     try {
-      response = await this.#deps.askHost(`http://host${path}`, init)
+      response = await this.#deps.fetchHost(`http://host${path}`, init)
     } catch (cause) {
-      throw unavailable('it does not answer', cause)
+      throw unavailable('it does not respond', cause)
     }
     if (response.ok) return response
-    const said = errorShape.decode(await readBoundedJson(response, MAX_ANSWER_BYTES, signal))
-    if (said === undefined) throw unavailable(`it answered ${response.status}`)
-    const known = Object.hasOwn(HOST_CODES, said.error.code) ? HOST_CODES[said.error.code] : undefined
-    const { code, message } = known ?? FAILED
-    const isFull = said.error.full_disk !== undefined
-    throw new SandwireError(code, isFull ? `${FAILED.message}: ${DISK_FULL}` : message)
+    const failure = errorShape.decode(await readBoundedJson(response, MAX_RESPONSE_BYTES, signal))
+    if (failure === undefined) throw unavailable(`it responded with ${response.status}`)
+    const { code: hostCode, full_disk } = failure.error
+    const { code, message } =
+      (Object.hasOwn(HOST_CODES, hostCode) ? HOST_CODES[hostCode] : undefined) ?? FAILED
+    throw new SandwireError(code, full_disk === undefined ? message : `${FAILED.message}: ${DISK_FULL}`)
   }
 }

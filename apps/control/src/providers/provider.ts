@@ -1,7 +1,7 @@
 import type { HostHealth, SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import type { StopReason } from '@sandwire/protocol'
 
-/** What is still there after an event in the life of a sandbox. */
+/** What remains after an event. */
 export type Survivor = 'processes' | 'files' | 'nothing'
 
 export interface Survival {
@@ -20,32 +20,30 @@ export interface UpstreamRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | ReadableStream
-  /** Ends the request and its answer, and throws its reason. Whoever gives one bounds the time until the answer begins. */
+  /** Aborts the request and its response with its reason. A caller that passes one also limits the time until the response. */
   readonly signal?: AbortSignal
 }
 
 /**
- * What makes and reaches sandboxes. Every method may be called at any time, by several at once. They throw
- * `provider_unavailable` when the maker does not answer, `sandbox_failed` when it could not do it.
+ * Starts, stops and reaches sandboxes. Every method may be called at any time and concurrently. They throw
+ * `provider_unavailable` when there is no response, and `sandbox_failed` when the operation failed.
  */
 export interface Provider {
   readonly survives: Survival
-  /** `stop` passes its reason on to sandboxd. */
-  readonly deliversStopReason: boolean
-  /** Starts the sandbox unless it runs, once for all who ask. */
+  /** Starts the sandbox unless it runs; concurrent calls share one start. */
   start(spec: StartSpec, requestId: string): Promise<SandboxStatus>
   status(id: string, requestId: string): Promise<SandboxStatus>
-  /** Ends its processes, and says why where that is kept. Stopping what does not run is no error. */
+  /** Ends its processes; the reason is reported by `status`. Stopping a stopped sandbox is not an error. */
   stop(id: string, requestId: string, reason?: StopReason): Promise<SandboxStatus>
-  /** Removes everything of it. Nothing to remove is no error. */
+  /** Deletes the sandbox and its files. Deleting nothing is not an error. */
   destroy(id: string, requestId: string): Promise<void>
-  /** Cuts every connection into it; clients resume. */
-  sever(id: string, requestId: string): Promise<void>
-  /** It is wanted for this long even if nobody asks for anything; where sandboxes end by themselves. */
+  /** Closes every connection into the sandbox without sandboxd; clients resume. */
+  disconnectAll(id: string, requestId: string): Promise<void>
+  /** Keeps the sandbox running for this long; for providers whose sandboxes end by themselves. */
   renew(id: string, forMs: number, requestId: string): Promise<void>
-  /** The last bytes of its log, JSON lines. */
+  /** The end of its log, JSON lines. */
   logs(id: string, maxBytes: number, requestId: string): Promise<string>
   health(requestId: string): Promise<HostHealth>
-  /** Asks sandboxd. Redirects are not followed; throws `sandbox_unreachable` when there is no answer. */
+  /** Sends a request to sandboxd. Redirects are not followed; throws `sandbox_unreachable` without a response. */
   fetch(address: string, request: UpstreamRequest): Promise<Response>
 }

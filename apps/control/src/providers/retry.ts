@@ -1,9 +1,9 @@
 /** Attempts of an idempotent call, the first included. */
 export const MAX_ATTEMPTS = 3
-/** Wait before the second attempt at most; it doubles. */
+/** Longest delay before the second attempt; it doubles. */
 const BASE_DELAY_MS = 60
 
-/** How long to wait before attempt `attempt` (2, 3 …): half to all of a doubling delay, so that callers spread out. */
+/** Delay before attempt `attempt` (2, 3 …), with jitter. */
 export function delayBefore(attempt: number, random: number): number {
   return BASE_DELAY_MS * 2 ** (attempt - 2) * (0.5 + random / 2)
 }
@@ -14,7 +14,7 @@ export interface RetryOptions {
   readonly random: () => number
 }
 
-/** Runs an idempotent call until it succeeds, fails for good or has been tried often enough. */
+/** Runs an idempotent call until it succeeds, fails with an error not worth retrying, or reaches the last attempt. */
 export async function retryIdempotent<T>(run: () => Promise<T>, options: RetryOptions): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -2,14 +2,14 @@ import { withTimeout } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
 import type { UpstreamRequest } from './provider.ts'
 
-/** Until sandboxd begins its answer, unless whoever asks bounds that. */
-const ANSWER_MS = 15_000
+/** Until sandboxd begins its response, unless the caller passes a signal. */
+const RESPONSE_MS = 15_000
 
 export function unreachable(cause?: unknown): SandwireError {
-  return new SandwireError('sandbox_unreachable', 'The sandbox does not answer', { cause })
+  return new SandwireError('sandbox_unreachable', 'The sandbox does not respond', { cause })
 }
 
-/** Sends a request to sandboxd as every provider does: no redirect is followed, and all that breaks is one error. */
+/** Sends a request to sandboxd, for every provider: redirects are not followed, and every failure is one error. */
 export async function sendUpstream(
   send: (path: string, init: RequestInit) => Promise<Response>,
   { method, path, headers, body, signal }: UpstreamRequest,
@@ -19,7 +19,7 @@ export async function sendUpstream(
   if (signal !== undefined) init.signal = signal
   try {
     const sent = send(path, init)
-    return await (signal === undefined ? withTimeout(sent, ANSWER_MS, unreachable) : sent)
+    return await (signal === undefined ? withTimeout(sent, RESPONSE_MS, unreachable) : sent)
   } catch (cause) {
     if (signal?.aborted === true) throw SandwireError.from(signal.reason)
     throw cause instanceof SandwireError ? cause : unreachable(cause)

@@ -3,7 +3,7 @@ import { checkEnvironment } from '../commands/command-policy.ts'
 import type { Config } from '../config.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
 import { unwrap } from '../outcome.ts'
-import { appliedSettings, checkPromises } from '../providers/capabilities.ts'
+import { enforcedSettings, checkEnforced } from '../providers/capabilities.ts'
 import type { IsolationOf } from '../providers/isolation.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import type { SandboxSettings, SandboxView } from '../sandbox/record.ts'
@@ -89,7 +89,7 @@ export function addSandboxRoutes(
           ? {}
           : { sleepAfterMs: sleepAfterSeconds === null ? null : sleepAfterSeconds * 1000 }),
       }
-      await checkPromises(input, async () =>
+      await checkEnforced(input, async () =>
         config.provider === 'container' ? 'container' : isolationOf(call.requestId),
       )
       checkEnvironment(call, settings.env, config.commands)
@@ -201,6 +201,6 @@ function toSandboxView(view: SandboxView, isolation: HostHealth['isolation'] | n
     ...view,
     isolation,
     access: view.access ?? 'owner',
-    ...appliedSettings(view, isolation),
+    ...enforcedSettings(view, isolation),
   }
 }

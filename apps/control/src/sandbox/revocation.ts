@@ -64,7 +64,7 @@ export type RevocationEvent =
 
 export interface RevocationDependencies {
   readonly store: SandboxStore
-  readonly provider: Pick<Provider, 'sever'>
+  readonly provider: Pick<Provider, 'disconnectAll'>
   readonly sandboxd: (sandbox: string) => SandboxdClient
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
@@ -266,7 +266,7 @@ export class Revocation {
     const late = (): SandwireError =>
       new SandwireError('provider_unavailable', 'Cannot close connections: the provider does not respond')
     try {
-      await withTimeout(provider.sever(sandbox, requestId), DISCONNECT_ALL_MS, late)
+      await withTimeout(provider.disconnectAll(sandbox, requestId), DISCONNECT_ALL_MS, late)
       this.#outbox.markEscalated(newest)
       log.warn('disconnected_all', { request_id: requestId, sandbox })
     } catch (caught) {

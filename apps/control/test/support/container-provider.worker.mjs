@@ -1,9 +1,9 @@
-// The real provider of containers in an object of its own, for a test to call from outside.
+// The real container provider in an object of its own, which a test calls through HTTP.
 
 import { DurableObject } from 'cloudflare:workers'
-import { CONTAINER_MIGRATIONS, ContainerStore } from '../../src/providers/container/container-store.ts'
+import { CONTAINER_SCHEMA, ContainerStore } from '../../src/providers/container/container-store.ts'
 import { ContainerProvider } from '../../src/providers/container/container.ts'
-import { migrate } from '../../src/sql.ts'
+import { openSchema } from '../../src/sql.ts'
 
 export class Held extends DurableObject {
   starts = 0
@@ -12,7 +12,7 @@ export class Held extends DurableObject {
     super(ctx, env)
     const { container } = ctx
     const { sql } = ctx.storage
-    migrate(sql, CONTAINER_MIGRATIONS)
+    openSchema(sql, { version: 1, statements: CONTAINER_SCHEMA })
     const engine = {
       get running() {
         return container.running

@@ -51,7 +51,7 @@ export class MemoryProvider implements Provider {
     this.sandboxes.delete(id)
   }
 
-  async sever(): Promise<void> {
+  async disconnectAll(): Promise<void> {
     // There are no connections to cut.
   }
 

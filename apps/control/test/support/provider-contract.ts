@@ -71,7 +71,7 @@ export function providerContract(name: string, open: () => Promise<ProviderUnder
     test('cuts connections and shows the log without complaint', async () => {
       await using made = await open()
       await made.provider.start(spec, 'r')
-      await made.provider.sever(ID, 'r')
+      await made.provider.disconnectAll(ID, 'r')
       expect(typeof (await made.provider.logs(ID, 1_000, 'r'))).toBe('string')
     })
 

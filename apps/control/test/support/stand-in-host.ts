@@ -93,7 +93,7 @@ export class StandInHost implements AsyncDisposable {
     if (url.pathname === '/signin/redeem') return this.#redeem(await request.json())
     if (folder !== 'sandboxes' || id === '') return new Response(null, { status: 404 })
     if (verb === 'logs') return new Response('{"event":"line"}\n')
-    if (verb === 'sever') return new Response(null, { status: 204 })
+    if (verb === 'disconnect') return new Response(null, { status: 204 })
     if (request.method === 'PUT') return Response.json(await this.#start((await request.json()) as StartSpec))
     if (verb === 'stop') return Response.json(await this.#stop(id))
     if (request.method === 'DELETE') {

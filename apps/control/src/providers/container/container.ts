@@ -121,7 +121,7 @@ export class ContainerProvider implements Provider {
   }
 
   /** Ends the container, because its connections cannot be closed from outside. Called when sandboxd did not close them. */
-  async sever(): Promise<void> {
+  async disconnectAll(): Promise<void> {
     const { store } = this.#deps
     const run = store.read()
     if (run !== undefined) store.end(run.epoch, 'disconnected')
