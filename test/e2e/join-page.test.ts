@@ -3,7 +3,7 @@ import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import type { Browser, Page } from 'playwright-core'
 import { accessCommand } from '../../apps/cli/src/text/command-line.ts'
 import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
-import { linkIn, Person, textIn } from '../../apps/control/test/support/people.ts'
+import { linkIn, ApiClient, textIn } from '../../apps/control/test/support/api-client.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
 import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
@@ -61,7 +61,7 @@ describe.skipIf(obstacle !== undefined)(
     async function share(
       control: RunningControl,
     ): Promise<{ session: string; link: string; secret: string }> {
-      const owner = new Person(control, TOKEN)
+      const owner = new ApiClient(control, TOKEN)
       const made = await owner.post('/api/sandboxes', { name: `s-${crypto.randomUUID().slice(0, 8)}` })
       const session = `${textIn(made, 'id')}.${'0'.repeat(26)}`
       sandboxes.sessions.add(session)
@@ -142,7 +142,7 @@ describe.skipIf(obstacle !== undefined)(
       await page.getByRole('button', { name: 'Join' }).click()
       await page.getByRole('link', { name: 'Everything shared with you' }).click()
       await page.getByRole('heading', { name: 'Shared with you' }).waitFor()
-      const owner = new Person(control, TOKEN)
+      const owner = new ApiClient(control, TOKEN)
       const whole = await owner.post('/api/grants', { sandbox: session.split('.')[0], role: 'collaborator' })
       const name = textIn(await owner.get(`/api/sandboxes/${session.split('.')[0]}`), 'name')
       const rows = page.getByRole('region', { name: 'Shared with you' }).getByRole('listitem')
@@ -197,7 +197,7 @@ describe.skipIf(obstacle !== undefined)(
       })
       const { session, link } = await share(control)
       const [sandbox = ''] = session.split('.')
-      const owner = new Person(control, TOKEN)
+      const owner = new ApiClient(control, TOKEN)
       const { page } = await openPage(browser)
       await page.goto(link)
       await page.getByRole('link', { name: 'Sign in' }).click()

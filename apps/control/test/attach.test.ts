@@ -5,6 +5,7 @@ import { eventually, OPCODE, type RawHandshake, type RawWebSocket } from '@sandw
 import { type RunningControl, startControl } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { fieldOf } from './support/json.ts'
 
 let sandboxes: StandInSandboxes
 let control: RunningControl
@@ -42,7 +43,7 @@ async function openSession(query: string): Promise<{ socket: RawWebSocket; sessi
 async function frameOf(handshake: RawHandshake): Promise<string> {
   await using socket = socketOf(handshake)
   const frame: unknown = JSON.parse(text((await socket.nextFrame()).payload))
-  const code = String(Reflect.get(Object(frame), 'code')) as ErrorCode
+  const code = String(fieldOf(frame, 'code')) as ErrorCode
   const close = await socket.nextFrame()
   expect(close.opcode).toBe(OPCODE.close)
   expect(new DataView(close.payload.buffer, close.payload.byteOffset).getUint16(0)).toBe(ERRORS[code].close)
@@ -248,7 +249,7 @@ describe('an invented id', () => {
     const made = await (
       await control.fetch('/api/sandboxes', { method: 'POST', json: { name: 'brief' } })
     ).json()
-    const id = String(Reflect.get(Object(made), 'id'))
+    const id = String(fieldOf(made, 'id'))
     expect((await control.fetch('/api/sandboxes/brief', { method: 'DELETE' })).status).toBe(204)
     const bodies: string[] = []
     for (const ref of [id, '0123456789abcdefghjkmnpqrstvwxyz', 'brief']) {
@@ -328,7 +329,7 @@ describe('a running sandbox', () => {
     const made = await (
       await quick.fetch('/api/sandboxes', { method: 'POST', json: { name: 'quick' } })
     ).json()
-    const id = String(Reflect.get(Object(made), 'id'))
+    const id = String(fieldOf(made, 'id'))
     await eventually(
       () => sandboxes.seen.some(({ claims }) => claims.sandbox === id && claims.path === '/activity'),
       {
@@ -346,7 +347,7 @@ describe('a running sandbox', () => {
       return text((await socket.nextFrame()).payload).replace('session ', '')
     })()
     const stateOf = async (): Promise<unknown> =>
-      Reflect.get(Object(await (await quick.fetch('/api/sandboxes/quick')).json()), 'state')
+      fieldOf(await (await quick.fetch('/api/sandboxes/quick')).json(), 'state')
     // A tab that was left open comes back again and again, which is nothing to stay awake for.
     const sleeps = async (): Promise<boolean> => {
       const tab = await upgrade(quick, `/terminal/${session}`, V1)

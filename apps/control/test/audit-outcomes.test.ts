@@ -3,8 +3,9 @@ import type { StartSpec } from '@sandwire/internal-api'
 import { eventually, type RawHandshake } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { JWT_SECRET, linkIn, Person, textIn, type Told } from './support/people.ts'
+import { JWT_SECRET, linkIn, ApiClient, textIn, type ApiResponse } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
+import { fieldOf } from './support/json.ts'
 
 const V1 = ['sandwire.v1']
 const SESSION_TOKEN_SECRET = `k1:${Buffer.alloc(32, 9).toString('base64')}`
@@ -31,7 +32,7 @@ class HeldSandboxes extends RealSandboxes {
 
 let sandboxes: HeldSandboxes
 let control: RunningControl
-let owner: Person
+let owner: ApiClient
 let names = 0
 beforeAll(async () => {
   sandboxes = new HeldSandboxes()
@@ -40,7 +41,7 @@ beforeAll(async () => {
     bindings: { JWT_SECRET, SESSION_TOKEN_SECRET },
     config: { commands: { blocked: ['reboot'] } },
   })
-  owner = new Person(control, TOKEN)
+  owner = new ApiClient(control, TOKEN)
 })
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
@@ -54,7 +55,7 @@ async function make(start = true): Promise<string> {
   return textIn(made, 'id')
 }
 
-async function share(sandbox: string, role: string, to: Person): Promise<string> {
+async function share(sandbox: string, role: string, to: ApiClient): Promise<string> {
   const grant = await owner.post('/api/grants', { sandbox, role })
   expect((await to.post('/api/grants/redeem', { link: linkIn(grant) })).status).toBe(200)
   return textIn(grant, 'grant')
@@ -73,7 +74,7 @@ async function rowsOf(
 ): Promise<readonly (Row & { readonly text: string })[]> {
   const read = async (): Promise<readonly Row[]> => {
     const { body } = await owner.get(`/api/audit?limit=1000&sandbox=${sandbox}&action=${action}`)
-    return Reflect.get(Object(body), 'rows') as readonly Row[]
+    return fieldOf(body, 'rows') as readonly Row[]
   }
   await eventually(async () => (await read()).length > 0, { what: `a row ${action}` })
   return (await read()).map((row) => ({
@@ -86,7 +87,10 @@ const textsOf = async (sandbox: string, action: string): Promise<readonly string
 
 describe('the audit of what takes long', () => {
   /** Somebody's command, once it runs. */
-  async function running(sandbox: string, person: Person): Promise<{ readonly answer: Promise<Told> }> {
+  async function running(
+    sandbox: string,
+    person: ApiClient,
+  ): Promise<{ readonly answer: Promise<ApiResponse> }> {
     const answer = person.post(`/api/sandboxes/${sandbox}/exec`, { cmd: 'sleep', args: ['3600'] })
     const isThere = async (): Promise<boolean> => {
       const { body } = await owner.get('/api/account/sessions')
@@ -97,11 +101,11 @@ describe('the audit of what takes long', () => {
   }
 
   test.each([
-    ['leaves', (bob: Person, grant: string) => bob.delete(`/api/account/grants/${grant}`)],
-    ['signs out', (bob: Person) => bob.post('/api/signout', undefined)],
-    ['is shut out', (_: Person, grant: string) => owner.delete(`/api/grants/${grant}`)],
+    ['leaves', (bob: ApiClient, grant: string) => bob.delete(`/api/account/grants/${grant}`)],
+    ['signs out', (bob: ApiClient) => bob.post('/api/signout', undefined)],
+    ['is shut out', (_: ApiClient, grant: string) => owner.delete(`/api/grants/${grant}`)],
   ])('(threat T50) says that a command was allowed, also when who runs it %s', async (how, go) => {
-    const bob = await Person.named(control, how.replaceAll(' ', '-'))
+    const bob = await ApiClient.named(control, how.replaceAll(' ', '-'))
     const sandbox = await make()
     const grant = await share(sandbox, 'collaborator', bob)
     const { answer } = await running(sandbox, bob)
@@ -111,7 +115,7 @@ describe('the audit of what takes long', () => {
   })
 
   test('(threat T50) has a command whose sandbox is destroyed meanwhile', async () => {
-    const bob = await Person.named(control, 'late')
+    const bob = await ApiClient.named(control, 'late')
     const sandbox = await make()
     await share(sandbox, 'collaborator', bob)
     const { answer } = await running(sandbox, bob)
@@ -121,7 +125,7 @@ describe('the audit of what takes long', () => {
   })
 
   test('(threat T50) says that a start was allowed to who was shut out before it was done', async () => {
-    const bob = await Person.named(control, 'starter')
+    const bob = await ApiClient.named(control, 'starter')
     const sandbox = await make(false)
     const grant = await share(sandbox, 'collaborator', bob)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -141,16 +145,16 @@ async function outcomeOf(handshake: RawHandshake): Promise<string> {
   if (handshake.kind !== 'open') return refusalOf(handshake)
   await using socket = handshake.socket
   const frame: unknown = JSON.parse(new TextDecoder().decode((await socket.nextFrame()).payload))
-  return Reflect.get(Object(frame), 'type') === 'error' ? String(Reflect.get(Object(frame), 'code')) : 'open'
+  return fieldOf(frame, 'type') === 'error' ? String(fieldOf(frame, 'code')) : 'open'
 }
 
 describe('an attach that sandboxd refuses', () => {
   test('(threat T50) is told by its code to the client, the audit, the metrics and the log', async () => {
-    const eve = await Person.named(control, 'eve')
+    const eve = await ApiClient.named(control, 'eve')
     const sandbox = await make()
     const { id } = await startCat(sandbox)
     await share(sandbox, 'viewer', eve)
-    const attach = async (query: string, { headers }: Person = owner): Promise<string> =>
+    const attach = async (query: string, { headers }: ApiClient = owner): Promise<string> =>
       outcomeOf(await upgrade(control, `/attach?${query}`, { headers, subprotocols: V1 }))
     const counted = (outcome: string): Promise<number> =>
       control.metric(`sandwire_attaches_total{dialect="v1",outcome="${outcome}"}`)
@@ -176,7 +180,7 @@ describe('an attach that sandboxd refuses', () => {
 
 describe('a refusal of what the URL does not name as the audit does', () => {
   test('(threat T50) is in the audit of whose sandbox a ticket is for', async () => {
-    const bob = await Person.named(control, 'ticket-holder')
+    const bob = await ApiClient.named(control, 'ticket-holder')
     const sandbox = await make()
     await share(sandbox, 'collaborator', bob)
     const ticket = textIn(await bob.post('/api/tickets', { sandbox }), 'ticket')
@@ -188,7 +192,7 @@ describe('a refusal of what the URL does not name as the audit does', () => {
 
   test('(threat T50) is in the audit of whose sandbox the body names', async () => {
     const scopes = { scope: 'sandbox:connect sandbox:exec' }
-    const bob = await Person.named(control, 'wants-to-share', scopes)
+    const bob = await ApiClient.named(control, 'wants-to-share', scopes)
     const sandbox = await make()
     await share(sandbox, 'collaborator', bob)
     expect((await bob.post('/api/grants', { sandbox, role: 'viewer' })).status).toBe(403)

@@ -3,8 +3,9 @@ import { eventually } from '@sandwire/testing'
 import { comingFrom, SPOOFS } from './support/addresses.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, linkIn, Person, textIn, tokenOf } from './support/people.ts'
+import { codeIn, JWT_SECRET, linkIn, ApiClient, textIn, tokenOf } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
+import { fieldOf } from './support/json.ts'
 
 const CANARY = 'canary-4f1d9b'
 
@@ -25,7 +26,7 @@ interface Row {
 
 let sandboxes: RealSandboxes
 let control: RunningControl
-let owner: Person
+let owner: ApiClient
 beforeAll(async () => {
   sandboxes = new RealSandboxes()
   control = await startControl({
@@ -33,21 +34,21 @@ beforeAll(async () => {
     bindings: { JWT_SECRET },
     config: { commands: { blocked: ['reboot'] } },
   })
-  owner = new Person(control, TOKEN)
+  owner = new ApiClient(control, TOKEN)
 })
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await sandboxes[Symbol.asyncDispose]()
 })
 
-async function auditOf(person: Person, query = ''): Promise<readonly Row[]> {
+async function auditOf(person: ApiClient, query = ''): Promise<readonly Row[]> {
   const told = await person.get(`/api/audit?limit=1000${query}`)
   expect(told.status).toBe(200)
-  return Reflect.get(Object(told.body), 'rows') as readonly Row[]
+  return fieldOf(told.body, 'rows') as readonly Row[]
 }
 
 /** Deliveries follow the answers they are about. */
-async function rowsWhen(person: Person, query: string, isThere: (rows: readonly Row[]) => boolean) {
+async function rowsWhen(person: ApiClient, query: string, isThere: (rows: readonly Row[]) => boolean) {
   await eventually(async () => isThere(await auditOf(person, query)), { what: 'the rows to arrive' })
   return auditOf(person, query)
 }
@@ -55,14 +56,14 @@ async function rowsWhen(person: Person, query: string, isThere: (rows: readonly 
 const brief = ({ action, outcome, code }: Row): string =>
   `${action} ${outcome}${code === null ? '' : ` ${code}`}`
 
-async function make(person: Person, name: string): Promise<string> {
+async function make(person: ApiClient, name: string): Promise<string> {
   const made = await person.post('/api/sandboxes', { name, start: false })
   expect(made.status).toBe(201)
   return textIn(made, 'id')
 }
 
 /** Gives somebody the whole sandbox. */
-async function share(name: string, role: string, to: Person): Promise<string> {
+async function share(name: string, role: string, to: ApiClient): Promise<string> {
   const grant = await owner.post('/api/grants', { sandbox: name, role })
   expect((await to.post('/api/grants/redeem', { link: linkIn(grant) })).status).toBe(200)
   return textIn(grant, 'grant')
@@ -82,7 +83,7 @@ async function open(path: string, person = owner): Promise<string> {
 
 describe('the audit', () => {
   test('has a row for everything that is done to a sandbox, and keeps it when that is gone', async () => {
-    const bob = await Person.named(control, 'bob')
+    const bob = await ApiClient.named(control, 'bob')
     const id = await make(owner, 'all')
     await owner.ask('PUT', '/api/sandboxes/all/env', { env: { SECRET: CANARY } })
     await owner.post('/api/sandboxes/all/start', undefined)
@@ -150,7 +151,7 @@ describe('the audit', () => {
 
   test('has what people are refused who may do something there, and not what strangers are', async () => {
     const [viewer, guest, stranger] = await Promise.all(
-      ['viewer', 'guest', 'stranger'].map((name) => Person.named(control, name)),
+      ['viewer', 'guest', 'stranger'].map((name) => ApiClient.named(control, name)),
     )
     if (viewer === undefined || guest === undefined || stranger === undefined) throw new Error('People')
     const id = await make(owner, 'refusing')
@@ -188,7 +189,7 @@ describe('the audit', () => {
   })
 
   test('(threat T50) has no row for a link that is exchanged again by who holds it', async () => {
-    const bob = await Person.named(control, 'again')
+    const bob = await ApiClient.named(control, 'again')
     const id = await make(owner, 'again')
     const grant = await owner.post('/api/grants', { sandbox: id, role: 'viewer' })
     for (let time = 0; time < 20; time += 1)
@@ -224,8 +225,8 @@ describe('the audit', () => {
   })
 
   test('has what a credential is not good for, once, in the account of its owner', async () => {
-    const full = await Person.named(control, 'scoped')
-    const weak = new Person(control, await tokenOf('scoped', { scope: 'sandbox:connect' }))
+    const full = await ApiClient.named(control, 'scoped')
+    const weak = new ApiClient(control, await tokenOf('scoped', { scope: 'sandbox:connect' }))
     const id = await make(full, 'mine')
     expect(codeIn(await weak.post('/api/sandboxes/mine/stop', undefined))).toBe('403 forbidden')
     expect(codeIn(await weak.post('/api/sandboxes', { name: 'more' }))).toBe('403 forbidden')
@@ -242,18 +243,18 @@ describe('the audit', () => {
   })
 
   test('is told page by page, of the own account alone', async () => {
-    const ann = await Person.named(control, 'ann')
-    const ben = await Person.named(control, 'ben')
+    const ann = await ApiClient.named(control, 'ann')
+    const ben = await ApiClient.named(control, 'ben')
     for (const name of ['one', 'two', 'three']) await make(ann, name)
     await make(ben, 'one')
     await rowsWhen(ann, '', (all) => all.length === 3)
     const first = await ann.get('/api/audit?limit=2')
     const names = (body: unknown): unknown[] =>
-      (Reflect.get(Object(body), 'rows') as readonly Row[]).map((row) => row.sandboxName)
+      (fieldOf(body, 'rows') as readonly Row[]).map((row) => row.sandboxName)
     expect(names(first.body)).toEqual(['three', 'two'])
     const second = await ann.get(`/api/audit?limit=2&before=${textIn(first, 'next')}`)
     expect(names(second.body)).toEqual(['one'])
-    expect(Reflect.get(Object(second.body), 'next')).toBeNull()
+    expect(fieldOf(second.body, 'next')).toBeNull()
     const others = await rowsWhen(ben, '', (all) => all.length > 0)
     expect(others.map((row) => row.actorName)).toEqual(['ben'])
     expect(await auditOf(ann, '&action=sandbox.stop')).toEqual([])
@@ -280,7 +281,7 @@ describe('the audit', () => {
 
   test('(threat T36) what people send cannot write rows of their own or hide in them', async () => {
     const evil = `\r\n{"action":"fake"}\u001B[2J\u202E`
-    const person = new Person(control, await tokenOf('evil', { name: `eve${evil}` }))
+    const person = new ApiClient(control, await tokenOf('evil', { name: `eve${evil}` }))
     const id = await make(person, 'evil')
     const cmd = encodeURIComponent(`/bin/x${evil}${'y'.repeat(1000)}`)
     await open(`/attach?sandbox=evil&cmd=${cmd}`, person)

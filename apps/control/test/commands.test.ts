@@ -5,6 +5,7 @@ import { refusalOf, upgrade } from './support/handshake.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { JWT_SECRET, serviceToken } from './support/service-token.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { fieldOf } from './support/json.ts'
 
 const COMMANDS = {
   blocked: ['reboot'],
@@ -52,7 +53,7 @@ const post = (path: string, json: unknown, token: string): Promise<Response> =>
   control.fetch(path, { method: 'POST', json, headers: { authorization: `Bearer ${token}` } })
 const get = (path: string, token: string): Promise<Response> =>
   control.fetch(path, { headers: { authorization: `Bearer ${token}` } })
-const field = (value: unknown, name: string): unknown => Reflect.get(Object(value), name)
+const field = (value: unknown, name: string): unknown => fieldOf(value, name)
 
 async function codeOf(response: Response): Promise<string> {
   return `${response.status} ${String(field(field(await response.json(), 'error'), 'code'))}`

@@ -4,8 +4,9 @@ import { openSessionTokens, type SessionTokens } from '../src/auth/session-token
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { CookieJar } from './support/cookie-jar.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { JWT_SECRET, Person, textIn, tokenOf, UNLIMITED } from './support/people.ts'
+import { JWT_SECRET, ApiClient, textIn, tokenOf, UNLIMITED } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
+import { fieldOf } from './support/json.ts'
 
 const KEY = new Uint8Array(32).fill(7)
 const SESSION_TOKEN_SECRET = `k1:${Buffer.from(KEY).toString('base64')}`
@@ -21,7 +22,7 @@ const TEMPLATES = [
 
 let sandboxes: RealSandboxes
 let control: RunningControl
-let ada: Person
+let ada: ApiClient
 let sandbox: string
 beforeAll(async () => {
   sandboxes = new RealSandboxes(SHELL)
@@ -30,7 +31,7 @@ beforeAll(async () => {
     config: { limits: UNLIMITED, commands: { templates: TEMPLATES } },
     bindings: { JWT_SECRET, SESSION_TOKEN_SECRET },
   })
-  ada = await Person.named(control, 'ada')
+  ada = await ApiClient.named(control, 'ada')
   sandbox = textIn(await ada.post('/api/sandboxes', { name: 'dev' }), 'id')
 }, TIMEOUT_MS)
 afterAll(async () => {
@@ -41,7 +42,7 @@ afterAll(async () => {
 type Query = Readonly<Record<string, string>>
 
 /** A front end of somebody; the sandbox is ada's unless the query says otherwise. */
-function open(query: Query = {}, person: Person = ada, protocols: readonly string[] = []): PtyClient {
+function open(query: Query = {}, person: ApiClient = ada, protocols: readonly string[] = []): PtyClient {
   const headers = { ...Object.fromEntries(person.headers), host: `localhost:${control.port}` }
   return new PtyClient(
     { port: control.port, headers },
@@ -77,9 +78,9 @@ function ownTokens(): Promise<SessionTokens> {
   })
 }
 
-async function sessionsOf(person: Person): Promise<number> {
+async function sessionsOf(person: ApiClient): Promise<number> {
   const { body } = await person.get('/api/account/sessions')
-  return Object(Reflect.get(Object(body), 'sessions')).length as number
+  return Object(fieldOf(body, 'sessions')).length as number
 }
 
 describe('a terminal of the contract', () => {
@@ -219,7 +220,7 @@ describe('a name of a session (threat T4)', () => {
   test('is nobody else’s: neither ours, nor the one that its client made up', async () => {
     const session_id = newId()
     const { mark, token } = await leaveMark({ session_id })
-    const bob = await Person.named(control, 'bob')
+    const bob = await ApiClient.named(control, 'bob')
     const account = textIn(await bob.get('/api/whoami'), 'account')
     const { body } = await ada.post('/api/grants', { sandbox, role: 'collaborator', account })
     expect(body).toMatchObject({ grant: expect.any(String) })
@@ -235,7 +236,7 @@ describe('a name of a session (threat T4)', () => {
   })
 
   test('leads nowhere for who may no longer be there (threat T6)', async () => {
-    const eve = await Person.named(control, `eve-${newId()}`)
+    const eve = await ApiClient.named(control, `eve-${newId()}`)
     const account = textIn(await eve.get('/api/whoami'), 'account')
     const grant = textIn(await ada.post('/api/grants', { sandbox, role: 'collaborator', account }), 'grant')
     const session_id = newId()
@@ -274,7 +275,7 @@ describe('who may do what', () => {
     const session =
       (await (await ownTokens()).read(token, textIn(await ada.get('/api/whoami'), 'account'), Date.now())) ??
       ''
-    const vic = await Person.named(control, 'vic')
+    const vic = await ApiClient.named(control, 'vic')
     const account = textIn(await vic.get('/api/whoami'), 'account')
     await ada.post('/api/grants', { session, role: 'viewer', account })
     await using viewer = open({ session_id: session }, vic)
@@ -292,7 +293,7 @@ describe('who may do what', () => {
   })
 
   test('a credential without exec starts no shell, but a template (threat T9)', async () => {
-    const narrow = new Person(control, await tokenOf('ada', { scope: 'sandbox:connect' }))
+    const narrow = new ApiClient(control, await tokenOf('ada', { scope: 'sandbox:connect' }))
     for (const query of [{}, { session_id: newId() }, { force_new: '1' }])
       expect(await refusalIn(open(query, narrow))).toEqual([
         { code: 4008, reason: 'forbidden' },
@@ -304,7 +305,7 @@ describe('who may do what', () => {
 
   test('a ticket opens it once, and says what of it is spoken', async () => {
     const ticket = textIn(await ada.post('/api/tickets', { sandbox }), 'ticket')
-    const nobody = new Person(control, undefined)
+    const nobody = new ApiClient(control, undefined)
     const offers = ['sandwire.envelope', `sandwire.ticket.${ticket}`]
     await using client = open({ session_id: newId() }, nobody, offers)
     await client.name()
@@ -332,7 +333,7 @@ describe('a cookie (threat T1)', () => {
     if (handshake.kind !== 'open') return refusalOf(handshake)
     const frame = new TextDecoder().decode((await handshake.socket.nextFrame()).payload)
     handshake.socket.reset()
-    return String(Reflect.get(Object(JSON.parse(frame)), 'type'))
+    return String(fieldOf(JSON.parse(frame), 'type'))
   }
 
   test(

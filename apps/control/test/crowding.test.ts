@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, type RawWebSocket } from '@sandwire/testing'
 import { type RunningControl, startControl } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, linkIn, Person, textIn, UNLIMITED } from './support/people.ts'
+import { codeIn, JWT_SECRET, linkIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { helloText } from './support/wire.ts'
 
@@ -11,7 +11,7 @@ const TIMEOUT_MS = 60_000
 
 let sandboxes: RealSandboxes
 let control: RunningControl
-let bob: Person
+let bob: ApiClient
 let sandbox: string
 let session: string
 beforeAll(async () => {
@@ -21,7 +21,7 @@ beforeAll(async () => {
     config: { limits: UNLIMITED },
     bindings: { JWT_SECRET },
   })
-  bob = await Person.named(control, 'bob')
+  bob = await ApiClient.named(control, 'bob')
   sandbox = textIn(await bob.post('/api/sandboxes', { name: 'dev' }), 'id')
   session = textIn(await bob.post('/api/sandboxes/dev/sessions', { cmd: 'cat', keep: 600 }), 'id')
 })
@@ -30,7 +30,7 @@ afterAll(async () => {
   await sandboxes[Symbol.asyncDispose]()
 })
 
-async function watch(person: Person): Promise<RawWebSocket> {
+async function watch(person: ApiClient): Promise<RawWebSocket> {
   const { headers } = person
   const path = `/attach?session=${session}`
   const handshake = await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers })
@@ -38,11 +38,11 @@ async function watch(person: Person): Promise<RawWebSocket> {
   return handshake.socket
 }
 
-async function accountOf(person: Person): Promise<string> {
+async function accountOf(person: ApiClient): Promise<string> {
   return textIn(await person.get('/api/whoami'), 'account')
 }
 
-async function shareWith(person: Person): Promise<string> {
+async function shareWith(person: ApiClient): Promise<string> {
   const made = await bob.post('/api/grants', { sandbox: 'dev' })
   expect((await person.post('/api/grants/redeem', { link: linkIn(made) })).status).toBe(200)
   return textIn(made, 'grant')
@@ -50,7 +50,7 @@ async function shareWith(person: Person): Promise<string> {
 
 /** A stranger gives an account as much as they can; returns what came of it, one line per grant. */
 async function pushAt(account: string, name: string): Promise<readonly string[]> {
-  const eve = await Person.named(control, name)
+  const eve = await ApiClient.named(control, name)
   const told: string[] = []
   for (let each = 0; each < 5; each++) {
     const own = `of-${name}-${each}`
@@ -66,7 +66,7 @@ describe('grants that strangers push at somebody (threat T6)', () => {
   test(
     'are refused past a number, and a sign-out still reaches every sandbox',
     async () => {
-      const ann = await Person.named(control, 'ann', { jti: 'laptop' })
+      const ann = await ApiClient.named(control, 'ann', { jti: 'laptop' })
       await shareWith(ann)
       const told = await pushAt(await accountOf(ann), 'eve-1')
       expect(new Set(told)).toEqual(new Set(['made', '429 too_many_grants']))
@@ -80,7 +80,7 @@ describe('grants that strangers push at somebody (threat T6)', () => {
   test(
     'do not keep a deleted account in what others shared with it',
     async () => {
-      const ada = await Person.named(control, 'ada')
+      const ada = await ApiClient.named(control, 'ada')
       const grant = await shareWith(ada)
       await pushAt(await accountOf(ada), 'eve-2')
       expect((await ada.ask('DELETE', '/api/account', { confirm: 'ada' })).status).toBe(200)
@@ -92,13 +92,13 @@ describe('grants that strangers push at somebody (threat T6)', () => {
   test(
     'keep nobody from a link of their own, and leave nothing behind where they were refused',
     async () => {
-      const abe = await Person.named(control, 'abe')
+      const abe = await ApiClient.named(control, 'abe')
       const told = await pushAt(await accountOf(abe), 'eve-3')
       const grant = await shareWith(abe)
       const list = JSON.stringify((await abe.get('/api/account/grants')).body)
       expect(list).toContain(grant)
       expect(list.split('"grant"').length - 1).toBe(told.filter((one) => one === 'made').length + 1)
-      const eve = await Person.named(control, 'eve-3')
+      const eve = await ApiClient.named(control, 'eve-3')
       const made = JSON.stringify((await eve.get('/api/grants?sandbox=of-eve-3-4')).body)
       expect(made).not.toContain(await accountOf(abe))
     },
@@ -116,8 +116,8 @@ describe('a viewer who opens as many sockets as there are', () => {
     const { type, code }: { type?: unknown; code?: unknown } = Object(frame)
     return String(code ?? type)
   }
-  async function give(name: string): Promise<Person> {
-    const person = await Person.named(control, name)
+  async function give(name: string): Promise<ApiClient> {
+    const person = await ApiClient.named(control, name)
     const made = await bob.post('/api/grants', { session })
     expect((await person.post('/api/grants/redeem', { link: linkIn(made) })).status).toBe(200)
     return person
@@ -152,7 +152,7 @@ describe('a viewer who opens as many sockets as there are', () => {
 
 describe('leaving what was shared', () => {
   test('ends the grant and what it opened, and nothing else (threat T6)', async () => {
-    const [leo, lea] = [await Person.named(control, 'leo'), await Person.named(control, 'lea')]
+    const [leo, lea] = [await ApiClient.named(control, 'leo'), await ApiClient.named(control, 'lea')]
     const grant = await shareWith(leo)
     await shareWith(lea)
     await using leaves = await watch(leo)
@@ -174,9 +174,9 @@ describe('leaving what was shared', () => {
   })
 
   test('is for who holds it alone: others are told of nothing (threat T4)', async () => {
-    const lou = await Person.named(control, 'lou')
+    const lou = await ApiClient.named(control, 'lou')
     const grant = await shareWith(lou)
-    const eve = await Person.named(control, 'eve')
+    const eve = await ApiClient.named(control, 'eve')
     const seen = async (id: string) => codeIn(await eve.delete(`/api/account/grants/${id}`))
     const invented = `${'0'.repeat(32)}.${'0'.repeat(20)}`
     for (const id of [grant, invented, `${sandbox}.${'0'.repeat(20)}`, 'x'])

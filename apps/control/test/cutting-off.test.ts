@@ -5,16 +5,17 @@ import { CookieJar } from './support/cookie-jar.ts'
 import { Drips } from './support/drips.ts'
 import { FakeIssuer, makeKey } from './support/fake-issuer.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, linkIn, Person, textIn, UNLIMITED } from './support/people.ts'
+import { codeIn, JWT_SECRET, linkIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { fieldOf } from './support/json.ts'
 
 const REVOKED = { code: 4435, reason: 'revoked' }
 /** What ends within five seconds has ended by then, on a machine that does much else. */
 const WAIT = { timeoutMs: 15_000 }
 
 /** A socket to a session that says nothing and hears when it is closed. */
-async function watch(control: RunningControl, person: Person, session: string): Promise<RawWebSocket> {
+async function watch(control: RunningControl, person: ApiClient, session: string): Promise<RawWebSocket> {
   const { headers } = person
   const path = `/attach?session=${session}`
   const handshake = await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers })
@@ -23,26 +24,26 @@ async function watch(control: RunningControl, person: Person, session: string): 
 }
 
 /** The code by which somebody is told that they cannot attach. */
-async function refusalTo(control: RunningControl, person: Person, session: string): Promise<string> {
+async function refusalTo(control: RunningControl, person: ApiClient, session: string): Promise<string> {
   const { headers } = person
   const path = `/attach?session=${session}`
   const handshake = await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers })
   if (handshake.kind !== 'open') return refusalOf(handshake)
   const frame = new TextDecoder().decode((await handshake.socket.nextFrame()).payload)
   handshake.socket.reset()
-  return String(Reflect.get(Object(JSON.parse(frame)), 'code'))
+  return String(fieldOf(JSON.parse(frame), 'code'))
 }
 
-async function startSession(owner: Person, sandbox: string): Promise<string> {
+async function startSession(owner: ApiClient, sandbox: string): Promise<string> {
   const started = await owner.post(`/api/sandboxes/${sandbox}/sessions`, { cmd: 'cat', keep: 600 })
   return textIn(started, 'id')
 }
 
-async function makeSandbox(owner: Person, name: string): Promise<string> {
+async function makeSandbox(owner: ApiClient, name: string): Promise<string> {
   return textIn(await owner.post('/api/sandboxes', { name }), 'id')
 }
 
-async function shareWith(owner: Person, person: Person, request: object): Promise<string> {
+async function shareWith(owner: ApiClient, person: ApiClient, request: object): Promise<string> {
   const made = await owner.post('/api/grants', { role: 'collaborator', ...request })
   await person.post('/api/grants/redeem', { link: linkIn(made) })
   return textIn(made, 'grant')
@@ -56,8 +57,8 @@ async function isOpen(socket: RawWebSocket): Promise<boolean> {
 describe('with the real sandboxd', () => {
   let sandboxes: RealSandboxes
   let control: RunningControl
-  let owner: Person
-  let bob: Person
+  let owner: ApiClient
+  let bob: ApiClient
   let sandbox: string
   let session: string
   beforeAll(async () => {
@@ -67,8 +68,8 @@ describe('with the real sandboxd', () => {
       config: { limits: UNLIMITED },
       bindings: { JWT_SECRET },
     })
-    owner = new Person(control, TOKEN)
-    bob = await Person.named(control, 'bob')
+    owner = new ApiClient(control, TOKEN)
+    bob = await ApiClient.named(control, 'bob')
     sandbox = await makeSandbox(owner, 'dev')
     session = await startSession(owner, 'dev')
   })
@@ -106,8 +107,8 @@ describe('with the real sandboxd', () => {
   }, 20_000)
 
   test('(threat T6) signing out closes what hangs on that sign-in, wherever it is, and ends its token', async () => {
-    const laptop = await Person.named(control, 'ada', { jti: 'laptop' })
-    const phone = await Person.named(control, 'ada', { jti: 'phone' })
+    const laptop = await ApiClient.named(control, 'ada', { jti: 'laptop' })
+    const phone = await ApiClient.named(control, 'ada', { jti: 'phone' })
     await shareWith(owner, laptop, { sandbox: 'dev' })
     await makeSandbox(laptop, 'hers')
     const hers = await startSession(laptop, 'hers')
@@ -127,8 +128,8 @@ describe('with the real sandboxd', () => {
     await using birthplace = new RealSandboxes()
     const issuers = [issuer.config({ algorithms: ['ES256'] })]
     await using served = await startControl({ birthplace, config: { limits: UNLIMITED, issuers } })
-    const older = new Person(served, await issuer.token({ jti: 'older' }))
-    const newer = new Person(served, await issuer.token({ jti: 'newer' }))
+    const older = new ApiClient(served, await issuer.token({ jti: 'older' }))
+    const newer = new ApiClient(served, await issuer.token({ jti: 'newer' }))
     await makeSandbox(older, 'hers')
     const hers = await startSession(older, 'hers')
     await using opened = await watch(served, older, hers)
@@ -146,8 +147,8 @@ describe('with the real sandboxd', () => {
     const issuers = [issuer.config({ algorithms: ['ES256'] })]
     await using served = await startControl({ birthplace, config: { limits: UNLIMITED, issuers } })
     const now = Math.floor(Date.now() / 1000)
-    const of = async (iat: number): Promise<Person> =>
-      new Person(served, await issuer.token({ sid: 'browser-1', jti: `at-${iat}`, iat }))
+    const of = async (iat: number): Promise<ApiClient> =>
+      new ApiClient(served, await issuer.token({ sid: 'browser-1', jti: `at-${iat}`, iat }))
     const older = await of(now - 60)
     const newer = await of(now - 30)
     await makeSandbox(older, 'hers')
@@ -164,8 +165,8 @@ describe('with the real sandboxd', () => {
   })
 
   test('(threat T6) deleting an account closes everybody in its sandboxes, and itself everywhere', async () => {
-    const carol = await Person.named(control, 'carol')
-    const again = await Person.named(control, 'carol', { jti: 'another' })
+    const carol = await ApiClient.named(control, 'carol')
+    const again = await ApiClient.named(control, 'carol', { jti: 'another' })
     await shareWith(owner, carol, { sandbox: 'dev' })
     const hers = await makeSandbox(carol, 'hers')
     const inHers = await startSession(carol, 'hers')
@@ -190,7 +191,7 @@ describe('with the real sandboxd', () => {
   test('(threat T6) signing a browser out, from itself or from elsewhere, closes what its tickets opened', async () => {
     const attach = async (jar: CookieJar): Promise<RawWebSocket> => {
       const ticket = String(
-        Reflect.get(Object(await (await jar.write('POST', '/api/tickets', { session })).json()), 'ticket'),
+        fieldOf(await (await jar.write('POST', '/api/tickets', { session })).json(), 'ticket'),
       )
       const subprotocols = ['sandwire.v1', `sandwire.ticket.${ticket}`]
       const headers = [['Origin', control.origin]] as const
@@ -213,7 +214,7 @@ describe('with the real sandboxd', () => {
     expect((await first.write('POST', '/api/signout')).status).toBe(204)
     expect((await one.closed).frame).toEqual(REVOKED)
     const list: unknown = await (await second.read('/api/account/sign-ins')).json()
-    const signIns = Reflect.get(Object(list), 'signIns') as { login: string; current: boolean }[]
+    const signIns = fieldOf(list, 'signIns') as { login: string; current: boolean }[]
     const current = signIns.find((each) => each.current)?.login ?? ''
     expect((await third.write('DELETE', `/api/account/sign-ins/${current}`)).status).toBe(204)
     expect((await two.closed).frame).toEqual(REVOKED)
@@ -222,15 +223,15 @@ describe('with the real sandboxd', () => {
 
   test('(threat T6) a guest who used several links signs out of all of it, by token and by cookie', async () => {
     const linkFor = async (): Promise<string> => linkIn(await owner.post('/api/grants', { session }))
-    const join = async (guest: Person): Promise<Person> => {
+    const join = async (guest: ApiClient): Promise<ApiClient> => {
       const told = await guest.post('/api/grants/redeem', { link: await linkFor() })
-      return new Person(control, textIn(told, 'token'))
+      return new ApiClient(control, textIn(told, 'token'))
     }
-    const first = await join(new Person(control, undefined))
+    const first = await join(new ApiClient(control, undefined))
     await using one = await watch(control, first, session)
     const second = await join(first)
     await using two = await watch(control, second, session)
-    const other = await join(new Person(control, undefined))
+    const other = await join(new ApiClient(control, undefined))
     await using three = await watch(control, other, session)
     expect((await second.post('/api/signout', {})).status).toBe(204)
     expect((await one.closed).frame).toEqual(REVOKED)
@@ -254,14 +255,14 @@ describe('with the real sandboxd', () => {
   })
 
   test('(threat T6) an operator removes a person as they would themselves, and it is written down whom', async () => {
-    const dora = await Person.named(control, 'dora')
+    const dora = await ApiClient.named(control, 'dora')
     const account = textIn(await dora.get('/api/whoami'), 'account')
     await shareWith(owner, dora, { sandbox: 'dev' })
     await makeSandbox(dora, 'hers')
     const inHers = await startSession(dora, 'hers')
     await using elsewhere = await watch(control, dora, session)
     await using home = await watch(control, dora, inHers)
-    const remove = (person: Person, id: string, confirm = id) =>
+    const remove = (person: ApiClient, id: string, confirm = id) =>
       person.ask('DELETE', `/api/accounts/${id}`, { confirm })
     expect(codeIn(await remove(dora, account))).toBe('403 forbidden')
     expect(codeIn(await remove(owner, account, 'yes'))).toBe('400 bad_request')
@@ -286,8 +287,8 @@ describe('with the real sandboxd', () => {
 describe('with a sandboxd in the hands of the test', () => {
   let sandboxes: StandInSandboxes
   let control: RunningControl
-  let owner: Person
-  let bob: Person
+  let owner: ApiClient
+  let bob: ApiClient
   let sandbox: string
   let session: string
   beforeAll(async () => {
@@ -297,8 +298,8 @@ describe('with a sandboxd in the hands of the test', () => {
       config: { limits: UNLIMITED },
       bindings: { JWT_SECRET },
     })
-    owner = new Person(control, TOKEN)
-    bob = await Person.named(control, 'bob')
+    owner = new ApiClient(control, TOKEN)
+    bob = await ApiClient.named(control, 'bob')
     sandbox = await makeSandbox(owner, 'dev')
     const { headers } = owner
     const started = await upgrade(control, '/attach?sandbox=dev&cmd=cat', {
@@ -381,7 +382,7 @@ describe('with a sandboxd in the hands of the test', () => {
     sandboxes.intercept = undefined
     const rows = async (): Promise<readonly unknown[]> => {
       const { body } = await owner.get('/api/audit?limit=1000&action=session.start')
-      const all = Reflect.get(Object(body), 'rows') as readonly { command: string | null }[]
+      const all = fieldOf(body, 'rows') as readonly { command: string | null }[]
       return all.filter(({ command }) => command === 'behind')
     }
     await eventually(async () => (await rows()).length > 0, { what: 'the row', ...WAIT })
@@ -389,7 +390,7 @@ describe('with a sandboxd in the hands of the test', () => {
   })
 
   test('(threat T6) an attach whose sign-in ended on its way is cut too', async () => {
-    const ada = await Person.named(control, 'ada')
+    const ada = await ApiClient.named(control, 'ada')
     await shareWith(owner, ada, { sandbox: 'dev' })
     const held = Promise.withResolvers<undefined>()
     const arrived = Promise.withResolvers<void>()
@@ -408,9 +409,9 @@ describe('with a sandboxd in the hands of the test', () => {
   })
 
   test('says when a connection has to show its right again, and never to the machine itself', async () => {
-    const ada = await Person.named(control, 'eve')
+    const ada = await ApiClient.named(control, 'eve')
     await shareWith(owner, ada, { sandbox: 'dev' })
-    const joined = async (person: Person): Promise<number | undefined> => {
+    const joined = async (person: ApiClient): Promise<number | undefined> => {
       ;(await watch(control, person, session)).reset()
       return sandboxes.seen.findLast(({ claims }) => claims.path.startsWith('/attach'))?.claims.reauthorizeMs
     }

@@ -4,7 +4,7 @@ import { OPEN_MS } from '../src/providers/breaker.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { Drips } from './support/drips.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, linkIn, Person, textIn, UNLIMITED } from './support/people.ts'
+import { codeIn, JWT_SECRET, linkIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
 import { shorten } from './support/shorten.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
@@ -21,7 +21,7 @@ describe('what begins its answers and never ends them', () => {
   let drips: Drips
   let sandboxes: StandInSandboxes
   let control: RunningControl
-  let owner: Person
+  let owner: ApiClient
   let sandbox: string
   let session: string
   beforeAll(async () => {
@@ -33,7 +33,7 @@ describe('what begins its answers and never ends them', () => {
       bindings: { JWT_SECRET },
       alter: hurry,
     })
-    owner = new Person(control, TOKEN)
+    owner = new ApiClient(control, TOKEN)
     sandbox = textIn(await owner.post('/api/sandboxes', { name: 'dev' }), 'id')
     const started = await upgrade(control, '/attach?sandbox=dev&cmd=cat', { subprotocols: ['sandwire.v1'] })
     if (started.kind === 'open') started.socket.reset()
@@ -58,7 +58,7 @@ describe('what begins its answers and never ends them', () => {
   test(
     '(threat T6) does not keep the alarm of a sandbox: it rings again, and whose grant expires is cut off',
     async () => {
-      const bob = await Person.named(control, 'bob')
+      const bob = await ApiClient.named(control, 'bob')
       const begun = drips.begun
       dripAt('/activity')
       await eventually(() => drips.begun > begun, { what: 'a look', ...WAIT })

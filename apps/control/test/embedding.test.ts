@@ -3,7 +3,7 @@ import type { RawHandshake } from '@sandwire/testing'
 import { CookieJar } from './support/cookie-jar.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, Person, textIn, UNLIMITED } from './support/people.ts'
+import { codeIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
 const EMBEDDED = 'https://good.example'
@@ -11,14 +11,14 @@ const OTHER = 'https://other.example'
 
 let sandboxes: StandInSandboxes
 let control: RunningControl
-let owner: Person
+let owner: ApiClient
 beforeAll(async () => {
   sandboxes = new StandInSandboxes()
   control = await startControl({
     birthplace: sandboxes,
     config: { limits: UNLIMITED, embedOrigins: [EMBEDDED, 'http://localhost:5199'], tokenInUrl: true },
   })
-  owner = new Person(control, TOKEN)
+  owner = new ApiClient(control, TOKEN)
   expect((await owner.post('/api/sandboxes', { name: 'dev' })).status).toBe(201)
 })
 afterAll(async () => {

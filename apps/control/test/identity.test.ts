@@ -5,6 +5,7 @@ import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { FakeIssuer, makeKey, type SigningKey } from './support/fake-issuer.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { fieldOf } from './support/json.ts'
 
 const SECRET = 'service-secret-of-32-bytes-or-more'
 const API_TOKEN = 'api-token-of-at-least-32-characters'
@@ -84,7 +85,7 @@ describe('a token of a real issuer', () => {
       json: { name: 'hers' },
     })
     expect(made.status).toBe(201)
-    const id = String(Reflect.get(Object(await made.json()), 'id'))
+    const id = String(fieldOf(await made.json(), 'id'))
     const eve = bearer(await fake.token({ sub: 'ada' }))
     for (const path of [`/api/sandboxes/${id}`, '/api/sandboxes/hers'])
       expect((await control.fetch(path, { headers: eve })).status).toBe(404)

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, setSystemTime, test } from 'bu
 import type { IssuerConfig } from '@sandwire/operator-settings'
 import { IssuerClient, KEYS_COOLDOWN_MS, KEYS_LIFE_MS, RETRY_PAUSE_MS } from '../src/auth/issuer-client.ts'
 import { FakeIssuer, makeKey, type SigningKey } from './support/fake-issuer.ts'
+import { fieldOf } from './support/json.ts'
 
 let one: SigningKey
 let two: SigningKey
@@ -29,7 +30,7 @@ async function ask(keys: IssuerClient, kid: unknown): Promise<string> {
   try {
     return (await keys.findKey({ alg: 'ES256', ...(kid === undefined ? {} : { kid: kid as string }) })).type
   } catch (caught) {
-    return String(Reflect.get(Object(caught), 'code'))
+    return String(fieldOf(caught, 'code'))
   }
 }
 const count = (path: string): number => issuer.asked.filter((asked) => asked === path).length

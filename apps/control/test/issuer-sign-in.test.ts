@@ -3,6 +3,7 @@ import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import { CookieJar } from './support/cookie-jar.ts'
 import { type RunningControl, startControl } from './support/control.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { fieldOf } from './support/json.ts'
 
 const LOGIN = '__Host-sandwire-login'
 const COOKIE = '__Host-sandwire'
@@ -410,7 +411,7 @@ describe('an issuer that gives nothing it is not asked for', () => {
     const back = await strict.signIn(left.headers.get('location') ?? '', 'ann')
     expect((await jar.open(back.pathname + back.search)).status).toBe(303)
     const whoami: unknown = await (await jar.read('/api/whoami')).json()
-    expect(Reflect.get(Object(whoami), 'scopes')).toEqual(['connect', 'exec', 'admin'])
+    expect(fieldOf(whoami, 'scopes')).toEqual(['connect', 'exec', 'admin'])
   })
 })
 

@@ -8,8 +8,9 @@ import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { JWT_SECRET, linkIn, Person, textIn, UNLIMITED } from './support/people.ts'
+import { JWT_SECRET, linkIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
+import { fieldOf } from './support/json.ts'
 
 describe('what a sandbox says it refused', () => {
   test('is what the audit wants to know: refusals, and processes that did not start', () => {
@@ -67,7 +68,7 @@ describe('what a sandbox says it refused', () => {
 describe('with the real sandboxd', () => {
   let sandboxes: RealSandboxes
   let control: RunningControl
-  let owner: Person
+  let owner: ApiClient
   beforeAll(async () => {
     sandboxes = new RealSandboxes()
     control = await startControl({
@@ -75,7 +76,7 @@ describe('with the real sandboxd', () => {
       config: { limits: UNLIMITED, alarmMs: 200 },
       bindings: { JWT_SECRET },
     })
-    owner = new Person(control, TOKEN)
+    owner = new ApiClient(control, TOKEN)
     await owner.post('/api/sandboxes', { name: 'dev' })
   })
   afterAll(async () => {
@@ -85,13 +86,13 @@ describe('with the real sandboxd', () => {
 
   async function rowsOf(action: string): Promise<readonly unknown[]> {
     const { body } = await owner.get(`/api/audit?action=${action}`)
-    return Reflect.get(Object(body), 'rows') as unknown[]
+    return fieldOf(body, 'rows') as unknown[]
   }
 
   test('a role beyond what was shared, asked for in hello, is written down as refused', async () => {
     const started = await owner.post('/api/sandboxes/dev/sessions', { cmd: 'cat', keep: 600 })
     const session = textIn(started, 'id')
-    const bob = await Person.named(control, 'bob')
+    const bob = await ApiClient.named(control, 'bob')
     const grant = await owner.post('/api/grants', { role: 'viewer', session })
     await bob.post('/api/grants/redeem', { link: linkIn(grant) })
     const handshake = await upgrade(control, `/attach?session=${session}`, {

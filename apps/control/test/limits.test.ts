@@ -12,8 +12,9 @@ import { comingFrom, SPOOFS } from './support/addresses.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, linkIn, Person } from './support/people.ts'
+import { codeIn, JWT_SECRET, linkIn, ApiClient } from './support/api-client.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { fieldOf } from './support/json.ts'
 
 const NOW = 1_800_000_000_000
 
@@ -106,7 +107,7 @@ describe('the limits of an attach', () => {
   const codeOf = (admitted: Promise<void>): Promise<unknown> =>
     admitted.then(
       () => 'ok',
-      (error: unknown) => Reflect.get(Object(error), 'code') as unknown,
+      (error: unknown) => fieldOf(error, 'code'),
     )
 
   test('(threat T50) an account that is refused uses up nothing of the address that others share', async () => {
@@ -228,16 +229,13 @@ describe('control', () => {
   })
 
   /** What came of an attach: open, or its refusal over HTTP. A plain client is never told in a frame. */
-  async function attach(person: Person, headers: Readonly<Record<string, string>>) {
+  async function attach(person: ApiClient, headers: Readonly<Record<string, string>>) {
     const handshake = await upgrade(control, '/attach?sandbox=dev&cmd=cat', {
       headers: [...person.headers, ...Object.entries(headers)],
     })
     if (handshake.kind === 'open') handshake.socket.reset()
     if (handshake.kind !== 'refused') return { outcome: handshake.kind, retryAfter: 0 }
-    const code: unknown = Reflect.get(
-      Object(Reflect.get(Object(JSON.parse(handshake.body)), 'error')),
-      'code',
-    )
+    const code: unknown = fieldOf(fieldOf(JSON.parse(handshake.body), 'error'), 'code')
     const { headers: answered } = handshake
     return { outcome: String(code), retryAfter: Number(answered.get('retry-after') ?? 'NaN') }
   }
@@ -251,7 +249,7 @@ describe('control', () => {
 
   test('(threat T50) refuses a flood of attaches from one address, whatever its headers say', async () => {
     const people = await Promise.all(
-      Array.from({ length: 10 }, (_, index) => Person.named(control, `p${index}`)),
+      Array.from({ length: 10 }, (_, index) => ApiClient.named(control, `p${index}`)),
     )
     const flood = Array.from({ length: 100 }, (_, index) => {
       const lie = `203.0.113.${index}`
@@ -273,7 +271,7 @@ describe('control', () => {
   })
 
   test('(threat T50) refuses a flood of one account that comes from many addresses', async () => {
-    const person = await Person.named(control, 'many')
+    const person = await ApiClient.named(control, 'many')
     const flood = Array.from({ length: 100 }, (_, index) => attach(person, comingFrom(`198.51.100.${index}`)))
     const outcomes = await Promise.all(flood)
     const { open = 0, too_many_attaches: refused = 0 } = tally(outcomes)
@@ -283,11 +281,11 @@ describe('control', () => {
     for (const { outcome, retryAfter } of outcomes)
       if (outcome !== 'open') expect([1, 2]).toContain(retryAfter)
     // Nobody else pays for it.
-    expect((await attach(new Person(control, TOKEN), comingFrom('198.51.100.200'))).outcome).toBe('open')
+    expect((await attach(new ApiClient(control, TOKEN), comingFrom('198.51.100.200'))).outcome).toBe('open')
   })
 
   test('says in the frame how long to wait, where there is no header to say it in', async () => {
-    const person = await Person.named(control, 'framed')
+    const person = await ApiClient.named(control, 'framed')
     const headers = [...person.headers, ...Object.entries(comingFrom('192.0.2.44'))]
     const told: string[] = []
     for (let index = 0; index < 25; index += 1) {
@@ -295,17 +293,17 @@ describe('control', () => {
         headers,
         subprotocols: ['sandwire.v1'],
       })
-      if (handshake.kind !== 'open') throw new Error('Told in a frame')
+      if (handshake.kind !== 'open') throw new Error('ApiResponse in a frame')
       told.push(new TextDecoder().decode((await handshake.socket.nextFrame()).payload))
       handshake.socket.reset()
     }
     const refusal: unknown = JSON.parse(told.find((text) => text.includes('too_many_from_address')) ?? 'null')
     expect(refusal).toMatchObject({ type: 'error', code: 'too_many_from_address', fatal: true })
-    expect(String(Reflect.get(Object(refusal), 'message'))).toMatch(/: try again in \d+ s$/)
+    expect(String(fieldOf(refusal, 'message'))).toMatch(/: try again in \d+ s$/)
   })
 
   test('(threat T50) refuses strangers from one address, and nobody else', async () => {
-    const nobody = new Person(control, undefined)
+    const nobody = new ApiClient(control, undefined)
     const ask = async (index: number): Promise<string> => {
       const lies = Object.fromEntries(SPOOFS.map((name) => [name, `203.0.113.${index}`]))
       const told = await nobody.ask('GET', '/api/sandboxes', undefined, {
@@ -320,18 +318,18 @@ describe('control', () => {
     expect(answers.filter((answer) => answer.startsWith('401')).length).toBeLessThan(20)
     const other = await nobody.ask('GET', '/api/sandboxes', undefined, comingFrom('192.0.2.10'))
     expect(codeIn(other)).toBe('401 unauthorized')
-    const owner = new Person(control, TOKEN)
+    const owner = new ApiClient(control, TOKEN)
     expect((await owner.ask('GET', '/api/sandboxes', undefined, comingFrom('192.0.2.9'))).status).toBe(200)
   })
 
   test('(threat T50) checks no more tokens from an address that sent too many bad ones, but those it knows', async () => {
     const from = comingFrom('192.0.2.60')
-    const ask = async (person: Person): Promise<string> =>
+    const ask = async (person: ApiClient): Promise<string> =>
       codeIn(await person.ask('GET', '/api/whoami', undefined, from))
-    const known = await Person.named(control, 'known')
-    const fresh = await Person.named(control, 'fresh')
+    const known = await ApiClient.named(control, 'known')
+    const fresh = await ApiClient.named(control, 'fresh')
     expect((await known.ask('GET', '/api/whoami', undefined, from)).status).toBe(200)
-    const bad = new Person(control, `${known.bearer ?? ''}x`)
+    const bad = new ApiClient(control, `${known.bearer ?? ''}x`)
     const answers: string[] = []
     for (let index = 0; index < 15; index += 1) answers.push(await ask(bad))
     expect(new Set(answers)).toEqual(new Set(['401 unauthorized', '429 too_many_from_address']))
@@ -342,7 +340,7 @@ describe('control', () => {
   })
 
   test('(threat T50) a flood of strangers keeps nobody from signing in', async () => {
-    const nobody = new Person(control, undefined)
+    const nobody = new ApiClient(control, undefined)
     const flood = Array.from({ length: 400 }, (_, index) =>
       nobody.ask('GET', '/api/sandboxes', undefined, comingFrom(`203.0.113.${index % 250}`)),
     )
@@ -372,8 +370,8 @@ describe('control', () => {
   })
 
   test('(threat T50) a flood of strangers keeps no guest away from their link', async () => {
-    const owner = new Person(control, TOKEN)
-    const nobody = new Person(control, undefined)
+    const owner = new ApiClient(control, TOKEN)
+    const nobody = new ApiClient(control, undefined)
     await owner.post('/api/sandboxes', { name: 'joined', start: false })
     const links = await Promise.all(
       Array.from({ length: 5 }, async () => {
@@ -395,7 +393,7 @@ describe('control', () => {
   })
 
   test('(threat T50) refuses guests who come again and again from one address', async () => {
-    const nobody = new Person(control, undefined)
+    const nobody = new ApiClient(control, undefined)
     const answers = await Promise.all(
       Array.from({ length: 400 }, () =>
         nobody.ask('POST', '/api/grants/redeem', { link: 'x' }, comingFrom('192.0.2.90')),
@@ -405,11 +403,11 @@ describe('control', () => {
   })
 
   test('writes refusals for being too many down, and not without end', async () => {
-    const person = await Person.named(control, 'many')
+    const person = await ApiClient.named(control, 'many')
     const refused = await eventually(
       async () => {
         const { body } = await person.get('/api/audit?limit=1000')
-        const rows = Reflect.get(Object(body), 'rows') as readonly { code: string | null; action: string }[]
+        const rows = fieldOf(body, 'rows') as readonly { code: string | null; action: string }[]
         const found = rows.filter(({ code }) => code === 'too_many_attaches')
         return found.length > 0 && found
       },
@@ -428,7 +426,7 @@ describe('control', () => {
   test('says that waiting a moment does not help where somebody has to act', async () => {
     const sandbox = await startControl({ birthplace: sandboxes, config: { maxSandboxes: 1 } })
     await using _ = sandbox
-    const owner = new Person(sandbox, TOKEN)
+    const owner = new ApiClient(sandbox, TOKEN)
     await owner.post('/api/sandboxes', { name: 'one', start: false })
     const told = await owner.post('/api/sandboxes', { name: 'two', start: false })
     expect(codeIn(told)).toBe('429 too_many_sandboxes')

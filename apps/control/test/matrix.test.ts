@@ -9,6 +9,7 @@ import {
 } from './support/matrix/rules.ts'
 import { type Answer, Stage } from './support/matrix/stage.ts'
 import { type Place, type Verb, VERBS } from './support/matrix/verbs.ts'
+import { fieldOf } from './support/json.ts'
 
 /** Long enough for a loaded machine. */
 const TIMEOUT_MS = 60_000
@@ -66,7 +67,7 @@ describe('the matrix', () => {
   test('has every route that the router serves', async () => {
     const owner = await stage.person('owner')
     const { body } = await owner.get('/api/openapi.json')
-    const paths = Object.entries(Object(Reflect.get(Object(body), 'paths')) as Record<string, object>)
+    const paths = Object.entries(Object(fieldOf(body, 'paths')) as Record<string, object>)
     const served = paths.flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`),
     )

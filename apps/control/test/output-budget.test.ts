@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { SandwireError } from '@sandwire/protocol'
 import { OutputBudget } from '../src/sandbox/output-budget.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
-import { codeIn, JWT_SECRET, linkIn, Person, textIn } from './support/people.ts'
+import { codeIn, JWT_SECRET, linkIn, ApiClient, textIn } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 
 const NOW = 1_800_000_000_000
@@ -39,13 +39,13 @@ describe('the budget of output', () => {
 describe('(threat T50) a limit on output', () => {
   let sandboxes: RealSandboxes
   let control: RunningControl
-  let owner: Person
+  let owner: ApiClient
   beforeAll(async () => {
     sandboxes = new RealSandboxes()
     // So little that nothing comes back while the tests run.
     const limits = { outputBytesPerSecond: 1 }
     control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
-    owner = new Person(control, TOKEN)
+    owner = new ApiClient(control, TOKEN)
     await owner.post('/api/sandboxes', { name: 'dev' })
   })
   afterAll(async () => {
@@ -53,7 +53,7 @@ describe('(threat T50) a limit on output', () => {
     await sandboxes[Symbol.asyncDispose]()
   })
 
-  const exec = (person: Person, sandbox: string) =>
+  const exec = (person: ApiClient, sandbox: string) =>
     person.post(`/api/sandboxes/${sandbox}/exec`, {
       cmd: 'sh',
       args: ['-c', 'head -c 100000 /dev/zero | tr "\\0" a; printf END'],
@@ -73,7 +73,7 @@ describe('(threat T50) a limit on output', () => {
   })
 
   test('counts for output that is read by offset, which goes on where it was cut', async () => {
-    const bob = await Person.named(control, 'bob')
+    const bob = await ApiClient.named(control, 'bob')
     const started = await owner.post('/api/sandboxes/dev/sessions', {
       cmd: 'sh',
       args: ['-c', 'head -c 100000 /dev/zero; exec cat'],

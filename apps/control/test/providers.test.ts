@@ -10,6 +10,7 @@ import { HostProvider } from '../src/providers/host.ts'
 import { MemoryProvider } from './support/memory-provider.ts'
 import { providerContract } from './support/provider-contract.ts'
 import { StandInHost } from './support/stand-in-host.ts'
+import { fieldOf } from './support/json.ts'
 
 const ID = '0'.repeat(32)
 
@@ -114,7 +115,7 @@ describe('the host provider', () => {
       const error = await rejectionOf(made.provider.status(ID, 'r'))
       expect(error?.message).not.toContain('RAW')
       expect(['provider_unavailable', 'sandbox_failed', 'bad_request']).toContain(
-        String(Reflect.get(error ?? {}, 'code')),
+        String(fieldOf(error ?? {}, 'code')),
       )
     }
   })

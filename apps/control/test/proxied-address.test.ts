@@ -3,6 +3,7 @@ import { eventually } from '@sandwire/testing'
 import { comingFrom, SPOOFS } from './support/addresses.ts'
 import { type RunningControl, startControl } from './support/control.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { fieldOf } from './support/json.ts'
 
 const HEADER = 'x-forwarded-for'
 let sandboxes: StandInSandboxes
@@ -38,14 +39,14 @@ async function addressOf(
   const row = await eventually(
     async () => {
       const page: unknown = await (await control.fetch('/api/audit?action=sandbox.create')).json()
-      const rows: unknown = Reflect.get(Object(page), 'rows')
+      const rows: unknown = fieldOf(page, 'rows')
       return Array.isArray(rows)
-        ? rows.find((each: unknown) => Reflect.get(Object(each), 'sandboxName') === name)
+        ? rows.find((each: unknown) => fieldOf(each, 'sandboxName') === name)
         : undefined
     },
     { what: 'the audit', timeoutMs: 10_000 },
   )
-  return String(Reflect.get(Object(row), 'address'))
+  return String(fieldOf(row, 'address'))
 }
 
 describe('the address of a client (threat T50)', () => {

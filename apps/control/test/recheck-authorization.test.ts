@@ -11,7 +11,7 @@ import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { JWT_SECRET, linkIn, Person, textIn, UNLIMITED } from './support/people.ts'
+import { JWT_SECRET, linkIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 
 const ID = '0'.repeat(32)
@@ -246,7 +246,7 @@ describe('with the real sandboxd, and sandboxes that never hear of the end of a 
     await sandboxes[Symbol.asyncDispose]()
   })
 
-  async function attachPlain(person: Person, sandbox: string): Promise<RawWebSocket> {
+  async function attachPlain(person: ApiClient, sandbox: string): Promise<RawWebSocket> {
     const { headers } = person
     const handshake = await upgrade(control, `/attach?sandbox=${sandbox}&cmd=cat`, { headers })
     if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
@@ -254,12 +254,12 @@ describe('with the real sandboxd, and sandboxes that never hear of the end of a 
   }
 
   test('(threat T6) a plain connection ends with the sign-in that it came by, and others go on', async () => {
-    const owner = new Person(control, TOKEN)
+    const owner = new ApiClient(control, TOKEN)
     const made = await owner.post('/api/sandboxes', { name: 'dev' })
     const sandbox = textIn(made, 'id')
     const [bob, eve] = await Promise.all([
-      Person.named(control, 'bob', { jti: 'b' }),
-      Person.named(control, 'eve', { jti: 'e' }),
+      ApiClient.named(control, 'bob', { jti: 'b' }),
+      ApiClient.named(control, 'eve', { jti: 'e' }),
     ])
     for (const person of [bob, eve]) {
       const grant = await owner.post('/api/grants', { role: 'collaborator', sandbox: 'dev' })
@@ -281,14 +281,14 @@ describe('with the real sandboxd, and sandboxes that never hear of the end of a 
   }, 40_000)
 
   test('(threat T6) so does that of a guest, whose sign-in the account keeps', async () => {
-    const owner = new Person(control, TOKEN)
+    const owner = new ApiClient(control, TOKEN)
     const sandbox = textIn(await owner.post('/api/sandboxes', { name: 'shared' }), 'id')
     const grant = await owner.post('/api/grants', { role: 'collaborator', sandbox })
-    const told = await new Person(control, undefined).post('/api/grants/redeem', {
+    const told = await new ApiClient(control, undefined).post('/api/grants/redeem', {
       link: linkIn(grant),
       name: 'Gus',
     })
-    const guest = new Person(control, textIn(told, 'token'))
+    const guest = new ApiClient(control, textIn(told, 'token'))
     await using socket = await attachPlain(guest, sandbox)
     await socket.sendFrame({ opcode: 2, payload: new TextEncoder().encode('there\n') })
     expect((await socket.nextFrame()).opcode).toBe(2)

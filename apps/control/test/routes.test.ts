@@ -6,6 +6,7 @@ import { POLICIES, policyOf } from '../src/routes/policies.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { fieldOf } from './support/json.ts'
 
 let sandboxes: StandInSandboxes
 let control: RunningControl
@@ -236,7 +237,7 @@ describe('a sandbox over the API', () => {
     const response = await post('/api/sandboxes', body)
     expect(response.status).toBe(400)
     const { error } = await json(response)
-    const message = String(Reflect.get(Object(error), 'message'))
+    const message = String(fieldOf(error, 'message'))
     expect(message).toStartWith(`Cannot use "${name}": `)
     expect(message).toContain(expected)
     expect(message).not.toContain('RAW')

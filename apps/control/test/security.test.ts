@@ -4,6 +4,7 @@ import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { RawSandbox } from './support/raw-sandbox.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { fieldOf } from './support/json.ts'
 
 let sandboxes: StandInSandboxes
 let control: RunningControl
@@ -20,7 +21,7 @@ const BEARER = ['Authorization', `Bearer ${TOKEN}`] as const
 
 async function codeOf(response: Response): Promise<string> {
   const body: unknown = await response.json()
-  return `${response.status} ${String(Reflect.get(Object(Reflect.get(Object(body), 'error')), 'code'))}`
+  return `${response.status} ${String(fieldOf(fieldOf(body, 'error'), 'code'))}`
 }
 
 /** First line of the answer to raw bytes. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, Person } from './support/people.ts'
+import { codeIn, JWT_SECRET, ApiClient } from './support/api-client.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
 let sandboxes: StandInSandboxes
@@ -20,7 +20,7 @@ afterAll(async () => {
 })
 
 test('a served folder is nobody’s but the machine’s user’s, whoever signs in (threat T4)', async () => {
-  const ann = await Person.named(control, 'ann')
+  const ann = await ApiClient.named(control, 'ann')
   expect(codeIn(await ann.post('/api/sandboxes', { name: 'local' }))).toBe('403 forbidden')
   const attach = await upgrade(control, '/attach?sandbox=local&cmd=cat', { headers: ann.headers })
   expect(refusalOf(attach)).toBe('403 forbidden')
@@ -30,7 +30,7 @@ test('a served folder is nobody’s but the machine’s user’s, whoever signs 
 })
 
 test('a served folder is there for existing front ends from the beginning, and again when it was stopped', async () => {
-  const owner = new Person(control, TOKEN)
+  const owner = new ApiClient(control, TOKEN)
   sandboxes.files = () => Promise.resolve(Response.json({ entries: [], path: '.' }))
   expect((await owner.get('/api/tree')).status).toBe(200)
   expect((await owner.post('/api/sandboxes/local/stop', {})).status).toBe(200)
@@ -41,6 +41,6 @@ test('a served folder is there for existing front ends from the beginning, and a
 })
 
 test('no other sandbox is made by asking for its files', async () => {
-  const owner = new Person(control, TOKEN)
+  const owner = new ApiClient(control, TOKEN)
   expect((await owner.get('/api/tree?sandbox=other')).status).toBe(404)
 })

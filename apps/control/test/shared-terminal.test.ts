@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
-import { codeIn, JWT_SECRET, linkIn, Person } from './support/people.ts'
+import { codeIn, JWT_SECRET, linkIn, ApiClient } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { helloText, mintHex, Wire } from './support/wire.ts'
 
@@ -38,16 +38,16 @@ beforeEach(async () => {
 afterEach(() => driver[Symbol.asyncDispose]())
 
 /** Somebody who was given something, as a service token's person. */
-async function invite(name: string, request: object): Promise<Person> {
-  const owner = new Person(control, TOKEN)
+async function invite(name: string, request: object): Promise<ApiClient> {
+  const owner = new ApiClient(control, TOKEN)
   const made = await owner.post('/api/grants', { sandbox: 'dev', ...request })
   expect(made.status).toBe(201)
-  const person = await Person.named(control, name)
+  const person = await ApiClient.named(control, name)
   expect((await person.post('/api/grants/redeem', { link: linkIn(made) })).status).toBe(200)
   return person
 }
 
-function open({ bearer = '' }: Person, path = `/terminal/${session}`): Wire {
+function open({ bearer = '' }: ApiClient, path = `/terminal/${session}`): Wire {
   return new Wire(control, path, bearer)
 }
 

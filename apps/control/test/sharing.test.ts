@@ -3,12 +3,21 @@ import { eventually, openRawTcp, type RawHandshake } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { CookieJar } from './support/cookie-jar.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, linkIn, Person, textIn, type Told, UNLIMITED } from './support/people.ts'
+import {
+  codeIn,
+  JWT_SECRET,
+  linkIn,
+  ApiClient,
+  textIn,
+  type ApiResponse,
+  UNLIMITED,
+} from './support/api-client.ts'
 import { factsOf, StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { fieldOf } from './support/json.ts'
 
 let sandboxes: StandInSandboxes
 let control: RunningControl
-let owner: Person
+let owner: ApiClient
 let session: string
 let sandbox: string
 beforeAll(async () => {
@@ -18,7 +27,7 @@ beforeAll(async () => {
     config: { limits: UNLIMITED },
     bindings: { JWT_SECRET },
   })
-  owner = new Person(control, TOKEN)
+  owner = new ApiClient(control, TOKEN)
   session = await startSession('dev')
   sandbox = session.split('.')[0] ?? ''
 })
@@ -48,28 +57,28 @@ async function startSession(name: string): Promise<string> {
 }
 
 /** What somebody gets who attaches: `open`, or the code of the refusal. */
-async function attachAs(person: Person, path: string): Promise<string> {
+async function attachAs(person: ApiClient, path: string): Promise<string> {
   const { headers } = person
   const frame = await firstText(await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers }))
-  return frame.startsWith('session ') ? 'open' : String(Reflect.get(Object(JSON.parse(frame)), 'code'))
+  return frame.startsWith('session ') ? 'open' : String(fieldOf(JSON.parse(frame), 'code'))
 }
 
-async function share(request: object): Promise<Told> {
+async function share(request: object): Promise<ApiResponse> {
   const told = await owner.post('/api/grants', { sandbox: 'dev', ...request })
   expect(told.status).toBe(201)
   return told
 }
 
 /** Shares with somebody who is signed in, and returns the grant. */
-async function shareWith(person: Person, request: object): Promise<string> {
+async function shareWith(person: ApiClient, request: object): Promise<string> {
   const made = await share(request)
   const redeemed = await person.post('/api/grants/redeem', { link: linkIn(made) })
   expect(redeemed.status).toBe(200)
   return textIn(made, 'grant')
 }
 
-function listIn({ body }: Told, name: string): readonly unknown[] {
-  const list: unknown = Reflect.get(Object(body), name)
+function listIn({ body }: ApiResponse, name: string): readonly unknown[] {
+  const list: unknown = fieldOf(body, name)
   return Array.isArray(list) ? list : []
 }
 
@@ -118,7 +127,7 @@ describe('a grant', () => {
   })
 
   test('goes to an account that is known, without a link', async () => {
-    const ann = await Person.named(control, 'ann')
+    const ann = await ApiClient.named(control, 'ann')
     const account = textIn(await ann.get('/api/whoami'), 'account')
     const told = await share({ account })
     expect(told.body).not.toHaveProperty('link')
@@ -136,14 +145,14 @@ describe('a grant', () => {
   })
 
   test('is given by owners only, and strangers learn nothing by trying (threat T4)', async () => {
-    const vera = await Person.named(control, 'vera')
+    const vera = await ApiClient.named(control, 'vera')
     await shareWith(vera, { role: 'collaborator' })
     expect(codeIn(await vera.post('/api/grants', { sandbox }))).toBe('403 forbidden')
     expect(codeIn(await vera.get(`/api/grants?sandbox=${sandbox}`))).toBe('403 forbidden')
     const grant = textIn(await share({}), 'grant')
     expect(codeIn(await vera.delete(`/api/grants/${grant}`))).toBe('403 forbidden')
 
-    const eve = await Person.named(control, 'eve')
+    const eve = await ApiClient.named(control, 'eve')
     const missing = '0'.repeat(32)
     const same = async (method: string, route: (id: string) => string, body?: (id: string) => unknown) => {
       const seen = async (id: string) => {
@@ -176,7 +185,7 @@ describe('a grant', () => {
   })
 
   test('needs a credential that is good for it', async () => {
-    const ann = await Person.named(control, 'weak', { scope: 'sandbox:connect sandbox:exec' })
+    const ann = await ApiClient.named(control, 'weak', { scope: 'sandbox:connect sandbox:exec' })
     expect(codeIn(await ann.post('/api/grants', { sandbox: 'dev' }))).toBe('403 forbidden')
   })
 
@@ -187,9 +196,7 @@ describe('a grant', () => {
     expect(all.filter(({ status }) => status === 201)).toHaveLength(64)
     expect(codeIn(await ask())).toBe('429 too_many_grants')
     const [first] = listIn(await owner.get('/api/grants?sandbox=popular'), 'grants')
-    expect((await owner.delete(`/api/grants/${String(Reflect.get(Object(first), 'grant'))}`)).status).toBe(
-      204,
-    )
+    expect((await owner.delete(`/api/grants/${String(fieldOf(first, 'grant'))}`)).status).toBe(204)
     expect((await ask()).status).toBe(201)
   })
 })
@@ -197,7 +204,9 @@ describe('a grant', () => {
 describe('a link', () => {
   test('gives its grant to one of fifty who come at the same time, and the same one may come again', async () => {
     const link = linkIn(await share({}))
-    const people = await Promise.all(Array.from({ length: 50 }, (_, at) => Person.named(control, `p${at}`)))
+    const people = await Promise.all(
+      Array.from({ length: 50 }, (_, at) => ApiClient.named(control, `p${at}`)),
+    )
     const all = await Promise.all(people.map((person) => person.post('/api/grants/redeem', { link })))
     const winners = all.flatMap(({ status }, at) => (status === 200 ? [at] : []))
     expect(winners).toHaveLength(1)
@@ -212,12 +221,12 @@ describe('a link', () => {
     const link = linkIn(await share({}))
     const told = await owner.post('/api/grants/redeem', { link })
     expect(codeIn(told)).toBe('403 forbidden')
-    const ann = await Person.named(control, 'ann-2')
+    const ann = await ApiClient.named(control, 'ann-2')
     expect((await ann.post('/api/grants/redeem', { link })).status).toBe(200)
   })
 
   test('that was withdrawn, has a wrong secret or was never made opens nothing', async () => {
-    const ann = await Person.named(control, 'ann-3')
+    const ann = await ApiClient.named(control, 'ann-3')
     const told = await share({})
     const [id = '', random = ''] = linkIn(told).split('.')
     const wrong = 'x'.repeat(43)
@@ -238,7 +247,7 @@ describe('a link', () => {
 
   test('is over when its time is', async () => {
     const told = await share({ expiresSeconds: 1 })
-    const ann = await Person.named(control, 'ann-4')
+    const ann = await ApiClient.named(control, 'ann-4')
     await eventually(() => Date.now() > Number(textIn(told, 'expiresMs')), { what: 'the end of the grant' })
     expect(codeIn(await ann.post('/api/grants/redeem', { link: linkIn(told) }))).toBe('410 link_spent')
   })
@@ -246,7 +255,7 @@ describe('a link', () => {
   test('is in no log', async () => {
     const told = await share({})
     const secret = linkIn(told).split('.')[2] ?? ''
-    const ann = await Person.named(control, 'ann-5')
+    const ann = await ApiClient.named(control, 'ann-5')
     await ann.post('/api/grants/redeem', { link: linkIn(told) })
     await ann.post('/api/grants/redeem', { link: `${linkIn(told).slice(0, -1)}_` })
     expect(control.log.join('\n')).not.toContain(secret)
@@ -255,7 +264,7 @@ describe('a link', () => {
 
 describe('what somebody holds', () => {
   test('is in their lists, marked, until it is taken back', async () => {
-    const bob = await Person.named(control, 'bob')
+    const bob = await ApiClient.named(control, 'bob')
     expect((await bob.post('/api/sandboxes', { name: 'own', start: false })).status).toBe(201)
     const grant = await shareWith(bob, { role: 'collaborator' })
     sandboxes.activity = { attachments: 0, exits: [], sessions: [factsOf(session)] }
@@ -280,7 +289,7 @@ describe('what somebody holds', () => {
   })
 
   test('vanishes when the sandbox does', async () => {
-    const bob = await Person.named(control, 'bob-2')
+    const bob = await ApiClient.named(control, 'bob-2')
     await startSession('brief')
     const made = await owner.post('/api/grants', { sandbox: 'brief' })
     await bob.post('/api/grants/redeem', { link: linkIn(made) })
@@ -290,7 +299,7 @@ describe('what somebody holds', () => {
   })
 
   test('lets a collaborator work, and a viewer see (threat T4)', async () => {
-    const [carl, vera] = [await Person.named(control, 'carl'), await Person.named(control, 'vera-2')]
+    const [carl, vera] = [await ApiClient.named(control, 'carl'), await ApiClient.named(control, 'vera-2')]
     await shareWith(carl, { role: 'collaborator' })
     await shareWith(vera, {})
     expect(await attachAs(carl, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('open')
@@ -311,7 +320,7 @@ describe('what somebody holds', () => {
 
   test('of one session is that session, and the sandbox and its others do not exist (threat T4)', async () => {
     const other = await startSession('dev')
-    const sue = await Person.named(control, 'sue')
+    const sue = await ApiClient.named(control, 'sue')
     await shareWith(sue, { session })
     expect(await attachAs(sue, `/terminal/${session}`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ authority: 'viewer', exec: false })
@@ -332,14 +341,14 @@ describe('what somebody holds', () => {
 })
 
 describe('a guest of this machine', () => {
-  const nobody = () => new Person(control, undefined)
+  const nobody = () => new ApiClient(control, undefined)
 
   test('that is a program gets a token, good for what was shared and nothing else', async () => {
     const made = await share({ role: 'collaborator' })
     const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'Gus' })
     expect(told.body).toMatchObject({ sandbox, role: 'collaborator', owner: 'owner' })
     expect(told.headers.get('set-cookie')).toBeNull()
-    const guest = new Person(control, textIn(told, 'token'))
+    const guest = new ApiClient(control, textIn(told, 'token'))
     const who = await guest.get('/api/whoami')
     expect(who.body).toMatchObject({ name: 'Gus (guest)', scopes: ['connect', 'exec'] })
     const list = await guest.get('/api/account/sign-ins')
@@ -358,7 +367,7 @@ describe('a guest of this machine', () => {
   test('who uses the name of what was shared is told its id, and nothing of what was not (threat T4)', async () => {
     const made = await share({ role: 'collaborator' })
     const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'Gus' })
-    const guest = new Person(control, textIn(told, 'token'))
+    const guest = new ApiClient(control, textIn(told, 'token'))
     const hint = `of that name are shared with you, use an id: ${sandbox} of "owner"`
     const refused = await guest.get('/api/sandboxes/dev')
     expect(codeIn(refused)).toBe('404 sandbox_not_found')
@@ -375,14 +384,14 @@ describe('a guest of this machine', () => {
     await owner.post('/api/sandboxes', { name: 'unshared', start: false })
     const notShared = await guest.get('/api/sandboxes/unshared')
     const notThere = await guest.get('/api/sandboxes/not-there')
-    const saying = ({ body }: Told): string => textIn({ body: Reflect.get(Object(body), 'error') }, 'message')
+    const saying = ({ body }: ApiResponse): string => textIn({ body: fieldOf(body, 'error') }, 'message')
     expect(saying(notShared)).toBe(saying(notThere))
     expect(saying(notShared)).toBe('No sandbox has this id or name')
     await owner.delete(`/api/grants/${textIn(made, 'grant')}`)
   })
 
   test('who has one session of a sandbox is not told of its name, nor whoever lost it (threat T4)', async () => {
-    const zoe = await Person.named(control, 'zoe')
+    const zoe = await ApiClient.named(control, 'zoe')
     await shareWith(zoe, { session })
     const said = async (): Promise<string> => JSON.stringify((await zoe.get('/api/sandboxes/dev')).body)
     expect(await said()).not.toContain(sandbox)
@@ -393,7 +402,7 @@ describe('a guest of this machine', () => {
   })
 
   test('what somebody is given takes no name from what they are about to make (threat T4)', async () => {
-    const yan = await Person.named(control, 'yan')
+    const yan = await ApiClient.named(control, 'yan')
     await shareWith(yan, { role: 'collaborator' })
     expect(await attachAs(yan, '/attach?sandbox=dev&cmd=cat')).toBe('open')
     const own = textIn(await yan.get('/api/sandboxes/dev'), 'id')
@@ -403,7 +412,7 @@ describe('a guest of this machine', () => {
 
   test('that watches may only watch', async () => {
     const told = await nobody().post('/api/grants/redeem', { link: linkIn(await share({ session })) })
-    const guest = new Person(control, textIn(told, 'token'))
+    const guest = new ApiClient(control, textIn(told, 'token'))
     expect((await guest.get('/api/whoami')).body).toMatchObject({ name: 'guest', scopes: ['connect'] })
     expect(await attachAs(guest, `/terminal/${session}`)).toBe('open')
     expect(await attachAs(guest, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('forbidden')
@@ -449,10 +458,10 @@ describe('a guest of this machine', () => {
       link: linkIn(await share({ session })),
       name: 'Gus',
     })
-    const guest = new Person(control, textIn(first, 'token'))
+    const guest = new ApiClient(control, textIn(first, 'token'))
     const made = await share({ role: 'collaborator' })
     const second = await guest.post('/api/grants/redeem', { link: linkIn(made) })
-    const more = new Person(control, textIn(second, 'token'))
+    const more = new ApiClient(control, textIn(second, 'token'))
     expect((await more.get('/api/whoami')).body).toMatchObject({
       name: 'Gus (guest)',
       scopes: ['connect', 'exec'],
@@ -465,7 +474,7 @@ describe('a guest of this machine', () => {
   test('is marked as one wherever others see the name, and so is nobody else', async () => {
     const made = await share({ role: 'collaborator' })
     const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'owner' })
-    const guest = new Person(control, textIn(told, 'token'))
+    const guest = new ApiClient(control, textIn(told, 'token'))
     expect((await guest.get('/api/whoami')).body).toMatchObject({ name: 'owner (guest)' })
     expect((await owner.get('/api/whoami')).body).toMatchObject({ name: 'owner' })
     expect(await attachAs(guest, `/terminal/${session}`)).toBe('open')
@@ -478,13 +487,13 @@ describe('a guest of this machine', () => {
     await eventually(
       async () => {
         const rows = listIn(await owner.get('/api/audit?action=grant.redeem'), 'rows')
-        return rows.some((row) => Reflect.get(Object(row), 'actor') === account)
+        return rows.some((row) => fieldOf(row, 'actor') === account)
       },
       { what: 'the row' },
     )
     const rows = listIn(await owner.get('/api/audit?limit=200'), 'rows')
-    const theirs = rows.filter((row) => Reflect.get(Object(row), 'actor') === account)
-    expect(new Set(theirs.map((row) => String(Reflect.get(Object(row), 'actorName'))))).toEqual(
+    const theirs = rows.filter((row) => fieldOf(row, 'actor') === account)
+    expect(new Set(theirs.map((row) => String(fieldOf(row, 'actorName'))))).toEqual(
       new Set(['owner (guest)']),
     )
   })
@@ -496,7 +505,7 @@ describe('a guest of this machine', () => {
       '400 bad_request',
     )
     const told = await nobody().post('/api/grants/redeem', { link, name })
-    const who = await new Person(control, textIn(told, 'token')).get('/api/whoami')
+    const who = await new ApiClient(control, textIn(told, 'token')).get('/api/whoami')
     expect(textIn(who, 'name')).toBe(`${name} (guest)`)
     expect(textIn(who, 'name')).toHaveLength(64)
   })
@@ -519,9 +528,9 @@ describe('a guest of this machine', () => {
       'swg_local',
       `swg_x.${'x'.repeat(43)}`,
     ])
-      expect(codeIn(await new Person(control, token).get('/api/whoami'))).toBe('401 unauthorized')
+      expect(codeIn(await new ApiClient(control, token).get('/api/whoami'))).toBe('401 unauthorized')
     expect(await accounts()).toBe(before)
-    expect(codeIn(await new Person(control, `swg_local.${'x'.repeat(43)}`).get('/api/whoami'))).toBe(
+    expect(codeIn(await new ApiClient(control, `swg_local.${'x'.repeat(43)}`).get('/api/whoami'))).toBe(
       '401 unauthorized',
     )
   })
@@ -550,10 +559,10 @@ describe('nobody is a guest', () => {
       config: { limits: UNLIMITED, ...config },
       bindings,
     })
-    const admin = new Person(other, TOKEN)
+    const admin = new ApiClient(other, TOKEN)
     expect((await admin.post('/api/sandboxes', { name: 'dev', start: false })).status).toBe(201)
     const link = linkIn(await admin.post('/api/grants', { sandbox: 'dev' }))
-    const told = await new Person(other, undefined).post('/api/grants/redeem', { link })
+    const told = await new ApiClient(other, undefined).post('/api/grants/redeem', { link })
     expect(codeIn(told)).toBe('401 unauthorized')
   })
 })
@@ -563,12 +572,12 @@ describe('guests from before an issuer was configured', () => {
     const config = { limits: UNLIMITED }
     const bindings = { JWT_SECRET }
     await using other = await startControl({ birthplace: sandboxes, config, bindings })
-    const admin = new Person(other, TOKEN)
-    const nobody = new Person(other, undefined)
+    const admin = new ApiClient(other, TOKEN)
+    const nobody = new ApiClient(other, undefined)
     expect((await admin.post('/api/sandboxes', { name: 'dev', start: false })).status).toBe(201)
     const link = async () => linkIn(await admin.post('/api/grants', { sandbox: 'dev' }))
     const program = await nobody.post('/api/grants/redeem', { link: await link() })
-    const guest = new Person(other, textIn(program, 'token'))
+    const guest = new ApiClient(other, textIn(program, 'token'))
     const jar = new CookieJar(other)
     expect((await jar.write('POST', '/api/grants/redeem', { link: await link() })).status).toBe(200)
     expect([(await guest.get('/api/whoami')).status, await jar.statusOfWhoami()]).toEqual([200, 200])
@@ -583,7 +592,7 @@ describe('guests from before an issuer was configured', () => {
 })
 
 test('the page that links lead to has a strict policy and says nothing by itself', async () => {
-  const nobody = new Person(control, undefined)
+  const nobody = new ApiClient(control, undefined)
   const page = await nobody.get('/join')
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
   expect(page.headers.get('referrer-policy')).toBe('no-referrer')

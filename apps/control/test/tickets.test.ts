@@ -4,12 +4,13 @@ import { eventually, type RawHandshake, type RawWebSocket } from '@sandwire/test
 import { CLOCK_SKEW_MS } from '../src/auth/jwt.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, Person, textIn, UNLIMITED } from './support/people.ts'
+import { codeIn, JWT_SECRET, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { fieldOf } from './support/json.ts'
 
 let sandboxes: StandInSandboxes
 let control: RunningControl
-let owner: Person
+let owner: ApiClient
 let session: string
 let sandbox: string
 beforeAll(async () => {
@@ -19,7 +20,7 @@ beforeAll(async () => {
     config: { limits: UNLIMITED },
     bindings: { JWT_SECRET },
   })
-  owner = new Person(control, TOKEN)
+  owner = new ApiClient(control, TOKEN)
   session = await startSession('dev')
   sandbox = session.split('.')[0] ?? ''
 })
@@ -72,7 +73,7 @@ async function outcomeOf(handshake: RawHandshake): Promise<string> {
   const frame = text((await handshake.socket.nextFrame()).payload)
   handshake.socket.reset()
   if (frame.startsWith('session ')) return 'open'
-  const code = String(Reflect.get(Object(JSON.parse(frame)), 'code')) as ErrorCode
+  const code = String(fieldOf(JSON.parse(frame), 'code')) as ErrorCode
   return `${ERRORS[code].status} ${code}`
 }
 
@@ -121,7 +122,7 @@ describe('a ticket', () => {
       birthplace: sandboxes,
       config: { limits: UNLIMITED, ticketMs: 1 },
     })
-    const person = new Person(other, TOKEN)
+    const person = new ApiClient(other, TOKEN)
     const made = await person.post('/api/sandboxes', { name: 'dev', start: false })
     expect(made.status).toBe(201)
     const told = await person.post('/api/tickets', { sandbox: 'dev' })
@@ -136,7 +137,7 @@ describe('a ticket', () => {
     const told = await owner.post('/api/tickets', { session })
     expect(Number(textIn(told, 'expiresMs'))).toBeLessThanOrEqual(Date.now() + 30_000)
     const exp = Math.floor((Date.now() - CLOCK_SKEW_MS) / 1000) + 15
-    const person = await Person.named(control, 'brief', { exp })
+    const person = await ApiClient.named(control, 'brief', { exp })
     await person.post('/api/sandboxes', { name: 'mine', start: false })
     const brief = await person.post('/api/tickets', { sandbox: 'mine' })
     expect(Number(textIn(brief, 'expiresMs'))).toBeLessThanOrEqual(exp * 1000 + CLOCK_SKEW_MS)
@@ -230,7 +231,7 @@ describe('a ticket', () => {
   test('opens sockets only', async () => {
     const ticket = await ticketFor({ sandbox: 'dev' })
     const headers = { 'sec-websocket-protocol': `sandwire.v1, sandwire.ticket.${ticket}` }
-    const nobody = new Person(control, undefined)
+    const nobody = new ApiClient(control, undefined)
     for (const path of ['/api/sandboxes', `/api/sandboxes/${sandbox}`, `/logs/${sandbox}`, '/api/whoami'])
       expect(codeIn(await nobody.ask('GET', path, undefined, headers))).toBe('401 unauthorized')
     expect(codeIn(await nobody.ask('GET', '/metrics', undefined, headers))).toBe('403 forbidden')
@@ -246,16 +247,16 @@ describe('a ticket', () => {
   })
 
   test('is not given to strangers, who learn nothing by asking (threat T4)', async () => {
-    const eve = await Person.named(control, 'eve')
+    const eve = await ApiClient.named(control, 'eve')
     const missing = { sandbox: '0'.repeat(32), session: `${'0'.repeat(32)}.${'0'.repeat(26)}` }
     const told = async (request: unknown) => {
       const { status, body, headers } = await eve.post('/api/tickets', request)
-      const error: unknown = Reflect.get(Object(body), 'error')
+      const error: unknown = fieldOf(body, 'error')
       const names = [...headers.keys()].toSorted()
       return {
         status,
-        code: Reflect.get(Object(error), 'code'),
-        message: Reflect.get(Object(error), 'message'),
+        code: fieldOf(error, 'code'),
+        message: fieldOf(error, 'message'),
         names,
       }
     }
@@ -276,14 +277,14 @@ describe('a ticket', () => {
 
   test('is there for the owner, and for every other, however many one person asks for', async () => {
     const many = await startSession('crowded')
-    const give = async (name: string): Promise<Person> => {
-      const person = await Person.named(control, name)
+    const give = async (name: string): Promise<ApiClient> => {
+      const person = await ApiClient.named(control, name)
       const account = textIn(await person.get('/api/whoami'), 'account')
       expect((await owner.post('/api/grants', { session: many, account })).status).toBe(201)
       return person
     }
     const [eve, ann] = [await give('eve-tickets'), await give('ann-tickets')]
-    const ask = (person: Person) => person.post('/api/tickets', { session: many })
+    const ask = (person: ApiClient) => person.post('/api/tickets', { session: many })
     const all = await Promise.all(Array.from({ length: 105 }, () => ask(eve)))
     expect(all.filter(({ status }) => status === 201)).toHaveLength(20)
     const refused = all.find(({ status }) => status !== 201)

@@ -3,6 +3,7 @@ import { openRawTcp } from '@sandwire/testing'
 import { type RunningControl, startControl } from './support/control.ts'
 import { FakeIssuer, makeKey, signEncoded, signText, type SigningKey } from './support/fake-issuer.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { fieldOf } from './support/json.ts'
 
 let sandboxes: StandInSandboxes
 let control: RunningControl
@@ -108,7 +109,7 @@ describe('a token (threat T34)', () => {
     const account = async (token: string): Promise<unknown> => {
       const response = await control.fetch('/api/whoami', { headers: { authorization: `Bearer ${token}` } })
       expect(response.status).toBe(200)
-      return Reflect.get(Object(await response.json()), 'account')
+      return fieldOf(await response.json(), 'account')
     }
     expect(await account(service)).not.toBe(await account(await issuer.token()))
   })

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { type RunningControl, startControl } from './support/control.ts'
-import { codeIn, JWT_SECRET, linkIn, Person, textIn } from './support/people.ts'
+import { codeIn, JWT_SECRET, linkIn, ApiClient, textIn } from './support/api-client.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
 const W = '/api/workspaces/dev'
@@ -17,7 +17,7 @@ interface Seen {
 
 let sandboxes: StandInSandboxes
 let control: RunningControl
-let ann: Person
+let ann: ApiClient
 const seen: Seen[] = []
 /** What the sandbox answers to requests about files. */
 let answer: (request: Request) => Response | Promise<Response> = () => Response.json({})
@@ -40,7 +40,7 @@ beforeAll(async () => {
   sandboxes.files = serve
   const limits = { workspaceCostPerMinutePerUser: 1_000 }
   control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
-  ann = await Person.named(control, 'ann')
+  ann = await ApiClient.named(control, 'ann')
   expect((await ann.post('/api/sandboxes', { name: 'dev' })).status).toBe(201)
 })
 afterEach(() => {
@@ -178,7 +178,7 @@ describe('a request about files', () => {
   })
 
   test('is refused while it is still being sent, and none of it is read for that', async () => {
-    const weak = await Person.named(control, 'ann', { scope: 'sandbox:connect' })
+    const weak = await ApiClient.named(control, 'ann', { scope: 'sandbox:connect' })
     const ending = Promise.withResolvers<void>()
     const body = new ReadableStream<Uint8Array>({
       async start(controller) {
@@ -204,7 +204,7 @@ describe('a request about files', () => {
   })
 
   test('of strangers finds nothing, and of viewers is forbidden (threat T4)', async () => {
-    const eve = await Person.named(control, 'eve')
+    const eve = await ApiClient.named(control, 'eve')
     const sandbox = textIn(await ann.get('/api/sandboxes/dev'), 'id')
     const route = `/api/workspaces/${sandbox}/stat?path=a`
     expect(codeIn(await eve.get(route))).toBe('404 sandbox_not_found')
@@ -215,7 +215,7 @@ describe('a request about files', () => {
   })
 
   test('counts by what it costs, and says when there is more', async () => {
-    const rob = await Person.named(control, 'rob')
+    const rob = await ApiClient.named(control, 'rob')
     await rob.post('/api/sandboxes', { name: 'dev' })
     answer = () => new Response('', { headers: { 'content-type': 'application/x-tar' } })
     const all = await Promise.all(Array.from({ length: 110 }, () => rob.get(`${W}/archive?path=.`)))
@@ -260,7 +260,7 @@ describe('a request about files', () => {
   })
 
   test('that goes on with an upload of somebody else is in the audit once, until it is begun anew', async () => {
-    const bob = await Person.named(control, 'bob')
+    const bob = await ApiClient.named(control, 'bob')
     const grant = await ann.post('/api/grants', { sandbox: 'dev', role: 'collaborator' })
     await bob.post('/api/grants/redeem', { link: linkIn(grant) })
     const id = textIn(await ann.get('/api/sandboxes/dev'), 'id')
@@ -268,7 +268,7 @@ describe('a request about files', () => {
       const { body } = await ann.get('/api/audit?limit=1000&action=file.write')
       return JSON.stringify(body).split(`"actorName":"${name}"`).length - 1
     }
-    const put = async ({ bearer }: Person, offset: number): Promise<number> => {
+    const put = async ({ bearer }: ApiClient, offset: number): Promise<number> => {
       const upload = `/api/workspaces/${id}/uploads/${'b'.repeat(32)}?path=large&offset=${offset}`
       return (await send('PUT', upload, { body: 'x', headers: { authorization: `Bearer ${bearer}` } })).status
     }
@@ -457,7 +457,7 @@ describe('an answer about files', () => {
 describe('a right that is withdrawn (threat T6)', () => {
   /** Watches. */
   async function watch(
-    person: Person,
+    person: ApiClient,
   ): Promise<{ readonly read: Promise<unknown>; readonly isOver: () => boolean }> {
     const sandbox = textIn(await ann.get('/api/sandboxes/dev'), 'id')
     let isOver = false
@@ -474,7 +474,7 @@ describe('a right that is withdrawn (threat T6)', () => {
   }
 
   test('ends what is being read when a grant is revoked', async () => {
-    const cat = await Person.named(control, 'cat')
+    const cat = await ApiClient.named(control, 'cat')
     const made = await ann.post('/api/grants', { sandbox: 'dev', role: 'collaborator' })
     await cat.post('/api/grants/redeem', { link: linkIn(made) })
     const { read, isOver } = await watch(cat)
@@ -484,7 +484,7 @@ describe('a right that is withdrawn (threat T6)', () => {
   })
 
   test('ends what is being read when its reader signs out', async () => {
-    const dan = await Person.named(control, 'dan', { jti: 'laptop' })
+    const dan = await ApiClient.named(control, 'dan', { jti: 'laptop' })
     const made = await ann.post('/api/grants', { sandbox: 'dev', role: 'collaborator' })
     await dan.post('/api/grants/redeem', { link: linkIn(made) })
     const { read, isOver } = await watch(dan)
@@ -496,7 +496,7 @@ describe('a right that is withdrawn (threat T6)', () => {
 
 describe('the contract', () => {
   test('has errors of one shape, whoever refuses', async () => {
-    const nobody = new Person(control, undefined)
+    const nobody = new ApiClient(control, undefined)
     for (const [asked, status, code] of [
       [nobody.get('/api/tree'), 401, 'unauthorized'],
       [ann.get('/api/tree?sandbox=none'), 404, 'sandbox_not_found'],
@@ -586,7 +586,7 @@ describe('the contract', () => {
       paths: { files: '.' },
     })
     expect((await ann.get('/api/project')).body).toEqual({ root: '/workspace' })
-    const health = await new Person(control, undefined).get('/health')
+    const health = await new ApiClient(control, undefined).get('/health')
     expect(health.body).toMatchObject({
       status: 'ok',
       workspace: '/workspace',

@@ -1,5 +1,6 @@
 import { openRawWebSocket, type RawHandshake, type RawWebSocketOptions } from '@sandwire/testing'
 import { type RunningControl, TOKEN } from './control.ts'
+import { fieldOf } from './json.ts'
 
 /** Long enough for a loaded machine. */
 const TIMEOUT_MS = 20_000
@@ -28,6 +29,6 @@ export function upgrade(
 export function refusalOf(handshake: RawHandshake): string {
   if (handshake.kind !== 'refused') return handshake.kind
   const body: unknown = JSON.parse(handshake.body)
-  const error: unknown = Reflect.get(Object(body), 'error')
-  return `${handshake.status} ${String(Reflect.get(Object(error), 'code'))}`
+  const error: unknown = fieldOf(body, 'error')
+  return `${handshake.status} ${String(fieldOf(error, 'code'))}`
 }

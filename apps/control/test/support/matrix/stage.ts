@@ -1,11 +1,12 @@
 import type { RawHandshake } from '@sandwire/testing'
 import { type RunningControl, startControl } from '../control.ts'
 import { upgrade } from '../handshake.ts'
-import { JWT_SECRET, Person, textIn, type Told, tokenOf, UNLIMITED } from '../people.ts'
+import { JWT_SECRET, ApiClient, textIn, type ApiResponse, tokenOf, UNLIMITED } from '../api-client.ts'
 import { RealSandboxes } from '../real-sandboxes.ts'
 import { helloText } from '../wire.ts'
 import { CREDENTIALS, type CredentialKind, type PersonKind } from './rules.ts'
 import type { Asked, Place } from './verbs.ts'
+import { fieldOf } from '../json.ts'
 
 /** What came of a request, without what differs by chance. */
 export interface Answer {
@@ -20,8 +21,8 @@ const TEMPLATE = { id: 'nothing', title: 'Nothing', argv: ['true'] }
 const FICKLE_HEADERS = ['x-request-id', 'date', 'content-length', 'sec-websocket-accept']
 
 function codeOf(body: unknown): string | undefined {
-  const error: unknown = Reflect.get(Object(body), 'error')
-  const code: unknown = Reflect.get(Object(error), 'code')
+  const error: unknown = fieldOf(body, 'error')
+  const code: unknown = fieldOf(error, 'code')
   return typeof code === 'string' ? code : undefined
 }
 
@@ -65,10 +66,10 @@ export class Stage implements AsyncDisposable {
     kind: PersonKind,
     credential: CredentialKind = 'all scopes',
     name: string = kind,
-  ): Promise<Person> {
+  ): Promise<ApiClient> {
     const scope = CREDENTIALS[credential].map((each) => `sandbox:${each}`).join(' ')
     const bearer = kind === 'none' ? undefined : await tokenOf(name, { scope })
-    return new Person(this.control, bearer)
+    return new ApiClient(this.control, bearer)
   }
 
   /** A running sandbox with a session, shared with everybody as their kind says. */
@@ -97,7 +98,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Asks, and says what came of it. */
-  async ask(method: string, { path, json, socket, streams }: Asked, person: Person): Promise<Answer> {
+  async ask(method: string, { path, json, socket, streams }: Asked, person: ApiClient): Promise<Answer> {
     if (streams === true) return judge(await person.begin(method, path))
     if (socket === 'bearer') return this.#attach(path, person.headers, [])
     if (socket === 'envelope') return this.#openEnvelope(path, person.headers)
@@ -122,7 +123,7 @@ export class Stage implements AsyncDisposable {
       .sendFrame({ opcode: 1, payload: new TextEncoder().encode(helloText()) })
       .catch(() => undefined)
     const frame: unknown = JSON.parse(new TextDecoder().decode((await socket.nextFrame()).payload))
-    const code: unknown = Reflect.get(Object(frame), 'code')
+    const code: unknown = fieldOf(frame, 'code')
     const seen = [socket.response.status, steady(socket.response.headers), frame]
     socket.reset()
     return { outcome: typeof code === 'string' ? code : 'allowed', seen }
@@ -134,7 +135,7 @@ export class Stage implements AsyncDisposable {
     if (handshake.kind !== 'open') return judgeHandshake(handshake)
     await using socket = handshake.socket
     const frame: unknown = JSON.parse(new TextDecoder().decode((await socket.nextFrame()).payload))
-    const isOpen = Reflect.get(Object(frame), 'type') === 'session'
+    const isOpen = fieldOf(frame, 'type') === 'session'
     // The reason follows the two bytes of the code.
     const reason = isOpen ? '' : new TextDecoder().decode((await socket.nextFrame()).payload.subarray(2))
     socket.reset()
@@ -155,13 +156,13 @@ function judgeHandshake(handshake: Exclude<RawHandshake, { kind: 'open' }>): Ans
   return { outcome: codeOf(body) ?? String(handshake.status), seen }
 }
 
-async function must(asked: Promise<Told>): Promise<Told> {
+async function must(asked: Promise<ApiResponse>): Promise<ApiResponse> {
   const told = await asked
   if (told.status >= 300) throw new Error(`Cannot set the stage: ${JSON.stringify(told.body)}`)
   return told
 }
 
-function judge({ status, headers, body }: Told): Answer {
+function judge({ status, headers, body }: ApiResponse): Answer {
   // Where the body has no place for its code.
   const code = codeOf(body) ?? headers.get('x-sandwire-code')
   const outcome = status < 400 ? 'allowed' : (code ?? String(status))

@@ -1,9 +1,10 @@
 import type { RunningControl } from './control.ts'
+import { fieldOf } from './json.ts'
 
-/** Secret of the service tokens by which the tests' people are known; a binding of control. */
+/** Signing secret of the tests' service tokens; a binding of control. */
 export const JWT_SECRET = 'a secret that only tests know, long enough'
 
-/** Settings of tests that are not about limits: nobody is held up by how often they come. */
+/** Settings without rate limits. */
 export const UNLIMITED = {
   attachesPerMinutePerAddress: 0,
   attachesPerMinutePerUser: 0,
@@ -15,7 +16,7 @@ function base64Url(bytes: Uint8Array): string {
   return bytes.toBase64({ alphabet: 'base64url', omitPadding: true })
 }
 
-/** A service token for somebody of this name. */
+/** A service token for a user of this name. */
 export async function tokenOf(sub: string, claims: Readonly<Record<string, unknown>> = {}): Promise<string> {
   const encode = (value: unknown): string => base64Url(new TextEncoder().encode(JSON.stringify(value)))
   const exp = Math.floor(Date.now() / 1000) + 3600
@@ -28,31 +29,31 @@ export async function tokenOf(sub: string, claims: Readonly<Record<string, unkno
   return `${text}.${base64Url(new Uint8Array(mac))}`
 }
 
-/** What an API call came to: its status, and what it said. */
-export interface Told {
+/** A decoded response of the API. */
+export interface ApiResponse {
   readonly status: number
   readonly body: unknown
   readonly headers: Headers
 }
 
-/** A field of what was told, as text. */
-export function textIn({ body }: Pick<Told, 'body'>, name: string): string {
-  return String(Reflect.get(Object(body), name))
+/** A field of the body, as text. */
+export function textIn({ body }: Pick<ApiResponse, 'body'>, name: string): string {
+  return String(fieldOf(body, name))
 }
 
 /** Status and error code. */
-export function codeIn({ status, body }: Told): string {
-  return `${status} ${String(Reflect.get(Object(Reflect.get(Object(body), 'error')), 'code'))}`
+export function codeIn({ status, body }: ApiResponse): string {
+  return `${status} ${String(fieldOf(fieldOf(body, 'error'), 'code'))}`
 }
 
-async function tell(response: Response): Promise<Told> {
+async function decode(response: Response): Promise<ApiResponse> {
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true
   return { status: response.status, body: isJson ? JSON.parse(text) : text, headers: response.headers }
 }
 
-/** Somebody who talks to control with a bearer of their own, or with none. */
-export class Person {
+/** Sends requests with one bearer token, or with none. */
+export class ApiClient {
   readonly #control: RunningControl
   readonly bearer: string | undefined
 
@@ -61,8 +62,8 @@ export class Person {
     this.bearer = bearer
   }
 
-  static async named(control: RunningControl, name: string, claims = {}): Promise<Person> {
-    return new Person(control, await tokenOf(name, claims))
+  static async named(control: RunningControl, name: string, claims = {}): Promise<ApiClient> {
+    return new ApiClient(control, await tokenOf(name, claims))
   }
 
   /** For a WebSocket. */
@@ -70,10 +71,10 @@ export class Person {
     return this.bearer === undefined ? [] : [['Authorization', `Bearer ${this.bearer}`]]
   }
 
-  /** What an answer begins with; the rest of it is not waited for, unless it is an error. */
-  async begin(method: string, route: string): Promise<Told> {
+  /** Status and headers of a response; its body is canceled unless it is an error. */
+  async begin(method: string, route: string): Promise<ApiResponse> {
     const response = await this.#send(method, route)
-    if (response.status >= 400) return tell(response)
+    if (response.status >= 400) return decode(response)
     await response.body?.cancel()
     return { status: response.status, body: undefined, headers: response.headers }
   }
@@ -83,8 +84,8 @@ export class Person {
     route: string,
     json?: unknown,
     headers: Readonly<Record<string, string>> = {},
-  ): Promise<Told> {
-    return tell(await this.#send(method, route, json, headers))
+  ): Promise<ApiResponse> {
+    return decode(await this.#send(method, route, json, headers))
   }
 
   async #send(
@@ -108,20 +109,20 @@ export class Person {
     })
   }
 
-  get(route: string): Promise<Told> {
+  get(route: string): Promise<ApiResponse> {
     return this.ask('GET', route)
   }
 
-  post(route: string, json: unknown): Promise<Told> {
+  post(route: string, json: unknown): Promise<ApiResponse> {
     return this.ask('POST', route, json)
   }
 
-  delete(route: string): Promise<Told> {
+  delete(route: string): Promise<ApiResponse> {
     return this.ask('DELETE', route)
   }
 }
 
-/** What follows the # of a link. */
-export function linkIn(told: Told): string {
-  return textIn(told, 'link').split('#')[1] ?? ''
+/** The part of a share link after the #. */
+export function linkIn(response: ApiResponse): string {
+  return textIn(response, 'link').split('#')[1] ?? ''
 }
