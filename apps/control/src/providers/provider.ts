@@ -30,6 +30,8 @@ export interface UpstreamRequest {
  */
 export interface Provider {
   readonly survives: Survival
+  /** `stop` passes its reason on to sandboxd. */
+  readonly deliversStopReason: boolean
   /** Starts the sandbox unless it runs; concurrent calls share one start. */
   start(spec: StartSpec, requestId: string): Promise<SandboxStatus>
   status(id: string, requestId: string): Promise<SandboxStatus>
