@@ -8,7 +8,7 @@ const failure = (fixture: ClientFixture): string | undefined =>
   fixture.status?.is === 'failed' ? fixture.status.error.code : undefined
 
 describe('connecting', () => {
-  test('[R1] says who it is and that it has nothing', () => {
+  test('[R1] sends its identity and a received offset of 0', () => {
     const fixture = new ClientFixture({ name: 'ann', role: 'viewer', env: { TERM: 'xterm' } })
     fixture.run(fixture.session.start(0))
     expect(fixture.connects).toEqual([undefined])
@@ -31,7 +31,7 @@ describe('connecting', () => {
     ] as never)
   })
 
-  test('[C1] tries again to create until it is welcomed or its time is over', () => {
+  test('[C1] repeats the create until it is welcomed or its time is over', () => {
     const fixture = new ClientFixture({ connectForMs: 2_000 })
     fixture.run(fixture.session.start(0))
     for (let times = 0; times < 100 && fixture.status?.is !== 'failed'; times += 1) {
@@ -43,7 +43,7 @@ describe('connecting', () => {
     expect(fixture.connects.length).toBeGreaterThan(2)
   })
 
-  test('[R12] gives up an attempt that is not welcomed within 15 s', () => {
+  test('[R12] abandons an attempt without a welcome within 15 s', () => {
     const fixture = new ClientFixture({ connectForMs: 100_000 })
     fixture.run(fixture.session.start(0))
     fixture.wait(14_999)
@@ -56,7 +56,7 @@ describe('connecting', () => {
     expect(fixture.closed).toEqual([1, 2])
   })
 
-  test('[R11] stops at once at what will not pass', () => {
+  test('[R11] stops at once at an error that is not retryable', () => {
     for (const code of Object.keys(ERRORS).filter(isErrorCode)) {
       const fixture = new ClientFixture()
       fixture.run(fixture.session.start(0))
@@ -65,7 +65,7 @@ describe('connecting', () => {
     }
   })
 
-  test('[R15] comes back at once when its right is asked for again, and says nothing of it', () => {
+  test('[R15] reconnects at once on reauthorise, without reporting it', () => {
     const fixture = ClientFixture.attached()
     fixture.wait(1_000)
     fixture.receiveMessage({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
@@ -81,7 +81,7 @@ describe('connecting', () => {
     expect(fixture.connects).toEqual([undefined, 's1', 's1'])
   })
 
-  test('[R15] waits when it is asked again and again', () => {
+  test('[R15] backs off on repeated reauthorise', () => {
     const fixture = ClientFixture.attached()
     fixture.wait(999)
     fixture.receiveMessage({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
@@ -89,7 +89,7 @@ describe('connecting', () => {
     expect(fixture.status?.is).toBe('reconnecting')
   })
 
-  test('[R15] fails when the fresh credential is refused', () => {
+  test('[R15] fails when the new credential is refused', () => {
     const fixture = ClientFixture.attached()
     fixture.wait(1_000)
     fixture.receiveMessage({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
@@ -99,7 +99,7 @@ describe('connecting', () => {
     expect(failure(fixture)).toBe('unauthorized')
   })
 
-  test('[R15] gives up in its time when nobody answers after it was asked', () => {
+  test('[R15] gives up after its retry time when the server does not answer', () => {
     const fixture = ClientFixture.attached({ retryForMs: 2_000 })
     fixture.wait(1_000)
     fixture.receiveMessage({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
@@ -138,7 +138,7 @@ describe('connecting', () => {
 })
 
 describe('output', () => {
-  test('[R1] is handed on with its end', () => {
+  test('[R1] is delivered with its end offset', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveData('abc')
     fixture.receiveData('de', 'stderr')
@@ -190,7 +190,7 @@ describe('output', () => {
     expect(fixture.takeSent()).toEqual([{ type: 'ack', output: 10 * frame.length }])
   })
 
-  test('[W6] behind full frames is acknowledged at once', () => {
+  test('[W6] after full frames is acknowledged at once', () => {
     const fixture = ClientFixture.attached()
     fixture.wait(1)
     fixture.receiveData('x'.repeat(MAX_DATA_BYTES))
@@ -201,7 +201,7 @@ describe('output', () => {
     expect(fixture.takeSent()).toEqual([{ type: 'ack', output: MAX_DATA_BYTES + 20_000 }])
   })
 
-  test('[W2] is never acknowledged beyond what was received, whatever the consumer says', () => {
+  test('[W2] is never acknowledged beyond what was received, whatever the consumer reports', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveData('abc')
     fixture.consume(1_000)
@@ -209,7 +209,7 @@ describe('output', () => {
     expect(fixture.takeSent()).toContainEqual({ type: 'ack', output: 3 })
   })
 
-  test('[F2] that is missing is told and counts as consumed when its place comes', () => {
+  test('[F2] that is missing is reported, and counts as consumed in its turn', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveData('abc')
     fixture.receiveMessage({ type: 'gap', from: 3, to: 10 })
@@ -237,7 +237,7 @@ describe('output', () => {
 describe('a snapshot', () => {
   const head = { type: 'snapshot', at: 100, cols: 90, rows: 30, bytes: 6, exact: true } as const
 
-  test('[S2] is handed on whole, and the stream continues at its offset', () => {
+  test('[S2] is delivered complete, and the stream continues at its offset', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveMessage(head)
     fixture.receiveData('scr', 'snapshot')
@@ -253,7 +253,7 @@ describe('a snapshot', () => {
     expect(fixture.takeSent()).toEqual([{ type: 'ack', output: 100 }])
   })
 
-  test('[S3] ahead of what was received tells the gap with it', () => {
+  test('[S3] ahead of what was received reports the gap', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveData('abc')
     fixture.takeDelivered()
@@ -261,7 +261,7 @@ describe('a snapshot', () => {
     expect(fixture.takeDelivered().map(({ type }) => type)).toEqual(['gap', 'snapshot'])
   })
 
-  test('[S3] that is not complete moves nothing: after a cut the client holds what it held', () => {
+  test('[S3] that is incomplete does not change the offset', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveData('abc')
     fixture.receiveMessage(head)
@@ -274,7 +274,7 @@ describe('a snapshot', () => {
     expect(fixture.takeDelivered().filter(({ type }) => type === 'snapshot')).toMatchObject([{ text: 's' }])
   })
 
-  test('[E6] that was not announced, is too long, goes back or is broken into is a broken server', () => {
+  test('[E6] that was not announced, is too long, goes back or is interrupted is an error of the server', () => {
     const cases: ((fixture: ClientFixture) => void)[] = [
       (fixture) => fixture.receiveData('x', 'snapshot'),
       (fixture) => {
@@ -313,7 +313,7 @@ describe('input', () => {
     expect(fixture.takeSent()).toEqual(['f'])
   })
 
-  test('[I6] typed before the welcome is sent after it', () => {
+  test('[I6] written before the welcome is sent after it', () => {
     const fixture = new ClientFixture()
     fixture.run(fixture.session.start(0))
     fixture.write('early')
@@ -324,7 +324,7 @@ describe('input', () => {
     expect(fixture.takeSent()).toEqual(['early', { type: 'eof', at: 5, seq: 1 }])
   })
 
-  test('[I7] a signal overtakes what waits for credit', () => {
+  test('[I7] a signal overtakes bytes that wait for credit', () => {
     const fixture = ClientFixture.attached({}, { inputWindow: 2 })
     fixture.write('abcd')
     fixture.takeSent()
@@ -332,7 +332,7 @@ describe('input', () => {
     expect(fixture.takeSent()).toEqual([{ type: 'signal', signal: 'SIGINT', at: 2, seq: 1 }])
   })
 
-  test('[I11] past what is held makes the caller wait until there is room', () => {
+  test('[I11] beyond the queue limit makes the caller wait', () => {
     const fixture = ClientFixture.attached({ maxInputBytes: 10 }, { inputWindow: 5 })
     fixture.write('0123456789')
     expect(fixture.session.canWrite).toBe(false)
@@ -341,7 +341,7 @@ describe('input', () => {
     expect(fixture.session.canWrite).toBe(true)
   })
 
-  test('[R2] that was not accepted is sent again after a cut', () => {
+  test('[R2] that was not accepted is sent again after a reconnect', () => {
     const fixture = ClientFixture.attached()
     fixture.write('abcdef')
     fixture.run(fixture.session.control({ type: 'signal', signal: 'SIGINT' }))
@@ -353,7 +353,7 @@ describe('input', () => {
     expect(fixture.session.heldInputBytes).toBe(4)
   })
 
-  test('[R2] that the server claims without having got it is a desync', () => {
+  test('[R2] that the server confirms without having received it is a desync', () => {
     const acked = ClientFixture.attached()
     acked.receiveMessage({ type: 'ack', input: 1, seq: 0 })
     expect(failure(acked)).toBe('desync')
@@ -363,7 +363,7 @@ describe('input', () => {
     expect(failure(welcomed)).toBe('desync')
   })
 
-  test('[I9] that nobody reads is reported as lost, and so is what comes later', () => {
+  test('[I9] that the process does not read is reported as lost, and so is later input', () => {
     const fixture = ClientFixture.attached({}, { inputWindow: 4 })
     fixture.write('abcdef')
     fixture.receiveMessage({ type: 'stdinClosed', at: 1 })
@@ -383,7 +383,7 @@ describe('input', () => {
     expect(fixture.takeDelivered()).toEqual([{ type: 'inputLost', bytes: 5, why: 'stdinClosed' }])
   })
 
-  test('[I8] that is closed does not keep the end of input from being said', () => {
+  test('[I8] that is closed does not prevent eof', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveMessage({ type: 'stdinClosed', at: 0 })
     fixture.run(fixture.session.control({ type: 'eof' }))
@@ -404,7 +404,7 @@ describe('a change of role', () => {
     expect(fixture.status).toEqual({ is: 'attached', session: 's1', role: 'viewer' })
   })
 
-  test('[L8] to viewer means that input is not sent, but reported', () => {
+  test('[L8] to viewer makes input be reported as lost', () => {
     const fixture = ClientFixture.attached({}, { role: 'viewer' })
     fixture.write('abc')
     fixture.run(fixture.session.control({ type: 'eof' }))
@@ -413,7 +413,7 @@ describe('a change of role', () => {
     expect(fixture.takeDelivered()).toEqual([{ type: 'inputLost', bytes: 3, why: 'role' }])
   })
 
-  test('[L8] a collaborator sends input and keeps signals and sizes to itself', () => {
+  test('[L8] a collaborator sends input, but no signals or sizes', () => {
     const fixture = ClientFixture.attached({}, { role: 'collaborator' })
     fixture.run(fixture.session.control({ type: 'signal', signal: 'SIGINT' }))
     fixture.run(fixture.session.control({ type: 'resize', cols: 1, rows: 1 }))
@@ -421,7 +421,7 @@ describe('a change of role', () => {
     expect(fixture.takeSent()).toEqual(['abc'])
   })
 
-  test('[T5] to driver tells the size of this terminal', () => {
+  test('[T5] to driver sends the size of this terminal', () => {
     const fixture = ClientFixture.attached({}, { role: 'viewer' })
     fixture.run(fixture.session.control({ type: 'resize', cols: 99, rows: 33 }))
     fixture.receiveMessage({ type: 'role', role: 'driver', epoch: 3, input: { at: 0, seq: 0 } })
@@ -449,8 +449,8 @@ describe('a change of role', () => {
   })
 })
 
-describe('a cut', () => {
-  test('[R10] is followed by attempts that wait longer and longer', () => {
+describe('a lost connection', () => {
+  test('[R10] is followed by attempts with increasing delays', () => {
     const fixture = ClientFixture.attached()
     const delays: number[] = []
     for (let times = 0; times < 9; times += 1) {
@@ -463,7 +463,7 @@ describe('a cut', () => {
     expect(fixture.connects.slice(1).every((session) => session === 's1')).toBe(true)
   })
 
-  test('[R11] that lasts longer than the client wants to wait is the end', () => {
+  test('[R11] fails after the retry time', () => {
     const fixture = ClientFixture.attached({ retryForMs: 1_000 })
     for (let times = 0; times < 20 && fixture.status?.is !== 'failed'; times += 1) {
       fixture.disconnect()
@@ -484,7 +484,7 @@ describe('a cut', () => {
     expect(fixture.takeSent()).toEqual([{ type: 'ack', output: 3 }])
   })
 
-  test('[R13] leaves nothing that the old connection says', () => {
+  test('[R13] makes later events of the old connection be ignored', () => {
     const fixture = ClientFixture.attached()
     fixture.reconnect()
     fixture.receiveData('ghost', 'stdout', 1)
@@ -495,7 +495,7 @@ describe('a cut', () => {
     expect(fixture.session.received).toBe(0)
   })
 
-  test('[R1] after which the server would continue elsewhere is a desync', () => {
+  test('[R1] after which the server continues at another offset is a desync', () => {
     for (const wrong of [{ output: 2 }, { output: 4 }, { session: 's2' }]) {
       const fixture = ClientFixture.attached()
       fixture.receiveData('abc')
@@ -505,20 +505,20 @@ describe('a cut', () => {
     }
   })
 
-  test('[E3] for a reason that this client does not know is tried again', () => {
+  test('[E3] with an unknown error code is retried', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveMessage({ type: 'error', code: 'brand_new', message: 'x', fatal: true })
     expect(fixture.status?.is).toBe('reconnecting')
   })
 
-  test('[R11] for a reason that will not pass is the end', () => {
+  test('[R11] with an error that is not retryable fails', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveMessage({ type: 'error', code: 'replaced', message: 'Elsewhere', fatal: true })
     expect(fixture.status).toMatchObject({ is: 'failed', error: { code: 'replaced', message: 'Elsewhere' } })
     expect(fixture.closed).toEqual([1])
   })
 
-  test('[T1] is not what a fault means that is not fatal', () => {
+  test('[T1] is not caused by an error that is not fatal', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveMessage({ type: 'error', code: 'line_too_long', message: 'Too long', fatal: false })
     expect(fixture.takeDelivered()).toEqual([
@@ -527,7 +527,7 @@ describe('a cut', () => {
     expect(fixture.status?.is).toBe('attached')
   })
 
-  test('[X13] reports the stop reason that is known, and leaves out any other', () => {
+  test('[X13] reports a known stop reason and omits others', () => {
     const fixture = ClientFixture.attached()
     const stopping = { type: 'error', code: 'shutting_down', message: 'Stopping', fatal: false } as const
     fixture.receiveMessage({ ...stopping, reason: 'idle' })
@@ -539,7 +539,7 @@ describe('a cut', () => {
 describe('the exit', () => {
   const exit = { type: 'exit', code: 3, signal: null, truncated: false } as const
 
-  test('[X7] is told when the consumer has everything', () => {
+  test('[X7] is reported when the consumer has consumed everything', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveData('abc')
     fixture.receiveMessage({ ...exit, outputEnd: 3 })
@@ -551,7 +551,7 @@ describe('the exit', () => {
     expect(fixture.closed).toEqual([1])
   })
 
-  test('[X7] needs no connection any more', () => {
+  test('[X7] needs no connection', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveData('abc')
     fixture.receiveMessage({ ...exit, outputEnd: 3 })
@@ -578,7 +578,7 @@ describe('the exit', () => {
 })
 
 describe('a heartbeat', () => {
-  test('[H2] asks soon after the welcome and tells the round trip', () => {
+  test('[H2] pings soon after the welcome and reports the round trip', () => {
     const fixture = ClientFixture.attached()
     fixture.wait(0)
     expect(fixture.takeSent()).toEqual([{ type: 'ping', id: 1 }])
@@ -597,7 +597,7 @@ describe('a heartbeat', () => {
     expect(fixture.connects).toEqual([undefined, 's1'])
   })
 
-  test('[H6] says that the server is silent before it is given up, and that it is not', () => {
+  test('[H6] reports silence before the connection counts as lost, and its end', () => {
     const fixture = ClientFixture.attached()
     fixture.wait(0)
     fixture.receiveMessage({ type: 'pong', id: 1 })
@@ -610,14 +610,14 @@ describe('a heartbeat', () => {
     expect(fixture.takeDelivered()).toContainEqual({ type: 'silence', isSilent: false })
   })
 
-  test('[H6] says nothing of silence once the connection is lost', () => {
+  test('[H6] reports no silence after the connection is lost', () => {
     const fixture = ClientFixture.attached()
     fixture.wait(5_000)
     fixture.disconnect()
     expect(fixture.takeDelivered().at(-1)).toEqual({ type: 'silence', isSilent: false })
   })
 
-  test('[H7] that cannot wait is asked at once, and makes a connection that stays silent reconnect', () => {
+  test('[H7] on probe pings at once and reconnects when the server stays silent', () => {
     const fixture = ClientFixture.attached()
     fixture.wait(0)
     fixture.receiveMessage({ type: 'pong', id: 1 })
@@ -630,7 +630,7 @@ describe('a heartbeat', () => {
     expect(fixture.status?.is).toBe('reconnecting')
   })
 
-  test('[H7] that cannot wait leaves a connection alone that is alive', () => {
+  test('[H7] on probe keeps a connection that is alive', () => {
     const fixture = ClientFixture.attached()
     fixture.run(fixture.session.probe(500, fixture.nowMs))
     fixture.wait(499)
@@ -639,7 +639,7 @@ describe('a heartbeat', () => {
     expect(fixture.status?.is).toBe('attached')
   })
 
-  test('[H7] makes who waits for the next attempt connect at once', () => {
+  test('[H7] on probe ends the back-off', () => {
     const fixture = ClientFixture.attached()
     for (let times = 0; times < 6; times += 1) {
       fixture.disconnect()
@@ -655,8 +655,8 @@ describe('a heartbeat', () => {
   })
 })
 
-describe('leaving', () => {
-  test('[L7] is said, and is the end', () => {
+describe('detaching', () => {
+  test('[L7] is sent, and ends the session', () => {
     const fixture = ClientFixture.attached()
     fixture.run(fixture.session.detach())
     expect(fixture.takeSent()).toEqual([{ type: 'detach' }])
@@ -672,7 +672,7 @@ describe('leaving', () => {
     expect(fixture.connects).toHaveLength(1)
   })
 
-  test('[L7] works without a connection, too', () => {
+  test('[L7] works without a connection', () => {
     const fixture = ClientFixture.attached()
     fixture.disconnect()
     fixture.run(fixture.session.detach())
@@ -681,8 +681,8 @@ describe('leaving', () => {
   })
 })
 
-describe('what others do', () => {
-  test('[L10] is handed on', () => {
+describe('presence', () => {
+  test('[L10] is delivered', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveMessage({ type: 'presence', driver: null, attachments: [] })
     fixture.receiveMessage({ type: 'asked', by: 'a2' })
@@ -691,7 +691,7 @@ describe('what others do', () => {
   })
 })
 
-test('[E6] a server that talks nonsense is left, and never makes the client throw', () => {
+test('[E6] undecodable messages end the session and never make the client throw', () => {
   const frame = fc.oneof(
     fc.json(),
     fc.string(),

@@ -12,8 +12,8 @@ function come(fixture: SessionFixture, rights: { principal: string; authority: '
 }
 const isIn = (peer: Peer): boolean => peer.refusal().error === undefined
 
-describe('a session that is full of one person', () => {
-  test('[B3] lets everybody else in, and closes the newest of the crowd', () => {
+describe('a session that one account has filled', () => {
+  test('[B3] admits other accounts and closes the newest attachment of the largest one', () => {
     const fixture = new SessionFixture({ limits: { maxAttachments: 8 } })
     const own = come(fixture, OWNER)
     const crowd = Array.from({ length: 7 }, () => come(fixture, EVE))
@@ -28,7 +28,7 @@ describe('a session that is full of one person', () => {
     expect(isIn(own)).toBe(true)
   })
 
-  test('[B3] keeps the place of somebody who is away for a moment', () => {
+  test('[B3] keeps a detached attachment of a smaller account', () => {
     const fixture = new SessionFixture({ limits: { maxAttachments: 4 } })
     come(fixture, OWNER)
     const ann = { principal: 'ann', authority: 'viewer' } as const
@@ -39,7 +39,7 @@ describe('a session that is full of one person', () => {
     expect(back.received('welcome')).toHaveLength(1)
   })
 
-  test('[B3] never closes the driver, and nobody for who has as much', () => {
+  test('[B3] never closes the driver, nor attachments for an account that has as many', () => {
     const fixture = new SessionFixture({ limits: { maxAttachments: 4 } })
     const driving = Array.from({ length: 4 }, () => come(fixture, OWNER))
     expect(isIn(come(fixture, EVE))).toBe(true)
@@ -48,7 +48,7 @@ describe('a session that is full of one person', () => {
     expect(driving.map(isIn)).toEqual([true, true, false, false])
   })
 
-  test('[B8] has a place for who may drive and has none, as long as somebody is there who may not', () => {
+  test('[B8] evicts an attachment that may not drive for an account that may and has none', () => {
     const fixture = new SessionFixture({ limits: { maxAttachments: 3 } })
     const watchers = ['a', 'b', 'c'].map((principal) => come(fixture, { principal, authority: 'viewer' }))
     expect(come(fixture, { principal: 'd', authority: 'viewer' }).refusal().error).toBe(
@@ -59,7 +59,7 @@ describe('a session that is full of one person', () => {
     expect(come(fixture, OWNER).refusal().error).toBe('too_many_attachments')
   })
 
-  test('[B4] takes connections of others, and closes the newest of the crowd that has not said hello', () => {
+  test('[B4] admits connections of other accounts and closes the newest one without a hello', () => {
     const fixture = new SessionFixture({ limits: { maxAttachments: 2 } })
     const silent = Array.from({ length: 4 }, () => fixture.connect(EVE))
     expect(silent.every(isIn)).toBe(true)

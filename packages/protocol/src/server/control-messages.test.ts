@@ -5,7 +5,7 @@ import { SessionFixture } from './server-session.fixture.ts'
 const bytes = (content: string): Uint8Array => new TextEncoder().encode(content)
 
 describe('input', () => {
-  test('[I6] and control messages reach the process in the order they were sent', () => {
+  test('[I6] and control messages are applied in the order they were sent', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     const peer = fixture.attach()
     fixture.takeEffects()
@@ -35,7 +35,7 @@ describe('input', () => {
     expect(peer.received('ack')).toEqual([{ type: 'ack', input: 3, seq: 0 }])
   })
 
-  test('[I10] in small pieces is acknowledged after 10 ms, a quarter of the window at once', () => {
+  test('[I10] is acknowledged after 10 ms, or at once from a quarter of the window on', () => {
     const fixture = new SessionFixture({ limits: { inputWindowBytes: 100 } })
     const peer = fixture.attach()
     peer.received()
@@ -48,7 +48,7 @@ describe('input', () => {
     expect(peer.received('ack')).toEqual([{ type: 'ack', input: 49, seq: 0 }])
   })
 
-  test('[I3] within the window is taken, one byte more is refused', () => {
+  test('[I3] within the window is accepted, one byte more is refused', () => {
     const fixture = new SessionFixture({ limits: { inputWindowBytes: 5 } })
     const peer = fixture.attach()
     peer.sendInput('abcde')
@@ -59,7 +59,7 @@ describe('input', () => {
     expect(peer.refusal()).toEqual({ error: 'bad_frame', close: 4402 })
   })
 
-  test('[I1] offsets of two writers are their own', () => {
+  test('[I1] offsets are separate for each writer', () => {
     const fixture = new SessionFixture()
     const driver = fixture.attach({ identity: 1 })
     const other = fixture.attach({ identity: 2, role: 'collaborator' })
@@ -87,7 +87,7 @@ describe('input', () => {
     ])
   })
 
-  test('[I1] written by one who has left is settled without harm', () => {
+  test('[I1] of a detached writer is settled', () => {
     const fixture = new SessionFixture()
     const other = fixture.attach({ identity: 1, role: 'collaborator' })
     const driver = fixture.attach({ identity: 2 })
@@ -100,7 +100,7 @@ describe('input', () => {
     expect(driver.received('ack')).toEqual([{ type: 'ack', input: 1, seq: 0 }])
   })
 
-  test('[I2] settled beyond what was written changes nothing', () => {
+  test('[I2] settled beyond what was written has no effect', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     peer.sendInput('ab')
@@ -139,7 +139,7 @@ describe('a control message', () => {
     [2, 0],
     [1, 1],
     [Number.MAX_SAFE_INTEGER, 0],
-  ])('[I5] with number %d at %d is out of step', (seq, at) => {
+  ])('[I5] with number %d at %d is a desync', (seq, at) => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     fixture.takeEffects()
@@ -166,7 +166,7 @@ describe('a control message', () => {
     expect(fixture.takeEffects()).toEqual([])
   })
 
-  test('[I4] after the exit reaches nothing', () => {
+  test('[I4] after the exit has no effect', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     const peer = fixture.attach()
     fixture.output('x')
@@ -181,7 +181,7 @@ describe('a control message', () => {
 })
 
 describe('a resize', () => {
-  test('[T4] to the size there is does nothing', () => {
+  test('[T4] to the current size has no effect', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     const peer = fixture.attach()
     fixture.takeEffects()
@@ -190,7 +190,7 @@ describe('a resize', () => {
     expect(fixture.takeEffects()).toEqual([{ do: 'resize', cols: 81, rows: 24 }])
   })
 
-  test('[T6] of a pipe does nothing', () => {
+  test('[T6] of a pipe has no effect', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     fixture.takeEffects()
@@ -198,7 +198,7 @@ describe('a resize', () => {
     expect(fixture.takeEffects()).toEqual([])
   })
 
-  test('[T5] comes with a new driver’s hello, not with a viewer’s', () => {
+  test('[T5] is taken from the hello of a new driver, not of a viewer', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     fixture.attach({ identity: 1 })
     fixture.takeEffects()
@@ -209,8 +209,8 @@ describe('a resize', () => {
   })
 })
 
-describe('when nobody reads input any more', () => {
-  test('[I8] writers are told from where on, before the ack', () => {
+describe('when the process no longer reads input', () => {
+  test('[I8] writers are sent the offset before the ack', () => {
     const fixture = new SessionFixture()
     const driver = fixture.attach({ identity: 1 })
     const viewer = fixture.attach({ identity: 2, role: 'viewer' })
@@ -226,7 +226,7 @@ describe('when nobody reads input any more', () => {
     expect(viewer.received('stdinClosed')).toEqual([])
   })
 
-  test('[I8] later input is settled unwritten, and a returning writer is told again', () => {
+  test('[I8] later input is settled without being written, and a reconnecting writer is notified again', () => {
     const fixture = new SessionFixture()
     const driver = fixture.attach({ identity: 1 })
     fixture.run(fixture.session.inputClosed(fixture.nowMs))
@@ -242,7 +242,7 @@ describe('when nobody reads input any more', () => {
     expect(back.received('stdinClosed')).toEqual([{ type: 'stdinClosed', at: 0 }])
   })
 
-  test('[I8] by an exit, a returning writer is told what was read, not what was accepted', () => {
+  test('[I8] after an exit, a reconnecting writer is sent the offset that was read, not the accepted one', () => {
     const fixture = new SessionFixture()
     const driver = fixture.attach({ identity: 1 })
     driver.sendInput('abcdef')
@@ -254,7 +254,7 @@ describe('when nobody reads input any more', () => {
     expect(back.received('stdinClosed')).toEqual([{ type: 'stdinClosed', at: 2 }])
   })
 
-  test('[I8] one who may write only later is told at its first write', () => {
+  test('[I8] an attachment that may write later is notified at its first write', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 1 })
     const viewer = fixture.attach({ identity: 2 })
@@ -266,7 +266,7 @@ describe('when nobody reads input any more', () => {
 })
 
 describe('input that a terminal refuses', () => {
-  test('[T1] is told to its writer only, who stays', () => {
+  test('[T1] is reported to its writer only, which stays connected', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     const driver = fixture.attach({ identity: 1 })
     const other = fixture.attach({ identity: 2, role: 'collaborator' })
@@ -282,7 +282,7 @@ describe('input that a terminal refuses', () => {
     expect(other.received('ack').at(-1)).toMatchObject({ input: 4 })
   })
 
-  test('[T1] of somebody who is gone is nobody’s', () => {
+  test('[T1] of a detached writer is reported to no one', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     expect(fixture.session.inputRefused({ code: 'line_too_long', message: 'x' })).toEqual([])
     const driver = fixture.attach()
@@ -294,7 +294,7 @@ describe('input that a terminal refuses', () => {
 })
 
 describe('a plain client', () => {
-  test('[P2] resizes, signals and ends input without numbers', () => {
+  test('[P2] resizes, signals and ends input without sequence numbers', () => {
     const fixture = new SessionFixture({ mode: 'pty', keepSeconds: 0 })
     const peer = fixture.connect({ dialect: 'plain' })
     fixture.takeEffects()
@@ -314,7 +314,7 @@ describe('a plain client', () => {
     '{"type":"hello"}',
     '{"type":"ack","output":0}',
     '{"type":"eof","seq":1,"at":0}',
-  ])('[P8] that says %s is told why and closed', (wire) => {
+  ])('[P8] that sends %s gets the error and is closed', (wire) => {
     const fixture = new SessionFixture({ keepSeconds: 0 })
     const peer = fixture.connect({ dialect: 'plain' })
     peer.sendRaw(wire)
@@ -324,7 +324,7 @@ describe('a plain client', () => {
     ])
   })
 
-  test('[P10] that sends far more than the process takes is closed', () => {
+  test('[P10] that sends far more than the process reads is closed', () => {
     const fixture = new SessionFixture({ keepSeconds: 0 })
     const peer = fixture.connect({ dialect: 'plain' })
     const megabyte = new Uint8Array(1024 * 1024)

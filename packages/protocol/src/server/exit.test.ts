@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { SessionFixture } from './server-session.fixture.ts'
 
 describe('the exit', () => {
-  test('[X1] comes behind the last byte, with the end of the output', () => {
+  test('[X1] is sent after the last byte, with the end of the output', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach({ hello: { window: 3 } })
     fixture.output('abcdef')
@@ -18,7 +18,7 @@ describe('the exit', () => {
     })
   })
 
-  test('[X1] is told to every attachment in its own time', () => {
+  test('[X1] is sent to each attachment after its own last byte', () => {
     const fixture = new SessionFixture()
     const driver = fixture.attach({ identity: 1 })
     const viewer = fixture.attach({ identity: 2, role: 'viewer', hello: { window: 1 } })
@@ -30,7 +30,7 @@ describe('the exit', () => {
     expect(viewer.received('exit')).toHaveLength(1)
   })
 
-  test('[X4] closes the connection once everything was consumed, and once', () => {
+  test('[X4] closes the connection once, when everything was consumed', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     fixture.output('ab')
@@ -47,7 +47,7 @@ describe('the exit', () => {
     expect(peer.received('exit', 'closed').map(({ type }) => type)).toEqual(['exit', 'closed'])
   })
 
-  test('[X3] is kept for those who come late', () => {
+  test('[X3] is stored for later attachments', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 1 })
     fixture.output('abc')
@@ -59,7 +59,7 @@ describe('the exit', () => {
     ])
   })
 
-  test('[X3] waits for the screen of those who come late to a terminal', () => {
+  test('[X3] is sent after the snapshot to later attachments of a terminal', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     fixture.attach({ identity: 1 })
     fixture.output('abc')
@@ -70,7 +70,7 @@ describe('the exit', () => {
     expect(late.received('snapshot', 'exit').map(({ type }) => type)).toEqual(['snapshot', 'exit'])
   })
 
-  test('[X5] by a signal has no code, and says when output was cut', () => {
+  test('[X5] by a signal has no code, and reports truncated output', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     fixture.run(fixture.session.ended({ code: null, signal: 'SIGSEGV', truncated: true }, 0))
@@ -79,7 +79,7 @@ describe('the exit', () => {
     ])
   })
 
-  test('[X1] is told once, and nothing of the process counts behind it', () => {
+  test('[X1] is sent once, and later process events are ignored', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     fixture.output('a')
@@ -107,7 +107,7 @@ describe('the exit', () => {
     ])
   })
 
-  test('[X6] of a process that was not started is nothing', () => {
+  test('[X6] of a process that was not started has no effect', () => {
     const fixture = new SessionFixture()
     expect(fixture.session.startFailed({ code: 'spawn_failed', message: 'x' }, 0)).toEqual([])
   })
@@ -137,7 +137,7 @@ describe('the exit', () => {
     ])
   })
 
-  test('[P3] waits for a plain client that takes nothing', () => {
+  test('[P3] waits for a plain client that does not read', () => {
     const fixture = new SessionFixture({ keepSeconds: 0 })
     const plain = fixture.connect({ dialect: 'plain' })
     plain.block()

@@ -22,7 +22,7 @@ function writeUpTo(fixture: SessionFixture, bytes: number): number {
 }
 
 describe('the driver', () => {
-  test('[F1] pauses the process with a window of unread output and lets it go on at an eighth of a small one', () => {
+  test('[F1] pauses the process at a window of unread output and resumes it at an eighth of a small window', () => {
     const fixture = new SessionFixture({ limits: { window: WINDOW } })
     const driver = fixture.attach()
     fixture.takeEffects()
@@ -36,7 +36,7 @@ describe('the driver', () => {
     expect(flow(fixture)).toEqual(['resume'])
   })
 
-  test('[F1] lets the process go on at half of a large window', () => {
+  test('[F1] resumes the process at half of a large window', () => {
     const size = 256 * 1024
     const fixture = new SessionFixture({
       limits: { window: { startBytes: size, minBytes: size, maxBytes: size } },
@@ -67,7 +67,7 @@ describe('the driver', () => {
     expect(flow(fixture)).toEqual(['resume'])
   })
 
-  test('[F1] is alone in that: viewers and collaborators never pause it', () => {
+  test('[F1] alone pauses the process: viewers and collaborators never do', () => {
     const fixture = new SessionFixture({ limits: { window: WINDOW } })
     const driver = fixture.attach({ identity: 1 })
     fixture.attach({ identity: 2, role: 'viewer' })
@@ -80,7 +80,7 @@ describe('the driver', () => {
     expect(flow(fixture)).toEqual([])
   })
 
-  test('[F9] has nothing trimmed that it has not consumed', () => {
+  test('[F9] keeps output from being trimmed until it is consumed', () => {
     const fixture = new SessionFixture({ limits: { window: WINDOW, logBytes: 2 } })
     const driver = fixture.attach()
     fixture.output('abcdefgh')
@@ -89,7 +89,7 @@ describe('the driver', () => {
     expect(fixture.session.log.start).toBe(5)
   })
 
-  test('[F5] of a blocking session can read nothing for an hour and misses nothing', () => {
+  test('[F5] of a blocking session loses nothing when it does not read for an hour', () => {
     const fixture = new SessionFixture({ limits: { window: WINDOW, logBytes: 4, silenceMs: 1e9 } })
     const driver = fixture.attach()
     expect(writeUpTo(fixture, 100)).toBe(8)
@@ -102,7 +102,7 @@ describe('the driver', () => {
   })
 })
 
-describe('a driver of a trimming session that reads nothing', () => {
+describe('a driver of a trimming session that does not read', () => {
   const open = (): { fixture: SessionFixture; driver: Peer } => {
     const fixture = new SessionFixture({
       overflow: 'trim',
@@ -112,7 +112,7 @@ describe('a driver of a trimming session that reads nothing', () => {
     return { fixture, driver }
   }
 
-  test('[F4] holds the program for 30 s and then no longer', () => {
+  test('[F4] pauses the process for 30 s at most', () => {
     const { fixture, driver } = open()
     writeUpTo(fixture, 100)
     fixture.wait(29_999)
@@ -126,7 +126,7 @@ describe('a driver of a trimming session that reads nothing', () => {
     expect(fixture.session.isPaused).toBe(true)
   })
 
-  test('[F4] has its time counted from the first byte it has not got', () => {
+  test('[F4] is timed from the first unacknowledged byte', () => {
     const { fixture, driver } = open()
     fixture.output('ab')
     driver.ack(2)
@@ -149,7 +149,7 @@ describe('a driver of a trimming session that reads nothing', () => {
     expect(driver.attachment?.isStalled).toBe(false)
   })
 
-  test('[F8] does not block the program again by losing its connection', () => {
+  test('[F8] does not pause the process again by disconnecting', () => {
     const { fixture, driver } = open()
     writeUpTo(fixture, 100)
     fixture.wait(30_000)
@@ -160,7 +160,7 @@ describe('a driver of a trimming session that reads nothing', () => {
   })
 })
 
-describe('while nobody drives', () => {
+describe('without a driver', () => {
   const limits = { window: WINDOW, logBytes: 16 }
 
   test.each(['block', 'trim'] as const)(
@@ -184,7 +184,7 @@ describe('while nobody drives', () => {
     },
   )
 
-  test('[F7] a trimming session runs on and keeps the newest bytes', () => {
+  test('[F7] a trimming session keeps the newest bytes', () => {
     const fixture = new SessionFixture({ overflow: 'trim', keepSeconds: 3600, limits })
     fixture.attach({ identity: 1 }).disconnect()
     writeUpTo(fixture, 100)
@@ -196,14 +196,14 @@ describe('while nobody drives', () => {
     expect(back.received('gap')).toMatchObject([{ from: 0, to: fixture.session.log.start }])
   })
 
-  test('[F7] a trimming session that never had a driver waits for none', () => {
+  test('[F7] a trimming session without an earlier driver does not pause', () => {
     const fixture = new SessionFixture({ overflow: 'trim', keepSeconds: 3600, limits })
     fixture.run(fixture.session.start({ env: {}, cols: 80, rows: 24 }, 0))
     expect(writeUpTo(fixture, 100)).toBe(100)
     expect(fixture.session.log.end - fixture.session.log.start).toBe(16)
   })
 
-  test('[F7] a session that is ending with nobody there does not hold its program', () => {
+  test('[F7] an ending session without attachments does not pause its process', () => {
     const fixture = new SessionFixture({ overflow: 'block', keepSeconds: 1, limits })
     fixture.attach({ identity: 1 }).disconnect()
     writeUpTo(fixture, 100)
@@ -213,7 +213,7 @@ describe('while nobody drives', () => {
   })
 })
 
-describe('a plain reader that takes nothing', () => {
+describe('a plain client that does not read', () => {
   test.each(['block', 'trim'] as const)('[P5] pauses a %s session for as long as it lasts', (overflow) => {
     const fixture = new SessionFixture({ overflow, keepSeconds: 0, limits: { window: WINDOW, logBytes: 4 } })
     const plain = fixture.connect({ dialect: 'plain' })

@@ -12,7 +12,7 @@ describe('a first hello', () => {
     ])
   })
 
-  test('[R1] is answered with where both streams begin, then an input ack, then who is there', () => {
+  test('[R1] is answered with welcome, input ack and presence', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach({ hello: { name: 'ann' } })
     expect(peer.received()).toEqual([
@@ -98,7 +98,7 @@ describe('authority', () => {
     expect(fixture.takeEffects()).toEqual([])
   })
 
-  test('[C5] who joins to watch starts nothing, and sees what others start from its first byte', () => {
+  test('[C5] a joining viewer starts nothing, and gets all output of the process that another starts', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     const rights = { authority: 'viewer', waits: true } as const
     const watcher = fixture.attach({ rights, hello: { cols: 11, rows: 7, env: { TERM: 'x' } } })
@@ -110,7 +110,7 @@ describe('authority', () => {
     expect(watcher.received('resized', 'stdout')).toMatchObject([{ cols: 100, rows: 30 }, { text: 'first' }])
   })
 
-  test('[C6] a session that only watchers greet is gone without having started anything', () => {
+  test('[C6] a session with viewers only is removed without having started a process', () => {
     const fixture = new SessionFixture()
     const watcher = fixture.attach({ rights: { authority: 'viewer', waits: true } })
     fixture.wait(10_000)
@@ -118,7 +118,7 @@ describe('authority', () => {
     expect(fixture.takeEffects()).toEqual([{ do: 'gone', wasStarted: false }])
   })
 
-  test('[A4] a frame before hello closes the connection and reaches nothing', () => {
+  test('[A4] a frame before hello closes the connection without effect', () => {
     const fixture = new SessionFixture()
     fixture.attach()
     fixture.takeEffects()
@@ -134,7 +134,7 @@ describe('authority', () => {
     expect(peer.refusal().error).toBe('bad_frame')
   })
 
-  test('[A6] a resume with less authority is lowered and gives up its lease', () => {
+  test('[A6] a resume with less authority lowers the role and frees the lease', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 7 }).disconnect()
     const back = fixture.attach({ identity: 7, rights: { authority: 'viewer' }, hello: { resuming: true } })
@@ -142,7 +142,7 @@ describe('authority', () => {
     expect(fixture.session.attachments.lease.holder).toBeNull()
   })
 
-  test('[A11] a newcomer that names no role has the usual one, and may still take the lease', () => {
+  test('[A11] a new attachment without a role gets the default role, and may take the lease', () => {
     const fixture = new SessionFixture()
     const rights = { defaultRole: 'collaborator' } as const
     const helper = fixture.attach({ identity: 1, rights })
@@ -156,7 +156,7 @@ describe('authority', () => {
     expect(viewer.received('welcome')).toMatchObject([{ role: 'viewer', authority: 'viewer' }])
   })
 
-  test('[A11] a driver who resumes drives on, whatever newcomers usually are', () => {
+  test('[A11] a driver that resumes keeps driving, whatever the default role', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 7 }).disconnect()
     const rights = { defaultRole: 'collaborator' } as const
@@ -177,7 +177,7 @@ describe('authority', () => {
 })
 
 describe('a resume', () => {
-  test('[R1] continues behind the last byte received', () => {
+  test('[R1] continues after the last byte received', () => {
     const fixture = new SessionFixture()
     const first = fixture.attach({ identity: 5 })
     fixture.output('abcdef')
@@ -190,7 +190,7 @@ describe('a resume', () => {
     expect(received.filter((one) => one.type === 'stdout')).toEqual([{ type: 'stdout', text: 'efghi' }])
   })
 
-  test('[R2] says how much input was accepted, not how much was written', () => {
+  test('[R2] reports how much input was accepted, not how much was written', () => {
     const fixture = new SessionFixture()
     const first = fixture.attach({ identity: 5 })
     first.sendInput('12345')
@@ -228,7 +228,7 @@ describe('a resume', () => {
     expect(fixture.session.attachments.size).toBe(1)
   })
 
-  test('[R5] of somebody unknown is refused', () => {
+  test('[R5] of an unknown identity is refused', () => {
     const peer = new SessionFixture().attach({ hello: { resuming: true } })
     expect(peer.refusal()).toEqual({ error: 'resume_lost', close: ERRORS.resume_lost.close })
   })
@@ -243,7 +243,7 @@ describe('a resume', () => {
     )
   })
 
-  test('[A2] by another principal is refused like one of somebody unknown, and the owner keeps its place', () => {
+  test('[A2] by another principal is refused like an unknown identity, and the owner stays attached', () => {
     const fixture = new SessionFixture()
     const owner = fixture.attach({ identity: 5 })
     const thief = fixture.attach({ identity: 5, rights: { principal: 'q' }, hello: { resuming: true } })
@@ -253,7 +253,7 @@ describe('a resume', () => {
     expect(owner.attachment?.role).toBe('driver')
   })
 
-  test('[R7] closes the connection it replaces, and what that still says is not heard', () => {
+  test('[R7] closes the connection it replaces and ignores its later messages', () => {
     const fixture = new SessionFixture()
     const other = fixture.attach({ identity: 4, role: 'collaborator' })
     const first = fixture.attach({ identity: 5 })
@@ -267,7 +267,7 @@ describe('a resume', () => {
     expect(other.received('error', 'closed')).toEqual([])
   })
 
-  test('[R8] that is older than the connection there is refused, and that one stays', () => {
+  test('[R8] that is older than the current connection is refused', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 5, hello: { attempt: 1 } }).disconnect()
     const third = fixture.attach({ identity: 5, hello: { attempt: 3, resuming: true } })
@@ -306,7 +306,7 @@ describe('a resume', () => {
     expect(thief.attachment?.role).toBe('driver')
   })
 
-  test('[W1] takes the window of its own hello', () => {
+  test('[W1] uses the window of its own hello', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 5, hello: { window: 100 } }).disconnect()
     const back = fixture.attach({ identity: 5, hello: { resuming: true, window: 3 } })
@@ -330,7 +330,7 @@ describe('a resume', () => {
 })
 
 describe('a full session', () => {
-  test('[B3] makes room by forgetting whoever is gone longest', () => {
+  test('[B3] evicts the longest detached attachment', () => {
     const fixture = new SessionFixture({ limits: { maxAttachments: 3 } })
     fixture.attach({ identity: 1 })
     const second = fixture.attach({ identity: 2, role: 'viewer' })
@@ -343,7 +343,7 @@ describe('a full session', () => {
     expect(fixture.attach({ identity: 2, hello: { resuming: true } }).refusal().error).toBeUndefined()
   })
 
-  test('[E7] a refusal as too much says how long to wait, and no other does', () => {
+  test('[E7] only rate limit errors contain the time to wait', () => {
     const fixture = new SessionFixture({ limits: { maxAttachments: 1 } })
     fixture.attach({ identity: 1 })
     const told = (peer: ReturnType<SessionFixture['attach']>): string =>
@@ -352,7 +352,7 @@ describe('a full session', () => {
     expect(told(fixture.attach({ identity: 3, hello: { resuming: true } }))).not.toContain('again')
   })
 
-  test('[B3] never forgets the driver, and refuses when nobody can make way', () => {
+  test('[B3] never evicts the driver, and refuses when there is no candidate', () => {
     const fixture = new SessionFixture({ limits: { maxAttachments: 2 } })
     fixture.attach({ identity: 1 }).disconnect()
     fixture.attach({ identity: 2, role: 'viewer' })
@@ -362,7 +362,7 @@ describe('a full session', () => {
     ])
   })
 
-  test('[B3] forgets those of whoever has the most, so that nobody is pushed out by a crowd', () => {
+  test('[B3] evicts attachments of the largest account', () => {
     const fixture = new SessionFixture({ limits: { maxAttachments: 5 } })
     fixture.attach({ identity: 1 })
     fixture.attach({ identity: 2, role: 'collaborator', rights: { principal: 'ann' } }).disconnect()
@@ -374,7 +374,7 @@ describe('a full session', () => {
     expect(back.received('welcome')).toMatchObject([{ role: 'collaborator' }])
   })
 
-  test('[B3] counts those who left input behind', () => {
+  test('[B3] counts detached attachments with unread input', () => {
     const fixture = new SessionFixture({ limits: { maxAttachments: 2, inputWindowBytes: 10 } })
     fixture.attach({ identity: 1 })
     let refused = 0
@@ -391,7 +391,7 @@ describe('a full session', () => {
     expect(fixture.attach({ identity: 50, role: 'collaborator' }).refusal().error).toBeUndefined()
   })
 
-  test('[B4] takes no more connections than twice its attachments, greeted or not', () => {
+  test('[B4] accepts at most twice as many connections as attachments', () => {
     const fixture = new SessionFixture({ limits: { maxAttachments: 2 } })
     const silent = Array.from({ length: 4 }, () => fixture.connect())
     expect(silent.map((peer) => peer.refusal().error)).toEqual([undefined, undefined, undefined, undefined])
@@ -423,7 +423,7 @@ describe('a plain connection', () => {
     })
   })
 
-  test('[P7] cannot be robbed of its lease', () => {
+  test('[P7] cannot lose its lease to another attachment', () => {
     const fixture = new SessionFixture({ keepSeconds: 0 })
     const plain = fixture.connect({ dialect: 'plain' })
     const guest = fixture.attach({ identity: 3, rights: { take: true } })
@@ -435,7 +435,7 @@ describe('a plain connection', () => {
   })
 })
 
-test('[C10] attaching to a session that is gone is refused', () => {
+test('[C10] attaching to a session that has ended is refused', () => {
   const fixture = new SessionFixture({ keepSeconds: 0 })
   fixture.attach().disconnect()
   fixture.exit()
@@ -443,6 +443,6 @@ test('[C10] attaching to a session that is gone is refused', () => {
   expect(fixture.connect().refusal()).toEqual({ error: 'session_gone', close: ERRORS.session_gone.close })
 })
 
-test('identities of the bench look like those of clients', () => {
+test('identities of the fixture have the format of real ones', () => {
   expect(identityOf(255)).toBe('000000000000000000000000000000ff')
 })

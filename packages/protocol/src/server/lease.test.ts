@@ -3,7 +3,7 @@ import { Lease } from './lease.ts'
 import { SessionFixture } from './server-session.fixture.ts'
 
 describe('a lease', () => {
-  test('[L1] has a new epoch for every change of hands', () => {
+  test('[L1] has a new epoch for every change of holder', () => {
     const lease = new Lease()
     lease.grant('a')
     lease.grant('b')
@@ -35,7 +35,7 @@ describe('a second driver', () => {
     ])
   })
 
-  test('[L3] with take in its URL gets the lease, and the first one is told where its input ended', () => {
+  test('[L3] with take in its URL gets the lease, and the first is sent where its input ended', () => {
     const fixture = new SessionFixture()
     const first = fixture.attach({ identity: 1 })
     first.sendInput('abc')
@@ -47,7 +47,7 @@ describe('a second driver', () => {
     ])
   })
 
-  test('[L3] takes the lease with a message, and both are told', () => {
+  test('[L3] takes the lease with a message, and both are notified', () => {
     const fixture = new SessionFixture()
     const first = fixture.attach({ identity: 1 })
     const second = fixture.attach({ identity: 2 })
@@ -58,7 +58,7 @@ describe('a second driver', () => {
     expect(second.received('role')).toEqual([])
   })
 
-  test('[L6] finds the lease reserved during the grace and free behind it', () => {
+  test('[L6] gets the lease only after the grace period', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 1 }).disconnect()
     fixture.wait(29_000)
@@ -71,7 +71,7 @@ describe('a second driver', () => {
     ])
   })
 
-  test('[L6] that comes back within the grace drives on', () => {
+  test('[L6] that resumes within the grace period keeps driving', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 1 }).disconnect()
     fixture.wait(29_000)
@@ -82,14 +82,17 @@ describe('a second driver', () => {
 })
 
 describe('take', () => {
-  test.each(['viewer', 'collaborator'] as const)('[L11] by one who may be %s is refused', (authority) => {
-    const fixture = new SessionFixture()
-    const driver = fixture.attach({ identity: 1 })
-    const other = fixture.attach({ identity: 2, rights: { authority } })
-    other.sendMessage({ type: 'take' })
-    expect(other.refusal().error).toBe('forbidden')
-    expect(driver.received('role')).toEqual([])
-  })
+  test.each(['viewer', 'collaborator'] as const)(
+    '[L11] by an attachment that may be %s is refused',
+    (authority) => {
+      const fixture = new SessionFixture()
+      const driver = fixture.attach({ identity: 1 })
+      const other = fixture.attach({ identity: 2, rights: { authority } })
+      other.sendMessage({ type: 'take' })
+      expect(other.refusal().error).toBe('forbidden')
+      expect(driver.received('role')).toEqual([])
+    },
+  )
 
   test('[F4] gives a new driver its own time to show progress', () => {
     const fixture = new SessionFixture({ overflow: 'trim', limits: { logBytes: 10 } })
@@ -105,7 +108,7 @@ describe('take', () => {
 })
 
 describe('give', () => {
-  test('[L4] hands the lease to another that may drive', () => {
+  test('[L4] gives the lease to another attachment that may drive', () => {
     const fixture = new SessionFixture()
     const first = fixture.attach({ identity: 1 })
     const second = fixture.attach({ identity: 2 })
@@ -114,7 +117,7 @@ describe('give', () => {
     expect(first.attachment?.role).toBe('viewer')
   })
 
-  test('[L4] does nothing for one that is unknown, away, may not drive, or is oneself', () => {
+  test('[L4] has no effect for an attachment that is unknown, detached, may not drive or is the sender', () => {
     const fixture = new SessionFixture()
     const first = fixture.attach({ identity: 1 })
     const away = fixture.attach({ identity: 2 })
@@ -127,7 +130,7 @@ describe('give', () => {
     expect(first.received('error', 'closed', 'role')).toEqual([])
   })
 
-  test('[L4] from one that has just lost the lease does nothing', () => {
+  test('[L4] from an attachment that has just lost the lease has no effect', () => {
     const fixture = new SessionFixture()
     const first = fixture.attach({ identity: 1 })
     const second = fixture.attach({ identity: 2 })
@@ -140,7 +143,7 @@ describe('give', () => {
 })
 
 describe('ask', () => {
-  test('[L5] reaches the driver with a name', () => {
+  test('[L5] is forwarded to the driver with the name of the sender', () => {
     const fixture = new SessionFixture()
     const driver = fixture.attach({ identity: 1 })
     const viewer = fixture.attach({ identity: 2, role: 'viewer' })
@@ -149,7 +152,7 @@ describe('ask', () => {
     expect(driver.received('asked')).toEqual([{ type: 'asked', by: viewer.id }])
   })
 
-  test('[L5] is granted where nobody drives, to the first who asks and may', () => {
+  test('[L5] is granted without a driver, to the first sender that may drive', () => {
     const fixture = new SessionFixture()
     const driver = fixture.attach({ identity: 1 })
     const [first, second] = [fixture.attach({ identity: 2 }), fixture.attach({ identity: 3 })]
@@ -163,7 +166,7 @@ describe('ask', () => {
     expect(first.received('asked')).toEqual([{ type: 'asked', by: second.id }])
   })
 
-  test('[L5] is not granted while the lease is kept for who was cut off', () => {
+  test('[L5] is not granted while the lease is reserved for a disconnected driver', () => {
     const fixture = new SessionFixture()
     const driver = fixture.attach({ identity: 1 })
     const other = fixture.attach({ identity: 2 })
@@ -184,7 +187,7 @@ describe('detach', () => {
   })
 })
 
-test('[L7] a hello that is late does not bring back one who left, however many leave', () => {
+test('[L7] a late hello does not restore a detached attachment, however many detach', () => {
   const fixture = new SessionFixture()
   fixture.attach({ identity: 1 })
   for (let identity = 100; identity < 1_000; identity += 1) {
@@ -195,8 +198,8 @@ test('[L7] a hello that is late does not bring back one who left, however many l
   expect(fixture.session.attachments.size).toBe(1)
 })
 
-describe('what a role may not do', () => {
-  test('[L8] input of a viewer is refused and reaches nothing', () => {
+describe('the limits of a role', () => {
+  test('[L8] input of a viewer is refused without effect', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 1 })
     fixture.takeEffects()
@@ -226,7 +229,7 @@ describe('what a role may not do', () => {
     },
   )
 
-  test('[L8] a collaborator may type', () => {
+  test('[L8] a collaborator may send input', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 1 })
     const other = fixture.attach({ identity: 2, role: 'collaborator' })
@@ -237,7 +240,7 @@ describe('what a role may not do', () => {
 })
 
 describe('a driver that lost the lease', () => {
-  test('[L9] is not refused for what it had sent, which is discarded', () => {
+  test('[L9] is not refused for input in flight, which is discarded', () => {
     const fixture = new SessionFixture()
     const first = fixture.attach({ identity: 1 })
     first.sendInput('abc')
@@ -253,7 +256,7 @@ describe('a driver that lost the lease', () => {
     expect(second.attachment?.role).toBe('driver')
   })
 
-  test('[L9] and got it back writes only what it sent after seeing that', () => {
+  test('[L9] and got it back writes only what it sent after seeing the change', () => {
     const fixture = new SessionFixture()
     const first = fixture.attach({ identity: 1 })
     const second = fixture.attach({ identity: 2, rights: { take: true } })
@@ -266,7 +269,7 @@ describe('a driver that lost the lease', () => {
     expect(fixture.takeEffects()).toEqual([{ do: 'write', bytes: new TextEncoder().encode('new') }])
   })
 
-  test('[L9] does not hear again by confirming an epoch before it happened', () => {
+  test('[L9] cannot confirm an epoch in advance', () => {
     const fixture = new SessionFixture()
     const first = fixture.attach({ identity: 1 })
     first.sendMessage({ type: 'roleSeen', epoch: 1_000 })
@@ -279,7 +282,7 @@ describe('a driver that lost the lease', () => {
 })
 
 describe('presence', () => {
-  test('[L10] is told to everybody when somebody comes, goes or drives', () => {
+  test('[L10] is sent to every attachment when one attaches, detaches or drives', () => {
     const fixture = new SessionFixture()
     const first = fixture.attach({ identity: 1, hello: { name: 'ann' } })
     first.received()
@@ -300,7 +303,7 @@ describe('presence', () => {
     ])
   })
 
-  test('[L10] is told when a driver is forgotten for good', () => {
+  test('[L10] is sent when a driver is removed', () => {
     const fixture = new SessionFixture({ keepSeconds: 40 })
     fixture.attach({ identity: 1 }).disconnect()
     const viewer = fixture.attach({ identity: 2, role: 'viewer' })
@@ -313,7 +316,7 @@ describe('presence', () => {
     expect(viewer.received('presence')).toMatchObject([{ driver: null, attachments: [{ id: 'a2' }] }])
   })
 
-  test('[L10] storms are told at most every 50 ms, the newest state last', () => {
+  test('[L10] is sent at most every 50 ms, the newest state last', () => {
     const fixture = new SessionFixture()
     const first = fixture.attach({ identity: 1 })
     first.received()
@@ -329,7 +332,7 @@ describe('presence', () => {
   })
 })
 
-test('[L12] a lease that is moved without end is rate limited', () => {
+test('[L12] frequent lease messages are rate limited', () => {
   const fixture = new SessionFixture()
   const first = fixture.attach({ identity: 1 })
   const second = fixture.attach({ identity: 2 })

@@ -22,14 +22,14 @@ describe('a window', () => {
     expect(peer.receivedOutput()).toBe('efg')
   })
 
-  test('[W1] is the server’s when the client wants more', () => {
+  test('[W1] is limited by the server', () => {
     const fixture = new SessionFixture({ limits: { window: { startBytes: 5, minBytes: 1, maxBytes: 5 } } })
     const peer = fixture.attach()
     fixture.output('abcdefgh')
     expect(peer.receivedOutput()).toBe('abcde')
   })
 
-  test('[W2] takes an old ack without harm and refuses one that is ahead', () => {
+  test('[W2] ignores an old ack and refuses one beyond what was sent', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     fixture.output('abcd')
@@ -67,7 +67,7 @@ describe('a window', () => {
 })
 
 describe('one turn of the loop', () => {
-  test('[W7] hands out a bounded amount and asks for another turn', () => {
+  test('[W7] sends a bounded amount and requests another turn', () => {
     const fixture = new SessionFixture({
       limits: { turnBytes: 10, window: { ...DEFAULT_WINDOW, startBytes: 100 } },
     })
@@ -82,7 +82,7 @@ describe('one turn of the loop', () => {
     expect(peer.receivedOutput()).toHaveLength(5)
   })
 
-  test('[W7] is shared by the attachments, and the driver goes first', () => {
+  test('[W7] is shared by the attachments, the driver first', () => {
     const fixture = new SessionFixture({ limits: { turnBytes: 10 } })
     const viewer = fixture.attach({ identity: 1, role: 'viewer' })
     const driver = fixture.attach({ identity: 2 })
@@ -120,7 +120,7 @@ describe('one turn of the loop', () => {
   })
 })
 
-describe('a connection that takes nothing', () => {
+describe('a blocked connection', () => {
   test('[W8] leaves output in the log until it drains', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
@@ -132,7 +132,7 @@ describe('a connection that takes nothing', () => {
     expect(peer.receivedOutput()).toBe('abc')
   })
 
-  test('[W8] is owed one pong for a thousand pings', () => {
+  test('[W8] gets one pong for a thousand pings', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     peer.received()
@@ -143,7 +143,7 @@ describe('a connection that takes nothing', () => {
     expect(peer.received()).toEqual([{ type: 'pong', id: 1000 }])
   })
 
-  test('[W8] is told the newest presence, size and input ack only', () => {
+  test('[W8] gets the newest presence, size and input ack only', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     const driver = fixture.attach({ identity: 1 })
     const viewer = joinTerminal(fixture)
@@ -160,7 +160,7 @@ describe('a connection that takes nothing', () => {
     expect(viewer.received().map(({ type }) => type)).toEqual(['presence', 'resized'])
   })
 
-  test('[B7] does not make the session wake up for what it cannot be told', () => {
+  test('[B7] causes no ticks for messages that it cannot receive', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     peer.sendInput('abc')
@@ -175,7 +175,7 @@ describe('a connection that takes nothing', () => {
 describe('an attachment behind the log', () => {
   const limits = { logBytes: 10, window: { startBytes: 4, minBytes: 1, maxBytes: 4 } }
 
-  test('[F2] of a pipe gets one gap and continues behind it', () => {
+  test('[F2] of a pipe gets one gap and continues after it', () => {
     const fixture = new SessionFixture({ limits })
     const driver = fixture.attach({ identity: 1, hello: { window: 1024 } })
     const viewer = fixture.attach({ identity: 2, role: 'viewer' })
@@ -189,7 +189,7 @@ describe('an attachment behind the log', () => {
     expect(viewer.receivedOutput()).toBe('cdab')
   })
 
-  test('[F2] that reads nothing is told nothing more, however much is trimmed', () => {
+  test('[F2] that does not read gets nothing more, however much is trimmed', () => {
     const fixture = new SessionFixture({ limits })
     const driver = fixture.attach({ identity: 1 })
     const viewer = fixture.attach({ identity: 2, role: 'viewer' })
@@ -203,7 +203,7 @@ describe('an attachment behind the log', () => {
     expect(viewer.received('gap', 'stdout')).toEqual([])
   })
 
-  test('[F3] of a terminal gets a screen, and one at a time', () => {
+  test('[F3] of a terminal gets one snapshot at a time', () => {
     const fixture = new SessionFixture({ mode: 'pty', limits })
     const driver = fixture.attach({ identity: 1 })
     const viewer = joinTerminal(fixture)
@@ -241,7 +241,7 @@ describe('a snapshot', () => {
     ])
   })
 
-  test('[S2] is followed by the bytes behind it', () => {
+  test('[S2] is followed by the bytes after it', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     fixture.attach({ identity: 1 })
     fixture.output('old')
@@ -252,7 +252,7 @@ describe('a snapshot', () => {
     expect(late.received()).toEqual([{ type: 'stdout', text: 'new' }])
   })
 
-  test('[S4] that was not complete is asked for again after a cut', () => {
+  test('[S4] that was incomplete is requested again after a reconnect', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     fixture.attach({ identity: 1 })
     fixture.output('old')
@@ -263,7 +263,7 @@ describe('a snapshot', () => {
     expect(fixture.takeEffects()).toEqual([{ do: 'snapshot', attachment: 'a2' }])
   })
 
-  test('[S4] that fills a gap is asked for again when the cut came before it was complete', () => {
+  test('[S4] that replaces a gap is requested again if the connection was lost before it was complete', () => {
     const limits = { logBytes: 10, window: { startBytes: 4, minBytes: 1, maxBytes: 4 } }
     const fixture = new SessionFixture({ mode: 'pty', limits })
     const driver = fixture.attach({ identity: 1 })
@@ -281,7 +281,7 @@ describe('a snapshot', () => {
     expect(fixture.takeEffects()).toEqual([{ do: 'snapshot', attachment: back.id }])
   })
 
-  test('[S5] that is not exact makes the program paint again', () => {
+  test('[S5] that is not exact makes the program repaint', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     fixture.attach({ identity: 1 })
     const late = fixture.attach({ identity: 2 })
@@ -291,7 +291,7 @@ describe('a snapshot', () => {
     expect(fixture.takeEffects()).toEqual([{ do: 'repaint' }])
   })
 
-  test('[S6] holds output back while it is rendered, and the program of a driver that waits for it', () => {
+  test('[S6] delays output while it is rendered, and pauses the process for a driver', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     fixture.attach({ identity: 1 }).sendMessage({ type: 'detach' })
     fixture.takeEffects()
@@ -303,7 +303,7 @@ describe('a snapshot', () => {
     expect(fixture.takeEffects()).toContainEqual({ do: 'resume' })
   })
 
-  test('[S6] nobody asked for is ignored, as is one for somebody who left', () => {
+  test('[S6] that was not requested, or is for a detached attachment, is ignored', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     const driver = fixture.attach({ identity: 1 })
     driver.received()
@@ -317,7 +317,7 @@ describe('a snapshot', () => {
     expect(late.received('snapshot')).toEqual([])
   })
 
-  test('[S6] larger than a frame travels in several', () => {
+  test('[S6] larger than a frame is sent in several', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     fixture.attach({ identity: 1 })
     const late = fixture.attach({ identity: 2 })
@@ -332,7 +332,7 @@ describe('a snapshot', () => {
 })
 
 describe('sizes of the terminal', () => {
-  test('[S8] that changed while a screen was rendered are told behind it', () => {
+  test('[S8] that changed while a snapshot was rendered are sent after it', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     const driver = fixture.attach({ identity: 1 })
     fixture.output('ab')
@@ -346,7 +346,7 @@ describe('sizes of the terminal', () => {
     ])
   })
 
-  test('[S8] are told between the bytes where they changed', () => {
+  test('[S8] are sent between the bytes where they changed', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     const driver = fixture.attach({ identity: 1 })
     const viewer = joinTerminal(fixture)
@@ -363,7 +363,7 @@ describe('sizes of the terminal', () => {
     ])
   })
 
-  test('[S8] are told again after a resume from before the change', () => {
+  test('[S8] are sent again after a resume from before the change', () => {
     const fixture = new SessionFixture({ mode: 'pty' })
     const driver = fixture.attach({ identity: 1 })
     fixture.output('ab')
@@ -396,7 +396,7 @@ describe('a limit per second', () => {
     expect(got).toBe(2000)
   })
 
-  test('[W9] goes on by itself, however much time passes before the session is asked when', () => {
+  test('[W9] continues by ticks, however late they are', () => {
     const fixture = new SessionFixture({ limits: { outputBytesPerSecond: 1000 } })
     const peer = fixture.attach()
     fixture.output(flood(2000))
@@ -410,7 +410,7 @@ describe('a limit per second', () => {
     expect(fixture.session.nextTickMs(fixture.nowMs + 100)).toBeGreaterThan(1_000)
   })
 
-  test('[W9] is one for all attachments that share it, also when they resume; who drives comes first', () => {
+  test('[W9] is shared by attachments, also when they resume; the driver is served first', () => {
     const fixture = new SessionFixture({ limits: { outputBytesPerSecond: 1000 } })
     const rights = { bandwidth: new TokenBucket(1000, 250, 0) }
     const driver = fixture.attach({ identity: 1, rights })

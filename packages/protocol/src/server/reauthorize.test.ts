@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { identityOf, SessionFixture } from './server-session.fixture.ts'
 
-describe('a connection that has to show its right again', () => {
+describe('a connection that must re-authenticate', () => {
   test('[A9] is closed when its time comes, not before', () => {
     const fixture = new SessionFixture()
     const ada = fixture.attach({ rights: { reauthorizeMs: 5_000 } })
@@ -18,14 +18,14 @@ describe('a connection that has to show its right again', () => {
     expect(silent.refusal()).toEqual({ error: 'reauthorise', close: 4436 })
   })
 
-  test('[A9] one that has no such time stays', () => {
+  test('[A9] stays open without such a time', () => {
     const fixture = new SessionFixture({ limits: { silenceMs: 1e9 } })
     const ada = fixture.attach()
     fixture.wait(24 * 60 * 60 * 1000)
     expect(ada.refusal().close).toBeUndefined()
   })
 
-  test('[A9] resumes exactly, keeps its lease, and goes by its new token', () => {
+  test('[A9] resumes exactly, keeps its lease and has the rights of its new token', () => {
     const fixture = new SessionFixture()
     const ada = fixture.attach({ identity: 7, rights: { login: 'old', reauthorizeMs: 1_000 } })
     fixture.output('before')
@@ -41,7 +41,7 @@ describe('a connection that has to show its right again', () => {
     expect(fixture.session.state.is).toBe('running')
   })
 
-  test('[A9] hands out what it missed', () => {
+  test('[A9] gets the output that it missed', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 7, rights: { reauthorizeMs: 1_000 } })
     fixture.output('before')
@@ -52,7 +52,7 @@ describe('a connection that has to show its right again', () => {
     expect(again.receivedOutput()).toBe(' between')
   })
 
-  test('[A9] is waited for 15 s where the session is kept for nobody', () => {
+  test('[A9] is expected for 15 s even with a keep of 0', () => {
     for (const comesBack of [true, false]) {
       const fixture = new SessionFixture({ keepSeconds: 0 })
       fixture.attach({ identity: 7, rights: { reauthorizeMs: 1_000 } })
@@ -69,7 +69,7 @@ describe('a connection that has to show its right again', () => {
     }
   })
 
-  test('[A9] is waited for while others leave', () => {
+  test('[A9] is expected while others detach', () => {
     const fixture = new SessionFixture({ keepSeconds: 0 })
     fixture.attach({ identity: 7, rights: { reauthorizeMs: 1_000 } })
     const bob = fixture.attach()
@@ -78,7 +78,7 @@ describe('a connection that has to show its right again', () => {
     expect(fixture.takeEffects().some((effect) => effect.do === 'terminate')).toBe(false)
   })
 
-  test('[A10] takes the process along when it is plain', () => {
+  test('[A10] ends the process when it is plain', () => {
     const fixture = new SessionFixture()
     const plain = fixture.connect({ dialect: 'plain', reauthorizeMs: 1_000 })
     fixture.wait(1_000)

@@ -42,7 +42,7 @@ describe('revoking', () => {
     }
   })
 
-  test('[A8] hears nothing more from whom it closed', () => {
+  test('[A8] ignores later messages of closed connections', () => {
     const fixture = new SessionFixture()
     const ada = fixture.attach({ rights: { principal: 'ada' } })
     revoke(fixture, { attachment: ada.id })
@@ -51,7 +51,7 @@ describe('revoking', () => {
     expect(fixture.takeEffects()).toEqual([])
   })
 
-  test('[A8] takes in connections before their hello, but not when one attachment is named', () => {
+  test('[A8] includes connections without a hello, unless one attachment is named', () => {
     const fixture = new SessionFixture()
     const known = fixture.attach({ rights: { principal: 'ada' } })
     const silent = fixture.connect({ principal: 'ada' })
@@ -61,7 +61,7 @@ describe('revoking', () => {
     expect(silent.refusal().close).toBe(4435)
   })
 
-  test('[A8] closes what hangs on a sign-in or a grant, and matches everything that is given', () => {
+  test('[A8] closes connections of a sign-in or grant, and matches every given field', () => {
     const fixture = new SessionFixture()
     const rights = { principal: 'ada', login: 'l1', grant: 'g1' }
     const both = fixture.attach({ rights })
@@ -78,7 +78,7 @@ describe('revoking', () => {
     expect(neither.refusal().error).toBeUndefined()
   })
 
-  test('[A8] goes by the sign-in of the newest connection of an attachment', () => {
+  test('[A8] uses the sign-in of the newest connection', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 7, rights: { login: 'old', grant: 'g1' } })
     const again = fixture.connect({ login: 'new', grant: 'g2' })
@@ -93,7 +93,7 @@ describe('revoking', () => {
     expect(third.refusal().error).toBe('resume_lost')
   })
 
-  test('[A8] tells the others who is left', () => {
+  test('[A8] sends the others the new presence', () => {
     const fixture = new SessionFixture()
     fixture.attach({ rights: { principal: 'ada' } })
     const bob = fixture.attach({ rights: { principal: 'bob' } })
@@ -104,7 +104,7 @@ describe('revoking', () => {
     expect(bob.received('presence')).toMatchObject([{ driver: null, attachments: [{ id: bob.id }] }])
   })
 
-  test('[A8] ends the process of a plain client, which cannot come back', () => {
+  test('[A8] ends the process of a plain client, which cannot resume', () => {
     const fixture = new SessionFixture()
     const plain = fixture.connect({ principal: 'ada', dialect: 'plain' })
     expect(revoke(fixture, { principal: 'ada' })).toBe(1)
@@ -113,7 +113,7 @@ describe('revoking', () => {
   })
 })
 
-test('[A7] others see the name of the token, whatever hello says', () => {
+test('[A7] the name in the token replaces the one in hello', () => {
   const fixture = new SessionFixture()
   const named = fixture.attach({ rights: { name: 'Ada' }, hello: { name: 'root' } })
   expect(named.attachment?.name).toBe('Ada')

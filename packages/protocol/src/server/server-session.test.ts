@@ -4,7 +4,7 @@ import { ROLES } from '../client-frames.ts'
 import { MAX_MESSAGE_BYTES, MESSAGES_PER_SECOND } from '../limits.ts'
 import { SessionFixture, type Peer } from './server-session.fixture.ts'
 
-describe('a connection that goes too far', () => {
+describe('a connection that exceeds a limit', () => {
   test('[B1] with a message over a mebibyte is closed', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
@@ -12,7 +12,7 @@ describe('a connection that goes too far', () => {
     expect(peer.refusal()).toEqual({ error: 'frame_too_large', close: 1009 })
   })
 
-  test('[B2] with more messages than allowed is closed, and can come back', () => {
+  test('[B2] with more messages than allowed is closed, and can resume', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     for (let sent = 0; sent < 2 * MESSAGES_PER_SECOND - 1; sent += 1)
@@ -32,7 +32,7 @@ describe('a connection that goes too far', () => {
     expect(peer.received('error')).toEqual([])
   })
 
-  test('[E1] is told why, with the name of the error as the reason of the close', () => {
+  test('[E1] gets the error, with its code as the close reason', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     peer.received()
@@ -54,8 +54,8 @@ describe('a connection that goes too far', () => {
   })
 })
 
-describe('signs of use', () => {
-  test('are when input and output last moved', () => {
+describe('lastInputMs and lastOutputMs', () => {
+  test('are the times of the last input and output', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     expect([fixture.session.lastInputMs, fixture.session.lastOutputMs]).toEqual([null, null])
@@ -206,7 +206,7 @@ function checkSession(fixture: SessionFixture): void {
   expect(attachments.size).toBeLessThanOrEqual(options.limits.maxAttachments + 1)
 }
 
-test('[B7] nothing that clients, network and process do in any order breaks a session', () => {
+test('[B7] no order of client, network and process events breaks a session', () => {
   const scenario = fc.record({
     mode: fc.constantFrom('pipe' as const, 'pty' as const),
     overflow: fc.constantFrom('block' as const, 'trim' as const),

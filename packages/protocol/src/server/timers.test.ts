@@ -4,8 +4,8 @@ import { SessionFixture } from './server-session.fixture.ts'
 
 const names = (fixture: SessionFixture): string[] => fixture.takeEffects().map((effect) => effect.do)
 
-describe('a session nobody greets', () => {
-  test('[C6] is gone after 10 s, without having started anything', () => {
+describe('a session without a hello', () => {
+  test('[C6] is removed after 10 s without having started a process', () => {
     const fixture = new SessionFixture()
     fixture.wait(9_999)
     expect(fixture.session.state.is).toBe('pending')
@@ -14,14 +14,14 @@ describe('a session nobody greets', () => {
     expect(fixture.session.nextTickMs(fixture.nowMs)).toBeUndefined()
   })
 
-  test('[C7] takes its silent connections with it', () => {
+  test('[C7] closes its connections', () => {
     const fixture = new SessionFixture()
     const silent = fixture.connect()
     fixture.wait(10_000)
     expect(silent.refusal()).toEqual({ error: 'hello_timeout', close: ERRORS.hello_timeout.close })
   })
 
-  test('[C6] is gone at once when it is ended', () => {
+  test('[C6] is removed at once when it is ended', () => {
     const fixture = new SessionFixture()
     fixture.run(fixture.session.end(0))
     expect(fixture.takeEffects()).toContainEqual({ do: 'gone', wasStarted: false })
@@ -39,7 +39,7 @@ describe('a connection', () => {
     expect(driver.received('error')).toEqual([])
   })
 
-  test('[H4] that says nothing for 50 s is closed, and can resume', () => {
+  test('[H4] that sends nothing for 50 s is closed, and can resume', () => {
     const fixture = new SessionFixture()
     const driver = fixture.attach({ identity: 1 })
     fixture.wait(49_999)
@@ -50,7 +50,7 @@ describe('a connection', () => {
     expect(fixture.attach({ identity: 1, hello: { resuming: true } }).received('welcome')).toHaveLength(1)
   })
 
-  test('[H1] that says anything at all stays', () => {
+  test('[H1] that sends anything stays open', () => {
     const fixture = new SessionFixture()
     const driver = fixture.attach()
     for (let times = 0; times < 10; times += 1) {
@@ -67,7 +67,7 @@ describe('a connection', () => {
     expect(driver.received('pong')).toEqual([{ type: 'pong', id: 77 }])
   })
 
-  test('[P1] of a plain client may be silent for ever', () => {
+  test('[P1] of a plain client has no silence timeout', () => {
     const fixture = new SessionFixture({ keepSeconds: 0 })
     const plain = fixture.connect({ dialect: 'plain' })
     fixture.wait(10_000_000)
@@ -76,7 +76,7 @@ describe('a connection', () => {
 })
 
 describe('a session without connections', () => {
-  test('[C8] is ended when its keep is over, and gone when its process is', () => {
+  test('[C8] ends after its keep time, and is removed after its process', () => {
     const fixture = new SessionFixture({ keepSeconds: 60 })
     fixture.attach().disconnect()
     fixture.takeEffects()
@@ -88,7 +88,7 @@ describe('a session without connections', () => {
     expect(fixture.takeEffects()).toEqual([{ do: 'gone', wasStarted: true }])
   })
 
-  test('[C8] is kept anew from the exit of its process', () => {
+  test('[C8] is kept for its full time after the exit of its process', () => {
     const fixture = new SessionFixture({ keepSeconds: 60 })
     fixture.attach({ identity: 1 }).disconnect()
     fixture.wait(50_000)
@@ -99,7 +99,7 @@ describe('a session without connections', () => {
     expect(fixture.session.state.is).toBe('gone')
   })
 
-  test('[C8] lives on when somebody comes in time', () => {
+  test('[C8] continues when a client attaches in time', () => {
     const fixture = new SessionFixture({ keepSeconds: 60 })
     fixture.attach({ identity: 1 }).disconnect()
     fixture.wait(59_000)
@@ -121,7 +121,7 @@ describe('a session without connections', () => {
     expect(names(fixture)).toEqual(['terminate'])
   })
 
-  test('[P6] of its plain creator is ended, whoever else watches', () => {
+  test('[P6] of its plain creator ends, even if others watch', () => {
     const fixture = new SessionFixture({ keepSeconds: 0 })
     const plain = fixture.connect({ dialect: 'plain' })
     const viewer = fixture.attach({ identity: 2, role: 'viewer' })
@@ -132,7 +132,7 @@ describe('a session without connections', () => {
     expect(viewer.received('exit')).toMatchObject([{ signal: 'SIGHUP' }])
   })
 
-  test('[B7] does not want to be woken again and again while it ends', () => {
+  test('[B7] requests no endless ticks while it ends', () => {
     for (const keepSeconds of [0, 5]) {
       const fixture = new SessionFixture({ keepSeconds })
       fixture.attach().disconnect()
@@ -143,7 +143,7 @@ describe('a session without connections', () => {
 })
 
 describe('a session that is ended', () => {
-  test('[X12] tells those who are there the exit of its process', () => {
+  test('[X12] sends the exit of its process', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     fixture.takeEffects()
@@ -156,7 +156,7 @@ describe('a session that is ended', () => {
     expect(fixture.takeEffects()).toEqual([{ do: 'gone', wasStarted: true }])
   })
 
-  test('[X12] is gone after 10 s whatever its process and its readers do', () => {
+  test('[X12] is removed after 10 s whatever its process and its clients do', () => {
     const fixture = new SessionFixture()
     const peer = fixture.attach()
     fixture.run(fixture.session.end(0))
@@ -165,7 +165,7 @@ describe('a session that is ended', () => {
     expect(fixture.session.state.is).toBe('gone')
   })
 
-  test('[X12] takes new attachments for the time it has left', () => {
+  test('[X12] accepts new attachments while it ends', () => {
     const fixture = new SessionFixture()
     fixture.attach({ identity: 1 })
     fixture.run(fixture.session.end(0))
@@ -176,7 +176,7 @@ describe('a session that is ended', () => {
 })
 
 describe('a server that stops', () => {
-  test('[E1] closes every connection with a reason that lets clients come back', () => {
+  test('[E1] closes every connection with a retryable error', () => {
     const fixture = new SessionFixture()
     const greeted = fixture.attach({ identity: 1 })
     const silent = fixture.connect()
@@ -199,8 +199,8 @@ test('[X13] an announced stop has its reason as a field in sandwire.v1', () => {
   ])
 })
 
-describe('what a session is asked after it is gone', () => {
-  test('[C10] is answered with nothing', () => {
+describe('a call after the session has ended', () => {
+  test('[C10] has no effects', () => {
     const fixture = new SessionFixture({ keepSeconds: 0 })
     const peer = fixture.attach()
     fixture.run(fixture.session.end(0))
