@@ -45,7 +45,7 @@ function authenticator(
   return { made, asked }
 }
 
-test('a cookie says whose it is, and is stored as a hash only', async () => {
+test('a cookie names its account and is stored as a hash only', async () => {
   const { sent, hash, value } = await mint()
   expect(value).toMatch(/^sws_ua{32}\.[\w-]{43}$/)
   expect(hash).toMatch(/^[0-9a-f]{64}$/)
@@ -53,7 +53,7 @@ test('a cookie says whose it is, and is stored as a hash only', async () => {
   expect((await mint()).hash).not.toBe(hash)
 })
 
-test('a cookie that is not one of ours is told from none', async () => {
+test('a malformed cookie is distinguished from a missing one', async () => {
   const { sent, value } = await mint()
   expect(await readClaim(new Headers())).toBeUndefined()
   expect(await readClaim(sending(`sandwire=${value}`))).toBeUndefined()
@@ -73,7 +73,7 @@ test('a cookie that is not one of ours is told from none', async () => {
     expect([bad, await readClaim(sending(bad))]).toEqual([bad, null])
 })
 
-test('a cookie of a browser that signed in says who it is', async () => {
+test('the cookie of a signed-in browser authenticates it', async () => {
   const { sent, hash } = await mint()
   const { made, asked } = authenticator()
   expect(await made.authenticate(sending(sent))).toEqual({
@@ -88,7 +88,7 @@ test('a cookie of a browser that signed in says who it is', async () => {
   expect(await made.authenticate(new Headers())).toBeUndefined()
 })
 
-test('a cookie of an invented account is refused before anybody is asked', async () => {
+test('a cookie of an invented account is refused without a lookup', async () => {
   const { made, asked } = authenticator({ isMinted: false })
   expect(await rejectionOf(made.authenticate(sending((await mint()).sent)))).toMatchObject({
     code: 'unauthorized',
@@ -96,7 +96,7 @@ test('a cookie of an invented account is refused before anybody is asked', async
   expect(asked).toEqual([])
 })
 
-test('a cookie of a sign-in that ended, or by somebody who is not believed any more, is refused', async () => {
+test('a cookie of an ended sign-in or a removed issuer is refused', async () => {
   const { sent } = await mint()
   for (const changes of [
     { signIn: null },

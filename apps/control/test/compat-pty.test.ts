@@ -83,8 +83,8 @@ async function sessionsOf(person: ApiClient): Promise<number> {
   return Object(fieldOf(body, 'sessions')).length as number
 }
 
-describe('a terminal of the contract', () => {
-  test('runs the shell where nothing is named, under a name that says nothing', async () => {
+describe('a terminal over /ws/pty', () => {
+  test('runs the shell by default, under an opaque name', async () => {
     await using client = open()
     const name = await client.name()
     expect(name).toMatch(/^swt1\.k1\./)
@@ -95,7 +95,7 @@ describe('a terminal of the contract', () => {
     for (const { type, session_id } of client.messages) if (type !== 'history') expect(session_id).toBe(name)
   })
 
-  test('runs a template of the operator by its id, and nothing else', async () => {
+  test('runs a template by its id and no other command', async () => {
     await using client = open({ provider: 'claude' })
     await client.shows('I am claude')
     expect((await ada.get('/api/config')).body).toMatchObject({ pty_providers: ['shell', 'claude'] })
@@ -109,7 +109,7 @@ describe('a terminal of the contract', () => {
       ])
   })
 
-  test('refuses what it does not know, by name', async () => {
+  test('names the unknown parameter it refuses', async () => {
     const expectBad = async (query: Query, name: string): Promise<void> =>
       expect(await refusalIn(open(query))).toEqual([
         { code: 4004, reason: 'bad_request' },
@@ -121,11 +121,11 @@ describe('a terminal of the contract', () => {
     await expectBad({ session_id: 'x'.repeat(129) }, 'session_id')
   })
 
-  test('is not there without an upgrade', async () => {
+  test('needs an upgrade', async () => {
     expect((await ada.get(`/ws/pty?sandbox=${sandbox}`)).status).toBe(426)
   })
 
-  test('answers the subprotocol that a browser has to be answered with, and refuses others', async () => {
+  test('selects its subprotocol if offered and refuses others', async () => {
     await using client = open({}, ada, ['sandwire.envelope'])
     await client.name()
     expect(client.protocol).toBe('sandwire.envelope')
@@ -133,8 +133,8 @@ describe('a terminal of the contract', () => {
   })
 })
 
-describe('coming back', () => {
-  test('by the name that was told leads to the same session, and renews the name', async () => {
+describe('reconnecting', () => {
+  test('with the reported name joins the same session and renews the name', async () => {
     const { mark, token } = await leaveMark()
     await using again = open({ session_id: token, resume: '1' })
     expect((await again.first('history'))['data']).toContain(mark)
@@ -143,7 +143,7 @@ describe('coming back', () => {
     await again.shows('again\r\n')
   })
 
-  test('by a name that the client made up does so too, as a front end that ignores ours does', async () => {
+  test('with an alias of the client joins the same session', async () => {
     const session_id = newId()
     const { mark } = await leaveMark({ session_id, provider: 'shell', session_name: 'Build' })
     for (const resume of ['0', '1']) {
@@ -152,7 +152,7 @@ describe('coming back', () => {
     }
   })
 
-  test('also where two come at once: one session is started for both', async () => {
+  test('concurrently with one alias starts one session', async () => {
     const before = await sessionsOf(ada)
     const session_id = newId()
     const both = [open({ session_id }), open({ session_id })]
@@ -163,7 +163,7 @@ describe('coming back', () => {
     expect(await sessionsOf(ada)).toBe(before + 1)
   })
 
-  test('with force_new leads to a new session, which has the name from then on', async () => {
+  test('with force_new starts a session that takes over the alias', async () => {
     const session_id = newId()
     const { mark } = await leaveMark({ session_id })
     const { mark: newer } = await leaveMark({ session_id, force_new: '1' })
@@ -173,7 +173,7 @@ describe('coming back', () => {
     expect(history).not.toContain(mark)
   })
 
-  test('to a process that has ended shows its end to who resumes, and starts anew for others', async () => {
+  test('to an exited process reports the exit with resume and starts a new one otherwise', async () => {
     const session_id = newId()
     {
       await using client = open({ session_id })
@@ -192,7 +192,7 @@ describe('coming back', () => {
     await fresh.shows('alive\r\n')
   })
 
-  test('by an unknown name of its own starts a session, and none where it resumes', async () => {
+  test('with an unknown alias starts a session, but not with resume', async () => {
     expect(await refusalIn(open({ session_id: newId(), resume: '1' }))).toEqual(NOT_FOUND)
     expect(await refusalIn(open({ resume: '1' }))).toEqual(NOT_FOUND)
     expect(await refusalIn(open({ session_id: 'not a name!', resume: '1' }))).toEqual(NOT_FOUND)
@@ -201,8 +201,8 @@ describe('coming back', () => {
   })
 })
 
-describe('a name of a session (threat T4)', () => {
-  test('that is forged, expired, of another session or of nothing is not there, whatever is wrong with it', async () => {
+describe('the name of a session (threat T4)', () => {
+  test('is not found if it is forged, expired or malformed', async () => {
     const { token } = await leaveMark()
     const own = await ownTokens()
     const account = textIn(await ada.get('/api/whoami'), 'account')
@@ -217,7 +217,7 @@ describe('a name of a session (threat T4)', () => {
         expect(await refusalIn(open({ session_id, resume }))).toEqual(NOT_FOUND)
   })
 
-  test('is nobody else’s: neither ours, nor the one that its client made up', async () => {
+  test('is not valid for another account, whether token or alias', async () => {
     const session_id = newId()
     const { mark, token } = await leaveMark({ session_id })
     const bob = await ApiClient.named(control, 'bob')
@@ -235,7 +235,7 @@ describe('a name of a session (threat T4)', () => {
     expect((await hers.first('history'))['data']).toContain(mark)
   })
 
-  test('leads nowhere for who may no longer be there (threat T6)', async () => {
+  test('is not valid after access was revoked (threat T6)', async () => {
     const eve = await ApiClient.named(control, `eve-${newId()}`)
     const account = textIn(await eve.get('/api/whoami'), 'account')
     const grant = textIn(await ada.post('/api/grants', { sandbox, role: 'collaborator', account }), 'grant')
@@ -252,7 +252,7 @@ describe('a name of a session (threat T4)', () => {
     ])
   })
 
-  test('wakes no sandbox, but what starts a process does', async () => {
+  test('does not start a stopped sandbox; starting a session does', async () => {
     const sleeper = textIn(await ada.post('/api/sandboxes', { name: `sleeper-${Date.now()}` }), 'id')
     const session_id = newId()
     const client = open({ sandbox: sleeper, session_id })
@@ -269,8 +269,8 @@ describe('a name of a session (threat T4)', () => {
   })
 })
 
-describe('who may do what', () => {
-  test('a viewer watches, and what they type does nothing but an error (threat T5)', async () => {
+describe('authorization', () => {
+  test('refuses input of a viewer (threat T5)', async () => {
     const { token } = await leaveMark()
     const session =
       (await (await ownTokens()).read(token, textIn(await ada.get('/api/whoami'), 'account'), Date.now())) ??
@@ -292,7 +292,7 @@ describe('who may do what', () => {
     expect(viewer.text('output')).not.toContain('never')
   })
 
-  test('a credential without exec starts no shell, but a template (threat T9)', async () => {
+  test('lets a credential without exec start a template but no shell (threat T9)', async () => {
     const narrow = new ApiClient(control, await tokenOf('ada', { scope: 'sandbox:connect' }))
     for (const query of [{}, { session_id: newId() }, { force_new: '1' }])
       expect(await refusalIn(open(query, narrow))).toEqual([
@@ -303,7 +303,7 @@ describe('who may do what', () => {
     await template.shows('I am claude')
   })
 
-  test('a ticket opens it once, and says what of it is spoken', async () => {
+  test('accepts a ticket once and selects the subprotocol', async () => {
     const ticket = textIn(await ada.post('/api/tickets', { sandbox }), 'ticket')
     const nobody = new ApiClient(control, undefined)
     const offers = ['sandwire.envelope', `sandwire.ticket.${ticket}`]
@@ -344,7 +344,7 @@ describe('a cookie (threat T1)', () => {
     TIMEOUT_MS,
   )
 
-  test('opens none for a page of anybody else’s, and none that does not say whose it is', async () => {
+  test('is refused from another origin and without an origin', async () => {
     expect(await outcome([])).toBe('403 origin_refused')
     expect(await outcome([['Sec-Fetch-Site', 'same-origin']])).toBe('403 origin_refused')
     for (const origin of [
@@ -356,7 +356,7 @@ describe('a cookie (threat T1)', () => {
       expect(await outcome([['Origin', origin]])).toBe('403 origin_refused')
   })
 
-  test('still opens no other socket', async () => {
+  test('opens no other socket', async () => {
     expect(await outcome([['Origin', control.origin]], '/attach')).toBe('401 unauthorized')
   })
 })

@@ -45,7 +45,7 @@ function check(text: string): ReturnType<typeof verifyIdToken> {
   })
 }
 
-test('an ID token of this sign-in says who somebody is', async () => {
+test('an ID token of this sign-in identifies the user', async () => {
   expect((await check(await token({}))).sub).toBe('ada')
   expect((await check(await token({ aud: ['our-client'] }))).sub).toBe('ada')
   expect((await check(await token({ aud: ['our-client', 'x'], azp: 'our-client' }))).sub).toBe('ada')
@@ -53,20 +53,20 @@ test('an ID token of this sign-in says who somebody is', async () => {
 
 test.each([
   ['of another issuer', { iss: 'https://evil.test' }],
-  ['whose issuer is spelled otherwise', { iss: 'https://issuer.test/' }],
+  ['with another spelling of the issuer', { iss: 'https://issuer.test/' }],
   ['without an issuer', { iss: undefined }],
   ['for another client', { aud: 'another-client' }],
   ['for our API and not our client', { aud: 'sandwire-api' }],
-  ['for several that names none of them', { aud: ['our-client', 'another-client'] }],
-  ['that another client asked for', { aud: ['our-client', 'another-client'], azp: 'another-client' }],
-  ['for nobody', { aud: undefined }],
+  ['for several audiences without azp', { aud: ['our-client', 'another-client'] }],
+  ['issued to another client', { aud: ['our-client', 'another-client'], azp: 'another-client' }],
+  ['without an audience', { aud: undefined }],
   ['of another sign-in', { nonce: 'm'.repeat(43) }],
-  ['of no sign-in', { nonce: undefined }],
+  ['without a nonce', { nonce: undefined }],
   ['with part of a nonce', { nonce: 'n'.repeat(42) }],
   ['that has expired', { exp: NOW - 60 }],
   ['that never expires', { exp: undefined }],
   ['from the future', { iat: NOW + 600 }],
-  ['of nobody', { sub: undefined }],
+  ['without a subject', { sub: undefined }],
   ['whose subject is a number', { sub: 1 }],
 ])('an ID token %s is refused', async (_, claims) => {
   expect(await rejectionOf(check(await token(claims)))).toMatchObject({ code: 'unauthorized' })

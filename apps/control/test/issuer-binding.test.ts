@@ -6,7 +6,7 @@ import { rejectionOf } from '@sandwire/testing'
 const OURS = { issuer: 'https://id.example', clientId: 'sandwire' }
 const SIGN_IN = { login: 'l', issuer: 'oidc', issuerBinding: issuerBindingOf(OURS) }
 
-test('(threat T2) a sign-in ends when another issuer, or another client there, takes the place of its own', () => {
+test('(threat T2) a sign-in ends when its issuer or client changes in the settings', () => {
   const isTrusted = (...issuers: { issuer: string; clientId?: string }[]): boolean =>
     isTrustedSignIn(SIGN_IN, { mode: 'local', issuers, localTokenSha256: 'hash' })
   expect(isTrusted(OURS)).toBe(true)
@@ -24,13 +24,13 @@ test('(threat T2) a sign-in ends when another issuer, or another client there, t
   ).toBe(false)
 })
 
-test('a sign-in by a link of the host hangs on the identity of this machine', () => {
+test('a sign-in by a link of the host needs the local identity', () => {
   const link = { login: 'l', issuer: null, issuerBinding: null }
   expect(isTrustedSignIn(link, { mode: 'local', issuers: [], localTokenSha256: 'hash' })).toBe(true)
   expect(isTrustedSignIn(link, { mode: 'local', issuers: [OURS] })).toBe(false)
 })
 
-test('(threat T2) who left for one issuer does not come back to another in its place', async () => {
+test('(threat T2) a sign-in started at one issuer cannot finish at its replacement', async () => {
   const asked: string[] = []
   const flow = new CodeFlow(
     {

@@ -36,18 +36,18 @@ async function ask(keys: IssuerClient, kid: unknown): Promise<string> {
 const count = (path: string): number => issuer.asked.filter((asked) => asked === path).length
 
 describe('the keys of an issuer', () => {
-  test('are found by its metadata and asked for once', async () => {
+  test('are located by its metadata and fetched once', async () => {
     const keys = keysOf()
     for (let at = 0; at < 5; at++) expect(await ask(keys, 'one')).toBe('public')
     expect(issuer.asked).toEqual(['/.well-known/openid-configuration', '/keys'])
   })
 
-  test('are where the settings say, without metadata', async () => {
+  test('are fetched from the configured URL without metadata', async () => {
     expect(await ask(keysOf({ endpoints: { jwks: `${issuer.url}/keys` } }), 'one')).toBe('public')
     expect(issuer.asked).toEqual(['/keys'])
   })
 
-  test('have names, and none is guessed', async () => {
+  test('are selected by kid only', async () => {
     const keys = keysOf()
     for (const kid of [undefined, '', 'two', 'One', '__proto__', 7, null]) {
       expect([kid, await ask(keys, kid)]).toEqual([kid, 'unauthorized'])
@@ -55,7 +55,7 @@ describe('the keys of an issuer', () => {
     }
   })
 
-  test('that nobody could have asked for yet make no good token a bad one', async () => {
+  test('newer than the cache are reported as unavailable, not as invalid', async () => {
     // From here on time passes only as it is said.
     after(0)
     const keys = keysOf()
@@ -72,7 +72,7 @@ describe('the keys of an issuer', () => {
     expect(count('/keys')).toBe(2)
   })
 
-  test('are asked for once by many who come at once with one that is not there, and all are told so', async () => {
+  test('are fetched once for concurrent requests with an unknown kid', async () => {
     const keys = keysOf()
     expect(await ask(keys, 'one')).toBe('public')
     after(KEYS_COOLDOWN_MS + 1)
@@ -81,12 +81,12 @@ describe('the keys of an issuer', () => {
     expect(count('/keys')).toBe(2)
   })
 
-  test('with one name for two are not used', async () => {
+  test('with a duplicate kid are not used', async () => {
     issuer.keys = [one, { ...two, publicJwk: { ...two.publicJwk, kid: 'one' } }]
     expect(await ask(keysOf(), 'one')).toBe('unauthorized')
   })
 
-  test('are public ones for signing, whatever else the issuer shows (threat T34)', async () => {
+  test('are used only if they are public signature keys (threat T34)', async () => {
     const secret = { kty: 'oct', k: 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA', kid: 'one' }
     for (const jwk of [
       secret,
@@ -100,7 +100,7 @@ describe('the keys of an issuer', () => {
     }
   })
 
-  test('change: a new one is found, an old one ends', async () => {
+  test('can be rotated: a new one is found, an old one expires', async () => {
     const keys = keysOf()
     expect(await ask(keys, 'one')).toBe('public')
     issuer.keys = [one, two]
@@ -113,7 +113,7 @@ describe('the keys of an issuer', () => {
     expect(await ask(keys, 'two')).toBe('public')
   })
 
-  test('are not asked for again and again by tokens that name unknown ones (threat T34)', async () => {
+  test('are not fetched repeatedly for unknown kids (threat T34)', async () => {
     const keys = keysOf()
     for (let at = 0; at < 9; at++) {
       await ask(keys, `unknown-${at}`)
@@ -125,7 +125,7 @@ describe('the keys of an issuer', () => {
     expect(count('/keys')).toBe(2)
   })
 
-  test('of one issuer are never those of another (threat T34)', async () => {
+  test('of one issuer are never used for another (threat T34)', async () => {
     await using other = new FakeIssuer([two])
     const mine = keysOf()
     const theirs = new IssuerClient(other.config(), (url, init) => fetch(url, init), Date.now)
@@ -137,26 +137,29 @@ describe('the keys of an issuer', () => {
   })
 })
 
-describe('an issuer that cannot be asked', () => {
-  test.each(['broken', 'redirecting', 'endless', 'lying'] as const)('lets nobody in: %s', async (mood) => {
-    const keys = keysOf()
-    issuer.mood = mood
-    expect(await ask(keys, 'one')).toBe('issuer_unavailable')
-    // No redirect was followed.
-    expect(issuer.asked.some((path) => path.startsWith('/elsewhere'))).toBe(false)
-    issuer.mood = 'well'
-    after(RETRY_PAUSE_MS + 1)
-    expect(await ask(keys, 'one')).toBe('public')
-  })
+describe('an unavailable issuer', () => {
+  test.each(['broken', 'redirecting', 'endless', 'lying'] as const)(
+    'authenticates no one: %s',
+    async (mood) => {
+      const keys = keysOf()
+      issuer.mood = mood
+      expect(await ask(keys, 'one')).toBe('issuer_unavailable')
+      // No redirect was followed.
+      expect(issuer.asked.some((path) => path.startsWith('/elsewhere'))).toBe(false)
+      issuer.mood = 'well'
+      after(RETRY_PAUSE_MS + 1)
+      expect(await ask(keys, 'one')).toBe('public')
+    },
+  )
 
-  test.each(['broken', 'redirecting', 'endless'] as const)('gives no keys either: %s', async (mood) => {
+  test.each(['broken', 'redirecting', 'endless'] as const)('provides no keys: %s', async (mood) => {
     const keys = keysOf({ endpoints: { jwks: `${issuer.url}/keys` } })
     issuer.mood = mood
     expect(await ask(keys, 'one')).toBe('issuer_unavailable')
     expect(issuer.asked).toEqual(['/keys'])
   })
 
-  test('does not make people wait for ever', async () => {
+  test('times out', async () => {
     const keys = keysOf()
     issuer.mood = 'silent'
     expect(await ask(keys, 'one')).toBe('issuer_unavailable')
@@ -171,13 +174,13 @@ describe('an issuer that cannot be asked', () => {
     '',
     '{',
     `${'['.repeat(100_000)}${']'.repeat(100_000)}`,
-  ])('is one with keys that cannot be read (threat T35)', async (text) => {
+  ])('is reported for malformed keys (threat T35)', async (text) => {
     const config = issuer.config({ endpoints: { jwks: 'https://id.example/keys' } })
     const keys = new IssuerClient(config, () => Promise.resolve(new Response(text)), Date.now)
     expect(await ask(keys, 'one')).toBe('issuer_unavailable')
   })
 
-  test('is left alone for a while', async () => {
+  test('is not contacted again for a while', async () => {
     const keys = keysOf()
     issuer.mood = 'broken'
     for (let at = 0; at < 20; at++) expect(await ask(keys, 'one')).toBe('issuer_unavailable')
@@ -185,7 +188,7 @@ describe('an issuer that cannot be asked', () => {
     expect(issuer.asked).toHaveLength(2)
   })
 
-  test('is not asked by everybody at once, and everybody is answered', async () => {
+  test('is contacted by a limited number of requests at a time', async () => {
     let open = 0
     let most = 0
     const counted = async (url: string, init: RequestInit): Promise<Response> => {
@@ -202,7 +205,7 @@ describe('an issuer that cannot be asked', () => {
     expect(issuer.asked.length).toBeLessThanOrEqual(8)
   })
 
-  test('can be asked again although requests that asked were canceled', async () => {
+  test('is contacted again after canceled requests', async () => {
     let isStuck = true
     const sometimes = (url: string, init: RequestInit): Promise<Response> =>
       isStuck ? new Promise(() => undefined) : fetch(url, init)
@@ -214,7 +217,7 @@ describe('an issuer that cannot be asked', () => {
     expect(await ask(keys, 'one')).toBe('public')
   })
 
-  test('is trusted with known keys until they are too old, and no longer', async () => {
+  test('is trusted until its cached keys expire', async () => {
     const keys = keysOf()
     expect(await ask(keys, 'one')).toBe('public')
     issuer.mood = 'broken'
@@ -234,7 +237,7 @@ describe('an issuer that cannot be asked', () => {
     ['http://127.0.0.1', 'http://keys.example/keys'],
     ['https://id.example', 7],
     ['https://id.example', undefined],
-  ])('is one at %s that keeps its keys at %p, and there nobody is asked', async (name, keysUrl) => {
+  ])('is reported for issuer %s with keys at %p, which is not contacted', async (name, keysUrl) => {
     const asked: string[] = []
     const answer = (url: string): Promise<Response> => {
       asked.push(url)
@@ -248,7 +251,7 @@ describe('an issuer that cannot be asked', () => {
     expect(asked).toEqual([`${name}/.well-known/openid-configuration`])
   })
 
-  test('is not one whose keys are somewhere else on the network', async () => {
+  test('may keep its keys at another host', async () => {
     const answer = (url: string): Promise<Response> =>
       Promise.resolve(
         Response.json(

@@ -25,23 +25,23 @@ async function sealed(): Promise<string> {
   return (await states.seal(STATE)).split(';')[0] ?? ''
 }
 
-test('a login state comes back as it was', async () => {
+test('a login state survives the round trip', async () => {
   expect(await states.open(sending(`a=b; ${await sealed()}; c=d`), NOW)).toEqual(STATE)
 })
 
-test('the cookie of a login state is for this host, this visit and no script', async () => {
+test('the login cookie is bound to the host, short-lived and hidden from scripts', async () => {
   expect(await states.seal(STATE)).toMatch(
     /^__Host-sandwire-login=[\w-]+; Path=\/; HttpOnly; Secure; SameSite=Lax; Max-Age=600$/,
   )
 })
 
-test('a login state cannot be read by the browser that has it', async () => {
+test('a login state is encrypted', async () => {
   const value = (await sealed()).split('=')[1] ?? ''
   expect(Buffer.from(value, 'base64url').toString('latin1')).not.toContain('vvvv')
   expect(await sealed()).not.toBe(await sealed())
 })
 
-test('a login state that was tampered with is none', async () => {
+test('a modified login state is refused', async () => {
   const cookie = await sealed()
   const name = '__Host-sandwire-login='
   const bytes = Buffer.from(cookie.slice(name.length), 'base64url')
@@ -54,7 +54,7 @@ test('a login state that was tampered with is none', async () => {
     expect(await states.open(sending(name + bent), NOW)).toBeUndefined()
 })
 
-test('a login state of another server, or given twice, is none', async () => {
+test('a login state of another server, or sent twice, is refused', async () => {
   const cookie = await sealed()
   const others = await openLoginStates(secret(2))
   expect(await others.open(sending(cookie), NOW)).toBeUndefined()
@@ -62,7 +62,7 @@ test('a login state of another server, or given twice, is none', async () => {
   expect(await states.open(new Headers(), NOW)).toBeUndefined()
 })
 
-test('a login state is of no use after its time', async () => {
+test('a login state expires', async () => {
   const headers = sending(await sealed())
   expect(await states.open(headers, STATE.expiresMs - 1)).toEqual(STATE)
   expect(await states.open(headers, STATE.expiresMs)).toBeUndefined()

@@ -30,13 +30,13 @@ async function loginOf(issuer: FakeIssuer, claims: Record<string, unknown>): Pro
 }
 
 describe('the sign-in of a token', () => {
-  test('is the one that the issuer names, however often the token is renewed', async () => {
+  test('is identified by sid across renewals', async () => {
     const first = await loginOf(one, { sid: 's', jti: 'a' })
     expect(await loginOf(one, { sid: 's', jti: 'b', exp: Math.floor(Date.now() / 1000) + 900 })).toBe(first)
     expect(await loginOf(one, { sid: 't', jti: 'a' })).not.toBe(first)
   })
 
-  test('is shared by all tokens where the issuer names none, and each is known by itself', async () => {
+  test('is shared by all tokens without sid, each with an id of its own', async () => {
     const named = async (claims: Record<string, unknown>) => identify(await one.token(claims))
     const first = await named({ jti: 'a' })
     const second = await named({ jti: 'b' })
@@ -48,7 +48,7 @@ describe('the sign-in of a token', () => {
     expect((await named({ sid: 's' })).token).toBeUndefined()
   })
 
-  test('is of nobody else', async () => {
+  test('differs by issuer, subject and kind of id', async () => {
     const logins = [
       await loginOf(one, { sid: 's' }),
       await loginOf(one, { jti: 's' }),
@@ -59,7 +59,7 @@ describe('the sign-in of a token', () => {
   })
 })
 
-test('a token ends at the moment from which on it is refused', async () => {
+test('a token expires at the moment from which it is refused', async () => {
   const exp = Math.floor(Date.now() / 1000) + 60
   expect(await identify(await one.token({ exp }))).toMatchObject({ expiresMs: exp * 1000 + 30_000 })
 })
