@@ -180,6 +180,8 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.paste('harmless\u{3}touch pwned\necho PW""NED\u{4}\u{1b}[201~\ntouch pwned\n')
       await workbench.first.waitFor(/touch pwned\n.*\n.*touch pwned/)
       await workbench.page.keyboard.press('Control+c')
+      // Ctrl-C discards pending input, so the next command waits for the prompt.
+      await workbench.first.waitFor(/\^C\n+> ?$/)
       expect(await workbench.first.read('test -e pwned || echo none')).toBe('none')
       expect(await workbench.first.text()).not.toContain('PWNED')
     }, 60_000)
