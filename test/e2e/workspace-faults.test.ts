@@ -7,13 +7,13 @@ import { openDownload, openUpload } from './support/raw-transfer.ts'
 
 const MIB = 1024 ** 2
 const WAIT = { timeoutMs: 20_000 }
-/** More than all buffers on the way hold. */
+/** More than all buffers between client and sandboxd. */
 const LARGE_BYTES = 64 * MIB
-/** Room for a few megabytes beside what a file system needs for itself. */
+/** A few megabytes besides the file system's own overhead. */
 const SMALL_DISK_BYTES = 24 * MIB
 setDefaultTimeout(120_000)
 
-/** Others may not look at what sandboxd has open, and have no disk of their own in a sandbox. */
+/** Only root can read sandboxd's descriptors and give a sandbox its own disk. */
 const isRoot = process.getuid?.() === 0
 
 let door: FrontDoor
@@ -24,7 +24,7 @@ afterAll(() => door[Symbol.asyncDispose]())
 
 const run = (sandbox: string, script: string): Promise<string> => readShell(door.sandbox(sandbox), script)
 
-/** Everything in a workspace, hidden or not, whatever it is. */
+/** Every name in a workspace, including hidden ones. */
 const namesIn = async (sandbox: string): Promise<string[]> =>
   (await run(sandbox, 'find . -mindepth 1 -not -path "./lost+found*"'))
     .split('\n')
@@ -36,20 +36,20 @@ async function codeOf(response: Response): Promise<string> {
   return `${response.status} ${String(Object(error).code)}`
 }
 
-/** Files without a name that sandboxd writes. */
+/** Unnamed files that sandboxd is writing. */
 function writtenBy(id: string): string[] {
   const listing = Bun.spawnSync(['ls', '-l', `/proc/${door.sandboxd(id)}/fd`]).stdout.toString()
   return listing.split('\n').filter((line) => line.includes('/#'))
 }
 
-/** A sandbox with a file that is larger than what fits between two ends. */
+/** Creates a sandbox with a large file. */
 async function makeBox(name: string): Promise<string> {
   const { id } = await door.create(name)
   await run(name, `truncate -s ${LARGE_BYTES} large`)
   return id
 }
 
-/** Begins to send a file, and returns when some of it has arrived. */
+/** Starts an upload and returns when some of it was received. */
 async function beginUpload(sandbox: string, id: string, path: string) {
   const upload = await openUpload(door.host, `/api/workspaces/${sandbox}/${path}`, new Uint8Array(MIB))
   await eventually(() => writtenBy(id).length > 0, { what: 'the file to be written', ...WAIT })
@@ -118,7 +118,7 @@ describe('a file in transfer', () => {
       upload.cut()
       await eventually(() => writtenBy(id).length === 0, { what: 'it to be dropped', ...WAIT })
     }
-    // The folder was made before anything came; what was to be in it was not.
+    // The folder was created before the first byte; the file was not.
     expect(await namesIn('left')).toEqual(['./large', './made'])
     await door.destroy('left')
   })
@@ -130,7 +130,7 @@ describe.if(isRoot)('a full disk', () => {
   const UPLOAD = `uploads/${'0f'.repeat(16)}`
   beforeAll(async () => {
     await door.create('full', { limits: { diskBytes: SMALL_DISK_BYTES } })
-    // What is left is less than any of the files below.
+    // The remaining space is smaller than any file below.
     await run('full', `echo kept > kept; head -c ${SMALL_DISK_BYTES / 2} /dev/urandom > half; sync`)
   })
   const send = (method: string, path: string, body: BodyInit): Promise<Response> =>

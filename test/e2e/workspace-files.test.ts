@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import { eventually, openRawTcp } from '@sandwire/testing'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
-/** The user `nobody` of every Debian. */
+/** The user `nobody` of Debian. */
 const UID = 65_534
 const isRoot = process.getuid?.() === 0
 
@@ -186,7 +186,7 @@ describe('files', () => {
   })
 })
 
-/** Begins to upload, and returns when the file is being written. */
+/** Starts an upload and returns when the file is being written. */
 async function startPut(path: string, length: string): Promise<{ socket: { close: () => void } }> {
   const socket = await openRawTcp({ port: sandboxd.port })
   const head = [
@@ -203,7 +203,7 @@ async function startPut(path: string, length: string): Promise<{ socket: { close
   return { socket }
 }
 
-/** Files without a name that a process has open in the workspace. */
+/** Unnamed files that a process has open in the workspace. */
 async function openFilesOf(pid: number): Promise<string[]> {
   const listing = Bun.spawnSync(['ls', '-l', `/proc/${pid}/fd`]).stdout.toString()
   return listing.split('\n').filter((line) => line.includes(`${sandboxd.workspace}/#`))
@@ -382,7 +382,7 @@ describe.if(isRoot)('files of another user', () => {
   test('leave nothing half-written on a full disk', async () => {
     const workspace = mkdtempSync(join(tmpdir(), 'sandwire-full-'))
     const mounted = Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', workspace])
-    // Not everywhere may even root do this.
+    // Even root may not mount everywhere.
     if (!mounted.success) return
     try {
       await using full = await startSandboxd({ workspace })

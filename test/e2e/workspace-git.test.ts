@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
-/** The user `nobody` of every Debian. Only root can start processes as somebody else. */
+/** The user `nobody` of Debian. Only root can switch to it. */
 const UID = 65_534
 const isRoot = process.getuid?.() === 0
 

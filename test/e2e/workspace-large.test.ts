@@ -12,8 +12,8 @@ const REFS = 5_000
 const GIT =
   'GIT_CONFIG_GLOBAL=/dev/null git -c user.name=n -c user.email=e@x -c core.compression=0 -c gc.auto=0'
 
-/** So much takes long on a busy machine. */
-const PATIENCE_MS = 100_000
+/** Generous, for a loaded machine. */
+const TIMEOUT_MS = 100_000
 
 type Fields = Record<string, unknown>
 
@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => door[Symbol.asyncDispose]())
 
 function ask(path: string, init: RequestInit = {}): Promise<Response> {
-  return door.fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS), ...init })
+  return door.fetch(path, { signal: AbortSignal.timeout(TIMEOUT_MS), ...init })
 }
 
 async function get(path: string): Promise<Fields> {
@@ -56,7 +56,7 @@ const list = (body: Fields, name: string): Fields[] => {
   return Array.isArray(value) ? value.map((each: unknown): Fields => Object(each)) : []
 }
 
-/** One field of each, in order, without the repository. */
+/** One field of each entry, sorted, without `.git`. */
 const sorted = (each: readonly Fields[], field: string): string[] =>
   each
     .map((fields) => String(fields[field]))

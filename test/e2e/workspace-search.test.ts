@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { eventually, readDescendants, readProcessCounts, rejectionOf } from '@sandwire/testing'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
-/** The user `nobody` of every Debian. Only root can start processes as somebody else. */
+/** The user `nobody` of Debian. Only root can switch to it. */
 const UID = 65_534
 const isRoot = process.getuid?.() === 0
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
   plant(Buffer.concat([Buffer.from('src/'), Buffer.of(0xff)]), 'needle\n')
   plant('main', 'needle\n')
   symlinkSync('/etc', join(workspace, 'etc'))
-  // Nobody but the user gets into it.
+  // Only the user may enter it.
   chmodSync(workspace, 0o700)
   if (isRoot)
     for (const path of ['', 'src', 'src/deep', 'src/Main.ts']) chownSync(join(workspace, path), UID, UID)
@@ -99,7 +99,7 @@ test.each([
   },
 )
 
-/** Descriptors of sandboxd. Only root may look at them. */
+/** Number of sandboxd's descriptors; only root can read them. */
 function countFiles(): number {
   return isRoot ? readProcessCounts(sandboxd.pid).fds : 0
 }

@@ -110,7 +110,7 @@ function openFiles(): readonly string[] {
       const target = readlinkSync(`/proc/${sandboxd.pid}/fd/${fd}`)
       return target.startsWith(`${sandboxd.workspace}/`) ? [target] : []
     } catch {
-      // Closed meanwhile.
+      // Closed since it was listed.
       return []
     }
   })

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
-/** The user `nobody` of every Debian. Only root can act as somebody else. */
+/** The user `nobody` of Debian. Only root can switch to it. */
 const UID = 65_534
 const isRoot = process.getuid?.() === 0
 
@@ -24,7 +24,7 @@ let workspace: string
 beforeAll(async () => {
   workspace = mkdtempSync(join(tmpdir(), 'sandwire-watch-'))
   mkdirSync(join(workspace, 'src'))
-  // Nobody but the user, and no right of sandboxd's own, gets into it.
+  // Only the user may enter it, not sandboxd with its own rights.
   for (const path of [join(workspace, 'src'), workspace]) {
     chmodSync(path, 0o700)
     if (isRoot) chownSync(path, UID, UID)
@@ -36,7 +36,7 @@ afterAll(async () => {
   rmSync(workspace, { recursive: true, force: true })
 })
 
-/** Collects what a stream of events says until it is left. */
+/** Collects the text of an event stream until it is aborted. */
 async function follow(path: string): Promise<{ text: () => string; leave: () => void; response: Response }> {
   const leaver = new AbortController()
   const response = await sandboxd.fetch(path, { signal: leaver.signal })
@@ -47,7 +47,7 @@ async function follow(path: string): Promise<{ text: () => string; leave: () => 
   return { text: () => text, leave: () => leaver.abort(), response }
 }
 
-/** What sandboxd has open. Only root may look. */
+/** Targets of sandboxd's descriptors; only root can read them. */
 function openFiles(): string[] {
   if (!isRoot) return []
   return readdirSync(`/proc/${sandboxd.pid}/fd`).flatMap((fd) => {
@@ -61,7 +61,7 @@ function openFiles(): string[] {
 }
 
 test('sends changes as events until the client disconnects', async () => {
-  // What the first one opens for all stays.
+  // The first watch opens an epoll instance that stays open.
   const first = await follow('/workspace/watch')
   await eventually(() => first.text().includes('ready'), { what: 'the first event' })
   first.leave()

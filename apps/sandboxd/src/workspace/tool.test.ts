@@ -93,7 +93,7 @@ test('a tool gets PATH, HOME, the locale, the given variables and nothing else',
 
 test('a tool has three descriptors', async () => {
   const tool = await runTool({ argv: ['ls', '-1', '/proc/self/fd'], folder, timeMs: SECONDS_60 })
-  // The last one is how it looks.
+  // The last descriptor is that of `ls` itself.
   expect(await new Response(tool.stdout).text()).toBe('0\n1\n2\n3\n')
 })
 
@@ -119,7 +119,7 @@ test('applies backpressure to the tool', async () => {
   const pid = await pidIn('flood.pid')
   const reader = tool.stdout.getReader()
   await reader.read()
-  // It never waits for what it reads.
+  // It never blocks on input.
   await eventually(() => / S /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')), { what: 'the tool to wait' })
   const io = readFileSync(`/proc/${pid}/io`, 'utf8')
   expect(Number(/^wchar: (\d+)$/m.exec(io)?.[1])).toBeLessThan(4_000_000)
@@ -184,7 +184,7 @@ test('limits running and waiting tools', async () => {
   const third = few({ ...plan, argv: ['echo', 'third'] })
   await first.stdout.cancel()
   expect(await new Response((await third).stdout).text()).toBe('third\n')
-  // A tool that cannot start gives its turn back.
+  // A tool that cannot start releases its slot.
   await (
     await third
   ).exited
@@ -217,7 +217,7 @@ test.skipIf(process.getuid?.() !== 0)(
   async () => {
     const user = openUserSwitch({ uid: 61_234, gid: 61_235 })
     if (typeof user === 'string') throw new Error(user)
-    // The way to it is closed to the user; the folder is not.
+    // The user may not traverse its parent, but may enter the folder.
     const own = mkdtempSync(join(root, 'own-'))
     chownSync(own, 61_234, 61_235)
     const fd = openSync(own, 'r')

@@ -17,7 +17,7 @@ import type { OpenFile } from '../files.ts'
 import { statOpen } from './listing.ts'
 import { readBytes, streamBytes, writeBytes } from './file-bytes.ts'
 
-/** More than one step of reading. */
+/** More than one chunk. */
 const SIZE = 1_500_000
 
 let folder = ''

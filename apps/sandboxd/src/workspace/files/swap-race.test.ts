@@ -3,9 +3,9 @@ import { resolveWithOpenat2 } from '../beneath/resolve.ts'
 import { RESOLVERS } from './files.fixture.ts'
 import { runNaiveRace, runSwapRace } from './swap-race.fixture.ts'
 
-/** `npm run soak` makes many more. */
+/** `npm run soak` runs many more. */
 const OPERATIONS = 20_000
-/** Enough for the naive way to be misled, which happens within hundreds. */
+/** The naive implementation usually fails within hundreds. */
 const NAIVE_OPERATIONS = 2_000_000
 const TIME_MS = 120_000
 
@@ -14,7 +14,7 @@ test.each([...RESOLVERS])(
   async (_, resolve) => {
     const { escapes, done, refused } = await runSwapRace(resolve, OPERATIONS)
     expect(escapes).toBe(0)
-    // Both ends of the race were seen.
+    // Both outcomes occurred.
     expect(Math.min(done, refused)).toBeGreaterThan(OPERATIONS / 100)
   },
   TIME_MS,

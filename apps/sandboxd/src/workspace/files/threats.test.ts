@@ -24,7 +24,7 @@ import {
 } from './files.fixture.ts'
 import { list } from './listing.ts'
 
-/** Paths that try to leave by their text alone. */
+/** Paths that lead outside by their text alone. */
 const LEXICAL = [
   '../outside/f',
   '../workspace-evil/f',
@@ -43,7 +43,7 @@ const LEXICAL = [
   '\ud800',
   'nothing/../../outside/f',
 ]
-/** Those that only look so: names like any other. */
+/** Names that only resemble a traversal. */
 const HARMLESS = [
   '..%2foutside/f',
   '%2e%2e/outside/f',
@@ -67,7 +67,7 @@ function expectNothingTold(told: string): void {
   expect([told, isSecretTold(told)]).toEqual([told, false])
 }
 
-/** Makes a fixture, and expects that it left everything outside as it was, and brought nothing in. */
+/** Runs in a fixture and expects that nothing outside was changed or copied in. */
 function inFixture(resolve: Resolve, run: (fixture: Fixture) => void): void {
   using fixture = openFixture(resolve)
   const before = lookOutside(fixture)
@@ -101,7 +101,7 @@ describe.each([...RESOLVERS])('paths resolved by %s', (_, resolve) => {
         inFixture(resolve, (fixture) => {
           for (const link of plantLinks(fixture, fd)) {
             expectNothingTold(attempt(fixture, verb, link + tail).told)
-            // The next link has something to move and to copy as well.
+            // Restored for the next link.
             writeFileSync(path.join(fixture.root, 'plain'), 'harmless')
           }
         })
@@ -149,7 +149,7 @@ describe.each([...RESOLVERS])('paths resolved by %s', (_, resolve) => {
     try {
       truncateSync(file, 8 * 1024 ** 4)
     } catch {
-      // Not on this file system.
+      // Not supported on this file system.
       return
     }
     expect(attempt(fixture, VERBS['copy away'] ?? (() => 0), 'sparse').code).toBe('done')

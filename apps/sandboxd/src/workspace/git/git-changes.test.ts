@@ -159,7 +159,7 @@ test.each([
   if (isTracked) {
     fixture.git('add', place)
     fixture.git('commit', '--quiet', '--message', 'attributes')
-    // What is in the index counts when files are brought back.
+    // Attributes in the index apply when files are restored.
     rmSync(join(fixture.root, place))
   }
   fixture.git('config', 'filter.z.smudge', 'cat')
@@ -229,7 +229,7 @@ test('changes nothing through a link that leads outside (threat T13)', async () 
     await fixture.post('git/discard', { paths: [path], untracked: true })
   await fixture.post('git/stage', { paths: ['link/file'] })
   expect(readFileSync(join(outside, 'file'), 'utf8')).toBe('theirs')
-  // What was there before is back, in a folder again; the other link itself was untracked, and went.
+  // The former content is restored, in a folder again; the other link was untracked and was removed.
   expect(lstatSync(join(fixture.root, 'folder')).isDirectory()).toBe(true)
   expect(existsSync(join(fixture.root, 'link'))).toBe(false)
 })

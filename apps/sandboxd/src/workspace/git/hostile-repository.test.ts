@@ -7,10 +7,10 @@ import { createFixture, type Fixture } from './git-workspace.fixture.ts'
 
 type Spoil = (plan: ToolPlan) => ToolPlan
 
-/** Something that makes git start a program, and what keeps it from doing so. */
+/** A setting that makes git run a program, and the protection against it. */
 interface Planted {
   readonly name: string
-  /** Plants the program at a path, which leaves a mark when it is started. */
+  /** Installs a program that creates a marker file when it runs. */
   readonly plant: (fixture: Fixture, program: string) => void
   readonly without: Spoil
 }
@@ -67,7 +67,7 @@ function plantFilter(fixture: Fixture, filter: string, setting: string, program:
   fixture.git('config', `filter.${filter}.${setting}`, program)
 }
 
-/** A remote to ask for objects that are missing, such as the first version of the file. */
+/** A remote that git would ask for missing objects, such as the first version of the file. */
 function plantRemote(fixture: Fixture, settings: Readonly<Record<string, string>>): void {
   const blob = fixture.git('rev-parse', 'HEAD~1:file').trim()
   rmSync(join(fixture.root, '.git/objects', blob.slice(0, 2), blob.slice(2)))
@@ -102,7 +102,7 @@ function plantSubmodule(fixture: Fixture, setting: 'clean' | 'smudge', program: 
   fixture.gitIn('module', 'config', `filter.z.${setting}`, program)
 }
 
-/** Neither overridden, nor asked for before files are brought back. */
+/** Neither overridden nor checked before files are restored. */
 const FILTERS: Spoil = (plan) => {
   const [program, ...args] = plan.argv
   const unasked = args.map((arg) => (arg === 'filter' ? 'nothing' : arg))
@@ -231,7 +231,7 @@ const PLANTED: readonly Planted[] = [
   },
 ]
 
-/** Asks every route for something that it does; the last ones change what the others need. */
+/** Requests every route; the last ones change what the others need. */
 async function* askEverything(fixture: Fixture): AsyncGenerator<unknown, void> {
   const asks = [
     'git/status',
@@ -264,7 +264,7 @@ async function* askEverything(fixture: Fixture): AsyncGenerator<unknown, void> {
   yield fixture.post('git/commit', { message: 'again', amend: true })
 }
 
-/** A repository with two commits and changes of every sort, and a program that leaves a mark. */
+/** A repository with two commits and all kinds of changes, and a program that creates a marker file. */
 function createPlantedFixture(plant: Planted['plant'], spoil?: Spoil): Fixture & { isMarked(): boolean } {
   const fixture = createFixture(spoil === undefined ? {} : { spoil })
   for (const content of ['one\n', 'two\n']) {
@@ -277,7 +277,7 @@ function createPlantedFixture(plant: Planted['plant'], spoil?: Spoil): Fixture &
   writeFileSync(program, `#!/bin/sh\ntouch ${mark}\n`)
   chmodSync(program, 0o755)
   plant(fixture, program)
-  // Whatever planting itself started is not what is looked for.
+  // Markers from the installation itself do not count.
   rmSync(mark, { force: true })
   for (const path of ['file', 'other', 'new']) fixture.write(path, 'three\n')
   return { ...fixture, isMarked: () => existsSync(mark) }

@@ -5,7 +5,7 @@ import { expect, test } from 'bun:test'
 import type { ToolPlan } from '../tool.ts'
 import { type Answer, createFixture, type Fixture } from './git-workspace.fixture.ts'
 
-/** What would be an option, a range, another repository's file or a pattern, if it were not taken for what it is: a name. */
+/** Inputs that would be an option, a range, another repository's file or a pattern if they were not treated as names. */
 const INPUTS = [
   '--output=P',
   '-oP',
@@ -39,7 +39,7 @@ const INPUTS = [
   '--',
 ] as const
 
-/** Every route, with the input wherever it takes a text. */
+/** Requests every route with the input in every text parameter. */
 async function askWith(fixture: Fixture, input: string): Promise<readonly Answer[]> {
   const text = encodePath(input) ?? ''
   const answers: Answer[] = []
@@ -78,13 +78,13 @@ test.each([...INPUTS])('%j is a name and nothing else (threat T18)', async (inpu
   using fixture = createPlainFixture()
   for (const { status } of await askWith(fixture, input)) expect([200, 400, 404, 409, 422]).toContain(status)
   expect(readdirSync(fixture.root).toSorted()).toEqual(['.git', 'file', 'other'])
-  // Nothing but that name was staged, put back or removed: no pattern matched the file.
+  // No pattern matched: the file is unchanged.
   expect(fixture.git('status', '--porcelain')).toBe(' M file\n')
 })
 
 test('serves files with hostile names like any other (threat T18)', async () => {
   using fixture = createPlainFixture()
-  // A name holds no slash; the rest is taken as it is.
+  // A name contains no slash; everything else is used unchanged.
   const names = INPUTS.map((input) => input.replaceAll('/', '_'))
   for (const name of names) fixture.write(name, 'one\n')
   expect(await fixture.post('git/stage', { paths: names })).toMatchObject({ status: 200 })

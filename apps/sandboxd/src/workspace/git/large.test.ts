@@ -6,7 +6,7 @@ import { createFixture, type Fixture } from './git-workspace.fixture.ts'
 const FILES = 50_000
 const BRANCHES = 3_000
 const MAKING_MS = 60_000
-/** A disk that others use as well takes long to forget so many files; memory does not, where there is enough. */
+/** Removing many files from a shared disk is slow; memory is not. */
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES = 1024 ** 3
 
@@ -16,7 +16,7 @@ function hasMemory(): boolean {
   return bavail * bsize >= MEMORY_BYTES
 }
 
-/** History as `git fast-import` reads it: one commit with many files, and many branches at it. */
+/** Input of `git fast-import`: one commit with many files, and many branches at it. */
 function* importedLines(): Generator<string, void> {
   yield 'commit refs/heads/main\ncommitter Someone <someone@example.test> 1000000000 +0000\ndata 5\nfirst\n'
   for (let at = 0; at < FILES; at += 1) yield `M 100644 inline f${at % 500}/g${at}\ndata 3\n${at % 10}0\n`

@@ -137,7 +137,7 @@ test.each(['file', 'link', 'common', 'relative'])(
       cpSync(join(outside, 'HEAD'), join(inside, 'HEAD'))
       writeFileSync(join(inside, 'commondir'), `${outside}\n`)
     }
-    // It would be a repository.
+    // Git itself accepts it.
     expect(fixture.git('log', '--format=%s')).toBe('outside\n')
     for (const route of ['git/status', 'git/log', 'git/show?path=secret', 'git/branches'])
       expect(await fixture.get(route)).toMatchObject(NONE)

@@ -64,7 +64,7 @@ interface Line {
   readonly ranges: readonly (readonly [number, number])[]
 }
 
-/** Every line of an answer, parsed, in the order of paths. */
+/** All lines of a response, parsed and sorted by path. */
 async function search(query: string, options: Options = {}): Promise<Line[]> {
   const text = await new Response(await open(query, options)).text()
   expect(text).toEndWith('\n')
@@ -84,7 +84,7 @@ function plant(name: string | Buffer, content: string | Uint8Array): void {
   )
 }
 
-/** 120 GB to search, in one file of many names. */
+/** 120 GB to search: one file with many hard links. */
 function plantEndless(): void {
   plant('endless-0', `${'x'.repeat(99)}\n`.repeat(300_000))
   for (let count = 1; count < 4_000; count += 1)
@@ -153,7 +153,7 @@ test('searches only files that match the globs', async () => {
   expect(await paths('')).toEqual(['-c.ts', 'a.ts', 'b.js'])
   expect(await paths('glob=*.js')).toEqual(['b.js'])
   expect(await paths('glob=!*.js')).toEqual(['-c.ts', 'a.ts'])
-  // What a glob names is searched even if it is ignored.
+  // A glob also selects ignored files.
   expect(await paths('glob=*.ts&glob=!a*')).toEqual(['-c.ts', 'ignored.ts'])
   expect(await paths('glob=-c.ts')).toEqual(['-c.ts'])
   expect(await paths('hidden=1')).toContain('.hidden')
@@ -243,7 +243,7 @@ test.each([
   expect(error.message).toStartWith(message)
 })
 
-// As ripgrep 14 and 15 say it.
+// Messages of ripgrep 14 and 15.
 test.each([
   ['rg: regex parse error:\n    (?:()\n    ^^\nerror: unclosed group\n', '"q": unclosed group'],
   ["rg: error parsing glob '[': unclosed character class\n", `"glob": error parsing glob '['`],

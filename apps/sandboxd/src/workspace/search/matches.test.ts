@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { describeLine, type Match, MatchGroups, MAX_TEXT_BYTES } from './matches.ts'
 import type { ByteRange, FoundLine, RgEvent } from './rg-output.ts'
 
-/** `m3` is a match in line 3, `c4` a line beside one, `/` the end of a file. */
+/** `m3` is a match in line 3, `c4` a context line, `/` the end of a file. */
 function group(context: number, script: string): string[] {
   const groups = new MatchGroups(context)
   const events = script.split(' ').map((word): RgEvent => {
@@ -50,7 +50,7 @@ function line(bytes: Uint8Array | string, ranges: readonly ByteRange[] = []): Fo
   return { kind: 'match', path: 'x', line: 1, bytes: own, ranges, isCut: false }
 }
 
-/** What the ranges of a described line hold. */
+/** The texts of a line's ranges. */
 function matched(found: FoundLine): string[] {
   const { text, ranges } = describeLine(found)
   return ranges.map(([start, end]) => text.slice(start, end))

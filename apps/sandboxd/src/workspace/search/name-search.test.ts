@@ -52,7 +52,7 @@ test('reports truncation for every limit', async () => {
   expect(await find(['x/', 'x/x'], { maxDepth: 2 })).toEqual([['x', 'x/x'], false])
 })
 
-// Every row as Python 3.11's fnmatch.fnmatchcase answers for the lower-cased pair.
+// Expected values are those of Python 3.11's fnmatch.fnmatchcase for the lower-cased pair.
 test.each([
   ['*.py', 'a.PY', true],
   ['*.py', 'a.pyc', false],

@@ -3,7 +3,7 @@ import { AFTER_TEXT, decodeRgLine, type FoundLine, type RgLine, RgLines } from '
 
 const LIMITS = { maxBytes: 20, keptBytes: 8 }
 
-/** Feeds text in pieces of a size, and shows what comes out. */
+/** Feeds text in pieces of this size and returns the output. */
 function lines(text: string, size: number): unknown[] {
   const reader = new RgLines(LIMITS, '<M>')
   const bytes = Buffer.from(text)
@@ -54,7 +54,7 @@ function event(path: object, lines: object, submatches: readonly object[] = []):
   return { type: 'match', data: { path, lines, line_number: 7, absolute_offset: 0, submatches } }
 }
 
-/** Decodes an event of which only the ends are kept. */
+/** Decodes a truncated event. */
 function decodeLong(value: object): FoundLine {
   const lines = new RgLines({ maxBytes: 1_000, keptBytes: 500 }, AFTER_TEXT)
   const [line] = lines.push(Buffer.from(`${JSON.stringify(value)}\n`))

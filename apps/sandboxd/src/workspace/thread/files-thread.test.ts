@@ -40,14 +40,14 @@ afterEach(() => {
   rmSync(root, { recursive: true, force: true })
 })
 
-/** Files beneath the workspace that this process has open. */
+/** Files of the workspace that this process has open. */
 function openBeneath(): string[] {
   return readdirSync('/proc/self/fd').flatMap((fd) => {
     try {
       const target = readlinkSync(`/proc/self/fd/${fd}`)
       return target.startsWith(root) ? [target] : []
     } catch {
-      // The one that the listing itself was made with.
+      // The descriptor of the listing itself.
       return []
     }
   })
@@ -108,7 +108,7 @@ describe('FilesThread', () => {
       order.push('short')
     }
     await long
-    // Without slices it would be the first that is done.
+    // Without time slices it would finish first.
     expect(order.indexOf('long')).toBeGreaterThan(2)
   })
 

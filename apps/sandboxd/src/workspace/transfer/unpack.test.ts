@@ -52,7 +52,7 @@ describe('unpacking', () => {
       Bun.spawnSync(['find', '.', '-printf', '%P %M %T@ %n %l\\n'], { cwd: folder })
         .stdout.toString('latin1')
         .split('\n')
-        // Only what the archive itself names.
+        // Only names in the archive itself.
         .filter((line) => !line.startsWith(' '))
         .toSorted()
         .join('\n')
@@ -98,7 +98,7 @@ describe('unpacking', () => {
 
   test('does not allocate the size that a header claims', async () => {
     const archive = archiveOf([{ path: 'big', text: '', mtimeNs: '0' }]).slice()
-    // Five gibibytes, of which not one follows.
+    // Claims five gibibytes that do not follow.
     archive.set(new TextEncoder().encode((5 * 1024 ** 3).toString(8).padStart(11, '0')), 124)
     archive.fill(0x20, 148, 156)
     const sum = archive.subarray(0, 512).reduce((total, byte) => total + byte, 0)
@@ -239,7 +239,7 @@ test('mutated archives touch nothing outside and leave nothing unfinished (threa
   for (let seed = 0; seed < 150; seed += 1) {
     const random = new Random(seed)
     const mutated = whole.slice()
-    // In headers, which are at the beginning; most of the rest is one file.
+    // Mutates headers, which are at the start; the rest is mostly one file.
     for (let count = 1 + Math.floor(random.next() * 6); count > 0; count -= 1)
       mutated[Math.floor(random.next() * 9_000)] = Math.floor(random.next() * 256)
     mendChecksums(mutated)

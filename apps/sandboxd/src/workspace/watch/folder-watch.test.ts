@@ -53,10 +53,10 @@ function serve(limits: Partial<WatchLimits> = {}): WatchService {
   })
 }
 
-/** What was collected of a folder so far. */
+/** Notices collected so far. */
 interface Collected {
   readonly notices: readonly Notice[]
-  /** Paths with the first letter of the last change of each. */
+  /** Paths with the abbreviated last change of each. */
   readonly paths: () => string[]
   readonly isOver: () => boolean
 }
@@ -180,7 +180,7 @@ test('reports when there are too many folders', async () => {
 
 test('reports a queue overflow and watches all folders again', async () => {
   const collected = await watch('.')
-  // Without a turn of the event loop nothing is taken from the queue.
+  // Nothing reads the queue before the next turn of the event loop.
   const limit = Number(await Bun.file('/proc/sys/fs/inotify/max_queued_events').text())
   for (let count = 0; count <= limit / 2; count += 1) {
     closeSync(openSync(at(`f${count % 100}`), 'w'))
@@ -254,7 +254,7 @@ function isQueue(fd: string): boolean {
   try {
     return readlinkSync(`/proc/self/fd/${fd}`).includes('inotify')
   } catch {
-    // The one that the listing itself was made with.
+    // The descriptor of the listing itself.
     return false
   }
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { toEventStream } from './watch-service.ts'
 import type { Notice } from './change-notices.ts'
 
-/** A watching that tells what it is given, then waits, or ends. */
+/** A watch that returns the given notices, then waits or ends. */
 function watching(notices: readonly Notice[], ends: boolean) {
   const queue = [...notices]
   let closed = 0

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type RunningHost, startHost } from './support/control.ts'
 
-/** A cold start makes a bundle. */
+/** A cold start builds a bundle. */
 const TIMEOUT_MS = 120_000
 const JSON_TYPE = { 'content-type': 'application/json' }
 const obstacle = Bun.which('bwrap') === null ? 'no bubblewrap' : undefined
 
-/** The same requests in both modes, and what must come of them byte for byte. */
+/** The same requests in both modes, with exact responses. */
 const TALK: readonly (readonly [string, string, unknown, number, string])[] = [
   ['PUT', '/api/file?path=a/b.txt', { content: 'héllo\n' }, 200, '{"success":true,"path":"a/b.txt"}'],
   ['GET', '/api/file?path=a/b.txt', undefined, 200, '{"content":"héllo\\n","path":"a/b.txt"}'],
@@ -83,7 +83,7 @@ describe.skipIf(obstacle !== undefined)('files through control', () => {
       const said: unknown[] = []
       for (const path of routes.filter((each) => each.startsWith('/api/workspaces/') && paths[each].post)) {
         const { properties } = paths[path].post.requestBody.content['application/json'].schema
-        // What is not known is named first, in the order of the body.
+        // The first unknown field of the body is reported.
         const body = JSON.stringify({ ...properties, unheardOf: 1 })
         const route = path.replace('{sandbox}', 'default')
         const answer = await host.fetch(route, { method: 'POST', headers: JSON_TYPE, body })
