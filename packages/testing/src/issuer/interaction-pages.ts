@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Provider from 'oidc-provider'
-import type { Person } from './people.ts'
+import type { Person } from './users.ts'
 
 /** Longest form that is read. */
 const MAX_FORM_BYTES = 4_096

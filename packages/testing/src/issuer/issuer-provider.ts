@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import Provider, { type ResourceServer } from 'oidc-provider'
 import type { IssuerStore } from './issuer-store.ts'
-import { type Person, SANDBOX_SCOPES } from './people.ts'
+import { type Person, SANDBOX_SCOPES } from './users.ts'
 
 export interface ProviderSettings {
   readonly url: string

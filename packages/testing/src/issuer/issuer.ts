@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { answerInteraction } from './interaction-pages.ts'
 import { createProvider, resourceServer } from './issuer-provider.ts'
 import { IssuerStore } from './issuer-store.ts'
-import { PEOPLE, type Person, SANDBOX_SCOPES } from './people.ts'
+import { PEOPLE, type Person, SANDBOX_SCOPES } from './users.ts'
 import { hiddenField, Visitor } from './visitor.ts'
 
 /** Where our browsers and command lines come back to; a native client may use any port of loopback. */
