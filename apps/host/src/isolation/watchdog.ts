@@ -177,7 +177,7 @@ export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () 
 
 const DISK_POLL_MS = 2_000
 /** A longer `du` is killed; the next one finds more in the cache. */
-const POLL_MS = 60_000
+const DU_TIMEOUT_MS = 60_000
 
 /** Sum of the first column of `du`'s output. */
 export function sumOfLines(text: string): number {
@@ -221,7 +221,7 @@ async function usage(folders: readonly string[], what: '--block-size=1' | '--ino
     stdout: 'pipe',
     stderr: 'ignore',
     env: SYSTEM_ENV,
-    timeout: POLL_MS,
+    timeout: DU_TIMEOUT_MS,
   })
   return sumOfLines(await new Response(child.stdout).text())
 }
