@@ -65,7 +65,7 @@ providerContract('container', async () => {
 })
 
 describe('the container provider', () => {
-  test('starts with the key and the environment, and the network that was asked for', async () => {
+  test('starts with the key, the environment and the requested network', async () => {
     const { provider, engine, networks } = open()
     const network = { policy: 'open', allow: [] } as const
     await provider.start(specOf({ env: { A: '1' }, network, maxSessions: 7, outputBytesPerSecond: 8 }))
@@ -84,7 +84,7 @@ describe('the container provider', () => {
     expect(networks).toEqual([{ policy: 'open', allow: [] }])
   })
 
-  test('gives no internet to a sandbox with a list, or with nothing', async () => {
+  test('gives no direct internet access with the policies allowlist and none', async () => {
     for (const policy of ['none', 'allowlist'] as const) {
       const { provider, engine } = open()
       await provider.start(specOf({ network: { policy, allow: ['example.com'] } }))
@@ -92,7 +92,7 @@ describe('the container provider', () => {
     }
   })
 
-  test('where the internet of containers is a machine’s own network, gives that to nobody', async () => {
+  test('gives no direct internet access where that is the network of the machine', async () => {
     const { provider, engine, networks } = open({ hasInternet: false })
     await provider.start(specOf({ env: { A: '1' }, network: { policy: 'open', allow: [] } }))
     expect(engine.starts[0]?.enableInternet).toBe(false)
@@ -104,7 +104,7 @@ describe('the container provider', () => {
     })
   })
 
-  test('waits until sandboxd listens, and no longer than it may take', async () => {
+  test('waits until sandboxd listens, up to a timeout', async () => {
     const patient = open()
     patient.engine.deafLooks = 5
     expect((await patient.provider.start(specOf())).state).toBe('running')
@@ -114,7 +114,7 @@ describe('the container provider', () => {
     expect(deaf.engine.running).toBe(false)
   })
 
-  test('says how a container ended that did not get as far as sandboxd', async () => {
+  test('reports why a container ended before sandboxd listened', async () => {
     const { provider, engine, stuck } = open()
     engine.deafLooks = Number.POSITIVE_INFINITY
     engine.endsWith = 64
@@ -126,7 +126,7 @@ describe('the container provider', () => {
     expect(stuck()).toBe(0)
   })
 
-  test('asks for another object when the engine cannot even say how a container ended', async () => {
+  test('requests a new object when the engine does not report why a container ended', async () => {
     const { provider, engine, stuck } = open()
     engine.deafLooks = Number.POSITIVE_INFINITY
     engine.endsWith = null
@@ -134,7 +134,7 @@ describe('the container provider', () => {
     expect(stuck()).toBe(1)
   })
 
-  test('says how a container ended that nobody asked to, and tells', async () => {
+  test('reports why a container ended by itself', async () => {
     const { provider, engine, lost } = open()
     await provider.start(specOf())
     engine.end(139)
@@ -143,7 +143,7 @@ describe('the container provider', () => {
     expect(await provider.logs(ID, 10_000)).toContain('exit_139')
   })
 
-  test('is not told of an end that was asked for', async () => {
+  test('does not report a requested stop as a loss', async () => {
     const { provider, engine, lost } = open()
     await provider.start(specOf())
     await provider.stop(ID, 'r')
@@ -152,7 +152,7 @@ describe('the container provider', () => {
     expect(lost()).toBe(0)
   })
 
-  test('after its object was evicted, knows the container again or that it is gone', async () => {
+  test('finds its container, or that it is gone, after its object was evicted', async () => {
     const first = open()
     const before = await first.provider.start(specOf())
     const second = open(first)
@@ -165,7 +165,7 @@ describe('the container provider', () => {
     expect(await third.provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'lost' })
   })
 
-  test('does not take a container that was started again behind its back for the one that it knew', async () => {
+  test('does not adopt a container that the engine restarted', async () => {
     const { provider, engine } = open()
     const first = await provider.start(specOf())
     const address = first.state === 'running' ? first.address : ''
@@ -180,7 +180,7 @@ describe('the container provider', () => {
     expect(second.state === 'running' && first.state === 'running' && second.epoch !== first.epoch).toBe(true)
   })
 
-  test('keeps the container as long as it is wanted, and watches it again', async () => {
+  test('renews the lifetime of the container and monitors it again', async () => {
     const { provider, engine } = open()
     await provider.renew(ID, 1_000)
     expect(engine.timeouts).toEqual([])
@@ -189,7 +189,7 @@ describe('the container provider', () => {
     expect(engine.timeouts).toEqual([180_000])
   })
 
-  test('ends a container whose connections must be cut, and says so', async () => {
+  test('ends a container whose connections must be closed, and reports the reason', async () => {
     const { provider, engine } = open()
     await provider.start(specOf())
     await provider.disconnectAll()
@@ -222,7 +222,7 @@ async function interceptions(network: NetworkSpec, hasInternet: boolean): Promis
   return asked
 }
 
-test('what is allowed is led through control, with every port that is listed', async () => {
+test('intercepts the requests of a container on every listed port', async () => {
   const allow = ['a.test', 'b.test:8443', 'c.test:8443', 'd.test:80']
   expect(await interceptions({ policy: 'allowlist', allow }, true)).toEqual([
     'http',

@@ -23,11 +23,11 @@ describe('the state of a sandbox', () => {
     },
   )
 
-  test('starts nothing that runs', () => {
+  test('does not start a running sandbox', () => {
     expect(step(running, { type: 'start' })).toEqual({ state: running, effects: [] })
   })
 
-  test('watches what runs and rests when it does not', () => {
+  test('sets the alarm while the sandbox runs and clears it when it stops', () => {
     expect(step({ is: 'creating' }, { type: 'observed', status: up })).toEqual({
       state: running,
       effects: ['set_alarm', 'publish'],
@@ -41,13 +41,13 @@ describe('the state of a sandbox', () => {
     expect(step(running, { type: 'observed', status: { id: 'x', state: 'absent' } }).state).toEqual(stopped)
   })
 
-  test('says nothing twice', () => {
+  test('publishes no unchanged state', () => {
     expect(step(running, { type: 'observed', status: up }).effects).toEqual([])
     expect(step(stopped, { type: 'observed', status: { id: 'x', state: 'stopped' } }).effects).toEqual([])
     expect(step(stopped, { type: 'stop' }).effects).toEqual([])
   })
 
-  test('keeps why it failed until it is started again', () => {
+  test('keeps the reason of a failure until the next start', () => {
     const failed = step({ is: 'creating' }, { type: 'startFailed', reason: 'sandbox_failed' })
     expect(failed).toEqual({
       state: { is: 'failed', reason: 'sandbox_failed' },
@@ -59,11 +59,11 @@ describe('the state of a sandbox', () => {
     })
   })
 
-  test('keeps looking after a stop that did not work', () => {
+  test('keeps the alarm after a failed stop', () => {
     expect(step({ is: 'stopping' }, { type: 'stopFailed' }).effects).toEqual(['set_alarm'])
   })
 
-  test('forgets the version of a sandboxd that was replaced', () => {
+  test('drops the version of a sandboxd that was replaced', () => {
     const greeted = step(running, { type: 'version_known', epoch: 'a', protocol: 1 }).state
     expect(greeted).toEqual({ ...running, protocol: 1 })
     expect(step(running, { type: 'version_known', epoch: 'older', protocol: 1 }).state).toEqual(running)

@@ -78,7 +78,7 @@ describe('with the real sandboxd', () => {
     await sandboxes[Symbol.asyncDispose]()
   })
 
-  test('(threat T6) revoking a grant closes who came by it, for good, and nobody else', async () => {
+  test('(threat T6) revoking a grant closes its connections for good, and no others', async () => {
     const grant = await shareWith(owner, bob, { sandbox: 'dev' })
     await using guest = await watch(control, bob, session)
     await using own = await watch(control, owner, session)
@@ -88,7 +88,7 @@ describe('with the real sandboxd', () => {
     expect(await refusalTo(control, bob, session)).toBe('session_not_found')
   })
 
-  test('(threat T6) what somebody waits for ends with their right to wait', async () => {
+  test('(threat T6) revoking a grant ends pending requests', async () => {
     const grant = await shareWith(owner, bob, { sandbox: 'dev' })
     const running = async (): Promise<boolean> =>
       JSON.stringify((await owner.get('/api/account/sessions')).body).includes('sleep')
@@ -99,14 +99,14 @@ describe('with the real sandboxd', () => {
     await eventually(async () => !(await running()), { what: 'the end of the process', ...WAIT })
   }, 40_000)
 
-  test('(threat T6) a grant that expires closes who came by it', async () => {
+  test('(threat T6) an expired grant closes its connections', async () => {
     await shareWith(owner, bob, { sandbox: 'dev', expiresSeconds: 2 })
     await using guest = await watch(control, bob, session)
     expect((await guest.closed).frame).toEqual(REVOKED)
     expect(await refusalTo(control, bob, session)).toBe('session_not_found')
   }, 20_000)
 
-  test('(threat T6) signing out closes what hangs on that sign-in, wherever it is, and ends its token', async () => {
+  test('(threat T6) signing out closes the connections of the sign-in in every sandbox, and ends its token', async () => {
     const laptop = await ApiClient.named(control, 'ada', { jti: 'laptop' })
     const phone = await ApiClient.named(control, 'ada', { jti: 'phone' })
     await shareWith(owner, laptop, { sandbox: 'dev' })
@@ -123,7 +123,7 @@ describe('with the real sandboxd', () => {
     expect((await phone.get('/api/sandboxes')).status).toBe(200)
   })
 
-  test('(threat T6) signing out by a token closes what older tokens opened, where the issuer names no sign-in', async () => {
+  test('(threat T6) signing out with a token closes the connections of older tokens when the issuer names no sign-in', async () => {
     await using issuer = new FakeIssuer([await makeKey('k', 'ES256')])
     await using birthplace = new RealSandboxes()
     const issuers = [issuer.config({ algorithms: ['ES256'] })]
@@ -141,7 +141,7 @@ describe('with the real sandboxd', () => {
     expect(await isOpen(again)).toBe(true)
   })
 
-  test('(threat T6) who signs in again is let in, although the issuer calls it the same sign-in', async () => {
+  test('(threat T6) accepts a new sign-in with the same id of the issuer', async () => {
     await using issuer = new FakeIssuer([await makeKey('k', 'ES256')])
     await using birthplace = new RealSandboxes()
     const issuers = [issuer.config({ algorithms: ['ES256'] })]
@@ -164,7 +164,7 @@ describe('with the real sandboxd', () => {
     expect(await isOpen(back)).toBe(true)
   })
 
-  test('(threat T6) deleting an account closes everybody in its sandboxes, and itself everywhere', async () => {
+  test('(threat T6) deleting an account closes all connections to its sandboxes, and its own everywhere', async () => {
     const carol = await ApiClient.named(control, 'carol')
     const again = await ApiClient.named(control, 'carol', { jti: 'another' })
     await shareWith(owner, carol, { sandbox: 'dev' })
@@ -188,7 +188,7 @@ describe('with the real sandboxd', () => {
     expect(await refusalTo(control, bob, inHers)).toBe('session_not_found')
   }, 20_000)
 
-  test('(threat T6) signing a browser out, from itself or from elsewhere, closes what its tickets opened', async () => {
+  test('(threat T6) signing a browser out closes the connections of its tickets', async () => {
     const attach = async (jar: CookieJar): Promise<RawWebSocket> => {
       const ticket = String(
         fieldOf(await (await jar.write('POST', '/api/tickets', { session })).json(), 'ticket'),
@@ -221,7 +221,7 @@ describe('with the real sandboxd', () => {
     expect(await isOpen(three)).toBe(true)
   })
 
-  test('(threat T6) a guest who used several links signs out of all of it, by token and by cookie', async () => {
+  test('(threat T6) a guest with several share links signs out of all of them, by token and by cookie', async () => {
     const linkFor = async (): Promise<string> => linkIn(await owner.post('/api/grants', { session }))
     const join = async (guest: ApiClient): Promise<ApiClient> => {
       const told = await guest.post('/api/grants/redeem', { link: await linkFor() })
@@ -254,7 +254,7 @@ describe('with the real sandboxd', () => {
     expect(await earlier.statusOfWhoami()).toBe(401)
   })
 
-  test('(threat T6) an operator removes a person as they would themselves, and it is written down whom', async () => {
+  test('(threat T6) an operator deletes an account like its user would, and the audit names it', async () => {
     const dora = await ApiClient.named(control, 'dora')
     const account = textIn(await dora.get('/api/whoami'), 'account')
     await shareWith(owner, dora, { sandbox: 'dev' })
@@ -284,7 +284,7 @@ describe('with the real sandboxd', () => {
   })
 })
 
-describe('with a sandboxd in the hands of the test', () => {
+describe('with a fake sandboxd', () => {
   let sandboxes: StandInSandboxes
   let control: RunningControl
   let owner: ApiClient
@@ -345,7 +345,7 @@ describe('with a sandboxd in the hands of the test', () => {
     40_000,
   )
 
-  test('(threat T6) an attach that reaches sandboxd behind the cut is cut too', async () => {
+  test('(threat T6) closes an attach that reaches sandboxd after the revocation', async () => {
     const grant = await shareWith(owner, bob, { sandbox: 'dev' })
     const held = Promise.withResolvers<undefined>()
     const arrived = Promise.withResolvers<void>()
@@ -364,7 +364,7 @@ describe('with a sandboxd in the hands of the test', () => {
     expect(closes()).toBe(before + 2)
   })
 
-  test('(threat T50) a process that was started behind the cut is in the audit as one that was', async () => {
+  test('(threat T50) audits a process that was started after the revocation as started', async () => {
     const grant = await shareWith(owner, bob, { sandbox: 'dev' })
     const held = Promise.withResolvers<undefined>()
     const arrived = Promise.withResolvers<void>()
@@ -389,7 +389,7 @@ describe('with a sandboxd in the hands of the test', () => {
     expect(await rows()).toMatchObject([{ actorName: 'bob', outcome: 'allowed', code: null }])
   })
 
-  test('(threat T6) an attach whose sign-in ended on its way is cut too', async () => {
+  test('(threat T6) closes an attach whose sign-in ended meanwhile', async () => {
     const ada = await ApiClient.named(control, 'ada')
     await shareWith(owner, ada, { sandbox: 'dev' })
     const held = Promise.withResolvers<undefined>()
@@ -408,7 +408,7 @@ describe('with a sandboxd in the hands of the test', () => {
     expect(closes()).toBe(before + 1)
   })
 
-  test('says when a connection has to show its right again, and never to the machine itself', async () => {
+  test('tells sandboxd when a connection must authenticate again, except for the local user', async () => {
     const ada = await ApiClient.named(control, 'eve')
     await shareWith(owner, ada, { sandbox: 'dev' })
     const joined = async (person: ApiClient): Promise<number | undefined> => {
