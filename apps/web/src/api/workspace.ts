@@ -1,3 +1,4 @@
+import { concatBytes } from '@sandwire/bytes'
 import { encodePath } from '@sandwire/protocol'
 import { ApiError, request, requestJson } from './request.ts'
 
@@ -90,17 +91,13 @@ export async function readFile(
   const reader = response.body?.getReader()
   while (canOpen(sizeBytes)) {
     const part = await reader?.read()
-    if (part === undefined || part.done) return { bytes: await join(chunks), etag }
+    if (part === undefined || part.done) return { bytes: concatBytes(chunks), etag }
     chunks.push(part.value)
     receivedBytes += part.value.byteLength
     sizeBytes = Math.max(sizeBytes, receivedBytes)
   }
   await reader?.cancel()
   return { sizeBytes, etag }
-}
-
-async function join(chunks: readonly Uint8Array<ArrayBuffer>[]): Promise<Uint8Array> {
-  return new Uint8Array(await new Blob([...chunks]).arrayBuffer())
 }
 
 export async function statFile(
