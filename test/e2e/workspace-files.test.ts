@@ -210,12 +210,12 @@ async function openFilesOf(pid: number): Promise<string[]> {
 }
 
 describe('the compat API', () => {
-  const contract = async (path: string, init?: RequestInit): Promise<[number, string]> => {
+  const compat = async (path: string, init?: RequestInit): Promise<[number, string]> => {
     const response = await sandboxd.fetch(`/workspace/compat${path}`, init)
     return [response.status, await response.text()]
   }
   const send = (path: string, body: unknown, method = 'POST'): Promise<[number, string]> =>
-    contract(path, { method, body: JSON.stringify(body) })
+    compat(path, { method, body: JSON.stringify(body) })
 
   beforeEach(() => {
     writeFileSync(at('README.md'), '# Test')
@@ -229,11 +229,11 @@ describe('the compat API', () => {
     symlinkSync('src', at('a-link'))
     symlinkSync('README.md', at('b-link'))
     symlinkSync('nothing', at('c-link'))
-    expect(await contract('/tree')).toEqual([
+    expect(await compat('/tree')).toEqual([
       200,
       '{"entries":[{"name":"a-link","path":"a-link","is_dir":true},{"name":"Docs","path":"Docs","is_dir":true},{"name":"src","path":"src","is_dir":true},{"name":"b-link","path":"b-link","is_dir":false,"size":6},{"name":"c-link","path":"c-link","is_dir":false},{"name":"empty.txt","path":"empty.txt","is_dir":false,"size":0},{"name":"README.md","path":"README.md","is_dir":false,"size":6}],"path":"."}',
     ])
-    expect(await contract('/tree?path=src')).toEqual([
+    expect(await compat('/tree?path=src')).toEqual([
       200,
       '{"entries":[{"name":"main.py","path":"src/main.py","is_dir":false,"size":7}],"path":"src"}',
     ])
@@ -255,7 +255,7 @@ describe('the compat API', () => {
       '{"detail":[{"type":"missing","loc":["query","path"],"msg":"Field required","input":null}]}',
     ],
   ])('responds to GET %s', async (path, status, body) => {
-    expect(await contract(path)).toEqual([status, body])
+    expect(await compat(path)).toEqual([status, body])
   })
 
   test('refuses binary and huge files', async () => {
@@ -263,9 +263,9 @@ describe('the compat API', () => {
     writeFileSync(at('nul'), 'a\0b')
     writeFileSync(at('huge'), '')
     truncateSync(at('huge'), 9 * 1024 * 1024)
-    expect(await contract('/file?path=binary')).toEqual([415, '{"detail":"File is not text: binary"}'])
-    expect(await contract('/file?path=nul')).toEqual([415, '{"detail":"File is not text: nul"}'])
-    expect(await contract('/file?path=huge')).toEqual([
+    expect(await compat('/file?path=binary')).toEqual([415, '{"detail":"File is not text: binary"}'])
+    expect(await compat('/file?path=nul')).toEqual([415, '{"detail":"File is not text: nul"}'])
+    expect(await compat('/file?path=huge')).toEqual([
       413,
       '{"detail":"File is too large to show: huge (more than 8388608 bytes)"}',
     ])
@@ -278,7 +278,7 @@ describe('the compat API', () => {
       '{"success":true,"path":"deep/nested/f.txt"}',
     ])
     expect(readFileSync(at('deep/nested/f.txt'), 'utf8')).toBe(content)
-    expect(await contract('/file?path=deep/nested/f.txt')).toEqual([
+    expect(await compat('/file?path=deep/nested/f.txt')).toEqual([
       200,
       JSON.stringify({ content, path: 'deep/nested/f.txt' }),
     ])
@@ -301,11 +301,11 @@ describe('the compat API', () => {
   })
 
   test('removes, renames and moves', async () => {
-    expect(await contract('/file?path=nope', { method: 'DELETE' })).toEqual([
+    expect(await compat('/file?path=nope', { method: 'DELETE' })).toEqual([
       404,
       '{"detail":"File not found: nope"}',
     ])
-    expect(await contract('/file?path=empty.txt', { method: 'DELETE' })).toEqual([
+    expect(await compat('/file?path=empty.txt', { method: 'DELETE' })).toEqual([
       200,
       '{"success":true,"path":"empty.txt"}',
     ])
@@ -330,7 +330,7 @@ describe('the compat API', () => {
     ])
     writeFileSync(at('R.md'), '')
     expect(await move('R.md', 'src')).toEqual([409, '{"detail":"Target exists in destination: src"}'])
-    expect(await contract('/file?path=src', { method: 'DELETE' })).toEqual([
+    expect(await compat('/file?path=src', { method: 'DELETE' })).toEqual([
       200,
       '{"success":true,"path":"src"}',
     ])

@@ -91,9 +91,9 @@ describe(`a tree of ${MANY.files} files`, () => {
       after = String(names.at(-1))
     }
     expect([names.length, new Set(names).size]).toEqual([MANY.flat, MANY.flat])
-    const contract = list(await get('/api/tree?path=flat&sandbox=large'), 'entries')
-    expect(contract).toHaveLength(MANY.flat)
-    expect(contract.at(-1)).toEqual({
+    const compat = list(await get('/api/tree?path=flat&sandbox=large'), 'entries')
+    expect(compat).toHaveLength(MANY.flat)
+    expect(compat.at(-1)).toEqual({
       name: 'n11999.txt',
       path: 'flat/n11999.txt',
       is_dir: false,
@@ -112,8 +112,8 @@ describe(`a tree of ${MANY.files} files`, () => {
     expect(await get(`${W}/find?q=f0500`)).toMatchObject({ truncated: false })
     const names = await get(`${W}/find?q=.txt&limit=100`)
     expect([list(names, 'results').length, names['truncated']]).toEqual([100, true])
-    const contract = await get('/api/search?q=f0500.txt&sandbox=large')
-    expect(list(contract, 'results')).toHaveLength(MANY.folders)
+    const compat = await get('/api/search?q=f0500.txt&sandbox=large')
+    expect(list(compat, 'results')).toHaveLength(MANY.folders)
   })
 
   test('is a repository like any other', async () => {
@@ -126,8 +126,8 @@ describe(`a tree of ${MANY.files} files`, () => {
     await ask(`${W}/file?path=d05&recursive=1`, { method: 'DELETE' })
     const files = list(await get(`${W}/git/status`), 'files')
     expect(files).toHaveLength(1_001)
-    const contract = await get('/api/git/status?sandbox=large')
-    expect(Object.entries(Object(contract['files'])).slice(0, 2)).toEqual([
+    const compat = await get('/api/git/status?sandbox=large')
+    expect(Object.entries(Object(compat['files'])).slice(0, 2)).toEqual([
       ['d04/f0500.txt', 'M'],
       ['d05/f0000.txt', 'D'],
     ])
@@ -204,8 +204,8 @@ describe('names', () => {
     }
     const names = NAMES.toSorted()
     expect(sorted(list(await get(`${W}/tree?path=names`), 'entries'), 'name')).toEqual(names)
-    const contract = await get('/api/tree?path=names&sandbox=large')
-    expect(sorted(list(contract, 'entries'), 'name')).toEqual(names)
+    const compat = await get('/api/tree?path=names&sandbox=large')
+    expect(sorted(list(compat, 'entries'), 'name')).toEqual(names)
     const paths = NAMES.map((name) => `names/${name}`).toSorted()
     const lines = await linesOf(`${W}/search?q=odd+one&path=names&hidden=1`)
     const found = lines.filter(({ type }) => type === 'match')

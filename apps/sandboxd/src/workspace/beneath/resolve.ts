@@ -50,7 +50,7 @@ export function chooseResolver(root: number): Resolve {
 /** Links that Linux follows in one path. */
 const MAX_LINKS = 40
 /** Attempts on a name that alternates between a link and something else. */
-const MAX_LOOKS = 64
+const MAX_ATTEMPTS = 64
 const MAX_TARGET_BYTES = 4096
 const SLASH = 0x2f
 
@@ -108,7 +108,7 @@ class Walk {
   /** Resolves one name; `flags` are given for the last one, which is opened. */
   #step(name: Uint8Array, flags: number | undefined): 'on' | number {
     const followsLink = flags === undefined || (flags & O_NOFOLLOW) === 0
-    for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
+    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
       const target = followsLink ? this.#readLink(name) : undefined
       if (typeof target === 'number') return target
       if (target !== undefined) return this.#follow(target)

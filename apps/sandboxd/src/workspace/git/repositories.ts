@@ -46,13 +46,13 @@ async function foldersOf(
 export async function findRepositories(files: FolderReader, maxFolders = MAX_FOLDERS): Promise<Repositories> {
   const paths: string[] = []
   let isCut = false
-  let looked = 0
+  let visited = 0
   let level = ['.']
   for (let depth = 0; depth <= MAX_DEPTH; depth += 1) {
     const below: string[] = []
     for (const folder of level) {
-      if (looked === maxFolders) return { paths, truncated: true }
-      looked += 1
+      if (visited === maxFolders) return { paths, truncated: true }
+      visited += 1
       if (await orElse(async () => Boolean(await files.stat(`${folder}/.git`)), false)) paths.push(folder)
       if (depth === MAX_DEPTH) continue
       const { names, truncated } = await foldersOf(files, folder)

@@ -95,17 +95,17 @@ async function checkFilters(repository: Repository, files: readonly string[]): P
     const args = ['check-attr', ...where, '-z', '--stdin', 'filter'] as const
     const tool = await callGit(repository, { args, stdinPaths: files, timeMs: QUERY_MS })
     // Triples of path, attribute and value.
-    const said: string[] = []
+    const fields: string[] = []
     for await (const token of readTokens(tool)) {
-      said.push(pathFromBytes(token))
-      const [path, , filter] = said
+      fields.push(pathFromBytes(token))
+      const [path, , filter] = fields
       if (filter === undefined) continue
       if (filters.includes(filter))
         throw new SandwireError(
           'git_failed',
           `Cannot discard ${quotePath(path ?? '')}: it needs a filter, and filters are not run`,
         )
-      said.length = 0
+      fields.length = 0
     }
     await expectSuccess(tool, 'Cannot discard')
   }

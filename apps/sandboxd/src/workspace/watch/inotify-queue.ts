@@ -69,8 +69,8 @@ export class InotifyQueue {
   /** Pending events, without blocking; the rest in the next turn. */
   *take(): Generator<QueueEvent> {
     for (const event of this.#inotify.take()) {
-      const told = this.#toPath(event)
-      if (told !== undefined) yield told
+      const found = this.#toPath(event)
+      if (found !== undefined) yield found
       // The receiver of an event may have closed the queue.
       if (this.#isClosed) return
     }
