@@ -6,8 +6,8 @@ import path from 'node:path'
 
 import {
   type Engine,
-  obstacle,
-  OBSTACLE_VARIABLE,
+  findEngineProblem,
+  ENGINE_PROBLEM_VARIABLE,
   startEngine,
 } from '../test/e2e/support/container/engine.ts'
 import { ensureSystemPackages } from './system-packages.ts'
@@ -47,7 +47,7 @@ interface Group {
 const e2e = (...names: string[]): string[] => names.map((name) => `test/e2e/${name}.test.ts`)
 
 /** Tests of the wire that do not depend on what is between client and sandboxd. */
-const WIRE_TESTS = e2e('streams', 'terminal-input', 'sharing', 'cuts')
+const WIRE_TESTS = e2e('streams', 'terminal-input', 'sharing', 'disconnects')
 
 /** In the order they start, the longest first. */
 const GROUPS: readonly Group[] = [
@@ -83,7 +83,7 @@ const GROUPS: readonly Group[] = [
   },
   {
     name: 'wire through containers',
-    patterns: e2e('streams', 'cuts'),
+    patterns: e2e('streams', 'disconnects'),
     env: { SANDWIRE_E2E: 'container' },
     isRepeat: true,
     needsEngine: true,
@@ -154,14 +154,14 @@ async function runBunTest(
 
 /** Starts one container engine for all groups. Without one, tests with containers are skipped and the reason is printed. */
 async function openEngine(): Promise<Engine | undefined> {
-  let reason = obstacle()
+  let reason = findEngineProblem()
   try {
     if (reason === undefined) return await startEngine()
   } catch (error) {
     reason = error instanceof Error ? error.message : String(error)
   }
   console.error(`Skipping tests with containers: ${reason}`)
-  process.env[OBSTACLE_VARIABLE] = reason.split('\n')[0]
+  process.env[ENGINE_PROBLEM_VARIABLE] = reason.split('\n')[0]
   return undefined
 }
 

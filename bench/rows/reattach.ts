@@ -1,5 +1,5 @@
 import type { RunningHost } from '../../test/e2e/support/control.ts'
-import { runKillStorm } from '../../test/fuzz/kill-storm.ts'
+import { runWorkerdKillStress } from '../../test/fuzz/workerd-kill-stress.ts'
 import { openParts } from '../competitors.ts'
 import { createSandbox, findIsolationObstacle, openHost } from '../peers/control-plane.ts'
 import { below, type Row } from '../row.ts'
@@ -14,8 +14,8 @@ const MIN_REATTACHMENTS = 20
 const TOTAL_BYTES = 128 * 1024 * 1024
 
 async function measureReattach(host: RunningHost, seed: number) {
-  const storm = { host, sandbox: SANDBOX, seed, kills: KILLS, totalBytes: TOTAL_BYTES }
-  const { written, returned, reattachMs } = await runKillStorm(storm)
+  const options = { host, sandbox: SANDBOX, seed, kills: KILLS, totalBytes: TOTAL_BYTES }
+  const { written, returned, reattachMs } = await runWorkerdKillStress(options)
   if (returned !== written) throw new Error(`Got SHA-256 ${returned}, expected ${written}`)
   if (reattachMs.length < MIN_REATTACHMENTS)
     throw new Error(`Got ${reattachMs.length} reattachments of ${KILLS}`)

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { type RunningHost, startHost } from './support/control.ts'
-import { workerdOf } from './support/front-door.ts'
+import { workerdOf } from './support/deployment.ts'
 
 /** Headers by which proxies, and the development server of workerd, say who is behind them. */
 const LIES = [

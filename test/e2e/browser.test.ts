@@ -8,11 +8,11 @@ import { readLines } from './support/lines.ts'
 
 declare const api: PageApi
 
-const obstacle = findBrowserProblem()
+const problem = findBrowserProblem()
 const MAIN = new URL('../../apps/sandboxd/src/main.ts', import.meta.url).pathname
 
-describe.skipIf(obstacle !== undefined)(
-  `the client library in Chromium${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `the client library in Chromium${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let browser: Browser
     let page: Page

@@ -9,7 +9,10 @@ import {
   type RawWebSocket,
   readProcessMemory,
 } from '@sandwire/testing'
-import { type Bystander, openBystander } from './support/bystander.ts'
+import {
+  type UnaffectedPlainSession,
+  openUnaffectedPlainSession,
+} from './support/unaffected-plain-session.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 /** What the server may hold more than before while it is flooded. Garbage that awaits collection is part of it. */
@@ -66,16 +69,16 @@ const CASES: readonly FloodCase[] = [
 
 describe('floods on /attach', () => {
   let sandboxd: RunningSandboxd
-  let bystander: Bystander
+  let unaffected: UnaffectedPlainSession
 
   beforeAll(async () => {
     sandboxd = await startSandboxd()
-    bystander = await openBystander(sandboxd)
-    await bystander.check()
+    unaffected = await openUnaffectedPlainSession(sandboxd)
+    await unaffected.check()
   })
 
   afterAll(async () => {
-    await bystander[Symbol.asyncDispose]()
+    await unaffected[Symbol.asyncDispose]()
     expect(await sandboxd.stop()).toEqual({ code: 0, signal: null })
   })
 
@@ -102,7 +105,7 @@ describe('floods on /attach', () => {
       if (isOver) break
       most = Math.max(most, residentBytes())
     }
-    await bystander.check()
+    await unaffected.check()
     expect(most - before).toBeLessThan(MAX_GROWTH_BYTES)
     if (each.closes === undefined) {
       socket.resume()
@@ -129,7 +132,7 @@ describe('floods on /attach', () => {
       await client.sendInput(chunk)
       most = Math.max(most, residentBytes())
     }
-    await bystander.check()
+    await unaffected.check()
     await client.sendEof()
     expect(await client.closed).toMatchObject({ code: 1000 })
     expect(client.stdout.text).toBe('100000000\n')
@@ -155,7 +158,7 @@ describe('floods on /attach', () => {
     const sockets = await Promise.all(Array.from({ length: 20 }, open))
     const part = encodeFrame({ fin: false, payload: new Uint8Array(1_000_000) })
     await Promise.all(sockets.map((socket) => socket.sendBytes(part)))
-    await bystander.check()
+    await unaffected.check()
     expect(residentBytes() - before).toBeLessThan(MAX_GROWTH_BYTES + 20 * 1_000_000)
     for (const socket of sockets) socket.reset()
     await eventually(async () => (await countSessions()) === 1, { what: 'the sessions to end' })

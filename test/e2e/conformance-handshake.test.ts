@@ -7,7 +7,10 @@ import {
   openRawTcp,
   type RawTcp,
 } from '@sandwire/testing'
-import { type Bystander, openBystander } from './support/bystander.ts'
+import {
+  type UnaffectedPlainSession,
+  openUnaffectedPlainSession,
+} from './support/unaffected-plain-session.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 /** A header as it is sent; a name may repeat. */
@@ -175,15 +178,15 @@ async function readAnswer(tcp: RawTcp): Promise<Answer> {
 
 describe('RFC 6455 opening handshake', () => {
   let sandboxd: RunningSandboxd
-  let bystander: Bystander
+  let unaffected: UnaffectedPlainSession
 
   beforeAll(async () => {
     sandboxd = await startSandboxd()
-    bystander = await openBystander(sandboxd)
+    unaffected = await openUnaffectedPlainSession(sandboxd)
   })
 
   afterAll(async () => {
-    await bystander[Symbol.asyncDispose]()
+    await unaffected[Symbol.asyncDispose]()
     expect(await sandboxd.stop()).toEqual({ code: 0, signal: null })
   })
 
@@ -223,7 +226,7 @@ describe('RFC 6455 opening handshake', () => {
       expect(headers.get('sec-websocket-version')).toBe('13')
     if (status !== 101) expect([...(await listSessions())].filter((id) => !before.has(id))).toEqual([])
     else await tcp.write(encodeFrame({ opcode: OPCODE.close, payload: encodeClosePayload(1000) }))
-    await bystander.check()
+    await unaffected.check()
   })
 
   test('takes a handshake of one byte per write and the frame behind it', async () => {
@@ -264,9 +267,9 @@ describe('RFC 6455 opening handshake', () => {
     const before = await listSessions()
     const half = await Promise.all(Array.from({ length: 200 }, () => openRawTcp(sandboxd)))
     await Promise.all(half.map((tcp) => tcp.write('GET /attach?cmd=cat HTTP/1.1\r\nHost: ')))
-    await bystander.check()
+    await unaffected.check()
     for (const tcp of half) tcp.reset()
     expect([...(await listSessions())].filter((id) => !before.has(id))).toEqual([])
-    await bystander.check()
+    await unaffected.check()
   })
 })

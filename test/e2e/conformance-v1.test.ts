@@ -10,7 +10,10 @@ import {
   type RawWebSocket,
   readProcessMemory,
 } from '@sandwire/testing'
-import { type Bystander, openBystander } from './support/bystander.ts'
+import {
+  type UnaffectedPlainSession,
+  openUnaffectedPlainSession,
+} from './support/unaffected-plain-session.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 /** A message, or the exact text or bytes of one. */
@@ -208,16 +211,16 @@ const ROLES: readonly AbuseCase[] = [
 
 describe('abuse of sandwire.v1', () => {
   let sandboxd: RunningSandboxd
-  let bystander: Bystander
+  let unaffected: UnaffectedPlainSession
   let count = 0
 
   beforeAll(async () => {
     sandboxd = await startSandboxd()
-    bystander = await openBystander(sandboxd)
+    unaffected = await openUnaffectedPlainSession(sandboxd)
   })
 
   afterAll(async () => {
-    await bystander[Symbol.asyncDispose]()
+    await unaffected[Symbol.asyncDispose]()
     expect(await sandboxd.stop()).toEqual({ code: 0, signal: null })
   })
 
@@ -262,7 +265,7 @@ describe('abuse of sandwire.v1', () => {
         await eventually(async () => (await readText(file)) === reads, { what: 'the process to read' })
       expect(await readText(file)).toBe(reads)
     }
-    await bystander.check()
+    await unaffected.check()
   }
 
   const tables = {
@@ -284,7 +287,7 @@ describe('abuse of sandwire.v1', () => {
     await socket.sendBytes(encodeMessage(HELLO))
     await socket.sendBytes(Buffer.concat(pings)).catch(() => {})
     expect((await socket.closed).frame?.code).toBe(RATE_LIMITED)
-    await bystander.check()
+    await unaffected.check()
     expect(readProcessMemory(sandboxd.pid).rssBytes - before).toBeLessThan(64 * 1024 * 1024)
   })
 
@@ -293,8 +296,8 @@ describe('abuse of sandwire.v1', () => {
       Array.from({ length: 100 }, (_, index) => open(join(sandboxd.workspace, `many-${index}`))),
     )
     await Promise.all(sockets.map((socket) => socket.sendBytes(encodeMessage(HELLO))))
-    await bystander.check()
+    await unaffected.check()
     for (const socket of sockets) socket.reset()
-    await bystander.check()
+    await unaffected.check()
   })
 })

@@ -10,7 +10,10 @@ import {
   openRawWebSocketOrThrow,
   type RawWebSocket,
 } from '@sandwire/testing'
-import { type Bystander, openBystander } from './support/bystander.ts'
+import {
+  type UnaffectedPlainSession,
+  openUnaffectedPlainSession,
+} from './support/unaffected-plain-session.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 type Dialect = 'plain' | 'v1'
@@ -329,16 +332,16 @@ function hello(): FrameSpec {
 
 describe.each(['plain', 'v1'] as const)('RFC 6455, %s dialect', (dialect) => {
   let sandboxd: RunningSandboxd
-  let bystander: Bystander
+  let unaffected: UnaffectedPlainSession
   let count = 0
 
   beforeAll(async () => {
     sandboxd = await startSandboxd()
-    bystander = await openBystander(sandboxd)
+    unaffected = await openUnaffectedPlainSession(sandboxd)
   })
 
   afterAll(async () => {
-    await bystander[Symbol.asyncDispose]()
+    await unaffected[Symbol.asyncDispose]()
     expect(await sandboxd.stop()).toEqual({ code: 0, signal: null })
   })
 
@@ -410,7 +413,7 @@ describe.each(['plain', 'v1'] as const)('RFC 6455, %s dialect', (dialect) => {
       expect(await received).toEqual([...pongs])
       await eventually(async () => (await countOtherSessions()) === 0, { what: 'the session to end' })
       expect(await readFile(file, 'utf8')).toBe(closes === undefined ? `${reads}.` : reads)
-      await bystander.check()
+      await unaffected.check()
     },
   )
 })

@@ -10,9 +10,9 @@ import {
 } from '../../apps/control/test/support/provider-contract.ts'
 import { findWorkerd } from '../../apps/host/src/control/workerd.ts'
 import { type Containers, CONTAINERS_READY_MS, openContainers } from './support/container/containers.ts'
-import { obstacle } from './support/container/engine.ts'
+import { findEngineProblem } from './support/container/engine.ts'
 
-const reason = obstacle()
+const reason = findEngineProblem()
 if (reason !== undefined)
   console.error(`Skipped, because ${reason}: the contract of providers with containers`)
 

@@ -12,9 +12,9 @@ import { upgrade } from '../../apps/control/test/support/handshake.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
 import { findWorkerd } from '../../apps/host/src/control/workerd.ts'
 import { type Containers, CONTAINERS_READY_MS, openContainers } from './support/container/containers.ts'
-import { obstacle } from './support/container/engine.ts'
+import { findEngineProblem } from './support/container/engine.ts'
 
-const reason = obstacle()
+const reason = findEngineProblem()
 if (reason !== undefined) console.error(`Skipped, because ${reason}: control with containers`)
 
 /** workerd puts an object away that nothing asked for ten seconds. */

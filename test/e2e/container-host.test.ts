@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { runShell } from './support/attached.ts'
 import { type Containers, CONTAINERS_READY_MS, openContainers } from './support/container/containers.ts'
-import { obstacle } from './support/container/engine.ts'
+import { findEngineProblem } from './support/container/engine.ts'
 import { type HostOptions, type RunningHost, startHost } from './support/control.ts'
 import type { WireServer } from './support/wire-server.ts'
 
-const reason = obstacle()
+const reason = findEngineProblem()
 if (reason !== undefined) console.error(`Skipped, because ${reason}: sandboxes that are containers`)
 
 /** The promise about a container that ends by itself. */
@@ -242,14 +242,14 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
 
   test('reach what their network allows, and nothing of this machine (threats T21, T22)', async () => {
     const { gateway } = containers.engine
-    const bystander = Bun.serve({ hostname: gateway, port: 0, fetch: () => new Response('inner') })
+    const innerServer = Bun.serve({ hostname: gateway, port: 0, fetch: () => new Response('inner') })
     try {
-      const inner = `http://${gateway}:${bystander.port}/`
+      const inner = `http://${gateway}:${innerServer.port}/`
       // Others on this machine do reach it.
       expect(await (await fetch(inner)).text()).toBe('inner')
       await create('none')
       await create('listed', {
-        network: { policy: 'allowlist', allow: [`${gateway}:${bystander.port}`, 'a.test'] },
+        network: { policy: 'allowlist', allow: [`${gateway}:${innerServer.port}`, 'a.test'] },
       })
       await create('open', { network: { policy: 'open' } })
       expect(await server.get('none', inner)).toBe('refused')
@@ -263,7 +263,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
       for (const url of ['http://169.254.169.254/', `http://${gateway}/`])
         expect(await server.get('open', url)).toStartWith('502 Sandwire cannot reach')
     } finally {
-      await bystander.stop(true)
+      await innerServer.stop(true)
     }
   }, 120_000)
 

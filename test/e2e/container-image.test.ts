@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
-import { type Engine, obstacle, startEngine } from './support/container/engine.ts'
+import { type Engine, findEngineProblem, startEngine } from './support/container/engine.ts'
 import { buildSandboxImage, buildSandboxImageOn } from './support/container/images.ts'
 import { SandboxContainer } from './support/container/sandbox-container.ts'
 
-const reason = obstacle()
+const reason = findEngineProblem()
 if (reason !== undefined) console.error(`Skipped, because ${reason}: the image of a sandbox`)
 
 /** Making a base takes a minute on a machine that has none. */

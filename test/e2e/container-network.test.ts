@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, rejectionOf } from '@sandwire/testing'
 import { type Box, BoxWorker } from './support/container/box.ts'
-import { type Engine, obstacle, startEngine } from './support/container/engine.ts'
+import { type Engine, findEngineProblem, startEngine } from './support/container/engine.ts'
 import { buildSandboxImage, buildSidecarImage } from './support/container/images.ts'
 
-const reason = obstacle()
+const reason = findEngineProblem()
 if (reason !== undefined) console.error(`Skipped, because ${reason}: the network of containers`)
 
 /** Building a base takes a minute on a machine that has none. */
@@ -35,7 +35,7 @@ describe.skipIf(reason !== undefined)('the network of a container', () => {
   let closed: Box
   let open: Box
   /** On this machine, where containers see the gateway. */
-  let bystander: Bun.TCPSocketListener
+  let listener: Bun.TCPSocketListener
   let ear: Bun.udp.Socket<'buffer'>
   const heard: string[] = []
 
@@ -45,7 +45,7 @@ describe.skipIf(reason !== undefined)('the network of a container', () => {
     worker = await BoxWorker.start(engine, images)
     closed = await worker.open('closed', { hasInternet: false })
     open = await worker.open('open', { hasInternet: true })
-    bystander = Bun.listen({
+    listener = Bun.listen({
       hostname: engine.gateway,
       port: 0,
       socket: { data: (socket, bytes) => void socket.end(`you said ${bytes.toString()}`) },
@@ -58,7 +58,7 @@ describe.skipIf(reason !== undefined)('the network of a container', () => {
   }, BUILD_MS)
 
   afterAll(async () => {
-    bystander?.stop(true)
+    listener?.stop(true)
     ear?.close()
     await worker?.[Symbol.asyncDispose]()
     await engine?.[Symbol.asyncDispose]()
@@ -99,7 +99,7 @@ describe.skipIf(reason !== undefined)('the network of a container', () => {
   test.each(['1000', '0'])(
     'without internet, user %s reaches nothing that is not caught (threat T22)',
     async (user) => {
-      const { port } = bystander
+      const { port } = listener
       // The same from a container that may, so that silence means refusal.
       expect(await evaluate(open, programs.connect(engine.gateway, port), user)).toBe('heard you said hello')
       expect(await evaluate(closed, programs.connect(engine.gateway, port), user)).toBe('refused')

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { runKillStorm } from '../fuzz/kill-storm.ts'
+import { runWorkerdKillStress } from '../fuzz/workerd-kill-stress.ts'
 import { startHost } from './support/control.ts'
 
 const TOTAL_BYTES = 256 * 1024 * 1024
@@ -7,8 +7,8 @@ const KILLS = 50
 
 test(`${KILLS} kills of workerd at random bytes lose and double nothing of 256 MiB each way`, async () => {
   await using host = await startHost()
-  const options = { host, sandbox: 'storm', seed: 7, kills: KILLS, totalBytes: TOTAL_BYTES }
-  const result = await runKillStorm(options)
+  const options = { host, sandbox: 'kills', seed: 7, kills: KILLS, totalBytes: TOTAL_BYTES }
+  const result = await runWorkerdKillStress(options)
   expect(result.kills).toBe(KILLS)
   expect(result.returnedBytes).toBe(TOTAL_BYTES)
   expect(result.returned).toBe(result.written)

@@ -143,9 +143,9 @@ describe('a page', () => {
   })
 })
 
-const obstacle = findBrowserProblem()
-describe.skipIf(obstacle !== undefined)(
-  `the sign-in link in Chromium${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+const problem = findBrowserProblem()
+describe.skipIf(problem !== undefined)(
+  `the sign-in link in Chromium${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let browser: Browser
     beforeAll(async () => {

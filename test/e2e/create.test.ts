@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, openFaultProxy, Random, rejectionOf } from '@sandwire/testing'
 import { Attached, endSession } from './support/attached.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
-import { readLinesOf } from './support/tally.ts'
+import { readFileLines } from './support/lines.ts'
 import { mintHex, WireClient } from './support/wire-client.ts'
 
 let sandboxd: RunningSandboxd
@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => sandboxd.stop())
 
-const tallyFile = () => join(sandboxd.workspace, `tally-${crypto.randomUUID()}`)
+const startsFile = () => join(sandboxd.workspace, `starts-${crypto.randomUUID()}`)
 
 async function post(
   body: object,
@@ -28,7 +28,7 @@ async function post(
 describe('a create whose reply is lost', () => {
   test('[C1] starts the process exactly once, wherever the connection is cut', async () => {
     const random = new Random(20)
-    const file = tallyFile()
+    const file = startsFile()
     const runs = 60
     for (let run = 0; run < runs; run++) {
       await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
@@ -42,12 +42,12 @@ describe('a create whose reply is lost', () => {
       expect(await client.exit).toMatchObject({ code: 3, outputEnd: 4 })
       expect(client.text).toBe('out\n')
     }
-    const lines = await readLinesOf(file)
+    const lines = await readFileLines(file)
     expect(lines).toEqual(Array.from({ length: runs }, (_, run) => `run${run}`))
   })
 
   test('[C1] is answered with the same session when POST is repeated', async () => {
-    const file = tallyFile()
+    const file = startsFile()
     const body = { createId: mintHex(), cmd: 'sh', args: ['-c', `echo x >>${file}; cat`] }
     const answers = await Promise.all(Array.from({ length: 20 }, () => post(body)))
     expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([
@@ -55,15 +55,15 @@ describe('a create whose reply is lost', () => {
       201,
     ])
     expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1)
-    await eventually(async () => (await readLinesOf(file)).length === 1, { what: 'the process to start' })
+    await eventually(async () => (await readFileLines(file)).length === 1, { what: 'the process to start' })
     await using client = new Attached(sandboxd, { session: answers[0]?.body.id ?? '' })
     await client.send('hello\n')
     await client.waitFor('hello')
-    expect(await readLinesOf(file)).toHaveLength(1)
+    expect(await readFileLines(file)).toHaveLength(1)
   })
 
   test('[C1] is answered with the same session over POST and attach', async () => {
-    const file = tallyFile()
+    const file = startsFile()
     const createId = mintHex()
     const args = ['-c', `echo x >>${file}; cat`]
     const { body } = await post({ createId, cmd: 'sh', args })
@@ -76,7 +76,7 @@ describe('a create whose reply is lost', () => {
     await client.hello({ identity: mintHex() })
     expect(await client.next('welcome')).toMatchObject({ session: body.id })
     await endSession(sandboxd, body.id)
-    expect(await readLinesOf(file)).toHaveLength(1)
+    expect(await readFileLines(file)).toHaveLength(1)
   })
 })
 
@@ -97,7 +97,7 @@ describe('a create id', () => {
   })
 
   test('[C3] never starts a second process after its session is gone', async () => {
-    const file = tallyFile()
+    const file = startsFile()
     const body = { createId: mintHex(), cmd: 'sh', args: ['-c', `echo x >>${file}`], keep: 1 }
     const { body: created } = await post(body)
     await endSession(sandboxd, created.id)
@@ -106,7 +106,7 @@ describe('a create id', () => {
     })
     const again = await post(body)
     expect([again.status, again.body.error?.code]).toEqual([410, 'session_gone'])
-    expect((await readLinesOf(file)).length).toBeLessThanOrEqual(1)
+    expect((await readFileLines(file)).length).toBeLessThanOrEqual(1)
   })
 
   test('[C10] of a session that is gone is not the session itself: joining that one fails with session_gone', async () => {

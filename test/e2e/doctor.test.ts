@@ -7,7 +7,7 @@ import {
   asStarter,
   createDataFolder,
   removeDataFolder,
-  whyNot,
+  findStarterProblem,
   type Starter,
 } from './support/isolation/isolated.ts'
 
@@ -45,7 +45,7 @@ function named(reports: readonly ProbeReport[], verdict: ProbeReport['verdict'])
 }
 
 for (const starter of ['root', 'nobody'] satisfies Starter[]) {
-  const problem = await whyNot(starter)
+  const problem = await findStarterProblem(starter)
   if (problem !== undefined) console.error(`break-out probes as ${starter}: skipped, ${problem}`)
 
   test.skipIf(problem !== undefined)(
@@ -60,7 +60,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
   )
 }
 
-test.skipIf((await whyNot('root')) !== undefined)(
+test.skipIf((await findStarterProblem('root')) !== undefined)(
   'every probe notices when nothing holds it back (threat T39)',
   async () => {
     // In mounts of its own, since one of the probes mounts.

@@ -6,7 +6,7 @@ import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { type RunningHost, startHost } from './support/control.ts'
 import { PageProject } from './support/page-project.ts'
 
-const obstacle = findBrowserProblem()
+const problem = findBrowserProblem()
 const WAIT = { timeoutMs: 20_000 }
 
 declare global {
@@ -144,8 +144,8 @@ test('the examples of the README compile in a strict project that installed the 
   expect(project.check()).toContain('wrong.ts(2')
 }, 60_000)
 
-describe.skipIf(obstacle !== undefined)(
-  `a terminal in a page of another origin${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `a terminal in a page of another origin${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let browser: Browser
     let listed: Site

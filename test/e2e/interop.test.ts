@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {
   connectPlain,
   type FaultProxy,
-  findPythonPeerObstacle,
+  findPythonPeerProblem,
   openFaultProxy,
   patternAt,
   runPythonPeer,
@@ -38,7 +38,7 @@ interface Outcome {
 interface Peer {
   readonly name: string
   /** Why it cannot run here. */
-  readonly obstacle?: string | undefined
+  readonly problem?: string | undefined
   readonly talk: (conversation: Conversation) => Promise<Outcome>
 }
 
@@ -180,7 +180,7 @@ async function talkWithPython(conversation: Conversation): Promise<Outcome> {
 
 const PEERS: readonly Peer[] = [
   { name: 'npm ws', talk: talkWithWs },
-  { name: 'Python websockets', obstacle: await findPythonPeerObstacle(), talk: talkWithPython },
+  { name: 'Python websockets', problem: await findPythonPeerProblem(), talk: talkWithPython },
 ]
 
 /** A port that was free a moment ago: the proxy has to know it before sandboxd listens. */
@@ -193,7 +193,7 @@ async function findFreePort(): Promise<number> {
 
 describe.each(PEERS.map((peer) => [peer.name, peer] as const))(
   'plain dialect, %s',
-  (_, { talk, obstacle }) => {
+  (_, { talk, problem }) => {
     let sandboxd: RunningSandboxd
     let proxy: FaultProxy
 
@@ -210,10 +210,10 @@ describe.each(PEERS.map((peer) => [peer.name, peer] as const))(
       expect(await sandboxd.stop()).toEqual({ code: 0, signal: null })
     })
 
-    const title = obstacle === undefined ? '%s' : `%s (skipped: ${obstacle})`
+    const title = problem === undefined ? '%s' : `%s (skipped: ${problem})`
     const rows = CASES.map((each) => [each.title, each] as const)
 
-    test.skipIf(obstacle !== undefined).each(rows)(title, async (__, each) => {
+    test.skipIf(problem !== undefined).each(rows)(title, async (__, each) => {
       const { argv, mode = 'pipe', messages = [], input, sendEof = true, bytesPerSecond } = each
       const isSlow = bytesPerSecond !== undefined
       if (isSlow) proxy.setFaults({ toClient: { rateBytesPerSecond: bytesPerSecond } })

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { readShell, runShell } from './support/attached.ts'
-import { FrontDoor } from './support/front-door.ts'
-import { Neighbor } from './support/neighbor.ts'
+import { Deployment } from './support/deployment.ts'
+import { UnaffectedSession } from './support/unaffected-session.ts'
 import { canBecomeNobody } from './support/nobody.ts'
 
 const MEBIBYTE = 1024 ** 2
@@ -47,44 +47,47 @@ while True:
   except ChildProcessError: break
 '`
 
-const obstacle = await findBubblewrapProblem()
+const problem = await findBubblewrapProblem()
 
-describe.skipIf(obstacle !== undefined).each(canBecomeNobody ? [false, true] : [false])(
+describe.skipIf(problem !== undefined).each(canBecomeNobody ? [false, true] : [false])(
   'a sandbox with little memory (unprivileged host: %p)',
   (isNobody) => {
-    let door: FrontDoor
-    let other: Neighbor
+    let deployment: Deployment
+    let other: UnaffectedSession
     beforeAll(async () => {
-      door = await FrontDoor.open({ isNobody })
-      await door.create('small', { limits: LIMITS })
-      other = await Neighbor.open(door.sandbox('small'))
+      deployment = await Deployment.open({ isNobody })
+      await deployment.create('small', { limits: LIMITS })
+      other = await UnaffectedSession.open(deployment.sandbox('small'))
     })
     afterAll(async () => {
       await other[Symbol.asyncDispose]()
-      await door[Symbol.asyncDispose]()
+      await deployment[Symbol.asyncDispose]()
     })
 
     test.each(HOARDS)(
       'does not hold %s beyond it, and its other sessions live on (threat T32)',
       async (_, script) => {
-        await using hog = runShell(door.sandbox('small'), `${script}; echo "over"`)
+        await using hog = runShell(deployment.sandbox('small'), `${script}; echo "over"`)
         const end = await hog.exit.catch(() => undefined)
         expect(hog.text).not.toContain('held')
         expect(end).toBeDefined()
-        await other.echoes()
+        await other.check()
         expect(other.reconnections).toBe(0)
-        await using cleaner = runShell(door.sandbox('small'), 'rm -f /tmp/x /dev/shm/x; ipcrm -a; exit 0')
+        await using cleaner = runShell(
+          deployment.sandbox('small'),
+          'rm -f /tmp/x /dev/shm/x; ipcrm -a; exit 0',
+        )
         expect((await cleaner.exit).code).toBe(0)
       },
     )
 
     test('lives on when processes feign to be worth as much as sandboxd (threat T32)', async () => {
-      const { id } = await door.create('wide', { limits: { memoryBytes: 512 * MEBIBYTE } })
-      const before = door.sandboxd(id)
-      await using hog = runShell(door.sandbox('wide'), `${FEIGNED}; echo over`)
+      const { id } = await deployment.create('wide', { limits: { memoryBytes: 512 * MEBIBYTE } })
+      const before = deployment.sandboxd(id)
+      await using hog = runShell(deployment.sandbox('wide'), `${FEIGNED}; echo over`)
       await hog.exit.catch(() => undefined)
-      expect(await readShell(door.sandbox('wide'), 'echo there')).toBe('there\n')
-      expect(door.sandboxd(id)).toBe(before)
+      expect(await readShell(deployment.sandbox('wide'), 'echo there')).toBe('there\n')
+      expect(deployment.sandboxd(id)).toBe(before)
     })
   },
 )

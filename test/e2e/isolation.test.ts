@@ -11,7 +11,7 @@ import {
   mintId,
   removeDataFolder,
   runFolderOf,
-  whyNot,
+  findStarterProblem,
   type Starter,
 } from './support/isolation/isolated.ts'
 
@@ -33,10 +33,10 @@ const BOMBS = [
 ]
 
 for (const starter of ['root', 'nobody'] satisfies Starter[]) {
-  const obstacle = await whyNot(starter)
-  if (obstacle !== undefined) console.error(`isolation as ${starter}: skipped, ${obstacle}`)
+  const problem = await findStarterProblem(starter)
+  if (problem !== undefined) console.error(`isolation as ${starter}: skipped, ${problem}`)
 
-  describe.skipIf(obstacle !== undefined)(`isolation started by ${starter}`, () => {
+  describe.skipIf(problem !== undefined)(`isolation started by ${starter}`, () => {
     let data = ''
     beforeEach(() => {
       data = createDataFolder(starter)
@@ -58,9 +58,9 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       const id = mintId()
       const first = await IsolatedSandbox.start(starter, data, { id })
       await first.run('echo kept > /workspace/a; echo kept > ~/b; echo gone > /tmp/c; chmod 0 /workspace ~')
-      await first.tell('stop')
-      first.keeper.kill('SIGKILL')
-      await first.keeper.exited
+      await first.send('stop')
+      first.supervisor.kill('SIGKILL')
+      await first.supervisor.exited
       await using second = await IsolatedSandbox.start(starter, data, { id })
       expect((await second.run('cat /workspace/a ~/b; ls /tmp')).stdout).toBe('kept\nkept\n')
     })
@@ -82,10 +82,10 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
               .stdout
           : (await first.run(['cd /run/sandwire', ...plant].join('\n'))).stdout
       expect(left.toString()).toBe('egress\nenv.json\npublic-key\nsandboxd.sock\n')
-      await first.tell('stop')
+      await first.send('stop')
       expect(await first.await('ended')).toMatchObject({ reason: expect.any(String) })
-      first.keeper.kill('SIGKILL')
-      await first.keeper.exited
+      first.supervisor.kill('SIGKILL')
+      await first.supervisor.exited
       await using second = await IsolatedSandbox.start(starter, data, { id })
       expect((await second.run('echo alive')).stdout).toBe('alive\n')
       const { mode, uid, gid } = statSync(victim)
@@ -102,7 +102,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
 
     test('ends with what sandboxd ended with', async () => {
       await using sandbox = await IsolatedSandbox.start(starter, data)
-      await sandbox.tell('stop')
+      await sandbox.send('stop')
       expect(await sandbox.await('ended')).toMatchObject({ reason: 'exit_0' })
     })
 
@@ -114,7 +114,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       )
       await sandbox.run(`(nohup bash -c '(sleep ${mark} &)' >/dev/null 2>&1 &)`)
       await eventually(() => findMarked(mark).length > 1, { what: 'the stubborn processes' })
-      expect(await sandbox.tell('stop')).toMatchObject({ tookMs: expect.any(Number) })
+      expect(await sandbox.send('stop')).toMatchObject({ tookMs: expect.any(Number) })
       expect(findMarked(mark)).toEqual([])
       await sandbox[Symbol.asyncDispose]()
       expect(findTraces(sandbox.id, data)).toEqual([])
@@ -124,8 +124,8 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       const mark = `8${String(Math.random()).slice(2, 10)}`
       const sandbox = await IsolatedSandbox.start(starter, data)
       await sandbox.run(`echo kept > a; sync; setsid -f sleep ${mark} </dev/null >/dev/null 2>&1`)
-      sandbox.keeper.kill('SIGKILL')
-      await sandbox.keeper.exited
+      sandbox.supervisor.kill('SIGKILL')
+      await sandbox.supervisor.exited
       const left = (): string[] => [...findMarked(mark), ...findProcesses(sandbox.id)]
       await eventually(() => left().length === 0, { what: 'every process to be gone', timeoutMs: GONE_MS })
       await using again = await IsolatedSandbox.start(starter, data, { id: sandbox.id })
@@ -142,7 +142,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
         const exploded = bombed.run(bomb).catch(() => undefined)
         await Promise.race([exploded, Bun.sleep(BOMB_MS)])
         expect((await neighbor.run('echo alive')).stdout).toBe('alive\n')
-        expect(Number((await bombed.tell('stop'))['tookMs'])).toBeLessThan(GONE_MS)
+        expect(Number((await bombed.send('stop'))['tookMs'])).toBeLessThan(GONE_MS)
         await bombed[Symbol.asyncDispose]()
         expect(findProcesses(bombed.id)).toEqual([])
       },

@@ -6,9 +6,9 @@ import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandb
 import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
 
-const obstacle = findBrowserProblem()
-describe.skipIf(obstacle !== undefined)(
-  `signing in through an issuer in Chromium${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+const problem = findBrowserProblem()
+describe.skipIf(problem !== undefined)(
+  `signing in through an issuer in Chromium${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let sandboxes: StandInSandboxes
     let issuer: TestIssuer

@@ -8,7 +8,7 @@ import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandb
 import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
 
-const obstacle = findBrowserProblem()
+const problem = findBrowserProblem()
 
 /** A page in a context of its own, and every URL and header it sent. */
 async function openPage(browser: Browser): Promise<{ page: Page; sent: string[] }> {
@@ -36,8 +36,8 @@ function openSocket(page: Page, session: string): Promise<readonly string[]> {
   }, session)
 }
 
-describe.skipIf(obstacle !== undefined)(
-  `the join page in Chromium${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `the join page in Chromium${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let sandboxes: StandInSandboxes
     let issuer: TestIssuer

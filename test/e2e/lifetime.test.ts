@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connectPlain, eventually, isAlive, rejectionOf } from '@sandwire/testing'
 import { Attached, endSession, runShell } from './support/attached.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
-import { readLinesOf } from './support/tally.ts'
+import { readFileLines } from './support/lines.ts'
 
 const WAIT = { timeoutMs: 20_000 }
 const MODES = ['pipe', 'pty'] as const
@@ -32,7 +32,7 @@ async function isGone(session: string): Promise<boolean> {
 async function pidsOf(file: string, count: number): Promise<number[]> {
   const lines = await eventually(
     async () => {
-      const found = await readLinesOf(file)
+      const found = await readFileLines(file)
       return found.length >= count ? found : undefined
     },
     { what: `${count} pids`, ...WAIT },
@@ -65,7 +65,7 @@ describe('a signal', () => {
     await pidsOf(file, 2)
     client.handle.signal('SIGTERM')
     expect(await client.exit).toMatchObject({ code: 9 })
-    expect((await readLinesOf(file)).filter((line) => line !== 'up').sort()).toEqual(['child', 'leader'])
+    expect((await readFileLines(file)).filter((line) => line !== 'up').sort()).toEqual(['child', 'leader'])
   })
 
   test.concurrent.each(['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGKILL'])(

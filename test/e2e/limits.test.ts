@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readProcessTable } from '@sandwire/testing'
 import { type RunningHost, startHost } from './support/control.ts'
-import { commandOf } from './support/front-door.ts'
+import { commandOf } from './support/deployment.ts'
 
 async function post(host: RunningHost, path: string, json: unknown): Promise<Response> {
   const headers = { 'content-type': 'application/json' }

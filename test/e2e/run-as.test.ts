@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { Attached, runShell } from './support/attached.ts'
-import { AS_NOBODY, nobodyObstacle } from './support/nobody.ts'
+import { AS_NOBODY, nobodyProblem } from './support/nobody.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 /** The user `nobody` of every Debian. */
@@ -175,7 +175,7 @@ describe.if(isRoot)('a process run as another user', () => {
   })
 })
 
-test.skipIf(nobodyObstacle !== undefined)(
+test.skipIf(nobodyProblem !== undefined)(
   'sandboxd says why it cannot run processes as another user',
   async () => {
     const argv = isRoot ? AS_NOBODY : []

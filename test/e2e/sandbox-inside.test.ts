@@ -1,40 +1,40 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connectPlain, eventually } from '@sandwire/testing'
 import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
-import { KeptSandboxes } from './support/kept-sandboxes.ts'
+import { SandboxManagerFixture } from './support/sandbox-manager-fixture.ts'
 
-const obstacle = await findBubblewrapProblem()
+const problem = await findBubblewrapProblem()
 const isRoot = process.getuid?.() === 0
 
-let kept: KeptSandboxes
+let fixture: SandboxManagerFixture
 let id: string
 beforeAll(async () => {
-  if (obstacle !== undefined) return
-  kept = await KeptSandboxes.open('bubblewrap')
-  const spec = kept.spec({ env: { GREETING: 'hello' } })
+  if (problem !== undefined) return
+  fixture = await SandboxManagerFixture.open('bubblewrap')
+  const spec = fixture.spec({ env: { GREETING: 'hello' } })
   ;({ id } = spec)
-  await kept.keeper.start(spec)
+  await fixture.manager.start(spec)
 })
 afterAll(async () => {
-  if (obstacle === undefined) await kept[Symbol.asyncDispose]()
+  if (problem === undefined) await fixture[Symbol.asyncDispose]()
 })
 
 /** Finds sandboxd among the processes of its sandbox. */
 const FIND = `D=$(for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline 2>/dev/null | grep -q -- --public-key && basename $p && break; done)`
 
-describe.if(obstacle === undefined)('a process in a bubblewrap sandbox', () => {
+describe.if(problem === undefined)('a process in a bubblewrap sandbox', () => {
   test('runs, with the environment of the sandbox', async () => {
     expect(
-      await kept.run(id, 'echo $GREETING; id -u; tty || true; echo x >/dev/stderr; echo y >/dev/stdout'),
+      await fixture.run(id, 'echo $GREETING; id -u; tty || true; echo x >/dev/stderr; echo y >/dev/stdout'),
     ).toContain('hello\n1000\n')
   })
 
   test('owns its terminal, and is told of sizes and keys there', async () => {
-    const status = await kept.keeper.status(id)
+    const status = await fixture.manager.status(id)
     if (status.state !== 'running') throw new Error(status.state)
     const target = '/attach?cmd=sh&mode=pty&cols=90&rows=30'
-    const client = await connectPlain(kept.socketUrl(status.address, target), {
-      headers: await kept.headersFor(id, 'GET', target),
+    const client = await connectPlain(fixture.socketUrl(status.address, target), {
+      headers: await fixture.headersFor(id, 'GET', target),
     })
     // It says that it is in front before it can be interrupted there.
     const last = `sh -c 'echo begun $((6 * 7)); exec sleep 100'`
@@ -60,12 +60,12 @@ describe.if(obstacle === undefined)('a process in a bubblewrap sandbox', () => {
       'renice 5 $D',
     ]
     const script = probes.map((probe) => `(${probe}) >/dev/null 2>&1 && echo 'reached: ${probe}'`).join('; ')
-    const said = await kept.run(id, `${FIND}; echo "sandboxd is $D"; ${script}; echo done`)
+    const said = await fixture.run(id, `${FIND}; echo "sandboxd is $D"; ${script}; echo done`)
     expect(said).toMatch(/^sandboxd is \d+\ndone\n$/)
   })
 
   test.if(isRoot)('(threat T11) cannot reach the sockets of its sandbox', async () => {
-    const said = await kept.run(
+    const said = await fixture.run(
       id,
       'ls -la /run/sandwire/ 2>&1; cat /run/sandwire/*.sock 2>&1; curl -s --unix-socket /run/sandwire/sandboxd.sock http://localhost/healthz || echo refused',
     )
@@ -75,13 +75,16 @@ describe.if(obstacle === undefined)('a process in a bubblewrap sandbox', () => {
 
   test('(threat T40) [X11] takes its daemons along, in a session of their own and without an environment', async () => {
     const daemon = `(env -i setsid sh -c 'sleep 86200 &' >/dev/null 2>&1 </dev/null &)`
-    const client = await kept.attach(id, `${daemon}; sleep 0.3; pgrep -f '^sleep 86200' | wc -l; sleep 86201`)
+    const client = await fixture.attach(
+      id,
+      `${daemon}; sleep 0.3; pgrep -f '^sleep 86200' | wc -l; sleep 86201`,
+    )
     await eventually(() => client.stdout.text.includes('1\n'), { what: 'the daemon', timeoutMs: 10_000 })
     client.terminate()
-    await eventually(async () => (await kept.run(id, `pgrep -f '^sleep 8620' | wc -l`)).trim() === '0', {
+    await eventually(async () => (await fixture.run(id, `pgrep -f '^sleep 8620' | wc -l`)).trim() === '0', {
       what: 'nobody left',
       timeoutMs: 15_000,
     })
-    expect(await kept.run(id, `ps -eo stat= | grep -c '^Z'`)).toBe('0\n')
+    expect(await fixture.run(id, `ps -eo stat= | grep -c '^Z'`)).toBe('0\n')
   })
 })

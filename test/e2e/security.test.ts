@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connectPlain, eventually, openRawTcp, openRawWebSocket, UpgradeRefused } from '@sandwire/testing'
 import { Attached, endSession, runShell } from './support/attached.ts'
-import { AS_NOBODY, NOBODY, nobodyObstacle } from './support/nobody.ts'
+import { AS_NOBODY, NOBODY, nobodyProblem } from './support/nobody.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 import { mintHex, WireClient } from './support/wire-client.ts'
 
@@ -441,7 +441,7 @@ describe('--insecure', () => {
   })
 })
 
-describe.skipIf(nobodyObstacle !== undefined)('an unprivileged sandboxd', () => {
+describe.skipIf(nobodyProblem !== undefined)('an unprivileged sandboxd', () => {
   const isRoot = process.getuid?.() === 0
   let directory = ''
   let daemon: RunningSandboxd

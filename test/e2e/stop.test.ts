@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { connectPlain, eventually, isAlive, readDescendants } from '@sandwire/testing'
 import { runShell } from './support/attached.ts'
 import { startSandboxd } from './support/sandboxd.ts'
-import { readLinesOf } from './support/tally.ts'
+import { readFileLines } from './support/lines.ts'
 import { mintHex, WireClient } from './support/wire-client.ts'
 
 const WAIT = { timeoutMs: 20_000 }
@@ -28,7 +28,7 @@ describe('SIGTERM', () => {
     const plain = await connectPlain(sandboxd.socketUrl('/attach?cmd=cat'), { headers: sandboxd.headers })
     const pids = await eventually(
       async () => {
-        const lines = await readLinesOf(file)
+        const lines = await readFileLines(file)
         return lines.length === 2 ? lines.map(Number) : undefined
       },
       { what: 'two processes', ...WAIT },

@@ -5,23 +5,23 @@ import path from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { MAX_LOG_BYTES } from '../../apps/host/src/supervisor/spec.ts'
-import { expectRunning } from './support/keeper-contract.ts'
-import { KeptSandboxes } from './support/kept-sandboxes.ts'
-import { LAST_WORDS } from './support/loud-daemon.ts'
+import { expectRunning } from './support/sandbox-manager-contract.ts'
+import { SandboxManagerFixture } from './support/sandbox-manager-fixture.ts'
+import { LAST_LINE } from './support/noisy-sandboxd.ts'
 
 const WAIT = { timeoutMs: 30_000 }
 const kind = (await findBubblewrapProblem()) === undefined ? 'bubblewrap' : 'none'
 
 describe('the log of a sandbox', () => {
   test('(threat T36) stays bounded and printable, whatever its sandboxd writes', async () => {
-    const code = { folder: path.join(import.meta.dir, 'support'), entry: 'loud-daemon.ts' }
-    await using kept = await KeptSandboxes.open('none', { executable: process.execPath, code })
-    const spec = kept.spec()
-    await kept.keeper.start(spec)
-    const read = (): Promise<string> => kept.keeper.readLog(spec.id, 64 * 1024)
-    await eventually(async () => (await read()).includes(LAST_WORDS), { what: 'the last line', ...WAIT })
+    const code = { folder: path.join(import.meta.dir, 'support'), entry: 'noisy-sandboxd.ts' }
+    await using fixture = await SandboxManagerFixture.open('none', { executable: process.execPath, code })
+    const spec = fixture.spec()
+    await fixture.manager.start(spec)
+    const read = (): Promise<string> => fixture.manager.readLog(spec.id, 64 * 1024)
+    await eventually(async () => (await read()).includes(LAST_LINE), { what: 'the last line', ...WAIT })
     for (const file of ['log.jsonl', 'log.jsonl.1'])
-      expect(statSync(kept.fileOf(spec.id, file)).size).toBeLessThanOrEqual(MAX_LOG_BYTES)
+      expect(statSync(fixture.fileOf(spec.id, file)).size).toBeLessThanOrEqual(MAX_LOG_BYTES)
     const log = await read()
     expect(log).toMatch(/^[\x20-\x7e\n]*$/)
     for (const line of log.trimEnd().split('\n'))
@@ -31,15 +31,15 @@ describe('the log of a sandbox', () => {
   test.skipIf(Bun.which('curl') === null)(
     '(threat T22) names a host that the sandbox may not reach',
     async () => {
-      await using kept = await KeptSandboxes.open(kind)
-      const spec = kept.spec({ network: { policy: 'allowlist', allow: ['allowed.example'] } })
-      await kept.keeper.start(spec)
-      const status = await kept.run(
+      await using fixture = await SandboxManagerFixture.open(kind)
+      const spec = fixture.spec({ network: { policy: 'allowlist', allow: ['allowed.example'] } })
+      await fixture.manager.start(spec)
+      const status = await fixture.run(
         spec.id,
         `curl -s -o /dev/null -w '%{http_code}' http://blocked.example/ 2>&1; echo`,
       )
       expect(status).toBe('403\n')
-      const lines = (await kept.keeper.readLog(spec.id, 64 * 1024)).trimEnd().split('\n')
+      const lines = (await fixture.manager.readLog(spec.id, 64 * 1024)).trimEnd().split('\n')
       expect(lines.map((line) => JSON.parse(line) as object)).toContainEqual(
         expect.objectContaining({
           event: 'egress_blocked',
@@ -53,9 +53,9 @@ describe('the log of a sandbox', () => {
 })
 
 test('(threat T8) what follows a refused upgrade is judged by itself', async () => {
-  await using kept = await KeptSandboxes.open(kind)
-  const spec = kept.spec()
-  const { address } = expectRunning(await kept.keeper.start(spec))
+  await using fixture = await SandboxManagerFixture.open(kind)
+  const spec = fixture.spec()
+  const { address } = expectRunning(await fixture.manager.start(spec))
   const upgrade = [
     'GET /attach?cmd=id HTTP/1.1',
     'Host: localhost',
@@ -66,7 +66,7 @@ test('(threat T8) what follows a refused upgrade is judged by itself', async () 
     'Authorization: Bearer nonsense',
   ]
   const smuggled = ['GET /metrics HTTP/1.1', 'Host: localhost', 'Connection: close']
-  const raw = connect(kept.socketOf(address))
+  const raw = connect(fixture.socketOf(address))
   raw.write(`${upgrade.join('\r\n')}\r\n\r\n${smuggled.join('\r\n')}\r\n\r\n`)
   let answer = ''
   for await (const bytes of raw) answer += Buffer.from(bytes).toString('latin1')

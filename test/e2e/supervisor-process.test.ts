@@ -12,19 +12,21 @@ import {
 import path from 'node:path'
 import { eventually, isAlive, rejectionOf } from '@sandwire/testing'
 import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
-import { expectRunning } from './support/keeper-contract.ts'
-import { KeptSandboxes } from './support/kept-sandboxes.ts'
+import { expectRunning } from './support/sandbox-manager-contract.ts'
+import { SandboxManagerFixture } from './support/sandbox-manager-fixture.ts'
 
 const WAIT = { timeoutMs: 20_000 }
 
-let kept: KeptSandboxes
+let fixture: SandboxManagerFixture
 beforeAll(async () => {
-  kept = await KeptSandboxes.open((await findBubblewrapProblem()) === undefined ? 'bubblewrap' : 'none')
+  fixture = await SandboxManagerFixture.open(
+    (await findBubblewrapProblem()) === undefined ? 'bubblewrap' : 'none',
+  )
 })
 afterEach(async () => {
-  for (const { id } of await kept.keeper.list()) await kept.keeper.destroy(id)
+  for (const { id } of await fixture.manager.list()) await fixture.manager.destroy(id)
 })
-afterAll(() => kept[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 /** What the descriptors of a process lead to. */
 function readDescriptors(pid: number): string[] {
@@ -48,14 +50,14 @@ function listOpenToOthers(folder: string): string[] {
 
 describe('a supervisor', () => {
   test('is tied to nothing of the host that started it', async () => {
-    const marker = path.join(kept.folder, 'marker')
+    const marker = path.join(fixture.folder, 'marker')
     writeFileSync(marker, '')
     const fd = openSync(marker, 'r')
     process.env['SANDWIRE_TEST_SECRET'] = 'canary'
     try {
-      const spec = kept.spec()
-      await kept.keeper.start(spec)
-      const pid = kept.supervisorPid(spec.id)
+      const spec = fixture.spec()
+      await fixture.manager.start(spec)
+      const pid = fixture.supervisorPid(spec.id)
       const [, , session] = readFileSync(`/proc/${pid}/stat`, 'utf8')
         .replace(/^.*\) . /, '')
         .split(' ')
@@ -75,31 +77,34 @@ describe('a supervisor', () => {
   })
 
   test('lets nobody else read what it writes, nor give it orders', async () => {
-    const spec = kept.spec()
-    await kept.keeper.start(spec)
-    expect(statSync(path.dirname(kept.fileOf(spec.id, ''))).mode & 0o777).toBe(0o700)
-    expect(listOpenToOthers(path.dirname(kept.fileOf(spec.id, '')))).toEqual([])
-    expect(listOpenToOthers(path.join(kept.settings.runBase, 'control'))).toEqual([])
-    expect(statSync(path.join(kept.settings.runBase, 'control')).mode & 0o777).toBe(0o700)
+    const spec = fixture.spec()
+    await fixture.manager.start(spec)
+    expect(statSync(path.dirname(fixture.fileOf(spec.id, ''))).mode & 0o777).toBe(0o700)
+    expect(listOpenToOthers(path.dirname(fixture.fileOf(spec.id, '')))).toEqual([])
+    expect(listOpenToOthers(path.join(fixture.settings.runBase, 'control'))).toEqual([])
+    expect(statSync(path.join(fixture.settings.runBase, 'control')).mode & 0o777).toBe(0o700)
   })
 
   test.skipIf(process.getuid?.() !== 0)(
     '(threat T11) has no control socket that its sandbox could find',
     async () => {
-      const spec = kept.spec()
-      await kept.keeper.start(spec)
+      const spec = fixture.spec()
+      await fixture.manager.start(spec)
       const places = '/run /tmp /var /dev /etc /home /opt /workspace'
-      const found = await kept.run(spec.id, `find ${places} -name '${spec.id}.sock' 2>/dev/null; echo looked`)
+      const found = await fixture.run(
+        spec.id,
+        `find ${places} -name '${spec.id}.sock' 2>/dev/null; echo looked`,
+      )
       expect(found).toBe('looked\n')
     },
   )
 
   test('ends its sandbox in order when it is asked by a signal', async () => {
-    const spec = kept.spec()
-    await kept.keeper.start(spec)
-    const pid = kept.supervisorPid(spec.id)
+    const spec = fixture.spec()
+    await fixture.manager.start(spec)
+    const pid = fixture.supervisorPid(spec.id)
     process.kill(pid, 'SIGHUP')
-    const client = await kept.attach(
+    const client = await fixture.attach(
       spec.id,
       `trap 'echo bye > said; exit' TERM HUP; echo up; while :; do sleep 0.1; done`,
     )
@@ -107,51 +112,54 @@ describe('a supervisor', () => {
     process.kill(pid, 'SIGTERM')
     await client.closed
     await eventually(() => !isAlive(pid), { what: 'its end', ...WAIT })
-    expect(await kept.keeper.status(spec.id)).toEqual({ id: spec.id, state: 'stopped' })
-    expect(readdirSync(path.join(kept.settings.runBase, 'control'))).toEqual([])
-    await kept.keeper.start(spec)
-    expect(await kept.run(spec.id, 'cat said')).toBe('bye\n')
+    expect(await fixture.manager.status(spec.id)).toEqual({ id: spec.id, state: 'stopped' })
+    expect(readdirSync(path.join(fixture.settings.runBase, 'control'))).toEqual([])
+    await fixture.manager.start(spec)
+    expect(await fixture.run(spec.id, 'cat said')).toBe('bye\n')
   })
 
   test('is not taken for a later process with its number', async () => {
-    const spec = kept.spec()
-    await kept.keeper.start(spec)
-    const file = kept.fileOf(spec.id, 'state.json')
+    const spec = fixture.spec()
+    await fixture.manager.start(spec)
+    const file = fixture.fileOf(spec.id, 'state.json')
     const state = JSON.parse(readFileSync(file, 'utf8')) as { startTicks: number }
-    await kept.keeper.stop(spec.id)
-    const bystander = Bun.spawn(['sleep', '600'])
-    writeFileSync(file, JSON.stringify({ ...state, pid: bystander.pid }))
-    expect(await kept.keeper.status(spec.id)).toMatchObject({ state: 'stopped', reason: 'supervisor_lost' })
-    await kept.keeper.stop(spec.id)
-    expect(isAlive(bystander.pid)).toBe(true)
-    bystander.kill()
+    await fixture.manager.stop(spec.id)
+    const unrelated = Bun.spawn(['sleep', '600'])
+    writeFileSync(file, JSON.stringify({ ...state, pid: unrelated.pid }))
+    expect(await fixture.manager.status(spec.id)).toMatchObject({
+      state: 'stopped',
+      reason: 'supervisor_lost',
+    })
+    await fixture.manager.stop(spec.id)
+    expect(isAlive(unrelated.pid)).toBe(true)
+    unrelated.kill()
   })
 
   test('that does not answer is ended all the same', async () => {
-    const spec = kept.spec()
-    await kept.keeper.start(spec)
-    const pid = kept.supervisorPid(spec.id)
-    rmSync(path.join(kept.settings.runBase, 'control', `${spec.id}.sock`))
-    expectRunning(await kept.keeper.status(spec.id))
-    expect(await kept.keeper.stop(spec.id)).toEqual({ id: spec.id, state: 'stopped' })
+    const spec = fixture.spec()
+    await fixture.manager.start(spec)
+    const pid = fixture.supervisorPid(spec.id)
+    rmSync(path.join(fixture.settings.runBase, 'control', `${spec.id}.sock`))
+    expectRunning(await fixture.manager.status(spec.id))
+    expect(await fixture.manager.stop(spec.id)).toEqual({ id: spec.id, state: 'stopped' })
     expect(isAlive(pid)).toBe(false)
   })
 })
 
 describe('(threat T46) a start that fails', () => {
   async function failureOf(script: string, readyMs = 20_000): Promise<string> {
-    await using broken = await KeptSandboxes.open('none', brokenDaemon(script))
+    await using broken = await SandboxManagerFixture.open('none', brokenDaemon(script))
     const spec = broken.spec()
-    const error = await rejectionOf(broken.openKeeper({ readyMs }).start(spec))
+    const error = await rejectionOf(broken.openManager({ readyMs }).start(spec))
     expect(error).toMatchObject({ code: 'sandbox_failed' })
-    expect(await broken.keeper.status(spec.id)).toMatchObject({ state: 'stopped' })
+    expect(await broken.manager.status(spec.id)).toMatchObject({ state: 'stopped' })
     const message = String(error)
     expect(message).not.toContain('/')
     return message
   }
 
   function brokenDaemon(script: string) {
-    const folder = path.join(kept.folder, 'broken')
+    const folder = path.join(fixture.folder, 'broken')
     rmSync(folder, { force: true, recursive: true })
     Bun.spawnSync(['mkdir', folder])
     writeFileSync(path.join(folder, 'main.sh'), script)
@@ -168,15 +176,15 @@ describe('(threat T46) a start that fails', () => {
   })
 
   test('says that the supervisor died', async () => {
-    const keeper = kept.openKeeper({ supervisor: ['/bin/false'] })
-    const error = await rejectionOf(keeper.start(kept.spec()))
+    const manager = fixture.openManager({ supervisor: ['/bin/false'] })
+    const error = await rejectionOf(manager.start(fixture.spec()))
     expect(error).toMatchObject({ code: 'sandbox_failed' })
     expect(String(error)).toContain('its supervisor died')
   })
 
   test('does not keep the sandbox from starting later', async () => {
-    const spec = kept.spec()
-    await rejectionOf(kept.openKeeper({ supervisor: ['/bin/false'] }).start(spec))
-    expectRunning(await kept.keeper.start(spec))
+    const spec = fixture.spec()
+    await rejectionOf(fixture.openManager({ supervisor: ['/bin/false'] }).start(spec))
+    expectRunning(await fixture.manager.start(spec))
   })
 })

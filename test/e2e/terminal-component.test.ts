@@ -7,11 +7,11 @@ import type { TerminalPage } from './terminal-page.tsx'
 
 declare const page: TerminalPage
 
-const obstacle = findBrowserProblem()
+const problem = findBrowserProblem()
 const WAIT = { timeoutMs: 20_000 }
 
-describe.skipIf(obstacle !== undefined)(
-  `the terminal component in a third-party page${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `the terminal component in a third-party page${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let browser: Browser
     let server: PageServer

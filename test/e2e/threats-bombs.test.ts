@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { isAlive, readDescendants } from '@sandwire/testing'
 import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { Attached, runShell } from './support/attached.ts'
-import { FrontDoor } from './support/front-door.ts'
-import { Neighbor } from './support/neighbor.ts'
+import { Deployment } from './support/deployment.ts'
+import { UnaffectedSession } from './support/unaffected-session.ts'
 import { canBecomeNobody } from './support/nobody.ts'
 
 const MEBIBYTE = 1024 ** 2
@@ -27,12 +27,12 @@ const BOMBS = [
   ['daemons', 'while :; do setsid -f sleep 86399 >/dev/null 2>&1 </dev/null; done'],
 ] as const
 
-const obstacle = await findBubblewrapProblem()
+const problem = await findBubblewrapProblem()
 const isRoot = process.getuid?.() === 0
 
 /** Host ids of a sandbox, which root gives each its own. */
-function idsOf(door: FrontDoor, sandbox: string): number[] {
-  const folder = join(door.data, 'isolation', 'uids')
+function idsOf(deployment: Deployment, sandbox: string): number[] {
+  const folder = join(deployment.data, 'isolation', 'uids')
   return readdirSync(folder)
     .filter((name) => readlinkSync(join(folder, name)) === sandbox)
     .flatMap((name) => [Number(name), Number(name) + 1])
@@ -47,44 +47,44 @@ function processesOf(uids: readonly number[]): number[] {
   })
 }
 
-describe.skipIf(obstacle !== undefined).each(canBecomeNobody ? [false, true] : [false])(
+describe.skipIf(problem !== undefined).each(canBecomeNobody ? [false, true] : [false])(
   'a bomb in one sandbox (unprivileged host: %p)',
   (isNobody) => {
-    let door: FrontDoor
-    let neighbor: Neighbor
+    let deployment: Deployment
+    let neighbor: UnaffectedSession
     beforeAll(async () => {
-      door = await FrontDoor.open({ isNobody })
-      await door.create('neighbor')
-      neighbor = await Neighbor.open(door.sandbox('neighbor'))
+      deployment = await Deployment.open({ isNobody })
+      await deployment.create('neighbor')
+      neighbor = await UnaffectedSession.open(deployment.sandbox('neighbor'))
     })
     afterAll(async () => {
       await neighbor[Symbol.asyncDispose]()
-      await door[Symbol.asyncDispose]()
+      await deployment[Symbol.asyncDispose]()
     })
 
     test.each(BOMBS)(
       'of %s harms nobody else and is gone when it is destroyed (threat T32)',
       async (_, script) => {
-        const { id } = await door.create('bombed', { limits: LIMITS })
-        const uids = isRoot && !isNobody ? idsOf(door, id) : []
+        const { id } = await deployment.create('bombed', { limits: LIMITS })
+        const uids = isRoot && !isNobody ? idsOf(deployment, id) : []
         expect(uids.length).toBe(isRoot && !isNobody ? 2 : 0)
-        const supervisor = door.supervisor(id)
-        const bomb = runShell(door.sandbox('bombed'), script)
+        const supervisor = deployment.supervisor(id)
+        const bomb = runShell(deployment.sandbox('bombed'), script)
         // It ends in one way or another: the process is killed, the sandbox falls, or it is destroyed below.
         bomb.exit.catch(() => undefined)
         await bomb.isAttached()
         const untilMs = performance.now() + BOMB_MS
         do {
-          await neighbor.echoes()
-          expect((await door.fetch('/readyz')).status).toBe(200)
-          await door.describe('bombed')
+          await neighbor.check()
+          expect((await deployment.fetch('/readyz')).status).toBe(200)
+          await deployment.describe('bombed')
         } while (performance.now() < untilMs)
         const exploded = readDescendants(supervisor)
         // Bubblewrap's own processes come on top.
         expect(exploded.length).toBeLessThanOrEqual(LIMITS.pids + 4)
-        await door.destroy('bombed')
+        await deployment.destroy('bombed')
         bomb.handle.detach()
-        await door.isGone(id)
+        await deployment.waitUntilGone(id)
         expect(exploded.filter(({ pid }) => isAlive(pid))).toEqual([])
         expect(processesOf(uids)).toEqual([])
         expect(neighbor.reconnections).toBe(0)
@@ -97,17 +97,17 @@ describe.skipIf(obstacle !== undefined).each(canBecomeNobody ? [false, true] : [
 const MAX_MOVED_BYTES = 512 * MEBIBYTE
 
 test('a session at full rate, both ways, starves none of the others (threat T33)', async () => {
-  await using door = await FrontDoor.open()
-  await Promise.all([door.create('loud'), door.create('quiet')])
-  await using same = await Neighbor.open(door.sandbox('loud'))
-  await using other = await Neighbor.open(door.sandbox('quiet'))
+  await using deployment = await Deployment.open()
+  await Promise.all([deployment.create('loud'), deployment.create('quiet')])
+  await using same = await UnaffectedSession.open(deployment.sandbox('loud'))
+  await using other = await UnaffectedSession.open(deployment.sandbox('quiet'))
   let moved = 0
   await using reading = new Attached(
-    door.sandbox('loud'),
+    deployment.sandbox('loud'),
     { cmd: 'yes', mode: 'pipe' },
     { output: 'digest', onOutput: (_, bytes) => void (moved += bytes.byteLength) },
   )
-  await using writing = runShell(door.sandbox('loud'), 'exec cat > /dev/null')
+  await using writing = runShell(deployment.sandbox('loud'), 'exec cat > /dev/null')
   await Promise.all([reading.isAttached(), writing.isAttached()])
   let isOver = false
   const flooding = (async () => {
@@ -116,7 +116,7 @@ test('a session at full rate, both ways, starves none of the others (threat T33)
   })()
   for (let round = 0; round < 50; round += 1) {
     const before = moved
-    await Promise.all([same.echoes(), other.echoes(), door.describe('quiet')])
+    await Promise.all([same.check(), other.check(), deployment.describe('quiet')])
     expect(moved - before).toBeLessThan(MAX_MOVED_BYTES)
   }
   expect(moved).toBeGreaterThan(8 * MEBIBYTE)

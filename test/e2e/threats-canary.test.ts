@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { eventually, openRawTcp, openRawWebSocket, readDescendants } from '@sandwire/testing'
 import { finish, startCli } from './cli-runner.ts'
 import { readShell, runShell } from './support/attached.ts'
-import { FrontDoor } from './support/front-door.ts'
+import { Deployment } from './support/deployment.ts'
 import { mintHex } from './support/wire-client.ts'
 
 /** Files that hold a secret of this machine by design, readable by their owner alone. */
@@ -80,7 +80,7 @@ function readBelow(folder: string): { readonly name: string; readonly text: stri
 }
 
 describe('a secret (threat T2)', () => {
-  let door: FrontDoor
+  let deployment: Deployment
   /** By the name of where it was. */
   const secrets = new Map<string, string>(Object.entries(canaries))
   /** Answers that were given to anybody. */
@@ -88,7 +88,10 @@ describe('a secret (threat T2)', () => {
   let inside: ReturnType<typeof runShell>
 
   const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
-    const response = await fetch(`http://127.0.0.1:${door.host.port}${path}`, { ...init, keepalive: false })
+    const response = await fetch(`http://127.0.0.1:${deployment.host.port}${path}`, {
+      ...init,
+      keepalive: false,
+    })
     answers.push(
       `${JSON.stringify([...response.headers].filter(([name]) => name !== 'set-cookie'))}${await response.clone().text()}`,
     )
@@ -97,7 +100,7 @@ describe('a secret (threat T2)', () => {
   const signIn = (code: string): Promise<Response> =>
     ask('/api/signin', {
       method: 'POST',
-      headers: { 'content-type': 'application/json', origin: `http://127.0.0.1:${door.host.port}` },
+      headers: { 'content-type': 'application/json', origin: `http://127.0.0.1:${deployment.host.port}` },
       body: JSON.stringify({ code }),
     })
 
@@ -113,7 +116,10 @@ describe('a secret (threat T2)', () => {
   })
   /** An answer that gives somebody a secret of theirs; only they see it. */
   const obtain = async ({ path, ...init }: RequestInit & { path: string }): Promise<Response> => {
-    const response = await fetch(`http://127.0.0.1:${door.host.port}${path}`, { ...init, keepalive: false })
+    const response = await fetch(`http://127.0.0.1:${deployment.host.port}${path}`, {
+      ...init,
+      keepalive: false,
+    })
     if (!response.ok) throw new Error(`Cannot obtain ${path}: ${await response.text()}`)
     return response
   }
@@ -132,7 +138,7 @@ describe('a secret (threat T2)', () => {
 
   /** A link, a ticket and a session's name are made, used, and used once too often. */
   const share = async (session: string): Promise<void> => {
-    const { port, headers } = door.host
+    const { port, headers } = deployment.host
     const made: unknown = await (
       await obtain(post('/api/grants', { session, role: 'viewer' }, headers))
     ).json()
@@ -173,7 +179,7 @@ describe('a secret (threat T2)', () => {
 
   /** A life with every success and every failure that sees a credential. */
   beforeAll(async () => {
-    door = await FrontDoor.open({
+    deployment = await Deployment.open({
       env: {
         SANDWIRE_CANARY: canaries.environment,
         NPM_TOKEN: canaries.environment,
@@ -182,14 +188,14 @@ describe('a secret (threat T2)', () => {
         SESSION_TOKEN_SECRET: `k1:${canaries.sessionTokenSecret}`,
       },
     })
-    const { port, headers, token, data } = door.host
-    const { id } = await door.create('dev')
-    inside = runShell(door.sandbox('dev'), 'echo ready; cat')
+    const { port, headers, token, data } = deployment.host
+    const { id } = await deployment.create('dev')
+    inside = runShell(deployment.sandbox('dev'), 'echo ready; cat')
     await inside.waitFor('ready')
     secrets.set('token', token)
     for (const file of SAFES) secrets.set(file, readFileSync(join(data, file), 'utf8').trim())
 
-    const code = /signin#([A-Za-z0-9_-]+)/.exec(door.host.output())?.[1] ?? ''
+    const code = /signin#([A-Za-z0-9_-]+)/.exec(deployment.host.output())?.[1] ?? ''
     const signedIn = await signIn(code)
     expect(signedIn.status).toBe(204)
     secrets.set('sign-in code', code)
@@ -234,8 +240,8 @@ describe('a secret (threat T2)', () => {
     )
     answers.push(new TextDecoder().decode(await tcp.read()))
 
-    const cli = startCli([...door.cli('dev'), '--cmd', 'cat'], {
-      ...door.env,
+    const cli = startCli([...deployment.cli('dev'), '--cmd', 'cat'], {
+      ...deployment.env,
       SBX_TOKEN: canaries.wrongToken,
       SBX_CANARY: canaries.cliVariable,
     })
@@ -244,14 +250,14 @@ describe('a secret (threat T2)', () => {
     expect(refused.code).toBe(255)
     answers.push(refused.stderr, refused.stdout.toString())
 
-    await door.create('failing', { limits: { memoryBytes: 16 * 1024 ** 2 } }).catch(() => undefined)
-    await door.killWorkerd()
-    await eventually(async () => (await door.fetch('/healthz').catch(() => undefined))?.ok, {
+    await deployment.create('failing', { limits: { memoryBytes: 16 * 1024 ** 2 } }).catch(() => undefined)
+    await deployment.killWorkerd()
+    await eventually(async () => (await deployment.fetch('/healthz').catch(() => undefined))?.ok, {
       what: 'control',
       timeoutMs: 30_000,
     })
   })
-  afterAll(() => door[Symbol.asyncDispose]())
+  afterAll(() => deployment[Symbol.asyncDispose]())
 
   /** Names of the secrets that a text holds. */
   const foundIn = (text: string): string[] =>
@@ -265,7 +271,7 @@ describe('a secret (threat T2)', () => {
   })
 
   test('is in no file but its own, no state and no log', () => {
-    const files = readBelow(door.folder)
+    const files = readBelow(deployment.folder)
     expect(files.some(({ name }) => name.endsWith('.sqlite'))).toBe(true)
     expect(files.some(({ name }) => name.endsWith('log.jsonl'))).toBe(true)
     const found = files.flatMap(({ name, text }) => foundIn(text).map((secret) => `${secret} in ${name}`))
@@ -275,11 +281,11 @@ describe('a secret (threat T2)', () => {
 
   test('is in no answer, and in nothing that is printed but the sign-in link', () => {
     expect(answers.flatMap(foundIn)).toEqual([])
-    expect(foundIn(door.host.output())).toEqual(['sign-in code'])
+    expect(foundIn(deployment.host.output())).toEqual(['sign-in code'])
   })
 
   test('is in no arguments and in no environment, of what runs here and of what it starts', () => {
-    const all = [door.host.pid, ...readDescendants(door.host.pid).map(({ pid }) => pid)]
+    const all = [deployment.host.pid, ...readDescendants(deployment.host.pid).map(({ pid }) => pid)]
     const readOf = (pid: number, file: string): string => {
       try {
         return readFileSync(`/proc/${pid}/${file}`, 'latin1')
@@ -306,6 +312,6 @@ describe('a secret (threat T2)', () => {
         grep -r -l -F -f /tmp/words / --exclude-dir=proc --exclude-dir=usr --exclude=words 2>/dev/null
       }
       look; echo looked; tail -n 1 /tmp/words > ~/planted; look`
-    expect(await readShell(door.sandbox('dev'), script)).toBe('looked\n/home/user/planted\n')
+    expect(await readShell(deployment.sandbox('dev'), script)).toBe('looked\n/home/user/planted\n')
   })
 })

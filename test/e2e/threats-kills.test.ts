@@ -9,7 +9,7 @@ import {
 } from '@sandwire/testing'
 import { startCli } from './cli-runner.ts'
 import { type Attached, readShell, runShell } from './support/attached.ts'
-import { commandOf, FrontDoor } from './support/front-door.ts'
+import { commandOf, Deployment } from './support/deployment.ts'
 
 /** How soon a dead sandbox is told to be one, and how soon nothing is left of what ends with it. */
 const SOON = { timeoutMs: 5_000 }
@@ -24,32 +24,33 @@ const STUBBORN = [
   `setsid -f sh -c 'trap "" TERM HUP INT QUIT; while :; do sleep MARK; done'`,
 ]
 
-let door: FrontDoor
+let deployment: Deployment
 beforeEach(async () => {
-  door = await FrontDoor.open()
+  deployment = await Deployment.open()
 })
 afterEach(async () => {
-  await door.clear()
-  await door.isGone()
-  await door[Symbol.asyncDispose]()
+  await deployment.clear()
+  await deployment.waitUntilGone()
+  await deployment[Symbol.asyncDispose]()
 })
 
 /** A sandbox full of what does not want to go; answers everything that its supervisor holds. */
 async function fill(name: string): Promise<{ readonly id: string; readonly pids: readonly number[] }> {
-  const { id } = await door.create(name)
+  const { id } = await deployment.create(name)
   const mark = `86${String(Math.random()).slice(2, 8)}`
   const script = STUBBORN.map((line) => line.replaceAll('MARK', mark)).join('; ')
   // The session goes on, because its end takes everything along that it began.
   const client = runShell(
-    door.sandbox(name),
+    deployment.sandbox(name),
     `{ ${script}; } </dev/null >/dev/null 2>&1; echo done; exec sleep 1000`,
   )
   await client.waitFor('done')
   client.handle.detach()
   const sleepers = (): number =>
-    readDescendants(door.supervisor(id)).filter(({ pid }) => commandOf(pid) === `sleep\0${mark}\0`).length
+    readDescendants(deployment.supervisor(id)).filter(({ pid }) => commandOf(pid) === `sleep\0${mark}\0`)
+      .length
   await eventually(() => sleepers() >= STUBBORN.length, { what: 'the stubborn processes', ...WAIT })
-  return { id, pids: await settled(door.supervisor(id)) }
+  return { id, pids: await settled(deployment.supervisor(id)) }
 }
 
 /** Everything below a process, once nothing has come or gone there for a while: what only starts others ends by itself. */
@@ -69,7 +70,10 @@ async function settled(supervisor: number): Promise<readonly number[]> {
 
 /** A client that counts aloud what it is told, so that a byte lost or doubled shows. */
 function count(name: string): Attached {
-  return runShell(door.sandbox(name), 'n=0; while read line; do n=$((n+1)); echo "$n $line"; done; exit 7')
+  return runShell(
+    deployment.sandbox(name),
+    'n=0; while read line; do n=$((n+1)); echo "$n $line"; done; exit 7',
+  )
 }
 
 class Counted {
@@ -109,16 +113,16 @@ async function failureOf(client: Attached): Promise<string> {
 describe('kill -9 (threat T40)', () => {
   test('of sandboxd ends its sandbox, which is told, and starts again with its files', async () => {
     const { id, pids } = await fill('dev')
-    await readShell(door.sandbox('dev'), 'echo kept > file; sync')
-    const client = runShell(door.sandbox('dev'), 'echo ready; sleep 1000')
+    await readShell(deployment.sandbox('dev'), 'echo kept > file; sync')
+    const client = runShell(deployment.sandbox('dev'), 'echo ready; sleep 1000')
     await client.waitFor('ready')
-    const cli = startCli([...door.cli('dev'), '--cmd', 'cat'], door.env)
+    const cli = startCli([...deployment.cli('dev'), '--cmd', 'cat'], deployment.env)
     void cli.stdin.write('typed\n')
     await cli.stdout.getReader().read()
-    process.kill(door.sandboxd(id), 'SIGKILL')
+    process.kill(deployment.sandboxd(id), 'SIGKILL')
     const stopped = await eventually(
       async () => {
-        const { state, reason } = await door.describe('dev')
+        const { state, reason } = await deployment.describe('dev')
         return state === 'stopped' ? { reason } : undefined
       },
       { what: 'the sandbox to be told stopped', ...SOON },
@@ -127,46 +131,46 @@ describe('kill -9 (threat T40)', () => {
     await eventually(() => !pids.some(isAlive), { what: 'every process to be gone', ...SOON })
     expect(await failureOf(client)).toBe('sandbox_stopped')
     expect(await cli.exited).toBe(255)
-    expect(await readShell(door.sandbox('dev'), 'cat file')).toBe('kept\n')
+    expect(await readShell(deployment.sandbox('dev'), 'cat file')).toBe('kept\n')
   })
 
   test('of sandboxd is told when nobody is attached, too', async () => {
     const { id } = await fill('dev')
-    process.kill(door.sandboxd(id), 'SIGKILL')
-    await eventually(async () => (await door.describe('dev')).state === 'stopped', {
+    process.kill(deployment.sandboxd(id), 'SIGKILL')
+    await eventually(async () => (await deployment.describe('dev')).state === 'stopped', {
       what: 'the sandbox to be told stopped',
       ...SOON,
     })
-    expect(await door.list()).toEqual([expect.objectContaining({ state: 'stopped' })])
+    expect(await deployment.list()).toEqual([expect.objectContaining({ state: 'stopped' })])
   })
 
   test('of a supervisor takes its sandbox along, which is told, and starts again with its files', async () => {
     const { id, pids } = await fill('dev')
-    await readShell(door.sandbox('dev'), 'echo kept > file; sync')
-    const client = runShell(door.sandbox('dev'), 'echo ready; sleep 1000')
+    await readShell(deployment.sandbox('dev'), 'echo kept > file; sync')
+    const client = runShell(deployment.sandbox('dev'), 'echo ready; sleep 1000')
     await client.waitFor('ready')
-    process.kill(door.supervisor(id), 'SIGKILL')
+    process.kill(deployment.supervisor(id), 'SIGKILL')
     await eventually(() => !pids.some(isAlive), { what: 'every process to be gone', ...SOON })
-    await eventually(async () => (await door.describe('dev')).state === 'stopped', {
+    await eventually(async () => (await deployment.describe('dev')).state === 'stopped', {
       what: 'the sandbox to be told stopped',
       ...SOON,
     })
     expect(await failureOf(client)).toBe('sandbox_stopped')
-    expect(await readShell(door.sandbox('dev'), 'cat file')).toBe('kept\n')
+    expect(await readShell(deployment.sandbox('dev'), 'cat file')).toBe('kept\n')
   })
 
   test('of workerd and of the host, in any order, costs an attached client nothing', async () => {
-    await door.create('dev')
+    await deployment.create('dev')
     const counted = new Counted('dev')
     await counted.goesOn()
     const random = new Random(40)
     for (const what of random.shuffle(['workerd', 'host', 'both', 'workerd', 'host'])) {
-      if (what !== 'host') await door.killWorkerd()
+      if (what !== 'host') await deployment.killWorkerd()
       if (what !== 'workerd') {
-        await door.killHost()
+        await deployment.killHost()
         // What is sent meanwhile is neither lost nor sent twice.
         const sent = counted.goesOn()
-        await door.restart()
+        await deployment.restart()
         await sent
       }
       await counted.goesOn()
@@ -180,10 +184,10 @@ describe('kill -9 (threat T40)', () => {
       const { id, pids } = await fill('killed')
       const kept = await fill('kept')
       const kills: readonly (() => void)[] = [
-        () => process.kill(door.sandboxd(id), 'SIGKILL'),
-        () => process.kill(door.supervisor(id), 'SIGKILL'),
-        () => process.kill(door.workerd ?? 0, 'SIGKILL'),
-        () => door.host.kill('SIGKILL'),
+        () => process.kill(deployment.sandboxd(id), 'SIGKILL'),
+        () => process.kill(deployment.supervisor(id), 'SIGKILL'),
+        () => process.kill(deployment.workerd ?? 0, 'SIGKILL'),
+        () => deployment.host.kill('SIGKILL'),
       ]
       for (const kill of new Random(seed).shuffle(kills))
         try {
@@ -191,28 +195,28 @@ describe('kill -9 (threat T40)', () => {
         } catch {
           // One of the others took it along.
         }
-      await door.host.exited
+      await deployment.host.exited
       await eventually(() => !pids.some(isAlive), { what: 'every process to be gone', ...SOON })
       expect(kept.pids.filter((pid) => !isAlive(pid))).toEqual([])
-      await door.restart()
-      expect((await door.describe('kept')).state).toBe('running')
-      expect((await door.describe('killed')).state).toBe('stopped')
-      await door.destroy('kept')
+      await deployment.restart()
+      expect((await deployment.describe('kept')).state).toBe('running')
+      expect((await deployment.describe('killed')).state).toBe('stopped')
+      await deployment.destroy('kept')
       await eventually(() => !kept.pids.some(isAlive), { what: 'every process to be gone', ...SOON })
-      await door.isGone(kept.id)
+      await deployment.waitUntilGone(kept.id)
     },
   )
 })
 
 test('workerd that ran out of descriptors is back when they are free, and costs an attached client nothing (threat T31)', async () => {
-  await door.create('dev')
+  await deployment.create('dev')
   const counted = new Counted('dev')
   await counted.goesOn()
-  const workerd = await eventually(() => door.workerd, { what: 'workerd', ...WAIT })
+  const workerd = await eventually(() => deployment.workerd, { what: 'workerd', ...WAIT })
   const limit = `--nofile=${readProcessCounts(workerd).fds + 20}`
   expect(Bun.spawnSync(['prlimit', '--pid', String(workerd), limit]).exitCode).toBe(0)
   const greedy = await Promise.all(
-    Array.from({ length: 200 }, () => openRawTcp(door.host).catch(() => undefined)),
+    Array.from({ length: 200 }, () => openRawTcp(deployment.host).catch(() => undefined)),
   )
   await counted.goesOn()
   for (const tcp of greedy) tcp?.reset()

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { FrontDoor } from './support/front-door.ts'
+import { Deployment } from './support/deployment.ts'
 import { canBecomeNobody } from './support/nobody.ts'
-import { findLeaks } from './support/sandbox-lives.ts'
+import { findLeaks } from './support/sandbox-leaks.ts'
 
 /** `npm run soak` does 200. */
 const SANDBOXES = 8
@@ -9,9 +9,9 @@ const SANDBOXES = 8
 test.each(canBecomeNobody ? [false, true] : [false])(
   `${SANDBOXES} sandboxes through the API leave nothing (unprivileged host: %p) (threat T40)`,
   async (isNobody) => {
-    await using door = await FrontDoor.open({ isNobody })
-    expect(await findLeaks(door, SANDBOXES)).toEqual([])
-    await door.clear()
-    await door.isGone()
+    await using deployment = await Deployment.open({ isNobody })
+    expect(await findLeaks(deployment, SANDBOXES)).toEqual([])
+    await deployment.clear()
+    await deployment.waitUntilGone()
   },
 )

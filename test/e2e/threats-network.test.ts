@@ -4,15 +4,15 @@ import type { TCPSocketListener } from 'bun'
 import { eventually } from '@sandwire/testing'
 import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { readShell } from './support/attached.ts'
-import { FrontDoor } from './support/front-door.ts'
+import { Deployment } from './support/deployment.ts'
 import { mintHex } from './support/wire-client.ts'
-import { openPacketWitness, type PacketWitness } from './support/packet-witness.ts'
+import { openPacketCapture, type PacketCapture } from './support/packet-capture.ts'
 
 const MARK = `cnry${mintHex()}`
 /** So it travels to the sandbox, which is on the wire too. */
 const REVERSED = MARK.split('').toReversed().join('')
 const isRoot = process.getuid?.() === 0
-const obstacle = (await findBubblewrapProblem()) ?? (Bun.which('python3') === null ? 'no python3' : undefined)
+const problem = (await findBubblewrapProblem()) ?? (Bun.which('python3') === null ? 'no python3' : undefined)
 
 /** Every way there is to send something to an address; says what went through. */
 const ATTEMPTS = `
@@ -64,10 +64,10 @@ function addresses(): string[] {
   ]
 }
 
-describe.skipIf(obstacle !== undefined)('the network of a sandbox (threat T22)', () => {
-  let door: FrontDoor
+describe.skipIf(problem !== undefined)('the network of a sandbox (threat T22)', () => {
+  let deployment: Deployment
   let listener: TCPSocketListener<undefined>
-  let witness: PacketWitness | undefined
+  let capture: PacketCapture | undefined
   let connections = 0
   beforeAll(async () => {
     listener = Bun.listen({
@@ -75,19 +75,19 @@ describe.skipIf(obstacle !== undefined)('the network of a sandbox (threat T22)',
       port: 0,
       socket: { open: () => void (connections += 1), data: () => undefined },
     })
-    if (isRoot) witness = await openPacketWitness(MARK, listener.port)
-    door = await FrontDoor.open()
+    if (isRoot) capture = await openPacketCapture(MARK, listener.port)
+    deployment = await Deployment.open()
     await Promise.all([
-      door.create('none'),
-      door.create('empty', { network: { policy: 'allowlist', allow: [] } }),
-      door.create('some', { network: { policy: 'allowlist', allow: ['allowed.example'] } }),
-      door.create('open', { network: { policy: 'open' } }),
+      deployment.create('none'),
+      deployment.create('empty', { network: { policy: 'allowlist', allow: [] } }),
+      deployment.create('some', { network: { policy: 'allowlist', allow: ['allowed.example'] } }),
+      deployment.create('open', { network: { policy: 'open' } }),
     ])
   })
   afterAll(async () => {
     listener.stop(true)
-    await witness?.[Symbol.asyncDispose]()
-    await door[Symbol.asyncDispose]()
+    await capture?.[Symbol.asyncDispose]()
+    await deployment[Symbol.asyncDispose]()
   })
 
   const attempt = (targets: readonly string[]): string =>
@@ -97,20 +97,20 @@ describe.skipIf(obstacle !== undefined)('the network of a sandbox (threat T22)',
     'with policy %s sends nothing by TCP, UDP, ICMP, DNS or raw, to anybody',
     async (name) => {
       // Its own loopback takes datagrams, which go nowhere; so that is left out where a success is looked at.
-      expect(await readShell(door.sandbox(name), attempt(addresses()))).toBe('tried\n')
-      await readShell(door.sandbox(name), attempt(['127.0.0.1', '127.0.0.2', '::1', '0.0.0.0']))
+      expect(await readShell(deployment.sandbox(name), attempt(addresses()))).toBe('tried\n')
+      await readShell(deployment.sandbox(name), attempt(['127.0.0.1', '127.0.0.2', '::1', '0.0.0.0']))
       expect(connections).toBe(0)
-      expect(witness?.seen ?? []).toEqual([])
+      expect(capture?.packets ?? []).toEqual([])
     },
   )
 
   test('has a proxy exactly where there is a policy', async () => {
     const proxied = 'env | grep -ic _proxy='
     expect(
-      await readShell(door.sandbox('none'), `${proxied}; (: < /dev/tcp/127.0.0.1/3128) 2>&1`),
+      await readShell(deployment.sandbox('none'), `${proxied}; (: < /dev/tcp/127.0.0.1/3128) 2>&1`),
     ).toStartWith('0\n')
     for (const name of ['empty', 'some', 'open'])
-      expect(Number(await readShell(door.sandbox(name), proxied))).toBeGreaterThan(0)
+      expect(Number(await readShell(deployment.sandbox(name), proxied))).toBeGreaterThan(0)
   })
 
   test.each(['empty', 'some', 'open'])(
@@ -131,16 +131,16 @@ describe.skipIf(obstacle !== undefined)('the network of a sandbox (threat T22)',
       const tunnels = targets.map(
         (target) => `curl -s -p -o /dev/null -m 3 -w '%{http_connect} ' http://${target}:${listener.port}/`,
       )
-      const said = await readShell(door.sandbox(name), [...lines, ...tunnels, 'echo tried'].join('; '))
+      const said = await readShell(deployment.sandbox(name), [...lines, ...tunnels, 'echo tried'].join('; '))
       expect(said).toEndWith('tried\n')
       expect(said).not.toMatch(/\b(000)?200\b/)
       expect(connections).toBe(0)
     },
   )
 
-  test.skipIf(!isRoot)('is watched by a witness that sees what is sent', async () => {
+  test.skipIf(!isRoot)('is watched by a capture that sees every packet sent', async () => {
     const own = Bun.spawnSync(['python3', '-c', ATTEMPTS, REVERSED, String(listener.port), '127.0.0.1'])
     expect(own.stdout.toString()).toContain('udp 127.0.0.1\n')
-    await eventually(() => (witness?.seen.length ?? 0) >= 2 && connections > 0, { what: 'the witness' })
+    await eventually(() => (capture?.packets.length ?? 0) >= 2 && connections > 0, { what: 'the packets' })
   })
 })

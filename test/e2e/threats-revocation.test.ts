@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { finish, startCli } from './cli-runner.ts'
 import { Attached, runShell } from './support/attached.ts'
-import { FrontDoor } from './support/front-door.ts'
-import { PEOPLE_ENV, Person, tokenOf } from './support/person.ts'
+import { Deployment } from './support/deployment.ts'
+import { USERS_ENV, TestUser, mintToken } from './support/test-user.ts'
 
 const CLI = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
 /** Five seconds are what is promised; the rest is for a machine that does much else. */
@@ -29,33 +29,33 @@ function failure({ handle }: Attached): string | undefined {
   return status.is === 'failed' ? status.error.code : undefined
 }
 
-let door: FrontDoor
-let owner: Person
-let bob: Person
+let deployment: Deployment
+let owner: TestUser
+let bob: TestUser
 beforeAll(async () => {
-  door = await FrontDoor.open({ env: PEOPLE_ENV })
-  owner = new Person(door, door.host.token)
-  bob = new Person(door, tokenOf('bob'))
+  deployment = await Deployment.open({ env: USERS_ENV })
+  owner = new TestUser(deployment, deployment.host.token)
+  bob = new TestUser(deployment, mintToken('bob'))
 }, 120_000)
-afterAll(() => door[Symbol.asyncDispose](), 120_000)
+afterAll(() => deployment[Symbol.asyncDispose](), 120_000)
 
 /** What control has logged about a sandbox. */
 function eventsOf(sandbox: string): string[] {
-  const lines = readFileSync(join(door.data, 'host.log'), 'utf8').split('\n')
+  const lines = readFileSync(join(deployment.data, 'host.log'), 'utf8').split('\n')
   return lines
     .filter((line) => line.includes(`"sandbox":"${sandbox}"`))
     .map((line) => /"event":"([a-z_]+)"/.exec(line)?.[1] ?? '')
 }
 
 /** Somebody who sees a session's output come in. */
-async function follow(person: Person, session: string): Promise<Attached> {
-  const client = new Attached(person.server(), { session }, { output: 'digest', retryForMs: 60_000 })
+async function follow(user: TestUser, session: string): Promise<Attached> {
+  const client = new Attached(user.server(), { session }, { output: 'digest', retryForMs: 60_000 })
   await eventually(() => client.stdout.length > 0, { what: 'output', ...WAIT })
   return client
 }
 
-async function stream(person: Person, sandbox: string): Promise<Attached> {
-  const client = runShell(person.server(sandbox), ENDLESS, { output: 'digest', overflow: 'trim' })
+async function stream(user: TestUser, sandbox: string): Promise<Attached> {
+  const client = runShell(user.server(sandbox), ENDLESS, { output: 'digest', overflow: 'trim' })
   await eventually(() => client.stdout.length > 0, { what: 'output', ...WAIT })
   return client
 }
@@ -72,11 +72,11 @@ async function isCut(client: Attached, code: string): Promise<void> {
 
 describe('while output streams', () => {
   test.concurrent('a revoked grant ends the library and the command line, and nothing of others (threat T6)', async () => {
-    await door.create('revoked')
+    await deployment.create('revoked')
     await using driver = await stream(owner, 'revoked')
     const grant = await owner.shareWith(bob, { sandbox: 'revoked' })
     await using guest = await follow(bob, driver.session)
-    const url = `http://localhost:${door.host.port}/attach`
+    const url = `http://localhost:${deployment.host.port}/attach`
     const cli = startCli([process.execPath, CLI, url, '--session', driver.session], { SBX_TOKEN: bob.token })
     const first = await cli.stdout.getReader().read()
     expect(first.value?.byteLength).toBeGreaterThan(0)
@@ -91,10 +91,10 @@ describe('while output streams', () => {
   }, 120_000)
 
   test.concurrent('a sign-out ends what hangs on it, and not the same person elsewhere (threat T6)', async () => {
-    await door.create('signed')
+    await deployment.create('signed')
     await using driver = await stream(owner, 'signed')
-    const laptop = new Person(door, tokenOf('ada', { jti: 'laptop' }))
-    const phone = new Person(door, tokenOf('ada', { jti: 'phone' }))
+    const laptop = new TestUser(deployment, mintToken('ada', { jti: 'laptop' }))
+    const phone = new TestUser(deployment, mintToken('ada', { jti: 'phone' }))
     await owner.shareWith(laptop, { sandbox: 'signed' })
     await using here = await follow(laptop, driver.session)
     await using there = await follow(phone, driver.session)
@@ -107,12 +107,12 @@ describe('while output streams', () => {
   }, 120_000)
 
   test.concurrent('a deleted account ends everybody in its sandboxes, and itself in others (threat T6)', async () => {
-    const carol = new Person(door, tokenOf('carol'))
-    await door.create('kept')
+    const carol = new TestUser(deployment, mintToken('carol'))
+    await deployment.create('kept')
     await using driver = await stream(owner, 'kept')
     await owner.shareWith(carol, { sandbox: 'kept' })
     const { id } = await carol.send('POST', '/api/sandboxes', { name: 'hers' })
-    door.ids.add(String(id))
+    deployment.ids.add(String(id))
     await using home = await stream(carol, 'hers')
     await carol.shareWith(bob, { sandbox: String(id) })
     await using guest = await follow(bob, home.session)
@@ -127,7 +127,7 @@ describe('while output streams', () => {
       })
     await goesOn(driver)
     expect((await carol.fetch('/api/sandboxes')).status).toBe(401)
-    await door.isGone(String(id))
+    await deployment.waitUntilGone(String(id))
   }, 120_000)
 })
 
@@ -140,16 +140,16 @@ describe('while sandboxd stands still', () => {
       `a revoked grant ends all the same${also}, and the innocent miss nothing (threat T6)`,
       async () => {
         const name = kills ? 'killed' : 'still'
-        const { id } = await door.create(name)
+        const { id } = await deployment.create(name)
         await using driver = runShell(owner.server(name), COUNT, { output: 'digest', retryForMs: 120_000 })
         await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
         const grant = await owner.shareWith(bob, { sandbox: name })
         await using guest = await follow(bob, driver.session)
-        const daemon = door.sandboxd(id)
+        const daemon = deployment.sandboxd(id)
         process.kill(daemon, 'SIGSTOP')
         try {
           await owner.send('DELETE', `/api/grants/${grant}`)
-          if (kills) await door.killWorkerd()
+          if (kills) await deployment.killWorkerd()
           await eventually(() => guest.reconnections > 0 || failure(guest) !== undefined, {
             what: 'the cut',
             ...CUT,
@@ -175,8 +175,8 @@ describe('a collaborator who drives', () => {
   for (const comes of ['starts it', 'takes it'] as const) {
     test.concurrent(`still drives after somebody else was cut off: ${comes} (threat T6)`, async () => {
       const name = comes === 'starts it' ? 'begun' : 'taken'
-      const { id } = await door.create(name)
-      const ada = new Person(door, tokenOf('ada'))
+      const { id } = await deployment.create(name)
+      const ada = new TestUser(deployment, mintToken('ada'))
       await owner.shareWith(ada, { sandbox: name })
       const script = `${COUNT}; cat >&2`
       const options = { output: 'digest', retryForMs: 120_000 } as const
@@ -189,7 +189,7 @@ describe('a collaborator who drives', () => {
       await eventually(() => driver.handle.role === 'driver', { what: 'the lease', ...WAIT })
       const grant = await owner.shareWith(bob, { sandbox: name })
       await using guest = await follow(bob, session)
-      const daemon = door.sandboxd(id)
+      const daemon = deployment.sandboxd(id)
       process.kill(daemon, 'SIGSTOP')
       try {
         await owner.send('DELETE', `/api/grants/${grant}`)
@@ -212,10 +212,10 @@ describe('a collaborator who drives', () => {
 })
 
 test('the command line says why it ended (threat T6)', async () => {
-  await door.create('told')
+  await deployment.create('told')
   await using driver = await stream(owner, 'told')
   const grant = await owner.shareWith(bob, { sandbox: 'told' })
-  const url = `http://localhost:${door.host.port}/attach`
+  const url = `http://localhost:${deployment.host.port}/attach`
   const cli = startCli([process.execPath, CLI, url, '--session', driver.session], { SBX_TOKEN: bob.token })
   const done = finish(cli)
   await eventually(() => driver.presences.at(-1)?.attachments.length === 2, { what: 'the guest', ...WAIT })

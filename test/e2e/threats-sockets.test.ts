@@ -14,8 +14,8 @@ import {
   upgradeRequest,
 } from '@sandwire/testing'
 import { readShell } from './support/attached.ts'
-import { FrontDoor } from './support/front-door.ts'
-import { Neighbor } from './support/neighbor.ts'
+import { Deployment } from './support/deployment.ts'
+import { UnaffectedSession } from './support/unaffected-session.ts'
 
 const { continuation, text, close, ping } = OPCODE
 const MEBIBYTE = 1024 ** 2
@@ -26,30 +26,30 @@ const WAIT = { timeoutMs: 30_000 }
 /** Frames in one write. */
 const BATCH_FRAMES = 10_000
 
-let door: FrontDoor
-let neighbor: Neighbor
+let deployment: Deployment
+let neighbor: UnaffectedSession
 let workerd = 0
 beforeAll(async () => {
-  door = await FrontDoor.open()
-  await Promise.all([door.create('attacked'), door.create('neighbor')])
-  neighbor = await Neighbor.open(door.sandbox('neighbor'))
-  workerd = door.workerd ?? 0
+  deployment = await Deployment.open()
+  await Promise.all([deployment.create('attacked'), deployment.create('neighbor')])
+  neighbor = await UnaffectedSession.open(deployment.sandbox('neighbor'))
+  workerd = deployment.workerd ?? 0
 })
 afterAll(async () => {
   await neighbor[Symbol.asyncDispose]()
-  await door[Symbol.asyncDispose]()
+  await deployment[Symbol.asyncDispose]()
 })
 
 /** Whatever was sent: nobody else noticed, nothing died, and who comes next is served. */
 afterEach(async () => {
-  await neighbor.echoes()
+  await neighbor.check()
   expect(neighbor.reconnections).toBe(0)
-  expect(door.workerd).toBe(workerd)
-  expect(await readShell(door.sandbox('attacked'), 'echo served')).toBe('served\n')
+  expect(deployment.workerd).toBe(workerd)
+  expect(await readShell(deployment.sandbox('attacked'), 'echo served')).toBe('served\n')
 })
 
 function open(extensions?: string): Promise<RawWebSocket> {
-  const { port, headers } = door.host
+  const { port, headers } = deployment.host
   const path = '/attach?sandbox=attacked&cmd=sleep&arg=1000'
   return openRawWebSocketOrThrow({ port, path, headers, ...(extensions !== undefined && { extensions }) })
 }
@@ -57,13 +57,13 @@ function open(extensions?: string): Promise<RawWebSocket> {
 /** Resident bytes of everything between the socket and the process. */
 function residentBytes(): number[] {
   const { id } = attacked()
-  return [workerd, door.host.pid, door.supervisor(id), door.sandboxd(id)].map(
+  return [workerd, deployment.host.pid, deployment.supervisor(id), deployment.sandboxd(id)].map(
     (pid) => readProcessMemory(pid).rssBytes,
   )
 }
 
 function attacked(): { readonly id: string } {
-  const [id] = door.ids
+  const [id] = deployment.ids
   if (id === undefined) throw new Error('There is no sandbox')
   return { id }
 }
@@ -134,7 +134,7 @@ describe('a flood (threat T30)', () => {
       await socket.sendBytes(batch).catch(() => (isOver = true))
       most = residentBytes().map((bytes, index) => Math.max(bytes, most[index] ?? 0))
     }
-    await neighbor.echoes()
+    await neighbor.check()
     for (const [index, bytes] of most.entries())
       expect(bytes - (before[index] ?? 0)).toBeLessThan(MAX_GROWTH_BYTES)
   })
@@ -143,9 +143,9 @@ describe('a flood (threat T30)', () => {
 describe('a handshake that is meant to exhaust (threat T31)', () => {
   const request = (): string =>
     upgradeRequest({
-      port: door.host.port,
+      port: deployment.host.port,
       path: '/attach?sandbox=attacked&cmd=cat',
-      headers: door.host.headers,
+      headers: deployment.host.headers,
     })
 
   test.each([
@@ -157,7 +157,7 @@ describe('a handshake that is meant to exhaust (threat T31)', () => {
     ['a path of 1 MiB', (good: string) => good.replace('cmd=cat', `cmd=${'c'.repeat(MEBIBYTE)}`)],
     ['no line end at all', () => 'A'.repeat(2 * MEBIBYTE)],
   ])('by %s is refused', async (_, change) => {
-    await using tcp = await openRawTcp(door.host)
+    await using tcp = await openRawTcp(deployment.host)
     tcp.write(change(request())).catch(() => undefined)
     const answer = new TextDecoder().decode((await tcp.read()) ?? new Uint8Array())
     // workerd answers by itself, in words that say nothing of us, or just hangs up.
@@ -165,7 +165,7 @@ describe('a handshake that is meant to exhaust (threat T31)', () => {
   })
 
   test('by 10,000 headers that fit into what workerd reads makes no difference', async () => {
-    await using tcp = await openRawTcp(door.host)
+    await using tcp = await openRawTcp(deployment.host)
     await tcp.write(withHeaders(request(), 'X-A: b'))
     expect(new TextDecoder().decode(await tcp.read())).toMatch(/^HTTP\/1\.1 101 /)
   })
@@ -174,8 +174,8 @@ describe('a handshake that is meant to exhaust (threat T31)', () => {
     const slow = await openMany(200)
     for (let at = 0; at < 3; at += 1) {
       for (const tcp of slow) tcp.write(request().charAt(at)).catch(() => undefined)
-      await neighbor.echoes()
-      expect(await readShell(door.sandbox('attacked'), 'echo served')).toBe('served\n')
+      await neighbor.check()
+      expect(await readShell(deployment.sandbox('attacked'), 'echo served')).toBe('served\n')
       await Bun.sleep(1_000)
     }
     for (const tcp of slow) tcp.reset()
@@ -184,8 +184,8 @@ describe('a handshake that is meant to exhaust (threat T31)', () => {
   test('by 5,000 silent connections keeps nobody else out, and they are forgotten when they are gone', async () => {
     const before = readProcessCounts(workerd).fds
     const silent = await openMany(5_000)
-    await neighbor.echoes()
-    expect(await readShell(door.sandbox('attacked'), 'echo served')).toBe('served\n')
+    await neighbor.check()
+    expect(await readShell(deployment.sandbox('attacked'), 'echo served')).toBe('served\n')
     for (const tcp of silent) tcp.reset()
     await eventually(() => readProcessCounts(workerd).fds < before + 50, {
       what: 'their descriptors',
@@ -202,7 +202,9 @@ function withHeaders(request: string, header: string): string {
 async function openMany(count: number): Promise<RawTcp[]> {
   const opened: RawTcp[] = []
   while (opened.length < count) {
-    const batch = Array.from({ length: Math.min(250, count - opened.length) }, () => openRawTcp(door.host))
+    const batch = Array.from({ length: Math.min(250, count - opened.length) }, () =>
+      openRawTcp(deployment.host),
+    )
     opened.push(...(await Promise.all(batch)))
   }
   return opened

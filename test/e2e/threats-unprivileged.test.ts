@@ -3,34 +3,34 @@ import { resolve } from 'node:path'
 import { eventually, readDescendants } from '@sandwire/testing'
 import { runCli } from './cli-runner.ts'
 import { runShell } from './support/attached.ts'
-import { whyNot } from './support/isolation/isolated.ts'
-import { FrontDoor } from './support/front-door.ts'
+import { findStarterProblem } from './support/isolation/isolated.ts'
+import { Deployment } from './support/deployment.ts'
 import { AS_NOBODY } from './support/nobody.ts'
 import { openTerminal } from './support/terminal.ts'
 
 const HOST = resolve(import.meta.dir, '../../apps/host/src/main.ts')
 const WAIT_MS = 20_000
-const obstacle = process.getuid?.() === 0 ? await whyNot('nobody') : 'not started as root'
-if (obstacle !== undefined) console.error(`the whole as nobody: skipped, ${obstacle}`)
+const problem = process.getuid?.() === 0 ? await findStarterProblem('nobody') : 'not started as root'
+if (problem !== undefined) console.error(`the whole as nobody: skipped, ${problem}`)
 
-describe.skipIf(obstacle !== undefined)('the whole, run by an unprivileged user', () => {
-  let door: FrontDoor
+describe.skipIf(problem !== undefined)('the whole, run by an unprivileged user', () => {
+  let deployment: Deployment
   beforeAll(async () => {
-    door = await FrontDoor.open({ isNobody: true })
+    deployment = await Deployment.open({ isNobody: true })
   })
   afterAll(async () => {
-    await door.clear()
-    await door.isGone()
-    await door[Symbol.asyncDispose]()
+    await deployment.clear()
+    await deployment.waitUntilGone()
+    await deployment[Symbol.asyncDispose]()
   })
 
-  const run = (...args: string[]): [string, ...string[]] => ['env', ...door.cli('dev'), ...args]
+  const run = (...args: string[]): [string, ...string[]] => ['env', ...deployment.cli('dev'), ...args]
 
   test('pipes stdin, stdout and stderr apart, and says whose files they are', async () => {
     const script = 'cat; echo warned >&2; id -u; pwd'
     const { stdout, stderr, code } = await runCli(run('--', 'sh', '-c', script), {
       input: 'typed\n',
-      env: door.env,
+      env: deployment.env,
     })
     expect([stdout.toString(), stderr, code]).toEqual(['typed\n1000\n/workspace\n', 'warned\n', 0])
   })
@@ -41,15 +41,18 @@ describe.skipIf(obstacle !== undefined)('the whole, run by an unprivileged user'
     ['kill -TERM $$', 143],
     ['kill -KILL $$', 137],
   ])('ends as the process does: %s', async (script, code) => {
-    expect((await runCli(run('--', 'sh', '-c', script), { env: door.env })).code).toBe(code)
+    expect((await runCli(run('--', 'sh', '-c', script), { env: deployment.env })).code).toBe(code)
   })
 
   test('says that a command does not exist', async () => {
-    expect((await runCli(run('--cmd', 'no-such-command'), { env: door.env })).code).toBe(127)
+    expect((await runCli(run('--cmd', 'no-such-command'), { env: deployment.env })).code).toBe(127)
   })
 
   test('gives a terminal, which resizes, interrupts and is restored', async () => {
-    await using terminal = openTerminal({ argv: run('--cmd', 'bash', '--arg', '--norc'), env: door.env })
+    await using terminal = openTerminal({
+      argv: run('--cmd', 'bash', '--arg', '--norc'),
+      env: deployment.env,
+    })
     const before = terminal.modes()
     await terminal.waitFor('$ ', WAIT_MS)
     terminal.send('stty size; tty\r')
@@ -69,7 +72,10 @@ describe.skipIf(obstacle !== undefined)('the whole, run by an unprivileged user'
   })
 
   test('resumes exactly across kills of workerd and of the host', async () => {
-    await using client = runShell(door.sandbox('dev'), 'while read line; do echo "got $line"; done; exit 7')
+    await using client = runShell(
+      deployment.sandbox('dev'),
+      'while read line; do echo "got $line"; done; exit 7',
+    )
     let expected = ''
     const goesOn = async (line: string): Promise<void> => {
       expected += `got ${line}\n`
@@ -77,10 +83,10 @@ describe.skipIf(obstacle !== undefined)('the whole, run by an unprivileged user'
       await eventually(() => client.text === expected, { what: `"${line}"`, timeoutMs: WAIT_MS })
     }
     await goesOn('one')
-    await door.killWorkerd()
+    await deployment.killWorkerd()
     await goesOn('two')
-    await door.killHost()
-    await door.restart()
+    await deployment.killHost()
+    await deployment.restart()
     await goesOn('three')
     client.handle.eof()
     expect((await client.exit).code).toBe(7)
@@ -88,10 +94,10 @@ describe.skipIf(obstacle !== undefined)('the whole, run by an unprivileged user'
   })
 
   test('runs nothing as anybody else', async () => {
-    await using client = runShell(door.sandbox('dev'), 'echo ready; sleep 1000')
+    await using client = runShell(deployment.sandbox('dev'), 'echo ready; sleep 1000')
     await client.waitFor('ready')
-    const { id } = await door.describe('dev')
-    const roots = [door.host.pid, door.supervisor(id)]
+    const { id } = await deployment.describe('dev')
+    const roots = [deployment.host.pid, deployment.supervisor(id)]
     const all = [...roots, ...roots.flatMap((root) => readDescendants(root).map(({ pid }) => pid))]
     expect(all.length).toBeGreaterThan(5)
     const owners = Bun.spawnSync(['ps', '-o', 'uid=', '-p', all.join(',')]).stdout.toString()
@@ -99,8 +105,8 @@ describe.skipIf(obstacle !== undefined)('the whole, run by an unprivileged user'
   })
 
   test('is told by doctor what is weaker, and that nothing gets out', async () => {
-    const argv = [...AS_NOBODY, process.execPath, HOST, 'doctor', '--data', `${door.folder}/doctor`]
-    const { stdout, code } = await runCli(argv, { env: { ...door.env, TMPDIR: door.folder } })
+    const argv = [...AS_NOBODY, process.execPath, HOST, 'doctor', '--data', `${deployment.folder}/doctor`]
+    const { stdout, code } = await runCli(argv, { env: { ...deployment.env, TMPDIR: deployment.folder } })
     expect(stdout.toString()).toContain('weak: one uid')
     expect(stdout.toString()).toMatch(/0 got through\n$/)
     expect(code).toBe(0)

@@ -5,11 +5,11 @@ import { isErrorCode } from '@sandwire/protocol'
 import { OPCODE, openRawTcp, openRawWebSocketOrThrow, type RawTcp, upgradeRequest } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
 import { bundleProgram } from '../../apps/host/src/isolation/daemon-bundle.ts'
-import { FALSE_ANSWERS, FALSE_WORDS } from './support/false-daemon.ts'
-import { KeptBirthplace } from './support/kept-birthplace.ts'
+import { FORGED_RESPONSES, FORGED_TEXT } from './support/forged-sandboxd.ts'
+import { ManagedSandboxes } from './support/managed-sandboxes.ts'
 
 const headers = { authorization: `Bearer ${TOKEN}` }
-const names = Object.keys(FALSE_ANSWERS)
+const names = Object.keys(FORGED_RESPONSES)
 
 async function readUntil(tcp: RawTcp, end: string): Promise<string> {
   let text = ''
@@ -22,13 +22,13 @@ async function readUntil(tcp: RawTcp, end: string): Promise<string> {
 
 describe('a sandbox whose sandboxd was replaced by something else', () => {
   let folder = ''
-  let birthplace: KeptBirthplace
+  let birthplace: ManagedSandboxes
   let control: RunningControl
   beforeAll(async () => {
-    folder = mkdtempSync('/tmp/false-daemon-')
-    const source = { name: 'false', root: join(import.meta.dir, 'support'), entries: ['false-daemon.ts'] }
-    const code = { folder: await bundleProgram(source, folder), entry: 'false-daemon.ts' }
-    birthplace = await KeptBirthplace.open({ executable: process.execPath, code })
+    folder = mkdtempSync('/tmp/forged-sandboxd-')
+    const source = { name: 'false', root: join(import.meta.dir, 'support'), entries: ['forged-sandboxd.ts'] }
+    const code = { folder: await bundleProgram(source, folder), entry: 'forged-sandboxd.ts' }
+    birthplace = await ManagedSandboxes.open({ executable: process.execPath, code })
     control = await startControl({ birthplace })
   })
   afterAll(async () => {
@@ -55,7 +55,7 @@ describe('a sandbox whose sandboxd was replaced by something else', () => {
       tcp.endWriting()
       const rest = new TextDecoder().decode((await tcp.read()) ?? new Uint8Array())
       for (const text of [answer, rest]) {
-        expect(text).not.toContain(FALSE_WORDS)
+        expect(text).not.toContain(FORGED_TEXT)
         expect(text).not.toContain('ECHO-ME')
       }
     },
@@ -83,10 +83,10 @@ describe('a sandbox whose sandboxd was replaced by something else', () => {
     })
     const { frame } = await socket.closed
     expect([4409, 4413]).toContain(frame?.code ?? 0)
-    expect([...said, frame?.reason ?? ''].join('\n')).not.toContain(FALSE_WORDS)
+    expect([...said, frame?.reason ?? ''].join('\n')).not.toContain(FORGED_TEXT)
   })
 
   test('leaves none of its words in what control logs (threat T46)', () => {
-    expect(control.log.filter((line) => line.includes(FALSE_WORDS))).toEqual([])
+    expect(control.log.filter((line) => line.includes(FORGED_TEXT))).toEqual([])
   })
 })

@@ -5,7 +5,7 @@ import { attach } from '@sandwire/client'
 import { PROTOCOL_VERSION } from '@sandwire/protocol'
 import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
 import { BUNDLE_ENTRY, bundleDaemon } from '../../apps/host/src/isolation/daemon-bundle.ts'
-import { KeptBirthplace } from './support/kept-birthplace.ts'
+import { ManagedSandboxes } from './support/managed-sandboxes.ts'
 
 const DAEMON = resolve(import.meta.dir, '../../apps/sandboxd/src')
 const N = PROTOCOL_VERSION
@@ -30,7 +30,7 @@ async function pair(
   try {
     const folder = await bundleDaemon(DAEMON, join(cache, 'code'), defineFor(sandboxd))
     const code = { folder, entry: BUNDLE_ENTRY }
-    await using birthplace = await KeptBirthplace.open({ executable: process.execPath, code })
+    await using birthplace = await ManagedSandboxes.open({ executable: process.execPath, code })
     await using running = await startControl({ birthplace, define: defineFor(control) })
     await run(running)
   } finally {

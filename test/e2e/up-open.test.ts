@@ -10,7 +10,7 @@ const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
 const PUBLIC = 'https://sandwire.example'
 /** A cold start makes a bundle. */
 const TIMEOUT_MS = 90_000
-const obstacle =
+const problem =
   Bun.which('openssl') === null ? 'no openssl' : Bun.which('bwrap') === null ? 'no bubblewrap' : undefined
 
 /** The most that the host lets an operator set; control must take it. */
@@ -74,8 +74,8 @@ describe('a server that others are to reach', () => {
   })
 })
 
-describe.skipIf(obstacle !== undefined)(
-  `a server that others reach${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `a server that others reach${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let folder: string
     let issuer: TestIssuer

@@ -3,7 +3,7 @@ import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } fr
 import { join } from 'node:path'
 import { readShell } from './support/attached.ts'
 import { type HostOptions, type RunningHost, startHost } from './support/control.ts'
-import { AS_NOBODY, NOBODY, nobodyObstacle } from './support/nobody.ts'
+import { AS_NOBODY, NOBODY, nobodyProblem } from './support/nobody.ts'
 import type { WireServer } from './support/wire-server.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -71,7 +71,7 @@ function listObjects(): string[] {
 }
 
 describe('a destroyed sandbox', () => {
-  test.skipIf(nobodyObstacle !== undefined).each([
+  test.skipIf(nobodyProblem !== undefined).each([
     ['locked folders', LOCK],
     ['deep folders', NEST],
   ])('takes its %s with it, and keeps nobody from the next one (threat T32)', async (_what, script) => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, openFaultProxy } from '@sandwire/testing'
 import { findBrowserProblem, openBrowser } from './support/browser.ts'
-import { workerdOf } from './support/front-door.ts'
+import { workerdOf } from './support/deployment.ts'
 import { colorsOf, drawBytes, textOf } from './support/screen.ts'
 import { type TerminalView, WorkbenchFixture } from './support/workbench.ts'
 

@@ -7,7 +7,7 @@ import { type RunningHost, startHost } from './support/control.ts'
 /** A cold start builds a bundle. */
 const TIMEOUT_MS = 120_000
 const JSON_TYPE = { 'content-type': 'application/json' }
-const obstacle = Bun.which('bwrap') === null ? 'no bubblewrap' : undefined
+const problem = Bun.which('bwrap') === null ? 'no bubblewrap' : undefined
 
 /** The same requests in both modes, with exact responses. */
 const TALK: readonly (readonly [string, string, unknown, number, string])[] = [
@@ -65,7 +65,7 @@ async function make(host: RunningHost, name: string): Promise<void> {
   expect(made.status).toBe(201)
 }
 
-describe.skipIf(obstacle !== undefined)('files through control', () => {
+describe.skipIf(problem !== undefined)('files through control', () => {
   let host: RunningHost
   beforeAll(async () => {
     host = await startHost()
@@ -123,7 +123,7 @@ describe.skipIf(obstacle !== undefined)('files through control', () => {
   )
 })
 
-test.skipIf(obstacle !== undefined)(
+test.skipIf(problem !== undefined)(
   'serves a folder of this machine through the same routes',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sandwire-served-'))

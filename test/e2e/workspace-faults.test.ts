@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { TarBuffer } from '@sandwire/tar'
 import { eventually } from '@sandwire/testing'
 import { readShell } from './support/attached.ts'
-import { FrontDoor } from './support/front-door.ts'
+import { Deployment } from './support/deployment.ts'
 import { openDownload, openUpload } from './support/raw-transfer.ts'
 
 const MIB = 1024 ** 2
@@ -16,13 +16,14 @@ setDefaultTimeout(120_000)
 /** Only root can read sandboxd's descriptors and give a sandbox its own disk. */
 const isRoot = process.getuid?.() === 0
 
-let door: FrontDoor
+let deployment: Deployment
 beforeAll(async () => {
-  door = await FrontDoor.open()
+  deployment = await Deployment.open()
 })
-afterAll(() => door[Symbol.asyncDispose]())
+afterAll(() => deployment[Symbol.asyncDispose]())
 
-const run = (sandbox: string, script: string): Promise<string> => readShell(door.sandbox(sandbox), script)
+const run = (sandbox: string, script: string): Promise<string> =>
+  readShell(deployment.sandbox(sandbox), script)
 
 /** Every name in a workspace, including hidden ones. */
 const namesIn = async (sandbox: string): Promise<string[]> =>
@@ -38,20 +39,20 @@ async function codeOf(response: Response): Promise<string> {
 
 /** Unnamed files that sandboxd is writing. */
 function writtenBy(id: string): string[] {
-  const listing = Bun.spawnSync(['ls', '-l', `/proc/${door.sandboxd(id)}/fd`]).stdout.toString()
+  const listing = Bun.spawnSync(['ls', '-l', `/proc/${deployment.sandboxd(id)}/fd`]).stdout.toString()
   return listing.split('\n').filter((line) => line.includes('/#'))
 }
 
 /** Creates a sandbox with a large file. */
 async function makeBox(name: string): Promise<string> {
-  const { id } = await door.create(name)
+  const { id } = await deployment.create(name)
   await run(name, `truncate -s ${LARGE_BYTES} large`)
   return id
 }
 
 /** Starts an upload and returns when some of it was received. */
 async function beginUpload(sandbox: string, id: string, path: string) {
-  const upload = await openUpload(door.host, `/api/workspaces/${sandbox}/${path}`, new Uint8Array(MIB))
+  const upload = await openUpload(deployment.host, `/api/workspaces/${sandbox}/${path}`, new Uint8Array(MIB))
   await eventually(() => writtenBy(id).length > 0, { what: 'the file to be written', ...WAIT })
   return upload
 }
@@ -67,7 +68,7 @@ describe('a file in transfer', () => {
     ['grows', 'printf x >> large'],
     ['is overwritten in place', 'printf x | dd of=large conv=notrunc status=none'],
   ])('breaks off when it %s: two contents are never one file', async (_, script) => {
-    const download = await openDownload(door.host, FILE)
+    const download = await openDownload(deployment.host, FILE)
     expect([download.status, download.length]).toEqual([200, LARGE_BYTES])
     await run('changed', script)
     expect(await download.rest()).toBeLessThan(LARGE_BYTES)
@@ -75,40 +76,41 @@ describe('a file in transfer', () => {
   })
 
   test('arrives whole when another file replaces it', async () => {
-    const download = await openDownload(door.host, FILE)
+    const download = await openDownload(deployment.host, FILE)
     await run('changed', 'echo other > other; mv other large')
     expect(await download.rest()).toBe(LARGE_BYTES)
   })
 
   test.if(isRoot).each([
-    ['sandboxd dies', (_: string, id: string) => void process.kill(door.sandboxd(id), 'SIGKILL')],
+    ['sandboxd dies', (_: string, id: string) => void process.kill(deployment.sandboxd(id), 'SIGKILL')],
     [
       'the sandbox is stopped',
-      async (name: string) => void (await door.fetch(`/api/sandboxes/${name}/stop`, { method: 'POST' })),
+      async (name: string) =>
+        void (await deployment.fetch(`/api/sandboxes/${name}/stop`, { method: 'POST' })),
     ],
   ] as const)('breaks off when %s, and a partial upload leaves nothing', async (how, harm) => {
     const name = how.endsWith('dies') ? 'killed' : 'stopped'
     const id = await makeBox(name)
     const w = `/api/workspaces/${name}`
-    const download = await openDownload(door.host, `${w}/file?path=large`)
+    const download = await openDownload(deployment.host, `${w}/file?path=large`)
     const upload = await beginUpload(name, id, 'file?path=sent')
     await harm(name, id)
     expect(await download.rest()).toBeLessThan(LARGE_BYTES)
     const answer = await upload.answer()
     expect(answer === '' || /^HTTP\/1\.1 (409|502|503) /.test(answer)).toBe(true)
     const codes = /^(409 sandbox_stopped|502 sandbox_\w+|503 workspace_unavailable)$/
-    const refused = await door.fetch(`${w}/stat?path=large`)
+    const refused = await deployment.fetch(`${w}/stat?path=large`)
     expect(await codeOf(refused)).toMatch(codes)
     await eventually(
-      async () => (await door.fetch(`/api/sandboxes/${name}/start`, { method: 'POST' })).status === 200,
+      async () => (await deployment.fetch(`/api/sandboxes/${name}/start`, { method: 'POST' })).status === 200,
       { what: 'it to be started again', ...WAIT },
     )
     expect(await namesIn(name)).toEqual(['./large'])
-    await eventually(async () => (await door.fetch(`${w}/stat?path=large`)).status === 200, {
+    await eventually(async () => (await deployment.fetch(`${w}/stat?path=large`)).status === 200, {
       what: 'files to be there again',
       ...WAIT,
     })
-    await door.destroy(name)
+    await deployment.destroy(name)
   })
 
   test.if(isRoot)('leaves nothing when its sender goes away', async () => {
@@ -120,7 +122,7 @@ describe('a file in transfer', () => {
     }
     // The folder was created before the first byte; the file was not.
     expect(await namesIn('left')).toEqual(['./large', './made'])
-    await door.destroy('left')
+    await deployment.destroy('left')
   })
 })
 
@@ -129,12 +131,12 @@ describe.if(isRoot)('a full disk', () => {
   const large = new Uint8Array(2 * SMALL_DISK_BYTES)
   const UPLOAD = `uploads/${'0f'.repeat(16)}`
   beforeAll(async () => {
-    await door.create('full', { limits: { diskBytes: SMALL_DISK_BYTES } })
+    await deployment.create('full', { limits: { diskBytes: SMALL_DISK_BYTES } })
     // The remaining space is smaller than any file below.
     await run('full', `echo kept > kept; head -c ${SMALL_DISK_BYTES / 2} /dev/urandom > half; sync`)
   })
   const send = (method: string, path: string, body: BodyInit): Promise<Response> =>
-    door.fetch(path, {
+    deployment.fetch(path, {
       method,
       body,
       ...(typeof body === 'string' ? { headers: { 'content-type': 'application/json' } } : {}),
@@ -172,11 +174,11 @@ describe.if(isRoot)('a full disk', () => {
     const [names, room] = [await namesIn('full'), await free()]
     const piece = await send('PUT', `${W}/${UPLOAD}?path=sent&offset=0`, large)
     expect(await codeOf(piece)).toBe('507 disk_full')
-    const { received } = Object(await (await door.fetch(`${W}/${UPLOAD}?path=sent`)).json())
+    const { received } = Object(await (await deployment.fetch(`${W}/${UPLOAD}?path=sent`)).json())
     expect(received).toBeLessThan(SMALL_DISK_BYTES)
     const finish = await send('POST', `${W}/${UPLOAD}`, `{"path":"sent","size":${large.byteLength}}`)
     expect(finish.status).toBe(409)
-    expect((await door.fetch(`${W}/${UPLOAD}?path=sent`, { method: 'DELETE' })).status).toBe(200)
+    expect((await deployment.fetch(`${W}/${UPLOAD}?path=sent`, { method: 'DELETE' })).status).toBe(200)
     expect(await namesIn('full')).toEqual(names)
     await eventually(async () => (await free()) === room, { what: 'its room to be free again', ...WAIT })
   })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { encodePath, pathFromBytes } from '@sandwire/protocol'
 import { TarReader } from '@sandwire/tar'
 import { readShell } from './support/attached.ts'
-import { FrontDoor } from './support/front-door.ts'
+import { Deployment } from './support/deployment.ts'
 import { describeManyFiles, packManyFiles } from './support/many-files.ts'
 
 setDefaultTimeout(120_000)
@@ -17,10 +17,10 @@ const TIMEOUT_MS = 100_000
 
 type Fields = Record<string, unknown>
 
-let door: FrontDoor
+let deployment: Deployment
 beforeAll(async () => {
-  door = await FrontDoor.open()
-  await door.create('large')
+  deployment = await Deployment.open()
+  await deployment.create('large')
   const put = await ask(`${W}/archive?path=.`, { method: 'PUT', body: packManyFiles(MANY) })
   expect([put.status, await put.json()]).toMatchObject([200, { entries: MANY.files, refused: [] }])
   const script = [
@@ -28,12 +28,12 @@ beforeAll(async () => {
     `oid=$(git rev-parse HEAD); for n in $(seq ${REFS}); do echo "$oid refs/heads/topic/$n"; done > .git/packed-refs`,
     'git status --porcelain | wc -l; git for-each-ref | wc -l',
   ]
-  expect(await readShell(door.sandbox('large'), script.join('\n'))).toBe(`0\n${REFS + 1}\n`)
+  expect(await readShell(deployment.sandbox('large'), script.join('\n'))).toBe(`0\n${REFS + 1}\n`)
 })
-afterAll(() => door[Symbol.asyncDispose]())
+afterAll(() => deployment[Symbol.asyncDispose]())
 
 function ask(path: string, init: RequestInit = {}): Promise<Response> {
-  return door.fetch(path, { signal: AbortSignal.timeout(TIMEOUT_MS), ...init })
+  return deployment.fetch(path, { signal: AbortSignal.timeout(TIMEOUT_MS), ...init })
 }
 
 async function get(path: string): Promise<Fields> {
@@ -193,7 +193,7 @@ describe('names', () => {
     'x'.repeat(255),
   ]
   beforeAll(async () => {
-    await readShell(door.sandbox('large'), 'git init -q names')
+    await readShell(deployment.sandbox('large'), 'git init -q names')
   })
 
   test('of every kind are written, listed, found, searched, packed, committed, moved and removed', async () => {

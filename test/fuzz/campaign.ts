@@ -1,5 +1,5 @@
 import { Random, readProcessMemory } from '@sandwire/testing'
-import { openBystander } from '../e2e/support/bystander.ts'
+import { openUnaffectedPlainSession } from '../e2e/support/unaffected-plain-session.ts'
 import { type RunningSandboxd, startSandboxd } from '../e2e/support/sandboxd.ts'
 import type { FuzzTarget } from './targets.ts'
 
@@ -60,7 +60,7 @@ export async function runCampaign(
   options: CampaignOptions,
 ): Promise<CampaignReport> {
   const { target, seed, maxAttacks, maxMs } = options
-  await using bystander = await openBystander(sandboxd)
+  await using unaffected = await openUnaffectedPlainSession(sandboxd)
   const residentBytes = (): number => readProcessMemory(sandboxd.pid).rssBytes
   const startedMs = performance.now()
   const elapsedMs = (): number => performance.now() - startedMs
@@ -74,9 +74,9 @@ export async function runCampaign(
     attacks += PARALLEL
     const isWarm = attacks >= maxAttacks * WARM_SHARE || elapsedMs() >= maxMs * WARM_SHARE
     if (isWarm) warm ??= residentBytes()
-    await bystander.check()
+    await unaffected.check()
   }
-  await bystander.check()
+  await unaffected.check()
   const faults = findFaults(sandboxd)
   if (faults.length > 0)
     throw new Error(`Attacks on "${target.name}" from seed ${seed} caused ${faults.join('\n')}`)

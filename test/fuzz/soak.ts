@@ -5,12 +5,12 @@
 import { parseArgs } from 'node:util'
 import { RESOLVERS } from '../../apps/sandboxd/src/workspace/files/files.fixture.ts'
 import { runSwapRace } from '../../apps/sandboxd/src/workspace/files/swap-race.fixture.ts'
-import { FrontDoor } from '../e2e/support/front-door.ts'
-import { findLeaks } from '../e2e/support/sandbox-lives.ts'
+import { Deployment } from '../e2e/support/deployment.ts'
+import { findLeaks } from '../e2e/support/sandbox-leaks.ts'
 import { startSandboxd } from '../e2e/support/sandboxd.ts'
 import { simulate } from '@sandwire/testing'
-import { runCutStorm } from './cut-storm.ts'
-import { runHostStorm } from './host-storm.ts'
+import { runDisconnectStress } from './disconnect-stress.ts'
+import { runHostKillStress } from './host-kill-stress.ts'
 
 const DEFAULT_CUTS = 10_000
 const DEFAULT_KILLS = 1_000
@@ -56,7 +56,7 @@ async function soakCuts(wanted: number): Promise<void> {
   const summary = (): string =>
     `${totals.cuts} of ${wanted} cuts, ${totals.sessions} sessions, ${Math.round(totals.bytes / 1e6)} MB each way`
   using _ = reportEvery(summary)
-  const storm = async (mode: 'pipe' | 'pty'): Promise<void> => {
+  const runStress = async (mode: 'pipe' | 'pty'): Promise<void> => {
     while (totals.cuts < wanted && failure === undefined) {
       const seed = nextSeed++
       const cuts = Math.min(CUTS_PER_SESSION, wanted - totals.cuts)
@@ -66,7 +66,7 @@ async function soakCuts(wanted: number): Promise<void> {
         counted = done
       }
       try {
-        const result = await runCutStorm({ server: sandboxd, mode, seed, cuts, onCut })
+        const result = await runDisconnectStress({ server: sandboxd, mode, seed, cuts, onCut })
         totals.bytes += result.bytesEachWay
         totals.sessions++
         if (result.read !== result.written) throw new Error('The process read other bytes than were written')
@@ -76,7 +76,9 @@ async function soakCuts(wanted: number): Promise<void> {
       }
     }
   }
-  await Promise.all(Array.from({ length: SESSIONS_PER_MODE }, () => [storm('pipe'), storm('pty')]).flat())
+  await Promise.all(
+    Array.from({ length: SESSIONS_PER_MODE }, () => [runStress('pipe'), runStress('pty')]).flat(),
+  )
   if (failure !== undefined) throw failure
   say(`passed ${summary()}`)
 }
@@ -85,7 +87,11 @@ async function soakCuts(wanted: number): Promise<void> {
 async function soakKills(wanted: number): Promise<void> {
   let kills = 0
   using _ = reportEvery(() => `${kills} of ${wanted} kills of workerd`)
-  const result = await runHostStorm({ seed: firstSeed, kills: wanted, onKill: (done) => void (kills = done) })
+  const result = await runHostKillStress({
+    seed: firstSeed,
+    kills: wanted,
+    onKill: (done) => void (kills = done),
+  })
   const at = (share: number): string =>
     (
       result.reattachMs[Math.floor(result.reattachMs.length * share)] ??
@@ -101,11 +107,11 @@ async function soakKills(wanted: number): Promise<void> {
 
 /** Makes and destroys sandboxes and looks for what is left. */
 async function soakSandboxes(wanted: number): Promise<void> {
-  await using door = await FrontDoor.open()
-  using _ = reportEvery(() => `${door.ids.size} of ${wanted} sandboxes`)
-  const left = await findLeaks(door, wanted)
+  await using deployment = await Deployment.open()
+  using _ = reportEvery(() => `${deployment.ids.size} of ${wanted} sandboxes`)
+  const left = await findLeaks(deployment, wanted)
   if (left.length > 0) throw new Error(`Left behind:\n${left.join('\n')}`)
-  say(`passed ${door.ids.size} sandboxes made and destroyed, nothing left`)
+  say(`passed ${deployment.ids.size} sandboxes made and destroyed, nothing left`)
 }
 
 /** Does everything to files while a folder on the way is swapped with a link that leads out (threat T14). */

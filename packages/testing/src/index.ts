@@ -31,7 +31,7 @@ export {
 export type { CutKind, Direction, ProxyConnection } from './proxy-connection.ts'
 export { PtyClient, type PtyMessage, type PtyTarget } from './pty-client.ts'
 export {
-  findPythonPeerObstacle,
+  findPythonPeerProblem,
   type PythonPeerOptions,
   type PythonPeerResult,
   type PythonStream,

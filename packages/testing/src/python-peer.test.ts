@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'bun:test'
 import { patternAt } from './pattern.ts'
 import { openPlainServer } from './plain-server.fixture.ts'
-import { findPythonPeerObstacle, runPythonPeer } from './python-peer.ts'
+import { findPythonPeerProblem, runPythonPeer } from './python-peer.ts'
 
-const obstacle = await findPythonPeerObstacle()
+const obstacle = await findPythonPeerProblem()
 const headers = { authorization: 'Bearer good' }
 
 describe.skipIf(obstacle !== undefined)(

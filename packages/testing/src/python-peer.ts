@@ -46,7 +46,7 @@ export type PythonPeerResult =
   | { readonly kind: 'refused'; readonly status: number }
 
 /** Why the Python peer cannot run on this machine; `undefined` when it can. */
-export async function findPythonPeerObstacle(): Promise<string | undefined> {
+export async function findPythonPeerProblem(): Promise<string | undefined> {
   if (!(await Bun.file(PYTHON).exists())) return `${PYTHON} is missing`
   const probe = Bun.spawn([PYTHON, '-c', 'import websockets'], { stdout: 'ignore', stderr: 'ignore' })
   return (await probe.exited) === 0

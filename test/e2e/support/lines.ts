@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+
 /** Longer lines are split, so that a stream without newlines stays bounded. */
 const MAX_LINE_CHARS = 1024 * 1024
 
@@ -16,4 +18,10 @@ export async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGener
   }
   rest += decoder.decode()
   if (rest !== '') yield rest
+}
+
+/** Lines of a file that processes append to; none when it does not exist. */
+export async function readFileLines(file: string): Promise<string[]> {
+  const text = await readFile(file, 'utf8').catch(() => '')
+  return text.split('\n').filter((line) => line !== '')
 }

@@ -23,7 +23,7 @@ const NET_ADMIN = 12n
 const SYS_ADMIN = 21n
 
 /** How a run that could not start an engine tells its tests why. */
-export const OBSTACLE_VARIABLE = 'SANDWIRE_ENGINE_OBSTACLE'
+export const ENGINE_PROBLEM_VARIABLE = 'SANDWIRE_ENGINE_PROBLEM'
 
 /** The engine that is there already, if any: one at `DOCKER_HOST`, otherwise the machine's. */
 function givenHost(): string | undefined {
@@ -35,8 +35,8 @@ function givenHost(): string | undefined {
 }
 
 /** Why no test can use an engine here, in one line; undefined when they can. */
-export function obstacle(): string | undefined {
-  const known = process.env[OBSTACLE_VARIABLE]
+export function findEngineProblem(): string | undefined {
+  const known = process.env[ENGINE_PROBLEM_VARIABLE]
   if (known !== undefined && known !== '') return known
   if (process.platform !== 'linux') return 'workerd runs containers for these tests on Linux only'
   if (process.getuid?.() !== 0) return 'making a base image needs root'
@@ -44,10 +44,10 @@ export function obstacle(): string | undefined {
   if (Bun.which('debootstrap') === null) return 'debootstrap is not installed (npm test installs it with apt)'
   if (Bun.which('iptables') === null) return 'iptables is not installed (npm test installs it with apt)'
   const given = givenHost()
-  return given === undefined ? obstacleToOwn() : obstacleToGiven(given)
+  return given === undefined ? findOwnEngineProblem() : findGivenEngineProblem(given)
 }
 
-function obstacleToGiven(host: string): string | undefined {
+function findGivenEngineProblem(host: string): string | undefined {
   if (!host.startsWith('unix://')) return `workerd needs an engine on a unix socket, not at "${host}"`
   const gateway = readGateway(host)
   if (gateway === undefined) return `the engine at "${host}" does not answer`
@@ -56,7 +56,7 @@ function obstacleToGiven(host: string): string | undefined {
     : undefined
 }
 
-function obstacleToOwn(): string | undefined {
+function findOwnEngineProblem(): string | undefined {
   if (Bun.which('ip') === null) return 'iproute2 is not installed (npm test installs it with apt)'
   if (Bun.which('dockerd') === null) return 'dockerd is not installed (npm test installs docker.io with apt)'
   const effective = BigInt(

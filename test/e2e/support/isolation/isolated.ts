@@ -4,9 +4,9 @@ import { DEFAULT_SANDBOX_LIMITS, ID_ALPHABET, type SandboxLimits } from '@sandwi
 import { findBubblewrapProblem } from '../../../../apps/host/src/isolation/choose-isolation.ts'
 import { bundleProgram } from '../../../../apps/host/src/isolation/daemon-bundle.ts'
 import { defaultRunBase } from '../../../../apps/host/src/isolation/isolation.ts'
-import { AS_NOBODY, NOBODY, nobodyObstacle } from '../nobody.ts'
+import { AS_NOBODY, NOBODY, nobodyProblem } from '../nobody.ts'
 
-const KEEPER = new URL('./keeper.ts', import.meta.url).pathname
+const SUPERVISOR = new URL('./test-supervisor.ts', import.meta.url).pathname
 const STAND_IN = new URL('./stand-in.ts', import.meta.url).pathname
 
 /** Who starts sandboxes. */
@@ -20,11 +20,11 @@ export interface RunResult {
 }
 
 /** Why tests as somebody cannot run here; undefined when they can. */
-export async function whyNot(starter: Starter): Promise<string | undefined> {
-  const obstacle = await findBubblewrapProblem()
-  if (obstacle !== undefined) return obstacle
+export async function findStarterProblem(starter: Starter): Promise<string | undefined> {
+  const problem = await findBubblewrapProblem()
+  if (problem !== undefined) return problem
   if (starter === 'root') return process.getuid?.() === 0 ? undefined : 'not started as root'
-  return nobodyObstacle
+  return nobodyProblem
 }
 
 /** Start of a command that runs as somebody. */
@@ -54,14 +54,14 @@ export function mintId(): string {
 /** One sandbox in the hands of a process of its own. */
 export class IsolatedSandbox implements AsyncDisposable {
   readonly id: string
-  readonly keeper: Bun.Subprocess<'pipe', 'pipe', 'inherit'>
+  readonly supervisor: Bun.Subprocess<'pipe', 'pipe', 'inherit'>
   #socket = ''
-  readonly #said: Record<string, unknown>[] = []
+  readonly #messages: Record<string, unknown>[] = []
   readonly #wakers: (() => void)[] = []
 
-  private constructor(id: string, keeper: Bun.Subprocess<'pipe', 'pipe', 'inherit'>) {
+  private constructor(id: string, supervisor: Bun.Subprocess<'pipe', 'pipe', 'inherit'>) {
     this.id = id
-    this.keeper = keeper
+    this.supervisor = supervisor
     void this.#listen()
   }
 
@@ -78,9 +78,9 @@ export class IsolatedSandbox implements AsyncDisposable {
     )
     const id = options.id ?? mintId()
     const limits = JSON.stringify({ ...DEFAULT_SANDBOX_LIMITS, ...options.limits })
-    const argv = [process.execPath, KEEPER, dataFolder, code, id, limits]
-    const keeper = Bun.spawn([...asStarter(starter), ...argv], { stdio: ['pipe', 'pipe', 'inherit'] })
-    const sandbox = new IsolatedSandbox(id, keeper)
+    const argv = [process.execPath, SUPERVISOR, dataFolder, code, id, limits]
+    const supervisor = Bun.spawn([...asStarter(starter), ...argv], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const sandbox = new IsolatedSandbox(id, supervisor)
     sandbox.#socket = String((await sandbox.await('ready'))['socket'])
     return sandbox
   }
@@ -100,43 +100,43 @@ export class IsolatedSandbox implements AsyncDisposable {
     return fetch(`http://sandbox${path}`, { unix: this.#socket, method: 'POST', body })
   }
 
-  /** Waits for the keeper to say something. */
+  /** Waits for a message of a type from the test supervisor. */
   async await(type: string): Promise<Record<string, unknown>> {
     for (;;) {
-      const found = this.#said.find((each) => each['type'] === type)
+      const found = this.#messages.find((each) => each['type'] === type)
       if (found !== undefined) return found
-      const dead = this.#said.find((each) => each['type'] === 'dead' || each['type'] === 'over')
+      const dead = this.#messages.find((each) => each['type'] === 'dead' || each['type'] === 'over')
       if (dead !== undefined) throw new Error(`The sandbox did not start: ${JSON.stringify(dead)}`)
       await new Promise<void>((resolve) => this.#wakers.push(resolve))
     }
   }
 
-  async tell(line: 'stop' | 'remove'): Promise<Record<string, unknown>> {
-    await this.keeper.stdin.write(`${line}\n`)
-    await this.keeper.stdin.flush()
+  async send(line: 'stop' | 'remove'): Promise<Record<string, unknown>> {
+    await this.supervisor.stdin.write(`${line}\n`)
+    await this.supervisor.stdin.flush()
     return this.await(line === 'stop' ? 'stopped' : 'removed')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.keeper.exitCode === null && this.keeper.signalCode === null) {
-      await this.tell('stop')
-      await this.tell('remove')
-      await this.keeper.stdin.write('exit\n')
-      await this.keeper.stdin.flush()
+    if (this.supervisor.exitCode === null && this.supervisor.signalCode === null) {
+      await this.send('stop')
+      await this.send('remove')
+      await this.supervisor.stdin.write('exit\n')
+      await this.supervisor.stdin.flush()
     }
-    await this.keeper.exited
+    await this.supervisor.exited
   }
 
   async #listen(): Promise<void> {
     const decoder = new TextDecoder()
     let rest = ''
-    for await (const chunk of this.keeper.stdout) {
+    for await (const chunk of this.supervisor.stdout) {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
       rest = lines.pop() ?? ''
-      for (const line of lines) this.#said.push(JSON.parse(line))
+      for (const line of lines) this.#messages.push(JSON.parse(line))
       for (const wake of this.#wakers.splice(0)) wake()
     }
-    this.#said.push({ type: 'over' })
+    this.#messages.push({ type: 'over' })
     for (const wake of this.#wakers.splice(0)) wake()
   }
 }
@@ -162,12 +162,12 @@ export function findTraces(id: string, dataFolder: string): string[] {
   ]
 }
 
-/** Processes that were started for a sandbox, by their command lines, but for its keeper. */
+/** Processes that were started for a sandbox, by their command lines, except its supervisor. */
 export function findProcesses(id: string): string[] {
   return readdirSync('/proc')
     .filter((name) => /^[0-9]+$/.test(name))
     .map((pid) => ({ pid, line: textOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' ') }))
-    .filter(({ line }) => line.includes(id) && !line.includes('keeper.ts'))
+    .filter(({ line }) => line.includes(id) && !line.includes('test-supervisor.ts'))
     .map(({ pid, line }) => `${pid}: ${line.slice(0, 80)}`)
 }
 

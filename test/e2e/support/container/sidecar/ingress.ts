@@ -10,7 +10,7 @@ export interface EgressSettings {
 
 export interface IngressOptions {
   readonly port: number
-  /** Whose connections are taken: not those of the container next door. */
+  /** Whose connections are taken: not those of the container next deployment. */
   readonly gateway: string
   readonly configure: (settings: EgressSettings) => void
   readonly authority: () => string

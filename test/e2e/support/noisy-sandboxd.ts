@@ -6,7 +6,7 @@ const LINES = 200_000
 const ENDLESS_BYTES = 16 * 1024 * 1024
 
 /** What it says at the end. */
-export const LAST_WORDS = 'last words'
+export const LAST_LINE = 'last words'
 
 function write(bytes: Uint8Array | string): Promise<void> {
   return new Promise((resolve) => process.stderr.write(bytes, () => resolve()))
@@ -18,5 +18,5 @@ if (import.meta.main) {
   const line = `${JSON.stringify({ level: 'info', event: 'noise', message: '\u001b[31m'.repeat(10) })}\n`
   for (let index = 0; index < LINES; index += 1000) await write(line.repeat(1000))
   await write(Buffer.alloc(ENDLESS_BYTES, '\u001b'))
-  await write(`\n${LAST_WORDS}\n`)
+  await write(`\n${LAST_LINE}\n`)
 }

@@ -1,34 +1,34 @@
 import { createHmac } from 'node:crypto'
-import type { FrontDoor } from './front-door.ts'
+import type { Deployment } from './deployment.ts'
 import type { WireServer } from './wire-server.ts'
 
 /** Environment of a host that knows people by tokens which tests make. */
-export const PEOPLE_ENV = { JWT_SECRET: 'a secret that only tests know, long enough' }
+export const USERS_ENV = { JWT_SECRET: 'a secret that only tests know, long enough' }
 
 function encode(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
 /** A service token for somebody of this name. */
-export function tokenOf(sub: string, claims: Readonly<Record<string, unknown>> = {}): string {
+export function mintToken(sub: string, claims: Readonly<Record<string, unknown>> = {}): string {
   const now = Math.floor(Date.now() / 1000)
   const text = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode({ sub, name: sub, iat: now, exp: now + 3600, ...claims })}`
-  return `${text}.${createHmac('sha256', PEOPLE_ENV.JWT_SECRET).update(text).digest('base64url')}`
+  return `${text}.${createHmac('sha256', USERS_ENV.JWT_SECRET).update(text).digest('base64url')}`
 }
 
 /** Somebody with a credential of their own at a host that other people use too. */
-export class Person {
+export class TestUser {
   readonly token: string
-  readonly #door: FrontDoor
+  readonly #deployment: Deployment
 
-  constructor(door: FrontDoor, token: string) {
-    this.#door = door
+  constructor(deployment: Deployment, token: string) {
+    this.#deployment = deployment
     this.token = token
   }
 
   /** A sandbox as this person reaches it; none is named where it is joined by a session's id. */
   server(sandbox?: string): WireServer {
-    const { port } = this.#door.host
+    const { port } = this.#deployment.host
     return {
       port,
       headers: { authorization: `Bearer ${this.token}` },
@@ -42,7 +42,7 @@ export class Person {
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers)
     headers.set('authorization', `Bearer ${this.token}`)
-    return this.#door.fetch(path, { ...init, headers })
+    return this.#deployment.fetch(path, { ...init, headers })
   }
 
   /** The answer's JSON; throws when it is an error. */
@@ -56,7 +56,7 @@ export class Person {
   }
 
   /** Shares with somebody, who takes it; answers the grant. */
-  async shareWith(other: Person, request: object): Promise<string> {
+  async shareWith(other: TestUser, request: object): Promise<string> {
     const { grant, link } = await this.send('POST', '/api/grants', { role: 'collaborator', ...request })
     await other.send('POST', '/api/grants/redeem', { link: String(link).split('#')[1] })
     return String(grant)

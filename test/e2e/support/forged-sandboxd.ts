@@ -4,32 +4,32 @@ import { createServer, type Socket } from 'node:net'
 import { COMPATIBLE_FROM, PROTOCOL_VERSION } from '@sandwire/protocol'
 
 /** Nothing that comes from a sandbox may carry this to a client. */
-export const FALSE_WORDS = 'RAW-SECRET'
+export const FORGED_TEXT = 'RAW-SECRET'
 
-const BODY = `${FALSE_WORDS} at /secret/path.ts:3`
+const BODY = `${FORGED_TEXT} at /secret/path.ts:3`
 const withBody = (status: string): string =>
-  `HTTP/1.1 ${status}\r\nX-Raw: ${FALSE_WORDS}\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`
+  `HTTP/1.1 ${status}\r\nX-Raw: ${FORGED_TEXT}\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`
 const error = JSON.stringify({ error: { code: 'conflict', message: BODY, request_id: BODY } })
 
 /** Answers to an upgrade, by name. */
-export const FALSE_ANSWERS = {
+export const FORGED_RESPONSES = {
   ok: withBody('200 OK'),
-  moved: `HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/${FALSE_WORDS}\r\nContent-Length: 0\r\n\r\n`,
+  moved: `HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/${FORGED_TEXT}\r\nContent-Length: 0\r\n\r\n`,
   bad: withBody('400 Bad'),
   upgrade: withBody('426 No'),
   broken: withBody('500 No'),
   garbage: `${BODY}\r\n\r\n`,
-  half: `HTTP/1.1 101 Switching Protocols\r\nX-Raw: ${FALSE_WORDS}`,
-  bare: `HTTP/1.1 101 Switching Protocols\r\nX-Raw: ${FALSE_WORDS}\r\n\r\n`,
-  mismatch: `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\nX-Raw: ${FALSE_WORDS}\r\n\r\n`,
+  half: `HTTP/1.1 101 Switching Protocols\r\nX-Raw: ${FORGED_TEXT}`,
+  bare: `HTTP/1.1 101 Switching Protocols\r\nX-Raw: ${FORGED_TEXT}\r\n\r\n`,
+  mismatch: `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\nX-Raw: ${FORGED_TEXT}\r\n\r\n`,
   ours: `HTTP/1.1 409 No\r\nContent-Type: application/json\r\nContent-Length: ${error.length}\r\n\r\n${error}`,
   nothing: '',
 } as const
 
-export type FalseAnswer = keyof typeof FALSE_ANSWERS
+export type ForgedResponse = keyof typeof FORGED_RESPONSES
 
-function isAnswer(name: string): name is FalseAnswer {
-  return Object.hasOwn(FALSE_ANSWERS, name)
+function isAnswer(name: string): name is ForgedResponse {
+  return Object.hasOwn(FORGED_RESPONSES, name)
 }
 
 function version(): string {
@@ -48,11 +48,11 @@ function serve(socket: Socket): void {
   socket.on('data', (bytes: Buffer) => {
     const text = bytes.toString('latin1')
     // What follows an answer and is no request is sent back, as a confused server would.
-    if (answered !== '' && !text.startsWith('GET /')) return void socket.write(`${FALSE_WORDS} ${text}`)
+    if (answered !== '' && !text.startsWith('GET /')) return void socket.write(`${FORGED_TEXT} ${text}`)
     if (text.startsWith('GET /__meta/version')) return void socket.write(version())
     const name = /[?&]cmd=([a-z]+)/.exec(text)?.[1] ?? ''
     answered = isAnswer(name) ? name : 'broken'
-    socket.write(FALSE_ANSWERS[isAnswer(name) ? name : 'broken'])
+    socket.write(FORGED_RESPONSES[isAnswer(name) ? name : 'broken'])
     if (answered === 'half' || answered === 'nothing') setTimeout(() => socket.destroy(), 200)
   })
 }

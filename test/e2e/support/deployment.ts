@@ -2,7 +2,7 @@ import { chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } 
 import { join, resolve } from 'node:path'
 import { eventually, type ProcessEntry, readDescendants, readProcessTable } from '@sandwire/testing'
 import { type HostOptions, type RunningHost, startHost } from './control.ts'
-import { findMachineTraces } from './machine-traces.ts'
+import { findLeftovers } from './leftovers.ts'
 import { AS_NOBODY, NOBODY } from './nobody.ts'
 import type { WireServer } from './wire-server.ts'
 
@@ -20,13 +20,13 @@ export interface SandboxFacts {
   readonly reason: string | null
 }
 
-export interface FrontDoorOptions extends Pick<HostOptions, 'args' | 'env'> {
+export interface DeploymentOptions extends Pick<HostOptions, 'args' | 'env'> {
   /** Started by an unprivileged user with a home of its own. */
   readonly isNobody?: boolean
 }
 
 /** The whole product as its user meets it, on a data folder of its own, which is left as if it had never been. */
-export class FrontDoor implements AsyncDisposable {
+export class Deployment implements AsyncDisposable {
   /** Holds everything that is put on the machine. */
   readonly folder: string
   /** Every sandbox there ever was. */
@@ -43,8 +43,8 @@ export class FrontDoor implements AsyncDisposable {
     this.#watch()
   }
 
-  static async open({ isNobody = false, args = [], env = {} }: FrontDoorOptions = {}): Promise<FrontDoor> {
-    const folder = mkdtempSync('/tmp/front-door-')
+  static async open({ isNobody = false, args = [], env = {} }: DeploymentOptions = {}): Promise<Deployment> {
+    const folder = mkdtempSync('/tmp/deployment-')
     const data = join(folder, 'data')
     mkdirSync(data, { mode: 0o700 })
     if (isNobody) for (const each of [folder, data]) chownSync(each, NOBODY, NOBODY)
@@ -52,7 +52,7 @@ export class FrontDoor implements AsyncDisposable {
       ? { prefix: AS_NOBODY, env: { HOME: folder, XDG_RUNTIME_DIR: undefined, ...env } }
       : { env }
     const options: HostOptions = { data, args: [...args, '--port', String(findPort())], ...own }
-    return new FrontDoor(folder, options, await startHost(options))
+    return new Deployment(folder, options, await startHost(options))
   }
 
   /** The host that runs now, or ran last. */
@@ -173,7 +173,7 @@ export class FrontDoor implements AsyncDisposable {
   }
 
   /** What is left of a sandbox, or of all of them, on this machine: processes, mounts, sockets, control groups, loop devices, files. */
-  traces(id?: string): string[] {
+  leftovers(id?: string): string[] {
     const marks = id === undefined ? [this.folder, ...this.ids] : [id]
     const bases = ['/run/sandwire', `/tmp/sandwire-${NOBODY}`]
     const files = [...bases, join(this.data, 'sandboxes'), join(this.data, 'isolation')].flatMap((base) =>
@@ -182,13 +182,13 @@ export class FrontDoor implements AsyncDisposable {
     const processes = readProcessTable()
       .filter(({ pid, state }) => state !== 'Z' && marks.some((mark) => commandOf(pid).includes(mark)))
       .map(({ pid }) => `${pid} ${commandOf(pid).replaceAll('\0', ' ').slice(0, 100)}`)
-    return [...processes, ...marks.flatMap((mark) => findMachineTraces(mark)), ...files]
+    return [...processes, ...marks.flatMap((mark) => findLeftovers(mark)), ...files]
   }
 
   /** Waits, for no longer than things may take to be gone, until there is nothing left; rejects with what is. */
-  async isGone(id?: string): Promise<void> {
+  async waitUntilGone(id?: string): Promise<void> {
     const look = (): boolean => {
-      const left = this.traces(id)
+      const left = this.leftovers(id)
       if (left.length > 0) throw new Error(left.join('\n'))
       return true
     }

@@ -32,9 +32,9 @@ const SUPERVISOR = path.join(ROOT, 'apps/host/src/supervisor/main.ts')
 const SLOTS = 12
 
 /** A place with keepers that is left as if it had never been. */
-export class KeptSandboxes implements AsyncDisposable {
+export class SandboxManagerFixture implements AsyncDisposable {
   readonly kind: Isolation['kind']
-  readonly keeper: SandboxManager
+  readonly manager: SandboxManager
   /** Holds everything that this place puts on the machine. */
   readonly folder: string
   readonly settings: IsolationSettings
@@ -53,10 +53,10 @@ export class KeptSandboxes implements AsyncDisposable {
     this.settings = parts.settings
     this.#keys = parts.keys
     this.#publicKey = parts.publicKey
-    this.keeper = this.openKeeper()
+    this.manager = this.openManager()
   }
 
-  static async open(kind: Isolation['kind'], program?: DaemonProgram): Promise<KeptSandboxes> {
+  static async open(kind: Isolation['kind'], program?: DaemonProgram): Promise<SandboxManagerFixture> {
     // Short, because socket addresses are; with root, ids of sandboxes walk through it.
     const folder = mkdtempSync('/tmp/swk-')
     const code = { folder: await bundleDaemon(path.join(ROOT, 'apps/sandboxd/src'), `${folder}/cache`) }
@@ -68,7 +68,7 @@ export class KeptSandboxes implements AsyncDisposable {
     }
     const keys = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
     const publicKey = await exportPublicKey(keys.publicKey)
-    return new KeptSandboxes({ kind, folder, settings, keys, publicKey })
+    return new SandboxManagerFixture({ kind, folder, settings, keys, publicKey })
   }
 
   get #slots(): SlotPlan {
@@ -76,7 +76,7 @@ export class KeptSandboxes implements AsyncDisposable {
   }
 
   /** A keeper of the same sandboxes, as the next host has one. */
-  openKeeper(changes: Partial<SandboxManagerOptions> = {}): SandboxManager {
+  openManager(changes: Partial<SandboxManagerOptions> = {}): SandboxManager {
     return createSandboxManager({
       sandboxesFolder: path.join(this.settings.dataFolder, 'sandboxes'),
       controlFolder: path.join(this.settings.runBase, 'control'),
@@ -146,7 +146,7 @@ export class KeptSandboxes implements AsyncDisposable {
 
   /** Attaches to a shell script in a sandbox. */
   async attach(id: string, script: string): Promise<PlainClient> {
-    const status = await this.keeper.status(id)
+    const status = await this.manager.status(id)
     if (status.state !== 'running') throw new Error(`Cannot attach: the sandbox is ${status.state}`)
     const target = `/attach?${new URLSearchParams([
       ['cmd', 'sh'],
@@ -166,7 +166,7 @@ export class KeptSandboxes implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { id } of await this.keeper.list()) await this.keeper.destroy(id)
+    for (const { id } of await this.manager.list()) await this.manager.destroy(id)
     for (const each of [this.folder, this.settings.runBase]) rmSync(each, { recursive: true, force: true })
   }
 }

@@ -16,27 +16,27 @@ while True:
 `
 
 /** Sees what is on the wires of this machine: all that carries a mark, and all TCP to one port. Takes root and python3. */
-export interface PacketWitness extends AsyncDisposable {
+export interface PacketCapture extends AsyncDisposable {
   /** A line for every packet so far. */
-  readonly seen: readonly string[]
+  readonly packets: readonly string[]
 }
 
-export async function openPacketWitness(mark: string, port: number): Promise<PacketWitness> {
+export async function openPacketCapture(mark: string, port: number): Promise<PacketCapture> {
   const child = Bun.spawn(['python3', '-c', SNIFF, mark, String(port)], {
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'inherit',
   })
-  const seen: string[] = []
+  const packets: string[] = []
   let isReady = false
   void (async () => {
     for await (const line of readLines(child.stdout))
-      if (isReady) seen.push(line)
+      if (isReady) packets.push(line)
       else isReady = true
   })()
-  await eventually(() => isReady, { what: 'the witness', timeoutMs: 10_000 })
+  await eventually(() => isReady, { what: 'the packet capture', timeoutMs: 10_000 })
   return {
-    seen,
+    packets,
     [Symbol.asyncDispose]: async () => {
       child.kill('SIGKILL')
       await child.exited

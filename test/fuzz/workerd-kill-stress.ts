@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { eventually, patternAt, Random, ReceivedStream } from '@sandwire/testing'
 import { attach } from '@sandwire/client'
 import type { RunningHost } from '../e2e/support/control.ts'
-import { workerdOf } from '../e2e/support/front-door.ts'
+import { workerdOf } from '../e2e/support/deployment.ts'
 
 /** Input written at a time: odd, so that kills fall everywhere within frames. */
 const BLOCK_BYTES = 60_919
-/** Time one reattach may take before the storm is called off. */
+/** Time one reattach may take before the run fails. */
 const REATTACH_MS = 30_000
 
-export interface KillStormOptions {
+export interface WorkerdKillStressOptions {
   /** Asked for anew at every kill: another one may have taken its place, at the same address. */
   readonly host: RunningHost
   readonly sandbox: string
@@ -20,7 +20,7 @@ export interface KillStormOptions {
   readonly onKill?: (done: number) => void
 }
 
-export interface KillStormResult {
+export interface WorkerdKillStressResult {
   readonly kills: number
   readonly written: string
   readonly returned: string
@@ -30,7 +30,9 @@ export interface KillStormResult {
 }
 
 /** Kills workerd at random bytes of one transfer through `cat`, and compares both ends. */
-export async function runKillStorm(options: KillStormOptions): Promise<KillStormResult> {
+export async function runWorkerdKillStress(
+  options: WorkerdKillStressOptions,
+): Promise<WorkerdKillStressResult> {
   const { sandbox, seed, kills, totalBytes } = options
   const { url, headers } = options.host
   const random = new Random(seed)

@@ -1,18 +1,18 @@
-import { FrontDoor } from '../e2e/support/front-door.ts'
-import { runKillStorm } from './kill-storm.ts'
+import { Deployment } from '../e2e/support/deployment.ts'
+import { runWorkerdKillStress } from './workerd-kill-stress.ts'
 
 /** Kills during one transfer; then a new one begins, so that a run covers starts and ends as well. */
 const KILLS_PER_TRANSFER = 50
 const BYTES_PER_KILL = 2 * 1024 * 1024
 
-export interface HostStormOptions {
+export interface HostKillStressOptions {
   readonly seed: number
   /** Kills of workerd; the host is killed in the middle of every transfer, and between two. */
   readonly kills: number
   readonly onKill?: (done: number) => void
 }
 
-export interface HostStormResult {
+export interface HostKillStressResult {
   readonly kills: number
   readonly hostKills: number
   readonly bytesEachWay: number
@@ -21,27 +21,31 @@ export interface HostStormResult {
 }
 
 /** Kills workerd again and again, and the host now and then, under transfers that must lose and double nothing. */
-export async function runHostStorm({ seed, kills, onKill }: HostStormOptions): Promise<HostStormResult> {
-  await using door = await FrontDoor.open()
+export async function runHostKillStress({
+  seed,
+  kills,
+  onKill,
+}: HostKillStressOptions): Promise<HostKillStressResult> {
+  await using deployment = await Deployment.open()
   const reattachMs: number[] = []
   let done = 0
   let hostKills = 0
   let bytesEachWay = 0
   const crash = async (): Promise<void> => {
     hostKills += 1
-    await door.killHost()
-    await door.restart()
+    await deployment.killHost()
+    await deployment.restart()
   }
   for (let transfer = 0; done < kills; transfer += 1) {
     const wanted = Math.min(KILLS_PER_TRANSFER, kills - done)
     let crashing: Promise<void> = Promise.resolve()
     const failed = Promise.withResolvers<never>()
     const before = done
-    const storm = runKillStorm({
+    const run = runWorkerdKillStress({
       get host() {
-        return door.host
+        return deployment.host
       },
-      sandbox: 'storm',
+      sandbox: 'kills',
       seed: seed + transfer,
       kills: wanted,
       totalBytes: wanted * BYTES_PER_KILL,
@@ -54,7 +58,7 @@ export async function runHostStorm({ seed, kills, onKill }: HostStormOptions): P
         }
       },
     })
-    const result = await Promise.race([storm, failed.promise])
+    const result = await Promise.race([run, failed.promise])
     await crashing
     if (result.kills !== wanted)
       throw new Error(`Killed ${result.kills} times of ${wanted}, seed ${seed + transfer}`)

@@ -6,7 +6,7 @@ import type { WireServer } from './wire-server.ts'
 const ECHO_MS = 30_000
 
 /** A session that has nothing to do with a test and must not notice it: attached once, by the client library. */
-export class Neighbor implements AsyncDisposable {
+export class UnaffectedSession implements AsyncDisposable {
   readonly #client: Attached
   #sent = ''
 
@@ -14,10 +14,10 @@ export class Neighbor implements AsyncDisposable {
     this.#client = client
   }
 
-  static async open(server: WireServer): Promise<Neighbor> {
+  static async open(server: WireServer): Promise<UnaffectedSession> {
     const client = new Attached(server, { cmd: 'cat', mode: 'pipe', keepSeconds: 60 })
-    const neighbor = new Neighbor(await client.isAttached())
-    await neighbor.echoes()
+    const neighbor = new UnaffectedSession(await client.isAttached())
+    await neighbor.check()
     return neighbor
   }
 
@@ -27,13 +27,13 @@ export class Neighbor implements AsyncDisposable {
   }
 
   /** Sends a line through its process and waits for all it ever sent, and nothing else, to be back. */
-  async echoes(): Promise<void> {
+  async check(): Promise<void> {
     const line = `line ${this.#sent.length}\n`
     this.#sent += line
     await this.#client.send(line)
     const isBack = (): boolean => this.#client.stdout.length >= this.#sent.length
     await eventually(isBack, { what: 'the echo', timeoutMs: ECHO_MS })
-    if (this.#client.text !== this.#sent) throw new Error(`The neighbor got "${this.#client.text}"`)
+    if (this.#client.text !== this.#sent) throw new Error(`The unaffected session got "${this.#client.text}"`)
   }
 
   [Symbol.asyncDispose](): Promise<void> {

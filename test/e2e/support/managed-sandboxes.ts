@@ -2,32 +2,32 @@ import type { StartSpec } from '@sandwire/internal-api'
 import type { Birthplace } from '../../../apps/control/test/support/stand-in-host.ts'
 import type { DaemonProgram } from '../../../apps/host/src/isolation/isolation.ts'
 import { findBubblewrapProblem } from '../../../apps/host/src/isolation/choose-isolation.ts'
-import { KeptSandboxes } from './kept-sandboxes.ts'
+import { SandboxManagerFixture } from './sandbox-manager-fixture.ts'
 
 /** Sandboxes for a control of its own, with real supervisors and isolation, and whatever program in them. */
-export class KeptBirthplace implements Birthplace, AsyncDisposable {
-  readonly #kept: KeptSandboxes
+export class ManagedSandboxes implements Birthplace, AsyncDisposable {
+  readonly #fixture: SandboxManagerFixture
 
-  private constructor(kept: KeptSandboxes) {
-    this.#kept = kept
+  private constructor(fixture: SandboxManagerFixture) {
+    this.#fixture = fixture
   }
 
-  static async open(program?: DaemonProgram): Promise<KeptBirthplace> {
+  static async open(program?: DaemonProgram): Promise<ManagedSandboxes> {
     const kind = (await findBubblewrapProblem()) === undefined ? 'bubblewrap' : 'none'
-    return new KeptBirthplace(await KeptSandboxes.open(kind, program))
+    return new ManagedSandboxes(await SandboxManagerFixture.open(kind, program))
   }
 
   async start(spec: StartSpec): Promise<string> {
-    const status = await this.#kept.keeper.start(spec)
+    const status = await this.#fixture.manager.start(spec)
     if (status.state !== 'running') throw new Error(`Cannot start the sandbox: it is ${status.state}`)
-    return this.#kept.socketOf(status.address)
+    return this.#fixture.socketOf(status.address)
   }
 
   async stop(id: string): Promise<void> {
-    await this.#kept.keeper.stop(id)
+    await this.#fixture.manager.stop(id)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.#kept[Symbol.asyncDispose]()
+    return this.#fixture[Symbol.asyncDispose]()
   }
 }

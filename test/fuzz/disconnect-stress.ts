@@ -20,7 +20,7 @@ const CUT_MS = 3_000
 const MAX_ATTEMPTS = 5
 const READY = '<ready>'
 
-export interface StormOptions {
+export interface DisconnectStressOptions {
   readonly server: WireServer
   readonly mode: 'pipe' | 'pty'
   readonly seed: number
@@ -29,7 +29,7 @@ export interface StormOptions {
   readonly onCut?: (done: number) => void
 }
 
-export interface StormResult {
+export interface DisconnectStressResult {
   readonly cuts: number
   readonly bytesEachWay: number
   /** Digests of what was written, what the process read, and what came back. */
@@ -51,7 +51,7 @@ class Echo {
   readonly #written = createHash('sha256')
   #preamble = ''
 
-  constructor(options: StormOptions, port: number, file: string) {
+  constructor(options: DisconnectStressOptions, port: number, file: string) {
     const { server, mode, seed } = options
     this.#seed = seed
     this.isReady = mode === 'pipe'
@@ -136,10 +136,10 @@ function breakLink(proxy: FaultProxy, random: Random): string {
 }
 
 /** Cuts one attachment again and again while bytes go both ways, and compares all three places in the end. */
-export async function runCutStorm(options: StormOptions): Promise<StormResult> {
+export async function runDisconnectStress(options: DisconnectStressOptions): Promise<DisconnectStressResult> {
   const { server, seed, cuts, onCut } = options
   const random = new Random(seed)
-  const file = `storm-${seed}-${options.mode}`
+  const file = `stress-${seed}-${options.mode}`
   await using proxy = openFaultProxy({ target: { port: server.port }, random: random.fork() })
   const echo = new Echo(options, proxy.port, file)
   let done = 0
@@ -170,9 +170,9 @@ export async function runCutStorm(options: StormOptions): Promise<StormResult> {
     throw new Error(`Cannot go on with seed ${seed}: ${state}`, { cause: echo.fault })
   }
   await wait('the process', () => echo.isReady && echo.handle.status.get().is === 'attached')
-  let isStorming = true
+  let isRunning = true
   const writing = (async () => {
-    while (isStorming) await echo.write(BLOCK_BYTES)
+    while (isRunning) await echo.write(BLOCK_BYTES)
   })()
   while (done < cuts) {
     const { reconnections, returnedBytes } = echo
@@ -190,7 +190,7 @@ export async function runCutStorm(options: StormOptions): Promise<StormResult> {
     done = echo.reconnections
     onCut?.(done)
   }
-  isStorming = false
+  isRunning = false
   await writing
   await wait('the rest', () => echo.returnedBytes === echo.writtenBytes)
   echo.handle.signal('SIGTERM')

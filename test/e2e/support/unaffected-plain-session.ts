@@ -2,13 +2,13 @@ import { connectPlain, eventually } from '@sandwire/testing'
 import type { RunningSandboxd } from './sandboxd.ts'
 
 /** A session that has nothing to do with a test and must not notice it. */
-export interface Bystander extends AsyncDisposable {
+export interface UnaffectedPlainSession extends AsyncDisposable {
   /** Sends a line through the process and back; rejects when that takes too long. */
   readonly check: () => Promise<void>
 }
 
 /** Opens a well-behaved session on the same server. */
-export async function openBystander(sandboxd: RunningSandboxd): Promise<Bystander> {
+export async function openUnaffectedPlainSession(sandboxd: RunningSandboxd): Promise<UnaffectedPlainSession> {
   const client = await connectPlain(sandboxd.socketUrl('/attach?cmd=cat'), { headers: sandboxd.headers })
   let sent = ''
   return {
@@ -16,8 +16,8 @@ export async function openBystander(sandboxd: RunningSandboxd): Promise<Bystande
       const line = `line ${sent.length}\n`
       sent += line
       await client.sendInput(line)
-      await eventually(() => client.stdout.length === sent.length, { what: 'the bystander to get its echo' })
-      if (client.stdout.text !== sent) throw new Error(`Bystander got "${client.stdout.text}"`)
+      await eventually(() => client.stdout.length === sent.length, { what: 'the echo' })
+      if (client.stdout.text !== sent) throw new Error(`The unaffected session got "${client.stdout.text}"`)
     },
     [Symbol.asyncDispose]: async () => void (await client.close()),
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, openFaultProxy, patternAt, verifyPattern } from '@sandwire/testing'
-import { runCutStorm } from '../fuzz/cut-storm.ts'
+import { runDisconnectStress } from '../fuzz/disconnect-stress.ts'
 import { Attached, readShell, runShell } from './support/attached.ts'
 import { startWireServer, type WireServer } from './support/wire-server.ts'
 
@@ -25,7 +25,7 @@ describe('a link that is cut again and again', () => {
   ] as const)(
     `[R14] loses and doubles no byte in either direction in ${CUTS} cuts ($mode)`,
     async ({ mode, seed }) => {
-      const result = await runCutStorm({ server: sandboxd, mode, seed, cuts: CUTS })
+      const result = await runDisconnectStress({ server: sandboxd, mode, seed, cuts: CUTS })
       expect(result.cuts).toBeGreaterThanOrEqual(CUTS)
       expect(result.read).toBe(result.written)
       expect(result.returned).toBe(result.written)

@@ -2,32 +2,32 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { Attached, runShell } from './support/attached.ts'
-import { FrontDoor } from './support/front-door.ts'
-import { whyNot } from './support/isolation/isolated.ts'
+import { Deployment } from './support/deployment.ts'
+import { findStarterProblem } from './support/isolation/isolated.ts'
 
 const WAIT = { timeoutMs: 30_000 }
 /** Counts aloud, so that a byte lost or doubled shows. */
 const COUNT = 'n=0; while read line; do n=$((n+1)); echo "$n $line"; done'
 
 for (const starter of ['root', 'nobody'] as const) {
-  const obstacle = await whyNot(starter)
-  describe.skipIf(obstacle !== undefined)(`cutting the connections into a sandbox of ${starter}`, () => {
-    let door: FrontDoor
+  const problem = await findStarterProblem(starter)
+  describe.skipIf(problem !== undefined)(`cutting the connections into a sandbox of ${starter}`, () => {
+    let deployment: Deployment
     beforeAll(async () => {
-      door = await FrontDoor.open({ isNobody: starter === 'nobody' })
+      deployment = await Deployment.open({ isNobody: starter === 'nobody' })
     })
-    afterAll(() => door[Symbol.asyncDispose]())
+    afterAll(() => deployment[Symbol.asyncDispose]())
 
     async function sever(id: string): Promise<number> {
-      const unix = join(door.data, 'run', 'host.sock')
+      const unix = join(deployment.data, 'run', 'host.sock')
       const init = { unix, method: 'POST', headers: { connection: 'close' } }
       return (await fetch(`http://host/sandboxes/${id}/disconnect`, init)).status
     }
 
     test('needs nothing of its sandboxd, spares its neighbors, and is resumed exactly (threat T40)', async () => {
-      const { id } = await door.create('cut')
-      await door.create('spared')
-      const [cut, spared] = [door.sandbox('cut'), door.sandbox('spared')]
+      const { id } = await deployment.create('cut')
+      await deployment.create('spared')
+      const [cut, spared] = [deployment.sandbox('cut'), deployment.sandbox('spared')]
       await using driver = runShell(cut, COUNT)
       await driver.isAttached()
       await using viewer = new Attached(cut, { session: driver.session, role: 'viewer' })
@@ -35,8 +35,8 @@ for (const starter of ['root', 'nobody'] as const) {
       await Promise.all([viewer.isAttached(), neighbor.isAttached()])
       await driver.send('before\n')
       await Promise.all([driver, viewer].map((each) => each.waitFor('1 before\n')))
-      const workerd = door.workerd
-      const daemon = door.sandboxd(id)
+      const workerd = deployment.workerd
+      const daemon = deployment.sandboxd(id)
       process.kill(daemon, 'SIGSTOP')
       try {
         expect(await sever(id)).toBe(204)
@@ -58,7 +58,7 @@ for (const starter of ['root', 'nobody'] as const) {
       await neighbor.send('here\n')
       await neighbor.waitFor('1 here\n')
       expect(neighbor.reconnections).toBe(0)
-      expect(door.workerd).toBe(workerd)
+      expect(deployment.workerd).toBe(workerd)
     })
   })
 }
