@@ -14,7 +14,7 @@ export async function openPeer(
   command: Command,
   measure: (service: Service) => Promise<number>,
 ): Promise<Competitor | Absent> {
-  if (peer.obstacle !== undefined) return { name: peer.name, absent: peer.obstacle }
+  if (peer.problem !== undefined) return { name: peer.name, absent: peer.problem }
   if (!peer.modes.includes(command.mode)) return { name: peer.name, absent: `has no ${command.mode} mode` }
   try {
     const service = await peer.serve(command.argv, command.mode, command.files)

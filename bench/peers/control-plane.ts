@@ -11,7 +11,7 @@ function readField(value: unknown, name: string): unknown {
 }
 
 /** Why sandboxes cannot be isolated here; without isolation, figures are not comparable. */
-export function findIsolationObstacle(): string | undefined {
+export function findIsolationProblem(): string | undefined {
   return Bun.which('bwrap') === null ? 'not installed (apt-get install bubblewrap)' : undefined
 }
 

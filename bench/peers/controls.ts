@@ -5,7 +5,7 @@ import { openWebSocketStream } from './web-socket-stream.ts'
 
 const PROGRAM = join(import.meta.dir, '../programs/web-socket-server.ts')
 
-/** A bare Bun WebSocket server on `path`: what the runtime does without our code. */
+/** A bare Bun WebSocket server on `path`: the runtime without our code. */
 export async function serveBareWebSocket(path: string): Promise<Service> {
   const port = findFreePort()
   const server = await spawnServer([process.execPath, PROGRAM, String(port)], port)

@@ -56,7 +56,7 @@ export function attachStream(
 /** The exact dialect through the client library, as the command line and the browser use it. */
 export const sandwireV1: Peer = {
   name: 'sandwire',
-  obstacle: undefined,
+  problem: undefined,
   modes: ['pipe', 'pty'],
   serve: async (argv, mode): Promise<Service> => {
     const sandboxd = await startBenchedSandboxd()
@@ -80,7 +80,7 @@ function exitOf(text: string): number | undefined {
 /** The plain dialect through the client that every WebSocket server here gets. */
 export const sandwirePlain: Peer = {
   name: 'sandwire plain',
-  obstacle: undefined,
+  problem: undefined,
   modes: ['pipe', 'pty'],
   serve: async (argv, mode): Promise<Service> => {
     const sandboxd = await startBenchedSandboxd()

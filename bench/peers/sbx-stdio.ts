@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import type { Scratch } from '../scratch.ts'
-import { createSandbox, findIsolationObstacle, findWorkerd, openHost } from './control-plane.ts'
+import { createSandbox, findIsolationProblem, findWorkerd, openHost } from './control-plane.ts'
 import { openProgramStream } from './program-stream.ts'
 import type { Peer, Service } from './stream.ts'
 
@@ -20,7 +20,7 @@ export function buildSbxStdio({ directory }: Scratch): string {
 export function createSbxStdio(program: string): Peer {
   return {
     name: 'sandwire sbx-stdio',
-    obstacle: findIsolationObstacle(),
+    problem: findIsolationProblem(),
     modes: ['pipe', 'pty'],
     serve: (argv, mode): Promise<Service> =>
       openHost(async (host) => {

@@ -26,7 +26,7 @@ async function isListening(port: number): Promise<boolean> {
     socket.end()
     return true
   } catch {
-    // Refused: not yet.
+    // Not listening yet.
     return false
   }
 }

@@ -8,7 +8,7 @@ import type { Peer, Service } from './stream.ts'
 
 const SSHD = '/usr/sbin/sshd'
 
-function findObstacle(): string | undefined {
+function findProblem(): string | undefined {
   if (Bun.which(SSHD) === null) return 'sshd is not installed (apt-get install openssh-server)'
   return Bun.which('ssh') === null ? 'ssh is not installed (apt-get install openssh-client)' : undefined
 }
@@ -18,7 +18,7 @@ function makeKey(file: string): void {
   if (!success) throw new Error('Cannot make a key with ssh-keygen')
 }
 
-/** A server of our own on loopback: its keys, its configuration, nothing of the machine's. */
+/** Starts a private sshd on loopback with its own keys and configuration. */
 async function startSshd(directory: string, port: number) {
   makeKey(join(directory, 'host'))
   makeKey(join(directory, 'user'))
@@ -39,7 +39,7 @@ async function startSshd(directory: string, port: number) {
     'PrintLastLog no',
   ]
   await writeFile(join(directory, 'sshd_config'), `${config.join('\n')}\n`)
-  // Where Debian's sshd separates its privileges; made by its service, which is not what we start.
+  // Debian's sshd needs this folder for privilege separation; its service, which does not run here, would create it.
   if (process.getuid?.() === 0) await mkdir('/run/sshd', { recursive: true })
   return spawnServer([SSHD, '-D', '-f', join(directory, 'sshd_config')], port)
 }
@@ -49,11 +49,11 @@ function findUserName(): string {
   return Bun.spawnSync(['id', '-un']).stdout.toString().trim()
 }
 
-/** A private sshd, and the command that logs in there. */
+/** A private sshd and the ssh command that logs in to it. */
 export interface SshServer extends AsyncDisposable {
   readonly pid: number
   readonly port: number
-  /** Everything before the command to run there. */
+  /** The ssh command line up to the remote command. */
   readonly argv: (port?: number) => readonly string[]
 }
 
@@ -96,8 +96,8 @@ export async function openSshServer(): Promise<SshServer> {
 /** OpenSSH against a private sshd; a pipe is `ssh -T`, a terminal `ssh -tt`. */
 export const ssh: Peer = {
   name: 'ssh',
-  get obstacle() {
-    return findObstacle()
+  get problem() {
+    return findProblem()
   },
   modes: ['pipe', 'pty'],
   serve: async (argv, mode): Promise<Service> => {

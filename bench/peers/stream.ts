@@ -8,7 +8,7 @@ export interface Stream {
   close(): void
 }
 
-/** How a peer starts processes. */
+/** A running peer that starts processes. */
 export interface Service extends AsyncDisposable {
   /** Opens a connection with a new process. */
   readonly connect: () => Promise<Stream>
@@ -16,7 +16,7 @@ export interface Service extends AsyncDisposable {
   readonly pid: number
   /** Port to put a proxy in front of. */
   readonly port: number
-  /** The same service as seen through a proxy on this port. */
+  /** Connects through the proxy on this port. */
   readonly connectVia: (port: number) => Promise<Stream>
 }
 
@@ -26,7 +26,7 @@ export type Mode = 'pipe' | 'pty'
 export interface Peer {
   readonly name: string
   /** Why it cannot run here. */
-  readonly obstacle: string | undefined
+  readonly problem: string | undefined
   readonly modes: readonly Mode[]
   /** `files` are those that the command names; a peer with a file system of its own copies them. */
   readonly serve: (
@@ -36,7 +36,7 @@ export interface Peer {
   ) => Promise<Service>
 }
 
-/** Waits for `bytes` more bytes on a stream and answers with what came. */
+/** Waits for `bytes` more bytes on a stream and returns them. */
 export function collect(stream: Stream, bytes: number): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
   const chunks: Uint8Array[] = []

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path'
 import { attach } from '@sandwire/client'
 import type { RunningHost } from '../../test/e2e/support/control.ts'
-import { createSandbox, findIsolationObstacle, findWorkerd, openHost } from './control-plane.ts'
+import { createSandbox, findIsolationProblem, findWorkerd, openHost } from './control-plane.ts'
 import { attachStream } from './sandwire.ts'
 import type { Peer, Service } from './stream.ts'
 
@@ -42,8 +42,8 @@ async function moveInside(
 /** The whole product: client library, control in workerd, sandboxd in bubblewrap. */
 export const throughControl: Peer = {
   name: 'sandwire through control',
-  get obstacle() {
-    return findIsolationObstacle()
+  get problem() {
+    return findIsolationProblem()
   },
   modes: ['pipe', 'pty'],
   serve: (argv, mode, files = []): Promise<Service> =>

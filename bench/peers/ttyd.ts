@@ -8,7 +8,7 @@ const TYPE_DATA = 0x30
 /** ttyd: one terminal per connection. */
 export const ttyd: Peer = {
   name: 'ttyd',
-  obstacle: Bun.which('ttyd') === null ? 'not on PATH (Debian 12 has no package)' : undefined,
+  problem: Bun.which('ttyd') === null ? 'not on PATH (Debian 12 has no package)' : undefined,
   modes: ['pty'],
   serve: async (argv): Promise<Service> => {
     const port = findFreePort()

@@ -5,7 +5,7 @@ export interface Wrapping {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly protocols?: readonly string[]
-  /** Sent first. */
+  /** The first message of the client. */
   readonly greeting?: Uint8Array<ArrayBuffer> | string
   /** The output in a message, `undefined` when it has none. */
   readonly unwrap: (message: Uint8Array) => Uint8Array | undefined
@@ -14,13 +14,13 @@ export interface Wrapping {
   readonly exitOf?: (text: string) => number | undefined
 }
 
-/** Bun's constructor takes headers; the DOM's type does not know. */
+/** Bun's constructor accepts headers; the DOM type does not declare them. */
 const HeaderWebSocket = WebSocket as unknown as new (
   url: string,
   options: { headers: Readonly<Record<string, string>>; protocols: readonly string[] },
 ) => WebSocket
 
-/** Opens a process behind a WebSocket: the same client for every server that has one. */
+/** Opens a process behind a WebSocket. Every WebSocket server is measured with this client. */
 export async function openWebSocketStream(wrapping: Wrapping): Promise<Stream> {
   const { url, headers = {}, protocols = [], greeting, unwrap, wrap, exitOf } = wrapping
   const socket = new HeaderWebSocket(url, { headers, protocols })

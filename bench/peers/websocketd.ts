@@ -2,10 +2,10 @@ import { findFreePort, spawnServer } from './spawned.ts'
 import type { Peer, Service } from './stream.ts'
 import { openWebSocketStream } from './web-socket-stream.ts'
 
-/** websocketd in binary mode: one process per connection, bytes as they come. */
+/** websocketd in binary mode: one process per connection, bytes unchanged. */
 export const websocketd: Peer = {
   name: 'websocketd',
-  get obstacle() {
+  get problem() {
     return Bun.which('websocketd') === null ? 'not installed (apt-get install websocketd)' : undefined
   },
   modes: ['pipe'],

@@ -5,7 +5,7 @@ import { findTerminals } from '../../test/e2e/support/workbench-page.ts'
 import { makeSignInLink } from '../../test/e2e/support/workbench.ts'
 import type { BenchPage } from '../programs/workbench-page.ts'
 import { BarePage } from './bare-page.ts'
-import { findIsolationObstacle } from './control-plane.ts'
+import { findIsolationProblem } from './control-plane.ts'
 
 declare const bench: BenchPage
 
@@ -13,15 +13,15 @@ const SCRIPT = new URL('../programs/workbench-page.ts', import.meta.url).pathnam
 const WAIT = { timeoutMs: 30_000 }
 
 /** Why the workbench cannot be measured here, or undefined when it can. */
-export function findWorkbenchObstacle(): string | undefined {
-  return findBrowserProblem() ?? findIsolationObstacle()
+export function findWorkbenchProblem(): string | undefined {
+  return findBrowserProblem() ?? findIsolationProblem()
 }
 
-/** The workbench in Chromium, with what measures it in its page. */
+/** The workbench in Chromium, with the measuring script in its page. */
 export class MeasuredWorkbench implements AsyncDisposable {
   readonly host: RunningHost
   readonly page: BarePage
-  /** Cookies belong to this name. */
+  /** Host name of the sign-in cookies. */
   readonly origin: string
 
   private constructor(host: RunningHost, page: BarePage, origin: string) {
@@ -30,7 +30,7 @@ export class MeasuredWorkbench implements AsyncDisposable {
     this.origin = origin
   }
 
-  /** Opens it at a prompt. */
+  /** Opens the workbench and waits for a prompt. */
   static async open(): Promise<MeasuredWorkbench> {
     const built = await Bun.build({ entrypoints: [SCRIPT], target: 'browser', format: 'iife' })
     const script = `(${findTerminals.toString()})();\n${(await built.outputs[0]?.text()) ?? ''}`
@@ -59,12 +59,12 @@ export class MeasuredWorkbench implements AsyncDisposable {
     await this.page.evaluate((text) => bench.type(text), `${command}\r`)
   }
 
-  /** Types what ends a program. */
+  /** Types Ctrl-C. */
   async interrupt(): Promise<void> {
     await this.page.evaluate((text) => bench.type(text), '\u0003')
   }
 
-  /** Waits until the first terminal shows something. */
+  /** Waits until the first terminal shows a text. */
   async waitFor(wanted: RegExp): Promise<void> {
     await eventually(async () => wanted.test(await this.page.evaluate(() => bench.readText())), {
       what: `${String(wanted)} in the workbench`,

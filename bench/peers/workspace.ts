@@ -1,6 +1,6 @@
 import type { RunningHost } from '../../test/e2e/support/control.ts'
 import { type RunningSandboxd, startSandboxd } from '../../test/e2e/support/sandboxd.ts'
-import { createSandbox, findIsolationObstacle, findSandboxd, findWorkerd, openHost } from './control-plane.ts'
+import { createSandbox, findIsolationProblem, findSandboxd, findWorkerd, openHost } from './control-plane.ts'
 
 /** File routes over HTTP, with or without control. */
 export interface FilesPlace extends AsyncDisposable {
@@ -8,7 +8,7 @@ export interface FilesPlace extends AsyncDisposable {
   readonly fetch: (tail: string, init?: RequestInit) => Promise<Response>
 }
 
-/** The same in a sandbox behind control. */
+/** File routes of a sandbox behind control. */
 export interface ControlledPlace extends FilesPlace {
   readonly host: RunningHost
   readonly sandbox: string
@@ -18,7 +18,7 @@ export interface ControlledPlace extends FilesPlace {
 
 const SANDBOX = 'bench'
 
-export { findIsolationObstacle }
+export { findIsolationProblem }
 
 /** sandboxd by itself, on a folder of this machine or an empty one. */
 export async function openSandboxdFiles(workspace?: string): Promise<FilesPlace> {

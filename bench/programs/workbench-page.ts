@@ -4,30 +4,30 @@ import { Unicode11Addon } from '@xterm/addon-unicode11'
 import { WebglAddon } from '@xterm/addon-webgl'
 import { Terminal } from '@xterm/xterm'
 
-/** Bytes per write of what is fed in the page: as large as a frame of the wire. */
+/** Bytes per write to the local terminal: the size of a frame on the wire. */
 const CHUNK_BYTES = 64 * 1024
-/** Writes that may wait to be parsed: as much as the window of an attachment. */
+/** Writes that may be pending: as much as the window of an attachment. */
 const MAX_WAITING = 16
 
 export type Which = 'sandwire' | 'local'
 
-/** What the bench calls in the page. */
+/** Functions that the benchmark calls in the page. */
 export interface BenchPage {
   /** Types into the first terminal. */
   type(text: string): void
   /** Text of the first terminal without trailing blank lines; empty if there is none. */
   readText(): string
-  /** Gives the first terminal the keyboard. */
+  /** Focuses the first terminal. */
   focus(): void
-  /** Puts a terminal that echoes in the page over everything, as large as the workbench's. */
+  /** Opens a local echo terminal over the page, as large as that of the workbench. */
   openLocal(): void
   closeLocal(): void
-  /** Takes the time of each key that is pressed from now on, until the frame that shows it. */
+  /** Starts timing keys, each from its press to the frame that shows its echo. */
   startKeys(which: Which): void
-  /** The times, once there are so many. */
+  /** Resolves with the times once `count` keys are timed. */
   awaitKeys(count: number): Promise<readonly number[]>
   endKeys(): void
-  /** Milliseconds until the local terminal has parsed so many lines. */
+  /** Milliseconds until the local terminal has parsed `bytes` bytes of repeated lines. */
   feedLocal(line: string, bytes: number): Promise<number>
   /** Milliseconds from now until the first terminal has a title. */
   awaitTitle(title: string): Promise<number>
@@ -49,7 +49,7 @@ function lengthOf(which: Which): number {
   return line?.translateToString(true).length ?? 0
 }
 
-/** After the frame in which something is true: it is painted. */
+/** Resolves after the frame in which the condition becomes true has been painted. */
 function afterPaint(isTrue: () => boolean): Promise<void> {
   return new Promise((resolve) => {
     const look = (): void => {

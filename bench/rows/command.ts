@@ -30,7 +30,7 @@ function measureCommand(service: Service): Promise<number> {
 
 export const command: Row = {
   id: 'command',
-  title: 'run `true` and come back',
+  title: 'run `true` until exit',
   unit: 'ms',
   digits: 1,
   about: 'From starting the compiled sbx-stdio, or ssh, to its exit after `true` in a sandbox that runs.',
@@ -38,7 +38,7 @@ export const command: Row = {
   open: async ({ scratch }) => {
     const program = buildSbxStdio(scratch)
     return [
-      // What it takes to start the executable at all.
+      // The cost of starting the executable.
       openControl('sbx-stdio --version', () => repeat(() => readRaw([program, '--version'], 'pipe'))),
       ...(await Promise.all(
         [createSbxStdio(program), ssh].map((peer) => openPeer(peer, COMMAND, measureCommand)),

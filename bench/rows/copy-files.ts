@@ -2,7 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildSbxStdio } from '../peers/sbx-stdio.ts'
 import { openSshServer, ssh } from '../peers/ssh.ts'
-import { findIsolationObstacle, openControlledFiles } from '../peers/workspace.ts'
+import { findIsolationProblem, openControlledFiles } from '../peers/workspace.ts'
 import { type Absent, atMost, type Competitor, type Row } from '../row.ts'
 import type { Scratch } from '../scratch.ts'
 
@@ -46,8 +46,8 @@ function countFiles(folder: string): number {
 }
 
 async function openOurs(scratch: Scratch, tree: string, way: 'in' | 'out'): Promise<Competitor | Absent> {
-  const obstacle = findIsolationObstacle()
-  if (obstacle !== undefined) return { name: OURS, absent: obstacle }
+  const problem = findIsolationProblem()
+  if (problem !== undefined) return { name: OURS, absent: problem }
   const program = buildSbxStdio(scratch)
   const place = await openControlledFiles()
   const env = { SBX_TOKEN: place.host.token }
@@ -75,7 +75,7 @@ async function openTarOverSsh(
   tree: string,
   way: 'in' | 'out',
 ): Promise<Competitor | Absent> {
-  if (ssh.obstacle !== undefined) return { name: THEIRS, absent: ssh.obstacle }
+  if (ssh.problem !== undefined) return { name: THEIRS, absent: ssh.problem }
   const server = await openSshServer()
   const target = join(scratch.directory, `by-ssh-${way}`)
   const login = server.argv().join(' ')

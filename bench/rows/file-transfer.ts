@@ -4,7 +4,7 @@ import {
   type ControlledPlace,
   expectGood,
   type FilesPlace,
-  findIsolationObstacle,
+  findIsolationProblem,
   openControlledFiles,
   openSandboxdFiles,
 } from '../peers/workspace.ts'
@@ -71,7 +71,7 @@ async function openAll(
   measure: (place: FilesPlace, workload: Workload) => Promise<number>,
 ): Promise<(Competitor | Absent)[]> {
   const workload = await scratch.workload(BYTES)
-  const obstacle = findIsolationObstacle()
+  const problem = findIsolationProblem()
   const competitor = async (name: string, place: FilesPlace): Promise<Competitor> => {
     // The file to download exists, and each upload replaces it, as in every round.
     await upload(place, workload)
@@ -85,9 +85,9 @@ async function openAll(
   return [
     await competitor('bare HTTP', openBare(workload)),
     await competitor('sandwire', await openSandboxdFiles()),
-    obstacle === undefined
+    problem === undefined
       ? await competitor(OURS, await openControlledFiles())
-      : { name: OURS, absent: obstacle },
+      : { name: OURS, absent: problem },
   ]
 }
 
@@ -148,8 +148,8 @@ export const transferMemory: Row = {
     'Highest growth of workerd and of sandboxd during an upload and a download of 1 GB, after one of each.',
   targets: [below('workerd', MOST_MIB, 'MiB'), below('sandboxd', MOST_MIB, 'MiB')],
   open: async ({ scratch }) => {
-    const obstacle = findIsolationObstacle()
-    if (obstacle !== undefined) return [{ name: 'workerd', absent: obstacle }]
+    const problem = findIsolationProblem()
+    if (problem !== undefined) return [{ name: 'workerd', absent: problem }]
     const workload = await scratch.workload(BYTES)
     const place = await openControlledFiles()
     await measureMemory(place, workload)

@@ -1,6 +1,6 @@
 import type { RunningHost } from '../../test/e2e/support/control.ts'
 import { openParts } from '../competitors.ts'
-import { createSandbox, findIsolationObstacle, openHost } from '../peers/control-plane.ts'
+import { createSandbox, findIsolationProblem, openHost } from '../peers/control-plane.ts'
 import { EchoSession } from '../peers/echo-session.ts'
 import type { Row } from '../row.ts'
 import { quantile } from '../statistics.ts'
@@ -52,8 +52,8 @@ export const manySessions: Row = {
   about: `One byte a second through \`cat\` and back in each of ${SESSIONS} sessions of ${SANDBOXES} sandboxes; one that fails fails the row.`,
   targets: [],
   open: async () => {
-    const obstacle = findIsolationObstacle()
-    if (obstacle !== undefined) return [{ name: 'echo p50', absent: obstacle }]
+    const problem = findIsolationProblem()
+    if (problem !== undefined) return [{ name: 'echo p50', absent: problem }]
     return openHost(async (host) => {
       const sandboxes = Array.from({ length: SANDBOXES }, (_, index) => `many-${index}`)
       for (const sandbox of sandboxes) await createSandbox(host, sandbox)

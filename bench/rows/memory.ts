@@ -41,7 +41,7 @@ async function measureIdle(peer: Peer, mode: Mode): Promise<number> {
 }
 
 function openIdlePeer(peer: Peer, mode: Mode): Competitor | Absent {
-  if (peer.obstacle !== undefined) return { name: peer.name, absent: peer.obstacle }
+  if (peer.problem !== undefined) return { name: peer.name, absent: peer.problem }
   const side = peer.name.startsWith('sandwire') ? 'ours' : 'peer'
   return {
     name: peer.name,
@@ -120,8 +120,8 @@ export const stalledReader: Row = {
   open: async () => [
     stalled('sandwire', 'ours', measureStalledConsumer),
     stalled('sandwire plain', 'ours', measureStalledSocket),
-    websocketd.obstacle === undefined
+    websocketd.problem === undefined
       ? stalled('websocketd', 'peer', measureStalledWebsocketd)
-      : { name: websocketd.name, absent: websocketd.obstacle },
+      : { name: websocketd.name, absent: websocketd.problem },
   ],
 }

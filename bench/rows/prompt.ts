@@ -1,6 +1,6 @@
 import type { RunningHost } from '../../test/e2e/support/control.ts'
 import { openControl } from '../competitors.ts'
-import { createSandbox, destroySandbox, findIsolationObstacle, openHost } from '../peers/control-plane.ts'
+import { createSandbox, destroySandbox, findIsolationProblem, openHost } from '../peers/control-plane.ts'
 import { readRaw } from '../peers/raw-read.ts'
 import { attachStream } from '../peers/sandwire.ts'
 import { awaitText } from '../peers/stream.ts'
@@ -24,7 +24,7 @@ async function repeat(once: () => Promise<number>): Promise<number> {
 }
 
 async function openPrompts(host: RunningHost): Promise<Competitor> {
-  // The first one prepares what all share.
+  // The first sandbox creates what the others share.
   await createSandbox(host, 'first')
   let count = 0
   const once = async (): Promise<number> => {
@@ -59,8 +59,8 @@ export const prompt: Row = {
   about: 'From an attach with the name of a sandbox that does not exist to the prompt of its shell.',
   targets: [below(throughControl.name, 300, 'ms')],
   open: async () => {
-    const obstacle = findIsolationObstacle()
-    if (obstacle !== undefined) return [{ name: throughControl.name, absent: obstacle }]
+    const problem = findIsolationProblem()
+    if (problem !== undefined) return [{ name: throughControl.name, absent: problem }]
     return [openControl('bare bubblewrap', () => repeat(timeBare)), await openHost(openPrompts)]
   },
 }

@@ -1,7 +1,7 @@
 import type { RunningHost } from '../../test/e2e/support/control.ts'
 import { runWorkerdKillStress } from '../../test/fuzz/workerd-kill-stress.ts'
 import { openParts } from '../competitors.ts'
-import { createSandbox, findIsolationObstacle, openHost } from '../peers/control-plane.ts'
+import { createSandbox, findIsolationProblem, openHost } from '../peers/control-plane.ts'
 import { below, type Row } from '../row.ts'
 import { median, quantile } from '../statistics.ts'
 
@@ -29,8 +29,8 @@ export const reattach: Row = {
   about: `From the loss of the connection to being attached again, over ${KILLS} kills of workerd in a transfer of 128 MiB both ways whose SHA-256 is checked.`,
   targets: [below('reattach p99', 2_000, 'ms')],
   open: async () => {
-    const obstacle = findIsolationObstacle()
-    if (obstacle !== undefined) return [{ name: 'reattach p50', absent: obstacle }]
+    const problem = findIsolationProblem()
+    if (problem !== undefined) return [{ name: 'reattach p50', absent: problem }]
     return openHost(async (host) => {
       await createSandbox(host, SANDBOX)
       let seed = 0

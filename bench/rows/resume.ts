@@ -52,7 +52,7 @@ async function openSandwire(): Promise<Competitor> {
 
 export const resume: Row = {
   id: 'resume',
-  title: 'resume after a cut',
+  title: 'resume after a disconnect',
   unit: 'ms',
   about:
     'From a reset of the connection to the next output on a new one, with every line checked. Peers end the process.',

@@ -3,7 +3,7 @@ import { describeManyFiles, packManyFiles } from '../../test/e2e/support/many-fi
 import {
   type ControlledPlace,
   expectGood,
-  findIsolationObstacle,
+  findIsolationProblem,
   openControlledFiles,
 } from '../peers/workspace.ts'
 import type { Row } from '../row.ts'
@@ -53,8 +53,8 @@ export const search: Row = {
     },
   ],
   open: async () => {
-    const obstacle = findIsolationObstacle()
-    if (obstacle !== undefined) return [{ name: OURS, absent: obstacle }]
+    const problem = findIsolationProblem()
+    if (problem !== undefined) return [{ name: OURS, absent: problem }]
     const place = await openControlledFiles()
     await expectGood(place.fetch('archive?path=.', { method: 'PUT', body: packManyFiles(MANY) }))
     return [

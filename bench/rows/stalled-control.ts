@@ -4,7 +4,7 @@ import { readResidentBytes, traceMemory } from '../../test/e2e/support/memory.ts
 import { openParts } from '../competitors.ts'
 import {
   createSandbox,
-  findIsolationObstacle,
+  findIsolationProblem,
   findSupervisor,
   findWorkerd,
   openHost,
@@ -57,8 +57,8 @@ export const stalledControl: Row = {
   about: 'Growth over 10 s while `yes` writes and a socket is not read, after 512 MiB went through.',
   targets: [below('workerd', 1, 'MiB'), below('supervisor', 1, 'MiB')],
   open: async () => {
-    const obstacle = findIsolationObstacle()
-    if (obstacle !== undefined) return [{ name: 'workerd', absent: obstacle }]
+    const problem = findIsolationProblem()
+    if (problem !== undefined) return [{ name: 'workerd', absent: problem }]
     return openHost(async (host) => {
       const supervisorPid = findSupervisor(host, await createSandbox(host, SANDBOX))
       return openParts({

@@ -5,7 +5,7 @@ import { openControl } from '../competitors.ts'
 import {
   expectGood,
   type FilesPlace,
-  findIsolationObstacle,
+  findIsolationProblem,
   openControlledFiles,
   openLocalFiles,
   openSandboxdFiles,
@@ -69,8 +69,8 @@ async function makeFolder(directory: string): Promise<string> {
 }
 
 async function openIsolated(workspace: string): Promise<(Competitor | Absent)[]> {
-  const obstacle = findIsolationObstacle()
-  if (obstacle !== undefined) return [{ name: 'sandwire through control', absent: obstacle }]
+  const problem = findIsolationProblem()
+  if (problem !== undefined) return [{ name: 'sandwire through control', absent: problem }]
   const sandbox = await openControlledFiles()
   await expectGood(sandbox.fetch('archive?path=.', { method: 'PUT', body: pack() }))
   return [

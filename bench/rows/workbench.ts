@@ -1,5 +1,5 @@
 import { openControl, openParts } from '../competitors.ts'
-import { findWorkbenchObstacle, MeasuredWorkbench } from '../peers/workbench.ts'
+import { findWorkbenchProblem, MeasuredWorkbench } from '../peers/workbench.ts'
 import type { BenchPage, Which } from '../programs/workbench-page.ts'
 import { type Absent, atLeast, atMost, below, type Competitor, type Row } from '../row.ts'
 import { quantile } from '../statistics.ts'
@@ -17,7 +17,7 @@ const LOCAL = 'xterm.js fed in the page'
 async function withWorkbench(
   open: (workbench: MeasuredWorkbench) => readonly Competitor[],
 ): Promise<readonly (Competitor | Absent)[]> {
-  const absent = findWorkbenchObstacle()
+  const absent = findWorkbenchProblem()
   return absent === undefined ? open(await MeasuredWorkbench.open()) : [{ name: OURS, absent }]
 }
 
