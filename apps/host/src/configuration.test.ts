@@ -49,7 +49,7 @@ function context(env: Record<string, string> = {}, links: Record<string, string>
   }
 }
 
-function judge(flags: Partial<UpFlags>, env: Record<string, string> = {}): Validated<Configuration> {
+function validate(flags: Partial<UpFlags>, env: Record<string, string> = {}): Validated<Configuration> {
   return validateConfiguration({ ...NO_FLAGS, ...flags }, context(env))
 }
 
@@ -59,7 +59,7 @@ function problemsOf(validated: Validated<unknown>): readonly string[] {
 
 describe('validateConfiguration', () => {
   test('needs nothing to be set', () => {
-    expect(judge({})).toEqual({
+    expect(validate({})).toEqual({
       isOk: true,
       value: {
         dataFolder: '/home/me/project/.sandwire',
@@ -76,7 +76,7 @@ describe('validateConfiguration', () => {
   test.each(['/etc/passwd', '/etc/passwd/below'])(
     'refuses the data folder %s, which cannot be one',
     (data) => {
-      expect(problemsOf(judge({ data }))).toEqual([
+      expect(problemsOf(validate({ data }))).toEqual([
         `Cannot use the data folder "${data}": "/etc/passwd" is not a folder; choose another with --data`,
       ])
     },
@@ -84,7 +84,7 @@ describe('validateConfiguration', () => {
 
   test('takes empty variables as absent', () => {
     expect(
-      judge({}, { SANDWIRE_PORT: '', SANDWIRE_DATA: '', SANDWIRE_BIND: '', SANDWIRE_ISOLATION: '' }).isOk,
+      validate({}, { SANDWIRE_PORT: '', SANDWIRE_DATA: '', SANDWIRE_BIND: '', SANDWIRE_ISOLATION: '' }).isOk,
     ).toBe(true)
   })
 
@@ -93,28 +93,28 @@ describe('validateConfiguration', () => {
     (issuer) => {
       const tokens = { SANDWIRE_ISSUER: issuer, SANDWIRE_ISSUER_AUDIENCE: 'a' }
       const env = { ...tokens, SANDWIRE_ISSUER_CLIENT_ID: 'c' }
-      expect(judge({}, env).isOk).toBe(true)
+      expect(validate({}, env).isOk).toBe(true)
       // Nobody is sent there for those.
-      expect(judge({}, { ...tokens, SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }).isOk).toBe(true)
-      expect(problemsOf(judge({}, { ...env, SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }))).toEqual([
+      expect(validate({}, { ...tokens, SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }).isOk).toBe(true)
+      expect(problemsOf(validate({}, { ...env, SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }))).toEqual([
         expect.stringContaining(`The issuer "${issuer}" is on loopback`),
       ])
     },
   )
 
   test('prefers flags to the environment', () => {
-    const validated = judge({ port: '1', data: '/a' }, { SANDWIRE_PORT: '2', SANDWIRE_DATA: '/b' })
+    const validated = validate({ port: '1', data: '/a' }, { SANDWIRE_PORT: '2', SANDWIRE_DATA: '/b' })
     expect(validated).toMatchObject({ value: { port: 1, dataFolder: '/a' } })
   })
 
   test('resolves paths from where npm start was called', () => {
     const env = { npm_lifecycle_event: 'start', INIT_CWD: '/srv' }
-    expect(judge({}, env)).toMatchObject({ value: { dataFolder: '/srv/.sandwire' } })
+    expect(validate({}, env)).toMatchObject({ value: { dataFolder: '/srv/.sandwire' } })
   })
 
   test('ignores INIT_CWD under npx, which does not change the folder', () => {
     const env = { npm_lifecycle_event: 'npx', INIT_CWD: '/srv' }
-    expect(judge({}, env)).toMatchObject({ value: { dataFolder: '/home/me/project/.sandwire' } })
+    expect(validate({}, env)).toMatchObject({ value: { dataFolder: '/home/me/project/.sandwire' } })
   })
 
   test('reports every problem at once, each with a remedy', () => {
@@ -124,7 +124,7 @@ describe('validateConfiguration', () => {
       SANDWIRE_ISOLATION: 'docker',
       WORKSPACE_MODE: 'remote',
     }
-    expect(problemsOf(judge({ workspace: '/nowhere' }, env))).toEqual([
+    expect(problemsOf(validate({ workspace: '/nowhere' }, env))).toEqual([
       'WORKSPACE_MODE is "remote": set it to local or sandbox, or unset it',
       'The workspace "/nowhere" is not a folder: choose an existing one with --workspace',
       'SANDWIRE_PORT is "x": give a whole number from 0 to 65535',
@@ -136,19 +136,19 @@ describe('validateConfiguration', () => {
   })
 
   test.each(['-1', '65536', '1e3', '0x10', ' 80', '8080 ', '999999'])('refuses port "%s"', (port) => {
-    expect(problemsOf(judge({ port }))).toHaveLength(1)
+    expect(problemsOf(validate({ port }))).toHaveLength(1)
   })
 
   test.each(['0.0.0.0', '::', '*', '192.168.0.1', 'example.com', '127.0.0.2', 'constructor'])(
     'refuses to bind to %s while nobody but the local user can be told apart',
     (bind) => {
       const env = { SANDWIRE_BIND: bind, SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }
-      expect(problemsOf(judge({}, env))).toContainEqual(expect.stringContaining('SANDWIRE_BIND'))
+      expect(problemsOf(validate({}, env))).toContainEqual(expect.stringContaining('SANDWIRE_BIND'))
     },
   )
 
   test('serves a folder with its data elsewhere', () => {
-    const validated = judge({ workspace: '.' })
+    const validated = validate({ workspace: '.' })
     expect(validated).toMatchObject({ value: { workspace: '/home/me/project' } })
     expect(validated.isOk && validated.value.dataFolder).toMatch(
       /^\/home\/me\/\.local\/state\/sandwire\/[0-9a-f]{12}$/,
@@ -156,7 +156,9 @@ describe('validateConfiguration', () => {
   })
 
   test('serves only a folder of the current user', () => {
-    expect(problemsOf(judge({ workspace: '/srv' }))).toEqual([expect.stringContaining('belongs to user 0')])
+    expect(problemsOf(validate({ workspace: '/srv' }))).toEqual([
+      expect.stringContaining('belongs to user 0'),
+    ])
   })
 
   test.each([
@@ -167,7 +169,7 @@ describe('validateConfiguration', () => {
     '/home/me',
     '/home/me/.config/sandwire',
   ])('does not serve %s, with what this program runs from or believes (threat T38)', (workspace) => {
-    expect(problemsOf(judge({ workspace, data: '/data' }))).toEqual([
+    expect(problemsOf(validate({ workspace, data: '/data' }))).toEqual([
       expect.stringMatching(/own program or settings.* npx sandwire up --workspace DIR$/),
     ])
   })
@@ -179,20 +181,24 @@ describe('validateConfiguration', () => {
   })
 
   test('serves a folder beside the program', () => {
-    expect(judge({ workspace: '/opt/other' }).isOk).toBe(true)
+    expect(validate({ workspace: '/opt/other' }).isOk).toBe(true)
   })
 
   test('explains why npm start cannot serve the program’s own folder', () => {
     const env = { WORKSPACE_MODE: 'local', npm_lifecycle_event: 'start', INIT_CWD: '/opt/sandwire' }
-    expect(problemsOf(judge({}, env))).toEqual([expect.stringContaining('npx sandwire up --workspace DIR')])
+    expect(problemsOf(validate({}, env))).toEqual([
+      expect.stringContaining('npx sandwire up --workspace DIR'),
+    ])
   })
 
   test('serves the current folder under WORKSPACE_MODE=local', () => {
-    expect(judge({}, { WORKSPACE_MODE: 'local' })).toMatchObject({ value: { workspace: '/home/me/project' } })
+    expect(validate({}, { WORKSPACE_MODE: 'local' })).toMatchObject({
+      value: { workspace: '/home/me/project' },
+    })
   })
 
   test.each(['.sandwire', '.', 'a/b', '..data'])('refuses data folder %s inside the workspace', (data) => {
-    expect(problemsOf(judge({ workspace: '.', data }))).toEqual([
+    expect(problemsOf(validate({ workspace: '.', data }))).toEqual([
       expect.stringContaining('is inside the workspace'),
     ])
   })
@@ -206,12 +212,12 @@ describe('validateConfiguration', () => {
   })
 
   test('refuses a workspace inside the data folder', () => {
-    expect(problemsOf(judge({ workspace: '/home/me/project', data: '/home/me' }))).toHaveLength(1)
+    expect(problemsOf(validate({ workspace: '/home/me/project', data: '/home/me' }))).toHaveLength(1)
   })
 
   test('accepts a data folder whose name starts with the workspace’s', () => {
-    expect(judge({ workspace: '/home/me/project', data: '/home/me/project-data' }).isOk).toBe(true)
-    expect(judge({ workspace: '/home/me/project', data: '/home/me/..data' }).isOk).toBe(true)
+    expect(validate({ workspace: '/home/me/project', data: '/home/me/project-data' }).isOk).toBe(true)
+    expect(validate({ workspace: '/home/me/project', data: '/home/me/..data' }).isOk).toBe(true)
   })
 
   test('is open with an issuer, and then requires bubblewrap', () => {
@@ -223,7 +229,7 @@ describe('validateConfiguration', () => {
       SANDWIRE_BIND: '0.0.0.0',
       SANDWIRE_PUBLIC_URL: 'https://sandwire.example',
     }
-    expect(judge({}, env)).toMatchObject({
+    expect(validate({}, env)).toMatchObject({
       value: {
         mode: 'open',
         addresses: ['0.0.0.0'],
@@ -232,18 +238,18 @@ describe('validateConfiguration', () => {
         issuers: [{ issuer: 'https://id.example/realms/a' }],
       },
     })
-    expect(problemsOf(judge({}, { ...env, SANDWIRE_ISOLATION: 'none' }))).toEqual([
+    expect(problemsOf(validate({}, { ...env, SANDWIRE_ISOLATION: 'none' }))).toEqual([
       expect.stringContaining('would run commands as you'),
     ])
-    expect(problemsOf(judge({ workspace: '.' }, env))).toEqual([
+    expect(problemsOf(validate({ workspace: '.' }, env))).toEqual([
       expect.stringContaining('only for the local user'),
     ])
   })
 
   test('stays local with an issuer on loopback', () => {
     const env = { SANDWIRE_ISSUER: 'google', SANDWIRE_ISSUER_CLIENT_ID: 'c' }
-    expect(judge({}, env)).toMatchObject({ value: { mode: 'local', isolation: 'bubblewrap' } })
-    expect(problemsOf(judge({}, { ...env, SANDWIRE_ISOLATION: 'none' }))).toEqual([
+    expect(validate({}, env)).toMatchObject({ value: { mode: 'local', isolation: 'bubblewrap' } })
+    expect(problemsOf(validate({}, { ...env, SANDWIRE_ISOLATION: 'none' }))).toEqual([
       expect.stringContaining('everyone who signs in'),
     ])
   })
@@ -264,7 +270,7 @@ describe('validateConfiguration', () => {
 
   test('rejects a settings file inside the workspace (threat T38)', () => {
     const env = { SANDWIRE_SETTINGS: '/home/me/project/settings.json' }
-    expect(problemsOf(judge({ workspace: '.' }, env))).toContainEqual(
+    expect(problemsOf(validate({ workspace: '.' }, env))).toContainEqual(
       expect.stringContaining('is inside the workspace'),
     )
   })

@@ -39,7 +39,7 @@ test('every socket leads to the public entrypoint and drops client headers', () 
   ])
   for (const socket of CONFIG.sockets ?? []) {
     const http = 'http' in socket ? socket.http : undefined
-    // Neither a header that would become `request.cf` nor a door for remote calls of the Worker.
+    // Neither a header that would become `request.cf` nor an endpoint for RPC to the Worker.
     expect(Object.keys(http ?? {})).toEqual(['injectRequestHeaders'])
     expect(http?.injectRequestHeaders).toContainEqual({ name: 'cf-connecting-ip' })
     expect(http?.injectRequestHeaders?.every(({ value }) => value === undefined)).toBe(true)

@@ -139,10 +139,10 @@ function describeEngine({ socket, egressImage }: Containers): Pick<Worker, 'cont
 function describeSocket(address: string, index: number, { tls, control }: ControlPlan): Socket {
   const dropped = CLAIMED_HEADERS.filter((name) => name !== control.clientAddressHeader)
   const options = { injectRequestHeaders: dropped.map((name) => ({ name })) }
-  const door = { name: `public-${index}`, address, service: { name: 'control', entrypoint: 'Public' } }
+  const socket = { name: `public-${index}`, address, service: { name: 'control', entrypoint: 'Public' } }
   return tls === undefined
-    ? { ...door, http: options }
-    : { ...door, https: { options, tlsOptions: { keypair: { ...tls } } } }
+    ? { ...socket, http: options }
+    : { ...socket, https: { options, tlsOptions: { keypair: { ...tls } } } }
 }
 
 /**

@@ -3,19 +3,19 @@ import { createRequire } from 'node:module'
 import { describe, expect, test } from 'bun:test'
 import { type Containers, DEFAULT_EGRESS_IMAGE, validateContainers } from './containers.ts'
 
-function judge(env: Record<string, string>, hasWorkspace = false): [Containers | undefined, string[]] {
+function validate(env: Record<string, string>, hasWorkspace = false): [Containers | undefined, string[]] {
   const problems: string[] = []
   return [validateContainers(env, { hasWorkspace }, problems), problems]
 }
 
 describe('validateContainers', () => {
   test('without a word the host makes sandboxes, whatever else is set', () => {
-    expect(judge({ DOCKER_HOST: 'tcp://elsewhere:1' })).toEqual([undefined, []])
-    expect(judge({ SANDWIRE_PROVIDER: 'host' })).toEqual([undefined, []])
+    expect(validate({ DOCKER_HOST: 'tcp://elsewhere:1' })).toEqual([undefined, []])
+    expect(validate({ SANDWIRE_PROVIDER: 'host' })).toEqual([undefined, []])
   })
 
   test('reads engine and images from variables, with defaults', () => {
-    expect(judge({ SANDWIRE_PROVIDER: 'container' })).toEqual([
+    expect(validate({ SANDWIRE_PROVIDER: 'container' })).toEqual([
       {
         socket: '/var/run/docker.sock',
         image: expect.stringMatching(/^sandwire-sandbox:\d/),
@@ -28,7 +28,7 @@ describe('validateContainers', () => {
       SANDWIRE_IMAGE: 'a/b:1',
       SANDWIRE_EGRESS_IMAGE: 'c@sha256:0',
     }
-    expect(judge({ SANDWIRE_PROVIDER: 'container', ...named })).toEqual([
+    expect(validate({ SANDWIRE_PROVIDER: 'container', ...named })).toEqual([
       { socket: '/run/x.sock', image: 'a/b:1', egressImage: 'c@sha256:0' },
       [],
     ])
@@ -42,7 +42,7 @@ describe('validateContainers', () => {
       SANDWIRE_EGRESS_IMAGE: '../json?x',
       SANDWIRE_ISOLATION: 'none',
     }
-    const [, problems] = judge(wrong, true)
+    const [, problems] = validate(wrong, true)
     expect(problems.map((problem) => problem.split(' ')[0])).toEqual([
       'A',
       'SANDWIRE_ISOLATION',
@@ -50,7 +50,7 @@ describe('validateContainers', () => {
       'SANDWIRE_IMAGE',
       'SANDWIRE_EGRESS_IMAGE',
     ])
-    expect(judge({ SANDWIRE_PROVIDER: 'podman' })[1]).toEqual([
+    expect(validate({ SANDWIRE_PROVIDER: 'podman' })[1]).toEqual([
       'SANDWIRE_PROVIDER is "podman": set it to host or container, or unset it',
     ])
   })

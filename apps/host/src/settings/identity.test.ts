@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { hasIdentity, type Identity, validateIdentity, listIdentities } from './identity.ts'
 import { validateSettingsFile } from './settings-file.ts'
 
-function judge(
+function validate(
   env: Record<string, string>,
   settings?: unknown,
 ): { readonly identity: Identity; readonly passed: unknown; readonly problems: string[] } {
@@ -27,14 +27,14 @@ const KEYCLOAK = {
 
 describe('validateIdentity', () => {
   test('has no identities by default', () => {
-    const { identity, problems } = judge({})
+    const { identity, problems } = validate({})
     expect(problems).toEqual([])
     expect(hasIdentity(identity)).toBe(false)
     expect(listIdentities(identity)).toEqual([])
   })
 
   test('makes an issuer of a preset and variables', () => {
-    const { identity, problems } = judge(KEYCLOAK)
+    const { identity, problems } = validate(KEYCLOAK)
     expect(problems).toEqual([])
     expect(identity.issuers).toMatchObject([
       { id: 'keycloak', issuer: 'https://id.example/realms/team', audiences: ['sandwire'], clientId: 'web' },
@@ -44,12 +44,12 @@ describe('validateIdentity', () => {
   })
 
   test('takes a URL as an issuer that no preset knows', () => {
-    const { identity } = judge({ SANDWIRE_ISSUER: 'https://id.example/x', SANDWIRE_ISSUER_AUDIENCE: 'a' })
+    const { identity } = validate({ SANDWIRE_ISSUER: 'https://id.example/x', SANDWIRE_ISSUER_AUDIENCE: 'a' })
     expect(identity.issuers).toMatchObject([{ id: 'oidc', issuer: 'https://id.example/x' }])
   })
 
   test('adds issuers of the settings file', () => {
-    const { identity, problems } = judge(KEYCLOAK, {
+    const { identity, problems } = validate(KEYCLOAK, {
       issuers: [
         { issuer: 'google', clientId: 'g' },
         { issuer: 'https://two.example', audience: 'a', id: 'two', name: 'Two', defaultScopes: ['connect'] },
@@ -72,7 +72,7 @@ describe('validateIdentity', () => {
         { issuer: 'https://three.example', audience: 'a', id: 'three', resource: 'urn:three' },
       ],
     }
-    const { identity, problems } = judge({ ...KEYCLOAK, SANDWIRE_ISSUER_RESOURCE: 'urn:one' }, settings)
+    const { identity, problems } = validate({ ...KEYCLOAK, SANDWIRE_ISSUER_RESOURCE: 'urn:one' }, settings)
     expect(problems).toEqual([])
     expect(identity.issuers.map(({ requestParameters }) => requestParameters?.['resource'])).toEqual([
       'urn:one',
@@ -82,23 +82,23 @@ describe('validateIdentity', () => {
   })
 
   test('names the variable that is missing, where variables name the issuer', () => {
-    expect(judge({ SANDWIRE_ISSUER: 'https://id.example/x' }).problems).toEqual([
+    expect(validate({ SANDWIRE_ISSUER: 'https://id.example/x' }).problems).toEqual([
       'Cannot use issuer "oidc": "audience" is missing (SANDWIRE_ISSUER_AUDIENCE)',
     ])
-    expect(judge({}, { issuers: [{ issuer: 'https://id.example/x' }] }).problems).toEqual([
+    expect(validate({}, { issuers: [{ issuer: 'https://id.example/x' }] }).problems).toEqual([
       'Cannot use issuer "oidc": "audience" is missing',
     ])
   })
 
   test('refuses an audience of nothing but spaces', () => {
-    expect(judge({ ...KEYCLOAK, SANDWIRE_ISSUER_AUDIENCE: ' ' }).problems).toEqual([
+    expect(validate({ ...KEYCLOAK, SANDWIRE_ISSUER_AUDIENCE: ' ' }).problems).toEqual([
       expect.stringContaining('"audience" is missing'),
     ])
   })
 
   test('names everything that is wrong', () => {
     const env = { SANDWIRE_ISSUER: 'http://id.example', SANDWIRE_ISSUER_AUDIENCE: 'a', JWT_SECRET: 'short' }
-    const { problems } = judge(env, { issuers: [{ issuer: 'nobody' }, { issuer: 'keycloak' }], more: 1 })
+    const { problems } = validate(env, { issuers: [{ issuer: 'nobody' }, { issuer: 'keycloak' }], more: 1 })
     expect(problems).toHaveLength(5)
   })
 
@@ -120,7 +120,7 @@ describe('validateIdentity', () => {
     [KEYCLOAK, { issuers: [{ issuer: 'https://id.example/realms/team', audience: 'a' }] }],
     [{ SANDWIRE_ISSUER_CA_FILE: '/nothing' }, undefined],
   ])('refuses %j with %j', (env, settings) => {
-    expect(judge(env, settings).problems).toHaveLength(1)
+    expect(validate(env, settings).problems).toHaveLength(1)
   })
 
   test.each<[unknown, readonly string[]]>([
@@ -159,11 +159,11 @@ describe('validateIdentity', () => {
     ],
     [{ commands: { free: 'yes' } }, ['"/s": commands: "free" must be exec-scope or nobody']],
   ])('names the setting and what it may be, for all that is wrong in %j', (settings, problems) => {
-    expect(judge({}, settings).problems).toEqual([...problems])
+    expect(validate({}, settings).problems).toEqual([...problems])
   })
 
   test('passes control’s settings unchanged', () => {
-    expect(judge({}, { limits: { sessionsPerSandbox: 1 }, tokenInUrl: true }).passed).toEqual({
+    expect(validate({}, { limits: { sessionsPerSandbox: 1 }, tokenInUrl: true }).passed).toEqual({
       limits: { sessionsPerSandbox: 1 },
       tokenInUrl: true,
     })

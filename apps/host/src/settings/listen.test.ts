@@ -5,7 +5,7 @@ const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----'
 const KEY = '-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----'
 const FILES: Readonly<Record<string, string>> = { '/cert': CERTIFICATE, '/key': KEY, '/junk': 'junk' }
 
-function judge(
+function validate(
   env: Record<string, string>,
   hasIdentity = true,
 ): { readonly reach: ListenSettings; readonly problems: string[] } {
@@ -25,33 +25,33 @@ const PUBLIC = { SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }
 
 describe('validateListenSettings', () => {
   test('listens on loopback by default', () => {
-    expect(judge({}, false)).toEqual({
+    expect(validate({}, false)).toEqual({
       reach: { addresses: ['127.0.0.1', '::1'], mode: 'local' },
       problems: [],
     })
   })
 
   test.each(['0.0.0.0', '::', '[::]', '192.168.0.1', '127.0.0.2'])('opens at %s', (bind) => {
-    const { reach, problems } = judge({ SANDWIRE_BIND: bind, ...PUBLIC })
+    const { reach, problems } = validate({ SANDWIRE_BIND: bind, ...PUBLIC })
     expect(problems).toEqual([])
     expect(reach).toMatchObject({ mode: 'open', publicOrigin: 'https://sandwire.example' })
     expect(reach.addresses[0]).not.toContain('[')
   })
 
   test.each(['0.0.0.0', '::', '192.168.0.1'])('refuses %s while nobody can be told apart', (bind) => {
-    expect(judge({ SANDWIRE_BIND: bind, ...PUBLIC }, false).problems).toEqual([
+    expect(validate({ SANDWIRE_BIND: bind, ...PUBLIC }, false).problems).toEqual([
       expect.stringContaining('SANDWIRE_ISSUER'),
       expect.stringContaining('SANDWIRE_ISSUER'),
     ])
   })
 
   test('is open behind a proxy on the same machine', () => {
-    expect(judge(PUBLIC).reach).toMatchObject({ addresses: ['127.0.0.1', '::1'], mode: 'open' })
-    expect(judge(PUBLIC, false).problems).toEqual([expect.stringContaining('SANDWIRE_ISSUER')])
+    expect(validate(PUBLIC).reach).toMatchObject({ addresses: ['127.0.0.1', '::1'], mode: 'open' })
+    expect(validate(PUBLIC, false).problems).toEqual([expect.stringContaining('SANDWIRE_ISSUER')])
   })
 
   test('requires a public URL', () => {
-    expect(judge({ SANDWIRE_BIND: '0.0.0.0' }).problems).toEqual([
+    expect(validate({ SANDWIRE_BIND: '0.0.0.0' }).problems).toEqual([
       expect.stringContaining('SANDWIRE_PUBLIC_URL is not set'),
     ])
   })
@@ -66,13 +66,13 @@ describe('validateListenSettings', () => {
     'https://a.example/#f',
     'http://127.0.0.1.example',
   ])('refuses to be called %s', (url) => {
-    expect(judge({ SANDWIRE_PUBLIC_URL: url }).problems).toHaveLength(1)
+    expect(validate({ SANDWIRE_PUBLIC_URL: url }).problems).toHaveLength(1)
   })
 
   test.each(['http://localhost:9000', 'http://127.0.0.1:1', 'http://[::1]:1', 'https://localhost'])(
     'is local when it is called %s',
     (url) => {
-      expect(judge({ SANDWIRE_PUBLIC_URL: url }, false)).toMatchObject({
+      expect(validate({ SANDWIRE_PUBLIC_URL: url }, false)).toMatchObject({
         reach: { mode: 'local', publicOrigin: url },
         problems: [],
       })
@@ -80,18 +80,18 @@ describe('validateListenSettings', () => {
   )
 
   test('accepts only a header name for the proxy’s header', () => {
-    const name = (header: string) => judge({ SANDWIRE_CLIENT_ADDRESS_HEADER: header })
+    const name = (header: string) => validate({ SANDWIRE_CLIENT_ADDRESS_HEADER: header })
     expect(name('X-Forwarded-For').reach.clientAddressHeader).toBe('x-forwarded-for')
     expect(name('a header').problems).toHaveLength(1)
   })
 
   test('reads embed origins; none by default', () => {
-    const name = (text: string) => judge({ SANDWIRE_EMBED_ORIGINS: text })
+    const name = (text: string) => validate({ SANDWIRE_EMBED_ORIGINS: text })
     expect(name('https://a.example, http://localhost:5199\nhttps://a.example')).toMatchObject({
       reach: { embedOrigins: ['https://a.example', 'http://localhost:5199'] },
       problems: [],
     })
-    expect(judge({}).reach.embedOrigins).toBeUndefined()
+    expect(validate({}).reach.embedOrigins).toBeUndefined()
     expect(name('https://a.example https://*.b.example http://c.example').problems).toEqual([
       'SANDWIRE_EMBED_ORIGINS has "https://*.b.example": expected one origin, without wildcards',
       'SANDWIRE_EMBED_ORIGINS has "http://c.example": expected https, unless it is loopback',
@@ -100,7 +100,7 @@ describe('validateListenSettings', () => {
 
   test('uses TLS with a certificate and key', () => {
     const env = { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/key', ...PUBLIC }
-    expect(judge(env)).toMatchObject({
+    expect(validate(env)).toMatchObject({
       reach: { tls: { certificateChain: CERTIFICATE, privateKey: KEY } },
       problems: [],
     })
@@ -114,6 +114,6 @@ describe('validateListenSettings', () => {
     { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/nowhere', ...PUBLIC },
     { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/key' },
   ])('refuses half of TLS: %j', (env) => {
-    expect(judge(env).problems).toHaveLength(1)
+    expect(validate(env).problems).toHaveLength(1)
   })
 })

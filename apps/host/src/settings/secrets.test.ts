@@ -4,7 +4,7 @@ import { removeSecrets, validateSecrets, type Secrets } from './secrets.ts'
 const LONG = 'x'.repeat(32)
 const KEYS = `k1:${Buffer.alloc(32).toString('base64')}`
 
-function judge(env: Record<string, string>): { readonly secrets: Secrets; readonly problems: string[] } {
+function validate(env: Record<string, string>): { readonly secrets: Secrets; readonly problems: string[] } {
   const problems: string[] = []
   const readFile = (file: string): string => {
     if (file === '/secret') return `${LONG}\n`
@@ -15,8 +15,8 @@ function judge(env: Record<string, string>): { readonly secrets: Secrets; readon
 
 describe('validateSecrets', () => {
   test('are optional, from a variable or a file', () => {
-    expect(judge({})).toEqual({ secrets: {}, problems: [] })
-    expect(judge({ JWT_SECRET: LONG, API_TOKEN_FILE: '/secret', SESSION_TOKEN_SECRET: KEYS })).toEqual({
+    expect(validate({})).toEqual({ secrets: {}, problems: [] })
+    expect(validate({ JWT_SECRET: LONG, API_TOKEN_FILE: '/secret', SESSION_TOKEN_SECRET: KEYS })).toEqual({
       secrets: { jwtSecret: LONG, apiToken: LONG, sessionTokenSecret: KEYS },
       problems: [],
     })
@@ -35,7 +35,7 @@ describe('validateSecrets', () => {
     { JWT_SECRET: LONG, JWT_SECRET_FILE: '/secret' },
     { JWT_SECRET_FILE: '/open' },
   ])('refuses %j', (env) => {
-    expect(judge(env).problems).toHaveLength(1)
+    expect(validate(env).problems).toHaveLength(1)
   })
 
   test('are removed from the environment of child processes', () => {
@@ -47,7 +47,7 @@ describe('validateSecrets', () => {
   test('describes a problem without revealing the secret (threat T2)', () => {
     const canary = 'CNRY0123456789abcdef'
     for (const variable of ['JWT_SECRET', 'API_TOKEN', 'SESSION_TOKEN_SECRET']) {
-      const { problems } = judge({ [variable]: canary })
+      const { problems } = validate({ [variable]: canary })
       expect(problems).toHaveLength(1)
       expect(problems.join()).not.toContain(canary)
     }

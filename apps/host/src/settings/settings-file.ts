@@ -87,8 +87,8 @@ export function validateSettingsFile(
   const { issuers, ...passed } = all
   const fileProblems: string[] = []
   for (const [key, value] of Object.entries(passed)) {
-    const judge = Object.hasOwn(PASSED, key) ? PASSED[key] : undefined
-    if (judge !== undefined) judge(value, fileProblems)
+    const validate = Object.hasOwn(PASSED, key) ? PASSED[key] : undefined
+    if (validate !== undefined) validate(value, fileProblems)
     else
       fileProblems.push(
         `"${key}" is not a setting; known settings are issuers, ${Object.keys(PASSED).join(', ')}`,

@@ -14,7 +14,7 @@ interface Call {
 }
 
 /** Runs a filter as the kernel does: no loops, one accumulator. */
-function judge(program: readonly Instruction[], call: Call & { arch: number }): number {
+function runFilter(program: readonly Instruction[], call: Call & { arch: number }): number {
   const data = new DataView(new ArrayBuffer(64))
   data.setUint32(0, call.nr, true)
   data.setUint32(4, call.arch, true)
@@ -32,8 +32,8 @@ function judge(program: readonly Instruction[], call: Call & { arch: number }): 
   throw new Error('The filter ends without an answer')
 }
 
-function ask(architecture: Architecture, call: Call): number {
-  return judge(createFilter(architecture), { arch: AUDIT[architecture], ...call })
+function evaluate(architecture: Architecture, call: Call): number {
+  return runFilter(createFilter(architecture), { arch: AUDIT[architecture], ...call })
 }
 
 describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T39)', (architecture) => {
@@ -44,7 +44,7 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
     return nr === undefined ? [] : [{ name, nr }]
   })
   test.each(denied)('refuses $name', ({ nr }) => {
-    expect(ask(architecture, { nr })).toBe(refused(1))
+    expect(evaluate(architecture, { nr })).toBe(refused(1))
   })
 
   test('allows every other call', () => {
@@ -52,49 +52,50 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
       ...denied.map(({ nr }) => nr),
       ...Object.values(FILTERED_CALLS).map((each) => each[architecture]),
     ])
-    for (let nr = 0; nr < 500; nr += 1) if (!validated.has(nr)) expect(ask(architecture, { nr })).toBe(ALLOW)
+    for (let nr = 0; nr < 500; nr += 1)
+      if (!validated.has(nr)) expect(evaluate(architecture, { nr })).toBe(ALLOW)
   })
 
   test('allows segments of shared memory of a page, and no larger ones (threat T32)', () => {
     const ofSize = (bytes: bigint): number =>
-      ask(architecture, { nr: numberOf('shmget'), args: [0n, bytes, 0o1600n] })
+      evaluate(architecture, { nr: numberOf('shmget'), args: [0n, bytes, 0o1600n] })
     expect([ofSize(0n), ofSize(56n), ofSize(4096n)]).toEqual([ALLOW, ALLOW, ALLOW])
     expect([ofSize(4097n), ofSize(1n << 32n)]).toEqual([refused(28), refused(28)])
   })
 
   test('refuses calls of another architecture', () => {
-    expect(ask(architecture, { nr: 0, arch: 0x40000003 })).toBe(refused(1))
+    expect(evaluate(architecture, { nr: 0, arch: 0x40000003 })).toBe(refused(1))
   })
 
   test('returns ENOSYS for clone3, so that libraries use clone', () => {
-    expect(ask(architecture, { nr: numberOf('clone3') })).toBe(refused(38))
+    expect(evaluate(architecture, { nr: numberOf('clone3') })).toBe(refused(38))
   })
 
   test.each([0x00020000n, 0x02000000n, 0x04000000n, 0x08000000n, 0x10000000n, 0x20000000n, 0x40000000n])(
     'refuses clone with the namespace flag %d, whatever else is set',
     (flag) => {
-      expect(ask(architecture, { nr: numberOf('clone'), args: [flag | 17n] })).toBe(refused(1))
-      expect(ask(architecture, { nr: numberOf('clone'), args: [flag | 0xffff_ffff_0000_0000n] })).toBe(
+      expect(evaluate(architecture, { nr: numberOf('clone'), args: [flag | 17n] })).toBe(refused(1))
+      expect(evaluate(architecture, { nr: numberOf('clone'), args: [flag | 0xffff_ffff_0000_0000n] })).toBe(
         refused(1),
       )
     },
   )
 
   test('allows clone for fork and threads', () => {
-    expect(ask(architecture, { nr: numberOf('clone'), args: [17n] })).toBe(ALLOW)
-    expect(ask(architecture, { nr: numberOf('clone'), args: [0x3d0f00n] })).toBe(ALLOW)
+    expect(evaluate(architecture, { nr: numberOf('clone'), args: [17n] })).toBe(ALLOW)
+    expect(evaluate(architecture, { nr: numberOf('clone'), args: [0x3d0f00n] })).toBe(ALLOW)
   })
 
   test.each([0x5412n, 0x541cn, 0x1_0000_5412n, 0xffff_ffff_0000_541cn])(
     'refuses ioctl %d, also with high bits that the kernel ignores',
     (request) => {
-      expect(ask(architecture, { nr: numberOf('ioctl'), args: [0n, request] })).toBe(refused(1))
+      expect(evaluate(architecture, { nr: numberOf('ioctl'), args: [0n, request] })).toBe(refused(1))
     },
   )
 
   test('allows other terminal requests', () => {
     for (const request of [0x5401n, 0x5413n, 0x5414n, 0x540fn])
-      expect(ask(architecture, { nr: numberOf('ioctl'), args: [0n, request] })).toBe(ALLOW)
+      expect(evaluate(architecture, { nr: numberOf('ioctl'), args: [0n, request] })).toBe(ALLOW)
   })
 
   test.each([
@@ -107,18 +108,18 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
     { family: 40n, answer: refused(97) },
     { family: 0x1_0000_0028n, answer: refused(97) },
   ])('answers socket of family $family with $answer', ({ family, answer }) => {
-    expect(ask(architecture, { nr: numberOf('socket'), args: [family] })).toBe(answer)
+    expect(evaluate(architecture, { nr: numberOf('socket'), args: [family] })).toBe(answer)
   })
 
   test('allows common personalities only', () => {
-    expect(ask(architecture, { nr: numberOf('personality'), args: [0n] })).toBe(ALLOW)
-    expect(ask(architecture, { nr: numberOf('personality'), args: [0xffffffffn] })).toBe(ALLOW)
-    expect(ask(architecture, { nr: numberOf('personality'), args: [0x0400000n] })).toBe(refused(1))
+    expect(evaluate(architecture, { nr: numberOf('personality'), args: [0n] })).toBe(ALLOW)
+    expect(evaluate(architecture, { nr: numberOf('personality'), args: [0xffffffffn] })).toBe(ALLOW)
+    expect(evaluate(architecture, { nr: numberOf('personality'), args: [0x0400000n] })).toBe(refused(1))
   })
 })
 
 test('the filter on x64 refuses every call of the x32 interface', () => {
-  for (const nr of [0, 1, 165, 272, 520]) expect(ask('x64', { nr: nr | 0x40000000 })).toBe(refused(1))
+  for (const nr of [0, 1, 165, 272, 520]) expect(evaluate('x64', { nr: nr | 0x40000000 })).toBe(refused(1))
 })
 
 test('the filter is written in the kernel’s layout', () => {
