@@ -14,7 +14,7 @@ import {
 const DOCTOR = new URL('./support/isolation/doctor.ts', import.meta.url).pathname
 const PROBER = join(import.meta.dir, '../../apps/host/src/doctor/prober/main.ts')
 
-/** What is known to be weak when sandboxes are not started by root. */
+/** Probes that may report `weak` when sandboxes are not started by root. */
 const WEAK_WITHOUT_ROOT = [
   'daemon-reach',
   'terminal-limit',
@@ -23,7 +23,7 @@ const WEAK_WITHOUT_ROOT = [
   'file-limit',
   'disk-limit',
 ]
-/** Clean without a sandbox too, and shown to fail by themselves below; a busy machine limits processors by itself. */
+/** Probes that may pass without a sandbox. The first two are shown to fail below; a busy machine can hold back the third. */
 const NOT_HELD_BY_SANDBOX = ['descriptors', 'environment', 'processor-limit']
 
 let data = ''
@@ -49,7 +49,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
   if (problem !== undefined) console.error(`break-out probes as ${starter}: skipped, ${problem}`)
 
   test.skipIf(problem !== undefined)(
-    `nothing gets out of a sandbox started by ${starter} (threat T39)`,
+    `no probe escapes from a sandbox started by ${starter} (threat T39)`,
     async () => {
       const reports = await runDoctor(starter, 'bubblewrap')
       expect(reports.map(({ name }) => name)).toEqual([...PROBES])
@@ -61,15 +61,15 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
 }
 
 test.skipIf((await findStarterProblem('root')) !== undefined)(
-  'every probe notices when nothing holds it back (threat T39)',
+  'every probe fails without isolation (threat T39)',
   async () => {
-    // In mounts of its own, since one of the probes mounts.
+    // In its own mount namespace, because one of the probes mounts.
     const reports = await runDoctor('root', 'none', ['unshare', '--mount', '--propagation', 'private', '--'])
     expect(named(reports, 'ok').filter((name) => !NOT_HELD_BY_SANDBOX.includes(name))).toEqual([])
   },
 )
 
-describe('a probe by itself', () => {
+describe('a single probe', () => {
   beforeEach(() => {
     data = createDataFolder('root')
   })
@@ -98,13 +98,13 @@ describe('a probe by itself', () => {
     return new Response(child.stdout).text()
   }
 
-  test('notices a descriptor that was left open', async () => {
+  test('detects an inherited file descriptor', async () => {
     const fd = openSync('/etc/passwd', 'r')
     expect(await probe('files', { fd })).toContain('"descriptors","verdict":"failed"')
     expect(await probe('files', {})).toContain('"descriptors","verdict":"ok"')
   })
 
-  test('notices an environment that was handed down', async () => {
+  test('detects an inherited environment', async () => {
     expect(await probe('neighbors', { env: { PROBE_TARGET: '1' } })).toContain(
       '"environment","verdict":"failed"',
     )

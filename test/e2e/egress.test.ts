@@ -11,7 +11,7 @@ import { mintHex } from './support/wire-client.ts'
 const MAIN = join(import.meta.dir, '../../apps/sandboxd/src/main.ts')
 const isRoot = process.getuid?.() === 0
 
-/** A sandboxd in a network of its own, which nothing reaches but its socket. */
+/** A sandboxd in its own network namespace, reachable only through its Unix socket. */
 let folder: string
 let socket: string
 let child: Bun.Subprocess
@@ -70,7 +70,7 @@ async function run(script: string): Promise<string> {
 }
 
 describe.if(isRoot)('a sandbox with a proxy', () => {
-  test('tells its processes where the proxy is, and what the operator added', async () => {
+  test('passes its processes the address of the proxy and the variables of the operator', async () => {
     const text = await run('env')
     const address = 'http://127.0.0.1:3128'
     for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'])
@@ -81,19 +81,19 @@ describe.if(isRoot)('a sandbox with a proxy', () => {
     expect(existsSync(join(folder, 'env.json'))).toBe(false)
   })
 
-  test('reaches the proxy by that address and nothing else', async () => {
+  test('reaches only the proxy through that address', async () => {
     const request = String.raw`GET http://example.test/page HTTP/1.1\r\nHost: example.test\r\nConnection: close\r\n\r\n`
     const text = await run(`exec 3<>/dev/tcp/127.0.0.1/3128; printf '${request}' >&3; cat <&3`)
     expect(text).toContain('proxied /page')
     expect(await run(': >/dev/tcp/1.1.1.1/80')).toContain('unreachable')
   })
 
-  test('(threat T11) cannot reach sandboxd or the proxy by their sockets', async () => {
+  test('(threat T11) cannot open the sockets of sandboxd or the proxy', async () => {
     expect(await run(`ls -l ${folder}/; cat ${folder}/sandboxd.sock`)).toContain('ermission denied')
   })
 })
 
-test('the way to the proxy lets a slow reader slow the writer', async () => {
+test('the forward to the proxy applies backpressure', async () => {
   const own = mkdtempSync(join(tmpdir(), 'sandwire-slow-'))
   const socketPath = join(own, 'proxy.sock')
   const block = Buffer.alloc(65_536, 7)
@@ -117,7 +117,7 @@ test('the way to the proxy lets a slow reader slow the writer', async () => {
   if (typeof address !== 'object' || address === null) throw new Error('no forward')
   const client = connect(address.port, '127.0.0.1')
   client.pause()
-  // Once nothing moves any more, what is under way is what kernel buffers and stream limits hold.
+  // Once the transfer stalls, the bytes in flight are those that kernel buffers and stream limits hold.
   for (let before = -1; before !== offered; await Bun.sleep(300)) before = offered
   expect(offered).toBeLessThan(32 * 1024 * 1024)
   const stuckAt = offered

@@ -7,7 +7,7 @@ import { canBecomeNobody } from './support/nobody.ts'
 
 const MEBIBYTE = 1024 ** 2
 const LIMITS = { memoryBytes: 128 * MEBIBYTE }
-/** What is tried, in the words of a shell. All are far beyond the limit, and say `held` when they have it all. */
+/** Shell scripts that allocate far more than the limit, and print `held` if they succeed. */
 const HOARDS = [
   ['a file in /tmp', 'head -c 200000000 /dev/zero > /tmp/x && echo held'],
   ['a file in /dev/shm', 'head -c 200000000 /dev/zero > /dev/shm/x && echo held'],
@@ -19,14 +19,14 @@ const HOARDS = [
   ],
 ] as const
 
-/** Takes memory bit by bit, since a watchdog looks only now and then. */
+/** Allocates in small steps, because the watchdog polls. */
 function hoard(step: string): string {
   const prelude =
     'import ctypes, os, time; libc = ctypes.CDLL(None); libc.shmat.restype = ctypes.c_void_p; libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]; libc.shmdt.argtypes = [ctypes.c_void_p]; kept = []; fd = os.memfd_create("x")'
   return `python3 -c '${prelude}\nfor i in range(100):\n ${step}; time.sleep(0.03)\ntime.sleep(2); print("held")'`
 }
 
-/** Lowers its score as far as it may, then shares more than there is among processes that are larger than sandboxd, but not by much. */
+/** Lowers its OOM score as far as allowed, then allocates more than the limit in processes that are each slightly larger than sandboxd. */
 const FEIGNED = `python3 -c '
 import os, time
 for score in (0, 100, 200):
@@ -50,7 +50,7 @@ while True:
 const problem = await findBubblewrapProblem()
 
 describe.skipIf(problem !== undefined).each(canBecomeNobody ? [false, true] : [false])(
-  'a sandbox with little memory (unprivileged host: %p)',
+  'a sandbox with a memory limit (unprivileged host: %p)',
   (isNobody) => {
     let deployment: Deployment
     let other: UnaffectedSession
@@ -65,7 +65,7 @@ describe.skipIf(problem !== undefined).each(canBecomeNobody ? [false, true] : [f
     })
 
     test.each(HOARDS)(
-      'does not hold %s beyond it, and its other sessions live on (threat T32)',
+      'cannot exceed it with %s, and its other sessions survive (threat T32)',
       async (_, script) => {
         await using hog = runShell(deployment.sandbox('small'), `${script}; echo "over"`)
         const end = await hog.exit.catch(() => undefined)
@@ -81,7 +81,7 @@ describe.skipIf(problem !== undefined).each(canBecomeNobody ? [false, true] : [f
       },
     )
 
-    test('lives on when processes feign to be worth as much as sandboxd (threat T32)', async () => {
+    test('survives processes that lower their OOM score towards that of sandboxd (threat T32)', async () => {
       const { id } = await deployment.create('wide', { limits: { memoryBytes: 512 * MEBIBYTE } })
       const before = deployment.sandboxd(id)
       await using hog = runShell(deployment.sandbox('wide'), `${FEIGNED}; echo over`)

@@ -16,10 +16,10 @@ import {
 } from './support/isolation/isolated.ts'
 
 const MEBIBYTE = 1024 ** 2
-/** Nothing of a sandbox may outlive it for longer. */
+/** Processes and files of a sandbox must be gone this soon after its end. */
 const GONE_MS = 5_000
 
-/** How long a bomb may explode. */
+/** How long a resource bomb runs. */
 const BOMB_MS = 2_000
 
 const BOMBS = [
@@ -43,7 +43,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
     })
     afterEach(() => removeDataFolder(data))
 
-    test('runs processes as the user, in a system with the usual tools', async () => {
+    test('runs processes as an ordinary user, with the usual tools', async () => {
       await using sandbox = await IsolatedSandbox.start(starter, data)
       expect((await sandbox.run('id -u; id -un; hostname; pwd; echo $HOME')).stdout).toBe(
         '1000\nuser\ndev\n/workspace\n/home/user\n',
@@ -54,7 +54,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       expect((await sandbox.run('script -qec "stty size" /dev/null')).code).toBe(0)
     })
 
-    test('keeps workspace and home over a stop, and nothing else', async () => {
+    test('keeps only workspace and home across a stop', async () => {
       const id = mintId()
       const first = await IsolatedSandbox.start(starter, data, { id })
       await first.run('echo kept > /workspace/a; echo kept > ~/b; echo gone > /tmp/c; chmod 0 /workspace ~')
@@ -65,14 +65,14 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       expect((await second.run('cat /workspace/a ~/b; ls /tmp')).stdout).toBe('kept\nkept\n')
     })
 
-    test('follows nothing that a sandbox left in the folder of its sockets (threat T39)', async () => {
+    test('follows no symbolic link that a sandbox left in its socket folder (threat T39)', async () => {
       const victim = join(data, 'victim')
       mkdirSync(victim)
       chmodSync(victim, 0o751)
       chownSync(victim, 12_345, 12_345)
       const id = mintId()
       const first = await IsolatedSandbox.start(starter, data, { id })
-      // sandboxd can write there, and so can every process where there is one user.
+      // sandboxd can write to this folder; with a single user, so can every process.
       const names = ['egress', 'public-key', 'env.json']
       const links = names.map((name) => `rm -rf ${name}; ln -s ${victim} ${name}`)
       const plant = ['set -e', ...links, 'rm -f sandboxd.sock', 'mkdir -p sandboxd.sock/deep', 'ls -A']
@@ -92,7 +92,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       expect([mode & 0o777, uid, gid]).toEqual([0o751, 12_345, 12_345])
     })
 
-    test('gives the folder of the way out to nobody inside (threat T39)', async () => {
+    test('denies processes inside access to the egress folder (threat T39)', async () => {
       await using sandbox = await IsolatedSandbox.start(starter, data)
       const folder = '/run/sandwire-egress'
       for (const attempt of [`touch ${folder}/x`, `mv ${folder} /run/other`, `rmdir ${folder}`])
@@ -100,13 +100,13 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       expect((await sandbox.run(`test -d ${folder}`)).code).toBe(0)
     })
 
-    test('ends with what sandboxd ended with', async () => {
+    test('ends with the exit status of sandboxd', async () => {
       await using sandbox = await IsolatedSandbox.start(starter, data)
       await sandbox.send('stop')
       expect(await sandbox.await('ended')).toMatchObject({ reason: 'exit_0' })
     })
 
-    test('leaves nothing of processes that will not go (threat T40)', async () => {
+    test('kills processes that ignore signals (threat T40)', async () => {
       const mark = `7${String(Math.random()).slice(2, 10)}`
       const sandbox = await IsolatedSandbox.start(starter, data)
       await sandbox.run(
@@ -120,7 +120,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       expect(findTraces(sandbox.id, data)).toEqual([])
     })
 
-    test('dies with its supervisor, however that dies, and starts again (threat T40)', async () => {
+    test('ends with its supervisor, even a killed one, and starts again (threat T40)', async () => {
       const mark = `8${String(Math.random()).slice(2, 10)}`
       const sandbox = await IsolatedSandbox.start(starter, data)
       await sandbox.run(`echo kept > a; sync; setsid -f sleep ${mark} </dev/null >/dev/null 2>&1`)
@@ -133,12 +133,12 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
     })
 
     test.each(BOMBS)(
-      'bounds a bomb of $what: neighbors live on, and it is gone at once (threat T32)',
+      'contains a bomb of $what: other sandboxes survive, and it stops at once (threat T32)',
       async ({ bomb }) => {
         const limits = { memoryBytes: 256 * MEBIBYTE, pids: 64, milliCpus: 500, diskBytes: 64 * MEBIBYTE }
         await using neighbor = await IsolatedSandbox.start(starter, data)
         const bombed = await IsolatedSandbox.start(starter, data, { limits })
-        // The program that runs the sandbox may fall with it; the machine and the neighbor may not.
+        // The supervisor may fail with its sandbox; the machine and the other sandbox may not.
         const exploded = bombed.run(bomb).catch(() => undefined)
         await Promise.race([exploded, Bun.sleep(BOMB_MS)])
         expect((await neighbor.run('echo alive')).stdout).toBe('alive\n')
@@ -148,7 +148,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       },
     )
 
-    test('says that memory ran out when it took sandboxd along (threat T32)', async () => {
+    test('reports out of memory when sandboxd was killed for it (threat T32)', async () => {
       await using sandbox = await IsolatedSandbox.start(starter, data, {
         limits: { memoryBytes: 128 * MEBIBYTE },
       })
@@ -156,7 +156,7 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       expect(await sandbox.await('ended')).toMatchObject({ reason: 'oom' })
     })
 
-    test('has as much disk as it was given (threat T32)', async () => {
+    test('cannot use more disk than its limit (threat T32)', async () => {
       await using sandbox = await IsolatedSandbox.start(starter, data, {
         limits: { diskBytes: 32 * MEBIBYTE },
       })
@@ -174,23 +174,26 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
     })
 
     test.skipIf(starter === 'root').each([
-      { where: 'a folder that keeps everybody out', fill: 'mkdir h; fill h; chmod 0 h' },
+      { where: 'a folder without permissions', fill: 'mkdir h; fill h; chmod 0 h' },
       {
-        where: 'files that have no name any more',
+        where: 'unlinked files',
         fill: 'mkdir h; exec 3>h/3 4>h/4 5>h/5; rm -r h; fill /dev/fd',
       },
-      { where: 'the folder of its sockets', fill: 'fill /run/sandwire' },
-    ])('has no more disk in $where, which a watchdog has to find (threat T32)', async ({ fill }) => {
-      await using sandbox = await IsolatedSandbox.start(starter, data, {
-        limits: { diskBytes: 32 * MEBIBYTE },
-      })
-      const define = 'fill() { for i in 3 4 5; do head -c 12M /dev/zero > $1/$i; done; }'
-      await sandbox.run(`${define}; ${fill}; sleep 15`).catch(() => undefined)
-      const reason = await Promise.race([sandbox.await('ended'), Bun.sleep(1_000)])
-      expect(reason).toMatchObject({ reason: 'disk_full' })
-    })
+      { where: 'its socket folder', fill: 'fill /run/sandwire' },
+    ])(
+      'cannot exceed its disk limit with $where, which the watchdog must find (threat T32)',
+      async ({ fill }) => {
+        await using sandbox = await IsolatedSandbox.start(starter, data, {
+          limits: { diskBytes: 32 * MEBIBYTE },
+        })
+        const define = 'fill() { for i in 3 4 5; do head -c 12M /dev/zero > $1/$i; done; }'
+        await sandbox.run(`${define}; ${fill}; sleep 15`).catch(() => undefined)
+        const reason = await Promise.race([sandbox.await('ended'), Bun.sleep(1_000)])
+        expect(reason).toMatchObject({ reason: 'disk_full' })
+      },
+    )
 
-    test('made and removed fifty times leaves nothing behind', async () => {
+    test('leaves nothing behind after fifty starts and removals', async () => {
       for (let round = 0; round < 10; round += 1) {
         const batch = await Promise.all(Array.from({ length: 5 }, () => IsolatedSandbox.start(starter, data)))
         await Promise.all(

@@ -23,20 +23,20 @@ afterAll(async () => {
 const FIND = `D=$(for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline 2>/dev/null | grep -q -- --public-key && basename $p && break; done)`
 
 describe.if(problem === undefined)('a process in a bubblewrap sandbox', () => {
-  test('runs, with the environment of the sandbox', async () => {
+  test('runs with the environment of the sandbox', async () => {
     expect(
       await fixture.run(id, 'echo $GREETING; id -u; tty || true; echo x >/dev/stderr; echo y >/dev/stdout'),
     ).toContain('hello\n1000\n')
   })
 
-  test('owns its terminal, and is told of sizes and keys there', async () => {
+  test('controls its terminal, and receives resizes and key signals', async () => {
     const status = await fixture.manager.status(id)
     if (status.state !== 'running') throw new Error(status.state)
     const target = '/attach?cmd=sh&mode=pty&cols=90&rows=30'
     const client = await connectPlain(fixture.socketUrl(status.address, target), {
       headers: await fixture.headersFor(id, 'GET', target),
     })
-    // It says that it is in front before it can be interrupted there.
+    // The shell reports that the command is in the foreground before it is interrupted.
     const last = `sh -c 'echo begun $((6 * 7)); exec sleep 100'`
     await client.sendInput(`stat -c "owner %u" $(tty); stty size; ${last}\n`)
     await eventually(() => client.stdout.text.includes('begun 42'), { what: 'the last', timeoutMs: 10_000 })
@@ -48,7 +48,7 @@ describe.if(problem === undefined)('a process in a bubblewrap sandbox', () => {
     expect(client.exit).toMatchObject({ code: 9 })
   })
 
-  test.if(isRoot)('(threat T11) can neither look into sandboxd nor touch it', async () => {
+  test.if(isRoot)('(threat T11) can neither inspect nor signal sandboxd', async () => {
     const probes = [
       'cat /proc/$D/environ',
       'head -c1 /proc/$D/mem',
@@ -60,20 +60,20 @@ describe.if(problem === undefined)('a process in a bubblewrap sandbox', () => {
       'renice 5 $D',
     ]
     const script = probes.map((probe) => `(${probe}) >/dev/null 2>&1 && echo 'reached: ${probe}'`).join('; ')
-    const said = await fixture.run(id, `${FIND}; echo "sandboxd is $D"; ${script}; echo done`)
-    expect(said).toMatch(/^sandboxd is \d+\ndone\n$/)
+    const output = await fixture.run(id, `${FIND}; echo "sandboxd is $D"; ${script}; echo done`)
+    expect(output).toMatch(/^sandboxd is \d+\ndone\n$/)
   })
 
-  test.if(isRoot)('(threat T11) cannot reach the sockets of its sandbox', async () => {
-    const said = await fixture.run(
+  test.if(isRoot)('(threat T11) cannot open the sockets of its sandbox', async () => {
+    const output = await fixture.run(
       id,
       'ls -la /run/sandwire/ 2>&1; cat /run/sandwire/*.sock 2>&1; curl -s --unix-socket /run/sandwire/sandboxd.sock http://localhost/healthz || echo refused',
     )
-    expect(said).not.toContain('"status"')
-    expect(said).toContain('refused')
+    expect(output).not.toContain('"status"')
+    expect(output).toContain('refused')
   })
 
-  test('(threat T40) [X11] takes its daemons along, in a session of their own and without an environment', async () => {
+  test('(threat T40) [X11] ends with its daemons, even in their own session and without an environment', async () => {
     const daemon = `(env -i setsid sh -c 'sleep 86200 &' >/dev/null 2>&1 </dev/null &)`
     const client = await fixture.attach(
       id,
@@ -82,7 +82,7 @@ describe.if(problem === undefined)('a process in a bubblewrap sandbox', () => {
     await eventually(() => client.stdout.text.includes('1\n'), { what: 'the daemon', timeoutMs: 10_000 })
     client.terminate()
     await eventually(async () => (await fixture.run(id, `pgrep -f '^sleep 8620' | wc -l`)).trim() === '0', {
-      what: 'nobody left',
+      what: 'every process to end',
       timeoutMs: 15_000,
     })
     expect(await fixture.run(id, `ps -eo stat= | grep -c '^Z'`)).toBe('0\n')

@@ -6,10 +6,10 @@ import { AS_NOBODY, canBecomeNobody } from './support/nobody.ts'
 
 const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
 
-interface Told {
+interface Outcome {
   readonly code: number
-  /** What it said, line by line. */
-  readonly said: readonly string[]
+  /** The lines of standard error. */
+  readonly stderrLines: readonly string[]
 }
 
 async function sandwire(
@@ -18,29 +18,29 @@ async function sandwire(
     prefix = [],
     ...options
   }: { prefix?: readonly string[]; cwd?: string; env?: Record<string, string> } = {},
-): Promise<Told> {
+): Promise<Outcome> {
   const child = Bun.spawn([...prefix, process.execPath, MAIN, ...args], {
     ...options,
     env: { ...process.env, ...options.env },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  const said = await new Response(child.stderr).text()
-  return { code: await child.exited, said: said.split('\n').filter((line) => line !== '') }
+  const stderr = await new Response(child.stderr).text()
+  return { code: await child.exited, stderrLines: stderr.split('\n').filter((line) => line !== '') }
 }
 
-const up = (data: string, prefix: readonly string[] = []): Promise<Told> =>
+const up = (data: string, prefix: readonly string[] = []): Promise<Outcome> =>
   sandwire(['up', '--port', '0', '--data', data], { prefix })
 
 /** A refusal that names the folder, says why in one line, and what to do. */
-const refusal = (data: string, why: string): Told => ({
+const refusal = (data: string, why: string): Outcome => ({
   code: 2,
-  said: [
+  stderrLines: [
     `sandwire: Cannot use the data folder "${data}": ${why}`,
     expect.stringMatching(/^hint: choose .* with --data$/),
   ],
 })
 
-describe('a data folder that cannot be one', () => {
+describe('sandwire up', () => {
   let folder = ''
   const at = (name: string): string => join(folder, name)
   beforeAll(() => {
@@ -53,32 +53,35 @@ describe('a data folder that cannot be one', () => {
   })
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  test.each(['/proc/x', '/proc/self/x/y'])('is refused where the system makes none: %s', async (data) => {
-    const { code, said } = await up(data)
-    expect([code, said.length]).toEqual([2, 2])
-    expect(said[0]).toMatch(
-      /^sandwire: Cannot use the data folder "\/proc\/.*": the folder cannot be created$/,
-    )
-  })
+  test.each(['/proc/x', '/proc/self/x/y'])(
+    'refuses a data folder that the system cannot create: %s',
+    async (data) => {
+      const { code, stderrLines } = await up(data)
+      expect([code, stderrLines.length]).toEqual([2, 2])
+      expect(stderrLines[0]).toMatch(
+        /^sandwire: Cannot use the data folder "\/proc\/.*": the folder cannot be created$/,
+      )
+    },
+  )
 
   test.each([
     ['file', 'file', 'is not a folder'],
     ['file/x', 'file', 'is not a folder'],
     ['dangling', 'dangling', 'is a broken symbolic link'],
     ['circle/x', 'circle/x', 'is a symbolic link loop'],
-  ])('is refused with what is in the way: %s', async (name, what, why) => {
+  ])('names the path component that makes a data folder unusable: %s', async (name, what, why) => {
     const line = `sandwire: Cannot use the data folder "${at(name)}": "${at(what)}" ${why}; choose another with --data`
-    expect(await up(at(name))).toEqual({ code: 2, said: [line] })
+    expect(await up(at(name))).toEqual({ code: 2, stderrLines: [line] })
   })
 
-  test('is refused in a short line when its name is too long', async () => {
-    const { code, said } = await up(at('a'.repeat(300)))
-    expect([code, said.length]).toEqual([2, 1])
-    expect(said[0]).toContain('is too long for a path; choose another with --data')
-    expect(said[0]?.length).toBeLessThan(500)
+  test('refuses a data folder with too long a name in one short line', async () => {
+    const { code, stderrLines } = await up(at('a'.repeat(300)))
+    expect([code, stderrLines.length]).toEqual([2, 1])
+    expect(stderrLines[0]).toContain('is too long for a path; choose another with --data')
+    expect(stderrLines[0]?.length).toBeLessThan(500)
   })
 
-  test('is refused where it holds other things, and stays open to whom it was', async () => {
+  test('refuses a data folder with other files in it, and leaves its mode unchanged', async () => {
     const data = at('project')
     mkdirSync(data)
     chmodSync(data, 0o755)
@@ -89,25 +92,25 @@ describe('a data folder that cannot be one', () => {
     expect(statSync(data).mode & 0o777).toBe(0o755)
   })
 
-  test('is its own with parts that were moved away, also when others could enter it', async () => {
+  test('recognizes its data folder when parts are missing and its mode is 755', async () => {
     const data = at('own')
     for (const name of ['', 'keys', 'isolation']) mkdirSync(join(data, name))
     writeFileSync(join(data, 'format'), '9\n', { mode: 0o600 })
     chmodSync(data, 0o755)
-    const { said } = await up(data)
-    expect(said[0]).toContain('it was written by format "9", and this version needs format 2')
+    const { stderrLines } = await up(data)
+    expect(stderrLines[0]).toContain('it was written by format "9", and this version needs format 2')
   })
 
-  test('is refused as an empty name, which would be the current folder', async () => {
+  test('refuses an empty --data, which would resolve to the current folder', async () => {
     expect(await sandwire(['up', '--port', '0', '--data', ''], { cwd: folder })).toEqual({
       code: 2,
-      said: ['sandwire: Option --data is empty', 'hint: npx sandwire --help'],
+      stderrLines: ['sandwire: Option --data is empty', 'hint: npx sandwire --help'],
     })
     expect(statSync(folder).mode & 0o777).toBe(0o755)
   })
 
   test.each(['cache', 'lock', 'host.log'])(
-    'is refused with the part that is something else: %s',
+    'refuses a data folder in which an entry has the wrong file type: %s',
     async (part) => {
       const data = mkdtempSync(at('parts-'))
       if (part === 'cache') writeFileSync(join(data, part), '')
@@ -115,7 +118,7 @@ describe('a data folder that cannot be one', () => {
       const why = part === 'cache' ? 'it is not a folder' : 'it is a folder'
       expect(await up(data)).toEqual({
         code: 2,
-        said: [
+        stderrLines: [
           `sandwire: Cannot use "${join(data, part)}": ${why}`,
           'hint: remove it, or choose another data folder with --data',
         ],
@@ -123,28 +126,31 @@ describe('a data folder that cannot be one', () => {
     },
   )
 
-  test.skipIf(!canBecomeNobody)('is refused to who may not enter it, or does not own it', async () => {
-    const line = (data: string, why: string): Told => ({
-      code: 2,
-      said: [`sandwire: Cannot use the data folder "${data}": ${why}choose another with --data`],
-    })
-    expect(await up(at('closed/x'), AS_NOBODY)).toEqual(
-      line(at('closed/x'), `"${at('closed/x')}" is in a folder that this user may not enter; `),
-    )
-    expect(await up(at('closed'), AS_NOBODY)).toEqual(
-      line(at('closed'), 'it belongs to user 0; start sandwire as that user, or '),
-    )
-    expect(await up(at('new'), AS_NOBODY)).toEqual(refusal(at('new'), 'this user may not write there'))
-  })
+  test.skipIf(!canBecomeNobody)(
+    'refuses a data folder that the user cannot enter, write to or does not own',
+    async () => {
+      const line = (data: string, why: string): Outcome => ({
+        code: 2,
+        stderrLines: [`sandwire: Cannot use the data folder "${data}": ${why}choose another with --data`],
+      })
+      expect(await up(at('closed/x'), AS_NOBODY)).toEqual(
+        line(at('closed/x'), `"${at('closed/x')}" is in a folder that this user may not enter; `),
+      )
+      expect(await up(at('closed'), AS_NOBODY)).toEqual(
+        line(at('closed'), 'it belongs to user 0; start sandwire as that user, or '),
+      )
+      expect(await up(at('new'), AS_NOBODY)).toEqual(refusal(at('new'), 'this user may not write there'))
+    },
+  )
 })
 
-test('a start from a folder that is gone, or without one for throwaway sandboxes, says so in two lines', async () => {
+test('sandwire reports a deleted current folder or an unusable TMPDIR in two lines', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sandwire-gone-'))
   const script = `rmdir "$PWD" && exec "$@"`
   const gone = await sandwire(['up'], { prefix: ['sh', '-c', script, 'sh'], cwd: folder })
   expect(gone).toEqual({
     code: 2,
-    said: [
+    stderrLines: [
       'sandwire: Cannot start here: the current folder no longer exists',
       'hint: change to another folder',
     ],
@@ -152,14 +158,14 @@ test('a start from a folder that is gone, or without one for throwaway sandboxes
   const data = join(tmpdir(), 'sandwire-never-made')
   expect(await sandwire(['doctor', '--data', data], { env: { TMPDIR: '/nowhere' } })).toEqual({
     code: 2,
-    said: [
+    stderrLines: [
       'sandwire: Cannot create a temporary folder in "/nowhere": the folder cannot be created',
       'hint: set TMPDIR to a folder that this user can write to',
     ],
   })
 })
 
-test('doctor says what is wrong with a data folder', async () => {
+test('doctor reports an unusable data folder', async () => {
   const child = Bun.spawn([process.execPath, MAIN, 'doctor', '--data', '/proc/x'], {
     env: { ...process.env, SANDWIRE_ISOLATION: 'none' },
     stdio: ['ignore', 'pipe', 'ignore'],

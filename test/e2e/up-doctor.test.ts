@@ -36,7 +36,7 @@ async function runDoctor(
 const users = canBecomeNobody ? [false, true] : [false]
 
 test.skipIf(!hasBubblewrap).each(users)(
-  'doctor says what this machine can do, tries every way out and leaves nothing (unprivileged: %p) (threat T39)',
+  'doctor reports what this machine supports, runs every probe and leaves no files (unprivileged: %p) (threat T39)',
   async (isNobody) => {
     const { code, stdout, left } = await runDoctor(isNobody, '')
     for (const label of ['Programs', 'Data folder', 'Port', 'Isolation', 'Limits'])
@@ -47,14 +47,14 @@ test.skipIf(!hasBubblewrap).each(users)(
   },
 )
 
-test('doctor says that nothing is isolated where nothing is', async () => {
+test('doctor reports that sandboxes are not isolated when isolation is off', async () => {
   const { code, stdout } = await runDoctor(false, 'none')
   expect(stdout).toContain('weak: Sandboxes are not isolated from this machine')
   expect(stdout).not.toContain('break-out attempts')
   expect(code).toBe(0)
 })
 
-test.skipIf(!hasBubblewrap)('doctor finds bubblewrap where sandboxes find it, whatever PATH is', async () => {
+test.skipIf(!hasBubblewrap)('doctor finds bubblewrap independently of PATH, as sandboxes do', async () => {
   const { stdout } = await runDoctor(false, 'none', { PATH: '/nowhere' })
   expect(stdout).toMatch(/^Programs .*node missing.* bubblewrap \d/m)
 })

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { DISK_FULL } from '@sandwire/internal-api'
 import { type RunningHost, startHost } from './support/control.ts'
 
-/** Room for bundles, databases and logs, quickly filled. */
+/** Enough for bundles, databases and logs, and quick to fill. */
 const DISK_BYTES = 48 * 1024 ** 2
 
 async function run(argv: readonly string[]): Promise<void> {
@@ -14,14 +14,14 @@ async function run(argv: readonly string[]): Promise<void> {
 
 const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
 
-/** What a start says that comes to nothing. */
+/** The lines that a failed start writes to standard error. */
 async function refusalOf(data: string): Promise<string[]> {
   const child = Bun.spawn([process.execPath, MAIN, 'up', '--port', '0', '--data', data], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  const said = await new Response(child.stderr).text()
+  const stderr = await new Response(child.stderr).text()
   expect(await child.exited).not.toBe(0)
-  return said.split('\n').filter((line) => line !== '' && !line.endsWith('…'))
+  return stderr.split('\n').filter((line) => line !== '' && !line.endsWith('…'))
 }
 
 async function post(host: RunningHost, path: string, body?: unknown): Promise<Response> {
@@ -33,42 +33,39 @@ async function post(host: RunningHost, path: string, body?: unknown): Promise<Re
   })
 }
 
-/** A refusal that says what is wrong with which disk. */
+/** Expects an error that names the disk and says that it is full. */
 async function expectFull(response: Response): Promise<void> {
   const { error } = await response.json()
   expect([response.status, error.code]).toEqual([502, 'sandbox_failed'])
   expect(error.message).toEndWith(DISK_FULL)
 }
 
-test.if(process.getuid?.() === 0)(
-  'a full disk is named to whoever creates or stops, and what is destroyed goes all the same',
-  async () => {
-    const data = mkdtempSync(join(tmpdir(), 'sandwire-full-'))
-    await run(['mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'tmpfs', data])
-    try {
-      await using host = await startHost({ data })
-      for (const name of ['runs', 'stopped'])
-        expect((await post(host, '/api/sandboxes', { name })).status).toBe(201)
-      expect((await post(host, '/api/sandboxes/stopped/stop')).status).toBe(200)
-      const fill = join(data, 'fill')
-      await run(['dd', 'if=/dev/zero', `of=${fill}`, 'bs=4k'])
-      await expectFull(await post(host, '/api/sandboxes', { name: 'another' }))
-      await expectFull(await post(host, '/api/sandboxes/runs/stop'))
-      expect((await host.fetch('/api/sandboxes/runs', { method: 'DELETE' })).status).toBe(204)
-      rmSync(fill)
-      expect((await post(host, '/api/sandboxes/stopped/start')).status).toBe(200)
-      expect((await host.fetch('/api/sandboxes/stopped', { method: 'DELETE' })).status).toBe(204)
-      expect(readdirSync(join(data, 'sandboxes'))).toEqual([])
-      await host.stop()
-    } finally {
-      await run(['umount', '--lazy', data])
-      rmdirSync(data)
-    }
-  },
-)
+test.if(process.getuid?.() === 0)('create and stop name a full disk, and destroy still works', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'sandwire-full-'))
+  await run(['mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'tmpfs', data])
+  try {
+    await using host = await startHost({ data })
+    for (const name of ['runs', 'stopped'])
+      expect((await post(host, '/api/sandboxes', { name })).status).toBe(201)
+    expect((await post(host, '/api/sandboxes/stopped/stop')).status).toBe(200)
+    const fill = join(data, 'fill')
+    await run(['dd', 'if=/dev/zero', `of=${fill}`, 'bs=4k'])
+    await expectFull(await post(host, '/api/sandboxes', { name: 'another' }))
+    await expectFull(await post(host, '/api/sandboxes/runs/stop'))
+    expect((await host.fetch('/api/sandboxes/runs', { method: 'DELETE' })).status).toBe(204)
+    rmSync(fill)
+    expect((await post(host, '/api/sandboxes/stopped/start')).status).toBe(200)
+    expect((await host.fetch('/api/sandboxes/stopped', { method: 'DELETE' })).status).toBe(204)
+    expect(readdirSync(join(data, 'sandboxes'))).toEqual([])
+    await host.stop()
+  } finally {
+    await run(['umount', '--lazy', data])
+    rmdirSync(data)
+  }
+})
 
 test.if(process.getuid?.() === 0)(
-  'a start on a full or read-only disk names the folder and what to do',
+  'a start on a full or read-only disk names the folder and gives a hint',
   async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-full-'))
     await run(['mount', '-t', 'tmpfs', '-o', 'size=40k,mode=700', 'tmpfs', data])
@@ -80,7 +77,7 @@ test.if(process.getuid?.() === 0)(
       await run(['dd', 'if=/dev/zero', `of=${join(data, 'fill')}`, 'bs=1k'])
       expect(await refusalOf(data)).toEqual(refusal('its disk is full'))
       expect(readdirSync(join(data, 'keys'))).toEqual([])
-      // As a disk that was used before and went read-only since.
+      // Simulates a disk that was used before and has become read-only.
       for (const name of ['keys', 'control', 'cache', 'sandboxes'])
         mkdirSync(join(data, name), { recursive: true })
       await run(['mount', '-o', 'remount,ro', data])
@@ -93,10 +90,10 @@ test.if(process.getuid?.() === 0)(
 )
 
 test.if(process.getuid?.() === 0)(
-  'a start that finds too little room leaves nothing unfinished, nor does it keep what a dead one left',
+  'a start that runs out of disk space leaves no partial files, and removes those of a killed start',
   async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-full-'))
-    // Room for everything but what is built: sandboxd and control have several hundred kilobytes each.
+    // Enough space for everything except the bundles: sandboxd and control take several hundred kilobytes each.
     await run(['mount', '-t', 'tmpfs', '-o', 'size=900k', 'tmpfs', data])
     const cache = join(data, 'cache')
     try {
@@ -111,7 +108,7 @@ test.if(process.getuid?.() === 0)(
   },
 )
 
-test('a data folder that is a file is refused in one sentence', async () => {
+test('a start refuses a data folder that is a file in one line', async () => {
   const file = import.meta.path
   expect(await refusalOf(file)).toEqual([
     `sandwire: Cannot use the data folder "${file}": "${file}" is not a folder; choose another with --data`,

@@ -8,12 +8,12 @@ import { type RunningHost, startHost } from './support/control.ts'
 
 const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
 const PUBLIC = 'https://sandwire.example'
-/** A cold start makes a bundle. */
+/** A cold start builds the bundle. */
 const TIMEOUT_MS = 90_000
 const problem =
   Bun.which('openssl') === null ? 'no openssl' : Bun.which('bwrap') === null ? 'no bubblewrap' : undefined
 
-/** The most that the host lets an operator set; control must take it. */
+/** The largest settings that the host accepts; control must accept them too. */
 const LARGEST = {
   limits: {
     attachesPerMinutePerAddress: 1_000_000,
@@ -28,7 +28,7 @@ const LARGEST = {
   commands: { free: 'exec-scope', templates: [{ id: 'nothing', title: 'Nothing', argv: ['true'] }] },
 }
 
-/** Everything that `sandwire up` says when it does not start. */
+/** Exit code and standard error of a `sandwire up` that fails to start. */
 async function refusal(env: Readonly<Record<string, string>>): Promise<{ code: number; text: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'sandwire-open-'))
   const child = Bun.spawn([process.execPath, MAIN, 'up', '--port', '0', '--data', join(folder, 'data')], {
@@ -42,14 +42,14 @@ async function refusal(env: Readonly<Record<string, string>>): Promise<{ code: n
   return { code, text }
 }
 
-describe('a server that others are to reach', () => {
-  test('does not start while nobody can be told apart, and says what to do (threat T4)', async () => {
+describe('starting a public server', () => {
+  test('fails without a way to authenticate users, and says what to configure (threat T4)', async () => {
     const { code, text } = await refusal({ SANDWIRE_BIND: '0.0.0.0' })
     expect(code).toBe(2)
     expect(text).toContain('set SANDWIRE_ISSUER, JWT_SECRET or API_TOKEN, or listen on 127.0.0.1')
   })
 
-  test('does not say that it runs when control does not take its settings, but why', async () => {
+  test('fails with the reason when control rejects its settings', async () => {
     const settings = join(tmpdir(), `sandwire-settings-${crypto.randomUUID()}.json`)
     const issuers = [{ issuer: 'https://id.example', audience: 'a', algorithms: [] }]
     writeFileSync(settings, JSON.stringify({ issuers }), { mode: 0o600 })
@@ -59,7 +59,7 @@ describe('a server that others are to reach', () => {
     expect(code).not.toBe(0)
   }, 60_000)
 
-  test('names everything that is wrong, and no secret (threat T2)', async () => {
+  test('reports every configuration error and no secret (threat T2)', async () => {
     const { code, text } = await refusal({
       SANDWIRE_BIND: '0.0.0.0',
       SANDWIRE_PUBLIC_URL: 'http://sandwire.example',
@@ -75,7 +75,7 @@ describe('a server that others are to reach', () => {
 })
 
 describe.skipIf(problem !== undefined)(
-  `a server that others reach${problem === undefined ? '' : ` (skipped: ${problem})`}`,
+  `a public server${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     let folder: string
     let issuer: TestIssuer
@@ -128,8 +128,8 @@ describe.skipIf(problem !== undefined)(
       rmSync(folder, { recursive: true, force: true })
     })
 
-    /** A request as it arrives: under the public name, with a certificate that is checked against it. */
-    function ask(
+    /** Sends a request under the public host name, and verifies the certificate against that name. */
+    function sendRequest(
       path: string,
       bearer: string,
       init: { method?: string; headers?: Record<string, string>; body?: string } = {},
@@ -143,37 +143,37 @@ describe.skipIf(problem !== undefined)(
       })
     }
 
-    test('says who can sign in and where, with no link of its own', () => {
+    test('prints its address and issuers, and no sign-in link', () => {
       expect(host.output()).toContain(`Sandwire is running at ${PUBLIC}`)
       expect(host.output()).toContain(`Sign in    ${PUBLIC}/signin, with Test (${issuer.url})`)
       expect(host.output()).not.toContain('/signin#')
     })
 
-    test('does not take the local token, and no program of this machine is pointed to it', async () => {
-      const response = await ask('/api/whoami', host.token)
+    test('refuses the local token, and is not in the list of local servers', async () => {
+      const response = await sendRequest('/api/whoami', host.token)
       expect(response.status).toBe(401)
       const known = await Bun.file(join(host.data, 'config', 'sandwire', 'servers.json')).exists()
       expect(known).toBe(false)
     })
 
-    test('lets people of its issuer in, to sandboxes of their own', async () => {
+    test('gives users of its issuer access to their own sandboxes', async () => {
       const ann = await issuer.mintToken('ann')
-      const made = await ask('/api/sandboxes', ann, {
+      const made = await sendRequest('/api/sandboxes', ann, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ name: 'dev' }),
       })
       expect(made.status).toBe(201)
-      const ran = await ask('/api/sandboxes/dev/exec', ann, {
+      const ran = await sendRequest('/api/sandboxes/dev/exec', ann, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ cmd: 'echo', args: ['hello'] }),
       })
       expect(await ran.json()).toMatchObject({ output: 'hello\n' })
-      expect((await ask('/api/sandboxes/dev', await issuer.mintToken('bob'))).status).toBe(404)
+      expect((await sendRequest('/api/sandboxes/dev', await issuer.mintToken('bob'))).status).toBe(404)
     })
 
-    test('attaches under its public name, and writes down whom the proxy named (threat T50)', async () => {
+    test('attaches under its public name, and audits the client address that the proxy sent (threat T50)', async () => {
       const bearer = await issuer.mintToken('ann')
       const options: unknown = {
         headers: {
@@ -199,7 +199,7 @@ describe.skipIf(problem !== undefined)(
       expect(said).toContain('hi\n')
       const row = await eventually(
         async () => {
-          const page = (await (await ask('/api/audit?action=session.start', bearer)).json()) as {
+          const page = (await (await sendRequest('/api/audit?action=session.start', bearer)).json()) as {
             rows: { address: string }[]
           }
           return page.rows[0]
@@ -209,11 +209,11 @@ describe.skipIf(problem !== undefined)(
       expect(row.address).toBe('203.0.113.9')
     })
 
-    test('answers for no other name (threat T1)', async () => {
+    test('refuses every other host name (threat T1)', async () => {
       for (const name of ['evil.example', `sandwire.example:${host.port}`, 'SANDWIRE.example.'])
-        expect((await ask('/api/auth', '', { headers: { host: name } })).status).toBe(421)
+        expect((await sendRequest('/api/auth', '', { headers: { host: name } })).status).toBe(421)
       const origin = { origin: `https://localhost:${host.port}` }
-      expect((await ask('/api/auth', '', { headers: origin })).status).toBe(403)
+      expect((await sendRequest('/api/auth', '', { headers: origin })).status).toBe(403)
     })
   },
 )

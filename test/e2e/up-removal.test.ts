@@ -7,10 +7,10 @@ import { AS_NOBODY, NOBODY, nobodyProblem } from './support/nobody.ts'
 import type { WireServer } from './support/wire-server.ts'
 
 const isRoot = process.getuid?.() === 0
-/** Where the host of each user has sockets and mount points of sandboxes. */
+/** Folders for sandbox sockets and mount points, by the user of the host. */
 const RUN_BASES = ['/run/sandwire', `/tmp/sandwire-${NOBODY}`]
 
-/** Folders too deep for a path, made by walking into them. */
+/** Creates folders nested deeper than the longest path, by descending into each. */
 const NEST =
   'i=0; while [ $i -lt 2000 ]; do mkdir d && cd -P d || exit 1; i=$((i + 1)); done 2>/dev/null; echo made'
 const LOCK = 'mkdir -p h/i; touch h/i/x; chmod 000 h/i h; echo made'
@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A host of a user whom file modes bind; everybody's is one when the tests do not run as root. */
+/** Options for a host whose user is subject to file modes; without root, every user is. */
 function optionsForNobody(): HostOptions {
   if (!isRoot) return { data }
   for (const each of [folder, data]) chownSync(each, NOBODY, NOBODY)
@@ -74,17 +74,20 @@ describe('a destroyed sandbox', () => {
   test.skipIf(nobodyProblem !== undefined).each([
     ['locked folders', LOCK],
     ['deep folders', NEST],
-  ])('takes its %s with it, and keeps nobody from the next one (threat T32)', async (_what, script) => {
-    await using host = await startHost(optionsForNobody())
-    const id = await create(host, 'dev')
-    expect(await readShell(sandboxOf(host, 'dev'), script)).toBe('made\n')
-    expect(await destroy(host, 'dev')).toBe(204)
-    expect(readdirSync(join(data, 'isolation/files'))).not.toContain(id)
-    await create(host, 'dev')
-    expect(await destroy(host, 'dev')).toBe(204)
-  })
+  ])(
+    'has its %s removed, and another of its name can be created and destroyed (threat T32)',
+    async (_what, script) => {
+      await using host = await startHost(optionsForNobody())
+      const id = await create(host, 'dev')
+      expect(await readShell(sandboxOf(host, 'dev'), script)).toBe('made\n')
+      expect(await destroy(host, 'dev')).toBe(204)
+      expect(readdirSync(join(data, 'isolation/files'))).not.toContain(id)
+      await create(host, 'dev')
+      expect(await destroy(host, 'dev')).toBe(204)
+    },
+  )
 
-  test('leaves no database after the next start', async () => {
+  test('leaves no database behind once the host restarts', async () => {
     const first = await startHost({ data })
     await create(first, 'kept')
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
@@ -100,7 +103,7 @@ describe('a destroyed sandbox', () => {
   })
 })
 
-test('a sandbox that stops leaves its files and nothing else', async () => {
+test('a stopped sandbox leaves only its files', async () => {
   await using host = await startHost({ data })
   const id = await create(host, 'dev')
   expect(await readShell(sandboxOf(host, 'dev'), 'echo mine > file; echo made')).toBe('made\n')

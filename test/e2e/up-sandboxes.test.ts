@@ -18,7 +18,7 @@ import type { WireServer } from './support/wire-server.ts'
 
 const CLI = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
 
-/** Who starts the host: everything holds for both. */
+/** Users that start the host; every test runs for both. */
 const USERS = [
   { who: 'the user who runs the tests', isNobody: false },
   ...(canBecomeNobody ? [{ who: 'an unprivileged user', isNobody: true }] : []),
@@ -45,7 +45,7 @@ function optionsFor(isNobody: boolean, args: readonly string[] = []): HostOption
   }
 }
 
-/** A sandbox of the host, as the wire tests know servers. */
+/** A sandbox of the host as a server for the wire tests. */
 function sandboxOf(host: RunningHost, sandbox = 'dev'): WireServer {
   return {
     port: host.port,
@@ -68,7 +68,7 @@ function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'latin1')
   } catch {
-    // It ended meanwhile.
+    // The process has ended.
     return ''
   }
 }
@@ -88,7 +88,7 @@ async function sandboxesOf(host: RunningHost): Promise<{ name: string; state: st
 }
 
 describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => {
-  test('are made at first use, by sbx-stdio that finds the server by itself', async () => {
+  test('are created on first use by sbx-stdio, which discovers the server', async () => {
     await using host = await startHost(optionsFor(isNobody))
     const prefix = isNobody ? (optionsFor(true).prefix ?? []) : []
     const url = `http://localhost:${host.port}/attach`
@@ -101,7 +101,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     await host.stop()
   })
 
-  test('live on when the host is killed, and the next host finds them with every byte', async () => {
+  test('survive a killed host, and the next host resumes them without losing a byte', async () => {
     const options = optionsFor(isNobody)
     await using first = await startHost(options)
     await using client = runShell(sandboxOf(first), 'while read line; do echo "got $line"; done; exit 7')
@@ -120,7 +120,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     await second.stop()
   })
 
-  test('stop with the host, leave no process, and keep their files', async () => {
+  test('stop with the host, leave no process and keep their files', async () => {
     const options = optionsFor(isNobody)
     await using first = await startHost(options)
     await readShell(sandboxOf(first), 'echo kept > file; setsid sleep 86321 >/dev/null 2>&1 &')
@@ -134,7 +134,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     await second.stop()
   })
 
-  test('say why they stopped: in their log, and where nobody asked for it in their state', async () => {
+  test('record the stop reason in their log, and in their state unless the stop was requested', async () => {
     const options = optionsFor(isNobody)
     await using first = await startHost(options)
     const { id } = await makeSandbox(first)
@@ -162,7 +162,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     await second.stop()
   })
 
-  test('[X13] tell whoever is attached why they stop, and the command line what to do about it', async () => {
+  test('[X13] send the stop reason to attached clients, and sbx-stdio prints a hint', async () => {
     await using host = await startHost(optionsFor(isNobody))
     const { id } = await makeSandbox(host)
     const order = (reason: string): Promise<Response> =>
@@ -193,7 +193,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     )
   })
 
-  test('are left to the next host on request', async () => {
+  test('keep running for the next host with --keep-sandboxes', async () => {
     const options = optionsFor(isNobody, ['--keep-sandboxes'])
     await using first = await startHost(options)
     await using client = runShell(sandboxOf(first), 'while read line; do echo "got $line"; done')
@@ -207,7 +207,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     await second.stop()
   })
 
-  test('show no secret of the host, and have none', async () => {
+  test('contain no secret of the host', async () => {
     await using host = await startHost(optionsFor(isNobody))
     const inside = await readShell(
       sandboxOf(host),
@@ -225,7 +225,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     await host.stop()
   })
 
-  test('can be one existing folder, which is the only one, outlives its sandbox and opens nothing else (threat T39)', async () => {
+  test('can serve one existing folder, which survives destroy and gives access to nothing else (threat T39)', async () => {
     const served = join(folder, 'served')
     mkdirSync(served)
     writeFileSync(join(served, 'mine'), 'before\n')
@@ -235,7 +235,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
       '/workspace\nbefore\n',
     )
     expect(readFileSync(join(served, 'mine'), 'utf8')).toBe('before\nafter\n')
-    // Processes have the number of the folder's owner; root's own number opens the kernel's switches unless they are covered.
+    // Processes run as the owner of the folder. If that is root, kernel settings in /proc are writable unless they are masked.
     const tries = ['sys/kernel/core_pattern', 'sysrq-trigger'].map(
       (name) => `(: >> /proc/${name}) && echo open`,
     )
@@ -261,12 +261,12 @@ function environmentOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'latin1')
   } catch {
-    // Ended meanwhile, or another user's.
+    // The process has ended or belongs to another user.
     return ''
   }
 }
 
-test('sandboxes without isolation work, and the host says what they are', async () => {
+test('sandboxes without isolation work, and the host warns about them', async () => {
   await using host = await startHost({ ...optionsFor(false), env: { SANDWIRE_ISOLATION: 'none' } })
   expect(host.output()).toMatch(
     /Isolation {2}none, loopback only: every command .* Sandboxes are not isolated from this machine/,
@@ -276,15 +276,15 @@ test('sandboxes without isolation work, and the host says what they are', async 
   await host.stop()
 })
 
-test('a second Ctrl-C ends the host at once, and the next one clears up', async () => {
+test('a second Ctrl-C ends the host at once, and the next host cleans up', async () => {
   const options = optionsFor(false)
   await using first = await startHost(options)
-  // It does not end when it is asked to, so that stopping takes its time.
+  // Ignores SIGTERM, so that stopping takes until the timeout.
   await using client = runShell(sandboxOf(first), "trap '' TERM HUP; echo ready; while :; do sleep 1; done")
   await client.waitFor('ready')
   first.kill('SIGINT')
   await eventually(() => first.output().includes('Stopping'), { what: 'the stop to begin' })
-  // What comes sooner is taken for the same key.
+  // A signal that arrives sooner counts as the same Ctrl-C.
   await Bun.sleep(600)
   first.kill('SIGINT')
   expect((await first.exited).code).toBe(1)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type RunningHost, startHost } from './support/control.ts'
 
-describe('a host whose sandboxes nothing isolates', () => {
+describe('a host without isolation', () => {
   let host: RunningHost
   beforeAll(async () => {
     host = await startHost({ env: { SANDWIRE_ISOLATION: 'none' } })
@@ -21,7 +21,7 @@ describe('a host whose sandboxes nothing isolates', () => {
     ['network', { network: { policy: 'none' } }],
     ['network', { network: { policy: 'allowlist', allow: ['good.example'] } }],
     ['limits', { limits: { memoryBytes: 64 * 1024 ** 2 } }],
-  ])('refuses what it cannot apply, and by name: %s %j', async (setting, settings) => {
+  ])('refuses a setting that it cannot apply, and names it: %s %j', async (setting, settings) => {
     expect(await create({ name: 'held', ...settings })).toEqual({
       status: 400,
       answer: {
@@ -34,7 +34,7 @@ describe('a host whose sandboxes nothing isolates', () => {
     expect((await host.fetch('/api/sandboxes/held')).status).toBe(404)
   })
 
-  test('says of a sandbox that nothing holds it back', async () => {
+  test('reports a sandbox as not isolated, with an open network and no limits', async () => {
     const free = { isolation: 'none', network: { policy: 'open', allow: [] }, limits: null }
     expect(await create({ name: 'plain' })).toMatchObject({ status: 201, answer: free })
     expect(await create({ name: 'wide', network: { policy: 'open' } })).toMatchObject({

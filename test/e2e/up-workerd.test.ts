@@ -12,7 +12,7 @@ import { closeConnections } from '../../apps/host/src/slots/close-connections.ts
 
 const ENTRY = join(import.meta.dir, 'support/stand-in.worker.mjs')
 
-/** A sandboxd of one line: whatever comes over the WebSocket goes back. */
+/** A fake sandboxd that echoes WebSocket messages. */
 function openEcho(socket: string): Bun.Server<undefined> {
   return Bun.serve({
     unix: socket,
@@ -21,7 +21,7 @@ function openEcho(socket: string): Bun.Server<undefined> {
   })
 }
 
-/** Opens a WebSocket and says what comes back for `hello`. */
+/** Opens a WebSocket, sends `hello` and returns the answer. */
 function greet(url: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const socket = new WebSocket(url)
@@ -34,7 +34,7 @@ function greet(url: string): Promise<string> {
   return promise
 }
 
-/** Whether a new request gets no answer within a time that is ample for one. */
+/** True if a new request gets no answer within 300 ms. */
 async function isUnanswered(url: string): Promise<boolean> {
   const init = { keepalive: false, signal: AbortSignal.timeout(300) }
   return fetch(url, init).then(
@@ -43,12 +43,12 @@ async function isUnanswered(url: string): Promise<boolean> {
   )
 }
 
-describe('workerd as the host runs it', () => {
+describe('workerd started by the host', () => {
   let folder = ''
   let url = ''
   let control: Workerd
   let lines: string[] = []
-  let comebacks = 0
+  let restarts = 0
   const host = Bun.serve({ unix: `/tmp/stand-in-${process.pid}.sock`, fetch: () => new Response('host') })
   const slots = [0, 1].map((slot) => `/tmp/stand-in-${process.pid}.${slot}`)
   const echo = openEcho(slots[1] ?? '')
@@ -82,7 +82,7 @@ describe('workerd as the host runs it', () => {
         () => new Date(0),
       ),
       writeLog: (line) => lines.push(line),
-      onRestarted: () => (comebacks += 1),
+      onRestarted: () => (restarts += 1),
       onRestartFailed: () => undefined,
     })
   })
@@ -94,15 +94,15 @@ describe('workerd as the host runs it', () => {
     rmSync(`/tmp/stand-in-${process.pid}.sock`, { force: true })
   })
 
-  const ask = async (path: string, init?: RequestInit): Promise<string> =>
+  const sendRequest = async (path: string, init?: RequestInit): Promise<string> =>
     (await fetch(`${url}${path}`, init)).text()
   const pid = (): number => JSON.parse(readFileSync(join(folder, 'workerd'), 'utf8')).pid
 
-  test('reaches the host by its unix socket', async () => {
-    expect(await ask('/host')).toBe('host')
+  test('reaches the host through its Unix socket', async () => {
+    expect(await sendRequest('/host')).toBe('host')
   })
 
-  test('believes no header about the client or the address', async () => {
+  test('removes headers that forge the client or the address', async () => {
     const forged = {
       'mf-original-url': 'http://evil.example/',
       'mf-cf-blob': '{"colo":"evil"}',
@@ -112,18 +112,18 @@ describe('workerd as the host runs it', () => {
       'x-forwarded-proto': 'https',
       'x-real-ip': '203.0.113.7',
     }
-    const seen = JSON.parse(await ask('/', { headers: forged }))
+    const seen = JSON.parse(await sendRequest('/', { headers: forged }))
     expect(seen.url).toBe(`${url}/`)
     expect(JSON.stringify(seen)).not.toMatch(/evil|203\.0\.113\.7/)
     const names = new Set<string>(seen.headers.map(([name]: [string]) => name))
     expect(Object.keys(forged).filter((name) => names.has(name))).toEqual([])
   })
 
-  test('reaches a sandbox by its slot', async () => {
-    expect(await ask('/pass')).toBe('no upgrade')
+  test('reaches a sandbox through its slot', async () => {
+    expect(await sendRequest('/pass')).toBe('no upgrade')
   })
 
-  test('lets the Worker reach no network, not even loopback (threat T22)', async () => {
+  test('blocks all network access of the Worker, loopback included (threat T22)', async () => {
     using witness = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('reached') })
     for (const target of [
       `http://127.0.0.1:${witness.port}/`,
@@ -134,19 +134,19 @@ describe('workerd as the host runs it', () => {
       'http://203.0.113.7/',
       'http://127.0.0.2/',
     ])
-      expect(await ask(`/out?url=${target}`)).toBe('blocked')
+      expect(await sendRequest(`/out?url=${target}`)).toBe('blocked')
   })
 
-  test('shows no stack and no message of a fault (threat T46)', async () => {
+  test('hides stack and message of an exception (threat T46)', async () => {
     const response = await fetch(`${url}/throw`)
     expect([response.status, await response.text()]).toEqual([500, 'Internal Server Error'])
     expect([...response.headers].join()).not.toContain('canary')
   })
 
-  test('passes a WebSocket through and, killed while one is open, serves again on the same port with its state', async () => {
+  test('passes a WebSocket through, and restarts on the same port with its state when killed', async () => {
     const passUrl = `${url.replace('http', 'ws')}/pass`
     expect(await greet(passUrl)).toBe('hello')
-    const before = Number(await ask('/count'))
+    const before = Number(await sendRequest('/count'))
     for (let round = 1; round <= 3; round += 1) {
       const open = new WebSocket(passUrl)
       await new Promise((resolve) => (open.onopen = resolve))
@@ -154,22 +154,22 @@ describe('workerd as the host runs it', () => {
       const killed = pid()
       process.kill(killed, 'SIGKILL')
       await closed
-      await eventually(() => comebacks === round, { what: 'workerd to come back', timeoutMs: 20_000 })
+      await eventually(() => restarts === round, { what: 'workerd to restart', timeoutMs: 20_000 })
       expect(pid()).not.toBe(killed)
       expect(await greet(passUrl)).toBe('hello')
-      expect(Number(await ask('/count'))).toBe(before + round)
+      expect(Number(await sendRequest('/count'))).toBe(before + round)
     }
   })
 
-  test('cuts its connections into sandboxes but for those that are spared', async () => {
+  test('closes its connections to sandboxes except those that are excluded', async () => {
     const open = async (): Promise<{ readonly socket: WebSocket; readonly closed: Promise<unknown> }> => {
       const socket = new WebSocket(`${url.replace('http', 'ws')}/pass`)
       const closed = new Promise((resolve) => (socket.onclose = resolve))
       await new Promise((resolve) => (socket.onopen = resolve))
       return { socket, closed }
     }
-    const [killed, before] = [pid(), comebacks]
-    // The sandbox in the slot is this very process, which is always spared.
+    const [killed, before] = [pid(), restarts]
+    // The sandbox in the slot is this process, whose connections are never closed.
     const kept = await open()
     control.closeSandboxConnections(new Set())
     const answer = new Promise<string>(
@@ -178,21 +178,21 @@ describe('workerd as the host runs it', () => {
     kept.socket.send('still here')
     expect(await answer).toBe('still here')
     expect(pid()).toBe(killed)
-    control.closeSandboxConnections(new Set(), (cutPid, spared) =>
-      closeConnections(cutPid, new Set([...spared].filter((each) => each !== process.pid))),
+    control.closeSandboxConnections(new Set(), (workerdPid, spared) =>
+      closeConnections(workerdPid, new Set([...spared].filter((each) => each !== process.pid))),
     )
     await kept.closed
-    expect(await ask('/host')).toBe('host')
+    expect(await sendRequest('/host')).toBe('host')
     expect(pid()).toBe(killed)
-    // Where the machine does not let it.
-    const cut = await open()
+    // Restarts workerd where the system does not allow closing single connections.
+    const dropped = await open()
     control.closeSandboxConnections(new Set(), () => false)
-    await cut.closed
-    await eventually(() => comebacks === before + 1, { what: 'workerd to come back', timeoutMs: 20_000 })
+    await dropped.closed
+    await eventually(() => restarts === before + 1, { what: 'workerd to restart', timeoutMs: 20_000 })
     expect(pid()).not.toBe(killed)
   })
 
-  test('takes no more requests once its doors are closed, lets open connections be, and ends', async () => {
+  test('accepts no requests after stopListening, keeps open connections, and ends', async () => {
     const socket = new WebSocket(`${url.replace('http', 'ws')}/pass`)
     await new Promise((resolve) => (socket.onopen = resolve))
     control.stopListening()

@@ -20,12 +20,12 @@ import { listListening } from './support/listening.ts'
 import { AS_NOBODY, canBecomeNobody, NOBODY } from './support/nobody.ts'
 
 const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
-/** A user whom no other test uses. */
-const SOMEBODY = 54_321
+/** A user id that no other test uses. */
+const OTHER_USER = 54_321
 /** Names under which the public port answers on this machine. */
 const SERVED = ['localhost', '127.0.0.1', ...(existsSync('/proc/net/if_inet6') ? ['[::1]'] : [])]
 
-/** Runs a command of `sandwire` until it ends by itself. */
+/** Runs a `sandwire` command to its end. */
 async function sandwire(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -61,7 +61,7 @@ function exposedBy(pid: number): string {
       try {
         return readFileSync(`/proc/${pid}/${file}`, 'latin1')
       } catch {
-        // Ended meanwhile, or without an environment.
+        // The process has ended or has no environment.
         return ''
       }
     })
@@ -70,8 +70,8 @@ function exposedBy(pid: number): string {
 
 test.each([
   ['npm alone', 'SIGTERM', (npm: number) => npm],
-  ['npm and what it runs, as Ctrl-C does', 'SIGINT', (npm: number) => -npm],
-] as const)('`npm start` ends in order with a signal to %s', async (_, signal, whomOf) => {
+  ['the process group of npm, as Ctrl-C does', 'SIGINT', (npm: number) => -npm],
+] as const)('`npm start` shuts down gracefully on a signal to %s', async (_, signal, targetOf) => {
   const data = mkdtempSync(join(tmpdir(), 'sandwire-npm-start-'))
   const npm = Bun.spawn(['npm', 'start', '--silent', '--', '--port', '0', '--data', data], {
     cwd: resolve(import.meta.dir, '../..'),
@@ -86,7 +86,7 @@ test.each([
     for await (const line of readLines(npm.stdout)) if (line.includes('is running at')) break
     family = readDescendants(npm.pid).map(({ pid }) => pid)
     expect(family.length).toBeGreaterThan(1)
-    process.kill(whomOf(npm.pid), signal)
+    process.kill(targetOf(npm.pid), signal)
     await npm.exited
     await eventually(() => !family.some(isAlive) || undefined, { what: 'the end of the host' })
     expect(await said).toContain('Stopped\n')
@@ -96,7 +96,7 @@ test.each([
   }
 })
 
-test('a command line that is wrong leads to help that can be called from here', async () => {
+test('an invalid command line prints the help command to run from here', async () => {
   const { code, stderr } = await sandwire(['serve'])
   expect([code, stderr]).toEqual([2, 'sandwire: unknown command "serve"\nhint: npx sandwire --help\n'])
   expect((await sandwire(['--help'])).stdout).toContain('Usage: npx sandwire COMMAND')
@@ -109,7 +109,7 @@ describe('sandwire up', () => {
   })
   afterAll(() => host.stop())
 
-  test('prints the address, a sign-in link, the line for a second terminal and how sandboxes are isolated', () => {
+  test('prints its address, a sign-in link, an sbx-stdio command and the kind of isolation', () => {
     const output = host.output()
     expect(output).toContain(`Sandwire is running at http://localhost:${host.port}`)
     expect(output).toMatch(
@@ -128,7 +128,7 @@ describe('sandwire up', () => {
     expect((await host.fetch('/readyz')).status).toBe(200)
   })
 
-  test('keeps everything in a folder for this user alone', () => {
+  test('stores its data in folders and files that only this user can access', () => {
     for (const name of ['.', 'keys', 'control', 'run'])
       expect(statSync(join(host.data, name)).mode & 0o777).toBe(0o700)
     for (const name of [
@@ -142,7 +142,7 @@ describe('sandwire up', () => {
       expect(statSync(join(host.data, name)).mode & 0o777).toBe(0o600)
   })
 
-  test('tells sbx-stdio of this user where it is', () => {
+  test('adds itself to the list of servers that sbx-stdio reads', () => {
     const file = join(host.data, 'config/sandwire/servers.json')
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
@@ -157,31 +157,31 @@ describe('sandwire up', () => {
     ['GET http://localhost/api/sandboxes?token=swl_CANARY HTTP/1.1', 'localhost'],
     ['GET / HTTP/1.1', 'user:CANARY@localhost'],
     ['GET CANARY HTTP/1.1', 'CANARY x'],
-  ])('logs nothing of a request that workerd itself refuses: %s, Host %s (threat T2)', async (line, name) => {
+  ])('logs no text of a request that workerd itself refuses: %s, Host %s (threat T2)', async (line, name) => {
     await using tcp = await openRawTcp({ port: host.port })
     await tcp.write(`${line}\r\nHost: ${name}\r\nConnection: close\r\n\r\n`)
     await tcp.ended
     const log = (): string => readFileSync(join(host.data, 'host.log'), 'utf8')
-    // Whatever there was to say is in the log before the next request.
+    // A log line about the refused request precedes that of the next request.
     const { length } = log()
     await host.fetch('/api/sandboxes')
     await eventually(() => log().slice(length).includes('"event":"request"'), { what: 'a line of the log' })
     expect(log()).not.toContain('CANARY')
   })
 
-  test('serves the workbench in the coding that a client takes', async () => {
-    const ask = (file: string, coding: string, more: RequestInit & { decompress?: boolean } = {}) =>
+  test('serves the workbench in the content coding that the client accepts', async () => {
+    const sendRequest = (file: string, coding: string, more: RequestInit & { decompress?: boolean } = {}) =>
       fetch(`${host.url}${file}`, { headers: { 'accept-encoding': coding }, decompress: false, ...more })
-    const page = await (await ask('/', 'identity')).text()
+    const page = await (await sendRequest('/', 'identity')).text()
     const files = ['js', 'css'].map((end) => new RegExp(`/assets/[^"]+\\.${end}`).exec(page)?.[0] ?? '')
     const decoders = { br: brotliDecompressSync, gzip: gunzipSync } as const
     for (const file of ['/', ...files]) {
-      const plain = await ask(file, 'identity, br;q=0')
+      const plain = await sendRequest(file, 'identity, br;q=0')
       const bytes = await plain.bytes()
       expect(plain.headers.get('content-encoding')).toBeNull()
       for (const coding of ['br', 'gzip'] as const) {
-        const got = await ask(file, coding)
-        const head = await ask(file, coding, { method: 'HEAD' })
+        const got = await sendRequest(file, coding)
+        const head = await sendRequest(file, coding, { method: 'HEAD' })
         const [coded, nothing] = [await got.bytes(), await head.bytes()]
         expect(new Uint8Array(decoders[coding](coded))).toEqual(bytes)
         expect([coded.length < bytes.length, nothing.length]).toEqual([true, 0])
@@ -197,20 +197,20 @@ describe('sandwire up', () => {
     }
     const tags = await Promise.all(
       ['br', 'gzip', 'identity'].map(async (coding) =>
-        (await ask(files[0] ?? '', coding)).headers.get('etag'),
+        (await sendRequest(files[0] ?? '', coding)).headers.get('etag'),
       ),
     )
     expect(new Set(tags).size).toBe(3)
     for (const tag of tags) expect(tag).toMatch(/^"[^"]+"$/)
     const again = { 'accept-encoding': 'br', 'if-none-match': tags[0] ?? '' }
-    expect((await ask(files[0] ?? '', '', { headers: again })).status).toBe(304)
-    expect((await ask(files[0] ?? '', '', { headers: { ...again, 'accept-encoding': 'gzip' } })).status).toBe(
-      200,
-    )
-    expect((await ask(`${files[0] ?? ''}.br`, 'identity')).status).toBe(404)
+    expect((await sendRequest(files[0] ?? '', '', { headers: again })).status).toBe(304)
+    expect(
+      (await sendRequest(files[0] ?? '', '', { headers: { ...again, 'accept-encoding': 'gzip' } })).status,
+    ).toBe(200)
+    expect((await sendRequest(`${files[0] ?? ''}.br`, 'identity')).status).toBe(404)
   })
 
-  test('needs the local token', async () => {
+  test('requires the local token', async () => {
     expect((await host.fetch('/api/sandboxes')).status).toBe(200)
     expect((await fetch(`${host.url}/api/sandboxes`)).status).toBe(401)
     const wrong = { authorization: `Bearer swl_${'x'.repeat(43)}` }
@@ -218,34 +218,34 @@ describe('sandwire up', () => {
   })
 
   test.each(['evil.example', 'localhost.evil.example:8787', '127.0.0.1.nip.io', 'localhost:1'])(
-    'answers nothing to Host %s (threat T10)',
+    'refuses requests with Host %s (threat T10)',
     async (name) => {
       expect((await host.fetch('/api/sandboxes', { headers: { host: name } })).status).toBe(421)
     },
   )
 
   test.each(['https://evil.example', 'null', 'http://localhost.evil.example'])(
-    'answers nothing to pages of %s (threat T1)',
+    'refuses requests of pages from %s (threat T1)',
     async (origin) => {
       expect((await host.fetch('/api/sandboxes', { headers: { origin } })).status).toBe(403)
     },
   )
 
-  test('opens no port but the public one', () => {
+  test('listens on no other port than the public one', () => {
     const addresses = listListening(host.pid)
     expect(addresses.length).toBeGreaterThan(0)
     for (const address of addresses)
       expect([`0100007F:${host.port}`, `00000000000000000000000001000000:${host.port}`]).toContain(address)
   })
 
-  test('takes no remote calls of the Worker by CONNECT', async () => {
+  test('refuses RPC to the Worker through CONNECT', async () => {
     await using tcp = await openRawTcp({ port: host.port })
     const name = 'miniflare-unsafe-internal-capnp-connect'
     await tcp.write(`CONNECT ${name} HTTP/1.1\r\nHost: ${name}\r\n\r\n`)
     expect(Buffer.from((await tcp.read()) ?? []).toString()).toStartWith('HTTP/1.1 500 ')
   })
 
-  test('shows its secrets to no other process and to no log', async () => {
+  test('exposes its secrets to no other process and no log', async () => {
     await host.fetch('/api/sandboxes')
     const secrets = secretsOf(host.data)
     const seen = readProcessTable().map(({ pid }) => exposedBy(pid))
@@ -257,7 +257,7 @@ describe('sandwire up', () => {
     }
   })
 
-  test('logs requests under one id through control and host', async () => {
+  test('logs a request under the same id in control and host', async () => {
     const id = (await host.fetch('/readyz')).headers.get('x-request-id') ?? ''
     const sources = await eventually(
       () => {
@@ -271,7 +271,7 @@ describe('sandwire up', () => {
     expect(sources).toEqual(new Set(['host', 'control']))
   })
 
-  test('refuses a second host on the same data folder by naming the first', async () => {
+  test('refuses a second host on the same data folder, and names the first', async () => {
     const { code, stdout, stderr } = await sandwire(['up', '--port', '0', '--data', host.data])
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toContain(`process ${host.pid}`)
@@ -288,7 +288,7 @@ describe('sandwire up', () => {
     rmSync(data, { recursive: true })
   })
 
-  test('signs a browser in once with its link', async () => {
+  test('signs a browser in once per sign-in link', async () => {
     const link = new URL((await sandwire(['signin', '--data', host.data])).stdout)
     const signIn = (origin: string): Promise<Response> =>
       fetch(`${host.url}/api/signin`, {
@@ -314,7 +314,7 @@ describe('sandwire up', () => {
 })
 
 describe('sandwire', () => {
-  test('names everything that is wrong with its settings, and starts nothing', async () => {
+  test('reports every configuration error, and starts nothing', async () => {
     const env = { SANDWIRE_PORT: 'x', SANDWIRE_BIND: '0.0.0.0', SANDWIRE_ISOLATION: 'maybe' }
     const { code, stderr } = await sandwire(['up', '--data', '/nonexistent/data'], env)
     expect(code).toBe(2)
@@ -327,7 +327,7 @@ describe('sandwire', () => {
     expect(stderr).toMatch(/^sandwire: .*\nhint: .*\n$/)
   })
 
-  test('does not serve a folder with its keys in it', async () => {
+  test('refuses to serve a folder that contains its data folder', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sandwire-served-'))
     const { code, stderr } = await sandwire(['up', '--workspace', folder, '--data', join(folder, 'data')])
     expect(code).toBe(2)
@@ -335,7 +335,7 @@ describe('sandwire', () => {
     rmSync(folder, { recursive: true })
   })
 
-  test('makes a new local token on request, and the old one stops working', async () => {
+  test('replaces the local token on request, and the old one stops working', async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-token-'))
     await using first = await startHost({ data })
     await first.stop()
@@ -348,8 +348,8 @@ describe('sandwire', () => {
   })
 })
 
-describe('a death', () => {
-  test('of workerd is made good on the same port with the same state', async () => {
+describe('after a kill or a stop', () => {
+  test('a killed workerd restarts on the same port with the same state', async () => {
     await using host = await startHost()
     for (let round = 0; round < 3; round += 1) {
       const before = workerdOf(host.data)
@@ -365,7 +365,7 @@ describe('a death', () => {
     expect(host.output()).toContain('was restarted')
   })
 
-  test('of the host is made good by the next one, which ends the workerd that was left', async () => {
+  test('the next host recovers from a killed one, and ends its orphaned workerd', async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-death-'))
     await using first = await startHost({ data })
     const orphan = workerdOf(data)
@@ -381,7 +381,7 @@ describe('a death', () => {
     rmSync(data, { recursive: true })
   })
 
-  test('in order leaves no process, no lock, no socket and no entry in the list of servers', async () => {
+  test('a stopped host leaves no process, lock, socket or entry in the list of servers', async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-stop-'))
     await using host = await startHost({ data })
     const below = readDescendants(host.pid)
@@ -398,7 +398,7 @@ describe('a death', () => {
   })
 })
 
-test('sandwire up works where the path of its folder is too long for a socket, and leaves nothing in the short place', async () => {
+test('sandwire up works with a data folder path too long for a socket, and cleans up the short folder it uses instead', async () => {
   const top = mkdtempSync(join(tmpdir(), 'sandwire-long-'))
   const short = mkdtempSync('/tmp/short-')
   const data = join(top, 'x'.repeat(120))
@@ -410,7 +410,7 @@ test('sandwire up works where the path of its folder is too long for a socket, a
   for (const folder of [top, short]) rmSync(folder, { recursive: true })
 })
 
-test.skipIf(!canBecomeNobody)('sandwire up runs for an unprivileged user without a home', async () => {
+test.skipIf(!canBecomeNobody)('sandwire up runs as an unprivileged user without a home folder', async () => {
   const data = mkdtempSync('/tmp/sandwire-nobody-')
   chmodSync(data, 0o700)
   chownSync(data, NOBODY, NOBODY)
@@ -427,14 +427,14 @@ test.skipIf(!canBecomeNobody)('sandwire up runs for an unprivileged user without
 })
 
 test.if(canBecomeNobody)(
-  'sandwire up refuses a folder for sockets that somebody else made, and names it',
+  'sandwire up refuses a socket folder that another user created, and names it',
   async () => {
-    const squatted = `/tmp/sandwire-${SOMEBODY}`
+    const squatted = `/tmp/sandwire-${OTHER_USER}`
     const folder = mkdtempSync('/tmp/squat-')
-    chownSync(folder, SOMEBODY, SOMEBODY)
+    chownSync(folder, OTHER_USER, OTHER_USER)
     mkdirSync(squatted)
     try {
-      const prefix = ['setpriv', `--reuid=${SOMEBODY}`, `--regid=${SOMEBODY}`, '--clear-groups']
+      const prefix = ['setpriv', `--reuid=${OTHER_USER}`, `--regid=${OTHER_USER}`, '--clear-groups']
       const env = { HOME: folder, XDG_RUNTIME_DIR: undefined }
       const starting = startHost({ data: join(folder, 'data'), prefix, env })
       const outcome = await starting.catch((error: unknown) => String(error))
@@ -445,7 +445,7 @@ test.if(canBecomeNobody)(
   },
 )
 
-test('sandwire up without isolation says whose rights commands have', async () => {
+test('sandwire up without isolation names the user that commands run as', async () => {
   await using host = await startHost({ env: { SANDWIRE_ISOLATION: 'none' } })
   const whose = process.getuid?.() === 0 ? 'ROOT' : 'you'
   expect(host.output()).toContain(`commands in sandboxes run as ${whose} on this machine`)
