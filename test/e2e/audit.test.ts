@@ -3,8 +3,8 @@ import { eventually } from '@sandwire/testing'
 import { type RunningHost, startHost } from './support/control.ts'
 import { workerdOf } from './support/deployment.ts'
 
-/** Headers by which proxies, and the development server of workerd, say who is behind them. */
-const LIES = [
+/** Headers in which proxies and workerd's development server pass on a client address. */
+const FORGED_HEADERS = [
   'x-forwarded-for',
   'forwarded',
   'x-real-ip',
@@ -16,11 +16,11 @@ const LIES = [
 ]
 const BLOB = JSON.stringify({ clientIp: '203.0.113.66:1' })
 
-test('(threat T50) the audit has the address that a connection comes from, whatever its headers say', async () => {
+test("(threat T50) the audit log records the connection's address and ignores forwarding headers", async () => {
   await using host = await startHost()
   const headers = {
     'content-type': 'application/json',
-    ...Object.fromEntries(LIES.map((name) => [name, '203.0.113.66'])),
+    ...Object.fromEntries(FORGED_HEADERS.map((name) => [name, '203.0.113.66'])),
     'mf-cf-blob': BLOB,
     'cf-blob': BLOB,
     cf: BLOB,
@@ -29,10 +29,10 @@ test('(threat T50) the audit has the address that a connection comes from, whate
   expect((await host.fetch('/api/sandboxes', { method: 'POST', headers, body })).status).toBe(201)
   const rows = await eventually(
     async () => {
-      const { rows: told } = await (await host.fetch('/api/audit')).json()
-      return told.length > 0 && told
+      const { rows: audited } = await (await host.fetch('/api/audit')).json()
+      return audited.length > 0 && audited
     },
-    { what: 'the row to arrive' },
+    { what: 'the audit event' },
   )
   expect(rows).toMatchObject([{ action: 'sandbox.create', actor: 'local', address: '127.0.0.1' }])
 })
@@ -42,19 +42,19 @@ const ROUNDS = 6
 const AT_ONCE = 8
 const WAIT = { timeoutMs: 30_000 }
 
-/** Changes something; the id of the request when it was answered, undefined when workerd died under it. */
+/** Changes the environment. Returns the request id, or undefined when workerd was killed before it responded. */
 async function change(host: RunningHost, value: string): Promise<string | undefined> {
   const body = JSON.stringify({ env: { A: value } })
   try {
     const response = await host.fetch('/api/sandboxes/dev/env', { method: 'PUT', headers: JSON_BODY, body })
     return response.ok ? (response.headers.get('x-request-id') ?? undefined) : undefined
   } catch {
-    // Cut off: whether it was done is not known, so it may have a row or none.
+    // Disconnected: the change may or may not have been made and audited.
     return undefined
   }
 }
 
-test('what was answered is in the audit once, although workerd is killed with every answer', async () => {
+test('audits every answered request exactly once while workerd is killed repeatedly', async () => {
   await using host = await startHost()
   const body = JSON.stringify({ name: 'dev', start: false })
   expect((await host.fetch('/api/sandboxes', { method: 'POST', headers: JSON_BODY, body })).status).toBe(201)
@@ -62,22 +62,22 @@ test('what was answered is in the audit once, although workerd is killed with ev
   for (let round = 0; round < ROUNDS; round += 1) {
     const workerd = await eventually(() => workerdOf(host), { what: 'workerd', ...WAIT })
     const changes = Array.from({ length: AT_ONCE }, (_, index) => change(host, `${round}.${index}`))
-    // In the middle of it: with the first answer, when its row is written and may not have been told.
+    // Kills workerd at the first response, when the event is stored but perhaps not yet delivered.
     answered.push(...[await Promise.race(changes)].filter((id) => id !== undefined))
     process.kill(workerd, 'SIGKILL')
     for (const id of await Promise.all(changes)) if (id !== undefined) answered.push(id)
     const isBack = async (): Promise<boolean> => (await host.fetch('/health')).ok
     await eventually(isBack, { what: 'control to be back', ...WAIT })
   }
-  // Whatever comes next is told together with what waits.
+  // The next event is delivered together with those that wait.
   const last = await change(host, 'last')
   const rows = await eventually(
     async () => {
-      const { rows: told } = await (await host.fetch('/api/audit?limit=1000&action=sandbox.env')).json()
-      const ids: string[] = told.map(({ requestId }: { requestId: string }) => requestId)
+      const { rows: audited } = await (await host.fetch('/api/audit?limit=1000&action=sandbox.env')).json()
+      const ids: string[] = audited.map(({ requestId }: { requestId: string }) => requestId)
       return last !== undefined && ids.includes(last) && ids
     },
-    { what: 'the last row to arrive', ...WAIT },
+    { what: 'the last audit event', ...WAIT },
   )
   expect(new Set(rows).size).toBe(rows.length)
   expect(new Set(answered).difference(new Set(rows))).toEqual(new Set())

@@ -51,7 +51,7 @@ function close(filter: unknown): Promise<Response> {
 }
 
 describe('[A8] closing attachments', () => {
-  test('cuts off an identity in every session, for good, and nobody else', async () => {
+  test('closes every attachment of an identity permanently and no other', async () => {
     const [first, second] = await Promise.all([start({ cmd: 'cat' }), start({ cmd: 'cat' })])
     await using ada1 = await joinAs(first, { identity: 'ada' })
     await using ada2 = await joinAs(second, { identity: 'ada' })
@@ -64,12 +64,12 @@ describe('[A8] closing attachments', () => {
     }
     expect(bob.close).toBeUndefined()
     expect(await (await close({ identity: 'ada' })).json()).toEqual({ closed: 0 })
-    // The lease is free at once: whoever may drive next does.
+    // The lease is free at once, so the next driver gets it.
     await using carol = await joinAs(first, { identity: 'carol' })
     expect(carol.of('welcome')).toMatchObject([{ role: 'driver' }])
   })
 
-  test('(threat T6) cuts off a sign-in or a grant, and nothing else of the same person', async () => {
+  test('(threat T6) closes the attachments of one sign-in or grant and no others of the same account', async () => {
     const id = await start({ cmd: 'cat' })
     await using laptop = await joinAs(id, { identity: 'ada', login: 'laptop', grant: 'box.g1' })
     await using phone = await joinAs(id, { identity: 'ada', login: 'phone', grant: 'box.g1' })
@@ -83,7 +83,7 @@ describe('[A8] closing attachments', () => {
     expect((await close({})).status).toBe(400)
   })
 
-  test('does not let what it cut off resume', async () => {
+  test('refuses to resume a closed attachment', async () => {
     const id = await start({ cmd: 'cat' })
     const identity = mintHex()
     await using first = await signed.attach(`session=${id}`)
@@ -96,7 +96,7 @@ describe('[A8] closing attachments', () => {
     expect(await again.next('error')).toMatchObject({ code: 'resume_lost' })
   })
 
-  test('cuts off one attachment of a session', async () => {
+  test('closes one attachment of a session', async () => {
     const id = await start({ cmd: 'cat' })
     await using one = await joinAs(id, { identity: 'one' })
     await using two = await joinAs(id, { identity: 'two' })
@@ -106,7 +106,7 @@ describe('[A8] closing attachments', () => {
     expect(one.close).toBeUndefined()
   })
 
-  test('cuts off a connection that has not said hello', async () => {
+  test('closes a connection that has not sent hello', async () => {
     const id = await start({ cmd: 'cat' })
     await using silent = await signed.attach(`session=${id}`, { identity: 'silent' })
     await silent.opened()
@@ -123,7 +123,7 @@ describe('[A8] closing attachments', () => {
 })
 
 describe('activity', () => {
-  test('tells sessions, marks, last input and output, and exits with their times', async () => {
+  test('reports sessions, pins, last input and output, and exits with their times', async () => {
     const before = Date.now()
     const id = await start({ cmd: 'cat', keep: 77 })
     const ended = await start({ cmd: 'sh', args: ['-c', 'echo bye; exit 5'] })
@@ -153,7 +153,7 @@ describe('activity', () => {
     expect(activity.attachments).toBeGreaterThanOrEqual(1)
   })
 
-  test('remembers the last output of sessions that are gone', async () => {
+  test('reports the last output time of deleted sessions', async () => {
     await using own = await startSignedSandboxd()
     const init = { method: 'POST', body: JSON.stringify({ createId: mintHex(), cmd: 'echo', args: ['x'] }) }
     const { id } = (await (await own.fetch('/sessions', init)).json()) as { id: string }
@@ -170,7 +170,7 @@ describe('activity', () => {
     expect(activity.lastOutputMs).toBeNumber()
   })
 
-  test('[C13] shows the mark of a pinned session, however it was started', async () => {
+  test('[C13] reports a pinned session, started by POST or by attach', async () => {
     const posted = await start({ cmd: 'cat', pin: true })
     await using client = await signed.attach(`cmd=cat&createId=${mintHex()}&pin=1&keep=5`)
     await client.hello({ identity: mintHex() })
@@ -184,7 +184,7 @@ describe('activity', () => {
     ).toEqual([posted, String(session)].toSorted())
   })
 
-  test('[C13] a create id with another mark is a conflict', async () => {
+  test('[C13] a create id repeated with another pin value conflicts', async () => {
     const createId = mintHex()
     const post = (body: object) =>
       signed.fetch('/sessions', { method: 'POST', body: JSON.stringify({ createId, cmd: 'cat', ...body }) })
@@ -194,7 +194,7 @@ describe('activity', () => {
   })
 })
 
-test('stopping tells attachments why, ends every process and does not wait for one that will not end', async () => {
+test('stopping sends attachments the reason and kills processes that ignore SIGTERM', async () => {
   await using own = await startSignedSandboxd({
     args: isRoot ? ['--run-as', '65534:65534', '--workspace', '/tmp'] : [],
   })
@@ -218,7 +218,7 @@ test('stopping tells attachments why, ends every process and does not wait for o
   expect(() => process.kill(pid, 0)).toThrow()
 })
 
-test('a bundle can stand for another version of sandboxd', async () => {
+test('a bundle can be built as another protocol version of sandboxd', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sandwire-bundle-'))
   const built = await Bun.build({
     entrypoints: [join(import.meta.dir, '../../apps/sandboxd/src/main.ts')],
@@ -235,8 +235,8 @@ test('a bundle can stand for another version of sandboxd', async () => {
   rmSync(folder, { recursive: true })
 })
 
-describe('[A9] a connection whose token says when it has to be shown again', () => {
-  test('is closed then, and resumes with another token', async () => {
+describe('[A9] a connection whose token has a reauthorization time', () => {
+  test('is closed at that time and resumes with a new token', async () => {
     const id = await start({ cmd: 'cat' })
     const identity = mintHex()
     await using first = await signed.attach(`session=${id}`, { reauthorizeMs: Date.now() + 1_000 })
@@ -248,7 +248,7 @@ describe('[A9] a connection whose token says when it has to be shown again', () 
     expect(await again.next('welcome')).toMatchObject({ role: 'driver' })
   })
 
-  test('[R15] is opened anew at once by the client library, and no byte is lost or repeated', async () => {
+  test('[R15] is reopened by the client library at once without losing or repeating a byte', async () => {
     const id = await start({
       cmd: 'sh',
       args: ['-c', 'i=0; while [ $i -lt 400 ]; do echo $i; i=$((i+1)); sleep 0.01; done'],

@@ -6,42 +6,42 @@ import { Deployment } from './support/deployment.ts'
 import { findStarterProblem } from './support/isolation/isolated.ts'
 
 const WAIT = { timeoutMs: 30_000 }
-/** Counts aloud, so that a byte lost or doubled shows. */
+/** Prints a running count, so that a lost or repeated byte shows. */
 const COUNT = 'n=0; while read line; do n=$((n+1)); echo "$n $line"; done'
 
 for (const starter of ['root', 'nobody'] as const) {
   const problem = await findStarterProblem(starter)
-  describe.skipIf(problem !== undefined)(`cutting the connections into a sandbox of ${starter}`, () => {
+  describe.skipIf(problem !== undefined)(`closing the connections to a sandbox started by ${starter}`, () => {
     let deployment: Deployment
     beforeAll(async () => {
       deployment = await Deployment.open({ isNobody: starter === 'nobody' })
     })
     afterAll(() => deployment[Symbol.asyncDispose]())
 
-    async function sever(id: string): Promise<number> {
+    async function closeConnections(id: string): Promise<number> {
       const unix = join(deployment.data, 'run', 'host.sock')
       const init = { unix, method: 'POST', headers: { connection: 'close' } }
       return (await fetch(`http://host/sandboxes/${id}/disconnect`, init)).status
     }
 
-    test('needs nothing of its sandboxd, spares its neighbors, and is resumed exactly (threat T40)', async () => {
-      const { id } = await deployment.create('cut')
-      await deployment.create('spared')
-      const [cut, spared] = [deployment.sandbox('cut'), deployment.sandbox('spared')]
-      await using driver = runShell(cut, COUNT)
+    test('works with sandboxd stopped, affects no other sandbox, and lets clients resume exactly (threat T40)', async () => {
+      const { id } = await deployment.create('closed')
+      await deployment.create('other')
+      const [closed, other] = [deployment.sandbox('closed'), deployment.sandbox('other')]
+      await using driver = runShell(closed, COUNT)
       await driver.isAttached()
-      await using viewer = new Attached(cut, { session: driver.session, role: 'viewer' })
-      await using neighbor = runShell(spared, COUNT)
-      await Promise.all([viewer.isAttached(), neighbor.isAttached()])
+      await using viewer = new Attached(closed, { session: driver.session, role: 'viewer' })
+      await using unaffected = runShell(other, COUNT)
+      await Promise.all([viewer.isAttached(), unaffected.isAttached()])
       await driver.send('before\n')
       await Promise.all([driver, viewer].map((each) => each.waitFor('1 before\n')))
       const workerd = deployment.workerd
       const daemon = deployment.sandboxd(id)
       process.kill(daemon, 'SIGSTOP')
       try {
-        expect(await sever(id)).toBe(204)
+        expect(await closeConnections(id)).toBe(204)
         await eventually(() => driver.reconnections > 0 && viewer.reconnections > 0, {
-          what: 'the cuts',
+          what: 'the disconnects',
           ...WAIT,
         })
         await driver.send('meanwhile\n')
@@ -55,9 +55,9 @@ for (const starter of ['root', 'nobody'] as const) {
         expect(each.text).toBe(expected)
         expect(each.gaps).toEqual([])
       }
-      await neighbor.send('here\n')
-      await neighbor.waitFor('1 here\n')
-      expect(neighbor.reconnections).toBe(0)
+      await unaffected.send('here\n')
+      await unaffected.waitFor('1 here\n')
+      expect(unaffected.reconnections).toBe(0)
       expect(deployment.workerd).toBe(workerd)
     })
   })

@@ -14,8 +14,8 @@ afterAll(() => host.stop())
 const open = (query: Readonly<Record<string, string>> = {}): PtyClient =>
   new PtyClient(host, `/ws/pty?${new URLSearchParams(query)}`)
 
-describe('terminals of existing front ends, through all that is between', () => {
-  test('come back to their session by their own name and by ours', async () => {
+describe('terminals of the compat API, through control', () => {
+  test("rejoin their session by the client's id and by the session token", async () => {
     const session_id = crypto.randomUUID()
     const before = open({ session_id })
     const token = await eventually(() => before.messages.find(({ type }) => type === 'session'), {
@@ -30,15 +30,15 @@ describe('terminals of existing front ends, through all that is between', () => 
       await using again = open({ session_id: name, resume: '1' })
       expect((await again.first('history'))['data']).toContain('remember')
     }
-    await using stranger = open({ session_id: crypto.randomUUID(), resume: '1' })
-    expect(await stranger.closed()).toEqual({ code: 4001, reason: 'session_not_found' })
-    expect(stranger.messages).toEqual([{ type: 'session_not_found' }])
+    await using unknown = open({ session_id: crypto.randomUUID(), resume: '1' })
+    expect(await unknown.closed()).toEqual({ code: 4001, reason: 'session_not_found' })
+    expect(unknown.messages).toEqual([{ type: 'session_not_found' }])
   })
 
-  test('get every character of a flood, in order, and the end behind it', async () => {
+  test('receive every character of a flood in order, then the exit', async () => {
     await using client = open()
     await client.name()
-    // Characters of every length, in lines that no frame ends with.
+    // Characters of every UTF-8 length, in lines that do not align with frames.
     client.type('stty -echo; seq -f "%.0f-ä€😀" 1 200000; exit 7\n')
     await eventually(() => client.messages.some(({ type }) => type === 'exit'), { what: 'the end', ...WAIT })
     expect(client.messages.at(-1)).toMatchObject({ type: 'exit', code: 7 })
@@ -49,7 +49,7 @@ describe('terminals of existing front ends, through all that is between', () => 
     expect(numbers.every((number, index) => number === index + 1)).toBe(true)
   })
 
-  test('are refused in words where the front end can read them', async () => {
+  test('are refused with a message that the front end can read', async () => {
     await using unknown = open({ provider: 'claude' })
     expect(await unknown.closed()).toEqual({
       code: 4003,

@@ -32,8 +32,8 @@ async function viewOf(session: string): Promise<View> {
   return (await (await sandboxd.fetch(`/sessions/${session}`)).json()) as View
 }
 
-describe('the envelope of terminals', () => {
-  test('starts the shell, types into it and tells its end last', async () => {
+describe('the compat terminal endpoint', () => {
+  test('starts the shell, accepts input and sends its exit last', async () => {
     await using client = open('')
     const session = await client.name()
     client.type('echo "[$((40 + 2))]" $TERM\n')
@@ -46,7 +46,7 @@ describe('the envelope of terminals', () => {
     for (const { type, session_id: name } of client.messages) expect([type, name]).toEqual([type, session])
   })
 
-  test('answers pings, also behind the end of the process, and leaves the closing to the client', async () => {
+  test('answers pings, also after the exit, and lets the client close', async () => {
     await using client = open(run('exit 0'))
     await client.first('exit')
     client.say({ type: 'ping' })
@@ -54,7 +54,7 @@ describe('the envelope of terminals', () => {
     expect(client.close).toBeUndefined()
   })
 
-  test('gives the terminal the size that was asked for last', async () => {
+  test('gives the terminal the last requested size', async () => {
     await using client = open(run('while read line; do stty size; done'))
     await client.name()
     client.say({ type: 'resize', cols: 100, rows: 31 })
@@ -66,7 +66,7 @@ describe('the envelope of terminals', () => {
     await client.shows('24 80')
   })
 
-  test('shows who comes later what was before, and both what comes; both type, and either resizes', async () => {
+  test('sends a second client the earlier output; both type, and either resizes', async () => {
     await using first = open(run('echo early; while read line; do echo "got $line $(stty size)"; done'))
     const session = await first.name()
     await first.shows('early')
@@ -85,7 +85,7 @@ describe('the envelope of terminals', () => {
     await first.shows('got alone 10 60')
   })
 
-  test('does not take the size or the keyboard from whoever drives with sandwire.v1', async () => {
+  test('takes neither the size nor the lease from a sandwire.v1 driver', async () => {
     await using driver = new Attached(sandboxd, { cmd: 'sh', mode: 'pty' }, { cols: 111, rows: 44 })
     await eventually(() => driver.session, { what: 'a session', ...WAIT })
     await using client = open(`?session=${driver.session}`)
@@ -95,7 +95,7 @@ describe('the envelope of terminals', () => {
     await client.shows('44 111')
   })
 
-  test('comes back to the session that a closed connection has left', async () => {
+  test('rejoins the session after its connection closed', async () => {
     const before = open(run('echo here; cat'))
     const session = await before.name()
     await before.shows('here')
@@ -106,7 +106,7 @@ describe('the envelope of terminals', () => {
     await after.shows('still')
   })
 
-  test('bounds what it shows of before, and begins it with a line', async () => {
+  test('bounds the replayed output, which begins at a line start', async () => {
     await using first = open(run('seq -f "line %010.0f" 1 30000; echo done; cat'))
     const session = await first.name()
     await first.shows('done')
@@ -118,14 +118,14 @@ describe('the envelope of terminals', () => {
     expect(Buffer.byteLength(history)).toBeLessThanOrEqual(200_000)
   })
 
-  test('never cuts a character that a process writes byte by byte', async () => {
+  test('never splits a character that a process writes byte by byte', async () => {
     await Bun.write(
       join(sandboxd.workspace, 'slow.sh'),
       String.raw`for byte in 342 202 254 360 237 230 200; do printf "\\$byte"; read line; done; printf '\377!'`,
     )
     await using client = open('?cmd=sh&arg=-c&arg=stty+-echo%3B+exec+sh+slow.sh')
     for (let line = 0; line < 7; line += 1) {
-      // Each byte is read by itself before the next one is asked for.
+      // Each byte is read before the next one is requested.
       await eventually(async () => (await viewOf(await client.name())).output.end > line, {
         what: 'a byte',
         ...WAIT,
@@ -137,7 +137,7 @@ describe('the envelope of terminals', () => {
     expect(client.messages.filter(({ type }) => type === 'output').map(({ data }) => data)).toContain('€')
   })
 
-  test('takes a megabyte at once', async () => {
+  test('accepts a megabyte at once', async () => {
     await using client = open(run('stty raw -echo; echo ready; head -c 1000000 | md5sum'))
     await client.shows('ready')
     const text = '0123456789'.repeat(100_000)
@@ -145,7 +145,7 @@ describe('the envelope of terminals', () => {
     await client.shows(new Bun.CryptoHasher('md5').update(text).digest('hex'))
   })
 
-  test('holds a flood back for a reader that does not read, and loses nothing of it', async () => {
+  test('applies backpressure to a flood while the client does not read, and loses nothing', async () => {
     const bytes = 128 * MIB
     const query = run(`stty raw; head -c ${bytes} /dev/zero | tr '\\0' x; echo end`)
     const handshake = await openRawWebSocket({
@@ -158,7 +158,7 @@ describe('the envelope of terminals', () => {
     const decode = (payload: Uint8Array): Record<string, unknown> =>
       JSON.parse(new TextDecoder().decode(payload)) as Record<string, unknown>
     const session = String(decode((await socket.nextFrame()).payload)['session_id'])
-    // The reader's own buffer, those of the kernel and the window are all that is ever on the way.
+    // At most the client's buffer, the kernel's buffers and the window are in flight.
     const memory = await traceMemory(sandboxd.pid, 2_000)
     expect((await viewOf(session)).output.end).toBeLessThan(bytes / 2)
     expect(memory.highest - memory.first).toBeLessThan(bytes / 2)
@@ -171,7 +171,7 @@ describe('the envelope of terminals', () => {
     expect(seen).toBe(bytes + 'end\n'.length)
   }, 60_000)
 
-  test('says that a session is not there, and nothing else, for every kind of missing', async () => {
+  test('reports only that a session was not found, for every cause', async () => {
     await using pipe = new Attached(sandboxd, { cmd: 'cat', mode: 'pipe' })
     await eventually(() => pipe.session, { what: 'a session', ...WAIT })
     for (const session of ['never', pipe.session]) {
@@ -181,7 +181,7 @@ describe('the envelope of terminals', () => {
     }
   })
 
-  test('shows an end once to who does not ask for ended sessions, and as often as asked to who does', async () => {
+  test('reports an exit once, or on every request that includes ended sessions', async () => {
     const first = open(run('echo bye; read line; exit 4'))
     const session = await first.name()
     await first.shows('bye')
@@ -201,13 +201,13 @@ describe('the envelope of terminals', () => {
     expect(await ended('')).toEqual(['session', 'history', 'exit'])
   })
 
-  test('is ended by name when somebody ends its session', async () => {
+  test('sends the exit when its session is deleted', async () => {
     await using client = open(run('cat'))
     await sandboxd.fetch(`/sessions/${await client.name()}`, { method: 'DELETE' })
     await client.first('exit')
   })
 
-  test('refuses a wrong parameter in words, and a message over the limit', async () => {
+  test('refuses an invalid parameter with a message, and a message over the limit', async () => {
     await using wrong = open('?ended=2')
     expect(await wrong.closed()).toEqual({ code: 4004, reason: 'bad_request' })
     expect(wrong.text('error')).toBe('Cannot use parameter "ended": expected 0 or 1')
@@ -218,7 +218,7 @@ describe('the envelope of terminals', () => {
   })
 })
 
-test('terminals go with a sandboxd that stops, told so, whether their process runs or has ended', async () => {
+test('a stopping sandboxd notifies compat terminals, running or ended, and closes them', async () => {
   const other = await startSandboxd({ args: ['--shell', '/bin/sh', '--max-sessions', '2'] })
   const running = new PtyClient(
     other,

@@ -15,7 +15,7 @@ import {
 } from './support/unaffected-plain-session.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
-/** What the server may hold more than before while it is flooded. Garbage that awaits collection is part of it. */
+/** How far the server's resident memory may grow during a flood, uncollected garbage included. */
 const MAX_GROWTH_BYTES = 64 * 1024 * 1024
 
 /** Frames sent in one write. */
@@ -26,12 +26,12 @@ const { continuation, ping, pong, text } = OPCODE
 interface FloodCase {
   readonly title: string
   readonly first?: FrameSpec
-  /** Sent over and over. */
+  /** Sent repeatedly. */
   readonly frame: FrameSpec
   readonly frames: number
-  /** Does not read what the server answers. */
-  readonly isDeaf?: boolean
-  /** Close code that ends it; absent when the connection lives on. */
+  /** Does not read the server's responses. */
+  readonly isNotReading?: boolean
+  /** Expected close code; absent when the connection stays open. */
   readonly closes?: number
 }
 
@@ -54,7 +54,7 @@ const CASES: readonly FloodCase[] = [
     title: 'a million pings whose pongs are not read',
     frame: { opcode: ping, payload: 'p'.repeat(125) },
     frames: 1_000_000,
-    isDeaf: true,
+    isNotReading: true,
   },
   { title: 'a million pongs', frame: { opcode: pong, payload: 'p' }, frames: 1_000_000 },
   { title: 'empty messages past the rate limit', frame: {}, frames: 200_000, closes: 4452 },
@@ -89,12 +89,12 @@ describe('floods on /attach', () => {
     return openRawWebSocketOrThrow({ port: sandboxd.port, path, headers: sandboxd.headers })
   }
 
-  test.each(CASES.map((each) => [each.title, each] as const))('bears %s', async (_, each) => {
+  test.each(CASES.map((each) => [each.title, each] as const))('survives %s', async (_, each) => {
     await using socket = await open()
     const before = residentBytes()
     let most = 0
-    if (each.isDeaf === true) socket.pause()
-    const answers = new Answers(socket)
+    if (each.isNotReading === true) socket.pause()
+    const responses = new ResponseReader(socket)
     if (each.first !== undefined) await socket.sendFrame(each.first)
     const batch = Buffer.concat(Array.from({ length: BATCH_FRAMES }, () => encodeFrame(each.frame)))
     for (let sent = 0; sent < each.frames; sent += BATCH_FRAMES) {
@@ -109,13 +109,13 @@ describe('floods on /attach', () => {
     expect(most - before).toBeLessThan(MAX_GROWTH_BYTES)
     if (each.closes === undefined) {
       socket.resume()
-      await answers.check()
+      await responses.check()
     } else {
       expect((await socket.closed).frame?.code).toBe(each.closes)
     }
   })
 
-  test('holds back a client whose process does not read, and loses nothing of what it sends', async () => {
+  test('applies backpressure while the process does not read and loses no input', async () => {
     const script = 'sleep 1; wc -c'
     const query = new URLSearchParams([
       ['cmd', 'sh'],
@@ -139,7 +139,7 @@ describe('floods on /attach', () => {
     expect(most - before).toBeLessThan(MAX_GROWTH_BYTES)
   })
 
-  test('notices that a client it holds back is gone', async () => {
+  test('detects the disconnect of a client under backpressure', async () => {
     const client = await connectPlain(sandboxd.socketUrl('/attach?cmd=sleep&arg=1000'), {
       headers: sandboxd.headers,
     })
@@ -153,7 +153,7 @@ describe('floods on /attach', () => {
     })
   })
 
-  test('holds a bounded part of messages that are never finished', async () => {
+  test('bounds the memory of messages that are never finished', async () => {
     const before = residentBytes()
     const sockets = await Promise.all(Array.from({ length: 20 }, open))
     const part = encodeFrame({ fin: false, payload: new Uint8Array(1_000_000) })
@@ -170,8 +170,8 @@ describe('floods on /attach', () => {
   }
 })
 
-/** Reads whatever the server answers, so that it is never held back, and can tell that it still answers. */
-class Answers {
+/** Reads the server's responses so that it is never blocked, and checks that it still responds. */
+class ResponseReader {
   readonly #socket: RawWebSocket
   readonly #pongs = new Set<string>()
 
@@ -180,12 +180,12 @@ class Answers {
     void this.#read()
   }
 
-  /** Pings until a pong comes: under pressure a server may leave some pings unanswered. */
+  /** Pings until a pong arrives: under load a server may leave some pings unanswered. */
   async check(): Promise<void> {
     await eventually(
       async () => {
-        await this.#socket.sendFrame({ opcode: ping, payload: 'still there?' })
-        return this.#pongs.has('still there?')
+        await this.#socket.sendFrame({ opcode: ping, payload: 'after the flood' })
+        return this.#pongs.has('after the flood')
       },
       { what: 'a pong after the flood' },
     )

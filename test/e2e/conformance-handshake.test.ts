@@ -17,21 +17,21 @@ import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 type Header = readonly [name: string, value: string]
 
 interface HandshakeCase {
-  /** Starts with the section that decides it: of RFC 6455, or of RFC 9110 and 9112 for HTTP itself. */
+  /** Starts with the section that requires it: of RFC 6455, or of RFC 9110 and 9112 for HTTP. */
   readonly title: string
   readonly request?: string
-  /** Headers of the good handshake to send with another value, or not at all. */
+  /** Headers of the valid handshake to change, or to omit. */
   readonly change?: Readonly<Record<string, string | undefined>>
-  /** Headers behind those. */
+  /** Headers sent after those. */
   readonly add?: readonly Header[]
   readonly body?: string
   readonly status: number
-  /** The subprotocol in the answer; default none. */
+  /** The subprotocol in the response; none by default. */
   readonly subprotocol?: string
 }
 
-/** What came back before the connection went quiet. */
-interface Answer {
+/** The head of the server's response. */
+interface ResponseHead {
   readonly status: number
   readonly headers: Headers
 }
@@ -64,9 +64,9 @@ const KEYS: readonly HandshakeCase[] = [
 ]
 
 const UPGRADE: readonly HandshakeCase[] = [
-  { title: '4.2.1 the good handshake', status: 101 },
+  { title: '4.2.1 a valid handshake', status: 101 },
   { title: '4.2.1 no Upgrade', change: { Upgrade: undefined }, status: 426 },
-  { title: '4.2.1 Upgrade in other letters', change: { Upgrade: 'WebSocket' }, status: 101 },
+  { title: '4.2.1 Upgrade in mixed case', change: { Upgrade: 'WebSocket' }, status: 101 },
   { title: '4.2.1 Upgrade to h2c', change: { Upgrade: 'h2c' }, status: 426 },
   { title: '4.2.1 Upgrade to a list', change: { Upgrade: 'websocket, h2c' }, status: 426 },
   { title: '4.2.1 no Connection', change: { Connection: undefined }, status: 426 },
@@ -120,7 +120,7 @@ const EXTENSIONS: readonly HandshakeCase[] = [
   'permessage-deflate; server_no_context_takeover, permessage-deflate, x-webkit-deflate-frame',
   ';;;="',
 ].map((offer) => ({
-  title: `9.1 extensions "${offer}" are never agreed to`,
+  title: `9.1 extensions "${offer}" are never accepted`,
   add: [['Sec-WebSocket-Extensions', offer]],
   status: 101,
 }))
@@ -152,13 +152,13 @@ const HTTP: readonly HandshakeCase[] = [
     status: 431,
   },
   {
-    title: '10.4 an address of 1 MiB',
+    title: '10.4 a request target of 1 MiB',
     request: `GET /attach?cmd=${'a'.repeat(1 << 20)} HTTP/1.1`,
     status: 431,
   },
 ]
 
-function parseAnswer(bytes: Buffer): Answer | undefined {
+function parseResponseHead(bytes: Buffer): ResponseHead | undefined {
   const end = bytes.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const [statusLine = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n')
@@ -166,12 +166,12 @@ function parseAnswer(bytes: Buffer): Answer | undefined {
   return { status: Number(statusLine.split(' ')[1]), headers }
 }
 
-async function readAnswer(tcp: RawTcp): Promise<Answer> {
+async function readResponseHead(tcp: RawTcp): Promise<ResponseHead> {
   let received = Buffer.alloc(0)
   for (let bytes = await tcp.read(); bytes !== undefined; bytes = await tcp.read()) {
     received = Buffer.concat([received, bytes])
-    const answer = parseAnswer(received)
-    if (answer !== undefined) return answer
+    const head = parseResponseHead(received)
+    if (head !== undefined) return head
   }
   throw new Error(`Connection ended after "${received.toString('latin1')}"`)
 }
@@ -216,9 +216,9 @@ describe('RFC 6455 opening handshake', () => {
   test.each(cases.map((each) => [each.title, each] as const))('§%s', async (_, each) => {
     const before = await listSessions()
     await using tcp = await openRawTcp(sandboxd)
-    // A server that has seen enough may reset what is still on its way.
+    // The server may reset the connection before it has read everything.
     tcp.write(Buffer.from(write(each), 'latin1')).catch(() => {})
-    const { status, headers } = await readAnswer(tcp)
+    const { status, headers } = await readResponseHead(tcp)
     expect(status).toBe(each.status)
     expect(headers.get('sec-websocket-protocol')).toBe(each.subprotocol ?? null)
     expect(headers.get('sec-websocket-extensions')).toBeNull()
@@ -229,17 +229,17 @@ describe('RFC 6455 opening handshake', () => {
     await unaffected.check()
   })
 
-  test('takes a handshake of one byte per write and the frame behind it', async () => {
+  test('accepts a handshake sent one byte at a time', async () => {
     await using tcp = await openRawTcp(sandboxd)
     for (const byte of Buffer.from(write({ request: 'GET /attach?cmd=true HTTP/1.1' }))) {
       await tcp.write(new Uint8Array([byte]))
       await Bun.sleep(0)
     }
-    expect((await readAnswer(tcp)).status).toBe(101)
+    expect((await readResponseHead(tcp)).status).toBe(101)
     expect(await tcp.ended).toBe('fin')
   })
 
-  test('takes a frame in the segment of the handshake', async () => {
+  test('accepts a frame in the same segment as the handshake', async () => {
     await using tcp = await openRawTcp(sandboxd)
     await tcp.write(Buffer.concat([Buffer.from(write({})), encodeFrame({ payload: 'early' })]))
     let received = ''
@@ -252,7 +252,7 @@ describe('RFC 6455 opening handshake', () => {
     )
   })
 
-  test('does not take a second request behind the first', async () => {
+  test('does not serve a second request after the upgrade', async () => {
     await using tcp = await openRawTcp(sandboxd)
     await tcp.write(write({}) + write({}))
     let received = ''
@@ -263,7 +263,7 @@ describe('RFC 6455 opening handshake', () => {
     expect(received).toContain('\x03\xea')
   })
 
-  test('starts nothing for connections that never finish their handshake', async () => {
+  test('starts no session for connections that never finish their handshake', async () => {
     const before = await listSessions()
     const half = await Promise.all(Array.from({ length: 200 }, () => openRawTcp(sandboxd)))
     await Promise.all(half.map((tcp) => tcp.write('GET /attach?cmd=cat HTTP/1.1\r\nHost: ')))

@@ -21,13 +21,13 @@ type Message = Readonly<Record<string, unknown>> | string | Uint8Array
 
 interface AbuseCase {
   readonly title: string
-  /** Sent one after the other; `'HELLO'` stands for a good hello. */
+  /** Sent in order; `'HELLO'` stands for a valid hello. */
   readonly send: readonly Message[]
-  /** Close code; absent when the connection must live on. */
+  /** Expected close code; absent when the connection must stay open. */
   readonly closes?: number
-  /** What the process has read in the end; default nothing. */
+  /** What the process has read at the end; nothing by default. */
   readonly reads?: string
-  /** The role that the URL asks for; default driver. */
+  /** The role that the URL requests; driver by default. */
   readonly role?: string
 }
 
@@ -56,7 +56,7 @@ function helloWith(changes: Readonly<Record<string, unknown>> = {}): Readonly<Re
   return { ...good, ...changes }
 }
 
-/** A good hello with text of the caller's choice behind its first brace. */
+/** A valid hello with text inserted after its first brace. */
 function helloText(inserted: string): string {
   return JSON.stringify(helloWith()).replace('{', `{${inserted},`)
 }
@@ -95,13 +95,17 @@ const HELLOS: readonly AbuseCase[] = [
   { title: 'a window of 2^53', send: [helloWith({ window: 2 ** 53 })], closes: BAD_FRAME },
   { title: 'a negative size', send: [helloWith({ cols: -1 })], closes: BAD_FRAME },
   { title: 'a huge size', send: [helloWith({ rows: 65_536 })], closes: BAD_FRAME },
-  { title: 'a broken number', send: [helloWith({ cols: 80.5 })], closes: BAD_FRAME },
+  { title: 'a fractional size', send: [helloWith({ cols: 80.5 })], closes: BAD_FRAME },
   { title: 'received below 0', send: [helloWith({ received: -1 })], closes: BAD_FRAME },
-  { title: 'a resume of nothing', send: [helloWith({ resuming: true })], closes: RESUME_LOST },
+  { title: 'a resume of an unknown attachment', send: [helloWith({ resuming: true })], closes: RESUME_LOST },
   { title: 'a role above the URL', send: [helloWith({ role: 'driver' })], role: 'viewer', closes: FORBIDDEN },
   { title: 'a role that does not exist', send: [helloWith({ role: 'root' })], closes: BAD_FRAME },
-  { title: 'a name with a line end', send: [helloWith({ name: 'a\nb' })], closes: BAD_FRAME },
-  { title: 'a name that turns the direction', send: [helloWith({ name: 'a\u202eb' })], closes: BAD_FRAME },
+  { title: 'a name with a newline', send: [helloWith({ name: 'a\nb' })], closes: BAD_FRAME },
+  {
+    title: 'a name with a bidirectional override',
+    send: [helloWith({ name: 'a\u202eb' })],
+    closes: BAD_FRAME,
+  },
 ]
 
 const TEXTS: readonly AbuseCase[] = [
@@ -111,8 +115,8 @@ const TEXTS: readonly AbuseCase[] = [
   { title: 'a JSON list', send: [HELLO, '[{"type":"take"}]'], closes: BAD_FRAME },
   { title: 'a JSON number', send: [HELLO, '1e999'], closes: BAD_FRAME },
   { title: 'an unknown type', send: [HELLO, { type: 'format' }], closes: BAD_FRAME },
-  { title: 'a type of the prototype', send: [HELLO, { type: 'toString' }], closes: BAD_FRAME },
-  { title: 'a type of the server', send: [HELLO, { type: 'exit', code: 0 }], closes: BAD_FRAME },
+  { title: 'a type named like a prototype method', send: [HELLO, { type: 'toString' }], closes: BAD_FRAME },
+  { title: 'a type that only servers send', send: [HELLO, { type: 'exit', code: 0 }], closes: BAD_FRAME },
   { title: 'no type', send: [HELLO, {}], closes: BAD_FRAME },
   { title: 'a type in the prototype', send: [HELLO, '{"__proto__":{"type":"take"}}'], closes: BAD_FRAME },
   { title: 'JSON 60,000 deep', send: [HELLO, '['.repeat(60_000)], closes: BAD_FRAME },
@@ -146,9 +150,9 @@ const OFFSETS: readonly AbuseCase[] = [
   { title: 'an ack of nothing new', send: [HELLO, { type: 'ack', output: 0 }], reads: '' },
   { title: 'a sequence number that jumps', send: [HELLO, { type: 'eof', seq: 2, at: 0 }], closes: DESYNC },
   { title: 'sequence number 0', send: [HELLO, { type: 'eof', seq: 0, at: 0 }], closes: BAD_FRAME },
-  { title: 'a place ahead of the input', send: [HELLO, { type: 'eof', seq: 1, at: 5 }], closes: DESYNC },
+  { title: 'an offset ahead of the input', send: [HELLO, { type: 'eof', seq: 1, at: 5 }], closes: DESYNC },
   {
-    title: 'a place behind the input',
+    title: 'an offset behind the input',
     send: [HELLO, Buffer.from('abc'), { type: 'eof', seq: 1, at: 2 }],
     closes: DESYNC,
     reads: 'abc',
@@ -170,28 +174,28 @@ const OFFSETS: readonly AbuseCase[] = [
 ]
 
 const ROLES: readonly AbuseCase[] = [
-  { title: 'input of a viewer', send: [HELLO, Buffer.from('x')], role: 'viewer', closes: ROLE_REFUSED },
+  { title: 'input from a viewer', send: [HELLO, Buffer.from('x')], role: 'viewer', closes: ROLE_REFUSED },
   {
-    title: 'eof of a viewer',
+    title: 'eof from a viewer',
     send: [HELLO, { type: 'eof', seq: 1, at: 0 }],
     role: 'viewer',
     closes: ROLE_REFUSED,
   },
   {
-    title: 'a signal of a viewer',
+    title: 'a signal from a viewer',
     send: [HELLO, { type: 'signal', signal: 'SIGKILL', seq: 1, at: 0 }],
     role: 'viewer',
     closes: ROLE_REFUSED,
   },
   {
-    title: 'a resize of a collaborator',
+    title: 'a resize from a collaborator',
     send: [HELLO, { type: 'resize', seq: 1, at: 0, cols: 1, rows: 1 }],
     role: 'collaborator',
     closes: ROLE_REFUSED,
   },
-  { title: 'a viewer that takes', send: [HELLO, { type: 'take' }], role: 'viewer', closes: FORBIDDEN },
+  { title: 'take from a viewer', send: [HELLO, { type: 'take' }], role: 'viewer', closes: FORBIDDEN },
   {
-    title: 'input of a driver narrowed to viewer',
+    title: 'input from a driver that asked for the viewer role',
     send: [helloWith({ role: 'viewer' }), Buffer.from('x')],
     closes: ROLE_REFUSED,
   },
@@ -205,8 +209,16 @@ const ROLES: readonly AbuseCase[] = [
     send: [HELLO, { type: 'signal', signal: 9, seq: 1, at: 0 }],
     closes: BAD_FRAME,
   },
-  { title: 'the lease given to nobody', send: [HELLO, { type: 'give', to: 'a999' }], reads: '' },
-  { title: 'the lease given to no id', send: [HELLO, { type: 'give', to: '../a1' }], closes: BAD_FRAME },
+  {
+    title: 'the lease given to an unknown attachment',
+    send: [HELLO, { type: 'give', to: 'a999' }],
+    reads: '',
+  },
+  {
+    title: 'the lease given to an invalid id',
+    send: [HELLO, { type: 'give', to: '../a1' }],
+    closes: BAD_FRAME,
+  },
 ]
 
 describe('abuse of sandwire.v1', () => {
@@ -224,7 +236,7 @@ describe('abuse of sandwire.v1', () => {
     expect(await sandboxd.stop()).toEqual({ code: 0, signal: null })
   })
 
-  /** A process that is to be seen reading must outlive the connection for a moment. */
+  /** `keepSeconds` lets the process outlive the connection, so that it can finish reading. */
   function open(file: string, role?: string, keepSeconds = 0): Promise<RawWebSocket> {
     const query = new URLSearchParams([
       ['cmd', 'tee'],
@@ -280,7 +292,7 @@ describe('abuse of sandwire.v1', () => {
     test.each(cases.map((each) => [each.title, each] as const))('%s', async (__, each) => run(each))
   })
 
-  test('pings without end are rate limited', async () => {
+  test('rate limits endless pings', async () => {
     await using socket = await open(join(sandboxd.workspace, 'pings'))
     const before = readProcessMemory(sandboxd.pid).rssBytes
     const pings = Array.from({ length: 100_000 }, (_, id) => encodeMessage({ type: 'ping', id }))
@@ -291,7 +303,7 @@ describe('abuse of sandwire.v1', () => {
     expect(readProcessMemory(sandboxd.pid).rssBytes - before).toBeLessThan(64 * 1024 * 1024)
   })
 
-  test('a hundred sessions at once do not hurt the others', async () => {
+  test('a hundred concurrent sessions leave another one unaffected', async () => {
     const sockets = await Promise.all(
       Array.from({ length: 100 }, (_, index) => open(join(sandboxd.workspace, `many-${index}`))),
     )

@@ -18,21 +18,21 @@ import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 type Dialect = 'plain' | 'v1'
 
-/** What a server that keeps RFC 6455 does with a sequence of frames. */
+/** How a server that conforms to RFC 6455 handles a sequence of frames. */
 interface FrameCase {
-  /** Starts with the section of RFC 6455 that decides it. */
+  /** Starts with the section of RFC 6455 that requires it. */
   readonly title: string
   /** Sent in one write each. */
   readonly send: readonly (FrameSpec | Uint8Array)[]
-  /** Code of the close frame, `null` for one without a code; absent when the connection must live on. */
+  /** Code of the close frame, `null` for one without a code; absent when the connection must stay open. */
   readonly closes?: number | null
-  /** What the process has read in the end; default nothing. */
+  /** What the process has read at the end; nothing by default. */
   readonly reads?: string
-  /** Payloads of the pongs that come back. */
+  /** Payloads of the expected pongs. */
   readonly pongs?: readonly string[]
 }
 
-/** Largest message the server takes. */
+/** Largest message that the server accepts. */
 const MAX_MESSAGE_BYTES = 1024 * 1024
 
 const { close, continuation, ping, pong, text } = OPCODE
@@ -70,7 +70,7 @@ const FRAMING: readonly FrameCase[] = [
     closes: 1002,
   })),
   {
-    title: '5.2 good message before a bad one',
+    title: '5.2 valid message before an invalid one',
     send: [{ payload: 'a' }, { rsv2: true }],
     closes: 1002,
     reads: 'a',
@@ -155,7 +155,7 @@ const CONTROL: readonly FrameCase[] = [
     closes: 1002,
   },
   { title: '5.5 fragmented ping', send: [{ opcode: ping, fin: false, payload: 'x' }], closes: 1002 },
-  { title: '5.5.3 pong nobody asked for', send: [{ opcode: pong, payload: 'x' }] },
+  { title: '5.5.3 unsolicited pong', send: [{ opcode: pong, payload: 'x' }] },
   { title: '5.5 pong of 126 bytes', send: [{ opcode: pong, payload: 'x'.repeat(126) }], closes: 1002 },
   { title: '5.5 fragmented pong', send: [{ opcode: pong, fin: false }], closes: 1002 },
   {
@@ -196,7 +196,7 @@ const CLOSING: readonly FrameCase[] = [
     closes: 1007,
   },
   {
-    title: '5.5.1 reason cut inside a character',
+    title: '5.5.1 reason truncated inside a character',
     send: [{ opcode: close, payload: new Uint8Array([0x03, 0xe8, 0xe2, 0x82]) }],
     closes: 1007,
   },
@@ -267,7 +267,7 @@ const INVALID_TEXTS: readonly (readonly [string, readonly number[]])[] = [
 
 function textCases(dialect: Dialect): readonly FrameCase[] {
   const eof = dialect === 'plain' ? '{"type":"eof"}' : '{"type":"eof","seq":1,"at":0}'
-  // Valid JSON that no decoder knows, so that a refusal proves the text was assembled and read.
+  // Valid JSON of an unknown type: its rejection proves that the text was reassembled.
   const unknown = Buffer.from('{"type":"€"}')
   const cut = unknown.indexOf(0xe2) + 1
   return [
@@ -345,7 +345,7 @@ describe.each(['plain', 'v1'] as const)('RFC 6455, %s dialect', (dialect) => {
     expect(await sandboxd.stop()).toEqual({ code: 0, signal: null })
   })
 
-  /** Opens a session whose process keeps all it reads in `file`. */
+  /** Opens a session whose process writes its input to `file`. */
   async function open(file: string): Promise<RawWebSocket> {
     const query = new URLSearchParams([
       ['cmd', 'tee'],
@@ -359,12 +359,12 @@ describe.each(['plain', 'v1'] as const)('RFC 6455, %s dialect', (dialect) => {
       ...(dialect === 'v1' ? { subprotocols: ['sandwire.v1'] } : {}),
     })
     if (dialect === 'v1') await socket.sendFrame(hello())
-    // A process that was killed before it ran would read nothing whatever was sent.
+    // A process killed before it runs would read nothing.
     await eventually(() => Bun.file(file).exists(), { what: 'the process to run' })
     return socket
   }
 
-  /** Waits a moment for the process to have read so much; where more has to be sent for that, in vain. */
+  /** Waits briefly for the process to read `text`; gives up silently, because some cases never deliver it. */
   async function hasRead(file: string, text: string): Promise<void> {
     const isRead = async (): Promise<boolean> => (await readFile(file, 'utf8')) === text
     await eventually(isRead, { what: 'the process to read', timeoutMs: 500 }).catch(() => undefined)
@@ -393,9 +393,9 @@ describe.each(['plain', 'v1'] as const)('RFC 6455, %s dialect', (dialect) => {
       await using socket = await open(file)
       const received = collectPongs(socket)
       for (const [at, each] of send.entries()) {
-        // The end of the connection ends the process, which may not have come to read what was before.
+        // Closing the connection kills the process, perhaps before it has read its input.
         if (closes !== undefined && at > 0 && at === send.length - 1) await hasRead(file, reads)
-        // A server that has seen enough may reset what is still on its way.
+        // The server may reset the connection before it has read everything.
         await socket.sendBytes(each instanceof Uint8Array ? each : encodeFrame(each)).catch(() => {})
       }
       if (closes === undefined) {

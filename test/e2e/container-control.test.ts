@@ -17,7 +17,7 @@ import { findEngineProblem } from './support/container/engine.ts'
 const reason = findEngineProblem()
 if (reason !== undefined) console.error(`Skipped, because ${reason}: control with containers`)
 
-/** workerd puts an object away that nothing asked for ten seconds. */
+/** workerd evicts an object after ten seconds without requests. */
 const EVICTION_MS = 12_000
 
 describe.skipIf(reason !== undefined)('control whose sandboxes are containers', () => {
@@ -48,8 +48,8 @@ describe.skipIf(reason !== undefined)('control whose sandboxes are containers', 
     return answer.output.trim()
   }
 
-  test('keeps streams and container of an object that is put away', async () => {
-    // Cloudflare puts an object away although it watches its container, after a while; workerd never does.
+  test('keeps streams and container when the object is evicted', async () => {
+    // Cloudflare evicts an object that monitors its container; workerd does not.
     const alter = (script: string): string => {
       const unheld = script.replace('hold: (work) => ctx.waitUntil(work)', 'hold: () => undefined')
       const unwatched = unheld.replace('engine.monitor().then(', 'new Promise(() => undefined).then(')
@@ -74,7 +74,7 @@ describe.skipIf(reason !== undefined)('control whose sandboxes are containers', 
     await control.fetch('/api/sandboxes/dev', { method: 'DELETE' })
   })
 
-  test('works with the image before it', async () => {
+  test('works with the previous version of the image', async () => {
     await using control = await open({
       define: {
         SANDWIRE_BUILD_PROTOCOL: String(PROTOCOL_VERSION + 1),
@@ -97,7 +97,7 @@ describe.skipIf(reason !== undefined)('control whose sandboxes are containers', 
     await control.fetch('/api/sandboxes/old', { method: 'DELETE' })
   })
 
-  test('leads requests to what is listed, by every port that is, and judges redirects again (threat T22)', async () => {
+  test('forwards requests to allowed hosts and ports only, redirects included (threat T22)', async () => {
     await using control = await open()
     const hostname = containers.engine.gateway
     const other = Bun.serve({ hostname, port: 0, fetch: () => new Response('other') })

@@ -12,7 +12,7 @@ import type { WireServer } from './support/wire-server.ts'
 const reason = findEngineProblem()
 if (reason !== undefined) console.error(`Skipped, because ${reason}: sandboxes that are containers`)
 
-/** The promise about a container that ends by itself. */
+/** Time within which control notices that a container ended. */
 const TOLD_WITHIN = { timeoutMs: 5_000 }
 const WAIT = { timeoutMs: 20_000 }
 
@@ -21,7 +21,7 @@ interface Answer {
   readonly body: Record<string, unknown>
 }
 
-/** A host whose sandboxes are containers, as tests talk to it. */
+/** A client for a host whose sandboxes are containers. */
 class ContainerHost {
   readonly host: RunningHost
   readonly #containers: Containers
@@ -45,7 +45,7 @@ class ContainerHost {
     return { status: response.status, body: (await response.json()) as Record<string, unknown> }
   }
 
-  /** As the account's list has it, which asks nobody. */
+  /** The state in the account's list, which polls no container. */
   async glance(name: string): Promise<Record<string, unknown> | undefined> {
     const answer = (await (await this.host.fetch('/api/sandboxes')).json()) as {
       sandboxes: Record<string, unknown>[]
@@ -53,7 +53,7 @@ class ContainerHost {
     return answer.sandboxes.find((each) => each['name'] === name)
   }
 
-  /** Runs a shell script in a sandbox, and gives what it wrote. */
+  /** Runs a shell script in a sandbox and returns its output. */
   async run(sandbox: string, script: string): Promise<string> {
     const { status, body } = await this.post(`/api/sandboxes/${sandbox}/exec`, {
       cmd: 'sh',
@@ -63,14 +63,14 @@ class ContainerHost {
     return String(body['output'])
   }
 
-  /** What a web request from inside is answered; the compiled sandboxd holds a whole Bun. */
+  /** Fetches a URL from inside a sandbox, with the Bun that is part of the compiled sandboxd. */
   async get(sandbox: string, url: string): Promise<string> {
     const code = `fetch('${url}', { signal: AbortSignal.timeout(5000) }).then(
       async (r) => console.log(r.status, await r.text()), (e) => console.log('refused'))`
     return (await this.run(sandbox, `BUN_BE_BUN=1 sandboxd -e "${code}"`)).trim()
   }
 
-  /** Names of the containers of its sandboxes. */
+  /** Names of the sandboxes' containers. */
   async list(): Promise<string[]> {
     const files = new Bun.Glob('*.sqlite').scanSync({ cwd: join(this.host.data, 'control/sandbox') })
     const ids = [...files].map((file) => file.replace('.sqlite', ''))
@@ -108,8 +108,8 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
   const inspect = async (name: string, format: string): Promise<string> =>
     (await containers.engine.docker('inspect', name, '--format', format)).trim()
 
-  test('files, search and git work in them as anywhere', async () => {
-    await server.post('/api/sandboxes', { name: 'desk' })
+  test('serve files, search and git', async () => {
+    await server.post('/api/sandboxes', { name: 'files' })
     const at = (tail: string): string => `/api/workspaces/desk/${tail}`
     const bytes = new Uint8Array(3 * 1024 * 1024).map((_, index) => index % 251)
     const written = await server.host.fetch(at('file?path=deep/data.bin&parents=1'), {
@@ -119,8 +119,8 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     expect(written.status).toBe(200)
     const read = await server.host.fetch(at('file?path=deep/data.bin'))
     expect(new Uint8Array(await read.arrayBuffer())).toEqual(bytes)
-    expect(await server.run('desk', 'stat -c %U deep/data.bin')).toBe('user\n')
-    await server.run('desk', 'git init -q . && echo needle > hay.txt')
+    expect(await server.run('files', 'stat -c %U deep/data.bin')).toBe('user\n')
+    await server.run('files', 'git init -q . && echo needle > hay.txt')
     const found = await (await server.host.fetch(at('search?q=needle'))).text()
     expect(found).toContain('"path":"hay.txt"')
     const status = (await (await server.host.fetch(at('git/status'))).json()) as { files: { path: string }[] }
@@ -130,7 +130,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     await server.host.fetch('/api/sandboxes/desk', { method: 'DELETE' })
   }, 60_000)
 
-  /** The container that a new sandbox gets. */
+  /** Creates a sandbox and returns its container. */
   const create = async (name: string, options: object = {}): Promise<string> => {
     const before = new Set(await server.list())
     const { status, body } = await server.post('/api/sandboxes', { name, ...options })
@@ -140,7 +140,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     return made[0] ?? ''
   }
 
-  test('say what they are, and lose nothing without a word', async () => {
+  test('report their isolation, and refuse to stop without permission to discard files', async () => {
     expect(server.host.output()).toContain('Isolation  container')
     await create('dev')
     expect(await server.glance('dev')).toMatchObject({
@@ -159,13 +159,13 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     expect(await server.run('dev', 'ls')).toBe('')
   })
 
-  test('have an environment of any size that is taken', async () => {
+  test('accept an environment of the largest allowed size', async () => {
     const env = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`V${index}`, 'ä'.repeat(15_000)]))
     await create('rich', { env })
     expect(await server.run('rich', 'printf %s "$V0$V1$V2$V3$V4$V5$V6" | wc -c')).toBe('210000\n')
   })
 
-  test('see processes, users and files of their own, and no way to the engine (threat T11)', async () => {
+  test('see only their own processes, users and files, and cannot reach the engine (threat T11)', async () => {
     const name = await create('inside')
     expect(await inspect(name, '{{.HostConfig.PidMode}} {{.HostConfig.Privileged}} {{json .Mounts}}')).toBe(
       'false []',
@@ -175,7 +175,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     ).toBe('sandboxd\n1000\nNo such file or directory\n')
   })
 
-  test('start once for those who attach at the same time', async () => {
+  test('start once for concurrent attaches', async () => {
     await server.post('/api/sandboxes', { name: 'shared', start: false })
     const since = String(Math.floor(Date.now() / 1_000))
     const before = new Set(await server.list())
@@ -194,7 +194,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
 
   test.each([
     ['by the engine', (name: string) => containers.engine.docker('kill', name)],
-    // Docker starts it again then, which must not count.
+    // Docker restarts it, which must not count as running.
     [
       'by itself',
       async (name: string) => process.kill(Number(await inspect(name, '{{.State.Pid}}')), 'SIGKILL'),
@@ -205,26 +205,26 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     await server.run(sandbox, 'echo gone > file')
     await kill(name)
     await eventually(async () => (await server.glance(sandbox))?.['state'] === 'stopped', {
-      what: 'the end to be told',
+      what: 'the stop to be reported',
       ...TOLD_WITHIN,
     })
     expect(await server.glance(sandbox)).toMatchObject({ state: 'stopped', reason: 'exit_137' })
     expect(await server.run(sandbox, 'ls; echo fresh')).toBe('fresh\n')
   })
 
-  test('start again after an engine that was started anew, however often they are asked to', async () => {
+  test('start once after the engine restarted, for any number of requests', async () => {
     const name = await create('orphan')
-    // As such an engine leaves them.
+    // A restarted engine leaves containers in this state.
     await containers.engine.docker('kill', `${name}-proxy`, name)
     await eventually(async () => (await server.glance('orphan'))?.['state'] === 'stopped', {
-      what: 'the end to be told',
+      what: 'the stop to be reported',
       ...TOLD_WITHIN,
     })
     const ask = (): Promise<string> => server.run('orphan', 'echo fresh').catch(String)
     await eventually(async () => (await ask()) === 'fresh\n', { what: 'a start', ...WAIT })
   })
 
-  test('outlive a workerd that is killed while output flows, of which no byte is lost', async () => {
+  test('survive a kill of workerd without losing output', async () => {
     const name = await create('survivor')
     const startedAt = await inspect(name, '{{.State.StartedAt}}')
     const script = 'i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo line $i; sleep 0.01; done; read x; exit 9'
@@ -240,12 +240,12 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     expect(await inspect(name, '{{.State.StartedAt}}')).toBe(startedAt)
   })
 
-  test('reach what their network allows, and nothing of this machine (threats T21, T22)', async () => {
+  test('reach allowed hosts and nothing on this machine (threats T21, T22)', async () => {
     const { gateway } = containers.engine
     const innerServer = Bun.serve({ hostname: gateway, port: 0, fetch: () => new Response('inner') })
     try {
       const inner = `http://${gateway}:${innerServer.port}/`
-      // Others on this machine do reach it.
+      // Other processes on this machine do reach it.
       expect(await (await fetch(inner)).text()).toBe('inner')
       await create('none')
       await create('listed', {
@@ -254,7 +254,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
       await create('open', { network: { policy: 'open' } })
       expect(await server.get('none', inner)).toBe('refused')
       expect(await server.get('none', 'http://a.test/')).toBe('refused')
-      // Also where somebody lists it: only public addresses are led to.
+      // Even on the allow list: only public addresses are reachable.
       expect(await server.get('listed', inner)).toStartWith('502 Sandwire cannot reach')
       expect(await server.get('listed', 'http://b.test/')).toStartWith('403 Sandwire blocked b.test')
       expect(await server.get('listed', 'https://b.test/')).toStartWith('403 Sandwire blocked b.test')
@@ -267,7 +267,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     }
   }, 120_000)
 
-  test('that ask for what is no address are told so, and nothing of this machine (threat T21)', async () => {
+  test('get an error for an invalid address, without details of this machine (threat T21)', async () => {
     await create('garbled', { network: { policy: 'open' } })
     const ask = `exec 3<>/dev/tcp/192.0.2.1/80; printf 'GET / HTTP/1.1\\r\\nHost: a b\\r\\nConnection: close\\r\\n\\r\\n' >&3; timeout 10 cat <&3`
     const answer = await server.run('garbled', `bash -c "${ask}"`)
@@ -275,18 +275,18 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     expect(answer).not.toContain('workerd')
   })
 
-  test('have their network again when workerd was killed', async () => {
-    await create('led', { network: { policy: 'allowlist', allow: ['a.test'] } })
+  test('have their network again after workerd was killed', async () => {
+    await create('restored', { network: { policy: 'allowlist', allow: ['a.test'] } })
     const { pid } = JSON.parse(readFileSync(join(server.host.data, 'workerd'), 'utf8')) as { pid: number }
     process.kill(pid, 'SIGKILL')
-    const get = (): Promise<string> => server.get('led', 'http://b.test/').catch(() => 'not there yet')
+    const get = (): Promise<string> => server.get('restored', 'http://b.test/').catch(() => 'not ready')
     await eventually(async () => (await get()).startsWith('403 Sandwire blocked b.test'), {
-      what: 'an answer by control',
+      what: 'a response from control',
       ...WAIT,
     })
   })
 
-  test('are removed with the host, or kept for the next one', async () => {
+  test('are removed when the host stops, or kept for the next host', async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-host-'))
     try {
       const first = await ContainerHost.start(containers, { data, args: ['--keep-sandboxes'] })
@@ -309,7 +309,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     }
   }, 90_000)
 
-  test('are gone at once when they are destroyed', async () => {
+  test('are removed at once when destroyed', async () => {
     const name = await create('doomed')
     expect((await server.host.fetch('/api/sandboxes/doomed', { method: 'DELETE' })).status).toBe(204)
     await eventually(async () => !(await server.list()).includes(name), {
@@ -319,7 +319,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
   })
 })
 
-test.skipIf(reason !== undefined)('a host without its images says which, and how to get them', async () => {
+test.skipIf(reason !== undefined)('a host without its images names them and how to build them', async () => {
   await using containers = await openContainers()
   const env = { ...containers.env, SANDWIRE_IMAGE: 'no-such:1', SANDWIRE_EGRESS_IMAGE: 'neither:1' }
   const failure = await startHost({ env }).then(
@@ -330,7 +330,7 @@ test.skipIf(reason !== undefined)('a host without its images says which, and how
   expect(failure).toContain('docker pull neither:1')
 })
 
-test.skipIf(reason !== undefined)('a host whose engine goes away is not ready until it is back', async () => {
+test.skipIf(reason !== undefined)('a host is not ready while its engine is down', async () => {
   await using containers = await openContainers()
   const folder = mkdtempSync(join(tmpdir(), 'sandwire-engine-'))
   const socket = join(folder, 'docker.sock')

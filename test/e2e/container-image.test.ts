@@ -7,14 +7,14 @@ import { SandboxContainer } from './support/container/sandbox-container.ts'
 const reason = findEngineProblem()
 if (reason !== undefined) console.error(`Skipped, because ${reason}: the image of a sandbox`)
 
-/** Making a base takes a minute on a machine that has none. */
+/** Building a base image takes a minute. */
 const BUILD_MS = 400_000
 const WAIT = { timeoutMs: 20_000 }
 const NONE = '0000000000000000'
 /** CAP_KILL, CAP_SETGID, CAP_SETUID and CAP_SETPCAP, which are bits 5 to 8. */
 const SWITCH_USERS = '00000000000001e0'
 
-/** A line of `/proc/PID/status`, as words. */
+/** The fields of a line of `/proc/PID/status`. */
 function field(status: string, name: string): string[] {
   const words = new RegExp(`^${name}:(.*)$`, 'm').exec(status)?.[1] ?? 'missing'
   return words.split(/\s+/).filter((word) => word !== '')
@@ -40,7 +40,7 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
     await engine?.[Symbol.asyncDispose]()
   }, 60_000)
 
-  test('runs sandboxd first, as its own user with the right to act as another and no more (threat T11)', async () => {
+  test('runs sandboxd as process 1, as its own user with only the capabilities to switch users (threat T11)', async () => {
     const status = await sandbox.inspect('cat', '/proc/1/status')
     expect(field(status, 'Name')).toEqual(['sandboxd'])
     expect(field(status, 'Uid')).toEqual(['900', '900', '900', '900'])
@@ -50,7 +50,7 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
       expect([set, ...field(status, set)]).toEqual([set, SWITCH_USERS])
   })
 
-  test('runs processes as the user, who can never become more (threat T11)', async () => {
+  test('runs processes as the user, who cannot gain privileges (threat T11)', async () => {
     const { stdout: status } = await sandbox.run('cat /proc/self/status')
     expect(field(status, 'Uid')).toEqual(['1000', '1000', '1000', '1000'])
     expect(field(status, 'Gid')).toEqual(['1000', '1000', '1000', '1000'])
@@ -62,7 +62,7 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
     expect(stdout).toBe('no\n')
   })
 
-  test('keeps the user from the files, memory and life of sandboxd (threat T11)', async () => {
+  test("denies the user access to sandboxd's files, memory and process (threat T11)", async () => {
     const attach = `BUN_BE_BUN=1 /usr/local/bin/sandboxd -e "
       const { dlopen } = await import('bun:ffi')
       const libc = dlopen('libc.so.6', { ptrace: { args: ['i64', 'i64', 'i64', 'i64'], returns: 'i64' } })
@@ -89,7 +89,7 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
     }
   })
 
-  test('answers the user no more than a stranger (threat T11)', async () => {
+  test('serves the user no more than an unauthenticated client (threat T11)', async () => {
     const ask = (path: string) =>
       `exec 3<>/dev/tcp/127.0.0.1/8080; printf 'GET ${path} HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n' >&3; head -1 <&3`
     expect((await sandbox.run(ask('/healthz'))).stdout).toContain('200')
@@ -112,7 +112,7 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
     expect(exit).toMatchObject({ code: 0 })
   })
 
-  test('gives processes the environment of the sandbox, and nothing of its own', async () => {
+  test("gives processes the sandbox's environment and nothing of sandboxd's", async () => {
     const { stdout } = await sandbox.run('env')
     const names = stdout.split('\n').flatMap((line) => /^([A-Z_]+)=/.exec(line)?.[1] ?? [])
     expect(stdout).toContain('GREETING=hello\n')
@@ -123,7 +123,7 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
     expect(await sandbox.inspect('ls', '/run/sandwire')).not.toContain('env.json')
   })
 
-  test('clears away processes that lose their parent', async () => {
+  test('reaps orphaned processes', async () => {
     const script = 'for i in 1 2 3 4 5; do (setsid sh -c "exec -a orphan sleep 0.1" &) ; done; echo done'
     expect((await sandbox.run(script)).stdout).toBe('done\n')
     await eventually(
@@ -136,7 +136,7 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
   })
 
   test(
-    'is built on a Debian that has a user of that number already, whose home stays',
+    'is built on a base that already has a user with that uid, and keeps its home',
     async () => {
       const change = `RUN groupadd --gid 1000 node && useradd --uid 1000 --gid node --create-home node && echo tool >/home/node/kept`
       await using built = await buildSandboxImageOn(engine, change)
@@ -165,12 +165,12 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
   ])('given %p, says in one line what is missing and exits with 64', async (env, line) => {
     const options = Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`])
     const { code, stdout, stderr } = await engine.tryDocker(['run', '--rm', ...options, image])
-    // Of an engine that cannot forward packets the command line says so first, whatever it runs.
+    // The Docker CLI first prints a warning when the engine cannot forward packets.
     const said = stderr.replace(/^WARNING: IPv4 forwarding is disabled.*\n/, '')
     expect({ code, stdout, said }).toEqual({ code: 64, stdout: '', said: line })
   })
 
-  test('[X13] asked to stop, it says until when, and what is written meanwhile arrives before the exit', async () => {
+  test('[X13] announces its deadline when stopped, and sends later output before the exit', async () => {
     await using own = await SandboxContainer.start(engine, image, { SANDWIRE_STOP_SECONDS: '9' })
     const client = await own.attach(
       `trap 'for i in $(seq 5000); do echo word $i; done; exit 7' HUP; echo up; while :; do sleep 0.05; done`,

@@ -7,19 +7,19 @@ import { buildSandboxImage, buildSidecarImage } from './support/container/images
 const reason = findEngineProblem()
 if (reason !== undefined) console.error(`Skipped, because ${reason}: the network of containers`)
 
-/** Building a base takes a minute on a machine that has none. */
+/** Building a base image takes a minute. */
 const BUILD_MS = 400_000
 const WAIT = { timeoutMs: 20_000 }
 const CA_FILE = '/etc/cloudflare/certs/cloudflare-containers-ca.crt'
 
-/** Programs for inside, which print one line. */
+/** Programs run in the container; each prints one line. */
 const programs = {
   get: (url: string, options = '{}') =>
     `const o = { signal: AbortSignal.timeout(5000), ...${options} }
      console.log(await fetch('${url}', o).then((r) => r.text(), (e) => 'refused ' + e.code))`,
   connect: (host: string, port: number) =>
     `const { connect } = await import('node:net'); const s = connect(${port}, '${host}')
-     s.on('data', (d) => { console.log('heard ' + d); process.exit() })
+     s.on('data', (d) => { console.log('received ' + d); process.exit() })
      s.on('error', (e) => { console.log('refused'); process.exit() })
      s.on('close', () => { console.log('refused'); process.exit() })
      s.on('connect', () => s.write('hello\\n'))`,
@@ -34,10 +34,10 @@ describe.skipIf(reason !== undefined)('the network of a container', () => {
   let worker: BoxWorker
   let closed: Box
   let open: Box
-  /** On this machine, where containers see the gateway. */
+  /** Listens on the gateway address that containers see. */
   let listener: Bun.TCPSocketListener
   let ear: Bun.udp.Socket<'buffer'>
-  const heard: string[] = []
+  const received: string[] = []
 
   beforeAll(async () => {
     engine = await startEngine()
@@ -53,7 +53,9 @@ describe.skipIf(reason !== undefined)('the network of a container', () => {
     ear = await Bun.udpSocket({
       hostname: engine.gateway,
       port: 0,
-      socket: { data: (_socket, bytes, _port, address) => void heard.push(`${address} ${bytes.toString()}`) },
+      socket: {
+        data: (_socket, bytes, _port, address) => void received.push(`${address} ${bytes.toString()}`),
+      },
     })
   }, BUILD_MS)
 
@@ -69,12 +71,12 @@ describe.skipIf(reason !== undefined)('the network of a container', () => {
     return stdout.trim() || stderr
   }
 
-  test('a port inside is reached from the object, and one that is not listened on is told', async () => {
+  test('the object reaches a port inside, and gets an error when nothing listens', async () => {
     expect(await worker.call('closed', '/port?port=8080')).toContain('ok')
     expect((await rejectionOf(worker.call('closed', '/port?port=9'))).message).toContain('not listening')
   })
 
-  test('HTTP to a name that is caught is answered by the worker, also when the name is caught later', async () => {
+  test('the worker answers HTTP to an intercepted name, also when interception starts later', async () => {
     await worker.call('closed', '/catch?name=example.test&label=first')
     const answer = JSON.parse(
       await evaluate(closed, programs.get('http://example.test/a?b=c', "{ method: 'POST', body: 'words' }")),
@@ -84,7 +86,7 @@ describe.skipIf(reason !== undefined)('the network of a container', () => {
     expect(await evaluate(closed, programs.get('http://deep.example.test/'))).toContain('"label":"second"')
   })
 
-  test('TLS to a name that is caught ends at a certificate of the authority that workerd puts inside', async () => {
+  test('TLS to an intercepted name gets a certificate of the CA that workerd installs', async () => {
     await worker.call('closed', '/catch?name=secure.test&label=tls&tls')
     const trusting = `{ tls: { ca: await Bun.file('${CA_FILE}').text() } }`
     const answer = JSON.parse(
@@ -97,11 +99,13 @@ describe.skipIf(reason !== undefined)('the network of a container', () => {
   })
 
   test.each(['1000', '0'])(
-    'without internet, user %s reaches nothing that is not caught (threat T22)',
+    'without internet, user %s reaches only intercepted names (threat T22)',
     async (user) => {
       const { port } = listener
-      // The same from a container that may, so that silence means refusal.
-      expect(await evaluate(open, programs.connect(engine.gateway, port), user)).toBe('heard you said hello')
+      // A container with internet reaches it, so silence means that it was blocked.
+      expect(await evaluate(open, programs.connect(engine.gateway, port), user)).toBe(
+        'received you said hello',
+      )
       expect(await evaluate(closed, programs.connect(engine.gateway, port), user)).toBe('refused')
       expect(await evaluate(closed, programs.get('http://other.test/'), user)).toMatch(/^refused/)
       const byAddress = programs.get(
@@ -114,28 +118,34 @@ describe.skipIf(reason !== undefined)('the network of a container', () => {
     },
   )
 
-  test('without internet no datagram leaves, from whomever (threat T22)', async () => {
-    heard.length = 0
+  test("without internet no user's datagram leaves (threat T22)", async () => {
+    received.length = 0
     await evaluate(closed, programs.datagram(engine.gateway, ear.port), '0')
     await evaluate(open, programs.datagram(engine.gateway, ear.port))
-    await eventually(() => heard.length > 0, { what: 'the datagram of the container that may', ...WAIT })
+    await eventually(() => received.length > 0, {
+      what: 'the datagram of the container with internet',
+      ...WAIT,
+    })
     const address = await engine.docker(
       'inspect',
       `${open.name}-proxy`,
       '--format',
       '{{.NetworkSettings.IPAddress}}',
     )
-    expect(heard).toEqual([`${address.trim()} hello`])
+    expect(received).toEqual([`${address.trim()} hello`])
   })
 
-  test('nobody inside changes the rules of the network (threat T22)', async () => {
+  test('no user inside can change the network rules (threat T22)', async () => {
     const body = JSON.stringify({ internet: { enabled: true } })
     const put = programs.get('http://127.0.0.1:39001/egress', `{ method: 'PUT', body: '${body}' }`)
     expect(await evaluate(closed, put, '0')).toMatch(/^refused/)
-    heard.length = 0
+    received.length = 0
     await evaluate(closed, programs.datagram(engine.gateway, ear.port), '0')
     await evaluate(open, programs.datagram(engine.gateway, ear.port))
-    await eventually(() => heard.length > 0, { what: 'the datagram of the container that may', ...WAIT })
-    expect(heard.length).toBe(1)
+    await eventually(() => received.length > 0, {
+      what: 'the datagram of the container with internet',
+      ...WAIT,
+    })
+    expect(received.length).toBe(1)
   })
 })

@@ -4,10 +4,10 @@ import { startControl } from '../../apps/control/test/support/control.ts'
 import { upgrade } from '../../apps/control/test/support/handshake.ts'
 import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
 
-/** workerd puts an object away that nothing asked for ten seconds. */
+/** workerd evicts an object after ten seconds without requests. */
 const EVICTION_MS = 12_000
 
-test('a socket outlives the object that opened it, and the object comes back as it was', async () => {
+test('a socket survives the eviction of its object, whose state is restored', async () => {
   await using sandboxes = new StandInSandboxes()
   await using control = await startControl({ birthplace: sandboxes, config: { alarmMs: 60_000 } })
   const objects = (): Promise<number> => control.metric('sandwire_objects_constructed_total{class="sandbox"}')

@@ -5,14 +5,14 @@ import { startHost } from './support/control.ts'
 const TOTAL_BYTES = 256 * 1024 * 1024
 const KILLS = 50
 
-test(`${KILLS} kills of workerd at random bytes lose and double nothing of 256 MiB each way`, async () => {
+test(`256 MiB each way arrive exactly once while workerd is killed ${KILLS} times`, async () => {
   await using host = await startHost()
   const options = { host, sandbox: 'kills', seed: 7, kills: KILLS, totalBytes: TOTAL_BYTES }
   const result = await runWorkerdKillStress(options)
   expect(result.kills).toBe(KILLS)
   expect(result.returnedBytes).toBe(TOTAL_BYTES)
   expect(result.returned).toBe(result.written)
-  // How long each took is a row of the benchmark; here it counts that each came.
+  // The benchmark measures how long each took; this test only checks that each succeeded.
   expect(result.reattachMs.length).toBeGreaterThanOrEqual(KILLS)
   const sorted = [...result.reattachMs].sort((a, b) => a - b)
   console.log(

@@ -37,7 +37,7 @@ function run(query: string, cmd: string, args: readonly string[] = []) {
 }
 
 describe('the real sandboxd behind control', () => {
-  test('carries bytes both ways, whole and in order, and the exit', async () => {
+  test('carries bytes both ways in order, then the exit', async () => {
     const sent = crypto.getRandomValues(new Uint8Array(65_536))
     const { handle, output } = run('sandbox=real', 'sh', ['-c', 'cat; exit 7'])
     const whole: Uint8Array[] = []
@@ -50,14 +50,14 @@ describe('the real sandboxd behind control', () => {
     expect(digest(output())).toBe(digest(Buffer.concat(whole)))
   })
 
-  test('speaks the plain dialect to any client', async () => {
+  test('serves plain clients', async () => {
     const url = `ws://127.0.0.1:${control.port}/attach?sandbox=real&cmd=sh&arg=-c&arg=echo+hi`
     await using client = await connectPlain(url, { headers: headers() })
     expect((await client.closed).code).toBe(1000)
     expect(client.stdout.text).toBe('hi\n')
   })
 
-  test('runs a command for who only wants its output', async () => {
+  test('runs a command and responds with its output', async () => {
     const body = { cmd: 'sh', args: ['-c', 'printf out; printf err >&2; exit 3'] }
     const response = await control.fetch('/api/sandboxes/real/exec', { method: 'POST', json: body })
     expect(await json(response)).toMatchObject({
@@ -74,7 +74,7 @@ describe('the real sandboxd behind control', () => {
     )
   })
 
-  test('runs a command that writes 100 MB to its end, and answers with the last of it', async () => {
+  test('runs a command that writes 100 MB and responds with the tail', async () => {
     const body = {
       cmd: 'sh',
       args: ['-c', 'head -c 100000000 /dev/zero | tr "\\0" a; printf last; exit 3'],
@@ -119,7 +119,7 @@ describe('the real sandboxd behind control', () => {
     })
   })
 
-  test('takes a command line as long as a request may be', async () => {
+  test('accepts a command line of the largest request size', async () => {
     const { handle, output } = run('sandbox=real', 'sh', ['-c', 'printf %s "$1"', 'x', 'a'.repeat(14_000)])
     await handle.exit
     expect(output().byteLength).toBe(14_000)

@@ -21,8 +21,11 @@ afterAll(async () => {
   await sandboxes[Symbol.asyncDispose]()
 })
 
-/** A request without the token. */
-function ask(path: string, init: { method?: string; headers?: Record<string, string>; json?: unknown } = {}) {
+/** Sends a request without the token. */
+function request(
+  path: string,
+  init: { method?: string; headers?: Record<string, string>; json?: unknown } = {},
+) {
   return fetch(`http://127.0.0.1:${control.port}${path}`, {
     method: init.method ?? 'GET',
     headers: {
@@ -34,10 +37,10 @@ function ask(path: string, init: { method?: string; headers?: Record<string, str
   })
 }
 
-/** Signs in and returns the Cookie header of the browser that did. */
+/** Signs in and returns the Cookie header. */
 async function signIn(): Promise<string> {
   control.host.codes.add(CODE)
-  const response = await ask('/api/signin', {
+  const response = await request('/api/signin', {
     method: 'POST',
     json: { code: CODE },
     headers: { origin: control.origin },
@@ -48,11 +51,11 @@ async function signIn(): Promise<string> {
 }
 
 describe('signing in', () => {
-  test('takes a code once, from our own page, and gives a cookie no script can read', async () => {
+  test('accepts a code once, from our own page, and sets an HttpOnly cookie', async () => {
     const cookie = await signIn()
     const headers = { cookie, 'sec-fetch-site': 'same-origin' }
-    expect((await ask('/api/sandboxes', { headers })).status).toBe(200)
-    const again = await ask('/api/signin', {
+    expect((await request('/api/sandboxes', { headers })).status).toBe(200)
+    const again = await request('/api/signin', {
       method: 'POST',
       json: { code: CODE },
       headers: { origin: control.origin },
@@ -61,56 +64,56 @@ describe('signing in', () => {
     expect(again.headers.get('set-cookie')).toBeNull()
   })
 
-  test('is refused without an origin or from another one (threat T1)', async () => {
+  test('is refused without an Origin or from another one (threat T1)', async () => {
     control.host.codes.add(CODE)
     for (const headers of [{}, { origin: 'https://evil.example' }, { origin: 'null' }]) {
-      const response = await ask('/api/signin', { method: 'POST', json: { code: CODE }, headers })
+      const response = await request('/api/signin', { method: 'POST', json: { code: CODE }, headers })
       expect(response.status).toBe(403)
     }
     expect(control.host.codes.delete(CODE)).toBe(true)
   })
 
-  test('is forgotten on request', async () => {
+  test('ends on request', async () => {
     const cookie = await signIn()
     const headers = { cookie, origin: control.origin }
-    const out = await ask('/api/signout', { method: 'POST', headers })
+    const out = await request('/api/signout', { method: 'POST', headers })
     expect(out.status).toBe(204)
     expect(out.headers.get('set-cookie')).toContain('Max-Age=0')
-    expect((await ask('/api/sandboxes', { headers })).status).toBe(401)
+    expect((await request('/api/sandboxes', { headers })).status).toBe(401)
   })
 })
 
 describe('a cookie', () => {
-  test('reads only for our own page (threat T1)', async () => {
+  test('authorizes reads only from our own page (threat T1)', async () => {
     const cookie = await signIn()
     for (const site of ['cross-site', 'same-site', 'none', undefined]) {
       const headers = { cookie, ...(site === undefined ? {} : { 'sec-fetch-site': site }) }
-      expect([site, (await ask('/api/sandboxes', { headers })).status]).toEqual([site, 403])
+      expect([site, (await request('/api/sandboxes', { headers })).status]).toEqual([site, 403])
     }
   })
 
-  test('writes only with an exact origin (threat T1)', async () => {
+  test('authorizes writes only with our exact Origin (threat T1)', async () => {
     const cookie = await signIn()
     const write = (headers: Record<string, string>): Promise<Response> =>
-      ask('/api/sandboxes/dev/start', { method: 'POST', headers: { cookie, ...headers } })
+      request('/api/sandboxes/dev/start', { method: 'POST', headers: { cookie, ...headers } })
     expect((await write({ 'sec-fetch-site': 'same-origin' })).status).toBe(403)
     expect((await write({ origin: 'null' })).status).toBe(403)
     expect((await write({ origin: control.origin.replace('http:', 'https:') })).status).toBe(403)
     expect((await write({ origin: control.origin })).status).toBe(200)
   })
 
-  test('attaches nothing, with or without an origin (threat T1)', async () => {
+  test('does not authorize /attach, with or without an Origin (threat T1)', async () => {
     const cookie = await signIn()
     const starts = sandboxes.starts
     for (const origin of [{}, { origin: control.origin }])
       for (const path of ['/attach?sandbox=dev&cmd=cat', '/metrics'])
         expect(
-          (await ask(path, { headers: { cookie, 'sec-fetch-site': 'same-origin', ...origin } })).status,
+          (await request(path, { headers: { cookie, 'sec-fetch-site': 'same-origin', ...origin } })).status,
         ).toBe(401)
     expect(sandboxes.starts).toBe(starts)
   })
 
-  test('given twice or bent is none', async () => {
+  test('is ignored when repeated or malformed', async () => {
     const cookie = await signIn()
     for (const bent of [
       `${cookie}; ${cookie}`,
@@ -119,20 +122,20 @@ describe('a cookie', () => {
       `${cookie}x`,
     ]) {
       const headers = { cookie: bent, 'sec-fetch-site': 'same-origin' }
-      expect((await ask('/api/sandboxes', { headers })).status).toBe(401)
+      expect((await request('/api/sandboxes', { headers })).status).toBe(401)
     }
   })
 
-  test('does not help a request with a wrong token', async () => {
+  test('does not authorize a request with a wrong token', async () => {
     const headers = { cookie: await signIn(), authorization: 'Bearer wrong', 'sec-fetch-site': 'same-origin' }
-    expect((await ask('/api/sandboxes', { headers })).status).toBe(401)
+    expect((await request('/api/sandboxes', { headers })).status).toBe(401)
   })
 })
 
 describe('a page', () => {
-  test('runs nothing but its own script, and cannot be framed', async () => {
+  test('runs only its own script and cannot be framed', async () => {
     for (const path of ['/', '/signin']) {
-      const response = await ask(path)
+      const response = await request(path)
       const html = await response.text()
       expect(response.headers.get('content-security-policy')).toContain(
         "default-src 'none'; script-src 'self'",
@@ -152,10 +155,10 @@ describe.skipIf(problem !== undefined)(
       browser = await openSharedBrowser()
     })
 
-    test('signs in, erases its code and shows the sandboxes', async () => {
+    test('signs in, removes the code from the URL and shows the sandboxes', async () => {
       control.host.codes.add(CODE)
       await using page = await browser.newPage()
-      // Somebody who has the page open, as it was before, follows the link in the same tab.
+      // A user with the page already open follows the link in the same tab.
       await page.goto(`${control.origin}/signin`)
       await page.getByLabel('Link or code').waitFor()
       await page.goto(`${control.origin}/signin#${CODE}`)
@@ -178,7 +181,7 @@ describe.skipIf(problem !== undefined)(
       await using page = await browser.newPage()
       await page.goto(`${control.origin}/signin?${new URLSearchParams({ to }).toString()}`)
       control.host.codes.add(CODE)
-      // As somebody pastes the whole link.
+      // A user may paste the whole link.
       await page.getByLabel('Link or code').fill(`${control.origin}/signin#${CODE}`)
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.waitForURL((url) => url.pathname !== '/signin')
@@ -186,7 +189,7 @@ describe.skipIf(problem !== undefined)(
       await page.close()
     })
 
-    test('is of no use to a page of another origin', async () => {
+    test('does not work for a page of another origin', async () => {
       const evil = Bun.serve({
         hostname: '127.0.0.1',
         port: 0,

@@ -26,13 +26,13 @@ async function post(
 }
 
 describe('a create whose reply is lost', () => {
-  test('[C1] starts the process exactly once, wherever the connection is cut', async () => {
+  test('[C1] starts the process exactly once, at whichever byte the connection breaks', async () => {
     const random = new Random(20)
     const file = startsFile()
     const runs = 60
     for (let run = 0; run < runs; run++) {
       await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
-      // The upgrade's answer is about 150 bytes, welcome and ack another 400: cuts fall before, into and behind them.
+      // The upgrade response has about 150 bytes, welcome and ack another 400: disconnects fall before, within and after them.
       for (let cut = 0; cut < 1 + (run % 3); cut++) {
         proxy.cutAfterBytes('toClient', 1 + random.int(0, 700), run % 2 === 0 ? 'reset' : 'fin')
       }
@@ -46,7 +46,7 @@ describe('a create whose reply is lost', () => {
     expect(lines).toEqual(Array.from({ length: runs }, (_, run) => `run${run}`))
   })
 
-  test('[C1] is answered with the same session when POST is repeated', async () => {
+  test('[C1] returns the same session when POST is repeated', async () => {
     const file = startsFile()
     const body = { createId: mintHex(), cmd: 'sh', args: ['-c', `echo x >>${file}; cat`] }
     const answers = await Promise.all(Array.from({ length: 20 }, () => post(body)))
@@ -62,7 +62,7 @@ describe('a create whose reply is lost', () => {
     expect(await readFileLines(file)).toHaveLength(1)
   })
 
-  test('[C1] is answered with the same session over POST and attach', async () => {
+  test('[C1] returns the same session over POST and attach', async () => {
     const file = startsFile()
     const createId = mintHex()
     const args = ['-c', `echo x >>${file}; cat`]
@@ -87,7 +87,7 @@ describe('a create id', () => {
     ['another mode', { mode: 'pty' }],
     ['another keep', { keep: 5 }],
     ['another overflow', { overflow: 'trim' }],
-  ])('[C2] conflicts when it comes again with %s', async (_, change) => {
+  ])('[C2] conflicts when repeated with %s', async (_, change) => {
     const body = { createId: mintHex(), cmd: 'cat' }
     const first = await post(body)
     expect(first.status).toBe(201)
@@ -109,7 +109,7 @@ describe('a create id', () => {
     expect((await readFileLines(file)).length).toBeLessThanOrEqual(1)
   })
 
-  test('[C10] of a session that is gone is not the session itself: joining that one fails with session_gone', async () => {
+  test('[C10] of an ended session differs from its session id, which fails with session_gone', async () => {
     const createId = mintHex()
     const { body } = await post({ createId, cmd: 'true', keep: 1 })
     await endSession(sandboxd, body.id)

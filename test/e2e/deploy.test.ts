@@ -12,14 +12,14 @@ import { openCloudflareApi } from './support/cloudflare-api.ts'
 const ROOT = resolve(import.meta.dir, '../..')
 const HOST = 'sandwire.example.workers.dev'
 const SETTINGS = { url: `https://${HOST}` }
-/** Requests that one address may make without a good credential. */
-const STRANGERS = 5
-const MADE = ['API_TOKEN', 'SANDWIRE_ID_KEY', 'SANDWIRE_SIGNING_KEY', 'SESSION_TOKEN_SECRET']
+/** Requests that one address may make without a valid credential. */
+const UNAUTHENTICATED_REQUESTS = 5
+const GENERATED_SECRETS = ['API_TOKEN', 'SANDWIRE_ID_KEY', 'SANDWIRE_SIGNING_KEY', 'SESSION_TOKEN_SECRET']
 /** The image is compiled for the machine that deploys. */
 const canBuild = process.platform === 'linux' && process.arch === 'x64'
 const TOKEN_FILE = join(ROOT, '.sandwire/deploy', `${HOST}.token`)
 
-/** Runs `npm run deploy` with these arguments, and with nothing of the machine's own Cloudflare login. */
+/** Runs `npm run deploy` without the machine's own Cloudflare login. */
 async function deploy(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'sandwire-deploy-'))
   try {
@@ -45,7 +45,7 @@ async function deploy(args: readonly string[], env: Readonly<Record<string, stri
 
 describe('npm run deploy', () => {
   test.skipIf(!canBuild)(
-    'uploads keys of its own making once, the Worker and the image, and fails when nobody answers there',
+    'uploads generated keys once, the Worker and the image, and fails when the URL does not respond',
     async () => {
       await using api = openCloudflareApi()
       const tools = await mkdtemp(join(tmpdir(), 'sandwire-tools-'))
@@ -54,12 +54,12 @@ describe('npm run deploy', () => {
         await symlink(join(import.meta.dir, 'support/stand-in-docker.sh'), join(tools, 'docker'))
         const PATH = `${tools}:${process.env['PATH']}`
         const result = await deploy([], { ...api.env, PATH, STAND_IN_DOCKER_LOG: log })
-        // Everything went well up to the address, which does not exist.
+        // Everything succeeded except the request to the URL, which does not exist.
         expect(result.stdout).toContain('FAIL  healthz')
         expect(result.stderr).toContain('failed at healthz')
         expect(result.status).toBe(1)
 
-        expect([...api.secrets.keys()].sort()).toEqual(MADE)
+        expect([...api.secrets.keys()].sort()).toEqual(GENERATED_SECRETS)
         expect((await readFile(TOKEN_FILE, 'utf8')).trim()).toBe(api.secrets.get('API_TOKEN') ?? '')
         expect((await stat(TOKEN_FILE)).mode & 0o777).toBe(0o600)
         expect([...api.buckets]).toEqual(['sandwire-files'])
@@ -79,7 +79,7 @@ describe('npm run deploy', () => {
           },
         ])
 
-        // The workbench goes with the Worker, and the page names files that went with it.
+        // The workbench is uploaded with the Worker, including every file that its page references.
         const page = api.assets.get('/index.html') ?? ''
         const named = Array.from(page.matchAll(/(?:src|href)="([^"]+)"/g), ([, file]) => file ?? '')
         expect(named.length).toBeGreaterThan(1)
@@ -96,7 +96,7 @@ describe('npm run deploy', () => {
         ].join()
         for (const secret of api.secrets.values()) expect(said).not.toContain(secret)
 
-        // Every sandbox id and every running sandbox hangs on the keys: the next deployment leaves them alone.
+        // Sandbox ids and running sandboxes depend on the keys, so a second deployment keeps them.
         const before = new Map(api.secrets)
         const again = await deploy(['--worker-only'], { ...api.env, JWT_SECRET: 'j'.repeat(32) })
         expect(again.stdout).toContain('uploaded JWT_SECRET\n')
@@ -110,7 +110,7 @@ describe('npm run deploy', () => {
     120_000,
   )
 
-  test('takes nothing but a Worker that is not there for one without keys', async () => {
+  test('generates no keys when the existing secrets cannot be listed', async () => {
     await using api = openCloudflareApi('GET /workers/scripts/sandwire/secrets')
     const settings = join(await mkdtemp(join(tmpdir(), 'sandwire-deploy-')), 'settings.json')
     await writeFile(settings, JSON.stringify(SETTINGS))
@@ -126,7 +126,7 @@ describe('npm run deploy', () => {
     }
   })
 
-  test('rehearses nothing with settings that are named and not there, or are no settings', async () => {
+  test('fails a dry run when the settings file is missing or invalid', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sandwire-deploy-'))
     const prepare = (name: string): Promise<unknown> =>
       rejectionOf(prepareDeployment({ settingsFile: join(folder, name), mayBeNowhere: true }))
@@ -140,13 +140,13 @@ describe('npm run deploy', () => {
     }
   })
 
-  test('is one thing at a time', async () => {
+  test('rejects --dry-run together with --worker-only', async () => {
     const result = await deploy(['--dry-run', '--worker-only'])
     expect(result).toMatchObject({ status: 2, stdout: '' })
     expect(result.stderr).toContain('not both')
   })
 
-  test('stops before it changes anything when it cannot build the image', async () => {
+  test('changes nothing when it cannot build the image', async () => {
     await using api = openCloudflareApi()
     const result = await deploy([], { ...api.env, PATH: join(ROOT, 'no-such-folder') })
     expect(result).toMatchObject({ status: 1, stdout: '' })
@@ -154,7 +154,7 @@ describe('npm run deploy', () => {
     expect(api.calls).toEqual([])
   })
 
-  test('stops before it changes anything when nobody is logged in', async () => {
+  test('changes nothing when Cloudflare is not logged in', async () => {
     await using api = openCloudflareApi()
     const result = await deploy(['--worker-only'], { ...api.env, CLOUDFLARE_API_TOKEN: 'wrong' })
     expect(result).toMatchObject({ status: 1, stdout: '' })
@@ -164,9 +164,9 @@ describe('npm run deploy', () => {
 })
 
 describe('secrets of a deployment', () => {
-  test('are made only where there are none, and replaced only by what the operator gives', async () => {
+  test("are generated only when missing, and replaced only by the operator's values", async () => {
     const first = await chooseSecrets([], {})
-    expect(Object.keys(first).sort()).toEqual(MADE)
+    expect(Object.keys(first).sort()).toEqual(GENERATED_SECRETS)
     expect(await chooseSecrets(Object.keys(first), {})).toEqual({})
     const given = { JWT_SECRET: 'j'.repeat(32), SANDWIRE_ID_KEY: 'not this way', PATH: '/bin' }
     expect(await chooseSecrets(Object.keys(first), given)).toEqual({ JWT_SECRET: 'j'.repeat(32) })
@@ -181,7 +181,7 @@ describe('the bundle of a dry run', () => {
   let port: number
   const secrets: Record<string, string> = {}
 
-  /** The Worker on a socket of its own, as the edge would reach it. */
+  /** The Worker on its own socket, as the edge reaches it. */
   const ask = (path: string, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers(init.headers)
     headers.set('host', HOST)
@@ -191,7 +191,7 @@ describe('the bundle of a dry run', () => {
   }
 
   beforeAll(async () => {
-    // Without an account, and without a network: nothing answers where the API would be.
+    // Without an account and network: nothing listens at the API's address.
     const nowhere = {
       CLOUDFLARE_API_BASE_URL: 'http://127.0.0.1:9/client/v4',
       HTTPS_PROXY: 'http://127.0.0.1:9',
@@ -201,7 +201,7 @@ describe('the bundle of a dry run', () => {
     Object.assign(secrets, await chooseSecrets([], {}))
     const { vars, assets } = configure(await readWranglerFile(), {
       ...SETTINGS,
-      control: { limits: { strangersPerMinutePerAddress: STRANGERS } },
+      control: { limits: { strangersPerMinutePerAddress: UNAUTHENTICATED_REQUESTS } },
     })
     const script = await readFile(join(ROOT, '.cache/deploy/dry-run/worker.js'), 'utf8')
     const free = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } })
@@ -243,7 +243,7 @@ describe('the bundle of a dry run', () => {
     })
   })
 
-  test('serves the workbench behind its policy, and for ever what it names', async () => {
+  test('serves the workbench with its policy, and its assets as immutable', async () => {
     const page = await ask('/')
     expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
     const [script = ''] = /\/assets\/[^"]+\.js/.exec(await page.text()) ?? []
@@ -252,19 +252,19 @@ describe('the bundle of a dry run', () => {
     expect(answer.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
     expect(answer.headers.get('cache-control')).toContain('immutable')
     expect((await answer.text()).length).toBeGreaterThan(10_000)
-    // No file goes out but as control says.
+    // Nothing but the page and its assets is served.
     for (const path of ['/index.html', '/assets/no-such-file.js', `${script}.map`])
       expect(await ask(path)).toMatchObject({ status: 404 })
   })
 
-  test('answers for the host of its address alone, and nobody without a credential', async () => {
+  test('serves only its own host name, and only requests with a credential', async () => {
     const other = await fetch(`http://127.0.0.1:${port}/healthz`, { headers: { host: 'elsewhere.example' } })
     expect(await other.json()).toMatchObject({ error: { code: 'host_refused' } })
     const stranger = await ask('/api/sandboxes', { headers: { authorization: 'Bearer nothing' } })
     expect(await stranger.json()).toMatchObject({ error: { code: 'unauthorized' } })
   })
 
-  test('knows clients by the address that the edge tells', async () => {
+  test('identifies clients by the address that the edge reports', async () => {
     const codeOf = async (address: string): Promise<unknown> => {
       const headers = { authorization: 'Bearer nothing', 'cf-connecting-ip': address }
       const { error } = (await (await ask('/api/sandboxes', { headers })).json()) as {
@@ -272,7 +272,8 @@ describe('the bundle of a dry run', () => {
       }
       return error.code
     }
-    for (let count = 0; count < STRANGERS; count++) expect(await codeOf('198.51.100.1')).toBe('unauthorized')
+    for (let count = 0; count < UNAUTHENTICATED_REQUESTS; count++)
+      expect(await codeOf('198.51.100.1')).toBe('unauthorized')
     expect(await codeOf('198.51.100.1')).toBe('too_many_from_address')
     expect(await codeOf('198.51.100.2')).toBe('unauthorized')
     expect(await codeOf('2001:db8::1')).toBe('unauthorized')

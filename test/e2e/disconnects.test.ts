@@ -5,12 +5,12 @@ import { Attached, readShell, runShell } from './support/attached.ts'
 import { startWireServer, type WireServer } from './support/wire-server.ts'
 
 const WAIT = { timeoutMs: 50_000 }
-/** What stands between the two ends; undefined: nothing. */
+/** What is between client and sandboxd; undefined when they connect directly. */
 const BETWEEN = process.env['SANDWIRE_E2E']
 /** `npm run soak` makes 10,000. */
-const CUTS = BETWEEN === undefined ? 40 : 15
-/** Before control, a slow or silent link is the same whatever is behind it. */
-const describeLink = describe.skipIf(BETWEEN === 'container')
+const DISCONNECTS = BETWEEN === undefined ? 40 : 15
+/** Slow and silent connections end at control, so containers add nothing. */
+const describeConnection = describe.skipIf(BETWEEN === 'container')
 let sandboxd: WireServer
 
 beforeAll(async () => {
@@ -18,23 +18,23 @@ beforeAll(async () => {
 })
 afterAll(() => sandboxd.stop())
 
-describe('a link that is cut again and again', () => {
+describe('a connection that is broken repeatedly', () => {
   test.concurrent.each([
     { mode: 'pipe', seed: 1 },
     { mode: 'pty', seed: 2 },
   ] as const)(
-    `[R14] loses and doubles no byte in either direction in ${CUTS} cuts ($mode)`,
+    `[R14] delivers every byte exactly once in both directions over ${DISCONNECTS} disconnects ($mode)`,
     async ({ mode, seed }) => {
-      const result = await runDisconnectStress({ server: sandboxd, mode, seed, cuts: CUTS })
-      expect(result.cuts).toBeGreaterThanOrEqual(CUTS)
+      const result = await runDisconnectStress({ server: sandboxd, mode, seed, disconnects: DISCONNECTS })
+      expect(result.disconnects).toBeGreaterThanOrEqual(DISCONNECTS)
       expect(result.read).toBe(result.written)
       expect(result.returned).toBe(result.written)
     },
   )
 })
 
-describeLink('a link that goes silent', () => {
-  test('[H3] is noticed by its heartbeat and replaced, and nothing is lost', async () => {
+describeConnection('a link that goes silent', () => {
+  test('[H3] is detected by the heartbeat and replaced without loss', async () => {
     await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
     await using client = runShell(sandboxd, 'cat', { port: proxy.port, heartbeatMs: 200 })
     await client.send('before\n')
@@ -45,7 +45,7 @@ describeLink('a link that goes silent', () => {
       newConnections: 'refuse',
     })
     await client.send('during\n')
-    await eventually(() => client.reconnections > 0, { what: 'the silence to be noticed', ...WAIT })
+    await eventually(() => client.reconnections > 0, { what: 'the heartbeat timeout', ...WAIT })
     proxy.cutAll('reset')
     proxy.setFaults({ toClient: {}, toTarget: {}, newConnections: 'accept' })
     await client.waitFor('during')
@@ -55,7 +55,7 @@ describeLink('a link that goes silent', () => {
     expect(client.text).toBe('before\nduring\nafter\n')
   })
 
-  test('[H1] for a while only is not given up, and nothing is lost', async () => {
+  test('[H1] that recovers in time is not replaced and loses nothing', async () => {
     await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
     await using client = runShell(sandboxd, 'cat', { port: proxy.port, heartbeatMs: 200 })
     await client.isAttached()
@@ -69,7 +69,7 @@ describeLink('a link that goes silent', () => {
   })
 })
 
-describeLink('a link that carries one byte at a time', () => {
+describeConnection('a link that carries one byte at a time', () => {
   test.each(['pipe', 'pty'] as const)('[R14] carries every byte (%s)', async (mode) => {
     await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
     proxy.setFaults({ toClient: { sliceBytes: 1 }, toTarget: { sliceBytes: 1 } })
@@ -85,7 +85,7 @@ describeLink('a link that carries one byte at a time', () => {
 })
 
 describe('a session', () => {
-  test('[R1] outlives its connection and delivers what happened meanwhile', async () => {
+  test('[R1] outlives its connection and delivers the output produced meanwhile', async () => {
     await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
     await using client = runShell(
       sandboxd,
@@ -111,7 +111,7 @@ describe('a session', () => {
     )
   })
 
-  test('is resumed by nobody with another identity', async () => {
+  test('cannot be resumed with another identity', async () => {
     await using client = runShell(sandboxd, 'cat')
     await client.isAttached()
     await using other = new Attached(sandboxd, { session: client.session, role: 'driver' })

@@ -9,9 +9,9 @@ import { readPeakBytes, readResidentBytes, traceMemory } from './support/memory.
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 const MIB = 1024 * 1024
-/** Output held for a reader that stalls, by the largest window. */
+/** Output in flight to a stalled reader: the largest window. */
 const WINDOW_BYTES = 1 * MIB
-/** What a stalled session may cost besides its window. */
+/** Memory of a stalled session besides its window. */
 const ALLOWANCE_BYTES = 8 * MIB
 const SEED = 4711
 const FILE_BYTES = 64 * MIB
@@ -54,8 +54,8 @@ async function onlySession(daemon: RunningSandboxd): Promise<View & { id: string
   return session
 }
 
-/** Waits until the output of a session stands still, and returns where. */
-async function standsStill(daemon: RunningSandboxd, session: string): Promise<number> {
+/** Waits until a session's output stops growing and returns its offset. */
+async function waitForStall(daemon: RunningSandboxd, session: string): Promise<number> {
   let last = -1
   let same = 0
   return eventually(
@@ -65,7 +65,7 @@ async function standsStill(daemon: RunningSandboxd, session: string): Promise<nu
       last = end
       return same >= 40 ? end : undefined
     },
-    { what: 'the output to stand still', ...WAIT },
+    { what: 'the output to stall', ...WAIT },
   )
 }
 
@@ -83,7 +83,7 @@ function connectCat(daemon: RunningSandboxd, mode: Flow['mode']) {
   return connectPlain(daemon.socketUrl(`/attach?${query}`), { headers: daemon.headers })
 }
 
-/** Reads the whole pattern once, as fast as it comes. */
+/** Reads the whole pattern once at full speed. */
 async function flood(daemon: RunningSandboxd, { mode, dialect }: Flow): Promise<void> {
   if (dialect === 'v1')
     return void (await runShell(daemon, CAT, { mode, output: 'digest', keepSeconds: 0 }).exit)
@@ -91,23 +91,23 @@ async function flood(daemon: RunningSandboxd, { mode, dialect }: Flow): Promise<
   await client.closed
 }
 
-/** A sandboxd of its own whose heap has seen floods of this kind, and the most memory they took. */
+/** Starts a sandboxd, warms its heap with floods of this kind, and measures their peak memory. */
 async function startWarm(flow: Flow): Promise<{ daemon: RunningSandboxd; peakBytes: number }> {
   const daemon = await startSandboxd({ workspace: directory })
-  // The first compiles what is hot; how much the others take is what a flood takes.
+  // The first flood triggers compilation; the others show what a flood costs.
   for (let floods = 0; floods < 3; floods++) await flood(daemon, flow)
-  // As the kernel has it: between two looks the most may have come and gone.
+  // The kernel's peak: sampling could miss it.
   return { daemon, peakBytes: readPeakBytes(daemon.pid) }
 }
 
 describe('a reader that stalls', () => {
   for (const mode of ['pipe', 'pty'] as const) {
-    test.concurrent(`[F1] holds the process, costs little memory and loses nothing (v1, ${mode})`, async () => {
+    test.concurrent(`[F1] pauses the process, takes bounded memory and loses nothing (v1, ${mode})`, async () => {
       const { daemon: warm, peakBytes } = await startWarm({ mode, dialect: 'v1' })
       await using daemon = warm
       await using client = runShell(daemon, CAT, { mode, isFrozen: true })
       await client.isAttached()
-      const end = await standsStill(daemon, client.session)
+      const end = await waitForStall(daemon, client.session)
       expect(end).toBeLessThan(3 * MIB)
       const trace = await traceMemory(daemon.pid, 3_000)
       expect(trace.highest).toBeLessThan(peakBytes + WINDOW_BYTES + ALLOWANCE_BYTES)
@@ -119,13 +119,13 @@ describe('a reader that stalls', () => {
       expect(client.stdout.length).toBe(FILE_BYTES)
     })
 
-    test.concurrent(`[P5] holds the process, costs little memory and loses nothing (plain, ${mode})`, async () => {
+    test.concurrent(`[P5] pauses the process, takes bounded memory and loses nothing (plain, ${mode})`, async () => {
       const { daemon: warm, peakBytes } = await startWarm({ mode, dialect: 'plain' })
       await using daemon = warm
       await using client = await connectCat(daemon, mode)
       client.pause()
       const { id } = await onlySession(daemon)
-      const end = await standsStill(daemon, id)
+      const end = await waitForStall(daemon, id)
       // The kernel's own socket buffers count too.
       expect(end).toBeLessThan(16 * MIB)
       const trace = await traceMemory(daemon.pid, 3_000)
@@ -140,10 +140,10 @@ describe('a reader that stalls', () => {
     })
   }
 
-  test('[F5] blocks an endless writer for good, which then uses no time', async () => {
+  test('[F5] blocks an endless writer, which then uses no CPU time', async () => {
     await using client = runShell(sandboxd, 'exec yes', { isFrozen: true })
     await client.isAttached()
-    await standsStill(sandboxd, client.session)
+    await waitForStall(sandboxd, client.session)
     const { pid } = await view(sandboxd, client.session)
     const ticks = async () => (await Bun.file(`/proc/${pid}/stat`).text()).split(' ').slice(13, 15).join(' ')
     const before = await ticks()
@@ -161,7 +161,7 @@ describe('a process that does not read', () => {
       .digest('hex')
 
   for (const mode of ['pipe', 'pty'] as const) {
-    test(`[I11] holds the writer back and gets every byte in the end (v1, ${mode})`, async () => {
+    test(`[I11] applies backpressure to the client and receives every byte (v1, ${mode})`, async () => {
       const size = mode === 'pipe' ? total : 4 * MIB
       const script = `stty raw -echo 2>/dev/null; printf '<ready>'; kill -STOP $$; head -c ${size} | sha256sum`
       await using client = runShell(sandboxd, script, { mode })
@@ -182,7 +182,7 @@ describe('a process that does not read', () => {
           last = accepted
           return same > 100
         },
-        { what: 'the writer to wait', ...WAIT },
+        { what: 'the client to block', ...WAIT },
       )
       expect(accepted).toBeLessThan(2 * MIB)
       expect(readResidentBytes(sandboxd.pid) - before).toBeLessThan(ALLOWANCE_BYTES)
@@ -196,7 +196,7 @@ describe('a process that does not read', () => {
     })
   }
 
-  test('[P10] holds a plain client back, costs little memory and gets every byte in the end', async () => {
+  test('[P10] applies backpressure to a plain client, takes bounded memory and receives every byte', async () => {
     await using daemon = await startSandboxd({ workspace: directory })
     const feed = async (script: string) => {
       const query = new URLSearchParams([
@@ -228,8 +228,8 @@ describe('a process that does not read', () => {
   })
 })
 
-describe('an interrupt during a flood on a slow link', () => {
-  /** Bytes that still come after the interrupt was sent, in three runs, least first. */
+describe('an interrupt during a flood on a slow connection', () => {
+  /** Bytes received after the interrupt was sent, in three runs, ascending. */
   async function bytesAfterInterrupt(mode: 'pipe' | 'pty'): Promise<number[]> {
     const results: number[] = []
     for (let run = 0; run < 3; run++) {
@@ -256,7 +256,7 @@ describe('an interrupt during a flood on a slow link', () => {
   })
 
   test('[I7] finds a bounded amount in flight when SIGINT is sent to a pipe', async () => {
-    // The kernel's pipe and what is read ahead of the window come on top of it.
+    // The kernel's pipe and sandboxd's read-ahead add to the window.
     const [, median = 0, most = 0] = await bytesAfterInterrupt('pipe')
     expect(median).toBeLessThan(700 * 1024)
     expect(most).toBeLessThan(MIB)
@@ -264,7 +264,7 @@ describe('an interrupt during a flood on a slow link', () => {
 })
 
 describe('a frozen viewer', () => {
-  test('[F2] never slows the driver of a pipe, and is told what it missed', async () => {
+  test('[F2] never slows the driver of a pipe, and receives a gap', async () => {
     const total = 100 * MIB
     const script = `cat pattern; head -c ${total - FILE_BYTES} pattern`
     await using driver = runShell(sandboxd, `read go; ${script}`, { output: 'digest' })
@@ -288,7 +288,7 @@ describe('a frozen viewer', () => {
     expect(viewer.stdout.length + missed).toBe(total)
   })
 
-  test('[F3] never slows the driver of a terminal, and gets a screen', async () => {
+  test('[F3] never slows the driver of a terminal, and receives a snapshot', async () => {
     const total = 24 * MIB
     const script = `stty raw -echo; printf R; read go; head -c ${total} pattern | base64 -w 60; printf '<end>'`
     await using driver = runShell(sandboxd, script.replace('read go', 'head -c 1 >/dev/null'), {
@@ -314,7 +314,7 @@ describe('a frozen viewer', () => {
 })
 
 describe('a frozen driver', () => {
-  /** Far more than log and window hold. */
+  /** More than log and window hold. */
   const build = 'head -c 20000000 /dev/zero | tr "\\0" "x"; touch built'
 
   test.concurrent('[F4] lets the program of a trimming terminal finish after the stall time', async () => {
@@ -330,11 +330,11 @@ describe('a frozen driver', () => {
     expect(driver.screens.length + driver.gaps.length).toBeGreaterThan(0)
   })
 
-  test.concurrent('[F5] holds the program of a blocking session for as long as it takes', async () => {
+  test.concurrent('[F5] pauses the program of a blocking session until it reads again', async () => {
     await using daemon = await startSandboxd({ args: ['--stall-seconds', '1', '--grace-seconds', '1'] })
     await using driver = runShell(daemon, build, { mode: 'pty', overflow: 'block', isFrozen: true })
     await driver.isAttached()
-    const end = await standsStill(daemon, driver.session)
+    const end = await waitForStall(daemon, driver.session)
     await traceMemory(daemon.pid, 2_000)
     expect((await view(daemon, driver.session)).output.end).toBe(end)
     expect(await Bun.file(join(daemon.workspace, 'built')).exists()).toBe(false)
@@ -344,7 +344,7 @@ describe('a frozen driver', () => {
     expect(driver.gaps).toEqual([])
   })
 
-  test.concurrent('[F7] that was cut off holds a trimming session for the grace only', async () => {
+  test.concurrent('[F7] that disconnected pauses a trimming session for the grace period only', async () => {
     await using daemon = await startSandboxd({ args: ['--grace-seconds', '1'] })
     await using proxy = openFaultProxy({ target: { port: daemon.port } })
     await using driver = runShell(daemon, `read go; ${build}`, { mode: 'pty', port: proxy.port })
@@ -361,14 +361,14 @@ describe('a frozen driver', () => {
     expect((await driver.exit).code).toBe(0)
   })
 
-  test.concurrent('[F6] that was cut off holds a blocking session until it is back', async () => {
+  test.concurrent('[F6] that disconnected pauses a blocking session until it resumes', async () => {
     await using daemon = await startSandboxd({ args: ['--grace-seconds', '1'] })
     await using proxy = openFaultProxy({ target: { port: daemon.port } })
     await using driver = runShell(daemon, build, { port: proxy.port })
     await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
     proxy.setFaults({ newConnections: 'refuse' })
     proxy.cutAll('reset')
-    const end = await standsStill(daemon, driver.session)
+    const end = await waitForStall(daemon, driver.session)
     await traceMemory(daemon.pid, 2_000)
     expect((await view(daemon, driver.session)).output.end).toBe(end)
     proxy.setFaults({ newConnections: 'accept' })

@@ -3,13 +3,13 @@ import { runCampaign, startFuzzedSandboxd } from '../fuzz/campaign.ts'
 import { TARGETS } from '../fuzz/targets.ts'
 import type { RunningSandboxd } from './support/sandboxd.ts'
 
-/** Time per decoder. `npm run fuzz` goes on for longer, and looks for memory drift, which a second cannot tell from garbage. */
+/** Time per decoder. `npm run fuzz` runs longer and also checks for memory growth. */
 const BUDGET_MS = 1_200
 
 /** `FUZZ_SEED=N` replays a run. */
 const seed = Number(process.env['FUZZ_SEED'] ?? crypto.getRandomValues(new Uint32Array(1))[0])
 
-describe(`decoders under attack, FUZZ_SEED=${seed}`, () => {
+describe(`fuzzed decoders, FUZZ_SEED=${seed}`, () => {
   let sandboxd: RunningSandboxd
 
   beforeAll(async () => {

@@ -69,7 +69,7 @@ describe('POST /sessions', () => {
     expect([status, (answer['error'] as { code: string }).code]).toEqual([400, 'bad_request'])
   })
 
-  test('refuses a directory outside', async () => {
+  test('refuses a directory outside the workspace', async () => {
     const { status, body } = await post('/sessions', { createId: mintHex(), cmd: 'true', cwd: '..' })
     expect([status, (body['error'] as { code: string }).code]).toEqual([400, 'path_refused'])
   })
@@ -97,14 +97,14 @@ describe('GET /sessions', () => {
     expect(typeof shown['pid']).toBe('number')
   })
 
-  test('answers 404 for one that is not there', async () => {
+  test('responds 404 for an unknown session', async () => {
     const { status, body } = await json(`/sessions/${mintHex()}`)
     expect([status, (body['error'] as { code: string }).code]).toEqual([404, 'session_not_found'])
   })
 })
 
 describe('GET /sessions/:id/output', () => {
-  test('gives the bytes of both streams from an offset, piece by piece', async () => {
+  test('returns the bytes of both streams from an offset, in pages', async () => {
     await using client = runShell(sandboxd, 'head -c 1500000 /dev/zero; sleep 0.1; printf abc >&2; exit 0', {
       output: 'digest',
     })
@@ -146,7 +146,7 @@ describe('POST /sessions/:id/signal', () => {
     },
   )
 
-  test('says that a process has ended', async () => {
+  test('reports that the process has ended', async () => {
     await using client = runShell(sandboxd, 'true')
     await client.exit
     const { status, body } = await post(`/sessions/${client.session}/signal`, { signal: 'SIGTERM' })
@@ -155,7 +155,7 @@ describe('POST /sessions/:id/signal', () => {
 })
 
 describe('other routes', () => {
-  test('/activity tells who is there and what moved', async () => {
+  test('/activity reports attachments and the last input and output', async () => {
     await using client = runShell(sandboxd, 'cat')
     await client.send('x\n')
     await client.waitFor('x')
@@ -201,7 +201,7 @@ describe('other routes', () => {
     expect(text).toMatch(/^sandwire_refused_total\{code="not_found"\} [1-9]/m)
   })
 
-  test('/__meta/version tells which versions are spoken', async () => {
+  test('/__meta/version reports the supported protocol versions', async () => {
     const { body } = await json('/__meta/version')
     expect(body).toMatchObject({ name: 'sandboxd', version: sandboxd.version, protocol: 1 })
   })
@@ -267,7 +267,7 @@ describe('GET /attach', () => {
     },
   )
 
-  test('tells a client of the library why, by code', async () => {
+  test('reports the error code to the client library', async () => {
     const client = new Attached(sandboxd, { cmd: 'cat', cwd: 'no/such/place' })
     const status = await eventually(
       () => {

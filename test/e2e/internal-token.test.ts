@@ -34,7 +34,7 @@ async function start(changes: ClaimChanges = {}): Promise<string> {
 }
 
 describe('(threat T11) sandboxd behind control', () => {
-  test('answers health to everybody and nothing else', async () => {
+  test('serves only /healthz without a token', async () => {
     expect((await fetch(`${signed.sandboxd.url}/healthz`)).status).toBe(200)
     for (const path of [
       '/sessions',
@@ -47,7 +47,7 @@ describe('(threat T11) sandboxd behind control', () => {
       expect(await errorOf(await fetch(`${signed.sandboxd.url}${path}`))).toBe('401 unauthorized')
   })
 
-  test('refuses a token for anything but the request it was signed for', async () => {
+  test('refuses a token for any other request than the signed one', async () => {
     const good = await signed.sign('GET', '/activity', CONTROL)
     const send = (path: string, token: string, method = 'GET') =>
       signed.sandboxd.fetch(path, { method, headers: { authorization: `Bearer ${token}` } })
@@ -58,7 +58,7 @@ describe('(threat T11) sandboxd behind control', () => {
       ['/activity?x=1', good],
       ['/sessions', good],
       ['/activity', good, 'POST'],
-      // No signature ends like this: its last byte is at most 0x10.
+      // No Ed25519 signature ends like this: its last byte is at most 0x10.
       ['/activity', `${good.slice(0, -2)}_w`],
       [
         '/activity',
@@ -75,7 +75,7 @@ describe('(threat T11) sandboxd behind control', () => {
       expect(await errorOf(await send(path, token, method))).toBe('401 unauthorized')
   })
 
-  test('takes a token for a write or an upgrade once', async () => {
+  test('accepts a token for a write or an upgrade once', async () => {
     const body = JSON.stringify({ createId: mintHex(), cmd: 'true' })
     const authorization = `Bearer ${await signed.sign('POST', '/sessions')}`
     const post = () =>
@@ -90,11 +90,11 @@ describe('(threat T11) sandboxd behind control', () => {
     await first.hello({ identity: mintHex() })
     await first.next('welcome')
     await using second = new WireClient(sandboxd, query)
-    // A refused credential is an HTTP answer, which a WebSocket client sees as a broken handshake.
+    // A refused credential is an HTTP response, which a WebSocket client sees as a failed handshake.
     expect((await second.closed).code).toBe(1006)
   })
 
-  test('refuses its own processes, who have the public key and sign with another', async () => {
+  test('refuses tokens that its own processes sign with another key', async () => {
     const { privateKey } = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
     const [kind, body] = (await signed.sign('GET', '/sessions', CONTROL)).split('.')
     const content = new TextEncoder().encode(`${kind}.${body}`)
@@ -131,7 +131,7 @@ describe('(threat T11) sandboxd behind control', () => {
       )
   })
 
-  test('answers only to the hosts it was given', async () => {
+  test('serves only the configured hosts', async () => {
     const headers = {
       host: 'evil.example',
       authorization: `Bearer ${await signed.sign('GET', '/activity', CONTROL)}`,
@@ -141,7 +141,7 @@ describe('(threat T11) sandboxd behind control', () => {
 })
 
 describe('an authority', () => {
-  test('of control manages sessions and neither starts, reads nor attaches', async () => {
+  test('of control manages sessions but cannot start, read or attach', async () => {
     const id = await start()
     for (const path of ['/sessions', '/activity', '/metrics', '/__meta/version', `/sessions/${id}`])
       expect((await signed.fetch(path, {}, CONTROL)).status).toBe(200)
@@ -154,7 +154,7 @@ describe('an authority', () => {
     expect((await signed.fetch(`/sessions/${id}`, { method: 'DELETE' }, CONTROL)).status).toBe(202)
   })
 
-  test('of a viewer changes nothing', async () => {
+  test('of a viewer can change nothing', async () => {
     const id = await start()
     const viewer: ClaimChanges = { authority: 'viewer', exec: false }
     expect((await signed.fetch(`/sessions/${id}`, {}, viewer)).status).toBe(200)
@@ -177,7 +177,7 @@ describe('an authority', () => {
     await signed.fetch(`/sessions/${id}`, { method: 'DELETE' })
   })
 
-  test('[A1] bounds the role in the URL: below it narrows, above it is forbidden', async () => {
+  test('[A1] bounds the role in the URL: a lower role is granted, a higher one is forbidden', async () => {
     const id = await start()
     await using below = await signed.attach(`session=${id}&role=viewer`)
     await below.hello({ identity: mintHex() })
@@ -189,7 +189,7 @@ describe('an authority', () => {
     await signed.fetch(`/sessions/${id}`, { method: 'DELETE' })
   })
 
-  test('[A3] without exec starts nothing, by command or as a shell, and chooses no environment', async () => {
+  test('[A3] without exec cannot start a command or shell or set the environment', async () => {
     for (const query of ['cmd=id', 'mode=pty', `createId=${mintHex()}`]) {
       await using client = await signed.attach(query, { exec: false })
       expect(await client.next('error')).toMatchObject({ code: 'forbidden', fatal: true })
@@ -203,13 +203,13 @@ describe('an authority', () => {
   })
 })
 
-describe('a session that waits for the hello of who asked for it', () => {
+describe('a session that waits for the hello of its creator', () => {
   const stateOf = async (id: string): Promise<unknown> => {
     const view = (await (await signed.fetch(`/sessions/${id}`)).json()) as Record<string, unknown>
     return view['state']
   }
 
-  test('[C5] is not started by who joins to watch (threat T5)', async () => {
+  test('[C5] is not started by a viewer that joins (threat T5)', async () => {
     const id = mintSessionId()
     await using starter = await signed.attach('cmd=sh&arg=-c&arg=stty+size&mode=pty', { session: id })
     await starter.opened()
@@ -222,7 +222,7 @@ describe('a session that waits for the hello of who asked for it', () => {
     expect(Buffer.concat(viewer.output).toString()).toContain('30 100')
   })
 
-  test('[A3] has the environment of its template, whoever joins it first (threat T9)', async () => {
+  test('[A3] has the environment of its template, not of the first client to join (threat T9)', async () => {
     const id = mintSessionId()
     const template: ClaimChanges = { session: id, exec: false, starts: true }
     await using starter = await signed.attach('cmd=cat', template)
@@ -235,7 +235,7 @@ describe('a session that waits for the hello of who asked for it', () => {
 })
 
 describe('an identity', () => {
-  test('[A7] is shown to others under the name of its token, whatever it calls itself', async () => {
+  test('[A7] appears under the name in its token, not the name in hello', async () => {
     const id = await start()
     await using named = await signed.attach(`session=${id}`, { name: 'Ada' })
     await named.hello({ identity: mintHex(), name: 'root' })
@@ -256,7 +256,7 @@ describe('an identity', () => {
     await signed.fetch(`/sessions/${id}`, { method: 'DELETE' })
   })
 
-  test('[C4] has create ids of its own', async () => {
+  test('[C4] has its own namespace of create ids', async () => {
     const createId = mintHex()
     const body = { createId, cmd: 'true' }
     const ids = await Promise.all(
@@ -271,7 +271,7 @@ describe('an identity', () => {
 })
 
 describe('[C12] a session id in the token', () => {
-  test('is the id of the session it starts; a repeated create id answers with the first', async () => {
+  test('becomes the id of the new session; a repeated create id returns the first', async () => {
     const createId = mintHex()
     const session = mintSessionId()
     const first = await create({ createId, cmd: 'true' }, { session })
@@ -299,7 +299,7 @@ describe('[C12] a session id in the token', () => {
   })
 })
 
-test('every log line about a request carries the id it came with', async () => {
+test('every log line about a request has its request id', async () => {
   const requestId = mintHex()
   await using client = await signed.attach('cmd=true&keep=1', { requestId })
   await client.hello({ identity: mintHex() })
@@ -322,10 +322,10 @@ test('every log line about a request carries the id it came with', async () => {
 
 describe('output per second', () => {
   const PER_SECOND = 4_000
-  /** As much of a second as may come at once. */
+  /** Bytes that may be sent at once: a quarter of a second's. */
   const BURST = PER_SECOND / 4
 
-  test('[W9] is counted for a person, in however many sessions and attachments they read it (threat T50)', async () => {
+  test('[W9] is limited per account, across sessions and attachments (threat T50)', async () => {
     await using slow = await startSignedSandboxd({ args: ['--output-bytes-per-second', String(PER_SECOND)] })
     const since = performance.now()
     const readers = await Promise.all(
@@ -337,11 +337,11 @@ describe('output per second', () => {
     )
     const total = (): number => readers.reduce((sum, { outputBytes }) => sum + outputBytes, 0)
     await eventually(() => total() > 6 * BURST, { what: 'some output' })
-    // However long it took: so much and no more can have been sent by now.
+    // The most that can have been sent by now.
     expect(total()).toBeLessThanOrEqual(BURST + (PER_SECOND * (performance.now() - since)) / 1000)
     await using other = await slow.attach('cmd=yes', { identity: 'local:2' })
     await other.hello({ identity: mintHex() })
-    await eventually(() => other.outputBytes > 0, { what: 'the output of somebody else' })
+    await eventually(() => other.outputBytes > 0, { what: 'the output of another account' })
     for (const reader of readers) await reader[Symbol.asyncDispose]()
   })
 })

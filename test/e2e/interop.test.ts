@@ -10,7 +10,7 @@ import {
 } from '@sandwire/testing'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
-/** What a client does: control messages, then input, then perhaps the end of input. */
+/** What a client sends: control messages, then input, then optionally the end of input. */
 interface Conversation {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -26,7 +26,7 @@ interface Stream {
   readonly head: string
 }
 
-/** What the client has seen when the server has closed. */
+/** What the client has received when the server closed. */
 interface Outcome {
   readonly code: number
   readonly control: readonly unknown[]
@@ -34,7 +34,7 @@ interface Outcome {
   readonly stderr: Stream
 }
 
-/** A WebSocket implementation that is not ours. */
+/** A third-party WebSocket client. */
 interface Peer {
   readonly name: string
   /** Why it cannot run here. */
@@ -50,7 +50,7 @@ interface Case {
   readonly input?: Uint8Array<ArrayBuffer>
   /** Default true. */
   readonly sendEof?: boolean
-  /** The client gets at most this many bytes a second. */
+  /** Bytes per second that the client receives at most. */
   readonly bytesPerSecond?: number
   readonly exit: object
   readonly stdout?: Uint8Array | RegExp
@@ -67,30 +67,30 @@ function sh(script: string): readonly [string, ...string[]] {
 
 const CASES: readonly Case[] = [
   {
-    title: 'gets the echo of cat, which ends at the end of input',
+    title: 'receives the echo of cat, which exits at the end of input',
     argv: ['cat'],
     input: new Uint8Array(Buffer.from('hello\n')),
     exit: { code: 0 },
     stdout: Buffer.from('hello\n'),
   },
   {
-    title: 'gets nothing from a process without output',
+    title: 'receives nothing from a process without output',
     argv: ['true'],
     exit: { code: 0 },
     stdout: Buffer.alloc(0),
   },
   {
-    title: 'gets every byte value back',
+    title: 'receives every byte value back',
     argv: ['cat'],
     input: Uint8Array.from({ length: 256 }, (_, byte) => byte),
     exit: { code: 0 },
     stdout: Uint8Array.from({ length: 256 }, (_, byte) => byte),
   },
-  { title: 'gets exit code 1', argv: ['false'], exit: { code: 1 } },
-  { title: 'gets exit code 255', argv: sh('exit 255'), exit: { code: 255 } },
-  { title: 'gets the code of a command that does not exist', argv: ['no-such-command'], exit: { code: 127 } },
+  { title: 'receives exit code 1', argv: ['false'], exit: { code: 1 } },
+  { title: 'receives exit code 255', argv: sh('exit 255'), exit: { code: 255 } },
+  { title: 'receives code 127 for an unknown command', argv: ['no-such-command'], exit: { code: 127 } },
   {
-    title: 'gets the signal a process died of',
+    title: 'receives the signal that killed the process',
     argv: sh('kill -KILL $$'),
     exit: { code: 137, signal: 'SIGKILL' },
   },
@@ -102,7 +102,7 @@ const CASES: readonly Case[] = [
     exit: { code: 143, signal: 'SIGTERM' },
   },
   {
-    title: 'gets both streams apart',
+    title: 'receives both streams separately',
     argv: sh('echo out; echo err >&2'),
     exit: { code: 0 },
     stdout: Buffer.from('out\n'),
@@ -126,7 +126,7 @@ const CASES: readonly Case[] = [
     stdout: /end\r\n$/,
   },
   {
-    title: 'sends and gets 10 MB',
+    title: 'sends and receives 10 MB',
     argv: ['cat'],
     input: TEN_MEGABYTES,
     exit: { code: 0 },
@@ -140,7 +140,7 @@ const CASES: readonly Case[] = [
     stdout: Buffer.from('10000000\n'),
   },
   {
-    title: 'gets everything over a slow link',
+    title: 'receives everything over a slow connection',
     argv: sh('head -c 3000000 /dev/zero; exit 3'),
     bytesPerSecond: 2_000_000,
     exit: { code: 3 },
@@ -160,7 +160,7 @@ async function talkWithWs({
   for (let at = 0; at < (input?.length ?? 0); at += CHUNK_BYTES) {
     await client.sendInput(input?.subarray(at, at + CHUNK_BYTES) ?? '')
   }
-  // The process may have ended by now, and the connection with it.
+  // The process may have exited and closed the connection.
   if (sendEof) await client.sendEof().catch(() => {})
   const { code } = await client.closed
   expect(client.violations).toEqual([])
@@ -183,7 +183,7 @@ const PEERS: readonly Peer[] = [
   { name: 'Python websockets', problem: await findPythonPeerProblem(), talk: talkWithPython },
 ]
 
-/** A port that was free a moment ago: the proxy has to know it before sandboxd listens. */
+/** Finds a free port: the proxy needs it before sandboxd listens. */
 async function findFreePort(): Promise<number> {
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
   const { port = 0 } = server

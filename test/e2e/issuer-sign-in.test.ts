@@ -34,13 +34,13 @@ describe.skipIf(problem !== undefined)(
       await sandboxes[Symbol.asyncDispose]()
     })
 
-    /** A page of a browser of its own, and what its console complained about. */
+    /** A page in its own browser context, and its console errors. */
     async function openPage(): Promise<{ page: Page; complaints: string[] }> {
       const page = await (await browser.newContext()).newPage()
       const complaints: string[] = []
       page.on('console', (message) => {
         const isOurs = message.location().url.startsWith(control.origin)
-        // The first question of a page is who is signed in, and the answer to a stranger is an error to the console.
+        // The page first requests the current account; without one the console logs a 401 or 403.
         if (isOurs && message.type() === 'error' && !/\b40[13]\b/.test(message.text()))
           complaints.push(message.text())
       })
@@ -48,17 +48,17 @@ describe.skipIf(problem !== undefined)(
       return { page, complaints }
     }
 
-    async function signIn(page: Page, person: string): Promise<void> {
+    async function signIn(page: Page, user: string): Promise<void> {
       await page.goto(`${control.origin}/`)
       await page.getByRole('link', { name: 'Sign in' }).click()
       await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
-      // The issuer is on another site, so that what browsers do between sites is done.
+      // The issuer is on another site, so that cross-site rules of browsers apply.
       expect(new URL(page.url()).origin).toBe(issuer.url)
-      await page.getByLabel('User name').fill(person)
+      await page.getByLabel('User name').fill(user)
       await page.getByRole('button', { name: 'Sign in' }).click()
     }
 
-    test('comes back signed in, stays so when reloaded, and signs out', async () => {
+    test('returns signed in, stays signed in after a reload, and signs out', async () => {
       const { page, complaints } = await openPage()
       await signIn(page, 'ann')
       await page.getByText('Signed in as Ann Archer').waitFor()
@@ -84,7 +84,7 @@ describe.skipIf(problem !== undefined)(
       await page.context().close()
     })
 
-    test('says so when the person refuses, and offers to try again', async () => {
+    test('shows that the user refused, and offers to try again', async () => {
       const { page, complaints } = await openPage()
       await page.goto(`${control.origin}/signin`)
       await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
@@ -96,7 +96,7 @@ describe.skipIf(problem !== undefined)(
       await page.context().close()
     })
 
-    test('comes back to the page that asked for it', async () => {
+    test('returns to the page that started it', async () => {
       const { page } = await openPage()
       await page.goto(`${control.origin}/signin?to=%2Fjoin`)
       await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
@@ -106,7 +106,7 @@ describe.skipIf(problem !== undefined)(
       await page.context().close()
     })
 
-    test('is not begun or completed by a page of another site (login CSRF)', async () => {
+    test('cannot be started or completed by a page of another site (login CSRF)', async () => {
       const { page } = await openPage()
       const planted = await fetch(`${control.origin}/signin/start?issuer=test`, { redirect: 'manual' })
       const back = await issuer.signIn(planted.headers.get('location') ?? '', 'eve')

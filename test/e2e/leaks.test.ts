@@ -14,9 +14,9 @@ import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 const WAIT = { timeoutMs: 30_000 }
 const SESSIONS = 1_000
-/** Sessions at a time. */
+/** Concurrent sessions. */
 const LANES = 16
-/** Growth of a heap that has seen a thousand sessions; a leak of a log each would be hundreds of times that. */
+/** Allowed heap growth over a thousand sessions; leaking one log each would be hundreds of times that. */
 const HEAP_BYTES = 64 * 1024 * 1024
 
 let sandboxd: RunningSandboxd
@@ -31,21 +31,21 @@ async function readGauge(name: string): Promise<number> {
   return Number(new RegExp(`^sandwire_${name} (\\d+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
 }
 
-/** Processes that started in the workspace, also those that left sandboxd's tree. */
+/** Processes that started in the workspace, including those outside sandboxd's process tree. */
 function findOrphans(): string[] {
   return readProcessTable()
     .filter(({ pid, state }) => {
       try {
         return state !== 'Z' && readlinkSync(`/proc/${pid}/cwd`).startsWith(sandboxd.workspace)
       } catch {
-        // Gone by now, or another user's.
+        // Ended, or owned by another user.
         return false
       }
     })
     .map(({ name }) => name)
 }
 
-/** What sandboxd holds when it has nothing to do. */
+/** What an idle sandboxd holds. */
 async function readHoldings(): Promise<object> {
   const below = readDescendants(sandboxd.pid)
   return {
@@ -57,7 +57,7 @@ async function readHoldings(): Promise<object> {
   }
 }
 
-/** One session's life, of one of many kinds. */
+/** Runs one session from start to end; `index` selects how it ends. */
 async function live(random: Random, port: number): Promise<void> {
   const mode = random.pick(['pipe', 'pty'] as const)
   const shell = (script: string, keepSeconds: number, proxyPort?: number) =>
@@ -141,7 +141,7 @@ test(`${SESSIONS} sessions of every kind leave no descriptor, child, zombie or s
   await liveMany(SESSIONS, 100)
   await eventually(settled, { what: 'the last session to go', ...WAIT })
   expect(await readHoldings()).toEqual(before)
-  // Connections of the test itself come and go, so fewer is as good.
+  // The test's own connections vary, so fewer descriptors are fine.
   await eventually(async () => (await readGauge('open_descriptors')) <= descriptorsBefore, {
     what: `${descriptorsBefore} descriptors again`,
     ...WAIT,

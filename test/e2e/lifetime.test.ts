@@ -28,7 +28,7 @@ async function isGone(session: string): Promise<boolean> {
   return (await view(session)) === undefined
 }
 
-/** Pids that a script wrote into a file, one a line. */
+/** Reads the pids that a script wrote into a file, one per line. */
 async function pidsOf(file: string, count: number): Promise<number[]> {
   const lines = await eventually(
     async () => {
@@ -43,7 +43,7 @@ async function pidsOf(file: string, count: number): Promise<number[]> {
 const pidFile = () => join(sandboxd.workspace, `pids-${crypto.randomUUID()}`)
 const allDead = (pids: readonly number[]) => () => !pids.some(isAlive)
 
-/** A leader with a child in its group, one that ignores polite signals, one in a session of its own, and a double fork. */
+/** A leader with a child in its group, one that ignores SIGTERM, one in its own session, and a double fork. */
 function family(file: string): string {
   return [
     `echo $$ >>${file}`,
@@ -69,7 +69,7 @@ describe('a signal', () => {
   })
 
   test.concurrent.each(['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGKILL'])(
-    '%s ends a process that does not mind it',
+    '%s ends a process that does not handle it',
     async (signal) => {
       await using client = runShell(sandboxd, 'echo up; exec sleep 600')
       await client.waitFor('up')
@@ -78,7 +78,7 @@ describe('a signal', () => {
     },
   )
 
-  test.concurrent('comes over HTTP as well', async () => {
+  test.concurrent('can be sent over HTTP', async () => {
     await using client = runShell(sandboxd, 'echo up; exec sleep 600')
     await client.waitFor('up')
     const response = await sandboxd.fetch(`/sessions/${client.session}/signal`, {
@@ -100,7 +100,7 @@ describe('a signal', () => {
 })
 
 describe('ending a session', () => {
-  test.concurrent.each(MODES)('[X11] leaves no process, wherever it hid (%s)', async (mode) => {
+  test.concurrent.each(MODES)('[X11] leaves no descendant process (%s)', async (mode) => {
     const file = pidFile()
     await using client = runShell(sandboxd, family(file), { mode })
     const pids = await pidsOf(file, 6)
@@ -109,7 +109,7 @@ describe('ending a session', () => {
     expect(await client.exit).toMatchObject({ code: null })
   })
 
-  test.concurrent('[X1] shows attached clients the true exit', async () => {
+  test.concurrent('[X1] sends attached clients the actual exit', async () => {
     const script = `trap 'echo bye; exit 12' HUP TERM; echo up; while :; do sleep 0.05; done`
     await using driver = runShell(sandboxd, script)
     await driver.waitFor('up')
@@ -122,14 +122,14 @@ describe('ending a session', () => {
     await eventually(() => isGone(driver.session), { what: 'the session to be gone', ...WAIT })
   })
 
-  test.concurrent('[X11] names the signal when the process did not leave by itself', async () => {
+  test.concurrent('[X11] reports the signal when the process had to be killed', async () => {
     await using client = runShell(sandboxd, `trap '' HUP TERM; echo up; while :; do sleep 0.05; done`)
     await client.waitFor('up')
     await endSession(sandboxd, client.session)
     expect(await client.exit).toMatchObject({ code: null, signal: 'SIGKILL' })
   })
 
-  test.concurrent('that has exited forgets it', async () => {
+  test.concurrent('that has exited removes it', async () => {
     await using client = runShell(sandboxd, 'true')
     await client.exit
     const { session } = client
@@ -140,7 +140,7 @@ describe('ending a session', () => {
 })
 
 describe('keep', () => {
-  test.concurrent('[C8] ends the process of a session that nobody came back to', async () => {
+  test.concurrent('[C8] ends the process of a session without a connection after its time', async () => {
     const file = pidFile()
     await using client = runShell(sandboxd, family(file), { keepSeconds: 1 })
     const pids = await pidsOf(file, 6)
@@ -151,7 +151,7 @@ describe('keep', () => {
     await eventually(() => isGone(session), { what: 'the session to be gone', ...WAIT })
   })
 
-  test.concurrent('of a session somebody is attached to does not run', async () => {
+  test.concurrent('does not expire while a client is attached', async () => {
     await using driver = runShell(sandboxd, 'cat', { keepSeconds: 1 })
     await driver.isAttached()
     await using viewer = new Attached(sandboxd, { session: driver.session, role: 'viewer' })
@@ -169,7 +169,7 @@ describe('keep', () => {
     await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
   })
 
-  test.concurrent('[X3] holds the exit and the output for one that comes late', async () => {
+  test.concurrent('[X3] keeps the exit and the output for a late attachment', async () => {
     await using first = runShell(sandboxd, 'echo out; echo err >&2; exit 21')
     await first.exit
     await using late = new Attached(sandboxd, { session: first.session })
@@ -177,7 +177,7 @@ describe('keep', () => {
     expect([late.stdout.text, late.stderr.text]).toEqual(['out\n', 'err\n'])
   })
 
-  test.concurrent('[C8] after an exit is over in the end', async () => {
+  test.concurrent('[C8] expires after an exit', async () => {
     await using client = runShell(sandboxd, 'true', { keepSeconds: 1 })
     await client.exit
     const { session } = client
@@ -186,7 +186,7 @@ describe('keep', () => {
     expect(await rejectionOf(late.exit)).toMatchObject({ code: 'session_gone' })
   })
 
-  test.concurrent('lets a session without any attachment run: it is created by POST and read later', async () => {
+  test.concurrent('allows a session without attachments, created by POST and read later', async () => {
     const createId = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')
     const body = JSON.stringify({
       createId,
@@ -207,7 +207,7 @@ describe('keep', () => {
 
 describe('a plain connection', () => {
   test.concurrent.each(['close', 'terminate'] as const)(
-    '[P6] that ends by %s takes its processes with it',
+    '[P6] that ends by %s ends its processes',
     async (how) => {
       const file = pidFile()
       const query = new URLSearchParams([
@@ -224,7 +224,7 @@ describe('a plain connection', () => {
   )
 })
 
-test('[C6] a session that was never greeted starts nothing and frees its place', async () => {
+test('[C6] a session that never received hello starts no process and frees its slot', async () => {
   const before = ((await (await sandboxd.fetch('/sessions')).json()) as { sessions: unknown[] }).sessions
     .length
   const file = join(sandboxd.workspace, 'never')
@@ -240,7 +240,7 @@ test('[C6] a session that was never greeted starts nothing and frees its place',
     async () =>
       ((await (await sandboxd.fetch('/sessions')).json()) as { sessions: unknown[] }).sessions.length <=
       before,
-    { what: 'the place to be free', ...WAIT },
+    { what: 'the slot to be free', ...WAIT },
   )
   expect(await Bun.file(file).exists()).toBe(false)
 })

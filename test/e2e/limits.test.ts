@@ -15,7 +15,7 @@ async function codeOf(response: Response): Promise<unknown> {
   return (await response.json()).error.code
 }
 
-/** An upgrade by hand: what it is answered with is all that counts. */
+/** Sends an upgrade request and returns the response. */
 async function attach(host: RunningHost): Promise<Response> {
   return host.fetch('/attach?sandbox=dev&create=0&cmd=cat', {
     headers: {
@@ -27,9 +27,9 @@ async function attach(host: RunningHost): Promise<Response> {
   })
 }
 
-/** The first message on a socket that is opened only to say why it is closed. */
-async function toldInFrame(host: RunningHost): Promise<unknown> {
-  // Bun takes headers here; the types of the platform do not know that.
+/** The first message on a socket that the server opens only to report an error. */
+async function readErrorFrame(host: RunningHost): Promise<unknown> {
+  // Bun accepts headers here; the DOM types do not have them.
   const options: unknown = {
     headers: { authorization: `Bearer ${host.token}` },
     protocols: ['sandwire.v1'],
@@ -43,7 +43,7 @@ async function toldInFrame(host: RunningHost): Promise<unknown> {
   return JSON.parse(String(message))
 }
 
-test('limits in the settings hold: sessions, attaches, and each says how long to wait', async () => {
+test('enforces the configured limits on sessions and attaches, with a Retry-After each', async () => {
   const data = await mkdtemp(join(tmpdir(), 'sandwire-limits-'))
   const limits = { sessionsPerSandbox: 2, attachesPerMinutePerUser: 3, outputBytesPerSecond: 123_457 }
   await writeFile(join(data, 'settings.json'), JSON.stringify({ limits }), { mode: 0o600 })
@@ -55,7 +55,7 @@ test('limits in the settings hold: sessions, attaches, and each says how long to
     const daemons = readProcessTable()
       .map(({ pid }) => commandOf(pid))
       .filter((command) => command.includes(`--sandbox\0${id}`))
-    // What that does to output is tested where it is sent.
+    // The output limit itself is tested with sandboxd.
     expect(daemons.at(-1)).toContain('--output-bytes-per-second\x00123457')
     for (const status of [201, 201, 429]) {
       const response = await post(host, '/api/sandboxes/dev/sessions', { cmd: 'cat' })
@@ -64,8 +64,8 @@ test('limits in the settings hold: sessions, attaches, and each says how long to
       expect(await codeOf(response)).toBe('too_many_sessions')
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
     }
-    // The sandbox is full, so these open nothing; they count all the same.
-    expect(await toldInFrame(host)).toMatchObject({
+    // The sandbox is full, so these attaches fail, but they count.
+    expect(await readErrorFrame(host)).toMatchObject({
       type: 'error',
       code: 'too_many_sessions',
       fatal: true,

@@ -9,25 +9,25 @@ beforeAll(async () => {
 })
 afterAll(async () => void (await sandboxd.stop()))
 
-/** Lengths of sleep that no other test uses. */
+/** Sleep durations that no other test uses. */
 const LENGTHS = { first: '86123', second: '86124' }
 
 function isAsleep(length: string): boolean {
   return Bun.spawnSync(['pgrep', '-f', `^sleep ${length}$`]).exitCode === 0
 }
 
-/** Direct children of sandboxd, those that ended and were not cleared away included. */
+/** Direct children of sandboxd, zombies included. */
 function countChildren(): { all: number; zombies: number } {
   const children = readProcessTable().filter(({ parentPid }) => parentPid === sandboxd.pid)
   return { all: children.length, zombies: children.filter(({ state }) => state === 'Z').length }
 }
 
-/** A daemon as the book has it: forked twice, a session of its own, an empty environment, no descriptors kept. */
+/** A classic daemon: forked twice, in its own session, with an empty environment and no inherited descriptors. */
 const daemon = (length: string): string =>
   `(env -i setsid sh -c 'sleep ${length} &' >/dev/null 2>&1 </dev/null &)`
 
 describe('(threat T40) a process that lost its parent', () => {
-  test('comes to sandboxd, and leaves no zombie when it ends', async () => {
+  test('is reparented to sandboxd, and leaves no zombie when it ends', async () => {
     const script =
       'for i in 1 2 3 4 5; do (setsid sleep 86125 &); done; echo started; read line; pkill -f "^sleep 86125"; sleep 86126'
     await using client = runShell(sandboxd, script)
@@ -37,7 +37,7 @@ describe('(threat T40) a process that lost its parent', () => {
     await eventually(() => countChildren().all === 1, { what: 'their end', timeoutMs: 10_000 })
   })
 
-  test('[X11] ends with its own session and with no other', async () => {
+  test('[X11] ends with its own session only', async () => {
     await using one = runShell(sandboxd, `${daemon(LENGTHS.first)}; echo ready; sleep 86126`)
     await using two = runShell(sandboxd, `${daemon(LENGTHS.second)}; echo ready; sleep 86127`)
     await Promise.all([one.waitFor('ready'), two.waitFor('ready')])
@@ -56,7 +56,7 @@ describe('(threat T40) a process that lost its parent', () => {
     })
   })
 
-  test('[X5] never costs another its exit status', async () => {
+  test('[X5] does not affect the exit status of another process', async () => {
     const codes = await Promise.all(
       Array.from({ length: 40 }, async (_, index) => {
         await using client = runShell(sandboxd, `(setsid true &); (setsid true &); exit ${index}`)

@@ -7,7 +7,7 @@ import { Attached, runShell } from './support/attached.ts'
 import { AS_NOBODY, nobodyProblem } from './support/nobody.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
-/** The user `nobody` of every Debian. */
+/** The user `nobody` on Debian. */
 const UID = 65_534
 const isRoot = process.getuid?.() === 0
 
@@ -18,7 +18,7 @@ let socketFolder: string
 beforeAll(async () => {
   if (!isRoot) return
   workspace = mkdtempSync(join(tmpdir(), 'sandwire-run-as-'))
-  // Nobody but the user, and no right of sandboxd's own, gets into it.
+  // Only the user can enter it, not sandboxd.
   chownSync(workspace, UID, UID)
   chmodSync(workspace, 0o700)
   socketFolder = mkdtempSync(join(tmpdir(), 'sandwire-socket-'))
@@ -51,7 +51,7 @@ function livingOf(uid: number): number {
 
 describe.if(isRoot)('a process run as another user', () => {
   for (const mode of ['pipe', 'pty'] as const) {
-    test(`has that user's number, groups, environment and no right beyond them (${mode})`, async () => {
+    test(`has that user's uid, groups and environment, and no capabilities (${mode})`, async () => {
       const { text, exit } = await run(
         'id -u; id -G; echo "$HOME $USER $LOGNAME ${SECRET_OF_SANDBOXD-none}"; grep -E "^(Cap|NoNew)" /proc/self/status',
         mode,
@@ -63,7 +63,7 @@ describe.if(isRoot)('a process run as another user', () => {
       expect(exit).toMatchObject({ code: 0 })
     })
 
-    test(`opens its own streams again (${mode})`, async () => {
+    test(`can reopen its own streams (${mode})`, async () => {
       const { text } = await run(
         'echo out >/dev/stdout; echo err >/dev/stderr; : </dev/stdin && echo in',
         mode,
@@ -79,7 +79,7 @@ describe.if(isRoot)('a process run as another user', () => {
     })
   }
 
-  test('leads a terminal: sizes, Ctrl-C and job control work', async () => {
+  test('controls a terminal: resize, Ctrl-C and job control work', async () => {
     await using client = runShell(
       sandboxd,
       'stty size; trap "echo caught; exit 3" INT; echo ready; while :; do sleep 0.1; done',
@@ -93,14 +93,14 @@ describe.if(isRoot)('a process run as another user', () => {
     expect(await client.exit).toMatchObject({ code: 3 })
   })
 
-  test('gets signals from sandboxd', async () => {
+  test('receives signals from sandboxd', async () => {
     await using client = runShell(sandboxd, 'trap "exit 7" USR1; echo ready; while :; do sleep 0.1; done')
     await client.waitFor('ready')
     client.handle.signal('SIGUSR1')
     expect(await client.exit).toMatchObject({ code: 7 })
   })
 
-  test('owns the files it makes, in a folder that only it can enter', async () => {
+  test('owns the files that it creates, in a folder that only it can enter', async () => {
     expect((await run('mkdir made && echo x > made/file')).exit).toMatchObject({ code: 0 })
     const { uid, gid } = statSync(join(workspace, 'made/file'))
     expect([uid, gid]).toEqual([UID, UID])
@@ -109,7 +109,7 @@ describe.if(isRoot)('a process run as another user', () => {
     expect(inside.text.trim()).toBe(join(workspace, 'made'))
   })
 
-  test('[X6] is found as its user finds it: what only others may execute is not executable', async () => {
+  test("[X6] is looked up with its user's permissions", async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sandwire-tools-'))
     const tool = join(folder, 'tool')
     writeFileSync(tool, '#!/bin/sh\necho ran\n', { mode: 0o700 })
@@ -125,7 +125,7 @@ describe.if(isRoot)('a process run as another user', () => {
     rmSync(folder, { recursive: true })
   })
 
-  test('a cwd that only sandboxd could enter is refused', async () => {
+  test('is refused a working directory that only sandboxd can enter', async () => {
     mkdirSync(join(workspace, 'private'), { mode: 0o700 })
     const response = await sandboxd.fetch('/sessions', {
       method: 'POST',
@@ -134,7 +134,7 @@ describe.if(isRoot)('a process run as another user', () => {
     expect(response.status).toBe(400)
   })
 
-  test('(threat T40) [X11] is ended with everything it started', async () => {
+  test('(threat T40) [X11] is ended with all its descendants', async () => {
     await using client = runShell(
       sandboxd,
       'trap "" HUP TERM; setsid sleep 1000 & (sleep 1000 &) ; nohup sleep 1000 >/dev/null 2>&1 & echo ready; while :; do sleep 0.1; done',
@@ -144,7 +144,7 @@ describe.if(isRoot)('a process run as another user', () => {
     const before = livingOf(UID)
     expect(before).toBeGreaterThanOrEqual(4)
     await sandboxd.fetch(`/sessions/${client.session}`, { method: 'DELETE' })
-    await eventually(() => livingOf(UID) <= before - 4, { what: 'an empty table', timeoutMs: 15_000 })
+    await eventually(() => livingOf(UID) <= before - 4, { what: 'the processes to end', timeoutMs: 15_000 })
   })
 
   const probes: readonly [string, string][] = [
@@ -176,7 +176,7 @@ describe.if(isRoot)('a process run as another user', () => {
 })
 
 test.skipIf(nobodyProblem !== undefined)(
-  'sandboxd says why it cannot run processes as another user',
+  'sandboxd reports why it cannot run processes as another user',
   async () => {
     const argv = isRoot ? AS_NOBODY : []
     const main = join(import.meta.dir, '../../apps/sandboxd/src/main.ts')

@@ -26,7 +26,7 @@ async function countSessions(): Promise<number> {
   return ((await (await sandboxd.fetch('/sessions')).json()) as { sessions: unknown[] }).sessions.length
 }
 
-/** Sends a request as it is and returns the status of the answer. */
+/** Sends a raw request and returns the status of the response. */
 async function request(lines: readonly string[]): Promise<{ status: number; body: string }> {
   await using tcp = await openRawTcp({ port: sandboxd.port })
   await tcp.write(`${lines.join('\r\n')}\r\n\r\n`)
@@ -61,7 +61,7 @@ const ROUTES = [
 ] as const
 
 describe('the secret', () => {
-  test.each(ROUTES)('is needed for %s %s', async (method, path) => {
+  test.each(ROUTES)('is required for %s %s', async (method, path) => {
     const wrong = [
       undefined,
       '',
@@ -97,27 +97,27 @@ describe('the secret', () => {
     expect(await countSessions()).toBe(0)
   })
 
-  test('as a query parameter beside a good header is refused all the same', async () => {
+  test('is refused as a query parameter even with a valid header', async () => {
     const response = await sandboxd.fetch(`/attach?cmd=cat&token=${sandboxd.secret}`)
     expect(response.status).toBe(400)
     expect(await response.text()).not.toContain(sandboxd.secret)
   })
 
-  test('is not needed for /healthz, which tells nothing', async () => {
+  test('is not required for /healthz, which reveals nothing', async () => {
     const response = await fetch(new URL('/healthz', sandboxd.url))
     expect([response.status, await response.text()]).toEqual([200, '{"status":"ok"}'])
   })
 
-  test('is gone from the disk', async () => {
+  test('is removed from the disk', async () => {
     expect(await Bun.file(sandboxd.secretFile).exists()).toBe(false)
   })
 
-  test('is in no environment and no command line, and the environment of sandboxd is not passed on', async () => {
+  test("is in no environment or command line, and sandboxd's environment is not inherited", async () => {
     const script = `env; tr '\\0' '\\n' <"/proc/$PPID/cmdline"; cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c -- "$SOUGHT"`
     await using client = runShell(sandboxd, script, { env: { SOUGHT: sandboxd.secret.slice(0, 20) } })
     await client.exit
     const lines = client.text.trimEnd().split('\n')
-    // What is sought stands in the shell's own environment, and nowhere else.
+    // The search pattern is in the shell's own environment and nowhere else.
     expect(
       lines
         .filter((line) => line.includes(sandboxd.secret.slice(0, 20)))
@@ -163,7 +163,7 @@ describe('the Host header', () => {
     expect(await countSessions()).toBe(0)
   })
 
-  test('that is missing or doubled is refused', async () => {
+  test('is refused when missing or repeated', async () => {
     const bearer = `Authorization: Bearer ${sandboxd.secret}`
     const good = `Host: 127.0.0.1:${port()}`
     const missing = await request(['GET /sessions HTTP/1.1', bearer])
@@ -172,7 +172,7 @@ describe('the Host header', () => {
     for (const { status } of [missing, doubled, reversed]) expect([400, 403, 421]).toContain(status)
   })
 
-  test('of a full request target does not count instead', async () => {
+  test('is not replaced by an absolute request target', async () => {
     const lines = [
       `GET http://127.0.0.1:${port()}/sessions HTTP/1.1`,
       'Host: evil.example',
@@ -214,7 +214,7 @@ describe('the Origin header', () => {
     'https://app.example https://evil.example',
     'file://',
   ]
-  test.each(evil)('"%s" is refused on upgrades and requests, with a good secret', async (origin) => {
+  test.each(evil)('"%s" is refused on upgrades and requests, even with a valid secret', async (origin) => {
     const bearer = `Authorization: Bearer ${sandboxd.secret}`
     const host = `Host: 127.0.0.1:${sandboxd.port}`
     for (const path of ['/attach?cmd=cat', '/sessions', '/healthz']) {
@@ -242,7 +242,7 @@ describe('the Origin header', () => {
     })
   })
 
-  test('of the own address is not listed by itself', async () => {
+  test("of the server's own address is not allowed by default", async () => {
     const headers = { ...sandboxd.headers, origin: sandboxd.url }
     expect(await openRawWebSocket({ port: sandboxd.port, path: '/attach?cmd=cat', headers })).toMatchObject({
       kind: 'refused',
@@ -250,7 +250,7 @@ describe('the Origin header', () => {
     })
   })
 
-  test('that is listed is let through, but only with the secret', async () => {
+  test('that is allowed still needs the secret', async () => {
     const open = await openRawWebSocket({
       port: sandboxd.port,
       path: '/attach?cmd=true',
@@ -267,7 +267,7 @@ describe('the Origin header', () => {
     await eventually(async () => (await countSessions()) === 0, { what: 'the session to end', ...WAIT })
   })
 
-  test('is not needed: programs send none', async () => {
+  test('is optional, because programs send none', async () => {
     const open = await openRawWebSocket({
       port: sandboxd.port,
       path: '/attach?cmd=true',
@@ -278,7 +278,7 @@ describe('the Origin header', () => {
     await eventually(async () => (await countSessions()) === 0, { what: 'the session to end', ...WAIT })
   })
 
-  test('is answered with no header that opens the server to pages', async () => {
+  test('gets no CORS headers', async () => {
     for (const method of ['GET', 'OPTIONS']) {
       const response = await sandboxd.fetch('/sessions', { method, headers: { origin: ORIGIN } })
       expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
@@ -287,7 +287,7 @@ describe('the Origin header', () => {
 })
 
 describe('identities', () => {
-  test('[R5] that are guessed resume nothing and start nothing', async () => {
+  test('[R5] that are guessed neither resume nor start a session', async () => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     for (let guess = 0; guess < 20; guess++) {
@@ -298,7 +298,7 @@ describe('identities', () => {
     expect(driver.handle.role).toBe('driver')
   })
 
-  test('[R6] cannot claim bytes they were never sent', async () => {
+  test('[R6] cannot acknowledge bytes that were never sent', async () => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     const identity = mintHex()
@@ -350,7 +350,7 @@ describe('the working directory', () => {
 })
 
 describe('the log', () => {
-  test('holds neither secrets, nor queries, nor anything a client sent', async () => {
+  test('contains no secrets, queries or client data', async () => {
     const marks = {
       cmd: `cmd-${mintHex()}`,
       header: `hdr-${mintHex()}`,
@@ -375,7 +375,7 @@ describe('the log', () => {
             (line) =>
               typeof line === 'object' && line['event'] === 'ended' && line['session'] === client.session,
           ),
-      { what: 'the end in the log', ...WAIT },
+      { what: 'the exit in the log', ...WAIT },
     )
     const log = JSON.stringify(sandboxd.logs())
     for (const mark of [sandboxd.secret, CANARY, ...Object.values(marks)]) expect(log).not.toContain(mark)
@@ -384,7 +384,7 @@ describe('the log', () => {
 })
 
 describe('errors', () => {
-  test('carry a code, a sentence and a request id, and no stack', async () => {
+  test('have a code, a message and a request id, and no stack', async () => {
     const response = await sandboxd.fetch('/sessions', { method: 'POST', body: '{' })
     const body = (await response.json()) as { error: Record<string, unknown> }
     expect(Object.keys(body.error).sort()).toEqual(['code', 'message', 'request_id'])
@@ -395,7 +395,7 @@ describe('errors', () => {
 })
 
 describe('--insecure', () => {
-  test('needs no secret, keeps the checks of Host and Origin', async () => {
+  test('needs no secret but still checks Host and Origin', async () => {
     const port = 20_000 + Math.floor(Math.random() * 20_000)
     const child = Bun.spawn(
       [
@@ -466,10 +466,10 @@ describe.skipIf(nobodyProblem !== undefined)('an unprivileged sandboxd', () => {
     await rm(directory, { recursive: true, force: true })
   })
 
-  test('lets no process of the same user read its environment, memory or descriptors', async () => {
+  test('denies processes of the same user its environment, memory and descriptors', async () => {
     const query = async (body: object) =>
       fetch(new URL('/sessions', daemon.url), { method: 'POST', body: JSON.stringify(body) })
-    // The secret of this one is its own, so the request is refused; the process is looked at from outside instead.
+    // This sandboxd has another secret, so the request is refused; the process is inspected from outside.
     expect((await query({})).status).toBe(401)
     const script = `cat /proc/${daemon.pid}/environ; cat /proc/${daemon.pid}/maps; ls /proc/${daemon.pid}/fd; cat /proc/${daemon.pid}/mem`
     const argv = isRoot ? [...AS_NOBODY, 'sh', '-c', script] : ['sh', '-c', script]

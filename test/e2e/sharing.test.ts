@@ -24,7 +24,7 @@ async function join(
   return joined.isAttached()
 }
 
-/** Lines that a program echoes with who-wrote-what kept apart by a prefix. */
+/** Lines with a prefix that identifies their writer. */
 function linesOf(text: string, prefix: string): string[] {
   return text.split('\n').filter((line) => line.startsWith(prefix))
 }
@@ -37,20 +37,20 @@ describe('roles', () => {
     expect([first.handle.role, second.handle.role]).toEqual(['driver', 'viewer'])
   })
 
-  test('[L3] a driver with take gets the lease, and the one before becomes a viewer', async () => {
+  test('[L3] a driver with take gets the lease, and the previous driver becomes a viewer', async () => {
     await using first = runShell(sandboxd, 'cat')
     await using second = await join(first, 'driver', { take: true })
     expect(second.handle.role).toBe('driver')
-    await eventually(() => first.handle.role === 'viewer', { what: 'the first to be told', ...WAIT })
+    await eventually(() => first.handle.role === 'viewer', { what: 'the first to become a viewer', ...WAIT })
     await second.send('from second\n')
     await first.waitFor('from second')
   })
 
-  test('[L5] the lease is asked for and given', async () => {
+  test('[L5] the lease is requested and given', async () => {
     await using first = runShell(sandboxd, 'cat', { name: 'one' })
     await using second = await join(first, 'driver', { name: 'two' })
     second.handle.ask()
-    const by = await eventually(() => first.asked[0], { what: 'the question', ...WAIT })
+    const by = await eventually(() => first.asked[0], { what: 'the request', ...WAIT })
     first.handle.give(by)
     await eventually(() => second.handle.role === 'driver', { what: 'the lease', ...WAIT })
     await eventually(() => first.handle.role === 'viewer', { what: 'the loss', ...WAIT })
@@ -58,7 +58,7 @@ describe('roles', () => {
     await first.waitFor('mine')
   })
 
-  test('[L1] the lease passes back and forth and no input is doubled or lost silently', async () => {
+  test('[L1] no input is repeated or silently lost while the lease passes back and forth', async () => {
     await using one = runShell(sandboxd, 'cat', { output: 'bytes' })
     await using two = await join(one, 'driver')
     let number = 0
@@ -75,7 +75,7 @@ describe('roles', () => {
     expect(linesOf(two.text, 'line')).toEqual(wanted)
   })
 
-  test('[L9] input that a driver wrote while it lost the lease is delivered once or reported', async () => {
+  test('[L9] input written while the lease was lost is delivered once or reported', async () => {
     await using one = runShell(sandboxd, 'cat')
     await using two = await join(one, 'driver')
     let written = 0
@@ -130,7 +130,7 @@ describe('roles', () => {
     expect(driver.handle.role).toBe('driver')
   })
 
-  test('[A1] hello may narrow the role of the URL and never widen it', async () => {
+  test('[A1] hello may lower the role of the URL and never raise it', async () => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     await using narrow = new WireClient(sandboxd, `session=${driver.session}&role=driver&take=1`)
@@ -153,7 +153,7 @@ describe('roles', () => {
     expect(driver.text).toBe('x\n')
   })
 
-  test('a collaborator may type, and its library keeps resizes and signals to itself', async () => {
+  test('a collaborator may type, and its client library sends no resizes or signals', async () => {
     await using driver = runShell(sandboxd, 'cat')
     await using helper = await join(driver, 'collaborator')
     helper.handle.signal('SIGKILL')
@@ -180,12 +180,12 @@ describe('roles', () => {
 })
 
 describe('presence', () => {
-  test('[L10] tells everybody who is there, who drives and who left', async () => {
+  test('[L10] reports attachments, the driver and departures to every attachment', async () => {
     await using driver = runShell(sandboxd, 'cat', { name: 'Ada' })
     const viewer = await join(driver, 'viewer', { name: 'Grace' })
     const last = () => driver.presences.at(-1)
     await eventually(() => last()?.attachments.length === 2, { what: 'two attachments', ...WAIT })
-    // Behind control a name is not one's own choice: it is the credential's.
+    // Behind control the name comes from the credential.
     const [first, second] = sandboxd.sandbox === undefined ? ['Ada', 'Grace'] : ['owner', 'owner']
     expect(last()?.attachments).toMatchObject([
       { role: 'driver', name: first, connected: true },
@@ -198,7 +198,7 @@ describe('presence', () => {
 })
 
 describe('size', () => {
-  test('[T5] of the terminal follows the driver, and viewers are told', async () => {
+  test('[T5] of the terminal follows the driver and is sent to viewers', async () => {
     const script = 'stty -echo; while read line; do stty size; done'
     await using driver = runShell(sandboxd, script, { mode: 'pty', cols: 100, rows: 30 })
     await driver.send('\n')
@@ -207,7 +207,7 @@ describe('size', () => {
     driver.handle.resize(120, 40)
     await driver.send('\n')
     await driver.waitFor('40 120')
-    await eventually(() => viewer.sizes.at(-1)?.cols === 120, { what: 'the viewer to be told', ...WAIT })
+    await eventually(() => viewer.sizes.at(-1)?.cols === 120, { what: 'the new size', ...WAIT })
     await using second = new Attached(
       sandboxd,
       { session: driver.session, role: 'driver', take: true },
@@ -220,7 +220,7 @@ describe('size', () => {
 })
 
 describe('terminal queries', () => {
-  test('[S9] are answered by the driver only: what the terminal of a collaborator says by itself is dropped', async () => {
+  test("[S9] are answered by the driver only: automatic replies of a collaborator's terminal are dropped", async () => {
     const script = `stty raw -echo; printf '<ready>'; head -c 9 | od -An -c; printf '<done>'`
     await using driver = runShell(sandboxd, script, { mode: 'pty' })
     await driver.waitFor('<ready>')
@@ -235,7 +235,7 @@ describe('terminal queries', () => {
     expect(seen).toContain('033[1;1R')
   })
 
-  test('[S1] of the past are not replayed to a new attachment', async () => {
+  test('[S1] in earlier output are not replayed to a new attachment', async () => {
     const script = `stty raw -echo; printf 'text\\033[c\\033[6n\\033]11;?\\007<ready>'; cat >/dev/null`
     await using driver = runShell(sandboxd, script, { mode: 'pty' })
     await driver.waitFor('<ready>')
@@ -254,7 +254,7 @@ describe('terminal queries', () => {
 })
 
 describe('two collaborators', () => {
-  test('[I1] that are cut and resumed in turn have every line arrive once and in order', async () => {
+  test('[I1] that disconnect and resume in turn have every line delivered once and in order', async () => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     await using proxyA = openFaultProxy({ target: { port: sandboxd.port } })
@@ -297,7 +297,7 @@ describe('two collaborators', () => {
 })
 
 describe('many connections that resume one identity at once', () => {
-  test('[R7] leave exactly one attached, the others are told they were replaced, and no byte is lost', async () => {
+  test('[R7] leave exactly one attached, report replaced to the others, and lose no byte', async () => {
     const createId = mintHex()
     const identity = mintHex()
     const script = 'stty raw -echo 2>/dev/null; seq 1 2000; cat'

@@ -36,7 +36,7 @@ async function passOn(host: RunningHost, request: Request): Promise<Response> {
   })
 }
 
-/** Stands before control and answers some paths itself. */
+/** Proxies control and answers some paths itself. */
 function standBefore(host: RunningHost, answer: (path: string) => Response | undefined) {
   return Bun.serve({
     port: 0,
@@ -45,12 +45,12 @@ function standBefore(host: RunningHost, answer: (path: string) => Response | und
   })
 }
 
-/** Passes everything on and changes the output of streams. */
+/** Proxies control and changes the output of streams. */
 function standInTheStream(host: RunningHost, change: (bytes: Uint8Array) => Uint8Array) {
   interface Passage {
     readonly url: URL
     upstream?: Socket
-    /** What came before the way was open. */
+    /** Messages received before the upstream socket opened. */
     early: (string | Uint8Array)[] | undefined
   }
   return Bun.serve<Passage>({
@@ -95,14 +95,14 @@ describe('the smoke test of a deployment', () => {
 
   const listSandboxes = async (): Promise<unknown> => (await host.fetch('/api/sandboxes')).json()
 
-  test('says ok to every step on a server that works, and leaves nothing behind', async () => {
+  test('reports every step as ok on a working server, and leaves nothing behind', async () => {
     const result = await smoke(host.url, host.token)
     expect(result).toMatchObject({ status: 0, stderr: '', titles: STEPS })
     expect(result.lines.every((line) => line.startsWith('ok '))).toBe(true)
     expect(await listSandboxes()).toEqual({ sandboxes: [] })
   })
 
-  test('fails at the first step that needs a token when the token is wrong, without saying it', async () => {
+  test('fails at the first step that needs a token when the token is wrong, without printing it', async () => {
     const token = `swl_${'x'.repeat(43)}`
     const result = await smoke(host.url, token)
     expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'page', 'create'] })
@@ -131,7 +131,7 @@ describe('the smoke test of a deployment', () => {
     expect(result.stderr).toContain(words)
   })
 
-  test('fails at the page when its policy is lost on the way', async () => {
+  test('fails at the page when a proxy removes its policy', async () => {
     using server = Bun.serve({
       port: 0,
       hostname: '127.0.0.1',
@@ -147,7 +147,7 @@ describe('the smoke test of a deployment', () => {
     expect(result.stderr).toContain('without its policy')
   })
 
-  test('fails when nobody answers', async () => {
+  test('fails when the server does not respond', async () => {
     const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
     const { port } = server
     await server.stop(true)
@@ -155,7 +155,7 @@ describe('the smoke test of a deployment', () => {
     expect(result).toMatchObject({ status: 1, titles: ['healthz'] })
   })
 
-  test('fails when a command has another exit, and removes the sandbox', async () => {
+  test('fails when a command has an unexpected exit code, and removes the sandbox', async () => {
     using server = standBefore(host, (path) =>
       path.endsWith('/exec')
         ? Response.json({ exit: { code: 0, signal: null }, output: 'a\tbä\r\n', isCut: false })
@@ -191,13 +191,13 @@ describe('the smoke test of a deployment', () => {
     { given: ['ftp://a.test'] },
     { given: ['http://a.test/attach'] },
     { given: ['http://a.test', 'more'] },
-  ])('given $given, says how it is used and tries nothing', async ({ given }) => {
+  ])('prints its usage for the arguments $given', async ({ given }) => {
     const result = await smoke(given, host.token)
     expect(result).toMatchObject({ status: 2, lines: [''] })
     expect(result.stderr).toStartWith('Usage: ')
   })
 
-  test('fails when a byte of a stream is changed on the way', async () => {
+  test('fails when a proxy changes a byte of a stream', async () => {
     using server = standInTheStream(host, (bytes) => bytes.with(-1, (bytes.at(-1) ?? 0) ^ 1))
     const result = await smoke(`http://127.0.0.1:${server.port}`, host.token)
     expect(result).toMatchObject({

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => sandboxd.stop())
 
-/** Writes a file to the terminal untranslated, then waits to be told to write another and to end. */
+/** Writes a file to the raw terminal, then waits for input before it writes another and exits. */
 async function play(first: string, second = ''): Promise<Attached> {
   const id = crypto.randomUUID()
   await Bun.write(join(sandboxd.workspace, `${id}-1`), first)
@@ -30,7 +30,7 @@ async function play(first: string, second = ''): Promise<Attached> {
 
 async function joinScreen(driver: Attached): Promise<Attached> {
   const late = new Attached(sandboxd, { session: driver.session, role: 'viewer' })
-  await eventually(() => late.screens.length > 0, { what: 'a screen', ...WAIT })
+  await eventually(() => late.screens.length > 0, { what: 'a snapshot', ...WAIT })
   return late
 }
 
@@ -63,20 +63,23 @@ const screens: Record<string, string> = {
   tabs: 'a\tb\tc\r\n\t\tx',
 }
 
-describe('a screen for a late attachment', () => {
-  test.each(Object.entries(screens))('[S7] shows %s as a terminal that saw every byte', async (_, output) => {
-    await using driver = await play(output)
-    await using late = await joinScreen(driver)
-    const wanted = await drawBytes(driver.stdout.bytes, COLS, ROWS)
-    const drawn = await drawEvents(late, COLS, ROWS)
-    expect(late.screens[0]?.exact).toBe(true)
-    expect(describeScreen(drawn)).toEqual(describeScreen(wanted))
-    // What comes next must land in the same place, in the same style.
-    const next = 'next\r\nlines\r\n\x1b[Hhome\x1b[31mred'
-    expect(describeScreen(await writeTo(drawn, next))).toEqual(describeScreen(await writeTo(wanted, next)))
-  })
+describe('a snapshot for a late attachment', () => {
+  test.each(Object.entries(screens))(
+    '[S7] renders %s like a terminal that received every byte',
+    async (_, output) => {
+      await using driver = await play(output)
+      await using late = await joinScreen(driver)
+      const wanted = await drawBytes(driver.stdout.bytes, COLS, ROWS)
+      const drawn = await drawEvents(late, COLS, ROWS)
+      expect(late.screens[0]?.exact).toBe(true)
+      expect(describeScreen(drawn)).toEqual(describeScreen(wanted))
+      // Later output must appear at the same position and in the same style.
+      const next = 'next\r\nlines\r\n\x1b[Hhome\x1b[31mred'
+      expect(describeScreen(await writeTo(drawn, next))).toEqual(describeScreen(await writeTo(wanted, next)))
+    },
+  )
 
-  test('[S7] carries the lines above it', async () => {
+  test('[S7] includes the scrollback', async () => {
     await using driver = await play(text(0, 9_000))
     await using late = await joinScreen(driver)
     const lines = textOf(await drawEvents(late, COLS, ROWS))
@@ -84,7 +87,7 @@ describe('a screen for a late attachment', () => {
     expect(lines).toEqual(textOf(await drawBytes(driver.stdout.bytes, COLS, ROWS)))
   })
 
-  test('[S7] leaves out the oldest lines above it that are too much', async () => {
+  test('[S7] omits the oldest scrollback beyond its limit', async () => {
     const colorful = Array.from({ length: 40 }, (_, at) => `\x1b[3${at % 7};4${(at + 3) % 7}mx`).join('')
     await using driver = await play(`${colorful}\r\n`.repeat(3_000))
     await using late = await joinScreen(driver)
@@ -96,7 +99,7 @@ describe('a screen for a late attachment', () => {
     expect(lines).toEqual(wanted.slice(-lines.length))
   })
 
-  test('[S2] continues with the live bytes behind it', async () => {
+  test('[S2] is followed by the live bytes', async () => {
     await using driver = await play(`${text(0, 100)}\x1b[33m`, `more \x1b[1mtext\x1b[0m\r\n${text(0, 3)}`)
     await using late = await joinScreen(driver)
     await driver.send('x')
@@ -108,7 +111,7 @@ describe('a screen for a late attachment', () => {
     expect(late.stdout.length).toBeLessThan(300)
   })
 
-  test('[S7] is right after far more output than the log holds', async () => {
+  test('[S7] is correct after more output than the log holds', async () => {
     const lines = Array.from(
       { length: 40_000 },
       (_, index) => `\x1b[3${index % 8}mrow ${index}\x1b[0m ${'.'.repeat(index % 60)}\r\n`,
@@ -118,12 +121,12 @@ describe('a screen for a late attachment', () => {
     const wanted = await drawBytes(driver.stdout.bytes, COLS, ROWS)
     const drawn = await drawEvents(late, COLS, ROWS)
     if (late.screens[0]?.exact === true) expect(describeScreen(drawn)).toEqual(describeScreen(wanted))
-    // Overtaken by trimming it says so; the last rows are in the log and therefore right all the same.
+    // It may be marked inexact when trimming overtook it; the last rows are still in the log and correct.
     const rows = (screen: object) => ('rows' in screen && Array.isArray(screen.rows) ? screen.rows : [])
     expect(rows(describeScreen(drawn)).slice(-5)).toEqual(rows(describeScreen(wanted)).slice(-5))
   })
 
-  test('[S1] is right for ten that join at the same moment', async () => {
+  test('[S1] is correct for ten attachments that join concurrently', async () => {
     await using driver = await play(`${text(0, 50)}prompt$ `)
     const wanted = describeScreen(await drawBytes(driver.stdout.bytes, COLS, ROWS))
     const late = await Promise.all(Array.from({ length: 10 }, () => joinScreen(driver)))
@@ -134,7 +137,7 @@ describe('a screen for a late attachment', () => {
     }
   })
 
-  test('[S8] is laid out for the size the terminal has now', async () => {
+  test("[S8] is laid out for the terminal's current size", async () => {
     await using driver = await play(`${'abcdefghij'.repeat(25)}\r\n${text(0, 5)}`, 'wide\r\n')
     await using early = await joinScreen(driver)
     driver.handle.resize(60, 20)
@@ -146,13 +149,13 @@ describe('a screen for a late attachment', () => {
     expect(describeScreen(await drawEvents(early, COLS, ROWS))).toEqual(describeScreen(wanted))
   })
 
-  test('carries the title', async () => {
+  test('includes the title', async () => {
     await using driver = await play('\x1b]0;my title\x07x')
     await using late = await joinScreen(driver)
     expect(new TextDecoder().decode(late.screens[0]?.bytes)).toContain('\x1b]2;my title\x07')
   })
 
-  test('[X3] comes to one that attaches after the program has ended, with the exit', async () => {
+  test('[X3] is sent with the exit to an attachment that joins after the program ended', async () => {
     await using driver = runShell(sandboxd, `printf 'all done'; exit 6`, { mode: 'pty' })
     await driver.exit
     await using late = new Attached(sandboxd, { session: driver.session, role: 'viewer' })
@@ -161,8 +164,8 @@ describe('a screen for a late attachment', () => {
   })
 })
 
-describe('an attachment cut off for longer than the log holds', () => {
-  test('[F3] continues a terminal with a screen', async () => {
+describe('an attachment disconnected for longer than the log reaches back', () => {
+  test('[F3] resumes a terminal with a snapshot', async () => {
     await using daemon = await startSandboxd({ args: ['--log-bytes', '65536', '--grace-seconds', '1'] })
     await using proxy = openFaultProxy({ target: { port: daemon.port } })
     const script =
@@ -179,7 +182,7 @@ describe('an attachment cut off for longer than the log holds', () => {
       ...WAIT,
     })
     proxy.setFaults({ newConnections: 'accept' })
-    await eventually(() => driver.screens.length > 0, { what: 'a screen', ...WAIT })
+    await eventually(() => driver.screens.length > 0, { what: 'a snapshot', ...WAIT })
     const showsEnd = async () =>
       JSON.stringify(describeScreen(await drawEvents(driver, 80, 24))).includes('number 400000')
     await eventually(showsEnd, { what: 'the end of the output on the screen', ...WAIT })
@@ -187,7 +190,7 @@ describe('an attachment cut off for longer than the log holds', () => {
     expect(await driver.exit).toMatchObject({ code: 0 })
   })
 
-  test('[F2] continues a trimming pipe with an honest gap', async () => {
+  test('[F2] resumes a trimming pipe with an exact gap', async () => {
     await using daemon = await startSandboxd({ args: ['--log-bytes', '65536', '--grace-seconds', '1'] })
     await using proxy = openFaultProxy({ target: { port: daemon.port } })
     const script = 'read go; seq 1 1000000; touch written; read go'

@@ -20,7 +20,7 @@ function writeSecret(name: string): string {
   return file
 }
 
-/** Runs sandboxd until it ends by itself. */
+/** Runs sandboxd until it exits. */
 async function runFailing(
   args: readonly string[],
 ): Promise<{ code: number; stderr: string; stdout: string }> {
@@ -37,7 +37,7 @@ async function runFailing(
   return { code, stderr, stdout }
 }
 
-/** A sandboxd on a unix socket, insecure because who may connect is the point. */
+/** A sandboxd on a unix socket; insecure, so that only the socket's permissions matter. */
 async function startOnSocket(path: string): Promise<Bun.Subprocess<'ignore', 'pipe', 'ignore'>> {
   const child = Bun.spawn(
     [process.execPath, MAIN, '--workspace', folder, '--insecure', '--listen', `unix:${path}`],
@@ -52,7 +52,7 @@ async function startOnSocket(path: string): Promise<Bun.Subprocess<'ignore', 'pi
 }
 
 describe('a start that cannot listen', () => {
-  test('refuses a port that another sandboxd serves, in one line, and leaves the secret', async () => {
+  test('fails in one line on a port that is in use, and keeps the secret file', async () => {
     await using first = await startSandboxd()
     const secret = writeSecret('taken')
     const { code, stderr, stdout } = await runFailing([
@@ -68,7 +68,7 @@ describe('a start that cannot listen', () => {
     expect((await first.fetch('/sessions')).status).toBe(200)
   })
 
-  test('refuses an address that is not of this machine', async () => {
+  test('fails on an address of another machine', async () => {
     const { code, stderr } = await runFailing([
       '--listen',
       '203.0.113.7:8080',
@@ -79,7 +79,7 @@ describe('a start that cannot listen', () => {
     expect(stderr).toMatch(/^sandboxd: cannot listen on "203\.0\.113\.7:8080": \w+\nhint: .*\n$/)
   })
 
-  test('refuses a unix socket that is served, and leaves it alone', async () => {
+  test('fails on a unix socket that is in use, and leaves it alone', async () => {
     const path = join(folder, 'live.sock')
     const first = await startOnSocket(path)
     const { code, stderr } = await runFailing(['--insecure', '--listen', `unix:${path}`])
@@ -90,7 +90,7 @@ describe('a start that cannot listen', () => {
     await first.exited
   })
 
-  test('refuses a path that holds another file, and leaves it alone', async () => {
+  test('fails on a path with a regular file, and leaves it alone', async () => {
     const path = join(folder, 'precious')
     writeFileSync(path, 'data')
     const { code, stderr } = await runFailing(['--insecure', '--listen', `unix:${path}`])
@@ -101,7 +101,7 @@ describe('a start that cannot listen', () => {
 })
 
 describe('a unix socket', () => {
-  test('is for this user only, and one left by a killed server makes way', async () => {
+  test('is accessible to this user only, and replaces one left by a killed server', async () => {
     const path = join(folder, 'left.sock')
     const killed = await startOnSocket(path)
     killed.kill('SIGKILL')
@@ -122,7 +122,7 @@ test('a terminal works when sandboxd has no PATH', async () => {
   expect(client.text).toStartWith('/dev/pts/')
 })
 
-test('strangers cannot use up the requests of those who have the secret', async () => {
+test('unauthenticated clients cannot exhaust the request limit of authenticated ones', async () => {
   await using sandboxd = await startSandboxd({ args: ['--requests-per-second', '20'] })
   const answers = await Promise.all(Array.from({ length: 100 }, () => fetch(`${sandboxd.url}/sessions`)))
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 429]))

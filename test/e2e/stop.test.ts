@@ -11,7 +11,7 @@ const WAIT = { timeoutMs: 20_000 }
 const MAIN = join(import.meta.dir, '../../apps/sandboxd/src/main.ts')
 
 describe('SIGTERM', () => {
-  test('[E1] [X13] tells clients, ends every process wherever it hid, and exits with 0', async () => {
+  test('[E1] [X13] notifies clients, ends every descendant process and exits with 0', async () => {
     const sandboxd = await startSandboxd()
     const file = join(sandboxd.workspace, 'pids')
     const script = `echo up; echo $$ >>${file}; setsid sh -c 'trap "" HUP TERM; echo $$ >>${file}; while :; do sleep 1; done' & exec sleep 600`
@@ -41,7 +41,7 @@ describe('SIGTERM', () => {
       { code: 'shutting_down', message: 'The sandbox is stopping: it ends within 4 s', fatal: false },
       { code: 'shutting_down', fatal: true },
     ])
-    // What it did not consume is why it was closed; the exit was told before.
+    // The exit was sent before the close.
     expect(wire.of('exit')).toMatchObject([{ code: null, signal: 'SIGHUP' }])
     expect((await plain.closed).code).toBe(1000)
     expect(await sandboxd.exited).toEqual({ code: 0, signal: null })
@@ -50,20 +50,20 @@ describe('SIGTERM', () => {
   })
 
   test.each(['pipe', 'pty'] as const)(
-    '[X13] lets a process write until its end: every byte arrives before its exit, through a %s',
+    '[X13] delivers every byte that a process writes while it ends, before its exit (%s)',
     async (mode) => {
       const sandboxd = await startSandboxd({ args: ['--stop-seconds', '20'] })
       const words = 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo word $i; done; echo last'
       const client = runShell(
         sandboxd,
-        // Half a second after the hangup it is told again, and may not be done.
+        // It gets another signal half a second after the hangup, perhaps before it is done.
         `trap '' TERM; trap '${words}; exit 7' HUP; echo up; while :; do sleep 0.05; done`,
         { mode },
       )
       await client.waitFor('up')
       sandboxd.kill('SIGTERM')
       expect(await client.handle.exit).toMatchObject({ code: 7, signal: null, truncated: false })
-      // The shell may say that its sleep was hung up as well.
+      // The shell may also report that its sleep was hung up.
       const lines = client.stdout.text.split(/\r?\n/).filter((line) => /^word|^last/.test(line))
       const expected = Array.from({ length: 20_000 }, (_, index) => `word ${index + 1}`)
       expect(lines).toEqual([...expected, 'last'])
@@ -73,7 +73,7 @@ describe('SIGTERM', () => {
     },
   )
 
-  test('[X13] gives a process that wants to finish the seconds it was told, and starts none meanwhile', async () => {
+  test('[X13] gives a process the announced time to finish, and starts no other meanwhile', async () => {
     const sandboxd = await startSandboxd({ args: ['--stop-seconds', '20'] })
     const client = runShell(
       sandboxd,
@@ -91,23 +91,23 @@ describe('SIGTERM', () => {
     await sandboxd.stop()
   })
 
-  test('[X13] lets a library that reads nothing wait for a new one, and says that the session is gone', async () => {
+  test('[X13] makes a client that does not read reconnect, and then reports that the session is gone', async () => {
     const sandboxd = await startSandboxd({ args: ['--stop-seconds', '1'] })
     const client = runShell(sandboxd, 'exec yes', { retryForMs: 1_500, isFrozen: true })
     await client.isAttached()
     await sandboxd.stop()
-    await eventually(() => client.reconnections > 0, { what: 'the library to try again', ...WAIT })
+    await eventually(() => client.reconnections > 0, { what: 'the client to reconnect', ...WAIT })
     const status = await eventually(
       () => {
         const now = client.handle.status.get()
         return now.is === 'failed' ? now : undefined
       },
-      { what: 'the library to give up', ...WAIT },
+      { what: 'the client to give up', ...WAIT },
     )
     expect(['link_lost', 'shutting_down']).toContain(status.error.code)
   })
 
-  test('given twice ends it once', async () => {
+  test('sent twice stops it once', async () => {
     const sandboxd = await startSandboxd()
     const client = runShell(sandboxd, 'cat')
     await client.isAttached()
@@ -121,7 +121,7 @@ describe('SIGTERM', () => {
 })
 
 describe('SIGKILL', () => {
-  test('of sandboxd is never told as an exit of the process', async () => {
+  test('of sandboxd is never reported as an exit of the process', async () => {
     const sandboxd = await startSandboxd()
     const client = runShell(sandboxd, 'echo up; exec sleep 600', { retryForMs: 800 })
     await client.waitFor('up')
@@ -132,14 +132,14 @@ describe('SIGKILL', () => {
         const now = client.handle.status.get()
         return now.is === 'failed' || now.is === 'exited' ? now : undefined
       },
-      { what: 'the library to give up', ...WAIT },
+      { what: 'the client to give up', ...WAIT },
     )
     expect(status.is).toBe('failed')
     for (const pid of children) {
       try {
         process.kill(pid, 'SIGKILL')
       } catch {
-        // It went down with its pipes.
+        // Its pipes closed, so it ended.
       }
     }
     await sandboxd.stop()
@@ -147,7 +147,7 @@ describe('SIGKILL', () => {
 })
 
 describe('a unix socket', () => {
-  test('is listened on, answers with the secret, and is removed at the end', async () => {
+  test('accepts requests with the secret, and is removed at exit', async () => {
     const sandboxd = await startSandboxd()
     const path = join(sandboxd.workspace, 's.sock')
     const secretFile = join(sandboxd.workspace, 'secret')
@@ -185,7 +185,7 @@ describe('a unix socket', () => {
     expect((await get({ authorization: `Bearer ${secret}`, host: 'evil.example' })).status).toBe(421)
     child.kill('SIGKILL')
     await child.exited
-    // What an earlier run left behind makes way.
+    // A socket left by an earlier run is replaced.
     const second = await start()
     expect((await get({ authorization: `Bearer ${secret}` })).status).toBe(200)
     second.kill('SIGTERM')
@@ -195,7 +195,7 @@ describe('a unix socket', () => {
   })
 })
 
-describe('a wrong start', () => {
+describe('an invalid start', () => {
   test.each([
     [['--listen', 'nonsense'], '--listen'],
     [[], 'secret'],

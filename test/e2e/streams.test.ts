@@ -4,7 +4,7 @@ import { connectPlain, eventually, patternAt } from '@sandwire/testing'
 import { Attached, runShell } from './support/attached.ts'
 import { startWireServer, type WireServer } from './support/wire-server.ts'
 
-/** Ports of the ideas behind OpenSSH's regress suite: transfer, exit-status, stderr-after-eof, broken-pipe. */
+/** After OpenSSH's regression tests: transfer, exit-status, stderr-after-eof, broken-pipe. */
 
 let sandboxd: WireServer
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => sandboxd.stop())
 
 const MODES = ['pipe', 'pty'] as const
-/** Turns a terminal into a byte pipe and says when it is one. */
+/** Makes a terminal transparent and prints a marker when done. */
 const RAW = "stty raw -echo; printf '<ready>'; "
 const READY = '<ready>'
 
@@ -48,7 +48,7 @@ describe('transfer', () => {
     { blockBytes: 1024 * 1024, totalBytes: 16_000_000 },
   ]
   test.each(sizes)(
-    '[R14] moves $totalBytes bytes in blocks of $blockBytes both ways through a pipe',
+    '[R14] transfers $totalBytes bytes in blocks of $blockBytes both ways through a pipe',
     async (size) => {
       const { blockBytes, totalBytes } = size
       const input = patternAt(blockBytes, 0, totalBytes)
@@ -69,7 +69,7 @@ describe('transfer', () => {
   test.each(
     sizes.map(({ blockBytes, totalBytes }) => ({ blockBytes, totalBytes: Math.min(totalBytes, 2_000_000) })),
   )(
-    '[R14] moves $totalBytes bytes in blocks of $blockBytes both ways through a raw terminal',
+    '[R14] transfers $totalBytes bytes in blocks of $blockBytes both ways through a raw terminal',
     async (size) => {
       const { blockBytes, totalBytes } = size
       const input = patternAt(blockBytes + 1, 0, totalBytes)
@@ -81,7 +81,7 @@ describe('transfer', () => {
     },
   )
 
-  test('[P1] moves bytes both ways for a plain client at once', async () => {
+  test('[P1] transfers bytes both ways concurrently for a plain client', async () => {
     const input = patternAt(7, 0, 5_000_000)
     await using client = await openPlain('cat')
     for (let from = 0; from < input.length; from += 50_000) {
@@ -117,7 +117,7 @@ describe('transfer', () => {
     expect(sha256(typed.stdout.bytes.subarray(READY.length))).toBe(sha256(input))
   })
 
-  test.each(MODES)('keeps UTF-8 whole when it is split at every byte (%s)', async (mode) => {
+  test.each(MODES)('preserves UTF-8 that is split at every byte (%s)', async (mode) => {
     const text = 'aé漢🙂ñ\u{1F468}\u200D\u{1F469}ß'
     const bytes = new TextEncoder().encode(text)
     const octal = [...bytes].map((byte) => `printf '\\${byte.toString(8)}'; sleep 0.001; `).join('')
@@ -126,7 +126,7 @@ describe('transfer', () => {
     expect(client.stdout.text).toBe(text)
   })
 
-  test('takes UTF-8 input split at every byte', async () => {
+  test('accepts UTF-8 input split at every byte', async () => {
     const bytes = new TextEncoder().encode('aé漢🙂\u{1F468}\u200D\u{1F469}')
     await using client = runShell(sandboxd, 'cat')
     for (const byte of bytes) await client.send(Uint8Array.of(byte))
@@ -135,7 +135,7 @@ describe('transfer', () => {
     expect(client.stdout.bytes).toEqual(Buffer.from(bytes))
   })
 
-  test('takes a paste of 1 MiB into a raw terminal at once', async () => {
+  test('accepts a paste of 1 MiB into a raw terminal', async () => {
     const paste = patternAt(99, 0, 1024 * 1024)
     await using client = runShell(sandboxd, `${RAW}head -c ${paste.length} | sha256sum`, { mode: 'pty' })
     await client.waitFor(READY)
@@ -155,7 +155,7 @@ describe('end of input', () => {
     expect(client.text.replaceAll('\r', '')).toBe('Rline\ndone\n')
   })
 
-  test('[T3] hands over an unfinished line of a terminal before it ends', async () => {
+  test('[T3] delivers an unfinished line of a terminal first', async () => {
     await using client = runShell(sandboxd, 'stty -echo; printf R; cat; echo done', { mode: 'pty' })
     await client.waitFor('R')
     await client.send('half')
@@ -172,7 +172,7 @@ describe('end of input', () => {
     expect(client.stdout.text.trim()).toBe('5')
   })
 
-  test('is not needed by a process that never reads', async () => {
+  test('is not required by a process that never reads', async () => {
     await using client = runShell(sandboxd, 'exec 0<&-; echo ok')
     expect(await client.exit).toMatchObject({ code: 0 })
     expect(client.text).toBe('ok\n')
@@ -182,7 +182,7 @@ describe('end of input', () => {
 describe('exit status', () => {
   const codes = [0, 1, 4, 5, 44, 255]
   for (const mode of MODES) {
-    test.each(codes)(`[X5] is %d as the process said (${mode})`, async (code) => {
+    test.each(codes)(`[X5] is %d as returned by the process (${mode})`, async (code) => {
       await using client = runShell(sandboxd, `echo out; exit ${code}`, { mode })
       expect(await client.exit).toMatchObject({ code, signal: null, truncated: false })
       expect(client.text.trim()).toBe('out')
@@ -195,13 +195,13 @@ describe('exit status', () => {
     })
   }
 
-  test.each(codes)('[X5] is %d although stdout was closed long before', async (code) => {
+  test.each(codes)('[X5] is %d when stdout closed long before', async (code) => {
     await using client = runShell(sandboxd, `echo out; exec >&-; sleep 0.05; exit ${code}`)
     expect(await client.exit).toMatchObject({ code, truncated: false })
     expect(client.text).toBe('out\n')
   })
 
-  test('[P3] is 128 and the number of the signal for a plain client', async () => {
+  test('[P3] is 128 plus the signal number for a plain client', async () => {
     await using client = await openPlain('kill -KILL $$')
     expect((await client.closed).code).toBe(1000)
     expect(client.exit).toEqual({ type: 'exit', code: 137, signal: 'SIGKILL' })
@@ -224,33 +224,33 @@ describe('exit status', () => {
 })
 
 describe('output', () => {
-  test('[X8] comes from stderr after stdout has ended', async () => {
+  test('[X8] of stderr is delivered after stdout has ended', async () => {
     await using client = runShell(sandboxd, 'echo one; exec >&-; sleep 0.05; echo two >&2; exit 3')
     expect(await client.exit).toMatchObject({ code: 3, outputEnd: 8 })
     expect([client.stdout.text, client.stderr.text]).toEqual(['one\n', 'two\n'])
   })
 
-  test.each(MODES)('[X8] of a grandchild comes late and whole (%s)', async (mode) => {
+  test.each(MODES)('[X8] of a grandchild is delivered completely (%s)', async (mode) => {
     const script = `trap '' HUP; echo first; (sleep 0.4; echo last) & exit 7`
     await using client = runShell(sandboxd, script, { mode })
     expect(await client.exit).toMatchObject({ code: 7, truncated: false })
     expect(client.text.replaceAll('\r', '')).toBe('first\nlast\n')
   })
 
-  test.each(MODES)('[X9] is cut off and says so when a grandchild holds it in silence (%s)', async (mode) => {
+  test.each(MODES)('[X9] is marked truncated when a silent grandchild keeps it open (%s)', async (mode) => {
     await using client = runShell(sandboxd, `trap '' HUP; echo first; sleep 600 & exit 7`, { mode })
     expect(await client.exit).toMatchObject({ code: 7, truncated: true })
     expect(client.text.trim()).toBe('first')
   })
 
-  test.each(MODES)('[X10] is cut off and says so when a grandchild writes without end (%s)', async (mode) => {
+  test.each(MODES)('[X10] is marked truncated when a grandchild writes endlessly (%s)', async (mode) => {
     await using client = runShell(sandboxd, `trap '' HUP; yes & exit 7`, { mode, output: 'digest' })
     expect(await client.exit).toMatchObject({ code: 7, truncated: true })
     expect(client.stdout.length).toBeGreaterThan(1_000_000)
     expect(client.stdout.length).toBeLessThan(32 * 1024 * 1024)
   })
 
-  test.each(MODES)('[X1] of 200 short runs misses nothing at exit (%s)', async (mode) => {
+  test.each(MODES)('[X1] is complete at exit in 200 short runs (%s)', async (mode) => {
     const wanted = Array.from({ length: 20_000 }, (_, index) => `${index + 1}\n`).join('')
     const digest = sha256(new TextEncoder().encode(mode === 'pty' ? wanted.replaceAll('\n', '\r\n') : wanted))
     const runOne = async () => {
@@ -268,7 +268,7 @@ describe('output', () => {
     expect(new Set(results)).toEqual(new Set([`42 false ${digest}`]))
   })
 
-  test('[P3] of a plain client ends before its exit in 50 runs', async () => {
+  test('[P3] precedes the exit of a plain client in 50 runs', async () => {
     for (let run = 0; run < 50; run++) {
       await using client = await openPlain('seq 1 20000; exit 42')
       expect((await client.closed).code).toBe(1000)
@@ -281,30 +281,30 @@ describe('output', () => {
 })
 
 describe('broken pipe', () => {
-  test('[I8] is reported and holds nothing up', async () => {
+  test('[I8] is reported and blocks nothing', async () => {
     await using client = runShell(sandboxd, 'exec 0<&-; echo closed; sleep 0.2; echo alive; exit 9')
     await client.waitFor('closed')
     await client.sendInBlocks(patternAt(1, 0, 3_000_000), 64 * 1024)
     expect(await client.exit).toMatchObject({ code: 9 })
     expect(client.text).toBe('closed\nalive\n')
-    await eventually(() => client.inputLost.length > 0, { what: 'the loss to be told' })
+    await eventually(() => client.inputLost.length > 0, { what: 'the lost input' })
     expect(client.inputLost[0]?.why).toBe('stdinClosed')
   })
 
-  test('[I9] while input is under way holds nothing up', async () => {
+  test('[I9] during input blocks nothing', async () => {
     await using client = runShell(sandboxd, 'head -c 10000 >/dev/null; exec 0<&-; sleep 0.2; exit 9')
     await client.sendInBlocks(patternAt(1, 0, 3_000_000), 64 * 1024)
     expect(await client.exit).toMatchObject({ code: 9 })
     expect(client.inputLost.some(({ why }) => why === 'stdinClosed')).toBe(true)
   })
 
-  test('gives the process SIGPIPE semantics of its own only', async () => {
+  test('sends SIGPIPE to the process by default', async () => {
     await using client = runShell(sandboxd, 'yes | head -n 3; echo "status $?"')
     expect(await client.exit).toMatchObject({ code: 0 })
     expect(client.text).toBe('y\ny\ny\nstatus 0\n')
   })
 
-  test('holds a plain client up as little', async () => {
+  test('does not block a plain client', async () => {
     await using client = await openPlain('exec 0<&-; sleep 0.2; exit 9')
     await client.sendInput(patternAt(1, 0, 900_000))
     await client.closed
@@ -312,7 +312,7 @@ describe('broken pipe', () => {
   })
 })
 
-test('processes see real pipes: /dev/stdin, /dev/stdout and /dev/stderr open', async () => {
+test('processes can open /dev/stdin, /dev/stdout and /dev/stderr', async () => {
   await using client = runShell(sandboxd, 'cat /dev/stdin; echo out >/dev/stdout; echo err >/dev/stderr')
   await client.send('in\n')
   client.handle.eof()

@@ -6,28 +6,28 @@ import { SandboxManagerFixture } from './support/sandbox-manager-fixture.ts'
 import { findLeftovers } from './support/leftovers.ts'
 import { findProcesses } from './support/process-list.ts'
 
-/** `SANDWIRE_LEAK_SANDBOXES=200` for the long form. */
+/** `SANDWIRE_LEAK_SANDBOXES=200` for a long run. */
 const SANDBOXES = Number(process.env['SANDWIRE_LEAK_SANDBOXES'] ?? 50)
-/** What the runtime opens once and keeps is open after these. */
+/** Sandboxes after which the runtime has opened what it keeps open. */
 const WARM_UP = 8
-/** Sandboxes at a time. */
+/** Concurrent sandboxes. */
 const LANES = 4
 const WAIT = { timeoutMs: 30_000 }
 
-/** What the machine holds of the ids or the place. */
-function findTraces(fixture: SandboxManagerFixture, ids: ReadonlySet<string>): string[] {
+/** Mounts, sockets, control groups and loop devices of the fixture and its sandboxes. */
+function findAllLeftovers(fixture: SandboxManagerFixture, ids: ReadonlySet<string>): string[] {
   return [fixture.folder, fixture.settings.runBase, ...ids].flatMap((text) => findLeftovers(text))
 }
 
-/** Every file of the place but the code of sandboxd, which all share. */
+/** Every file of the fixture except sandboxd's code, which all sandboxes share. */
 function listFiles(fixture: SandboxManagerFixture): string[] {
   const below = (folder: string): string[] =>
     existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }) : []
   return [...below(fixture.settings.dataFolder), ...below(fixture.settings.runBase)].sort()
 }
 
-/** One sandbox's life, of one of several kinds. */
-async function live(fixture: SandboxManagerFixture, index: number, ids: Set<string>): Promise<void> {
+/** Starts and destroys one sandbox; `index` selects how it ends. */
+async function runLifecycle(fixture: SandboxManagerFixture, index: number, ids: Set<string>): Promise<void> {
   const spec = fixture.spec(
     index % 5 === 4 ? { network: { policy: 'allowlist', allow: ['registry.example'] } } : {},
   )
@@ -57,19 +57,19 @@ for (const kind of isolated ? (['none', 'bubblewrap'] as const) : (['none'] as c
     const liveMany = async (first: number, count: number): Promise<void> => {
       let next = first
       const lane = async (): Promise<void> => {
-        while (next < first + count) await live(fixture, next++, ids)
+        while (next < first + count) await runLifecycle(fixture, next++, ids)
       }
       await Promise.all(Array.from({ length: LANES }, lane))
     }
     await liveMany(0, WARM_UP)
-    expect(findTraces(fixture, ids)).toEqual([])
+    expect(findAllLeftovers(fixture, ids)).toEqual([])
     const before = listFiles(fixture)
     const countsBefore = readProcessCounts(process.pid)
     await liveMany(WARM_UP, SANDBOXES)
     expect(ids.size).toBe(WARM_UP + SANDBOXES)
     await eventually(() => findProcesses(fixture.folder).length === 0, { what: 'no process', ...WAIT })
     expect([...ids].flatMap((id) => findProcesses(id))).toEqual([])
-    expect(findTraces(fixture, ids)).toEqual([])
+    expect(findAllLeftovers(fixture, ids)).toEqual([])
     expect(listFiles(fixture)).toEqual(before)
     await eventually(() => readProcessCounts(process.pid).fds <= countsBefore.fds, {
       what: `${countsBefore.fds} descriptors of the host again`,

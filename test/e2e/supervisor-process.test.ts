@@ -28,20 +28,20 @@ afterEach(async () => {
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 
-/** What the descriptors of a process lead to. */
+/** Targets of a process's open descriptors. */
 function readDescriptors(pid: number): string[] {
   const folder = `/proc/${pid}/fd`
   return readdirSync(folder).flatMap((fd) => {
     try {
       return [readlinkSync(path.join(folder, fd))]
     } catch {
-      // Closed by now.
+      // Already closed.
       return []
     }
   })
 }
 
-/** Every file below a folder, with the bits that let others in. */
+/** Every file below a folder that other users can access, with its mode. */
 function listOpenToOthers(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
     (name) => (statSync(path.join(folder, name)).mode & 0o077) !== 0,
@@ -49,7 +49,7 @@ function listOpenToOthers(folder: string): string[] {
 }
 
 describe('a supervisor', () => {
-  test('is tied to nothing of the host that started it', async () => {
+  test('shares nothing with the host that started it', async () => {
     const marker = path.join(fixture.folder, 'marker')
     writeFileSync(marker, '')
     const fd = openSync(marker, 'r')
@@ -65,7 +65,7 @@ describe('a supervisor', () => {
       expect(readDescriptors(pid)).not.toContain(marker)
       expect(readlinkSync(`/proc/${pid}/fd/0`)).toBe('/dev/null')
       await eventually(() => readlinkSync(`/proc/${pid}/fd/1`) === '/dev/null', {
-        what: 'output to go nowhere',
+        what: 'the output to be discarded',
       })
       expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toContain('canary')
       expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).not.toContain(spec.publicKey)
@@ -76,7 +76,7 @@ describe('a supervisor', () => {
     }
   })
 
-  test('lets nobody else read what it writes, nor give it orders', async () => {
+  test('denies other users its files and control socket', async () => {
     const spec = fixture.spec()
     await fixture.manager.start(spec)
     expect(statSync(path.dirname(fixture.fileOf(spec.id, ''))).mode & 0o777).toBe(0o700)
@@ -85,21 +85,18 @@ describe('a supervisor', () => {
     expect(statSync(path.join(fixture.settings.runBase, 'control')).mode & 0o777).toBe(0o700)
   })
 
-  test.skipIf(process.getuid?.() !== 0)(
-    '(threat T11) has no control socket that its sandbox could find',
-    async () => {
-      const spec = fixture.spec()
-      await fixture.manager.start(spec)
-      const places = '/run /tmp /var /dev /etc /home /opt /workspace'
-      const found = await fixture.run(
-        spec.id,
-        `find ${places} -name '${spec.id}.sock' 2>/dev/null; echo looked`,
-      )
-      expect(found).toBe('looked\n')
-    },
-  )
+  test.skipIf(process.getuid?.() !== 0)('(threat T11) has no control socket inside the sandbox', async () => {
+    const spec = fixture.spec()
+    await fixture.manager.start(spec)
+    const places = '/run /tmp /var /dev /etc /home /opt /workspace'
+    const found = await fixture.run(
+      spec.id,
+      `find ${places} -name '${spec.id}.sock' 2>/dev/null; echo looked`,
+    )
+    expect(found).toBe('looked\n')
+  })
 
-  test('ends its sandbox in order when it is asked by a signal', async () => {
+  test('stops its sandbox cleanly on a signal', async () => {
     const spec = fixture.spec()
     await fixture.manager.start(spec)
     const pid = fixture.supervisorPid(spec.id)
@@ -118,7 +115,7 @@ describe('a supervisor', () => {
     expect(await fixture.run(spec.id, 'cat said')).toBe('bye\n')
   })
 
-  test('is not taken for a later process with its number', async () => {
+  test('is not confused with a later process of the same pid', async () => {
     const spec = fixture.spec()
     await fixture.manager.start(spec)
     const file = fixture.fileOf(spec.id, 'state.json')
@@ -135,7 +132,7 @@ describe('a supervisor', () => {
     unrelated.kill()
   })
 
-  test('that does not answer is ended all the same', async () => {
+  test('is killed when it does not respond', async () => {
     const spec = fixture.spec()
     await fixture.manager.start(spec)
     const pid = fixture.supervisorPid(spec.id)
@@ -166,23 +163,23 @@ describe('(threat T46) a start that fails', () => {
     return { executable: '/bin/sh', code: { folder, entry: 'main.sh' } }
   }
 
-  test('says how sandboxd ended', async () => {
+  test('reports how sandboxd ended', async () => {
     expect(await failureOf('echo /etc/secret >&2; exit 3')).toContain('sandboxd ended with "exit_3"')
   })
 
-  test('says that sandboxd was not ready in time, and leaves nothing of it', async () => {
+  test('reports that sandboxd was not ready in time, and leaves no process', async () => {
     expect(await failureOf('exec sleep 86555', 500)).toContain('not ready in time')
     expect(Bun.spawnSync(['pgrep', '-f', '^sleep 86555$']).exitCode).toBe(1)
   })
 
-  test('says that the supervisor died', async () => {
+  test('reports that the supervisor died', async () => {
     const manager = fixture.openManager({ supervisor: ['/bin/false'] })
     const error = await rejectionOf(manager.start(fixture.spec()))
     expect(error).toMatchObject({ code: 'sandbox_failed' })
     expect(String(error)).toContain('its supervisor died')
   })
 
-  test('does not keep the sandbox from starting later', async () => {
+  test('does not prevent a later start', async () => {
     const spec = fixture.spec()
     await rejectionOf(fixture.openManager({ supervisor: ['/bin/false'] }).start(spec))
     expectRunning(await fixture.manager.start(spec))

@@ -16,22 +16,25 @@ async function viewOf(client: Attached): Promise<{ pid: number | null; output: {
   return (await response.json()) as { pid: number | null; output: { end: number } }
 }
 
-/** Longest line that a terminal in canonical mode keeps, without its newline. */
+/** Longest line in canonical mode, without its newline. */
 const MAX_LINE_CHARS = 4_095
 
 describe('a line in canonical mode', () => {
   const script = `stty -echo; printf '<ready>'; while read -r line; do echo "\${#line}:\${line%"\${line#?}"}"; done`
 
-  test.each([1, 255, 1024, 4_000, MAX_LINE_CHARS - 1])('of %d characters is read whole', async (length) => {
-    await using client = runShell(sandboxd, script, { mode: 'pty' })
-    await client.waitFor('<ready>')
-    await client.send(`${'a'.repeat(length)}\n`)
-    await client.waitFor(`${length}:a`)
-    expect(client.warnings).toEqual([])
-  })
+  test.each([1, 255, 1024, 4_000, MAX_LINE_CHARS - 1])(
+    'of %d characters is read completely',
+    async (length) => {
+      await using client = runShell(sandboxd, script, { mode: 'pty' })
+      await client.waitFor('<ready>')
+      await client.send(`${'a'.repeat(length)}\n`)
+      await client.waitFor(`${length}:a`)
+      expect(client.warnings).toEqual([])
+    },
+  )
 
   test.each([MAX_LINE_CHARS + 1, 5_000, 100_000])(
-    '[T1] of %d characters is refused, and nothing of it runs',
+    '[T1] of %d characters is refused completely',
     async (length) => {
       await using client = runShell(sandboxd, script, { mode: 'pty' })
       await client.waitFor('<ready>')
@@ -72,7 +75,7 @@ describe('a line in canonical mode', () => {
     expect(client.stdout.text.replaceAll('\r', '')).toBe('<ready>2:b\n')
   })
 
-  test('[T1] comes in many pieces and is still one line', async () => {
+  test('[T1] sent in many pieces is still one line', async () => {
     await using client = runShell(sandboxd, script, { mode: 'pty' })
     await client.waitFor('<ready>')
     for (let piece = 0; piece < 40; piece++) await client.send('a'.repeat(100))
@@ -97,13 +100,13 @@ describe('keys', () => {
     expect(await client.exit).toMatchObject({ code: null, signal })
   })
 
-  test('Ctrl-Z stops a job of a shell, and the shell goes on', async () => {
+  test('Ctrl-Z stops a job and returns to the shell', async () => {
     await using client = runShell(sandboxd, 'export PS1="<ps>"; exec bash --norc --noprofile -i', {
       mode: 'pty',
     })
     await client.waitFor('<ps>')
     await client.send('sleep 600\n')
-    // A key that makes a signal throws away what was typed before, so the job must have begun.
+    // A signal key discards earlier input, so the job must have started.
     const { pid } = await viewOf(client)
     const hasJob = () => readDescendants(pid ?? 0).some(({ name }) => name === 'sleep')
     await eventually(hasJob, { what: 'the job', ...WAIT })
@@ -123,7 +126,7 @@ describe('keys', () => {
 })
 
 describe('a terminal', () => {
-  test('is one: isatty, size, TERM and job control', async () => {
+  test('has isatty, size, TERM and job control', async () => {
     const script =
       'test -t 0 && test -t 1 && test -t 2 && stty size && echo "$TERM" && ps -o tpgid=,pgid= -p $$ | tr -s " "'
     await using client = runShell(sandboxd, script, { mode: 'pty', cols: 91, rows: 17 })
@@ -134,7 +137,7 @@ describe('a terminal', () => {
     expect(foreground).toBe(own)
   })
 
-  test('[X1] whose reader stalls delivers everything of a child that has ended meanwhile', async () => {
+  test('[X1] delivers all output of a child that exits while the reader stalls', async () => {
     const script = `stty raw -echo; head -c 3000000 /dev/zero | tr '\\0' z; printf '<end>'; exit 3`
     await using client = runShell(sandboxd, script, { mode: 'pty', isFrozen: true, overflow: 'block' })
     await client.isAttached()
@@ -145,8 +148,8 @@ describe('a terminal', () => {
     expect(client.text.endsWith('z<end>')).toBe(true)
   })
 
-  test('[X1] whose output is paused when its child exits loses nothing of it', async () => {
-    // Little enough for the kernel to hold, so the child is gone while nothing is being read.
+  test('[X1] loses no output when its child exits while output is paused', async () => {
+    // Small enough for the kernel's buffer, so the child exits while nothing is read.
     for (let run = 0; run < 5; run++) {
       const script = `stty raw -echo; head -c 3000 /dev/zero | tr '\\0' z; printf '<end>'; exit 3`
       await using client = runShell(sandboxd, script, { mode: 'pty', isFrozen: true, windowBytes: 500 })

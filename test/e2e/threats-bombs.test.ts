@@ -9,9 +9,9 @@ import { UnaffectedSession } from './support/unaffected-session.ts'
 import { canBecomeNobody } from './support/nobody.ts'
 
 const MEBIBYTE = 1024 ** 2
-/** Small, so that a bomb that is not bounded does no harm to the machine either. */
+/** Small, so that an unbounded bomb does not harm the machine. */
 const LIMITS = { memoryBytes: 256 * MEBIBYTE, pids: 64, milliCpus: 500, diskBytes: 64 * MEBIBYTE }
-/** How long a bomb explodes while everybody else is asked. */
+/** How long a bomb runs while the other sandbox is checked. */
 const BOMB_MS = 800
 
 const BOMBS = [
@@ -30,7 +30,7 @@ const BOMBS = [
 const problem = await findBubblewrapProblem()
 const isRoot = process.getuid?.() === 0
 
-/** Host ids of a sandbox, which root gives each its own. */
+/** Host uids of a sandbox; with root, each sandbox has its own. */
 function idsOf(deployment: Deployment, sandbox: string): number[] {
   const folder = join(deployment.data, 'isolation', 'uids')
   return readdirSync(folder)
@@ -38,7 +38,7 @@ function idsOf(deployment: Deployment, sandbox: string): number[] {
     .flatMap((name) => [Number(name), Number(name) + 1])
 }
 
-/** Processes of these users, whatever they are called and whoever their parent is; init has yet to bury some. */
+/** Processes of these users, zombies excluded. */
 function processesOf(uids: readonly number[]): number[] {
   const owned = Bun.spawnSync(['ps', '-eo', 'pid=,uid=,stat=']).stdout.toString().trim().split('\n')
   return owned.flatMap((line) => {
@@ -63,14 +63,14 @@ describe.skipIf(problem !== undefined).each(canBecomeNobody ? [false, true] : [f
     })
 
     test.each(BOMBS)(
-      'of %s harms nobody else and is gone when it is destroyed (threat T32)',
+      'of %s leaves other sandboxes unaffected and is gone once destroyed (threat T32)',
       async (_, script) => {
         const { id } = await deployment.create('bombed', { limits: LIMITS })
         const uids = isRoot && !isNobody ? idsOf(deployment, id) : []
         expect(uids.length).toBe(isRoot && !isNobody ? 2 : 0)
         const supervisor = deployment.supervisor(id)
         const bomb = runShell(deployment.sandbox('bombed'), script)
-        // It ends in one way or another: the process is killed, the sandbox falls, or it is destroyed below.
+        // It may end by a kill of the process, a stop of the sandbox, or the destroy below.
         bomb.exit.catch(() => undefined)
         await bomb.isAttached()
         const untilMs = performance.now() + BOMB_MS
@@ -80,7 +80,7 @@ describe.skipIf(problem !== undefined).each(canBecomeNobody ? [false, true] : [f
           await deployment.describe('bombed')
         } while (performance.now() < untilMs)
         const exploded = readDescendants(supervisor)
-        // Bubblewrap's own processes come on top.
+        // Plus bubblewrap's own processes.
         expect(exploded.length).toBeLessThanOrEqual(LIMITS.pids + 4)
         await deployment.destroy('bombed')
         bomb.handle.detach()
@@ -93,10 +93,10 @@ describe.skipIf(problem !== undefined).each(canBecomeNobody ? [false, true] : [f
   },
 )
 
-/** What a flood may move while somebody else waits for an echo: far more than it does, far less than if they had to wait for it. */
+/** Bytes that a flood may transfer while another session waits for an echo. */
 const MAX_MOVED_BYTES = 512 * MEBIBYTE
 
-test('a session at full rate, both ways, starves none of the others (threat T33)', async () => {
+test('a session at full rate both ways does not starve other sessions (threat T33)', async () => {
   await using deployment = await Deployment.open()
   await Promise.all([deployment.create('loud'), deployment.create('quiet')])
   await using same = await UnaffectedSession.open(deployment.sandbox('loud'))

@@ -6,7 +6,7 @@ import type { FuzzTarget } from './targets.ts'
 export interface CampaignOptions {
   readonly target: FuzzTarget
   readonly seed: number
-  /** Ends at whichever comes first. */
+  /** The run ends at whichever limit comes first. */
   readonly maxAttacks: number
   readonly maxMs: number
 }
@@ -18,13 +18,13 @@ export interface CampaignReport {
   readonly rssBytes: { readonly warm: number; readonly end: number }
 }
 
-/** Attacks at a time: most of their time is waiting for an answer. */
+/** Concurrent attacks: they mostly wait for a response. */
 const PARALLEL = 8
 
-/** Share of a campaign after which memory counts as warm. */
+/** Fraction of a campaign that counts as warm-up. */
 const WARM_SHARE = 0.25
 
-/** Limits are lifted: refusing for rate would keep most attacks from the decoders. */
+/** Starts a sandboxd without rate limits, which would keep most attacks from the decoders. */
 export function startFuzzedSandboxd(): Promise<RunningSandboxd> {
   return startSandboxd({
     args: [
@@ -38,14 +38,14 @@ export function startFuzzedSandboxd(): Promise<RunningSandboxd> {
   })
 }
 
-function findFaults(sandboxd: RunningSandboxd): string[] {
+function findErrors(sandboxd: RunningSandboxd): string[] {
   return sandboxd
     .logs()
     .filter((line) => typeof line === 'string' || line['level'] === 'error')
     .map((line) => JSON.stringify(line))
 }
 
-/** Each attack replays from its own seed, without those before it. */
+/** Runs one attack, which replays from its own seed alone. */
 async function attackOnce(sandboxd: RunningSandboxd, target: FuzzTarget, seed: number): Promise<void> {
   try {
     await target.attack(new Random(seed), sandboxd)
@@ -54,7 +54,7 @@ async function attackOnce(sandboxd: RunningSandboxd, target: FuzzTarget, seed: n
   }
 }
 
-/** Attacks until time or count is up. Rejects with seed and number of the attack that broke something. */
+/** Attacks until a limit is reached. Rejects with the seed of the attack that failed. */
 export async function runCampaign(
   sandboxd: RunningSandboxd,
   options: CampaignOptions,
@@ -77,9 +77,9 @@ export async function runCampaign(
     await unaffected.check()
   }
   await unaffected.check()
-  const faults = findFaults(sandboxd)
-  if (faults.length > 0)
-    throw new Error(`Attacks on "${target.name}" from seed ${seed} caused ${faults.join('\n')}`)
+  const errors = findErrors(sandboxd)
+  if (errors.length > 0)
+    throw new Error(`Attacks on "${target.name}" from seed ${seed} caused ${errors.join('\n')}`)
   const end = residentBytes()
   return { attacks, ms: elapsedMs(), rssBytes: { warm: warm ?? end, end } }
 }

@@ -11,12 +11,12 @@ import { attach, type AttachHandle } from '@sandwire/client'
 import { readShell } from '../e2e/support/attached.ts'
 import type { WireServer } from '../e2e/support/wire-server.ts'
 
-/** Input written at a time: odd, so that cuts fall everywhere within frames. */
+/** Input per write: odd, so that disconnects fall anywhere within frames. */
 const BLOCK_BYTES = 7_919
 /** Time one resume may take on a loaded machine. */
 const RESUME_MS = 30_000
-/** Time a cut may take to be noticed before another one is made. */
-const CUT_MS = 3_000
+/** Time for a disconnect to be noticed before the next one is made. */
+const DISCONNECT_MS = 3_000
 const MAX_ATTEMPTS = 5
 const READY = '<ready>'
 
@@ -24,21 +24,21 @@ export interface DisconnectStressOptions {
   readonly server: WireServer
   readonly mode: 'pipe' | 'pty'
   readonly seed: number
-  readonly cuts: number
-  /** Called after every cut. */
-  readonly onCut?: (done: number) => void
+  readonly disconnects: number
+  /** Called after every disconnect. */
+  readonly onDisconnect?: (done: number) => void
 }
 
 export interface DisconnectStressResult {
-  readonly cuts: number
+  readonly disconnects: number
   readonly bytesEachWay: number
-  /** Digests of what was written, what the process read, and what came back. */
+  /** Digests of the bytes written, read by the process, and echoed. */
   readonly written: string
   readonly read: string
   readonly returned: string
 }
 
-/** One stream through a process that keeps what it reads and sends it back, checked byte by byte as it returns. */
+/** A stream through a process that stores its input and echoes it; the echo is verified byte by byte. */
 class Echo {
   readonly handle: AttachHandle
   reconnections = 0
@@ -100,13 +100,13 @@ class Echo {
   }
 }
 
-/** Breaks the link in one of many ways, and says which. */
-function breakLink(proxy: FaultProxy, random: Random): string {
+/** Breaks the connection at random and returns a description of the fault. */
+function breakConnection(proxy: FaultProxy, random: Random): string {
   proxy.setFaults({ toClient: {}, toTarget: {} })
   const direction = random.pick(['toClient', 'toTarget'] as const)
   const kind = random.pick(['reset', 'fin', 'half'] as const)
-  const way = random.pick(['now', 'later', 'twice', 'sliced', 'hole', 'late'] as const)
-  switch (way) {
+  const method = random.pick(['now', 'later', 'twice', 'sliced', 'hole', 'late'] as const)
+  switch (method) {
     case 'now':
       proxy.cutAll(kind, direction)
       break
@@ -114,17 +114,17 @@ function breakLink(proxy: FaultProxy, random: Random): string {
       proxy.cutAfterBytes(direction, random.int(1, 100_000), kind)
       break
     case 'twice':
-      // The second falls into the upgrade, the hello or the welcome of the next connection.
+      // The second one hits the upgrade, hello or welcome of the next connection.
       proxy.cutAll(kind, direction)
       proxy.cutAfterBytes(direction, random.int(1, 1_500), kind)
       break
     case 'sliced':
-      // Single bytes, a thousand a second, so the cut comes by time.
+      // Single bytes, a thousand a second; the disconnect comes after a delay.
       proxy.setFaults({ [direction]: { sliceBytes: 1 } })
       setTimeout(() => proxy.cutAll(kind, direction), random.int(0, 60))
       break
     case 'hole':
-      // A hole swallows what is on the way before the reset comes.
+      // Discards what is in flight before the reset.
       proxy.setFaults({ toClient: { blackHole: true }, toTarget: { blackHole: true } })
       setTimeout(() => proxy.cutAll('reset'), random.int(0, 30))
       break
@@ -132,12 +132,12 @@ function breakLink(proxy: FaultProxy, random: Random): string {
       proxy.setFaults({ [direction]: { latencyMs: random.int(1, 5) } })
       proxy.cutAll(kind, direction)
   }
-  return `${way} ${kind} ${direction}`
+  return `${method} ${kind} ${direction}`
 }
 
-/** Cuts one attachment again and again while bytes go both ways, and compares all three places in the end. */
+/** Disconnects an attachment repeatedly during transfers both ways, then compares the three digests. */
 export async function runDisconnectStress(options: DisconnectStressOptions): Promise<DisconnectStressResult> {
-  const { server, seed, cuts, onCut } = options
+  const { server, seed, disconnects, onDisconnect } = options
   const random = new Random(seed)
   const file = `stress-${seed}-${options.mode}`
   await using proxy = openFaultProxy({ target: { port: server.port }, random: random.fork() })
@@ -167,28 +167,28 @@ export async function runDisconnectStress(options: DisconnectStressOptions): Pro
       open,
       stats: proxy.stats,
     })
-    throw new Error(`Cannot go on with seed ${seed}: ${state}`, { cause: echo.fault })
+    throw new Error(`Cannot continue with seed ${seed}: ${state}`, { cause: echo.fault })
   }
   await wait('the process', () => echo.isReady && echo.handle.status.get().is === 'attached')
   let isRunning = true
   const writing = (async () => {
     while (isRunning) await echo.write(BLOCK_BYTES)
   })()
-  while (done < cuts) {
+  while (done < disconnects) {
     const { reconnections, returnedBytes } = echo
-    const isCut = () => echo.reconnections > reconnections
-    for (let attempt = 0; attempt < MAX_ATTEMPTS && !isCut(); attempt++) {
-      // Finds nothing to cut when the connection happens to be down at this moment.
-      fault = breakLink(proxy, random)
-      await eventually(isCut, { what: 'the cut', timeoutMs: CUT_MS }).catch(() => {})
+    const isDisconnected = () => echo.reconnections > reconnections
+    for (let attempt = 0; attempt < MAX_ATTEMPTS && !isDisconnected(); attempt++) {
+      // Has no effect while the connection is down.
+      fault = breakConnection(proxy, random)
+      await eventually(isDisconnected, { what: 'the disconnect', timeoutMs: DISCONNECT_MS }).catch(() => {})
     }
-    await wait('the cut', isCut)
+    await wait('the disconnect', isDisconnected)
     proxy.setFaults({ toClient: {}, toTarget: {} })
     await wait('the resume', () => echo.handle.status.get().is === 'attached')
     const progress = random.int(0, 40_000)
     await wait('progress', () => echo.returnedBytes > returnedBytes + progress)
     done = echo.reconnections
-    onCut?.(done)
+    onDisconnect?.(done)
   }
   isRunning = false
   await writing
@@ -196,5 +196,5 @@ export async function runDisconnectStress(options: DisconnectStressOptions): Pro
   echo.handle.signal('SIGTERM')
   await echo.handle.exit
   const [read = ''] = (await readShell(server, `sha256sum ${file}; rm ${file}`)).split(' ')
-  return { cuts: done, bytesEachWay: echo.returnedBytes, ...echo.digests, read }
+  return { disconnects: done, bytesEachWay: echo.returnedBytes, ...echo.digests, read }
 }

@@ -1,4 +1,4 @@
-// Attacks every decoder over real sockets for as long as asked:
+// Attacks every decoder over real sockets:
 // bun test/fuzz/frames.ts [--target NAME] [--seed N] [--count N] [--seconds N]
 
 import { parseArgs } from 'node:util'

@@ -1,7 +1,7 @@
 import { Deployment } from '../e2e/support/deployment.ts'
 import { runWorkerdKillStress } from './workerd-kill-stress.ts'
 
-/** Kills during one transfer; then a new one begins, so that a run covers starts and ends as well. */
+/** Kills per transfer; new transfers make a run cover starts and exits too. */
 const KILLS_PER_TRANSFER = 50
 const BYTES_PER_KILL = 2 * 1024 * 1024
 
@@ -16,11 +16,11 @@ export interface HostKillStressResult {
   readonly kills: number
   readonly hostKills: number
   readonly bytesEachWay: number
-  /** From noticing a loss to being attached again, in order of size. */
+  /** Times from the disconnect to the reattach, ascending. */
   readonly reattachMs: readonly number[]
 }
 
-/** Kills workerd again and again, and the host now and then, under transfers that must lose and double nothing. */
+/** Kills workerd repeatedly, and the host in between, during transfers that must deliver every byte exactly once. */
 export async function runHostKillStress({
   seed,
   kills,
@@ -63,7 +63,7 @@ export async function runHostKillStress({
     if (result.kills !== wanted)
       throw new Error(`Killed ${result.kills} times of ${wanted}, seed ${seed + transfer}`)
     if (result.returned !== result.written)
-      throw new Error(`Other bytes came back than were written, seed ${seed + transfer}`)
+      throw new Error(`The echo differs from the bytes written, seed ${seed + transfer}`)
     bytesEachWay += result.returnedBytes
     reattachMs.push(...result.reattachMs)
     await crash()

@@ -1,6 +1,6 @@
 import { encodeFrame, type FrameSpec, type Random } from '@sandwire/testing'
 
-/** Fragments that have broken decoders before: prototypes, limits of numbers, controls, depth, half characters. */
+/** Fragments that often break decoders: prototypes, number limits, control characters, depth, lone surrogates. */
 const TOKENS: readonly string[] = [
   '"__proto__":{"type":"take"},',
   '"constructor":{},',
@@ -27,7 +27,7 @@ const TOKENS: readonly string[] = [
   'x'.repeat(5_000),
 ]
 
-/** Values that a field of a message may be replaced with. */
+/** Replacement values for a field of a message. */
 const VALUES: readonly unknown[] = [
   null,
   true,
@@ -48,7 +48,7 @@ const VALUES: readonly unknown[] = [
   { type: 'hello' },
 ]
 
-/** Changes a text in one to four places. */
+/** Changes a text at one to four positions. */
 export function mutateText(random: Random, text: string): string {
   let result = text
   for (let left = random.int(1, 4); left > 0; left -= 1) {
@@ -66,18 +66,18 @@ export function mutateText(random: Random, text: string): string {
   return result
 }
 
-/** Replaces, adds or removes one field; the rest stays a message that decoders look into. */
+/** Replaces, adds or removes one field and keeps the rest of the message valid. */
 export function mutateMessage(random: Random, message: Readonly<Record<string, unknown>>): string {
   if (random.chance(0.3)) return mutateText(random, JSON.stringify(message))
   const names = [...Object.keys(message), '__proto__', 'extra']
   const name = random.pick(names)
   const entries = Object.entries(message).filter(([key]) => key !== name)
   if (random.chance(0.8)) entries.push([name, random.pick(VALUES)])
-  // Written by hand, because an object literal would take `__proto__` for its prototype.
+  // Built as text, because `__proto__` in an object literal sets the prototype.
   return `{${entries.map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`).join(',')}}`
 }
 
-/** A frame that is nearly right: any bit of its header may be wrong. */
+/** A nearly valid frame: any bit of its header may be wrong. */
 export function mutateFrame(random: Random, spec: FrameSpec): Uint8Array {
   const flip = (): boolean => random.chance(0.04)
   const bytes = encodeFrame({

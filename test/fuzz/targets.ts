@@ -12,23 +12,23 @@ import {
 import type { RunningSandboxd } from '../e2e/support/sandboxd.ts'
 import { mutateFrame, mutateMessage, mutateText } from './mutations.ts'
 
-/** One decoder that reads what strangers send. */
+/** A decoder of untrusted input. */
 export interface FuzzTarget {
   readonly name: string
-  /** One connection or request with what `random` makes of it; rejects when the other side broke a promise. */
+  /** Makes one connection or request with random input; rejects when the peer misbehaves. */
   readonly attack: (random: Random, sandboxd: RunningSandboxd) => Promise<void>
 }
 
-/** Frames sent over one connection, if it lives that long. */
+/** Frames sent over one connection, unless it closes earlier. */
 const FRAMES_PER_CONNECTION = 50
 
-/** How long the other side may take to say something after the last byte. */
+/** Time for the peer to respond after the last byte. */
 const SETTLE_MS = 20
 
-/** Close code that stands for a fault of ours. */
+/** Close code of an internal error. */
 const INTERNAL = 1011
 
-/** Close code of a server that did not get as far as the decoder. */
+/** Close code of a connection that was refused before its input was decoded. */
 const TOO_MANY_SESSIONS = 4450
 
 const IDENTITY = 'a'.repeat(32)
@@ -110,19 +110,19 @@ async function openSocket(sandboxd: RunningSandboxd, dialect: 'plain' | 'v1'): P
   throw new Error(`Cannot open a socket: ${JSON.stringify(handshake)}`)
 }
 
-/** Sends what comes, waits for an answer or its absence, and checks that no close frame confesses a fault. */
+/** Sends frames, waits for a response or a timeout, and checks that the close code is not an internal error. */
 async function sendAll(socket: RawWebSocket, frames: Iterable<Uint8Array>): Promise<void> {
   const reading = (async () => {
     for await (const _ of socket.frames()) continue
   })()
-  // The server may close at any point, which is right.
+  // The server may close at any point.
   await socket.sendBytes(Buffer.concat([...frames])).catch(() => {})
   await Promise.race([socket.closed, Bun.sleep(SETTLE_MS)])
   socket.reset()
   await reading
   const { frame } = await socket.closed
   if (frame?.code === TOO_MANY_SESSIONS)
-    throw new Error('Server had no session left, so nothing was attacked')
+    throw new Error('The server refused the session, so nothing was attacked')
   if (frame?.code === INTERNAL) throw new Error(`Server closed with 1011 "${frame.reason}"`)
 }
 
@@ -137,7 +137,7 @@ function* mutatedFrames(random: Random): Generator<Uint8Array, void> {
   }
 }
 
-/** Mostly good messages, so that the bad one meets a conversation under way. */
+/** Mostly valid messages, so that the invalid one hits an established session. */
 function* mutatedTexts(
   random: Random,
   messages: readonly Readonly<Record<string, unknown>>[],
@@ -167,7 +167,7 @@ async function attackHttp(random: Random, sandboxd: RunningSandboxd): Promise<vo
   if (status === '500') throw new Error(`Server answered 500 to ${JSON.stringify(text)}`)
 }
 
-/** Commands stay harmless whatever becomes of the rest: they exist, or they are below a directory that does not. */
+/** Harmless commands: they exist, or are below a directory that does not. */
 async function attackQuery(random: Random, sandboxd: RunningSandboxd): Promise<void> {
   const cmd = random.pick(['true', 'cat', `/nowhere/${random.word()}`])
   const rest = mutateText(random, 'mode=pipe&cols=80&rows=24&keep=0&role=driver&take=1&overflow=block&cwd=.')
@@ -220,7 +220,7 @@ async function attackRoutes(random: Random, sandboxd: RunningSandboxd): Promise<
   await request(sandboxd, `/sessions/${id}/signal`, { method: 'POST', body })
 }
 
-/** Our own client against a server that says anything: it must end or try again, and never throw. */
+/** Runs the client library against a server that sends random messages: it must fail or retry, and never throw. */
 async function attackClient(random: Random): Promise<void> {
   const frames = Array.from({ length: random.int(1, FRAMES_PER_CONNECTION) }, () => {
     if (random.chance(0.3)) return random.bytes(random.int(0, 50))
@@ -253,7 +253,7 @@ async function attackClient(random: Random): Promise<void> {
   })
   try {
     await eventually(() => handle.status.get().is !== 'connecting', {
-      what: 'the client to make up its mind',
+      what: 'the client to fail or retry',
     })
   } finally {
     handle.detach()
@@ -261,7 +261,7 @@ async function attackClient(random: Random): Promise<void> {
   }
 }
 
-/** Every decoder of the project that reads from a socket. */
+/** Every decoder that reads from a socket. */
 export const TARGETS: readonly FuzzTarget[] = [
   { name: 'http', attack: attackHttp },
   { name: 'query', attack: attackQuery },

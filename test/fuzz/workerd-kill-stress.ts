@@ -4,13 +4,13 @@ import { attach } from '@sandwire/client'
 import type { RunningHost } from '../e2e/support/control.ts'
 import { workerdOf } from '../e2e/support/deployment.ts'
 
-/** Input written at a time: odd, so that kills fall everywhere within frames. */
+/** Input per write: odd, so that kills fall anywhere within frames. */
 const BLOCK_BYTES = 60_919
 /** Time one reattach may take before the run fails. */
 const REATTACH_MS = 30_000
 
 export interface WorkerdKillStressOptions {
-  /** Asked for anew at every kill: another one may have taken its place, at the same address. */
+  /** Read again at every kill, because the host may have been restarted at the same address. */
   readonly host: RunningHost
   readonly sandbox: string
   readonly seed: number
@@ -25,24 +25,24 @@ export interface WorkerdKillStressResult {
   readonly written: string
   readonly returned: string
   readonly returnedBytes: number
-  /** From noticing the loss to being attached again; the next kill waits for it. */
+  /** Times from the disconnect to the reattach; the next kill waits for it. */
   readonly reattachMs: readonly number[]
 }
 
-/** Kills workerd at random bytes of one transfer through `cat`, and compares both ends. */
+/** Kills workerd at random offsets of a transfer through `cat`, and compares both ends. */
 export async function runWorkerdKillStress(
   options: WorkerdKillStressOptions,
 ): Promise<WorkerdKillStressResult> {
   const { sandbox, seed, kills, totalBytes } = options
   const { url, headers } = options.host
   const random = new Random(seed)
-  // Nothing is due at the very end: a kill that has to wait for workerd to be back needs output after that.
+  // No kill at the very end: one that is delayed by a restart needs output after it.
   const lastMark = Math.floor(totalBytes * 0.9)
   const marks = Array.from({ length: kills }, () => random.int(1, lastMark)).sort((a, b) => a - b)
   const returned = new ReceivedStream('digest')
   const reattachMs: number[] = []
   let lostMs: number | undefined
-  /** A kill has not been followed by a reattach yet. */
+  /** True until the reattach after a kill. */
   let isKilled = false
   let done = 0
   const killWhenDue = (): void => {
@@ -53,7 +53,7 @@ export async function runWorkerdKillStress(
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It died since it was looked up, of the last kill; the next output brings the next try.
+      // It had already ended; the next output retries.
       return
     }
     isKilled = true
