@@ -28,7 +28,7 @@ async function openSandwire(): Promise<Competitor> {
     const times: number[] = []
     for (let left = CUTS; left > 0; left -= 1) {
       await next()
-      proxy.cutAll('reset')
+      proxy.disconnectAll('reset')
       const startMs = performance.now()
       await next()
       times.push(performance.now() - startMs)

@@ -76,7 +76,7 @@ describe.each([...SERVERS])('the compat API with %s', (_, open) => {
       const one = '{"id":"$ID","type":"pty","alive":true,"clients":1,"history_count":$COUNT}'
       const many = listed.replace(/^\{"sessions":\[|\]\}$/g, '').split(/(?<=\}),/)
       expect(many.filter((each) => isGolden(each, one))).toHaveLength(1)
-      await client?.leave()
+      await client?.disconnect()
     })
   })
 })

@@ -73,15 +73,15 @@ export async function runConversation(
       ])
       const query = Object.fromEntries(await Promise.all(names))
       open.set(step.open, { client: connect(query), received: 0 })
-    } else if ('send' in step) get(step.to).client.say(step.send)
+    } else if ('send' in step) get(step.to).client.send(step.send)
     else if ('startsWith' in step) await expectFirst(get(step.from), step.startsWith)
     else if ('receive' in step) await receive(get(step.from), step.receive)
     else if ('close' in step) expect(await get(step.from).client.closed()).toEqual(step.close)
-    else await get(step.leave).client.leave()
+    else await get(step.leave).client.disconnect()
   }
   try {
     for (const step of steps) await perform(step)
   } finally {
-    for (const { client } of open.values()) await client.leave()
+    for (const { client } of open.values()) await client.disconnect()
   }
 }

@@ -82,7 +82,7 @@ describe.skipIf(problem !== undefined)(
       while (cuts < 5) {
         const before = proxy.stats.bytesToClient
         await Bun.sleep(20)
-        if (proxy.stats.bytesToClient > before) cuts += proxy.cutAll('reset')
+        if (proxy.stats.bytesToClient > before) cuts += proxy.disconnectAll('reset')
       }
       const result = await running
       expect(result.received).toBe(result.sent)

@@ -226,12 +226,12 @@ describe('cp', () => {
 
   test('resumes the upload of a large file after disconnects', async () => {
     writeFileSync(join(here, 'large'), randomBytes(20 * MIB))
-    proxy.cutAfterBytes('toTarget', 5 * MIB)
-    proxy.cutAfterBytes('toTarget', 9 * MIB)
+    proxy.disconnectAfterBytes('toTarget', 5 * MIB)
+    proxy.disconnectAfterBytes('toTarget', 9 * MIB)
     const before = proxy.stats
     const { stderr, code } = await cliOverProxy('cp', join(here, 'large'), `${BOX}:large`)
     expect([stderr, code]).toEqual(['', 0])
-    expect(proxy.stats.cuts - before.cuts).toBe(2)
+    expect(proxy.stats.disconnects - before.disconnects).toBe(2)
     expect(sumsOf(there())).toBe(sumsOf(here))
     expect(readdirSync(there())).toEqual(['large'])
     // A cut costs what was on its way, and a piece at most when its end is not known yet.
@@ -240,22 +240,22 @@ describe('cp', () => {
 
   test('resumes the download of a large file after disconnects', async () => {
     writeFileSync(there('large'), randomBytes(20 * MIB))
-    proxy.cutAfterBytes('toClient', 5 * MIB)
-    proxy.cutAfterBytes('toClient', 9 * MIB, 'fin')
+    proxy.disconnectAfterBytes('toClient', 5 * MIB)
+    proxy.disconnectAfterBytes('toClient', 9 * MIB, 'fin')
     const before = proxy.stats
     const { stderr, code } = await cliOverProxy('cp', `${BOX}:large`, join(here, 'large'))
     expect([stderr, code]).toEqual(['', 0])
-    expect(proxy.stats.cuts - before.cuts).toBe(2)
+    expect(proxy.stats.disconnects - before.disconnects).toBe(2)
     expect(sumsOf(here)).toBe(sumsOf(there()))
     expect(proxy.stats.bytesToClient - before.bytesToClient).toBeLessThan(21 * MIB)
   }, 60_000)
 
   test('restarts a file that changed while it was disconnected', async () => {
     writeFileSync(there('large'), randomBytes(8 * MIB, 1))
-    proxy.cutAfterBytes('toClient', 3 * MIB)
-    const { cuts } = proxy.stats
+    proxy.disconnectAfterBytes('toClient', 3 * MIB)
+    const { disconnects } = proxy.stats
     const copied = cliOverProxy('cp', `${BOX}:large`, join(here, 'large'))
-    await eventually(() => proxy.stats.cuts > cuts, { what: 'the cut' })
+    await eventually(() => proxy.stats.disconnects > disconnects, { what: 'the disconnect' })
     proxy.setFaults({ newConnections: 'refuse' })
     writeFileSync(there('large'), randomBytes(7 * MIB, 2))
     proxy.setFaults({ newConnections: 'accept' })
@@ -271,13 +271,13 @@ describe('cp', () => {
       for (let at = 0; at < 40; at += 1) writeFileSync(join(from, `tree/${at}`), randomBytes(150_000, at))
       writeFileSync(join(from, 'tree/large'), randomBytes(12 * MIB))
       const direction = way === 'up' ? 'toTarget' : 'toClient'
-      proxy.cutAfterBytes(direction, 3 * MIB)
-      proxy.cutAfterBytes(direction, 9 * MIB)
+      proxy.disconnectAfterBytes(direction, 3 * MIB)
+      proxy.disconnectAfterBytes(direction, 9 * MIB)
       const before = proxy.stats
       const words = way === 'up' ? [join(here, 'tree'), `${BOX}:`] : [`${BOX}:tree`, join(here, 'tree')]
       const { stderr, code } = await cliOverProxy('cp', ...words)
       expect([stderr, code]).toEqual(['', 0])
-      expect(proxy.stats.cuts - before.cuts).toBe(2)
+      expect(proxy.stats.disconnects - before.disconnects).toBe(2)
       expect(factsOf(join(to, 'tree'))).toBe(factsOf(join(from, 'tree')))
       expect(sumsOf(to)).toBe(sumsOf(from))
     },
@@ -343,7 +343,7 @@ describe('cp', () => {
     Bun.spawnSync(['mkfifo', there('tree/in-between')])
     writeFileSync(there('tree/large'), randomBytes(3 * MIB))
     // Comes again from behind what is known to be there, or known not to be.
-    proxy.cutAfterBytes('toClient', 500_000)
+    proxy.disconnectAfterBytes('toClient', 500_000)
     const { stdout, stderr, code } = await cliOverProxy('cp', '--json', `${BOX}:tree`, join(here, 'tree'))
     expect(JSON.parse(stdout.toString())).toEqual({ entries: 2, bytes: 4 + 3 * MIB, leftOut: 1 })
     expect([stderr, code]).toEqual(['sbx-stdio: skipped "in-between": it is a special file\n', 1])

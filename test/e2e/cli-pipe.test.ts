@@ -441,7 +441,7 @@ describe('sbx-stdio without a terminal', () => {
       const child = startCli([...target.argv('proxy'), '--', 'bash', '-c', 'echo up; sleep 100'])
       await child.stdout.getReader().read()
       target.proxy.setFaults({ newConnections: 'refuse' })
-      target.proxy.cutAll('reset')
+      target.proxy.disconnectAll('reset')
       await Bun.sleep(100)
       child.kill('SIGINT')
       await Bun.sleep(50)
@@ -467,7 +467,8 @@ describe('sbx-stdio without a terminal', () => {
     test('do not change the output of a flood', async () => {
       const child = startCli([...target.argv('proxy'), '--', 'seq', '1', '2000000'])
       const done = finish(child)
-      for (const bytes of [100_000, 700_000, 1, 3_000_000]) target.proxy.cutAfterBytes('toClient', bytes)
+      for (const bytes of [100_000, 700_000, 1, 3_000_000])
+        target.proxy.disconnectAfterBytes('toClient', bytes)
       await child.stdin.end()
       const run = await done
       expect(run).toMatchObject({ code: 0, stderr: '' })
@@ -475,12 +476,12 @@ describe('sbx-stdio without a terminal', () => {
       for (let index = 1; index <= 2_000_000; index += 1000)
         expected.update(`${Array.from({ length: 1000 }, (_, step) => index + step).join('\n')}\n`)
       expect(sha256(run.stdout)).toBe(expected.digest('hex'))
-      expect(target.proxy.stats.cuts).toBeGreaterThanOrEqual(4)
+      expect(target.proxy.stats.disconnects).toBeGreaterThanOrEqual(4)
     })
 
     test('do not change the input of the process', async () => {
       const bytes = patternAt(11, 0, TEN_MB)
-      for (const count of [50_000, 900_000, 2_000_000]) target.proxy.cutAfterBytes('toTarget', count)
+      for (const count of [50_000, 900_000, 2_000_000]) target.proxy.disconnectAfterBytes('toTarget', count)
       const run = await runCli([...target.argv('proxy'), '--', 'sha256sum'], { input: bytes })
       expect(run).toMatchObject({ code: 0, stderr: '' })
       expect(run.stdout.toString()).toBe(`${sha256(bytes)}  -\n`)

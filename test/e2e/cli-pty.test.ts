@@ -208,8 +208,8 @@ describe('sbx-stdio in a terminal', () => {
 
   describe('a disconnect', () => {
     test('during a flood does not change the screen', async () => {
-      target.proxy.cutAfterBytes('toClient', 60_000)
-      target.proxy.cutAfterBytes('toClient', 200_000)
+      target.proxy.disconnectAfterBytes('toClient', 60_000)
+      target.proxy.disconnectAfterBytes('toClient', 200_000)
       await using terminal = open(sh('seq 1 100000'), 'proxy')
       expect(await terminal.exit).toEqual({ code: 0, signal: null })
       const expected = Array.from({ length: 100_000 }, (_, index) => `${index + 1}\r\n`).join('')
@@ -222,7 +222,7 @@ describe('sbx-stdio in a terminal', () => {
       await terminal.waitFor(PROMPT, WAIT_MS)
       const before = await terminal.screen()
       target.proxy.setFaults({ newConnections: 'refuse' })
-      target.proxy.cutAll('reset')
+      target.proxy.disconnectAll('reset')
       await terminal.waitFor(/connection lost, reconnecting in \d+ s \(Ctrl\+\] to detach\)/, WAIT_MS)
       const shown = (await terminal.screen()).split('\n')
       expect(shown.slice(0, -1).map((line) => line.trimEnd())).toEqual(before.split('\n'))
@@ -240,7 +240,7 @@ describe('sbx-stdio in a terminal', () => {
     test('can be ended with the escape key', async () => {
       await using terminal = await openShell('proxy')
       target.proxy.setFaults({ newConnections: 'refuse' })
-      target.proxy.cutAll('reset')
+      target.proxy.disconnectAll('reset')
       await terminal.waitFor('connection lost', WAIT_MS)
       terminal.send(ESCAPE)
       expect(await terminal.exit).toEqual({ code: 0, signal: null })
@@ -288,7 +288,7 @@ describe('sbx-stdio in a terminal', () => {
       return sessions.filter(({ running }) => running).map((session) => session.pinned)
     }
     expect(await pinned()).toContain(true)
-    target.proxy.cutAll('reset')
+    target.proxy.disconnectAll('reset')
     terminal.send('echo a""gain\r')
     await terminal.waitFor('again', WAIT_MS)
     terminal.send('exit\r')

@@ -58,7 +58,7 @@ describe('a stored sign-in', () => {
 
   test('is removed when the issuer revokes it', async () => {
     await fixture.login('bob')
-    await issuer.revokePerson('bob')
+    await issuer.revokeUser('bob')
     fixture.expire()
     const run = await fixture.cli('whoami')
     expect(run.code).toBe(255)
@@ -210,7 +210,7 @@ describe('a stored sign-in', () => {
     const child = fixture.start(fixture.url, '--', 'cat')
     const done = finish(child)
     await eventually(() => proxy.authorizations.length === 1, { what: 'the attach' })
-    await issuer.revokePerson('eve')
+    await issuer.revokeUser('eve')
     fixture.expire()
     proxy.requireReauthorization()
     const run = await done

@@ -24,8 +24,8 @@ describe('terminals of the compat API, through control', () => {
     })
     expect(token['session_id']).toMatch(/^swt1\./)
     before.type('echo remember\n')
-    await before.shows('remember\r\n')
-    await before.leave()
+    await before.waitForOutput('remember\r\n')
+    await before.disconnect()
     for (const name of [session_id, String(token['session_id'])]) {
       await using again = open({ session_id: name, resume: '1' })
       expect((await again.first('history'))['data']).toContain('remember')

@@ -34,9 +34,9 @@ describe('a create whose reply is lost', () => {
       await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
       // The upgrade response has about 150 bytes, welcome and ack another 400: disconnects fall before, within and after them.
       for (let cut = 0; cut < 1 + (run % 3); cut++) {
-        proxy.cutAfterBytes('toClient', 1 + random.int(0, 700), run % 2 === 0 ? 'reset' : 'fin')
+        proxy.disconnectAfterBytes('toClient', 1 + random.int(0, 700), run % 2 === 0 ? 'reset' : 'fin')
       }
-      if (run % 5 === 0) proxy.cutAfterBytes('toTarget', 1 + random.int(0, 900), 'reset')
+      if (run % 5 === 0) proxy.disconnectAfterBytes('toTarget', 1 + random.int(0, 900), 'reset')
       const request = { cmd: 'sh', args: ['-c', `echo run${run} >>${file}; echo out; exit 3`] }
       await using client = new Attached(sandboxd, request, { port: proxy.port })
       expect(await client.exit).toMatchObject({ code: 3, outputEnd: 4 })

@@ -46,7 +46,7 @@ describeConnection('a link that goes silent', () => {
     })
     await client.send('during\n')
     await eventually(() => client.reconnections > 0, { what: 'the heartbeat timeout', ...WAIT })
-    proxy.cutAll('reset')
+    proxy.disconnectAll('reset')
     proxy.setFaults({ toClient: {}, toTarget: {}, newConnections: 'accept' })
     await client.waitFor('during')
     await client.send('after\n')
@@ -96,7 +96,7 @@ describe('a session', () => {
     await client.send('word\n')
     await client.waitFor('got word')
     proxy.setFaults({ newConnections: 'refuse' })
-    proxy.cutAll('reset')
+    proxy.disconnectAll('reset')
     await readShell(sandboxd, 'touch go')
     await eventually(
       async () =>

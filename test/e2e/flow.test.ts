@@ -352,7 +352,7 @@ describe('a frozen driver', () => {
     await driver.send('\n')
     await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
     proxy.setFaults({ newConnections: 'refuse' })
-    proxy.cutAll('reset')
+    proxy.disconnectAll('reset')
     await eventually(() => Bun.file(join(daemon.workspace, 'built')).exists(), {
       what: 'the build to finish',
       ...WAIT,
@@ -367,7 +367,7 @@ describe('a frozen driver', () => {
     await using driver = runShell(daemon, build, { port: proxy.port })
     await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
     proxy.setFaults({ newConnections: 'refuse' })
-    proxy.cutAll('reset')
+    proxy.disconnectAll('reset')
     const end = await waitForStall(daemon, driver.session)
     await traceMemory(daemon.pid, 2_000)
     expect((await view(daemon, driver.session)).output.end).toBe(end)

@@ -119,7 +119,7 @@ async function live(random: Random, port: number): Promise<void> {
 
 async function liveMany(count: number, seed: number): Promise<void> {
   await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
-  const cutting = setInterval(() => proxy.cutAll('reset'), 150)
+  const cutting = setInterval(() => proxy.disconnectAll('reset'), 150)
   let left = count
   const lane = async (random: Random) => {
     while (left > 0) {

@@ -277,7 +277,7 @@ describe('two collaborators', () => {
       for (let turn = 0; turn < 24; turn++) {
         const [proxy, client] = turn % 2 === 0 ? [proxyA, a] : [proxyB, b]
         const before = client.reconnections
-        await eventually(() => proxy.cutAll(turn % 4 < 2 ? 'reset' : 'fin') > 0, {
+        await eventually(() => proxy.disconnectAll(turn % 4 < 2 ? 'reset' : 'fin') > 0, {
           what: 'a connection',
           ...WAIT,
         })

@@ -175,7 +175,7 @@ describe('an attachment disconnected for longer than the log reaches back', () =
     await using viewer = new Attached(daemon, { session: driver.session, role: 'collaborator' })
     await viewer.isAttached()
     proxy.setFaults({ newConnections: 'refuse' })
-    proxy.cutAll('reset')
+    proxy.disconnectAll('reset')
     await viewer.send('x')
     await eventually(() => Bun.file(join(daemon.workspace, 'written')).exists(), {
       what: 'the output',
@@ -205,7 +205,7 @@ describe('an attachment disconnected for longer than the log reaches back', () =
       { what: 'output', ...WAIT },
     )
     proxy.setFaults({ newConnections: 'refuse' })
-    proxy.cutAll('reset')
+    proxy.disconnectAll('reset')
     await eventually(() => Bun.file(join(daemon.workspace, 'written')).exists(), {
       what: 'the output',
       ...WAIT,

@@ -124,7 +124,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.run(COUNT)
       await workbench.first.waitFor('n100 ')
       proxy.setFaults({ newConnections: 'refuse' })
-      proxy.cutAll('reset')
+      proxy.disconnectAll('reset')
       const banner = workbench.page.locator('.banner.waiting')
       await banner.filter({ hasText: /Reconnecting in \d+ s/ }).waitFor()
       proxy.setFaults({ newConnections: 'accept' })

@@ -108,29 +108,29 @@ function breakConnection(proxy: FaultProxy, random: Random): string {
   const method = random.pick(['now', 'later', 'twice', 'sliced', 'hole', 'late'] as const)
   switch (method) {
     case 'now':
-      proxy.cutAll(kind, direction)
+      proxy.disconnectAll(kind, direction)
       break
     case 'later':
-      proxy.cutAfterBytes(direction, random.int(1, 100_000), kind)
+      proxy.disconnectAfterBytes(direction, random.int(1, 100_000), kind)
       break
     case 'twice':
       // The second one hits the upgrade, hello or welcome of the next connection.
-      proxy.cutAll(kind, direction)
-      proxy.cutAfterBytes(direction, random.int(1, 1_500), kind)
+      proxy.disconnectAll(kind, direction)
+      proxy.disconnectAfterBytes(direction, random.int(1, 1_500), kind)
       break
     case 'sliced':
       // Single bytes, a thousand a second; the disconnect comes after a delay.
       proxy.setFaults({ [direction]: { sliceBytes: 1 } })
-      setTimeout(() => proxy.cutAll(kind, direction), random.int(0, 60))
+      setTimeout(() => proxy.disconnectAll(kind, direction), random.int(0, 60))
       break
     case 'hole':
       // Discards what is in flight before the reset.
       proxy.setFaults({ toClient: { blackHole: true }, toTarget: { blackHole: true } })
-      setTimeout(() => proxy.cutAll('reset'), random.int(0, 30))
+      setTimeout(() => proxy.disconnectAll('reset'), random.int(0, 30))
       break
     case 'late':
       proxy.setFaults({ [direction]: { latencyMs: random.int(1, 5) } })
-      proxy.cutAll(kind, direction)
+      proxy.disconnectAll(kind, direction)
   }
   return `${method} ${kind} ${direction}`
 }

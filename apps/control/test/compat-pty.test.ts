@@ -66,7 +66,7 @@ async function leaveMark(query: Query = {}): Promise<{ readonly mark: string; re
   await using client = open(query)
   const token = await client.name()
   client.type(`echo ${mark}\n`)
-  await client.shows(`${mark}\r\n`)
+  await client.waitForOutput(`${mark}\r\n`)
   return { mark, token }
 }
 
@@ -90,14 +90,14 @@ describe('a terminal over /ws/pty', () => {
     expect(name).toMatch(/^swt1\.k1\./)
     expect(name).not.toContain(sandbox)
     client.type('echo $((6 * 7))\nexit 5\n')
-    await client.shows('42')
+    await client.waitForOutput('42')
     expect(await client.first('exit')).toEqual({ type: 'exit', code: 5, session_id: name })
     for (const { type, session_id } of client.messages) if (type !== 'history') expect(session_id).toBe(name)
   })
 
   test('runs a template by its id and no other command', async () => {
     await using client = open({ provider: 'claude' })
-    await client.shows('I am claude')
+    await client.waitForOutput('I am claude')
     expect((await ada.get('/api/config')).body).toMatchObject({ pty_providers: ['shell', 'claude'] })
     for (const provider of ['asks', 'bash', '../sh', 'sh -c id', '\u001b]0;x\u0007'])
       expect(await refusalIn(open({ provider }))).toEqual([
@@ -140,7 +140,7 @@ describe('reconnecting', () => {
     expect((await again.first('history'))['data']).toContain(mark)
     expect(await again.name()).not.toBe(token)
     again.type('echo again\n')
-    await again.shows('again\r\n')
+    await again.waitForOutput('again\r\n')
   })
 
   test('with an alias of the client joins the same session', async () => {
@@ -158,8 +158,8 @@ describe('reconnecting', () => {
     const both = [open({ session_id }), open({ session_id })]
     await Promise.all(both.map((client) => client.name()))
     both[0]?.type('echo together\n')
-    await Promise.all(both.map((client) => client.shows('together\r\n')))
-    await Promise.all(both.map((client) => client.leave()))
+    await Promise.all(both.map((client) => client.waitForOutput('together\r\n')))
+    await Promise.all(both.map((client) => client.disconnect()))
     expect(await sessionsOf(ada)).toBe(before + 1)
   })
 
@@ -189,7 +189,7 @@ describe('reconnecting', () => {
     await using fresh = open({ session_id })
     await fresh.name()
     fresh.type('echo alive\n')
-    await fresh.shows('alive\r\n')
+    await fresh.waitForOutput('alive\r\n')
   })
 
   test('with an unknown alias starts a session, but not with resume', async () => {
@@ -229,7 +229,7 @@ describe('the name of a session (threat T4)', () => {
     await using his = open({ session_id }, bob)
     await his.name()
     his.type('echo mine\n')
-    await his.shows('mine\r\n')
+    await his.waitForOutput('mine\r\n')
     expect(his.text('history')).toBe('')
     await using hers = open({ session_id })
     expect((await hers.first('history'))['data']).toContain(mark)
@@ -257,7 +257,7 @@ describe('the name of a session (threat T4)', () => {
     const session_id = newId()
     const client = open({ sandbox: sleeper, session_id })
     const token = await client.name()
-    await client.leave()
+    await client.disconnect()
     await ada.post(`/api/sandboxes/${sleeper}/stop?discard=1`, {})
     const state = async () => textIn(await ada.get(`/api/sandboxes/${sleeper}`), 'state')
     for (const name of [token, session_id])
@@ -288,7 +288,7 @@ describe('authorization', () => {
     await using owner = open({ session_id: session })
     await owner.name()
     owner.type('echo seen\n')
-    await viewer.shows('seen\r\n')
+    await viewer.waitForOutput('seen\r\n')
     expect(viewer.text('output')).not.toContain('never')
   })
 
@@ -300,7 +300,7 @@ describe('authorization', () => {
         { type: 'error', data: expect.stringContaining('"exec"') },
       ])
     await using template = open({ provider: 'claude' }, narrow)
-    await template.shows('I am claude')
+    await template.waitForOutput('I am claude')
   })
 
   test('accepts a ticket once and selects the subprotocol', async () => {
@@ -374,8 +374,8 @@ test(
     const name = await before.name()
     expect(name).toMatch(/^[0-9a-f-]{36}$/)
     before.type('echo kept\n')
-    await before.shows('kept\r\n')
-    await before.leave()
+    await before.waitForOutput('kept\r\n')
+    await before.disconnect()
     await using after = new PtyClient(target, `/ws/pty?session_id=${name}&resume=1`)
     expect((await after.first('history'))['data']).toContain('kept')
     await eventually(() => after.messages.length > 0, { what: 'a message', ...WAIT })

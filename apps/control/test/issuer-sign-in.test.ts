@@ -14,7 +14,7 @@ let control: RunningControl
 beforeAll(async () => {
   sandboxes = new StandInSandboxes()
   issuer = await startIssuer({
-    people: {
+    users: {
       ann: { name: 'Ann Archer', email: 'ann@example.test', scopes: ['sandbox:connect', 'sandbox:exec'] },
       bob: {
         name: 'Bob Baker',

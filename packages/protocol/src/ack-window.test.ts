@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { AckWindow, DEFAULT_WINDOW } from './ack-window.ts'
 import { MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, START_WINDOW_BYTES } from './limits.ts'
-import { floodLink } from './slow-link.fixture.ts'
+import { floodNetwork } from './slow-network.fixture.ts'
 
 describe('a flooded path', () => {
   test.each([
@@ -12,28 +12,28 @@ describe('a flooded path', () => {
   ])(
     '[W3] of %d bytes a millisecond and %d ms grows the window until it is used',
     (bytesPerMs, roundTripMs) => {
-      const report = floodLink({ bytesPerMs, roundTripMs, forMs: 20_000 })
+      const report = floodNetwork({ bytesPerMs, roundTripMs, forMs: 20_000 })
       expect(report.usage).toBeGreaterThan(0.9)
       expect(report.largestWindowBytes).toBe(MAX_WINDOW_BYTES)
     },
   )
 
   test.each([2, 50])('[W3] of 1 MB/s and %d ms queues about a tenth of a second', (roundTripMs) => {
-    const report = floodLink({ bytesPerMs: 1_000, roundTripMs, forMs: 20_000 })
+    const report = floodNetwork({ bytesPerMs: 1_000, roundTripMs, forMs: 20_000 })
     expect(report.meanQueueMs).toBeLessThan(110)
     expect(report.maxQueueMs).toBeLessThan(125)
     expect(report.usage).toBeGreaterThan(0.95)
   })
 
   test('[W3] of 100 KB/s shrinks the window', () => {
-    const report = floodLink({ bytesPerMs: 100, roundTripMs: 20, forMs: 20_000 })
+    const report = floodNetwork({ bytesPerMs: 100, roundTripMs: 20, forMs: 20_000 })
     expect(report.windowBytes).toBeLessThan(START_WINDOW_BYTES / 2)
     expect(report.meanQueueMs).toBeLessThan(125)
     expect(report.usage).toBeGreaterThan(0.95)
   })
 
   test('[W3] of 1 KB/s never shrinks it below the least', () => {
-    const report = floodLink({ bytesPerMs: 1, roundTripMs: 100, forMs: 600_000 })
+    const report = floodNetwork({ bytesPerMs: 1, roundTripMs: 100, forMs: 600_000 })
     expect(report.smallestWindowBytes).toBe(MIN_WINDOW_BYTES)
     expect(report.usage).toBeGreaterThan(0.95)
   })
@@ -45,7 +45,7 @@ describe('a flooded path', () => {
   ])(
     '[W4] of %d bytes a millisecond and %d ms does not queue more and more over ten minutes',
     (bytesPerMs, roundTripMs) => {
-      const report = floodLink({ bytesPerMs, roundTripMs, forMs: 600_000 })
+      const report = floodNetwork({ bytesPerMs, roundTripMs, forMs: 600_000 })
       expect(report.meanQueueMs).toBeLessThan(125)
       expect(report.maxQueueMs).toBeLessThan(200)
       expect(report.usage).toBeGreaterThan(0.95)

@@ -2,12 +2,12 @@ import { expect, test } from 'bun:test'
 import { eventually } from './eventually.ts'
 import { rejectionOf } from './rejection.ts'
 
-test('eventually returns the first answer that is not false, null or undefined', async () => {
+test('eventually returns the first result that is not false, null or undefined', async () => {
   const answers = [undefined, null, false, 0]
   expect(await eventually(() => answers.shift(), { what: 'an answer' })).toBe(0)
 })
 
-test('eventually asks again after an error', async () => {
+test('eventually retries after an error', async () => {
   let calls = 0
   const check = async () => {
     if (++calls < 3) throw new Error('not yet')
@@ -16,14 +16,14 @@ test('eventually asks again after an error', async () => {
   expect(await eventually(check, { what: 'the third call' })).toBe(3)
 })
 
-test('eventually says what it waited for, how long and the last answer', async () => {
-  const waiting = eventually(() => false, { what: 'the moon', timeoutMs: 20 })
+test('eventually reports what it waited for, how long and the last result', async () => {
+  const waiting = eventually(() => false, { what: 'the event', timeoutMs: 20 })
   expect((await rejectionOf(waiting)).message).toContain(
-    'Timed out after 20 ms waiting for the moon: last answer was "false"',
+    'Timed out after 20 ms waiting for the event: last result was "false"',
   )
 })
 
-test('eventually gives the last error as the cause', async () => {
+test('eventually reports the last error as the cause', async () => {
   const cause = new Error('no such session')
   const failure = await eventually(
     () => {

@@ -1,16 +1,16 @@
-/** How often a check is asked again: short enough not to be felt, long enough not to load the machine. */
+/** Interval between checks: short enough not to slow tests, long enough not to load the machine. */
 const POLL_INTERVAL_MS = 5
 
-/** Enough for a loaded machine; a check that holds answers at once, so the size costs nothing. */
+/** Enough for a loaded machine; a check that passes returns at once. */
 const DEFAULT_TIMEOUT_MS = 4_000
 
-/** What `eventually` returns: the value of the check without the answers that mean "not yet". */
+/** The result of `eventually`: the value of the check without the values that mean "not yet". */
 export type Settled<T> = Exclude<T, false | null | undefined>
 
 export interface EventuallyOptions {
   /** What is awaited, for the error: `the session to end`. */
   readonly what: string
-  /** Default 4,000, below the 5,000 of `bun test`, so that this error is the one that is seen. */
+  /** Default 4,000, below the 5,000 of `bun test`, so that this error is reported and not bun's timeout. */
   readonly timeoutMs?: number
 }
 
@@ -19,8 +19,8 @@ function isSettled<T>(value: T): value is T & Settled<T> {
 }
 
 /**
- * Asks `check` until it returns something other than `false`, `null` or `undefined`, and returns that.
- * A check that throws is asked again; the last error becomes the cause when time is up.
+ * Calls `check` until it returns something other than `false`, `null` or `undefined`, and returns that.
+ * A check that throws is called again; on a timeout the last error becomes the cause.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
@@ -33,7 +33,7 @@ export async function eventually<T>(
     try {
       const value = await check()
       if (isSettled(value)) return value
-      last = `last answer was "${String(value)}"`
+      last = `last result was "${String(value)}"`
     } catch (error) {
       cause = error
       last = `last error was "${error instanceof Error ? error.message : String(error)}"`

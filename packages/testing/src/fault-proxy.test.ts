@@ -7,7 +7,7 @@ import { readProcessCounts } from './process-counts.ts'
 import { openRawTcp, type RawTcp } from './raw-tcp.ts'
 import { rejectionOf } from './rejection.ts'
 
-/** What the target saw of one connection. */
+/** What the target received on one connection. */
 interface Seen {
   readonly socket: Socket
   bytes: number
@@ -16,7 +16,7 @@ interface Seen {
   end: 'fin' | 'reset' | undefined
 }
 
-/** A target that checks what it gets against pattern 1, and echoes it when told to. */
+/** A target that checks the received bytes against pattern 1 and optionally echoes them. */
 function openTarget({ echo = false } = {}) {
   const seen: Seen[] = []
   const unsent = new Map<Socket, Uint8Array[]>()
@@ -84,7 +84,7 @@ async function connect(proxy: FaultProxy): Promise<RawTcp> {
   return tcp
 }
 
-/** Reads until `length` bytes came or the connection ended, checking each against pattern 1. */
+/** Reads `length` bytes or up to the end of the connection, and checks each against pattern 1. */
 async function readPattern(tcp: RawTcp, length = Number.POSITIVE_INFINITY): Promise<number> {
   let offset = 0
   while (offset < length) {
@@ -101,7 +101,7 @@ function first(seen: readonly Seen[], what = 'the target to be reached'): Promis
 }
 
 describe('FaultProxy', () => {
-  test('carries 32 MiB both ways unchanged and then the end', async () => {
+  test('carries 32 MiB unchanged in both directions, then the FIN', async () => {
     const { target, proxy } = openPair({ echo: true })
     const tcp = await connect(proxy)
     const length = 32 << 20
@@ -109,12 +109,17 @@ describe('FaultProxy', () => {
     expect(await readPattern(tcp)).toBe(length)
     await sending
     expect(await tcp.ended).toBe('fin')
-    expect(proxy.stats).toMatchObject({ accepted: 1, bytesToClient: length, bytesToTarget: length, cuts: 0 })
+    expect(proxy.stats).toMatchObject({
+      accepted: 1,
+      bytesToClient: length,
+      bytesToTarget: length,
+      disconnects: 0,
+    })
     expect((await first(target.seen)).end).toBe('fin')
     await eventually(() => proxy.connections.length === 0, { what: 'the connection to be forgotten' })
   })
 
-  test('stops reading when an end does not read, and loses nothing', async () => {
+  test('applies back-pressure when an end does not read, and loses nothing', async () => {
     const { target, proxy } = openPair({ echo: true })
     const tcp = await connect(proxy)
     tcp.pause()
@@ -138,7 +143,7 @@ describe('FaultProxy', () => {
     await sending
   })
 
-  test('takes at least the time its rate implies', async () => {
+  test('takes at least the time that its rate implies', async () => {
     const { proxy } = openPair({ echo: true })
     proxy.setFaults({ toClient: { rateBytesPerSecond: 1_000_000 } })
     const tcp = await connect(proxy)
@@ -150,16 +155,16 @@ describe('FaultProxy', () => {
     expect(elapsedMs).toBeGreaterThan(380)
   })
 
-  test('holds little in front of a slow link', async () => {
+  test('buffers little before a slow direction', async () => {
     const { target, proxy } = openPair()
     proxy.setFaults({ toTarget: { rateBytesPerSecond: 1_000_000 } })
     const tcp = await connect(proxy)
-    const sending = tcp.write(patternAt(1, 0, 8 << 20)).catch(() => 'cut')
+    const sending = tcp.write(patternAt(1, 0, 8 << 20)).catch(() => 'disconnected')
     await eventually(() => proxy.stats.bytesToTarget > 200_000, { what: '200 kB to pass' })
     for (const connection of proxy.connections) expect(connection.heldBytes).toBeLessThan(64 * 1024)
     expect(target.seen[0]?.firstBad).toBeUndefined()
-    proxy.cutAll('reset')
-    expect(await sending).toBe('cut')
+    proxy.disconnectAll('reset')
+    expect(await sending).toBe('disconnected')
   })
 
   test('delays each direction by its latency', async () => {
@@ -183,7 +188,7 @@ describe('FaultProxy', () => {
     expect(seen.chunks).toBeGreaterThan(100)
   })
 
-  test('swallows bytes and ends in a black hole, and delivers them when it ends', async () => {
+  test('holds bytes and FINs in a black hole, and delivers them when it ends', async () => {
     const { target, proxy } = openPair({ echo: true })
     const tcp = await connect(proxy)
     await first(target.seen)
@@ -197,23 +202,23 @@ describe('FaultProxy', () => {
     expect(await tcp.ended).toBe('fin')
   })
 
-  test('cuts with a reset that both ends see', async () => {
+  test('disconnects with a reset that both ends see', async () => {
     const { target, proxy } = openPair()
     const tcp = await connect(proxy)
     const seen = await first(target.seen)
-    expect(proxy.cutAll('reset')).toBe(1)
+    expect(proxy.disconnectAll('reset')).toBe(1)
     expect(await tcp.ended).toBe('reset')
     await eventually(() => seen.end === 'reset', { what: 'the target to see the reset' })
     expect(proxy.connections).toHaveLength(0)
   })
 
-  test('cuts with a clean end that both ends see, even in the middle of a stream', async () => {
+  test('disconnects with a FIN that both ends see, even in the middle of a stream', async () => {
     const { target, proxy } = openPair()
     const tcp = await connect(proxy)
     const seen = await first(target.seen)
     const sending = tcp.write(patternAt(1, 0, 8 << 20)).catch(() => undefined)
     await eventually(() => seen.bytes > 100_000, { what: 'the stream to run' })
-    proxy.cutAll('fin')
+    proxy.disconnectAll('fin')
     expect(await tcp.ended).toBe('fin')
     await eventually(() => seen.end === 'fin', { what: 'the target to see the end' })
     tcp.close()
@@ -222,18 +227,18 @@ describe('FaultProxy', () => {
     await eventually(() => proxy.connections.length === 0, { what: 'the connection to be forgotten' })
   })
 
-  test('half-closes one direction while the other goes on', async () => {
+  test('half-closes one direction while the other stays open', async () => {
     const { target, proxy } = openPair()
     const tcp = await connect(proxy)
     const seen = await first(target.seen)
-    proxy.cutAll('half', 'toClient')
+    proxy.disconnectAll('half', 'toClient')
     expect(await tcp.ended).toBe('fin')
     await tcp.write(patternAt(1, 0, 5_000))
     await eventually(() => seen.bytes === 5_000, { what: 'bytes after the half close' })
     expect(seen).toMatchObject({ end: undefined, firstBad: undefined })
   })
 
-  test('passes a half close of the client on, and the answer that follows', async () => {
+  test('forwards a half close of the client, and the response that follows', async () => {
     const { target, proxy } = openPair()
     const tcp = await connect(proxy)
     tcp.endWriting()
@@ -243,7 +248,7 @@ describe('FaultProxy', () => {
     expect(await readPattern(tcp, 777)).toBe(777)
   })
 
-  test('passes a reset on in both directions', async () => {
+  test('forwards a reset in both directions', async () => {
     const { target, proxy } = openPair()
     const [left, right] = [await connect(proxy), await connect(proxy)]
     await eventually(() => target.seen.length === 2, { what: 'both connections' })
@@ -255,21 +260,21 @@ describe('FaultProxy', () => {
     expect(await right.ended).toBe('reset')
   })
 
-  test('cuts once after an exact number of bytes', async () => {
+  test('disconnects once after an exact number of bytes', async () => {
     const { target, proxy } = openPair()
-    proxy.cutAfterBytes('toTarget', 12_345, 'fin')
+    proxy.disconnectAfterBytes('toTarget', 12_345, 'fin')
     const tcp = await connect(proxy)
     await tcp.write(patternAt(1, 0, 30_000)).catch(() => undefined)
     const seen = await first(target.seen)
-    await eventually(() => seen.end === 'fin', { what: 'the cut' })
+    await eventually(() => seen.end === 'fin', { what: 'the disconnect' })
     expect(seen).toMatchObject({ bytes: 12_345, firstBad: undefined })
-    expect(proxy.stats.cuts).toBe(1)
+    expect(proxy.stats.disconnects).toBe(1)
     const next = await connect(proxy)
     await next.write(patternAt(1, 0, 30_000))
     await eventually(() => target.seen[1]?.bytes === 30_000, { what: 'the next connection to pass' })
   })
 
-  test('refuses new connections, keeps the old ones and comes back on the same port', async () => {
+  test('refuses new connections, keeps the old ones and listens again on the same port', async () => {
     const { target, proxy } = openPair({ echo: true })
     const old = await connect(proxy)
     await first(target.seen)
@@ -283,7 +288,7 @@ describe('FaultProxy', () => {
     expect(await readPattern(tcp, 10)).toBe(10)
   })
 
-  test('holds new connections without reaching the target until told to go on', async () => {
+  test('holds new connections without dialing the target until released', async () => {
     const { target, proxy } = openPair({ echo: true })
     proxy.setFaults({ newConnections: 'hold' })
     const tcp = await connect(proxy)
@@ -294,14 +299,14 @@ describe('FaultProxy', () => {
     expect(await readPattern(tcp, 10)).toBe(10)
   })
 
-  test('resets a client whose target refuses', async () => {
+  test('resets the client when the target refuses the connection', async () => {
     const { target, proxy } = openPair()
     target[Symbol.dispose]()
     expect(await (await connect(proxy)).ended).toBe('reset')
     expect(proxy.stats.targetRefused).toBe(1)
   })
 
-  test('keeps no descriptor of connections that ended in any way', async () => {
+  test('leaks no file descriptor, however connections end', async () => {
     const { proxy } = openPair({ echo: true })
     const before = readProcessCounts(process.pid).fds
     for (const kind of ['reset', 'fin', 'half'] as const) {
@@ -309,7 +314,7 @@ describe('FaultProxy', () => {
         const tcp = await connect(proxy)
         await tcp.write(patternAt(1, 0, 10))
         expect(await readPattern(tcp, 10)).toBe(10)
-        proxy.cutAll(kind)
+        proxy.disconnectAll(kind)
         await tcp.ended
         tcp.close()
         await eventually(() => proxy.connections.length === 0, { what: 'the connection to be forgotten' })

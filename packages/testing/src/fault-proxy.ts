@@ -1,8 +1,8 @@
 import type { TCPSocketListener } from 'bun'
-import type { LinkFaults } from './link-queue.ts'
+import type { DirectionFaults } from './fault-queue.ts'
 import {
   type ConnectionOwner,
-  type CutKind,
+  type DisconnectKind,
   type Direction,
   ProxyConnection,
   type Socket,
@@ -22,18 +22,18 @@ export type NewConnections =
   | 'accept'
   /** The port is closed: the client gets ECONNREFUSED, as from a relay that is down. */
   | 'refuse'
-  /** The client is connected, yet nothing is read and no target is dialled until this ends. */
+  /** The client is connected, but the proxy neither reads nor dials the target until this ends. */
   | 'hold'
 
 export interface ProxyFaults {
-  readonly toClient?: LinkFaults
-  readonly toTarget?: LinkFaults
+  readonly toClient?: DirectionFaults
+  readonly toTarget?: DirectionFaults
   readonly newConnections?: NewConnections
 }
 
 export interface FaultProxyOptions {
   readonly target: { readonly port: number; /** Dotted IPv4; default 127.0.0.1. */ readonly host?: string }
-  /** Decides jitter; default is seed 0. */
+  /** Source of jitter; default is seed 0. */
   readonly random?: Random
 }
 
@@ -42,24 +42,24 @@ export interface ProxyStats {
   readonly accepted: number
   /** Clients reset because the target refused them. */
   readonly targetRefused: number
-  /** Connections cut by `cutAll` or `cutAfterBytes`. */
-  readonly cuts: number
+  /** Connections closed by `disconnectAll` or `disconnectAfterBytes`. */
+  readonly disconnects: number
   readonly bytesToClient: number
   readonly bytesToTarget: number
 }
 
-interface PendingCut {
+interface PendingDisconnect {
   readonly direction: Direction
-  readonly kind: CutKind
+  readonly kind: DisconnectKind
   bytesLeft: number
 }
 
 type SocketData = Socket['data']
 
 /**
- * A TCP proxy that behaves like a bad network. It keeps back-pressure in both directions and buffers little:
+ * A TCP proxy that simulates a bad network. It preserves back-pressure in both directions and buffers little:
  * per connection and direction at most about 16 KiB in the receive buffer, 16 KiB of its own (plus what is in
- * flight when there is latency) and 16 KiB in the send buffer. Buffers of the two ends are their own.
+ * flight when there is latency) and 16 KiB in the send buffer, besides the socket buffers of the two ends.
  */
 export class FaultProxy implements AsyncDisposable {
   readonly port: number
@@ -71,14 +71,14 @@ export class FaultProxy implements AsyncDisposable {
   readonly #connections = new Set<ProxyConnection>()
   /** Accepted while new connections are held. */
   readonly #held = new Set<ProxyConnection>()
-  #pendingCuts: PendingCut[] = []
+  #pendingDisconnects: PendingDisconnect[] = []
   readonly #closing = new AbortController()
-  readonly #totals = { accepted: 0, targetRefused: 0, cuts: 0, bytesToClient: 0, bytesToTarget: 0 }
+  readonly #totals = { accepted: 0, targetRefused: 0, disconnects: 0, bytesToClient: 0, bytesToTarget: 0 }
 
   constructor({ target, random = new Random(0) }: FaultProxyOptions) {
     this.#target = { host: HOST, ...target }
     this.#owner = {
-      allowance: (direction) => this.#pendingCut(direction)?.bytesLeft ?? Number.POSITIVE_INFINITY,
+      allowance: (direction) => this.#pendingDisconnect(direction)?.bytesLeft ?? Number.POSITIVE_INFINITY,
       forwarded: (direction, bytes, connection) => this.#forwarded(direction, bytes, connection),
       closed: (connection) => this.#forget(connection),
       nextRandom: () => random.next(),
@@ -101,7 +101,7 @@ export class FaultProxy implements AsyncDisposable {
     return { ...this.#totals }
   }
 
-  /** Replaces the parts that are named and leaves the others; `{ toClient: {} }` heals that direction. */
+  /** Replaces the given fields and keeps the others; `{ toClient: {} }` removes the faults of that direction. */
   setFaults(faults: ProxyFaults): void {
     this.#faults = { ...this.#faults, ...faults }
     for (const connection of this.#connections) connection.setFaults(this.#faults)
@@ -112,28 +112,29 @@ export class FaultProxy implements AsyncDisposable {
     this.#held.clear()
   }
 
-  /** Cuts every open connection now; answers how many. `direction` matters for `half` only. */
-  cutAll(kind: CutKind, direction: Direction = 'toClient'): number {
+  /** Closes every open connection now and returns their number. `direction` applies to `half` only. */
+  disconnectAll(kind: DisconnectKind, direction: Direction = 'toClient'): number {
     const connections = this.connections
-    for (const connection of connections) this.#cut(connection, kind, direction)
+    for (const connection of connections) this.#disconnect(connection, kind, direction)
     return connections.length
   }
 
   /**
-   * Once: counts `bytes` more in one direction, over all connections, then cuts the one that carried the last.
-   * After `fin` or `half` the receiver has exactly that many; after `reset` at most, since an end may drop
-   * what it has not read when a reset arrives.
+   * After `bytes` more in one direction, over all connections, closes the connection that carried the last one. Happens once.
+   * With `fin` or `half` the receiver gets exactly that many; with `reset` at most that many, because a reset
+   * discards unread bytes.
    */
-  cutAfterBytes(direction: Direction, bytes: number, kind: CutKind = 'reset'): void {
-    if (!(Number.isSafeInteger(bytes) && bytes > 0)) throw new RangeError(`Cannot cut after "${bytes}" bytes`)
-    this.#pendingCuts.push({ direction, kind, bytesLeft: bytes })
+  disconnectAfterBytes(direction: Direction, bytes: number, kind: DisconnectKind = 'reset'): void {
+    if (!(Number.isSafeInteger(bytes) && bytes > 0))
+      throw new RangeError(`Cannot disconnect after "${bytes}" bytes`)
+    this.#pendingDisconnects.push({ direction, kind, bytesLeft: bytes })
   }
 
-  /** Resets what is open and gives the port back. */
+  /** Resets open connections and releases the port. */
   close(): void {
     this.#closing.abort()
     this.#unlisten()
-    for (const connection of this.#connections) connection.cut('reset')
+    for (const connection of this.#connections) connection.disconnect('reset')
     this.#reserved[Symbol.dispose]()
   }
 
@@ -153,7 +154,7 @@ export class FaultProxy implements AsyncDisposable {
       allowHalfOpen: true,
       socket: { ...this.#handlers(), open: (socket) => this.#accept(socket) },
     })
-    // Bun has the descriptor, its types do not.
+    // Bun's listener has `fd`; its types do not.
     if ('fd' in listener && typeof listener.fd === 'number') shrinkSocketBuffers(listener.fd)
     return listener
   }
@@ -166,7 +167,7 @@ export class FaultProxy implements AsyncDisposable {
   #handlers() {
     return {
       data: (socket: Socket, bytes: Buffer) =>
-        // The buffer belongs to Bun and the bytes may wait, hence a copy.
+        // Bun reuses the buffer and the bytes may be queued, so they are copied.
         socket.data.connection?.received(socket, new Uint8Array(bytes)),
       drain: (socket: Socket) => socket.data.connection?.drained(socket),
       end: (socket: Socket) => socket.data.connection?.peerEnded(socket),
@@ -189,16 +190,16 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   #dial(connection: ProxyConnection): void {
-    this.#connectTarget(connection).catch(() => connection.cut('reset'))
+    this.#connectTarget(connection).catch(() => connection.disconnect('reset'))
   }
 
   async #connectTarget(connection: ProxyConnection): Promise<void> {
     const fd = await connectWithSmallBuffers(this.#target, this.#closing.signal)
     if (fd === undefined) {
       this.#totals.targetRefused++
-      return connection.cut('reset')
+      return connection.disconnect('reset')
     }
-    // Bun takes over a connected `fd` in place of the address; its types know only the address.
+    // Bun accepts a connected `fd` in place of the address; its types do not.
     const options = {
       fd,
       hostname: this.#target.host,
@@ -215,23 +216,23 @@ export class FaultProxy implements AsyncDisposable {
     else target.terminate()
   }
 
-  #pendingCut(direction: Direction): PendingCut | undefined {
-    return this.#pendingCuts.find((pending) => pending.direction === direction)
+  #pendingDisconnect(direction: Direction): PendingDisconnect | undefined {
+    return this.#pendingDisconnects.find((pending) => pending.direction === direction)
   }
 
   #forwarded(direction: Direction, bytes: number, connection: ProxyConnection): void {
     this.#totals[direction === 'toClient' ? 'bytesToClient' : 'bytesToTarget'] += bytes
-    const pending = this.#pendingCut(direction)
+    const pending = this.#pendingDisconnect(direction)
     if (pending === undefined) return
     pending.bytesLeft -= bytes
     if (pending.bytesLeft > 0) return
-    this.#pendingCuts = this.#pendingCuts.filter((other) => other !== pending)
-    this.#cut(connection, pending.kind, direction)
+    this.#pendingDisconnects = this.#pendingDisconnects.filter((other) => other !== pending)
+    this.#disconnect(connection, pending.kind, direction)
   }
 
-  #cut(connection: ProxyConnection, kind: CutKind, direction: Direction): void {
-    this.#totals.cuts++
-    connection.cut(kind, direction)
+  #disconnect(connection: ProxyConnection, kind: DisconnectKind, direction: Direction): void {
+    this.#totals.disconnects++
+    connection.disconnect(kind, direction)
   }
 
   #forget(connection: ProxyConnection): void {

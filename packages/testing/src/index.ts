@@ -7,7 +7,13 @@ export {
   type ProxyFaults,
   type ProxyStats,
 } from './fault-proxy.ts'
-export { burstBytes, type LinkFaults, LinkQueue, type LinkStep, READ_AHEAD_BYTES } from './link-queue.ts'
+export {
+  burstBytes,
+  type DirectionFaults,
+  FaultQueue,
+  type QueueStep,
+  READ_AHEAD_BYTES,
+} from './fault-queue.ts'
 export { patternAt, type PatternMismatch, verifyPattern } from './pattern.ts'
 export {
   connectPlain,
@@ -28,7 +34,7 @@ export {
   readProcessMemory,
   readProcessTable,
 } from './process-counts.ts'
-export type { CutKind, Direction, ProxyConnection } from './proxy-connection.ts'
+export type { DisconnectKind, Direction, ProxyConnection } from './proxy-connection.ts'
 export { PtyClient, type PtyMessage, type PtyTarget } from './pty-client.ts'
 export {
   findPythonPeerProblem,

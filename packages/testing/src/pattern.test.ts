@@ -3,7 +3,7 @@ import { patternAt, verifyPattern } from './pattern.ts'
 import { Random } from './random.ts'
 
 describe('patternAt', () => {
-  test('gives any window the bytes it has in the whole stream', () => {
+  test('returns the same bytes for any window of the stream', () => {
     const whole = patternAt(9, 0, 40_000)
     const random = new Random(1)
     for (let round = 0; round < 200; round++) {
@@ -25,12 +25,12 @@ describe('patternAt', () => {
 })
 
 describe('verifyPattern', () => {
-  test('finds nothing wrong with the pattern itself', () => {
+  test('accepts the pattern itself', () => {
     expect(verifyPattern(3, 12_345, patternAt(3, 12_345, 70_000))).toBeUndefined()
     expect(verifyPattern(3, 5, new Uint8Array(0))).toBeUndefined()
   })
 
-  test('names the first wrong byte by its offset in the stream', () => {
+  test('reports the stream offset of the first wrong byte', () => {
     const bytes = patternAt(3, 1_000_001, 20_000)
     const expected = bytes[15_000] ?? 0
     bytes[15_000] = expected ^ 1
@@ -38,7 +38,7 @@ describe('verifyPattern', () => {
     expect(verifyPattern(3, 1_000_001, bytes)).toEqual({ offset: 1_015_001, expected, actual: expected ^ 1 })
   })
 
-  test('notices a lost, a doubled and a moved byte', () => {
+  test('detects a lost, a duplicated and a moved byte', () => {
     const bytes = patternAt(4, 0, 10_000)
     expect(
       verifyPattern(4, 0, Buffer.concat([bytes.subarray(0, 5_000), bytes.subarray(5_001)])),

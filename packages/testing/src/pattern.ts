@@ -1,8 +1,8 @@
-/** Bytes that share one key; small enough for the first cache level, large enough to amortise the key. */
+/** Bytes that share one key; small enough for the L1 cache, large enough to amortize the key. */
 const BLOCK_BYTES = 4096
 const BLOCK_WORDS = BLOCK_BYTES / 4
 
-/** The first byte of a stream that is not what the pattern has at that offset. */
+/** The first byte of a stream that differs from the pattern. */
 export interface PatternMismatch {
   /** Offset in the stream, not in the window. */
   readonly offset: number
@@ -29,7 +29,7 @@ function fillBlock(words: Uint32Array, seed: number, block: number): void {
   }
 }
 
-/** Calls `visit` with each piece of pattern that covers the window, in order, until it answers false. */
+/** Calls `visit` with each piece of pattern that covers the window, in order, until it returns false. */
 function eachPiece(
   seed: number,
   window: { readonly offset: number; readonly length: number },

@@ -34,7 +34,7 @@ test('connectPlain rejects when nothing listens', async () => {
   await rejectionOf(connectPlain(server.url, { headers }))
 })
 
-test('PlainClient hashes without keeping in digest mode', async () => {
+test('PlainClient hashes output without storing it in digest mode', async () => {
   await using server = openPlainServer()
   await using client = await connectPlain(server.url, { headers, output: 'digest' })
   const input = patternAt(1, 0, 3_000_000)
@@ -57,7 +57,7 @@ test('PlainClient stalls the server while it is paused, and gets every byte afte
   await eventually(() => client.stdout.length === 32 << 20, { what: 'the flood' })
 })
 
-test('PlainClient notes what breaks the dialect', async () => {
+test('PlainClient records protocol violations', async () => {
   await using server = openPlainServer()
   await using client = await connectPlain(server.url, { headers })
   await client.sendControl({ type: 'misbehave' })
@@ -69,7 +69,7 @@ test('PlainClient notes what breaks the dialect', async () => {
   ])
 })
 
-test('PlainClient sees 1006 when the connection drops', async () => {
+test('PlainClient reports close code 1006 when the connection drops', async () => {
   await using server = openPlainServer()
   await using client = await connectPlain(server.url, { headers })
   await client.sendControl({ type: 'drop' })

@@ -3,9 +3,7 @@ import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import type * as Ws from 'ws'
 
-/** First byte of a binary message to the client: which stream the rest belongs to. */
-
-/** How much of a refusal's body is kept for the error. */
+/** Bytes of a refusal's body that the error keeps. */
 const MAX_REFUSAL_BODY_BYTES = 64 * 1024
 
 /** Whether output is kept, or only counted and hashed. */
@@ -13,7 +11,7 @@ export type OutputMode = 'bytes' | 'digest'
 
 export interface PlainClientOptions {
   readonly headers?: Readonly<Record<string, string>>
-  /** Default `bytes`; `digest` holds nothing, for streams larger than memory. */
+  /** Default `bytes`; `digest` keeps only length and hash, for streams larger than memory. */
   readonly output?: OutputMode
   /** Offers permessage-deflate; default false. */
   readonly compression?: boolean
@@ -24,13 +22,13 @@ export interface PlainClose {
   readonly reason: string
 }
 
-/** The upgrade was answered with something else than 101. */
+/** The upgrade got a response other than 101. */
 export class UpgradeRefused extends Error {
   readonly status: number
   readonly body: string
 
   constructor(status: number, body: string) {
-    super(`Cannot connect: server answered ${status} "${body}"`)
+    super(`Cannot connect: the server responded with ${status} "${body}"`)
     this.status = status
     this.body = body
   }
@@ -58,7 +56,7 @@ export class ReceivedStream {
 
   /** All bytes so far; throws in `digest` mode. */
   get bytes(): Uint8Array {
-    if (this.#mode === 'digest') throw new Error('Cannot give bytes: output is only hashed')
+    if (this.#mode === 'digest') throw new Error('Cannot return bytes: output is only hashed')
     this.#chunks = [Buffer.concat(this.#chunks)]
     return this.#chunks[0] ?? new Uint8Array(0)
   }
@@ -95,7 +93,7 @@ function toBytes(data: Ws.RawData): Uint8Array {
   return new Uint8Array(data)
 }
 
-/** A client of the plain dialect, made of `ws` and nothing of ours. */
+/** A client of the plain dialect, built on `ws` without any code of Sandwire's client. */
 export class PlainClient implements AsyncDisposable {
   readonly stdout: ReceivedStream
   readonly stderr: ReceivedStream
@@ -105,7 +103,7 @@ export class PlainClient implements AsyncDisposable {
   readonly violations: string[] = []
   /** Settles when the WebSocket is closed; 1006 when there was no close frame. */
   readonly closed: Promise<PlainClose>
-  /** Bytes of both streams when `exit` came, if it came: nothing may follow it. */
+  /** Bytes of both streams when `exit` arrived; no output may follow it. */
   outputAtExit: number | undefined
   readonly #socket: Ws.WebSocket
 
@@ -129,7 +127,7 @@ export class PlainClient implements AsyncDisposable {
     return this.#socket.extensions
   }
 
-  /** The first `exit` message, if it came. */
+  /** The first `exit` message, if it arrived. */
   get exit(): object | undefined {
     return this.messagesOf('exit')[0]
   }
@@ -149,7 +147,7 @@ export class PlainClient implements AsyncDisposable {
     return this.#send(JSON.stringify(message))
   }
 
-  /** Sends a text message as it is, for tests of what a server refuses. */
+  /** Sends a text message unchanged, for tests of invalid messages. */
   sendText(text: string): Promise<void> {
     return this.#send(text)
   }
@@ -202,19 +200,19 @@ export class PlainClient implements AsyncDisposable {
     try {
       this.control.push(JSON.parse(text))
     } catch {
-      // Not JSON: kept for the test to judge.
+      // Not JSON: recorded, so that the test can check it.
       this.violations.push(`text message "${text.slice(0, 200)}"`)
     }
     if (this.exit !== undefined) this.outputAtExit ??= this.stdout.length + this.stderr.length
   }
 }
 
-/** Connects; rejects with `UpgradeRefused` when the server answers anything but 101. */
+/** Connects; rejects with `UpgradeRefused` when the server responds with anything but 101. */
 export async function connectPlain(url: string, options: PlainClientOptions = {}): Promise<PlainClient> {
   const { headers = {}, output = 'bytes', compression = false } = options
   const { WebSocket } = await loadWs()
   const socket = new WebSocket(url, { headers, perMessageDeflate: compression })
-  // Listening begins before the first message can come, so the client exists before the connection does.
+  // The client is created before the connection opens, so that it receives the first message.
   const client = new PlainClient(socket, output)
   const { promise, resolve, reject } = Promise.withResolvers<PlainClient>()
   socket.on('open', () => resolve(client))

@@ -1,7 +1,7 @@
 import { pack, STREAM_STDERR, STREAM_STDOUT } from '@sandwire/protocol/plain'
 import type { ServerWebSocket } from 'bun'
 
-/** Largest flood and message of the tests, with room. */
+/** Larger than any flood or message of the tests. */
 const MAX_BUFFER_BYTES = 128 * 1024 * 1024
 const FLOOD_MESSAGE_BYTES = 64 * 1024
 const EXIT_CODE = 5
@@ -36,7 +36,7 @@ function obey(socket: ServerWebSocket, { type, bytes }: Order): void {
   socket.close(1000)
 }
 
-/** A toy server of the plain dialect for the tests of its clients: echoes input as stdout, names control messages on stderr. */
+/** A minimal plain-dialect server for client tests: echoes input as stdout and reports control messages on stderr. */
 export function openPlainServer() {
   const sockets = new Set<ServerWebSocket>()
   const server = Bun.serve({
@@ -59,7 +59,7 @@ export function openPlainServer() {
   })
   return {
     url: `ws://127.0.0.1:${server.port}/`,
-    /** Bytes the server could not hand to the kernel yet. */
+    /** Bytes not yet accepted by the kernel. */
     backpressure: () => Math.max(0, ...[...sockets].map((socket) => socket.getBufferedAmount())),
     [Symbol.asyncDispose]: () => server.stop(true),
   }

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { eventually } from './eventually.ts'
 import { isAlive, readDescendants, readProcessCounts, readProcessMemory } from './process-counts.ts'
 
-test('readProcessCounts sees a descriptor come and go', () => {
+test('readProcessCounts counts open file descriptors', () => {
   const before = readProcessCounts(process.pid).fds
   const fd = openSync('/dev/null', 'r')
   expect(readProcessCounts(process.pid).fds).toBe(before + 1)
@@ -11,7 +11,7 @@ test('readProcessCounts sees a descriptor come and go', () => {
   expect(readProcessCounts(process.pid).fds).toBe(before)
 })
 
-test('readProcessCounts tells children, grandchildren and zombies apart', async () => {
+test('readProcessCounts distinguishes children, grandchildren and zombies', async () => {
   // The shell that forked `true` becomes `cat`, which never waits for it: a lasting zombie.
   const script = "true & (sh -c 'cat; :' <&3) & exec cat"
   const shell = Bun.spawn(['sh', '-c', `exec 3<&0; ${script}`], { stdin: 'pipe', stdout: 'ignore' })
@@ -31,7 +31,7 @@ test('readProcessCounts tells children, grandchildren and zombies apart', async 
   expect(isAlive(shell.pid)).toBe(false)
 })
 
-test('readProcessMemory sees memory that is touched', async () => {
+test('readProcessMemory counts memory once it is touched', async () => {
   const script = `
     process.stdout.write('small')
     process.stdin.once('data', () => {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** What a process holds now; a test compares two of these to find a leak. */
+/** Resources that a process holds; a test compares two of these to find a leak. */
 export interface ProcessCounts {
   /** Open file descriptors. */
   readonly fds: number
@@ -9,14 +9,14 @@ export interface ProcessCounts {
   readonly children: number
   /** Direct children that ended and were not waited for. */
   readonly zombies: number
-  /** All processes below this one, zombies included. */
+  /** All descendant processes, zombies included. */
   readonly descendants: number
 }
 
 export interface ProcessMemory {
   /** Resident bytes, shared pages counted in full. */
   readonly rssBytes: number
-  /** Resident bytes, each shared page divided by the number of its users: sums up over processes. */
+  /** Resident bytes, each shared page divided by the number of processes that map it, so values can be added up. */
   readonly pssBytes: number
 }
 
@@ -30,7 +30,7 @@ export interface ProcessEntry {
 }
 
 function parseStat(text: string): ProcessEntry | undefined {
-  // The name stands in parentheses and may itself hold spaces and parentheses.
+  // The name is in parentheses and may itself contain spaces and parentheses.
   const match = /^(\d+) \((.*)\) (\S) (\d+) /s.exec(text)
   if (match === null) return undefined
   const [, pid, name = '', state = '', parentPid] = match
@@ -46,7 +46,7 @@ function readEntry(pid: string): ProcessEntry | undefined {
   }
 }
 
-/** All processes this one can see. */
+/** All processes visible to this one. */
 export function readProcessTable(): ProcessEntry[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -54,13 +54,13 @@ export function readProcessTable(): ProcessEntry[] {
     .filter((entry) => entry !== undefined)
 }
 
-/** Whether a pid is in the process table; a zombie is not alive. */
+/** True when the process runs; false for a zombie. */
 export function isAlive(pid: number): boolean {
   const entry = readEntry(String(pid))
   return entry !== undefined && entry.state !== 'Z' && entry.state !== 'X'
 }
 
-/** The processes below a pid, parents before their children. */
+/** The descendants of a process, parents before their children. */
 export function readDescendants(
   pid: number,
   table: readonly ProcessEntry[] = readProcessTable(),

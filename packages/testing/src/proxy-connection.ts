@@ -1,80 +1,80 @@
 import type { Socket as BunSocket } from 'bun'
-import { type LinkFaults, LinkQueue } from './link-queue.ts'
+import { type DirectionFaults, FaultQueue } from './fault-queue.ts'
 
-/** Towards which end bytes go. */
+/** The end that bytes flow to. */
 export type Direction = 'toClient' | 'toTarget'
 
-/** How a connection is cut. */
-export type CutKind =
+/** How a connection is closed. */
+export type DisconnectKind =
   /** Both ends get RST; bytes still held are lost. */
   | 'reset'
-  /** Both ends get FIN after what was already written; later bytes of either end are swallowed. */
+  /** Both ends get FIN after what was already written; later bytes of either end are discarded. */
   | 'fin'
-  /** One direction gets FIN and carries nothing more; the other direction goes on. */
+  /** One direction gets FIN and carries nothing more; the other direction stays open. */
   | 'half'
 
-/** How long an end may stay open after a `fin` cut before its socket is closed regardless. */
+/** How long an end may stay open after `fin` before its socket is reset. */
 const FIN_LINGER_MS = 1_000
 
-/** A socket of the proxy; its data names the connection it belongs to, from the moment that exists. */
+/** A socket of the proxy; `data.connection` is the connection it belongs to, once that exists. */
 export type Socket = BunSocket<{ connection: ProxyConnection | undefined }>
 
-/** What a connection asks of its proxy. */
+/** Callbacks from a connection to its proxy. */
 export interface ConnectionOwner {
-  /** How many bytes may be written in this direction before a cut is due. */
+  /** Bytes that may be written in this direction before a planned disconnect. */
   readonly allowance: (direction: Direction) => number
-  /** Tells that bytes were handed to the kernel; may cut the connection. */
+  /** Bytes were handed to the kernel; may disconnect the connection. */
   readonly forwarded: (direction: Direction, bytes: number, connection: ProxyConnection) => void
-  /** Tells that both sockets are gone. */
+  /** Both sockets are closed. */
   readonly closed: (connection: ProxyConnection) => void
   readonly nextRandom: () => number
 }
 
-/** Carries bytes from one socket to the other through a faulty link. */
+/** Copies bytes from one socket to the other through a fault queue. */
 class Flow {
   readonly direction: Direction
-  readonly queue: LinkQueue
+  readonly queue: FaultQueue
   source: Socket | undefined
   sink: Socket | undefined
   /** Bytes handed to the sink's kernel buffer. */
   forwardedBytes = 0
-  /** Nothing more is written; what arrives is swallowed. */
-  isCut = false
+  /** Nothing more is written; received bytes are discarded. */
+  isClosed = false
   #timer: Timer | undefined
   readonly #connection: ProxyConnection
   readonly #owner: ConnectionOwner
 
   constructor(direction: Direction, connection: ProxyConnection, owner: ConnectionOwner) {
     this.direction = direction
-    this.queue = new LinkQueue(owner.nextRandom)
+    this.queue = new FaultQueue(owner.nextRandom)
     this.#connection = connection
     this.#owner = owner
   }
 
   receive(bytes: Uint8Array): void {
-    if (this.isCut) return
+    if (this.isClosed) return
     this.queue.push(bytes, performance.now())
     if (this.queue.isFull) this.source?.pause()
     this.pump()
   }
 
   receiveClose(kind: 'end' | 'reset'): void {
-    if (this.isCut) return
+    if (this.isClosed) return
     this.queue.pushClose(kind, performance.now())
     this.pump()
   }
 
-  cut(): void {
-    this.isCut = true
+  close(): void {
+    this.isClosed = true
     clearTimeout(this.#timer)
-    // Reading goes on, or the kernel would answer a close with RST for want of a reader.
+    // Keep reading: the kernel answers a close with RST while received bytes are unread.
     this.source?.resume()
   }
 
-  /** Moves what may move now and arranges to be called again. */
+  /** Writes what may be written now and schedules the next call. */
   pump(): void {
     clearTimeout(this.#timer)
-    while (!this.isCut && this.sink !== undefined) {
+    while (!this.isClosed && this.sink !== undefined) {
       const nowMs = performance.now()
       const step = this.queue.next(nowMs)
       switch (step.kind) {
@@ -87,7 +87,7 @@ class Flow {
           this.#connection.finish(this.direction)
           return
         case 'reset':
-          this.#connection.cut('reset')
+          this.#connection.disconnect('reset')
           return
         case 'write':
           if (!this.#write(this.sink, step.bytes)) return
@@ -95,7 +95,7 @@ class Flow {
     }
   }
 
-  /** False when the loop must turn before the next write. */
+  /** Returns false when the next write has to wait for another event-loop turn. */
   #write(sink: Socket, bytes: Uint8Array): boolean {
     const allowed = bytes.subarray(0, this.#owner.allowance(this.direction))
     const written = Math.max(0, sink.write(allowed))
@@ -112,19 +112,19 @@ class Flow {
   }
 }
 
-/** One client's connection through the proxy, from accept until both sockets are gone. */
+/** One client's connection through the proxy, from accept until both sockets are closed. */
 export class ProxyConnection {
   readonly id: number
   /** The faults in force, per direction. */
-  faults: Readonly<Record<Direction, LinkFaults>> = { toClient: {}, toTarget: {} }
+  faults: Readonly<Record<Direction, DirectionFaults>> = { toClient: {}, toTarget: {} }
   readonly #toClient: Flow
   readonly #toTarget: Flow
   readonly #owner: ConnectionOwner
   /** Sockets that are open. */
   readonly #open = new Set<Socket>()
-  /** Sockets whose peer sent its FIN. */
+  /** Sockets that received a FIN. */
   readonly #ended = new Set<Socket>()
-  /** Sockets that were sent our FIN. */
+  /** Sockets that sent a FIN. */
   readonly #finished = new Set<Socket>()
   #linger: Timer | undefined
 
@@ -151,7 +151,7 @@ export class ProxyConnection {
     return this.#toClient.queue.heldBytes + this.#toTarget.queue.heldBytes
   }
 
-  /** The target answered: bytes can flow. */
+  /** The target is connected: bytes can flow. */
   join(target: Socket): void {
     this.#toClient.source = target
     this.#toTarget.sink = target
@@ -160,7 +160,7 @@ export class ProxyConnection {
     this.#toTarget.pump()
   }
 
-  setFaults(faults: Readonly<Record<Direction, LinkFaults>>): void {
+  setFaults(faults: Readonly<Record<Direction, DirectionFaults>>): void {
     this.faults = faults
     for (const flow of [this.#toClient, this.#toTarget]) {
       flow.queue.setFaults(faults[flow.direction], performance.now())
@@ -169,28 +169,28 @@ export class ProxyConnection {
     }
   }
 
-  /** Ends the connection now. `direction` matters for `half` only. */
-  cut(kind: CutKind, direction: Direction = 'toClient'): void {
+  /** Closes the connection now. `direction` applies to `half` only. */
+  disconnect(kind: DisconnectKind, direction: Direction = 'toClient'): void {
     switch (kind) {
       case 'reset':
-        this.#toClient.cut()
-        this.#toTarget.cut()
+        this.#toClient.close()
+        this.#toTarget.close()
         for (const socket of this.#open) socket.terminate()
         return
       case 'fin':
         this.finish('toClient')
         this.finish('toTarget')
-        this.#linger = setTimeout(() => this.cut('reset'), FIN_LINGER_MS)
+        this.#linger = setTimeout(() => this.disconnect('reset'), FIN_LINGER_MS)
         return
       case 'half':
         this.finish(direction)
     }
   }
 
-  /** Sends FIN in one direction and swallows what would follow. */
+  /** Sends FIN in one direction and discards later bytes. */
   finish(direction: Direction): void {
     const flow = direction === 'toClient' ? this.#toClient : this.#toTarget
-    flow.cut()
+    flow.close()
     if (flow.sink === undefined || this.#finished.has(flow.sink)) return
     this.#finished.add(flow.sink)
     flow.sink.shutdown()
@@ -211,10 +211,10 @@ export class ProxyConnection {
     this.#closeIfDone(socket)
   }
 
-  /** The socket is gone, in order or by an error. */
+  /** The socket closed, cleanly or with an error. */
   socketClosed(socket: Socket, isError: boolean): void {
     if (!this.#open.delete(socket)) return
-    this.#flowTo(socket).cut()
+    this.#flowTo(socket).close()
     if (isError) this.#flowFrom(socket).receiveClose('reset')
     else if (!this.#ended.has(socket)) this.#flowFrom(socket).receiveClose('end')
     if (this.#open.size > 0) return
@@ -230,7 +230,7 @@ export class ProxyConnection {
     return socket === this.#toTarget.source ? this.#toClient : this.#toTarget
   }
 
-  /** A socket with FIN in both directions has nothing left to do. */
+  /** Closes a socket that has sent and received FIN. */
   #closeIfDone(socket: Socket): void {
     if (this.#ended.has(socket) && this.#finished.has(socket)) socket.end()
   }

@@ -1,6 +1,6 @@
 import { eventually } from './eventually.ts'
 
-/** A text message of the envelope. */
+/** A text message of the compat terminal socket. */
 export type PtyMessage = Readonly<Record<string, unknown>> & { readonly type: string }
 
 export interface PtyTarget {
@@ -10,16 +10,16 @@ export interface PtyTarget {
 
 const WAIT = { timeoutMs: 10_000 }
 
-/** A client of the envelope of terminals, as a front end is one. */
+/** A client of the compat terminal socket (`/ws/pty`). */
 export class PtyClient implements AsyncDisposable {
   readonly messages: PtyMessage[] = []
   close: { readonly code: number; readonly reason: string } | undefined
-  /** An upgrade that was refused leaves nothing else. */
+  /** Stays false when the upgrade is refused. */
   hasOpened = false
   readonly #socket: WebSocket
 
   constructor({ port, headers }: PtyTarget, path: string, protocols: readonly string[] = []) {
-    // Bun's constructor takes headers, which the types of the DOM do not know.
+    // Bun's constructor accepts headers; the DOM types do not.
     const options: unknown = { headers, ...(protocols.length === 0 ? {} : { protocols }) }
     this.#socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, options as string[])
     this.#socket.addEventListener('error', () => {})
@@ -34,7 +34,7 @@ export class PtyClient implements AsyncDisposable {
     return this.#socket.protocol
   }
 
-  /** All text of one kind. */
+  /** The joined data of all messages of one type. */
   text(type: 'output' | 'history' | 'error'): string {
     return this.messages
       .filter((message) => message.type === type)
@@ -42,17 +42,17 @@ export class PtyClient implements AsyncDisposable {
       .join('')
   }
 
-  /** The first message of a type, once it is there. */
+  /** Waits for the first message of a type. */
   async first(type: string): Promise<PtyMessage> {
     return eventually(() => this.messages.find((message) => message.type === type), { what: type, ...WAIT })
   }
 
-  /** What the session is called, once that was said. */
+  /** Waits for the session's id. */
   async name(): Promise<string> {
     return String((await this.first('session'))['session_id'])
   }
 
-  async shows(text: string): Promise<void> {
+  async waitForOutput(text: string): Promise<void> {
     await eventually(() => this.text('output').includes(text), { what: `output "${text}"`, ...WAIT })
   }
 
@@ -60,21 +60,21 @@ export class PtyClient implements AsyncDisposable {
     return eventually(() => this.close, { what: 'the end of the connection', ...WAIT })
   }
 
-  say(message: object | string): void {
+  send(message: object | string): void {
     this.#socket.send(typeof message === 'string' ? message : JSON.stringify(message))
   }
 
   type(data: string): void {
-    this.say({ type: 'input', data })
+    this.send({ type: 'input', data })
   }
 
-  /** Leaves, and waits until that is done. */
-  async leave(): Promise<void> {
+  /** Closes the connection and waits for its close event. */
+  async disconnect(): Promise<void> {
     this.#socket.close()
     await this.closed()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.leave()
+    await this.disconnect()
   }
 }

@@ -10,7 +10,7 @@ const headers = { authorization: 'Bearer good' }
 describe.skipIf(obstacle !== undefined)(
   `runPythonPeer${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   () => {
-    test('sends input and eof, and reports what came back', async () => {
+    test('sends input and eof, and reports the response', async () => {
       await using server = openPlainServer()
       const input = patternAt(1, 0, 2_000_000)
       const result = await runPythonPeer({ url: server.url, headers, input, messages: [{ type: 'resize' }] })

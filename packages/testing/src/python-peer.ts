@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 
-/** Debian's interpreter: the one that python3-websockets is installed for. */
+/** Debian's interpreter, for which python3-websockets is installed. */
 const PYTHON = '/usr/bin/python3'
 
 const SCRIPT = join(import.meta.dir, 'python-peer.py')
@@ -54,7 +54,7 @@ export async function findPythonPeerProblem(): Promise<string | undefined> {
     : 'python3-websockets is missing (apt-get install python3-websockets)'
 }
 
-/** The script is ours: its tag says which shape follows. */
+/** Checks only the tag: the script is part of this package. */
 function isResult(value: unknown): value is PythonPeerResult {
   return typeof value === 'object' && value !== null && 'kind' in value
 }
@@ -78,6 +78,6 @@ export async function runPythonPeer(options: PythonPeerOptions): Promise<PythonP
   if (code !== 0)
     throw new Error(`Python peer failed with "${peer.signalCode ?? code}": ${stderr.slice(-2_000)}`)
   const result: unknown = JSON.parse(stdout)
-  if (!isResult(result)) throw new Error(`Python peer answered "${stdout.slice(0, 200)}"`)
+  if (!isResult(result)) throw new Error(`Python peer returned "${stdout.slice(0, 200)}"`)
   return result
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { Random } from './random.ts'
 
 describe('Random', () => {
-  test('gives the same answers for the same seed, and others for the next seed', () => {
+  test('produces the same sequence for the same seed, and another for the next seed', () => {
     const draw = (seed: number) =>
       Array.from(
         { length: 100 },
@@ -38,7 +38,7 @@ describe('Random', () => {
     expect(() => new Random(1).pick([])).toThrow(RangeError)
   })
 
-  test('answers chance(p) with frequency p', () => {
+  test('returns true from chance(p) with frequency p', () => {
     const random = new Random(3)
     let hits = 0
     for (let i = 0; i < 20_000; i++) if (random.chance(0.25)) hits++
@@ -53,14 +53,14 @@ describe('Random', () => {
     expect(new Set(random.bytes(20_000)).size).toBe(256)
   })
 
-  test('shuffles without losing or doubling an element', () => {
+  test('shuffles without losing or duplicating an element', () => {
     const list = Array.from({ length: 50 }, (_, index) => index)
     const shuffled = new Random(5).shuffle(list)
     expect(shuffled).not.toEqual(list)
     expect(shuffled.toSorted((a, b) => a - b)).toEqual(list)
   })
 
-  test('is not disturbed by draws from its fork', () => {
+  test('is unaffected by draws from its fork', () => {
     const [left, right] = [new Random(6), new Random(6)]
     left.fork().bytes(1_000)
     right.fork()

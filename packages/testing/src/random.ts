@@ -1,4 +1,4 @@
-/** Spreads one integer over the four state words (splitmix32). */
+/** Expands one integer to the state words (splitmix32). */
 function* expandSeed(seed: number): Generator<number, never> {
   let state = seed >>> 0
   for (;;) {
@@ -11,15 +11,15 @@ function* expandSeed(seed: number): Generator<number, never> {
   }
 }
 
-/** Results thrown away after seeding, so that near seeds do not start alike. */
+/** Results discarded after seeding, so that adjacent seeds produce different sequences. */
 const WARM_UP_ROUNDS = 12
 
 /**
- * A deterministic source of randomness (sfc32): the same seed gives the same calls the same answers, in
- * every runtime. For tests only; nothing here is secret.
+ * A deterministic random generator (sfc32): the same seed produces the same sequence in every runtime.
+ * For tests only: not cryptographically secure.
  */
 export class Random {
-  /** The integer this source replays from; print it when a test fails. */
+  /** Reproduces the sequence; print it when a test fails. */
   readonly seed: number
   #a: number
   #b: number

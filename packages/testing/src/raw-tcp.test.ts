@@ -3,7 +3,7 @@ import { eventually } from './eventually.ts'
 import { openRawTcp } from './raw-tcp.ts'
 import { rejectionOf } from './rejection.ts'
 
-/** A server that obeys the first word it gets. */
+/** A server that runs the first command it receives. */
 function openServer() {
   const received: string[] = []
   const listener = Bun.listen({
@@ -23,7 +23,7 @@ function openServer() {
   return { port: listener.port, received, [Symbol.dispose]: () => listener.stop(true) }
 }
 
-test('openRawTcp reads what came before an orderly end, then nothing', async () => {
+test('openRawTcp reads the bytes before a FIN, then undefined', async () => {
   using server = openServer()
   await using tcp = await openRawTcp(server)
   await tcp.write('fin')
@@ -32,7 +32,7 @@ test('openRawTcp reads what came before an orderly end, then nothing', async () 
   expect(await tcp.ended).toBe('fin')
 })
 
-test('openRawTcp tells a reset from an end', async () => {
+test('openRawTcp distinguishes a reset from a FIN', async () => {
   using server = openServer()
   await using tcp = await openRawTcp(server)
   await tcp.write('reset')
@@ -41,7 +41,7 @@ test('openRawTcp tells a reset from an end', async () => {
   expect((await rejectionOf(tcp.write('more'))).message).toContain('connection ended')
 })
 
-test('openRawTcp receives after it has ended its own direction', async () => {
+test('openRawTcp receives after it has closed its sending direction', async () => {
   using server = openServer()
   await using tcp = await openRawTcp(server)
   tcp.endWriting()
@@ -49,7 +49,7 @@ test('openRawTcp receives after it has ended its own direction', async () => {
   expect(await tcp.ended).toBe('fin')
 })
 
-test('openRawTcp takes nothing from the kernel while paused', async () => {
+test('openRawTcp reads nothing while paused', async () => {
   using server = openServer()
   await using tcp = await openRawTcp(server)
   tcp.pause()
@@ -60,14 +60,14 @@ test('openRawTcp takes nothing from the kernel while paused', async () => {
   expect((await tcp.read())?.length).toBeGreaterThan(0)
 })
 
-test('openRawTcp says that it closed by itself', async () => {
+test('openRawTcp reports that it closed the connection itself', async () => {
   using server = openServer()
   const tcp = await openRawTcp(server)
   tcp.close()
   expect(await tcp.ended).toBe('local')
 })
 
-test('openRawTcp rejects when nothing listens', async () => {
+test('openRawTcp rejects when the connection is refused', async () => {
   const server = openServer()
   server[Symbol.dispose]()
   expect(await rejectionOf(openRawTcp(server))).toMatchObject({ code: 'ECONNREFUSED' })

@@ -3,13 +3,13 @@ import type { Socket } from 'bun'
 /** Unread bytes at which reading pauses; the kernel then holds back the peer. */
 const MAX_UNREAD_BYTES = 256 * 1024
 
-/** How a connection came to its end. */
+/** How a connection ended. */
 export type TcpEnd =
-  /** The peer closed its direction in order. */
+  /** The peer sent FIN. */
   | 'fin'
-  /** The peer, or something on the way, aborted the connection. */
+  /** The peer or an intermediary sent RST. */
   | 'reset'
-  /** This side closed before it saw the peer's end. */
+  /** This side closed before the peer did. */
   | 'local'
 
 export interface RawTcpOptions {
@@ -18,16 +18,16 @@ export interface RawTcpOptions {
   readonly host?: string
 }
 
-/** A TCP connection under full control of a test: what is sent, what is read, and how it ends. */
+/** A TCP connection whose writes, reads and close the test controls. */
 export class RawTcp implements AsyncDisposable {
-  /** Settles at the first end that is seen; never rejects. */
+  /** Resolves when the connection first ends; never rejects. */
   readonly ended: Promise<TcpEnd>
   #socket: Socket | undefined
   readonly #ended = Promise.withResolvers<TcpEnd>()
   /** Received and not yet read, in order. */
   #unread: Uint8Array[] = []
   #unreadBytes = 0
-  /** Not yet taken by the kernel, in order. */
+  /** Not yet accepted by the kernel, in order. */
   readonly #unsent: {
     bytes: Uint8Array
     readonly done: () => void
@@ -35,7 +35,7 @@ export class RawTcp implements AsyncDisposable {
   }[] = []
   #isReading = true
   #hasEnded = false
-  /** Wakes the one reader that waits. */
+  /** Wakes the pending reader. */
   #wake = Promise.withResolvers<void>()
 
   private constructor() {
@@ -53,7 +53,7 @@ export class RawTcp implements AsyncDisposable {
         data: (_, bytes) => tcp.#receive(bytes),
         drain: () => tcp.#flush(),
         end: () => tcp.#end('fin'),
-        // Without an end before it: Bun leaves that out when this side's FIN went first.
+        // Bun emits no `end` event when this side sent its FIN first.
         close: (_, error) => {
           tcp.#end(error === undefined || error === null ? 'fin' : 'reset')
           tcp.#failUnsent()
@@ -69,7 +69,7 @@ export class RawTcp implements AsyncDisposable {
     return this.#unreadBytes
   }
 
-  /** Sends bytes; settles when the kernel has taken them all, rejects when the connection ended before. */
+  /** Sends bytes. Resolves when the kernel has accepted all of them; rejects when the connection ends before. */
   write(bytes: Uint8Array | string): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#unsent.push({ bytes: Buffer.from(bytes), done: resolve, failed: reject })
@@ -77,7 +77,7 @@ export class RawTcp implements AsyncDisposable {
     return promise
   }
 
-  /** The bytes that came since the last call, at least one; `undefined` once the connection ended. */
+  /** The bytes received since the last call, at least one; `undefined` once the connection has ended. */
   async read(): Promise<Uint8Array | undefined> {
     while (this.#unreadBytes === 0) {
       if (this.#hasEnded) return undefined
@@ -90,7 +90,7 @@ export class RawTcp implements AsyncDisposable {
     return bytes
   }
 
-  /** Stops taking bytes from the kernel, whose buffers then fill and stall the peer. */
+  /** Stops reading, so that the kernel's buffers fill and stall the peer. */
   pause(): void {
     this.#isReading = false
     this.#socket?.pause()
@@ -101,7 +101,7 @@ export class RawTcp implements AsyncDisposable {
     this.#socket?.resume()
   }
 
-  /** Closes the sending direction (FIN); receiving goes on. */
+  /** Closes the sending direction (FIN); receiving continues. */
   endWriting(): void {
     this.#socket?.shutdown()
   }
@@ -112,7 +112,7 @@ export class RawTcp implements AsyncDisposable {
     this.#socket?.terminate()
   }
 
-  /** Closes both directions in order; the kernel turns it into a reset when bytes were left unread. */
+  /** Closes both directions; the kernel sends RST instead when received bytes are unread. */
   close(): void {
     this.#end('local')
     this.#socket?.end()

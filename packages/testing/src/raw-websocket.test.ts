@@ -53,7 +53,7 @@ describe('openRawWebSocket', () => {
     })
   })
 
-  test('sends fragments, pings in between, and bytes split anywhere', async () => {
+  test('sends fragments, pings between them, and bytes split at any position', async () => {
     await using server = openEchoServer()
     await using socket = await openRawWebSocketOrThrow(server)
     const bytes = Buffer.concat([
@@ -72,7 +72,7 @@ describe('openRawWebSocket', () => {
     })
   })
 
-  test('answers status, headers and body of a refusal', async () => {
+  test('returns status, headers and body of a refusal', async () => {
     await using server = openEchoServer()
     const handshake = await openRawWebSocket({ port: server.port, path: '/refuse' })
     if (handshake.kind !== 'refused') throw new Error(`Handshake was "${handshake.kind}"`)
@@ -83,7 +83,7 @@ describe('openRawWebSocket', () => {
     ).toContain('answered 403 "not you"')
   })
 
-  test("sees the server's close frame and then the end", async () => {
+  test("receives the server's close frame, then the FIN", async () => {
     await using server = openEchoServer()
     await using socket = await openRawWebSocketOrThrow(server)
     await socket.sendFrame({ opcode: OPCODE.text, payload: 'close' })
@@ -94,7 +94,7 @@ describe('openRawWebSocket', () => {
     expect((await rejectionOf(socket.nextFrame())).message).toContain('connection ended')
   })
 
-  test('sees the connection end after a frame that is not allowed', async () => {
+  test('reports the end of the connection after an invalid frame', async () => {
     await using server = openEchoServer()
     for (const spec of [
       { rsv1: true },
@@ -107,7 +107,7 @@ describe('openRawWebSocket', () => {
     }
   })
 
-  test('gives all frames up to the end', async () => {
+  test('returns all frames up to the end', async () => {
     await using server = openEchoServer()
     await using socket = await openRawWebSocketOrThrow(server)
     await socket.sendFrame({ payload: '1' })
@@ -119,7 +119,7 @@ describe('openRawWebSocket', () => {
     expect(opcodes).toEqual([OPCODE.binary, OPCODE.binary, OPCODE.close])
   })
 
-  test('rejects when no frame comes in time, and loses none that comes later', async () => {
+  test('rejects when no frame arrives in time, and loses no later frame', async () => {
     await using server = openEchoServer()
     await using socket = await openRawWebSocketOrThrow(server)
     expect((await rejectionOf(socket.nextFrame(10))).message).toContain(
@@ -138,14 +138,14 @@ describe('openRawWebSocket', () => {
     expect(socket.response.headers.get('sec-websocket-extensions')).toBeNull()
   })
 
-  test('reads frames that come with the response', async () => {
+  test('reads frames that arrive with the response', async () => {
     await using server = openEchoServer()
     await using socket = await openRawWebSocketOrThrow({ port: server.port, path: '/flood' })
     expect((await socket.nextFrame()).payload).toHaveLength(1 << 20)
   })
 })
 
-test('upgradeRequest can be sent in pieces', async () => {
+test('upgradeRequest returns a request that can be sent in parts', async () => {
   await using server = openEchoServer()
   await using tcp = await openRawTcp(server)
   for (const letter of upgradeRequest({ port: server.port, subprotocols: ['a', 'b'] }))

@@ -9,16 +9,16 @@ import {
   OPCODE,
 } from './websocket-frame.ts'
 
-/** The constant every server hashes into its answer (RFC 6455 section 1.3). */
+/** The GUID of the accept key (RFC 6455 section 1.3). */
 const ACCEPT_SALT = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 
-/** Fixed, so that two handshakes are byte for byte the same. */
+/** Fixed, so that handshakes are identical. */
 const KEY = Buffer.from('sandwire raw key').toString('base64')
 
-/** An answer with more header bytes than this is an error of the server. */
+/** Size limit of the response's header section. */
 const MAX_RESPONSE_HEAD_BYTES = 64 * 1024
 
-/** Payload bytes received and not taken at which reading pauses. */
+/** Unread payload bytes at which reading pauses. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024
 
 const DEFAULT_TIMEOUT_MS = 4_000
@@ -27,7 +27,7 @@ export interface RawWebSocketOptions {
   readonly port: number
   /** Default `/`. */
   readonly path?: string
-  /** Sent in this order after the handshake's own; a name may repeat. */
+  /** Sent in this order after the handshake's own headers; a name may repeat. */
   readonly headers?: Readonly<Record<string, string>> | readonly (readonly [string, string])[]
   readonly subprotocols?: readonly string[]
   /** The value of `Sec-WebSocket-Extensions`. */
@@ -36,7 +36,7 @@ export interface RawWebSocketOptions {
   readonly timeoutMs?: number
 }
 
-/** What the server answered to the upgrade. */
+/** The server's response to the upgrade. */
 export interface UpgradeResponse {
   readonly status: number
   readonly headers: Headers
@@ -44,9 +44,9 @@ export interface UpgradeResponse {
 
 export type RawHandshake =
   | { readonly kind: 'open'; readonly socket: RawWebSocket }
-  /** `body` is what came within the timeout, up to the content length. */
+  /** `body` is what arrived within the timeout, up to the content length. */
   | ({ readonly kind: 'refused'; readonly body: string } & UpgradeResponse)
-  /** The connection ended before an answer. */
+  /** The connection ended before a response. */
   | { readonly kind: 'ended'; readonly how: TcpEnd }
 
 /** How a WebSocket ended. */
@@ -91,10 +91,10 @@ function timeoutAfter(timeoutMs: number, what: string): { readonly promise: Prom
   return { promise, [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** A WebSocket where the test decides every bit that is sent and sees every frame that comes. */
+/** A WebSocket whose test controls every byte sent and receives every frame. */
 export class RawWebSocket implements AsyncDisposable {
   readonly response: UpgradeResponse
-  /** Settles when the TCP connection ends; frames that came before can still be read. */
+  /** Resolves when the TCP connection ends; frames received before can still be read. */
   readonly closed: Promise<RawClose>
   readonly #tcp: RawTcp
   readonly #parser = new FrameParser()
@@ -102,10 +102,10 @@ export class RawWebSocket implements AsyncDisposable {
   #unreadBytes = 0
   #closeFrame: RawClose['frame']
   #hasEnded = false
-  /** Settles when a frame came, a frame was taken, or the connection ended. */
+  /** Resolves when a frame arrives, a frame is read or the connection ends. */
   #changed = Promise.withResolvers<void>()
 
-  /** `early` are bytes that came behind the response. */
+  /** `early` holds the bytes received after the response. */
   constructor(tcp: RawTcp, response: UpgradeResponse, early: Uint8Array) {
     this.#tcp = tcp
     this.response = response
@@ -113,7 +113,7 @@ export class RawWebSocket implements AsyncDisposable {
     this.closed = this.#run()
   }
 
-  /** Sends one frame, right or wrong; settles when the kernel has taken it. */
+  /** Sends one frame, valid or not; resolves when the kernel has accepted it. */
   sendFrame(spec: FrameSpec): Promise<void> {
     return this.#tcp.write(encodeFrame(spec))
   }
@@ -158,7 +158,7 @@ export class RawWebSocket implements AsyncDisposable {
     this.#tcp.close()
   }
 
-  /** Gives up, without taking a frame, when `limit` rejects. */
+  /** Rejects with `limit`, without consuming a frame. */
   async #take(limit?: Promise<never>): Promise<Frame | undefined> {
     for (;;) {
       const frame = this.#frames.shift()
@@ -251,7 +251,7 @@ async function shakeHands(tcp: RawTcp, options: RawWebSocketOptions): Promise<Ra
   return { kind: 'open', socket: new RawWebSocket(tcp, { status, headers }, rest) }
 }
 
-/** Does the handshake by hand. A refusal is an answer, not an error; rejects when TCP is refused or time is up. */
+/** Does the handshake by hand. A refused upgrade is a result, not an error; rejects when the TCP connection is refused or on a timeout. */
 export async function openRawWebSocket(options: RawWebSocketOptions): Promise<RawHandshake> {
   const { timeoutMs = DEFAULT_TIMEOUT_MS } = options
   const tcp = await openRawTcp(options)
@@ -266,7 +266,7 @@ export async function openRawWebSocket(options: RawWebSocketOptions): Promise<Ra
   }
 }
 
-/** The open socket; throws what the server answered when it refused. */
+/** Like {@link openRawWebSocket}, but throws when the upgrade is refused. */
 export async function openRawWebSocketOrThrow(options: RawWebSocketOptions): Promise<RawWebSocket> {
   const handshake = await openRawWebSocket(options)
   switch (handshake.kind) {

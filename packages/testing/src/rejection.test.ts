@@ -6,7 +6,7 @@ test('rejectionOf returns the error of a promise that rejects', async () => {
   expect(await rejectionOf(Promise.reject(error))).toBe(error)
 })
 
-test('rejectionOf throws for a promise that fulfils', async () => {
+test('rejectionOf throws for a promise that fulfills', async () => {
   const failure = await rejectionOf(rejectionOf(Promise.resolve(7)))
   expect(failure.message).toBe('Expected a rejection: promise fulfilled with "7"')
 })

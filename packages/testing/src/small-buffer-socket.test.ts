@@ -10,7 +10,7 @@ function listenOn(port: number) {
   return Bun.listen({ hostname: host, port, socket: { data: () => undefined } })
 }
 
-test('reservePort keeps a port that refuses until someone listens on it, again and again', async () => {
+test('reservePort reserves a port that refuses connections whenever nothing listens on it', async () => {
   using reserved = reservePort(host)
   for (let round = 0; round < 3; round++) {
     expect(await connectWithSmallBuffers({ host, port: reserved.port }, never)).toBeUndefined()
@@ -22,14 +22,14 @@ test('reservePort keeps a port that refuses until someone listens on it, again a
   }
 })
 
-test('connectWithSmallBuffers gives up when it is told to', async () => {
+test('connectWithSmallBuffers stops when its signal aborts', async () => {
   const listener = listenOn(0)
   const port = listener.port
   expect(await connectWithSmallBuffers({ host, port }, AbortSignal.abort())).toBeUndefined()
   listener.stop(true)
 })
 
-test('connectWithSmallBuffers refuses a name in place of an address', async () => {
+test('connectWithSmallBuffers rejects a host name', async () => {
   const failure = await rejectionOf(connectWithSmallBuffers({ host: 'localhost', port: 1 }, never))
   expect(failure.message).toBe('Cannot use the address: "localhost" is not dotted IPv4')
 })

@@ -13,10 +13,10 @@ const SO_RCVBUF = 8
 const POLLOUT = 4
 const ADDRESS_BYTES = 16
 
-/** How often a connection under way is looked at; on loopback the first look finds it done. */
+/** Poll interval of a pending connection; on loopback the first poll finds it connected. */
 const CONNECT_POLL_MS = 2
 
-/** Bytes asked for each socket buffer; Linux doubles it and uses half of that for its own records. */
+/** Size requested for each socket buffer; Linux doubles it and uses half for bookkeeping. */
 const SOCKET_BUFFER_BYTES = 16 * 1024
 
 export interface Ipv4Address {
@@ -75,15 +75,15 @@ function isWritable(fd: number): boolean {
   return libc.poll(ptr(pollfd), 1, 0) === 1
 }
 
-/** Makes both kernel buffers small. On a listening socket this holds for the connections it accepts. */
+/** Makes both kernel buffers small. Connections accepted by a listening socket inherit the sizes. */
 export function shrinkSocketBuffers(fd: number, bytes = SOCKET_BUFFER_BYTES): void {
   setOption(fd, SO_RCVBUF, bytes)
   setOption(fd, SO_SNDBUF, bytes)
 }
 
 /**
- * Connects with small buffers from the first segment on: after the handshake the receive window can no
- * longer be taken back. Returns a descriptor that the caller closes, or `undefined` when refused.
+ * Connects with buffers that are small before the handshake, because the receive window cannot shrink
+ * afterwards. Returns a descriptor that the caller closes, or `undefined` when refused.
  */
 export async function connectWithSmallBuffers(
   address: Ipv4Address,
@@ -100,14 +100,14 @@ export async function connectWithSmallBuffers(
   return undefined
 }
 
-/** A loopback port kept for one owner while nothing listens on it, so connecting to it is refused. */
+/** A reserved loopback port; connecting to it is refused while nothing listens on it. */
 export interface ReservedPort extends Disposable {
   readonly port: number
 }
 
 /**
  * Binds a port without listening. A listener with SO_REUSEADDR (every Bun listener) can be opened on it and
- * closed again at will; the kernel gives the port to nobody else meanwhile.
+ * closed repeatedly; meanwhile the kernel assigns the port to no other process.
  */
 export function reservePort(host: string): ReservedPort {
   const fd = libc.socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)

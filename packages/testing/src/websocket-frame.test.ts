@@ -12,7 +12,7 @@ import {
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
 describe('encodeFrame', () => {
-  test('gives the example bytes of RFC 6455 section 5.7', () => {
+  test('encodes the examples of RFC 6455 section 5.7', () => {
     const hello = { opcode: OPCODE.text, payload: 'Hello' }
     expect(hex(encodeFrame({ ...hello, mask: false }))).toBe('810548656c6c6f')
     expect(hex(encodeFrame(hello))).toBe('818537fa213d7f9f4d5158')
@@ -26,7 +26,7 @@ describe('encodeFrame', () => {
     )
   })
 
-  test('sends what the protocol forbids', () => {
+  test('encodes frames that the protocol forbids', () => {
     expect(
       hex(encodeFrame({ opcode: 0xf, rsv1: true, rsv2: true, rsv3: true, mask: new Uint8Array(4) })),
     ).toBe('ff8000000000')
@@ -37,7 +37,7 @@ describe('encodeFrame', () => {
 })
 
 describe('FrameParser', () => {
-  test('finds the same frames wherever the stream is split', () => {
+  test('parses the same frames wherever the stream is split', () => {
     const specs = [0, 1, 125, 126, 127, 65_535, 65_536, 100_000].map((length, index) => ({
       payload: patternAt(1, 0, length),
       mask: index % 2 === 0,
@@ -66,7 +66,7 @@ describe('FrameParser', () => {
   })
 })
 
-test('a close payload holds code and reason, or nothing', () => {
+test('a close payload has a code and reason, or is empty', () => {
   expect(decodeClosePayload(encodeClosePayload(1002, 'bad frame'))).toEqual({
     code: 1002,
     reason: 'bad frame',

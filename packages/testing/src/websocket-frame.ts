@@ -1,7 +1,7 @@
 /** Frame opcodes of RFC 6455 section 5.2. */
 export const OPCODE = { continuation: 0x0, text: 0x1, binary: 0x2, close: 0x8, ping: 0x9, pong: 0xa } as const
 
-/** A frame to be sent; nothing is checked, so that a test can send what no library would. */
+/** A frame to send; nothing is validated, so that a test can send invalid frames. */
 export interface FrameSpec {
   /** 0 to 15; default binary. */
   readonly opcode?: number
@@ -10,14 +10,14 @@ export interface FrameSpec {
   readonly rsv1?: boolean
   readonly rsv2?: boolean
   readonly rsv3?: boolean
-  /** Default true: masked with a fixed key; bytes give the key, false sends the payload bare. */
+  /** Default true: masked with a fixed key; bytes are the key, false sends the payload unmasked. */
   readonly mask?: boolean | Uint8Array
   readonly payload?: Uint8Array | string
-  /** The length the header claims, whatever the payload has; always in the 8-byte form. */
+  /** The length in the header, whatever the payload's; always in the 8-byte form. */
   readonly declaredLength?: bigint
 }
 
-/** A frame as it was received. */
+/** A received frame. */
 export interface Frame {
   readonly opcode: number
   readonly fin: boolean
@@ -29,7 +29,7 @@ export interface Frame {
   readonly payload: Uint8Array
 }
 
-/** Nothing here needs secrecy, and a fixed key makes bytes comparable. */
+/** Fixed, so that tests can compare bytes. */
 const DEFAULT_MASK = new Uint8Array([0x37, 0xfa, 0x21, 0x3d])
 
 function applyMask(payload: Uint8Array, key: Uint8Array): Uint8Array {
@@ -89,14 +89,14 @@ function decodeHeader(bytes: Buffer): Header | undefined {
   return { headerBytes, isMasked, payloadBytes: lengthBytes === 0 ? short : long }
 }
 
-/** Cuts a byte stream into frames, wherever the stream was split. */
+/** Parses frames from a byte stream that may be split at any position. */
 export class FrameParser {
   #chunks: Uint8Array[] = []
   #bufferedBytes = 0
-  /** Bytes the frame under way needs before it is worth looking again; keeps long frames linear. */
+  /** Bytes needed before parsing is tried again; keeps the cost of long frames linear. */
   #neededBytes = 2
 
-  /** Takes the next bytes; returns the frames that are complete with them. */
+  /** Adds bytes and returns the frames that they complete. */
   push(bytes: Uint8Array): Frame[] {
     this.#chunks.push(bytes)
     this.#bufferedBytes += bytes.length

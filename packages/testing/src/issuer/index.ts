@@ -5,4 +5,4 @@ export {
   startIssuer,
   type TestIssuer,
 } from './issuer.ts'
-export { PEOPLE, type Person, SANDBOX_SCOPES, type SandboxScope } from './users.ts'
+export { TEST_USERS, type TestUser, SANDBOX_SCOPES, type SandboxScope } from './users.ts'

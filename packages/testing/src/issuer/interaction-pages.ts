@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Provider from 'oidc-provider'
-import type { Person } from './users.ts'
+import type { TestUser } from './users.ts'
 
-/** Longest form that is read. */
+/** Size limit of a posted form. */
 const MAX_FORM_BYTES = 4_096
 
 const PAGE = `<!doctype html>
@@ -24,10 +24,10 @@ async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
   return new URLSearchParams(text)
 }
 
-/** Signs a person in and consents to everything asked for that the person may have, both with one form. */
+/** Serves the sign-in form. Its submission signs the user in and grants the requested scopes that the user may have. */
 export async function answerInteraction(
   provider: Provider,
-  personOf: (account: string) => Person | undefined,
+  findUser: (account: string) => TestUser | undefined,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -39,21 +39,21 @@ export async function answerInteraction(
   }
   const form = await readForm(request)
   const account = form.get('user') ?? ''
-  const person = personOf(account)
-  if (form.get('answer') !== 'yes' || person === undefined) {
+  const user = findUser(account)
+  if (form.get('answer') !== 'yes' || user === undefined) {
     const refusal = { error: 'access_denied', error_description: 'Refused on the page' }
     await provider.interactionFinished(request, response, refusal, { mergeWithLastSubmission: false })
     return
   }
-  const asked = typeof params['scope'] === 'string' ? params['scope'].split(' ') : []
+  const requested = typeof params['scope'] === 'string' ? params['scope'].split(' ') : []
   const resources = [params['resource'] ?? []].flat().map(String)
   const grant = new provider.Grant({ accountId: account, clientId: String(params['client_id']) })
-  grant.addOIDCScope(asked.filter((scope) => !scope.startsWith('sandbox:')).join(' '))
+  grant.addOIDCScope(requested.filter((scope) => !scope.startsWith('sandbox:')).join(' '))
   for (const resource of resources) {
-    const may = asked.filter((scope) => person.scopes.some((allowed) => allowed === scope))
-    const not = asked.filter((scope) => scope.startsWith('sandbox:') && !may.includes(scope))
-    if (may.length > 0) grant.addResourceScope(resource, may.join(' '))
-    if (not.length > 0) grant.rejectResourceScope(resource, not.join(' '))
+    const granted = requested.filter((scope) => user.scopes.some((allowed) => allowed === scope))
+    const rejected = requested.filter((scope) => scope.startsWith('sandbox:') && !granted.includes(scope))
+    if (granted.length > 0) grant.addResourceScope(resource, granted.join(' '))
+    if (rejected.length > 0) grant.rejectResourceScope(resource, rejected.join(' '))
   }
   const result = { login: { accountId: account }, consent: { grantId: await grant.save() } }
   await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false })

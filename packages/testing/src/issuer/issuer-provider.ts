@@ -1,19 +1,19 @@
 import { generateKeyPairSync } from 'node:crypto'
 import Provider, { type ResourceServer } from 'oidc-provider'
 import type { IssuerStore } from './issuer-store.ts'
-import { type Person, SANDBOX_SCOPES } from './users.ts'
+import { type TestUser, SANDBOX_SCOPES } from './users.ts'
 
 export interface ProviderSettings {
   readonly url: string
   readonly audience: string
   readonly accessTokenSeconds: number
   readonly refreshTokenSeconds: number
-  /** Gives nothing that it is not asked for. */
+  /** See `IssuerOptions.isStrict`. */
   readonly isStrict: boolean
   readonly store: IssuerStore
-  /** Undefined: nobody of that name, or nobody any more. */
-  readonly personOf: (account: string) => Person | undefined
-  /** Claims that a test adds to an access token it mints. */
+  /** Undefined: the account does not exist or was revoked. */
+  readonly findUser: (account: string) => TestUser | undefined
+  /** Claims that a test adds to a minted access token. */
   readonly extraClaims: (token: object) => Readonly<Record<string, unknown>> | undefined
 }
 
@@ -29,12 +29,12 @@ export function resourceServer(
   }
 }
 
-/** The real provider, with everything on that Sandwire needs from an issuer. */
+/** An `oidc-provider` with the features that Sandwire needs from an issuer. */
 export function createProvider(settings: ProviderSettings): Provider {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const key = { ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid: crypto.randomUUID() }
-  const { store, personOf, isStrict } = settings
-  const kindness = {
+  const { store, findUser, isStrict } = settings
+  const defaults = {
     defaultResource: async () => settings.audience,
     useGrantedResource: async () => true,
   }
@@ -44,7 +44,7 @@ export function createProvider(settings: ProviderSettings): Provider {
     cookies: { keys: [crypto.randomUUID()] },
     scopes: ['openid', 'offline_access'],
     claims: { openid: ['sub'], profile: ['name'], email: ['email', 'email_verified'] },
-    // So that the ID token itself says the name, as those of most issuers do.
+    // Puts the name into the ID token, as most issuers do.
     conformIdTokenClaims: false,
     responseTypes: ['code'],
     pkce: { required: () => true },
@@ -58,7 +58,7 @@ export function createProvider(settings: ProviderSettings): Provider {
       revocation: { enabled: true, allowedPolicy: async () => true },
       resourceIndicators: {
         enabled: true,
-        ...(isStrict ? {} : kindness),
+        ...(isStrict ? {} : defaults),
         getResourceServerInfo: async () => resourceServer(settings),
       },
     },
@@ -73,13 +73,13 @@ export function createProvider(settings: ProviderSettings): Provider {
       Session: 3600,
     },
     extraTokenClaims: async (_context, token) => ({
-      ...('accountId' in token ? { name: personOf(String(token.accountId))?.name } : {}),
+      ...('accountId' in token ? { name: findUser(String(token.accountId))?.name } : {}),
       ...settings.extraClaims(token),
     }),
     findAccount: async (_context, account) => {
-      const person = personOf(account)
-      if (person === undefined) return undefined
-      const claims = { sub: account, name: person.name, email: person.email, email_verified: true }
+      const user = findUser(account)
+      if (user === undefined) return undefined
+      const claims = { sub: account, name: user.name, email: user.email, email_verified: true }
       return { accountId: account, claims: async () => claims }
     },
   })

@@ -6,7 +6,7 @@ interface Row {
   readonly payload: AdapterPayload
 }
 
-/** What one issuer remembers; nothing outlives it, and its provider checks expiry itself. */
+/** In-memory storage of one issuer. The provider checks expiry itself. */
 export class IssuerStore {
   readonly #rows = new Map<string, Row>()
 
@@ -14,12 +14,12 @@ export class IssuerStore {
     this.#rows.set(`${model}:${id}`, { model, id, payload })
   }
 
-  /** Forgets the codes, sessions, grants and refresh tokens of an account. */
-  forget(account: string): void {
-    this.#drop(({ payload }) => payload.accountId === account)
+  /** Deletes the codes, sessions, grants and refresh tokens of an account. */
+  deleteAccount(account: string): void {
+    this.#deleteWhere(({ payload }) => payload.accountId === account)
   }
 
-  /** What the provider keeps the rows of one model in. */
+  /** The provider's storage adapter for one model. */
   adapter(model: string): Adapter {
     const find = (matches: (row: Row) => boolean): AdapterPayload | undefined =>
       [...this.#rows.values()].find((row) => row.model === model && matches(row))?.payload
@@ -33,11 +33,11 @@ export class IssuerStore {
         if (payload !== undefined) payload.consumed = Math.floor(Date.now() / 1000)
       },
       destroy: async (id) => void this.#rows.delete(`${model}:${id}`),
-      revokeByGrantId: async (grantId) => this.#drop(({ payload }) => payload.grantId === grantId),
+      revokeByGrantId: async (grantId) => this.#deleteWhere(({ payload }) => payload.grantId === grantId),
     }
   }
 
-  #drop(matches: (row: Row) => boolean): void {
+  #deleteWhere(matches: (row: Row) => boolean): void {
     for (const [key, row] of this.#rows) if (matches(row)) this.#rows.delete(key)
   }
 }

@@ -7,12 +7,15 @@ let issuer: TestIssuer
 beforeAll(async () => void (issuer = await startIssuer()))
 afterAll(() => issuer[Symbol.asyncDispose]())
 
-type Answer = Record<string, string>
+type TokenResponse = Record<string, string>
 
-async function post(path: string, form: Record<string, string>): Promise<{ status: number; body: Answer }> {
+async function post(
+  path: string,
+  form: Record<string, string>,
+): Promise<{ status: number; body: TokenResponse }> {
   const response = await fetch(issuer.url + path, { method: 'POST', body: new URLSearchParams(form) })
   const text = await response.text()
-  return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as Answer) }
+  return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as TokenResponse) }
 }
 
 function claimsOf(token: string | undefined): Record<string, unknown> {
@@ -43,7 +46,7 @@ async function authorizationUrl(changes: Record<string, string> = {}): Promise<U
   return url
 }
 
-test('the issuer signs a person in with a code and PKCE, and gives a token for our audience', async () => {
+test('the issuer signs a user in with a code and PKCE, and issues a token for the audience', async () => {
   const back = await issuer.signIn(await authorizationUrl(), 'ann')
   expect(back.origin + back.pathname).toBe(CALLBACK)
   expect(back.searchParams.get('iss')).toBe(issuer.url)
@@ -75,7 +78,7 @@ test('the issuer signs a person in with a code and PKCE, and gives a token for o
   expect(last.body['error']).toBe('invalid_grant')
 })
 
-test('the issuer asks for PKCE and says no when the person does', async () => {
+test('the issuer requires PKCE, and reports a refusal by the user', async () => {
   const bare = await authorizationUrl()
   bare.searchParams.delete('code_challenge')
   bare.searchParams.delete('code_challenge_method')
@@ -83,7 +86,7 @@ test('the issuer asks for PKCE and says no when the person does', async () => {
   expect((await issuer.refuse(await authorizationUrl())).searchParams.get('error')).toBe('access_denied')
 })
 
-test('the issuer lets a person approve a device, until the person is revoked', async () => {
+test('the issuer lets a user approve a device, until the user is revoked', async () => {
   const scope = 'openid profile offline_access sandbox:connect'
   const asked = await post('/device/auth', { client_id: issuer.clientId, scope, resource: issuer.audience })
   const poll = {
@@ -99,7 +102,7 @@ test('the issuer lets a person approve a device, until the person is revoked', a
     aud: issuer.audience,
     scope: 'sandbox:connect',
   })
-  await issuer.revokePerson('bob')
+  await issuer.revokeUser('bob')
   const refresh = {
     grant_type: 'refresh_token',
     client_id: issuer.clientId,
@@ -108,13 +111,13 @@ test('the issuer lets a person approve a device, until the person is revoked', a
   expect((await post('/token', refresh)).body['error']).toBe('invalid_grant')
 })
 
-test('a strict issuer gives a token for us only where every request names the resource', async () => {
+test('a strict issuer issues a token for the audience only when every request names the resource', async () => {
   await using strict = await startIssuer({ isStrict: true })
-  const ask = async (path: string, form: Record<string, string>): Promise<Answer> => {
+  const ask = async (path: string, form: Record<string, string>): Promise<TokenResponse> => {
     const response = await fetch(strict.url + path, { method: 'POST', body: new URLSearchParams(form) })
-    return (await response.json()) as Answer
+    return (await response.json()) as TokenResponse
   }
-  const tokens = async (scope: string, more: Record<string, string>): Promise<Answer> => {
+  const tokens = async (scope: string, more: Record<string, string>): Promise<TokenResponse> => {
     const begin = { client_id: strict.clientId, scope, resource: strict.audience }
     const asked = await ask('/device/auth', begin)
     await strict.approveDevice(asked['user_code'] ?? '', 'bob')
@@ -130,7 +133,7 @@ test('a strict issuer gives a token for us only where every request names the re
   expect((await tokens('openid sandbox:connect', resource))['refresh_token']).toBeUndefined()
 })
 
-test('the issuer refuses a device when the person does', async () => {
+test('the issuer denies a device that the user refuses', async () => {
   const asked = await post('/device/auth', {
     client_id: issuer.clientId,
     scope: 'openid',
@@ -142,7 +145,7 @@ test('the issuer refuses a device when the person does', async () => {
   expect(body['error']).toBe('access_denied')
 })
 
-test('the issuer mints tokens of chosen scopes, life and claims', async () => {
+test('the issuer mints tokens with given scopes, lifetime and claims', async () => {
   const token = await issuer.mintToken('ann', {
     scopes: ['sandbox:connect'],
     expiresInSeconds: -5,

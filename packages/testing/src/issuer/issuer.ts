@@ -3,38 +3,38 @@ import type { AddressInfo } from 'node:net'
 import { answerInteraction } from './interaction-pages.ts'
 import { createProvider, resourceServer } from './issuer-provider.ts'
 import { IssuerStore } from './issuer-store.ts'
-import { PEOPLE, type Person, SANDBOX_SCOPES } from './users.ts'
-import { hiddenField, Visitor } from './visitor.ts'
+import { TEST_USERS, type TestUser, SANDBOX_SCOPES } from './users.ts'
+import { FormBrowser, hiddenField } from './form-browser.ts'
 
-/** Where our browsers and command lines come back to; a native client may use any port of loopback. */
+/** Redirect URIs of the page and the CLI; native clients may use any loopback port. */
 const REDIRECTS = ['127.0.0.1', 'localhost', '[::1]'].flatMap((host) => [
   `http://${host}/signin/callback`,
   `http://${host}/callback`,
 ])
 
 export interface IssuerOptions {
-  /** Default: `/signin/callback` and `/callback` on any port of loopback. */
+  /** Default: `/signin/callback` and `/callback` on any loopback port. */
   readonly redirectUris?: readonly string[]
-  /** Whom tokens are meant for; a URL, as RFC 8707 wants it. */
+  /** Audience of the tokens; a URL, as RFC 8707 requires. */
   readonly audience?: string
-  readonly people?: Readonly<Record<string, Person>>
-  /** Tokens are for us only where `resource` says so, and are renewed only where `offline_access` was asked for. */
+  readonly users?: Readonly<Record<string, TestUser>>
+  /** Issues tokens for the audience only when `resource` names it, and refresh tokens only with `offline_access`. */
   readonly isStrict?: boolean
   readonly accessTokenSeconds?: number
   readonly refreshTokenSeconds?: number
 }
 
 export interface MintOptions {
-  /** Default: all of ours. */
+  /** Default: all of `SANDBOX_SCOPES`. */
   readonly scopes?: readonly string[]
-  /** Not positive: a token that has ended already. */
+  /** Zero or negative: a token that has already expired. */
   readonly expiresInSeconds?: number
   readonly audience?: string
   /** Added to the token's own claims. */
   readonly claims?: Readonly<Record<string, unknown>>
 }
 
-/** What control is told about this issuer; its `IssuerConfig` has this shape. */
+/** Settings of this issuer for control, in the shape of its `IssuerConfig`. */
 export interface IssuerSettings {
   id: string
   name: string
@@ -52,33 +52,33 @@ export interface IssuerSettings {
 export interface TestIssuer extends AsyncDisposable {
   readonly url: string
   readonly clientId: string
-  /** A second client of the same issuer, whose codes and tokens are not for us. */
+  /** A second client of the same issuer, for which Sandwire must not accept codes or tokens. */
   readonly otherClientId: string
   readonly audience: string
   /** A valid access token, signed by the provider itself. */
-  mintToken(person: string, options?: MintOptions): Promise<string>
-  /** Goes through the pages of an authorization URL; returns where the issuer sends the browser. */
-  signIn(authorizationUrl: string | URL, person: string): Promise<URL>
-  /** Like {@link signIn}, of somebody who refuses. */
+  mintToken(user: string, options?: MintOptions): Promise<string>
+  /** Signs in at an authorization URL and returns the URL that the issuer redirects to. */
+  signIn(authorizationUrl: string | URL, user: string): Promise<URL>
+  /** Like {@link signIn}, but the user refuses. */
   refuse(authorizationUrl: string | URL): Promise<URL>
-  /** Types the code of a device into the issuer's page and signs the person in. */
-  approveDevice(userCode: string, person: string): Promise<void>
-  /** Types the code of a device into the issuer's page and refuses it. */
+  /** Enters the user code on the device page and signs the user in. */
+  approveDevice(userCode: string, user: string): Promise<void>
+  /** Enters the user code on the device page and refuses the request. */
   refuseDevice(userCode: string): Promise<void>
-  /** Ends what the person has here: from now on nothing is refreshed and nobody of that name signs in. */
-  revokePerson(person: string): Promise<void>
+  /** Deletes the user: its refresh tokens stop working and it cannot sign in. */
+  revokeUser(user: string): Promise<void>
   configFor(changes?: Partial<IssuerSettings>): IssuerSettings
 }
 
-/** Starts a real issuer on a free port of loopback. */
+/** Starts an OpenID provider on a free loopback port. */
 export async function startIssuer(options: IssuerOptions = {}): Promise<TestIssuer> {
   const audience = options.audience ?? 'https://sandwire.test/'
   const accessTokenSeconds = options.accessTokenSeconds ?? 300
-  const people = new Map(Object.entries(options.people ?? PEOPLE))
-  const personOf = (account: string): Person | undefined => people.get(account)
+  const users = new Map(Object.entries(options.users ?? TEST_USERS))
+  const findUser = (account: string): TestUser | undefined => users.get(account)
   const store = new IssuerStore()
   const clientId = 'sandwire'
-  const otherClientId = 'somebody-else'
+  const otherClientId = 'other-client'
   for (const id of [clientId, otherClientId])
     store.put('Client', id, {
       client_id: id,
@@ -101,14 +101,14 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<TestIssu
     refreshTokenSeconds: options.refreshTokenSeconds ?? 3_600,
     isStrict: options.isStrict ?? false,
     store,
-    personOf,
+    findUser,
     extraClaims: (token) => claimsOf.get(token),
   })
   const answer = provider.callback()
   server.on('request', (request, response) => {
     const isInteraction = (request.url ?? '').startsWith('/interaction/')
     const done = isInteraction
-      ? answerInteraction(provider, personOf, request, response)
+      ? answerInteraction(provider, findUser, request, response)
       : answer(request, response)
     Promise.resolve(done).catch((error: unknown) => {
       response.statusCode = 500
@@ -116,25 +116,26 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<TestIssu
     })
   })
 
-  const passPages = async (visitor: Visitor, start: URL, form: Readonly<Record<string, string>>) => {
-    const arrival = await visitor.open(start)
-    return 'left' in arrival ? arrival : visitor.open(arrival.url, form)
+  const submitForm = async (browser: FormBrowser, start: URL, form: Readonly<Record<string, string>>) => {
+    const result = await browser.open(start)
+    return 'left' in result ? result : browser.open(result.url, form)
   }
-  const leave = async (start: string | URL, form: Readonly<Record<string, string>>): Promise<URL> => {
-    const arrival = await passPages(new Visitor(url), new URL(start), form)
-    if (!('left' in arrival)) throw new Error(`The issuer stays at ${arrival.url.pathname}: ${arrival.page}`)
-    return arrival.left
+  const finishSignIn = async (start: string | URL, form: Readonly<Record<string, string>>): Promise<URL> => {
+    const result = await submitForm(new FormBrowser(url), new URL(start), form)
+    if (!('left' in result))
+      throw new Error(`The issuer did not redirect from ${result.url.pathname}: ${result.page}`)
+    return result.left
   }
   const answerDevice = async (userCode: string, form: Readonly<Record<string, string>>): Promise<void> => {
-    const visitor = new Visitor(url)
+    const browser = new FormBrowser(url)
     const verification = new URL('/device', url)
-    const input = await visitor.open(verification)
-    if ('left' in input) throw new Error('The issuer sends the browser away from its device page')
+    const input = await browser.open(verification)
+    if ('left' in input) throw new Error('The issuer redirected the browser away from its device page')
     const xsrf = hiddenField(input.page, 'xsrf')
-    const asked = await visitor.open(verification, { xsrf, user_code: userCode, confirm: 'yes' })
-    if ('left' in asked || !asked.url.pathname.startsWith('/interaction/'))
+    const confirmed = await browser.open(verification, { xsrf, user_code: userCode, confirm: 'yes' })
+    if ('left' in confirmed || !confirmed.url.pathname.startsWith('/interaction/'))
       throw new Error(`The issuer does not accept the code "${userCode}"`)
-    await visitor.open(asked.url, form)
+    await browser.open(confirmed.url, form)
   }
 
   return {
@@ -143,11 +144,11 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<TestIssu
     otherClientId,
     audience,
 
-    async mintToken(person, mint = {}) {
+    async mintToken(user, mint = {}) {
       const client = await provider.Client.find(clientId)
-      if (client === undefined || personOf(person) === undefined) throw new Error(`There is no "${person}"`)
+      if (client === undefined || findUser(user) === undefined) throw new Error(`There is no user "${user}"`)
       const token = new provider.AccessToken({
-        accountId: person,
+        accountId: user,
         client,
         gty: 'authorization_code',
       } as never)
@@ -159,14 +160,14 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<TestIssu
       return token.save()
     },
 
-    signIn: (start, person) => leave(start, { user: person, answer: 'yes' }),
-    refuse: (start) => leave(start, { answer: 'no' }),
-    approveDevice: (userCode, person) => answerDevice(userCode, { user: person, answer: 'yes' }),
+    signIn: (start, user) => finishSignIn(start, { user, answer: 'yes' }),
+    refuse: (start) => finishSignIn(start, { answer: 'no' }),
+    approveDevice: (userCode, user) => answerDevice(userCode, { user, answer: 'yes' }),
     refuseDevice: (userCode) => answerDevice(userCode, { answer: 'no' }),
 
-    async revokePerson(person) {
-      people.delete(person)
-      store.forget(person)
+    async revokeUser(user) {
+      users.delete(user)
+      store.deleteAccount(user)
     },
 
     configFor: (changes = {}) => ({

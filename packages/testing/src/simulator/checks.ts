@@ -7,69 +7,72 @@ import type { SimServer } from './sim-server.ts'
 
 const RANK: Readonly<Record<Role, number>> = { viewer: 0, collaborator: 1, driver: 2 }
 
-/** What a run is judged by. */
-export interface Cast {
+/** The parts of a run that the checks inspect. */
+export interface SimulationState {
   readonly scenario: Scenario
   readonly server: SimServer
-  /** The creator first, unless it is a plain one. */
+  /** The creator comes first, unless it is a plain client. */
   readonly clients: readonly SimClient[]
   readonly plain: SimPlainClient | undefined
-  /** Somebody who presents the creator's secret. */
+  /** A client of another principal that presents the creator's attachment identity. */
   readonly intruder: SimClient | undefined
 }
 
-/** What must hold after every step. */
-export function checkStep({ scenario, server, clients, intruder }: Cast): void {
+/** Checks the invariants that hold after every step. */
+export function checkStep({ scenario, server, clients, intruder }: SimulationState): void {
   const { options, process: plan } = scenario
   const { limits } = options
   if (server.spawns > 1) throw new Error('a retried create spawned twice')
-  if (intruder?.status.is === 'attached') throw new Error('somebody else resumed an attachment')
+  if (intruder?.status.is === 'attached') throw new Error('another principal resumed an attachment')
   for (const { session } of server.sessions.values()) {
     const { log, attachments } = session
     let drivers = 0
     for (const attachment of attachments.all()) {
       if (RANK[attachment.role] > RANK[attachment.authority])
-        throw new Error('a role rose above its authority')
+        throw new Error('an attachment has a role above its authority')
       if (attachment.role === 'driver') drivers += 1
       if ((attachment.role === 'driver') !== (attachment.id === attachments.lease.holder))
-        throw new Error('a driver without the lease')
-      if (attachment.acked > attachment.sentMax) throw new Error('acknowledged more than was sent')
+        throw new Error('an attachment is driver without the lease, or holds the lease without being driver')
+      if (attachment.acked > attachment.sentMax) throw new Error('the client acknowledged more than was sent')
       const unsettled = attachment.inputAccepted - attachment.inputSettled
       const isPlain = attachment.dialect === 'plain'
       if (!isPlain && unsettled > limits.inputWindowBytes)
-        throw new Error('more input is held than was granted')
+        throw new Error('the session holds more input than its window allows')
       const client = clients.find(({ plan: { options: own } }) => own.identity === attachment.identity)
       if (client === undefined) continue
-      if (client.session.received > attachment.sentMax) throw new Error('received more than was sent')
-      if (attachment.acked > client.session.received) throw new Error('acknowledged more than was received')
+      if (client.session.received > attachment.sentMax)
+        throw new Error('the client received more than was sent')
+      if (attachment.acked > client.session.received)
+        throw new Error('the client acknowledged more than it received')
     }
-    if (drivers > 1) throw new Error('two drivers')
+    if (drivers > 1) throw new Error('the session has two drivers')
     const bound = Math.max(limits.logBytes, limits.window.maxBytes) + plan.maxChunkBytes
-    if (log.end - log.start > bound) throw new Error(`log holds ${log.end - log.start}, bound is ${bound}`)
+    if (log.end - log.start > bound)
+      throw new Error(`the log holds ${log.end - log.start} bytes, the limit is ${bound}`)
   }
 }
 
-/** What must hold once everything has come to rest. */
-export function checkEnd(cast: Cast): void {
-  const process = findProcess(cast.server)
+/** Checks the invariants that hold when the run is over. */
+export function checkEnd(state: SimulationState): void {
+  const process = findProcess(state.server)
   if (process === undefined) {
-    if (mayBeReaped(cast.scenario)) return
-    throw new Error('nothing was started')
+    if (mayBeReaped(state.scenario)) return
+    throw new Error('no process was started')
   }
-  if (process.ended === undefined) throw new Error(`the process was left running: ${describe(cast)}`)
-  if (!mayBeReaped(cast.scenario)) checkExit(process, cast.scenario)
-  for (const client of cast.clients) checkClient(cast, client, process)
-  if (cast.plain !== undefined) checkPlain(cast.plain, process)
-  checkControls(cast, process)
-  checkFreeze(cast, process)
+  if (process.ended === undefined) throw new Error(`the process was left running: ${describe(state)}`)
+  if (!mayBeReaped(state.scenario)) checkExit(process, state.scenario)
+  for (const client of state.clients) checkClient(state, client, process)
+  if (state.plain !== undefined) checkPlain(state.plain, process)
+  checkControls(state, process)
+  checkFreeze(state, process)
 }
 
-/** Who was where, for whoever reads a failure. */
-function describe({ clients, plain, server }: Cast): string {
-  const people = clients.map(({ plan, status, session }) => `${plan.writer} ${status.is} ${session.role}`)
-  if (plain !== undefined) people.push(`plain ${plain.status.is}`)
+/** The state of every client and of the session, for the failure message. */
+function describe({ clients, plain, server }: SimulationState): string {
+  const states = clients.map(({ plan, status, session }) => `${plan.writer} ${status.is} ${session.role}`)
+  if (plain !== undefined) states.push(`plain ${plain.status.is}`)
   const session = server.newest?.session
-  return `${people.join(', ')}; session ${session?.state.is}${session?.isPaused === true ? ' paused' : ''}`
+  return `${states.join(', ')}; session ${session?.state.is}${session?.isPaused === true ? ' paused' : ''}`
 }
 
 export function findProcess(server: SimServer): SimProcess | undefined {
@@ -87,11 +90,11 @@ function checkExit({ ended }: SimProcess, { process: plan }: Scenario): void {
     throw new Error('the process was killed')
 }
 
-function checkClient(cast: Cast, client: SimClient, process: SimProcess): void {
+function checkClient(state: SimulationState, client: SimClient, process: SimProcess): void {
   const { status, plan } = client
   const isCreator = plan.writer === 1
-  const hasNotCome = status.is === 'connecting' && !isCreator
-  if (status.is === 'detached' || hasNotCome || isTurnedAway(cast, client)) {
+  const hasNotJoined = status.is === 'connecting' && !isCreator
+  if (status.is === 'detached' || hasNotJoined || isRefused(state, client)) {
     checkInput(client, process)
     return
   }
@@ -102,27 +105,27 @@ function checkClient(cast: Cast, client: SimClient, process: SimProcess): void {
   const { exit } = process.ended ?? { exit: undefined }
   if (status.exit.code !== exit?.code || status.exit.signal !== exit?.signal) throw new Error('wrong exit')
   if (status.exit.truncated !== exit?.truncated) throw new Error('wrong exit: truncated')
-  if (client.position !== process.written) throw new Error('output is missing at exit')
-  if (isLossless(cast.scenario, client) && client.gaps > 0)
-    throw new Error(`a driver lost ${client.gaps} bytes`)
+  if (client.position !== process.written) throw new Error('the exit arrived before all output')
+  if (isLossless(state.scenario, client) && client.gaps > 0)
+    throw new Error(`a lossless driver has gaps of ${client.gaps} bytes`)
   checkInput(client, process)
-  if (hasReadAll(cast, client, process)) checkInputComplete(client, process)
+  if (hasReadAll(state, client, process)) checkInputComplete(client, process)
 }
 
-/** Whoever comes too late finds nothing, and is told so; nobody is told so while the session lives. */
-function isTurnedAway({ scenario }: Cast, { status, plan }: SimClient): boolean {
+/** A client that joins after the session ended is refused; while the session lives, no client is. */
+function isRefused({ scenario }: SimulationState, { status, plan }: SimClient): boolean {
   if (status.is !== 'failed') return false
   if (mayBeReaped(scenario))
     return ['session_gone', 'resume_lost', 'session_ended'].includes(status.error.code)
   return plan.writer > 1 && status.error.code === 'session_gone'
 }
 
-/** A driver that always drove and whose session blocks gets every byte. */
+/** A client that was driver throughout gets every byte of a session with `overflow: block`. */
 function isLossless({ theme, options }: Scenario, client: SimClient): boolean {
   return client.plan.writer === 1 && theme !== 'takes' && options.overflow === 'block'
 }
 
-/** Bytes of one writer that the process got. */
+/** The input bytes of one writer that the process received. */
 function inputOf(writer: number, applied: readonly ProcessInput[]): number[] {
   const got: number[] = []
   for (const input of applied) {
@@ -131,7 +134,7 @@ function inputOf(writer: number, applied: readonly ProcessInput[]): number[] {
   return got
 }
 
-/** What the process got from a writer is the beginning of what the writer sent. */
+/** The process received a prefix of what the writer sent. */
 function checkInput(client: SimClient, process: SimProcess): void {
   inputOf(client.plan.writer, process.applied).forEach((byte, index) => {
     if (byte !== client.expected[index])
@@ -139,8 +142,8 @@ function checkInput(client: SimClient, process: SimProcess): void {
   })
 }
 
-/** The process waited for the end of this client's input. */
-function hasReadAll({ scenario }: Cast, client: SimClient, process: SimProcess): boolean {
+/** The process read this client's input to its end. */
+function hasReadAll({ scenario }: SimulationState, client: SimClient, process: SimProcess): boolean {
   const isKilled = process.ended?.exit.signal === 'SIGKILL'
   return (
     scenario.process.waitsForEof &&
@@ -156,25 +159,25 @@ function checkInputComplete(client: SimClient, process: SimProcess): void {
   if (got !== client.expected.length) throw new Error(`input is missing: ${got} of ${client.expected.length}`)
 }
 
-/** A plain client gets every byte and the exit, or its connection broke and the process was ended. */
+/** A plain client gets every byte and the exit, or was disconnected and its process was terminated. */
 function checkPlain(plain: SimPlainClient, process: SimProcess): void {
   inputOf(plain.writer, process.applied).forEach((byte, index) => {
     if (byte !== plain.expected[index]) throw new Error(`plain: wrong input byte ${index}`)
   })
-  if (plain.status.is === 'cut') return
+  if (plain.status.is === 'disconnected') return
   if (plain.status.is !== 'exited') throw new Error(`a plain client is ${plain.status.is}`)
-  if (plain.position !== process.written) throw new Error('plain: output is missing at exit')
+  if (plain.position !== process.written) throw new Error('plain: the exit arrived before all output')
   const { exit } = process.ended ?? { exit: undefined }
   const code = exit?.code ?? (exit?.signal === 'SIGTERM' ? 143 : 137)
   if (plain.status.exit.code !== code || plain.status.exit.signal !== (exit?.signal ?? undefined))
     throw new Error('plain: wrong exit')
 }
 
-/** Without changes of hands, the creator's control messages are applied once, in order, and in place. */
-function checkControls({ clients, scenario }: Cast, { applied, isInputClosed }: SimProcess): void {
+/** With a single driver, its control messages are applied once, in order and at their input offset. */
+function checkControls({ clients, scenario }: SimulationState, { applied, isInputClosed }: SimProcess): void {
   const creator = clients.find(({ plan }) => plan.writer === 1)
-  const hasHeirs = scenario.theme === 'reap' && scenario.roles.lastIndexOf('driver') > 0
-  const hasOtherDrivers = scenario.theme === 'takes' || scenario.theme === 'rejoin' || hasHeirs
+  const hasLaterDrivers = scenario.theme === 'reap' && scenario.roles.lastIndexOf('driver') > 0
+  const hasOtherDrivers = scenario.theme === 'takes' || scenario.theme === 'rejoin' || hasLaterDrivers
   if (creator === undefined || hasOtherDrivers || isInputClosed) return
   let bytes = 0
   const seen: { kind: string; value: string; at: number }[] = []
@@ -198,16 +201,16 @@ function checkControls({ clients, scenario }: Cast, { applied, isInputClosed }: 
   }
 }
 
-/** While its driver is frozen, the program of a trimming session runs on; that of a blocking one waits. */
-function checkFreeze({ scenario, clients }: Cast, { ended }: SimProcess): void {
+/** With `overflow: trim`, a driver that stops reading does not hold the process back. */
+function checkFreeze({ scenario, clients }: SimulationState, { ended }: SimProcess): void {
   const { theme, process: plan, options, faultsUntilMs, eventAtMs } = scenario
   const isCalm = theme === 'freeze' && faultsUntilMs === 0 && !plan.waitsForEof && plan.paceMs <= 1
   if (!isCalm || options.overflow !== 'trim' || options.limits.outputBytesPerSecond > 0) return
   const writesMs = plan.totalBytes * (plan.paceMs + 1)
   const latestMs = eventAtMs + options.limits.stallMs + writesMs + 5_000
   if (ended === undefined || ended.atMs > latestMs)
-    throw new Error(`a frozen driver held the program back until ${ended?.atMs}`)
+    throw new Error(`a frozen driver held the process back until ${ended?.atMs}`)
   const creator = clients[0]
   if (creator !== undefined && creator.gaps > 0 && scenario.isPty && creator.screens === 0)
-    throw new Error('a gap without a screen')
+    throw new Error('a gap was not followed by a snapshot')
 }

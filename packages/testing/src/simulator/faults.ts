@@ -1,89 +1,89 @@
 import type { Scenario } from './scenario.ts'
-import type { SimLink } from './sim-link.ts'
+import type { SimConnection } from './sim-connection.ts'
 import type { World } from './world.ts'
 
-/** Longest time the relay is down; longer than any short keep. */
+/** Longest outage of the relay. `LONG_OUTAGE_MS` exceeds every short keep time. */
 const OUTAGE_MS = 3_000
 const LONG_OUTAGE_MS = 20_000
-/** How often a connection has to show its right again soon, and when at most. */
-const SHORT_STAY = 0.15
-const MAX_STAY_MS = 3_000
+/** Share of connections that must re-authorize soon, and their latest deadline. */
+const SHORT_AUTHORIZATION_CHANCE = 0.15
+const MAX_SHORT_AUTHORIZATION_MS = 3_000
 
-/** Breaks connections in every way a network and a relay can, until the scenario says stop. */
+/** Injects network and relay faults until `faultsUntilMs`. */
 export class Faults {
   readonly #world: World
   readonly #scenario: Scenario
-  #links: SimLink[] = []
+  #connections: SimConnection[] = []
   #downUntilMs = 0
   #count = 0
-  #stays = 0
+  #shortAuthorizations = 0
 
   constructor(world: World, scenario: Scenario) {
     this.#world = world
     this.#scenario = scenario
   }
 
-  /** Connections broken so far. */
+  /** Connections dropped or abandoned so far. */
   get count(): number {
     return this.#count
   }
 
-  /** Connections that were authorized for a moment only. */
-  get stays(): number {
-    return this.#stays
+  /** Connections that got a short authorization. */
+  get shortAuthorizations(): number {
+    return this.#shortAuthorizations
   }
 
-  /** Whether the relay is there. */
+  /** False during an outage of the relay. */
   isUp(): boolean {
     return this.#world.nowMs >= this.#downUntilMs
   }
 
   start(): void {
-    this.#world.after(this.#world.random.int(0, this.#scenario.faultEveryMs), () => this.#strike())
+    this.#world.after(this.#world.random.int(0, this.#scenario.faultEveryMs), () => this.#injectFault())
   }
 
-  /** A connection was opened: now and then it breaks right at its hello, before or after the answer. */
-  opened(link: SimLink): void {
-    this.#links = this.#links.filter((open) => open.isOpen)
-    this.#links.push(link)
+  /** Registers a new connection; some are dropped during their hello exchange. */
+  opened(connection: SimConnection): void {
+    this.#connections = this.#connections.filter((open) => open.isOpen)
+    this.#connections.push(connection)
     const { random, nowMs } = this.#world
     if (nowMs >= this.#scenario.faultsUntilMs) return
     const draw = random.next()
-    if (draw < 0.1) this.#world.after(random.int(0, 60), () => this.#break(link, 'cut'))
+    if (draw < 0.1) this.#world.after(random.int(0, 60), () => this.#break(connection, 'drop'))
     else if (draw < 0.2) {
       this.#count += 1
-      link.cutAfterUp(random.int(1, 3))
+      connection.dropAfterReceived(random.int(1, 3))
     }
   }
 
-  /** For how long a new connection is authorized: now and then only for a moment, which ends at any step of the conversation. */
-  stay(): { readonly reauthorizeMs?: number } {
+  /** The authorization of a new connection; some expire soon, at any point of the exchange. */
+  drawAuthorization(): { readonly reauthorizeMs?: number } {
     const { random, nowMs } = this.#world
-    if (nowMs >= this.#scenario.faultsUntilMs || !random.chance(SHORT_STAY)) return {}
-    this.#stays += 1
-    return { reauthorizeMs: nowMs + random.int(0, MAX_STAY_MS) }
+    if (nowMs >= this.#scenario.faultsUntilMs || !random.chance(SHORT_AUTHORIZATION_CHANCE)) return {}
+    this.#shortAuthorizations += 1
+    return { reauthorizeMs: nowMs + random.int(0, MAX_SHORT_AUTHORIZATION_MS) }
   }
 
-  #strike(): void {
+  #injectFault(): void {
     const { random, nowMs } = this.#world
     const { faultsUntilMs, faultEveryMs, theme } = this.#scenario
     if (nowMs >= faultsUntilMs) return
-    const open = this.#links.filter((link) => link.isOpen)
+    const open = this.#connections.filter((connection) => connection.isOpen)
     const kind = random.int(0, 9)
     if (kind === 0) {
       this.#downUntilMs = nowMs + random.int(0, theme === 'reap' ? LONG_OUTAGE_MS : OUTAGE_MS)
-      for (const link of open) this.#break(link, 'cut')
+      for (const connection of open) this.#break(connection, 'drop')
     } else if (open.length > 0) {
-      const link = random.pick(open)
-      if (kind === 1) link.blackHole()
-      else this.#break(link, kind <= 3 ? 'abandon' : 'cut')
+      const connection = random.pick(open)
+      if (kind === 1) connection.blackHole()
+      else this.#break(connection, kind <= 3 ? 'abandon' : 'drop')
     }
-    this.#world.after(random.int(0, faultEveryMs), () => this.#strike())
+    this.#world.after(random.int(0, faultEveryMs), () => this.#injectFault())
   }
 
-  #break(link: SimLink, how: 'cut' | 'abandon'): void {
+  #break(connection: SimConnection, how: 'drop' | 'abandon'): void {
     this.#count += 1
-    if (how === 'cut') link.cut()
-    else link.abandon()
+    if (how === 'drop') connection.drop()
+    else connection.abandon()
   }
 }

@@ -1,26 +1,26 @@
 import { DEFAULT_LIMITS, type Role, type SessionLimits, type SessionOptions } from '@sandwire/protocol'
 import type { Random } from '../random.ts'
-import type { LinkWeather } from './sim-link.ts'
+import type { NetworkConditions } from './sim-connection.ts'
 import type { ProcessPlan } from './sim-process.ts'
 
-/** What a scenario is about, besides faults of every kind. */
+/** What a scenario exercises, besides faults of every kind. */
 export type Theme =
-  /** Clients come, write, read, and lose their connections. */
+  /** Clients join, write, read and lose their connections. */
   | 'common'
   /** Clients take the lease from each other. */
   | 'takes'
-  /** The creator stops consuming for a minute. */
+  /** The creator stops consuming output for a minute. */
   | 'freeze'
-  /** The creator leaves on purpose, and comes back as somebody new. */
+  /** The creator detaches, and a new client takes over as driver. */
   | 'rejoin'
-  /** Nobody comes back in time. */
+  /** No client reconnects within the keep time. */
   | 'reap'
   /** The creator speaks the plain dialect. */
   | 'plain'
-  /** Somebody else presents the creator's secret. */
+  /** Another principal presents the creator's attachment identity. */
   | 'intruder'
 
-/** What one seed tries. */
+/** What one seed runs. */
 export interface Scenario {
   readonly theme: Theme
   readonly isPty: boolean
@@ -28,20 +28,20 @@ export interface Scenario {
   readonly process: ProcessPlan
   /** Roles of the clients; the first one creates the session. */
   readonly roles: readonly Role[]
-  readonly weather: LinkWeather
+  readonly network: NetworkConditions
   readonly lagMs: number
   readonly inputBytes: number
-  /** Faults happen until then; afterwards everything must be delivered. */
+  /** Faults are injected until then; afterwards everything must be delivered. */
   readonly faultsUntilMs: number
   readonly faultEveryMs: number
   /** When the theme's event happens. */
   readonly eventAtMs: number
 }
 
-/** A keep so long that nothing is ever reaped. */
+/** Longer than any outage, so no session is reaped. */
 const LONG_KEEP_SECONDS = 3_600
 
-/** A size that is often tiny, because off-by-one lives there. */
+/** A size that is often tiny, to find off-by-one errors. */
 function size(random: Random, large: number): number {
   return random.pick([1, 2, 3, random.int(1, 64), random.int(1, large), large])
 }
@@ -75,7 +75,7 @@ function processPlan(random: Random, isPty: boolean): ProcessPlan {
   }
 }
 
-function weather(random: Random): LinkWeather {
+function network(random: Random): NetworkConditions {
   const maxDelayMs = random.pick([0, 1, 5, 40, 200])
   return {
     minDelayMs: random.int(0, maxDelayMs),
@@ -127,7 +127,7 @@ export function drawScenario(random: Random): Scenario {
     },
     process: processPlan(random, isPty),
     roles: drawRoles(random, theme),
-    weather: weather(random),
+    network: network(random),
     lagMs: random.pick([0, 0, 5, 100]),
     inputBytes: random.pick([0, 1, random.int(1, 40), random.int(1, 400)]),
     faultsUntilMs: isCalm ? 0 : random.int(0, 20_000),

@@ -6,15 +6,15 @@ import {
   type ErrorCode,
   type Role,
 } from '@sandwire/protocol'
-import type { Sabotage } from './sabotage.ts'
-import { SimLink, type LinkWeather } from './sim-link.ts'
+import type { InjectedBug } from './injected-bugs.ts'
+import { SimConnection, type NetworkConditions } from './sim-connection.ts'
 import { outputByte, outputStream } from './sim-process.ts'
 import { codeOfClose, screenAt, type SimServer } from './sim-server.ts'
 import type { World } from './world.ts'
 
 /** How one simulated client behaves. */
 export interface ClientPlan {
-  /** Tags its input bytes, so that the process's input can be told apart by writer. */
+  /** The high four bits of its input bytes, which identify the writer in the process's input. */
   readonly writer: number
   readonly createId: string
   readonly principal: string
@@ -22,36 +22,36 @@ export interface ClientPlan {
   readonly isPty: boolean
   /** Most milliseconds before output is consumed. */
   readonly lagMs: number
-  readonly weather: LinkWeather
+  readonly network: NetworkConditions
   readonly options: ClientOptions
 }
 
-/** Whether connections get through now. */
+/** The network between clients and the server. */
 export interface Relay {
   isUp(): boolean
-  opened(link: SimLink): void
-  /** When a new connection has to show its right again, if ever. */
-  stay(): { readonly reauthorizeMs?: number }
+  opened(connection: SimConnection): void
+  /** When a new connection must re-authorize, if ever. */
+  drawAuthorization(): { readonly reauthorizeMs?: number }
 }
 
-/** What a client needs of its surroundings. */
+/** The dependencies of a client. */
 export interface ClientDeps {
   readonly world: World
   readonly server: SimServer
   readonly relay: Relay
-  readonly sabotage: Sabotage
+  readonly bug: InjectedBug
   readonly plan: ClientPlan
-  /** Session to join; undefined for the client that creates it. */
+  /** The session to join; undefined for the client that creates it. */
   readonly joins: () => string | undefined
 }
 
-/** A client in virtual time that checks every byte it is given. */
+/** A client in virtual time that checks every byte it receives. */
 export class SimClient {
   readonly plan: ClientPlan
   readonly session: ClientSession
   readonly #deps: ClientDeps
   readonly #world: World
-  readonly #links = new Map<number, SimLink>()
+  readonly #connections = new Map<number, SimConnection>()
   status: ClientStatus = { is: 'connecting', attempt: 0 }
   /** Next output offset expected. */
   position = 0
@@ -61,7 +61,7 @@ export class SimClient {
   #frozenUntilMs = 0
   /** Input bytes that must reach the process, in order. */
   readonly expected: number[] = []
-  /** Control messages issued as driver: what, and how many input bytes came before. */
+  /** Control messages sent as driver, each with the input offset it was sent at. */
   readonly issued: { kind: string; value: string; at: number }[] = []
   hasEof = false
   #written = 0
@@ -138,11 +138,11 @@ export class SimClient {
         this.#connect(effect.attempt, effect.session)
         return
       case 'send':
-        this.#links.get(effect.attempt)?.send('up', effect.data)
+        this.#connections.get(effect.attempt)?.send('up', effect.data)
         return
       case 'close':
-        this.#links.get(effect.attempt)?.close('client', 1000)
-        this.#links.delete(effect.attempt)
+        this.#connections.get(effect.attempt)?.close('client', 1000)
+        this.#connections.delete(effect.attempt)
         return
       case 'output':
         this.#checkOutput(effect)
@@ -191,9 +191,9 @@ export class SimClient {
 
   #checkScreen(at: number, bytes: Uint8Array): void {
     const screen = new TextDecoder().decode(bytes)
-    if (screen !== new TextDecoder().decode(screenAt(at))) throw new Error(`wrong screen at ${at}`)
-    if (at < this.position) throw new Error(`screen at ${at} behind ${this.position}`)
-    if (at > this.position && this.position > 0) throw new Error('a screen hid a gap')
+    if (screen !== new TextDecoder().decode(screenAt(at))) throw new Error(`wrong snapshot at ${at}`)
+    if (at < this.position) throw new Error(`snapshot at ${at}, before ${this.position}`)
+    if (at > this.position && this.position > 0) throw new Error('a snapshot skipped bytes without a gap')
     this.screens += 1
     this.position = at
   }
@@ -219,14 +219,20 @@ export class SimClient {
   }
 
   #open(attempt: number, session: string | undefined): void {
-    const { principal, authority, createId, weather } = this.plan
-    const holder: { link?: SimLink } = {}
-    const linkOf = (): SimLink => {
-      if (holder.link === undefined) throw new Error('link is not there yet')
-      return holder.link
+    const { principal, authority, createId, network } = this.plan
+    const holder: { connection?: SimConnection } = {}
+    const connectionOf = (): SimConnection => {
+      if (holder.connection === undefined) throw new Error('the connection does not exist yet')
+      return holder.connection
     }
-    const rights = { principal, authority, take: false, dialect: 'v1' as const, ...this.#deps.relay.stay() }
-    const accepted = this.#deps.server.accept({ session, createId, rights }, linkOf)
+    const rights = {
+      principal,
+      authority,
+      take: false,
+      dialect: 'v1' as const,
+      ...this.#deps.relay.drawAuthorization(),
+    }
+    const accepted = this.#deps.server.accept({ session, createId, rights }, connectionOf)
     if (typeof accepted === 'string') {
       this.#closed(attempt, accepted)
       return
@@ -236,11 +242,11 @@ export class SimClient {
         this.#run(this.session.receive(attempt, data, this.#world.nowMs)),
       closed: (code: number | undefined) => this.#closed(attempt, codeOfClose(code)),
     }
-    const tamper = this.#deps.sabotage.link?.(attempt)
-    const link = new SimLink(this.#world, weather, { server: accepted, client }, tamper)
-    holder.link = link
-    this.#links.set(attempt, link)
-    this.#deps.relay.opened(link)
+    const tamper = this.#deps.bug.connection?.(attempt)
+    const connection = new SimConnection(this.#world, network, { server: accepted, client }, tamper)
+    holder.connection = connection
+    this.#connections.set(attempt, connection)
+    this.#deps.relay.opened(connection)
     this.#world.after(handshakeMs(this.#world), () =>
       this.#run(this.session.opened(attempt, this.#world.nowMs)),
     )
@@ -263,7 +269,7 @@ export class SimClient {
   }
 }
 
-/** The handshake takes a moment after the server has accepted. */
+/** Delay between the server's accept and the client's open event. */
 function handshakeMs(world: World): number {
   return world.random.int(1, 20)
 }

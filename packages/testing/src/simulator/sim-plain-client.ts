@@ -1,5 +1,5 @@
 import { decodePlainServer, encode, type PlainServerMessage, type WireMessage } from '@sandwire/protocol'
-import { SimLink, type LinkWeather } from './sim-link.ts'
+import { SimConnection, type NetworkConditions } from './sim-connection.ts'
 import { outputByte, outputStream } from './sim-process.ts'
 import type { Relay } from './sim-client.ts'
 import type { SimServer } from './sim-server.ts'
@@ -7,23 +7,23 @@ import type { World } from './world.ts'
 
 type PlainExit = Extract<PlainServerMessage, { type: 'exit' }>
 
-/** How a plain client's only connection went. */
+/** State of a plain client's only connection. */
 export type PlainStatus =
   | { readonly is: 'waiting' }
   | { readonly is: 'open' }
   | { readonly is: 'exited'; readonly exit: PlainExit }
-  | { readonly is: 'cut' }
+  | { readonly is: 'disconnected' }
 
-/** What a plain client needs of its surroundings. */
+/** The dependencies of a plain client. */
 interface PlainDeps {
   readonly server: SimServer
   readonly relay: Relay
-  readonly weather: LinkWeather
+  readonly network: NetworkConditions
   readonly isPty: boolean
   readonly createId: string
 }
 
-/** A client without the subprotocol: one connection, no resume. It checks every byte it is given. */
+/** A client without the subprotocol: one connection, no resume. It checks every byte it receives. */
 export class SimPlainClient {
   readonly writer: number
   status: PlainStatus = { is: 'waiting' }
@@ -33,7 +33,7 @@ export class SimPlainClient {
   hasEof = false
   readonly #world: World
   readonly #deps: PlainDeps
-  #link: SimLink | undefined
+  #connection: SimConnection | undefined
   #exit: PlainExit | undefined
   #written = 0
 
@@ -44,27 +44,27 @@ export class SimPlainClient {
   }
 
   get isOver(): boolean {
-    return this.status.is === 'exited' || this.status.is === 'cut'
+    return this.status.is === 'exited' || this.status.is === 'disconnected'
   }
 
   start(): void {
-    const { server, relay, weather, createId } = this.#deps
-    const holder: { link?: SimLink } = {}
-    const linkOf = (): SimLink => {
-      if (holder.link === undefined) throw new Error('link is not there yet')
-      return holder.link
+    const { server, relay, network, createId } = this.#deps
+    const holder: { connection?: SimConnection } = {}
+    const connectionOf = (): SimConnection => {
+      if (holder.connection === undefined) throw new Error('the connection does not exist yet')
+      return holder.connection
     }
     const rights = { principal: 'p', authority: 'driver', take: false, dialect: 'plain' } as const
-    const accepted = server.accept({ session: undefined, createId, rights }, linkOf)
+    const accepted = server.accept({ session: undefined, createId, rights }, connectionOf)
     if (typeof accepted === 'string') throw new Error(`a plain client was refused: ${accepted}`)
     const client = {
       message: (data: WireMessage) => this.#message(data),
       closed: (code: number | undefined) => this.#closed(code),
     }
-    holder.link = new SimLink(this.#world, weather, { server: accepted, client })
-    this.#link = holder.link
+    holder.connection = new SimConnection(this.#world, network, { server: accepted, client })
+    this.#connection = holder.connection
     this.status = { is: 'open' }
-    relay.opened(holder.link)
+    relay.opened(holder.connection)
   }
 
   write(length: number): void {
@@ -74,20 +74,21 @@ export class SimPlainClient {
     )
     this.#written += length
     this.expected.push(...bytes)
-    this.#link?.send('up', bytes)
+    this.#connection?.send('up', bytes)
   }
 
   eof(): void {
     this.hasEof = true
-    this.#link?.send('up', encode({ type: 'eof' }))
+    this.#connection?.send('up', encode({ type: 'eof' }))
   }
 
   #message(data: WireMessage): void {
-    if (this.#exit !== undefined) throw new Error('something came after the exit')
+    if (this.#exit !== undefined) throw new Error('a message followed the exit')
     const frame = decodePlainServer(data)
     if (frame === undefined) throw new Error('a plain client cannot decode a frame')
     if (frame.kind === 'control') {
-      if (frame.message.type === 'error') throw new Error(`a plain client was told ${frame.message.code}`)
+      if (frame.message.type === 'error')
+        throw new Error(`a plain client received the error ${frame.message.code}`)
       this.#exit = frame.message
       return
     }
@@ -102,6 +103,6 @@ export class SimPlainClient {
     if (this.isOver) return
     if (code !== undefined && (code !== 1000 || this.#exit === undefined))
       throw new Error(`a plain client was closed with ${code}`)
-    this.status = this.#exit === undefined ? { is: 'cut' } : { is: 'exited', exit: this.#exit }
+    this.status = this.#exit === undefined ? { is: 'disconnected' } : { is: 'exited', exit: this.#exit }
   }
 }

@@ -11,7 +11,7 @@ export function outputStream(offset: number, isPty: boolean): OutputStream {
   return !isPty && ((offset >> 4) * 7) % 3 === 0 ? 'stderr' : 'stdout'
 }
 
-/** What a process was given, in order. */
+/** One input of a process. */
 export type ProcessInput =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
   | { readonly kind: 'eof' }
@@ -26,9 +26,9 @@ export interface ProcessPlan {
   readonly paceMs: number
   /** Most milliseconds before the process reads more input. */
   readonly inputLagMs: number
-  /** It ends only after end of input, like `cat`. */
+  /** Exits only after end of input, like `cat`. */
   readonly waitsForEof: boolean
-  /** It closes its input after this many bytes, like `head`; undefined for one that reads on. */
+  /** Closes its input after this many bytes, like `head`; undefined: reads all input. */
   readonly closesInputAfter: number | undefined
   readonly exit: ProcessExit
 }
@@ -40,7 +40,7 @@ interface ProcessListener {
   ended(exit: ProcessExit): void
 }
 
-/** A process whose every byte is known beforehand, and which remembers what it was given. */
+/** A process with deterministic output that records its input. */
 export class SimProcess {
   readonly #world: World
   readonly #plan: ProcessPlan
@@ -86,8 +86,8 @@ export class SimProcess {
     this.#schedule()
   }
 
-  /** Signals are taken at once, everything else when it is read. */
-  give(input: ProcessInput): void {
+  /** Signals apply at once, everything else when it is read. */
+  receive(input: ProcessInput): void {
     if (this.#ended !== undefined) return
     if (input.kind === 'signal') {
       this.applied.push(input)

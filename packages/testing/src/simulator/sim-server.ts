@@ -9,17 +9,17 @@ import {
   type ServerEffect,
   type SessionOptions,
 } from '@sandwire/protocol'
-import type { Sabotage } from './sabotage.ts'
-import type { LinkEnd, SimLink } from './sim-link.ts'
+import type { InjectedBug } from './injected-bugs.ts'
+import type { ConnectionEnd, SimConnection } from './sim-connection.ts'
 import { type ProcessPlan, SimProcess } from './sim-process.ts'
 import type { World } from './world.ts'
 
-/** A screen whose content proves the offset it was taken at. */
+/** Snapshot content that encodes its offset. */
 export function screenAt(offset: number): Uint8Array {
   return new TextEncoder().encode(`screen@${offset}`)
 }
 
-/** What a connection asks for in its URL. */
+/** The parameters of an upgrade request. */
 export interface SimRequest {
   readonly session: string | undefined
   readonly createId: string
@@ -37,25 +37,25 @@ export class SimServer {
   readonly sessions = new Map<string, Hosted>()
   readonly #world: World
   #ledger = new CreateLedger()
-  readonly #links = new Map<ConnectionId, { hosted: Hosted; link: SimLink }>()
+  readonly #connections = new Map<ConnectionId, { hosted: Hosted; connection: SimConnection }>()
   readonly #options: Omit<SessionOptions, 'id'>
   readonly #plan: ProcessPlan
-  readonly #sabotage: Sabotage
-  /** Newest connection per create id and principal, for a sabotage that mixes them up. */
-  readonly #newestLink = new Map<string, ConnectionId>()
+  readonly #bug: InjectedBug
+  /** Newest connection per create id and principal, for `mixesConnections`. */
+  readonly #newestConnection = new Map<string, ConnectionId>()
   #minted = 0
   #spawns = 0
-  /** Called after every step that changed something. */
+  /** Called after every state change. */
   onStep: () => void = () => {}
 
   constructor(
     world: World,
-    setup: { options: Omit<SessionOptions, 'id'>; plan: ProcessPlan; sabotage: Sabotage },
+    setup: { options: Omit<SessionOptions, 'id'>; plan: ProcessPlan; bug: InjectedBug },
   ) {
     this.#world = world
     this.#options = setup.options
     this.#plan = setup.plan
-    this.#sabotage = setup.sabotage
+    this.#bug = setup.bug
   }
 
   /** Processes started so far. */
@@ -63,31 +63,30 @@ export class SimServer {
     return this.#spawns
   }
 
-  /** The session that was created last: earlier ones never started a process. */
+  /** The session created last; earlier ones never started a process. */
   get newest(): Hosted | undefined {
     return [...this.sessions.values()].at(-1)
   }
 
-  /** Accepts a connection: returns the server's end of it, or the reason it is refused. */
-  accept(request: SimRequest, linkOf: () => SimLink): LinkEnd | ErrorCode {
+  /** Accepts a connection and returns the server's end of it, or the error code of the refusal. */
+  accept(request: SimRequest, connectionOf: () => SimConnection): ConnectionEnd | ErrorCode {
     const hosted = this.#find(request)
     if (typeof hosted === 'string') return hosted
     const id = (this.#minted += 1)
     const now = (): number => this.#world.nowMs
     const { session } = hosted
     const run = (effects: readonly ServerEffect[]): void => this.#run(hosted, effects)
-    const rights =
-      this.#sabotage.trustsEveryone === true ? { ...request.rights, principal: 'p' } : request.rights
-    const line = `${request.createId} ${request.rights.principal}`
+    const rights = this.#bug.skipsOwnerCheck === true ? { ...request.rights, principal: 'p' } : request.rights
+    const key = `${request.createId} ${request.rights.principal}`
     this.#world.after(0, () => {
-      this.#newestLink.set(line, id)
-      this.#links.set(id, { hosted, link: linkOf() })
+      this.#newestConnection.set(key, id)
+      this.#connections.set(id, { hosted, connection: connectionOf() })
       run(session.connected(id, rights, { env: {}, cols: 80, rows: 24 }, now()))
     })
-    const listener = (): ConnectionId =>
-      this.#sabotage.mixesLinks === true ? (this.#newestLink.get(line) ?? id) : id
+    const senderId = (): ConnectionId =>
+      this.#bug.mixesConnections === true ? (this.#newestConnection.get(key) ?? id) : id
     return {
-      message: (data) => run(session.received(listener(), data, now())),
+      message: (data) => run(session.received(senderId(), data, now())),
       closed: () => run(session.disconnected(id, now())),
       blocked: () => session.blocked(id),
       drained: () => run(session.drained(id, now())),
@@ -96,7 +95,7 @@ export class SimServer {
 
   #find(request: SimRequest): Hosted | ErrorCode {
     if (request.session !== undefined) return this.sessions.get(request.session) ?? 'session_gone'
-    if (this.#sabotage.forgetsCreates === true) this.#ledger = new CreateLedger()
+    if (this.#bug.forgetsCreates === true) this.#ledger = new CreateLedger()
     const id = `s${this.sessions.size + 1}`
     const { principal } = request.rights
     const answer = this.#ledger.claim({
@@ -122,8 +121,8 @@ export class SimServer {
     }
   }
 
-  #run(hosted: Hosted, asked: readonly ServerEffect[]): void {
-    const effects = this.#sabotage.effects?.(asked) ?? asked
+  #run(hosted: Hosted, requested: readonly ServerEffect[]): void {
+    const effects = this.#bug.effects?.(requested) ?? requested
     for (const effect of effects) {
       if (!this.#performOnProcess(hosted, effect)) this.#perform(hosted, effect)
     }
@@ -135,13 +134,14 @@ export class SimServer {
   #performOnProcess(hosted: Hosted, effect: ServerEffect): boolean {
     const { process } = hosted
     if (effect.do === 'start') hosted.process = this.#spawn(hosted)
-    else if (effect.do === 'write') process?.give({ kind: 'bytes', bytes: effect.bytes })
-    else if (effect.do === 'closeInput') process?.give({ kind: 'eof' })
-    else if (effect.do === 'resize') process?.give({ kind: 'resize', cols: effect.cols, rows: effect.rows })
-    else if (effect.do === 'signal') process?.give({ kind: 'signal', signal: effect.signal })
+    else if (effect.do === 'write') process?.receive({ kind: 'bytes', bytes: effect.bytes })
+    else if (effect.do === 'closeInput') process?.receive({ kind: 'eof' })
+    else if (effect.do === 'resize')
+      process?.receive({ kind: 'resize', cols: effect.cols, rows: effect.rows })
+    else if (effect.do === 'signal') process?.receive({ kind: 'signal', signal: effect.signal })
     else if (effect.do === 'pause') process?.pause()
     else if (effect.do === 'resume') process?.resume()
-    // Ends later: the session must not be called while its effects are performed.
+    // Deferred: the session must not be called while its effects are performed.
     else if (effect.do === 'terminate') this.#world.after(1, () => process?.kill())
     else return false
     return true
@@ -149,10 +149,13 @@ export class SimServer {
 
   #perform(hosted: Hosted, effect: ServerEffect): void {
     const { session } = hosted
-    if (effect.do === 'send') this.#links.get(effect.connectionId)?.link.send('down', effect.data)
+    if (effect.do === 'send') this.#connections.get(effect.connectionId)?.connection.send('down', effect.data)
     else if (effect.do === 'sendOutput')
-      this.#links.get(effect.connectionId)?.link.send('down', packData(effect.stream, effect.bytes))
-    else if (effect.do === 'close') this.#links.get(effect.connectionId)?.link.close('server', effect.code)
+      this.#connections
+        .get(effect.connectionId)
+        ?.connection.send('down', packData(effect.stream, effect.bytes))
+    else if (effect.do === 'close')
+      this.#connections.get(effect.connectionId)?.connection.close('server', effect.code)
     else if (effect.do === 'snapshot') this.#render(hosted, effect.attachment)
     else if (effect.do === 'again') {
       this.#world.after(0, () => this.#run(hosted, session.turn(this.#world.nowMs)))
@@ -178,7 +181,7 @@ export class SimServer {
     this.#world.after(this.#world.random.int(0, 30), () => {
       const at = hosted.session.log.end
       const { cols, rows } = hosted.session.resizes.sizeAt(at)
-      const data = screenAt(this.#sabotage.rendersLate === true ? at - 1 : at)
+      const data = screenAt(this.#bug.rendersStale === true ? at - 1 : at)
       const snapshot = { at, cols, rows, data, exact: true }
       this.#run(hosted, hosted.session.snapshotReady(attachment, snapshot, this.#world.nowMs))
     })
@@ -197,7 +200,7 @@ export class SimServer {
   }
 }
 
-/** Close code to error code, as a client that was told nothing else reads it. */
+/** The error code that a client derives from a close code alone. */
 export function codeOfClose(close: number | undefined): ErrorCode | undefined {
   if (close === undefined) return undefined
   for (const [code, row] of Object.entries(ERRORS)) if (row.close === close) return code as ErrorCode

@@ -1,33 +1,33 @@
 import { limits, type Role } from '@sandwire/protocol'
-import { type Cast, checkEnd, checkStep, findProcess } from './checks.ts'
+import { type SimulationState, checkEnd, checkStep, findProcess } from './checks.ts'
 import { Faults } from './faults.ts'
-import type { Sabotage } from './sabotage.ts'
+import type { InjectedBug } from './injected-bugs.ts'
 import { drawScenario, type Scenario } from './scenario.ts'
 import { type ClientPlan, type Relay, SimClient } from './sim-client.ts'
 import { SimPlainClient } from './sim-plain-client.ts'
 import { SimServer } from './sim-server.ts'
-import { type Company, Typist } from './typist.ts'
+import { type Peers, SimUser } from './sim-user.ts'
 import { World } from './world.ts'
 
 /** Virtual time in which everything must be delivered once faults have stopped. */
 const SETTLE_MS = 3_600_000
-/** A run that takes more events than this is stuck in a loop. */
+/** A run with more events than this is considered stuck. */
 const MAX_STEPS = 2_000_000
 const FREEZE_MS = 60_000
 const CREATE_ID = '00112233445566778899aabbccddeeff'
 const INTRUDER_WRITER = 15
 
-/** What a run did, for curiosity and for tests of the simulator itself. */
+/** Statistics of a run. */
 export interface SimulationResult {
   readonly seed: number
   readonly scenario: Scenario
   readonly steps: number
-  readonly cuts: number
-  /** Connections that had to show their right again after a moment. */
-  readonly stays: number
+  readonly disconnects: number
+  /** Connections that had to re-authorize soon after they opened. */
+  readonly shortAuthorizations: number
 }
 
-class Simulation implements Cast, Company {
+class Simulation implements SimulationState, Peers {
   readonly scenario: Scenario
   readonly server: SimServer
   readonly clients: SimClient[] = []
@@ -35,61 +35,61 @@ class Simulation implements Cast, Company {
   intruder: SimClient | undefined
   readonly #world: World
   readonly #faults: Faults
-  readonly #sabotage: Sabotage
+  readonly #bug: InjectedBug
 
-  constructor(seed: number, sabotage: Sabotage) {
+  constructor(seed: number, bug: InjectedBug) {
     this.#world = new World(seed)
-    this.#sabotage = sabotage
+    this.#bug = bug
     this.scenario = drawScenario(this.#world.random)
     const { options, process: plan } = this.scenario
-    this.server = new SimServer(this.#world, { options, plan, sabotage })
+    this.server = new SimServer(this.#world, { options, plan, bug })
     this.server.onStep = () => checkStep(this)
     this.#faults = new Faults(this.#world, this.scenario)
   }
 
   run(seed: number): SimulationResult {
-    this.#enter()
+    this.#startClients()
     this.#faults.start()
     this.#world.after(this.scenario.eventAtMs, () => this.#event())
     const deadlineMs = this.scenario.faultsUntilMs + SETTLE_MS
     while (!this.#isDone() && this.#world.step(deadlineMs)) {
-      if (this.#world.steps > MAX_STEPS) throw new Error('does not settle')
+      if (this.#world.steps > MAX_STEPS) throw new Error('the run does not settle')
     }
     checkEnd(this)
     return {
       seed,
       scenario: this.scenario,
       steps: this.#world.steps,
-      cuts: this.#faults.count,
-      stays: this.#faults.stays,
+      disconnects: this.#faults.count,
+      shortAuthorizations: this.#faults.shortAuthorizations,
     }
   }
 
-  /** The creator starts, the others follow when there is something to join. */
-  #enter(): void {
+  /** Starts the creator; the others join when a process runs. */
+  #startClients(): void {
     const { roles, theme } = this.scenario
     roles.forEach((role, index) => {
-      if (index === 0 && theme === 'plain') this.#enterPlain()
-      else this.#enterClient(role, index + 1)
+      if (index === 0 && theme === 'plain') this.#startPlainClient()
+      else this.#startClient(role, index + 1)
     })
   }
 
-  #enterClient(role: Role, writer: number): void {
+  #startClient(role: Role, writer: number): void {
     const client = this.#createClient(role, writer)
     this.clients.push(client)
     if (writer === 1) client.start()
     else this.#startWhenJoinable(client)
-    new Typist(this.#world, client, this).start()
+    new SimUser(this.#world, client, this).start()
   }
 
   #createClient(role: Role, writer: number, plan: Partial<ClientPlan> = {}): SimClient {
-    const { isPty, lagMs, weather } = this.scenario
+    const { isPty, lagMs, network } = this.scenario
     const { random } = this.#world
     return new SimClient({
       world: this.#world,
       server: this.server,
       relay: this.#relay(),
-      sabotage: this.#sabotage,
+      bug: this.#bug,
       joins: () => (writer === 1 ? undefined : this.server.newest?.session.id),
       plan: {
         writer,
@@ -98,7 +98,7 @@ class Simulation implements Cast, Company {
         authority: role,
         isPty,
         lagMs,
-        weather,
+        network,
         options: {
           identity: identityOf(writer),
           windowBytes: random.pick([1, 100, limits.MAX_WINDOW_BYTES]),
@@ -116,17 +116,17 @@ class Simulation implements Cast, Company {
   #relay(): Relay {
     return {
       isUp: () => this.#faults.isUp(),
-      opened: (link) => this.#faults.opened(link),
-      stay: () => this.#faults.stay(),
+      opened: (connection) => this.#faults.opened(connection),
+      drawAuthorization: () => this.#faults.drawAuthorization(),
     }
   }
 
-  #enterPlain(): void {
-    const { isPty, weather, inputBytes } = this.scenario
+  #startPlainClient(): void {
+    const { isPty, network, inputBytes } = this.scenario
     const plain = new SimPlainClient(this.#world, 1, {
       server: this.server,
       relay: this.#relay(),
-      weather,
+      network,
       isPty,
       createId: CREATE_ID,
     })
@@ -153,7 +153,7 @@ class Simulation implements Cast, Company {
     })
   }
 
-  /** What the scenario is about, besides faults. */
+  /** Triggers the event of the scenario's theme. */
   #event(): void {
     const [creator] = this.clients
     if (creator === undefined || creator.isOver) return
@@ -165,7 +165,7 @@ class Simulation implements Cast, Company {
         this.#rejoin(creator)
         return
       case 'intruder':
-        this.#intrude(creator)
+        this.#startIntruder(creator)
         return
       case 'common':
       case 'takes':
@@ -175,17 +175,17 @@ class Simulation implements Cast, Company {
     }
   }
 
-  /** The creator leaves for good, and somebody new takes its place. */
+  /** The creator detaches, and a new client takes over. */
   #rejoin(creator: SimClient): void {
     if (creator.status.is !== 'attached') {
       this.#world.after(100, () => this.#event())
       return
     }
     creator.detach()
-    this.#enterClient('driver', this.clients.length + 1)
+    this.#startClient('driver', this.clients.length + 1)
   }
 
-  #intrude(creator: SimClient): void {
+  #startIntruder(creator: SimClient): void {
     if (creator.session.session === undefined) {
       this.#world.after(100, () => this.#event())
       return
@@ -204,7 +204,7 @@ class Simulation implements Cast, Company {
     return theme === 'rejoin' && this.clients.length > roles.length ? this.clients.at(-1) : undefined
   }
 
-  /** No client is left that could do anything. */
+  /** Every client is done or has not connected. */
   #isOver(): boolean {
     const isPlainOver = this.plain?.isOver ?? true
     const isIntruderOver = this.intruder?.isOver ?? true
@@ -218,10 +218,10 @@ class Simulation implements Cast, Company {
   #isDone(): boolean {
     const [creator] = this.clients
     const isCreatorOver = this.plain?.isOver ?? creator?.isOver ?? true
-    const isReplaced = this.scenario.theme !== 'rejoin' || creator?.status.is !== 'detached'
-    const hasLastCome = isReplaced || this.clients.at(-1)?.status.is !== 'connecting'
-    if (!isCreatorOver || !hasLastCome || !this.#isOver()) return false
-    // A session without anybody ends its process, within its keep and the kill ladder.
+    const hasNoSuccessor = this.scenario.theme !== 'rejoin' || creator?.status.is !== 'detached'
+    const hasSuccessorJoined = hasNoSuccessor || this.clients.at(-1)?.status.is !== 'connecting'
+    if (!isCreatorOver || !hasSuccessorJoined || !this.#isOver()) return false
+    // A session without attachments terminates its process after its keep time and the kill timeouts.
     return findProcess(this.server)?.ended !== undefined || this.server.newest?.session.state.is === 'gone'
   }
 }
@@ -230,13 +230,15 @@ function identityOf(writer: number): string {
   return writer.toString(16).padStart(32, '0')
 }
 
-/** Runs one seed; throws when an invariant breaks, with the way to run it again in the message. */
-export function simulate(seed: number, sabotage: Sabotage = {}): SimulationResult {
+/** Runs one seed. Throws when an invariant breaks; the message has the command that repeats the run. */
+export function simulate(seed: number, bug: InjectedBug = {}): SimulationResult {
   try {
-    return new Simulation(seed, sabotage).run(seed)
+    return new Simulation(seed, bug).run(seed)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     const replay = `SANDWIRE_SEED=${seed} SANDWIRE_SEEDS=1 bun test packages/testing/src/simulator`
-    throw new Error(`Simulation with seed ${seed} failed: ${why}\nrun it again: ${replay}`, { cause: error })
+    throw new Error(`Simulation with seed ${seed} failed: ${why}\nReproduce with: ${replay}`, {
+      cause: error,
+    })
   }
 }

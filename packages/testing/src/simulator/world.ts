@@ -2,16 +2,16 @@ import { Random } from '../random.ts'
 
 interface Event {
   readonly atMs: number
-  /** Random tie-break, so that simultaneous events come in every order. */
+  /** Random tie-break, so that seeds cover every order of simultaneous events. */
   readonly tie: number
   readonly run: () => void
 }
 
-/** Virtual time: events in order of time, ties broken by the seed. Nothing else moves the clock. */
+/** Virtual time and seeded randomness. Events run in order of time; only they advance the clock. */
 export class World {
   readonly random: Random
   #nowMs = 0
-  /** A binary heap, soonest first. */
+  /** Binary heap, earliest event first. */
   readonly #heap: Event[] = []
   #steps = 0
 
@@ -33,7 +33,7 @@ export class World {
     this.#siftUp(this.#heap.length - 1)
   }
 
-  /** Runs the next event; false when there is none before `untilMs`. */
+  /** Runs the next event; returns false when there is none before `untilMs`. */
   step(untilMs: number): boolean {
     const first = this.#heap[0]
     if (first === undefined || first.atMs > untilMs) return false

@@ -1,20 +1,20 @@
 import { decodeClient, decodeServer, encode, type ServerEffect, type WireMessage } from '@sandwire/protocol'
-import type { Tamper } from './sim-link.ts'
+import type { Tamper } from './sim-connection.ts'
 
-/** A fault put in on purpose, as if the core had a bug: the simulator has to notice every one. */
-export interface Sabotage {
-  /** Rewrites what a client's connection carries; `attempt` counts its connections from 1. */
-  readonly link?: (attempt: number) => Tamper
-  /** Rewrites what a server session asks for. */
+/** A bug added on purpose. The checks must detect every one, or they prove nothing. */
+export interface InjectedBug {
+  /** Rewrites the messages of a client's connection; `attempt` counts its connections from 1. */
+  readonly connection?: (attempt: number) => Tamper
+  /** Rewrites the effects of a server session. */
   readonly effects?: (effects: readonly ServerEffect[]) => readonly ServerEffect[]
-  /** The create ledger forgets that it has seen an id. */
+  /** The create ledger forgets the create ids it has seen. */
   readonly forgetsCreates?: true
-  /** Sessions do not ask whose attachment it is that resumes. */
-  readonly trustsEveryone?: true
-  /** Frames of a replaced connection are taken for the new one's. */
-  readonly mixesLinks?: true
-  /** Screens are rendered one byte behind the offset they are said to be of. */
-  readonly rendersLate?: true
+  /** Sessions do not check which principal resumes an attachment. */
+  readonly skipsOwnerCheck?: true
+  /** Frames of a replaced connection are attributed to the new one. */
+  readonly mixesConnections?: true
+  /** Snapshots are rendered one byte before the offset they claim. */
+  readonly rendersStale?: true
 }
 
 type ClientType = 'ack' | 'roleSeen'
@@ -29,15 +29,15 @@ function typeOfServer(data: WireMessage): string | undefined {
   return frame?.kind === 'control' ? frame.message.type : frame?.kind
 }
 
-/** Rewrites one message of each connection: the first upward or downward one that `isIt` picks. */
+/** Rewrites one message of each connection: the first one in `direction` that `matches`. */
 function once(
   direction: 'up' | 'down',
-  isIt: (data: WireMessage) => boolean,
+  matches: (data: WireMessage) => boolean,
   rewrite: (data: WireMessage) => WireMessage[],
 ): Tamper {
   let isDone = false
   return (way, data) => {
-    if (isDone || way !== direction || !isIt(data)) return [data]
+    if (isDone || way !== direction || !matches(data)) return [data]
     isDone = true
     return rewrite(data)
   }
@@ -46,8 +46,8 @@ function once(
 const isInput = (data: WireMessage): boolean => typeof data !== 'string' && data.byteLength > 0
 const isOutput = (data: WireMessage): boolean => typeOfServer(data) === 'data'
 
-/** Loses messages of a kind on every connection that resumes. */
-function deafAfterResume(type: ClientType): NonNullable<Sabotage['link']> {
+/** Drops messages of one type on every connection that resumes. */
+function dropAfterResume(type: ClientType): NonNullable<InjectedBug['connection']> {
   return (attempt) => (way, data) =>
     attempt > 1 && way === 'up' && typeOfClient(data) === type ? [] : [data]
 }
@@ -59,7 +59,7 @@ function flip(data: WireMessage): WireMessage {
   return copy
 }
 
-/** Holds the last output frame back until the exit has been told. */
+/** Delays the last output frame until after the exit. */
 function exitOvertakesOutput(): Tamper {
   let held: WireMessage | undefined
   return (way, data) => {
@@ -79,22 +79,22 @@ function ackMore(data: WireMessage): WireMessage[] {
   return [encode({ type: 'ack', output: frame.message.output + 1 })]
 }
 
-function withoutEffect(name: ServerEffect['do']): NonNullable<Sabotage['effects']> {
+function withoutEffect(name: ServerEffect['do']): NonNullable<InjectedBug['effects']> {
   return (effects) => effects.filter((effect) => effect.do !== name)
 }
 
-/** Every fault by the bug it stands for. */
-export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
-  'input is not sent again after a cut': {
-    link: (attempt) =>
+/** The bugs by description, which is also the test title. */
+export const INJECTED_BUGS: Readonly<Record<string, InjectedBug>> = {
+  'input is not resent after a disconnect': {
+    connection: (attempt) =>
       once(
         'up',
         (data) => attempt > 1 && isInput(data),
         () => [],
       ),
   },
-  'input is sent twice after a cut': {
-    link: (attempt) =>
+  'input is sent twice after a disconnect': {
+    connection: (attempt) =>
       once(
         'up',
         (data) => attempt > 1 && isInput(data),
@@ -102,29 +102,29 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
       ),
   },
   'an ack claims a byte that was not sent': {
-    link: () => once('up', (data) => typeOfClient(data) === 'ack', ackMore),
+    connection: () => once('up', (data) => typeOfClient(data) === 'ack', ackMore),
   },
-  'acks are not repeated after a cut': { link: deafAfterResume('ack') },
-  'a change of role is never confirmed': {
-    link: () => (way, data) => (way === 'up' && typeOfClient(data) === 'roleSeen' ? [] : [data]),
+  'acks are not resent after a disconnect': { connection: dropAfterResume('ack') },
+  'a role change is never confirmed': {
+    connection: () => (way, data) => (way === 'up' && typeOfClient(data) === 'roleSeen' ? [] : [data]),
   },
-  'an output frame is lost': { link: () => once('down', isOutput, () => []) },
-  'an output frame is doubled': { link: () => once('down', isOutput, (data) => [data, data]) },
-  'an output byte is changed': { link: () => once('down', isOutput, (data) => [flip(data)]) },
-  'an input byte is changed': { link: () => once('up', isInput, (data) => [flip(data)]) },
-  'the exit overtakes output': { link: exitOvertakesOutput },
-  'the exit is not told': { link: () => (_, data) => (typeOfServer(data) === 'exit' ? [] : [data]) },
+  'an output frame is lost': { connection: () => once('down', isOutput, () => []) },
+  'an output frame is duplicated': { connection: () => once('down', isOutput, (data) => [data, data]) },
+  'an output byte is changed': { connection: () => once('down', isOutput, (data) => [flip(data)]) },
+  'an input byte is changed': { connection: () => once('up', isInput, (data) => [flip(data)]) },
+  'the exit overtakes output': { connection: exitOvertakesOutput },
+  'the exit is not sent': { connection: () => (_, data) => (typeOfServer(data) === 'exit' ? [] : [data]) },
   'the exit has another code': { effects: (effects) => effects.map(withOtherExit) },
   'a signal is applied twice': { effects: (effects) => effects.flatMap(twiceIfSignal) },
-  'an end of input is forgotten': { effects: withoutEffect('closeInput') },
+  'an end of input is dropped': { effects: withoutEffect('closeInput') },
   'the process is not paused': { effects: withoutEffect('pause') },
   'the process is not resumed': { effects: withoutEffect('resume') },
-  'a resize is forgotten': { effects: withoutEffect('resize') },
-  'an abandoned process is not ended': { effects: withoutEffect('terminate') },
+  'a resize is dropped': { effects: withoutEffect('resize') },
+  'an abandoned process is not terminated': { effects: withoutEffect('terminate') },
   'a retried create is not recognized': { forgetsCreates: true },
-  'anybody may resume an attachment': { trustsEveryone: true },
-  'a replaced connection is still heard': { mixesLinks: true },
-  'a screen is older than it says': { rendersLate: true },
+  'any principal may resume an attachment': { skipsOwnerCheck: true },
+  'frames of a replaced connection are accepted': { mixesConnections: true },
+  'a snapshot is older than its offset': { rendersStale: true },
 }
 
 function twiceIfSignal(effect: ServerEffect): readonly ServerEffect[] {

@@ -1,63 +1,63 @@
 import type { WireMessage } from '@sandwire/protocol'
 import type { World } from './world.ts'
 
-/** What one end of a link is told. */
-export interface LinkEnd {
+/** The event handlers of one end of a connection. */
+export interface ConnectionEnd {
   message(data: WireMessage): void
-  /** The connection is gone; `code` is the peer's close code, or undefined after a cut. */
+  /** The connection closed; `code` is the peer's close code, undefined after a drop. */
   closed(code: number | undefined): void
-  /** Only told to the server's end: its send buffer is full, or empty again. */
+  /** Server's end only: the send buffer is full, or empty again. */
   blocked?(): void
   drained?(): void
 }
 
-/** How a link treats what it carries. */
-export interface LinkWeather {
+/** Latency and buffering of a connection. */
+export interface NetworkConditions {
   readonly minDelayMs: number
   readonly maxDelayMs: number
   /** Data frames are delivered one byte at a time. */
   readonly isSliced: boolean
-  /** Bytes towards the client after which the server's end is told to wait. */
+  /** Buffered bytes towards the client above which the server's end is blocked. */
   readonly bufferBytes: number
 }
 
 export type Direction = 'up' | 'down'
 
-/** Rewrites what a link carries, to break it on purpose: the messages that are sent instead. */
+/** Returns the messages to send in place of one; used to inject bugs. */
 export type Tamper = (direction: Direction, data: WireMessage) => readonly WireMessage[]
 
-/** Longest time that frames of a connection its client has given up may still be under way. */
+/** Longest delay of frames that a client sent before it abandoned the connection. */
 const LATE_MS = 8_000
 
-/** How long a kernel believes in a connection that is silent. */
-const KERNEL_MS = 900_000
+/** TCP timeout of a connection that is silent. */
+const TCP_TIMEOUT_MS = 900_000
 
-/** One WebSocket in virtual time: ordered and reliable until it is cut or black-holed, like the real thing. */
-export class SimLink {
+/** One WebSocket in virtual time: ordered and reliable until it is dropped or black-holed. */
+export class SimConnection {
   readonly #world: World
-  readonly #weather: LinkWeather
-  readonly #ends: Record<Direction, LinkEnd>
+  readonly #network: NetworkConditions
+  readonly #ends: Record<Direction, ConnectionEnd>
   readonly #tamper: Tamper
   #isOpen = true
   #isBlackHole = false
-  /** Extra delay of everything that is still to be delivered. */
+  /** Extra delay of undelivered messages. */
   #lateMs = 0
-  /** Messages to be delivered to the server before the link is cut; undefined when it is not to be. */
-  #cutAfterUp: number | undefined
-  /** Time of the last delivery per direction; nothing overtakes. */
+  /** Messages the server still receives before the connection drops; undefined: no drop is planned. */
+  #dropAfterReceived: number | undefined
+  /** Time of the last delivery per direction; keeps messages in order. */
   readonly #lastMs: Record<Direction, number> = { up: 0, down: 0 }
   #bufferedBytes = 0
   #isBlocked = false
 
-  /** `server` hears what goes up, `client` what comes down. */
+  /** `server` receives messages sent `up`, `client` those sent `down`. */
   constructor(
     world: World,
-    weather: LinkWeather,
-    ends: { server: LinkEnd; client: LinkEnd },
+    network: NetworkConditions,
+    ends: { server: ConnectionEnd; client: ConnectionEnd },
     tamper: Tamper = (_, data) => [data],
   ) {
     this.#world = world
-    this.#weather = weather
+    this.#network = network
     this.#ends = { up: ends.server, down: ends.client }
     this.#tamper = tamper
   }
@@ -70,7 +70,7 @@ export class SimLink {
     for (const message of this.#tamper(direction, data)) this.#send(direction, message)
   }
 
-  /** One end closes; the other learns it after everything that was sent before. */
+  /** Closes from one end; the other end's `closed` follows all messages sent before. */
   close(by: 'client' | 'server', code: number): void {
     if (!this.#isOpen) return
     const direction: Direction = by === 'client' ? 'up' : 'down'
@@ -83,8 +83,8 @@ export class SimLink {
     if (by === 'server') this.#later(direction, () => this.#ends[own].closed(code))
   }
 
-  /** The link breaks: what is in flight is lost and both ends learn it, at different times. */
-  cut(): void {
+  /** Drops the connection: messages in flight are lost, and each end's `closed` fires at its own time. */
+  drop(): void {
     if (!this.#isOpen) return
     this.#isOpen = false
     const { random } = this.#world
@@ -93,12 +93,12 @@ export class SimLink {
     }
   }
 
-  /** The link breaks when the server has got `count` more messages, so that their effect is there and no answer is. */
-  cutAfterUp(count: number): void {
-    this.#cutAfterUp = count
+  /** Drops the connection once the server has received `count` more messages, before its replies arrive. */
+  dropAfterReceived(count: number): void {
+    this.#dropAfterReceived = count
   }
 
-  /** The client loses the link and goes away; what it sent is late but arrives, and the server learns nothing soon. */
+  /** Closes the client's end only: what it sent arrives late, and the server's `closed` fires much later. */
   abandon(): void {
     if (!this.#isOpen) return
     const { random } = this.#world
@@ -112,17 +112,17 @@ export class SimLink {
     })
   }
 
-  /** Everything is swallowed from now on, and nobody is told before the kernels give up. */
+  /** Discards everything from now on; both ends stay open until the TCP timeout. */
   blackHole(): void {
     if (this.#isBlackHole || !this.#isOpen) return
     this.#isBlackHole = true
-    this.#world.after(KERNEL_MS, () => this.cut())
+    this.#world.after(TCP_TIMEOUT_MS, () => this.drop())
   }
 
   #send(direction: Direction, data: WireMessage): void {
     if (!this.#isOpen) return
     if (direction === 'down') this.#buffer(data.length)
-    const pieces = this.#weather.isSliced ? sliced(direction, data) : [data]
+    const pieces = this.#network.isSliced ? sliced(direction, data) : [data]
     for (const piece of pieces) this.#deliver(direction, piece)
     if (direction === 'down') this.#later('down', () => this.#unbuffer(data.length))
   }
@@ -136,18 +136,18 @@ export class SimLink {
   }
 
   #countUp(): void {
-    if (this.#cutAfterUp === undefined) return
-    this.#cutAfterUp -= 1
-    if (this.#cutAfterUp <= 0) this.cut()
+    if (this.#dropAfterReceived === undefined) return
+    this.#dropAfterReceived -= 1
+    if (this.#dropAfterReceived <= 0) this.drop()
   }
 
   #later(direction: Direction, run: () => void): void {
     if (this.#isBlackHole) return
     const { random } = this.#world
-    const { minDelayMs, maxDelayMs } = this.#weather
+    const { minDelayMs, maxDelayMs } = this.#network
     const delayMs = random.int(minDelayMs, maxDelayMs)
     const atMs = Math.max(this.#lastMs[direction], this.#world.nowMs + delayMs)
-    // A hair later than the last one, so that ties never reorder a link.
+    // Slightly later than the previous message, because the scheduler breaks ties at random.
     this.#lastMs[direction] = atMs + 0.001
     this.#world.after(atMs - this.#world.nowMs, () => {
       if (this.#lateMs > 0) this.#world.after(this.#lateMs, run)
@@ -157,7 +157,7 @@ export class SimLink {
 
   #buffer(bytes: number): void {
     this.#bufferedBytes += bytes
-    if (this.#isBlocked || this.#bufferedBytes <= this.#weather.bufferBytes) return
+    if (this.#isBlocked || this.#bufferedBytes <= this.#network.bufferBytes) return
     this.#isBlocked = true
     this.#ends.up.blocked?.()
   }
@@ -170,7 +170,7 @@ export class SimLink {
   }
 }
 
-/** A data frame as frames of one byte each; control messages stay whole. */
+/** Splits a data frame into frames of one byte; control messages stay whole. */
 function sliced(direction: Direction, data: WireMessage): WireMessage[] {
   if (typeof data === 'string' || data.byteLength === 0) return [data]
   if (direction === 'up') return Array.from(data, (byte) => Uint8Array.of(byte))

@@ -1,11 +1,11 @@
-/** Redirects after which a visit is going round in circles. */
+/** Redirects after which a loop is assumed. */
 const MAX_STEPS = 20
 
-/** Where a visit ended: outside of the issuer, or on one of its pages. */
-export type Arrival = { readonly left: URL } | { readonly url: URL; readonly page: string }
+/** Where a navigation ended: at another origin (`left`) or on a page of the issuer. */
+export type NavigationResult = { readonly left: URL } | { readonly url: URL; readonly page: string }
 
-/** A browser of one person, as far as the issuer's pages need one: cookies, redirects and forms. */
-export class Visitor {
+/** A minimal browser for the issuer's pages: cookies, redirects and forms. */
+export class FormBrowser {
   readonly #origin: string
   readonly #cookies = new Map<string, string>()
 
@@ -13,8 +13,8 @@ export class Visitor {
     this.#origin = origin
   }
 
-  /** Opens a page and follows its redirects as long as they stay with the issuer. */
-  async open(url: URL, form?: Readonly<Record<string, string>>): Promise<Arrival> {
+  /** Opens a page, or posts a form to it, and follows redirects within the issuer's origin. */
+  async open(url: URL, form?: Readonly<Record<string, string>>): Promise<NavigationResult> {
     let body = form
     let next = url
     for (let step = 0; step < MAX_STEPS; step++) {
@@ -23,13 +23,13 @@ export class Visitor {
       const location = response.headers.get('location')
       const page = await response.text()
       if (location === null) {
-        if (!response.ok) throw new Error(`The issuer answers ${response.status}: ${page}`)
+        if (!response.ok) throw new Error(`The issuer responded with ${response.status}: ${page}`)
         return { url: next, page }
       }
       next = new URL(location, next)
       body = undefined
     }
-    throw new Error('The issuer redirects without end')
+    throw new Error('The issuer redirects in a loop')
   }
 
   async #request(url: URL, form?: Readonly<Record<string, string>>): Promise<Response> {

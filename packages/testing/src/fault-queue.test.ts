@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'bun:test'
-import { burstBytes, type LinkFaults, LinkQueue, READ_AHEAD_BYTES } from './link-queue.ts'
+import { burstBytes, type DirectionFaults, FaultQueue, READ_AHEAD_BYTES } from './fault-queue.ts'
 import { patternAt, verifyPattern } from './pattern.ts'
 import { Random } from './random.ts'
 
-function createQueue(faults: LinkFaults = {}, random = new Random(1)): LinkQueue {
-  const queue = new LinkQueue(() => random.next())
+function createQueue(faults: DirectionFaults = {}, random = new Random(1)): FaultQueue {
+  const queue = new FaultQueue(() => random.next())
   queue.setFaults(faults, 0)
   return queue
 }
 
-/** Takes all that may leave by `nowMs`, in full writes. */
-function drain(queue: LinkQueue, nowMs: number): Uint8Array[] {
+/** Takes all bytes that may be written by `nowMs`. */
+function drain(queue: FaultQueue, nowMs: number): Uint8Array[] {
   const writes: Uint8Array[] = []
   for (;;) {
     const step = queue.next(nowMs)
@@ -20,8 +20,8 @@ function drain(queue: LinkQueue, nowMs: number): Uint8Array[] {
   }
 }
 
-describe('LinkQueue', () => {
-  test('passes bytes and the end at once without faults', () => {
+describe('FaultQueue', () => {
+  test('forwards bytes and the end at once without faults', () => {
     const queue = createQueue()
     queue.push(new Uint8Array([1, 2, 3]), 0)
     queue.pushClose('end', 0)
@@ -29,7 +29,7 @@ describe('LinkQueue', () => {
     expect(queue.next(0)).toEqual({ kind: 'end' })
   })
 
-  test('says the same again for the part of a write that was not taken', () => {
+  test('returns the unwritten part of a partial write again', () => {
     const queue = createQueue()
     queue.push(new Uint8Array([1, 2, 3]), 0)
     queue.wrote(1)
@@ -37,7 +37,7 @@ describe('LinkQueue', () => {
     expect(queue.heldBytes).toBe(2)
   })
 
-  test('delivers bytes and the end one latency after they came', () => {
+  test('delays bytes and the end by the latency', () => {
     const queue = createQueue({ latencyMs: 50 })
     queue.push(new Uint8Array([1]), 10)
     queue.pushClose('reset', 20)
@@ -47,7 +47,7 @@ describe('LinkQueue', () => {
     expect(queue.next(70)).toEqual({ kind: 'reset' })
   })
 
-  test('holds a rate of 1 MB/s within one burst, at every moment', () => {
+  test('stays within one burst of a rate of 1 MB/s at all times', () => {
     const rateBytesPerSecond = 1_000_000
     const queue = createQueue({ rateBytesPerSecond })
     queue.push(new Uint8Array(2_000_000), 0)
@@ -59,20 +59,20 @@ describe('LinkQueue', () => {
     }
   })
 
-  test('gives out no more than one burst after a pause', () => {
+  test('sends at most one burst after a pause', () => {
     const queue = createQueue({ rateBytesPerSecond: 1_000_000 })
     queue.push(new Uint8Array(100_000), 0)
     const writes = drain(queue, 60_000)
     expect(writes.reduce((sum, write) => sum + write.length, 0)).toBeLessThanOrEqual(burstBytes(1_000_000))
   })
 
-  test('cuts bytes into slices', () => {
+  test('splits bytes into slices', () => {
     const queue = createQueue({ sliceBytes: 2 })
     queue.push(new Uint8Array(5), 0)
     expect(drain(queue, 0).map((write) => write.length)).toEqual([2, 2, 1])
   })
 
-  test('holds everything in a black hole and delivers it afterwards', () => {
+  test('holds bytes in a black hole and delivers them afterwards', () => {
     const queue = createQueue({ blackHole: true })
     queue.push(new Uint8Array([7]), 0)
     queue.pushClose('end', 0)
@@ -82,7 +82,7 @@ describe('LinkQueue', () => {
     expect(queue.next(1e9)).toEqual({ kind: 'end' })
   })
 
-  test('is full at its read-ahead, and holds what is in flight besides when there is latency', () => {
+  test('is full at its read-ahead, plus the bytes in flight when there is latency', () => {
     const queue = createQueue()
     queue.push(new Uint8Array(READ_AHEAD_BYTES - 1), 0)
     expect(queue.isFull).toBe(false)
@@ -92,13 +92,13 @@ describe('LinkQueue', () => {
     expect(queue.capacityBytes).toBe(READ_AHEAD_BYTES + 100_000)
   })
 
-  test('never loses, doubles or reorders a byte while faults change', () => {
+  test('never loses, duplicates or reorders a byte while faults change', () => {
     for (let seed = 0; seed < 50; seed++) {
       const random = new Random(seed)
       const queue = createQueue({}, random.fork())
       const totalBytes = 200_000
       let [pushed, received, nowMs] = [0, 0, 0]
-      const kinds: LinkFaults[] = [
+      const kinds: DirectionFaults[] = [
         {},
         { latencyMs: 5, jitterMs: 20 },
         { rateBytesPerSecond: 300_000 },

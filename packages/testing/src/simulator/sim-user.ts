@@ -2,57 +2,57 @@ import type { Scenario } from './scenario.ts'
 import type { SimClient } from './sim-client.ts'
 import type { World } from './world.ts'
 
-/** Longest pause between two things that a client does, while it has something to write and after. */
+/** Longest pause between two actions, with and without input left to write. */
 const BUSY_MS = 300
 const IDLE_MS = 2_000
 
-/** What a typist has to know of the others. */
-export interface Company {
+/** The other clients of the run. */
+export interface Peers {
   readonly scenario: Scenario
   /** The creator of the session, unless it is a plain client. */
   creator(): SimClient | undefined
-  /** The one that came in the place of a creator that left. */
+  /** The client that replaced a creator that detached. */
   successor(): SimClient | undefined
 }
 
-/** The person at a client: writes in pieces at random times, with signals and resizes in between, and may end the input. */
-export class Typist {
+/** Drives one client: writes chunks at random times, with signals and resizes in between, and may end the input. */
+export class SimUser {
   readonly #world: World
   readonly #client: SimClient
-  readonly #company: Company
+  readonly #peers: Peers
   readonly #isDriver: boolean
   #left: number
   #cols = 100
 
-  constructor(world: World, client: SimClient, company: Company) {
+  constructor(world: World, client: SimClient, peers: Peers) {
     this.#world = world
     this.#client = client
-    this.#company = company
+    this.#peers = peers
     this.#isDriver = client.plan.authority === 'driver'
-    this.#left = client.plan.authority === 'viewer' ? 0 : company.scenario.inputBytes
+    this.#left = client.plan.authority === 'viewer' ? 0 : peers.scenario.inputBytes
   }
 
   start(): void {
-    this.#again(BUSY_MS)
+    this.#schedule(BUSY_MS)
   }
 
-  #again(withinMs: number): void {
+  #schedule(withinMs: number): void {
     this.#world.after(this.#world.random.int(0, withinMs), () => this.#step())
   }
 
   #step(): void {
-    const { theme } = this.#company.scenario
-    // Without its driver a session waits for ever; here nobody else wants it then.
-    if (theme === 'reap' && this.#company.creator()?.isOver === true) this.#client.detach()
+    const { theme } = this.#peers.scenario
+    // A session without its driver would wait forever, so the other clients leave.
+    if (theme === 'reap' && this.#peers.creator()?.isOver === true) this.#client.detach()
     if (this.#client.isOver) return
     this.#write()
     if (this.#isDriver) this.#drive()
     const isDone = this.#left === 0 && this.#canEnd()
     if (isDone) this.#client.eof()
-    // With takes, an end of input can be refused like any input, so it is said again.
+    // With `takes`, the end of input can be refused like any input, so it is sent again.
     const mayStop = theme !== 'takes' && theme !== 'reap' && this.#left === 0
     if (mayStop && (isDone || !this.#isDriver)) return
-    this.#again(this.#left === 0 ? IDLE_MS : BUSY_MS)
+    this.#schedule(this.#left === 0 ? IDLE_MS : BUSY_MS)
   }
 
   #write(): void {
@@ -71,17 +71,17 @@ export class Typist {
   }
 
   #wantsLease(): boolean {
-    const { theme, faultsUntilMs } = this.#company.scenario
+    const { theme, faultsUntilMs } = this.#peers.scenario
     return theme === 'takes' && this.#world.nowMs < faultsUntilMs
   }
 
   #isSuccessor(): boolean {
-    return this.#company.successor() === this.#client
+    return this.#peers.successor() === this.#client
   }
 
-  /** The end of input is for whoever drives: the creator, its successor, or with takes the last one. */
+  /** Only the last driver ends the input: the creator, its successor or, with `takes`, the driver once faults have stopped. */
   #canEnd(): boolean {
-    const { theme, faultsUntilMs } = this.#company.scenario
+    const { theme, faultsUntilMs } = this.#peers.scenario
     if (this.#client.session.role !== 'driver') return false
     if (theme === 'takes') return this.#world.nowMs > faultsUntilMs
     return theme !== 'rejoin' || this.#isSuccessor()

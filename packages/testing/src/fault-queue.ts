@@ -1,38 +1,38 @@
-/** What one direction of a link does to the bytes it carries. Absent fields do nothing. */
-export interface LinkFaults {
-  /** Time each byte spends on the link. */
+/** The faults of one direction of a connection. An absent field means no such fault. */
+export interface DirectionFaults {
+  /** Delay of each byte. */
   readonly latencyMs?: number
-  /** Random addition to the latency, evenly between 0 and this; order is kept. */
+  /** Random addition to the latency, uniform between 0 and this; order is preserved. */
   readonly jitterMs?: number
-  /** Steady rate; see `burstBytes` for how far above it the link may go for a moment. */
+  /** Sustained rate; `burstBytes` limits short bursts above it. */
   readonly rateBytesPerSecond?: number
-  /** Writes at most this many bytes at a time, one write per loop turn, each in a segment of its own. */
+  /** Writes at most this many bytes at a time, one write per event-loop turn, each in its own TCP segment. */
   readonly sliceBytes?: number
-  /** Forwards nothing, neither bytes nor a close. What is held is delivered once this ends. */
+  /** Forwards neither bytes nor closes. Held bytes are delivered once this ends. */
   readonly blackHole?: boolean
 }
 
-/** What the driver of a queue does next. */
-export type LinkStep =
+/** What the caller does next. */
+export type QueueStep =
   | { readonly kind: 'write'; readonly bytes: Uint8Array }
   | { readonly kind: 'wait'; readonly untilMs: number }
   | { readonly kind: 'end' }
   | { readonly kind: 'reset' }
   | { readonly kind: 'idle' }
 
-/** Bytes a link takes in before it stops reading; about one small socket buffer. */
+/** Bytes queued before reading stops; about one small socket buffer. */
 export const READ_AHEAD_BYTES = 16 * 1024
 
-/** Bytes on the way over a link that has latency and no rate: 20 MB/s at 50 ms. */
-const LATENCY_LINE_BYTES = 1024 * 1024
+/** Bytes in flight with latency and no rate limit: 20 MB/s at 50 ms. */
+const MAX_IN_FLIGHT_BYTES = 1024 * 1024
 
-/** Longest burst above the rate, for rates a timer can follow. */
+/** Largest burst above the rate, for rates that a timer can follow. */
 const MAX_BURST_BYTES = 16 * 1024
 
-/** A link gives out at least this much time's worth at once, since timers are no finer than 1 ms. */
+/** A burst lasts at least this long at the rate, because timers have a resolution of 1 ms. */
 const TIMER_SLACK_MS = 4
 
-/** A burst is this much time's worth of bytes, up to `MAX_BURST_BYTES`. */
+/** A burst lasts this long at the rate, up to `MAX_BURST_BYTES`. */
 const BURST_MS = 16
 
 type Item = { readonly readyAtMs: number } & (
@@ -40,18 +40,18 @@ type Item = { readonly readyAtMs: number } & (
   | { readonly kind: 'end' | 'reset' }
 )
 
-/** Bytes a link of this rate may give out at once: 16 ms worth up to 16 KiB, and 4 ms worth above 4 MB/s. */
+/** Largest burst at this rate: 16 ms worth up to 16 KiB, and 4 ms worth above 4 MB/s. */
 export function burstBytes(rateBytesPerSecond: number): number {
   const bytesPerMs = rateBytesPerSecond / 1_000
   return Math.max(1, TIMER_SLACK_MS * bytesPerMs, Math.min(MAX_BURST_BYTES, BURST_MS * bytesPerMs))
 }
 
 /**
- * One direction of a faulty link, without I/O: bytes go in with the time, steps come out with the time.
- * Bytes are never lost, doubled or reordered, whatever the faults and however often they change.
+ * One direction of a faulty connection, without I/O: takes bytes and the time, returns the next step.
+ * Bytes are never lost, duplicated or reordered, whatever the faults and however often they change.
  */
-export class LinkQueue {
-  #faults: LinkFaults = {}
+export class FaultQueue {
+  #faults: DirectionFaults = {}
   readonly #items: Item[] = []
   readonly #nextRandom: () => number
   /** Bytes in `#items`. */
@@ -61,7 +61,7 @@ export class LinkQueue {
   /** When `#credit` was last brought up to date. */
   #creditAtMs = 0
 
-  /** `nextRandom` answers in [0, 1) and is asked only for jitter. */
+  /** `nextRandom` returns a number in [0, 1); called only for jitter. */
   constructor(nextRandom: () => number) {
     this.#nextRandom = nextRandom
   }
@@ -70,23 +70,23 @@ export class LinkQueue {
     return this.#heldBytes
   }
 
-  /** Whether the driver stops reading; a read under way may still be pushed. */
+  /** True when the caller must stop reading; the result of a pending read may still be pushed. */
   get isFull(): boolean {
     return this.#heldBytes >= this.capacityBytes
   }
 
-  /** The read-ahead, plus what is on the way over a link with latency. */
+  /** The read-ahead plus, with latency, the bytes in flight. */
   get capacityBytes(): number {
     const { latencyMs = 0, jitterMs = 0, rateBytesPerSecond } = this.#faults
     const delayMs = latencyMs + jitterMs
     if (delayMs === 0) return READ_AHEAD_BYTES
     const inFlight =
-      rateBytesPerSecond === undefined ? LATENCY_LINE_BYTES : (rateBytesPerSecond * delayMs) / 1_000
-    return READ_AHEAD_BYTES + Math.min(inFlight, LATENCY_LINE_BYTES)
+      rateBytesPerSecond === undefined ? MAX_IN_FLIGHT_BYTES : (rateBytesPerSecond * delayMs) / 1_000
+    return READ_AHEAD_BYTES + Math.min(inFlight, MAX_IN_FLIGHT_BYTES)
   }
 
-  /** Replaces the faults. A new latency holds for bytes pushed from now on. */
-  setFaults(faults: LinkFaults, nowMs: number): void {
+  /** Replaces the faults. A new latency applies to bytes pushed from now on. */
+  setFaults(faults: DirectionFaults, nowMs: number): void {
     this.#faults = faults
     this.#credit = 0
     this.#creditAtMs = nowMs
@@ -99,13 +99,13 @@ export class LinkQueue {
     this.#heldBytes += bytes.length
   }
 
-  /** The source ended, cleanly or not; comes out after all bytes. */
+  /** The source closed or was reset; delivered after all bytes. */
   pushClose(kind: 'end' | 'reset', nowMs: number): void {
     this.#items.push({ kind, readyAtMs: this.#readyAtMs(nowMs) })
   }
 
-  /** What to do now. Says the same again until `wrote` is told. */
-  next(nowMs: number): LinkStep {
+  /** The next step. Returns the same step until `wrote` is called. */
+  next(nowMs: number): QueueStep {
     const head = this.#items[0]
     if (head === undefined || this.#faults.blackHole === true) return { kind: 'idle' }
     if (head.readyAtMs > nowMs) return { kind: 'wait', untilMs: head.readyAtMs }
@@ -114,10 +114,10 @@ export class LinkQueue {
     return this.#withinRate(sliced, nowMs)
   }
 
-  /** The first `length` bytes of the last write step left the link. */
+  /** The first `length` bytes of the last write step were written. */
   wrote(length: number): void {
     const head = this.#items[0]
-    if (head?.kind !== 'bytes') throw new Error('Cannot account for a write: nothing was to be written')
+    if (head?.kind !== 'bytes') throw new Error('Cannot account for a write: no write was due')
     this.#heldBytes -= length
     this.#credit -= length
     if (length === head.bytes.length) this.#items.shift()
@@ -130,13 +130,13 @@ export class LinkQueue {
     return Math.max(nowMs + delayMs, this.#items.at(-1)?.readyAtMs ?? 0)
   }
 
-  #withinRate(bytes: Uint8Array, nowMs: number): LinkStep {
+  #withinRate(bytes: Uint8Array, nowMs: number): QueueStep {
     const rate = this.#faults.rateBytesPerSecond
     if (rate === undefined) return { kind: 'write', bytes }
     const burst = burstBytes(rate)
     this.#credit = Math.min(burst, this.#credit + ((nowMs - this.#creditAtMs) * rate) / 1_000)
     this.#creditAtMs = nowMs
-    // A quarter of a burst at a time, so that a slow link neither sends single bytes nor long bursts.
+    // A quarter of a burst at a time, so that a slow direction sends neither single bytes nor long bursts.
     const wanted = Math.min(bytes.length, Math.max(1, Math.floor(burst / 4)))
     if (this.#credit >= wanted) return { kind: 'write', bytes: bytes.subarray(0, Math.floor(this.#credit)) }
     return { kind: 'wait', untilMs: nowMs + ((wanted - this.#credit) * 1_000) / rate }

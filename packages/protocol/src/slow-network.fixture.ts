@@ -1,21 +1,21 @@
 import { AckWindow, DEFAULT_WINDOW } from './ack-window.ts'
 import { ACK_BYTES, ACK_DELAY_MS, MAX_DATA_BYTES } from './limits.ts'
 
-/** A path with one queue, and a client that consumes at once and acknowledges by the rules. */
-export interface LinkPlan {
+/** A network path with one queue, and a client that consumes at once and acknowledges as the protocol requires. */
+export interface NetworkPlan {
   readonly bytesPerMs: number
-  /** Delay of an empty path, there and back. */
+  /** Round-trip time of the empty path. */
   readonly roundTripMs: number
   readonly forMs: number
 }
 
-/** What the path saw in the last half of a run. */
-export interface LinkReport {
+/** Measurements of the second half of a run. */
+export interface NetworkReport {
   readonly windowBytes: number
-  /** Longest and mean time a byte waited for those before it. */
+  /** Longest and mean queueing delay of a byte. */
   readonly maxQueueMs: number
   readonly meanQueueMs: number
-  /** Part of the rate that was used. */
+  /** Used share of the rate, 0 to 1. */
   readonly usage: number
   readonly smallestWindowBytes: number
   readonly largestWindowBytes: number
@@ -23,11 +23,11 @@ export interface LinkReport {
 
 const STEP_MS = 0.25
 
-/** An endless program behind a window, over a path of limited rate, in virtual time. */
-class FloodedLink {
-  readonly #plan: LinkPlan
+/** An endless process sends through a window over a path of limited rate, in virtual time. */
+class FloodedNetwork {
+  readonly #plan: NetworkPlan
   readonly #window: AckWindow
-  /** When the path has delivered all it was given. */
+  /** When the queue of the path will be empty. */
   #freeMs = 0
   #sent = 0
   #acked = 0
@@ -41,15 +41,15 @@ class FloodedLink {
   #smallest = Number.POSITIVE_INFINITY
   #largest = 0
 
-  constructor(plan: LinkPlan, window: AckWindow) {
+  constructor(plan: NetworkPlan, window: AckWindow) {
     this.#plan = plan
     this.#window = window
   }
 
-  run(): LinkReport {
+  run(): NetworkReport {
     const { forMs, bytesPerMs } = this.#plan
     for (let nowMs = 0; nowMs < forMs; nowMs += STEP_MS) {
-      this.#takeAcks(nowMs)
+      this.#receiveAcks(nowMs)
       this.#send(nowMs)
       this.#arrive(nowMs)
       this.#acknowledge(nowMs)
@@ -68,13 +68,13 @@ class FloodedLink {
     return nowMs > this.#plan.forMs / 2
   }
 
-  #takeAcks(nowMs: number): void {
+  #receiveAcks(nowMs: number): void {
     for (let ack = this.#acks[0]; ack !== undefined && ack.atMs <= nowMs; ack = this.#acks[0]) {
       this.#acks.shift()
       const isLimited = this.#sent - this.#acked >= this.#window.sizeBytes
-      const news = ack.offset - this.#acked
+      const newlyAcked = ack.offset - this.#acked
       this.#acked = ack.offset
-      this.#window.acked(ack.offset, news, nowMs, isLimited)
+      this.#window.acked(ack.offset, newlyAcked, nowMs, isLimited)
     }
     this.#smallest = Math.min(this.#smallest, this.#window.sizeBytes)
     this.#largest = Math.max(this.#largest, this.#window.sizeBytes)
@@ -82,8 +82,11 @@ class FloodedLink {
 
   #send(nowMs: number): void {
     for (;;) {
-      const room = this.#window.sizeBytes - (this.#sent - this.#acked)
-      const bytes = Math.min(room, Math.max(1, Math.min(MAX_DATA_BYTES, this.#window.sizeBytes >> 2)))
+      const availableBytes = this.#window.sizeBytes - (this.#sent - this.#acked)
+      const bytes = Math.min(
+        availableBytes,
+        Math.max(1, Math.min(MAX_DATA_BYTES, this.#window.sizeBytes >> 2)),
+      )
       if (bytes <= 0) return
       this.#sent += bytes
       this.#freeMs = Math.max(this.#freeMs, nowMs) + bytes / this.#plan.bytesPerMs
@@ -111,7 +114,10 @@ class FloodedLink {
   }
 }
 
-/** Floods a path for a while through a window and reports how long bytes queued. */
-export function floodLink(plan: LinkPlan, window: AckWindow = new AckWindow(DEFAULT_WINDOW)): LinkReport {
-  return new FloodedLink(plan, window).run()
+/** Floods a path through a window and reports how long bytes queued. */
+export function floodNetwork(
+  plan: NetworkPlan,
+  window: AckWindow = new AckWindow(DEFAULT_WINDOW),
+): NetworkReport {
+  return new FloodedNetwork(plan, window).run()
 }
