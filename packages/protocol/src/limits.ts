@@ -33,7 +33,7 @@ export const LOG_BYTES = 2 * 1024 * 1024
 /** Output passed to the sockets of one session in one turn of the event loop. */
 export const TURN_BYTES = 256 * 1024
 /** Unsent output in the log before the process is paused. */
-export const AHEAD_BYTES = 64 * 1024
+export const READ_AHEAD_BYTES = 64 * 1024
 /** After a driver has disconnected: how long output is not trimmed and the lease is reserved. */
 export const GRACE_MS = 30_000
 /** A driver of a trimming session without ack progress for this long no longer pauses the process. */
@@ -49,15 +49,15 @@ export const HEARTBEAT_MS = 15_000
 /** Silence after which the server closes a connection; a little over three heartbeats. */
 export const SILENCE_MS = 50_000
 /** How long a client that must re-authenticate is waited for, even if the session is kept for less. */
-export const AWAITED_MS = 15_000
+export const REAUTHORIZE_WAIT_MS = 15_000
 /** Attachments of one session, detached ones that may still resume included. */
 export const MAX_ATTACHMENTS = 64
 /** Inbound messages per second per connection, with a burst of twice that. */
 export const MESSAGES_PER_SECOND = 5_000
 /** Input frames from this size on do not count as messages: the window bounds them. */
-export const BULK_BYTES = 4 * 1024
+export const RATE_EXEMPT_FRAME_BYTES = 4 * 1024
 /** Lease messages per second per attachment, with a burst of twice that. */
-export const LEASE_MOVES_PER_SECOND = 20
+export const LEASE_MESSAGES_PER_SECOND = 20
 /** Minimum time between two presence messages to one attachment. */
 export const PRESENCE_MS = 50
 /** Characters of an error message; longer ones are truncated. */

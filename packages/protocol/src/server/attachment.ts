@@ -1,6 +1,6 @@
 import { AckWindow } from '../ack-window.ts'
 import type { Role } from '../client-frames.ts'
-import { LEASE_MOVES_PER_SECOND } from '../limits.ts'
+import { LEASE_MESSAGES_PER_SECOND } from '../limits.ts'
 import { TokenBucket } from '../token-bucket.ts'
 import type { ConnectionId } from './effects.ts'
 import type { SessionLimits } from './session-options.ts'
@@ -136,7 +136,7 @@ export function createAttachment(init: {
     isThrottled: false,
     presence: { version: 0, atMs: Number.NEGATIVE_INFINITY },
     pendingPongId: undefined,
-    leaseMoves: new TokenBucket(LEASE_MOVES_PER_SECOND, LEASE_MOVES_PER_SECOND * 2, nowMs),
+    leaseMoves: new TokenBucket(LEASE_MESSAGES_PER_SECOND, LEASE_MESSAGES_PER_SECOND * 2, nowMs),
     inputAccepted: 0,
     inputSettled: 0,
     controlSeq: 0,

@@ -1,4 +1,4 @@
-import { AHEAD_BYTES } from '../limits.ts'
+import { READ_AHEAD_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { Attachment } from './attachment.ts'
 import type { EffectBuffer } from './effect-buffer.ts'
@@ -74,7 +74,7 @@ export class FlowControl {
   #mustWaitFor(driver: Attachment): boolean {
     if (driver.outputPhase === 'awaitingSnapshot') return true
     // Output that cannot be sent yet stays in the pipe, where it costs no memory.
-    if (this.#log.end - driver.sent >= AHEAD_BYTES) return true
+    if (this.#log.end - driver.sent >= READ_AHEAD_BYTES) return true
     const unread = this.#log.end - driver.acked
     const window = driver.window.sizeBytes
     return this.#isPaused ? unread > resumeThreshold(window) : unread >= window

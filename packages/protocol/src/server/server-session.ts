@@ -1,7 +1,7 @@
 import { decodeClient, decodePlainClient, encode, type WireMessage } from '../codec.ts'
 import type { OutputStream } from '../data-frame.ts'
 import { ERRORS } from '../errors.ts'
-import { BULK_BYTES, MAX_MESSAGE_BYTES } from '../limits.ts'
+import { RATE_EXEMPT_FRAME_BYTES, MAX_MESSAGE_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { ResizeLog } from '../resize-log.ts'
 import { signalNumber } from '../signal-number.ts'
@@ -96,7 +96,7 @@ export class ServerSession {
     if (known === undefined) return []
     known.lastReceivedMs = nowMs
     const { messagesPerSecond } = this.#parts.options.limits
-    const isBulk = typeof wire !== 'string' && wire.byteLength >= BULK_BYTES
+    const isBulk = typeof wire !== 'string' && wire.byteLength >= RATE_EXEMPT_FRAME_BYTES
     const refusal: Refusal | undefined = known.messages.take(isBulk ? 0 : 1, nowMs)
       ? this.#handle(connectionId, known.rights, wire, nowMs)
       : { code: 'rate_limited', message: `Cannot accept more than ${messagesPerSecond} messages per second` }

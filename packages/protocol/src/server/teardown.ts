@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
-import { AWAITED_MS } from '../limits.ts'
+import { REAUTHORIZE_WAIT_MS } from '../limits.ts'
 import type { Attachment } from './attachment.ts'
 import type { ConnectionId, Refusal } from './effects.ts'
 import type { SessionParts } from './session-parts.ts'
@@ -16,7 +16,7 @@ export function refuseConnection(
   parts.effects.sendRefusal(connectionId, known.rights.dialect, refusal)
   // The client reconnects at once with a new credential, so a session that is not kept waits for it.
   const isReturning = refusal.code === 'reauthorise'
-  dropConnection(parts, connectionId, nowMs, isReturning ? nowMs + AWAITED_MS : nowMs)
+  dropConnection(parts, connectionId, nowMs, isReturning ? nowMs + REAUTHORIZE_WAIT_MS : nowMs)
 }
 
 /** Forgets a connection. Its attachment, if it has one, can be resumed. */
