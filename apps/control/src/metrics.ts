@@ -5,7 +5,7 @@ const HELP: Readonly<Record<string, { readonly type: 'counter' | 'gauge'; readon
   sandwire_request_seconds_total: { type: 'counter', help: 'Time until the response began, by route.' },
   sandwire_errors_total: { type: 'counter', help: 'Error responses, by code.' },
   sandwire_attaches_total: { type: 'counter', help: 'Attaches, by outcome.' },
-  sandwire_audit_left_out_total: { type: 'counter', help: 'Audit events omitted by sampling.' },
+  sandwire_audit_dropped_total: { type: 'counter', help: 'Audit events dropped by sampling.' },
   sandwire_provider_calls_total: { type: 'counter', help: 'Provider calls, by call and outcome.' },
   sandwire_provider_seconds_total: { type: 'counter', help: 'Time in provider calls, by call.' },
   sandwire_objects_constructed_total: { type: 'counter', help: 'Durable Objects constructed, by class.' },

@@ -194,7 +194,7 @@ describe('the container provider', () => {
     await provider.start(specOf())
     await provider.disconnectAll()
     expect(engine.running).toBe(false)
-    expect(await provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'disconnected' })
+    expect(await provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'disconnect_failed' })
   })
 
   test('keeps a bounded log', async () => {

@@ -414,7 +414,7 @@ describe('control', () => {
       { what: 'a row of a refusal' },
     )
     expect(refused.length).toBeLessThanOrEqual(61)
-    expect(await control.metric('sandwire_audit_left_out_total')).toBeGreaterThan(0)
+    expect(await control.metric('sandwire_audit_dropped_total')).toBeGreaterThan(0)
     expect(new Set(refused.map(({ action }) => action))).toEqual(new Set(['session.start']))
   })
 

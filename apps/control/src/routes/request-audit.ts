@@ -93,7 +93,7 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
     const outcome = refusal === undefined ? 'allowed' : 'refused'
     // An allowed action here concerns the caller's own account.
     if (!chatter.admits({ actor: call.identity, action, outcome }, true, nowMs())) {
-      metrics.count('sandwire_audit_left_out_total')
+      metrics.count('sandwire_audit_dropped_total')
       return
     }
     try {

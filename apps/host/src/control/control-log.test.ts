@@ -26,7 +26,7 @@ test('passes control’s lines unchanged', () => {
 })
 
 test("of workerd's own problem the kind is told, and nothing that strangers sent (threat T2)", () => {
-  const told = { time, level: 'error', source: 'control', event: 'workerd_said', count: 1 }
+  const told = { time, level: 'error', source: 'control', event: 'workerd_output', count: 1 }
   const message =
     'Uncaught exception: kj/url.c++:165: failed: invalid URL; url = http://x/?token=CANARY\nstack: 1'
   expect(translate(said(message))).toEqual({ ...told, class: 'Uncaught exception' })
@@ -46,7 +46,7 @@ test.each(
     'x [CANARY == 2]: y',
   ].flatMap((text) => [text, said(text)]),
 )('nothing of %s is kept (threat T2)', (line) => {
-  expect(translate(line)).toMatchObject({ event: 'workerd_said', class: 'other' })
+  expect(translate(line)).toMatchObject({ event: 'workerd_output', class: 'other' })
 })
 
 test('logs the same class with decreasing frequency', () => {

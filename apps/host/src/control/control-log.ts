@@ -57,6 +57,6 @@ export class ControlLog {
     const count = (this.#counts.get(kind) ?? 0) + 1
     this.#counts.set(kind, count)
     if (!isPowerOfTwo(count)) return undefined
-    return `${JSON.stringify({ ...head, event: 'workerd_said', class: kind, count })}\n`
+    return `${JSON.stringify({ ...head, event: 'workerd_output', class: kind, count })}\n`
   }
 }

@@ -20,10 +20,10 @@ const CLOSED: NetworkSpec = { policy: 'none', allow: [] }
 const MAX_LINES = 200
 
 /**
- * Why a container ended, as the host reports it too. `requested`: a user or control stopped it. `disconnected`: it was ended
+ * Why a container ended, as the host reports it too. `requested`: a user or control stopped it. `disconnect_failed`: it was ended
  * to close its connections. `lost`: the engine does not know.
  */
-export type EndReason = StopReason | 'disconnected' | 'lost' | `exit_${number}`
+export type EndReason = StopReason | 'disconnect_failed' | 'lost' | `exit_${number}`
 
 /** One start of the container. */
 export interface ContainerRun {

@@ -124,8 +124,8 @@ export class ContainerProvider implements Provider {
   async disconnectAll(): Promise<void> {
     const { store } = this.#deps
     const run = store.read()
-    if (run !== undefined) store.end(run.epoch, 'disconnected')
-    this.#log('disconnected')
+    if (run !== undefined) store.end(run.epoch, 'disconnect_failed')
+    this.#log('disconnect_failed')
     await this.#remove()
   }
 
