@@ -10,50 +10,50 @@ export interface Hour {
   readonly requests: number
 }
 
-/** A terminal is open and nothing moves. The share is a guess: sandboxd sleeps, and answers one question per look. */
+/** A terminal is open and nothing moves. The share is a guess: sandboxd sleeps, and answers one request per poll. */
 export const IDLE_HOUR: Hour = { cpuShare: 0.005, egressGb: 0, requests: 2 }
-/** Somebody works: builds, tests, an agent. */
+/** Builds, tests, an agent. */
 export const ACTIVE_HOUR: Hour = { cpuShare: 0.25, egressGb: 0.02, requests: 30 }
 
-/** Looks at a running sandbox in an hour: one per `alarmMs` of 30 s. */
-export const LOOKS_PER_HOUR = 120
-/** Rows that a look writes in the objects of sandbox and account; `apps/control/test/fleet-simulation.test.ts` counts them. */
-export const ROWS_PER_LOOK = 4
-/** How long the account's object is awake for a look or a request. Not measured on Cloudflare. */
+/** Polls of a running sandbox in an hour: one per `alarmMs` of 30 s. */
+export const POLLS_PER_HOUR = 120
+/** Rows that a poll writes in the objects of sandbox and account; `apps/control/test/fleet-simulation.test.ts` counts them. */
+export const ROWS_PER_POLL = 4
+/** How long the account's object is active for a poll or a request. Not measured on Cloudflare. */
 const AWAKE_SECONDS = 0.2
-/** Of the Worker, for a request. Not measured on Cloudflare. */
+/** Processor time of the Worker for a request. Not measured on Cloudflare. */
 const WORKER_CPU_MS = 3
-/** Of the two objects, for a sandbox that was used. */
+/** Storage of the two objects for a sandbox that was used. */
 export const STORED_GB = 100e-6
 
-/** Dollars for an hour of one running sandbox, by what they are for. */
+/** Dollars for an hour of one running sandbox, by purpose. */
 export function costOfHour({ memoryGib, diskGb, vcpu }: InstanceType, hour: Hour) {
   const container =
     3600 * (memoryGib * PRICES.memoryGibSecond + diskGb * PRICES.diskGbSecond) +
     3600 * vcpu * hour.cpuShare * PRICES.vcpuSecond +
     hour.egressGb * PRICES.egressGb
-  // Each look and each request is one of the sandbox's object and one of the account's.
-  const calls = LOOKS_PER_HOUR + hour.requests
+  // Each poll and each request is one request to the sandbox's object and one to the account's.
+  const calls = POLLS_PER_HOUR + hour.requests
   const control =
     2 * calls * PRICES.objectRequest +
-    LOOKS_PER_HOUR * ROWS_PER_LOOK * PRICES.rowWritten +
-    costOfWatching() +
+    POLLS_PER_HOUR * ROWS_PER_POLL * PRICES.rowWritten +
+    costOfMonitoring() +
     calls * AWAKE_SECONDS * OBJECT_GB * PRICES.objectGbSecond +
     hour.requests * (PRICES.workerRequest + WORKER_CPU_MS * PRICES.workerCpuMs)
   return { container, control, total: container + control }
 }
 
 /** Dollars for an hour in which a sandbox's object waits for the end of its container, which keeps it in memory. */
-export function costOfWatching(): number {
+export function costOfMonitoring(): number {
   return 3600 * OBJECT_GB * PRICES.objectGbSecond
 }
 
-/** Running sandboxes that fit into one account, and what runs out first. */
+/** Running sandboxes that fit into one account, and the limit that is reached first. */
 export function capacityOf({ memoryGib, diskGb, vcpu }: InstanceType): { sandboxes: number; by: string } {
-  const rooms = [
+  const capacities = [
     { by: 'memory', sandboxes: Math.floor(ACCOUNT_LIMITS.memoryGib / memoryGib) },
     { by: 'vCPU', sandboxes: Math.floor(ACCOUNT_LIMITS.vcpu / vcpu) },
     { by: 'disk', sandboxes: Math.floor(ACCOUNT_LIMITS.diskGb / diskGb) },
   ]
-  return rooms.reduce((least, room) => (room.sandboxes < least.sandboxes ? room : least))
+  return capacities.reduce((least, each) => (each.sandboxes < least.sandboxes ? each : least))
 }

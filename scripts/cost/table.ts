@@ -2,21 +2,21 @@ import {
   ACTIVE_HOUR,
   capacityOf,
   costOfHour,
-  costOfWatching,
+  costOfMonitoring,
   type Hour,
   IDLE_HOUR,
-  LOOKS_PER_HOUR,
-  ROWS_PER_LOOK,
+  POLLS_PER_HOUR,
+  ROWS_PER_POLL,
   STORED_GB,
 } from './model.ts'
 import { INSTANCE_TYPES, PLAN_PER_MONTH, PRICES } from './prices.ts'
 
 const SANDBOXES = 1_000
 const HOURS_PER_MONTH = 730
-/** Working days of a month, hours that a sandbox runs on each, and how many of those somebody works. */
-const OFFICE = { days: 22, hours: 8, active: 3 }
+/** Days of a working month, hours that a sandbox runs on each, and how many of those it is active. */
+const WORKING_MONTH = { days: 22, hours: 8, active: 3 }
 const MILLION = 1_000_000
-/** Of all sandboxes, in the simulated day. */
+/** Running sandboxes as a share of all, in the simulated day. */
 const RUNNING_SHARE = 0.13
 
 const dollars = (amount: number, digits = 4): string => `$${amount.toFixed(digits)}`
@@ -32,24 +32,24 @@ function describe(hour: Hour, name: string): string {
   return `${name}: ${hour.cpuShare * 100} % of the instance's processor, ${egress}, ${hour.requests} requests.`
 }
 
-/** All of it, as Markdown. */
+/** All tables and their assumptions, as Markdown. */
 export function describeCosts(): string {
   const hours = INSTANCE_TYPES.map((type) => {
     const idle = costOfHour(type, IDLE_HOUR)
     const active = costOfHour(type, ACTIVE_HOUR)
-    const office =
-      OFFICE.days * (OFFICE.active * active.total + (OFFICE.hours - OFFICE.active) * idle.total) * SANDBOXES
+    const { days, hours: running, active: busy } = WORKING_MONTH
+    const working = days * (busy * active.total + (running - busy) * idle.total) * SANDBOXES
     const always = HOURS_PER_MONTH * idle.total * SANDBOXES
     return [
       `\`${type.name}\``,
       dollars(idle.total),
       dollars(active.total),
       dollars(idle.control),
-      `$${whole(office)}`,
+      `$${whole(working)}`,
       `$${whole(always)}`,
     ]
   })
-  const rooms = INSTANCE_TYPES.map((type) => {
+  const capacities = INSTANCE_TYPES.map((type) => {
     const { sandboxes, by } = capacityOf(type)
     const accounts = (running: number): string => whole(Math.ceil(running / sandboxes))
     return [`\`${type.name}\``, whole(sandboxes), by, accounts(MILLION), accounts(MILLION * RUNNING_SHARE)]
@@ -57,35 +57,35 @@ export function describeCosts(): string {
   const stored = SANDBOXES * STORED_GB * PRICES.storedGbMonth
   return [
     `${describe(IDLE_HOUR, 'Idle')} ${describe(ACTIVE_HOUR, 'Active')}`,
-    `Running, an object looks after its sandbox ${LOOKS_PER_HOUR} times an hour and writes up to ${ROWS_PER_LOOK} rows each time. An office month is ` +
-      `${OFFICE.days} days of ${OFFICE.hours} hours, ${OFFICE.active} of them active; otherwise the sandbox is stopped.`,
+    `While a sandbox runs, its object polls it ${POLLS_PER_HOUR} times an hour and writes up to ${ROWS_PER_POLL} rows each time. A working month has ` +
+      `${WORKING_MONTH.days} days of ${WORKING_MONTH.hours} hours, ${WORKING_MONTH.active} of them active; otherwise the sandbox is stopped.`,
     '',
     table(
       [
         'instance',
         'idle hour',
         'active hour',
-        "control's part of an idle one",
-        `${whole(SANDBOXES)} for an office month`,
-        `${whole(SANDBOXES)} idle all month`,
+        'idle hour: share of control',
+        `${whole(SANDBOXES)} sandboxes, working month`,
+        `${whole(SANDBOXES)} sandboxes, idle all month`,
       ],
       hours,
     ),
     '',
-    `Stopped, ${whole(SANDBOXES)} sandboxes cost ${dollars(stored)} a month for what is stored of them. The plan costs $${PLAN_PER_MONTH} a month, and what it includes is not taken off. ` +
-      `Of control's part, ${dollars(costOfWatching())} is the object of the sandbox: it waits for the end of its container, and is in memory as long as that runs.`,
+    `${whole(SANDBOXES)} stopped sandboxes cost ${dollars(stored)} a month for storage. The plan costs $${PLAN_PER_MONTH} a month; the usage that it includes is not deducted here. ` +
+      `Of control's share, ${dollars(costOfMonitoring())} is the sandbox's object, which stays in memory while its container runs, because it waits for the container's end.`,
     '',
     table(
       [
         'instance',
-        'run at once in one account',
-        'bound by',
-        'accounts for a million that run',
-        `for a million of which ${RUNNING_SHARE * 100} % run`,
+        'running at once in one account',
+        'limited by',
+        'accounts for a million running sandboxes',
+        `accounts for a million, ${RUNNING_SHARE * 100} % running`,
       ],
-      rooms,
+      capacities,
     ),
     '',
-    `${RUNNING_SHARE * 100} % is what runs of sandboxes that stop after 10 idle minutes. Here one does so only if it was created with \`sleepAfterSeconds\`; any other runs until somebody stops it.`,
+    `If sandboxes stop after 10 idle minutes, ${RUNNING_SHARE * 100} % of them run at a time. On Cloudflare a sandbox stops when idle only if it was created with \`sleepAfterSeconds\`; others run until they are stopped.`,
   ].join('\n')
 }
