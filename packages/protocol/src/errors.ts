@@ -116,7 +116,7 @@ export const ERRORS = {
   hello_timeout: passing(408, 4453),
   /** Nothing was received from the peer for too long. */
   silent: passing(408, 4454),
-  /** The path is malformed, leads out of the workspace by `..` or by a link, or is not a directory to run in. */
+  /** The path is malformed, leads out of the workspace by `..` or by a symlink, or is not a folder to run in. */
   path_refused: final(400, 4460, 2),
   /** Nothing is at the path. */
   file_not_found: final(404, 4461),
