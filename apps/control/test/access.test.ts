@@ -24,25 +24,25 @@ function able(found: Access | undefined): readonly string[] {
 }
 
 describe('access (threat T4)', () => {
-  test('an owner may do everything, with or without grants', () => {
+  test('gives the owner every right, with or without grants', () => {
     const found = accessOf({ owner: 'ann', grants: [] }, 'ann', { nowMs: 0 })
     expect(able(found)).toEqual([...NEEDS])
     expect(found?.grant).toBeUndefined()
   })
 
-  test('a stranger finds nothing', () => {
+  test('does not exist for an account without a grant', () => {
     expect(access([])).toBeUndefined()
     expect(access([grant({ account: 'bob' })])).toBeUndefined()
     expect(() => requireAccess(undefined, 'watch')).toThrow('No sandbox has this id or name')
   })
 
-  test('a viewer sees, a collaborator works, neither owns', () => {
+  test('lets a viewer watch and a collaborator work, but neither own', () => {
     expect(able(access([grant()]))).toEqual(['watch', 'see'])
     expect(able(access([grant({ role: 'collaborator' })]))).toEqual(['watch', 'see', 'work'])
     expect(access([grant()])?.authority).toBe('viewer')
   })
 
-  test('a grant on a session is for that session alone', () => {
+  test('is limited to one session by a grant on it', () => {
     const guest = grant({ session: SESSION, role: 'collaborator' })
     expect(access([guest])).toBeUndefined()
     expect(access([guest], OTHER)).toBeUndefined()
@@ -50,7 +50,7 @@ describe('access (threat T4)', () => {
     expect(access([guest], SESSION)?.authority).toBe('driver')
   })
 
-  test('is refused with a message that says what is shared', () => {
+  test('names what is shared in the error message', () => {
     const why = (found: Access | undefined, need: 'see' | 'work' | 'own'): string => {
       try {
         requireAccess(found, need)
@@ -69,12 +69,12 @@ describe('access (threat T4)', () => {
     expect(why(access([grant({ role: 'collaborator' })]), 'own')).toContain('only the owner')
   })
 
-  test('ends with its time, to the millisecond', () => {
+  test('ends at the expiry of the grant, to the millisecond', () => {
     expect(access([grant()], undefined, 999)).toBeDefined()
     expect(access([grant()], undefined, 1_000)).toBeUndefined()
   })
 
-  test('several count together: in a session the strongest, in the sandbox the widest', () => {
+  test('combines grants: the strongest role in a session, the widest in the sandbox', () => {
     const see = grant({ id: 'see' })
     const type = grant({ id: 'type', session: SESSION, role: 'collaborator' })
     const work = grant({ id: 'work', role: 'collaborator' })
@@ -92,7 +92,7 @@ describe('access (threat T4)', () => {
       expect(access(all, SESSION)).toEqual({ need: 'work', authority: 'driver', grant: 'work' })
   })
 
-  test('what has expired does not count beside others', () => {
+  test('ignores expired grants', () => {
     const several = [
       grant({ id: 'old', role: 'collaborator', expiresMs: 10 }),
       grant({ id: 'watch', session: SESSION, role: 'collaborator' }),

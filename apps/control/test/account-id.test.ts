@@ -6,14 +6,14 @@ const KEY = new Uint8Array(32).fill(7)
 const ISSUER = 'https://id.example'
 
 describe('an account id', () => {
-  test('is always the same for one subject of one issuer', async () => {
+  test('is the same for one subject of one issuer', async () => {
     const id = await (await openAccountIds(KEY)).of('oidc', ISSUER, 'ada')
     expect(id).toBe(await (await openAccountIds(KEY)).of('oidc', ISSUER, 'ada'))
     expect(isAccountId(id)).toBe(true)
     expect(isSandboxId(id)).toBe(false)
   })
 
-  test('shows nothing of its subject, and is another under another key', async () => {
+  test('does not reveal its subject and depends on the key', async () => {
     const ids = await openAccountIds(KEY)
     const id = await ids.of('oidc', ISSUER, 'ada@example.com')
     expect(id).toMatch(/^u[0-9a-z]{32}$/)
@@ -21,7 +21,7 @@ describe('an account id', () => {
     expect(await (await openAccountIds(KEY.with(0, 8))).of('oidc', ISSUER, 'ada@example.com')).not.toBe(id)
   })
 
-  test('is never shared, however issuer and subject are spelled', async () => {
+  test('is unique per issuer and subject, whatever characters they contain', async () => {
     const ids = await openAccountIds(KEY)
     const parts = [
       ['oidc', ISSUER, 'ada'],
@@ -48,7 +48,7 @@ describe('an account id', () => {
     expect(new Set(made).size).toBe(parts.length)
   })
 
-  test('that was invented is known as such', async () => {
+  test('is recognized as forged', async () => {
     const ids = await openAccountIds(KEY)
     const id = await ids.of('oidc', ISSUER, 'ada')
     expect(await ids.isMinted(id)).toBe(true)

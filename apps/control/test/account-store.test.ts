@@ -43,7 +43,7 @@ function session(id: string): SessionFacts {
   }
 }
 
-test('a name leads to one sandbox, until that is removed', () => {
+test('a name resolves to one sandbox until that is removed', () => {
   const store = open()
   store.insertSandbox('a', 'dev')
   expect(store.idOf('dev')).toBe('a')
@@ -54,7 +54,7 @@ test('a name leads to one sandbox, until that is removed', () => {
   expect(store.countSandboxes()).toBe(1)
 })
 
-test('a report replaces what was known of one sandbox and touches no other', () => {
+test('a report replaces the stored state of one sandbox and of no other', () => {
   const store = open()
   store.insertSandbox('a', 'one')
   store.insertSandbox('b', 'two')
@@ -70,7 +70,7 @@ test('a report replaces what was known of one sandbox and touches no other', () 
   expect(store.sessions()).toHaveLength(1)
 })
 
-test('a report that comes after the end of a sandbox brings nothing back', () => {
+test('a report after the removal of a sandbox is ignored', () => {
   const store = open()
   store.setView(view('a', 'one'))
   store.setSessions('a', [session('a.1')])

@@ -16,7 +16,7 @@ function codeOf(run: () => unknown): string | undefined {
 }
 
 describe('parseAttachRequest', () => {
-  test('starts a process in a sandbox and passes on what sandboxd needs', () => {
+  test('starts a process in a sandbox and passes the parameters of sandboxd on', () => {
     expect(parse('arg=-c&sandbox=dev&mode=pty&cmd=bash&create=0&arg=a%20b%2Bc')).toEqual({
       target: { kind: 'start', sandbox: { by: 'name', name: 'dev' }, mayCreate: false },
       isIdempotent: false,
@@ -24,7 +24,7 @@ describe('parseAttachRequest', () => {
     })
   })
 
-  test('names no sandbox by itself', () => {
+  test('has no sandbox by default', () => {
     expect(parse('').target).toEqual({ kind: 'start', sandbox: undefined, mayCreate: true })
   })
 
@@ -36,7 +36,7 @@ describe('parseAttachRequest', () => {
     })
   })
 
-  test('knows that a create id makes it safe to repeat', () => {
+  test('is idempotent with a create id', () => {
     expect(parse(`createId=${'a'.repeat(32)}`).isIdempotent).toBe(true)
   })
 
@@ -100,12 +100,12 @@ describe('parseAttachRequest', () => {
     expect(codeOf(() => parse(query, 'plain'))).toBe('needs_v1')
   })
 
-  test('refuses what sandboxd could not read', () => {
+  test('refuses a query that is too long for sandboxd', () => {
     expect(codeOf(() => parse(`cmd=a&arg=${'x'.repeat(14_000)}`))).toBeUndefined()
     expect(codeOf(() => parse(`cmd=a&arg=${'x'.repeat(15_000)}`))).toBe('frame_too_large')
   })
 
-  test('never repeats a value it refuses', () => {
+  test('does not echo a refused value', () => {
     for (const query of ['token=CANARY', 'mode=CANARY', 'sandbox=CANARY'])
       expect(() => parse(query)).toThrow(
         expect.not.objectContaining({ message: expect.stringContaining('CANARY') }),

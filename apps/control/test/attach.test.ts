@@ -53,7 +53,7 @@ async function frameOf(handshake: RawHandshake): Promise<string> {
 const objects = (): Promise<number> => control.metric('sandwire_objects_constructed_total{class="sandbox"}')
 
 describe('an attach', () => {
-  test.each([{}, V1])('passes bytes both ways, and the subprotocol of %j', async (options) => {
+  test.each([{}, V1])('passes bytes both ways, and the subprotocol, with %j', async (options) => {
     await using socket = socketOf(await upgrade(control, '/attach?sandbox=dev&cmd=cat', options))
     expect(socket.response.headers.get('sec-websocket-protocol')).toBe(options === V1 ? 'sandwire.v1' : null)
     await socket.nextFrame()
@@ -62,7 +62,7 @@ describe('an attach', () => {
     expect(Buffer.from((await socket.nextFrame()).payload).equals(bytes)).toBe(true)
   })
 
-  test('[V3] that offers only subprotocols nobody knows starts nothing', async () => {
+  test('[V3] starts nothing when it offers only unknown subprotocols', async () => {
     for (const subprotocols of [['sandwire.v9'], ['chat', 'superchat']]) {
       const handshake = await upgrade(control, '/attach?sandbox=dev&cmd=cat', { subprotocols })
       expect(refusalOf(handshake)).toBe('426 version_unsupported')
@@ -73,7 +73,7 @@ describe('an attach', () => {
     expect(socket.response.headers.get('sec-websocket-protocol')).toBe('sandwire.v1')
   })
 
-  test('asks sandboxd in one spelling, with a token for exactly that', async () => {
+  test('sends sandboxd a canonical query and a token bound to it', async () => {
     const query = 'arg=%61%20b&sandbox=dev&cmd=bash&create=1&mode=pty&arg=%C3%A9%27*~!()'
     await using socket = socketOf(await upgrade(control, `/attach?${query}`))
     const session = text((await socket.nextFrame()).payload).replace('session ', '')
@@ -91,7 +91,7 @@ describe('an attach', () => {
     expect(sandboxes.refusals).toEqual([])
   })
 
-  test('takes nothing of the caller along, and nothing of the sandbox back (threat T2)', async () => {
+  test('passes on no header of the caller, and none of the sandbox back (threat T2)', async () => {
     sandboxes.socketHeaders = { 'set-cookie': '__Host-sandwire=evil', 'x-evil': '1' }
     const { TOKEN } = await import('./support/control.ts')
     const headers = [
@@ -112,7 +112,7 @@ describe('an attach', () => {
     expect(socket.response.headers.get('x-evil')).toBeNull()
   })
 
-  test('(threat T2) that is refused with a 101 is refused by its code, in words of ours', async () => {
+  test('(threat T2) maps a refusal in a 101 to its code and our own message', async () => {
     for (const [told, code] of [
       ['too_many_sessions', 'too_many_sessions'],
       ['internal', 'sandbox_unreachable'],
@@ -127,7 +127,7 @@ describe('an attach', () => {
     }
   })
 
-  test('makes a sandbox for a new name, once for all who ask', async () => {
+  test('creates a sandbox for a new name, once for concurrent requests', async () => {
     sandboxes.startMs = 100
     const before = sandboxes.starts
     const all = await Promise.all(
@@ -141,7 +141,7 @@ describe('an attach', () => {
     for (const socket of sockets) socket.reset()
   })
 
-  test('makes none when that is refused', async () => {
+  test('creates none with create=0', async () => {
     expect(await frameOf(await upgrade(control, '/attach?sandbox=ghost&create=0&cmd=cat', V1))).toBe(
       'sandbox_not_found',
     )
@@ -151,19 +151,19 @@ describe('an attach', () => {
     expect((await control.fetch('/api/sandboxes/ghost')).status).toBe(404)
   })
 
-  test('of no name goes to the default sandbox', async () => {
+  test('without a name selects the default sandbox', async () => {
     await using socket = socketOf(await upgrade(control, '/attach?cmd=cat'))
     await socket.nextFrame()
     expect((await control.fetch('/api/sandboxes/default')).status).toBe(200)
   })
 
-  test('that is no upgrade is told so, when nothing else is wrong', async () => {
+  test('answers 426 without an upgrade, after all other checks', async () => {
     expect((await control.fetch('/attach?sandbox=dev&cmd=cat&session=')).status).toBe(400)
     expect((await control.fetch('/attach?sandbox=dev&cmd=cat')).status).toBe(426)
     expect((await control.fetch('/attach?sandbox=dev', { headers: { authorization: '' } })).status).toBe(401)
   })
 
-  test('refuses a sandboxd of another time, saying which side is old', async () => {
+  test('refuses a sandboxd of another version and names the outdated side', async () => {
     sandboxes.version = { protocol: 0, compatible_from: 0 }
     expect(await frameOf(await upgrade(control, '/attach?sandbox=old&cmd=cat', V1))).toBe(
       'version_unsupported',
@@ -174,7 +174,7 @@ describe('an attach', () => {
 })
 
 describe('joining a session', () => {
-  test('goes by id, on both routes', async () => {
+  test('works by id, on both routes', async () => {
     const { socket, session } = await openSession('sandbox=dev&cmd=cat')
     for (const path of [
       `/attach?session=${session}`,
@@ -189,7 +189,7 @@ describe('joining a session', () => {
     socket.reset()
   })
 
-  test('never wakes a sandbox', async () => {
+  test('never starts a sandbox', async () => {
     const { socket, session } = await openSession('sandbox=sleepy&cmd=cat')
     socket.reset()
     expect((await control.fetch('/api/sandboxes/sleepy/stop', { method: 'POST' })).status).toBe(200)
@@ -201,7 +201,7 @@ describe('joining a session', () => {
     expect(await (await control.fetch('/api/sandboxes/sleepy')).json()).toMatchObject({ state: 'stopped' })
   })
 
-  test('of another sandbox than the one named is refused', async () => {
+  test('of another sandbox than the named one is refused', async () => {
     const { socket, session } = await openSession('sandbox=dev&cmd=cat')
     await openSession('sandbox=neighbor&cmd=cat')
     expect(await frameOf(await upgrade(control, `/attach?sandbox=neighbor&session=${session}`, V1))).toBe(
@@ -210,7 +210,7 @@ describe('joining a session', () => {
     socket.reset()
   })
 
-  test('that does not exist is refused in our words', async () => {
+  test('that does not exist is refused with our own message', async () => {
     const { socket, session } = await openSession('sandbox=dev&cmd=cat')
     const other = `${sandboxIdOf(session) ?? ''}.${'0'.repeat(26)}`
     const response = await control.fetch(`/api/account/sessions/${other}`)
@@ -221,8 +221,8 @@ describe('joining a session', () => {
   })
 })
 
-describe('an invented id', () => {
-  test('touches no object, whatever it is asked for (threat T7)', async () => {
+describe('a forged id', () => {
+  test('calls no object on any route (threat T7)', async () => {
     await control.fetch('/api/sandboxes')
     const before = await objects()
     const id = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -245,7 +245,7 @@ describe('an invented id', () => {
     expect(await objects()).toBe(before)
   })
 
-  test('is answered like one that was destroyed and one that is not yours (threat T4)', async () => {
+  test('gets the same response as a destroyed sandbox and one of another account (threat T4)', async () => {
     const made = await (
       await control.fetch('/api/sandboxes', { method: 'POST', json: { name: 'brief' } })
     ).json()
@@ -267,7 +267,7 @@ describe('an invented id', () => {
 })
 
 describe('a running sandbox', () => {
-  test('that moved is found again', async () => {
+  test('is found again after it moved', async () => {
     const { socket, session } = await openSession('sandbox=mover&cmd=cat')
     socket.reset()
     const id = sandboxIdOf(session) ?? ''
@@ -282,7 +282,7 @@ describe('a running sandbox', () => {
     again.socket.reset()
   })
 
-  test('whose slot another one has now is found again, and the other does nothing of what was asked (threat T7)', async () => {
+  test('is found again when another sandbox has its slot, and the other executes nothing (threat T7)', async () => {
     const { socket, session } = await openSession('sandbox=stale&cmd=cat')
     socket.reset()
     const other = await openSession('sandbox=other&cmd=cat')
@@ -310,7 +310,7 @@ describe('a running sandbox', () => {
     expect(sandboxIdOf(last.session)).toBe(otherId)
   })
 
-  test('that ended by itself is started again for a process', async () => {
+  test('is restarted for a process after it ended by itself', async () => {
     const { socket, session } = await openSession('sandbox=phoenix&cmd=cat')
     socket.reset()
     const id = sandboxIdOf(session) ?? ''
@@ -321,7 +321,7 @@ describe('a running sandbox', () => {
     expect(await (await control.fetch('/api/sandboxes/phoenix')).json()).toMatchObject({ state: 'running' })
   })
 
-  test('is looked at by the alarm, which fills the index and lets it sleep', async () => {
+  test('is polled by the alarm, which updates the index and stops it when idle', async () => {
     await using quick = await startControl({
       birthplace: sandboxes,
       config: { alarmMs: 100, sleepAfterMs: 1_500 },

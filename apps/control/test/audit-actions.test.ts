@@ -5,7 +5,7 @@ import { POLICIES } from '../src/routes/policies.ts'
 /** Routes that look without touching anything, though their credential is that of a socket. */
 const HARMLESS = new Set(['GET /metrics'])
 
-test('every route that changes something has a name in the audit', () => {
+test('every route that changes something has an audit action', () => {
   const nameless = Object.entries(POLICIES)
     .filter(([route, policy]) => {
       const isRead = policy === 'public' ? route.startsWith('GET ') : policy.credential === 'read'
@@ -15,13 +15,13 @@ test('every route that changes something has a name in the audit', () => {
   expect(nameless).toEqual([])
 })
 
-test('every route with a name exists', () => {
+test('every audit action belongs to an existing route', () => {
   expect(Object.keys(ROUTE_ACTIONS).filter((route) => !Object.hasOwn(POLICIES, route))).toEqual([])
   const known: readonly string[] = ACTIONS
   expect(Object.values(ROUTE_ACTIONS).filter((action) => !known.includes(action))).toEqual([])
 })
 
-test('(threat T35) a route named like something that every object has is not written down', () => {
+test('(threat T35) a route named like a property of Object.prototype has no audit action', () => {
   expect(actionOf('toString', '')).toBeUndefined()
   expect(actionOf('get', '/api/audit')).toBeUndefined()
   expect(actionOf('post', '/api/sandboxes')).toBe('sandbox.create')

@@ -171,7 +171,7 @@ test('does not change a count that may have been delivered', async () => {
   expect(store.auditOutbox.isEmpty).toBe(true)
 })
 
-test('(threat T50) pending entries of other accounts leave room for those of the owner', async () => {
+test('(threat T50) reserves queue space for entries of the owner', async () => {
   const { audit, store, clock, write, rows } = open()
   for (const account of ['bob', 'eve', 'mallory', 'trent']) grantTo(store, account)
   for (const account of ['bob', 'eve', 'mallory', 'trent'])
@@ -270,7 +270,7 @@ test('fails on any other storage error', async () => {
   expect(await rejectionOf(write(audit, 'a'))).toBeInstanceOf(Error)
 })
 
-test('a sandbox is not deleted before its last entry was delivered', async () => {
+test('delivers the last entry before the sandbox is deleted', async () => {
   const { audit, deliveries, write, rows, store } = open()
   await write(audit, 'a')
   deliveries.push('is lost')

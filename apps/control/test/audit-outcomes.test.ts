@@ -85,7 +85,7 @@ async function rowsOf(
 const textsOf = async (sandbox: string, action: string): Promise<readonly string[]> =>
   (await rowsOf(sandbox, action)).map(({ text }) => text)
 
-describe('the audit of what takes long', () => {
+describe('the audit of long-running requests', () => {
   /** Somebody's command, once it runs. */
   async function running(
     sandbox: string,
@@ -104,7 +104,7 @@ describe('the audit of what takes long', () => {
     ['leaves', (bob: ApiClient, grant: string) => bob.delete(`/api/account/grants/${grant}`)],
     ['signs out', (bob: ApiClient) => bob.post('/api/signout', undefined)],
     ['is shut out', (_: ApiClient, grant: string) => owner.delete(`/api/grants/${grant}`)],
-  ])('(threat T50) says that a command was allowed, also when who runs it %s', async (how, go) => {
+  ])('(threat T50) records a command as allowed when its account %s before it ends', async (how, go) => {
     const bob = await ApiClient.named(control, how.replaceAll(' ', '-'))
     const sandbox = await make()
     const grant = await share(sandbox, 'collaborator', bob)
@@ -114,7 +114,7 @@ describe('the audit of what takes long', () => {
     expect(await textsOf(sandbox, 'exec')).toEqual([`${how.replaceAll(' ', '-')}: allowed`])
   })
 
-  test('(threat T50) has a command whose sandbox is destroyed meanwhile', async () => {
+  test('(threat T50) records a command whose sandbox is destroyed while it runs', async () => {
     const bob = await ApiClient.named(control, 'late')
     const sandbox = await make()
     await share(sandbox, 'collaborator', bob)
@@ -124,7 +124,7 @@ describe('the audit of what takes long', () => {
     expect(await textsOf(sandbox, 'exec')).toEqual(['late: allowed'])
   })
 
-  test('(threat T50) says that a start was allowed to who was shut out before it was done', async () => {
+  test('(threat T50) records a start as allowed when access is revoked before it completes', async () => {
     const bob = await ApiClient.named(control, 'starter')
     const sandbox = await make(false)
     const grant = await share(sandbox, 'collaborator', bob)
@@ -149,7 +149,7 @@ async function outcomeOf(handshake: RawHandshake): Promise<string> {
 }
 
 describe('an attach that sandboxd refuses', () => {
-  test('(threat T50) is told by its code to the client, the audit, the metrics and the log', async () => {
+  test('(threat T50) is reported by code to the client, the audit, the metrics and the log', async () => {
     const eve = await ApiClient.named(control, 'eve')
     const sandbox = await make()
     const { id } = await startCat(sandbox)
@@ -178,8 +178,8 @@ describe('an attach that sandboxd refuses', () => {
   })
 })
 
-describe('a refusal of what the URL does not name as the audit does', () => {
-  test('(threat T50) is in the audit of whose sandbox a ticket is for', async () => {
+describe('a refused request whose URL does not name the sandbox', () => {
+  test('(threat T50) is audited by the owner of the sandbox that its ticket is for', async () => {
     const bob = await ApiClient.named(control, 'ticket-holder')
     const sandbox = await make()
     await share(sandbox, 'collaborator', bob)
@@ -190,7 +190,7 @@ describe('a refusal of what the URL does not name as the audit does', () => {
     expect(await textsOf(sandbox, 'session.start')).toEqual(['ticket-holder: refused command_blocked'])
   })
 
-  test('(threat T50) is in the audit of whose sandbox the body names', async () => {
+  test('(threat T50) is audited by the owner of the sandbox that its body names', async () => {
     const scopes = { scope: 'sandbox:connect sandbox:exec' }
     const bob = await ApiClient.named(control, 'wants-to-share', scopes)
     const sandbox = await make()
@@ -200,7 +200,7 @@ describe('a refusal of what the URL does not name as the audit does', () => {
     expect(await textsOf(sandbox, 'grant.create')).toContain('wants-to-share: refused forbidden')
   })
 
-  test('(threat T50) is in the audit of whose session a token stands for, by its id', async () => {
+  test('(threat T50) is audited with the session id that its session token resolves to', async () => {
     const sandbox = await make()
     const { id, token } = await startCat(sandbox)
     const handshake = await upgrade(control, `/attach?session=${token}&cmd=reboot`, { subprotocols: V1 })

@@ -42,7 +42,7 @@ function fill(database: Database, count: number, atMs: number, actor = 'local'):
   database.run('INSERT INTO audit_row_counts VALUES (?, ?)', [actor, count])
 }
 
-test('an entry that comes twice is one row', () => {
+test('stores an entry that is delivered twice once', () => {
   const { store, count } = open()
   const once = entry({ id: 'a', code: 'forbidden', outcome: 'refused' })
   store.add([once, once, entry({ id: 'b' })], OWNER, NOW)
@@ -50,7 +50,7 @@ test('an entry that comes twice is one row', () => {
   expect(count()).toBe(2)
 })
 
-test('what a sandbox refused later is a row beside the one that was let, and takes nothing back', () => {
+test('stores a late refusal beside the allowed request and keeps both', () => {
   const { store } = open()
   const join = { id: 'r1.session.join', requestId: 'r1', action: 'session.join', sandbox: 's1' } as const
   store.add([entry({ ...join, actor: 'bob', session: 's1.x' })], OWNER, NOW)
@@ -70,7 +70,7 @@ test('what a sandbox refused later is a row beside the one that was let, and tak
   ])
 })
 
-test('a sandbox says nothing of what was done in another, nor of what is no attach', () => {
+test('accepts late refusals only of attaches to the reporting sandbox', () => {
   const { store, count } = open()
   store.add([entry({ id: 'r1.session.join', requestId: 'r1', sandbox: 's1' })], OWNER, NOW)
   store.add([entry({ id: 'r2.sandbox.stop', requestId: 'r2', sandbox: 's2' })], OWNER, NOW)
@@ -87,7 +87,7 @@ test('a sandbox says nothing of what was done in another, nor of what is no atta
   expect(count()).toBe(3)
 })
 
-test('rows come newest first, page by page, each once', () => {
+test('returns rows newest first, in pages, each once', () => {
   const { store } = open()
   // Two of the same time, and one that arrives late.
   for (const [id, atMs] of Object.entries({ a: 10, b: 20, c: 20, d: 30, e: 5 }))
@@ -102,7 +102,7 @@ test('rows come newest first, page by page, each once', () => {
   expect(seen).toEqual(['d', 'c', 'b', 'a', 'e'])
 })
 
-test('rows are found by sandbox, by its name, by action and by time', () => {
+test('filters rows by sandbox id and name, action and time', () => {
   const { store } = open()
   store.add(
     [
@@ -136,7 +136,7 @@ function pour(store: AuditStore, actor: string, batches: number): void {
     )
 }
 
-test('the owner has never more than 50,000 rows, and the oldest go first', () => {
+test('keeps at most 50,000 rows of the owner and removes the oldest', () => {
   const { database, store, count } = open()
   fill(database, MAX_OWN_ROWS, NOW)
   pour(store, OWNER, 30)
@@ -145,7 +145,7 @@ test('the owner has never more than 50,000 rows, and the oldest go first', () =>
   expect(oldest).toEqual([`local3001-${NOW}`])
 })
 
-test('(threat T50) whoever fills the audit pushes out their own rows and nobody else’s', () => {
+test('(threat T50) an account that fills the audit evicts only its own rows', () => {
   const { database, store, count } = open()
   const rowsOf = (actor: string): number =>
     Number(database.query('SELECT COUNT(*) FROM audit WHERE actor = ?').values(actor)[0]?.[0])
@@ -168,7 +168,7 @@ test('(threat T50) whoever fills the audit pushes out their own rows and nobody 
   expect(rowsOf('bob')).toBe(340)
 })
 
-test('what everybody has is counted right, whatever comes twice and goes by age', () => {
+test('keeps row counts per account exact with duplicates and expired rows', () => {
   const { database, store } = open()
   const once = entry({ id: 'a', actor: 'bob' })
   store.add([once, once, entry(), entry({ actor: 'eve', atMs: NOW + 5 })], OWNER, NOW)
@@ -183,7 +183,7 @@ test('what everybody has is counted right, whatever comes twice and goes by age'
   expect(rowCounts()).toEqual([['eve', 1]])
 })
 
-test('no single request removes much: a big backlog goes in parts', () => {
+test('removes a large backlog in bounded parts', () => {
   const { database, store, count } = open()
   fill(database, 2_000, NOW - AUDIT_LIFE_MS)
   store.prune(NOW)
@@ -192,7 +192,7 @@ test('no single request removes much: a big backlog goes in parts', () => {
   expect(count()).toBe(0)
 })
 
-test('after 90 days a row is not shown, and it is removed', () => {
+test('hides rows after 90 days and removes them', () => {
   const { store, count } = open()
   store.add([entry({ requestId: 'old' })], OWNER, NOW)
   const shown = (nowMs: number): number => store.page({ limit: 10 }, nowMs).rows.length
@@ -208,7 +208,7 @@ test('after 90 days a row is not shown, and it is removed', () => {
 
 const EVIL = 'a\r\n{"level":"error"}\u001B[2J\u0000\u009B31m\u202E\u2028\u2066b\uD800'
 
-test('(threat T36) no text of a row can end a line, move a cursor, turn text around or be endless', () => {
+test('(threat T36) removes line breaks, escapes and bidi controls from texts and bounds their length', () => {
   const { store } = open()
   const texts = ['actor', 'actorName', 'sandbox', 'sandboxName', 'session', 'grant', 'address'] as const
   const more = ['code', 'template', 'command', 'login', 'requestId'] as const
@@ -224,7 +224,7 @@ test('(threat T36) no text of a row can end a line, move a cursor, turn text aro
   expect(cleanField(EVIL)).toBe('a {"level":"error"} [2J 31m b ')
 })
 
-test('of a command only its name is kept', () => {
+test('stores only the name of a command', () => {
   expect(commandName('/home/me/secret-project/bin/run')).toBe('run')
   expect(commandName('bash')).toBe('bash')
   expect(commandName('/bin/')).toBe('')

@@ -82,7 +82,7 @@ async function open(path: string, person = owner): Promise<string> {
 }
 
 describe('the audit', () => {
-  test('has a row for everything that is done to a sandbox, and keeps it when that is gone', async () => {
+  test('has a row for every action on a sandbox, also after its deletion', async () => {
     const bob = await ApiClient.named(control, 'bob')
     const id = await make(owner, 'all')
     await owner.ask('PUT', '/api/sandboxes/all/env', { env: { SECRET: CANARY } })
@@ -132,7 +132,7 @@ describe('the audit', () => {
     expect(JSON.stringify(rows)).not.toContain(CANARY)
   })
 
-  test('says what came of what was allowed', async () => {
+  test('records the outcome of allowed requests', async () => {
     const id = await make(owner, 'failing')
     await owner.delete(`/api/account/sessions/${id}.${'0'.repeat(26)}`)
     const rows = await rowsWhen(owner, `&sandbox=${id}`, (all) => all.length === 2)
@@ -140,7 +140,7 @@ describe('the audit', () => {
     await owner.delete('/api/sandboxes/failing')
   })
 
-  test('says where something came from, and believes no header about it (threat T50)', async () => {
+  test('records the client address and ignores headers about it (threat T50)', async () => {
     const lies = Object.fromEntries(SPOOFS.map((name) => [name, '203.0.113.66']))
     const from = { ...comingFrom('192.0.2.7'), ...lies }
     const made = await owner.ask('POST', '/api/sandboxes', { name: 'far', start: false }, from)
@@ -149,7 +149,7 @@ describe('the audit', () => {
     await owner.delete('/api/sandboxes/far')
   })
 
-  test('has what people are refused who may do something there, and not what strangers are', async () => {
+  test('records refusals of accounts with access, and none of other accounts', async () => {
     const [viewer, guest, stranger] = await Promise.all(
       ['viewer', 'guest', 'stranger'].map((name) => ApiClient.named(control, name)),
     )
@@ -188,7 +188,7 @@ describe('the audit', () => {
     await owner.delete(`/api/sandboxes/${id}`)
   })
 
-  test('(threat T50) has no row for a link that is exchanged again by who holds it', async () => {
+  test('(threat T50) has no row for a share link that its holder redeems again', async () => {
     const bob = await ApiClient.named(control, 'again')
     const id = await make(owner, 'again')
     const grant = await owner.post('/api/grants', { sandbox: id, role: 'viewer' })
@@ -207,7 +207,7 @@ describe('the audit', () => {
     await owner.delete(`/api/sandboxes/${id}`)
   })
 
-  test('names the command that is blocked, and nothing of its arguments', async () => {
+  test('names a blocked command without its arguments', async () => {
     const id = await make(owner, 'blocking')
     const cmd = `/sbin/reboot`
     await owner.post(`/api/sandboxes/${id}/exec`, { cmd, args: [CANARY] })
@@ -224,7 +224,7 @@ describe('the audit', () => {
     await owner.delete(`/api/sandboxes/${id}`)
   })
 
-  test('has what a credential is not good for, once, in the account of its owner', async () => {
+  test('records a missing scope once, in the account of the credential', async () => {
     const full = await ApiClient.named(control, 'scoped')
     const weak = new ApiClient(control, await tokenOf('scoped', { scope: 'sandbox:connect' }))
     const id = await make(full, 'mine')
@@ -242,7 +242,7 @@ describe('the audit', () => {
     await full.delete('/api/sandboxes/mine')
   })
 
-  test('is told page by page, of the own account alone', async () => {
+  test('is returned in pages, for the own account only', async () => {
     const ann = await ApiClient.named(control, 'ann')
     const ben = await ApiClient.named(control, 'ben')
     for (const name of ['one', 'two', 'three']) await make(ann, name)
@@ -262,7 +262,7 @@ describe('the audit', () => {
       expect([query, codeIn(await ann.get(`/api/audit?${query}`))]).toEqual([query, '400 bad_request'])
   })
 
-  test('has sign-ins and sign-outs', async () => {
+  test('records sign-ins and sign-outs', async () => {
     const code = 'c'.repeat(32)
     control.host.codes.add(code)
     const response = await control.fetch('/api/signin', {
@@ -279,7 +279,7 @@ describe('the audit', () => {
     expect(signs.map(brief)).toEqual(['signout allowed', 'signin allowed'])
   })
 
-  test('(threat T36) what people send cannot write rows of their own or hide in them', async () => {
+  test('(threat T36) has rows that request data can neither forge nor disguise', async () => {
     const evil = `\r\n{"action":"fake"}\u001B[2J\u202E`
     const person = new ApiClient(control, await tokenOf('evil', { name: `eve${evil}` }))
     const id = await make(person, 'evil')

@@ -8,7 +8,7 @@ function opened(): Breaker {
 }
 
 describe('a breaker', () => {
-  test('opens after failures in a row, and not before', () => {
+  test('opens after a number of consecutive failures', () => {
     const breaker = new Breaker()
     for (let count = 1; count < FAILURES_TO_OPEN; count++) breaker.failed(0)
     expect(breaker.admit(0)).toBe(true)
@@ -19,14 +19,14 @@ describe('a breaker', () => {
     expect(breaker.admit(OPEN_MS - 1)).toBe(false)
   })
 
-  test('lets one call try after a while', () => {
+  test('allows one trial call after its delay', () => {
     const breaker = opened()
     expect(breaker.admit(OPEN_MS)).toBe(true)
     expect(breaker.state.is).toBe('half-open')
     expect(breaker.admit(OPEN_MS)).toBe(false)
   })
 
-  test('closes when the trial works and opens again when it does not', () => {
+  test('closes when the trial succeeds and reopens when it fails', () => {
     const good = opened()
     good.admit(OPEN_MS)
     good.succeeded()
@@ -37,7 +37,7 @@ describe('a breaker', () => {
     expect(bad.state).toEqual({ is: 'open', untilMs: 2 * OPEN_MS })
   })
 
-  test('tries again when the outcome of a trial is never told', () => {
+  test('allows another trial when the outcome of one is never reported', () => {
     const breaker = opened()
     breaker.admit(OPEN_MS)
     expect(breaker.admit(2 * OPEN_MS)).toBe(true)

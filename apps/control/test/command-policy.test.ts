@@ -45,7 +45,7 @@ function refusalOf(run: () => unknown): SandwireError {
 const expand = (query: string) => expandTemplate(new URLSearchParams(query), policy)
 
 describe('a template', () => {
-  test('puts every value where its author did, and splits none', () => {
+  test('puts each value at its placeholder and splits none', () => {
     expect(policy.fill('tail', [['name', 'a b  c;d $HOME']])).toEqual({
       template: 'tail',
       cmd: 'tail',
@@ -55,7 +55,7 @@ describe('a template', () => {
     })
   })
 
-  test('does not look into values for further parameters or for what replacing means', () => {
+  test('expands neither placeholders nor replacement patterns in values', () => {
     const given = [
       ['first', '{second}$&$1$`'],
       ['second', '{first}'],
@@ -63,7 +63,7 @@ describe('a template', () => {
     expect(policy.fill('say', given).args).toEqual(['%s', '{second}$&$1$`{first}'])
   })
 
-  test('takes an option only where its author allows it', () => {
+  test('accepts a leading dash only with allowDash', () => {
     expect(
       policy.fill('say', [
         ['first', 'a'],
@@ -91,14 +91,14 @@ describe('a template', () => {
     ['a folder', '../../etc/passwd'],
     ['more than it may be long', 'a'.repeat(65)],
     ['very much', 'a'.repeat(1_000_000)],
-  ])('(threat T9) refuses %s and does not repeat it', (_, value) => {
+  ])('(threat T9) refuses %s and does not echo it', (_, value) => {
     const error = refusalOf(() => policy.fill('tail', [['name', value]]))
     expect(error.code).toBe('bad_template')
     expect(error.message).toContain('parameter "name"')
     expect(error.message.includes(value) && value.length > 1).toBe(false)
   })
 
-  test('leaves what a shell would run to nobody', () => {
+  test('passes shell syntax on literally', () => {
     for (const value of ['$(id)', '`id`', '; id', '| id', '&& id', '"; id; "', "'$(id)'", '*'])
       expect(policy.fill('tail', [['name', value]]).args.at(-1)).toBe(`logs/${value}.log`)
   })
@@ -150,20 +150,20 @@ describe('a template', () => {
     expect([error.code, error.message.includes(why)]).toEqual(['bad_template', true])
   })
 
-  test('takes one of a list, and nothing like it', () => {
+  test('accepts exact values of an enum only', () => {
     expect(policy.fill('level', [['level', 'low']]).args).toEqual(['low'])
     for (const value of ['LOW', 'low ', '', 'toString'])
       expect(refusalOf(() => policy.fill('level', [['level', value]])).code).toBe('bad_template')
   })
 
-  test('that is not there is bad, whatever it is called', () => {
+  test('is refused if it does not exist, whatever its id', () => {
     for (const id of ['', 'nothing', '__proto__', 'constructor', 'TAIL'])
       expect(refusalOf(() => policy.fill(id, [])).code).toBe('bad_template')
   })
 })
 
 describe('expandTemplate', () => {
-  test('makes the query that a free command would have been', () => {
+  test('returns the query of the equivalent command', () => {
     const expanded = expand('sandbox=dev&template=say&param=first%3Da%3Db%26c&cols=80')
     expect(expanded?.query.toString()).toBe(
       'sandbox=dev&cols=80&cmd=printf&arg=%25s&arg=a%3Db%26c&mode=pty&cwd=work',
@@ -178,17 +178,17 @@ describe('expandTemplate', () => {
     },
   )
 
-  test('refuses parameters without a template, and texts that are none', () => {
+  test('refuses parameters without a template or without a value', () => {
     expect(refusalOf(() => expand('param=name%3Da')).code).toBe('bad_request')
     expect(refusalOf(() => expand('template=tail&param=name')).code).toBe('bad_request')
     expect(expand('cmd=sh')).toBeUndefined()
   })
 })
 
-describe('a command of one’s own', () => {
+describe('a command that is not a template', () => {
   const exec = { scopes: ['connect', 'exec'] } as const
 
-  test('needs exec, and an operator who lets it run', () => {
+  test('needs the scope exec and settings that allow it', () => {
     expect(() => policy.checkFree(exec, 'rm')).not.toThrow()
     expect(refusalOf(() => policy.checkFree({ scopes: ['connect', 'admin', 'operator'] }, 'ls')).code).toBe(
       'forbidden',
@@ -198,14 +198,14 @@ describe('a command of one’s own', () => {
       expect(refusalOf(() => none.checkFree(exec, cmd)).code).toBe('forbidden')
   })
 
-  test('is blocked by its name, wherever it is said to be', () => {
+  test('is blocked by its base name, whatever its path', () => {
     const strict = policyOf({ blocked: ['rm', 'bash'] })
     for (const cmd of ['rm', '/bin/rm', './rm', '/usr/bin/../bin/rm', 'rm/', '//rm//'])
       expect([cmd, refusalOf(() => strict.checkFree(exec, cmd)).code]).toEqual([cmd, 'command_blocked'])
     for (const cmd of ['rmdir', 'RM', 'ls', '/rm/ls']) expect(() => strict.checkFree(exec, cmd)).not.toThrow()
   })
 
-  test('is blocked when it is the shell of the sandbox and any shell is', () => {
+  test('is blocked as the default shell when any shell is blocked', () => {
     expect(refusalOf(() => policyOf({ blocked: ['bash'] }).checkFree(exec, undefined)).code).toBe(
       'command_blocked',
     )

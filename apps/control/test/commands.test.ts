@@ -85,8 +85,8 @@ const hello = (env: Record<string, string>): string =>
     env,
   })
 
-describe('a credential that is good for connecting only (threat T9)', () => {
-  test('starts nothing by an upgrade, however it asks', async () => {
+describe('a credential with the scope connect only (threat T9)', () => {
+  test('starts no command with an upgrade', async () => {
     const before = await sessionsNow()
     const session = `${'0'.repeat(32)}.${'1'.repeat(26)}`
     for (const query of [
@@ -115,7 +115,7 @@ describe('a credential that is good for connecting only (threat T9)', () => {
     expect(await sessionsNow()).toBe(before)
   })
 
-  test('starts nothing through the API', async () => {
+  test('starts no command through the API', async () => {
     const before = await sessionsNow()
     for (const body of [
       {},
@@ -129,7 +129,7 @@ describe('a credential that is good for connecting only (threat T9)', () => {
     expect(await sessionsNow()).toBe(before)
   })
 
-  test('does what a template does, in its environment, and sees it', async () => {
+  test('runs a template in its environment and reads its output', async () => {
     const body = { template: 'show', params: { one: '$(id) a  b', two: '; id' } }
     const response = await post('/api/sandboxes/dev/sessions', body, CONNECT)
     expect(response.status).toBe(201)
@@ -144,7 +144,7 @@ describe('a credential that is good for connecting only (threat T9)', () => {
     expect(output).toBe('<$(id) a  b><x=; id>[hello][]')
   })
 
-  test('cannot change the environment of a template with its hello', async () => {
+  test('cannot change the environment of a template in hello', async () => {
     for (const [env, expected] of [
       [{ LD_PRELOAD: '/tmp/x.so' }, 'forbidden'],
       [{ GREETING: 'other' }, 'forbidden'],
@@ -178,7 +178,7 @@ describe('a credential that is good for connecting only (threat T9)', () => {
     return { subprotocols, headers: [] }
   }
 
-  test('watches a shell and types nothing into it, however it asks', async () => {
+  test('can view a shell but send it no input, whatever role it requests', async () => {
     const begun = await post('/api/sandboxes/dev/sessions', { cmd: 'sh', mode: 'pty', keep: 60 }, OWNER)
     const shell = String(field(await begun.json(), 'id'))
     const asked = { ...bearer(CONNECT), ...V1 }
@@ -190,7 +190,7 @@ describe('a credential that is good for connecting only (threat T9)', () => {
     expect(await roleIn(`/terminal/${shell}?role=driver`, { ...bearer(OWNER), ...V1 })).toBe('driver')
   })
 
-  test('types into what a template started, also when it comes back', async () => {
+  test('sends input to a template it started, also after a reconnect', async () => {
     const begun = await post('/api/sandboxes/dev/sessions', { template: 'wait', keep: 60 }, CONNECT)
     const wait = String(field(await begun.json(), 'id'))
     const path = `/terminal/${wait}?role=driver&take=1`
@@ -198,7 +198,7 @@ describe('a credential that is good for connecting only (threat T9)', () => {
     expect(await roleIn(path, await ticketFor(wait, CONNECT))).toBe('driver')
   })
 
-  test('makes and wakes no sandbox of a new name', async () => {
+  test('creates and starts no sandbox', async () => {
     const path = '/attach?sandbox=fresh&template=wait'
     expect(refusalOf(await upgrade(control, path, bearer(CONNECT)))).toMatch(/^40[34] /)
     const list = await (await get('/api/sandboxes', OWNER)).text()
@@ -207,7 +207,7 @@ describe('a credential that is good for connecting only (threat T9)', () => {
 })
 
 describe('a template', () => {
-  test('is listed with its parameters, and not how it is run', async () => {
+  test('is listed with its parameters and without its command line', async () => {
     const text = await (await get('/api/templates', CONNECT)).text()
     expect(JSON.parse(text)).toEqual({
       templates: [
@@ -239,7 +239,7 @@ describe('a template', () => {
     expect(text).not.toContain('printf')
   })
 
-  test('runs over a plain socket, and is named in the log', async () => {
+  test('runs over a plain connection and is named in the log', async () => {
     const handshake = await upgrade(control, '/attach?sandbox=dev&template=wait', bearer(CONNECT))
     if (handshake.kind !== 'open') throw new Error(refusalOf(handshake))
     await using socket = handshake.socket
@@ -251,7 +251,7 @@ describe('a template', () => {
     })
   })
 
-  test('is named in the owner’s audit, also when it was started through the API', async () => {
+  test('is named in the audit of the owner, also when started through the API', async () => {
     expect((await post('/api/sandboxes/dev/sessions', { template: 'lang' }, CONNECT)).status).toBe(201)
     const written = await eventually(
       async () => {
@@ -265,7 +265,7 @@ describe('a template', () => {
     expect(written.filter(({ template }) => template === 'wait').length).toBeGreaterThan(0)
   })
 
-  test('keeps its variables, also those that a terminal may set', async () => {
+  test('keeps its variables, also those that a terminal sets', async () => {
     const handshake = await upgrade(control, '/attach?sandbox=dev&template=lang', { ...bearer(OWNER), ...V1 })
     if (handshake.kind !== 'open') throw new Error(refusalOf(handshake))
     await using socket = handshake.socket
@@ -290,14 +290,14 @@ describe('a template', () => {
     ['arguments beside it', { template: 'wait', args: ['CANARY'] }, '400 bad_request'],
     ['an environment beside it', { template: 'wait', env: { A: 'CANARY' } }, '400 bad_request'],
     ['a folder beside it', { template: 'wait', cwd: 'CANARY' }, '400 bad_request'],
-  ])('is refused with %s, and nothing of it repeated', async (_, body, expected) => {
+  ])('is refused with %s, without echoing it', async (_, body, expected) => {
     const response = await post('/api/sandboxes/dev/sessions', body, OWNER)
     const text = await response.clone().text()
     expect(text).not.toContain('CANARY')
     expect(await codeOf(response)).toBe(expected)
   })
 
-  test('is refused with __proto__ and a key twice', async () => {
+  test('is refused with __proto__ and with a duplicate key', async () => {
     for (const body of [
       '{"template":"wait","params":{"__proto__":"x"}}',
       '{"template":"show","params":{"one":"a","one":"b"}}',
@@ -322,7 +322,7 @@ describe('the operator', () => {
     }
   })
 
-  test('can leave templates alone to be run', async () => {
+  test('can allow templates only', async () => {
     await using places = new RealSandboxes()
     await using strict = await startControl({
       birthplace: places,
@@ -335,7 +335,7 @@ describe('the operator', () => {
     if (handshake.kind === 'open') handshake.socket.reset()
   })
 
-  test('is told what is wrong with the settings, and nobody is served', async () => {
+  test('gets the problems of the settings, and no request is served', async () => {
     await using places = new RealSandboxes()
     const templates = [
       { id: 'bad', title: 'x', argv: ['sh', '-c', 'echo {a}'], params: { a: { pattern: '.*' } } },
@@ -348,7 +348,7 @@ describe('the operator', () => {
   })
 })
 
-test('(threat T9) what sandboxd is told is no more than the credential is good for', async () => {
+test('(threat T9) the internal token has no more rights than the credential', async () => {
   await using places = new StandInSandboxes()
   await using server = await startControl({
     birthplace: places,

@@ -362,7 +362,7 @@ describe('a cookie (threat T1)', () => {
 })
 
 test(
-  'where sessions have no tokens their names say as little, and lead back as well',
+  'session names are opaque and can be resumed where session tokens are off',
   async () => {
     await using places = new RealSandboxes(SHELL)
     await using other = await startControl({ birthplace: places, config: { limits: UNLIMITED } })

@@ -50,17 +50,17 @@ describe('decodeConfig', () => {
       'embedOrigins.1: expected one origin, without wildcards',
     ],
     [{ embedOrigins: ['http://a.example'] }, 'embedOrigins.0: expected https, unless it is loopback'],
-  ])('says what %j may be', (changes, why) => {
+  ])('names the valid values for %j', (changes, why) => {
     expect(faultOf(changes)).toBe(`Invalid settings: ${why}`)
   })
 
-  test('says all that is wrong at once', () => {
+  test('reports all problems at once', () => {
     const fault = faultOf({ limits: { sessionsPerSandbox: 0, surprise: 1 }, sessionTokenMinutes: 5, more: 1 })
     for (const key of ['limits.sessionsPerSandbox', 'limits.surprise', 'sessionTokenMinutes', 'more'])
       expect(fault).toContain(`${key}: `)
   })
 
-  test('takes what is good', () => {
+  test('accepts a valid configuration', () => {
     expect(faultOf({})).toBe('')
   })
 })

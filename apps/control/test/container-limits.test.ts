@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { startControl } from './support/control.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
-test('limits that no container would keep are refused, and by name', async () => {
+test('limits that containers cannot enforce are refused by name', async () => {
   await using sandboxes = new StandInSandboxes()
   await using control = await startControl({ birthplace: sandboxes, config: { provider: 'container' } })
   const create = (body: object): Promise<Response> =>

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { acceptedCodings, CODINGS, hasTag, tagOf } from '../src/http/content-coding.ts'
 
-test('a client gets the best coding that it takes, and none that it does not', () => {
+test('selects the best content coding that the client accepts', () => {
   const accepted = (header?: string) => acceptedCodings(header, CODINGS).join()
   expect(accepted()).toBe('')
   expect(accepted('')).toBe('')
@@ -16,7 +16,7 @@ test('a client gets the best coding that it takes, and none that it does not', (
   expect(acceptedCodings('gzip, br', [])).toEqual([])
 })
 
-test('each coding of a file has its own tag', () => {
+test('each content coding of a file has its own ETag', () => {
   expect([tagOf('a-1.js', undefined), tagOf('a-1.js', 'br')]).toEqual(['"a-1.js"', '"a-1.js.br"'])
   expect(hasTag('"x", W/"a-1.js.br"', '"a-1.js.br"')).toBe(true)
   expect(hasTag('"a-1.js"', '"a-1.js.br"')).toBe(false)

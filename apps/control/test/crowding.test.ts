@@ -62,9 +62,9 @@ async function pushAt(account: string, name: string): Promise<readonly string[]>
   return told
 }
 
-describe('grants that strangers push at somebody (threat T6)', () => {
+describe('unwanted grants to an account (threat T6)', () => {
   test(
-    'are refused past a number, and a sign-out still reaches every sandbox',
+    'are limited, and a sign-out still reaches every sandbox',
     async () => {
       const ann = await ApiClient.named(control, 'ann', { jti: 'laptop' })
       await shareWith(ann)
@@ -78,7 +78,7 @@ describe('grants that strangers push at somebody (threat T6)', () => {
   )
 
   test(
-    'do not keep a deleted account in what others shared with it',
+    'are removed when the account is deleted',
     async () => {
       const ada = await ApiClient.named(control, 'ada')
       const grant = await shareWith(ada)
@@ -90,7 +90,7 @@ describe('grants that strangers push at somebody (threat T6)', () => {
   )
 
   test(
-    'keep nobody from a link of their own, and leave nothing behind where they were refused',
+    'do not prevent redeeming a share link, and store nothing when refused',
     async () => {
       const abe = await ApiClient.named(control, 'abe')
       const told = await pushAt(await accountOf(abe), 'eve-3')
@@ -106,7 +106,7 @@ describe('grants that strangers push at somebody (threat T6)', () => {
   )
 })
 
-describe('a viewer who opens as many sockets as there are', () => {
+describe('a viewer who opens the maximum number of sockets', () => {
   /** What the server says first: to a hello, or by itself. */
   async function firstWord(socket: RawWebSocket): Promise<string> {
     await socket
@@ -127,7 +127,7 @@ describe('a viewer who opens as many sockets as there are', () => {
     ['attached', 66, true],
     ['silent', 130, false],
   ])(
-    'keeps neither the owner nor others out (%s)',
+    'does not lock out the owner or others (%s)',
     async (_, count, isGreeted) => {
       const [eve, ann] = [await give(`eve-of-${count}`), await give(`ann-of-${count}`)]
       const sockets: RawWebSocket[] = []
@@ -150,8 +150,8 @@ describe('a viewer who opens as many sockets as there are', () => {
   )
 })
 
-describe('leaving what was shared', () => {
-  test('ends the grant and what it opened, and nothing else (threat T6)', async () => {
+describe('leaving a shared sandbox', () => {
+  test('ends the grant and its connections, and nothing else (threat T6)', async () => {
     const [leo, lea] = [await ApiClient.named(control, 'leo'), await ApiClient.named(control, 'lea')]
     const grant = await shareWith(leo)
     await shareWith(lea)
@@ -173,7 +173,7 @@ describe('leaving what was shared', () => {
     )
   })
 
-  test('is for who holds it alone: others are told of nothing (threat T4)', async () => {
+  test('is possible for the holder of the grant only; others get not found (threat T4)', async () => {
     const lou = await ApiClient.named(control, 'lou')
     const grant = await shareWith(lou)
     const eve = await ApiClient.named(control, 'eve')

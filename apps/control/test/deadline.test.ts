@@ -29,7 +29,7 @@ function answer(...texts: readonly string[]) {
 }
 
 describe('a deadline', () => {
-  test('leaves alone what is over in time', async () => {
+  test('returns a result that is in time', async () => {
     let ending: AbortSignal | undefined
     const done = withDeadline(LONG, async (signal) => {
       ending = signal
@@ -39,13 +39,13 @@ describe('a deadline', () => {
     expect(ending?.aborted).toBe(false)
   })
 
-  test('passes on what fails in time', async () => {
+  test('passes on an error that is in time', async () => {
     expect(await rejectionOf(withDeadline(LONG, () => Promise.reject(new Error('broken'))))).toMatchObject({
       message: 'broken',
     })
   })
 
-  test('says to what takes too long why it ends, and waits for it no longer', async () => {
+  test('aborts with a reason when the time is over, and does not wait further', async () => {
     let ending: AbortSignal | undefined
     const never = withDeadline(NOW, (signal) => {
       ending = signal
@@ -60,14 +60,14 @@ describe('a deadline', () => {
     ['bytes', readBoundedBytes],
     ['text', readBounded],
     ['JSON', readBoundedJson],
-  ] as const)('lets go of an answer in %s that does not end', async (_, read) => {
+  ] as const)('cancels a response in %s that does not end', async (_, read) => {
     const made = answer('{"some": ')
     const error = await rejectionOf(withDeadline(NOW, (signal) => read(made.response, 1_000, signal)))
     expect(error?.message).toBe('late')
     expect(await made.isCanceled).toBe(error)
   })
 
-  test('lets go of an answer that begins when time is up', async () => {
+  test('cancels a response that begins after the deadline', async () => {
     const made = answer('late')
     const reason = new Error('late')
     const reading = readBounded(made.response, 1_000, AbortSignal.abort(reason))
@@ -77,30 +77,30 @@ describe('a deadline', () => {
 })
 
 describe('a body', () => {
-  test('is read whole, in as many pieces as it comes', async () => {
+  test('is read whole from several chunks', async () => {
     const made = answer('{"a"', ':1}')
     made.end()
     expect(await readBoundedJson(made.response, 7, AbortSignal.timeout(60_000))).toEqual({ a: 1 })
   })
 
-  test('that is not there is empty', async () => {
+  test('that is missing is empty', async () => {
     expect(await readBounded(new Response(null), 0)).toBe('')
   })
 
-  test('is let go of when there is too much of it', async () => {
+  test('is canceled when it is too large', async () => {
     const made = answer('1234', '5678')
     expect(await readBounded(made.response, 7)).toBeUndefined()
     await made.isCanceled
   })
 
-  test('that breaks off is none', async () => {
+  test('that breaks off is undefined', async () => {
     const made = answer('1234')
     const reading = readBounded(made.response, 7)
     made.breakOff()
     expect(await reading).toBeUndefined()
   })
 
-  test('that is no JSON is none', async () => {
+  test('that is not JSON is undefined', async () => {
     expect(await readBoundedJson(new Response('{'), 7)).toBeUndefined()
   })
 })

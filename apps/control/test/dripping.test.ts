@@ -17,7 +17,7 @@ const hurry = shorten(
   500,
 )
 
-describe('what begins its answers and never ends them', () => {
+describe('a response that never ends', () => {
   let drips: Drips
   let sandboxes: StandInSandboxes
   let control: RunningControl
@@ -56,7 +56,7 @@ describe('what begins its answers and never ends them', () => {
   }
 
   test(
-    '(threat T6) does not keep the alarm of a sandbox: it rings again, and whose grant expires is cut off',
+    '(threat T6) does not block the alarm of a sandbox, which still closes the connections of expired grants',
     async () => {
       const bob = await ApiClient.named(control, 'bob')
       const begun = drips.begun
@@ -83,7 +83,7 @@ describe('what begins its answers and never ends them', () => {
     ],
     ['a start', 200, () => owner.post(`/api/sandboxes/${sandbox}/sessions`, { cmd: 'cat' }), '/sessions'],
   ] as const)(
-    'does not keep who asks a sandboxd for %s (%d)',
+    'does not block a request to sandboxd for %s (%d)',
     async (_, status, ask, start) => {
       dripAt(start, status)
       expect(codeIn(await ask())).toBe('502 sandbox_unreachable')
@@ -92,7 +92,7 @@ describe('what begins its answers and never ends them', () => {
   )
 
   test(
-    'does not keep who attaches and is refused',
+    'does not block a refused attach',
     async () => {
       dripAt('/attach', 404)
       const refused = await upgrade(control, '/attach?sandbox=dev&cmd=cat')
@@ -102,7 +102,7 @@ describe('what begins its answers and never ends them', () => {
   )
 
   test(
-    'does not keep who starts a sandbox and waits for the version that it speaks',
+    'does not block the start of a sandbox, which waits for the version of sandboxd',
     async () => {
       await owner.post('/api/sandboxes', { name: 'mute' })
       dripAt('/__meta/version')
@@ -113,7 +113,7 @@ describe('what begins its answers and never ends them', () => {
   )
 
   test.each(['stat', 'file'])(
-    'does not keep who is to be told what is wrong with a file (%s)',
+    'does not block the error response of a file route (%s)',
     async (route) => {
       dripAt('/workspace/', 404)
       expect(codeIn(await owner.get(`/api/workspaces/dev/${route}?path=a`))).toBe('504 timed_out')
@@ -125,7 +125,7 @@ describe('what begins its answers and never ends them', () => {
     ['how a sandbox is', 200],
     ['what is wrong with a sandbox', 500],
   ] as const)(
-    'does not keep who asks a host for %s, nor who asks next',
+    'does not block a request to the host for %s, nor the next one',
     async (_, status) => {
       control.host.intercept = ({ method, url }) =>
         method === 'GET' && new URL(url).pathname === `/sandboxes/${sandbox}`
@@ -143,7 +143,7 @@ describe('what begins its answers and never ends them', () => {
   )
 
   test(
-    'does not keep who reads the log of a sandbox',
+    'does not block reading the log of a sandbox',
     async () => {
       control.host.intercept = ({ url }) =>
         new URL(url).pathname.endsWith('/logs') ? drips.answer() : undefined

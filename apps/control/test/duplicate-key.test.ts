@@ -8,7 +8,7 @@ test.each([
   ['[{"a":1},{"a":1,"c":[],"a":1}]', 'a'],
   ['{"__proto__":1,"__proto__":2}', '__proto__'],
   ['{"":1,"":2}', ''],
-])('findDuplicateKey finds it in %s', (text, key) => {
+])('findDuplicateKey finds a duplicate in %s', (text, key) => {
   expect(findDuplicateKey(text)).toBe(key)
 })
 
@@ -21,6 +21,6 @@ test.each([
   '[{"a":1},{"a":1}]',
   '{"a":"\\"a\\":1,\\"a\\":2","b":"{\\"a\\":"}',
   '{"a\\\\":1,"a":2}',
-])('findDuplicateKey finds none in %s', (text) => {
+])('findDuplicateKey finds no duplicate in %s', (text) => {
   expect(findDuplicateKey(text)).toBeUndefined()
 })

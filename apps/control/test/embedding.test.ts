@@ -73,14 +73,14 @@ async function signIn(): Promise<CookieJar> {
 const cookieOf = ({ cookies }: CookieJar) =>
   ['Cookie', [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')] as const
 
-describe('a page of an origin that the operator lists', () => {
-  test('opens a terminal with a ticket that its server asked for, once', async () => {
+describe('a page of a listed origin', () => {
+  test('opens a terminal once with a ticket that its server requested', async () => {
     const ticket = await ticketFor(EMBEDDED)
     expect(await open(EMBEDDED, { ticket })).toBe('open')
     expect(await open(EMBEDDED, { ticket })).toBe('401 unauthorized')
   })
 
-  test('joins the session that the ticket is for, and nothing else (threat T4)', async () => {
+  test('joins only the session that the ticket is for (threat T4)', async () => {
     const handshake = await upgrade(control, '/attach?sandbox=dev&cmd=cat', { subprotocols: ['sandwire.v1'] })
     if (handshake.kind !== 'open') throw new Error('Expected a socket')
     await using socket = handshake.socket
@@ -103,7 +103,7 @@ describe('a page of an origin that the operator lists', () => {
     expect(await jar.statusOfWhoami()).toBe(200)
   })
 
-  test('is who its ticket says, not who its cookie says (threat T3)', async () => {
+  test('is authenticated by its ticket, not by a cookie (threat T3)', async () => {
     const cookie = cookieOf(await signIn())
     const ticket = await ticketFor(EMBEDDED)
     expect(await open(EMBEDDED, { ticket: `${ticket.slice(0, -1)}!`, headers: [cookie] })).toBe(
@@ -121,7 +121,7 @@ describe('a page of an origin that the operator lists', () => {
     expect(await open(EMBEDDED, { ticket })).toBe('open')
   })
 
-  test('uses nothing of the API, and is told nothing by CORS (threat T1)', async () => {
+  test('cannot use the API and gets no CORS headers (threat T1)', async () => {
     const jar = await signIn()
     for (const path of ['/api/whoami', '/api/sandboxes', '/attach', '/', '/health']) {
       const response = await jar.open(path, { headers: { origin: EMBEDDED } })
@@ -132,7 +132,7 @@ describe('a page of an origin that the operator lists', () => {
     expect(codeIn(asked)).toBe('403 origin_refused')
   })
 
-  test('cannot use a ticket that was given for us, for another page or for a program (threat T1)', async () => {
+  test('cannot use a ticket for our own origin, another origin or no origin (threat T1)', async () => {
     for (const origin of [control.origin, 'http://localhost:5199', undefined])
       expect([origin, await open(EMBEDDED, { ticket: await ticketFor(origin) })]).toEqual([
         origin,
@@ -152,7 +152,7 @@ describe('a page of any other origin', () => {
     'https://Good.example',
     'http://good.example',
     'http://localhost:5198',
-  ])('is refused with a ticket that is good elsewhere: %s (threat T1)', async (origin) => {
+  ])('is refused with a ticket that is valid elsewhere: %s (threat T1)', async (origin) => {
     const ticket = await ticketFor(EMBEDDED)
     expect(await open(origin, { ticket })).toBe('403 origin_refused')
     // It was not taken, so nobody else lost it.
@@ -160,8 +160,8 @@ describe('a page of any other origin', () => {
   })
 })
 
-describe('a ticket for a page', () => {
-  test('of ours is good there, when a program asked for it', async () => {
+describe('a ticket for an origin', () => {
+  test('of ours is valid there when a program requested it', async () => {
     expect(await open(control.origin, { ticket: await ticketFor(control.origin) })).toBe('open')
     expect(await open(control.origin, { ticket: await ticketFor(EMBEDDED) })).toBe('401 unauthorized')
   })
@@ -172,20 +172,20 @@ describe('a ticket for a page', () => {
     'https://good.example:8443',
     'http://good.example',
     'https://good.example.',
-  ])('that is not listed is not given: %s (threat T1)', async (origin) => {
+  ])('that is not listed is not issued: %s (threat T1)', async (origin) => {
     const told = await owner.post('/api/tickets', { sandbox: 'dev', origin })
     expect(codeIn(told)).toBe('403 origin_refused')
     expect(JSON.stringify(told.body)).toContain('origin')
   })
 
   test.each(['null', '', '*', 'https://good.example/', 'https://Good.example', 'good.example', 5, null])(
-    'is asked for by an origin and nothing else: %j',
+    'needs a serialized origin: %j',
     async (origin) => {
       expect(codeIn(await owner.post('/api/tickets', { sandbox: 'dev', origin }))).toBe('400 bad_request')
     },
   )
 
-  test('is given to a page for its own origin only (threat T1)', async () => {
+  test('is issued to a page for its own origin only (threat T1)', async () => {
     const ask = (origin: string) =>
       owner.ask('POST', '/api/tickets', { sandbox: 'dev', origin }, { origin: control.origin })
     expect(codeIn(await ask(EMBEDDED))).toBe('403 origin_refused')
@@ -194,7 +194,7 @@ describe('a ticket for a page', () => {
     expect(await open(control.origin, { ticket: textIn(own, 'ticket') })).toBe('open')
   })
 
-  test('is not given for a cookie without an origin (threat T3)', async () => {
+  test('is not issued for a cookie without an origin (threat T3)', async () => {
     const jar = await signIn()
     const response = await jar.open('/api/tickets', {
       method: 'POST',

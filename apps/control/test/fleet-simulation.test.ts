@@ -72,7 +72,7 @@ describe('the model of a sandbox', () => {
   test.each([
     ['with an idle stop', SLEEPY],
     ['that stays awake', AWAKE],
-  ])('wakes up and writes as the real one does, %s', async (_, settings) => {
+  ])('has as many alarms and writes as the real one, %s', async (_, settings) => {
     for (let number = 0; number < 12; number++) {
       const model = new ModelSandbox(settings)
       for (const { done } of drive(model, dayOf(number, DAY_MS))) await done
@@ -98,7 +98,7 @@ describe('a hundred thousand sandboxes', () => {
     calm = simulate(SANDBOXES, SLEEPY, [])
   }, 60_000)
 
-  test('wake up and write by the hours they run and the requests they get, and not at all while they are stopped', () => {
+  test('cost alarms and writes per running hour and request, and none while stopped', () => {
     const { total, runningHours } = stormy
     expect(total.starts).toBeGreaterThan(SANDBOXES)
     expect(total.idleStops).toBeGreaterThan(SANDBOXES)
@@ -115,7 +115,7 @@ describe('a hundred thousand sandboxes', () => {
     )
   })
 
-  test('that never stop by themselves cost the same per hour they run', () => {
+  test('that never stop by themselves cost the same per running hour', () => {
     const { total, runningHours } = simulate(SANDBOXES / 10, AWAKE)
     expect(total.idleStops).toBe(0)
     expect(total.wakeUps / runningHours).toBeLessThanOrEqual(RINGS_PER_HOUR + total.requests / runningHours)
@@ -123,7 +123,7 @@ describe('a hundred thousand sandboxes', () => {
     expect(rows / runningHours).toBeLessThanOrEqual(2 * ROWS_PER_RING * RINGS_PER_HOUR * 1.05)
   })
 
-  test('come back after deployments without a row written or a stopped sandbox started', () => {
+  test('reconnect after deployments without writing a row or starting a stopped sandbox', () => {
     const joins = stormy.total.requests - calm.total.requests
     expect(joins).toBeGreaterThan(SANDBOXES / 10)
     expect(stormy.total.refusedJoins).toBeGreaterThan(joins / 10)
@@ -132,7 +132,7 @@ describe('a hundred thousand sandboxes', () => {
     expect(stormy.total.wakeUps - calm.total.wakeUps).toBe(joins)
   })
 
-  test('are spread by their back-off when nothing answered for a while', () => {
+  test('spread their reconnects by back-off after an outage', () => {
     const [, { atMs, awayMs } = { atMs: 0, awayMs: 0 }] = DEPLOYMENTS
     const from = Math.floor((atMs + awayMs) / 1_000)
     const storm = Array.from(

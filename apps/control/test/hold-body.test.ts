@@ -27,20 +27,20 @@ function stream(...chunks: string[]): ReadableStream<Uint8Array> {
 }
 
 describe('holdBody', () => {
-  test('hands on what is within bounds, whichever way it comes', async () => {
+  test('passes on a body within the limit, with and without a length', async () => {
     const app = open(5)
     expect(await send(app, 'hello')).toBe('hello')
     expect(await send(app, stream('he', 'llo'))).toBe('hello')
     expect(await send(app, '')).toBe('')
   })
 
-  test('refuses more', async () => {
+  test('refuses a larger body', async () => {
     const app = open(5)
     expect(await send(app, 'hello!')).toBe('frame_too_large')
     expect(await send(app, stream('hello', '!'))).toBe('frame_too_large')
   })
 
-  test('says of one that breaks off that it is bad, not that it is large', async () => {
+  test('refuses a body that breaks off as malformed, not as too large', async () => {
     const broken = new ReadableStream<Uint8Array>({
       start(controller) {
         controller.enqueue(new TextEncoder().encode('he'))
@@ -52,7 +52,7 @@ describe('holdBody', () => {
     expect(await send(open(5), broken)).toBe('bad_request')
   })
 
-  test('does not wait for ever, and lets go of what does not come', async () => {
+  test('times out and cancels a body that does not arrive', async () => {
     const canceled = Promise.withResolvers<void>()
     const endless = new ReadableStream<Uint8Array>({
       pull: () => new Promise(() => undefined),

@@ -69,7 +69,7 @@ async function serviceToken(
 const soon = (): number => Math.floor(Date.now() / 1000) + 300
 
 describe('a token of a real issuer', () => {
-  test('says who somebody is, and is good for what it names', async () => {
+  test('identifies the user and has the scopes it names', async () => {
     const answer = await whoami(await real.mintToken('ann', { scopes: ['sandbox:connect', 'sandbox:exec'] }))
     expect(answer).toMatchObject({ scopes: ['connect', 'exec'], via: 'bearer' })
     expect(String(answer['account'])).toMatch(/^u[0-9a-z]{32}$/)
@@ -77,7 +77,7 @@ describe('a token of a real issuer', () => {
     expect(await whoami(await real.mintToken('ann'))).toMatchObject({ account: answer['account'] })
   })
 
-  test('owns what it makes, and nobody else sees it', async () => {
+  test('owns the sandboxes it creates, and others do not see them', async () => {
     const ada = bearer(await real.mintToken('ann'))
     const made = await control.fetch('/api/sandboxes', {
       method: 'POST',
@@ -92,15 +92,15 @@ describe('a token of a real issuer', () => {
     expect((await control.fetch(`/api/sandboxes/${id}`, { headers: ada })).status).toBe(200)
   })
 
-  test('that has ended, or is meant for others, is refused', async () => {
+  test('that has expired or has another audience is refused', async () => {
     expect(await whoami(await real.mintToken('ann', { expiresInSeconds: -100 }))).toMatchObject(refused)
     const elsewhere = await real.mintToken('ann', { audience: 'https://elsewhere.test/' })
     expect(await whoami(elsewhere)).toMatchObject(refused)
   })
 })
 
-describe('somebody', () => {
-  test('is another one at every issuer', async () => {
+describe('a user', () => {
+  test('is a different account at every issuer', async () => {
     const accounts = await Promise.all(
       [await fake.token(), await other.token(), await fake.token({ sub: 'eve' })].map(
         async (token) => (await whoami(token))['account'],
@@ -121,7 +121,7 @@ describe('somebody', () => {
     expect(await whoami(await fake.token(claims))).toMatchObject({ name })
   })
 
-  test('without a name is shown by the beginning of the account', async () => {
+  test('without a name is shown as the start of the account id', async () => {
     const { account, name } = await whoami(await fake.token())
     expect(name).toBe(String(account).slice(0, 8))
   })
@@ -139,20 +139,20 @@ describe('somebody', () => {
   })
 
   test.each(['sandbox:exec', 'sandbox:unheard-of', 'sandbox:'])(
-    'with only "%s" is not let in',
+    'with only "%s" is refused',
     async (scope) => {
       expect(await whoami(await fake.token({ scope }))).toMatchObject({ status: 403, code: 'forbidden' })
     },
   )
 
-  test('is held to it on every route', async () => {
+  test('is limited to their scopes on every route', async () => {
     const headers = bearer(await other.token())
     const made = await control.fetch('/api/sandboxes', { method: 'POST', headers, json: {} })
     expect(made.status).toBe(403)
     expect((await control.fetch('/metrics', { headers: bearer(await fake.token()) })).status).toBe(403)
   })
 
-  test('attaches with a token, and not with a bad one', async () => {
+  test('attaches with a valid token only', async () => {
     const attach = async (token: string) => {
       const headers = [['Authorization', `Bearer ${token}`]] as const
       return upgrade(control, '/attach?sandbox=wire&cmd=cat', { headers })
@@ -165,7 +165,7 @@ describe('somebody', () => {
 })
 
 describe('two issuers (threat T34)', () => {
-  test('do not vouch for each other, although their keys have one name', async () => {
+  test("do not accept each other's tokens, although their keys have the same kid", async () => {
     expect(await whoami(await fake.token())).toMatchObject({ via: 'bearer' })
     expect(await whoami(await other.token())).toMatchObject({ via: 'bearer' })
     const [ours] = fake.keys
@@ -177,7 +177,7 @@ describe('two issuers (threat T34)', () => {
   })
 })
 
-test('an issuer signs with the algorithms that it is configured with, and no other (threat T34)', async () => {
+test('only the algorithms configured for an issuer are accepted (threat T34)', async () => {
   const keys = await Promise.all((['RS256', 'ES256', 'EdDSA'] as const).map((alg) => makeKey(alg, alg)))
   await using issuer = new FakeIssuer(keys)
   await using control2 = await startControl({
@@ -217,13 +217,13 @@ describe('a token of another kind (threat T34)', () => {
     expect(await whoami(await token({ nonce: 'n' }, 'JWT'))).toMatchObject({ via: 'bearer' })
     expect(await whoami(await token({ azp: 'cli' }, undefined))).toMatchObject({ via: 'bearer' })
     expect(await whoami(await token({}, 'at+jwt'))).toMatchObject(refused)
-    expect(await whoami(await token({ azp: 'somebody' }, 'JWT'))).toMatchObject(refused)
+    expect(await whoami(await token({ azp: 'a user' }, 'JWT'))).toMatchObject(refused)
     expect(await whoami(await token({ typ: 'Bearer' }, 'JWT'))).toMatchObject(refused)
   })
 })
 
 describe('a service token', () => {
-  test('says who somebody is, as older services spell it too', async () => {
+  test('identifies the user, also in the format of older services', async () => {
     const answer = await whoami(await serviceToken({ sub: 'bot', exp: soon() }))
     expect(answer).toMatchObject({ scopes: ['connect', 'exec', 'admin'], via: 'bearer' })
     const older = await serviceToken({ userId: 'bot', email: 'bot@example.com', exp: soon() })
@@ -232,14 +232,14 @@ describe('a service token', () => {
     expect(await whoami(narrow)).toMatchObject({ scopes: ['connect'] })
   })
 
-  test('is never a person of an issuer', async () => {
+  test('is never an account of an issuer', async () => {
     const claims = fake.claims()
     const answer = await whoami(await serviceToken({ ...claims, aud: ['sandwire'] }))
     expect(answer).toMatchObject({ via: 'bearer' })
     expect(answer['account']).not.toBe((await whoami(await fake.token()))['account'])
   })
 
-  test('is somebody else for each service that says who issued it (threat T34)', async () => {
+  test('is a different account for each service that names itself as issuer (threat T34)', async () => {
     const accounts = await Promise.all(
       [{}, { iss: 'a' }, { iss: 'b' }].map(async (claims) => {
         const answer = await whoami(await serviceToken({ sub: 'bot', exp: soon(), ...claims }))
@@ -252,7 +252,7 @@ describe('a service token', () => {
     expect(again['account']).toBe(accounts[1])
   })
 
-  test('is refused when anything about it is wrong (threat T34)', async () => {
+  test('is refused when any part of it is invalid (threat T34)', async () => {
     for (const token of [
       await serviceToken({ sub: 'bot', exp: soon(), iss: '' }),
       await serviceToken({ sub: 'bot', exp: soon(), iss: 7 }),
@@ -275,7 +275,7 @@ describe('a service token', () => {
 })
 
 describe('the API token', () => {
-  test('may do everything, in an account of its own', async () => {
+  test('has every scope, in an account of its own', async () => {
     const answer = await whoami(API_TOKEN)
     expect(answer).toMatchObject({
       name: 'API token',
@@ -286,7 +286,7 @@ describe('the API token', () => {
     expect((await control.fetch('/metrics', { headers: bearer(API_TOKEN) })).status).toBe(200)
   })
 
-  test('is that and nothing like it', async () => {
+  test('is compared exactly', async () => {
     for (const token of [
       API_TOKEN.slice(0, -1),
       `${API_TOKEN}x`,
@@ -300,8 +300,8 @@ describe('the API token', () => {
   })
 })
 
-describe('how to sign in', () => {
-  test('is told to everybody, with nothing secret in it', async () => {
+describe('the list of sign-in methods', () => {
+  test('is public and contains no secret', async () => {
     const response = await control.fetch('/api/auth', { headers: { authorization: '' } })
     expect(response.status).toBe(200)
     const text = await response.text()
@@ -326,7 +326,7 @@ describe('how to sign in', () => {
   })
 })
 
-describe('a server that others reach', () => {
+describe('a server that other machines reach', () => {
   test.each([
     [{ localTokenSha256: undefined }, {}, 'no identity issuer is configured'],
     [{}, {}, 'no identity issuer is configured'],
@@ -335,7 +335,7 @@ describe('a server that others reach', () => {
     [{}, { API_TOKEN: `swl_${'t'.repeat(43)}` }, 'API_TOKEN has the format of another kind of token'],
     [{}, { API_TOKEN: `a.b.${'c'.repeat(40)}` }, 'API_TOKEN has the format of another kind of token'],
     [{}, { API_TOKEN: '', JWT_SECRET: '' }, 'no identity issuer is configured'],
-  ])('serves nobody when it cannot know who they are: %j %j', async (config, bindings, why) => {
+  ])('serves no request without authentication settings: %j %j', async (config, bindings, why) => {
     await using closed = await startControl({
       birthplace: sandboxes,
       config: { mode: 'open', ...config },
@@ -353,7 +353,7 @@ describe('a server that others reach', () => {
     })
   })
 
-  test('has no local identity unless the host gave it one', async () => {
+  test('has no local identity unless the host configured one', async () => {
     await using open = await startControl({
       birthplace: sandboxes,
       config: { mode: 'open', localTokenSha256: undefined },
@@ -365,8 +365,8 @@ describe('a server that others reach', () => {
   })
 })
 
-describe('an issuer that does not answer', () => {
-  test('is asked by few when many come at once, and all of them get in', async () => {
+describe('an unavailable issuer', () => {
+  test('gets few requests when many tokens arrive at once, and all are accepted', async () => {
     await using crowded = new FakeIssuer([key])
     await using control2 = await startControl({
       birthplace: sandboxes,
@@ -378,7 +378,7 @@ describe('an issuer that does not answer', () => {
     expect(crowded.asked.length).toBeLessThanOrEqual(8)
   })
 
-  test('keeps its people out for now, says so, and nobody else notices', async () => {
+  test('locks out only its own users, temporarily, and the error says so', async () => {
     await using down = new FakeIssuer([key])
     await using control2 = await startControl({
       birthplace: sandboxes,

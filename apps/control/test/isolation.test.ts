@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
 import { cacheIsolation } from '../src/providers/isolation.ts'
 
-test('what keeps sandboxes in is asked for until it is known, and then no more', async () => {
+test('the isolation of sandboxes is requested until it is known, then cached', async () => {
   let asked = 0
   const isolationOf = cacheIsolation({
     health: async () => {

@@ -62,11 +62,11 @@ async function statusAfter(change: typeof bend): Promise<number> {
   return status
 }
 
-test('an issuer that answers as it should signs somebody in', async () => {
+test('a correct response of the issuer signs the user in', async () => {
   expect(await statusAfter((tokens) => Response.json(tokens))).toBe(303)
 })
 
-test('a sign-in is completed once, even at an issuer that takes its codes twice (login replay)', async () => {
+test('a sign-in completes once, even if the issuer accepts a code twice (login replay)', async () => {
   const jar = new CookieJar(control)
   const back = await comeBack(jar)
   const stolen = new CookieJar(control)
@@ -77,7 +77,7 @@ test('a sign-in is completed once, even at an issuer that takes its codes twice 
   expect(await jar.statusOfWhoami()).toBe(200)
 })
 
-test("the ID token of somebody else's sign-in is refused (token substitution)", async () => {
+test('the ID token of another sign-in is refused (token substitution)', async () => {
   let first: Tokens | undefined
   const jar = new CookieJar(control)
   bend = (tokens) => {
@@ -89,7 +89,7 @@ test("the ID token of somebody else's sign-in is refused (token substitution)", 
   expect(await statusAfter((tokens) => Response.json({ ...tokens, id_token: first?.['id_token'] }))).toBe(502)
 })
 
-test('an ID token with a signature that is not good is refused (threat T34)', async () => {
+test('an ID token with an invalid signature is refused (threat T34)', async () => {
   const status = await statusAfter((tokens) => {
     const [head = '', body = '', signature = ''] = String(tokens['id_token']).split('.')
     const claims = JSON.parse(Buffer.from(body, 'base64url').toString()) as Tokens
@@ -99,7 +99,7 @@ test('an ID token with a signature that is not good is refused (threat T34)', as
   expect(status).toBe(502)
 })
 
-test('an access token in the place of the ID token is refused', async () => {
+test('an access token instead of the ID token is refused', async () => {
   expect(await statusAfter((tokens) => Response.json({ ...tokens, id_token: tokens['access_token'] }))).toBe(
     502,
   )
@@ -112,6 +112,6 @@ test.each<[string, typeof bend]>([
   ['a redirect', () => new Response(null, { status: 307, headers: { location: '/elsewhere' } })],
 ])('%s is refused', async (_, change) => expect(await statusAfter(change)).toBe(502))
 
-test('an answer that is too long is not read', async () => {
+test('a response that is too large is not read', async () => {
   expect(await statusAfter(() => new Response('x'.repeat(128 * 1024)))).toBe(503)
 })

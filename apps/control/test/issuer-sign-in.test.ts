@@ -73,7 +73,7 @@ async function expectRefused(jar: CookieJar, response: Response, status = 400): 
 }
 
 describe('signing in through an issuer', () => {
-  test('gives the browser a sign-in of its own, for what the issuer says it is good for', async () => {
+  test('gives the browser a sign-in of its own, with the scopes of the issuer', async () => {
     const jar = new CookieJar(control)
     const started = await jar.open('/signin/start?issuer=test&to=%2Fjoin%3Fa%3D1')
     expect(started.headers.get('set-cookie')).toMatch(
@@ -101,7 +101,7 @@ describe('signing in through an issuer', () => {
     })
   })
 
-  test('makes the same account of the same person as a token does', async () => {
+  test('results in the same account as a token of the user', async () => {
     const jar = await signIn('ann')
     const token = await issuer.mintToken('ann')
     const byToken = await control.fetch('/api/whoami', { headers: { authorization: `Bearer ${token}` } })
@@ -110,13 +110,13 @@ describe('signing in through an issuer', () => {
     expect(await (await (await signIn('eve')).read('/api/whoami')).json()).not.toMatchObject({ account })
   })
 
-  test('is refused to somebody who may do nothing here', async () => {
+  test('is refused to a user without scopes', async () => {
     const jar = new CookieJar(control)
     const back = await comeBack(await leave(jar), 'zoe')
     expect(await expectRefused(jar, await jar.open(back), 403)).toContain('has no access to this server')
   })
 
-  test('says that the person refused, and nothing that the issuer said', async () => {
+  test('reports that the user declined, without text of the issuer', async () => {
     const jar = new CookieJar(control)
     const back = await issuer.refuse(await leave(jar))
     back.searchParams.set('error_description', '<script>alert(1)</script> CANARY')
@@ -126,18 +126,18 @@ describe('signing in through an issuer', () => {
     expect(jar.cookies.has(LOGIN)).toBe(false)
   })
 
-  test('says that the issuer does not answer', async () => {
+  test('reports that the issuer is unavailable', async () => {
     const jar = new CookieJar(control)
     const response = await jar.open('/signin/start?issuer=away')
     expect(await expectRefused(jar, response, 503)).toContain('The identity provider is not responding.')
   })
 
-  test('leads to the page with all ways in when the issuer is none that signs people in', async () => {
+  test('redirects to the sign-in page when the issuer does not support browser sign-in', async () => {
     for (const query of ['', 'issuer=nobody', 'issuer=tokens-only', 'issuer=__proto__', 'issuer=../test'])
       expect((await leave(new CookieJar(control), query)).href).toBe(`${control.origin}/signin`)
   })
 
-  test('writes nothing secret into the log', async () => {
+  test('logs no secret', async () => {
     const jar = new CookieJar(control)
     const authorization = await leave(jar)
     const login = jar.cookies.get(LOGIN) ?? ''
@@ -153,8 +153,8 @@ describe('signing in through an issuer', () => {
   })
 })
 
-describe('coming back from an issuer', () => {
-  test('works once (login replay)', async () => {
+describe('the callback of an issuer', () => {
+  test('is accepted once (login replay)', async () => {
     const jar = new CookieJar(control)
     const back = await comeBack(await leave(jar), 'ann')
     const login = jar.cookies.get(LOGIN) ?? ''
@@ -199,7 +199,7 @@ describe('coming back from an issuer', () => {
     await expectRefused(victim, await victim.open(back.pathname + back.search), 502)
   })
 
-  test('is refused with a code that another client was given', async () => {
+  test('is refused with a code of another client', async () => {
     const jar = new CookieJar(control)
     const authorization = await leave(jar)
     authorization.searchParams.set('client_id', issuer.otherClientId)
@@ -237,14 +237,14 @@ describe('coming back from an issuer', () => {
     await expectRefused(bare, await bare.open('/signin/callback?code=x&state=y'))
   })
 
-  test('is refused under another of our names', async () => {
+  test('is refused under another of our origins', async () => {
     const jar = new CookieJar(control)
     const back = await comeBack(await leave(jar), 'ann')
     const headers = { host: `127.0.0.1:${control.port}` }
     await expectRefused(jar, await jar.open(back, { headers }))
   })
 
-  test('never takes over a cookie that was there before (session fixation)', async () => {
+  test('never adopts an earlier cookie (session fixation)', async () => {
     const jar = await signIn('ann')
     const planted = jar.cookies.get(COOKIE) ?? ''
     const thief = new CookieJar(control)
@@ -269,7 +269,7 @@ describe('an open redirect', () => {
     '@evil.example',
     '.evil.example',
     '/signin/start?issuer=test',
-  ])('to %j leads to our first page', async (to) => {
+  ])('to %j redirects to our start page', async (to) => {
     const jar = new CookieJar(control)
     const authorization = await leave(jar, new URLSearchParams({ issuer: 'test', to }).toString())
     const response = await jar.open(await comeBack(authorization, 'ann'))
@@ -277,8 +277,8 @@ describe('an open redirect', () => {
   })
 })
 
-describe('leaving for an issuer', () => {
-  test('is not begun by a page of another site (login CSRF)', async () => {
+describe('the redirect to an issuer', () => {
+  test('is not started by a page of another site (login CSRF)', async () => {
     for (const site of ['cross-site', 'same-site']) {
       const jar = new CookieJar(control)
       const response = await jar.open('/signin/start?issuer=test', { headers: { 'sec-fetch-site': site } })
@@ -301,7 +301,7 @@ describe('sign-ins', () => {
     return signIns
   }
 
-  test('are listed and ended by their own person only', async () => {
+  test('are listed and ended by their own user only', async () => {
     const [here, there, eve] = [await signIn('bob'), await signIn('bob'), await signIn('eve')]
     const mine = await list(here)
     expect(mine.map(({ current }) => current)).toEqual([true, false])
@@ -317,7 +317,7 @@ describe('sign-ins', () => {
     expect(await eve.statusOfWhoami()).toBe(200)
   })
 
-  test('are in the audit of their account, with their beginning and their end', async () => {
+  test('are audited in their account, with start and end', async () => {
     const jar = await signIn('bob')
     const mine = await list(jar)
     const login = mine.find(({ current }) => current)?.login
@@ -331,7 +331,7 @@ describe('sign-ins', () => {
     expect(deeds.sort()).toEqual(['signin allowed', 'signout allowed'])
   })
 
-  test('end with a sign-out, for good', async () => {
+  test('end permanently with a sign-out', async () => {
     const jar = await signIn('ann')
     const cookie = jar.cookies.get(COOKIE) ?? ''
     expect((await jar.write('POST', '/api/signout')).status).toBe(204)
@@ -340,7 +340,7 @@ describe('sign-ins', () => {
     expect(await jar.statusOfWhoami()).toBe(401)
   })
 
-  test('of an invented account touch no object', async () => {
+  test('of a forged account id call no object', async () => {
     const jar = await signIn('ann')
     const cookie = jar.cookies.get(COOKIE) ?? ''
     const objects = (): Promise<number> =>
@@ -353,7 +353,7 @@ describe('sign-ins', () => {
     expect(await objects()).toBe(before)
   })
 
-  test('of one account are of no use to another', async () => {
+  test('of one account are invalid for another', async () => {
     const [ann, eve] = [await signIn('ann'), await signIn('eve')]
     const account = /^sws_([a-z0-9]+)/.exec(ann.cookies.get(COOKIE) ?? '')?.[1] ?? ''
     eve.cookies.set(COOKIE, (eve.cookies.get(COOKIE) ?? '').replace(/^sws_[a-z0-9]+/, `sws_${account}`))
@@ -375,7 +375,7 @@ describe('a cookie', () => {
     `http://localhost:${port}/`,
   ]
 
-  test('writes only with an exact origin of ours (threat T1)', async () => {
+  test('authorizes writes only with an exact origin of ours (threat T1)', async () => {
     const jar = await signIn('ann')
     for (const origin of [undefined, ...strange(control.port)]) {
       const headers = { 'sec-fetch-site': 'same-origin', ...(origin === undefined ? {} : { origin }) }
@@ -385,7 +385,7 @@ describe('a cookie', () => {
     expect(await jar.statusOfWhoami()).toBe(200)
   })
 
-  test('reads only for a page of ours (threat T1)', async () => {
+  test('authorizes reads only for a page of ours (threat T1)', async () => {
     const jar = await signIn('ann')
     for (const site of [undefined, 'cross-site', 'same-site', 'none', 'Same-Origin']) {
       const headers = site === undefined ? {} : { 'sec-fetch-site': site }
@@ -398,8 +398,8 @@ describe('a cookie', () => {
   })
 })
 
-describe('an issuer that gives nothing it is not asked for', () => {
-  test('is told what a token is for when a sign-in begins and when it ends (RFC 8707)', async () => {
+describe('an issuer that requires the resource parameter', () => {
+  test('gets the resource when a sign-in starts and when its code is exchanged (RFC 8707)', async () => {
     await using strict = await startIssuer({ isStrict: true })
     const requestParameters = { resource: strict.audience }
     await using server = await startControl({
@@ -416,7 +416,7 @@ describe('an issuer that gives nothing it is not asked for', () => {
 })
 
 describe('a server that has no local identity', () => {
-  test('signs nobody in by a link of the host', async () => {
+  test('refuses sign-in links of the host', async () => {
     await using open = await startControl({
       birthplace: sandboxes,
       config: { mode: 'open', localTokenSha256: undefined, issuers: [issuer.configFor()] },
@@ -431,7 +431,7 @@ describe('a server that has no local identity', () => {
 })
 
 describe('a new sign-in in the same browser', () => {
-  test('ends the one before, whoever signs in', async () => {
+  test('ends the previous one, of any account', async () => {
     const jar = await signIn('bob')
     const kept = new CookieJar(control)
     kept.cookies.set(COOKIE, jar.cookies.get(COOKIE) ?? '')
@@ -441,7 +441,7 @@ describe('a new sign-in in the same browser', () => {
     expect(await elsewhere.statusOfWhoami()).toBe(200)
   })
 
-  test('ends it also when the browser keeps its cookie to itself on the way back from the issuer', async () => {
+  test('ends it also when the browser omits its cookie in the callback', async () => {
     const jar = await signIn('bob')
     const kept = jar.cookies.get(COOKIE) ?? ''
     const issuerPage = await leave(jar)
@@ -452,7 +452,7 @@ describe('a new sign-in in the same browser', () => {
     expect([await jar.statusOfWhoami(), await old.statusOfWhoami()]).toEqual([200, 401])
   })
 
-  test('touches no object for a cookie of an invented account', async () => {
+  test('calls no object for a cookie of a forged account id', async () => {
     const accounts = () => control.metric('sandwire_objects_constructed_total{class="account"}')
     await signIn('eve')
     const before = await accounts()

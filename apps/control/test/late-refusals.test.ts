@@ -12,8 +12,8 @@ import { JWT_SECRET, linkIn, ApiClient, textIn, UNLIMITED } from './support/api-
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
-describe('what a sandbox says it refused', () => {
-  test('is what the audit wants to know: refusals, and processes that did not start', () => {
+describe('late refusals reported by a sandbox', () => {
+  test('are refusals and processes that did not start', () => {
     const refused = [
       { requestId: 'a', code: 'forbidden' },
       { requestId: 'b', code: 'too_many_attachments' },
@@ -26,13 +26,13 @@ describe('what a sandbox says it refused', () => {
     expect(decodeLateRefusals({ refused }).map(({ requestId }) => requestId)).toEqual(['a', 'b', 'c'])
   })
 
-  test('is nothing when it is not understood, or too much', () => {
+  test('are ignored when malformed or too many', () => {
     const many = Array.from({ length: 257 }, (_, index) => ({ requestId: `r${index}`, code: 'forbidden' }))
     for (const answer of [null, {}, { refused: 1 }, { refused: many }])
       expect(decodeLateRefusals(answer)).toEqual([])
   })
 
-  test('is reported once, and again when that failed', async () => {
+  test('are reported once, and again after a failure', async () => {
     const store = new SandboxStore(sqlOf(new Database(':memory:')))
     const settings = {
       network: { policy: 'none', allow: [] },
@@ -89,7 +89,7 @@ describe('with the real sandboxd', () => {
     return fieldOf(body, 'rows') as unknown[]
   }
 
-  test('a role beyond what was shared, asked for in hello, is written down as refused', async () => {
+  test('a role in hello beyond the grant is audited as refused', async () => {
     const started = await owner.post('/api/sandboxes/dev/sessions', { cmd: 'cat', keep: 600 })
     const session = textIn(started, 'id')
     const bob = await ApiClient.named(control, 'bob')
@@ -128,7 +128,7 @@ describe('with the real sandboxd', () => {
     ])
   }, 40_000)
 
-  test('a command that does not exist is written down with the reason', async () => {
+  test('a command that does not exist is audited with the reason', async () => {
     const handshake = await upgrade(control, '/attach?sandbox=dev&cmd=no-such-command', {
       headers: owner.headers,
     })

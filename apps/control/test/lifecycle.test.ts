@@ -134,7 +134,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
   }
 }
 
-describe('the life of a sandbox', () => {
+describe('the lifecycle of a sandbox', () => {
   test('is created stopped, once', async () => {
     const made = open()
     expect(await made.create()).toMatchObject({ state: 'stopped', ephemeral: false, sleepAfterSeconds: 600 })
@@ -169,7 +169,7 @@ describe('the life of a sandbox', () => {
     expect(made.store.plainConnections.all().map((each) => each.session)).toEqual([SESSION, 'new'])
   })
 
-  test('starts once for all who ask at once', async () => {
+  test('starts once for concurrent requests', async () => {
     const made = open()
     await made.create()
     await Promise.all(Array.from({ length: 20 }, () => made.lifecycle.start('r')))
@@ -179,7 +179,7 @@ describe('the life of a sandbox', () => {
     expect(made.reports.map(({ view }) => view.state)).toEqual(['stopped', 'creating', 'running'])
   })
 
-  test('says why it could not start, and starts when asked again', async () => {
+  test('reports why a start failed, and starts at the next request', async () => {
     const made = open()
     await made.create()
     made.provider.failure = new SandwireError('sandbox_failed', 'no')
@@ -190,7 +190,7 @@ describe('the life of a sandbox', () => {
     expect(made.state()).toBe('running')
   })
 
-  test('starts again after a stop that was asked for first', async () => {
+  test('starts again after a stop that was requested first', async () => {
     const made = open()
     await made.create()
     await made.lifecycle.start('r')
@@ -202,7 +202,7 @@ describe('the life of a sandbox', () => {
     expect(made.provider.stops).toBe(1)
   })
 
-  test('is not taken for running while it is being stopped', async () => {
+  test('is not reported as running while it is stopping', async () => {
     const made = open()
     await made.create()
     await made.lifecycle.start('r')
@@ -213,14 +213,14 @@ describe('the life of a sandbox', () => {
     expect(made.reports.map(({ view }) => view.state).slice(-2)).toEqual(['stopping', 'stopped'])
   })
 
-  test('is not woken by who names a session', async () => {
+  test('is not started by a request for a session', async () => {
     const made = open()
     await made.create()
     expect(await rejectionOf(made.lifecycle.ready('r', false))).toMatchObject({ code: 'sandbox_stopped' })
     expect(made.provider.starts).toBe(0)
   })
 
-  test('is found running although it was thought stopped', async () => {
+  test('is found running although it was recorded as stopped', async () => {
     const made = open()
     await made.create()
     await made.lifecycle.start('r')
@@ -229,7 +229,7 @@ describe('the life of a sandbox', () => {
     expect(made.provider.starts).toBe(1)
   })
 
-  test('lets only the owner finish what broke off', async () => {
+  test('lets only the owner continue an interrupted deletion', async () => {
     const made = open()
     expect(await rejectionOf(made.lifecycle.authorizeDestroy(STRANGER, ID))).toMatchObject({
       code: 'sandbox_not_found',
@@ -237,7 +237,7 @@ describe('the life of a sandbox', () => {
     await made.lifecycle.authorizeDestroy(CALL, ID)
   })
 
-  test('leaves nothing behind', async () => {
+  test('leaves no data behind when deleted', async () => {
     const made = open()
     await made.create()
     await made.lifecycle.start('r')
@@ -253,7 +253,7 @@ describe('the life of a sandbox', () => {
     expect(made.state()).toBe('stopped')
   })
 
-  test('where files do not survive, needs to be told to stop', async () => {
+  test('stops only on request where files do not survive a stop', async () => {
     const made = open(new MemoryProvider('nothing'))
     expect(await made.create()).toMatchObject({ ephemeral: true, sleepAfterSeconds: null })
     await made.lifecycle.start('r')
@@ -267,7 +267,7 @@ describe('the life of a sandbox', () => {
 })
 
 describe('the alarm', () => {
-  test('keeps what runs wanted for three looks, and lets go of what stops', async () => {
+  test('renews a running sandbox at three polls, and not a stopped one', async () => {
     const made = open()
     await made.create()
     await made.lifecycle.start('r')
@@ -286,7 +286,7 @@ describe('the alarm', () => {
     return made
   }
 
-  test('stops a sandbox in which nothing moves, attached or not', async () => {
+  test('stops an idle sandbox, attached or not', async () => {
     const made = await running()
     made.say([session({ attachments: 1 })])
     made.clock.nowMs += 599_999
@@ -316,7 +316,7 @@ describe('the alarm', () => {
     expect(bodies).toEqual(['PUT', '{"reason":"requested"}'])
   })
 
-  test.each(['lastInputMs', 'lastOutputMs'] as const)('sees that something moved: %s', async (when) => {
+  test.each(['lastInputMs', 'lastOutputMs'] as const)('detects activity: %s', async (when) => {
     const made = await running()
     made.clock.nowMs += 600_000
     made.say([session({ [when]: made.clock.nowMs - 1 })])
@@ -325,7 +325,7 @@ describe('the alarm', () => {
     expect(made.reports.at(-1)?.sessions).toHaveLength(1)
   })
 
-  test('leaves a sandbox with a pinned session alone, as long as that lives', async () => {
+  test('does not stop a sandbox while a pinned session runs', async () => {
     const made = await running()
     made.store.setPin(SESSION, true)
     made.say([session()])
@@ -338,7 +338,7 @@ describe('the alarm', () => {
     expect(made.state()).toBe('stopped')
   })
 
-  test('leaves a sandbox alone whose session was pinned when it was started, until it is unpinned', async () => {
+  test('does not stop a sandbox whose session was pinned at its start until it is unpinned', async () => {
     const made = await running()
     made.say([session({ pinned: true })])
     made.clock.nowMs += 600_000
@@ -349,14 +349,14 @@ describe('the alarm', () => {
     expect(made.state()).toBe('stopped')
   })
 
-  test('leaves a sandbox alone that never sleeps', async () => {
+  test('does not stop a sandbox without an idle time', async () => {
     const made = await running({ ...SETTINGS, sleepAfterMs: null })
     made.clock.nowMs += 10_000_000
     await made.lifecycle.poll('r')
     expect(made.state()).toBe('running')
   })
 
-  test('notices a sandbox that ended by itself', async () => {
+  test('detects a sandbox that ended by itself', async () => {
     const made = await running()
     made.provider.sandboxes.set(ID, { id: ID, state: 'stopped', reason: 'oom' })
     await made.lifecycle.poll('r')
@@ -364,7 +364,7 @@ describe('the alarm', () => {
     expect(made.alarm()).toBeUndefined()
   })
 
-  test('finds out about a start or a stop that was broken off', async () => {
+  test('completes an interrupted start or stop', async () => {
     for (const is of ['creating', 'stopping'] as const) {
       const made = await running()
       made.store.setState({ is })
@@ -378,7 +378,7 @@ describe('the alarm', () => {
     }
   })
 
-  test('leaves a start alone that is under way', async () => {
+  test('does not interfere with a start in progress', async () => {
     const made = open()
     await made.create()
     const gate = Promise.withResolvers<void>()
@@ -392,7 +392,7 @@ describe('the alarm', () => {
     expect(made.state()).toBe('running')
   })
 
-  test('ends when the sandbox is destroyed while it is looked at', async () => {
+  test('ends when the sandbox is destroyed during a poll', async () => {
     const made = await running()
     const { answer } = made.provider
     const destroyed = Promise.withResolvers<void>()
@@ -406,7 +406,7 @@ describe('the alarm', () => {
     expect(made.alarm()).toBeUndefined()
   })
 
-  test('rings again when the sandbox does not answer', async () => {
+  test('is set again when the sandbox does not respond', async () => {
     const made = await running()
     made.provider.answer = () => new Response('garbage', { status: 500 })
     made.clock.nowMs += 5
@@ -415,11 +415,11 @@ describe('the alarm', () => {
   })
 })
 
-describe('the way to sandboxd', () => {
+describe('a call to sandboxd', () => {
   const start = { need: 'work', mayStart: true, isIdempotent: false } as const
   const join = { need: 'work', mayStart: false, isIdempotent: true } as const
 
-  test('asks for the version once per start', async () => {
+  test('requests the version once per start', async () => {
     const made = open()
     await made.create()
     for (let count = 0; count < 3; count++) await made.sessions.reach(CALL, start, async () => 'in')
@@ -444,7 +444,7 @@ describe('the way to sandboxd', () => {
     expect(await made.sessions.reach(CALL, start, async () => 'in')).toBe('in')
   })
 
-  test('finds a sandbox again that moved', async () => {
+  test('finds a sandbox that moved', async () => {
     const made = open()
     await made.create()
     await made.sessions.reach(CALL, start, async () => 'in')
@@ -461,7 +461,7 @@ describe('the way to sandboxd', () => {
     expect(found).toBeDefined()
   })
 
-  test('wakes a sandbox that ended for a start, never for a join', async () => {
+  test('restarts a sandbox that ended for a start, never for a join', async () => {
     const made = open()
     await made.create()
     await made.sessions.reach(CALL, start, async () => 'in')
@@ -478,7 +478,7 @@ describe('the way to sandboxd', () => {
     expect(made.provider.starts).toBe(2)
   })
 
-  test('does not repeat what may have started a process', async () => {
+  test('does not repeat a request that may have started a process', async () => {
     const made = open()
     await made.create()
     let runs = 0

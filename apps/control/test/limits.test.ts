@@ -27,12 +27,12 @@ function refusedBy(run: () => void): Pick<SandwireError, 'code' | 'retryAfterMs'
   }
 }
 
-describe('the limit of an address', () => {
+describe('the limit per address', () => {
   const limit = (exemptsLoopback = false) => new AddressLimit({ perMinute: 60, exemptsLoopback })
   const taken = (of: AddressLimit, addresses: readonly string[]): number =>
     addresses.filter((address) => of.refusal(address, NOW) === undefined).length
 
-  test('lets a minute of them through at once, then says how long to wait', () => {
+  test('allows a burst of one minute, then returns how long to wait', () => {
     const one = limit()
     expect(
       taken(
@@ -48,7 +48,7 @@ describe('the limit of an address', () => {
     expect(one.refusal('192.0.2.1', NOW + 1_000)).toBeUndefined()
   })
 
-  test('(threat T50) counts all addresses that one IPv6 host can take as one, in every spelling', () => {
+  test('(threat T50) counts all addresses of an IPv6 host as one, in every notation', () => {
     const host = Array.from({ length: 100 }, (_, index) => `2001:db8:1:2::${index.toString(16)}`)
     expect(taken(limit(), host)).toBe(60)
     const spellings = ['2001:db8:1:2::1', '2001:0db8:0001:0002:0000:0000:0000:0001', '2001:DB8:1:2:0:0:0:1']
@@ -57,7 +57,7 @@ describe('the limit of an address', () => {
     expect(networkOf('::ffff:192.0.2.1')).toBe(networkOf('192.0.2.1'))
   })
 
-  test('exempts this machine where everybody comes from it, and nowhere else', () => {
+  test('exempts loopback only in local mode', () => {
     const loopback = Array.from({ length: 100 }, () => [
       '127.0.0.1',
       '::1',
@@ -74,7 +74,7 @@ describe('the limit of an address', () => {
     ).toBe(60)
   })
 
-  test('counts addresses that are not known as one', () => {
+  test('counts unknown addresses as one', () => {
     expect(
       taken(
         limit(),
@@ -83,7 +83,7 @@ describe('the limit of an address', () => {
     ).toBe(60)
   })
 
-  test('is counted by the platform where that can', async () => {
+  test('is counted by the platform where available', async () => {
     const keys: string[] = []
     const limits = new AttachLimits({
       perAddress: { perMinute: 60, exemptsLoopback: false },
@@ -110,7 +110,7 @@ describe('the limits of an attach', () => {
       (error: unknown) => fieldOf(error, 'code'),
     )
 
-  test('(threat T50) an account that is refused uses up nothing of the address that others share', async () => {
+  test('(threat T50) a refused account does not use up the limit of a shared address', async () => {
     const limits = new AttachLimits({
       perAddress: { perMinute: 60, exemptsLoopback: false },
       rateLimit: undefined,
@@ -122,7 +122,7 @@ describe('the limits of an attach', () => {
     expect(await codeOf(limits.admit({ identity: 'colleague', address }))).toBe('ok')
   })
 
-  test('an address that is refused uses up nothing of the account', async () => {
+  test('a refused address does not use up the limit of the account', async () => {
     let taken = 0
     const limits = new AttachLimits({
       perAddress: { perMinute: 60, exemptsLoopback: false },
@@ -135,7 +135,7 @@ describe('the limits of an attach', () => {
     expect(taken).toBe(60)
   })
 
-  test('the platform counts only what the account may', async () => {
+  test('the platform counts only requests within the limit of the account', async () => {
     let counted = 0
     const limits = new AttachLimits({
       perAddress: { perMinute: 60, exemptsLoopback: false },
@@ -148,7 +148,7 @@ describe('the limits of an attach', () => {
   })
 })
 
-describe('the limit of an account', () => {
+describe('the limit per account', () => {
   const open = () => {
     const sql = sqlOf(new Database(':memory:'))
     // It makes the tables.
@@ -156,7 +156,7 @@ describe('the limit of an account', () => {
     return { sql, budget: new AttachBudget(sql) }
   }
 
-  test('lets a minute of attaches through at once, then one after another', () => {
+  test('allows a burst of one minute of attaches, then one at a time', () => {
     const { budget } = open()
     for (let index = 0; index < 60; index += 1) budget.take(60, NOW)
     expect(refusedBy(() => budget.take(60, NOW))).toMatchObject({
@@ -183,7 +183,7 @@ describe('the limit of an account', () => {
   })
 })
 
-test('limits have defaults that fit the mode', () => {
+test('limits have defaults per mode', () => {
   const config = {
     publicOrigins: [],
     hosts: ['h'],
@@ -270,7 +270,7 @@ describe('control', () => {
     expect(Math.max(...outcomes.map(({ retryAfter }) => retryAfter))).toBeGreaterThan(1)
   })
 
-  test('(threat T50) refuses a flood of one account that comes from many addresses', async () => {
+  test('(threat T50) refuses a flood of one account from many addresses', async () => {
     const person = await ApiClient.named(control, 'many')
     const flood = Array.from({ length: 100 }, (_, index) => attach(person, comingFrom(`198.51.100.${index}`)))
     const outcomes = await Promise.all(flood)
@@ -284,7 +284,7 @@ describe('control', () => {
     expect((await attach(new ApiClient(control, TOKEN), comingFrom('198.51.100.200'))).outcome).toBe('open')
   })
 
-  test('says in the frame how long to wait, where there is no header to say it in', async () => {
+  test('returns how long to wait in the frame where there is no header', async () => {
     const person = await ApiClient.named(control, 'framed')
     const headers = [...person.headers, ...Object.entries(comingFrom('192.0.2.44'))]
     const told: string[] = []
@@ -302,7 +302,7 @@ describe('control', () => {
     expect(String(fieldOf(refusal, 'message'))).toMatch(/: try again in \d+ s$/)
   })
 
-  test('(threat T50) refuses strangers from one address, and nobody else', async () => {
+  test('(threat T50) limits unauthenticated requests per address, without affecting others', async () => {
     const nobody = new ApiClient(control, undefined)
     const ask = async (index: number): Promise<string> => {
       const lies = Object.fromEntries(SPOOFS.map((name) => [name, `203.0.113.${index}`]))
@@ -322,7 +322,7 @@ describe('control', () => {
     expect((await owner.ask('GET', '/api/sandboxes', undefined, comingFrom('192.0.2.9'))).status).toBe(200)
   })
 
-  test('(threat T50) checks no more tokens from an address that sent too many bad ones, but those it knows', async () => {
+  test('(threat T50) verifies only known tokens from an address that sent too many invalid ones', async () => {
     const from = comingFrom('192.0.2.60')
     const ask = async (person: ApiClient): Promise<string> =>
       codeIn(await person.ask('GET', '/api/whoami', undefined, from))
@@ -339,7 +339,7 @@ describe('control', () => {
     expect((await fresh.ask('GET', '/api/whoami', undefined, comingFrom('192.0.2.61'))).status).toBe(200)
   })
 
-  test('(threat T50) a flood of strangers keeps nobody from signing in', async () => {
+  test('(threat T50) a flood of unauthenticated requests does not prevent a sign-in', async () => {
     const nobody = new ApiClient(control, undefined)
     const flood = Array.from({ length: 400 }, (_, index) =>
       nobody.ask('GET', '/api/sandboxes', undefined, comingFrom(`203.0.113.${index % 250}`)),
@@ -369,7 +369,7 @@ describe('control', () => {
     expect(starts.map(({ status }) => status)).toContain(429)
   })
 
-  test('(threat T50) a flood of strangers keeps no guest away from their link', async () => {
+  test('(threat T50) a flood of unauthenticated requests does not prevent redeeming a share link', async () => {
     const owner = new ApiClient(control, TOKEN)
     const nobody = new ApiClient(control, undefined)
     await owner.post('/api/sandboxes', { name: 'joined', start: false })
@@ -392,7 +392,7 @@ describe('control', () => {
     await Promise.all(more)
   })
 
-  test('(threat T50) refuses guests who come again and again from one address', async () => {
+  test('(threat T50) limits new guests per address', async () => {
     const nobody = new ApiClient(control, undefined)
     const answers = await Promise.all(
       Array.from({ length: 400 }, () =>
@@ -402,7 +402,7 @@ describe('control', () => {
     expect(answers.map(codeIn)).toContain('429 too_many_from_address')
   })
 
-  test('writes refusals for being too many down, and not without end', async () => {
+  test('logs rate limit refusals, up to a limit', async () => {
     const person = await ApiClient.named(control, 'many')
     const refused = await eventually(
       async () => {
@@ -418,12 +418,12 @@ describe('control', () => {
     expect(new Set(refused.map(({ action }) => action))).toEqual(new Set(['session.start']))
   })
 
-  test('hands sandboxes their limits on sessions and output', () => {
+  test('passes the limits on sessions and output to sandboxes', () => {
     const [spec] = control.host.specs.values()
     expect(spec).toMatchObject({ maxSessions: 5, outputBytesPerSecond: 70_000 })
   })
 
-  test('says that waiting a moment does not help where somebody has to act', async () => {
+  test('sends no retry-after where waiting does not help', async () => {
     const sandbox = await startControl({ birthplace: sandboxes, config: { maxSandboxes: 1 } })
     await using _ = sandbox
     const owner = new ApiClient(sandbox, TOKEN)

@@ -100,7 +100,7 @@ describe('who may do what (threat T4, threat T9)', () => {
   }
 })
 
-describe('what is public is the same for everybody', () => {
+describe('public routes have the same response for every caller', () => {
   for (const one of cases.filter((each) => policyOf(each) === 'public'))
     test(titleOf(one), async () => {
       const nobody = await askAs(one, shared, ['none', 'all scopes'])
@@ -110,7 +110,7 @@ describe('what is public is the same for everybody', () => {
     })
 })
 
-describe('not yours and not there are one answer (threat T4)', () => {
+describe('a sandbox of another account and a missing one have the same response (threat T4)', () => {
   /** Something that never was, and something that is no more. */
   let invented: Place
   let gone: Place

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
 import { settle, unwrap } from '../src/outcome.ts'
 
-test('an expected error crosses with its code and words', async () => {
+test('an expected error keeps its code and message', async () => {
   const outcome = await settle(
     () => {
       throw new SandwireError('conflict', 'Ours', { cause: 'RAW' })
@@ -13,7 +13,7 @@ test('an expected error crosses with its code and words', async () => {
   expect(() => unwrap(outcome)).toThrow('Ours')
 })
 
-test('(threat T46) a fault crosses without its words, which are told to the log', async () => {
+test('(threat T46) an unexpected error loses its message, which is logged', async () => {
   const faults: unknown[] = []
   const fault = new Error('RAW')
   const outcome = await settle(

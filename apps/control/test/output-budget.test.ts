@@ -8,7 +8,7 @@ import { RealSandboxes } from './support/real-sandboxes.ts'
 const NOW = 1_800_000_000_000
 const BURST_BYTES = 16 * 1024
 
-describe('the budget of output', () => {
+describe('the output budget', () => {
   const refusalOf = (budget: OutputBudget, person: string, nowMs: number): SandwireError | undefined => {
     try {
       budget.check(person, nowMs)
@@ -18,7 +18,7 @@ describe('the budget of output', () => {
     }
   }
 
-  test('gives what there is, then says when there will be enough again', () => {
+  test('grants the available bytes, then returns when there is enough again', () => {
     const budget = new OutputBudget(2_000)
     expect(budget.take('bob', 10_000, NOW)).toBe(10_000)
     expect(budget.take('bob', 1_000_000, NOW)).toBe(BURST_BYTES - 10_000)
@@ -30,7 +30,7 @@ describe('the budget of output', () => {
     expect(budget.take('eve', 1_000_000, NOW)).toBe(BURST_BYTES)
   })
 
-  test('gives a second of it at once, where that is more', () => {
+  test('allows a burst of one second where that is more', () => {
     const budget = new OutputBudget(1_000_000)
     expect(budget.take('bob', 2_000_000, NOW)).toBe(1_000_000)
   })
@@ -59,7 +59,7 @@ describe('(threat T50) a limit on output', () => {
       args: ['-c', 'head -c 100000 /dev/zero | tr "\\0" a; printf END'],
     })
 
-  test('counts for what `exec` answers: the last of it comes, and then nothing for a while', async () => {
+  test('applies to `exec`: its last response is sent whole, then requests are refused for a while', async () => {
     const all = await Promise.all([1, 2, 3, 4].map(() => exec(owner, 'dev')))
     const texts = all.filter(({ status }) => status === 200).map((told) => textIn(told, 'output'))
     const bytes = texts.reduce((sum, text) => sum + text.length, 0)
@@ -72,7 +72,7 @@ describe('(threat T50) a limit on output', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(500)
   })
 
-  test('counts for output that is read by offset, which goes on where it was cut', async () => {
+  test('applies to output read by offset, which continues where it was truncated', async () => {
     const bob = await ApiClient.named(control, 'bob')
     const started = await owner.post('/api/sandboxes/dev/sessions', {
       cmd: 'sh',

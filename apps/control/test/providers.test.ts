@@ -79,7 +79,7 @@ providerContract('in memory', async () => {
 })
 
 describe('the host provider', () => {
-  test('asks again when the host did not answer, and passes the request id on', async () => {
+  test('retries when the host did not respond, and passes the request id on', async () => {
     await using made = await openHost()
     let failures = 2
     made.host.intercept = () => (failures-- > 0 ? new Response('broken', { status: 500 }) : undefined)
@@ -88,7 +88,7 @@ describe('the host provider', () => {
     expect(new Set(made.host.requestIds)).toEqual(new Set(['request-1']))
   })
 
-  test('does not repeat a call that was answered', async () => {
+  test('does not retry a call that got a response', async () => {
     await using made = await openHost()
     made.host.intercept = () =>
       Response.json({ error: { code: 'sandbox_failed', message: 'RAW', request_id: 'x' } }, { status: 502 })
@@ -97,7 +97,7 @@ describe('the host provider', () => {
     expect(made.host.calls).toHaveLength(1)
   })
 
-  test('(threat T46) keeps nothing of what the host says when it fails', async () => {
+  test('(threat T46) passes on no error text of the host', async () => {
     await using made = await openHost()
     for (const answer of [
       () => new Response('RAW stack', { status: 500 }),
@@ -120,7 +120,7 @@ describe('the host provider', () => {
     }
   })
 
-  test('is not away because it cannot do something about one sandbox', async () => {
+  test('stays available when a call fails for one sandbox', async () => {
     await using made = await openHost()
     for (const code of ['internal', 'not_found', 'a_code_of_later'])
       for (let calls = 0; calls < 2 * FAILURES_TO_OPEN; calls++) {
@@ -135,7 +135,7 @@ describe('the host provider', () => {
     expect(made.breaker.state).toEqual({ is: 'closed', failures: 0 })
   })
 
-  test('streams a body to sandboxd, follows no redirect, and ends a request when it is told to', async () => {
+  test('streams a body to sandboxd, follows no redirect and aborts on request', async () => {
     await using made = await openHost((request) => {
       const { pathname } = new URL(request.url)
       if (pathname === '/moved') return new Response(null, { status: 302, headers: { location: '/x' } })
@@ -155,7 +155,7 @@ describe('the host provider', () => {
     expect(await hanging).toMatchObject({ code: 'timed_out' })
   })
 
-  test('is away when its answers are not understood', async () => {
+  test('is unavailable when its responses are malformed', async () => {
     await using made = await openHost()
     made.host.intercept = () => Response.json({ what: 'is this' })
     for (let failures = 0; failures < FAILURES_TO_OPEN; failures += 3)
@@ -163,7 +163,7 @@ describe('the host provider', () => {
     expect(made.breaker.state.is).toBe('open')
   })
 
-  test('stops asking a host that is away, and tries again later', async () => {
+  test('stops calling an unavailable host and retries later', async () => {
     await using made = await openHost()
     made.host.intercept = () => new Response('broken', { status: 500 })
     for (let failures = 0; failures < FAILURES_TO_OPEN; failures += 3)

@@ -50,29 +50,29 @@ async function addressOf(
 }
 
 describe('the address of a client (threat T50)', () => {
-  test('is what a proxy on this machine added last', async () => {
+  test('is the last address added by a proxy on this machine', async () => {
     expect(await addressOf(behind, { [HEADER]: '203.0.113.9' })).toBe('203.0.113.9')
     expect(await addressOf(behind, { [HEADER]: '198.51.100.1, 203.0.113.9' })).toBe('203.0.113.9')
     expect(await addressOf(behind, { [HEADER]: '2001:db8::7' })).toBe('2001:db8::7')
   })
 
-  test('is the connection’s own where that is no address, or was not said', async () => {
+  test('is the peer address when the header is invalid or missing', async () => {
     for (const list of ['junk', '203.0.113.9, junk', '203.0.113.9,', '203.0.113.9:80'])
       expect(await addressOf(behind, { [HEADER]: list })).toBe('127.0.0.1')
     expect(await addressOf(behind, {})).toBe('127.0.0.1')
   })
 
-  test('is not told by any other header', async () => {
+  test('is not read from any other header', async () => {
     const others = SPOOFS.filter((name) => name !== HEADER).map((name) => [name, '203.0.113.9'] as const)
     expect(await addressOf(behind, Object.fromEntries(others))).toBe('127.0.0.1')
   })
 
-  test('is not told by any header where no proxy is configured', async () => {
+  test('is not read from any header without a configured proxy', async () => {
     const all = SPOOFS.map((name) => [name, '203.0.113.9'] as const)
     expect(await addressOf(bare, Object.fromEntries(all))).toBe('127.0.0.1')
   })
 
-  test('is believed of nobody but this machine', async () => {
+  test('is read from a header only for peers on this machine', async () => {
     expect(await addressOf(behind, { [HEADER]: '203.0.113.9' }, '198.51.100.7')).toBe('198.51.100.7')
   })
 })

@@ -106,7 +106,7 @@ function open() {
 }
 
 describe('(threat T6) a plain connection', () => {
-  test('is asked about before a quarter of an hour is over, again and again, and stays while its right does', async () => {
+  test('is rechecked at least every 15 minutes, and stays open while it is authorized', async () => {
     const made = open()
     made.give('g1')
     await made.attach({ login: 'l1', issuedMs: 5 }, 'g1')
@@ -121,7 +121,7 @@ describe('(threat T6) a plain connection', () => {
     expect(made.disconnected).toEqual([])
   })
 
-  test('whose sign-in has ended is cut, and nobody else', async () => {
+  test('is closed when its sign-in has ended, and no other is', async () => {
     const made = open()
     made.give('g1')
     await made.attach({ login: 'l1' }, 'g1')
@@ -156,7 +156,7 @@ describe('(threat T6) a plain connection', () => {
         made.give('g1', 'viewer')
       },
     ],
-  ])('whose grant %s is cut', async (_, change) => {
+  ])('is closed when its grant %s', async (_, change) => {
     const made = open()
     made.give('g1')
     await made.attach({}, 'g1')
@@ -165,7 +165,7 @@ describe('(threat T6) a plain connection', () => {
     expect(made.disconnected).toEqual([{ identity: 'ada', session: 's1', grant: 'g1' }])
   })
 
-  test('stays while its account does not answer, and is asked about at the next look', async () => {
+  test('stays open while its account does not respond, and is rechecked at the next poll', async () => {
     const made = open()
     await made.attach({ identity: 'owner', login: 'l1' })
     made.account.accepts = () => Promise.reject(new Error('away'))
@@ -176,7 +176,7 @@ describe('(threat T6) a plain connection', () => {
     expect(made.disconnected).toEqual([{ identity: 'owner', session: 's1', login: 'l1' }])
   })
 
-  test('is remembered with whether its sign-in is one that the account keeps', async () => {
+  test('is stored with whether the account stores its sign-in', async () => {
     const made = open()
     made.account.hasSignIn = true
     await made.attach({ identity: 'owner', login: 'l1', token: 't1' })
@@ -192,14 +192,14 @@ describe('(threat T6) a plain connection', () => {
     ])
   })
 
-  test('is not remembered when nothing of its right can end, nor is one that resumes', async () => {
+  test('is not stored when its authorization cannot end, or when it resumes', async () => {
     const made = open()
     await made.attach({ identity: 'owner' })
     await made.attach({ identity: 'owner', login: 'l1', dialect: 'v1' })
     expect(made.store.plainConnections.all()).toEqual([])
   })
 
-  test('is refused while more are remembered than there can be', async () => {
+  test('is refused while the maximum number is stored', async () => {
     const made = open()
     const stay = { identity: 'owner', login: 'l1', hasStoredSignIn: false }
     for (let number = 0; number < 10_000; number += 1)
@@ -210,7 +210,7 @@ describe('(threat T6) a plain connection', () => {
   })
 })
 
-test('a right is due before it is too old, and when the clock was set back', () => {
+test('an authorization is rechecked in time, also after the clock was set back', () => {
   const at = (nowMs: number) => ({ nowMs, maxAgeMs: QUARTER_MS, pollMs: MINUTE_MS })
   const stay = { checkedMs: 100 * MINUTE_MS }
   expect(needsRecheck(stay, at(112 * MINUTE_MS))).toBe(false)
@@ -224,7 +224,7 @@ function replaced(script: string, part: RegExp, by: string): string {
   return script.replace(part, by)
 }
 
-describe('with the real sandboxd, and sandboxes that never hear of the end of a sign-in', () => {
+describe('with the real sandboxd, and sandboxes that are not notified of the end of a sign-in', () => {
   let sandboxes: RealSandboxes
   let control: RunningControl
   beforeAll(async () => {
@@ -253,7 +253,7 @@ describe('with the real sandboxd, and sandboxes that never hear of the end of a 
     return handshake.socket
   }
 
-  test('(threat T6) a plain connection ends with the sign-in that it came by, and others go on', async () => {
+  test('(threat T6) a plain connection ends with its sign-in, and others stay open', async () => {
     const owner = new ApiClient(control, TOKEN)
     const made = await owner.post('/api/sandboxes', { name: 'dev' })
     const sandbox = textIn(made, 'id')
@@ -280,7 +280,7 @@ describe('with the real sandboxd, and sandboxes that never hear of the end of a 
     }
   }, 40_000)
 
-  test('(threat T6) so does that of a guest, whose sign-in the account keeps', async () => {
+  test('(threat T6) a plain connection of a guest ends with its sign-in, which the account stores', async () => {
     const owner = new ApiClient(control, TOKEN)
     const sandbox = textIn(await owner.post('/api/sandboxes', { name: 'shared' }), 'id')
     const grant = await owner.post('/api/grants', { role: 'collaborator', sandbox })

@@ -20,24 +20,24 @@ const options = (waits: number[], isWorthRetrying = true) => ({
   random: () => 1,
 })
 
-test('a call is tried again until it works', async () => {
+test('a call is retried until it succeeds', async () => {
   const { run, waits } = failing(MAX_ATTEMPTS - 1)
   expect(await retryIdempotent(run, options(waits))).toBe('done')
   expect(waits).toEqual([delayBefore(2, 1), delayBefore(3, 1)])
 })
 
-test('a call is given up after so many attempts', async () => {
+test('a call fails after the last attempt', async () => {
   const { run, waits } = failing(MAX_ATTEMPTS)
   expect(await rejectionOf(retryIdempotent(run, options(waits)))).toMatchObject({ message: 'away' })
 })
 
-test('an answer is not asked for twice', async () => {
+test('a call that got a response is not retried', async () => {
   const { run, waits } = failing(1)
   expect(await rejectionOf(retryIdempotent(run, options(waits, false)))).toMatchObject({ message: 'away' })
   expect(waits).toEqual([])
 })
 
-test('delays double and differ', () => {
+test('delays double, with jitter', () => {
   expect(delayBefore(3, 1)).toBe(2 * delayBefore(2, 1))
   expect(delayBefore(2, 0)).toBe(delayBefore(2, 1) / 2)
 })

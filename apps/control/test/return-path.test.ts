@@ -40,6 +40,6 @@ test.each([
   '/./signin/start',
   `/${'x'.repeat(512)}`,
   '',
-])('the path %j leads to the first page (open redirect)', (path) => expect(returnPathOf(path)).toBe('/'))
+])('the path %j redirects to the start page (open redirect)', (path) => expect(returnPathOf(path)).toBe('/'))
 
-test('no path leads to the first page', () => expect(returnPathOf(null)).toBe('/'))
+test('a missing path redirects to the start page', () => expect(returnPathOf(null)).toBe('/'))

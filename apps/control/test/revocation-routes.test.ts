@@ -329,7 +329,7 @@ describe('with a fake sandboxd', () => {
     ['lies', () => Response.json({ closed: 'all of them' })],
     ['refuses', () => Response.json({ error: { code: 'internal', message: '' } }, { status: 500 })],
   ] as const)(
-    '(threat T6) a sandbox whose sandboxd %s is severed, and asked until it confirms',
+    '(threat T6) the provider closes the connections of a sandbox whose sandboxd %s, and the request is retried until confirmed',
     async (_, answer) => {
       const grant = await shareWith(owner, bob, { sandbox: 'dev' })
       const before = severs()
@@ -408,7 +408,7 @@ describe('with a fake sandboxd', () => {
     expect(closes()).toBe(before + 1)
   })
 
-  test('tells sandboxd when a connection must authenticate again, except for the local user', async () => {
+  test('sends sandboxd when a connection must authenticate again, except for the local user', async () => {
     const ada = await ApiClient.named(control, 'eve')
     await shareWith(owner, ada, { sandbox: 'dev' })
     const joined = async (person: ApiClient): Promise<number | undefined> => {

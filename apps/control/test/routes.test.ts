@@ -71,12 +71,12 @@ describe('the routes', () => {
     )
   }
 
-  test('all have a policy, and every policy a route', async () => {
+  test('have exactly one policy each', async () => {
     expect((await routerRoutes()).sort()).toEqual(Object.keys(POLICIES).sort())
     expect(() => policyOf('GET', '/unheard-of')).toThrow('has no policy')
   })
 
-  test('are all in the document, but for pages', async () => {
+  test('are all in the OpenAPI document, except for pages', async () => {
     const pages = [
       'GET /',
       'GET /assets/:file',
@@ -96,7 +96,7 @@ describe('the routes', () => {
     )
   })
 
-  test('say in the document what an attach and a join take', async () => {
+  test('document the parameters of attach and join', async () => {
     const { paths } = await json(await control.fetch('/api/openapi.json'))
     const namesOf = (path: string): string[] =>
       Object(paths)
@@ -106,7 +106,7 @@ describe('the routes', () => {
     expect(namesOf('/terminal/{session}')).toEqual(['role', 'take', 'cols', 'rows'])
   })
 
-  test('say in the document what every JSON body of a workspace holds', async () => {
+  test('document every JSON body of the workspace', async () => {
     const { paths } = await json(await control.fetch('/api/openapi.json'))
     for (const route of PROXY_ROUTES.filter(({ body }) => body.kind === 'json' || body.kind === 'content')) {
       const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
@@ -117,7 +117,7 @@ describe('the routes', () => {
     }
   })
 
-  test('need a credential, but for the public ones', async () => {
+  test('need a credential, except for the public ones', async () => {
     for (const [route, policy] of Object.entries(POLICIES)) {
       const [method = '', path = ''] = route.split(' ')
       const concrete = path
@@ -130,7 +130,7 @@ describe('the routes', () => {
     }
   })
 
-  test('say what is wrong with a path or method', async () => {
+  test('report an unknown path or method', async () => {
     expect((await control.fetch('/unheard-of')).status).toBe(404)
     for (const [path, allow] of [
       ['/api/sandboxes', 'GET, HEAD, POST'],
@@ -143,7 +143,7 @@ describe('the routes', () => {
     }
   })
 
-  test.each(['bearer', 'BEARER', 'Bearer', 'Bearer '])('take the scheme "%s"', async (scheme) => {
+  test.each(['bearer', 'BEARER', 'Bearer', 'Bearer '])('accept the scheme "%s"', async (scheme) => {
     const headers = { authorization: `${scheme} ${TOKEN}` }
     expect((await control.fetch('/api/sandboxes', { headers })).status).toBe(200)
   })
@@ -156,7 +156,7 @@ describe('the routes', () => {
     ['GET', '/api/openapi.json?v=2', 'v'],
     ['GET', '/logs/dev?lines=5', 'lines'],
     ['GET', '/api/sandboxes?%1b%5b31m=', '[31m'],
-  ])('refuse a parameter they do not know: %s %s', async (method, path, name) => {
+  ])('refuse an unknown parameter: %s %s', async (method, path, name) => {
     const response = await control.fetch(path, { method })
     expect(response.status).toBe(400)
     expect(await json(response)).toMatchObject({
@@ -166,7 +166,7 @@ describe('the routes', () => {
 })
 
 describe('a sandbox over the API', () => {
-  test('is made, shown, listed, stopped, started and destroyed, by name and by id', async () => {
+  test('is created, shown, listed, stopped, started and destroyed, by name and by id', async () => {
     const made = await post('/api/sandboxes', { name: 'dev', env: { A: 'b' }, sleepAfterSeconds: 60 })
     expect(made.status).toBe(201)
     const view = await json(made)
@@ -198,7 +198,7 @@ describe('a sandbox over the API', () => {
     expect(await json(await control.fetch('/api/sandboxes'))).toEqual({ sandboxes: [] })
   })
 
-  test('has a name of its own, also when all ask at once', async () => {
+  test('has a unique name, also with concurrent requests', async () => {
     const all = await Promise.all(
       Array.from({ length: 10 }, () => post('/api/sandboxes', { name: 'one', start: false })),
     )
@@ -207,7 +207,7 @@ describe('a sandbox over the API', () => {
     expect((await control.fetch('/api/sandboxes/one', { method: 'DELETE' })).status).toBe(204)
   })
 
-  test('gets a name when it was given none, and there are only so many', async () => {
+  test('gets a generated name by default, and their number is limited', async () => {
     const names: unknown[] = []
     for (let count = 0; count < 4; count++) {
       const response = await post('/api/sandboxes', { start: false })
@@ -233,7 +233,7 @@ describe('a sandbox over the API', () => {
     [{ network: { policy: 'RAW' } }, 'network.policy', 'expected none or allowlist or open'],
     [{ name: 'RAW' }, 'name', 'expected lower-case letters'],
     [{ start: 'RAW' }, 'start', 'not accepted'],
-  ])('is refused for %j, saying what is expected', async (body, name, expected) => {
+  ])('is refused for %j with the expected format', async (body, name, expected) => {
     const response = await post('/api/sandboxes', body)
     expect(response.status).toBe(400)
     const { error } = await json(response)
@@ -243,7 +243,7 @@ describe('a sandbox over the API', () => {
     expect(message).not.toContain('RAW')
   })
 
-  test('is refused for a body of another type, which is said', async () => {
+  test('is refused for a body of another media type', async () => {
     const send = async (type: string | undefined, text: string): Promise<unknown> => {
       const headers = type === undefined ? {} : { 'content-type': type }
       const body = new TextEncoder().encode(text)
@@ -260,7 +260,7 @@ describe('a sandbox over the API', () => {
     expect(await send('application/json; charset=utf-8', '')).toMatchObject(broken)
   })
 
-  test('that could not be started says so and can be tried again', async () => {
+  test('reports a failed start and can be started again', async () => {
     control.host.intercept = (request) =>
       request.method === 'PUT'
         ? Response.json({ error: { code: 'sandbox_failed', message: 'x', request_id: 'r' } }, { status: 502 })
@@ -288,7 +288,7 @@ describe('a sandbox over the API', () => {
 })
 
 describe('a request', () => {
-  test('has one id in the answer, at the host and in the log', async () => {
+  test('has the same id in the response, at the host and in the log', async () => {
     const response = await control.fetch('/readyz')
     const id = response.headers.get('x-request-id')
     expect(control.host.requestIds).toContain(id)
@@ -309,8 +309,8 @@ describe('a request', () => {
   })
 })
 
-describe('the one folder of a local workspace', () => {
-  test('is the only sandbox, and the one that is meant without a name', async () => {
+describe('the folder of a local workspace', () => {
+  test('is the only sandbox and the default', async () => {
     await using local = await startControl({ birthplace: sandboxes, config: { workspaceMode: 'local' } })
     expect((await upgrade(local, '/attach?cmd=cat')).kind).toBe('open')
     expect(await json(await local.fetch('/api/sandboxes'))).toMatchObject({ sandboxes: [{ name: 'local' }] })

@@ -31,8 +31,8 @@ async function tryEnv(control: RunningControl, token: string, env: Env): Promise
   return [await outcomeOf(made), await outcomeOf(set)]
 }
 
-describe('the environment of a sandbox, which every template runs in (threat T9)', () => {
-  test('is chosen by who may run any command, and by nobody else', async () => {
+describe('the environment of a sandbox, in which every template runs (threat T9)', () => {
+  test('can be set only by callers who may run any command', async () => {
     await using places = new StandInSandboxes()
     await using control = await startControl({ birthplace: places, bindings: { JWT_SECRET } })
     expect(await tryEnv(control, OWNER, HOSTILE)).toEqual(['201', '200'])
@@ -40,7 +40,7 @@ describe('the environment of a sandbox, which every template runs in (threat T9)
     expect(await tryEnv(control, NO_EXEC, TERMINAL)).toEqual(['201', '200'])
   })
 
-  test('is nobody’s choice where only templates are run', async () => {
+  test('cannot be set where only templates run', async () => {
     await using places = new StandInSandboxes()
     await using control = await startControl({
       birthplace: places,

@@ -9,14 +9,14 @@ beforeAll(async () => {
   mint = await openIdMint(new Uint8Array(32).fill(7), random)
 })
 
-test('a minted id is known, and its session names it', async () => {
+test('a minted id is recognized, and its session ids contain it', async () => {
   const id = await mint.mintSandbox()
   expect(isSandboxId(id)).toBe(true)
   expect(await mint.isMinted(id)).toBe(true)
   expect(sandboxIdOf(mint.mintSession(id))).toBe(id)
 })
 
-test('(threat T7) an invented or bent id is not known', async () => {
+test('(threat T7) a forged or modified id is not recognized', async () => {
   const id = await mint.mintSandbox()
   const other = await openIdMint(new Uint8Array(32).fill(8), random)
   expect(await mint.isMinted(await other.mintSandbox())).toBe(false)
@@ -28,12 +28,12 @@ test('(threat T7) an invented or bent id is not known', async () => {
     expect(await mint.isMinted(text)).toBe(false)
 })
 
-test('ids do not repeat', async () => {
+test('ids are unique', async () => {
   const ids = await Promise.all(Array.from({ length: 1_000 }, () => mint.mintSandbox()))
   expect(new Set(ids).size).toBe(1_000)
 })
 
-test('(threat T7) a name has one spelling and is never taken for an id', () => {
+test('(threat T7) a name has one spelling and never parses as an id', () => {
   for (const name of ['dev', 'a', '0', 'a-b', 'x'.repeat(63)]) expect(isSandboxName(name)).toBe(true)
   const bad = [
     '',

@@ -63,14 +63,14 @@ describe('a web page of another origin (threat T1)', () => {
     expect(sandboxes.starts).toBe(starts)
   })
 
-  test('gets nothing of the API', async () => {
+  test('cannot use the API', async () => {
     for (const origin of origins(control.port))
       expect(await codeOf(await control.fetch('/api/sandboxes', { headers: { origin } }))).toBe(
         '403 origin_refused',
       )
   })
 
-  test('is not meant by our own page and by programs', async () => {
+  test('is distinguished from our own page and from programs', async () => {
     for (const headers of [[BEARER], [BEARER, ['Origin', control.origin] as const]]) {
       const handshake = await upgrade(control, '/attach?sandbox=own&cmd=cat', { headers })
       expect(handshake.kind).toBe('open')
@@ -97,12 +97,12 @@ describe('a rebound name (threat T10)', () => {
     '[::1]:9999',
     'localhost:80',
     'localhost',
-  ])('gets nothing as %j', async (host) => {
+  ])('is refused as host %j', async (host) => {
     for (const path of ['/health', '/api/sandboxes', '/', '/attach?cmd=cat'])
       expect(await codeOf(await control.fetch(path, { headers: { host } }))).toBe('421 host_refused')
   })
 
-  test('gets nothing by claiming another host in a header', async () => {
+  test('is refused whatever host other headers claim', async () => {
     const claims = {
       'x-forwarded-host': `localhost:${control.port}`,
       'mf-original-url': control.origin,
@@ -113,7 +113,7 @@ describe('a rebound name (threat T10)', () => {
     expect(await codeOf(await control.fetch('/health', { headers }))).toBe('421 host_refused')
   })
 
-  test('gets nothing without a host, with two, or with a whole address as path', async () => {
+  test('is refused without a host, with two, or with an absolute URL as path', async () => {
     const own = `Host: localhost:${control.port}\r\n`
     const rest = `Authorization: Bearer ${TOKEN}\r\nConnection: close\r\n\r\n`
     const line = 'GET /api/sandboxes HTTP/1.1\r\n'
@@ -140,7 +140,7 @@ describe('a credential', () => {
     ['two', { authorization: `Bearer ${TOKEN}, Bearer ${TOKEN}` }],
     ['a cookie nobody gave out', { cookie: `__Host-sandwire=sws_local.${'x'.repeat(43)}` }],
     ['a malformed cookie', { cookie: '__Host-sandwire=x' }],
-  ])('that is %s opens nothing but health', async (_, headers) => {
+  ])('that is %s is accepted for health routes only', async (_, headers) => {
     const init = { headers: { authorization: '', ...headers } }
     const bare = (path: string): Promise<Response> => {
       const { authorization, ...others } = init.headers
@@ -160,7 +160,7 @@ describe('a credential', () => {
     expect((await bare('/health')).status).toBe(200)
   })
 
-  test('in the URL is refused everywhere and written down nowhere (threat T2)', async () => {
+  test('in the URL is refused everywhere and never logged (threat T2)', async () => {
     for (const path of ['/health', '/api/sandboxes', '/attach', '/logs/dev', '/nowhere'])
       expect(await codeOf(await control.fetch(`${path}?token=CANARY-1`))).toBe('400 bad_request')
     expect(refusalOf(await upgrade(control, '/attach?token=CANARY-2'))).toBe('400 bad_request')
@@ -171,7 +171,7 @@ describe('a credential', () => {
     expect(control.log.join('\n')).not.toContain(TOKEN)
   })
 
-  test('missing is told over HTTP, also to a client that reads frames', async () => {
+  test('that is missing is reported over HTTP, also to a client that reads frames', async () => {
     const options = { headers: [], subprotocols: ['sandwire.v1'] }
     for (const [path, refusal] of [
       ['/attach?cmd=cat', '401 unauthorized'],
@@ -182,7 +182,7 @@ describe('a credential', () => {
       expect(refusalOf(await upgrade(control, path, options))).toBe(refusal)
   })
 
-  test('guessed often is not even looked at, while the right one still works', async () => {
+  test('guessed too often is no longer verified, while a valid one still works', async () => {
     const guess = (): Promise<Response> =>
       control.fetch('/api/sandboxes', { headers: { authorization: 'Bearer wrong' } })
     const statuses = await Promise.all(Array.from({ length: 400 }, async () => (await guess()).status))
@@ -201,7 +201,7 @@ describe("miniflare's own port", () => {
   })
 })
 
-describe('a path that is not spelled right (threat T7)', () => {
+describe('a path in a noncanonical spelling (threat T7)', () => {
   test.each([
     'a/../b',
     'A%2fb',
@@ -223,7 +223,7 @@ describe('a path that is not spelled right (threat T7)', () => {
   })
 
   test.each(['bytes=-1', 'bytes=1e3', 'bytes=+1', 'bytes=０', 'bytes=1&bytes=2', 'other=1', 'bytes='])(
-    'asks for no log: %s',
+    'returns no log: %s',
     async (query) => {
       await control.fetch('/api/sandboxes', { method: 'POST', json: { name: 'loggy', start: false } })
       expect(await codeOf(await control.fetch(`/logs/loggy?${query}`))).toBe('400 bad_request')
@@ -245,13 +245,13 @@ describe('a path that is not spelled right (threat T7)', () => {
     'null',
     '{',
     '',
-  ])('makes no sandbox: %s', async (body) => {
+  ])('creates no sandbox: %s', async (body) => {
     const headers = { 'content-type': 'application/json' }
     const response = await control.fetch('/api/sandboxes', { method: 'POST', body, headers })
     expect(await codeOf(response)).toBe('400 bad_request')
   })
 
-  test('a body that does not say it is JSON is none', async () => {
+  test('a body without the JSON media type is refused', async () => {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', '']) {
       const init = { method: 'POST', body: '{"name":"typed"}', headers: { 'content-type': type } }
       expect(await codeOf(await control.fetch('/api/sandboxes', init))).toBe('400 bad_request')
@@ -267,7 +267,7 @@ describe('a path that is not spelled right (threat T7)', () => {
   })
 
   test.each(['zz\r\n', '1\r\n{}\r\n'])(
-    'a body that is not framed as one is bad, not large: %j',
+    'a body with malformed framing is refused as malformed, not as too large: %j',
     async (rest) => {
       const head = `POST /api/sandboxes HTTP/1.1\r\nHost: localhost:${control.port}\r\nAuthorization: Bearer ${TOKEN}\r\n`
       const chunked = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n'
@@ -281,13 +281,13 @@ describe('a body that does not end (threat T22)', () => {
     `POST ${path} HTTP/1.1\r\nHost: localhost:${control.port}\r\nContent-Type: application/json\r\n${headers}` +
     `Transfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n${'a'.repeat(bytes)}\r\n`
 
-  test('is not waited for when it comes from a stranger', async () => {
+  test('is not read from an unauthenticated client', async () => {
     const line = await statusLineOf(control.port, unfinished('/api/sandboxes', '', 100_000))
     // The other one when strangers have come too often by then.
     expect(['HTTP/1.1 401 Unauthorized', 'HTTP/1.1 429 Too Many Requests']).toContain(line)
   })
 
-  test('is not held beyond what the route takes', async () => {
+  test('is not buffered beyond the limit of the route', async () => {
     const head = `Authorization: Bearer ${TOKEN}\r\n`
     expect(await statusLineOf(control.port, unfinished('/api/sandboxes', head, 300_000))).toStartWith(
       'HTTP/1.1 413',
@@ -298,7 +298,7 @@ describe('a body that does not end (threat T22)', () => {
   })
 })
 
-describe('a handshake that is not one (threat T8)', () => {
+describe('a malformed handshake (threat T8)', () => {
   const bent = (port: number, change: (request: string) => string): string =>
     change(
       upgradeRequest({
@@ -398,7 +398,7 @@ test('a redirect of a sandbox is not followed (threat T8)', async () => {
 })
 
 describe('an error (threat T46)', () => {
-  test('has a code, our words and the id of the request, whatever broke', async () => {
+  test('has a code, our own message and the request id, whatever failed', async () => {
     await using boxes = new StandInSandboxes()
     await using other = await startControl({ birthplace: boxes })
     await other.fetch('/api/sandboxes', { method: 'POST', json: { name: 'dev' } })

@@ -19,7 +19,7 @@ afterAll(async () => {
   await sandboxes[Symbol.asyncDispose]()
 })
 
-test('a served folder is nobody’s but the machine’s user’s, whoever signs in (threat T4)', async () => {
+test('a served folder belongs to the user of the machine only, also when others sign in (threat T4)', async () => {
   const ann = await ApiClient.named(control, 'ann')
   expect(codeIn(await ann.post('/api/sandboxes', { name: 'local' }))).toBe('403 forbidden')
   const attach = await upgrade(control, '/attach?sandbox=local&cmd=cat', { headers: ann.headers })
@@ -29,7 +29,7 @@ test('a served folder is nobody’s but the machine’s user’s, whoever signs 
   expect(sandboxes.starts).toBe(0)
 })
 
-test('a served folder is there for existing front ends from the beginning, and again when it was stopped', async () => {
+test('the compat API serves the folder from the start, and again after a stop', async () => {
   const owner = new ApiClient(control, TOKEN)
   sandboxes.files = () => Promise.resolve(Response.json({ entries: [], path: '.' }))
   expect((await owner.get('/api/tree')).status).toBe(200)
@@ -40,7 +40,7 @@ test('a served folder is there for existing front ends from the beginning, and a
   expect((await owner.get('/api/workspaces/local/tree')).status).toBe(200)
 })
 
-test('no other sandbox is made by asking for its files', async () => {
+test('a request for files creates no other sandbox', async () => {
   const owner = new ApiClient(control, TOKEN)
   expect((await owner.get('/api/tree?sandbox=other')).status).toBe(404)
 })

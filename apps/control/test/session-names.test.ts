@@ -56,7 +56,7 @@ const join = async (name: string, token: string, also = '') =>
   outcomeOf(await upgrade(control, `/attach?session=${encodeURIComponent(name)}${also}`, bearer(token)))
 
 describe('a session token', () => {
-  test('comes with a session, and stands for its id', async () => {
+  test('is returned with a session and resolves to its id', async () => {
     const { id, token } = await startCat()
     expect(token).toStartWith('swt1.k1.')
     const shown = (await (await get(`/api/account/sessions/${id}`, ADA)).json()) as Named
@@ -68,7 +68,7 @@ describe('a session token', () => {
     }
   })
 
-  test('is renewed by every connect, also by one that starts the session or finds it started', async () => {
+  test('is renewed by every connect, also by one that starts the session', async () => {
     const { token } = await startCat()
     const joined = await join(token, ADA)
     const fresh = joined.headers?.get(HEADER) ?? ''
@@ -86,7 +86,7 @@ describe('a session token', () => {
     for (const handshake of [first, second]) if (handshake.kind === 'open') handshake.socket.reset()
   })
 
-  test('gets a ticket where its id would, for who it was made for alone', async () => {
+  test('can be used instead of the id to get a ticket, by its own account only', async () => {
     const { id, token } = await startCat()
     const given = await post('/api/tickets', { session: token }, ADA)
     expect(given.status).toBe(201)
@@ -108,7 +108,7 @@ describe('a session token', () => {
     expect(refusalOf(await upgrade(control, path, bearer(token)))).toBe('401 unauthorized')
   })
 
-  test('that is foreign, bad or of another sandbox cannot be told from a session that is not there', async () => {
+  test('of another account, malformed or of another sandbox gets the response of a missing session', async () => {
     const { id, token } = await startCat()
     const missing = (await join(id.replace(/.{4}$/, '0000'), ADA)).text
     expect(missing).toContain('session_not_found')
@@ -125,7 +125,7 @@ describe('a session token', () => {
     expect((await join(token, ADA, '&sandbox=other')).text).toBe(missing)
   })
 
-  test('is nothing once it has expired, and reads while its key is listed', async () => {
+  test('is invalid after its expiry, and valid while its key is listed', async () => {
     const { id } = await startCat()
     const user = await accountOf(ADA)
     const mintAt = async (kid: string, fill: number, nowMs: number): Promise<string> => {
@@ -152,8 +152,8 @@ async function accountOf(token: string): Promise<string> {
   return account
 }
 
-describe('a sandbox that is up to no good', () => {
-  test('names no token, and no session of another sandbox', async () => {
+describe('a malicious sandbox', () => {
+  test('can return no token and no session of another sandbox', async () => {
     await using places = new StandInSandboxes()
     await using server = await startControl({ birthplace: places, bindings: { SESSION_TOKEN_SECRET } })
     for (const headers of [
@@ -175,7 +175,7 @@ describe('a token in a URL', () => {
   const CANARY = serviceToken('canary-in-a-url', ['connect', 'exec', 'admin'])
   const bare = { ...V1, headers: [] }
 
-  test('counts as a bearer where a socket is opened', async () => {
+  test('is accepted as a bearer token where a socket is opened', async () => {
     const handshake = await upgrade(control, `/attach?sandbox=dev&token=${ADA}&cmd=cat`, bare)
     expect((await outcomeOf(handshake)).text).toBe('open')
     const { token } = await startCat()
@@ -185,7 +185,7 @@ describe('a token in a URL', () => {
     expect(refusalOf(await upgrade(control, `/attach?cmd=cat&token=${ADA}x`, bare))).toBe('401 unauthorized')
   })
 
-  test('counts nowhere else', async () => {
+  test('is refused on all other routes', async () => {
     for (const path of ['/api/sandboxes', '/metrics', '/health', '/attach', '/']) {
       const response = await control.fetch(`${path}?token=${ADA}`, { headers: { authorization: '' } })
       expect([path, response.status]).toEqual([path, 400])
@@ -194,7 +194,7 @@ describe('a token in a URL', () => {
     expect(made.status).toBe(400)
   })
 
-  test('counts with no other credential beside it, and once', async () => {
+  test('is refused beside another credential, and twice', async () => {
     const path = `/attach?sandbox=dev&cmd=cat&token=${ADA}`
     for (const headers of [
       [['Authorization', `Bearer ${ADA}`]],
@@ -210,7 +210,7 @@ describe('a token in a URL', () => {
     expect(refusalOf(await upgrade(control, path, offered))).toBe('400 bad_request')
   })
 
-  test('counts beside cookies that are no credential of ours', async () => {
+  test('is accepted beside cookies that are not credentials', async () => {
     for (const cookie of ['theme=dark', 'theme=dark; x__Host-sandwire=1', '__Host-sandwire-login=x']) {
       const headers = [['Cookie', cookie]] as const
       const path = `/attach?sandbox=dev&cmd=cat&token=${ADA}`
@@ -218,13 +218,13 @@ describe('a token in a URL', () => {
     }
   })
 
-  test('still needs an origin that is ours', async () => {
+  test('still needs an origin of ours', async () => {
     const headers = [['Origin', 'https://evil.example']] as const
     const handshake = await upgrade(control, `/attach?cmd=cat&token=${ADA}`, { ...V1, headers })
     expect(refusalOf(handshake)).toBe('403 origin_refused')
   })
 
-  test('is in no log, whatever becomes of it, and its being on is', async () => {
+  test('is never logged, but that the setting is on is', async () => {
     for (const path of [
       `/attach?sandbox=dev&cmd=cat&token=${CANARY}`,
       `/attach?sandbox=canary&cmd=cat&token=${CANARY}`,
@@ -245,7 +245,7 @@ describe('a token in a URL', () => {
     expect(control.log.filter((line) => line.includes('"token_in_url"'))).toHaveLength(1)
   })
 
-  test('is refused everywhere unless an operator wants it', async () => {
+  test('is refused everywhere unless an operator enables it', async () => {
     await using places = new StandInSandboxes()
     await using server = await startControl({ birthplace: places, bindings: { JWT_SECRET } })
     expect(refusalOf(await upgrade(server, `/attach?cmd=cat&token=${ADA}`, bare))).toBe('400 bad_request')

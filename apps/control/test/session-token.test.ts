@@ -15,7 +15,7 @@ const open = (...kids: readonly (readonly [string, number])[]): Promise<SessionT
 }
 
 describe('a session token', () => {
-  test('leads its user to its session until it expires', async () => {
+  test('resolves to its session for its user until it expires', async () => {
     const tokens = await open()
     const token = await tokens.mint(BINDING, NOW)
     for (const atMs of [NOW, NOW + LIFE_MS - 1]) expect(await tokens.read(token, 'ada', atMs)).toBe(SESSION)
@@ -23,13 +23,13 @@ describe('a session token', () => {
       expect(await tokens.read(token, 'ada', atMs)).toBeUndefined()
   })
 
-  test('is nobody else’s', async () => {
+  test('is invalid for another account', async () => {
     const tokens = await open()
     const token = await tokens.mint(BINDING, NOW)
     for (const user of ['bob', 'Ada', 'ada ', '']) expect(await tokens.read(token, user, NOW)).toBeUndefined()
   })
 
-  test('shows nothing of what it says, and never looks the same', async () => {
+  test('is encrypted, and differs each time', async () => {
     const tokens = await open()
     // Long ones: a short word comes up by chance.
     const binding = { ...BINDING, user: 'somebody-with-a-long-name' }
@@ -42,7 +42,7 @@ describe('a session token', () => {
     }
   })
 
-  test('is nothing once a character of it was changed', async () => {
+  test('is invalid when any character was changed', async () => {
     const tokens = await open()
     const token = await tokens.mint(BINDING, NOW)
     for (let at = 0; at < token.length; at += 1) {
@@ -54,7 +54,7 @@ describe('a session token', () => {
     }
   })
 
-  test('has one spelling, however long it is', async () => {
+  test('has one spelling, whatever its length', async () => {
     const tokens = await open()
     const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     for (const user of ['a', 'ab', 'abc']) {
@@ -66,7 +66,7 @@ describe('a session token', () => {
     }
   })
 
-  test('is nothing when it was cut, made longer or put together', async () => {
+  test('is invalid when truncated, extended or spliced', async () => {
     const tokens = await open()
     const token = await tokens.mint(BINDING, NOW)
     const [kind, kid, body = ''] = token.split('.')
@@ -90,7 +90,7 @@ describe('a session token', () => {
       expect([text, await tokens.read(text, 'ada', NOW)]).toEqual([text, undefined])
   })
 
-  test('is read with every key that is listed, and made with the first', async () => {
+  test('is decrypted with every listed key and encrypted with the first', async () => {
     const old = await open(['old', 1])
     const both = await open(['new', 2], ['old', 1])
     const fresh = await open(['new', 2])
@@ -100,21 +100,21 @@ describe('a session token', () => {
     expect(await both.mint(BINDING, NOW)).toStartWith('swt1.new.')
   })
 
-  test('cannot be moved to another key’s name, even of the same key', async () => {
+  test('is bound to the id of its key, even for the same key', async () => {
     const token = await (await open(['one', 1])).mint(BINDING, NOW)
     const moved = token.replace('swt1.one.', 'swt1.two.')
     expect(await (await open(['two', 1])).read(moved, 'ada', NOW)).toBeUndefined()
     expect(await (await open(['two', 2], ['one', 1])).read(moved, 'ada', NOW)).toBeUndefined()
   })
 
-  test('does not live longer than this server allows, whoever made it', async () => {
+  test('does not live longer than this server allows, whatever expiry it has', async () => {
     const [first] = [key('a', 1)]
     const long = await openSessionTokens([first], { lifeMs: LIFE_MS * 24, random })
     const token = await long.mint(BINDING, NOW)
     expect(await (await open()).read(token, 'ada', NOW)).toBeUndefined()
   })
 
-  test('names the sandbox of its session', async () => {
+  test('contains the sandbox of its session', async () => {
     const tokens = await open()
     // An id that no sandbox is in cannot be sealed into one that leads anywhere.
     const token = await tokens.mint({ ...BINDING, session: 'nowhere' }, NOW)

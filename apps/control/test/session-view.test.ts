@@ -22,16 +22,16 @@ const NOW_MS = 1_000
 const decode = (...sessions: unknown[]) =>
   decodeActivity({ attachments: 1, sessions, exits: [] }, SANDBOX, NOW_MS)
 
-test('what a sandbox says of its sessions is kept as far as it is known', () => {
+test('known fields of a session report are stored', () => {
   expect(decode(session)?.[0]).toMatchObject({ id: session.id, cmd: 'bash', lastOutputMs: 5 })
   expect(decode(session)?.[0]).not.toHaveProperty('pid')
 })
 
-test('(threat T4) a sandbox speaks for its own sessions only', () => {
+test('(threat T4) a sandbox can report its own sessions only', () => {
   expect(decode({ ...session, id: `${'1'.repeat(32)}.${'1'.repeat(26)}` })).toEqual([])
 })
 
-test('(threat T4) names of people are few, short and printable, and the beginning is not in the future', () => {
+test('(threat T4) names of users are few, short and printable, and a start time is not in the future', () => {
   const people = ['a\u{1b}[31mb', 'x'.repeat(1_000), ...Array.from({ length: 100 }, () => 'more')]
   const [told] = decode({ ...session, people, createdMs: NOW_MS + 5 }) ?? []
   expect(told?.people.slice(0, 2)).toEqual(['a [31mb', 'x'.repeat(64)])
@@ -39,11 +39,11 @@ test('(threat T4) names of people are few, short and printable, and the beginnin
   expect(told?.createdMs).toBe(NOW_MS)
 })
 
-test('a sandboxd that tells no names and no beginning is understood', () => {
+test('a sandboxd that reports no names and no start time is accepted', () => {
   expect(decode(session)?.[0]).toMatchObject({ people: [], createdMs: null })
 })
 
-test('(threat T4) nothing happened in a sandbox after now, or before time', () => {
+test('(threat T4) activity times are neither in the future nor negative', () => {
   for (const lastInputMs of [9e15, NOW_MS + 1, Number.MAX_SAFE_INTEGER]) {
     const [told] = decode({ ...session, lastInputMs, lastOutputMs: -5 }) ?? []
     expect(told).toMatchObject({ lastInputMs: NOW_MS, lastOutputMs: 0 })
@@ -52,7 +52,7 @@ test('(threat T4) nothing happened in a sandbox after now, or before time', () =
   expect(decode({ ...session, lastInputMs: 999 })?.[0]).toMatchObject({ lastInputMs: 999 })
 })
 
-test('what is not understood is left out, and its text is one line', () => {
+test('malformed sessions are left out, and texts are one line', () => {
   expect(decode({ ...session, state: 'flying' }, null, 5)).toEqual([])
   expect(decode({ ...session, cmd: `a\u001b[31m\n${'b'.repeat(500)}` })?.[0]?.cmd).toMatch(
     /^a \[31m b{200,}$/,

@@ -87,7 +87,7 @@ describe('a viewer (threat T5)', () => {
     ['another hello', ['HELLO', helloText({ role: 'driver' }), stdin], 'bad_frame'],
   ]
 
-  test('reaches the process with nothing that can be sent', async () => {
+  test('cannot reach the process with any frame', async () => {
     for (const [grant, name] of [
       [{}, 'vera'],
       [{ session }, 'sue'],
@@ -109,7 +109,7 @@ describe('a viewer (threat T5)', () => {
     expect(await witnessed()).toBe(NOTHING)
   }, 60_000)
 
-  test('does not become more by asking for it in the URL', async () => {
+  test('gets no other role by requesting it in the URL', async () => {
     const viewer = await invite('vic', {})
     for (const query of ['role=driver', 'role=collaborator', 'role=driver&take=1']) {
       await using wire = open(viewer, `/terminal/${session}?${query}`)
@@ -124,7 +124,7 @@ describe('a viewer (threat T5)', () => {
 })
 
 describe('a collaborator', () => {
-  test('who joins without a word helps, and drives when they say so', async () => {
+  test('joins as collaborator by default, and as driver on request', async () => {
     const carl = await invite('carl', { role: 'collaborator' })
     await using helper = open(carl)
     await helper.hello()
@@ -136,7 +136,7 @@ describe('a collaborator', () => {
     expect(await taker.next('welcome')).toMatchObject({ role: 'driver' })
   })
 
-  test('is called by the name they signed in with, whatever they call themselves', async () => {
+  test('has the name of their sign-in, whatever name they send', async () => {
     const carl = await invite('carl-2', { role: 'collaborator' })
     await using wire = open(carl)
     await wire.hello({ name: 'owner' })
@@ -154,7 +154,7 @@ describe('a collaborator', () => {
 })
 
 describe('one shared session', () => {
-  test('is seen with its presence, and nothing beside it is (threat T4)', async () => {
+  test('shows its presence and no other session (threat T4)', async () => {
     const query = 'sandbox=dev&cmd=cat'
     await using other = new Wire(control, `/attach?${query}`, TOKEN)
     await other.hello()
@@ -177,7 +177,7 @@ describe('one shared session', () => {
 })
 
 describe("another's attachment (threat T42)", () => {
-  test('is not resumed by who knows its secret, and goes on', async () => {
+  test('cannot be resumed with its secret by another account, and continues', async () => {
     const identity = mintHex()
     const carl = await invite('carl-3', { role: 'collaborator' })
     await using mine = open(carl)

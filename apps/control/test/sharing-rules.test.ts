@@ -63,42 +63,42 @@ function openStore(): SandboxStore {
   return store
 }
 
-describe('ids and links', () => {
-  test('a grant names its sandbox, and is never taken for a session', () => {
+describe('ids and share links', () => {
+  test('a grant id contains its sandbox and never parses as a session id', () => {
     const id = mintGrantId(SANDBOX, (bytes) => crypto.getRandomValues(bytes))
     expect(sandboxOfGrant(id)).toBe(SANDBOX)
     expect(sandboxOfGrant(`${SANDBOX}.${'0'.repeat(26)}`)).toBeUndefined()
   })
 
   test.each(['', GRANT, `${GRANT}.`, `${GRANT}.${SECRET}x`, `${GRANT}.${SECRET}.x`, ` ${GRANT}.${SECRET}`])(
-    'what is no link is not taken for one: %j',
+    'a malformed share link is not parsed: %j',
     (text) => {
       expect(parseLink(text)).toBeUndefined()
     },
   )
 
-  test('a link has two parts', () => {
+  test('a share link has two parts', () => {
     expect(parseLink(`${GRANT}.${SECRET}`)).toEqual({ grant: GRANT, secret: SECRET })
   })
 
-  test('a ticket names its sandbox', () => {
+  test('a ticket contains its sandbox', () => {
     expect(sandboxOfTicket(`${SANDBOX}.${SECRET}`)).toBe(SANDBOX)
     for (const text of ['', SECRET, `${SANDBOX}.`, `${SANDBOX}.${SECRET}.`, `x.${SECRET}`])
       expect(sandboxOfTicket(text)).toBeUndefined()
   })
 
-  test('a ticket is good for sockets only', () => {
+  test('a ticket is valid for sockets only', () => {
     expect(ticketScopes(['connect', 'exec', 'admin', 'operator'])).toEqual(['connect', 'exec'])
     expect(ticketScopes(['connect'])).toEqual(['connect'])
   })
 
-  test('only what gives a shell says so', () => {
+  test('only grants that allow a shell say so', () => {
     expect(noticeOf('viewer')).toBeUndefined()
     expect(noticeOf('collaborator')).toContain('every file')
   })
 })
 
-describe('exchanging a link', () => {
+describe('redeeming a share link', () => {
   const asked = { owner: 'ann', account: 'bob', isSecretRight: (hash: string) => hash === 'right', nowMs: 50 }
   const open = grant({ linkHash: 'right' })
   const held = grant({ holder: { account: 'bob', name: 'Bob' } })
@@ -115,16 +115,16 @@ describe('exchanging a link', () => {
     ['spent', grant(), {}],
     ['spent', open, { nowMs: 100 }],
     ['spent', held, { nowMs: 100 }],
-  ] as const)('comes to %s', (expected, found, over) => {
+  ] as const)('returns %s', (expected, found, over) => {
     expect(decideRedemption(found, { ...asked, ...over })).toBe(expected)
   })
 })
 
-describe('what a connection may be', () => {
+describe('the role of a connection', () => {
   const driver = { authority: 'driver', grant: GRANT } as const
   const scopes = ['connect', 'exec'] as const
 
-  test('is never more than access and ticket allow', () => {
+  test('never exceeds access and ticket', () => {
     for (const authority of ROLES)
       for (const maxRole of ROLES)
         for (const query of ['role=driver', 'take=1', '', 'role=viewer']) {
@@ -135,7 +135,7 @@ describe('what a connection may be', () => {
         }
   })
 
-  test('is to help, for a guest who is new in a session and does not say', () => {
+  test('is collaborator by default for a guest who joins a session', () => {
     const helps = { authority: 'driver', usualRole: 'collaborator' } as const
     expect(grantedRole(driver, { query: '', joins: 's', scopes })).toEqual(helps)
     expect(grantedRole(driver, { query: 'cols=80', joins: 's', scopes })).toEqual(helps)
@@ -143,14 +143,14 @@ describe('what a connection may be', () => {
       expect(grantedRole(driver, { query, joins: 's', scopes })).toEqual({ authority: 'driver' })
   })
 
-  test('is to drive, in what one starts or owns', () => {
+  test('is driver in a session that the account starts or owns', () => {
     expect(grantedRole(driver, { query: 'cmd=cat', scopes })).toEqual({ authority: 'driver' })
     expect(grantedRole({ authority: 'driver' }, { query: '', joins: 's', scopes })).toEqual({
       authority: 'driver',
     })
   })
 
-  test('(threat T9) is to watch without the right to run commands, but where a template runs', () => {
+  test('(threat T9) is viewer without the scope exec, except where a template runs', () => {
     const join = { query: 'role=driver&take=1', joins: 's', scopes: ['connect'] } as const
     const watches = { authority: 'viewer', templateRole: 'driver' } as const
     expect(grantedRole({ authority: 'driver' }, join)).toEqual(watches)
@@ -170,7 +170,7 @@ describe('what a connection may be', () => {
 })
 
 describe('the store', () => {
-  test('keeps a grant, binds it, and forgets what the link could be checked with', () => {
+  test('stores a grant, binds it, and deletes the hash of its share link', () => {
     const { sharing } = openStore()
     sharing.insertGrant(grant({ session: 's', label: 'for Bob' }), 'hash')
     expect(sharing.grant(GRANT)).toEqual(grant({ session: 's', label: 'for Bob', linkHash: 'hash' }))
@@ -184,7 +184,7 @@ describe('the store', () => {
     expect(sharing.removeGrant(GRANT)).toBe(false)
   })
 
-  test('knows which grants have expired, and when the next one does', () => {
+  test('returns expired grants and the next expiry', () => {
     const { sharing } = openStore()
     expect(sharing.nextGrantExpiry()).toBeUndefined()
     sharing.insertGrant(grant({ id: 'a', expiresMs: 30 }), undefined)
@@ -195,7 +195,7 @@ describe('the store', () => {
     expect(sharing.nextGrantExpiry()).toBe(30)
   })
 
-  test('gives a ticket once, and never after its end', () => {
+  test('returns a ticket once, and never after its expiry', () => {
     const { sharing } = openStore()
     const ticket = {
       account: 'bob',

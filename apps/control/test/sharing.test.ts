@@ -83,7 +83,7 @@ function listIn({ body }: ApiResponse, name: string): readonly unknown[] {
 }
 
 describe('a grant', () => {
-  test('is for a viewer and a week unless it says otherwise, and its link is shown once', async () => {
+  test('is for a viewer and a week by default, and its share link is shown once', async () => {
     const told = await share({ label: 'demo' })
     const { body } = told
     expect(body).toMatchObject({ role: 'viewer', session: null, sandbox })
@@ -96,12 +96,12 @@ describe('a grant', () => {
     expect(JSON.stringify(listed.body)).not.toContain(linkIn(told).split('.')[2] ?? '')
   })
 
-  test('for a collaborator says that it gives every file', async () => {
+  test('for a collaborator says that it includes every file', async () => {
     expect(textIn(await share({ role: 'collaborator' }), 'notice')).toContain('every file')
     expect(textIn(await share({ session, role: 'collaborator' }), 'notice')).toContain('every file')
   })
 
-  test('of a session needs no name beside it, and needs the session', async () => {
+  test('on a session needs an existing session and no sandbox name', async () => {
     const told = await owner.post('/api/grants', { session })
     expect(told.body).toMatchObject({ session, sandbox, role: 'viewer' })
     const gone = `${sandbox}.${'0'.repeat(26)}`
@@ -122,11 +122,11 @@ describe('a grant', () => {
     { sandbox: 'dev', account: `u${'0'.repeat(32)}` },
     { sandbox: 'dev', account: 'local' },
     { sandbox: 'dev', __proto__x: 1 },
-  ])('is not made of %j', async (request) => {
+  ])('is refused for %j', async (request) => {
     expect(codeIn(await owner.post('/api/grants', request))).toBe('400 bad_request')
   })
 
-  test('goes to an account that is known, without a link', async () => {
+  test('can be created for a known account, without a share link', async () => {
     const ann = await ApiClient.named(control, 'ann')
     const account = textIn(await ann.get('/api/whoami'), 'account')
     const told = await share({ account })
@@ -144,7 +144,7 @@ describe('a grant', () => {
     expect((await ann.get(`/api/sandboxes/${sandbox}`)).status).toBe(200)
   })
 
-  test('is given by owners only, and strangers learn nothing by trying (threat T4)', async () => {
+  test('can be created by owners only, and reveals nothing to others (threat T4)', async () => {
     const vera = await ApiClient.named(control, 'vera')
     await shareWith(vera, { role: 'collaborator' })
     expect(codeIn(await vera.post('/api/grants', { sandbox }))).toBe('403 forbidden')
@@ -184,12 +184,12 @@ describe('a grant', () => {
     expect((await owner.get('/api/grants?sandbox=dev')).body).not.toMatchObject({ grants: [] })
   })
 
-  test('needs a credential that is good for it', async () => {
+  test('needs a credential with the scope for it', async () => {
     const ann = await ApiClient.named(control, 'weak', { scope: 'sandbox:connect sandbox:exec' })
     expect(codeIn(await ann.post('/api/grants', { sandbox: 'dev' }))).toBe('403 forbidden')
   })
 
-  test('is not given without end', async () => {
+  test('is limited in number', async () => {
     await startSession('popular')
     const ask = () => owner.post('/api/grants', { sandbox: 'popular' })
     const all = await Promise.all(Array.from({ length: 70 }, ask))
@@ -201,8 +201,8 @@ describe('a grant', () => {
   })
 })
 
-describe('a link', () => {
-  test('gives its grant to one of fifty who come at the same time, and the same one may come again', async () => {
+describe('a share link', () => {
+  test('is redeemed by one of fifty concurrent accounts, which may repeat it', async () => {
     const link = linkIn(await share({}))
     const people = await Promise.all(
       Array.from({ length: 50 }, (_, at) => ApiClient.named(control, `p${at}`)),
@@ -217,7 +217,7 @@ describe('a link', () => {
     expect(again?.body).toEqual(all[winner]?.body)
   })
 
-  test('of the owner is not used up by the owner', async () => {
+  test('is not used up by the owner', async () => {
     const link = linkIn(await share({}))
     const told = await owner.post('/api/grants/redeem', { link })
     expect(codeIn(told)).toBe('403 forbidden')
@@ -225,7 +225,7 @@ describe('a link', () => {
     expect((await ann.post('/api/grants/redeem', { link })).status).toBe(200)
   })
 
-  test('that was withdrawn, has a wrong secret or was never made opens nothing', async () => {
+  test('that was revoked, has a wrong secret or never existed is refused', async () => {
     const ann = await ApiClient.named(control, 'ann-3')
     const told = await share({})
     const [id = '', random = ''] = linkIn(told).split('.')
@@ -245,14 +245,14 @@ describe('a link', () => {
     expect(codeIn(await owner.delete(`/api/grants/${textIn(told, 'grant')}`))).toBe('404 not_found')
   })
 
-  test('is over when its time is', async () => {
+  test('expires', async () => {
     const told = await share({ expiresSeconds: 1 })
     const ann = await ApiClient.named(control, 'ann-4')
     await eventually(() => Date.now() > Number(textIn(told, 'expiresMs')), { what: 'the end of the grant' })
     expect(codeIn(await ann.post('/api/grants/redeem', { link: linkIn(told) }))).toBe('410 link_spent')
   })
 
-  test('is in no log', async () => {
+  test('is never logged', async () => {
     const told = await share({})
     const secret = linkIn(told).split('.')[2] ?? ''
     const ann = await ApiClient.named(control, 'ann-5')
@@ -262,8 +262,8 @@ describe('a link', () => {
   })
 })
 
-describe('what somebody holds', () => {
-  test('is in their lists, marked, until it is taken back', async () => {
+describe('a held grant', () => {
+  test('is in the lists of its holder, marked, until it is revoked', async () => {
     const bob = await ApiClient.named(control, 'bob')
     expect((await bob.post('/api/sandboxes', { name: 'own', start: false })).status).toBe(201)
     const grant = await shareWith(bob, { role: 'collaborator' })
@@ -288,7 +288,7 @@ describe('what somebody holds', () => {
     expect(await attachAs(bob, `/terminal/${session}`)).toBe('session_not_found')
   })
 
-  test('vanishes when the sandbox does', async () => {
+  test('is removed with the sandbox', async () => {
     const bob = await ApiClient.named(control, 'bob-2')
     await startSession('brief')
     const made = await owner.post('/api/grants', { sandbox: 'brief' })
@@ -298,7 +298,7 @@ describe('what somebody holds', () => {
     expect(listIn(await bob.get('/api/account/grants'), 'grants')).toEqual([])
   })
 
-  test('lets a collaborator work, and a viewer see (threat T4)', async () => {
+  test('lets a collaborator work and a viewer watch (threat T4)', async () => {
     const [carl, vera] = [await ApiClient.named(control, 'carl'), await ApiClient.named(control, 'vera-2')]
     await shareWith(carl, { role: 'collaborator' })
     await shareWith(vera, {})
@@ -318,7 +318,7 @@ describe('what somebody holds', () => {
     expect(codeIn(await vera.post(`/api/sandboxes/${sandbox}/exec`, { cmd: 'id' }))).toBe('403 forbidden')
   })
 
-  test('of one session is that session, and the sandbox and its others do not exist (threat T4)', async () => {
+  test('on one session hides the sandbox and its other sessions (threat T4)', async () => {
     const other = await startSession('dev')
     const sue = await ApiClient.named(control, 'sue')
     await shareWith(sue, { session })
@@ -343,7 +343,7 @@ describe('what somebody holds', () => {
 describe('a guest of this machine', () => {
   const nobody = () => new ApiClient(control, undefined)
 
-  test('that is a program gets a token, good for what was shared and nothing else', async () => {
+  test('that is a program gets a token, valid for what was shared only', async () => {
     const made = await share({ role: 'collaborator' })
     const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'Gus' })
     expect(told.body).toMatchObject({ sandbox, role: 'collaborator', owner: 'owner' })
@@ -364,7 +364,7 @@ describe('a guest of this machine', () => {
     expect(codeIn(await guest.get('/api/whoami'))).toBe('401 unauthorized')
   })
 
-  test('who uses the name of what was shared is told its id, and nothing of what was not (threat T4)', async () => {
+  test('that uses the name of a shared sandbox gets its id, and nothing about others (threat T4)', async () => {
     const made = await share({ role: 'collaborator' })
     const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'Gus' })
     const guest = new ApiClient(control, textIn(told, 'token'))
@@ -390,7 +390,7 @@ describe('a guest of this machine', () => {
     await owner.delete(`/api/grants/${textIn(made, 'grant')}`)
   })
 
-  test('who has one session of a sandbox is not told of its name, nor whoever lost it (threat T4)', async () => {
+  test('with one session does not get the name of the sandbox, nor after losing access (threat T4)', async () => {
     const zoe = await ApiClient.named(control, 'zoe')
     await shareWith(zoe, { session })
     const said = async (): Promise<string> => JSON.stringify((await zoe.get('/api/sandboxes/dev')).body)
@@ -401,7 +401,7 @@ describe('a guest of this machine', () => {
     expect(await said()).not.toContain(sandbox)
   })
 
-  test('what somebody is given takes no name from what they are about to make (threat T4)', async () => {
+  test('keeps the names of shared sandboxes free for their own (threat T4)', async () => {
     const yan = await ApiClient.named(control, 'yan')
     await shareWith(yan, { role: 'collaborator' })
     expect(await attachAs(yan, '/attach?sandbox=dev&cmd=cat')).toBe('open')
@@ -410,7 +410,7 @@ describe('a guest of this machine', () => {
     expect(lastAttach()?.claims.sandbox).toBe(own)
   })
 
-  test('that watches may only watch', async () => {
+  test('that is a viewer may only watch', async () => {
     const told = await nobody().post('/api/grants/redeem', { link: linkIn(await share({ session })) })
     const guest = new ApiClient(control, textIn(told, 'token'))
     expect((await guest.get('/api/whoami')).body).toMatchObject({ name: 'guest', scopes: ['connect'] })
@@ -440,7 +440,7 @@ describe('a guest of this machine', () => {
     expect(await firstText(handshake)).toBe(`session ${session}`)
   })
 
-  test('is not waited for to write down a refusal, however long a body is (threat T22)', async () => {
+  test('gets a refusal without its body being read (threat T22)', async () => {
     const told = await nobody().post('/api/grants/redeem', {
       link: linkIn(await share({ session })),
       name: 'Gus',
@@ -453,7 +453,7 @@ describe('a guest of this machine', () => {
     expect(new TextDecoder().decode(await tcp.read())).toStartWith('HTTP/1.1 403 Forbidden')
   })
 
-  test('keeps what they have when they come for more', async () => {
+  test('keeps earlier grants when redeeming another share link', async () => {
     const first = await nobody().post('/api/grants/redeem', {
       link: linkIn(await share({ session })),
       name: 'Gus',
@@ -471,7 +471,7 @@ describe('a guest of this machine', () => {
     expect(listIn(await more.get('/api/account/grants'), 'grants')).toHaveLength(1)
   })
 
-  test('is marked as one wherever others see the name, and so is nobody else', async () => {
+  test('is marked as a guest wherever others see the name, and other users are not', async () => {
     const made = await share({ role: 'collaborator' })
     const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'owner' })
     const guest = new ApiClient(control, textIn(told, 'token'))
@@ -498,7 +498,7 @@ describe('a guest of this machine', () => {
     )
   })
 
-  test('fits with the mark where names are shown', async () => {
+  test('has a name whose mark fits where names are shown', async () => {
     const link = linkIn(await share({ session }))
     const name = '\u{1F600}'.repeat(28)
     expect(codeIn(await nobody().post('/api/grants/redeem', { link, name: `${name}x` }))).toBe(
@@ -516,7 +516,7 @@ describe('a guest of this machine', () => {
     expect((await nobody().ask('POST', '/api/grants/redeem', { link }, headers)).status).toBe(200)
   })
 
-  test('without a link, with a used one or with a wrong token is nobody', async () => {
+  test('without a share link, with a used one or with a wrong token is refused', async () => {
     const link = linkIn(await share({}))
     expect((await nobody().post('/api/grants/redeem', { link })).status).toBe(200)
     expect(codeIn(await nobody().post('/api/grants/redeem', { link }))).toBe('410 link_spent')
@@ -548,7 +548,7 @@ const ISSUER = {
   endpoints: {},
 }
 
-describe('nobody is a guest', () => {
+describe('guests are refused', () => {
   test.each([
     ['where an issuer says who people are', { issuers: [ISSUER] }],
     ['on a server that others reach', { mode: 'open' }],
@@ -568,7 +568,7 @@ describe('nobody is a guest', () => {
 })
 
 describe('guests from before an issuer was configured', () => {
-  test('are nobody any more, by token and by cookie, and get nothing for links', async () => {
+  test('are no longer authenticated, by token or by cookie, and cannot redeem share links', async () => {
     const config = { limits: UNLIMITED }
     const bindings = { JWT_SECRET }
     await using other = await startControl({ birthplace: sandboxes, config, bindings })
@@ -591,7 +591,7 @@ describe('guests from before an issuer was configured', () => {
   })
 })
 
-test('the page that links lead to has a strict policy and says nothing by itself', async () => {
+test('the page of share links has a strict policy and no content of its own', async () => {
   const nobody = new ApiClient(control, undefined)
   const page = await nobody.get('/join')
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")

@@ -25,7 +25,7 @@ function signIn(login: string, changes: Partial<SignIn> = {}): SignIn {
   }
 }
 
-test('a sign-in is found by its hash until its time is over', () => {
+test('a sign-in is found by its hash until it expires', () => {
   const signIns = open()
   signIns.add(signIn('a'), 'hash-a')
   signIns.add(signIn('b', { issuer: null, expiresMs: 200 }), 'hash-b')
@@ -52,13 +52,13 @@ test('the oldest sign-in ends when there are too many', () => {
   expect(signIns.list(0)).toHaveLength(64)
 })
 
-test('sign-ins that are over make room before any other ends', () => {
+test('expired sign-ins are removed before any other', () => {
   const signIns = open()
   for (let at = 0; at < 64; at++) signIns.add(signIn(`l${at}`), `hash-${at}`)
   expect(signIns.add(signIn('new', { createdMs: 100, expiresMs: 200 }), 'hash')).toEqual([])
 })
 
-test('a state is spent once, and remembered until it would have expired', () => {
+test('a state is used once and stored until it would have expired', () => {
   const signIns = open()
   expect([signIns.useState('s', 100), signIns.useState('s', 100)]).toEqual([true, false])
   signIns.removeExpired(99)

@@ -11,7 +11,7 @@ const check = (headers: Record<string, string>, path = '/') =>
   checkSource(new Request(`http://app.example${path}`, { headers }), settings)?.code
 
 describe('checkSource', () => {
-  test('lets our own pages and programs through', () => {
+  test('accepts our own pages and programs', () => {
     expect(check({ host: 'app.example' })).toBeUndefined()
     expect(check({ host: 'APP.example', origin: 'https://app.example' })).toBeUndefined()
   })
@@ -55,13 +55,13 @@ describe('checkSource', () => {
   })
 })
 
-describe('checkSource of a page that the operator lists', () => {
+describe('checkSource of a page of a listed origin', () => {
   const upgrade = { host: 'app.example', connection: 'Upgrade', upgrade: 'websocket' }
   const offer = { 'sec-websocket-protocol': 'sandwire.v1, sandwire.ticket.x' }
   const open = (changes: Record<string, string> = {}, path = '/attach?cmd=cat') =>
     check({ ...upgrade, ...offer, origin: 'https://good.example', ...changes }, path)
 
-  test('lets it open a terminal with a ticket', () => {
+  test('accepts an upgrade with a ticket', () => {
     expect(open()).toBeUndefined()
     expect(open({ origin: 'http://localhost:5199' }, '/terminal/a.b')).toBeUndefined()
   })
@@ -120,7 +120,7 @@ describe('checkSource of a page that the operator lists', () => {
     expect(open({ origin })).toBe('origin_refused')
   })
 
-  test('(threat T10) refuses it under another name of ours', () => {
+  test('(threat T10) refuses it under another host name of ours', () => {
     expect(open({ host: 'evil.example' })).toBe('host_refused')
   })
 })
@@ -134,7 +134,7 @@ describe('readUpgrade', () => {
   }
   const read = (headers: Record<string, string>) => readUpgrade(new Request('http://x/', { headers }))
 
-  test('knows a handshake and its dialect', () => {
+  test('recognizes a handshake and its dialect', () => {
     expect(read(good)).toEqual({ dialect: 'plain', isUpgrade: true, isWellFormed: true })
     expect(read({ ...good, 'sec-websocket-protocol': 'other, sandwire.v1' }).dialect).toBe('v1')
   })
@@ -144,7 +144,7 @@ describe('readUpgrade', () => {
     { ...good, 'sec-websocket-key': 'short' },
     { ...good, 'content-length': '5' },
     { ...good, 'transfer-encoding': 'chunked' },
-  ])('(threat T8) tells a malformed one %#', (headers) => {
+  ])('(threat T8) reports a malformed handshake %#', (headers) => {
     expect(read(headers).isWellFormed).toBe(false)
   })
 
@@ -152,7 +152,7 @@ describe('readUpgrade', () => {
     { ...good, upgrade: 'h2c, websocket' },
     { ...good, upgrade: 'websocket, h2c' },
     { ...good, connection: 'close' },
-  ])('(threat T8) takes nothing else for one %#', (headers) => {
+  ])('(threat T8) recognizes no other request as a handshake %#', (headers) => {
     expect(read(headers).isUpgrade).toBe(false)
   })
 })

@@ -14,7 +14,7 @@ const SPEC: StartSpec = {
   env: {},
 }
 
-test('an environment that is larger than a variable may be is in several, in order', () => {
+test('an environment larger than one variable is split over several, in order', () => {
   const env = Object.fromEntries(
     Array.from({ length: 20 }, (_, index) => [`V${index}`, 'ä€😀"\n'.repeat(2_000)]),
   )

@@ -60,7 +60,7 @@ async function start(
   return response.status
 }
 
-test('(threat T9) sandboxd starts what control made of a template, with no environment but the template’s', async () => {
+test('(threat T9) sandboxd starts a template of control with the environment of the template only', async () => {
   expect(await start({}, {})).toBe(403)
   expect(await start({ starts: false }, {})).toBe(403)
   expect(await start({ starts: true }, {})).toBe(201)

@@ -78,7 +78,7 @@ async function outcomeOf(handshake: RawHandshake): Promise<string> {
 }
 
 describe('a ticket', () => {
-  test('opens the socket it was given for, and is not said back', async () => {
+  test('opens the socket it was issued for, and is not echoed', async () => {
     const ticket = await ticketFor({ sandbox: 'dev', session })
     expect(ticket.startsWith(`${sandbox}.`)).toBe(true)
     sandboxes.seen.length = 0
@@ -92,20 +92,20 @@ describe('a ticket', () => {
     expect(headers?.['sec-websocket-protocol']).toBe('sandwire.v1')
   })
 
-  test('starts a process when it was given for a sandbox', async () => {
+  test('starts a process when issued for a sandbox', async () => {
     expect(await outcomeOf(await use(await ticketFor({ sandbox: 'dev' }), '/attach?cmd=cat'))).toBe('open')
     expect(await outcomeOf(await use(await ticketFor({ sandbox }), `/attach?sandbox=dev&cmd=cat`))).toBe(
       'open',
     )
   })
 
-  test('is good once', async () => {
+  test('is valid once', async () => {
     const ticket = await ticketFor({ session })
     expect(await outcomeOf(await use(ticket, `/terminal/${session}`))).toBe('open')
     expect(await outcomeOf(await use(ticket, `/terminal/${session}`))).toBe('401 unauthorized')
   })
 
-  test('is good once, also for a thousand who come at the same time', async () => {
+  test('is valid once for a thousand concurrent requests', async () => {
     const ticket = await ticketFor({ session })
     const before = attaches().length
     const all = await Promise.all(Array.from({ length: 1_000 }, () => use(ticket, `/terminal/${session}`)))
@@ -117,7 +117,7 @@ describe('a ticket', () => {
     expect(after - before).toBe(1)
   }, 60_000)
 
-  test('ends by itself', async () => {
+  test('expires', async () => {
     await using other = await startControl({
       birthplace: sandboxes,
       config: { limits: UNLIMITED, ticketMs: 1 },
@@ -133,7 +133,7 @@ describe('a ticket', () => {
     expect(refusalOf(handshake)).toBe('401 unauthorized')
   })
 
-  test('lives no longer than half a minute, and no longer than its credential', async () => {
+  test('lives at most 30 seconds, and no longer than its credential', async () => {
     const told = await owner.post('/api/tickets', { session })
     expect(Number(textIn(told, 'expiresMs'))).toBeLessThanOrEqual(Date.now() + 30_000)
     const exp = Math.floor((Date.now() - CLOCK_SKEW_MS) / 1000) + 15
@@ -168,14 +168,14 @@ describe('a ticket', () => {
     expect((await owner.get('/api/sandboxes/brand-new')).status).toBe(404)
   })
 
-  test('gives no more than the role it was given for (threat T5)', async () => {
+  test('gives no more than the role it was issued for (threat T5)', async () => {
     const ticket = await ticketFor({ session, role: 'viewer' })
     expect(await outcomeOf(await use(ticket, `/terminal/${session}?role=driver`))).toBe('open')
     // The stand-in lets everything pass; what sandboxd goes by is the authority in the token.
     expect(lastAttach()?.claims.authority).toBe('viewer')
   })
 
-  test('is only good where it was asked for: this origin, or no page at all (threat T1)', async () => {
+  test('is valid only for the origin that requested it, or for programs only (threat T1)', async () => {
     const [here, there] = [control.origin, `http://127.0.0.1:${control.port}`]
     for (const [asked, used, expected] of [
       [here, here, 'open'],
@@ -194,7 +194,7 @@ describe('a ticket', () => {
     }
   })
 
-  test('is refused beside another credential, and is still good after', async () => {
+  test('is refused beside another credential, and stays valid', async () => {
     const [one, two] = [await ticketFor({ session }), await ticketFor({ session })]
     const bearer = [['Authorization', `Bearer ${TOKEN}`]] as const
     const path = `/terminal/${session}`
@@ -204,7 +204,7 @@ describe('a ticket', () => {
     for (const ticket of [one, two]) expect(await outcomeOf(await use(ticket, path))).toBe('open')
   })
 
-  test('that nobody gave touches no object', async () => {
+  test('that was never issued calls no object', async () => {
     const objects = () => control.metric('sandwire_objects_constructed_total{class="sandbox"}')
     const before = await objects()
     for (const ticket of [
@@ -221,7 +221,7 @@ describe('a ticket', () => {
     )
   })
 
-  test('without a dialect beside it is no dialect', async () => {
+  test('offered alone selects no subprotocol', async () => {
     const ticket = await ticketFor({ sandbox: 'dev' })
     expect(await outcomeOf(await use(ticket, '/attach?cmd=cat', { offers: [] }))).toBe(
       '426 version_unsupported',
@@ -237,7 +237,7 @@ describe('a ticket', () => {
     expect(codeIn(await nobody.ask('GET', '/metrics', undefined, headers))).toBe('403 forbidden')
   })
 
-  test('is in no log', async () => {
+  test('is never logged', async () => {
     const ticket = await ticketFor({ session })
     await outcomeOf(await use(ticket, `/terminal/${session}`))
     await outcomeOf(await use(ticket, `/terminal/${session}`))
@@ -246,7 +246,7 @@ describe('a ticket', () => {
     expect(control.log.join('\n')).not.toContain(ticket.split('.')[1] ?? '')
   })
 
-  test('is not given to strangers, who learn nothing by asking (threat T4)', async () => {
+  test('is not issued without access, and the response reveals nothing (threat T4)', async () => {
     const eve = await ApiClient.named(control, 'eve')
     const missing = { sandbox: '0'.repeat(32), session: `${'0'.repeat(32)}.${'0'.repeat(26)}` }
     const told = async (request: unknown) => {
@@ -265,7 +265,7 @@ describe('a ticket', () => {
     expect((await told({ session })).status).toBe(404)
   })
 
-  test('is not given without end', async () => {
+  test('is limited in number', async () => {
     await startSession('many')
     const request = { sandbox: 'many' }
     const all = await Promise.all(Array.from({ length: 110 }, () => owner.post('/api/tickets', request)))
@@ -275,7 +275,7 @@ describe('a ticket', () => {
     ).toBe('429 rate_limited')
   })
 
-  test('is there for the owner, and for every other, however many one person asks for', async () => {
+  test('is available to the owner and others, however many one account requests', async () => {
     const many = await startSession('crowded')
     const give = async (name: string): Promise<ApiClient> => {
       const person = await ApiClient.named(control, name)
@@ -296,7 +296,7 @@ describe('a ticket', () => {
     for (const person of [owner, ann]) expect((await ask(person)).status).toBe(201)
   })
 
-  test('is asked for in one way only', async () => {
+  test('is requested in one format only', async () => {
     for (const request of [{}, { sandbox: 'dev', role: 'owner' }, { session: 'x' }, { sandbox, extra: 1 }])
       expect(codeIn(await owner.post('/api/tickets', request))).toBe('400 bad_request')
     const other = await startSession('other')

@@ -12,22 +12,22 @@ describe('the handshake with sandboxd', () => {
     expect(() => checkVersions(ours, theirs)).not.toThrow()
   })
 
-  test('says that the sandbox is old', () => {
+  test('reports an outdated sandbox', () => {
     expect(() => checkVersions(ours, { protocol: 1, compatibleFrom: 1 })).toThrow('its sandboxd is old')
   })
 
-  test('says that the server is old', () => {
+  test('reports an outdated server', () => {
     expect(() => checkVersions(ours, { protocol: 5, compatibleFrom: 4 })).toThrow('this server is old')
   })
 
   test.each([undefined, null, {}, { protocol: '1', compatible_from: 1 }, { protocol: 1 }])(
-    'understands no %j',
+    'refuses %j',
     (value) => {
       expect(decodeVersions(value)).toBeUndefined()
     },
   )
 
-  test('takes fields that a newer one adds', () => {
+  test('accepts unknown fields of a newer version', () => {
     expect(decodeVersions({ protocol: 1, compatible_from: 0, more: true })).toEqual({
       protocol: 1,
       compatibleFrom: 0,

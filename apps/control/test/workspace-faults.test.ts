@@ -31,7 +31,7 @@ async function breakersOf(control: RunningControl): Promise<unknown> {
   return Object(body.dependencies).workspaces
 }
 
-describe('a sandbox that does not answer about its files', () => {
+describe('a sandbox that does not respond to file requests', () => {
   let sandboxes: StandInSandboxes
   let control: RunningControl
   let asked = 0
@@ -52,7 +52,7 @@ describe('a sandbox that does not answer about its files', () => {
   })
 
   test(
-    'is late, then left alone for a while, and used again when it answers; others are not held up',
+    'times out, opens the breaker, and closes it on a response, without delaying other sandboxes',
     async () => {
       const { promise: never, resolve } = Promise.withResolvers<Response>()
       answer = () => never
@@ -78,7 +78,7 @@ describe('a sandbox that does not answer about its files', () => {
     TIMEOUT_MS,
   )
 
-  test('counts as away when it says so, and not when it only fails at something', async () => {
+  test('counts as unavailable when it says so, and not when one operation fails', async () => {
     answer = async () => Response.json({ error: { code: 'internal', message: 'RAW' } }, { status: 500 })
     for (let times = 0; times < 10; times += 1)
       expect(await codeOf(await control.fetch(`${W}/stat?path=a`))).toBe('502 sandbox_unreachable')
@@ -103,7 +103,7 @@ describe('a sandbox whose connections break', () => {
     await sandbox[Symbol.asyncDispose]()
   })
 
-  test('before an answer is asked again for what reads, and once for what changes', async () => {
+  test('before a response gets reads again, and changes only once', async () => {
     sandbox.filesAnswer = ''
     sandbox.filesAsked = 0
     expect(await codeOf(await control.fetch(`${W}/stat?path=a`))).toBe('503 workspace_unavailable')
@@ -126,7 +126,7 @@ describe('a sandbox whose connections break', () => {
       'in chunks that end too soon',
       `${head}sandwire-size: 1000\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n`,
     ],
-  ])('in the middle of a file never look like its end (%s)', async (_, answer) => {
+  ])('in the middle of a file are never taken for its end (%s)', async (_, answer) => {
     sandbox.filesAnswer = answer
     // Its breaker may be open from what was asked before.
     const response = await eventually(
@@ -146,7 +146,7 @@ describe('a sandbox whose connections break', () => {
 })
 
 test(
-  'a real sandboxd that hangs is late, left alone and used again, and leaves nothing half done',
+  'a real sandboxd that hangs times out, is used again later, and leaves no partial change',
   async () => {
     await using sandboxes = new RealSandboxes()
     await using control = await startControl({ birthplace: sandboxes, alter: hurry })
@@ -181,7 +181,7 @@ test(
 )
 
 test(
-  'a real sandboxd that hangs while it is sent a file is late, however much of it is left',
+  'a real sandboxd that hangs during an upload times out, however much remains',
   async () => {
     await using sandboxes = new RealSandboxes()
     await using control = await startControl({ birthplace: sandboxes, alter: hurry })
@@ -204,7 +204,7 @@ test(
   TIMEOUT_MS,
 )
 
-test('a sandbox that is gone is stopped for whoever asks about its files, and is not started', async () => {
+test('a lost sandbox is reported as stopped to file requests, and is not started', async () => {
   await using sandboxes = new StandInSandboxes()
   await using control = await startControl({ birthplace: sandboxes })
   await makeSandbox(control, 'dev')

@@ -43,7 +43,7 @@ function hashOf(bytes: Uint8Array): string {
 }
 
 describe('a real sandboxd behind control', () => {
-  test('keeps what it is given under any name, whole and in part', async () => {
+  test('stores a file under any name, and returns it whole and in ranges', async () => {
     const bytes = pattern(3 * MIB + 7)
     for (const name of [
       'plain',
@@ -69,7 +69,7 @@ describe('a real sandboxd behind control', () => {
     }
   })
 
-  test('refuses a lost update, and says what is there', async () => {
+  test('refuses a lost update and returns the current state', async () => {
     const route = `${W}/file?path=shared`
     const first = await control.fetch(route, { method: 'PUT', body: 'one' })
     const etag = first.headers.get('etag') ?? ''
@@ -84,7 +84,7 @@ describe('a real sandboxd behind control', () => {
     expect(await (await control.fetch(route)).text()).toBe('two')
   })
 
-  test('watches and searches as things happen', async () => {
+  test('streams changes and search results', async () => {
     const watch = await control.fetch(`${W}/watch?path=.`)
     const reader = watch.body?.pipeThrough(new TextDecoderStream()).getReader()
     let heard = ''
@@ -106,7 +106,7 @@ describe('a real sandboxd behind control', () => {
   })
 
   test(
-    'is sent and sends large files without control holding them',
+    'receives and sends large files without buffering in control',
     async () => {
       const before = peakMib()
       const part = pattern(MIB)

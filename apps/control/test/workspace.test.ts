@@ -94,8 +94,8 @@ function slowly(parts: number, part: Uint8Array): ReadableStream<Uint8Array> {
 const EVENTS = { headers: { 'content-type': 'text/event-stream' } }
 const BYTES = { 'content-type': 'application/octet-stream' }
 
-describe('a request about files', () => {
-  test('reaches the sandbox with the bytes of its path, a token of its own, and nothing else of the caller (threat T46)', async () => {
+describe('a file request', () => {
+  test('reaches the sandbox with its exact path and an internal token, and nothing else of the caller (threat T46)', async () => {
     const cookie = { cookie: 'a=b', 'x-forwarded-for': '1.2.3.4', 'x-sandwire-call': '{}', te: 'trailers' }
     const response = await send('GET', `${W}/stat?path=a%FF%2Fb`, {
       headers: { ...cookie, range: 'bytes=0-3' },
@@ -110,7 +110,7 @@ describe('a request about files', () => {
     expect(claims).toMatchObject({ method: 'GET', authority: 'driver', exec: true })
   })
 
-  test('of the contract names its sandbox to control alone, and the usual one when it names none', async () => {
+  test('of the compat API names its sandbox to control only, or selects the default', async () => {
     expect((await send('GET', '/api/tree?path=.&sandbox=dev')).status).toBe(200)
     expect(seen.at(-1)?.path).toBe('/workspace/compat/tree?path=.')
     expect((await ann.get('/api/tree?path=.')).status).toBe(404)
@@ -119,7 +119,7 @@ describe('a request about files', () => {
     await ann.delete('/api/sandboxes/default')
   })
 
-  test('is refused with parameters, headers or bodies that it does not take', async () => {
+  test('is refused with unknown parameters, headers or bodies', async () => {
     for (const [method, route, body, headers] of [
       ['GET', `${W}/stat?path=a&path=b`],
       ['GET', `${W}/stat?path=a&depth=2`],
@@ -140,7 +140,7 @@ describe('a request about files', () => {
     expect(seen).toEqual([])
   })
 
-  test('brings its body along: JSON that was looked at, and bytes as they are', async () => {
+  test('passes its body on: validated JSON, and bytes unchanged', async () => {
     expect((await ann.post(`${W}/mkdir`, { path: 'a' })).status).toBe(200)
     expect(seen.at(-1)).toMatchObject({ path: '/workspace/mkdir', body: '{"path":"a"}' })
     for (const body of ['', 'abc', new Blob(['x'.repeat(MIB)]).stream()]) {
@@ -149,7 +149,7 @@ describe('a request about files', () => {
     }
   })
 
-  test('is told what the sandbox says of it before all of it is there', async () => {
+  test('gets the response of the sandbox before it is sent completely', async () => {
     const error = { code: 'disk_full', message: 'Cannot write "a": no space left on the disk' }
     sandboxes.files = async () => Response.json({ error }, { status: 507 })
     try {
@@ -162,7 +162,7 @@ describe('a request about files', () => {
     }
   })
 
-  test('is refused when it is larger than the table says, whether or not it says so itself', async () => {
+  test('is refused when it exceeds its size limit, with and without a length', async () => {
     const json = { 'content-type': 'application/json' }
     const large = 'x'.repeat(17 * MIB)
     for (const body of [large, slowly(17, new Uint8Array(MIB))]) {
@@ -177,7 +177,7 @@ describe('a request about files', () => {
     expect(response.status).toBe(413)
   })
 
-  test('is refused while it is still being sent, and none of it is read for that', async () => {
+  test('is refused while it is being sent, without reading its body', async () => {
     const weak = await ApiClient.named(control, 'ann', { scope: 'sandbox:connect' })
     const ending = Promise.withResolvers<void>()
     const body = new ReadableStream<Uint8Array>({
@@ -203,7 +203,7 @@ describe('a request about files', () => {
     expect(sandboxes.starts).toBe(starts)
   })
 
-  test('of strangers finds nothing, and of viewers is forbidden (threat T4)', async () => {
+  test('is not found without access, and forbidden for viewers (threat T4)', async () => {
     const eve = await ApiClient.named(control, 'eve')
     const sandbox = textIn(await ann.get('/api/sandboxes/dev'), 'id')
     const route = `/api/workspaces/${sandbox}/stat?path=a`
@@ -214,7 +214,7 @@ describe('a request about files', () => {
     expect(seen).toEqual([])
   })
 
-  test('counts by what it costs, and says when there is more', async () => {
+  test('is limited by its cost, with a retry-after', async () => {
     const rob = await ApiClient.named(control, 'rob')
     await rob.post('/api/sandboxes', { name: 'dev' })
     answer = () => new Response('', { headers: { 'content-type': 'application/x-tar' } })
@@ -232,7 +232,7 @@ describe('a request about files', () => {
     expect((await ann.get(`${W}/tree?path=.`)).status).toBe(200)
   })
 
-  test('that changes something is in the audit, and one that reads is not', async () => {
+  test('is audited when it changes something, not when it reads', async () => {
     await send('PUT', `${W}/file?path=secret-name`, { body: 'x' })
     await ann.get(`${W}/stat?path=secret-name`)
     answer = () => Response.json({ error: { code: 'file_not_found', message: 'x' } }, { status: 404 })
@@ -244,7 +244,7 @@ describe('a request about files', () => {
     expect(await rows()).not.toContain('secret-name')
   })
 
-  test('that is an upload in many pieces is in the audit with its beginning and its end', async () => {
+  test('of a chunked upload is audited at its start and its end', async () => {
     const count = async (action: string): Promise<number> => {
       const { body } = await ann.get(`/api/audit?limit=1000&action=${action}`)
       return JSON.stringify(body).split(`"${action}"`).length - 1
@@ -259,7 +259,7 @@ describe('a request about files', () => {
     expect(await count('file.write')).toBe(written + 2)
   })
 
-  test('that goes on with an upload of somebody else is in the audit once, until it is begun anew', async () => {
+  test("that continues another account's upload is audited once, until the upload restarts", async () => {
     const bob = await ApiClient.named(control, 'bob')
     const grant = await ann.post('/api/grants', { sandbox: 'dev', role: 'collaborator' })
     await bob.post('/api/grants/redeem', { link: linkIn(grant) })
@@ -296,8 +296,8 @@ describe('a request about files', () => {
   })
 })
 
-describe('an answer about files', () => {
-  test('comes back with what it says of the file, and with no other header of the sandbox (threat T46)', async () => {
+describe('a file response', () => {
+  test('has the headers about the file, and no other header of the sandbox (threat T46)', async () => {
     answer = () =>
       new Response('hello', {
         headers: {
@@ -327,7 +327,7 @@ describe('an answer about files', () => {
     })
   })
 
-  test('has its status: a part, nothing new, or nothing but a head', async () => {
+  test('keeps its status: 206, 304 or headers only', async () => {
     answer = ({ headers }) =>
       headers.has('if-none-match')
         ? new Response(null, { status: 304, headers: { etag: '"a"' } })
@@ -346,7 +346,7 @@ describe('an answer about files', () => {
     expect([head.status, head.headers.get('content-length')]).toEqual([200, '1234'])
   })
 
-  test('to HEAD is the status that GET has, also when there is no file or no sandbox', async () => {
+  test('to HEAD has the status of GET, also when the file or the sandbox is missing', async () => {
     answer = () => new Response(null, { status: 404 })
     expect((await send('HEAD', `${W}/file?path=a`)).status).toBe(404)
     answer = () => new Response(null, { status: 403 })
@@ -354,7 +354,7 @@ describe('an answer about files', () => {
     expect((await send('HEAD', '/api/workspaces/nowhere/file?path=a')).status).toBe(404)
   })
 
-  test('of a file has the length that it says somewhere, and is none without', async () => {
+  test('of a file needs a length, from one of its headers', async () => {
     const stream = (): ReadableStream<Uint8Array> => slowly(5, new TextEncoder().encode('x'))
     answer = () => new Response(stream(), { headers: { ...BYTES, 'sandwire-size': '5' } })
     const whole = await send('GET', `${W}/file?path=a`)
@@ -371,7 +371,7 @@ describe('an answer about files', () => {
     expect(codeIn(await ann.get(`${W}/file?path=a`))).toBe('502 sandbox_unreachable')
   })
 
-  test('of a file that is larger than what is passed on at once says so, and a part of it comes (threat T15)', async () => {
+  test('of a file above the size limit is an error, but a range of it is sent (threat T15)', async () => {
     const size = String(8 * 1024 ** 4)
     answer = ({ headers }) =>
       headers.has('range')
@@ -385,7 +385,7 @@ describe('an answer about files', () => {
     expect([part.status, await part.text()]).toEqual([206, 'ab'])
   })
 
-  test('that leads elsewhere, is of another type, packed or too large is a broken sandbox (threat T22)', async () => {
+  test('that redirects, is encoded, too large or of another type is an error of the sandbox (threat T22)', async () => {
     for (const bad of [
       () => Response.json({}, { status: 302, headers: { location: 'http://evil.example' } }),
       () => new Response(null, { status: 307, headers: { location: '/workspace/file' } }),
@@ -406,7 +406,7 @@ describe('an answer about files', () => {
     }
   })
 
-  test('flows as it is made, and ends at the sandbox when its reader goes away', async () => {
+  test('is streamed, and is canceled at the sandbox when its client disconnects', async () => {
     for (const [route, type] of [
       ['watch?path=.', 'text/event-stream'],
       ['search?q=x', 'application/x-ndjson'],
@@ -426,7 +426,7 @@ describe('an answer about files', () => {
     }
   })
 
-  test('to HEAD is none but its head, and what would have followed ends at the sandbox', async () => {
+  test('to HEAD has headers only, and its body is canceled at the sandbox', async () => {
     let isCanceled = false
     answer = () =>
       new Response(
@@ -437,7 +437,7 @@ describe('an answer about files', () => {
     await eventually(() => isCanceled, { what: 'the sandbox to be told' })
   })
 
-  test('that nobody waits for any more is not waited for in the sandbox either', async () => {
+  test('is aborted at the sandbox when its client disconnects before it', async () => {
     let isAborted = false
     const never = Promise.withResolvers<Response>()
     answer = (request) => {
@@ -454,7 +454,7 @@ describe('an answer about files', () => {
   })
 })
 
-describe('a right that is withdrawn (threat T6)', () => {
+describe('a revoked authorization (threat T6)', () => {
   /** Watches. */
   async function watch(
     person: ApiClient,
@@ -473,7 +473,7 @@ describe('a right that is withdrawn (threat T6)', () => {
     return { read: response.text().catch(() => undefined), isOver: () => isOver }
   }
 
-  test('ends what is being read when a grant is revoked', async () => {
+  test('ends a response in progress when a grant is revoked', async () => {
     const cat = await ApiClient.named(control, 'cat')
     const made = await ann.post('/api/grants', { sandbox: 'dev', role: 'collaborator' })
     await cat.post('/api/grants/redeem', { link: linkIn(made) })
@@ -483,7 +483,7 @@ describe('a right that is withdrawn (threat T6)', () => {
     await eventually(isOver, { what: 'the sandbox to be told' })
   })
 
-  test('ends what is being read when its reader signs out', async () => {
+  test('ends a response in progress when its account signs out', async () => {
     const dan = await ApiClient.named(control, 'dan', { jti: 'laptop' })
     const made = await ann.post('/api/grants', { sandbox: 'dev', role: 'collaborator' })
     await dan.post('/api/grants/redeem', { link: linkIn(made) })
@@ -494,8 +494,8 @@ describe('a right that is withdrawn (threat T6)', () => {
   })
 })
 
-describe('the contract', () => {
-  test('has errors of one shape, whoever refuses', async () => {
+describe('the compat API', () => {
+  test('has errors of one format, from control and from the sandbox', async () => {
     const nobody = new ApiClient(control, undefined)
     for (const [asked, status, code] of [
       [nobody.get('/api/tree'), 401, 'unauthorized'],
@@ -512,7 +512,7 @@ describe('the contract', () => {
     }
   })
 
-  test('passes on what the sandbox says of files and parameters', async () => {
+  test('passes on error messages of the sandbox about files and parameters', async () => {
     answer = () =>
       Response.json(
         { detail: 'File not found: a' },
@@ -531,7 +531,7 @@ describe('the contract', () => {
     expect(faults.headers.get('x-sandwire-whole')).toBeNull()
   })
 
-  test('lists sessions, terminals first, and makes up ids', async () => {
+  test('lists sessions, terminals first, and creates ids', async () => {
     const sandbox = textIn(await ann.get('/api/sandboxes/dev'), 'id')
     const facts = (tail: string, mode: string, state: string) => ({
       id: `${sandbox}.${tail}`,
@@ -569,7 +569,7 @@ describe('the contract', () => {
     )
   })
 
-  test('says what there is, and nothing of the machine', async () => {
+  test('reports its capabilities, and nothing about the machine', async () => {
     const features = {
       files: true,
       git: true,
@@ -597,7 +597,7 @@ describe('the contract', () => {
 })
 
 describe('where one folder is served', () => {
-  test('the contract means that one, and says so', async () => {
+  test('the compat API selects it and names it', async () => {
     await using places = new StandInSandboxes()
     places.files = async () => Response.json({ entries: [], path: '.' })
     await using local = await startControl({ birthplace: places, config: { workspaceMode: 'local' } })

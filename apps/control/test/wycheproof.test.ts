@@ -61,12 +61,12 @@ function algorithmOf(jws: unknown): string | undefined {
 }
 
 describe('signatures of Project Wycheproof (threat T34)', () => {
-  test('are all there', () => {
+  test('are complete', () => {
     expect(GROUPS.flatMap(({ tests }) => tests)).toHaveLength(401)
   })
 
   const cases = GROUPS.flatMap((group) => group.tests.map((vector) => ({ group, vector })))
-  test('are refused when they are not good', async () => {
+  test('are refused when invalid', async () => {
     const wrong = []
     for (const { group, vector } of cases)
       if (vector.result === 'invalid' && !SAME_AS_GOOD.includes(vector.tcId))
@@ -74,7 +74,7 @@ describe('signatures of Project Wycheproof (threat T34)', () => {
     expect(wrong).toEqual([])
   })
 
-  test('are accepted when they are good and of an algorithm that we use', async () => {
+  test('are accepted when valid and of a supported algorithm', async () => {
     const wrong = []
     let accepted = 0
     for (const { group, vector } of cases) {
@@ -85,7 +85,7 @@ describe('signatures of Project Wycheproof (threat T34)', () => {
     }
     expect({ wrong, accepted }).toEqual({ wrong: [], accepted: 24 })
   })
-  test('are judged by what they are where their label is wrong', async () => {
+  test('are verified by their content where their label is wrong', async () => {
     const byId = (id: number) => cases.find(({ vector }) => vector.tcId === id)
     for (const id of SAME_AS_GOOD) expect(byId(id)?.vector.jws).toBe(byId(357)?.vector.jws)
     for (const id of TOO_LENIENT) {

@@ -22,12 +22,12 @@ const spec: StartSpec = {
 /** What every provider promises, tried on one. */
 export function providerContract(name: string, open: () => Promise<ProviderUnderTest>): void {
   describe(`the provider ${name}`, () => {
-    test('knows nothing of a sandbox that was never started', async () => {
+    test('reports a sandbox that was never started as stopped', async () => {
       await using made = await open()
       expect(await made.provider.status(ID, 'r')).toEqual({ id: ID, state: 'absent' })
     })
 
-    test('starts a sandbox once for all who ask', async () => {
+    test('starts a sandbox once for concurrent requests', async () => {
       await using made = await open()
       const all = await Promise.all(Array.from({ length: 5 }, () => made.provider.start(spec, 'r')))
       expect(all.every((status) => status.state === 'running')).toBe(true)
@@ -36,7 +36,7 @@ export function providerContract(name: string, open: () => Promise<ProviderUnder
       expect(made.starts()).toBe(1)
     })
 
-    test('gives every start an epoch of its own', async () => {
+    test('gives every start a new epoch', async () => {
       await using made = await open()
       const first = await made.provider.start(spec, 'r')
       await made.provider.stop(ID, 'r')
@@ -46,7 +46,7 @@ export function providerContract(name: string, open: () => Promise<ProviderUnder
       )
     })
 
-    test('stops and destroys as often as it is asked', async () => {
+    test('stops and destroys idempotently', async () => {
       await using made = await open()
       expect((await made.provider.stop(ID, 'r')).state).not.toBe('running')
       await made.provider.start(spec, 'r')
@@ -57,7 +57,7 @@ export function providerContract(name: string, open: () => Promise<ProviderUnder
       expect(await made.provider.status(ID, 'r')).toEqual({ id: ID, state: 'absent' })
     })
 
-    test('reaches sandboxd while the sandbox runs, and says so when it cannot', async () => {
+    test('reaches sandboxd while the sandbox runs, and reports when it cannot', async () => {
       await using made = await open()
       const status = await made.provider.start(spec, 'r')
       const address = status.state === 'running' ? status.address : ''
@@ -68,14 +68,14 @@ export function providerContract(name: string, open: () => Promise<ProviderUnder
       expect(gone).toMatchObject({ code: 'sandbox_unreachable' })
     })
 
-    test('cuts connections and shows the log without complaint', async () => {
+    test('closes connections and shows the log without an error', async () => {
       await using made = await open()
       await made.provider.start(spec, 'r')
       await made.provider.disconnectAll(ID, 'r')
       expect(typeof (await made.provider.logs(ID, 1_000, 'r'))).toBe('string')
     })
 
-    test('says what survives', async () => {
+    test('reports what survives a stop', async () => {
       await using made = await open()
       expect(Object.keys(made.provider.survives).sort()).toEqual(['detach', 'stop', 'upgrade'])
     })
