@@ -12,7 +12,7 @@ function access(grants: readonly Grant[], session?: string, nowMs = 0): Access |
   return accessOf({ owner: 'owner', grants }, 'ann', { session, nowMs })
 }
 
-/** What may be done with an access. */
+/** The needs that an access satisfies. */
 function able(found: Access | undefined): readonly string[] {
   return NEEDS.filter((need) => {
     try {

@@ -39,7 +39,7 @@ async function openSession(query: string): Promise<{ socket: RawWebSocket; sessi
   return { socket, session }
 }
 
-/** The error frame of a refusal, checked against the close code of its row. */
+/** The code of the error frame, checked against its close code in the error table. */
 async function frameOf(handshake: RawHandshake): Promise<string> {
   await using socket = socketOf(handshake)
   const frame: unknown = JSON.parse(text((await socket.nextFrame()).payload))
@@ -273,7 +273,7 @@ describe('a running sandbox', () => {
     const id = sandboxIdOf(session) ?? ''
     const spec = control.host.specs.get(id)
     if (spec === undefined) throw new Error('The sandbox was never started')
-    // Behind control's back: gone, and started again somewhere else.
+    // Without control's knowledge: stopped, then started at another address.
     await sandboxes.stop(id)
     const address = control.host.lead(await sandboxes.start(spec))
     control.host.sandboxes.set(id, { id, state: 'running', address, epoch: 'moved', startedMs: 1 })
@@ -292,7 +292,7 @@ describe('a running sandbox', () => {
     const { host } = control
     const [before, after] = [host.sandboxes.get(id), host.sandboxes.get(otherId)]
     if (before?.state !== 'running' || after?.state !== 'running') throw new Error('They do not run')
-    // Behind control's back: their slots are the other way round.
+    // Without control's knowledge: the two slots are swapped.
     host.sandboxes.set(id, { ...before, address: after.address })
     host.swap(before.address, after.address)
     const askedBefore = host.count(`GET /sandboxes/${id}`)
@@ -302,7 +302,7 @@ describe('a running sandbox', () => {
     expect(sandboxIdOf(again.session)).toBe(id)
     expect(sandboxes.refusals).toHaveLength(refused + 1)
     expect(host.count(`GET /sandboxes/${id}`)).toBe(askedBefore + 1)
-    // The host knows no better: an error, not what some sandbox says.
+    // The host reports the wrong slot too: an error, not the response of another sandbox.
     expect(refusalOf(await upgrade(control, '/attach?sandbox=other&cmd=cat'))).toBe('502 sandbox_unreachable')
     host.sandboxes.set(otherId, { ...after, address: before.address })
     const last = await openSession('sandbox=other&cmd=cat')
@@ -333,7 +333,7 @@ describe('a running sandbox', () => {
     await eventually(
       () => sandboxes.seen.some(({ claims }) => claims.sandbox === id && claims.path === '/activity'),
       {
-        what: 'a look at the sandbox',
+        what: 'a poll of the sandbox',
       },
     )
     expect(sandboxes.seen.find(({ claims }) => claims.path === '/activity')?.claims).toMatchObject({
@@ -348,14 +348,14 @@ describe('a running sandbox', () => {
     })()
     const stateOf = async (): Promise<unknown> =>
       fieldOf(await (await quick.fetch('/api/sandboxes/quick')).json(), 'state')
-    // A tab that was left open comes back again and again, which is nothing to stay awake for.
+    // The reconnects of an open tab are not activity.
     const sleeps = async (): Promise<boolean> => {
       const tab = await upgrade(quick, `/terminal/${session}`, V1)
       joined.push(tab.kind)
       if (tab.kind === 'open') tab.socket.reset()
       return (await stateOf()) === 'stopped'
     }
-    await eventually(sleeps, { what: 'it to sleep', timeoutMs: 20_000 })
+    await eventually(sleeps, { what: 'the sandbox to stop', timeoutMs: 20_000 })
     expect(joined.length).toBeGreaterThan(3)
     expect(quick.host.count(`POST /sandboxes/${id}/stop`)).toBe(1)
   })

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { ACTIONS, actionOf, ROUTE_ACTIONS } from '../src/audit/actions.ts'
 import { POLICIES } from '../src/routes/policies.ts'
 
-/** Routes that look without touching anything, though their credential is that of a socket. */
+/** Routes that only read, although their policy needs more than the credential `read`. */
 const HARMLESS = new Set(['GET /metrics'])
 
 test('every route that changes something has an audit action', () => {

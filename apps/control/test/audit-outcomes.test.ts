@@ -18,7 +18,7 @@ interface Row {
   readonly code: string | null
 }
 
-/** Sandboxes whose start can be held up. */
+/** Sandboxes whose start can be delayed. */
 class HeldSandboxes extends RealSandboxes {
   starts = 0
   held: Promise<void> | undefined
@@ -67,7 +67,7 @@ async function startCat(sandbox: string): Promise<{ readonly id: string; readonl
   return { id: textIn(started, 'id'), token: textIn(started, 'token') }
 }
 
-/** Rows of a sandbox once one of an action is there, as `who: action outcome code`. */
+/** Rows of a sandbox as `actor: action outcome code`, once there is one of the action. */
 async function rowsOf(
   sandbox: string,
   action: string,
@@ -86,7 +86,7 @@ const textsOf = async (sandbox: string, action: string): Promise<readonly string
   (await rowsOf(sandbox, action)).map(({ text }) => text)
 
 describe('the audit of long-running requests', () => {
-  /** Somebody's command, once it runs. */
+  /** Runs a command of an account and resolves when it has started. */
   async function running(
     sandbox: string,
     person: ApiClient,
@@ -103,7 +103,7 @@ describe('the audit of long-running requests', () => {
   test.each([
     ['leaves', (bob: ApiClient, grant: string) => bob.delete(`/api/account/grants/${grant}`)],
     ['signs out', (bob: ApiClient) => bob.post('/api/signout', undefined)],
-    ['is shut out', (_: ApiClient, grant: string) => owner.delete(`/api/grants/${grant}`)],
+    ['loses access', (_: ApiClient, grant: string) => owner.delete(`/api/grants/${grant}`)],
   ])('(threat T50) records a command as allowed when its account %s before it ends', async (how, go) => {
     const bob = await ApiClient.named(control, how.replaceAll(' ', '-'))
     const sandbox = await make()
@@ -140,7 +140,7 @@ describe('the audit of long-running requests', () => {
   })
 })
 
-/** What an upgrade came to: the code of a frame, of a refusal over HTTP, or `open`. */
+/** The outcome of an upgrade: the code of a frame, of a refusal over HTTP, or `open`. */
 async function outcomeOf(handshake: RawHandshake): Promise<string> {
   if (handshake.kind !== 'open') return refusalOf(handshake)
   await using socket = handshake.socket

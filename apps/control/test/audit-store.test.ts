@@ -24,14 +24,14 @@ function entry(changes: Partial<AuditEntry> = {}): AuditEntry {
 
 function open() {
   const database = new Database(':memory:')
-  // It makes the tables.
+  // Creates the tables.
   const account = new AccountStore(sqlOf(database))
   const store = new AuditStore(sqlOf(database))
   const count = (): number => Number(database.query('SELECT COUNT(*) AS n FROM audit').values()[0]?.[0])
   return { account, database, store, count }
 }
 
-/** Rows that only differ in their number, without the way that rows usually come. */
+/** Inserts rows that differ only in their number, bypassing the store. */
 function fill(database: Database, count: number, atMs: number, actor = 'local'): void {
   database.run(
     `INSERT INTO audit (id, at_ms, actor, actor_name, action, address, outcome, request_id)
@@ -89,7 +89,7 @@ test('accepts late refusals only of attaches to the reporting sandbox', () => {
 
 test('returns rows newest first, in pages, each once', () => {
   const { store } = open()
-  // Two of the same time, and one that arrives late.
+  // Two with the same time, and one that is delivered late.
   for (const [id, atMs] of Object.entries({ a: 10, b: 20, c: 20, d: 30, e: 5 }))
     store.add([entry({ id, requestId: id, atMs: NOW + atMs })], OWNER, NOW)
   const seen: string[] = []
@@ -126,7 +126,7 @@ test('filters rows by sandbox id and name, action and time', () => {
   expect(found({ sandbox: 'dev', action: 'exec', sinceMs: NOW + 1 })).toBe('')
 })
 
-/** Rows of somebody that come the usual way, as many batches as are said. */
+/** Adds this many batches of rows of one account through the store. */
 function pour(store: AuditStore, actor: string, batches: number): void {
   for (let batch = 0; batch < batches; batch += 1)
     store.add(
@@ -154,10 +154,10 @@ test('(threat T50) an account that fills the audit evicts only its own rows', ()
   fill(database, MAX_OTHERS_ROWS - 40, NOW, 'mallory')
   pour(store, 'mallory', 20)
   expect([OWNER, 'bob', 'mallory'].map(rowsOf)).toEqual([MAX_OWN_ROWS, 40, MAX_OTHERS_ROWS - 40])
-  // One with few rows gets room from the one with most.
+  // An account with few rows evicts rows of the account with the most.
   pour(store, 'bob', 3)
   expect([OWNER, 'bob', 'mallory'].map(rowsOf)).toEqual([MAX_OWN_ROWS, 340, MAX_OTHERS_ROWS - 340])
-  // Two with equally much share what is too much.
+  // Two accounts with equally many rows are evicted equally.
   fill(database, MAX_OTHERS_ROWS - 340, NOW, 'eve')
   for (let part = 0; part < 200; part += 1) store.add([], OWNER, NOW)
   expect([OWNER, 'bob'].map(rowsOf)).toEqual([MAX_OWN_ROWS, 340])

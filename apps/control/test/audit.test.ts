@@ -47,7 +47,7 @@ async function auditOf(person: ApiClient, query = ''): Promise<readonly Row[]> {
   return fieldOf(told.body, 'rows') as readonly Row[]
 }
 
-/** Deliveries follow the answers they are about. */
+/** Entries are delivered after the response. */
 async function rowsWhen(person: ApiClient, query: string, isThere: (rows: readonly Row[]) => boolean) {
   await eventually(async () => isThere(await auditOf(person, query)), { what: 'the rows to arrive' })
   return auditOf(person, query)
@@ -62,7 +62,7 @@ async function make(person: ApiClient, name: string): Promise<string> {
   return textIn(made, 'id')
 }
 
-/** Gives somebody the whole sandbox. */
+/** Grants an account access to a sandbox. */
 async function share(name: string, role: string, to: ApiClient): Promise<string> {
   const grant = await owner.post('/api/grants', { sandbox: name, role })
   expect((await to.post('/api/grants/redeem', { link: linkIn(grant) })).status).toBe(200)
@@ -182,7 +182,7 @@ describe('the audit', () => {
       'guest: session.join refused sandbox_not_found',
     ])
     expect(rows.filter(({ actorName }) => actorName === 'stranger')).toEqual([])
-    // Strangers are in the log alone.
+    // Refusals of accounts without access are only logged.
     expect(await auditOf(stranger)).toEqual([])
     expect(control.log.filter((line) => line.includes('"event":"request_failed"')).length).toBeGreaterThan(2)
     await owner.delete(`/api/sandboxes/${id}`)

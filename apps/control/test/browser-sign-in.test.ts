@@ -88,7 +88,7 @@ test('the cookie of a signed-in browser authenticates it', async () => {
   expect(await made.authenticate(new Headers())).toBeUndefined()
 })
 
-test('a cookie of an invented account is refused without a lookup', async () => {
+test('a cookie of a forged account id is refused without a lookup', async () => {
   const { made, asked } = authenticator({ isMinted: false })
   expect(await rejectionOf(made.authenticate(sending((await mint()).sent)))).toMatchObject({
     code: 'unauthorized',

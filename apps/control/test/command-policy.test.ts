@@ -78,19 +78,19 @@ describe('a template', () => {
     ['NUL', 'a\0b'],
     ['an escape', 'a\u001b[2Jb'],
     ['a line separator', 'a\u2028b'],
-    ['text that runs backwards', 'a\u202eb'],
+    ['a bidi override', 'a\u202eb'],
     ['a lone surrogate', 'a\ud800b'],
     ['an option', '--help'],
     ['a short option', '-rf'],
     ['a dash', '-'],
     ['an en dash', '–help'],
-    ['a hyphen of its own', '‐help'],
+    ['a Unicode hyphen', '‐help'],
     ['a minus sign', '−help'],
     ['a wide hyphen', '－help'],
     ['a small hyphen', '﹣help'],
     ['a folder', '../../etc/passwd'],
-    ['more than it may be long', 'a'.repeat(65)],
-    ['very much', 'a'.repeat(1_000_000)],
+    ['a value above its maxLength', 'a'.repeat(65)],
+    ['a very long value', 'a'.repeat(1_000_000)],
   ])('(threat T9) refuses %s and does not echo it', (_, value) => {
     const error = refusalOf(() => policy.fill('tail', [['name', value]]))
     expect(error.code).toBe('bad_template')
@@ -105,7 +105,7 @@ describe('a template', () => {
 
   test.each([
     [
-      'twice the same',
+      'a duplicate parameter',
       [
         ['name', 'a'],
         ['name', 'b'],
@@ -113,7 +113,7 @@ describe('a template', () => {
       'parameter "name" of the template: given twice',
     ],
     [
-      'one that is not there',
+      'an unknown parameter',
       [
         ['name', 'a'],
         ['CANARY=', 'x'],
@@ -138,7 +138,7 @@ describe('a template', () => {
     ],
     ['none', [], 'parameter "name" of the template: missing'],
     [
-      'a default’s own rule',
+      'a value that replaces a default but does not match',
       [
         ['name', 'a'],
         ['count', '1e9'],

@@ -27,7 +27,7 @@ const COMMANDS = {
   ],
 }
 const V1 = { subprotocols: ['sandwire.v1'] }
-/** The same person with more and with less. */
+/** The same account with more and with fewer scopes. */
 const OWNER = serviceToken('ada', ['connect', 'exec', 'admin'])
 const CONNECT = serviceToken('ada', ['connect'])
 const CREATE_ID = 'ab'.repeat(16)
@@ -59,7 +59,7 @@ async function codeOf(response: Response): Promise<string> {
   return `${response.status} ${String(field(field(await response.json(), 'error'), 'code'))}`
 }
 
-/** The code of a refusal that is told in a frame. */
+/** The code of an error frame. */
 async function frameCodeOf(handshake: RawHandshake): Promise<string> {
   if (handshake.kind !== 'open') return refusalOf(handshake)
   await using socket = handshake.socket
@@ -160,7 +160,7 @@ describe('a credential with the scope connect only (threat T9)', () => {
     }
   })
 
-  /** How a session takes somebody who asks for a role in it: the role, or the code of a refusal. */
+  /** The role granted for a requested one, or the error code. */
   async function roleIn(path: string, options: Parameters<typeof upgrade>[2]): Promise<string> {
     const handshake = await upgrade(control, path, options)
     if (handshake.kind !== 'open') return refusalOf(handshake)
@@ -279,11 +279,11 @@ describe('a template', () => {
   })
 
   test.each([
-    ['no such id', { template: 'nothing' }, '422 bad_template'],
-    ['no parameter', { template: 'show' }, '422 bad_template'],
+    ['an unknown id', { template: 'nothing' }, '422 bad_template'],
+    ['a missing parameter', { template: 'show' }, '422 bad_template'],
     ['an option', { template: 'show', params: { one: '--CANARY' } }, '422 bad_template'],
     ['a newline', { template: 'show', params: { one: 'CANARY\nb' } }, '422 bad_template'],
-    ['another’s parameter', { template: 'wait', params: { one: 'CANARY' } }, '422 bad_template'],
+    ['a parameter of another template', { template: 'wait', params: { one: 'CANARY' } }, '422 bad_template'],
     ['a number', { template: 'show', params: { one: 1 } }, '400 bad_request'],
     ['a list', { template: 'show', params: ['CANARY'] }, '400 bad_request'],
     ['a command beside it', { template: 'wait', cmd: 'CANARY' }, '400 bad_request'],

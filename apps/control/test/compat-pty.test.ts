@@ -13,7 +13,7 @@ const SESSION_TOKEN_SECRET = `k1:${Buffer.from(KEY).toString('base64')}`
 const TIMEOUT_MS = 60_000
 const WAIT = { timeoutMs: 20_000 }
 setDefaultTimeout(TIMEOUT_MS)
-/** Without what a login on this machine does, which may be anything. */
+/** A shell without the login files of this machine. */
 const SHELL = { SHELL: '/bin/sh', HOME: '/nonexistent' }
 const TEMPLATES = [
   { id: 'claude', title: 'An agent', argv: ['sh', '-c', 'echo "I am $0"; exec cat', 'claude'], mode: 'pty' },
@@ -41,7 +41,7 @@ afterAll(async () => {
 
 type Query = Readonly<Record<string, string>>
 
-/** A front end of somebody; the sandbox is ada's unless the query says otherwise. */
+/** Opens a terminal as a user; the sandbox is ada's by default. */
 function open(query: Query = {}, person: ApiClient = ada, protocols: readonly string[] = []): PtyClient {
   const headers = { ...Object.fromEntries(person.headers), host: `localhost:${control.port}` }
   return new PtyClient(
@@ -51,7 +51,7 @@ function open(query: Query = {}, person: ApiClient = ada, protocols: readonly st
   )
 }
 
-/** What a client that is not let in is told: messages and the close. */
+/** Messages and close of a refused client. */
 async function refusalIn(client: PtyClient): Promise<unknown> {
   await using open = client
   return [await open.closed(), ...open.messages]
@@ -60,7 +60,7 @@ async function refusalIn(client: PtyClient): Promise<unknown> {
 const NOT_FOUND = [{ code: 4001, reason: 'session_not_found' }, { type: 'session_not_found' }]
 const newId = (): string => crypto.randomUUID()
 
-/** Starts something that can be told apart from everything else, and leaves it. */
+/** Starts a session with a unique marker and disconnects. */
 async function leaveMark(query: Query = {}): Promise<{ readonly mark: string; readonly token: string }> {
   const mark = `mark-${newId()}`
   await using client = open(query)
@@ -70,7 +70,7 @@ async function leaveMark(query: Query = {}): Promise<{ readonly mark: string; re
   return { mark, token }
 }
 
-/** As control makes and reads them. */
+/** With the keys of control. */
 function ownTokens(): Promise<SessionTokens> {
   return openSessionTokens([{ kid: 'k1', bytes: KEY }], {
     lifeMs: 3_600_000,

@@ -18,7 +18,7 @@ test('limits that containers cannot enforce are refused by name', async () => {
   })
   expect((await control.fetch('/api/sandboxes/small')).status).toBe(404)
 
-  // The objects of this control have no containers, which is as far as it gets.
+  // Valid limits get as far as the missing container of this control.
   const usual = await create({ name: 'usual', limits: {} })
   expect(await usual.json()).toMatchObject({ error: { code: 'provider_unavailable' } })
 })

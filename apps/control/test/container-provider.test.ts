@@ -97,7 +97,7 @@ describe('the container provider', () => {
     await provider.start(specOf({ env: { A: '1' }, network: { policy: 'open', allow: [] } }))
     expect(engine.starts[0]?.enableInternet).toBe(false)
     expect(networks).toEqual([{ policy: 'open', allow: [] }])
-    // What answers instead of the real host is believed.
+    // The certificate of the interceptor is trusted.
     expect(JSON.parse(engine.starts[0]?.env['SANDWIRE_ENV'] ?? '')).toMatchObject({
       A: '1',
       NODE_EXTRA_CA_CERTS: expect.any(String),
@@ -138,7 +138,7 @@ describe('the container provider', () => {
     const { provider, engine, lost } = open()
     await provider.start(specOf())
     engine.end(139)
-    await eventually(() => lost() === 1, { what: 'the loss to be told' })
+    await eventually(() => lost() === 1, { what: 'the loss to be reported' })
     expect(await provider.status(ID)).toEqual({ id: ID, state: 'stopped', reason: 'exit_139' })
     expect(await provider.logs(ID, 10_000)).toContain('exit_139')
   })
@@ -158,7 +158,7 @@ describe('the container provider', () => {
     const second = open(first)
     expect(await second.provider.status(ID)).toEqual(before)
     expect(await second.provider.start(specOf())).toEqual(before)
-    // The runtime may have forgotten what it lets through.
+    // The runtime may have lost its interceptions.
     expect(second.networks).toEqual([{ policy: 'none', allow: [] }])
     first.engine.running = false
     const third = open(first)
@@ -207,7 +207,7 @@ describe('the container provider', () => {
   })
 })
 
-/** What a network asks of a container. */
+/** The interceptions that a network policy sets up. */
 async function interceptions(network: NetworkSpec, hasInternet: boolean): Promise<string[]> {
   const asked: string[] = []
   await openNetwork(

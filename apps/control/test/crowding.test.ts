@@ -48,7 +48,7 @@ async function shareWith(person: ApiClient): Promise<string> {
   return textIn(made, 'grant')
 }
 
-/** A stranger gives an account as much as they can; returns what came of it, one line per grant. */
+/** Another account creates as many grants for an account as it can; returns one outcome per grant. */
 async function pushAt(account: string, name: string): Promise<readonly string[]> {
   const eve = await ApiClient.named(control, name)
   const told: string[] = []
@@ -107,7 +107,7 @@ describe('unwanted grants to an account (threat T6)', () => {
 })
 
 describe('a viewer who opens the maximum number of sockets', () => {
-  /** What the server says first: to a hello, or by itself. */
+  /** The first message of the server, to a hello or unprompted. */
   async function firstWord(socket: RawWebSocket): Promise<string> {
     await socket
       .sendFrame({ opcode: 1, payload: new TextEncoder().encode(helloText()) })

@@ -3,12 +3,12 @@ import { rejectionOf } from '@sandwire/testing'
 import { withDeadline } from '../src/http/deadline.ts'
 import { readBounded, readBoundedBytes, readBoundedJson } from '../src/http/read-bounded.ts'
 
-/** Time that is over at once. */
+/** A deadline that passes immediately. */
 const NOW = { ms: 1, late: () => new Error('late') }
-/** Time that is never over. */
+/** A deadline that never passes. */
 const LONG = { ms: 60_000, late: () => new Error('late') }
 
-/** An answer in the test's hand. */
+/** A response whose body the test controls. */
 function answer(...texts: readonly string[]) {
   const encoder = new TextEncoder()
   const { promise: isCanceled, resolve } = Promise.withResolvers<unknown>()

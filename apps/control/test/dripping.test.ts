@@ -11,7 +11,7 @@ import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 const WAIT = { timeoutMs: 15_000 }
 const TIMEOUT_MS = 30_000
 
-/** Nobody waits here as long as people do. */
+/** Shorter than in production, so that the test can wait for it. */
 const hurry = shorten(
   ['WHOLE_RESPONSE_MS', 'VERSION_MS', 'REFUSAL_MS', 'ERROR_RESPONSE_MS', 'CALL_TIMEOUT_MS'],
   500,
@@ -42,14 +42,14 @@ describe('a response that never ends', () => {
   afterEach(async () => {
     sandboxes.intercept = undefined
     control.host.intercept = undefined
-    await eventually(() => drips.heard === 0, { what: 'nobody to listen any more', ...WAIT })
+    await eventually(() => drips.heard === 0, { what: 'all responses to be canceled', ...WAIT })
   })
   afterAll(async () => {
     await control[Symbol.asyncDispose]()
     await sandboxes[Symbol.asyncDispose]()
   })
 
-  /** Has sandboxd drip where a path begins so. */
+  /** Makes sandboxd send endless responses for paths with this prefix. */
   function dripAt(start: string, status?: number): void {
     sandboxes.intercept = (request) =>
       new URL(request.url).pathname.startsWith(start) ? drips.answer(status) : undefined
@@ -61,19 +61,19 @@ describe('a response that never ends', () => {
       const bob = await ApiClient.named(control, 'bob')
       const begun = drips.begun
       dripAt('/activity')
-      await eventually(() => drips.begun > begun, { what: 'a look', ...WAIT })
+      await eventually(() => drips.begun > begun, { what: 'a poll', ...WAIT })
       const grant = { role: 'collaborator', sandbox: 'dev', expiresSeconds: 1 }
       await bob.post('/api/grants/redeem', { link: linkIn(await owner.post('/api/grants', grant)) })
       const isCut = (): boolean => sandboxes.seen.some(({ claims }) => claims.path === '/attachments/close')
-      await eventually(isCut, { what: 'the cut', ...WAIT })
-      await eventually(() => drips.begun > begun + 3, { what: 'more looks', ...WAIT })
+      await eventually(isCut, { what: 'the close', ...WAIT })
+      await eventually(() => drips.begun > begun + 3, { what: 'more polls', ...WAIT })
     },
     TIMEOUT_MS,
   )
 
   test.each([
     ['a session', 200, () => owner.get(`/api/account/sessions/${session}`), '/sessions/'],
-    ['what is wrong with a session', 404, () => owner.get(`/api/account/sessions/${session}`), '/sessions/'],
+    ['the error of a session', 404, () => owner.get(`/api/account/sessions/${session}`), '/sessions/'],
     ['the end of a session', 200, () => owner.delete(`/api/account/sessions/${session}`), '/sessions/'],
     [
       'output',
@@ -122,8 +122,8 @@ describe('a response that never ends', () => {
   )
 
   test.each([
-    ['how a sandbox is', 200],
-    ['what is wrong with a sandbox', 500],
+    ['the state of a sandbox', 200],
+    ['the error of a sandbox', 500],
   ] as const)(
     'does not block a request to the host for %s, nor the next one',
     async (_, status) => {

@@ -26,7 +26,7 @@ afterAll(async () => {
   await sandboxes[Symbol.asyncDispose]()
 })
 
-/** As the server behind a page asks: with a bearer, and without an Origin header of its own. */
+/** Requests a ticket as the server of a page does: with a bearer token and without an Origin header. */
 async function ticketFor(origin?: string): Promise<string> {
   const told = await owner.post('/api/tickets', { sandbox: 'dev', ...(origin !== undefined && { origin }) })
   expect(told.status).toBe(201)
@@ -37,10 +37,10 @@ async function outcomeOf(handshake: RawHandshake): Promise<string> {
   if (handshake.kind !== 'open') return refusalOf(handshake)
   const { payload } = await handshake.socket.nextFrame()
   handshake.socket.reset()
-  return new TextDecoder().decode(payload).startsWith('session ') ? 'open' : 'told in a frame'
+  return new TextDecoder().decode(payload).startsWith('session ') ? 'open' : 'error frame'
 }
 
-/** An upgrade from a page, with what a browser would add. */
+/** An upgrade with the headers that a browser adds. */
 async function open(
   origin: string,
   {
@@ -61,7 +61,7 @@ async function open(
   return outcomeOf(handshake)
 }
 
-/** A browser that is signed in here, as a browser on the same site would send its cookies along. */
+/** A signed-in browser, which sends its cookies from pages of the same site. */
 async function signIn(): Promise<CookieJar> {
   const code = crypto.randomUUID()
   control.host.codes.add(code)
@@ -88,7 +88,7 @@ describe('a page of a listed origin', () => {
     const ask = async () =>
       textIn(await owner.post('/api/tickets', { session, origin: EMBEDDED, role: 'viewer' }), 'ticket')
     expect(await open(EMBEDDED, { ticket: await ask(), path: `/terminal/${session}` })).toBe('open')
-    expect(await open(EMBEDDED, { ticket: await ask(), path: '/attach?sandbox=dev' })).toBe('told in a frame')
+    expect(await open(EMBEDDED, { ticket: await ask(), path: '/attach?sandbox=dev' })).toBe('error frame')
   })
 
   test('is refused without a ticket, whatever else it sends (threat T1)', async () => {
@@ -98,7 +98,7 @@ describe('a page of a listed origin', () => {
     expect(await open(EMBEDDED, { headers: [cookieOf(jar)] })).toBe(refused)
     expect(await open(EMBEDDED, { headers: [['Authorization', `Bearer ${TOKEN}`]] })).toBe(refused)
     expect(await open(EMBEDDED, { path: `/attach?cmd=cat&token=${TOKEN}` })).toBe(refused)
-    // The same credentials count where they belong.
+    // The same credentials are valid from our own origin.
     expect(await open(control.origin, { headers: [['Authorization', `Bearer ${TOKEN}`]] })).toBe('open')
     expect(await jar.statusOfWhoami()).toBe(200)
   })
@@ -155,7 +155,7 @@ describe('a page of any other origin', () => {
   ])('is refused with a ticket that is valid elsewhere: %s (threat T1)', async (origin) => {
     const ticket = await ticketFor(EMBEDDED)
     expect(await open(origin, { ticket })).toBe('403 origin_refused')
-    // It was not taken, so nobody else lost it.
+    // The refused ticket was not used up.
     expect(await open(EMBEDDED, { ticket })).toBe('open')
   })
 })

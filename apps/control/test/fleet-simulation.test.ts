@@ -1,4 +1,4 @@
-// A fleet of sandboxes over a working day, by the real steps of a sandbox's life: how often objects wake up, and what they write.
+// Simulates a fleet of sandboxes over a working day with the real lifecycle steps: wake-ups and writes of the objects.
 
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { backOffMs } from '@sandwire/protocol'
@@ -12,18 +12,18 @@ import { drawVisits } from './support/fleet/visits.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 8 * HOUR_MS
 const SEED = 5
-/** Where files survive a stop. */
+/** Files survive a stop. */
 const SLEEPY: FleetSettings = { sleepAfterMs: 600_000, alarmMs: 30_000 }
-/** Where they do not, so that nothing stops by itself. */
+/** Files do not survive, so idle sandboxes are not stopped. */
 const AWAKE: FleetSettings = { sleepAfterMs: null, alarmMs: 30_000 }
 const RINGS_PER_HOUR = HOUR_MS / SLEEPY.alarmMs
-/** Two deployments, each of which cuts every connection; after the second nothing answers for a while. */
+/** Two deployments, each of which closes every connection; after the second there is an outage. */
 const DEPLOYMENTS = [
   { atMs: 2 * HOUR_MS, awayMs: 0 },
   { atMs: 5 * HOUR_MS, awayMs: 20_000 },
 ]
 
-/** How long a client takes to come back, by its own back-off. */
+/** Time until a client has reconnected, by its back-off. */
 function backAfterMs(awayMs: number, random: Random): number {
   let waitedMs = 0
   for (let attempt = 1; waitedMs === 0 || waitedMs < awayMs; attempt++)
@@ -31,7 +31,7 @@ function backAfterMs(awayMs: number, random: Random): number {
   return waitedMs
 }
 
-/** The day of one sandbox, which is the same for the same number. */
+/** The day of one sandbox, determined by its number. */
 function dayOf(number: number, untilMs: number, deployments = DEPLOYMENTS) {
   const random = new Random(SEED * 1_000_003 + number)
   const visits = drawVisits(random, untilMs)
@@ -41,13 +41,13 @@ function dayOf(number: number, untilMs: number, deployments = DEPLOYMENTS) {
 
 interface Fleet {
   readonly total: Tally
-  /** Hours that sandboxes ran, all together. */
+  /** Total running hours. */
   readonly runningHours: number
-  /** Wake-ups of all objects together, by the second. */
+  /** Wake-ups of all objects per second. */
   readonly perSecond: Uint32Array
 }
 
-/** Drives the whole fleet. After each step a sandbox has an alarm exactly while it runs, no later than it has to be. */
+/** Simulates the whole fleet. Checks after each step that a sandbox has an alarm in time exactly while it runs. */
 function simulate(sandboxes: number, settings: FleetSettings, deployments = DEPLOYMENTS): Fleet {
   const total = emptyTally()
   const perSecond = new Uint32Array(DAY_MS / 1_000 + 1)
@@ -88,7 +88,7 @@ describe('a hundred thousand sandboxes', () => {
   const SANDBOXES = 100_000
   /** Of the sandbox: last activity and alarm. Of the account: the sandbox and its session. */
   const ROWS_PER_RING = 2
-  /** From stopped to running and back, in either object. */
+  /** Start and stop, in each object. */
   const ROWS_PER_LIFE = 8
 
   let stormy: Fleet
@@ -140,7 +140,7 @@ describe('a hundred thousand sandboxes', () => {
       (count, at) => count - (calm.perSecond[from + at] ?? 0),
     )
     const joins = storm.reduce((sum, count) => sum + count, 0)
-    // A client waits at most 10 s between two tries, so they need no longer, and no second gets them all.
+    // Clients wait at most 10 s between attempts, so all are back by then, spread over the seconds.
     expect(storm.slice(11).every((count) => count === 0)).toBe(true)
     expect(joins).toBeGreaterThan(SANDBOXES / 10)
     expect(Math.max(...storm)).toBeLessThan(joins / 4)

@@ -3,7 +3,7 @@ import { Hono } from 'hono'
 import { SandwireError } from '@sandwire/protocol'
 import { holdBody } from '../src/http/request-body.ts'
 
-/** Answers with the body that a handler gets, or with why it does not. */
+/** Responds with the body that a handler gets, or with the error. */
 function open(maxBytes: number, ms?: number): Hono {
   const app = new Hono()
   app.use(holdBody(maxBytes, ms))

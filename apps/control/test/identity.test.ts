@@ -199,7 +199,7 @@ describe('a token of another kind (threat T34)', () => {
       { at_hash: 'h' },
       { typ: 'ID' },
       { typ: 'Refresh' },
-      // Meant for our client, as an ID token is, and nothing says that it is none.
+      // Has our client as audience, like an ID token, and no typ that excludes one.
       { aud: 'cli' },
     ])
       expect([claims, await whoami(await fake.token(claims, plain))]).toMatchObject([claims, refused])
@@ -394,7 +394,7 @@ describe('an unavailable issuer', () => {
     const { headers } = await control2.fetch('/api/whoami', { headers: bearer(await down.token()) })
     expect(headers.get('retry-after')).toBe('5')
     expect(down.asked.some((path) => path.startsWith('/elsewhere'))).toBe(false)
-    // What is bad without asking anybody stays bad.
+    // Tokens that are invalid without a key are still refused.
     expect(await whoami(await down.token({ exp: 1 }), control2)).toMatchObject(refused)
     expect(await whoami(await fake.token(), control2)).toMatchObject({ via: 'bearer' })
     expect(await whoami(TOKEN, control2)).toMatchObject({ account: 'local' })

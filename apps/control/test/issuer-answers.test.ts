@@ -6,9 +6,9 @@ import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
 type Tokens = Record<string, unknown>
 
-/** Stands before the issuer's token endpoint, and changes what it answers. */
+/** Proxies the issuer's token endpoint and changes its responses. */
 let bend: (tokens: Tokens) => Response | Promise<Response>
-/** What the issuer answered to a code, so that a code can be taken twice. */
+/** Responses of the issuer by code, so that a code can be used twice. */
 const answered = new Map<string, Tokens>()
 
 let sandboxes: StandInSandboxes
@@ -106,9 +106,9 @@ test('an access token instead of the ID token is refused', async () => {
 })
 
 test.each<[string, typeof bend]>([
-  ['nothing to say who somebody is', (tokens) => Response.json({ ...tokens, id_token: undefined })],
+  ['a response without an ID token', (tokens) => Response.json({ ...tokens, id_token: undefined })],
   ['an error', () => Response.json({ error: 'invalid_grant' }, { status: 400 })],
-  ['something else than JSON', () => new Response('<h1>no</h1>')],
+  ['a response that is not JSON', () => new Response('<h1>no</h1>')],
   ['a redirect', () => new Response(null, { status: 307, headers: { location: '/elsewhere' } })],
 ])('%s is refused', async (_, change) => expect(await statusAfter(change)).toBe(502))
 

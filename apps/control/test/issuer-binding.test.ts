@@ -15,7 +15,7 @@ test('(threat T2) a sign-in ends when its issuer or client changes in the settin
   expect(isTrusted({ ...OURS, issuer: 'https://other.example' })).toBe(false)
   expect(isTrusted({ ...OURS, clientId: 'another' })).toBe(false)
   expect(isTrusted({ issuer: OURS.issuer })).toBe(false)
-  // One from before this was written down.
+  // A sign-in without a stored binding.
   expect(
     isTrustedSignIn(
       { ...SIGN_IN, issuerBinding: null },

@@ -25,7 +25,7 @@ const keysOf = (changes: Partial<IssuerConfig> = {}): IssuerClient =>
   )
 const after = (ms: number): void => void setSystemTime(new Date(Date.now() + ms))
 
-/** What comes of asking for a key: its kind, or why not. */
+/** The outcome of a key request: its type, or the error. */
 async function ask(keys: IssuerClient, kid: unknown): Promise<string> {
   try {
     return (await keys.findKey({ alg: 'ES256', ...(kid === undefined ? {} : { kid: kid as string }) })).type
@@ -56,13 +56,13 @@ describe('the keys of an issuer', () => {
   })
 
   test('newer than the cache are reported as unavailable, not as invalid', async () => {
-    // From here on time passes only as it is said.
+    // From here on the clock is virtual.
     after(0)
     const keys = keysOf()
     expect(await ask(keys, 'one')).toBe('public')
     issuer.keys = [one, two]
     after(KEYS_COOLDOWN_MS / 2)
-    // Too soon to ask again: nobody knows, and that is what is said, with the time to wait.
+    // Too soon to fetch again: unavailable, with a retry-after.
     const told: unknown = await keys.findKey({ alg: 'ES256', kid: 'two' }).catch((error: unknown) => error)
     expect(told).toMatchObject({ code: 'issuer_unavailable', retryAfterMs: KEYS_COOLDOWN_MS / 2 })
     expect(count('/keys')).toBe(1)
@@ -184,7 +184,7 @@ describe('an unavailable issuer', () => {
     const keys = keysOf()
     issuer.mood = 'broken'
     for (let at = 0; at < 20; at++) expect(await ask(keys, 'one')).toBe('issuer_unavailable')
-    // Once at each place where metadata may be.
+    // Once at each location of metadata.
     expect(issuer.asked).toHaveLength(2)
   })
 
@@ -231,7 +231,7 @@ describe('an unavailable issuer', () => {
     ['https://id.example', 'http://keys.example/keys'],
     ['https://id.example', 'ftp://keys.example/keys'],
     ['https://id.example', 'https://user:pass@keys.example/'],
-    // One of the network must not send us to services of this machine.
+    // An issuer on the network must not direct us to services of this machine.
     ['https://id.example', 'http://127.0.0.1/keys'],
     ['https://id.example', 'https://localhost/keys'],
     ['http://127.0.0.1', 'http://keys.example/keys'],

@@ -43,12 +43,12 @@ function locationOf(response: Response): URL {
   return new URL(response.headers.get('location') ?? '', control.origin)
 }
 
-/** Leaves for the issuer's page; returns its address. */
+/** Follows the redirect to the issuer and returns its URL. */
 async function leave(jar: CookieJar, query = 'issuer=test'): Promise<URL> {
   return locationOf(await jar.open(`/signin/start?${query}`))
 }
 
-/** Path and query of where the issuer sends the browser. */
+/** Path and query of the issuer's redirect. */
 async function comeBack(authorization: URL, person: string): Promise<string> {
   const { origin, pathname, search } = await issuer.signIn(authorization, person)
   expect(origin + pathname).toBe(`${control.origin}/signin/callback`)
@@ -62,7 +62,7 @@ async function signIn(person: string): Promise<CookieJar> {
   return jar
 }
 
-/** Refused: nobody is signed in, and the page says why without a word of what was sent. */
+/** Expects no sign-in, and an error page without request data. */
 async function expectRefused(jar: CookieJar, response: Response, status = 400): Promise<string> {
   expect(response.status).toBe(status)
   expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -162,7 +162,7 @@ describe('the callback of an issuer', () => {
     const again = new CookieJar(control)
     await expectRefused(again, await again.open(back))
     again.cookies.set(LOGIN, login)
-    // The issuer knows each code once, too.
+    // The issuer accepts each code once, too.
     await expectRefused(again, await again.open(back), 502)
   })
 
@@ -186,7 +186,7 @@ describe('the callback of an issuer', () => {
     await expectRefused(victim, await victim.open(planted))
     await leave(victim)
     await expectRefused(victim, await victim.open(planted))
-    // Who left with it may still come back with it.
+    // The browser that started with it can still complete.
     expect((await eve.open(planted)).status).toBe(303)
   })
 

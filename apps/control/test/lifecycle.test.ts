@@ -448,7 +448,7 @@ describe('a call to sandboxd', () => {
     const made = open()
     await made.create()
     await made.sessions.reach(CALL, start, async () => 'in')
-    // Started anew behind our back: another address and epoch.
+    // Restarted without our knowledge: another address and epoch.
     await made.provider.stop(ID, 'r')
     await made.provider.start({ id: ID, name: 'dev', publicKey: 'k', ...SETTINGS })
     const found = await made.sessions.reach(CALL, start, async ({ address }, client) =>

@@ -151,7 +151,7 @@ describe('the limits of an attach', () => {
 describe('the limit per account', () => {
   const open = () => {
     const sql = sqlOf(new Database(':memory:'))
-    // It makes the tables.
+    // Creates the tables.
     new AccountStore(sql)
     return { sql, budget: new AttachBudget(sql) }
   }
@@ -165,9 +165,9 @@ describe('the limit per account', () => {
     })
     expect(refusedBy(() => budget.take(60, NOW + 1_000))).toBeUndefined()
     expect(refusedBy(() => budget.take(60, NOW + 1_000))).toBeDefined()
-    // A clock that goes back gives nothing.
+    // A clock that was set back refills nothing.
     expect(refusedBy(() => budget.take(60, NOW - 60_000))).toBeDefined()
-    // And costs nobody the time that it went back.
+    // Nor does it delay the next refill by that time.
     expect(refusedBy(() => budget.take(60, NOW - 59_000))).toBeUndefined()
   })
 
@@ -220,7 +220,7 @@ describe('control', () => {
       sessionsPerSandbox: 5,
       outputBytesPerSecond: 7e4,
     }
-    // In local mode: what comes from other machines is limited there too, should it ever come.
+    // In local mode, where requests from other machines are limited too.
     control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
   })
   afterAll(async () => {
@@ -228,7 +228,7 @@ describe('control', () => {
     await sandboxes[Symbol.asyncDispose]()
   })
 
-  /** What came of an attach: open, or its refusal over HTTP. A plain client is never told in a frame. */
+  /** The outcome of an attach: open, or the refusal over HTTP. Plain clients get no error frame. */
   async function attach(person: ApiClient, headers: Readonly<Record<string, string>>) {
     const handshake = await upgrade(control, '/attach?sandbox=dev&cmd=cat', {
       headers: [...person.headers, ...Object.entries(headers)],
@@ -240,7 +240,7 @@ describe('control', () => {
     return { outcome: String(code), retryAfter: Number(answered.get('retry-after') ?? 'NaN') }
   }
 
-  /** Outcomes and how often each came. */
+  /** The number of occurrences per outcome. */
   function tally(outcomes: readonly { outcome: string }[]): Record<string, number> {
     const counts: Record<string, number> = {}
     for (const { outcome } of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1
@@ -261,12 +261,12 @@ describe('control', () => {
     const outcomes = await Promise.all(flood)
     const { open = 0, too_many_from_address: refused = 0 } = tally(outcomes)
     expect(open + refused).toBe(100)
-    // Twenty, and what comes back while the flood lasts.
+    // Twenty, plus the refill during the flood.
     expect(open).toBeGreaterThanOrEqual(20)
     expect(open).toBeLessThan(40)
     for (const { outcome, retryAfter } of outcomes)
       if (outcome !== 'open') expect([1, 2, 3]).toContain(retryAfter)
-    // One comes back every three seconds, and that is what is said.
+    // One is refilled every three seconds, as retry-after says.
     expect(Math.max(...outcomes.map(({ retryAfter }) => retryAfter))).toBeGreaterThan(1)
   })
 
@@ -280,7 +280,7 @@ describe('control', () => {
     expect(open).toBeLessThan(50)
     for (const { outcome, retryAfter } of outcomes)
       if (outcome !== 'open') expect([1, 2]).toContain(retryAfter)
-    // Nobody else pays for it.
+    // Other clients are not affected.
     expect((await attach(new ApiClient(control, TOKEN), comingFrom('198.51.100.200'))).outcome).toBe('open')
   })
 
@@ -333,7 +333,7 @@ describe('control', () => {
     const answers: string[] = []
     for (let index = 0; index < 15; index += 1) answers.push(await ask(bad))
     expect(new Set(answers)).toEqual(new Set(['401 unauthorized', '429 too_many_from_address']))
-    // It is not looked at any more, so it is not known to be good.
+    // A valid token is refused too, because it is no longer verified.
     expect(await ask(fresh)).toBe('429 too_many_from_address')
     expect((await known.ask('GET', '/api/whoami', undefined, from)).status).toBe(200)
     expect((await fresh.ask('GET', '/api/whoami', undefined, comingFrom('192.0.2.61'))).status).toBe(200)
@@ -360,7 +360,7 @@ describe('control', () => {
     )
     expect(codeIn(signIn)).toBe('401 unauthorized')
     await Promise.all(more)
-    // And signing in is limited itself.
+    // Sign-in has a limit of its own.
     const starts = await Promise.all(
       Array.from({ length: 40 }, () =>
         nobody.ask('GET', '/signin/start', undefined, comingFrom('192.0.2.70')),
@@ -379,7 +379,7 @@ describe('control', () => {
         return linkIn(made)
       }),
     )
-    // From everywhere, so that it is all strangers together who are too many.
+    // From many addresses, so that the limit of all unauthenticated requests applies.
     const ask = (index: number) =>
       nobody.ask('GET', '/api/sandboxes', undefined, comingFrom(`203.0.113.${index % 250}`))
     const flood = Array.from({ length: 400 }, (_, index) => ask(index))

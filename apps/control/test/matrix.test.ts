@@ -44,7 +44,7 @@ async function askAs(
   return stage.ask(methodOf(route), verb.ask({ ...place, name }), await stage.person(kind, credential, name))
 }
 
-/** What comes of a verb for one of the people. What may succeed and changes things is tried where nobody else looks. */
+/** The outcome of a verb for one caller. A change that may succeed gets a fixture of its own. */
 async function outcomeOf(
   one: Case,
   who: readonly [PersonKind, CredentialKind],
@@ -111,7 +111,7 @@ describe('public routes have the same response for every caller', () => {
 })
 
 describe('a sandbox of another account and a missing one have the same response (threat T4)', () => {
-  /** Something that never was, and something that is no more. */
+  /** A sandbox that never existed and one that was destroyed. */
   let invented: Place
   let gone: Place
   beforeAll(async () => {
@@ -136,7 +136,7 @@ describe('a sandbox of another account and a missing one have the same response 
       expect(foreign.outcome).toMatch(/not_found$/)
       expect(await askAs(one, invented, ['stranger', 'all scopes'])).toEqual(foreign)
       expect(await askAs(one, gone, ['stranger', 'all scopes'])).toEqual(foreign)
-      // Nor can they tell which of its parts is there.
+      // The response does not reveal which parts exist either.
       const otherSession = { ...shared, session: `${shared.session.slice(0, -8)}00000000` }
       expect(await askAs(one, otherSession, ['stranger', 'all scopes'])).toEqual(foreign)
       expect(await askAs(one, shared, ['revoked', 'all scopes'])).toEqual(foreign)

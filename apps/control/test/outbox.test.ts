@@ -157,7 +157,7 @@ test('keeps one message per key, or restarts it under a new number', () => {
   restarted.outbox.fail([first], 0)
   restarted.clock.nowMs = 10
   restarted.enqueue('a', 'k', 'one')
-  // Queued since the first time, so that restarts do not put an escalation off.
+  // Queued since the first enqueue, so that restarts do not delay an escalation.
   expect(restarted.outbox.pending()).toMatchObject([{ seq: 2, attempts: 0, queuedMs: 0, nextMs: 10 }])
   restarted.outbox.confirm([first])
   expect(restarted.outbox.pending()).toHaveLength(1)

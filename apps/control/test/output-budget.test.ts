@@ -26,7 +26,7 @@ describe('the output budget', () => {
     expect(refusalOf(budget, 'bob', NOW)).toMatchObject({ code: 'rate_limited', retryAfterMs: 1_000 })
     expect(refusalOf(budget, 'bob', NOW + 1_000)).toBeUndefined()
     expect(budget.take('bob', 1_000_000, NOW + 1_000)).toBe(2_000)
-    // Others have their own.
+    // Each account has its own budget.
     expect(budget.take('eve', 1_000_000, NOW)).toBe(BURST_BYTES)
   })
 
@@ -42,7 +42,7 @@ describe('(threat T50) a limit on output', () => {
   let owner: ApiClient
   beforeAll(async () => {
     sandboxes = new RealSandboxes()
-    // So little that nothing comes back while the tests run.
+    // So little that nothing is refilled during the test.
     const limits = { outputBytesPerSecond: 1 }
     control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
     owner = new ApiClient(control, TOKEN)

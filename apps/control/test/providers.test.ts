@@ -26,7 +26,7 @@ const SPEC: StartSpec = {
   limits: DEFAULT_SANDBOX_LIMITS,
 }
 
-/** A host whose sandboxes answer everything with nothing, unless a test says otherwise. */
+/** A host whose sandboxes send empty responses, unless a test intercepts them. */
 async function openHost(answer: (request: Request) => Response | Promise<Response> = () => new Response('')) {
   const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-provider-'))
   const servers = new Map<string, ReturnType<typeof Bun.serve>>()

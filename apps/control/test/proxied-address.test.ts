@@ -21,7 +21,7 @@ afterAll(async () => {
 })
 
 let made = 0
-/** The address that the audit has of a request with these headers; it comes from loopback, as a proxy on this machine does. */
+/** The audited address of a request with these headers, sent from loopback like those of a local proxy. */
 async function addressOf(
   control: RunningControl,
   said: Readonly<Record<string, string>>,

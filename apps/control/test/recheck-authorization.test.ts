@@ -150,7 +150,7 @@ describe('(threat T6) a plain connection', () => {
       },
     ],
     [
-      'lets watch only',
+      'allows viewing only',
       (made: ReturnType<typeof open>) => {
         made.store.sharing.removeGrant('g1')
         made.give('g1', 'viewer')
@@ -218,7 +218,7 @@ test('an authorization is rechecked in time, also after the clock was set back',
   expect(needsRecheck(stay, at(99 * MINUTE_MS))).toBe(true)
 })
 
-/** Replaces a part of control that must be there. */
+/** Replaces a part of the bundle, which must exist. */
 function replaced(script: string, part: RegExp, by: string): string {
   if (!part.test(script)) throw new Error(`Control has no ${part.source}`)
   return script.replace(part, by)

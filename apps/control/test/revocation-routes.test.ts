@@ -11,10 +11,10 @@ import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 import { fieldOf } from './support/json.ts'
 
 const REVOKED = { code: 4435, reason: 'revoked' }
-/** What ends within five seconds has ended by then, on a machine that does much else. */
+/** Connections are closed within five seconds; the rest is for a loaded machine. */
 const WAIT = { timeoutMs: 15_000 }
 
-/** A socket to a session that says nothing and hears when it is closed. */
+/** A socket to a session that sends nothing and records its close. */
 async function watch(control: RunningControl, person: ApiClient, session: string): Promise<RawWebSocket> {
   const { headers } = person
   const path = `/attach?session=${session}`
@@ -23,7 +23,7 @@ async function watch(control: RunningControl, person: ApiClient, session: string
   return handshake.socket
 }
 
-/** The code by which somebody is told that they cannot attach. */
+/** The code of a refused attach. */
 async function refusalTo(control: RunningControl, person: ApiClient, session: string): Promise<string> {
   const { headers } = person
   const path = `/attach?session=${session}`
@@ -78,7 +78,7 @@ describe('with the real sandboxd', () => {
     await sandboxes[Symbol.asyncDispose]()
   })
 
-  test('(threat T6) revoking a grant closes its connections for good, and no others', async () => {
+  test('(threat T6) revoking a grant closes its connections permanently, and no others', async () => {
     const grant = await shareWith(owner, bob, { sandbox: 'dev' })
     await using guest = await watch(control, bob, session)
     await using own = await watch(control, owner, session)
@@ -136,7 +136,7 @@ describe('with the real sandboxd', () => {
     expect((await newer.post('/api/signout', undefined)).status).toBe(204)
     expect((await opened.closed).frame).toEqual(REVOKED)
     expect(codeIn(await newer.get('/api/sandboxes'))).toBe('401 unauthorized')
-    // Another sign-in of hers may have refreshed it.
+    // Another sign-in of the account may have refreshed it.
     await using again = await watch(served, older, hers)
     expect(await isOpen(again)).toBe(true)
   })
@@ -158,7 +158,7 @@ describe('with the real sandboxd', () => {
     expect((await opened.closed).frame).toEqual(REVOKED)
     for (const ended of [older, newer])
       expect(codeIn(await ended.get('/api/sandboxes'))).toBe('401 unauthorized')
-    // As late as an issuer's clock may be ahead, which stands for time that passes.
+    // As late as the clock of an issuer may be ahead, in place of waiting.
     const again = await of(now + 25)
     await using back = await watch(served, again, hers)
     expect(await isOpen(back)).toBe(true)
@@ -325,8 +325,8 @@ describe('with a fake sandboxd', () => {
 
   test.each([
     ['hangs', () => new Promise<Response>(() => undefined)],
-    ['drips', () => drips.answer()],
-    ['lies', () => Response.json({ closed: 'all of them' })],
+    ['never ends its response', () => drips.answer()],
+    ['sends a malformed confirmation', () => Response.json({ closed: 'all of them' })],
     ['refuses', () => Response.json({ error: { code: 'internal', message: '' } }, { status: 500 })],
   ] as const)(
     '(threat T6) the provider closes the connections of a sandbox whose sandboxd %s, and the request is retried until confirmed',
@@ -336,11 +336,11 @@ describe('with a fake sandboxd', () => {
       const confirmed = closes()
       sandboxes.intercept = (request) => (isClose(request) ? answer() : undefined)
       expect((await owner.delete(`/api/grants/${grant}`)).status).toBe(204)
-      await eventually(() => severs() > before, { what: 'the sandbox to be severed', ...WAIT })
+      await eventually(() => severs() > before, { what: 'the provider to close the connections', ...WAIT })
       sandboxes.intercept = undefined
-      await eventually(() => closes() > confirmed, { what: 'the cut to be confirmed', ...WAIT })
+      await eventually(() => closes() > confirmed, { what: 'the confirmation', ...WAIT })
       expect(severs()).toBe(before + 1)
-      await eventually(() => drips.heard === 0, { what: 'nobody to listen to drops', ...WAIT })
+      await eventually(() => drips.heard === 0, { what: 'the endless responses to be canceled', ...WAIT })
     },
     40_000,
   )
@@ -420,7 +420,7 @@ describe('with a fake sandboxd', () => {
     expect(await joined(owner)).toBeUndefined()
     await upgrade(control, `/attach?sandbox=${sandbox}&cmd=cat`, { headers: ada.headers })
     const plain = sandboxes.seen.findLast(({ claims }) => claims.path.startsWith('/attach'))?.claims
-    // An hour, and a minute in which a token is still taken.
+    // One hour plus the clock tolerance of one minute.
     expect(Math.abs((plain?.reauthorizeMs ?? 0) - Date.now() - 61 * 60_000)).toBeLessThan(60_000)
   })
 })

@@ -25,7 +25,7 @@ const post = (path: string, body?: unknown): Promise<Response> =>
   control.fetch(path, { method: 'POST', ...(body === undefined ? {} : { json: body }) })
 
 describe('the routes', () => {
-  /** Loaded without its types, which are the worker's. */
+  /** Loaded without its types, which are those of the Worker. */
   async function routerRoutes(): Promise<string[]> {
     const source = '../src/app.ts'
     const { createApp } = await import(source)
@@ -124,7 +124,7 @@ describe('the routes', () => {
         .replace(':sandbox', 'dev')
         .replace(':session', `${'0'.repeat(32)}.${'0'.repeat(26)}`)
       const { status } = await control.fetch(concrete, { method, headers: { authorization: '' } })
-      // Guests of one machine may come for a link.
+      // Guests redeem share links without a credential.
       const isOpen = policy === 'public' || policy.credential === 'invited'
       expect([route, status === 401]).toEqual([route, !isOpen])
     }
@@ -177,7 +177,7 @@ describe('a sandbox over the API', () => {
       ephemeral: false,
       sleepAfterSeconds: 60,
       env: ['A'],
-      // Nothing keeps these in.
+      // The fake host has no isolation.
       network: { policy: 'open', allow: [] },
     })
     const id = String(view['id'])

@@ -3,10 +3,10 @@ import { type RunningControl, startControl } from './support/control.ts'
 import { JWT_SECRET, serviceToken } from './support/service-token.ts'
 import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 
-/** A shell looks for commands in what this holds, before it does what it was started for. */
+/** Bash expands this variable at startup, including commands in it. */
 const HOSTILE = { BASH_ENV: '$(id)' }
 const TERMINAL = { LANG: 'C.UTF-8', TZ: 'UTC' }
-/** The same person with more and with less. */
+/** The same account with more and with fewer scopes. */
 const OWNER = serviceToken('ada', ['connect', 'exec', 'admin'])
 const NO_EXEC = serviceToken('ada', ['connect', 'admin'])
 
@@ -19,7 +19,7 @@ async function outcomeOf(response: Response): Promise<string> {
   return `${response.status} ${error.code}`
 }
 
-/** What comes of making a sandbox with an environment, and of giving one to a sandbox that is there. */
+/** The outcomes of creating a sandbox with an environment and of setting that of an existing one. */
 async function tryEnv(control: RunningControl, token: string, env: Env): Promise<readonly string[]> {
   const headers = { authorization: `Bearer ${token}` }
   const name = `s-${crypto.randomUUID()}`

@@ -24,7 +24,7 @@ async function codeOf(response: Response): Promise<string> {
   return `${response.status} ${String(fieldOf(fieldOf(body, 'error'), 'code'))}`
 }
 
-/** First line of the answer to raw bytes. */
+/** Status line of the response to raw bytes. */
 async function statusLineOf(port: number, bytes: string): Promise<string> {
   await using tcp = await openRawTcp({ port })
   await tcp.write(bytes)
@@ -32,7 +32,7 @@ async function statusLineOf(port: number, bytes: string): Promise<string> {
 }
 
 describe('a web page of another origin (threat T1)', () => {
-  // An empty one is missing: workerd takes it for absent, which only helps who has a bearer anyway.
+  // An empty origin is not listed: workerd treats it as absent, which helps only clients with a bearer token.
   const origins = (port: number): string[] => [
     'https://evil.example',
     'null',
@@ -135,10 +135,13 @@ describe('a credential', () => {
     ['part of the token', { authorization: `Bearer ${TOKEN.slice(0, -1)}` }],
     ['the token in another case', { authorization: `Bearer ${TOKEN.toUpperCase()}` }],
     ['more than the token', { authorization: `Bearer ${TOKEN}t` }],
-    ['its hash', { authorization: `Bearer ${new Bun.CryptoHasher('sha256').update(TOKEN).digest('hex')}` }],
+    [
+      'the hash of the token',
+      { authorization: `Bearer ${new Bun.CryptoHasher('sha256').update(TOKEN).digest('hex')}` },
+    ],
     ['another scheme', { authorization: `Basic ${TOKEN}` }],
-    ['two', { authorization: `Bearer ${TOKEN}, Bearer ${TOKEN}` }],
-    ['a cookie nobody gave out', { cookie: `__Host-sandwire=sws_local.${'x'.repeat(43)}` }],
+    ['given twice', { authorization: `Bearer ${TOKEN}, Bearer ${TOKEN}` }],
+    ['a forged cookie', { cookie: `__Host-sandwire=sws_local.${'x'.repeat(43)}` }],
     ['a malformed cookie', { cookie: '__Host-sandwire=x' }],
   ])('that is %s is accepted for health routes only', async (_, headers) => {
     const init = { headers: { authorization: '', ...headers } }
@@ -283,7 +286,7 @@ describe('a body that does not end (threat T22)', () => {
 
   test('is not read from an unauthenticated client', async () => {
     const line = await statusLineOf(control.port, unfinished('/api/sandboxes', '', 100_000))
-    // The other one when strangers have come too often by then.
+    // 429 when the limit of unauthenticated requests was reached.
     expect(['HTTP/1.1 401 Unauthorized', 'HTTP/1.1 429 Too Many Requests']).toContain(line)
   })
 

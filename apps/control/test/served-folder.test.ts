@@ -34,7 +34,7 @@ test('the compat API serves the folder from the start, and again after a stop', 
   sandboxes.files = () => Promise.resolve(Response.json({ entries: [], path: '.' }))
   expect((await owner.get('/api/tree')).status).toBe(200)
   expect((await owner.post('/api/sandboxes/local/stop', {})).status).toBe(200)
-  // Who knows of sandboxes decides when one runs.
+  // Clients that know sandboxes decide when one runs.
   expect(codeIn(await owner.get('/api/workspaces/local/tree'))).toBe('409 sandbox_stopped')
   expect((await owner.get('/api/tree')).status).toBe(200)
   expect((await owner.get('/api/workspaces/local/tree')).status).toBe(200)

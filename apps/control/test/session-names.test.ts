@@ -44,7 +44,7 @@ async function startCat(): Promise<Named> {
   return (await (await post('/api/sandboxes/dev/sessions', { cmd: 'cat' }, ADA)).json()) as Named
 }
 
-/** What came of an upgrade: `open` with its headers, or the error frame as it was sent. */
+/** The outcome of an upgrade: `open` with its headers, or the error frame as sent. */
 async function outcomeOf(handshake: RawHandshake): Promise<{ text: string; headers?: Headers }> {
   if (handshake.kind !== 'open') return { text: refusalOf(handshake) }
   await using socket = handshake.socket
@@ -146,7 +146,7 @@ describe('a session token', () => {
   })
 })
 
-/** The account that control makes of a credential. */
+/** The account of a credential. */
 async function accountOf(token: string): Promise<string> {
   const { account } = (await (await get('/api/whoami', token)).json()) as { account: string }
   return account

@@ -31,7 +31,7 @@ describe('a session token', () => {
 
   test('is encrypted, and differs each time', async () => {
     const tokens = await open()
-    // Long ones: a short word comes up by chance.
+    // Long values only: a short one could occur by chance.
     const binding = { ...BINDING, user: 'somebody-with-a-long-name' }
     const minted = await Promise.all(Array.from({ length: 20 }, () => tokens.mint(binding, NOW)))
     expect(new Set(minted).size).toBe(20)
@@ -114,9 +114,9 @@ describe('a session token', () => {
     expect(await (await open()).read(token, 'ada', NOW)).toBeUndefined()
   })
 
-  test('contains the sandbox of its session', async () => {
+  test('is refused when its session id contains no sandbox', async () => {
     const tokens = await open()
-    // An id that no sandbox is in cannot be sealed into one that leads anywhere.
+    // Only an id with a sandbox can be routed.
     const token = await tokens.mint({ ...BINDING, session: 'nowhere' }, NOW)
     expect(await tokens.read(token, 'ada', NOW)).toBeUndefined()
   })

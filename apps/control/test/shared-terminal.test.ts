@@ -5,7 +5,7 @@ import { codeIn, JWT_SECRET, linkIn, ApiClient } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { helloText, mintHex, Wire } from './support/wire.ts'
 
-/** Says everything that reaches it: lines, sizes, signals. */
+/** Prints every line, resize and signal it receives. */
 const WITNESS = [
   'stty -echo',
   'for s in INT TERM HUP QUIT; do trap "echo SIGNAL-$s" $s; done',
@@ -37,7 +37,7 @@ beforeEach(async () => {
 })
 afterEach(() => driver[Symbol.asyncDispose]())
 
-/** Somebody who was given something, as a service token's person. */
+/** A service token user with a grant. */
 async function invite(name: string, request: object): Promise<ApiClient> {
   const owner = new ApiClient(control, TOKEN)
   const made = await owner.post('/api/grants', { sandbox: 'dev', ...request })
@@ -51,7 +51,7 @@ function open({ bearer = '' }: ApiClient, path = `/terminal/${session}`): Wire {
   return new Wire(control, path, bearer)
 }
 
-/** Everything that the process saw, once it has answered a line of its driver. */
+/** The output of the process, after it has echoed a line of its driver. */
 async function witnessed(): Promise<string> {
   await driver.send(new TextEncoder().encode('end\n'))
   await driver.waitFor('READ end')
@@ -64,7 +64,7 @@ describe('a viewer (threat T5)', () => {
   const resize = { type: 'resize', at: 0, seq: 1, cols: 33, rows: 11 }
   const signal = { type: 'signal', at: 0, seq: 1, signal: 'SIGINT' }
   const eof = { type: 'eof', at: 0, seq: 1 }
-  /** What is sent in which order, and the code that the connection ends with; undefined: it lives on. */
+  /** Frames to send in order, and the code that closes the connection; undefined: it stays open. */
   const attacks: readonly (readonly [
     string,
     readonly (object | string | Uint8Array<ArrayBuffer>)[],
@@ -101,7 +101,7 @@ describe('a viewer (threat T5)', () => {
             expect(await wire.next('welcome')).toMatchObject({ role: 'viewer', authority: 'viewer' })
           } else await wire.send(frame)
         }
-        // The last of the frames is refused at the latest: it is input.
+        // At the latest the last frame is refused, because it is input.
         const refusal = await wire.refusal()
         expect([what, refusal]).toEqual([what, code ?? refusal])
       }
@@ -191,7 +191,7 @@ describe("another's attachment (threat T42)", () => {
     }
     await mine.send(new TextEncoder().encode('still me\n'))
     await driver.waitFor('READ still me')
-    // Whose it is comes back with it.
+    // Its own account can still resume it.
     await using back = open(carl)
     await back.hello({ identity, resuming: true })
     expect(await back.next('welcome')).toMatchObject({ role: 'collaborator' })

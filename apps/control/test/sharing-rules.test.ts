@@ -107,7 +107,7 @@ describe('redeeming a share link', () => {
     ['bind', open, {}],
     ['held', held, {}],
     ['spent', held, { account: 'eve' }],
-    // An owner who tries the link does not use it up, and learns nothing from a wrong one.
+    // The owner does not use up the share link, and a wrong one reveals nothing.
     ['own', open, { account: 'ann' }],
     ['spent', grant({ linkHash: 'wrong' }), { account: 'ann' }],
     ['spent', undefined, {}],

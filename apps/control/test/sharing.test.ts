@@ -36,7 +36,7 @@ afterAll(async () => {
   await sandboxes[Symbol.asyncDispose]()
 })
 
-/** Attaches that reached sandboxd; it is asked for other things at any time. */
+/** Attaches that reached sandboxd; other requests may arrive at any time. */
 function attaches() {
   return sandboxes.seen.filter(({ claims }) => /^\/attach(\?|$)/.test(claims.path))
 }
@@ -56,7 +56,7 @@ async function startSession(name: string): Promise<string> {
   return (await firstText(handshake)).replace('session ', '')
 }
 
-/** What somebody gets who attaches: `open`, or the code of the refusal. */
+/** The outcome of an attach: `open`, or the error code. */
 async function attachAs(person: ApiClient, path: string): Promise<string> {
   const { headers } = person
   const frame = await firstText(await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers }))
@@ -69,7 +69,7 @@ async function share(request: object): Promise<ApiResponse> {
   return told
 }
 
-/** Shares with somebody who is signed in, and returns the grant. */
+/** Shares with a signed-in account and returns the grant. */
 async function shareWith(person: ApiClient, request: object): Promise<string> {
   const made = await share(request)
   const redeemed = await person.post('/api/grants/redeem', { link: linkIn(made) })
@@ -356,7 +356,7 @@ describe('a guest of this machine', () => {
     expect(textIn(who, 'expiresMs')).toBe(textIn(told, 'expiresMs'))
     expect(await attachAs(guest, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ name: 'Gus (guest)', authority: 'driver' })
-    // Nothing of their own: no sandbox, by name or by attaching to one.
+    // Guests create no sandbox, by name or with an attach.
     expect(codeIn(await guest.post('/api/sandboxes', { name: 'mine' }))).toBe('403 forbidden')
     expect(await attachAs(guest, '/attach?sandbox=mine&cmd=cat')).toBe('forbidden')
     expect(await attachAs(guest, '/attach?cmd=cat')).toBe('forbidden')
@@ -550,8 +550,8 @@ const ISSUER = {
 
 describe('guests are refused', () => {
   test.each([
-    ['where an issuer says who people are', { issuers: [ISSUER] }],
-    ['on a server that others reach', { mode: 'open' }],
+    ['with a configured issuer', { issuers: [ISSUER] }],
+    ['on a server that other machines reach', { mode: 'open' }],
   ])('%s', async (_, config) => {
     const bindings = { JWT_SECRET }
     await using other = await startControl({
@@ -597,7 +597,7 @@ test('the page of share links has a strict policy and no content of its own', as
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
   expect(page.headers.get('referrer-policy')).toBe('no-referrer')
   const script = String((await nobody.get('/join.js')).body)
-  // Nothing is asked for before the secret is out of the address bar.
+  // No request is sent before the secret is removed from the address bar.
   expect(script.indexOf('replaceState')).toBeLessThan(script.indexOf('fetch('))
   expect(script.indexOf('replaceState')).toBeGreaterThan(0)
 })

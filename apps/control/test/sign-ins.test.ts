@@ -7,7 +7,7 @@ import { sqlOf } from './support/bun-sql.ts'
 
 function open(): SignIns {
   const sql = sqlOf(new Database(':memory:'))
-  // Makes the tables.
+  // Creates the tables.
   void new AccountStore(sql)
   return new SignIns(sql)
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal-api'
 import { startupEnv } from '../src/providers/container/startup-env.ts'
 
-/** Bytes of a variable with its name that Linux takes. */
+/** Maximum bytes of a variable and its name in Linux. */
 const MAX_VARIABLE_BYTES = 128 * 1024 - 1
 
 const SPEC: StartSpec = {

@@ -33,7 +33,7 @@ const mintRequestId = (): string => {
   return `request-${requests}`
 }
 
-/** Starts a process as control would for somebody, and says how it was answered. */
+/** Starts a process as control does and returns the status. */
 async function start(
   rights: Partial<InternalClaims>,
   body: Readonly<Record<string, unknown>>,

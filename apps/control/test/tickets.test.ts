@@ -29,7 +29,7 @@ afterAll(async () => {
   await sandboxes[Symbol.asyncDispose]()
 })
 
-/** Attaches that reached sandboxd; it is asked for other things at any time. */
+/** Attaches that reached sandboxd; other requests may arrive at any time. */
 function attaches() {
   return sandboxes.seen.filter(({ claims }) => /^\/attach(\?|$)/.test(claims.path))
 }
@@ -67,7 +67,7 @@ function use(
   return upgrade(control, path, { subprotocols: [...offers, `sandwire.ticket.${ticket}`], headers })
 }
 
-/** What came of an upgrade: open, a refusal over HTTP, or one told in a frame. */
+/** The outcome of an upgrade: open, a refusal over HTTP, or one in a frame. */
 async function outcomeOf(handshake: RawHandshake): Promise<string> {
   if (handshake.kind !== 'open') return refusalOf(handshake)
   const frame = text((await handshake.socket.nextFrame()).payload)
@@ -160,7 +160,7 @@ describe('a ticket', () => {
       expect([path, await outcomeOf(await use(await ticketFor(request), path))]).toEqual([path, forbidden])
       expect(sandboxes.sessions.size).toBe(starts)
     }
-    // A name that is new makes no sandbox, and one session's ticket does not tell which names there are.
+    // A new name creates no sandbox, and a ticket for a session does not reveal which names exist.
     const ticket = await ticketFor({ sandbox: 'dev' })
     expect(await outcomeOf(await use(ticket, '/attach?sandbox=brand-new&cmd=cat'))).toBe(
       '404 sandbox_not_found',
@@ -171,7 +171,7 @@ describe('a ticket', () => {
   test('gives no more than the role it was issued for (threat T5)', async () => {
     const ticket = await ticketFor({ session, role: 'viewer' })
     expect(await outcomeOf(await use(ticket, `/terminal/${session}?role=driver`))).toBe('open')
-    // The stand-in lets everything pass; what sandboxd goes by is the authority in the token.
+    // The fake accepts every role; sandboxd enforces the authority in the token.
     expect(lastAttach()?.claims.authority).toBe('viewer')
   })
 
@@ -289,7 +289,7 @@ describe('a ticket', () => {
     expect(all.filter(({ status }) => status === 201)).toHaveLength(20)
     const refused = all.find(({ status }) => status !== 201)
     expect(refused?.body).toMatchObject({ error: { code: 'rate_limited' } })
-    // Until one of hers ends: they live for half a minute.
+    // Until one of her tickets expires, which takes 30 seconds.
     const waitSeconds = Number(refused?.headers.get('retry-after'))
     expect(waitSeconds).toBeGreaterThan(15)
     expect(waitSeconds).toBeLessThanOrEqual(30)

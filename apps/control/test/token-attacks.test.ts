@@ -32,7 +32,7 @@ const claimsText = (changes: Readonly<Record<string, unknown>> = {}): string =>
   JSON.stringify(issuer.claims(changes))
 const HEADER = '{"alg":"RS256","kid":"one","typ":"at+jwt"}'
 
-/** Status and code of the answer, and its message. */
+/** Status, code and message of the response. */
 async function show(token: string): Promise<{ outcome: string; message: string }> {
   const response = await control.fetch('/api/whoami', { headers: { authorization: `Bearer ${token}` } })
   const body = Object(await response.json()) as { error?: { code: string; message: string } }
@@ -65,7 +65,7 @@ describe('a token (threat T34)', () => {
         expect(await show(`${header}.${encode(claimsText())}.${signature}`)).toMatchObject({
           outcome: '401 unauthorized',
         })
-      // Signed for real, but under another name for how.
+      // A valid signature under another alg.
       const claims = claimsText()
       expect(await show(await signText(JSON.stringify({ alg, kid: 'one' }), claims, key))).toMatchObject({
         outcome: '401 unauthorized',
@@ -118,7 +118,7 @@ describe('a token (threat T34)', () => {
     ['no aud', { aud: undefined }],
     ['an empty aud', { aud: '' }],
     ['an empty list for aud', { aud: [] }],
-    ['somebody else for aud', { aud: 'somebody' }],
+    ['another aud', { aud: 'somebody' }],
     ['others for aud', { aud: ['a', 'b'] }],
     ['a list in a list for aud', { aud: [['sandwire']] }],
     ['ours and a number for aud', { aud: ['sandwire', 7] }],
@@ -213,7 +213,7 @@ describe('a token (threat T34)', () => {
       const outcomes: string[] = []
       for (let time = 0; time < 5; time += 1)
         outcomes.push((await show(await issuer.token({}, { header: { kid } }))).outcome)
-      // A key may be newer than what is known of the issuer's; until it may be asked again, nobody can tell.
+      // The key may be newer than the cache, so until the next fetch the result is "unavailable".
       for (const outcome of outcomes)
         expect(['401 unauthorized', '503 issuer_unavailable']).toContain(outcome)
       expect(issuer.asked.length - before).toBeLessThanOrEqual(1)
@@ -239,7 +239,7 @@ describe('a token (threat T34)', () => {
       `${header}=.${payload}.${signature}`,
       `${header}.${payload}.${signature}%20`,
       `${header}.${payload}.${signature}\u00a0`,
-      // Signed as it is, so that only its spelling is wrong.
+      // Signed in this encoding, so that only the encoding is invalid.
       await signEncoded(`${encode(HEADER)}==.${encode(claimsText())}`, key),
       await signEncoded(`${encode(HEADER)}.${claims.toBase64()}`, key),
       await signText(HEADER, `\ufeff${claimsText()}`, key),

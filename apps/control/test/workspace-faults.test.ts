@@ -12,7 +12,7 @@ import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 const W = '/api/workspaces/dev'
 const TIMEOUT_MS = 30_000
 
-/** Nobody waits here as long as people do. */
+/** Shorter than in production, so that the test can wait for it. */
 const hurry = shorten(['FILE_RESPONSE_MS', 'VERSION_MS'], 400)
 
 async function codeOf(response: Response): Promise<string> {
@@ -25,7 +25,7 @@ async function makeSandbox(control: RunningControl, name: string): Promise<void>
   expect(made.status).toBe(201)
 }
 
-/** What `/readyz` says of workspaces. */
+/** The workspace state in `/readyz`. */
 async function breakersOf(control: RunningControl): Promise<unknown> {
   const body = Object(await (await control.fetch('/readyz')).json())
   return Object(body.dependencies).workspaces
@@ -70,7 +70,7 @@ describe('a sandbox that does not respond to file requests', () => {
       resolve(Response.json({}))
       expect((await control.fetch('/api/workspaces/other/stat?path=a')).status).toBe(200)
       await eventually(async () => (await control.fetch(`${W}/stat?path=a`)).status === 200, {
-        what: 'it to be tried again',
+        what: 'a retry',
         timeoutMs: 5 * OPEN_MS,
       })
       expect(await breakersOf(control)).toEqual({ breaker: 'closed', open: 0 })
@@ -128,13 +128,13 @@ describe('a sandbox whose connections break', () => {
     ],
   ])('in the middle of a file are never taken for its end (%s)', async (_, answer) => {
     sandbox.filesAnswer = answer
-    // Its breaker may be open from what was asked before.
+    // Earlier requests may have opened its breaker.
     const response = await eventually(
       async () => {
         const tried = await control.fetch(`${W}/file?path=a`)
         return tried.status === 200 ? tried : undefined
       },
-      { what: 'an answer', timeoutMs: 5 * OPEN_MS },
+      { what: 'a response', timeoutMs: 5 * OPEN_MS },
     )
     expect(response.headers.get('content-length')).toBe('1000')
     const read = await response.arrayBuffer().then(
@@ -167,11 +167,11 @@ test(
     expect(await breakersOf(control)).toEqual({ breaker: 'open', open: 1 })
     sandboxes.signal('SIGCONT')
     await eventually(async () => (await control.fetch(`${W}/stat?path=kept`)).status === 200, {
-      what: 'it to be tried again',
+      what: 'a retry',
       timeoutMs: 5 * OPEN_MS,
     })
     expect(await breakersOf(control)).toEqual({ breaker: 'closed', open: 0 })
-    // What nobody waited for any more may have been done, whole, or not at all.
+    // A change that timed out was applied completely or not at all.
     const [folder = ''] = sandboxes.folders
     const left = readdirSync(folder).filter((name) => !['key', 'sock', 'new'].includes(name))
     expect(left).toEqual(['kept'])
@@ -196,7 +196,7 @@ test(
     }
     const [folder = ''] = sandboxes.folders
     await eventually(async () => (await control.fetch(`${W}/file?path=x`, { method: 'PUT', body: 'x' })).ok, {
-      what: 'it to answer again',
+      what: 'a response again',
       timeoutMs: 5 * OPEN_MS,
     })
     expect(readdirSync(folder).toSorted()).toEqual(['key', 'sock', 'x'])

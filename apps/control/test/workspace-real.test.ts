@@ -6,7 +6,7 @@ import { RealSandboxes } from './support/real-sandboxes.ts'
 
 const W = '/api/workspaces/default'
 const MIB = 1024 * 1024
-/** Far more than moving bytes takes, far less than holding them would. */
+/** Far more than streaming needs, far less than buffering would. */
 const HEADROOM_MIB = 160
 const LARGE_MIB = 512
 const TIMEOUT_MS = 60_000
@@ -25,7 +25,7 @@ afterAll(async () => {
   await sandboxes[Symbol.asyncDispose]()
 })
 
-/** The most memory that the workerd of this control has used so far. */
+/** Peak memory of this control's workerd so far. */
 function peakMib(): number {
   const found = Bun.spawnSync(['pgrep', '-n', '-P', String(process.pid), 'workerd'])
     .stdout.toString()
@@ -97,7 +97,7 @@ describe('a real sandboxd behind control', () => {
     })()
     await eventually(() => heard.includes('event: ready'), { what: 'the watch to begin' })
     await control.fetch('/api/file?path=seen.txt', { method: 'PUT', json: { content: 'a needle' } })
-    await eventually(() => heard.includes('seen.txt'), { what: 'the change to be told' })
+    await eventually(() => heard.includes('seen.txt'), { what: 'the change event' })
     await reader?.cancel()
     await listening
     const found = await (await control.fetch(`${W}/search?q=needle&path=.`)).text()

@@ -7,7 +7,7 @@ import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
 const W = '/api/workspaces/dev'
 const MIB = 1024 * 1024
 
-/** A request about files as the sandbox saw it. */
+/** A file request as received by the sandbox. */
 interface Seen {
   readonly method: string
   readonly path: string
@@ -19,10 +19,10 @@ let sandboxes: StandInSandboxes
 let control: RunningControl
 let ann: ApiClient
 const seen: Seen[] = []
-/** What the sandbox answers to requests about files. */
+/** The response of the sandbox to file requests. */
 let answer: (request: Request) => Response | Promise<Response> = () => Response.json({})
 
-/** Serves after the token was checked as sandboxd does: only what passes is seen. */
+/** Serves file requests after sandboxd verified their token. */
 async function serve(request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url)
   const isUpload = request.method === 'PUT' && pathname !== '/workspace/archive'
@@ -59,12 +59,12 @@ function send(method: string, route: string, init: RequestInit = {}): Promise<Re
     method,
     headers: { ...headers, ...Object.fromEntries(new Headers(init.headers)) },
     redirect: 'manual',
-    // A server that did not read all of a body closes the connection behind its answer.
+    // A server that did not read the whole body closes the connection after its response.
     keepalive: false,
   })
 }
 
-/** Bytes that come as long as somebody reads. */
+/** Bytes that are produced while they are read. */
 function endless(chunk: string, onCancel: () => void): ReadableStream<Uint8Array> {
   let timer: ReturnType<typeof setInterval> | undefined
   return new ReadableStream({
@@ -78,7 +78,7 @@ function endless(chunk: string, onCancel: () => void): ReadableStream<Uint8Array
   })
 }
 
-/** A body of so many parts. Each comes a turn later, or Bun knows all of it beforehand and says how much it is. */
+/** A body of this many parts. Each comes in a later turn; otherwise Bun knows the length and sends it. */
 function slowly(parts: number, part: Uint8Array): ReadableStream<Uint8Array> {
   let left = parts
   return new ReadableStream({
@@ -274,7 +274,7 @@ describe('a file request', () => {
     }
     const before = await rowsOf('ann')
     const expectRows = async (anns: number, bobs: number): Promise<void> => {
-      // Rows arrive in their order, so the last of these is behind all that may be there too.
+      // Rows arrive in order, so the last of these follows all others.
       expect(await put(ann, 0)).toBe(200)
       await eventually(async () => (await rowsOf('ann')) === before + anns, { what: 'the rows of ann' })
       expect(await rowsOf('bob')).toBe(bobs)
@@ -422,7 +422,7 @@ describe('a file response', () => {
       expect(response.headers.get('content-type')).toBe(`${type}`)
       await response.body?.getReader().read()
       leaving.abort()
-      await eventually(() => isCanceled, { what: 'the sandbox to be told' })
+      await eventually(() => isCanceled, { what: 'the sandbox to see the abort' })
     }
   })
 
@@ -434,7 +434,7 @@ describe('a file response', () => {
         EVENTS,
       )
     expect((await send('HEAD', `${W}/watch?path=.`)).status).toBe(200)
-    await eventually(() => isCanceled, { what: 'the sandbox to be told' })
+    await eventually(() => isCanceled, { what: 'the sandbox to see the abort' })
   })
 
   test('is aborted at the sandbox when its client disconnects before it', async () => {
@@ -446,16 +446,16 @@ describe('a file response', () => {
     }
     const leaving = new AbortController()
     const asked = send('GET', `${W}/stat?path=a`, { signal: leaving.signal }).catch(() => undefined)
-    await eventually(() => seen.length === 1, { what: 'the sandbox to be asked' })
+    await eventually(() => seen.length === 1, { what: 'the request to reach the sandbox' })
     leaving.abort()
     await asked
-    await eventually(() => isAborted, { what: 'the sandbox to be told' })
+    await eventually(() => isAborted, { what: 'the sandbox to see the abort' })
     never.resolve(Response.json({}))
   })
 })
 
 describe('a revoked authorization (threat T6)', () => {
-  /** Watches. */
+  /** Opens a watch. */
   async function watch(
     person: ApiClient,
   ): Promise<{ readonly read: Promise<unknown>; readonly isOver: () => boolean }> {
@@ -480,7 +480,7 @@ describe('a revoked authorization (threat T6)', () => {
     const { read, isOver } = await watch(cat)
     expect((await ann.delete(`/api/grants/${textIn(made, 'grant')}`)).status).toBe(204)
     await read
-    await eventually(isOver, { what: 'the sandbox to be told' })
+    await eventually(isOver, { what: 'the sandbox to see the abort' })
   })
 
   test('ends a response in progress when its account signs out', async () => {
@@ -490,7 +490,7 @@ describe('a revoked authorization (threat T6)', () => {
     const { read, isOver } = await watch(dan)
     expect((await dan.post('/api/signout', undefined)).status).toBe(204)
     await read
-    await eventually(isOver, { what: 'the sandbox to be told' })
+    await eventually(isOver, { what: 'the sandbox to see the abort' })
   })
 })
 

@@ -23,9 +23,9 @@ const GROUPS = vectors.testGroups as unknown as readonly Group[]
 /** Algorithms of every kind of token that we accept. */
 const PINNED: readonly string[] = [...ISSUER_ALGORITHMS, SERVICE_ALGORITHM]
 
-/** Said to be bad for their padding, but they have none: both are to the letter the good message 357. */
+/** Labeled invalid for their padding, but they have none: both are identical to the valid vector 357. */
 const SAME_AS_GOOD: readonly number[] = [367, 370]
-/** Said to be good, with a `?` inside, which is no letter of base64url (RFC 7515, section 2). We refuse them. */
+/** Labeled valid, but contain a `?`, which is not base64url (RFC 7515, section 2). We refuse them. */
 const TOO_LENIENT: readonly number[] = [372, 373]
 
 /** True if the caught error is about the claims, which are checked after the signature: the vectors are no JWTs. */

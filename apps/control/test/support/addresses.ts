@@ -1,4 +1,4 @@
-/** Headers by which proxies say who is behind them. */
+/** Headers in which proxies report the client address. */
 export const SPOOFS = [
   'x-forwarded-for',
   'forwarded',
@@ -15,8 +15,8 @@ export const SPOOFS = [
 ] as const
 
 /**
- * A header that makes miniflare tell control of this network address. It stands for the socket: workerd, started by the
- * host, takes the address from there and knows no such header.
+ * A header that makes miniflare report this client address to control. It simulates the socket: in production, workerd
+ * reads the address from there and supports no such header.
  */
 export function comingFrom(address: string): Readonly<Record<string, string>> {
   const peer = address.includes(':') ? `[${address}]:4711` : `${address}:4711`

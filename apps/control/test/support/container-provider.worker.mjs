@@ -56,7 +56,7 @@ export class Held extends DurableObject {
   }
 }
 
-// oxlint-disable-next-line import/no-default-export -- workerd asks for one
+// oxlint-disable-next-line import/no-default-export -- workerd requires it
 export default {
   fetch: (request, env) => {
     const name = new URL(request.url).searchParams.get('name')

@@ -6,7 +6,7 @@ import { slotBindingName } from '@sandwire/internal-api'
 import { Miniflare, type MiniflareOptions } from 'miniflare'
 import { type Birthplace, StandInHost } from './stand-in-host.ts'
 
-/** Long enough to be one, short enough to type. */
+/** The local token of tests. */
 export const TOKEN = `swl_${'t'.repeat(43)}`
 
 export interface ControlOptions {
@@ -14,27 +14,27 @@ export interface ControlOptions {
   readonly config?: Readonly<Record<string, unknown>>
   /** Secrets of the operator, by the names of their bindings. */
   readonly bindings?: Readonly<Record<string, string>>
-  /** Gives every sandbox's object a container. What they may reach is reached on this machine, where its tests listen. */
+  /** Gives every sandbox object a container. Its outbound connections end at servers of the tests on this machine. */
   readonly containers?: {
-    /** They are named after it. */
+    /** Prefix of the container names. */
     readonly name: string
     readonly socketPath: string
     readonly image: string
     readonly egressImage: string
-    /** The workerd to run; it must know how to close connections to containers. */
+    /** The workerd to run; it must be able to close connections to containers. */
     readonly workerd: string
   }
-  /** Folder with the files of the workbench; absent: it is not served. */
+  /** Folder with the files of the workbench; not served by default. */
   readonly workbench?: string
-  /** Changes the bundle, for what a platform does and this one cannot be made to. */
+  /** Changes the bundle, to simulate behavior that workerd cannot be made to show. */
   readonly alter?: (script: string) => string
-  /** Makes a bundle that stands for another build. */
+  /** Constants of the bundle, to simulate another build. */
   readonly define?: Readonly<Record<string, string>>
 }
 
 let bundle: Promise<string> | undefined
 
-/** Control as one module, made once per run of the tests. */
+/** Control as one module, built once per test run. */
 async function bundleControl(define: Readonly<Record<string, string>> = {}): Promise<string> {
   const built = await Bun.build({
     entrypoints: [path.join(import.meta.dir, '../../src/index.ts')],
@@ -57,22 +57,19 @@ function sha256(text: string): string {
   return new Bun.CryptoHasher('sha256').update(text).digest('hex')
 }
 
-/**
- * A port that is free now, and stays so until control takes it: it lies below those that the kernel gives to whoever asks for
- * any, as other tests do all the time.
- */
+/** A free port below the ephemeral range, so that no other test is assigned it before control listens. */
 async function pickPort(): Promise<number> {
   const candidate = 20_000 + Math.floor(Math.random() * 10_000)
   try {
     Bun.listen({ hostname: '127.0.0.1', port: candidate, socket: { data: () => undefined } }).stop(true)
     return candidate
   } catch {
-    // Somebody has it.
+    // In use.
     return pickPort()
   }
 }
 
-/** A real control in workerd, with a host that is a stand-in. */
+/** The real control in workerd, with a fake host. */
 export class RunningControl implements AsyncDisposable {
   readonly host: StandInHost
   readonly origin: string
@@ -100,14 +97,14 @@ export class RunningControl implements AsyncDisposable {
     this.#optionsOf = parts.optionsOf
   }
 
-  /** Starts it anew with other settings, and with all that it had stored. */
+  /** Restarts it with other settings and the same storage. */
   async restart(config: Readonly<Record<string, unknown>>): Promise<void> {
     await this.#miniflare.dispose()
     this.#miniflare = new Miniflare(this.#optionsOf(config))
     await this.#miniflare.ready
   }
 
-  /** A request with the local token, unless other headers say otherwise. */
+  /** A request with the local token, unless the headers override it. */
   fetch(
     route: string,
     init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string>; json?: unknown } = {},
@@ -131,7 +128,7 @@ export class RunningControl implements AsyncDisposable {
     return this.#miniflare.ready
   }
 
-  /** Value of a counter; zero when it was never counted. */
+  /** Value of a counter; zero when it is missing. */
   async metric(series: string): Promise<number> {
     const text = await (await this.fetch('/metrics')).text()
     const line = text.split('\n').find((candidate) => candidate.startsWith(`${series} `))
@@ -179,7 +176,7 @@ export async function startControl({
     durableObjectsPersist: path.join(folder, 'state'),
     serviceBindings: {
       HOST: dial(host.socket),
-      // Issuers of tests are on this machine; nothing else is reached.
+      // Issuers of tests are on this machine; nothing else is reachable.
       ISSUERS: { network: { allow: ['local'], deny: [] } },
       ...(workbench !== undefined && { ASSETS: { disk: { path: workbench, writable: false } } }),
       ...(containers !== undefined && { OUTSIDE: { network: { allow: ['local', 'private'], deny: [] } } }),
@@ -217,7 +214,7 @@ export async function startControl({
         stream.on('data', (chunk: Uint8Array) => log.push(...new TextDecoder().decode(chunk).split('\n')))
     },
   })
-  // Miniflare takes it from there alone.
+  // Miniflare reads it only from the environment.
   if (containers !== undefined) process.env['MINIFLARE_WORKERD_PATH'] = containers.workerd
   const miniflare = new Miniflare(optionsOf(config ?? {}))
   await miniflare.ready

@@ -1,6 +1,6 @@
 import type { RunningControl } from './control.ts'
 
-/** A browser as far as sign-in goes: it keeps our cookies, and sends no token. */
+/** A minimal browser: stores our cookies and sends no token. */
 export class CookieJar {
   readonly cookies = new Map<string, string>()
   readonly #control: RunningControl
@@ -29,7 +29,7 @@ export class CookieJar {
     return response
   }
 
-  /** As our own page asks. */
+  /** A request as our own page sends it. */
   read(path: string): Promise<Response> {
     return this.open(path, { headers: { 'sec-fetch-site': 'same-origin' } })
   }
@@ -38,7 +38,7 @@ export class CookieJar {
     return this.open(path, { method, headers: { origin: this.#control.origin }, json })
   }
 
-  /** Status of a question that only somebody signed in gets answered. */
+  /** Status of a request that needs a sign-in. */
   async statusOfWhoami(): Promise<number> {
     return (await this.read('/api/whoami')).status
   }

@@ -1,4 +1,4 @@
-/** Between two drops: often enough that the connection is never idle. */
+/** Interval between chunks: short enough that the connection is never idle. */
 const DROP_MS = 20
 const DROP = new TextEncoder().encode(' ')
 const HEADERS = {
@@ -8,11 +8,11 @@ const HEADERS = {
   'sandwire-end': '9',
 }
 
-/** Answers in JSON that begin at once and never end. */
+/** Creates JSON responses that begin immediately and never end. */
 export class Drips {
-  /** How many have begun. */
+  /** Responses so far. */
   begun = 0
-  /** Those that somebody still listens to. */
+  /** Responses that were not canceled. */
   heard = 0
 
   answer(status = 200): Response {

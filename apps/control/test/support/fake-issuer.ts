@@ -23,7 +23,7 @@ export async function makeKey(kid: string, alg: Algorithm = 'RS256'): Promise<Si
 const encode = (text: string): string =>
   new TextEncoder().encode(text).toBase64({ alphabet: 'base64url', omitPadding: true })
 
-/** Signs header and claims as they are spelled, so that anything can be wrong with them. */
+/** Signs the exact text of header and claims, which may be malformed. */
 export async function signText(header: string, payload: string, key: SigningKey): Promise<string> {
   return signEncoded(`${encode(header)}.${encode(payload)}`, key)
 }
@@ -33,18 +33,18 @@ export async function signEncoded(input: string, { alg, privateKey }: SigningKey
   return `${input}.${new Uint8Array(signature).toBase64({ alphabet: 'base64url', omitPadding: true })}`
 }
 
-/** What the issuer does when it is asked. */
+/** How the issuer responds. */
 export type Mood = 'well' | 'broken' | 'redirecting' | 'endless' | 'silent' | 'lying'
 
-/** An issuer that says and signs whatever a test wants; its keys and metadata are on loopback. */
+/** An issuer whose metadata, keys and tokens are set by the test; it listens on loopback. */
 export class FakeIssuer implements AsyncDisposable {
   readonly url: string
-  /** Keys that it names. */
+  /** Published keys. */
   keys: SigningKey[]
   mood: Mood = 'well'
-  /** Put over its metadata. */
+  /** Overrides of its metadata. */
   metadata: Record<string, unknown> = {}
-  /** Paths it was asked for. */
+  /** Requested paths. */
   readonly asked: string[] = []
   readonly #server: Bun.Server<undefined>
 
@@ -70,13 +70,13 @@ export class FakeIssuer implements AsyncDisposable {
     }
   }
 
-  /** Claims of a good token, with these over them. */
+  /** Claims of a valid token, with overrides. */
   claims(changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
     const now = Math.floor(Date.now() / 1000)
     return { iss: this.url, sub: 'ada', aud: 'sandwire', iat: now, exp: now + 300, ...changes }
   }
 
-  /** A token; members that are undefined are left out. */
+  /** A token; undefined members are omitted. */
   token(
     claims: Readonly<Record<string, unknown>> = {},
     options: { readonly header?: Readonly<Record<string, unknown>>; readonly key?: SigningKey } = {},

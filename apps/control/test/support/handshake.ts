@@ -5,7 +5,7 @@ import { fieldOf } from './json.ts'
 /** Long enough for a loaded machine. */
 const TIMEOUT_MS = 20_000
 
-/** An upgrade with the local token, unless other headers say otherwise. */
+/** An upgrade with the local token, unless the headers override it. */
 export function upgrade(
   control: RunningControl,
   path: string,

@@ -7,7 +7,7 @@ export class MemoryProvider implements Provider {
   readonly survives: Survival
   deliversStopReason = true
   readonly sandboxes = new Map<string, SandboxStatus>()
-  /** How long the sandbox was wanted for, each time that was said. */
+  /** Durations of all renewals. */
   readonly renewals: number[] = []
   starts = 0
   stops = 0
@@ -52,7 +52,7 @@ export class MemoryProvider implements Provider {
   }
 
   async disconnectAll(): Promise<void> {
-    // There are no connections to cut.
+    // There are no connections.
   }
 
   async renew(_id: string, forMs: number): Promise<void> {

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { DEFAULT_SANDBOX_LIMITS, type StartSpec } from '@sandwire/internal-api'
 import type { Provider } from '../../src/providers/provider.ts'
 
-/** What the contract is tried on. */
+/** The provider to test. */
 export interface ProviderUnderTest extends AsyncDisposable {
   readonly provider: Provider
-  /** Starts that really happened. */
+  /** Number of actual starts. */
   readonly starts: () => number
 }
 
@@ -19,7 +19,7 @@ const spec: StartSpec = {
   env: {},
 }
 
-/** What every provider promises, tried on one. */
+/** The tests that every provider must pass. */
 export function providerContract(name: string, open: () => Promise<ProviderUnderTest>): void {
   describe(`the provider ${name}`, () => {
     test('reports a sandbox that was never started as stopped', async () => {

@@ -10,7 +10,7 @@ export class RawSandbox implements Birthplace, AsyncDisposable {
   /** Response to a workspace request; the connection closes after it. */
   filesAnswer = ''
   filesAsked = 0
-  /** Attaches that were answered. */
+  /** Number of attaches. */
   attaches = 0
   readonly #servers: Bun.UnixSocketListener<undefined>[] = []
 

@@ -11,7 +11,7 @@ interface Place {
   readonly folder: string
 }
 
-/** The first line a program prints, which for sandboxd says that it listens. */
+/** The first line of output; sandboxd prints it when it listens. */
 async function firstLine(stdout: ReadableStream<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
@@ -23,12 +23,12 @@ async function firstLine(stdout: ReadableStream<Uint8Array>): Promise<string> {
   throw new Error('It ended before it was ready')
 }
 
-/** Sandboxes with the real sandboxd, without anything around it. */
+/** Sandboxes with the real sandboxd and no isolation. */
 export class RealSandboxes implements Birthplace, AsyncDisposable {
   readonly #places = new Map<string, Place>()
   readonly #env: Readonly<Record<string, string>>
 
-  /** `env` is put over the environment of this process. */
+  /** `env` extends the environment of this process. */
   constructor(env: Readonly<Record<string, string>> = {}) {
     this.#env = env
   }
@@ -55,7 +55,7 @@ export class RealSandboxes implements Birthplace, AsyncDisposable {
     for (const { child } of this.#places.values()) child.kill(signal)
   }
 
-  /** Workspaces, which also hold what sandboxd itself needs. */
+  /** Workspaces, which also contain the key and the socket of sandboxd. */
   get folders(): readonly string[] {
     return [...this.#places.values()].map(({ folder }) => folder)
   }

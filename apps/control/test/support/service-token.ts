@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 
-/** Binding `JWT_SECRET` of controls that take service tokens. */
+/** Binding `JWT_SECRET` of controls that accept service tokens. */
 export const JWT_SECRET = 'a-secret-of-tests-that-is-long-enough-for-hs256'
 
-/** A service token of somebody, good for exactly these scopes. */
+/** A service token with exactly these scopes. */
 export function serviceToken(subject: string, scopes: readonly ('connect' | 'exec' | 'admin')[]): string {
   const nowSeconds = Math.floor(Date.now() / 1000)
   const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')

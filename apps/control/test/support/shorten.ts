@@ -1,4 +1,4 @@
-/** Makes times of the bundle so short that a test can wait for them. Throws where one of them is not there. */
+/** Shortens time constants of the bundle. Throws if one of them is missing. */
 export function shorten(names: readonly string[], ms: number): (script: string) => string {
   return (script) => {
     let shortened = script

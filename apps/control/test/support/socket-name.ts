@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-/** A path for a unix socket that nobody else uses. Bun removes the socket when it stops listening. */
+/** A unique path for a Unix socket. Bun removes the socket when it stops listening. */
 export function socketName(): string {
   return path.join(tmpdir(), `stand-in-${crypto.randomUUID()}.sock`)
 }

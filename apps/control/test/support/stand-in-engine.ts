@@ -1,17 +1,17 @@
 import type { ContainerEngine, ContainerStart } from '../../src/providers/container/container.ts'
 
-/** A container engine whose containers are nothing but a state, and whose sandboxd answers everything. */
+/** A container engine whose container is only a state, and whose sandboxd responds to every request. */
 export class StandInEngine implements ContainerEngine {
   running = false
   readonly starts: ContainerStart[] = []
   readonly signals: number[] = []
   readonly timeouts: number[] = []
   destroys = 0
-  /** Looks that fail before sandboxd listens. */
+  /** Polls that fail before sandboxd listens. */
   deafLooks = 0
-  /** Exit of a container that ends at the first look, before its end is told; null: none is told. */
+  /** Exit code of a container that ends at the first poll; null: none is reported. */
   endsWith: number | null | undefined
-  /** Whether it ends when it is asked to. */
+  /** True if it ends on a signal. */
   isObedient = true
   readonly requests: string[] = []
   #ending = Promise.withResolvers<void>()
@@ -57,7 +57,7 @@ export class StandInEngine implements ContainerEngine {
     this.timeouts.push(durationMs)
   }
 
-  /** As an engine does: it is seen not to run before it is told why. */
+  /** As in an engine, the container stops running before its exit is reported. */
   #endSoon(code: number | null): void {
     this.running = false
     const { reject } = this.#ending

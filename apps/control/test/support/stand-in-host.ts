@@ -9,14 +9,14 @@ import {
 
 type Served = (request: Request, requestId: string | null) => Response | Promise<Response> | undefined
 
-/** What a stand-in host needs to bring a sandbox up. */
+/** Starts and stops the sandboxes of a fake host. */
 export interface Birthplace {
-  /** Unix socket at which the sandbox's sandboxd answers. */
+  /** Returns the Unix socket of the sandbox's sandboxd. */
   start(spec: StartSpec): Promise<string>
   stop(id: string): Promise<void>
 }
 
-/** As many as any test needs. */
+/** Enough for any test. */
 const SLOTS = 16
 
 /** A host API over a unix socket that keeps its sandboxes in memory. */
@@ -29,7 +29,7 @@ export class StandInHost implements AsyncDisposable {
   /** Codes that can be redeemed once. */
   readonly codes = new Set<string>()
   readonly sandboxes = new Map<string, SandboxStatus>()
-  /** Answers instead of the host while set; undefined falls through. */
+  /** Responds instead of the host while set; undefined falls through. */
   intercept: Served | undefined
   readonly #server: ReturnType<typeof Bun.serve>
   readonly #birthplace: Birthplace
@@ -56,7 +56,7 @@ export class StandInHost implements AsyncDisposable {
     return this.calls.filter((made) => made === call).length
   }
 
-  /** Makes a free slot lead to a socket, and says its address. */
+  /** Assigns a socket to a free slot and returns its address. */
   lead(socket: string): string {
     const taken = new Set([...this.sandboxes.values()].map((each) => 'address' in each && each.address))
     const slot = this.slots.findIndex((_, each) => !taken.has(formatSlotAddress(each)))
@@ -66,7 +66,7 @@ export class StandInHost implements AsyncDisposable {
     return formatSlotAddress(slot)
   }
 
-  /** Makes each of two slots lead where the other did. */
+  /** Swaps the sockets of two slots. */
   swap(one: string, two: string): void {
     const [first, second] = [one, two].map((address) => this.slots[parseSlotAddress(address) ?? -1] ?? '')
     if (first === undefined || second === undefined) return

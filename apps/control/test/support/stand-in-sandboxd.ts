@@ -15,13 +15,13 @@ interface Place {
   readonly key: CryptoKey
 }
 
-/** One answer of a sandbox that a test expects. */
+/** A request that sandboxd accepted. */
 export interface Seen {
   readonly claims: InternalClaims
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A session as sandboxd tells it. */
+/** A session as sandboxd reports it. */
 export function factsOf(id: string): unknown {
   return {
     id,
@@ -41,19 +41,19 @@ export function factsOf(id: string): unknown {
   }
 }
 
-/** Sandboxes whose sandboxd checks tokens as the real one does and echoes what is sent to it. */
+/** Sandboxes whose sandboxd verifies tokens like the real one and echoes messages. */
 export class StandInSandboxes implements Birthplace, AsyncDisposable {
-  /** Requests whose token was good, in order. */
+  /** Requests with a valid token, in order. */
   readonly seen: Seen[] = []
   /** Why tokens were refused. */
   readonly refusals: string[] = []
   version: unknown = { name: 'sandboxd', version: '0', protocol: 1, compatible_from: 1 }
   activity: unknown = { attachments: 0, sessions: [], exits: [] }
-  /** Answers instead of the sandbox while set; undefined falls through. */
+  /** Responds instead of the sandbox while set; undefined falls through. */
   intercept: Intercept | undefined
-  /** Answers requests about files whose token was good. */
+  /** Responds to file requests with a valid token. */
   files: ((request: Request) => Promise<Response>) | undefined
-  /** Headers of every 101, as a sandbox that is up to no good might send them. */
+  /** Headers of every 101, as a malicious sandbox might send them. */
   socketHeaders: Record<string, string> = {}
   /** Sessions that were started. */
   readonly sessions = new Set<string>()
@@ -70,7 +70,7 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
     const server = Bun.serve<{ session: string }>({
       unix: socket,
       development: false,
-      // As the real one: what it reads is for its routes to bound.
+      // As in the real one, each route limits its own body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       fetch: (request, self) => this.#serve(request, self, spec.id, key),
       websocket: {
@@ -120,7 +120,7 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
     return Response.json({ error: { code: 'session_not_found', message: 'RAW' } }, { status: 404 })
   }
 
-  /** Whether there is now a socket; `made` is the id of a session that the request starts. */
+  /** True if the request was upgraded; `made` is the id of a session that it starts. */
   #upgrade(request: Request, server: Bun.Server<{ session: string }>, made: string | undefined): boolean {
     const asked = new URL(request.url).searchParams.get('session')
     const session = asked ?? made ?? ''

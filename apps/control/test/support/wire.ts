@@ -12,10 +12,10 @@ export function mintHex(): string {
   return crypto.getRandomValues(new Uint8Array(16)).toHex()
 }
 
-/** A connection spoken by hand, for what the client library never does. */
+/** A low-level connection, for frames that the client library never sends. */
 export class Wire implements AsyncDisposable {
   readonly messages: Message[] = []
-  /** Everything that the process wrote, of both streams. */
+  /** Output of the process, both streams. */
   text = ''
   close: { readonly code: number; readonly reason: string } | undefined
   readonly #socket: WebSocket
@@ -23,7 +23,7 @@ export class Wire implements AsyncDisposable {
   readonly #closed = Promise.withResolvers<void>()
 
   constructor(control: RunningControl, path: string, bearer: string) {
-    // Bun's constructor takes headers, which the types of the DOM do not know.
+    // Bun's constructor accepts headers, which the DOM types do not declare.
     const options: unknown = {
       headers: { authorization: `Bearer ${bearer}`, host: `localhost:${control.port}` },
       protocols: ['sandwire.v1'],
@@ -44,7 +44,7 @@ export class Wire implements AsyncDisposable {
     })
   }
 
-  /** Says hello, with only what a test cares about. */
+  /** Sends hello with defaults. */
   async hello(hello: Partial<Hello> = {}): Promise<void> {
     await this.send(helloText(hello))
   }
@@ -82,7 +82,7 @@ export class Wire implements AsyncDisposable {
   }
 }
 
-/** A hello as text. */
+/** An encoded hello with defaults. */
 export function helloText(hello: Partial<Hello> = {}): string {
   const usual = { resuming: false, received: 0, window: 65_536, cols: 80, rows: 24 }
   return encode({ type: 'hello', version: PROTOCOL_VERSION, identity: mintHex(), ...usual, ...hello })

@@ -1,13 +1,13 @@
 import type { FleetSandbox } from './tally.ts'
 import { lastMoveOf, type Visit } from './visits.ts'
 
-/** Something that happens to a sandbox from outside. */
+/** An external event of a sandbox. */
 export interface Happening {
   readonly atMs: number
   readonly is: 'attach' | 'join'
 }
 
-/** All that happens to a sandbox, in order: its visits, and the return of its open tabs after each cut, `backMs` later. */
+/** All events of a sandbox in order: its visits, and the reconnect of its open tabs `backMs` after each deployment. */
 export function happeningsOf(
   visits: readonly Visit[],
   cuts: readonly { readonly atMs: number; readonly backMs: number }[],
@@ -21,7 +21,7 @@ export function happeningsOf(
   return [...attaches, ...joins].sort((a, b) => a.atMs - b.atMs)
 }
 
-/** Makes everything happen in its time, and rings every alarm in between. Yields after each with the time. */
+/** Runs all events and alarms in order. Yields the time after each. */
 export function* drive(
   sandbox: FleetSandbox,
   {
@@ -31,7 +31,7 @@ export function* drive(
   }: { visits: readonly Visit[]; happenings: readonly Happening[]; untilMs: number },
 ): Generator<{ readonly atMs: number; readonly done: void | Promise<void> }, void, void> {
   let visit = 0
-  /** Times never go back, so neither does the visit that is looked at. */
+  /** Time of the last activity. The visit index only increases, as times do. */
   const movedBy = (nowMs: number): number => {
     for (let next = visits[visit + 1]; next !== undefined && next.fromMs <= nowMs; next = visits[visit + 1])
       visit++

@@ -9,7 +9,7 @@ export interface FleetSettings {
 const ID = 'x'
 
 /**
- * A sandbox as `SandboxLife` drives it, without storage: the same steps and the same judgment of idleness, and a count of what
+ * A sandbox as `SandboxLifecycle` drives it, without storage: the same steps and idle check, and a count of the rows that
  * would be written. A test holds it against the real one.
  */
 export class ModelSandbox implements FleetSandbox {
@@ -19,7 +19,7 @@ export class ModelSandbox implements FleetSandbox {
   #alarmMs: number | undefined
   #lastActivityMs = 0
   #epoch = 0
-  /** What the account was last told. */
+  /** The last report to the account. */
   #told = { view: '', movedMs: undefined as number | undefined }
 
   constructor(settings: FleetSettings) {
@@ -49,7 +49,7 @@ export class ModelSandbox implements FleetSandbox {
 
   ring(nowMs: number, movedMs: number): void {
     this.tally.wakeUps += 1
-    // The platform forgets an alarm that rings.
+    // The platform clears an alarm that fires.
     this.#alarmMs = undefined
     if (this.#state.is !== 'running') return
     this.#observe(nowMs)
@@ -66,7 +66,7 @@ export class ModelSandbox implements FleetSandbox {
     if (this.isRunning) this.#wakeBy(nowMs + this.#settings.alarmMs)
   }
 
-  /** Counts the time of a sandbox that still runs at the end. */
+  /** Adds the running time of a sandbox that still runs at the end. */
   finish(nowMs: number): void {
     if (this.#state.is === 'running') this.tally.runningMs += nowMs - this.#state.startedMs
   }
@@ -109,7 +109,7 @@ export class ModelSandbox implements FleetSandbox {
     this.tally.sandboxRows += 1
   }
 
-  /** Tells how it is, and where sessions are given when each of them last moved; there is one at most. */
+  /** Reports its state, and the last activity of its session, if any. */
   #report(sessions: readonly number[] | undefined): void {
     this.tally.reports += 1
     const startedMs = this.#state.is === 'running' ? this.#state.startedMs : null

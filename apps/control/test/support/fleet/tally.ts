@@ -1,21 +1,21 @@
 /** What a run costs, of one sandbox or of all. */
 export interface Tally {
-  /** Alarms and requests that the sandbox's object is woken or kept awake for. */
+  /** Alarms and requests of the sandbox object. */
   wakeUps: number
-  /** Attaches and joins among them. */
+  /** Attaches and joins of these. */
   requests: number
-  /** Rows that the sandbox's object writes, its alarm included. */
+  /** Rows written by the sandbox object, including its alarm. */
   sandboxRows: number
-  /** Reports to the account's object, each of which wakes it. */
+  /** Reports to the account object, each of which wakes it. */
   reports: number
-  /** Rows that these write there. */
+  /** Rows written by these reports. */
   accountRows: number
   starts: number
-  /** Stops because nothing moved. */
+  /** Stops of idle sandboxes. */
   idleStops: number
   /** Joins that were refused because the sandbox does not run. */
   refusedJoins: number
-  /** Time that it ran. */
+  /** Running time. */
   runningMs: number
 }
 
@@ -33,21 +33,21 @@ export function emptyTally(): Tally {
   }
 }
 
-/** A sandbox that is driven through a run. Times never go back. */
+/** A sandbox in a simulation. Times never decrease. */
 export interface FleetSandbox {
   readonly tally: Tally
-  /** When its alarm rings; undefined: never. */
+  /** Time of its alarm; undefined: none. */
   readonly alarmMs: number | undefined
   readonly isRunning: boolean
-  /** Somebody attaches to start a shell. */
+  /** An attach that starts a shell. */
   attach(nowMs: number): void | Promise<void>
-  /** A connection that was cut comes back to its session. */
+  /** A disconnected client rejoins its session. */
   join(nowMs: number): void | Promise<void>
-  /** The alarm rings. `movedMs` is what its sandboxd says of the last movement. */
+  /** The alarm fires. `movedMs` is the last activity reported by sandboxd. */
   ring(nowMs: number, movedMs: number): void | Promise<void>
 }
 
-/** Adds one to another. */
+/** Adds one tally to another. */
 export function addTally(to: Tally, from: Readonly<Tally>): void {
   to.wakeUps += from.wakeUps
   to.requests += from.requests

@@ -1,23 +1,23 @@
 import type { Random } from '@sandwire/testing'
 
-/** A person at a sandbox: comes, works, and leaves a tab open for a while. Times count from the beginning of the run. */
+/** A user attaches, works, and leaves a tab open for a while. Times count from the start of the run. */
 export interface Visit {
   /** Attaches and starts a shell. */
   readonly fromMs: number
-  /** Last input or output; until then something moves all the time. */
+  /** Last input or output; until then there is constant activity. */
   readonly movesUntilMs: number
-  /** The tab is closed; until then it reconnects when it is cut. */
+  /** The tab is closed; until then it reconnects. */
   readonly openUntilMs: number
 }
 
 const MINUTE_MS = 60_000
 
-/** Mostly short, now and then very long. */
+/** Mostly short, sometimes very long. */
 function draw(random: Random, meanMs: number): number {
   return Math.round(-Math.log(1 - random.next()) * meanMs)
 }
 
-/** What somebody does with one sandbox, in order and without overlap. */
+/** The visits to one sandbox, in order and without overlap. */
 export function drawVisits(random: Random, untilMs: number): readonly Visit[] {
   const visits: Visit[] = []
   let atMs = draw(random, 120 * MINUTE_MS)
@@ -30,7 +30,7 @@ export function drawVisits(random: Random, untilMs: number): readonly Visit[] {
   return visits
 }
 
-/** When something last moved by then; undefined before the visit. */
+/** Time of the last activity by then; undefined before the visit. */
 export function lastMoveOf({ fromMs, movesUntilMs }: Visit, nowMs: number): number | undefined {
   return nowMs < fromMs ? undefined : Math.min(nowMs, movesUntilMs)
 }

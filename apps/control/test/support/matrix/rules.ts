@@ -1,11 +1,11 @@
 import type { Policy } from '../../../src/routes/policies.ts'
 
-/** Everybody who could ask, and the most that they may do with what is asked about. */
+/** The kinds of callers, and their highest right on the sandbox and on its session. */
 export const PEOPLE = {
   owner: { sandbox: 'own', session: 'own', drives: true },
   collaborator: { sandbox: 'work', session: 'work', drives: true },
   viewer: { sandbox: 'see', session: 'see', drives: false },
-  // One session was shared with them, and the sandbox is not there for them.
+  // Has a grant on one session; the sandbox does not exist for them.
   'session guest': { sandbox: undefined, session: 'watch', drives: false },
   stranger: { sandbox: undefined, session: undefined, drives: false },
   revoked: { sandbox: undefined, session: undefined, drives: false },
@@ -13,7 +13,7 @@ export const PEOPLE = {
 } as const
 export type PersonKind = keyof typeof PEOPLE
 
-/** What credentials are good for. */
+/** Scopes per kind of credential. */
 export const CREDENTIALS = {
   'all scopes': ['connect', 'exec', 'admin'],
   'connect only': ['connect'],
@@ -23,28 +23,28 @@ export type CredentialKind = keyof typeof CREDENTIALS
 
 type Scope = 'connect' | 'exec' | 'admin' | 'operator'
 
-/** What a request names, and what whoever may not know of it is told. */
+/** What a request names, and the error code for a caller without access. */
 export const MISSING = {
   sandbox: 'sandbox_not_found',
   session: 'session_not_found',
   grant: 'not_found',
 } as const
 
-/** What a verb asks for, where that is not all in its route's policy. */
+/** The requirements of a verb beyond the policy of its route. */
 export interface Demand {
   readonly names?: keyof typeof MISSING
-  /** More than the route asks of everybody. */
+  /** Replaces the need of the route. */
   readonly need?: 'see' | 'work' | 'own'
   readonly scope?: Scope
-  /** Of who holds the grant, and nobody else's, not even the owner's. */
+  /** Only the holder of the grant is allowed, not even the owner. */
   readonly heldBy?: PersonKind
-  /** Asks to hold the keyboard. */
+  /** Requests the role driver. */
   readonly drives?: boolean
 }
 
 const ORDER = ['watch', 'see', 'work', 'own']
 
-/** What must come of a request: `allowed`, or the code of its refusal. Who asks, then what for, then where. */
+/** The expected outcome: `allowed`, or an error code. Checks authentication, then scopes, then access. */
 export function expectedOf(
   policy: Exclude<Policy, 'public'>,
   { names = 'sandbox', need: extraNeed, scope: extraScope, heldBy, drives = false }: Demand,
@@ -60,6 +60,6 @@ export function expectedOf(
   const has = PEOPLE[person][names === 'session' ? 'session' : 'sandbox']
   if (has === undefined) return MISSING[names]
   if (ORDER.indexOf(has) < ORDER.indexOf(need)) return 'forbidden'
-  // Whoever types into a process that is no template's runs what they like.
+  // Input to a process that is not a template can run any command.
   return drives && !(PEOPLE[person].drives && scopes.includes('exec')) ? 'forbidden' : 'allowed'
 }

@@ -8,16 +8,16 @@ import { CREDENTIALS, type CredentialKind, type PersonKind } from './rules.ts'
 import type { Asked, Place } from './verbs.ts'
 import { fieldOf } from '../json.ts'
 
-/** What came of a request, without what differs by chance. */
+/** The result of a request, without values that differ between runs. */
 export interface Answer {
   /** `allowed`, or the code of the refusal. */
   readonly outcome: string
-  /** Status, headers and body, or what a socket said. */
+  /** Status, headers and body, or the frames of a socket. */
   readonly seen: unknown
 }
 
 const TEMPLATE = { id: 'nothing', title: 'Nothing', argv: ['true'] }
-/** By chance, or by the clock. */
+/** Headers that differ between identical requests. */
 const FICKLE_HEADERS = ['x-request-id', 'date', 'content-length', 'sec-websocket-accept']
 
 function codeOf(body: unknown): string | undefined {
@@ -30,12 +30,12 @@ function steady(headers: Headers): unknown {
   return [...headers].filter(([name]) => !FICKLE_HEADERS.includes(name))
 }
 
-/** The same error of two requests differs in their ids alone. */
+/** Removes the request id, so that two errors can be compared. */
 function withoutRequestId(body: unknown): unknown {
   return JSON.parse(JSON.stringify(body).replaceAll(/"request_id":"[^"]*"/g, '"request_id":"-"'))
 }
 
-/** A control with real sandboxes, in which people own, share and lose things. */
+/** A control with real sandboxes that accounts own, share and lose access to. */
 export class Stage implements AsyncDisposable {
   readonly control: RunningControl
   readonly #sandboxes: RealSandboxes
@@ -49,7 +49,7 @@ export class Stage implements AsyncDisposable {
   static async open(): Promise<Stage> {
     const sandboxes = new RealSandboxes()
     const config = {
-      // Others get here, so nobody is let in as a guest.
+      // An open server has no guests.
       mode: 'open',
       localTokenSha256: undefined,
       limits: UNLIMITED,
@@ -61,7 +61,7 @@ export class Stage implements AsyncDisposable {
     )
   }
 
-  /** Somebody with a credential; `none` has none. Under another name they are another account. */
+  /** A caller with a credential; `none` has none. Another name is another account. */
   async person(
     kind: PersonKind,
     credential: CredentialKind = 'all scopes',
@@ -72,7 +72,7 @@ export class Stage implements AsyncDisposable {
     return new ApiClient(this.control, bearer)
   }
 
-  /** A running sandbox with a session, shared with everybody as their kind says. */
+  /** A running sandbox with a session, shared with each kind of caller. */
   async makePlace(): Promise<Place> {
     this.#count += 1
     const owner = await this.person('owner')
@@ -97,7 +97,7 @@ export class Stage implements AsyncDisposable {
     await (await this.person('owner')).delete(`/api/sandboxes/${sandbox}`)
   }
 
-  /** Asks, and says what came of it. */
+  /** Sends a request and returns its result. */
   async ask(method: string, { path, json, socket, streams }: Asked, person: ApiClient): Promise<Answer> {
     if (streams === true) return judge(await person.begin(method, path))
     if (socket === 'bearer') return this.#attach(path, person.headers, [])
@@ -129,7 +129,7 @@ export class Stage implements AsyncDisposable {
     return { outcome: typeof code === 'string' ? code : 'allowed', seen }
   }
 
-  /** A front end that knows neither a subprotocol nor a hello: what it is told first, and why it was closed. */
+  /** Opens a compat terminal: its first message, and the reason of a close. */
   async #openEnvelope(path: string, headers: readonly (readonly [string, string])[]): Promise<Answer> {
     const handshake = await upgrade(this.control, path, { headers })
     if (handshake.kind !== 'open') return judgeHandshake(handshake)
@@ -158,12 +158,12 @@ function judgeHandshake(handshake: Exclude<RawHandshake, { kind: 'open' }>): Ans
 
 async function must(asked: Promise<ApiResponse>): Promise<ApiResponse> {
   const told = await asked
-  if (told.status >= 300) throw new Error(`Cannot set the stage: ${JSON.stringify(told.body)}`)
+  if (told.status >= 300) throw new Error(`Cannot prepare the fixture: ${JSON.stringify(told.body)}`)
   return told
 }
 
 function judge({ status, headers, body }: ApiResponse): Answer {
-  // Where the body has no place for its code.
+  // Compat bodies have no code.
   const code = codeOf(body) ?? headers.get('x-sandwire-code')
   const outcome = status < 400 ? 'allowed' : (code ?? String(status))
   return { outcome, seen: [status, steady(headers), withoutRequestId(body ?? null)] }

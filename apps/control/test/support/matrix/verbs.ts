@@ -1,9 +1,9 @@
 import { mintHex } from '../wire.ts'
 import type { Demand } from './rules.ts'
 
-/** What requests are about. */
+/** What requests are sent to. */
 export interface Place {
-  /** Who asks about it. */
+  /** Account name of the caller. */
   readonly name?: string
   readonly sandbox: string
   readonly session: string
@@ -14,20 +14,20 @@ export interface Place {
 export interface Asked {
   readonly path: string
   readonly json?: unknown
-  /** Its answer goes on, and only how it begins counts. */
+  /** The response does not end; only its status and headers are compared. */
   readonly streams?: boolean
-  /** Opens a socket, with a ticket where the page would ask for one. */
+  /** Opens a socket, with a bearer token or a ticket. */
   readonly socket?: 'bearer' | 'envelope' | { readonly ticketFor: unknown }
 }
 
 /** One way to use a route. */
 export interface Verb extends Demand {
-  /** Told apart from others of the same route by this. */
+  /** Distinguishes verbs of one route. */
   readonly how?: string
   readonly ask: (place: Place) => Asked
-  /** Leaves the place another one: who is let through gets a place of their own. */
+  /** Changes the fixture or the account, so that an allowed request needs one of its own. */
   readonly spends?: 'place' | 'account'
-  /** What whoever is let through is told where it cannot be a success here. */
+  /** The error code of an allowed request that cannot succeed on the fixture. */
   readonly gets?: string
 }
 
@@ -48,7 +48,7 @@ const ofSession = (path: string): Verb => ({
   }),
 })
 
-/** Joins are asked for by whoever can; `role` only where it is what the verb is about. */
+/** Joins as viewer and as driver. */
 const join = (path: string): Verb[] => [
   { ...ofSession(`${path}role=viewer`), how: 'as viewer', ask: socket(`${path}role=viewer`) },
   { ...ofSession(path), how: 'as driver', drives: true, ask: socket(`${path}role=driver`) },
@@ -61,7 +61,7 @@ function socket(path: string): Verb['ask'] {
   })
 }
 
-/** Files of a sandbox: in it are the key and the socket of its sandboxd, and no repository. */
+/** The workspace contains the key and the socket of sandboxd, and no git repository. */
 const W = '/api/workspaces/:sandbox'
 const UPLOAD = `${W}/uploads/${'0'.repeat(32)}`
 const getting = (gets: string, verb: Verb): Verb[] => [{ ...verb, gets }]
@@ -127,7 +127,7 @@ const OF_WORKSPACES: Readonly<Record<string, readonly Verb[]>> = {
   'GET /api/project': [plain('/api/project')],
 }
 
-/** How every route is used. A route that is not here fails the matrix. */
+/** The requests of every route. A route without an entry fails the matrix. */
 export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'GET /health': [plain('/health')],
   'GET /healthz': [plain('/healthz')],
@@ -171,7 +171,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'DELETE /api/account': [
     { spends: 'account', ask: ({ name }) => ({ path: '/api/account', json: { confirm: name } }) },
   ],
-  // Nobody of these is an operator.
+  // None of the callers is an operator.
   'DELETE /api/accounts/:account': [plain(`/api/accounts/u${'0'.repeat(32)}`, { confirm: 'x' })],
   'GET /api/account/sign-ins': [plain('/api/account/sign-ins')],
   'DELETE /api/account/sign-ins/:login': [{ ...plain('/api/account/sign-ins/another'), gets: 'not_found' }],
