@@ -9,7 +9,7 @@ import {
   TOKEN,
 } from '../../apps/control/test/support/control.ts'
 import { upgrade } from '../../apps/control/test/support/handshake.ts'
-import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from '../../apps/control/test/support/fake-sandboxes.ts'
 import { findWorkerd } from '../../apps/host/src/control/workerd.ts'
 import { type Containers, CONTAINERS_READY_MS, openContainers } from './support/container/containers.ts'
 import { findEngineProblem } from './support/container/engine.ts'
@@ -33,7 +33,7 @@ describe.skipIf(reason !== undefined)('control whose sandboxes are containers', 
 
   const open = (options: Pick<ControlOptions, 'define' | 'alter'> = {}): Promise<RunningControl> =>
     startControl({
-      birthplace: new StandInSandboxes(),
+      runner: new FakeSandboxes(),
       containers: { ...containers, socketPath: containers.engine.host, workerd: findWorkerd() },
       ...options,
     })

@@ -2,14 +2,14 @@ import { expect, test } from 'bun:test'
 import { OPCODE } from '@sandwire/testing'
 import { startControl } from '../../apps/control/test/support/control.ts'
 import { upgrade } from '../../apps/control/test/support/handshake.ts'
-import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from '../../apps/control/test/support/fake-sandboxes.ts'
 
 /** workerd evicts an object after ten seconds without requests. */
 const EVICTION_MS = 12_000
 
 test('a socket survives the eviction of its object, whose state is restored', async () => {
-  await using sandboxes = new StandInSandboxes()
-  await using control = await startControl({ birthplace: sandboxes, config: { alarmMs: 60_000 } })
+  await using sandboxes = new FakeSandboxes()
+  await using control = await startControl({ runner: sandboxes, config: { alarmMs: 60_000 } })
   const objects = (): Promise<number> => control.metric('sandwire_objects_constructed_total{class="sandbox"}')
   const handshake = await upgrade(control, '/attach?sandbox=dev&cmd=cat')
   if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${handshake.kind}`)

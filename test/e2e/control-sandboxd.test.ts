@@ -9,7 +9,7 @@ let sandboxes: RealSandboxes
 let control: RunningControl
 beforeAll(async () => {
   sandboxes = new RealSandboxes()
-  control = await startControl({ birthplace: sandboxes, config: { alarmMs: 200 } })
+  control = await startControl({ runner: sandboxes, config: { alarmMs: 200 } })
 })
 afterAll(async () => {
   await control[Symbol.asyncDispose]()

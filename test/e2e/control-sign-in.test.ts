@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { type RunningControl, startControl } from '../../apps/control/test/support/control.ts'
-import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from '../../apps/control/test/support/fake-sandboxes.ts'
 import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
 
@@ -9,11 +9,11 @@ const CODE = 'c'.repeat(32)
 const COOKIE =
   /^__Host-sandwire=(sws_local\.[A-Za-z0-9_-]{43}); Path=\/; Max-Age=43200; HttpOnly; Secure; SameSite=Strict$/
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let control: RunningControl
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
-  control = await startControl({ birthplace: sandboxes, workbench: await buildWorkbench() })
+  sandboxes = new FakeSandboxes()
+  control = await startControl({ runner: sandboxes, workbench: await buildWorkbench() })
   await control.fetch('/api/sandboxes', { method: 'POST', json: { name: 'dev', start: false } })
 }, 60_000)
 afterAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import type { Browser, Page } from 'playwright-core'
 import { type RunningControl, startControl } from '../../apps/control/test/support/control.ts'
-import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from '../../apps/control/test/support/fake-sandboxes.ts'
 import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
 
@@ -10,16 +10,16 @@ const problem = findBrowserProblem()
 describe.skipIf(problem !== undefined)(
   `signing in through an issuer in Chromium${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let sandboxes: StandInSandboxes
+    let sandboxes: FakeSandboxes
     let issuer: TestIssuer
     let control: RunningControl
     let browser: Browser
     beforeAll(async () => {
-      sandboxes = new StandInSandboxes()
+      sandboxes = new FakeSandboxes()
       issuer = await startIssuer()
       const workbench = await buildWorkbench()
       control = await startControl({
-        birthplace: sandboxes,
+        runner: sandboxes,
         workbench,
         config: { issuers: [issuer.configFor()] },
       })

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { accessCommand } from '../../apps/cli/src/text/command-line.ts'
 import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
 import { linkIn, ApiClient, textIn } from '../../apps/control/test/support/api-client.ts'
-import { StandInSandboxes } from '../../apps/control/test/support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from '../../apps/control/test/support/fake-sandboxes.ts'
 import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
 
@@ -39,13 +39,13 @@ function openSocket(page: Page, session: string): Promise<readonly string[]> {
 describe.skipIf(problem !== undefined)(
   `the join page in Chromium${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
-    let sandboxes: StandInSandboxes
+    let sandboxes: FakeSandboxes
     let issuer: TestIssuer
     let browser: Browser
     let workbench: string
     beforeAll(async () => {
       workbench = await buildWorkbench()
-      sandboxes = new StandInSandboxes()
+      sandboxes = new FakeSandboxes()
       issuer = await startIssuer()
       browser = await openSharedBrowser()
     }, 60_000)
@@ -70,7 +70,7 @@ describe.skipIf(problem !== undefined)(
     }
 
     test('signs in a guest by name, who connects with a ticket', async () => {
-      await using control = await startControl({ birthplace: sandboxes, workbench })
+      await using control = await startControl({ runner: sandboxes, workbench })
       const { session, link, secret } = await share(control)
       const { page, sent } = await openPage(browser)
       await page.goto(link)
@@ -102,7 +102,7 @@ describe.skipIf(problem !== undefined)(
     })
 
     test('keeps its secret for a retry after a failure', async () => {
-      await using control = await startControl({ birthplace: sandboxes, workbench })
+      await using control = await startControl({ runner: sandboxes, workbench })
       const { link, secret } = await share(control)
       const { page } = await openPage(browser)
       const kept = () => page.evaluate(() => JSON.stringify(Object.entries(sessionStorage)))
@@ -134,7 +134,7 @@ describe.skipIf(problem !== undefined)(
     })
 
     test('leads to the list of received shares', async () => {
-      await using control = await startControl({ birthplace: sandboxes, workbench })
+      await using control = await startControl({ runner: sandboxes, workbench })
       const { session, link } = await share(control)
       const { page } = await openPage(browser)
       await page.goto(link)
@@ -169,7 +169,7 @@ describe.skipIf(problem !== undefined)(
 
     test('reveals nothing before the sign-in, and returns after it', async () => {
       await using control = await startControl({
-        birthplace: sandboxes,
+        runner: sandboxes,
         workbench,
         config: { issuers: [issuer.configFor()] },
       })
@@ -191,7 +191,7 @@ describe.skipIf(problem !== undefined)(
 
     test('shows a signed-in user the CLI command for the share', async () => {
       await using control = await startControl({
-        birthplace: sandboxes,
+        runner: sandboxes,
         workbench,
         config: { issuers: [issuer.configFor()] },
       })
@@ -235,7 +235,7 @@ describe.skipIf(problem !== undefined)(
     })
 
     test('without its secret explains that it is incomplete', async () => {
-      await using control = await startControl({ birthplace: sandboxes, workbench })
+      await using control = await startControl({ runner: sandboxes, workbench })
       const { page } = await openPage(browser)
       await page.goto(`${control.origin}/join`)
       await page.getByText('This link is incomplete.').waitFor()

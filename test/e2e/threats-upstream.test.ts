@@ -22,18 +22,18 @@ async function readUntil(tcp: RawTcp, end: string): Promise<string> {
 
 describe('a sandbox whose sandboxd was replaced by something else', () => {
   let folder = ''
-  let birthplace: ManagedSandboxes
+  let runner: ManagedSandboxes
   let control: RunningControl
   beforeAll(async () => {
     folder = mkdtempSync('/tmp/forged-sandboxd-')
     const source = { name: 'false', root: join(import.meta.dir, 'support'), entries: ['forged-sandboxd.ts'] }
     const code = { folder: await bundleProgram(source, folder), entry: 'forged-sandboxd.ts' }
-    birthplace = await ManagedSandboxes.open({ executable: process.execPath, code })
-    control = await startControl({ birthplace })
+    runner = await ManagedSandboxes.open({ executable: process.execPath, code })
+    control = await startControl({ runner })
   })
   afterAll(async () => {
     await control[Symbol.asyncDispose]()
-    await birthplace[Symbol.asyncDispose]()
+    await runner[Symbol.asyncDispose]()
     rmSync(folder, { recursive: true, force: true })
   })
 

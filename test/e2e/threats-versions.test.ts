@@ -30,8 +30,8 @@ async function pair(
   try {
     const folder = await bundleDaemon(DAEMON, join(cache, 'code'), defineFor(sandboxd))
     const code = { folder, entry: BUNDLE_ENTRY }
-    await using birthplace = await ManagedSandboxes.open({ executable: process.execPath, code })
-    await using running = await startControl({ birthplace, define: defineFor(control) })
+    await using runner = await ManagedSandboxes.open({ executable: process.execPath, code })
+    await using running = await startControl({ runner, define: defineFor(control) })
     await run(running)
   } finally {
     rmSync(cache, { recursive: true, force: true })

@@ -4,14 +4,14 @@ import { ERRORS, type ErrorCode } from '@sandwire/protocol'
 import { eventually, OPCODE, type RawHandshake, type RawWebSocket } from '@sandwire/testing'
 import { type RunningControl, startControl } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let control: RunningControl
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
-  control = await startControl({ birthplace: sandboxes })
+  sandboxes = new FakeSandboxes()
+  control = await startControl({ runner: sandboxes })
 })
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
@@ -323,7 +323,7 @@ describe('a running sandbox', () => {
 
   test('is polled by the alarm, which updates the index and stops it when idle', async () => {
     await using quick = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { alarmMs: 100, sleepAfterMs: 1_500 },
     })
     const made = await (

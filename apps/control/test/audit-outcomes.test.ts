@@ -37,7 +37,7 @@ let names = 0
 beforeAll(async () => {
   sandboxes = new HeldSandboxes()
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     bindings: { JWT_SECRET, SESSION_TOKEN_SECRET },
     config: { commands: { blocked: ['reboot'] } },
   })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
-import { comingFrom, SPOOFS } from './support/addresses.ts'
+import { fromAddress, SPOOFS } from './support/addresses.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { upgrade } from './support/handshake.ts'
 import { codeIn, JWT_SECRET, linkIn, ApiClient, textIn, tokenOf } from './support/api-client.ts'
@@ -30,7 +30,7 @@ let owner: ApiClient
 beforeAll(async () => {
   sandboxes = new RealSandboxes()
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     bindings: { JWT_SECRET },
     config: { commands: { blocked: ['reboot'] } },
   })
@@ -142,7 +142,7 @@ describe('the audit', () => {
 
   test('records the client address and ignores headers about it (threat T50)', async () => {
     const lies = Object.fromEntries(SPOOFS.map((name) => [name, '203.0.113.66']))
-    const from = { ...comingFrom('192.0.2.7'), ...lies }
+    const from = { ...fromAddress('192.0.2.7'), ...lies }
     const made = await owner.ask('POST', '/api/sandboxes', { name: 'far', start: false }, from)
     const rows = await rowsWhen(owner, `&sandbox=${textIn(made, 'id')}`, (all) => all.length > 0)
     expect(rows.map(({ address }) => address)).toEqual(['192.0.2.7'])

@@ -4,7 +4,7 @@ import { type RunningControl, startControl } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { JWT_SECRET, serviceToken } from './support/service-token.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
 const COMMANDS = {
@@ -37,7 +37,7 @@ let control: RunningControl
 beforeAll(async () => {
   sandboxes = new RealSandboxes()
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     config: { commands: COMMANDS },
     bindings: { JWT_SECRET },
   })
@@ -325,7 +325,7 @@ describe('the operator', () => {
   test('can allow templates only', async () => {
     await using places = new RealSandboxes()
     await using strict = await startControl({
-      birthplace: places,
+      runner: places,
       config: { commands: { ...COMMANDS, free: 'nobody' } },
     })
     expect(refusalOf(await upgrade(strict, '/attach?sandbox=dev&cmd=ls'))).toBe('403 forbidden')
@@ -340,7 +340,7 @@ describe('the operator', () => {
     const templates = [
       { id: 'bad', title: 'x', argv: ['sh', '-c', 'echo {a}'], params: { a: { pattern: '.*' } } },
     ]
-    await using broken = await startControl({ birthplace: places, config: { commands: { templates } } })
+    await using broken = await startControl({ runner: places, config: { commands: { templates } } })
     expect((await broken.fetch('/health')).status).toBe(500)
     await eventually(() => broken.log.some((line) => line.includes('could be code')), {
       what: 'the reason',
@@ -349,9 +349,9 @@ describe('the operator', () => {
 })
 
 test('(threat T9) the internal token has no more rights than the credential', async () => {
-  await using places = new StandInSandboxes()
+  await using places = new FakeSandboxes()
   await using server = await startControl({
-    birthplace: places,
+    runner: places,
     config: { commands: COMMANDS },
     bindings: { JWT_SECRET },
   })

@@ -27,7 +27,7 @@ let sandbox: string
 beforeAll(async () => {
   sandboxes = new RealSandboxes(SHELL)
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     config: { limits: UNLIMITED, commands: { templates: TEMPLATES } },
     bindings: { JWT_SECRET, SESSION_TOKEN_SECRET },
   })
@@ -365,7 +365,7 @@ test(
   'session names are opaque and can be resumed where session tokens are off',
   async () => {
     await using places = new RealSandboxes(SHELL)
-    await using other = await startControl({ birthplace: places, config: { limits: UNLIMITED } })
+    await using other = await startControl({ runner: places, config: { limits: UNLIMITED } })
     const target = {
       port: other.port,
       headers: { authorization: `Bearer ${TOKEN}`, host: `localhost:${other.port}` },

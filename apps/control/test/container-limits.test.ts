@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { startControl } from './support/control.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 
 test('limits that containers cannot enforce are refused by name', async () => {
-  await using sandboxes = new StandInSandboxes()
-  await using control = await startControl({ birthplace: sandboxes, config: { provider: 'container' } })
+  await using sandboxes = new FakeSandboxes()
+  await using control = await startControl({ runner: sandboxes, config: { provider: 'container' } })
   const create = (body: object): Promise<Response> =>
     control.fetch('/api/sandboxes', {
       method: 'POST',

@@ -7,7 +7,7 @@ import { ContainerProvider } from '../src/providers/container/container.ts'
 import { openNetwork } from '../src/providers/container/open-network.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { providerContract } from './support/provider-contract.ts'
-import { StandInEngine } from './support/stand-in-engine.ts'
+import { FakeEngine } from './support/fake-engine.ts'
 
 const ID = '0'.repeat(32)
 
@@ -24,13 +24,13 @@ function specOf(over: Partial<StartSpec> = {}): StartSpec {
 }
 
 interface OpenOptions {
-  readonly engine?: StandInEngine
+  readonly engine?: FakeEngine
   readonly database?: Database
   readonly hasInternet?: boolean
 }
 
 function open(options: OpenOptions = {}) {
-  const { engine = new StandInEngine(), database = new Database(':memory:'), hasInternet = true } = options
+  const { engine = new FakeEngine(), database = new Database(':memory:'), hasInternet = true } = options
   const sql = sqlOf(database)
   if (sql.exec("SELECT name FROM sqlite_master WHERE name = 'container'").toArray().length === 0)
     for (const statement of CONTAINER_SCHEMA) sql.exec(statement)
@@ -106,17 +106,17 @@ describe('the container provider', () => {
 
   test('waits until sandboxd listens, up to a timeout', async () => {
     const patient = open()
-    patient.engine.deafLooks = 5
+    patient.engine.failingPolls = 5
     expect((await patient.provider.start(specOf())).state).toBe('running')
     const deaf = open()
-    deaf.engine.deafLooks = Number.POSITIVE_INFINITY
+    deaf.engine.failingPolls = Number.POSITIVE_INFINITY
     expect(await rejectionOf(deaf.provider.start(specOf()))).toMatchObject({ code: 'sandbox_failed' })
     expect(deaf.engine.running).toBe(false)
   })
 
   test('reports why a container ended before sandboxd listened', async () => {
     const { provider, engine, stuck } = open()
-    engine.deafLooks = Number.POSITIVE_INFINITY
+    engine.failingPolls = Number.POSITIVE_INFINITY
     engine.endsWith = 64
     expect(await rejectionOf(provider.start(specOf()))).toMatchObject({
       code: 'sandbox_failed',
@@ -128,7 +128,7 @@ describe('the container provider', () => {
 
   test('requests a new object when the engine does not report why a container ended', async () => {
     const { provider, engine, stuck } = open()
-    engine.deafLooks = Number.POSITIVE_INFINITY
+    engine.failingPolls = Number.POSITIVE_INFINITY
     engine.endsWith = null
     expect(await rejectionOf(provider.start(specOf()))).toMatchObject({ code: 'sandbox_failed' })
     expect(stuck()).toBe(1)

@@ -4,18 +4,18 @@ import { CookieJar } from './support/cookie-jar.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { codeIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 
 const EMBEDDED = 'https://good.example'
 const OTHER = 'https://other.example'
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let control: RunningControl
 let owner: ApiClient
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
+  sandboxes = new FakeSandboxes()
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     config: { limits: UNLIMITED, embedOrigins: [EMBEDDED, 'http://localhost:5199'], tokenInUrl: true },
   })
   owner = new ApiClient(control, TOKEN)

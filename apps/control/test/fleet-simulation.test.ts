@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { backOffMs } from '@sandwire/protocol'
 import { Random } from '@sandwire/testing'
-import { drive, happeningsOf } from './support/fleet/drive.ts'
+import { drive, eventsOf } from './support/fleet/drive.ts'
 import { type FleetSettings, ModelSandbox } from './support/fleet/model-sandbox.ts'
 import { RealSandbox } from './support/fleet/real-sandbox.ts'
 import { addTally, emptyTally, type Tally } from './support/fleet/tally.ts'
@@ -13,10 +13,10 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 8 * HOUR_MS
 const SEED = 5
 /** Files survive a stop. */
-const SLEEPY: FleetSettings = { sleepAfterMs: 600_000, alarmMs: 30_000 }
+const IDLE_STOP: FleetSettings = { sleepAfterMs: 600_000, alarmMs: 30_000 }
 /** Files do not survive, so idle sandboxes are not stopped. */
-const AWAKE: FleetSettings = { sleepAfterMs: null, alarmMs: 30_000 }
-const RINGS_PER_HOUR = HOUR_MS / SLEEPY.alarmMs
+const NO_IDLE_STOP: FleetSettings = { sleepAfterMs: null, alarmMs: 30_000 }
+const ALARMS_PER_HOUR = HOUR_MS / IDLE_STOP.alarmMs
 /** Two deployments, each of which closes every connection; after the second there is an outage. */
 const DEPLOYMENTS = [
   { atMs: 2 * HOUR_MS, awayMs: 0 },
@@ -36,7 +36,7 @@ function dayOf(number: number, untilMs: number, deployments = DEPLOYMENTS) {
   const random = new Random(SEED * 1_000_003 + number)
   const visits = drawVisits(random, untilMs)
   const cuts = deployments.map(({ atMs, awayMs }) => ({ atMs, backMs: backAfterMs(awayMs, random) }))
-  return { visits, happenings: happeningsOf(visits, cuts).filter(({ atMs }) => atMs < untilMs), untilMs }
+  return { visits, events: eventsOf(visits, cuts).filter(({ atMs }) => atMs < untilMs), untilMs }
 }
 
 interface Fleet {
@@ -70,8 +70,8 @@ function simulate(sandboxes: number, settings: FleetSettings, deployments = DEPL
 
 describe('the model of a sandbox', () => {
   test.each([
-    ['with an idle stop', SLEEPY],
-    ['that stays awake', AWAKE],
+    ['with an idle stop', IDLE_STOP],
+    ['that stays awake', NO_IDLE_STOP],
   ])('has as many alarms and writes as the real one, %s', async (_, settings) => {
     for (let number = 0; number < 12; number++) {
       const model = new ModelSandbox(settings)
@@ -87,27 +87,27 @@ describe('the model of a sandbox', () => {
 describe('a hundred thousand sandboxes', () => {
   const SANDBOXES = 100_000
   /** Of the sandbox: last activity and alarm. Of the account: the sandbox and its session. */
-  const ROWS_PER_RING = 2
+  const ROWS_PER_ALARM = 2
   /** Start and stop, in each object. */
   const ROWS_PER_LIFE = 8
 
   let stormy: Fleet
   let calm: Fleet
   beforeAll(() => {
-    stormy = simulate(SANDBOXES, SLEEPY)
-    calm = simulate(SANDBOXES, SLEEPY, [])
+    stormy = simulate(SANDBOXES, IDLE_STOP)
+    calm = simulate(SANDBOXES, IDLE_STOP, [])
   }, 60_000)
 
   test('cost alarms and writes per running hour and request, and none while stopped', () => {
     const { total, runningHours } = stormy
     expect(total.starts).toBeGreaterThan(SANDBOXES)
     expect(total.idleStops).toBeGreaterThan(SANDBOXES)
-    const rings = runningHours * RINGS_PER_HOUR
-    expect(total.wakeUps).toBeLessThanOrEqual(rings + total.requests)
+    const alarms = runningHours * ALARMS_PER_HOUR
+    expect(total.wakeUps).toBeLessThanOrEqual(alarms + total.requests)
     const { starts, requests } = total
-    expect(total.sandboxRows).toBeLessThanOrEqual(rings * ROWS_PER_RING + starts * ROWS_PER_LIFE + requests)
-    expect(total.accountRows).toBeLessThanOrEqual(rings * ROWS_PER_RING + starts * ROWS_PER_LIFE)
-    expect(total.reports).toBeLessThanOrEqual(rings + starts * ROWS_PER_LIFE)
+    expect(total.sandboxRows).toBeLessThanOrEqual(alarms * ROWS_PER_ALARM + starts * ROWS_PER_LIFE + requests)
+    expect(total.accountRows).toBeLessThanOrEqual(alarms * ROWS_PER_ALARM + starts * ROWS_PER_LIFE)
+    expect(total.reports).toBeLessThanOrEqual(alarms + starts * ROWS_PER_LIFE)
     const perHour = (count: number): string => (count / runningHours).toFixed(0)
     console.log(
       `${Math.round(runningHours)} of ${(SANDBOXES * DAY_MS) / HOUR_MS} sandbox-hours ran; per hour of them ` +
@@ -116,11 +116,11 @@ describe('a hundred thousand sandboxes', () => {
   })
 
   test('that never stop by themselves cost the same per running hour', () => {
-    const { total, runningHours } = simulate(SANDBOXES / 10, AWAKE)
+    const { total, runningHours } = simulate(SANDBOXES / 10, NO_IDLE_STOP)
     expect(total.idleStops).toBe(0)
-    expect(total.wakeUps / runningHours).toBeLessThanOrEqual(RINGS_PER_HOUR + total.requests / runningHours)
+    expect(total.wakeUps / runningHours).toBeLessThanOrEqual(ALARMS_PER_HOUR + total.requests / runningHours)
     const rows = total.sandboxRows + total.accountRows
-    expect(rows / runningHours).toBeLessThanOrEqual(2 * ROWS_PER_RING * RINGS_PER_HOUR * 1.05)
+    expect(rows / runningHours).toBeLessThanOrEqual(2 * ROWS_PER_ALARM * ALARMS_PER_HOUR * 1.05)
   })
 
   test('reconnect after deployments without writing a row or starting a stopped sandbox', () => {

@@ -4,13 +4,13 @@ import { POLICIES } from '../src/routes/policies.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { FakeIssuer, makeKey, type SigningKey } from './support/fake-issuer.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
 const SECRET = 'service-secret-of-32-bytes-or-more'
 const API_TOKEN = 'api-token-of-at-least-32-characters'
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let control: RunningControl
 let real: TestIssuer
 let key: SigningKey
@@ -18,14 +18,14 @@ let fake: FakeIssuer
 let other: FakeIssuer
 let people: FakeIssuer
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
+  sandboxes = new FakeSandboxes()
   real = await startIssuer()
   key = await makeKey('same-name')
   fake = new FakeIssuer([key])
   other = new FakeIssuer([await makeKey('same-name')])
   people = new FakeIssuer([await makeKey('id')])
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     config: {
       mode: 'open',
       issuers: [
@@ -181,7 +181,7 @@ test('only the algorithms configured for an issuer are accepted (threat T34)', a
   const keys = await Promise.all((['RS256', 'ES256', 'EdDSA'] as const).map((alg) => makeKey(alg, alg)))
   await using issuer = new FakeIssuer(keys)
   await using control2 = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     config: { issuers: [issuer.config({ algorithms: ['ES256', 'EdDSA'] })] },
   })
   const [rsa, ...pinned] = keys
@@ -337,7 +337,7 @@ describe('a server that other machines reach', () => {
     [{}, { API_TOKEN: '', JWT_SECRET: '' }, 'no identity issuer is configured'],
   ])('serves no request without authentication settings: %j %j', async (config, bindings, why) => {
     await using closed = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { mode: 'open', ...config },
       bindings,
     })
@@ -355,7 +355,7 @@ describe('a server that other machines reach', () => {
 
   test('has no local identity unless the host configured one', async () => {
     await using open = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { mode: 'open', localTokenSha256: undefined },
       bindings: { API_TOKEN },
     })
@@ -369,7 +369,7 @@ describe('an unavailable issuer', () => {
   test('gets few requests when many tokens arrive at once, and all are accepted', async () => {
     await using crowded = new FakeIssuer([key])
     await using control2 = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { issuers: [crowded.config()] },
     })
     const token = await crowded.token()
@@ -381,11 +381,11 @@ describe('an unavailable issuer', () => {
   test('locks out only its own users, temporarily, and the error says so', async () => {
     await using down = new FakeIssuer([key])
     await using control2 = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { issuers: [down.config({ id: 'down', name: 'Down' }), fake.config()] },
     })
-    for (const mood of ['broken', 'redirecting', 'endless', 'lying'] as const) {
-      down.mood = mood
+    for (const behavior of ['broken', 'redirecting', 'endless', 'lying'] as const) {
+      down.behavior = behavior
       expect(await whoami(await down.token(), control2)).toMatchObject({
         status: 503,
         code: 'issuer_unavailable',

@@ -140,28 +140,28 @@ describe('the keys of an issuer', () => {
 describe('an unavailable issuer', () => {
   test.each(['broken', 'redirecting', 'endless', 'lying'] as const)(
     'authenticates no one: %s',
-    async (mood) => {
+    async (behavior) => {
       const keys = keysOf()
-      issuer.mood = mood
+      issuer.behavior = behavior
       expect(await ask(keys, 'one')).toBe('issuer_unavailable')
       // No redirect was followed.
       expect(issuer.asked.some((path) => path.startsWith('/elsewhere'))).toBe(false)
-      issuer.mood = 'well'
+      issuer.behavior = 'well'
       after(RETRY_PAUSE_MS + 1)
       expect(await ask(keys, 'one')).toBe('public')
     },
   )
 
-  test.each(['broken', 'redirecting', 'endless'] as const)('provides no keys: %s', async (mood) => {
+  test.each(['broken', 'redirecting', 'endless'] as const)('provides no keys: %s', async (behavior) => {
     const keys = keysOf({ endpoints: { jwks: `${issuer.url}/keys` } })
-    issuer.mood = mood
+    issuer.behavior = behavior
     expect(await ask(keys, 'one')).toBe('issuer_unavailable')
     expect(issuer.asked).toEqual(['/keys'])
   })
 
   test('times out', async () => {
     const keys = keysOf()
-    issuer.mood = 'silent'
+    issuer.behavior = 'silent'
     expect(await ask(keys, 'one')).toBe('issuer_unavailable')
   }, 30_000)
 
@@ -182,7 +182,7 @@ describe('an unavailable issuer', () => {
 
   test('is not contacted again for a while', async () => {
     const keys = keysOf()
-    issuer.mood = 'broken'
+    issuer.behavior = 'broken'
     for (let at = 0; at < 20; at++) expect(await ask(keys, 'one')).toBe('issuer_unavailable')
     // Once at each location of metadata.
     expect(issuer.asked).toHaveLength(2)
@@ -220,7 +220,7 @@ describe('an unavailable issuer', () => {
   test('is trusted until its cached keys expire', async () => {
     const keys = keysOf()
     expect(await ask(keys, 'one')).toBe('public')
-    issuer.mood = 'broken'
+    issuer.behavior = 'broken'
     after(KEYS_LIFE_MS - 1_000)
     expect(await ask(keys, 'one')).toBe('public')
     after(2_000)

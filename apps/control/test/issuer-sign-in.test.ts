@@ -2,17 +2,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import { CookieJar } from './support/cookie-jar.ts'
 import { type RunningControl, startControl } from './support/control.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
 const LOGIN = '__Host-sandwire-login'
 const COOKIE = '__Host-sandwire'
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let issuer: TestIssuer
 let control: RunningControl
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
+  sandboxes = new FakeSandboxes()
   issuer = await startIssuer({
     users: {
       ann: { name: 'Ann Archer', email: 'ann@example.test', scopes: ['sandbox:connect', 'sandbox:exec'] },
@@ -28,7 +28,7 @@ beforeAll(async () => {
   const { clientId: _, ...tokensOnly } = issuer.configFor({ id: 'tokens-only', issuer: 'http://127.0.0.1:1' })
   const away = issuer.configFor({ id: 'away', issuer: 'http://127.0.0.1:2' })
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     config: { issuers: [issuer.configFor(), tokensOnly, away] },
   })
 })
@@ -403,7 +403,7 @@ describe('an issuer that requires the resource parameter', () => {
     await using strict = await startIssuer({ isStrict: true })
     const requestParameters = { resource: strict.audience }
     await using server = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { issuers: [strict.configFor({ requestParameters })] },
     })
     const jar = new CookieJar(server)
@@ -418,7 +418,7 @@ describe('an issuer that requires the resource parameter', () => {
 describe('a server that has no local identity', () => {
   test('refuses sign-in links of the host', async () => {
     await using open = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { mode: 'open', localTokenSha256: undefined, issuers: [issuer.configFor()] },
     })
     const code = 'c'.repeat(32)

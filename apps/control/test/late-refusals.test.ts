@@ -72,7 +72,7 @@ describe('with the real sandboxd', () => {
   beforeAll(async () => {
     sandboxes = new RealSandboxes()
     control = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { limits: UNLIMITED, alarmMs: 200 },
       bindings: { JWT_SECRET },
     })

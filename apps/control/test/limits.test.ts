@@ -8,12 +8,12 @@ import { decodeConfig } from '../src/config.ts'
 import { networkOf } from '../src/http/client-address.ts'
 import { AddressLimit } from '../src/http/rate-limits.ts'
 import { AttachLimits } from '../src/http/rate-limits.ts'
-import { comingFrom, SPOOFS } from './support/addresses.ts'
+import { fromAddress, SPOOFS } from './support/addresses.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { upgrade } from './support/handshake.ts'
 import { codeIn, JWT_SECRET, linkIn, ApiClient } from './support/api-client.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
 const NOW = 1_800_000_000_000
@@ -209,10 +209,10 @@ test('limits have defaults per mode', () => {
 })
 
 describe('control', () => {
-  let sandboxes: StandInSandboxes
+  let sandboxes: FakeSandboxes
   let control: RunningControl
   beforeAll(async () => {
-    sandboxes = new StandInSandboxes()
+    sandboxes = new FakeSandboxes()
     const limits = {
       attachesPerMinutePerAddress: 20,
       attachesPerMinutePerUser: 30,
@@ -221,7 +221,7 @@ describe('control', () => {
       outputBytesPerSecond: 7e4,
     }
     // In local mode, where requests from other machines are limited too.
-    control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+    control = await startControl({ runner: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
   })
   afterAll(async () => {
     await control[Symbol.asyncDispose]()
@@ -256,7 +256,7 @@ describe('control', () => {
       const lies = Object.fromEntries(SPOOFS.map((name) => [name, name === 'forwarded' ? `for=${lie}` : lie]))
       const person = people[index % people.length]
       if (person === undefined) throw new Error('People')
-      return attach(person, { ...lies, ...comingFrom('192.0.2.1') })
+      return attach(person, { ...lies, ...fromAddress('192.0.2.1') })
     })
     const outcomes = await Promise.all(flood)
     const { open = 0, too_many_from_address: refused = 0 } = tally(outcomes)
@@ -272,7 +272,9 @@ describe('control', () => {
 
   test('(threat T50) refuses a flood of one account from many addresses', async () => {
     const person = await ApiClient.named(control, 'many')
-    const flood = Array.from({ length: 100 }, (_, index) => attach(person, comingFrom(`198.51.100.${index}`)))
+    const flood = Array.from({ length: 100 }, (_, index) =>
+      attach(person, fromAddress(`198.51.100.${index}`)),
+    )
     const outcomes = await Promise.all(flood)
     const { open = 0, too_many_attaches: refused = 0 } = tally(outcomes)
     expect(open + refused).toBe(100)
@@ -281,12 +283,12 @@ describe('control', () => {
     for (const { outcome, retryAfter } of outcomes)
       if (outcome !== 'open') expect([1, 2]).toContain(retryAfter)
     // Other clients are not affected.
-    expect((await attach(new ApiClient(control, TOKEN), comingFrom('198.51.100.200'))).outcome).toBe('open')
+    expect((await attach(new ApiClient(control, TOKEN), fromAddress('198.51.100.200'))).outcome).toBe('open')
   })
 
   test('returns how long to wait in the frame where there is no header', async () => {
     const person = await ApiClient.named(control, 'framed')
-    const headers = [...person.headers, ...Object.entries(comingFrom('192.0.2.44'))]
+    const headers = [...person.headers, ...Object.entries(fromAddress('192.0.2.44'))]
     const told: string[] = []
     for (let index = 0; index < 25; index += 1) {
       const handshake = await upgrade(control, '/attach?sandbox=dev&cmd=cat', {
@@ -308,7 +310,7 @@ describe('control', () => {
       const lies = Object.fromEntries(SPOOFS.map((name) => [name, `203.0.113.${index}`]))
       const told = await nobody.ask('GET', '/api/sandboxes', undefined, {
         ...lies,
-        ...comingFrom('192.0.2.9'),
+        ...fromAddress('192.0.2.9'),
       })
       if (told.status === 429) expect(Number(told.headers.get('retry-after'))).toBeGreaterThan(0)
       return codeIn(told)
@@ -316,14 +318,14 @@ describe('control', () => {
     const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(index)))
     expect(new Set(answers)).toEqual(new Set(['401 unauthorized', '429 too_many_from_address']))
     expect(answers.filter((answer) => answer.startsWith('401')).length).toBeLessThan(20)
-    const other = await nobody.ask('GET', '/api/sandboxes', undefined, comingFrom('192.0.2.10'))
+    const other = await nobody.ask('GET', '/api/sandboxes', undefined, fromAddress('192.0.2.10'))
     expect(codeIn(other)).toBe('401 unauthorized')
     const owner = new ApiClient(control, TOKEN)
-    expect((await owner.ask('GET', '/api/sandboxes', undefined, comingFrom('192.0.2.9'))).status).toBe(200)
+    expect((await owner.ask('GET', '/api/sandboxes', undefined, fromAddress('192.0.2.9'))).status).toBe(200)
   })
 
   test('(threat T50) verifies only known tokens from an address that sent too many invalid ones', async () => {
-    const from = comingFrom('192.0.2.60')
+    const from = fromAddress('192.0.2.60')
     const ask = async (person: ApiClient): Promise<string> =>
       codeIn(await person.ask('GET', '/api/whoami', undefined, from))
     const known = await ApiClient.named(control, 'known')
@@ -336,19 +338,19 @@ describe('control', () => {
     // A valid token is refused too, because it is no longer verified.
     expect(await ask(fresh)).toBe('429 too_many_from_address')
     expect((await known.ask('GET', '/api/whoami', undefined, from)).status).toBe(200)
-    expect((await fresh.ask('GET', '/api/whoami', undefined, comingFrom('192.0.2.61'))).status).toBe(200)
+    expect((await fresh.ask('GET', '/api/whoami', undefined, fromAddress('192.0.2.61'))).status).toBe(200)
   })
 
   test('(threat T50) a flood of unauthenticated requests does not prevent a sign-in', async () => {
     const nobody = new ApiClient(control, undefined)
     const flood = Array.from({ length: 400 }, (_, index) =>
-      nobody.ask('GET', '/api/sandboxes', undefined, comingFrom(`203.0.113.${index % 250}`)),
+      nobody.ask('GET', '/api/sandboxes', undefined, fromAddress(`203.0.113.${index % 250}`)),
     )
     expect((await Promise.all(flood)).map(codeIn)).toContain('429 rate_limited')
     const more = Array.from({ length: 100 }, (_, index) =>
-      nobody.ask('GET', '/api/sandboxes', undefined, comingFrom(`203.0.113.${index % 250}`)),
+      nobody.ask('GET', '/api/sandboxes', undefined, fromAddress(`203.0.113.${index % 250}`)),
     )
-    const started = await nobody.ask('GET', '/signin/start', undefined, comingFrom('203.0.113.1'))
+    const started = await nobody.ask('GET', '/signin/start', undefined, fromAddress('203.0.113.1'))
     expect(started.status).toBe(303)
     const origin = { origin: control.origin }
     const code = 'd'.repeat(32)
@@ -356,14 +358,14 @@ describe('control', () => {
       'POST',
       '/api/signin',
       { code },
-      { ...origin, ...comingFrom('203.0.113.2') },
+      { ...origin, ...fromAddress('203.0.113.2') },
     )
     expect(codeIn(signIn)).toBe('401 unauthorized')
     await Promise.all(more)
     // Sign-in has a limit of its own.
     const starts = await Promise.all(
       Array.from({ length: 40 }, () =>
-        nobody.ask('GET', '/signin/start', undefined, comingFrom('192.0.2.70')),
+        nobody.ask('GET', '/signin/start', undefined, fromAddress('192.0.2.70')),
       ),
     )
     expect(starts.map(({ status }) => status)).toContain(429)
@@ -381,12 +383,12 @@ describe('control', () => {
     )
     // From many addresses, so that the limit of all unauthenticated requests applies.
     const ask = (index: number) =>
-      nobody.ask('GET', '/api/sandboxes', undefined, comingFrom(`203.0.113.${index % 250}`))
+      nobody.ask('GET', '/api/sandboxes', undefined, fromAddress(`203.0.113.${index % 250}`))
     const flood = Array.from({ length: 400 }, (_, index) => ask(index))
     expect((await Promise.all(flood)).map(codeIn)).toContain('429 rate_limited')
     const more = Array.from({ length: 100 }, (_, index) => ask(index))
     const joined = links.map((link, index) =>
-      nobody.ask('POST', '/api/grants/redeem', { link }, comingFrom(`192.0.2.${100 + index}`)),
+      nobody.ask('POST', '/api/grants/redeem', { link }, fromAddress(`192.0.2.${100 + index}`)),
     )
     expect((await Promise.all(joined)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
     await Promise.all(more)
@@ -396,7 +398,7 @@ describe('control', () => {
     const nobody = new ApiClient(control, undefined)
     const answers = await Promise.all(
       Array.from({ length: 400 }, () =>
-        nobody.ask('POST', '/api/grants/redeem', { link: 'x' }, comingFrom('192.0.2.90')),
+        nobody.ask('POST', '/api/grants/redeem', { link: 'x' }, fromAddress('192.0.2.90')),
       ),
     )
     expect(answers.map(codeIn)).toContain('429 too_many_from_address')
@@ -424,7 +426,7 @@ describe('control', () => {
   })
 
   test('sends no retry-after where waiting does not help', async () => {
-    const sandbox = await startControl({ birthplace: sandboxes, config: { maxSandboxes: 1 } })
+    const sandbox = await startControl({ runner: sandboxes, config: { maxSandboxes: 1 } })
     await using _ = sandbox
     const owner = new ApiClient(sandbox, TOKEN)
     await owner.post('/api/sandboxes', { name: 'one', start: false })

@@ -4,10 +4,10 @@ import {
   type CredentialKind,
   CREDENTIALS,
   expectedOf,
-  PEOPLE,
-  type PersonKind,
+  CALLERS,
+  type CallerKind,
 } from './support/matrix/rules.ts'
-import { type Answer, Stage } from './support/matrix/stage.ts'
+import { type Answer, Stage } from './support/matrix/fixture.ts'
 import { type Place, type Verb, VERBS } from './support/matrix/verbs.ts'
 import { fieldOf } from './support/json.ts'
 
@@ -31,14 +31,14 @@ let stage: Stage
 let shared: Place
 beforeAll(async () => {
   stage = await Stage.open()
-  shared = await stage.makePlace()
+  shared = await stage.createTarget()
 }, TIMEOUT_MS)
 afterAll(() => stage[Symbol.asyncDispose]())
 
 async function askAs(
   { route, verb }: Case,
   place: Place,
-  [kind, credential]: readonly [PersonKind, CredentialKind],
+  [kind, credential]: readonly [CallerKind, CredentialKind],
   name: string = kind,
 ): Promise<Answer> {
   return stage.ask(methodOf(route), verb.ask({ ...place, name }), await stage.person(kind, credential, name))
@@ -47,14 +47,14 @@ async function askAs(
 /** The outcome of a verb for one caller. A change that may succeed gets a fixture of its own. */
 async function outcomeOf(
   one: Case,
-  who: readonly [PersonKind, CredentialKind],
-  isLet: boolean,
+  who: readonly [CallerKind, CredentialKind],
+  isAllowed: boolean,
 ): Promise<string> {
   const { spends, gets } = one.verb
   const name = spends === 'account' ? crypto.randomUUID() : who[0]
-  const place = spends === 'place' && isLet ? await stage.makePlace() : shared
+  const place = spends === 'place' && isAllowed ? await stage.createTarget() : shared
   const { outcome } = await askAs(one, place, who, name)
-  if (place !== shared) await stage.removePlace(place)
+  if (place !== shared) await stage.removeTarget(place)
   return outcome === gets ? 'allowed' : outcome
 }
 
@@ -85,7 +85,7 @@ describe('who may do what (threat T4, threat T9)', () => {
       async () => {
         const expected: Record<string, string> = {}
         const actual: Record<string, string> = {}
-        for (const kind of kindsOf(PEOPLE))
+        for (const kind of kindsOf(CALLERS))
           for (const credential of kindsOf(CREDENTIALS)) {
             const who = [kind, credential] as const
             const key = `${kind}, ${credential}`
@@ -122,8 +122,8 @@ describe('a sandbox of another account and a missing one have the same response 
       session: session.replace(sandbox, spell(sandbox)),
       grant: grant.replace(sandbox, spell(sandbox)),
     }
-    gone = await stage.makePlace()
-    await stage.removePlace(gone)
+    gone = await stage.createTarget()
+    await stage.removeTarget(gone)
   }, TIMEOUT_MS)
 
   const named = cases.filter((each) => {

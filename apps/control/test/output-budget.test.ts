@@ -44,7 +44,7 @@ describe('(threat T50) a limit on output', () => {
     sandboxes = new RealSandboxes()
     // So little that nothing is refilled during the test.
     const limits = { outputBytesPerSecond: 1 }
-    control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+    control = await startControl({ runner: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
     owner = new ApiClient(control, TOKEN)
     await owner.post('/api/sandboxes', { name: 'dev' })
   })

@@ -9,7 +9,7 @@ import { Breaker, FAILURES_TO_OPEN, OPEN_MS } from '../src/providers/breaker.ts'
 import { HostProvider } from '../src/providers/host.ts'
 import { MemoryProvider } from './support/memory-provider.ts'
 import { providerContract } from './support/provider-contract.ts'
-import { StandInHost } from './support/stand-in-host.ts'
+import { FakeHost } from './support/fake-host.ts'
 import { fieldOf } from './support/json.ts'
 
 const ID = '0'.repeat(32)
@@ -31,7 +31,7 @@ async function openHost(answer: (request: Request) => Response | Promise<Respons
   const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-provider-'))
   const servers = new Map<string, ReturnType<typeof Bun.serve>>()
   let starts = 0
-  const host = new StandInHost(path.join(folder, 'host.sock'), {
+  const host = new FakeHost(path.join(folder, 'host.sock'), {
     async start({ id }) {
       starts += 1
       const socket = path.join(folder, `${starts}.sock`)

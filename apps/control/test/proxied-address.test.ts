@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
-import { comingFrom, SPOOFS } from './support/addresses.ts'
+import { fromAddress, SPOOFS } from './support/addresses.ts'
 import { type RunningControl, startControl } from './support/control.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
 const HEADER = 'x-forwarded-for'
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let behind: RunningControl
 let bare: RunningControl
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
-  behind = await startControl({ birthplace: sandboxes, config: { clientAddressHeader: HEADER } })
-  bare = await startControl({ birthplace: sandboxes })
+  sandboxes = new FakeSandboxes()
+  behind = await startControl({ runner: sandboxes, config: { clientAddressHeader: HEADER } })
+  bare = await startControl({ runner: sandboxes })
 })
 afterAll(async () => {
   await behind[Symbol.asyncDispose]()
@@ -28,7 +28,7 @@ async function addressOf(
   peer = '127.0.0.1',
 ): Promise<string> {
   made += 1
-  const headers = { ...said, ...comingFrom(peer) }
+  const headers = { ...said, ...fromAddress(peer) }
   const name = `seen-${made}`
   const response = await control.fetch('/api/sandboxes', {
     method: 'POST',

@@ -230,7 +230,7 @@ describe('with the real sandboxd, and sandboxes that are not notified of the end
   beforeAll(async () => {
     sandboxes = new RealSandboxes()
     control = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { limits: UNLIMITED, alarmMs: 200 },
       bindings: { JWT_SECRET },
       alter: (script) =>

@@ -2,12 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { eventually, type RawWebSocket } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { CookieJar } from './support/cookie-jar.ts'
-import { Drips } from './support/drips.ts'
+import { EndlessResponses } from './support/endless-responses.ts'
 import { FakeIssuer, makeKey } from './support/fake-issuer.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { codeIn, JWT_SECRET, linkIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
 const REVOKED = { code: 4435, reason: 'revoked' }
@@ -64,7 +64,7 @@ describe('with the real sandboxd', () => {
   beforeAll(async () => {
     sandboxes = new RealSandboxes()
     control = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { limits: UNLIMITED },
       bindings: { JWT_SECRET },
     })
@@ -125,9 +125,9 @@ describe('with the real sandboxd', () => {
 
   test('(threat T6) signing out with a token closes the connections of older tokens when the issuer names no sign-in', async () => {
     await using issuer = new FakeIssuer([await makeKey('k', 'ES256')])
-    await using birthplace = new RealSandboxes()
+    await using runner = new RealSandboxes()
     const issuers = [issuer.config({ algorithms: ['ES256'] })]
-    await using served = await startControl({ birthplace, config: { limits: UNLIMITED, issuers } })
+    await using served = await startControl({ runner, config: { limits: UNLIMITED, issuers } })
     const older = new ApiClient(served, await issuer.token({ jti: 'older' }))
     const newer = new ApiClient(served, await issuer.token({ jti: 'newer' }))
     await makeSandbox(older, 'hers')
@@ -143,9 +143,9 @@ describe('with the real sandboxd', () => {
 
   test('(threat T6) accepts a new sign-in with the same id of the issuer', async () => {
     await using issuer = new FakeIssuer([await makeKey('k', 'ES256')])
-    await using birthplace = new RealSandboxes()
+    await using runner = new RealSandboxes()
     const issuers = [issuer.config({ algorithms: ['ES256'] })]
-    await using served = await startControl({ birthplace, config: { limits: UNLIMITED, issuers } })
+    await using served = await startControl({ runner, config: { limits: UNLIMITED, issuers } })
     const now = Math.floor(Date.now() / 1000)
     const of = async (iat: number): Promise<ApiClient> =>
       new ApiClient(served, await issuer.token({ sid: 'browser-1', jti: `at-${iat}`, iat }))
@@ -285,16 +285,16 @@ describe('with the real sandboxd', () => {
 })
 
 describe('with a fake sandboxd', () => {
-  let sandboxes: StandInSandboxes
+  let sandboxes: FakeSandboxes
   let control: RunningControl
   let owner: ApiClient
   let bob: ApiClient
   let sandbox: string
   let session: string
   beforeAll(async () => {
-    sandboxes = new StandInSandboxes()
+    sandboxes = new FakeSandboxes()
     control = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { limits: UNLIMITED },
       bindings: { JWT_SECRET },
     })
@@ -321,11 +321,11 @@ describe('with a fake sandboxd', () => {
   const closes = (): number => closings().length
   const closings = () => sandboxes.seen.filter(({ claims }) => claims.path === '/attachments/close')
   const isClose = (request: Request): boolean => new URL(request.url).pathname === '/attachments/close'
-  const drips = new Drips()
+  const endless = new EndlessResponses()
 
   test.each([
     ['hangs', () => new Promise<Response>(() => undefined)],
-    ['never ends its response', () => drips.answer()],
+    ['never ends its response', () => endless.answer()],
     ['sends a malformed confirmation', () => Response.json({ closed: 'all of them' })],
     ['refuses', () => Response.json({ error: { code: 'internal', message: '' } }, { status: 500 })],
   ] as const)(
@@ -340,7 +340,7 @@ describe('with a fake sandboxd', () => {
       sandboxes.intercept = undefined
       await eventually(() => closes() > confirmed, { what: 'the confirmation', ...WAIT })
       expect(severs()).toBe(before + 1)
-      await eventually(() => drips.heard === 0, { what: 'the endless responses to be canceled', ...WAIT })
+      await eventually(() => endless.heard === 0, { what: 'the endless responses to be canceled', ...WAIT })
     },
     40_000,
   )

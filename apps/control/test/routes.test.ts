@@ -5,14 +5,14 @@ import { PROXY_ROUTES } from '../src/workspace-proxy/routes.ts'
 import { POLICIES, policyOf } from '../src/routes/policies.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let control: RunningControl
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
-  control = await startControl({ birthplace: sandboxes, config: { maxSandboxes: 4 } })
+  sandboxes = new FakeSandboxes()
+  control = await startControl({ runner: sandboxes, config: { maxSandboxes: 4 } })
 })
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
@@ -311,7 +311,7 @@ describe('a request', () => {
 
 describe('the folder of a local workspace', () => {
   test('is the only sandbox and the default', async () => {
-    await using local = await startControl({ birthplace: sandboxes, config: { workspaceMode: 'local' } })
+    await using local = await startControl({ runner: sandboxes, config: { workspaceMode: 'local' } })
     expect((await upgrade(local, '/attach?cmd=cat')).kind).toBe('open')
     expect(await json(await local.fetch('/api/sandboxes'))).toMatchObject({ sandboxes: [{ name: 'local' }] })
     const second = await local.fetch('/api/sandboxes', { method: 'POST', json: { name: 'second' } })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { type RunningControl, startControl } from './support/control.ts'
 import { JWT_SECRET, serviceToken } from './support/service-token.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 
 /** Bash expands this variable at startup, including commands in it. */
 const HOSTILE = { BASH_ENV: '$(id)' }
@@ -33,17 +33,17 @@ async function tryEnv(control: RunningControl, token: string, env: Env): Promise
 
 describe('the environment of a sandbox, in which every template runs (threat T9)', () => {
   test('can be set only by callers who may run any command', async () => {
-    await using places = new StandInSandboxes()
-    await using control = await startControl({ birthplace: places, bindings: { JWT_SECRET } })
+    await using places = new FakeSandboxes()
+    await using control = await startControl({ runner: places, bindings: { JWT_SECRET } })
     expect(await tryEnv(control, OWNER, HOSTILE)).toEqual(['201', '200'])
     expect(await tryEnv(control, NO_EXEC, HOSTILE)).toEqual(['403 forbidden', '403 forbidden'])
     expect(await tryEnv(control, NO_EXEC, TERMINAL)).toEqual(['201', '200'])
   })
 
   test('cannot be set where only templates run', async () => {
-    await using places = new StandInSandboxes()
+    await using places = new FakeSandboxes()
     await using control = await startControl({
-      birthplace: places,
+      runner: places,
       config: { commands: { free: 'nobody' } },
       bindings: { JWT_SECRET },
     })

@@ -3,14 +3,14 @@ import { eventually, openRawTcp, upgradeRequest } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { RawSandbox } from './support/raw-sandbox.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let control: RunningControl
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
-  control = await startControl({ birthplace: sandboxes })
+  sandboxes = new FakeSandboxes()
+  control = await startControl({ runner: sandboxes })
 })
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
@@ -329,7 +329,7 @@ describe('a response of a sandbox that is not a 101 (threat T8)', () => {
   let other: RunningControl
   beforeAll(async () => {
     raw = new RawSandbox()
-    other = await startControl({ birthplace: raw })
+    other = await startControl({ runner: raw })
   })
   afterAll(async () => {
     await other[Symbol.asyncDispose]()
@@ -393,7 +393,7 @@ test('a redirect of a sandbox is not followed (threat T8)', async () => {
     },
   })
   await using raw = new RawSandbox()
-  await using other = await startControl({ birthplace: raw })
+  await using other = await startControl({ runner: raw })
   raw.answer = `HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:${witness.port}/\r\nContent-Length: 0\r\n\r\n`
   expect(refusalOf(await upgrade(other, '/attach?sandbox=raw&cmd=cat'))).toBe('502 sandbox_unreachable')
   expect(visits).toBe(0)
@@ -402,8 +402,8 @@ test('a redirect of a sandbox is not followed (threat T8)', async () => {
 
 describe('an error (threat T46)', () => {
   test('has a code, our own message and the request id, whatever failed', async () => {
-    await using boxes = new StandInSandboxes()
-    await using other = await startControl({ birthplace: boxes })
+    await using boxes = new FakeSandboxes()
+    await using other = await startControl({ runner: boxes })
     await other.fetch('/api/sandboxes', { method: 'POST', json: { name: 'dev' } })
     boxes.intercept = () =>
       new Response('RAW stack at /secret/path', { status: 500, headers: { 'x-raw': 'RAW' } })

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { codeIn, JWT_SECRET, ApiClient } from './support/api-client.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let control: RunningControl
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
+  sandboxes = new FakeSandboxes()
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     config: { workspaceMode: 'local' },
     bindings: { JWT_SECRET },
   })

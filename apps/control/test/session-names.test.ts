@@ -6,7 +6,7 @@ import { type RunningControl, startControl } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { JWT_SECRET, serviceToken } from './support/service-token.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 
 const KEY = new Uint8Array(32).fill(9)
 const SESSION_TOKEN_SECRET = `k1:${Buffer.from(KEY).toString('base64')},k0:${Buffer.alloc(32, 8).toString('base64')}`
@@ -20,7 +20,7 @@ let control: RunningControl
 beforeAll(async () => {
   sandboxes = new RealSandboxes()
   const bindings = { JWT_SECRET, SESSION_TOKEN_SECRET }
-  control = await startControl({ birthplace: sandboxes, bindings, config: { tokenInUrl: true } })
+  control = await startControl({ runner: sandboxes, bindings, config: { tokenInUrl: true } })
   expect((await post('/api/sandboxes', { name: 'dev' }, ADA)).status).toBe(201)
   expect((await post('/api/sandboxes', { name: 'other' }, ADA)).status).toBe(201)
 })
@@ -154,8 +154,8 @@ async function accountOf(token: string): Promise<string> {
 
 describe('a malicious sandbox', () => {
   test('can return no token and no session of another sandbox', async () => {
-    await using places = new StandInSandboxes()
-    await using server = await startControl({ birthplace: places, bindings: { SESSION_TOKEN_SECRET } })
+    await using places = new FakeSandboxes()
+    await using server = await startControl({ runner: places, bindings: { SESSION_TOKEN_SECRET } })
     for (const headers of [
       { [HEADER]: 'swt1.k1.FORGED' },
       { 'sandwire-session': `${'0'.repeat(32)}.${'1'.repeat(26)}`, 'sandwire-mode': 'pty' },
@@ -246,8 +246,8 @@ describe('a token in a URL', () => {
   })
 
   test('is refused everywhere unless an operator enables it', async () => {
-    await using places = new StandInSandboxes()
-    await using server = await startControl({ birthplace: places, bindings: { JWT_SECRET } })
+    await using places = new FakeSandboxes()
+    await using server = await startControl({ runner: places, bindings: { JWT_SECRET } })
     expect(refusalOf(await upgrade(server, `/attach?cmd=cat&token=${ADA}`, bare))).toBe('400 bad_request')
     expect(places.starts).toBe(0)
     expect(server.log.filter((line) => line.includes('token_in_url'))).toEqual([])

@@ -21,7 +21,7 @@ let driver: Wire
 let session: string
 beforeAll(async () => {
   sandboxes = new RealSandboxes()
-  control = await startControl({ birthplace: sandboxes, bindings: { JWT_SECRET } })
+  control = await startControl({ runner: sandboxes, bindings: { JWT_SECRET } })
 })
 afterAll(async () => {
   await control[Symbol.asyncDispose]()

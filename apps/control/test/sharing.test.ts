@@ -12,18 +12,18 @@ import {
   type ApiResponse,
   UNLIMITED,
 } from './support/api-client.ts'
-import { factsOf, StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { factsOf, FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let control: RunningControl
 let owner: ApiClient
 let session: string
 let sandbox: string
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
+  sandboxes = new FakeSandboxes()
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     config: { limits: UNLIMITED },
     bindings: { JWT_SECRET },
   })
@@ -555,7 +555,7 @@ describe('guests are refused', () => {
   ])('%s', async (_, config) => {
     const bindings = { JWT_SECRET }
     await using other = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { limits: UNLIMITED, ...config },
       bindings,
     })
@@ -571,7 +571,7 @@ describe('guests from before an issuer was configured', () => {
   test('are no longer authenticated, by token or by cookie, and cannot redeem share links', async () => {
     const config = { limits: UNLIMITED }
     const bindings = { JWT_SECRET }
-    await using other = await startControl({ birthplace: sandboxes, config, bindings })
+    await using other = await startControl({ runner: sandboxes, config, bindings })
     const admin = new ApiClient(other, TOKEN)
     const nobody = new ApiClient(other, undefined)
     expect((await admin.post('/api/sandboxes', { name: 'dev', start: false })).status).toBe(201)

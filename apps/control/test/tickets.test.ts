@@ -5,18 +5,18 @@ import { CLOCK_SKEW_MS } from '../src/auth/jwt.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { codeIn, JWT_SECRET, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let control: RunningControl
 let owner: ApiClient
 let session: string
 let sandbox: string
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
+  sandboxes = new FakeSandboxes()
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     config: { limits: UNLIMITED },
     bindings: { JWT_SECRET },
   })
@@ -119,7 +119,7 @@ describe('a ticket', () => {
 
   test('expires', async () => {
     await using other = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { limits: UNLIMITED, ticketMs: 1 },
     })
     const person = new ApiClient(other, TOKEN)

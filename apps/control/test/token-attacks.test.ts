@@ -2,19 +2,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openRawTcp } from '@sandwire/testing'
 import { type RunningControl, startControl } from './support/control.ts'
 import { FakeIssuer, makeKey, signEncoded, signText, type SigningKey } from './support/fake-issuer.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let control: RunningControl
 let issuer: FakeIssuer
 let key: SigningKey
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
+  sandboxes = new FakeSandboxes()
   key = await makeKey('one')
   issuer = new FakeIssuer([key])
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     config: { issuers: [issuer.config()] },
     bindings: { JWT_SECRET: 's'.repeat(32) },
   })

@@ -7,7 +7,7 @@ import { type RunningControl, startControl } from './support/control.ts'
 import { RawSandbox } from './support/raw-sandbox.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { shorten } from './support/shorten.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 
 const W = '/api/workspaces/dev'
 const TIMEOUT_MS = 30_000
@@ -32,17 +32,17 @@ async function breakersOf(control: RunningControl): Promise<unknown> {
 }
 
 describe('a sandbox that does not respond to file requests', () => {
-  let sandboxes: StandInSandboxes
+  let sandboxes: FakeSandboxes
   let control: RunningControl
   let asked = 0
   let answer: (request: Request) => Promise<Response> = async () => Response.json({})
   beforeAll(async () => {
-    sandboxes = new StandInSandboxes()
+    sandboxes = new FakeSandboxes()
     sandboxes.files = (request) => {
       asked += 1
       return answer(request)
     }
-    control = await startControl({ birthplace: sandboxes, alter: hurry })
+    control = await startControl({ runner: sandboxes, alter: hurry })
     await makeSandbox(control, 'dev')
     await makeSandbox(control, 'other')
   })
@@ -95,7 +95,7 @@ describe('a sandbox whose connections break', () => {
   let control: RunningControl
   beforeAll(async () => {
     sandbox = new RawSandbox()
-    control = await startControl({ birthplace: sandbox })
+    control = await startControl({ runner: sandbox })
     await makeSandbox(control, 'dev')
   })
   afterAll(async () => {
@@ -104,18 +104,18 @@ describe('a sandbox whose connections break', () => {
   })
 
   test('before a response gets reads again, and changes only once', async () => {
-    sandbox.filesAnswer = ''
-    sandbox.filesAsked = 0
+    sandbox.filesResponse = ''
+    sandbox.fileRequests = 0
     expect(await codeOf(await control.fetch(`${W}/stat?path=a`))).toBe('503 workspace_unavailable')
-    expect(sandbox.filesAsked).toBeGreaterThan(1)
-    sandbox.filesAsked = 0
+    expect(sandbox.fileRequests).toBeGreaterThan(1)
+    sandbox.fileRequests = 0
     const put = await control.fetch(`${W}/file?path=a`, { method: 'PUT', body: 'x' })
     expect(await codeOf(put)).toBe('503 workspace_unavailable')
-    expect(sandbox.filesAsked).toBe(1)
-    sandbox.filesAsked = 0
+    expect(sandbox.fileRequests).toBe(1)
+    sandbox.fileRequests = 0
     const removed = await control.fetch(`${W}/file?path=a`, { method: 'DELETE' })
     expect(await codeOf(removed)).toBe('503 workspace_unavailable')
-    expect(sandbox.filesAsked).toBe(1)
+    expect(sandbox.fileRequests).toBe(1)
   })
 
   const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n'
@@ -127,7 +127,7 @@ describe('a sandbox whose connections break', () => {
       `${head}sandwire-size: 1000\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n`,
     ],
   ])('in the middle of a file are never taken for its end (%s)', async (_, answer) => {
-    sandbox.filesAnswer = answer
+    sandbox.filesResponse = answer
     // Earlier requests may have opened its breaker.
     const response = await eventually(
       async () => {
@@ -149,7 +149,7 @@ test(
   'a real sandboxd that hangs times out, is used again later, and leaves no partial change',
   async () => {
     await using sandboxes = new RealSandboxes()
-    await using control = await startControl({ birthplace: sandboxes, alter: hurry })
+    await using control = await startControl({ runner: sandboxes, alter: hurry })
     await makeSandbox(control, 'dev')
     expect((await control.fetch(`${W}/file?path=kept`, { method: 'PUT', body: 'kept' })).status).toBe(200)
     sandboxes.signal('SIGSTOP')
@@ -184,7 +184,7 @@ test(
   'a real sandboxd that hangs during an upload times out, however much remains',
   async () => {
     await using sandboxes = new RealSandboxes()
-    await using control = await startControl({ birthplace: sandboxes, alter: hurry })
+    await using control = await startControl({ runner: sandboxes, alter: hurry })
     await makeSandbox(control, 'dev')
     const large = new Uint8Array(64 * 1024 ** 2)
     for (const known of [false, true]) {
@@ -205,8 +205,8 @@ test(
 )
 
 test('a lost sandbox is reported as stopped to file requests, and is not started', async () => {
-  await using sandboxes = new StandInSandboxes()
-  await using control = await startControl({ birthplace: sandboxes })
+  await using sandboxes = new FakeSandboxes()
+  await using control = await startControl({ runner: sandboxes })
   await makeSandbox(control, 'dev')
   const [id = ''] = control.host.sandboxes.keys()
   control.host.sandboxes.set(id, { id, state: 'stopped' })

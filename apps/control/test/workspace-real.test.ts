@@ -15,7 +15,7 @@ let sandboxes: RealSandboxes
 let control: RunningControl
 beforeAll(async () => {
   sandboxes = new RealSandboxes()
-  control = await startControl({ birthplace: sandboxes })
+  control = await startControl({ runner: sandboxes })
   expect((await control.fetch('/api/sandboxes', { method: 'POST', json: { name: 'default' } })).status).toBe(
     201,
   )

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { eventually } from '@sandwire/testing'
 import { type RunningControl, startControl } from './support/control.ts'
 import { codeIn, JWT_SECRET, linkIn, ApiClient, textIn } from './support/api-client.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 
 const W = '/api/workspaces/dev'
 const MIB = 1024 * 1024
@@ -15,7 +15,7 @@ interface Seen {
   readonly body: string
 }
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let control: RunningControl
 let ann: ApiClient
 const seen: Seen[] = []
@@ -36,10 +36,10 @@ async function serve(request: Request): Promise<Response> {
 }
 
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
+  sandboxes = new FakeSandboxes()
   sandboxes.files = serve
   const limits = { workspaceCostPerMinutePerUser: 1_000 }
-  control = await startControl({ birthplace: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
+  control = await startControl({ runner: sandboxes, config: { limits }, bindings: { JWT_SECRET } })
   ann = await ApiClient.named(control, 'ann')
   expect((await ann.post('/api/sandboxes', { name: 'dev' })).status).toBe(201)
 })
@@ -598,9 +598,9 @@ describe('the compat API', () => {
 
 describe('where one folder is served', () => {
   test('the compat API selects it and names it', async () => {
-    await using places = new StandInSandboxes()
+    await using places = new FakeSandboxes()
     places.files = async () => Response.json({ entries: [], path: '.' })
-    await using local = await startControl({ birthplace: places, config: { workspaceMode: 'local' } })
+    await using local = await startControl({ runner: places, config: { workspaceMode: 'local' } })
     expect((await local.fetch('/api/tree')).status).toBe(200)
     expect((await local.fetch('/api/tree?sandbox=local')).status).toBe(200)
     expect(await (await local.fetch('/health')).json()).toMatchObject({

@@ -1,11 +1,11 @@
 import type { StartSpec } from '@sandwire/internal-api'
-import type { Birthplace } from '../../../apps/control/test/support/stand-in-host.ts'
+import type { SandboxRunner } from '../../../apps/control/test/support/fake-host.ts'
 import type { DaemonProgram } from '../../../apps/host/src/isolation/isolation.ts'
 import { findBubblewrapProblem } from '../../../apps/host/src/isolation/choose-isolation.ts'
 import { SandboxManagerFixture } from './sandbox-manager-fixture.ts'
 
 /** Sandboxes for a control of its own, with real supervisors and isolation, and whatever program in them. */
-export class ManagedSandboxes implements Birthplace, AsyncDisposable {
+export class ManagedSandboxes implements SandboxRunner, AsyncDisposable {
   readonly #fixture: SandboxManagerFixture
 
   private constructor(fixture: SandboxManagerFixture) {

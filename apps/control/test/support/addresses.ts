@@ -18,7 +18,7 @@ export const SPOOFS = [
  * A header that makes miniflare report this client address to control. It simulates the socket: in production, workerd
  * reads the address from there and supports no such header.
  */
-export function comingFrom(address: string): Readonly<Record<string, string>> {
+export function fromAddress(address: string): Readonly<Record<string, string>> {
   const peer = address.includes(':') ? `[${address}]:4711` : `${address}:4711`
   return { 'mf-cf-blob': JSON.stringify({ clientIp: peer }) }
 }

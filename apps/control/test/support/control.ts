@@ -4,13 +4,13 @@ import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { slotBindingName } from '@sandwire/internal-api'
 import { Miniflare, type MiniflareOptions } from 'miniflare'
-import { type Birthplace, StandInHost } from './stand-in-host.ts'
+import { type SandboxRunner, FakeHost } from './fake-host.ts'
 
 /** The local token of tests. */
 export const TOKEN = `swl_${'t'.repeat(43)}`
 
 export interface ControlOptions {
-  readonly birthplace: Birthplace
+  readonly runner: SandboxRunner
   readonly config?: Readonly<Record<string, unknown>>
   /** Secrets of the operator, by the names of their bindings. */
   readonly bindings?: Readonly<Record<string, string>>
@@ -71,7 +71,7 @@ async function pickPort(): Promise<number> {
 
 /** The real control in workerd, with a fake host. */
 export class RunningControl implements AsyncDisposable {
-  readonly host: StandInHost
+  readonly host: FakeHost
   readonly origin: string
   readonly port: number
   /** Lines that control logged. */
@@ -82,7 +82,7 @@ export class RunningControl implements AsyncDisposable {
 
   constructor(parts: {
     optionsOf: (config: Readonly<Record<string, unknown>>) => MiniflareOptions
-    host: StandInHost
+    host: FakeHost
     port: number
     log: string[]
     miniflare: Miniflare
@@ -143,7 +143,7 @@ export class RunningControl implements AsyncDisposable {
 }
 
 export async function startControl({
-  birthplace,
+  runner,
   config,
   bindings,
   define,
@@ -152,7 +152,7 @@ export async function startControl({
   alter = (script) => script,
 }: ControlOptions): Promise<RunningControl> {
   const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-control-'))
-  const host = new StandInHost(path.join(folder, 'host.sock'), birthplace)
+  const host = new FakeHost(path.join(folder, 'host.sock'), runner)
   const port = await pickPort()
   const keys = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
   const pkcs8 = new Uint8Array(await crypto.subtle.exportKey('pkcs8', keys.privateKey))

@@ -34,14 +34,14 @@ export async function signEncoded(input: string, { alg, privateKey }: SigningKey
 }
 
 /** How the issuer responds. */
-export type Mood = 'well' | 'broken' | 'redirecting' | 'endless' | 'silent' | 'lying'
+export type IssuerBehavior = 'well' | 'broken' | 'redirecting' | 'endless' | 'silent' | 'lying'
 
 /** An issuer whose metadata, keys and tokens are set by the test; it listens on loopback. */
 export class FakeIssuer implements AsyncDisposable {
   readonly url: string
   /** Published keys. */
   keys: SigningKey[]
-  mood: Mood = 'well'
+  behavior: IssuerBehavior = 'well'
   /** Overrides of its metadata. */
   metadata: Record<string, unknown> = {}
   /** Requested paths. */
@@ -90,7 +90,7 @@ export class FakeIssuer implements AsyncDisposable {
   async #answer(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url)
     this.asked.push(pathname)
-    switch (this.mood) {
+    switch (this.behavior) {
       case 'broken':
         return new Response('no', { status: 500 })
       case 'redirecting':
@@ -109,7 +109,7 @@ export class FakeIssuer implements AsyncDisposable {
     if (pathname === '/keys' || pathname === '/elsewhere/keys')
       return Response.json({ keys: this.keys.map(({ publicJwk }) => publicJwk) })
     if (pathname === '/.well-known/openid-configuration') {
-      const issuer = this.mood === 'lying' ? 'https://somebody.else' : this.url
+      const issuer = this.behavior === 'lying' ? 'https://somebody.else' : this.url
       return Response.json({ issuer, jwks_uri: `${this.url}/keys`, ...this.metadata })
     }
     return new Response(null, { status: 404 })

@@ -1,22 +1,22 @@
-import { socketName } from './socket-name.ts'
-import type { Birthplace } from './stand-in-host.ts'
+import { socketPath } from './socket-path.ts'
+import type { SandboxRunner } from './fake-host.ts'
 
 const VERSION = JSON.stringify({ name: 'sandboxd', version: '0', protocol: 1, compatible_from: 1 })
 
 /** Starts sandboxes that answer attaches and workspace requests with bytes chosen by the test. */
-export class RawSandbox implements Birthplace, AsyncDisposable {
+export class RawSandbox implements SandboxRunner, AsyncDisposable {
   /** Response to an attach. */
   answer = ''
   /** Response to a workspace request; the connection closes after it. */
-  filesAnswer = ''
-  filesAsked = 0
+  filesResponse = ''
+  fileRequests = 0
   /** Number of attaches. */
   attaches = 0
   readonly #servers: Bun.UnixSocketListener<undefined>[] = []
 
   async start(): Promise<string> {
     const server = Bun.listen({
-      unix: socketName(),
+      unix: socketPath(),
       socket: {
         data: (socket, bytes) => {
           const text = bytes.toString()
@@ -28,8 +28,8 @@ export class RawSandbox implements Birthplace, AsyncDisposable {
             this.attaches += 1
             socket.write(this.answer)
           } else if (/^[A-Z]+ \/workspace\//.test(text)) {
-            this.filesAsked += 1
-            socket.write(this.filesAnswer)
+            this.fileRequests += 1
+            socket.write(this.filesResponse)
             socket.end()
           } else socket.write(bytes)
         },

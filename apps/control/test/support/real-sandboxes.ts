@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { StartSpec } from '@sandwire/internal-api'
-import type { Birthplace } from './stand-in-host.ts'
+import type { SandboxRunner } from './fake-host.ts'
 
 const MAIN = path.resolve(import.meta.dir, '../../../sandboxd/src/main.ts')
 
@@ -24,7 +24,7 @@ async function firstLine(stdout: ReadableStream<Uint8Array>): Promise<string> {
 }
 
 /** Sandboxes with the real sandboxd and no isolation. */
-export class RealSandboxes implements Birthplace, AsyncDisposable {
+export class RealSandboxes implements SandboxRunner, AsyncDisposable {
   readonly #places = new Map<string, Place>()
   readonly #env: Readonly<Record<string, string>>
 

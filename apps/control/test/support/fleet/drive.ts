@@ -2,16 +2,16 @@ import type { FleetSandbox } from './tally.ts'
 import { lastMoveOf, type Visit } from './visits.ts'
 
 /** An external event of a sandbox. */
-export interface Happening {
+export interface FleetEvent {
   readonly atMs: number
   readonly is: 'attach' | 'join'
 }
 
 /** All events of a sandbox in order: its visits, and the reconnect of its open tabs `backMs` after each deployment. */
-export function happeningsOf(
+export function eventsOf(
   visits: readonly Visit[],
   cuts: readonly { readonly atMs: number; readonly backMs: number }[],
-): readonly Happening[] {
+): readonly FleetEvent[] {
   const attaches = visits.map(({ fromMs }) => ({ atMs: fromMs, is: 'attach' as const }))
   const joins = cuts.flatMap(({ atMs, backMs }) =>
     visits
@@ -24,11 +24,7 @@ export function happeningsOf(
 /** Runs all events and alarms in order. Yields the time after each. */
 export function* drive(
   sandbox: FleetSandbox,
-  {
-    visits,
-    happenings,
-    untilMs,
-  }: { visits: readonly Visit[]; happenings: readonly Happening[]; untilMs: number },
+  { visits, events, untilMs }: { visits: readonly Visit[]; events: readonly FleetEvent[]; untilMs: number },
 ): Generator<{ readonly atMs: number; readonly done: void | Promise<void> }, void, void> {
   let visit = 0
   /** Time of the last activity. The visit index only increases, as times do. */
@@ -38,9 +34,9 @@ export function* drive(
     const current = visits[visit]
     return (current === undefined ? undefined : lastMoveOf(current, nowMs)) ?? 0
   }
-  for (const { atMs, is } of [...happenings, { atMs: untilMs, is: 'end' as const }]) {
-    for (let ringMs = sandbox.alarmMs; ringMs !== undefined && ringMs <= atMs; ringMs = sandbox.alarmMs)
-      yield { atMs: ringMs, done: sandbox.ring(ringMs, movedBy(ringMs)) }
+  for (const { atMs, is } of [...events, { atMs: untilMs, is: 'end' as const }]) {
+    for (let alarmMs = sandbox.alarmMs; alarmMs !== undefined && alarmMs <= atMs; alarmMs = sandbox.alarmMs)
+      yield { atMs: alarmMs, done: sandbox.ring(alarmMs, movedBy(alarmMs)) }
     if (is === 'attach') yield { atMs, done: sandbox.attach(atMs) }
     if (is === 'join') yield { atMs, done: sandbox.join(atMs) }
   }

@@ -1,7 +1,7 @@
 import type { Policy } from '../../../src/routes/policies.ts'
 
 /** The kinds of callers, and their highest right on the sandbox and on its session. */
-export const PEOPLE = {
+export const CALLERS = {
   owner: { sandbox: 'own', session: 'own', drives: true },
   collaborator: { sandbox: 'work', session: 'work', drives: true },
   viewer: { sandbox: 'see', session: 'see', drives: false },
@@ -11,7 +11,7 @@ export const PEOPLE = {
   revoked: { sandbox: undefined, session: undefined, drives: false },
   none: { sandbox: undefined, session: undefined, drives: false },
 } as const
-export type PersonKind = keyof typeof PEOPLE
+export type CallerKind = keyof typeof CALLERS
 
 /** Scopes per kind of credential. */
 export const CREDENTIALS = {
@@ -31,13 +31,13 @@ export const MISSING = {
 } as const
 
 /** The requirements of a verb beyond the policy of its route. */
-export interface Demand {
+export interface Requirement {
   readonly names?: keyof typeof MISSING
   /** Replaces the need of the route. */
   readonly need?: 'see' | 'work' | 'own'
   readonly scope?: Scope
   /** Only the holder of the grant is allowed, not even the owner. */
-  readonly heldBy?: PersonKind
+  readonly heldBy?: CallerKind
   /** Requests the role driver. */
   readonly drives?: boolean
 }
@@ -47,8 +47,8 @@ const ORDER = ['watch', 'see', 'work', 'own']
 /** The expected outcome: `allowed`, or an error code. Checks authentication, then scopes, then access. */
 export function expectedOf(
   policy: Exclude<Policy, 'public'>,
-  { names = 'sandbox', need: extraNeed, scope: extraScope, heldBy, drives = false }: Demand,
-  [person, credential]: readonly [PersonKind, CredentialKind],
+  { names = 'sandbox', need: extraNeed, scope: extraScope, heldBy, drives = false }: Requirement,
+  [person, credential]: readonly [CallerKind, CredentialKind],
 ): string {
   const scopes: readonly string[] = CREDENTIALS[credential]
   const need = extraNeed ?? policy.need
@@ -57,9 +57,9 @@ export function expectedOf(
   if (extraScope !== undefined && !scopes.includes(extraScope)) return 'forbidden'
   if (heldBy !== undefined) return person === heldBy ? 'allowed' : MISSING.grant
   if (need === 'self') return 'allowed'
-  const has = PEOPLE[person][names === 'session' ? 'session' : 'sandbox']
+  const has = CALLERS[person][names === 'session' ? 'session' : 'sandbox']
   if (has === undefined) return MISSING[names]
   if (ORDER.indexOf(has) < ORDER.indexOf(need)) return 'forbidden'
   // Input to a process that is not a template can run any command.
-  return drives && !(PEOPLE[person].drives && scopes.includes('exec')) ? 'forbidden' : 'allowed'
+  return drives && !(CALLERS[person].drives && scopes.includes('exec')) ? 'forbidden' : 'allowed'
 }

@@ -1,5 +1,5 @@
 import { mintHex } from '../wire.ts'
-import type { Demand } from './rules.ts'
+import type { Requirement } from './rules.ts'
 
 /** What requests are sent to. */
 export interface Place {
@@ -21,7 +21,7 @@ export interface Asked {
 }
 
 /** One way to use a route. */
-export interface Verb extends Demand {
+export interface Verb extends Requirement {
   /** Distinguishes verbs of one route. */
   readonly how?: string
   readonly ask: (place: Place) => Asked

@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { eventually } from '@sandwire/testing'
 import { OPEN_MS } from '../src/providers/breaker.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
-import { Drips } from './support/drips.ts'
+import { EndlessResponses } from './support/endless-responses.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
 import { codeIn, JWT_SECRET, linkIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
 import { shorten } from './support/shorten.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 
 const WAIT = { timeoutMs: 15_000 }
 const TIMEOUT_MS = 30_000
@@ -18,17 +18,17 @@ const hurry = shorten(
 )
 
 describe('a response that never ends', () => {
-  let drips: Drips
-  let sandboxes: StandInSandboxes
+  let endless: EndlessResponses
+  let sandboxes: FakeSandboxes
   let control: RunningControl
   let owner: ApiClient
   let sandbox: string
   let session: string
   beforeAll(async () => {
-    drips = new Drips()
-    sandboxes = new StandInSandboxes()
+    endless = new EndlessResponses()
+    sandboxes = new FakeSandboxes()
     control = await startControl({
-      birthplace: sandboxes,
+      runner: sandboxes,
       config: { limits: UNLIMITED, alarmMs: 200 },
       bindings: { JWT_SECRET },
       alter: hurry,
@@ -42,7 +42,7 @@ describe('a response that never ends', () => {
   afterEach(async () => {
     sandboxes.intercept = undefined
     control.host.intercept = undefined
-    await eventually(() => drips.heard === 0, { what: 'all responses to be canceled', ...WAIT })
+    await eventually(() => endless.heard === 0, { what: 'all responses to be canceled', ...WAIT })
   })
   afterAll(async () => {
     await control[Symbol.asyncDispose]()
@@ -50,23 +50,23 @@ describe('a response that never ends', () => {
   })
 
   /** Makes sandboxd send endless responses for paths with this prefix. */
-  function dripAt(start: string, status?: number): void {
+  function neverEndAt(start: string, status?: number): void {
     sandboxes.intercept = (request) =>
-      new URL(request.url).pathname.startsWith(start) ? drips.answer(status) : undefined
+      new URL(request.url).pathname.startsWith(start) ? endless.answer(status) : undefined
   }
 
   test(
     '(threat T6) does not block the alarm of a sandbox, which still closes the connections of expired grants',
     async () => {
       const bob = await ApiClient.named(control, 'bob')
-      const begun = drips.begun
-      dripAt('/activity')
-      await eventually(() => drips.begun > begun, { what: 'a poll', ...WAIT })
+      const begun = endless.begun
+      neverEndAt('/activity')
+      await eventually(() => endless.begun > begun, { what: 'a poll', ...WAIT })
       const grant = { role: 'collaborator', sandbox: 'dev', expiresSeconds: 1 }
       await bob.post('/api/grants/redeem', { link: linkIn(await owner.post('/api/grants', grant)) })
       const isCut = (): boolean => sandboxes.seen.some(({ claims }) => claims.path === '/attachments/close')
       await eventually(isCut, { what: 'the close', ...WAIT })
-      await eventually(() => drips.begun > begun + 3, { what: 'more polls', ...WAIT })
+      await eventually(() => endless.begun > begun + 3, { what: 'more polls', ...WAIT })
     },
     TIMEOUT_MS,
   )
@@ -85,7 +85,7 @@ describe('a response that never ends', () => {
   ] as const)(
     'does not block a request to sandboxd for %s (%d)',
     async (_, status, ask, start) => {
-      dripAt(start, status)
+      neverEndAt(start, status)
       expect(codeIn(await ask())).toBe('502 sandbox_unreachable')
     },
     TIMEOUT_MS,
@@ -94,7 +94,7 @@ describe('a response that never ends', () => {
   test(
     'does not block a refused attach',
     async () => {
-      dripAt('/attach', 404)
+      neverEndAt('/attach', 404)
       const refused = await upgrade(control, '/attach?sandbox=dev&cmd=cat')
       expect(refusalOf(refused)).toBe('502 sandbox_unreachable')
     },
@@ -105,7 +105,7 @@ describe('a response that never ends', () => {
     'does not block the start of a sandbox, which waits for the version of sandboxd',
     async () => {
       await owner.post('/api/sandboxes', { name: 'mute' })
-      dripAt('/__meta/version')
+      neverEndAt('/__meta/version')
       const started = await owner.post('/api/sandboxes/mute/sessions', { cmd: 'cat' })
       expect(codeIn(started)).toBe('504 timed_out')
     },
@@ -115,7 +115,7 @@ describe('a response that never ends', () => {
   test.each(['stat', 'file'])(
     'does not block the error response of a file route (%s)',
     async (route) => {
-      dripAt('/workspace/', 404)
+      neverEndAt('/workspace/', 404)
       expect(codeIn(await owner.get(`/api/workspaces/dev/${route}?path=a`))).toBe('504 timed_out')
     },
     TIMEOUT_MS,
@@ -129,7 +129,7 @@ describe('a response that never ends', () => {
     async (_, status) => {
       control.host.intercept = ({ method, url }) =>
         method === 'GET' && new URL(url).pathname === `/sandboxes/${sandbox}`
-          ? drips.answer(status)
+          ? endless.answer(status)
           : undefined
       expect(codeIn(await owner.get('/api/sandboxes/dev'))).toBe('503 provider_unavailable')
       control.host.intercept = undefined
@@ -146,7 +146,7 @@ describe('a response that never ends', () => {
     'does not block reading the log of a sandbox',
     async () => {
       control.host.intercept = ({ url }) =>
-        new URL(url).pathname.endsWith('/logs') ? drips.answer() : undefined
+        new URL(url).pathname.endsWith('/logs') ? endless.answer() : undefined
       expect(codeIn(await owner.get(`/logs/${sandbox}`))).toBe('503 provider_unavailable')
       control.host.intercept = undefined
       await eventually(async () => (await owner.get(`/logs/${sandbox}`)).status === 200, {

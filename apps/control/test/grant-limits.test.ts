@@ -17,7 +17,7 @@ let session: string
 beforeAll(async () => {
   sandboxes = new RealSandboxes()
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     config: { limits: UNLIMITED },
     bindings: { JWT_SECRET },
   })

@@ -9,7 +9,7 @@ const HEADERS = {
 }
 
 /** Creates JSON responses that begin immediately and never end. */
-export class Drips {
+export class EndlessResponses {
   /** Responses so far. */
   begun = 0
   /** Responses that were not canceled. */

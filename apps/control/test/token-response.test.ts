@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import { type RunningControl, startControl } from './support/control.ts'
 import { CookieJar } from './support/cookie-jar.ts'
-import { StandInSandboxes } from './support/stand-in-sandboxd.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
 
 type Tokens = Record<string, unknown>
 
@@ -11,12 +11,12 @@ let bend: (tokens: Tokens) => Response | Promise<Response>
 /** Responses of the issuer by code, so that a code can be used twice. */
 const answered = new Map<string, Tokens>()
 
-let sandboxes: StandInSandboxes
+let sandboxes: FakeSandboxes
 let issuer: TestIssuer
 let control: RunningControl
 let endpoint: Bun.Server<undefined>
 beforeAll(async () => {
-  sandboxes = new StandInSandboxes()
+  sandboxes = new FakeSandboxes()
   issuer = await startIssuer()
   endpoint = Bun.serve({
     hostname: '127.0.0.1',
@@ -34,7 +34,7 @@ beforeAll(async () => {
   })
   const token = `http://127.0.0.1:${endpoint.port}/token`
   control = await startControl({
-    birthplace: sandboxes,
+    runner: sandboxes,
     config: { issuers: [{ ...issuer.configFor(), endpoints: { token } }] },
   })
 })

@@ -1,18 +1,18 @@
 import type { ContainerEngine, ContainerStart } from '../../src/providers/container/container.ts'
 
 /** A container engine whose container is only a state, and whose sandboxd responds to every request. */
-export class StandInEngine implements ContainerEngine {
+export class FakeEngine implements ContainerEngine {
   running = false
   readonly starts: ContainerStart[] = []
   readonly signals: number[] = []
   readonly timeouts: number[] = []
   destroys = 0
   /** Polls that fail before sandboxd listens. */
-  deafLooks = 0
+  failingPolls = 0
   /** Exit code of a container that ends at the first poll; null: none is reported. */
   endsWith: number | null | undefined
   /** True if it ends on a signal. */
-  isObedient = true
+  endsOnSignal = true
   readonly requests: string[] = []
   #ending = Promise.withResolvers<void>()
 
@@ -35,15 +35,15 @@ export class StandInEngine implements ContainerEngine {
 
   signal(number: number): void {
     this.signals.push(number)
-    if (this.isObedient) this.end(0)
+    if (this.endsOnSignal) this.end(0)
   }
 
   getTcpPort(port: number) {
     return {
       fetch: async (url: string): Promise<Response> => {
         if (!this.running || port !== 8080) throw new Error('connection refused')
-        if (this.deafLooks > 0) {
-          this.deafLooks -= 1
+        if (this.failingPolls > 0) {
+          this.failingPolls -= 1
           if (this.endsWith !== undefined) this.#endSoon(this.endsWith)
           throw new Error('connection refused')
         }

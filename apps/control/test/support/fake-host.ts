@@ -10,7 +10,7 @@ import {
 type Served = (request: Request, requestId: string | null) => Response | Promise<Response> | undefined
 
 /** Starts and stops the sandboxes of a fake host. */
-export interface Birthplace {
+export interface SandboxRunner {
   /** Returns the Unix socket of the sandbox's sandboxd. */
   start(spec: StartSpec): Promise<string>
   stop(id: string): Promise<void>
@@ -20,7 +20,7 @@ export interface Birthplace {
 const SLOTS = 16
 
 /** A host API over a unix socket that keeps its sandboxes in memory. */
-export class StandInHost implements AsyncDisposable {
+export class FakeHost implements AsyncDisposable {
   readonly socket: string
   /** Calls in order, such as `PUT /sandboxes/abc`. */
   readonly calls: string[] = []
@@ -32,15 +32,15 @@ export class StandInHost implements AsyncDisposable {
   /** Responds instead of the host while set; undefined falls through. */
   intercept: Served | undefined
   readonly #server: ReturnType<typeof Bun.serve>
-  readonly #birthplace: Birthplace
+  readonly #runner: SandboxRunner
   /** Sockets of the slots, in their order. */
   readonly slots: readonly string[]
   readonly #starting = new Map<string, Promise<SandboxStatus>>()
   #epochs = 0
 
-  constructor(socket: string, birthplace: Birthplace) {
+  constructor(socket: string, runner: SandboxRunner) {
     this.socket = socket
-    this.#birthplace = birthplace
+    this.#runner = runner
     const folder = `${socket}.slots`
     mkdirSync(folder)
     this.slots = Array.from({ length: SLOTS }, (_, slot) => path.join(folder, String(slot)))
@@ -125,7 +125,7 @@ export class StandInHost implements AsyncDisposable {
 
   async #bringUp(spec: StartSpec): Promise<SandboxStatus> {
     this.specs.set(spec.id, spec)
-    const address = this.lead(await this.#birthplace.start(spec))
+    const address = this.lead(await this.#runner.start(spec))
     this.#epochs += 1
     const status: SandboxStatus = {
       id: spec.id,
@@ -142,7 +142,7 @@ export class StandInHost implements AsyncDisposable {
     const known = this.sandboxes.get(id)
     if (known === undefined) return { id, state: 'absent' }
     if (known.state === 'running') {
-      await this.#birthplace.stop(id)
+      await this.#runner.stop(id)
       rmSync(this.slots[parseSlotAddress(known.address) ?? -1] ?? '', { force: true })
     }
     const status: SandboxStatus = { id, state: 'stopped' }

@@ -4,7 +4,7 @@ import { upgrade } from '../handshake.ts'
 import { JWT_SECRET, ApiClient, textIn, type ApiResponse, tokenOf, UNLIMITED } from '../api-client.ts'
 import { RealSandboxes } from '../real-sandboxes.ts'
 import { helloText } from '../wire.ts'
-import { CREDENTIALS, type CredentialKind, type PersonKind } from './rules.ts'
+import { CREDENTIALS, type CredentialKind, type CallerKind } from './rules.ts'
 import type { Asked, Place } from './verbs.ts'
 import { fieldOf } from '../json.ts'
 
@@ -18,7 +18,7 @@ export interface Answer {
 
 const TEMPLATE = { id: 'nothing', title: 'Nothing', argv: ['true'] }
 /** Headers that differ between identical requests. */
-const FICKLE_HEADERS = ['x-request-id', 'date', 'content-length', 'sec-websocket-accept']
+const VARYING_HEADERS = ['x-request-id', 'date', 'content-length', 'sec-websocket-accept']
 
 function codeOf(body: unknown): string | undefined {
   const error: unknown = fieldOf(body, 'error')
@@ -27,7 +27,7 @@ function codeOf(body: unknown): string | undefined {
 }
 
 function steady(headers: Headers): unknown {
-  return [...headers].filter(([name]) => !FICKLE_HEADERS.includes(name))
+  return [...headers].filter(([name]) => !VARYING_HEADERS.includes(name))
 }
 
 /** Removes the request id, so that two errors can be compared. */
@@ -55,15 +55,12 @@ export class Stage implements AsyncDisposable {
       limits: UNLIMITED,
       commands: { templates: [TEMPLATE] },
     }
-    return new Stage(
-      await startControl({ birthplace: sandboxes, config, bindings: { JWT_SECRET } }),
-      sandboxes,
-    )
+    return new Stage(await startControl({ runner: sandboxes, config, bindings: { JWT_SECRET } }), sandboxes)
   }
 
   /** A caller with a credential; `none` has none. Another name is another account. */
   async person(
-    kind: PersonKind,
+    kind: CallerKind,
     credential: CredentialKind = 'all scopes',
     name: string = kind,
   ): Promise<ApiClient> {
@@ -73,7 +70,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** A running sandbox with a session, shared with each kind of caller. */
-  async makePlace(): Promise<Place> {
+  async createTarget(): Promise<Place> {
     this.#count += 1
     const owner = await this.person('owner')
     const sandbox = textIn(await must(owner.post('/api/sandboxes', { name: `place-${this.#count}` })), 'id')
@@ -81,7 +78,7 @@ export class Stage implements AsyncDisposable {
       owner.post(`/api/sandboxes/${sandbox}/sessions`, { cmd: 'cat', keep: 3_600, mode: 'pty' }),
     )
     const session = textIn(begun, 'id')
-    const give = async (kind: PersonKind, request: object): Promise<string> => {
+    const give = async (kind: CallerKind, request: object): Promise<string> => {
       const account = textIn(await must((await this.person(kind)).get('/api/whoami')), 'account')
       return textIn(await must(owner.post('/api/grants', { ...request, account })), 'grant')
     }
@@ -93,7 +90,7 @@ export class Stage implements AsyncDisposable {
     return { sandbox, session, grant }
   }
 
-  async removePlace({ sandbox }: Place): Promise<void> {
+  async removeTarget({ sandbox }: Place): Promise<void> {
     await (await this.person('owner')).delete(`/api/sandboxes/${sandbox}`)
   }
 
@@ -117,7 +114,7 @@ export class Stage implements AsyncDisposable {
       headers,
       subprotocols: ['sandwire.v1', ...subprotocols],
     })
-    if (handshake.kind !== 'open') return judgeHandshake(handshake)
+    if (handshake.kind !== 'open') return handshakeResult(handshake)
     await using socket = handshake.socket
     await socket
       .sendFrame({ opcode: 1, payload: new TextEncoder().encode(helloText()) })
@@ -132,7 +129,7 @@ export class Stage implements AsyncDisposable {
   /** Opens a compat terminal: its first message, and the reason of a close. */
   async #openEnvelope(path: string, headers: readonly (readonly [string, string])[]): Promise<Answer> {
     const handshake = await upgrade(this.control, path, { headers })
-    if (handshake.kind !== 'open') return judgeHandshake(handshake)
+    if (handshake.kind !== 'open') return handshakeResult(handshake)
     await using socket = handshake.socket
     const frame: unknown = JSON.parse(new TextDecoder().decode((await socket.nextFrame()).payload))
     const isOpen = fieldOf(frame, 'type') === 'session'
@@ -149,7 +146,7 @@ export class Stage implements AsyncDisposable {
   }
 }
 
-function judgeHandshake(handshake: Exclude<RawHandshake, { kind: 'open' }>): Answer {
+function handshakeResult(handshake: Exclude<RawHandshake, { kind: 'open' }>): Answer {
   if (handshake.kind === 'ended') throw new Error(`The connection ended: ${JSON.stringify(handshake.how)}`)
   const body: unknown = JSON.parse(handshake.body)
   const seen = [handshake.status, steady(handshake.headers), withoutRequestId(body)]

@@ -5,8 +5,8 @@ import {
   verifyInternalToken,
 } from '@sandwire/internal-api'
 import { rejectionOf } from '@sandwire/testing'
-import { socketName } from './socket-name.ts'
-import type { Birthplace } from './stand-in-host.ts'
+import { socketPath } from './socket-path.ts'
+import type { SandboxRunner } from './fake-host.ts'
 
 type Intercept = (request: Request) => Response | Promise<Response> | undefined
 
@@ -42,7 +42,7 @@ export function factsOf(id: string): unknown {
 }
 
 /** Sandboxes whose sandboxd verifies tokens like the real one and echoes messages. */
-export class StandInSandboxes implements Birthplace, AsyncDisposable {
+export class FakeSandboxes implements SandboxRunner, AsyncDisposable {
   /** Requests with a valid token, in order. */
   readonly seen: Seen[] = []
   /** Why tokens were refused. */
@@ -66,7 +66,7 @@ export class StandInSandboxes implements Birthplace, AsyncDisposable {
     this.starts += 1
     await Bun.sleep(this.startMs)
     const key = await importPublicKey(spec.publicKey)
-    const socket = socketName()
+    const socket = socketPath()
     const server = Bun.serve<{ session: string }>({
       unix: socket,
       development: false,
