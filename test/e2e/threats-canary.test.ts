@@ -8,17 +8,17 @@ import { readShell, runShell } from './support/attached.ts'
 import { Deployment } from './support/deployment.ts'
 import { mintHex } from './support/wire-client.ts'
 
-/** Files that hold a secret of this machine by design, readable by their owner alone. */
+/** Files that hold a secret by design, readable by their owner only. */
 const SAFES = ['local-token', 'keys/signing-key', 'keys/id-key', 'keys/session-token-secret']
-/** Images of disks are looked at from inside. */
+/** Larger files are disk images, which are searched from inside the sandbox. */
 const MAX_FILE_BYTES = 64 * 1024 ** 2
 
-/** A secret in the shape of ours, which a search finds. */
+/** A unique secret in the format of ours. */
 function mintCanary(prefix = ''): string {
   return `${prefix}CNRY${mintHex()}1234567`
 }
 
-/** One in every place where a client or an operator could put a credential. */
+/** One secret for every position where a client or operator can put a credential. */
 const canaries = {
   environment: mintCanary(),
   wrongToken: mintCanary('swl_'),
@@ -43,7 +43,7 @@ const canaries = {
   cliVariable: mintCanary(),
 }
 
-/** What the host is started with: its own environment is the one place where these may be seen. */
+/** The host's environment, the only one that may contain these secrets. */
 const GIVEN = {
   environment: canaries.environment,
   jwtSecret: canaries.jwtSecret,
@@ -51,7 +51,7 @@ const GIVEN = {
   sessionTokenSecret: canaries.sessionTokenSecret,
 }
 
-/** A service token of somebody, made with the operator's secret. */
+/** A service token signed with the operator's secret. */
 function serviceToken(subject: string): string {
   const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const claims = { sub: subject, exp: Math.floor(Date.now() / 1000) + 600 }
@@ -59,7 +59,7 @@ function serviceToken(subject: string): string {
   return `${signed}.${createHmac('sha256', canaries.jwtSecret).update(signed).digest('base64url')}`
 }
 
-/** Something that looks like a token of an issuer, with a secret for a signature. */
+/** A forged issuer token whose signature is a secret. */
 function jwtWith(signature: string): string {
   const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   return `${encode({ alg: 'RS256', kid: signature })}.${encode({ iss: 'https://id.example', sub: signature })}.${signature}`
@@ -69,7 +69,7 @@ function textIn(body: unknown, key: string): string {
   return String(Reflect.get(Object(body), key))
 }
 
-/** Everything below a folder, as text. */
+/** The content of every file below a folder. */
 function readBelow(folder: string): { readonly name: string; readonly text: string }[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap((name) => {
     const file = join(folder, name)
@@ -81,10 +81,10 @@ function readBelow(folder: string): { readonly name: string; readonly text: stri
 
 describe('a secret (threat T2)', () => {
   let deployment: Deployment
-  /** By the name of where it was. */
+  /** Secrets by the name of their position. */
   const secrets = new Map<string, string>(Object.entries(canaries))
-  /** Answers that were given to anybody. */
-  const answers: string[] = []
+  /** Headers and bodies of all responses. */
+  const responses: string[] = []
   let inside: ReturnType<typeof runShell>
 
   const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
@@ -92,7 +92,7 @@ describe('a secret (threat T2)', () => {
       ...init,
       keepalive: false,
     })
-    answers.push(
+    responses.push(
       `${JSON.stringify([...response.headers].filter(([name]) => name !== 'set-cookie'))}${await response.clone().text()}`,
     )
     return response
@@ -114,7 +114,7 @@ describe('a secret (threat T2)', () => {
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   })
-  /** An answer that gives somebody a secret of theirs; only they see it. */
+  /** A response that issues a secret to its client, which is allowed to contain it. */
   const obtain = async ({ path, ...init }: RequestInit & { path: string }): Promise<Response> => {
     const response = await fetch(`http://127.0.0.1:${deployment.host.port}${path}`, {
       ...init,
@@ -124,7 +124,7 @@ describe('a secret (threat T2)', () => {
     return response
   }
 
-  /** The operator's services use what they were given. */
+  /** Uses the operator's credentials. */
   const useOwnCredentials = async (): Promise<void> => {
     const jwt = serviceToken('ada')
     secrets.set('service token', jwt.split('.')[2] ?? '')
@@ -136,7 +136,7 @@ describe('a secret (threat T2)', () => {
     }
   }
 
-  /** A link, a ticket and a session's name are made, used, and used once too often. */
+  /** Creates a share link, a ticket and a session token, uses them, and uses them again. */
   const share = async (session: string): Promise<void> => {
     const { port, headers } = deployment.host
     const made: unknown = await (
@@ -171,13 +171,13 @@ describe('a secret (threat T2)', () => {
     if (opened.kind === 'open') opened.socket.reset()
     const refused = await useTicket()
     expect(refused.kind).toBe('refused')
-    if (refused.kind === 'refused') answers.push(JSON.stringify([...refused.headers]), refused.body)
+    if (refused.kind === 'refused') responses.push(JSON.stringify([...refused.headers]), refused.body)
     const shown: unknown = await (await obtain({ path: `/api/account/sessions/${session}`, headers })).json()
     secrets.set('session token', textIn(shown, 'token'))
     await openRawWebSocket({ port, path: `/terminal/${textIn(shown, 'token')}`, headers })
   }
 
-  /** A life with every success and every failure that sees a credential. */
+  /** Every success and failure that handles a credential. */
   beforeAll(async () => {
     deployment = await Deployment.open({
       env: {
@@ -238,7 +238,7 @@ describe('a secret (threat T2)', () => {
     await tcp.write(
       `GET http://user:${canaries.userInfo}@127.0.0.1:${port}/api/sandboxes HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`,
     )
-    answers.push(new TextDecoder().decode(await tcp.read()))
+    responses.push(new TextDecoder().decode(await tcp.read()))
 
     const cli = startCli([...deployment.cli('dev'), '--cmd', 'cat'], {
       ...deployment.env,
@@ -248,7 +248,7 @@ describe('a secret (threat T2)', () => {
     await cli.stdin.end()
     const refused = await finish(cli)
     expect(refused.code).toBe(255)
-    answers.push(refused.stderr, refused.stdout.toString())
+    responses.push(refused.stderr, refused.stdout.toString())
 
     await deployment.create('failing', { limits: { memoryBytes: 16 * 1024 ** 2 } }).catch(() => undefined)
     await deployment.killWorkerd()
@@ -259,18 +259,18 @@ describe('a secret (threat T2)', () => {
   })
   afterAll(() => deployment[Symbol.asyncDispose]())
 
-  /** Names of the secrets that a text holds. */
+  /** Names of the secrets that a text contains. */
   const foundIn = (text: string): string[] =>
     [...secrets].filter(([, secret]) => text.includes(secret)).map(([name]) => name)
 
-  test('was really used', () => {
+  test('was used', () => {
     const made = ['service token', 'link secret', 'guest token', 'ticket', 'session token']
     expect(secrets.size).toBe(Object.keys(canaries).length + 1 + SAFES.length + 2 + made.length)
     for (const secret of secrets.values()) expect(secret.length).toBeGreaterThanOrEqual(16)
-    expect(answers.length).toBeGreaterThan(20)
+    expect(responses.length).toBeGreaterThan(20)
   })
 
-  test('is in no file but its own, no state and no log', () => {
+  test('is in no file except its own, and in no log', () => {
     const files = readBelow(deployment.folder)
     expect(files.some(({ name }) => name.endsWith('.sqlite'))).toBe(true)
     expect(files.some(({ name }) => name.endsWith('log.jsonl'))).toBe(true)
@@ -279,31 +279,31 @@ describe('a secret (threat T2)', () => {
     expect(found.toSorted()).toEqual(own.toSorted())
   })
 
-  test('is in no answer, and in nothing that is printed but the sign-in link', () => {
-    expect(answers.flatMap(foundIn)).toEqual([])
+  test('is in no response, and in no printed line except the sign-in link', () => {
+    expect(responses.flatMap(foundIn)).toEqual([])
     expect(foundIn(deployment.host.output())).toEqual(['sign-in code'])
   })
 
-  test('is in no arguments and in no environment, of what runs here and of what it starts', () => {
+  test('is in no arguments or environment of a process', () => {
     const all = [deployment.host.pid, ...readDescendants(deployment.host.pid).map(({ pid }) => pid)]
     const readOf = (pid: number, file: string): string => {
       try {
         return readFileSync(`/proc/${pid}/${file}`, 'latin1')
       } catch {
-        // Another user's, or gone.
+        // Owned by another user, or ended.
         return ''
       }
     }
     expect(all.length).toBeGreaterThan(4)
     expect(all.flatMap((pid) => foundIn(readOf(pid, 'cmdline')))).toEqual([])
-    // The host was given the environment by whoever started it, and keeps it to itself.
+    // The host's own environment was set by its caller and is not inherited.
     const [host = '', ...others] = all.map((pid) => readOf(pid, 'environ'))
     expect(foundIn(host).toSorted()).toEqual(Object.keys(GIVEN).toSorted())
     expect(others.flatMap(foundIn)).toEqual([])
   })
 
-  test('is nowhere in a sandbox', async () => {
-    // In another spelling, because the question itself is in the sandbox.
+  test('is not in a sandbox', async () => {
+    // Encoded, because the search pattern itself is in the sandbox.
     const words = [...secrets.values()].map((secret) => Buffer.from(secret).toString('base64')).join(' ')
     const script = `for word in ${words}; do printf %s "$word" | base64 -d; echo; done > /tmp/words
       look() {

@@ -11,12 +11,12 @@ import { startCli } from './cli-runner.ts'
 import { type Attached, readShell, runShell } from './support/attached.ts'
 import { commandOf, Deployment } from './support/deployment.ts'
 
-/** How soon a dead sandbox is told to be one, and how soon nothing is left of what ends with it. */
+/** Time to report a dead sandbox as stopped and to remove everything of it. */
 const SOON = { timeoutMs: 5_000 }
-/** Bounds "never". */
+/** Upper bound for everything else. */
 const WAIT = { timeoutMs: 30_000 }
 
-/** Processes that will not go: in a session of their own, forked twice, deaf to signals. */
+/** Processes that are hard to end: in their own session, forked twice, or ignoring signals. */
 const STUBBORN = [
   'setsid -f sleep MARK',
   '(nohup sleep MARK >/dev/null 2>&1 &)',
@@ -34,12 +34,12 @@ afterEach(async () => {
   await deployment[Symbol.asyncDispose]()
 })
 
-/** A sandbox full of what does not want to go; answers everything that its supervisor holds. */
+/** Starts a sandbox with processes that are hard to end, and returns all descendants of its supervisor. */
 async function fill(name: string): Promise<{ readonly id: string; readonly pids: readonly number[] }> {
   const { id } = await deployment.create(name)
   const mark = `86${String(Math.random()).slice(2, 8)}`
   const script = STUBBORN.map((line) => line.replaceAll('MARK', mark)).join('; ')
-  // The session goes on, because its end takes everything along that it began.
+  // The session keeps running, because its end would end its processes.
   const client = runShell(
     deployment.sandbox(name),
     `{ ${script}; } </dev/null >/dev/null 2>&1; echo done; exec sleep 1000`,
@@ -53,7 +53,7 @@ async function fill(name: string): Promise<{ readonly id: string; readonly pids:
   return { id, pids: await settled(deployment.supervisor(id)) }
 }
 
-/** Everything below a process, once nothing has come or gone there for a while: what only starts others ends by itself. */
+/** The descendants of a process, once they have not changed for a while: launchers exit by themselves. */
 async function settled(supervisor: number): Promise<readonly number[]> {
   let last = ''
   let same = 0
@@ -64,28 +64,28 @@ async function settled(supervisor: number): Promise<readonly number[]> {
       last = pids.join()
       return same >= 20 ? pids : undefined
     },
-    { what: 'processes that stay', ...WAIT },
+    { what: 'a stable process tree', ...WAIT },
   )
 }
 
-/** A client that counts aloud what it is told, so that a byte lost or doubled shows. */
-function count(name: string): Attached {
+/** Attaches to a program that numbers its input lines, so that a lost or repeated byte shows. */
+function runCounter(name: string): Attached {
   return runShell(
     deployment.sandbox(name),
     'n=0; while read line; do n=$((n+1)); echo "$n $line"; done; exit 7',
   )
 }
 
-class Counted {
+class CounterSession {
   readonly client: Attached
   #expected = ''
   #lines = 0
 
   constructor(name: string) {
-    this.client = count(name)
+    this.client = runCounter(name)
   }
 
-  async goesOn(): Promise<void> {
+  async continues(): Promise<void> {
     this.#lines += 1
     const line = `line ${this.#lines}`
     this.#expected += `${this.#lines} ${line}\n`
@@ -101,7 +101,7 @@ class Counted {
   }
 }
 
-/** How an attachment whose process is gone ends: never as if the process had ended by itself. */
+/** How an attachment ends: with an exit, or with an error code. */
 async function failureOf(client: Attached): Promise<string> {
   const outcome = client.exit.then(
     ({ code, signal }) => `exit ${code} ${signal}`,
@@ -111,7 +111,7 @@ async function failureOf(client: Attached): Promise<string> {
 }
 
 describe('kill -9 (threat T40)', () => {
-  test('of sandboxd ends its sandbox, which is told, and starts again with its files', async () => {
+  test('of sandboxd stops its sandbox, which is reported, and starts again with its files', async () => {
     const { id, pids } = await fill('dev')
     await readShell(deployment.sandbox('dev'), 'echo kept > file; sync')
     const client = runShell(deployment.sandbox('dev'), 'echo ready; sleep 1000')
@@ -125,7 +125,7 @@ describe('kill -9 (threat T40)', () => {
         const { state, reason } = await deployment.describe('dev')
         return state === 'stopped' ? { reason } : undefined
       },
-      { what: 'the sandbox to be told stopped', ...SOON },
+      { what: 'the sandbox to be reported as stopped', ...SOON },
     )
     expect(stopped.reason).not.toBeNull()
     await eventually(() => !pids.some(isAlive), { what: 'every process to be gone', ...SOON })
@@ -134,17 +134,17 @@ describe('kill -9 (threat T40)', () => {
     expect(await readShell(deployment.sandbox('dev'), 'cat file')).toBe('kept\n')
   })
 
-  test('of sandboxd is told when nobody is attached, too', async () => {
+  test('of sandboxd is reported without attachments, too', async () => {
     const { id } = await fill('dev')
     process.kill(deployment.sandboxd(id), 'SIGKILL')
     await eventually(async () => (await deployment.describe('dev')).state === 'stopped', {
-      what: 'the sandbox to be told stopped',
+      what: 'the sandbox to be reported as stopped',
       ...SOON,
     })
     expect(await deployment.list()).toEqual([expect.objectContaining({ state: 'stopped' })])
   })
 
-  test('of a supervisor takes its sandbox along, which is told, and starts again with its files', async () => {
+  test('of a supervisor stops its sandbox, which is reported, and starts again with its files', async () => {
     const { id, pids } = await fill('dev')
     await readShell(deployment.sandbox('dev'), 'echo kept > file; sync')
     const client = runShell(deployment.sandbox('dev'), 'echo ready; sleep 1000')
@@ -152,34 +152,34 @@ describe('kill -9 (threat T40)', () => {
     process.kill(deployment.supervisor(id), 'SIGKILL')
     await eventually(() => !pids.some(isAlive), { what: 'every process to be gone', ...SOON })
     await eventually(async () => (await deployment.describe('dev')).state === 'stopped', {
-      what: 'the sandbox to be told stopped',
+      what: 'the sandbox to be reported as stopped',
       ...SOON,
     })
     expect(await failureOf(client)).toBe('sandbox_stopped')
     expect(await readShell(deployment.sandbox('dev'), 'cat file')).toBe('kept\n')
   })
 
-  test('of workerd and of the host, in any order, costs an attached client nothing', async () => {
+  test('of workerd and of the host, in any order, loses nothing of an attached client', async () => {
     await deployment.create('dev')
-    const counted = new Counted('dev')
-    await counted.goesOn()
+    const counted = new CounterSession('dev')
+    await counted.continues()
     const random = new Random(40)
     for (const what of random.shuffle(['workerd', 'host', 'both', 'workerd', 'host'])) {
       if (what !== 'host') await deployment.killWorkerd()
       if (what !== 'workerd') {
         await deployment.killHost()
-        // What is sent meanwhile is neither lost nor sent twice.
-        const sent = counted.goesOn()
+        // Input sent meanwhile is delivered exactly once.
+        const sent = counted.continues()
         await deployment.restart()
         await sent
       }
-      await counted.goesOn()
+      await counted.continues()
     }
     await counted.ends()
   }, 120_000)
 
   test.each([1, 2, 3])(
-    'of everything at once, in random order %d, leaves what is to live on and nothing else',
+    'of all programs at once, in random order %d, leaves only the sandbox that was not killed',
     async (seed) => {
       const { id, pids } = await fill('killed')
       const kept = await fill('kept')
@@ -193,7 +193,7 @@ describe('kill -9 (threat T40)', () => {
         try {
           kill()
         } catch {
-          // One of the others took it along.
+          // Already ended with one of the others.
         }
       await deployment.host.exited
       await eventually(() => !pids.some(isAlive), { what: 'every process to be gone', ...SOON })
@@ -208,18 +208,18 @@ describe('kill -9 (threat T40)', () => {
   )
 })
 
-test('workerd that ran out of descriptors is back when they are free, and costs an attached client nothing (threat T31)', async () => {
+test('workerd recovers from running out of descriptors without loss to an attached client (threat T31)', async () => {
   await deployment.create('dev')
-  const counted = new Counted('dev')
-  await counted.goesOn()
+  const counted = new CounterSession('dev')
+  await counted.continues()
   const workerd = await eventually(() => deployment.workerd, { what: 'workerd', ...WAIT })
   const limit = `--nofile=${readProcessCounts(workerd).fds + 20}`
   expect(Bun.spawnSync(['prlimit', '--pid', String(workerd), limit]).exitCode).toBe(0)
   const greedy = await Promise.all(
     Array.from({ length: 200 }, () => openRawTcp(deployment.host).catch(() => undefined)),
   )
-  await counted.goesOn()
+  await counted.continues()
   for (const tcp of greedy) tcp?.reset()
-  await counted.goesOn()
+  await counted.continues()
   await counted.ends()
 })

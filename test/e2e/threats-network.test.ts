@@ -9,12 +9,12 @@ import { mintHex } from './support/wire-client.ts'
 import { openPacketCapture, type PacketCapture } from './support/packet-capture.ts'
 
 const MARK = `cnry${mintHex()}`
-/** So it travels to the sandbox, which is on the wire too. */
+/** Sent reversed to the sandbox, because that connection is captured too. */
 const REVERSED = MARK.split('').toReversed().join('')
 const isRoot = process.getuid?.() === 0
 const problem = (await findBubblewrapProblem()) ?? (Bun.which('python3') === null ? 'no python3' : undefined)
 
-/** Every way there is to send something to an address; says what went through. */
+/** Tries every protocol on every address and prints the attempts that succeeded. */
 const ATTEMPTS = `
 import socket, sys
 mark, port, addresses = sys.argv[1][::-1], int(sys.argv[2]), sys.argv[3:]
@@ -46,7 +46,7 @@ attempt("name", lambda: socket.getaddrinfo(mark + ".example.com", 80))
 print("tried")
 `
 
-/** What a sandbox must not reach: this machine by all its names, its network, the world, and clouds' own. */
+/** Addresses that a sandbox must not reach: this machine, its network, the internet and cloud metadata. */
 function addresses(): string[] {
   const own = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
   const outside = own.filter(({ internal, address }) => !internal && !address.startsWith('fe80'))
@@ -94,9 +94,9 @@ describe.skipIf(problem !== undefined)('the network of a sandbox (threat T22)', 
     `python3 - ${REVERSED} ${listener.port} ${targets.join(' ')} <<'PY'\n${ATTEMPTS}PY`
 
   test.each(['none', 'empty', 'some', 'open'])(
-    'with policy %s sends nothing by TCP, UDP, ICMP, DNS or raw, to anybody',
+    'with policy %s sends no TCP, UDP, ICMP, DNS or raw packet',
     async (name) => {
-      // Its own loopback takes datagrams, which go nowhere; so that is left out where a success is looked at.
+      // Excludes the sandbox's own loopback, which accepts datagrams and discards them.
       expect(await readShell(deployment.sandbox(name), attempt(addresses()))).toBe('tried\n')
       await readShell(deployment.sandbox(name), attempt(['127.0.0.1', '127.0.0.2', '::1', '0.0.0.0']))
       expect(connections).toBe(0)
@@ -104,7 +104,7 @@ describe.skipIf(problem !== undefined)('the network of a sandbox (threat T22)', 
     },
   )
 
-  test('has a proxy exactly where there is a policy', async () => {
+  test('has a proxy only with a policy', async () => {
     const proxied = 'env | grep -ic _proxy='
     expect(
       await readShell(deployment.sandbox('none'), `${proxied}; (: < /dev/tcp/127.0.0.1/3128) 2>&1`),
@@ -114,7 +114,7 @@ describe.skipIf(problem !== undefined)('the network of a sandbox (threat T22)', 
   })
 
   test.each(['empty', 'some', 'open'])(
-    'with policy %s does not reach this machine by the proxy either',
+    'with policy %s does not reach this machine through the proxy',
     async (name) => {
       const targets = [
         '127.0.0.1',

@@ -19,31 +19,31 @@ import { UnaffectedSession } from './support/unaffected-session.ts'
 
 const { continuation, text, close, ping } = OPCODE
 const MEBIBYTE = 1024 ** 2
-/** What one program may hold more than before while it is flooded. Garbage that awaits collection is part of it. */
+/** How far a program's resident memory may grow during a flood, uncollected garbage included. */
 const MAX_GROWTH_BYTES = 96 * MEBIBYTE
-/** Bounds "never". */
+/** Upper bound for a response. */
 const WAIT = { timeoutMs: 30_000 }
-/** Frames in one write. */
+/** Frames per write. */
 const BATCH_FRAMES = 10_000
 
 let deployment: Deployment
-let neighbor: UnaffectedSession
+let unaffected: UnaffectedSession
 let workerd = 0
 beforeAll(async () => {
   deployment = await Deployment.open()
-  await Promise.all([deployment.create('attacked'), deployment.create('neighbor')])
-  neighbor = await UnaffectedSession.open(deployment.sandbox('neighbor'))
+  await Promise.all([deployment.create('attacked'), deployment.create('unaffected')])
+  unaffected = await UnaffectedSession.open(deployment.sandbox('unaffected'))
   workerd = deployment.workerd ?? 0
 })
 afterAll(async () => {
-  await neighbor[Symbol.asyncDispose]()
+  await unaffected[Symbol.asyncDispose]()
   await deployment[Symbol.asyncDispose]()
 })
 
-/** Whatever was sent: nobody else noticed, nothing died, and who comes next is served. */
+/** Checks that other sessions are unaffected, every program still runs, and new clients are served. */
 afterEach(async () => {
-  await neighbor.check()
-  expect(neighbor.reconnections).toBe(0)
+  await unaffected.check()
+  expect(unaffected.reconnections).toBe(0)
   expect(deployment.workerd).toBe(workerd)
   expect(await readShell(deployment.sandbox('attacked'), 'echo served')).toBe('served\n')
 })
@@ -54,7 +54,7 @@ function open(extensions?: string): Promise<RawWebSocket> {
   return openRawWebSocketOrThrow({ port, path, headers, ...(extensions !== undefined && { extensions }) })
 }
 
-/** Resident bytes of everything between the socket and the process. */
+/** Resident bytes of every program between the socket and the process. */
 function residentBytes(): number[] {
   const { id } = attacked()
   return [workerd, deployment.host.pid, deployment.supervisor(id), deployment.sandboxd(id)].map(
@@ -76,14 +76,14 @@ describe('compression (threat T29)', () => {
   ])('is not agreed to: %s', async (extensions) => {
     await using socket = await open(extensions)
     expect(socket.response.headers.get('sec-websocket-extensions')).toBeNull()
-    // Compressed anyway: 64 bytes that would become 64 KiB.
+    // A compressed frame although none was negotiated: 64 bytes that would inflate to 64 KiB.
     const bomb = Bun.deflateSync(new Uint8Array(65_536))
     await socket.sendFrame({ rsv1: true, payload: bomb })
     expect((await socket.closed).frame?.code).toBe(1002)
   })
 })
 
-describe('a frame that is not one (threat T30)', () => {
+describe('an invalid frame (threat T30)', () => {
   const wrong: readonly [string, number, readonly FrameSpec[]][] = [
     ['with RSV2', 1002, [{ rsv2: true, payload: 'x' }]],
     ['with RSV3', 1002, [{ rsv3: true, payload: 'x' }]],
@@ -101,9 +101,9 @@ describe('a frame that is not one (threat T30)', () => {
     ['that closes with 999', 1002, [{ opcode: close, payload: encodeClosePayload(999) }]],
     ['after a close', 1000, [{ opcode: close, payload: encodeClosePayload(1000) }, { payload: 'x' }]],
   ]
-  test.each(wrong)('%s ends its own connection with %d', async (_, code, frames) => {
+  test.each(wrong)('%s closes its own connection with %d', async (_, code, frames) => {
     await using socket = await open()
-    // The other side may close before it has taken all.
+    // The peer may close before it has read everything.
     socket.sendBytes(Buffer.concat(frames.map(encodeFrame))).catch(() => undefined)
     expect((await socket.closed).frame?.code).toBe(code)
   })
@@ -121,26 +121,29 @@ describe('a flood (threat T30)', () => {
     ['pings', undefined, { opcode: ping, payload: 'p' }, 300_000],
     ['messages of 1 byte past the rate limit', undefined, { payload: 'x' }, 200_000],
   ]
-  test.each(floods)('of %s fills nobody and stops nobody', async (_, first, frame, frames) => {
-    await using socket = await open()
-    const before = residentBytes()
-    let most = before
-    void drain(socket)
-    if (first !== undefined) await socket.sendFrame(first)
-    const batch = Buffer.concat(Array.from({ length: BATCH_FRAMES }, () => encodeFrame(frame)))
-    let isOver = false
-    void socket.closed.then(() => (isOver = true))
-    for (let sent = 0; sent < frames && !isOver; sent += BATCH_FRAMES) {
-      await socket.sendBytes(batch).catch(() => (isOver = true))
-      most = residentBytes().map((bytes, index) => Math.max(bytes, most[index] ?? 0))
-    }
-    await neighbor.check()
-    for (const [index, bytes] of most.entries())
-      expect(bytes - (before[index] ?? 0)).toBeLessThan(MAX_GROWTH_BYTES)
-  })
+  test.each(floods)(
+    'of %s takes bounded memory and leaves other sessions unaffected',
+    async (_, first, frame, frames) => {
+      await using socket = await open()
+      const before = residentBytes()
+      let most = before
+      void drain(socket)
+      if (first !== undefined) await socket.sendFrame(first)
+      const batch = Buffer.concat(Array.from({ length: BATCH_FRAMES }, () => encodeFrame(frame)))
+      let isOver = false
+      void socket.closed.then(() => (isOver = true))
+      for (let sent = 0; sent < frames && !isOver; sent += BATCH_FRAMES) {
+        await socket.sendBytes(batch).catch(() => (isOver = true))
+        most = residentBytes().map((bytes, index) => Math.max(bytes, most[index] ?? 0))
+      }
+      await unaffected.check()
+      for (const [index, bytes] of most.entries())
+        expect(bytes - (before[index] ?? 0)).toBeLessThan(MAX_GROWTH_BYTES)
+    },
+  )
 })
 
-describe('a handshake that is meant to exhaust (threat T31)', () => {
+describe('a handshake that exhausts resources (threat T31)', () => {
   const request = (): string =>
     upgradeRequest({
       port: deployment.host.port,
@@ -160,31 +163,31 @@ describe('a handshake that is meant to exhaust (threat T31)', () => {
     await using tcp = await openRawTcp(deployment.host)
     tcp.write(change(request())).catch(() => undefined)
     const answer = new TextDecoder().decode((await tcp.read()) ?? new Uint8Array())
-    // workerd answers by itself, in words that say nothing of us, or just hangs up.
+    // workerd responds itself, without details of ours, or closes the connection.
     expect(answer).not.toMatch(/^HTTP\/1\.1 (101|5)/)
   })
 
-  test('by 10,000 headers that fit into what workerd reads makes no difference', async () => {
+  test("with 10,000 headers within workerd's limit has no effect", async () => {
     await using tcp = await openRawTcp(deployment.host)
     await tcp.write(withHeaders(request(), 'X-A: b'))
     expect(new TextDecoder().decode(await tcp.read())).toMatch(/^HTTP\/1\.1 101 /)
   })
 
-  test('by one byte a second, from many, keeps nobody else out', async () => {
+  test('at one byte a second, from many clients, does not block others', async () => {
     const slow = await openMany(200)
     for (let at = 0; at < 3; at += 1) {
       for (const tcp of slow) tcp.write(request().charAt(at)).catch(() => undefined)
-      await neighbor.check()
+      await unaffected.check()
       expect(await readShell(deployment.sandbox('attacked'), 'echo served')).toBe('served\n')
       await Bun.sleep(1_000)
     }
     for (const tcp of slow) tcp.reset()
   })
 
-  test('by 5,000 silent connections keeps nobody else out, and they are forgotten when they are gone', async () => {
+  test('with 5,000 silent connections does not block others, and their descriptors are closed', async () => {
     const before = readProcessCounts(workerd).fds
     const silent = await openMany(5_000)
-    await neighbor.check()
+    await unaffected.check()
     expect(await readShell(deployment.sandbox('attacked'), 'echo served')).toBe('served\n')
     for (const tcp of silent) tcp.reset()
     await eventually(() => readProcessCounts(workerd).fds < before + 50, {
@@ -198,7 +201,7 @@ function withHeaders(request: string, header: string): string {
   return request.replace('\r\n\r\n', `\r\n${`${header}\r\n`.repeat(10_000)}\r\n`)
 }
 
-/** Opens connections that say nothing, some at a time. */
+/** Opens silent connections in batches. */
 async function openMany(count: number): Promise<RawTcp[]> {
   const opened: RawTcp[] = []
   while (opened.length < count) {
@@ -210,7 +213,7 @@ async function openMany(count: number): Promise<RawTcp[]> {
   return opened
 }
 
-/** Reads whatever comes, so that the other side is never held back. */
+/** Reads everything, so that the peer is never blocked. */
 async function drain(socket: RawWebSocket): Promise<void> {
   for await (const _ of socket.frames()) continue
 }

@@ -13,7 +13,7 @@ const WAIT_MS = 20_000
 const problem = process.getuid?.() === 0 ? await findStarterProblem('nobody') : 'not started as root'
 if (problem !== undefined) console.error(`the whole as nobody: skipped, ${problem}`)
 
-describe.skipIf(problem !== undefined)('the whole, run by an unprivileged user', () => {
+describe.skipIf(problem !== undefined)('a deployment run by an unprivileged user', () => {
   let deployment: Deployment
   beforeAll(async () => {
     deployment = await Deployment.open({ isNobody: true })
@@ -26,7 +26,7 @@ describe.skipIf(problem !== undefined)('the whole, run by an unprivileged user',
 
   const run = (...args: string[]): [string, ...string[]] => ['env', ...deployment.cli('dev'), ...args]
 
-  test('pipes stdin, stdout and stderr apart, and says whose files they are', async () => {
+  test('carries stdin, stdout and stderr separately, with files owned by the sandbox user', async () => {
     const script = 'cat; echo warned >&2; id -u; pwd'
     const { stdout, stderr, code } = await runCli(run('--', 'sh', '-c', script), {
       input: 'typed\n',
@@ -44,11 +44,11 @@ describe.skipIf(problem !== undefined)('the whole, run by an unprivileged user',
     expect((await runCli(run('--', 'sh', '-c', script), { env: deployment.env })).code).toBe(code)
   })
 
-  test('says that a command does not exist', async () => {
+  test('reports an unknown command', async () => {
     expect((await runCli(run('--cmd', 'no-such-command'), { env: deployment.env })).code).toBe(127)
   })
 
-  test('gives a terminal, which resizes, interrupts and is restored', async () => {
+  test('provides a terminal that resizes, interrupts and is restored', async () => {
     await using terminal = openTerminal({
       argv: run('--cmd', 'bash', '--arg', '--norc'),
       env: deployment.env,
@@ -59,7 +59,7 @@ describe.skipIf(problem !== undefined)('the whole, run by an unprivileged user',
     await terminal.waitFor('24 80', WAIT_MS)
     await terminal.waitFor('/dev/pts/', WAIT_MS)
     terminal.resize(100, 30)
-    // Quoted, so that the echo of the line is not taken for what it prints.
+    // Quoted, so that the echoed line differs from its output.
     terminal.send(`sh -c 'echo be""gun; exec sleep 1000'\r`)
     await terminal.waitFor('begun', WAIT_MS)
     terminal.send('\u0003')
@@ -71,7 +71,7 @@ describe.skipIf(problem !== undefined)('the whole, run by an unprivileged user',
     expect(terminal.modes()).toEqual(before)
   })
 
-  test('resumes exactly across kills of workerd and of the host', async () => {
+  test('resumes exactly after kills of workerd and of the host', async () => {
     await using client = runShell(
       deployment.sandbox('dev'),
       'while read line; do echo "got $line"; done; exit 7',
@@ -93,7 +93,7 @@ describe.skipIf(problem !== undefined)('the whole, run by an unprivileged user',
     expect(client.text).toBe(expected)
   })
 
-  test('runs nothing as anybody else', async () => {
+  test('runs every process as that user', async () => {
     await using client = runShell(deployment.sandbox('dev'), 'echo ready; sleep 1000')
     await client.waitFor('ready')
     const { id } = await deployment.describe('dev')
@@ -104,7 +104,7 @@ describe.skipIf(problem !== undefined)('the whole, run by an unprivileged user',
     expect(new Set(owners.trim().split(/\s+/))).toEqual(new Set(['65534']))
   })
 
-  test('is told by doctor what is weaker, and that nothing gets out', async () => {
+  test('passes doctor, which names the weaker protections', async () => {
     const argv = [...AS_NOBODY, process.execPath, HOST, 'doctor', '--data', `${deployment.folder}/doctor`]
     const { stdout, code } = await runCli(argv, { env: { ...deployment.env, TMPDIR: deployment.folder } })
     expect(stdout.toString()).toContain('weak: one uid')

@@ -20,13 +20,13 @@ async function readUntil(tcp: RawTcp, end: string): Promise<string> {
   return text
 }
 
-describe('a sandbox whose sandboxd was replaced by something else', () => {
+describe('a sandbox whose sandboxd was replaced by a forged one', () => {
   let folder = ''
   let runner: ManagedSandboxes
   let control: RunningControl
   beforeAll(async () => {
     folder = mkdtempSync('/tmp/forged-sandboxd-')
-    const source = { name: 'false', root: join(import.meta.dir, 'support'), entries: ['forged-sandboxd.ts'] }
+    const source = { name: 'forged', root: join(import.meta.dir, 'support'), entries: ['forged-sandboxd.ts'] }
     const code = { folder: await bundleProgram(source, folder), entry: 'forged-sandboxd.ts' }
     runner = await ManagedSandboxes.open({ executable: process.execPath, code })
     control = await startControl({ runner })
@@ -37,31 +37,28 @@ describe('a sandbox whose sandboxd was replaced by something else', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test.each(names)(
-    'gets none of its words out over HTTP, nor a byte past them: %s (threat T8) (threat T46)',
-    async (name) => {
-      const { port } = control
-      await using tcp = await openRawTcp({ port })
-      const path = `/attach?sandbox=false&cmd=${name}`
-      await tcp.write(upgradeRequest({ port, path, headers }))
-      const answer = await readUntil(tcp, '}}')
-      expect(answer).toMatch(/^HTTP\/1\.1 (409|502) /)
-      const body: unknown = JSON.parse(answer.slice(answer.indexOf('{')))
-      const error = Object(Reflect.get(Object(body), 'error')) as Record<string, unknown>
-      expect(Object.keys(error).toSorted()).toEqual(['code', 'message', 'request_id'])
-      expect(isErrorCode(String(error['code']))).toBe(true)
-      // What a proxy would pass on after a 101 stays where it is.
-      await tcp.write('ECHO-ME').catch(() => undefined)
-      tcp.endWriting()
-      const rest = new TextDecoder().decode((await tcp.read()) ?? new Uint8Array())
-      for (const text of [answer, rest]) {
-        expect(text).not.toContain(FORGED_TEXT)
-        expect(text).not.toContain('ECHO-ME')
-      }
-    },
-  )
+  test.each(names)('passes none of its text to an HTTP client: %s (threat T8) (threat T46)', async (name) => {
+    const { port } = control
+    await using tcp = await openRawTcp({ port })
+    const path = `/attach?sandbox=false&cmd=${name}`
+    await tcp.write(upgradeRequest({ port, path, headers }))
+    const answer = await readUntil(tcp, '}}')
+    expect(answer).toMatch(/^HTTP\/1\.1 (409|502) /)
+    const body: unknown = JSON.parse(answer.slice(answer.indexOf('{')))
+    const error = Object(Reflect.get(Object(body), 'error')) as Record<string, unknown>
+    expect(Object.keys(error).toSorted()).toEqual(['code', 'message', 'request_id'])
+    expect(isErrorCode(String(error['code']))).toBe(true)
+    // Bytes that a proxy would forward after a 101 are not forwarded.
+    await tcp.write('ECHO-ME').catch(() => undefined)
+    tcp.endWriting()
+    const rest = new TextDecoder().decode((await tcp.read()) ?? new Uint8Array())
+    for (const text of [answer, rest]) {
+      expect(text).not.toContain(FORGED_TEXT)
+      expect(text).not.toContain('ECHO-ME')
+    }
+  })
 
-  test.each(names)('is an error and a close to a client of ours: %s (threat T46)', async (name) => {
+  test.each(names)('is an error and a close for the client library: %s (threat T46)', async (name) => {
     const path = `/attach?sandbox=false&cmd=${name}`
     await using socket = await openRawWebSocketOrThrow({
       port: control.port,
@@ -86,7 +83,7 @@ describe('a sandbox whose sandboxd was replaced by something else', () => {
     expect([...said, frame?.reason ?? ''].join('\n')).not.toContain(FORGED_TEXT)
   })
 
-  test('leaves none of its words in what control logs (threat T46)', () => {
+  test("leaves none of its text in control's log (threat T46)", () => {
     expect(control.log.filter((line) => line.includes(FORGED_TEXT))).toEqual([])
   })
 })

@@ -10,7 +10,7 @@ import { ManagedSandboxes } from './support/managed-sandboxes.ts'
 const DAEMON = resolve(import.meta.dir, '../../apps/sandboxd/src')
 const N = PROTOCOL_VERSION
 
-/** A build that speaks a version, and everything from another on. */
+/** A build with a protocol version and the oldest version that it supports. */
 interface Build {
   readonly protocol: number
   readonly compatibleFrom: number
@@ -20,7 +20,7 @@ function defineFor({ protocol, compatibleFrom }: Build): Record<string, string> 
   return { SANDWIRE_BUILD_PROTOCOL: String(protocol), SANDWIRE_BUILD_COMPATIBLE_FROM: String(compatibleFrom) }
 }
 
-/** A control of one build with sandboxes of another. */
+/** Runs control of one build with sandboxes of another. */
 async function pair(
   control: Build,
   sandboxd: Build,
@@ -38,7 +38,7 @@ async function pair(
   }
 }
 
-/** Attaches, says something, and waits for the end; the exit code and what came back, or why not. */
+/** Attaches, sends a line and waits for the exit; returns the exit code and echo, or the error. */
 async function converse(
   control: RunningControl,
 ): Promise<{ readonly ended: string; readonly output: string }> {
@@ -64,17 +64,17 @@ async function converse(
 const works = { ended: 'exit 7', output: 'said\n' }
 
 describe('versions side by side', () => {
-  test('control works with the sandboxd before it', () =>
+  test('control works with the previous sandboxd', () =>
     pair({ protocol: N + 1, compatibleFrom: N }, { protocol: N, compatibleFrom: N }, async (control) => {
       expect(await converse(control)).toEqual(works)
     }))
 
-  test('control works with the sandboxd after it', () =>
+  test('control works with the next sandboxd', () =>
     pair({ protocol: N, compatibleFrom: N }, { protocol: N + 1, compatibleFrom: N }, async (control) => {
       expect(await converse(control)).toEqual(works)
     }))
 
-  test('control refuses an older sandboxd than that, and says that the sandbox is old', () =>
+  test('control refuses an unsupported older sandboxd and reports that the sandbox is outdated', () =>
     pair({ protocol: N + 2, compatibleFrom: N + 1 }, { protocol: N, compatibleFrom: N }, async (control) => {
       const { ended, output } = await converse(control)
       expect(ended).toStartWith('version_unsupported: ')
@@ -82,7 +82,7 @@ describe('versions side by side', () => {
       expect(output).toBe('')
     }))
 
-  test('control refuses a sandboxd that no longer speaks its version, and says that the server is old', () =>
+  test('control refuses a sandboxd that dropped its version and reports that the server is outdated', () =>
     pair({ protocol: N, compatibleFrom: N }, { protocol: N + 2, compatibleFrom: N + 1 }, async (control) => {
       const { ended, output } = await converse(control)
       expect(ended).toStartWith('version_unsupported: ')
