@@ -33,7 +33,7 @@ describe('parseArguments', () => {
     })
   })
 
-  test.each(['doctor', 'signin'] as const)('reads where %s looks', (command) => {
+  test.each(['doctor', 'signin'] as const)('reads the data folder of %s', (command) => {
     expect(parseArguments([command, '--data', 'd'])).toEqual({ kind: command, flags: { data: 'd' } })
   })
 
@@ -44,7 +44,7 @@ describe('parseArguments', () => {
     },
   )
 
-  test.each([[['version']], [['--version']]])('%j asks for the version', (argv) => {
+  test.each([[['version']], [['--version']]])('%j requests the version', (argv) => {
     expect(parseArguments(argv)).toEqual({ kind: 'version' })
   })
 

@@ -58,7 +58,7 @@ function problemsOf(validated: Validated<unknown>): readonly string[] {
 }
 
 describe('validateConfiguration', () => {
-  test('needs nothing to be set', () => {
+  test('requires no setting', () => {
     expect(validate({})).toEqual({
       isOk: true,
       value: {
@@ -73,28 +73,25 @@ describe('validateConfiguration', () => {
     })
   })
 
-  test.each(['/etc/passwd', '/etc/passwd/below'])(
-    'refuses the data folder %s, which cannot be one',
-    (data) => {
-      expect(problemsOf(validate({ data }))).toEqual([
-        `Cannot use the data folder "${data}": "/etc/passwd" is not a folder; choose another with --data`,
-      ])
-    },
-  )
+  test.each(['/etc/passwd', '/etc/passwd/below'])('refuses the unusable data folder %s', (data) => {
+    expect(problemsOf(validate({ data }))).toEqual([
+      `Cannot use the data folder "${data}": "/etc/passwd" is not a folder; choose another with --data`,
+    ])
+  })
 
-  test('takes empty variables as absent', () => {
+  test('treats empty variables as unset', () => {
     expect(
       validate({}, { SANDWIRE_PORT: '', SANDWIRE_DATA: '', SANDWIRE_BIND: '', SANDWIRE_ISOLATION: '' }).isOk,
     ).toBe(true)
   })
 
   test.each(['http://127.0.0.1:9000', 'http://localhost:9000', 'https://localhost'])(
-    'refuses the issuer %s where others come in, whose browsers would go to their own machine',
+    'refuses the issuer %s on a public server, because browsers would resolve it to their own machine',
     (issuer) => {
       const tokens = { SANDWIRE_ISSUER: issuer, SANDWIRE_ISSUER_AUDIENCE: 'a' }
       const env = { ...tokens, SANDWIRE_ISSUER_CLIENT_ID: 'c' }
       expect(validate({}, env).isOk).toBe(true)
-      // Nobody is sent there for those.
+      // No browser is redirected to an issuer for these.
       expect(validate({}, { ...tokens, SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }).isOk).toBe(true)
       expect(problemsOf(validate({}, { ...env, SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }))).toEqual([
         expect.stringContaining(`The issuer "${issuer}" is on loopback`),
@@ -107,7 +104,7 @@ describe('validateConfiguration', () => {
     expect(validated).toMatchObject({ value: { port: 1, dataFolder: '/a' } })
   })
 
-  test('resolves paths from where npm start was called', () => {
+  test('resolves paths from the folder in which npm start was run', () => {
     const env = { npm_lifecycle_event: 'start', INIT_CWD: '/srv' }
     expect(validate({}, env)).toMatchObject({ value: { dataFolder: '/srv/.sandwire' } })
   })
@@ -140,7 +137,7 @@ describe('validateConfiguration', () => {
   })
 
   test.each(['0.0.0.0', '::', '*', '192.168.0.1', 'example.com', '127.0.0.2', 'constructor'])(
-    'refuses to bind to %s while nobody but the local user can be told apart',
+    'refuses to bind to %s without authentication for other users',
     (bind) => {
       const env = { SANDWIRE_BIND: bind, SANDWIRE_PUBLIC_URL: 'https://sandwire.example' }
       expect(problemsOf(validate({}, env))).toContainEqual(expect.stringContaining('SANDWIRE_BIND'))
@@ -168,7 +165,7 @@ describe('validateConfiguration', () => {
     '/usr/bin',
     '/home/me',
     '/home/me/.config/sandwire',
-  ])('does not serve %s, with what this program runs from or believes (threat T38)', (workspace) => {
+  ])('does not serve %s, which contains files that this program runs or trusts (threat T38)', (workspace) => {
     expect(problemsOf(validate({ workspace, data: '/data' }))).toEqual([
       expect.stringMatching(/own program or settings.* npx sandwire up --workspace DIR$/),
     ])

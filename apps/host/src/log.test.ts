@@ -12,14 +12,14 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-test('appends over restarts, to a private file', () => {
+test('appends across restarts, to a private file', () => {
   new LogFile(file).write('one\n')
   new LogFile(file).write('two\n')
   expect(readFileSync(file, 'utf8')).toBe('one\ntwo\n')
   expect(statSync(file).mode & 0o777).toBe(0o600)
 })
 
-test('the log and the one before it stay bounded, with the newest lines whole', () => {
+test('bounds the log and its predecessor, and keeps the newest lines whole', () => {
   const log = new LogFile(file, 100)
   for (let index = 0; index < 1000; index += 1) log.write(`line ${index}\n`)
   expect(readdirSync(folder).sort()).toEqual(['host.log', 'host.log.1'])

@@ -2,10 +2,9 @@ import { expect, test } from 'bun:test'
 import path from 'node:path'
 import { findOwnPaths } from './own-paths.ts'
 
-test('what this program runs from or believes: its code, packages, executable, list of servers and sockets', () => {
-  const places = findOwnPaths({ env: {}, home: '/home/me', uid: 1000 })
-  const isCovered = (file: string): boolean =>
-    places.some((place) => file === place || file.startsWith(`${place}/`))
+test('lists the paths that this program runs or trusts: code, packages, executable, list of servers, sockets', () => {
+  const paths = findOwnPaths({ env: {}, home: '/home/me', uid: 1000 })
+  const isCovered = (file: string): boolean => paths.some((own) => file === own || file.startsWith(`${own}/`))
   expect(isCovered(import.meta.path)).toBe(true)
   expect(isCovered(Bun.resolveSync('miniflare', import.meta.dir))).toBe(true)
   expect(isCovered(process.execPath)).toBe(true)

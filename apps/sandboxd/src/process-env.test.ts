@@ -48,7 +48,7 @@ test('createBaseEnv describes the other user to processes of that user', () => {
 const PASSWD =
   'root:x:0:0:root:/root:/bin/bash\n# comment\nbroken\nada:x:1000:1000:Ada,,,:/home/ada:\nnobody:x:65534:65534::/:/usr/sbin/nologin\n'
 
-test('findAccount reads name, home and shell by number', () => {
+test('findAccount reads name, home and shell by uid', () => {
   expect(findAccount(PASSWD, 0)).toEqual({ name: 'root', home: '/root', shell: '/bin/bash' })
 })
 
@@ -56,7 +56,7 @@ test('findAccount defaults to /bin/sh', () => {
   expect(findAccount(PASSWD, 1000)).toEqual({ name: 'ada', home: '/home/ada', shell: '/bin/sh' })
 })
 
-test('findAccount finds nothing for an unknown number', () => {
+test('findAccount finds nothing for an unknown uid', () => {
   expect(findAccount(PASSWD, 7)).toBeUndefined()
 })
 

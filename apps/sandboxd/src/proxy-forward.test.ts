@@ -45,7 +45,7 @@ function dial(port: number): Socket {
   return socket
 }
 
-/** Everything up to the end of the other direction; a `for await` would close this one as well. */
+/** All bytes up to the end of the other direction; `for await` would close this direction too. */
 function readAll(socket: Socket): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
@@ -57,7 +57,7 @@ function readAll(socket: Socket): Promise<Buffer> {
 
 test('openForward forwards bytes both ways and half-closes each direction separately', async () => {
   const port = await open((socket) => {
-    // Answers only once the request has ended, which is what half-closing is for.
+    // Answers only after the request has ended, which needs half-close.
     void readAll(socket).then((request) => socket.end(`${request.byteLength} bytes`))
   })
   const client = dial(port)

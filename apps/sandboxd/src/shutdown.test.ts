@@ -7,7 +7,7 @@ import { STOP_REASONS, type StopReason } from '@sandwire/protocol'
 import { planShutdown, readStopReason } from './shutdown.ts'
 
 describe('planShutdown', () => {
-  test('says how much time is left, and why, when the reason is known', () => {
+  test('reports the remaining time, and the reason if it is known', () => {
     expect(planShutdown(4_000).notice).toEqual({ message: 'The sandbox is stopping: it ends within 4 s' })
     expect(planShutdown(3_500, 'idle').notice).toEqual({
       message: 'The sandbox is stopping because it was idle: it ends within 4 s',

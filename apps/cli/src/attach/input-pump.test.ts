@@ -15,7 +15,7 @@ function stream(...chunks: string[]): ReadableStream<Uint8Array> {
   })
 }
 
-/** The part of a handle that input needs, written down as it happens. */
+/** The part of a handle that input needs; records the calls. */
 function record(role: AttachHandle['role'] = 'driver', write: () => Promise<void> = () => Promise.resolve()) {
   const events: string[] = []
   const handle = {

@@ -25,7 +25,7 @@ test.each([
   ['./box:a', { is: 'local', path: './box:a' }],
   ['Box:a', { is: 'local', path: 'Box:a' }],
   [':a', { is: 'local', path: ':a' }],
-] as const)('%s is read as a place', (word, place) => {
+] as const)('parses %s', (word, place) => {
   expect(parseLocation(word)).toEqual(place)
 })
 

@@ -100,12 +100,12 @@ describe('the host API', () => {
     ['?reason=idle', 'idle'],
     ['?reason=moonlight', 'requested'],
     ['', 'requested'],
-  ] as const)('tells why a sandbox is to stop: "%s" is %s', async (query, reason) => {
+  ] as const)('passes the stop reason on: "%s" is %s', async (query, reason) => {
     expect((await ask('POST', `/sandboxes/${ID}/stop${query}`)).status).toBe(200)
     expect(manager.stops).toEqual([reason])
   })
 
-  test('logs every request under the id that control gave it, and nothing of its body', async () => {
+  test('logs every request under the id from control, without its body', async () => {
     await ask('PUT', `/sandboxes/${ID}`, { ...SPEC, env: { TOKEN: 'canary' } }, { 'x-request-id': 'r-1' })
     expect(logged()).toMatchObject({
       event: 'request',

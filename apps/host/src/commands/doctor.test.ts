@@ -31,7 +31,7 @@ Limits       processes by cgroup v2, disk by watchdog
 `)
 })
 
-test('a data folder that cannot be used is named with the reason', () => {
+test('names an unusable data folder and the reason', () => {
   const data = { ...FACTS.data, problem: 'it is read-only' }
   expect(formatFindings({ ...FACTS, data })).toContain('Data folder  /data cannot be used: it is read-only\n')
 })

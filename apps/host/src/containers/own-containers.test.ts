@@ -25,7 +25,7 @@ function engineOf(containers: Record<string, boolean>) {
   }
 }
 
-test('those of other data folders, and what is no sandbox, are left alone', async () => {
+test('ignores containers of other data folders and those that are no sandbox', async () => {
   const engine = engineOf({
     [`workerd-sandbox-${FOREIGN}`]: true,
     [`workerd-sandbox-${FOREIGN}-proxy`]: true,
@@ -38,7 +38,7 @@ test('those of other data folders, and what is no sandbox, are left alone', asyn
   expect(engine.calls).toEqual([])
 })
 
-test('what runs is found again, and what has ended is removed with what is beside it', async () => {
+test('adopts running containers, and removes ended ones with their proxy', async () => {
   const engine = engineOf({
     [`workerd-sandbox-${MINE}`]: true,
     [`workerd-sandbox-${MINE}-proxy`]: true,

@@ -28,7 +28,7 @@ const place = { port: 8787, pageName: 'sandwire-0123456789abcdef0123' }
 const PAGE = 'sandwire-0123456789abcdef0123.localhost:8787'
 
 describe('planServerNames', () => {
-  test('the local user signs in under a random name', () => {
+  test('gives local mode a random host name for signing in', () => {
     const names = planServerNames({ mode: 'local' }, place)
     expect(names.url).toBe('http://localhost:8787')
     expect(names.pageUrl).toBe(`http://${PAGE}`)
@@ -43,7 +43,7 @@ describe('planServerNames', () => {
     expect(names.hosts).not.toContain(PAGE)
   })
 
-  test('where others come in there is no such name', () => {
+  test('uses no random name in open mode', () => {
     const names = planServerNames({ mode: 'open', publicOrigin: 'https://sandwire.example' }, place)
     expect(names.pageUrl).toBe('https://sandwire.example')
     expect(names.origins).toEqual(['https://sandwire.example'])

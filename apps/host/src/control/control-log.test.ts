@@ -25,7 +25,7 @@ test('passes control’s lines unchanged', () => {
   expect(translate(line)).toEqual(inner)
 })
 
-test("of workerd's own problem the kind is told, and nothing that strangers sent (threat T2)", () => {
+test("logs the class of workerd's own errors, and no text that a client sent (threat T2)", () => {
   const told = { time, level: 'error', source: 'control', event: 'workerd_output', count: 1 }
   const message =
     'Uncaught exception: kj/url.c++:165: failed: invalid URL; url = http://x/?token=CANARY\nstack: 1'
@@ -59,7 +59,7 @@ test('logs the same class with decreasing frequency', () => {
 
 test('limits the number of classes', () => {
   const log = new ControlLog()
-  // Letters of a number in base 26, so that every kind is another word.
+  // The number in base 26, so that every class differs.
   const letters = (index: number): string =>
     String.fromCodePoint(97 + (index % 26), 97 + Math.floor(index / 26))
   for (let index = 0; index < 200; index += 1) log.translate(said(`${letters(index)}: x`), NOW)
@@ -71,6 +71,6 @@ test.each([
   ['Uncaught exception: a', 'Uncaught exception'],
   ['', 'other'],
   [`${'x'.repeat(100_000)}`, 'other'],
-])('%# has its class', (message, found) => {
+])('classifies message %#', (message, found) => {
   expect(classify(said(message))).toBe(found)
 })

@@ -27,7 +27,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 
 const refuse = (): void => refuseBrokenDatabases(folder)
 
-test('whole, new and empty databases are used', () => {
+test('accepts intact, new and empty databases', () => {
   expect(refuse).not.toThrow()
   using database = new Database(path.join(folder, 'account', 'b.sqlite'))
   database.run('PRAGMA journal_mode = WAL')
@@ -36,18 +36,21 @@ test('whole, new and empty databases are used', () => {
   expect(refuse).not.toThrow()
 })
 
-test.each([1, 100, 3_000, 4_096, 8_192])('one that was cut to %d bytes is named, and stays', (bytes) => {
-  truncateSync(file, bytes)
-  expect(refuse).toThrow(`Cannot use "${file}": the database is damaged`)
-  expect(readFileSync(file)).toHaveLength(bytes)
-})
+test.each([1, 100, 3_000, 4_096, 8_192])(
+  'names a database that was truncated to %d bytes, and leaves it unchanged',
+  (bytes) => {
+    truncateSync(file, bytes)
+    expect(refuse).toThrow(`Cannot use "${file}": the database is damaged`)
+    expect(readFileSync(file)).toHaveLength(bytes)
+  },
+)
 
-test('names a path that is not a folder', () => {
+test('names a file that is not a database', () => {
   writeFileSync(file, 'x'.repeat(8_192))
   expect(refuse).toThrow(`Cannot use "${file}"`)
 })
 
-test('what is in a log is left to SQLite, but not a log beside nothing or something else', () => {
+test('leaves a truncated database with a WAL to SQLite, but refuses a WAL beside an empty or foreign file', () => {
   truncateSync(file, 3_000)
   writeFileSync(`${file}-wal`, 'x')
   expect(refuse).not.toThrow()
@@ -99,7 +102,7 @@ describe('removeEmptyObjects', () => {
     expect(readdirSync(folder)).toContain(`${ids.live}.sqlite-wal`)
   })
 
-  test('finds nothing where no object ever was', () => {
+  test('finds nothing in a folder without objects', () => {
     expect(removeEmptyObjects(path.join(folder, 'absent'))).toBe(0)
     expect(removeEmptyObjects(folder)).toBe(0)
   })

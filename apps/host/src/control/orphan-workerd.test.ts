@@ -18,7 +18,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** A process whose program has this name. */
+/** A process of a program with this name. */
 function run(name: string): ProcessIdentity {
   const program = path.join(folder, 'bin', name)
   mkdirSync(path.dirname(program))
@@ -59,7 +59,7 @@ test('does not kill a process that reuses the orphan’s pid', async () => {
 })
 
 test.each(['', '{', '{"pid":-1,"startTicks":1}', '{"pid":1,"startTicks":0}'])(
-  'nothing is killed on the word of "%s"',
+  'kills nothing for the invalid record "%s"',
   async (text) => {
     writeFileSync(record, text, { mode: 0o600 })
     expect(await endOrphanedWorkerd(record)).toBeUndefined()

@@ -103,7 +103,7 @@ test('sockets use TLS with a certificate, and drop client headers', () => {
   }
 })
 
-test('with containers, the objects of sandboxes have one each, and only public addresses are result for them', () => {
+test('with containers, only sandbox objects have one, and they reach only public addresses', () => {
   const containers = { socket: '/run/docker.sock', image: 'sandbox:1', egressImage: 'egress:1' }
   const services = describeWorkerd({ ...PLAN, slots: [], containers }).services ?? []
   const control = services.find(({ name }) => name === 'control')

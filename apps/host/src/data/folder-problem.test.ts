@@ -18,7 +18,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-test.each(['there', 'there/new/deeper', 'link', 'link/new', 'new'])('nothing is in the way of %s', (name) => {
+test.each(['there', 'there/new/deeper', 'link', 'link/new', 'new'])('finds no problem with %s', (name) => {
   expect(findFolderProblem(at(name))).toBeUndefined()
 })
 
@@ -28,7 +28,7 @@ test.each([
   ['dangling', 'dangling', 'is a broken symbolic link'],
   ['dangling/below', 'dangling', 'is a broken symbolic link'],
   ['circle', 'circle', 'is a symbolic link loop'],
-])('what is in the way of %s is named', (name, what, why) => {
+])('names the path component that makes %s unusable', (name, what, why) => {
   expect(findFolderProblem(at(name))).toBe(`"${at(what)}" ${why}`)
 })
 
@@ -52,7 +52,7 @@ test.each([
   ['EROFS', 'it is read-only'],
   ['EACCES', 'this user may not write there'],
   ['ENOTDIR', 'it is not a folder'],
-])('a start that the system refused with %s names the folder and says why', (code, why) => {
+])('explains %s with the data folder and the reason', (code, why) => {
   for (const caught of [
     systemError(code),
     new SandwireError('internal', 'x', { cause: systemError(code) }),
@@ -64,7 +64,7 @@ test.each([
   }
 })
 
-test('what happened elsewhere names that place', () => {
+test('names the path of an error outside the data folder', () => {
   const { message } = toFolderError(systemError('EROFS', '/run/sandwire/x'), FOLDER)
   expect(message).toBe('Cannot use "/run/sandwire/x": it is read-only')
   expect(toFolderError(systemError('EROFS', `${FOLDER}/lock`), FOLDER).message).toContain(
@@ -80,12 +80,12 @@ test('names an entry of the wrong kind', () => {
   expect(toFolderError(systemError('EEXIST', FOLDER), FOLDER).message).toContain(`data folder "${FOLDER}"`)
 })
 
-test('what is missing says something about the folder only where it is in it', () => {
+test('reports ENOENT as a problem of the data folder only for a path inside it', () => {
   expect(toFolderError(systemError('ENOENT', FOLDER), FOLDER).message).toContain(
     'the folder cannot be created',
   )
-  for (const place of [undefined, '/usr/bin/tool'])
-    expect(toFolderError(systemError('ENOENT', place), FOLDER).message).toBe('Internal error')
+  for (const path of [undefined, '/usr/bin/tool'])
+    expect(toFolderError(systemError('ENOENT', path), FOLDER).message).toBe('Internal error')
 })
 
 test('returns other errors unchanged', () => {
@@ -101,7 +101,7 @@ test.each([
   noRoom,
   Object.assign(new Error('x'), { code: 'EDQUOT' }),
   new SandwireError('internal', 'Internal error', { cause: noRoom }),
-])('a problem for want of room names the disk %#', (caught) => {
+])('reports a lack of disk space with the folder %#', (caught) => {
   const { code, message, cause } = toHostError(caught, FOLDER)
   expect([code, message]).toEqual(['sandbox_failed', `Cannot do this with the sandbox: ${DISK_FULL}`])
   expect(cause).toMatchObject({ folder: FOLDER })

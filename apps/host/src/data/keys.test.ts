@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder.root, { recursive: true }))
 
 const keep = { isNewToken: false }
 
-test('keys are made once and stay', async () => {
+test('creates keys once, and reuses them', async () => {
   const first = await openKeys(folder, keep)
   expect(await openKeys(folder, keep)).toEqual(first)
   for (const file of ['signing-key', 'id-key'])
@@ -58,7 +58,7 @@ test.each([
   ['id-key', 'c2hvcnQ='],
   ['session-token-secret', 'k1:!!'],
   ['page-name', 'sandwire'],
-])('a file that was cut short is named, and stays as it is: %s %j', async (name, text) => {
+])('names a malformed key file, and leaves it unchanged: %s %j', async (name, text) => {
   await openKeys(folder, keep)
   const file = path.join(folder.keys, name)
   writeFileSync(file, text)

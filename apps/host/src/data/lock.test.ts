@@ -45,12 +45,9 @@ test('a lock file that names a running process counts as held', () => {
 
 test.each([
   ['a process that ended', JSON.stringify({ pid: 2 ** 22 + 1, startTicks: 1 })],
-  [
-    'an earlier process with the number of one that runs',
-    JSON.stringify({ pid: process.ppid, startTicks: 1 }),
-  ],
-  ['nobody, cut short', '{"pid":1'],
-  ['nobody', ''],
+  ['an earlier process with the pid of a running one', JSON.stringify({ pid: process.ppid, startTicks: 1 })],
+  ['no process, truncated', '{"pid":1'],
+  ['no process', ''],
 ])('a lock that names %s is taken over', (_who, text) => {
   writeFileSync(file, text)
   const lock = taken(DataLock.take(file))

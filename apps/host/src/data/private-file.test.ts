@@ -75,16 +75,16 @@ describe('a private file', () => {
     expect(readdirSync(folder)).toEqual(['f'])
   })
 
-  test('is made once', () => {
+  test('is created once', () => {
     expect(readOrCreate(at('k'), () => 'one')).toBe('one')
     expect(readOrCreate(at('k'), () => 'two')).toBe('one')
   })
 })
 
-/** No process has it: numbers end at 4,194,304. */
+/** No process has this pid: the kernel's limit is 4,194,304. */
 const NOBODY = 4_200_000
 
-test('what a dead process has not finished is removed, and nothing else', () => {
+test('removes only temporary files of ended processes', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'unfinished-'))
   const at = (name: string): string => path.join(folder, name)
   try {

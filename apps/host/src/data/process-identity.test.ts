@@ -8,7 +8,7 @@ function fieldsOf(state: string, threads: number): string {
 const FIELDS = fieldsOf('S', 1)
 
 describe('parseStartTicks', () => {
-  test.each(['bun', 'a b', ') S 1 2 3', 'x) (y'])('reads field 22 behind the name "%s"', (name) => {
+  test.each(['bun', 'a b', ') S 1 2 3', 'x) (y'])('reads field 22 after the name "%s"', (name) => {
     expect(parseStartTicks(`77 (${name}) ${FIELDS} 0 0`)).toBe(4242)
   })
 

@@ -46,6 +46,6 @@ test.each([
   `4;${'x'.repeat(5_000)}`,
   `0\r\n${'a: b\r\n'.repeat(5_000)}`,
   '4;\0\r\n',
-])('broken chunks are noticed: %j', (text) => {
+])('detects malformed chunks: %j', (text) => {
   expect(chunked().take(Buffer.from(text))).toBeUndefined()
 })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { type EgressProxy, openEgressProxy } from './egress-proxy.ts'
 import { dialAddress } from './connect-target.ts'
 
-/** A client nobody here wrote, with real TLS, through the proxy to a real server. */
+/** Tests the proxy with an independent client, real TLS and a real server. */
 const hasTools = Bun.which('curl') !== null && Bun.which('openssl') !== null
 const because = hasTools ? '' : ' (skipped: curl or openssl is not installed)'
 
@@ -69,7 +69,7 @@ beforeAll(async () => {
     dial: ({ port }, handlers) =>
       dialAddress({ address: '127.0.0.1', port: (port === 443 ? secure : plain).port ?? 0 }, handlers),
   })
-  // This curl knows no proxies on unix sockets.
+  // This version of curl does not support proxies on Unix sockets.
   splice = createServer({ allowHalfOpen: true }, (client) => {
     const way = connect({ path: join(folder, 'p.sock'), allowHalfOpen: true })
     client.pipe(way).pipe(client)
@@ -123,7 +123,7 @@ test.skipIf(!hasTools)(
   },
 )
 
-test.skipIf(!hasTools)(`curl is told what was blocked${because}`, async () => {
+test.skipIf(!hasTools)(`curl receives the name of the blocked host${because}`, async () => {
   expect((await curl('http://evil.com/')).stdout.toString()).toStartWith('Sandwire blocked evil.com:80: ')
   const secure = await curl('https://evil.com/')
   expect(secure.code).not.toBe(0)
@@ -131,7 +131,7 @@ test.skipIf(!hasTools)(`curl is told what was blocked${because}`, async () => {
 })
 
 test.skipIf(!hasTools)(
-  `curl that follows a redirect to the inside gets nothing (threat T21)${because}`,
+  `curl cannot follow a redirect to an internal address (threat T21)${because}`,
   async () => {
     const { stdout } = await curl('-L', 'http://good.com/inside')
     expect(stdout.toString()).toStartWith('Sandwire blocked 169.254.169.254:80: ')

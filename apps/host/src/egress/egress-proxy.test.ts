@@ -12,7 +12,7 @@ const PUBLIC = '93.184.216.34'
 const OPEN: NetworkSpec = { policy: 'open', allow: [] }
 const GOOD: NetworkSpec = { policy: 'allowlist', allow: ['good.com'] }
 
-/** A client that collects what comes and ends nothing by itself. */
+/** A client that collects the received bytes and never closes its side by itself. */
 class Client {
   readonly socket: Socket
   text = ''
@@ -27,7 +27,7 @@ class Client {
     this.socket.on('error', () => (this.isClosed = true))
   }
 
-  /** What came until the other side ended. */
+  /** The bytes received until the other side ended. */
   async answer(): Promise<string> {
     await eventually(() => this.hasEnded || this.isClosed, { what: 'the end of the answer' })
     return this.text
@@ -39,7 +39,7 @@ let server: Server
 let port: number
 let proxy: EgressProxy | undefined
 const clients: Client[] = []
-/** What the target's server does with a connection; by default it echoes and ends when its peer does. */
+/** Connection handler of the target; the default echoes, and ends when its peer does. */
 let serve: (socket: Socket) => void
 const dialled: string[] = []
 const resolved: string[] = []
@@ -288,7 +288,7 @@ describe('refusals (threat T22)', () => {
     expect(dialled).toEqual([])
   })
 
-  test('another spelling of good.com is', async () => {
+  test('other notations of good.com are allowed', async () => {
     await open(GOOD)
     const made = await tunnel('GOOD.COM.:443')
     made.socket.end()
@@ -297,7 +297,7 @@ describe('refusals (threat T22)', () => {
   })
 })
 
-describe('addresses that no sandbox reaches (threat T21)', () => {
+describe('addresses that are blocked for every sandbox (threat T21)', () => {
   test.each([
     '169.254.169.254:80',
     '[::ffff:169.254.169.254]:80',
@@ -315,7 +315,7 @@ describe('addresses that no sandbox reaches (threat T21)', () => {
     '[2002:7f00:1::]:80',
     'a@127.0.0.1:80',
     'any.example:25',
-  ])('%s is refused under open', async (target) => {
+  ])('%s is refused with an open network', async (target) => {
     await open(OPEN)
     expect(await connectTo(target)).toMatch(/^HTTP\/1\.1 40[03] /)
     expect(await ask(`GET http://${target.replace(/:80$/, '')}/ HTTP/1.1\r\n\r\n`)).toMatch(
@@ -371,7 +371,7 @@ describe('addresses that no sandbox reaches (threat T21)', () => {
   })
 })
 
-describe('bounds', () => {
+describe('limits', () => {
   test('a head that is too large is refused', async () => {
     await open(GOOD)
     expect(await ask(`GET http://good.com/ HTTP/1.1\r\nA: ${'x'.repeat(20_000)}`)).toStartWith(

@@ -83,7 +83,7 @@ describe('allowlist (threat T22)', () => {
     '10.0.0.0/8',
     'good.com\0',
     'g\x1b[31m.com',
-  ])('an entry that means nothing is told: %j', (entry) =>
+  ])('reports an invalid entry: %j', (entry) =>
     expect(() => decide([entry], 'good.com:443')).toThrow(/^Cannot use "[\x20-\x7e]*" in an allowlist/),
   )
 })

@@ -42,7 +42,7 @@ test('Connection cannot remove framing headers', () => {
   expect(head).toContain('Content-Length: 3\r\n')
 })
 
-describe('what could be read in two ways is refused (threat T22)', () => {
+describe('refuses ambiguous requests (threat T22)', () => {
   test.each([
     ['CRLF in CONNECT', 'CONNECT good.com\r\nX: evil.com:443 HTTP/1.1'],
     ['a lone LF', 'CONNECT good.com:443 HTTP/1.1\nHost: evil.com'],
@@ -87,7 +87,7 @@ describe('what could be read in two ways is refused (threat T22)', () => {
     expect(read('POST http://good.com/ HTTP/1.0', 'Transfer-Encoding: chunked').kind).toBe('bad'))
 })
 
-test('what is wrong is told without the text that is wrong', () => {
+test('reports an invalid request without quoting it', () => {
   const request = read('CONNECT \x1b[31mevil HTTP/1.1')
   expect(request.kind === 'bad' && request.message).toMatch(/^Sandwire proxy: [a-zA-Z0-9 :/.,]+$/)
 })

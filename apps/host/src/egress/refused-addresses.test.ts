@@ -54,7 +54,7 @@ test.each([
   '::ffff:8.8.8.8',
   '64:ff9b::808:808',
   '2002:808:808::1',
-])('isPublicAddress lets %s pass', (address) => expect(isPublicAddress(bytes(address))).toBe(true))
+])('isPublicAddress accepts %s', (address) => expect(isPublicAddress(bytes(address))).toBe(true))
 
 test('treats an IPv4 address and its IPv6 forms as equal', () => {
   expect(isSameAddress(bytes('8.8.8.8'), bytes('::ffff:808:808'))).toBe(true)

@@ -27,6 +27,6 @@ test.each([
   'HTTP/1.1 200 O\0K\r\n\r\n',
   'HTTP/1.1 200 OK\r\n A: b\r\n\r\n',
   `HTTP/1.1 200 OK\r\nA: ${'x'.repeat(70_000)}`,
-])('what is no answer is not passed on', (text) => {
+])('refuses an invalid response head', (text) => {
   expect(new ResponseHead().take(Buffer.from(text))).toBeUndefined()
 })

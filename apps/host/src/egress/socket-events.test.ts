@@ -11,7 +11,7 @@ function record(told: string[]): SocketListener {
   }
 }
 
-test('what happens before anybody listens is told in order, from a copy', async () => {
+test('delivers events from before the first listener in order, from copied buffers', async () => {
   const events = new SocketEvents()
   const socket = await Bun.connect({
     hostname: '127.0.0.1',

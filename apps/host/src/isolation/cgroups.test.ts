@@ -5,7 +5,7 @@ import path from 'node:path'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { cgroupOf, detectCgroups } from './cgroups.ts'
 
-/** Plain files stand for the kernel's: what is written where is what is tested. */
+/** Uses plain files in place of the kernel's, and checks what is written to them. */
 describe('cgroups', () => {
   let root = ''
   const put = (file: string, text = ''): void => {

@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSy
 import { basename, join, resolve } from 'node:path'
 import { enableDirectIo, hasLoopDevices, isAttached } from './disk-image.ts'
 
-// Not in a folder for temporary files, which may be in memory, where there is no cache to go context.
+// Not in the temporary folder, which may be a tmpfs: that does not support direct I/O.
 const FOLDER = resolve(import.meta.dir, '../../../../.cache')
 
 test.skipIf(!hasLoopDevices(process.getuid?.() === 0))(
-  'what is written to a loop device goes context the cache once that is stopRequested for',
+  'enableDirectIo makes the loop device of an image bypass the page cache',
   async () => {
     mkdirSync(FOLDER, { recursive: true })
     const folder = mkdtempSync(join(FOLDER, 'loop-'))

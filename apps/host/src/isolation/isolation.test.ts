@@ -14,7 +14,7 @@ import { decideMemoryAction, parseRollup, pauseAfter, sumOfLines } from './watch
 const folder = mkdtempSync('/tmp/run-')
 afterAll(() => rmSync(folder, { recursive: true }))
 
-test('sockets of sandboxes lie in the runtime folder of the user, unless its path is too long for them', () => {
+test('puts sockets into the runtime folder of the user unless it is missing or its path is too long', () => {
   const long = path.join(folder, 'x'.repeat(40))
   mkdirSync(long)
   expect(defaultRunBase({ XDG_RUNTIME_DIR: folder }, 7)).toBe(`${folder}/sandwire`)
@@ -120,7 +120,7 @@ test('pauses in proportion to the duration of a check', () => {
   expect(pauseAfter(1_000, 2_000)).toBe(20_000)
 })
 
-test('what tools say is read', () => {
+test('parses the output of du and bubblewrap', () => {
   expect(sumOfLines('4096\t/a\n12\t/b\n\n')).toBe(4108)
   expect(parseInfo('{\n    "child-pid": 4711\n}\n')).toBe(4711)
   expect(parseInfo('')).toBeUndefined()
@@ -139,7 +139,7 @@ test('the /etc of a sandbox has its name and user, and no name server', () => {
   expect(files['resolv.conf']).toBe('')
 })
 
-test('sockets are below the runtime folder of the user', () => {
+test('falls back to /tmp for a relative runtime folder', () => {
   expect(defaultRunBase({}, 0)).toBe('/run/sandwire')
   expect(defaultRunBase({ XDG_RUNTIME_DIR: '/tmp' }, 1000)).toBe('/tmp/sandwire')
   expect(defaultRunBase({ XDG_RUNTIME_DIR: 'relative' }, 1000)).toBe('/tmp/sandwire-1000')

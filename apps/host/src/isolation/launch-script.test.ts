@@ -28,7 +28,7 @@ test('the launch script joins its cgroup first and runs bubblewrap with the give
   ])
 })
 
-test('without root nothing is mounted, no user is changed and no score', () => {
+test('without root the script mounts nothing, and changes neither user nor OOM score', () => {
   const steps = { joinFiles: [], root: undefined, rlimits: [] }
   expect(createLaunchArgv(steps, 42, ['bwrap', '--version'])).toEqual([
     'setpriv',
@@ -44,7 +44,7 @@ test('without root nothing is mounted, no user is changed and no score', () => {
   ])
 })
 
-test('with root the mounts are in a namespace of their own', () => {
+test('with root the mounts are in their own namespace', () => {
   const steps = { joinFiles: [], root: { hostId: 7, mounts: [] }, rlimits: [] }
   expect(createLaunchArgv(steps, 42, []).slice(4, 9)).toEqual([
     'unshare',

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { removeTree } from './remove-tree.ts'
 
-/** A user whom modes bind, as they do not bind root. */
+/** Runs a command as a user who, unlike root, is subject to file modes. */
 const NOBODY = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups', '--']
 const AS_NOBODY = process.getuid?.() === 0 ? NOBODY : []
-/** Path names are limited, so a deep tree is made by walking into it. */
+/** Creates a tree deeper than the longest path, by descending into each folder. */
 const NEST = 'import os,sys\nos.chdir(sys.argv[1])\nfor _ in range(20000):\n os.mkdir("d"); os.chdir("d")\n'
 
-/** From a copy beside the tree: nobody may be kept out of where this project is. */
+/** Runs a copy beside the tree, because the user `nobody` may not have access to this project. */
 async function removeAsNobody(tree: string): Promise<number> {
   const place = path.dirname(tree)
   const source = path.join(import.meta.dir, 'remove-tree.ts')
@@ -33,11 +33,11 @@ describe('removeTree', () => {
   })
   afterEach(() => removeTree(root))
 
-  test('finds nothing to do where nothing is', async () => {
+  test('ignores a missing path', async () => {
     await removeTree(path.join(root, 'absent'))
   })
 
-  test('removes links, not what they lead to (threat T13)', async () => {
+  test('removes links, not their targets (threat T13)', async () => {
     const outside = path.join(root, 'outside')
     mkdirSync(outside, { mode: 0o500 })
     const tree = path.join(root, 'tree')
@@ -72,7 +72,7 @@ describe('removeTree', () => {
     expect(statSync(path.join(root, 'theirs')).mode & 0o777).toBe(0o400)
   })
 
-  test.if(AS_NOBODY.length > 0)('says when it is not allowed to', async () => {
+  test.if(AS_NOBODY.length > 0)('fails when it lacks permission', async () => {
     const mine = path.join(root, 'mine')
     mkdirSync(mine)
     writeFileSync(path.join(mine, 'x'), '')

@@ -11,7 +11,7 @@ describe('the folder for sockets', () => {
   })
   afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-  test('is made private, or made private again', () => {
+  test('is created private, or made private again', () => {
     const folder = path.join(root, 'run')
     mkdirSync(folder, { mode: 0o777 })
     ensureOwnedFolderMode(folder, 0o700)
@@ -23,7 +23,7 @@ describe('the folder for sockets', () => {
     expect(() => ensureOwnedFolderMode(path.join(root, 'link'), 0o700)).toThrow('it belongs to another user')
   })
 
-  // Only root can give a folder away.
+  // Only root can change the owner of a folder.
   test.skipIf(process.getuid?.() !== 0)('is not taken from another user (threat T39)', () => {
     const folder = path.join(root, 'theirs')
     mkdirSync(folder)

@@ -7,7 +7,7 @@ import { INSIDE, type Isolation, type LaunchPlan } from './isolation.ts'
 import { findProcess } from './process-table.ts'
 import { createUnisolated } from './unisolated.ts'
 
-/** Says where it was told to listen and who its child is, which will not go by itself. */
+/** Prints its listening address and the pid of its child, which does not end by itself. */
 const DAEMON = `trap 'exit 0' TERM
 sh -c 'trap "" TERM HUP; while :; do sleep 1; done' &
 echo "$2 $!"

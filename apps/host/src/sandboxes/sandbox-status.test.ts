@@ -5,10 +5,10 @@ import { isAlive, statusFrom } from './sandbox-status.ts'
 const self = identifyProcess(process.pid) ?? { pid: 1, startTicks: 1 }
 const alive = { id: 'a', epoch: 'e', ...self, controlSocket: '/s' }
 const running = { state: 'running', ...alive, slot: 17, daemonPid: 9, startedMs: 5 } as const
-/** The number of this process, of another time. */
+/** An earlier process with the pid of this one. */
 const earlier = { ...running, startTicks: self.startTicks - 1 }
 
-test('what runs says where', () => {
+test('a running sandbox has its slot as address', () => {
   expect(isAlive(running)).toBe(true)
   expect(statusFrom('a', running)).toEqual({
     id: 'a',
@@ -19,13 +19,13 @@ test('what runs says where', () => {
   })
 })
 
-test('(threat T40) does not mistake a process with a reused pid for a dead supervisor', () => {
+test('(threat T40) does not take a process with a reused pid for the supervisor', () => {
   expect(isAlive(earlier)).toBe(false)
   expect(statusFrom('a', earlier)).toEqual({ id: 'a', state: 'stopped', reason: 'supervisor_lost' })
   expect(statusFrom('a', { ...earlier, state: 'stopping', reason: 'oom' })).toMatchObject({ reason: 'oom' })
 })
 
-test('what does not run yet, or no longer, is stopped', () => {
+test('a starting, stopping or ended sandbox is stopped', () => {
   const stopped = { id: 'a', state: 'stopped' } as const
   expect(statusFrom('a', undefined)).toEqual(stopped)
   expect(statusFrom('a', { state: 'starting', ...alive })).toEqual(stopped)

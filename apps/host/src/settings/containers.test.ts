@@ -9,7 +9,7 @@ function validate(env: Record<string, string>, hasWorkspace = false): [Container
 }
 
 describe('validateContainers', () => {
-  test('without a word the host makes sandboxes, whatever else is set', () => {
+  test('uses the host provider by default, whatever else is set', () => {
     expect(validate({ DOCKER_HOST: 'tcp://elsewhere:1' })).toEqual([undefined, []])
     expect(validate({ SANDWIRE_PROVIDER: 'host' })).toEqual([undefined, []])
   })

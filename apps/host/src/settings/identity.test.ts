@@ -33,7 +33,7 @@ describe('validateIdentity', () => {
     expect(listIdentities(identity)).toEqual([])
   })
 
-  test('makes an issuer of a preset and variables', () => {
+  test('builds an issuer from a preset and variables', () => {
     const { identity, problems } = validate(KEYCLOAK)
     expect(problems).toEqual([])
     expect(identity.issuers).toMatchObject([
@@ -43,7 +43,7 @@ describe('validateIdentity', () => {
     expect(listIdentities(identity)).toEqual(['Keycloak (https://id.example/realms/team)'])
   })
 
-  test('takes a URL as an issuer that no preset knows', () => {
+  test('accepts the URL of an issuer without a preset', () => {
     const { identity } = validate({ SANDWIRE_ISSUER: 'https://id.example/x', SANDWIRE_ISSUER_AUDIENCE: 'a' })
     expect(identity.issuers).toMatchObject([{ id: 'oidc', issuer: 'https://id.example/x' }])
   })
@@ -60,7 +60,7 @@ describe('validateIdentity', () => {
     expect(identity.issuers[2]).toMatchObject({ name: 'Two', defaultScopes: ['connect'] })
   })
 
-  test('asks for a resource (RFC 8707), by a variable or in the settings file', () => {
+  test('reads the resource (RFC 8707) from a variable or the settings file', () => {
     const settings = {
       issuers: [
         {
@@ -81,7 +81,7 @@ describe('validateIdentity', () => {
     ])
   })
 
-  test('names the variable that is missing, where variables name the issuer', () => {
+  test('names the missing variable of an issuer that is configured by variables', () => {
     expect(validate({ SANDWIRE_ISSUER: 'https://id.example/x' }).problems).toEqual([
       'Cannot use issuer "oidc": "audience" is missing (SANDWIRE_ISSUER_AUDIENCE)',
     ])
@@ -90,13 +90,13 @@ describe('validateIdentity', () => {
     ])
   })
 
-  test('refuses an audience of nothing but spaces', () => {
+  test('refuses a blank audience', () => {
     expect(validate({ ...KEYCLOAK, SANDWIRE_ISSUER_AUDIENCE: ' ' }).problems).toEqual([
       expect.stringContaining('"audience" is missing'),
     ])
   })
 
-  test('names everything that is wrong', () => {
+  test('reports every problem', () => {
     const env = { SANDWIRE_ISSUER: 'http://id.example', SANDWIRE_ISSUER_AUDIENCE: 'a', JWT_SECRET: 'short' }
     const { problems } = validate(env, { issuers: [{ issuer: 'nobody' }, { issuer: 'keycloak' }], more: 1 })
     expect(problems).toHaveLength(5)
@@ -158,7 +158,7 @@ describe('validateIdentity', () => {
       ],
     ],
     [{ commands: { free: 'yes' } }, ['"/s": commands: "free" must be exec-scope or nobody']],
-  ])('names the setting and what it may be, for all that is wrong in %j', (settings, problems) => {
+  ])('names each invalid setting and its valid values: %j', (settings, problems) => {
     expect(validate({}, settings).problems).toEqual([...problems])
   })
 

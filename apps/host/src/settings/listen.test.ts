@@ -31,14 +31,14 @@ describe('validateListenSettings', () => {
     })
   })
 
-  test.each(['0.0.0.0', '::', '[::]', '192.168.0.1', '127.0.0.2'])('opens at %s', (bind) => {
+  test.each(['0.0.0.0', '::', '[::]', '192.168.0.1', '127.0.0.2'])('listens on %s', (bind) => {
     const { reach, problems } = validate({ SANDWIRE_BIND: bind, ...PUBLIC })
     expect(problems).toEqual([])
     expect(reach).toMatchObject({ mode: 'open', publicOrigin: 'https://sandwire.example' })
     expect(reach.addresses[0]).not.toContain('[')
   })
 
-  test.each(['0.0.0.0', '::', '192.168.0.1'])('refuses %s while nobody can be told apart', (bind) => {
+  test.each(['0.0.0.0', '::', '192.168.0.1'])('refuses %s without authentication for other users', (bind) => {
     expect(validate({ SANDWIRE_BIND: bind, ...PUBLIC }, false).problems).toEqual([
       expect.stringContaining('SANDWIRE_ISSUER'),
       expect.stringContaining('SANDWIRE_ISSUER'),
@@ -65,12 +65,12 @@ describe('validateListenSettings', () => {
     'https://a.example/?q',
     'https://a.example/#f',
     'http://127.0.0.1.example',
-  ])('refuses to be called %s', (url) => {
+  ])('refuses the public URL %s', (url) => {
     expect(validate({ SANDWIRE_PUBLIC_URL: url }).problems).toHaveLength(1)
   })
 
   test.each(['http://localhost:9000', 'http://127.0.0.1:1', 'http://[::1]:1', 'https://localhost'])(
-    'is local when it is called %s',
+    'is local with the public URL %s',
     (url) => {
       expect(validate({ SANDWIRE_PUBLIC_URL: url }, false)).toMatchObject({
         reach: { mode: 'local', publicOrigin: url },
@@ -113,7 +113,7 @@ describe('validateListenSettings', () => {
     { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/cert', ...PUBLIC },
     { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/nowhere', ...PUBLIC },
     { SANDWIRE_TLS_CERT: '/cert', SANDWIRE_TLS_KEY: '/key' },
-  ])('refuses half of TLS: %j', (env) => {
+  ])('refuses incomplete TLS settings: %j', (env) => {
     expect(validate(env).problems).toHaveLength(1)
   })
 })

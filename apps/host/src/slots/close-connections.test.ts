@@ -12,7 +12,7 @@ afterEach(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** A process that listens, and a connection of this one to it. */
+/** A listening process, and a connection from this process to it. */
 async function connect(name: string): Promise<{ readonly pid: number; readonly isOpen: () => boolean }> {
   const socket = path.join(folder, name)
   const script = `Bun.listen({unix: ${JSON.stringify(socket)}, socket: {data() {}}}); console.log('up')`

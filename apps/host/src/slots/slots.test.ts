@@ -30,7 +30,7 @@ describe('slots', () => {
     rmSync(base, { recursive: true, force: true })
   })
 
-  /** A sandboxd that says its name, in a folder where its sandbox can write. */
+  /** A fake sandboxd that returns its name, in a folder that its sandbox can write to. */
   function listen(name: string): string {
     mkdirSync(path.join(base, name), { recursive: true })
     const socket = path.join(base, name, 'sandboxd.sock')

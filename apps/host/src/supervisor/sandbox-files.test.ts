@@ -17,7 +17,7 @@ const states: readonly SupervisorState[] = [
   { state: 'stopped', id: 'a', reason: 'exit_1' },
 ]
 
-test.each(states)('a state is read as it was written: %j', (state) => {
+test.each(states)('reads a state as written: %j', (state) => {
   const file = path.join(folder, 'state.json')
   writeState(file, state)
   expect(readState(file)).toEqual(state)
@@ -25,7 +25,7 @@ test.each(states)('a state is read as it was written: %j', (state) => {
   expect(readdirSync(folder)).toEqual(['state.json'])
 })
 
-test('what is no state of this version is none', () => {
+test('ignores a state that this version does not know', () => {
   const file = path.join(folder, 'other.json')
   expect(readState(file)).toBeUndefined()
   for (const text of ['', '{', '[]', '{"state":"running"}', JSON.stringify({ ...states[1], more: 1 })]) {

@@ -10,7 +10,7 @@ const folder = mkdtempSync(path.join(tmpdir(), 'spec-'))
 const file = path.join(folder, 'spec.json')
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Every setting there is: a new one must reach supervisors too. */
+/** A spec with every setting, so that a new one is not lost on the way to the supervisor. */
 const settings = {
   dataFolder: '/data',
   runBase: '/run/x',
@@ -36,12 +36,12 @@ const spec: SupervisorSpec = {
   readyMs: 2,
 }
 
-test('reads a spec as it was written', () => {
+test('reads a spec as written', () => {
   writeFileSync(file, JSON.stringify(spec))
   expect(JSON.stringify(readSpec(file))).toBe(JSON.stringify(spec))
 })
 
-test('what is no spec of this version is none', () => {
+test('ignores a spec that this version does not know', () => {
   for (const value of [{}, { ...spec, more: 1 }, { ...spec, folder: 'relative' }, { ...spec, start: null }]) {
     writeFileSync(file, JSON.stringify(value))
     expect(readSpec(file)).toBeUndefined()

@@ -40,6 +40,6 @@ describe('(threat T36) a line of a sandbox', () => {
   })
 })
 
-test('formatLine leaves other writing as it is', () => {
+test('formatLine keeps text of other scripts', () => {
   expect(formatLine({ message: 'héllo 世界' })).toBe('{"message":"héllo 世界"}\n')
 })

@@ -5,7 +5,7 @@ import { PtyCodec, type PtyEffect } from './pty-codec.ts'
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const nothing = new Uint8Array(0)
 
-/** What goes to the client as it reads it, and what goes to the session as it is. */
+/** Messages to the client, decoded, and frames to the session. */
 function seen(effects: readonly PtyEffect[]): unknown[] {
   return effects.map((effect) => {
     if (effect.do === 'toClient') return JSON.parse(effect.text) as unknown
@@ -190,7 +190,7 @@ describe('messages from the client', () => {
   })
 
   test.each(['ls\n', '7', '"x"', '[1]', 'null', '{"type":'])(
-    'are input when they are no object: %s',
+    'are input unless they are an object: %s',
     (text) => {
       expect(admitted().client(text)).toEqual([{ pass: text }])
     },
@@ -203,7 +203,7 @@ describe('messages from the client', () => {
     { type: 'resize', rows: 1e9 },
     { type: 'exec', cmd: 'ls' },
     {},
-  ])('is refused by name when it cannot be done: %p', (message) => {
+  ])('are refused by type when not supported: %p', (message) => {
     expect(admitted().client(message)).toEqual([{ type: 'error', data: expect.stringMatching(/^Cannot /) }])
   })
 
@@ -234,7 +234,7 @@ describe('messages from the client', () => {
     '{"__proto__":{"type":"input","data":"x"}}',
     '{"type":"input","data":"x","role":"driver"}',
     bytes('raw'),
-  ])('a viewer gets nothing through to the session: %p (threat T5)', (message) => {
+  ])('of a viewer never reach the session: %p (threat T5)', (message) => {
     const messages = admitted('viewer', 'viewer').client(message, true)
     expect(messages).toEqual([{ type: 'error', data: expect.any(String) }])
   })

@@ -23,11 +23,11 @@ describe('parseAttach', () => {
     })
   })
 
-  test('means the shell when there is no command', () => {
+  test('starts the shell without a command', () => {
     expect(parse('')).toMatchObject({ kind: 'create', create: { argv: [] } })
   })
 
-  test('lets terminals trim and plain sessions die with their socket', () => {
+  test('lets terminals trim, and ends plain sessions with their socket', () => {
     expect(parse('mode=pty')).toMatchObject({ create: { overflow: 'trim' } })
     expect(parse('cmd=cat', 'plain')).toMatchObject({ create: { keepSeconds: 0 } })
   })
@@ -82,7 +82,7 @@ describe('parseAttach', () => {
     expect(codeOf(() => parse(query))).toBe('bad_request')
   })
 
-  test('does not repeat a token that came in the query', () => {
+  test('does not echo a token from the query', () => {
     try {
       parse('token=CANARY')
     } catch (error) {

@@ -39,7 +39,7 @@ describe('ROUTE_AUTHORITIES', () => {
     }
   })
 
-  test('closes a route without a row to every caller but one with the secret', () => {
+  test('restricts a route without a row to callers with the secret', () => {
     for (const authority of AUTHORITIES)
       expect(() => checkRoute(caller({ authority }), 'GET /new')).toThrow(FORBIDDEN)
     expect(() => checkRoute(BEARER, 'GET /new')).not.toThrow()

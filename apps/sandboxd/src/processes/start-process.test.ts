@@ -13,7 +13,7 @@ import {
 import { createStartProcess } from './start-process.ts'
 
 const start = createStartProcess()
-/** A start whose drain clock is short, for tests that wait for it. */
+/** Starts a process with a short drain timeout, for tests that wait for it. */
 const startImpatient = createStartProcess({ drainMs: 150, drainBytes: 256 * 1024 })
 const TIMEOUT_MS = 60_000
 
@@ -22,14 +22,14 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const shown = (run: RecordedProcess, text: string): Promise<unknown> =>
   eventually(() => run.text().includes(text), { what: `output ${JSON.stringify(text)}` })
 
-/** A terminal turns line feeds into CR LF; this is what the same output looks like there. */
+/** The output as a terminal delivers it: line feeds become CR LF. */
 const expected = (mode: 'pipe' | 'pty', text: string): string =>
   mode === 'pty' ? text.replaceAll('\n', '\r\n') : text
 
 const sequence = (count: number): string =>
   Array.from({ length: count }, (_, index) => `${index + 1}\n`).join('')
 
-/** A time to sleep that no other run of these tests uses, so that its sleepers can be told apart. */
+/** A unique sleep time, which identifies the processes of this run. */
 function ownSeconds(index: number): number {
   return 1_000_000 + process.pid * 10 + index
 }
@@ -310,7 +310,7 @@ describe('a start', () => {
   })
 })
 
-/** True when a process sleeps in a system call without having been given time on a processor for a moment. */
+/** True when a process sleeps in a system call and has used no CPU time for a moment. */
 function isBlocked(pid: number): boolean {
   const read = () => Bun.spawnSync(['cat', `/proc/${pid}/io`]).stdout.toString()
   const first = read()

@@ -8,12 +8,12 @@ function number(max: number): fc.Arbitrary<number> {
   return fc.integer({ min: 0, max })
 }
 
-/** One of these, which stand between spaces, behind an opening. */
+/** A prefix and one of the space-separated choices. */
 function oneOf(opening: string, words: string): fc.Arbitrary<string> {
   return fc.constantFrom(...words.split(' ')).map((word) => opening + word)
 }
 
-/** A sequence with one number and one of these ends. */
+/** A control sequence with one number and one of these final characters. */
 function csi(finals: string, max: number): fc.Arbitrary<string> {
   return fc.tuple(number(max), oneOf('', finals)).map(([count, final]) => `\x1b[${count}${final}`)
 }
@@ -30,7 +30,7 @@ const LETTERS = fc.string({
 const STYLES =
   '0 1 2 3 4 4:3 7 9 53 22 24 27 31 97 38;5;200 38;2;1;2;3 39 41 48;5;99 48;2;9;8;7 49 58:5:4 58:2::1:2:3 59'
 
-/** Pieces of what programs write, and of what they should not. */
+/** Parts of valid and invalid program output. */
 const output = fc.oneof(
   { weight: 6, arbitrary: LETTERS },
   { weight: 2, arbitrary: oneOf('', '\u4f60 \u597d\u597d\u597d \u{1f642} e\u0301 \u0301 \u6f22a') },

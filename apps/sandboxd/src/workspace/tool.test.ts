@@ -213,7 +213,7 @@ test('tools leave no descriptor and no process behind', async () => {
 })
 
 test.skipIf(process.getuid?.() !== 0)(
-  'a tool runs as the user, in a folder that the user is given',
+  'a tool runs as the sandbox user, in a folder passed as a descriptor',
   async () => {
     const user = openUserSwitch({ uid: 61_234, gid: 61_235 })
     if (typeof user === 'string') throw new Error(user)

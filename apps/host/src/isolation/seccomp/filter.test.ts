@@ -107,7 +107,7 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
     { family: 38n, answer: refused(97) },
     { family: 40n, answer: refused(97) },
     { family: 0x1_0000_0028n, answer: refused(97) },
-  ])('answers socket of family $family with $answer', ({ family, answer }) => {
+  ])('returns $answer for a socket of family $family', ({ family, answer }) => {
     expect(evaluate(architecture, { nr: numberOf('socket'), args: [family] })).toBe(answer)
   })
 

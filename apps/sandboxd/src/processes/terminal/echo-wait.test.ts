@@ -62,7 +62,7 @@ describe('EchoWait', () => {
     expect(wait.begin(new EchoHistory())).toBe(true)
   })
 
-  test('makes no wait for a while after one that took too long, and for longer each time', () => {
+  test('stops waiting after a wait that took too long, for longer each time', () => {
     yieldTakesMs = 3
     for (const pauseMs of [25, 100, 400, 1_600, 5_000, 5_000]) {
       expect(key(true)).toBe(true)

@@ -19,7 +19,7 @@ const KEYS = [
 const CASES = 3_000
 const MAX_KEYS = 24
 
-/** A small generator, so that a failing case can be run again by its number. */
+/** A seeded generator, so that a failing case can be repeated by its number. */
 function seeded(seed: number): (below: number) => number {
   let state = seed * 2_654_435_761 + 1
   return (below) => {
@@ -54,9 +54,9 @@ function currentModes(): Termios {
   return termios
 }
 
-/** Bytes of the unfinished line as the kernel has it: what a program finds that stops the editing of lines. */
+/** Bytes of the unfinished line in the kernel, as read by a program that turns off canonical mode. */
 function lengthInKernel(inputFlags: number, localFlags: number): number {
-  // A read waits for what the kernel is about to add. Finished lines come first; an end of file reads as nothing.
+  // A read waits for pending input. Finished lines come first; an end of file reads as no bytes.
   while (readFd(slaveFd, scratch) >= 0);
   setModes(inputFlags, localFlags & ~ICANON)
   const length = readableBytes(slaveFd)
@@ -69,7 +69,7 @@ function pick(flags: readonly number[], random: (below: number) => number): numb
   return flags.reduce((all, flag) => (random(2) === 0 ? all : all | flag), 0)
 }
 
-test(`a line guard counts what the kernel does, for ${CASES} lines in any mode`, () => {
+test(`a line guard counts the same bytes as the kernel, for ${CASES} lines in any mode`, () => {
   for (let seed = 0; seed < CASES; seed += 1) {
     const random = seeded(seed)
     const inputFlags = pick(INPUT_FLAGS, random)

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { LineGuard, MAX_LINE_BYTES } from './line-guard.ts'
 import type { Termios } from './pty-device.ts'
 
-/** What our terminals have: ICRNL IXON IUTF8; ISIG ICANON ECHO* IEXTEN; ^C ^\ ^? ^U ^D ... */
+/** Settings of our terminals: ICRNL IXON IUTF8; ISIG ICANON ECHO* IEXTEN; ^C ^\ ^? ^U ^D ... */
 const COOKED: Termios = {
   inputFlags: 0o42400,
   localFlags: 0o105073,

@@ -14,7 +14,7 @@ const type = (run: RecordedProcess, text: string) => run.process.write(new TextE
 const shown = (run: RecordedProcess, text: string): Promise<unknown> =>
   eventually(() => run.text().includes(text), { what: `output ${JSON.stringify(text)}` })
 
-/** Reads whole lines without echo, and says how long each was. */
+/** Reads whole lines without echo, and prints the length of each. */
 const LINE_LENGTHS = `stty -echo; echo ready; while IFS= read -r line; do echo "got \${#line}"; done; echo over`
 
 test('a pty process has a controlling terminal of the given size', async () => {
@@ -156,7 +156,7 @@ test('a pty process redraws after two resizes that were queued behind its input'
   await run.ended
 })
 
-/** Takes one key without line editing, turns that on again at once, and then reads to the end of input, twice. */
+/** Reads one key in raw mode, returns to canonical mode at once, then reads to the end of input, twice. */
 const KEY_THEN_LINES = `
   use POSIX ":termios_h"; $| = 1;
   my $t = POSIX::Termios->new; $t->getattr(0); my $flags = $t->getlflag;

@@ -10,7 +10,7 @@ let device: PtyDevice
 let reader: TerminalReader
 let read: string[]
 
-/** Waits long enough for any machine. */
+/** Echo timeouts that are long enough on any machine. */
 const waitCalls = { ...createWaitCalls(() => 0), sleepFor: (fd: number) => awaitReadable(fd, 900_000_000) }
 
 beforeEach(() => {

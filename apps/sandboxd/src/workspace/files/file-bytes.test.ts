@@ -97,7 +97,7 @@ test('reports a full disk', async () => {
   closeSync(fd)
 })
 
-test('reports it also while the next bytes are awaited', async () => {
+test('reports a full disk also while it waits for the next bytes', async () => {
   async function* slow(): AsyncGenerator<Uint8Array, void, void> {
     yield pattern(1_100_000)
     // Long enough for the first batch to fail.

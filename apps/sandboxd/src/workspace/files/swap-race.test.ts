@@ -10,7 +10,7 @@ const NAIVE_OPERATIONS = 2_000_000
 const TIME_MS = 120_000
 
 test.each([...RESOLVERS])(
-  '(threat T14) nothing leaves while folders are swapped with links, with paths found by %s',
+  '(threat T14) no access leaves the workspace while folders are swapped with links, with paths resolved by %s',
   async (_, resolve) => {
     const { escapes, done, refused } = await runSwapRace(resolve, OPERATIONS)
     expect(escapes).toBe(0)
@@ -21,7 +21,7 @@ test.each([...RESOLVERS])(
 )
 
 test(
-  '(threat T14) the naive way, which looks first and opens then, is misled by the same swaps',
+  '(threat T14) a naive check before the open fails under the same swaps',
   async () => {
     expect(await runNaiveRace(resolveWithOpenat2, NAIVE_OPERATIONS)).toBe(1)
   },

@@ -156,7 +156,7 @@ describe.each([...RESOLVERS])('paths resolved by %s', (_, resolve) => {
     expect(Bun.file(path.join(fixture.root, 'copied')).size).toBe(8 * 1024 ** 4)
   })
 
-  test.skipIf(process.getuid?.() === 0)('(threat T15) a file that nobody may read is refused', () => {
+  test.skipIf(process.getuid?.() === 0)('(threat T15) refuses an unreadable file', () => {
     using fixture = openFixture(resolve)
     chmodSync(path.join(fixture.root, 'plain'), 0)
     expect(attempt(fixture, VERBS['read'] ?? (() => 0), 'plain').code).toBe('file_refused')

@@ -3,7 +3,7 @@ import { NulTokens } from './git-command.ts'
 
 const STREAM = Buffer.from('one\0\0two words\0rest')
 
-test.each([1, 2, 3, 5, 100])('cuts at every NUL in slices of %d bytes', (size) => {
+test.each([1, 2, 3, 5, 100])('splits at every NUL in slices of %d bytes', (size) => {
   const tokens = new NulTokens()
   const found: string[] = []
   for (let at = 0; at < STREAM.length; at += size) {

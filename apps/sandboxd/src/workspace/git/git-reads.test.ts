@@ -236,7 +236,7 @@ test('diff compares work tree, index and commits, one path or all', async () => 
 })
 
 test.each(['sha1', 'sha256'])(
-  'diff shows what the first commit brought, in a repository of %s',
+  'diff shows the first commit against nothing, in a %s repository',
   async (format) => {
     using fixture = createFixture({ isRepository: false })
     fixture.git('init', '--quiet', `--object-format=${format}`)

@@ -121,7 +121,7 @@ test('compares a submodule by commit and serves it by its folder', async () => {
 })
 
 test.each(['file', 'link', 'common', 'relative'])(
-  'what git keeps must lie in the workspace: not by a %s (threat T13)',
+  'refuses a git directory outside the workspace, referenced by a %s (threat T13)',
   async (way) => {
     using fixture = createFixture()
     fixture.write('secret', 'outside')
@@ -160,7 +160,7 @@ test('follows a link to a folder of the workspace and refuses one that leads out
   })
 })
 
-test.skipIf(process.getuid?.() !== 0)('a repository may belong to somebody else', async () => {
+test.skipIf(process.getuid?.() !== 0)('serves a repository of another user', async () => {
   using fixture = createFixture()
   for (const path of ['.', '.git']) chownSync(join(fixture.root, path), 12_345, 12_345)
   expect(() => fixture.git('status')).toThrow('dubious ownership')

@@ -104,7 +104,7 @@ test('a long line keeps its beginning, its number and the ranges there', () => {
 })
 
 test.each(Array.from({ length: 12 }, (_, shift) => [shift]))(
-  'a long line is cut between characters and escapes, shifted by %d',
+  'truncates a long line between characters and escapes, shifted by %d',
   (shift) => {
     const text = 'x'.repeat(shift) + '\u0001🦜\\"é'.repeat(500)
     const kept = Buffer.from(decodeLong(event({ text: './a' }, { text })).bytes).toString()

@@ -161,7 +161,7 @@ test.each([...HOSTILE])('refuses %s and touches nothing outside (threat T17)', a
 })
 
 test.each(['x', LARGE])(
-  'a link that stays inside is made, and no file goes through it (threat T17)',
+  'creates a link that stays inside, and writes no file through it (threat T17)',
   async (text) => {
     mkdirSync(fixture.at('other'))
     const entries: Packed[] = [

@@ -141,18 +141,23 @@ test('removes abandoned uploads after a day, when another starts in the folder',
 })
 
 // Only root may mount.
-test.skipIf(process.getuid?.() !== 0)('a full disk is told, and what has arrived before stays', async () => {
-  const mounted = Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', fixture.root])
-  expect(mounted.success).toBe(true)
-  try {
-    const whole = { id: ID, path: 'f' }
-    expect(await codeOf(uploads.append(whole, 0, bytes('x'.repeat(200_000))))).toBe('disk_full')
-    expect(await uploads.received(whole)).toBeGreaterThan(0)
-    const archive = archiveOf([{ path: 'g', text: 'x'.repeat(100_000) }])
-    expect(await codeOf(unpack(slices(archive), fixture.files, { folder: '.', depth: 0 }))).toBe('disk_full')
-    expect(readdirSync(fixture.root)).toEqual([HIDDEN])
-  } finally {
-    // The thread has the folder open.
-    Bun.spawnSync(['umount', '--lazy', fixture.root])
-  }
-})
+test.skipIf(process.getuid?.() !== 0)(
+  'reports a full disk, and keeps the bytes received before',
+  async () => {
+    const mounted = Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', fixture.root])
+    expect(mounted.success).toBe(true)
+    try {
+      const whole = { id: ID, path: 'f' }
+      expect(await codeOf(uploads.append(whole, 0, bytes('x'.repeat(200_000))))).toBe('disk_full')
+      expect(await uploads.received(whole)).toBeGreaterThan(0)
+      const archive = archiveOf([{ path: 'g', text: 'x'.repeat(100_000) }])
+      expect(await codeOf(unpack(slices(archive), fixture.files, { folder: '.', depth: 0 }))).toBe(
+        'disk_full',
+      )
+      expect(readdirSync(fixture.root)).toEqual([HIDDEN])
+    } finally {
+      // The thread has the folder open.
+      Bun.spawnSync(['umount', '--lazy', fixture.root])
+    }
+  },
+)
