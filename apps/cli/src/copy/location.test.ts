@@ -25,8 +25,8 @@ test.each([
   ['./box:a', { is: 'local', path: './box:a' }],
   ['Box:a', { is: 'local', path: 'Box:a' }],
   [':a', { is: 'local', path: ':a' }],
-] as const)('parses %s', (word, place) => {
-  expect(parseLocation(word)).toEqual(place)
+] as const)('parses %s', (argument, location) => {
+  expect(parseLocation(argument)).toEqual(location)
 })
 
 test('refuses an empty path, and an absolute path in a sandbox', () => {

@@ -4,7 +4,7 @@ import { wrapHelp, HELP, expandHelpCommand } from './help.ts'
 const TEXT = `Usage: sbx-stdio share SANDBOX [--session ID] [--role ROLE] [--expires TIME] [--json]
        sbx-stdio share --help
 
-Prints a link that gives somebody else access. It works
+Prints a link that gives another person access. It works
 once.
 
   --session ID     share one session and nothing else; a sandbox need
@@ -22,7 +22,7 @@ test('wrapHelp breaks between words and indents the next line like the text', ()
        [--expires TIME] [--json]
        sbx-stdio share --help
 
-Prints a link that gives somebody else access. It works
+Prints a link that gives another person access. It works
 once.
 
   --session ID     share one session and nothing else; a

@@ -40,17 +40,17 @@ test('stores a sign-in for this user only, with any umask', () => {
 })
 
 test('restricts an existing folder before it writes', () => {
-  const place = path.dirname(store.fileOf('x'))
-  mkdirSync(place, { recursive: true, mode: 0o755 })
-  chmodSync(place, 0o755)
+  const folder = path.dirname(store.fileOf('x'))
+  mkdirSync(folder, { recursive: true, mode: 0o755 })
+  chmodSync(folder, 0o755)
   store.write(of('https://a.example'))
-  expect(modeOf(place)).toBe(0o700)
+  expect(modeOf(folder)).toBe(0o700)
 })
 
 test('refuses a folder that is a symbolic link', () => {
-  const place = path.dirname(store.fileOf('x'))
-  mkdirSync(path.dirname(place), { recursive: true })
-  symlinkSync(tmpdir(), place)
+  const folder = path.dirname(store.fileOf('x'))
+  mkdirSync(path.dirname(folder), { recursive: true })
+  symlinkSync(tmpdir(), folder)
   expect(() => store.write(of('https://a.example'))).toThrow('not a folder')
 })
 

@@ -11,7 +11,7 @@ afterEach(() => server.stop(true))
 const at = (): string => `http://127.0.0.1:${server.port}`
 
 test.each(['http://login.example/token', 'ftp://127.0.0.1/', 'https://u:p@127.0.0.1/', 'nonsense'])(
-  'issuerFetch does not ask %s (threat T2)',
+  'issuerFetch sends no request to %s (threat T2)',
   async (url) => expect((await rejectionOf(issuerFetch(url))).message).toContain('not https'),
 )
 

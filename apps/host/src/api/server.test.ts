@@ -53,7 +53,7 @@ interface Announced {
   readonly body: unknown
 }
 
-async function ask(
+async function send(
   method: string,
   target: string,
   body?: unknown,
@@ -62,8 +62,8 @@ async function ask(
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const init = { method, headers, unix: api.socket, ...(body !== undefined && { body: text }) }
   const response = await fetch(`http://host${target}`, init)
-  const said = await response.text()
-  return { status: response.status, body: said.startsWith('{') ? JSON.parse(said) : said }
+  const answer = await response.text()
+  return { status: response.status, body: answer.startsWith('{') ? JSON.parse(answer) : answer }
 }
 
 function logged(): unknown {
@@ -78,8 +78,8 @@ describe('the host API', () => {
   })
 
   test('reports health', async () => {
-    await ask('PUT', `/sandboxes/${ID}`, SPEC)
-    expect(await ask('GET', '/health')).toEqual({
+    await send('PUT', `/sandboxes/${ID}`, SPEC)
+    expect(await send('GET', '/health')).toEqual({
       status: 200,
       body: { status: 'ok', version: expect.any(String), isolation: 'bubblewrap', sandboxes: 1 },
     })
@@ -87,12 +87,12 @@ describe('the host API', () => {
 
   test('starts, stops and destroys a sandbox', async () => {
     const running = { id: ID, state: 'running', address: 'slot:0', epoch: 'e', startedMs: 1 }
-    expect((await ask('GET', `/sandboxes/${ID}`)).body).toEqual({ id: ID, state: 'absent' })
-    expect(await ask('PUT', `/sandboxes/${ID}`, SPEC)).toEqual({ status: 200, body: running })
-    expect((await ask('GET', '/sandboxes')).body).toEqual({ sandboxes: [running] })
-    expect(await ask('POST', `/sandboxes/${ID}/disconnect`)).toEqual({ status: 204, body: '' })
-    expect((await ask('POST', `/sandboxes/${ID}/stop`)).body).toEqual({ id: ID, state: 'stopped' })
-    expect(await ask('DELETE', `/sandboxes/${ID}`)).toEqual({ status: 204, body: '' })
+    expect((await send('GET', `/sandboxes/${ID}`)).body).toEqual({ id: ID, state: 'absent' })
+    expect(await send('PUT', `/sandboxes/${ID}`, SPEC)).toEqual({ status: 200, body: running })
+    expect((await send('GET', '/sandboxes')).body).toEqual({ sandboxes: [running] })
+    expect(await send('POST', `/sandboxes/${ID}/disconnect`)).toEqual({ status: 204, body: '' })
+    expect((await send('POST', `/sandboxes/${ID}/stop`)).body).toEqual({ id: ID, state: 'stopped' })
+    expect(await send('DELETE', `/sandboxes/${ID}`)).toEqual({ status: 204, body: '' })
     expect(manager.calls).toEqual([`start ${ID}`, `disconnect ${ID}`, `stop ${ID}`, `destroy ${ID}`])
   })
 
@@ -101,12 +101,12 @@ describe('the host API', () => {
     ['?reason=moonlight', 'requested'],
     ['', 'requested'],
   ] as const)('passes the stop reason on: "%s" is %s', async (query, reason) => {
-    expect((await ask('POST', `/sandboxes/${ID}/stop${query}`)).status).toBe(200)
+    expect((await send('POST', `/sandboxes/${ID}/stop${query}`)).status).toBe(200)
     expect(manager.stops).toEqual([reason])
   })
 
   test('logs every request under the id from control, without its body', async () => {
-    await ask('PUT', `/sandboxes/${ID}`, { ...SPEC, env: { TOKEN: 'canary' } }, { 'x-request-id': 'r-1' })
+    await send('PUT', `/sandboxes/${ID}`, { ...SPEC, env: { TOKEN: 'canary' } }, { 'x-request-id': 'r-1' })
     expect(logged()).toMatchObject({
       event: 'request',
       request_id: 'r-1',
@@ -118,7 +118,7 @@ describe('the host API', () => {
   })
 
   test.each(['', 'a b', 'x'.repeat(65), '"'])('mints a request id in place of "%s"', async (given) => {
-    await ask('GET', '/health', undefined, { 'x-request-id': given })
+    await send('GET', '/health', undefined, { 'x-request-id': given })
     expect(logged()).toMatchObject({ request_id: 'minted' })
   })
 
@@ -136,8 +136,8 @@ describe('the host API', () => {
     ['GET', `/sandboxes/${ID}/logs?bytes=-1`, 400],
     ['GET', `/sandboxes/${ID}/logs?bytes=1e3`, 400],
   ])('answers %s %s with %d (threat T7)', async (method, target, status) => {
-    const said = await ask(method, target)
-    expect(said).toEqual({
+    const answer = await send(method, target)
+    expect(answer).toEqual({
       status,
       body: { error: { code: expect.any(String), message: expect.any(String), request_id: 'minted' } },
     })
@@ -151,7 +151,7 @@ describe('the host API', () => {
     ['a wrong type', { ...SPEC, limits: { ...SPEC.limits, pids: '8' } }],
     ['the id of another sandbox', { ...SPEC, id: ID.replace('0', '1') }],
   ])('starts nothing from %s', async (_what, body) => {
-    expect(await ask('PUT', `/sandboxes/${ID}`, body)).toMatchObject({
+    expect(await send('PUT', `/sandboxes/${ID}`, body)).toMatchObject({
       status: 400,
       body: { error: { code: 'bad_request' } },
     })
@@ -159,22 +159,22 @@ describe('the host API', () => {
   })
 
   test('reads no body over the limit', async () => {
-    expect((await ask('PUT', `/sandboxes/${ID}`, 'x'.repeat(3 * 1024 * 1024))).status).toBe(413)
+    expect((await send('PUT', `/sandboxes/${ID}`, 'x'.repeat(3 * 1024 * 1024))).status).toBe(413)
     expect(manager.calls).toEqual([])
   })
 
   test('returns the requested part of a log, up to a limit', async () => {
-    expect((await ask('GET', `/sandboxes/${ID}/logs`)).body).toEqual({ bytes: 65_536 })
-    expect((await ask('GET', `/sandboxes/${ID}/logs?bytes=10`)).body).toEqual({ bytes: 10 })
-    expect((await ask('GET', `/sandboxes/${ID}/logs?bytes=999999999`)).body).toEqual({ bytes: 1_048_576 })
+    expect((await send('GET', `/sandboxes/${ID}/logs`)).body).toEqual({ bytes: 65_536 })
+    expect((await send('GET', `/sandboxes/${ID}/logs?bytes=10`)).body).toEqual({ bytes: 10 })
+    expect((await send('GET', `/sandboxes/${ID}/logs?bytes=999999999`)).body).toEqual({ bytes: 1_048_576 })
   })
 
   test('returns the code of an error, and logs its cause (threat T46)', async () => {
     manager.failure = new SandwireError('sandbox_failed', 'Cannot start the sandbox', {
       cause: new Error('/secret/path'),
     })
-    const said = await ask('PUT', `/sandboxes/${ID}`, SPEC)
-    expect(said).toEqual({
+    const answer = await send('PUT', `/sandboxes/${ID}`, SPEC)
+    expect(answer).toEqual({
       status: 502,
       body: { error: { code: 'sandbox_failed', message: 'Cannot start the sandbox', request_id: 'minted' } },
     })
@@ -183,22 +183,22 @@ describe('the host API', () => {
 
   test('hides internal errors (threat T46)', async () => {
     manager.failure = new Error('ENOENT: /secret/path')
-    expect((await ask('PUT', `/sandboxes/${ID}`, SPEC)).body).toEqual({
+    expect((await send('PUT', `/sandboxes/${ID}`, SPEC)).body).toEqual({
       error: { code: 'internal', message: 'Internal error', request_id: 'minted' },
     })
   })
 
   test('redeems a sign-in code once', async () => {
-    const { body } = await ask('POST', '/signin')
+    const { body } = await send('POST', '/signin')
     const link = String(typeof body === 'object' && body !== null && 'link' in body ? body.link : '')
     expect(link).toStartWith('http://localhost:1/signin#')
     const code = new URL(link).hash.slice(1)
-    expect((await ask('POST', '/signin/redeem', { code })).status).toBe(204)
-    expect(await ask('POST', '/signin/redeem', { code })).toMatchObject({
+    expect((await send('POST', '/signin/redeem', { code })).status).toBe(204)
+    expect(await send('POST', '/signin/redeem', { code })).toMatchObject({
       status: 401,
       body: { error: { code: 'unauthorized' } },
     })
-    expect((await ask('POST', '/signin/redeem', { code: 1 })).status).toBe(400)
+    expect((await send('POST', '/signin/redeem', { code: 1 })).status).toBe(400)
     expect(lines.join()).not.toContain(code)
   })
 })

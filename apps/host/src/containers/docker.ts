@@ -35,7 +35,7 @@ export class Docker {
 
   async isAnswering(): Promise<boolean> {
     try {
-      return (await this.#ask('GET', '/_ping')).ok
+      return (await this.#request('GET', '/_ping')).ok
     } catch {
       // The reason is not available from the socket.
       return false
@@ -43,12 +43,12 @@ export class Docker {
   }
 
   async hasImage(name: string): Promise<boolean> {
-    return (await this.#ask('GET', `/images/${name}/json`)).ok
+    return (await this.#request('GET', `/images/${name}/json`)).ok
   }
 
   /** Gateway address of the default network; undefined when the engine has none. */
   async gateway(): Promise<string | undefined> {
-    const bridge: unknown = await (await this.#ask('GET', '/networks/bridge')).json()
+    const bridge: unknown = await (await this.#request('GET', '/networks/bridge')).json()
     const gateways = listOf(at(at(bridge, 'IPAM'), 'Config')).map((each) => textOf(at(each, 'Gateway')))
     return gateways.find((gateway) => gateway !== '')
   }
@@ -56,7 +56,7 @@ export class Docker {
   /** Containers with this in their name, including stopped ones. */
   async list(part: string): Promise<readonly FoundContainer[]> {
     const filters = encodeURIComponent(JSON.stringify({ name: [part] }))
-    const response = await this.#ask('GET', `/containers/json?all=true&filters=${filters}`)
+    const response = await this.#request('GET', `/containers/json?all=true&filters=${filters}`)
     if (!response.ok)
       throw new SandwireError(
         'provider_unavailable',
@@ -73,15 +73,15 @@ export class Docker {
 
   /** Stops a container; Docker kills it after the timeout. */
   async stop(name: string, seconds: number): Promise<void> {
-    await this.#ask('POST', `/containers/${name}/stop?t=${seconds}`, seconds * 1000)
+    await this.#request('POST', `/containers/${name}/stop?t=${seconds}`, seconds * 1000)
   }
 
   /** Removes a container, running or not; a missing one is no error. */
   async remove(name: string): Promise<void> {
-    await this.#ask('DELETE', `/containers/${name}?force=true`)
+    await this.#request('DELETE', `/containers/${name}?force=true`)
   }
 
-  #ask(method: string, path: string, extraMs = 0): Promise<Response> {
+  #request(method: string, path: string, extraMs = 0): Promise<Response> {
     return fetch(`http://localhost${path}`, {
       unix: this.#socket,
       method,

@@ -24,12 +24,12 @@ test('skips addresses that the machine does not have, unless it is the only one'
   )
 })
 
-const place = { port: 8787, pageName: 'sandwire-0123456789abcdef0123' }
+const address = { port: 8787, pageName: 'sandwire-0123456789abcdef0123' }
 const PAGE = 'sandwire-0123456789abcdef0123.localhost:8787'
 
 describe('planServerNames', () => {
   test('gives local mode a random host name for signing in', () => {
-    const names = planServerNames({ mode: 'local' }, place)
+    const names = planServerNames({ mode: 'local' }, address)
     expect(names.url).toBe('http://localhost:8787')
     expect(names.pageUrl).toBe(`http://${PAGE}`)
     expect(names.hosts).toEqual(['localhost:8787', '127.0.0.1:8787', '[::1]:8787', PAGE])
@@ -38,13 +38,13 @@ describe('planServerNames', () => {
   })
 
   test('uses only the configured name', () => {
-    const names = planServerNames({ mode: 'local', publicOrigin: 'http://localhost:8787' }, place)
+    const names = planServerNames({ mode: 'local', publicOrigin: 'http://localhost:8787' }, address)
     expect(names.pageUrl).toBe('http://localhost:8787')
     expect(names.hosts).not.toContain(PAGE)
   })
 
   test('uses no random name in open mode', () => {
-    const names = planServerNames({ mode: 'open', publicOrigin: 'https://sandwire.example' }, place)
+    const names = planServerNames({ mode: 'open', publicOrigin: 'https://sandwire.example' }, address)
     expect(names.pageUrl).toBe('https://sandwire.example')
     expect(names.origins).toEqual(['https://sandwire.example'])
     expect(names.hosts).not.toContain(PAGE)

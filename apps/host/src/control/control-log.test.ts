@@ -8,7 +8,7 @@ function translate(line: string): unknown {
   return JSON.parse(new ControlLog().translate(line, NOW) ?? 'null')
 }
 
-function said(message: string): string {
+function formatWorkerdLine(message: string): string {
   return JSON.stringify({ timestamp: '1', level: 'error', source: 'x.c++:1', message })
 }
 
@@ -26,10 +26,10 @@ test('passes control’s lines unchanged', () => {
 })
 
 test("logs the class of workerd's own errors, and no text that a client sent (threat T2)", () => {
-  const told = { time, level: 'error', source: 'control', event: 'workerd_output', count: 1 }
+  const expected = { time, level: 'error', source: 'control', event: 'workerd_output', count: 1 }
   const message =
     'Uncaught exception: kj/url.c++:165: failed: invalid URL; url = http://x/?token=CANARY\nstack: 1'
-  expect(translate(said(message))).toEqual({ ...told, class: 'Uncaught exception' })
+  expect(translate(formatWorkerdLine(message))).toEqual({ ...expected, class: 'Uncaught exception' })
 })
 
 test.each(
@@ -44,16 +44,16 @@ test.each(
     'abcdefghijklmnopqCANARY: x',
     'a b c d CANARY: x',
     'x [CANARY == 2]: y',
-  ].flatMap((text) => [text, said(text)]),
+  ].flatMap((text) => [text, formatWorkerdLine(text)]),
 )('nothing of %s is kept (threat T2)', (line) => {
   expect(translate(line)).toMatchObject({ event: 'workerd_output', class: 'other' })
 })
 
 test('logs the same class with decreasing frequency', () => {
   const log = new ControlLog()
-  const counts = Array.from({ length: 100 }, () => log.translate(said('failed: x'), NOW)).flatMap((line) =>
-    line === undefined ? [] : [JSON.parse(line).count],
-  )
+  const counts = Array.from({ length: 100 }, () =>
+    log.translate(formatWorkerdLine('failed: x'), NOW),
+  ).flatMap((line) => (line === undefined ? [] : [JSON.parse(line).count]))
   expect(counts).toEqual([1, 2, 4, 8, 16, 32, 64])
 })
 
@@ -62,8 +62,10 @@ test('limits the number of classes', () => {
   // The number in base 26, so that every class differs.
   const letters = (index: number): string =>
     String.fromCodePoint(97 + (index % 26), 97 + Math.floor(index / 26))
-  for (let index = 0; index < 200; index += 1) log.translate(said(`${letters(index)}: x`), NOW)
-  expect(log.translate(said('another kind: x'), NOW) ?? '{"class":"other"}').toContain('"class":"other"')
+  for (let index = 0; index < 200; index += 1) log.translate(formatWorkerdLine(`${letters(index)}: x`), NOW)
+  expect(log.translate(formatWorkerdLine('another kind: x'), NOW) ?? '{"class":"other"}').toContain(
+    '"class":"other"',
+  )
 })
 
 test.each([
@@ -72,5 +74,5 @@ test.each([
   ['', 'other'],
   [`${'x'.repeat(100_000)}`, 'other'],
 ])('classifies message %#', (message, found) => {
-  expect(classify(said(message))).toBe(found)
+  expect(classify(formatWorkerdLine(message))).toBe(found)
 })

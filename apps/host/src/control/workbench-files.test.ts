@@ -12,8 +12,8 @@ test('prepareWorkbench builds for production once, in any environment', async ()
   process.env['NODE_ENV'] = 'test'
   const cache = mkdtempSync(path.join(tmpdir(), 'workbench-cache-'))
   try {
-    const told: string[] = []
-    const folder = await prepareWorkbench(ROOT, cache, (line) => told.push(line))
+    const lines: string[] = []
+    const folder = await prepareWorkbench(ROOT, cache, (line) => lines.push(line))
     const scripts = readdirSync(path.join(folder, 'assets')).filter((name) => name.endsWith('.js'))
     expect(scripts).not.toEqual([])
     for (const name of scripts)
@@ -28,8 +28,8 @@ test('prepareWorkbench builds for production once, in any environment', async ()
       expect(brotliDecompressSync(readFileSync(path.join(folder, `${name}.br`)))).toEqual(bytes)
       expect(gunzipSync(readFileSync(path.join(folder, `${name}.gz`)))).toEqual(bytes)
     }
-    expect(await prepareWorkbench(ROOT, cache, (line) => told.push(line))).toBe(folder)
-    expect(told).toEqual(['Building the workbench …'])
+    expect(await prepareWorkbench(ROOT, cache, (line) => lines.push(line))).toBe(folder)
+    expect(lines).toEqual(['Building the workbench …'])
     expect(process.env['NODE_ENV']).toBe('test')
   } finally {
     rmSync(cache, { recursive: true, force: true })

@@ -34,9 +34,9 @@ test.each([
 
 test('truncates a long path in the message', () => {
   for (const name of ['a'.repeat(300), 'a/'.repeat(3_000)]) {
-    const told = findFolderProblem(at(name)) ?? ''
-    expect(told).toEndWith('…" is too long for a path')
-    expect(told.length).toBeLessThan(250)
+    const problem = findFolderProblem(at(name)) ?? ''
+    expect(problem).toEndWith('…" is too long for a path')
+    expect(problem.length).toBeLessThan(250)
   }
 })
 
@@ -91,8 +91,8 @@ test('reports ENOENT as a problem of the data folder only for a path inside it',
 test('returns other errors unchanged', () => {
   expect(toFolderError(new Error('x'), FOLDER).code).toBe('internal')
   expect(toFolderError(systemError('EADDRINUSE'), FOLDER).message).toBe('Internal error')
-  const told = new SandwireError('conflict', 'x', { cause: systemError('EACCES') })
-  expect(toFolderError(told, FOLDER)).toBe(told)
+  const conflict = new SandwireError('conflict', 'x', { cause: systemError('EACCES') })
+  expect(toFolderError(conflict, FOLDER)).toBe(conflict)
 })
 
 const noRoom = Object.assign(new Error('x'), { code: 'ENOSPC' })

@@ -91,14 +91,14 @@ function client(): Client {
   return made
 }
 
-async function ask(request: string): Promise<string> {
+async function sendRequest(request: string): Promise<string> {
   const made = client()
   made.socket.write(Buffer.from(request, 'latin1'))
   return await made.answer()
 }
 
 function connectTo(target: string): Promise<string> {
-  return ask(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`)
+  return sendRequest(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`)
 }
 
 async function tunnel(target = 'good.com:443'): Promise<Client> {
@@ -214,7 +214,7 @@ describe('a request', () => {
       })
     }
     await open(GOOD)
-    const answer = await ask(
+    const answer = await sendRequest(
       'POST http://good.com/x HTTP/1.1\r\nHost: evil.com\r\nProxy-Authorization: s3cret\r\nContent-Length: 3\r\n\r\n' +
         'abcGET http://evil.com/ HTTP/1.1\r\n\r\n',
     )
@@ -227,7 +227,7 @@ describe('a request', () => {
   test('answers Expect: 100-continue', async () => {
     serve = (socket) => void socket.once('data', () => socket.end('HTTP/1.1 204 No Content\r\n\r\n'))
     await open(GOOD)
-    const answer = await ask(
+    const answer = await sendRequest(
       'PUT http://good.com/ HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n',
     )
     expect(answer).toBe('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n')
@@ -236,9 +236,9 @@ describe('a request', () => {
   test('answers 502 when the response is not HTTP', async () => {
     serve = (socket) => void socket.end('SSH-2.0-x\r\n\r\n')
     await open(GOOD)
-    expect(await ask('GET http://good.com/ HTTP/1.1\r\n\r\n')).toStartWith('HTTP/1.1 502 ')
+    expect(await sendRequest('GET http://good.com/ HTTP/1.1\r\n\r\n')).toStartWith('HTTP/1.1 502 ')
     serve = (socket) => void socket.end('HTTP/1.1 200')
-    expect(await ask('GET http://good.com/ HTTP/1.1\r\n\r\n')).toStartWith('HTTP/1.1 502 ')
+    expect(await sendRequest('GET http://good.com/ HTTP/1.1\r\n\r\n')).toStartWith('HTTP/1.1 502 ')
   })
 })
 
@@ -246,7 +246,7 @@ describe('refusals (threat T22)', () => {
   test('an empty list blocks every name without resolving it', async () => {
     await open({ policy: 'allowlist', allow: [] })
     expect(await connectTo('good.com:443')).toStartWith('HTTP/1.1 403 ')
-    expect(await ask('GET http://good.com/ HTTP/1.1\r\n\r\n')).toStartWith('HTTP/1.1 403 ')
+    expect(await sendRequest('GET http://good.com/ HTTP/1.1\r\n\r\n')).toStartWith('HTTP/1.1 403 ')
     expect({ resolved, dialled }).toEqual({ resolved: [], dialled: [] })
   })
 
@@ -318,7 +318,7 @@ describe('addresses that are blocked for every sandbox (threat T21)', () => {
   ])('%s is refused with an open network', async (target) => {
     await open(OPEN)
     expect(await connectTo(target)).toMatch(/^HTTP\/1\.1 40[03] /)
-    expect(await ask(`GET http://${target.replace(/:80$/, '')}/ HTTP/1.1\r\n\r\n`)).toMatch(
+    expect(await sendRequest(`GET http://${target.replace(/:80$/, '')}/ HTTP/1.1\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 40[03] /,
     )
     expect(dialled).toEqual([])
@@ -365,8 +365,10 @@ describe('addresses that are blocked for every sandbox (threat T21)', () => {
         socket.end('HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\n\r\n'),
       )
     await open(OPEN)
-    expect(await ask('GET http://good.com/ HTTP/1.1\r\n\r\n')).toContain('Location: http://169.254.169.254/')
-    expect(await ask('GET http://169.254.169.254/ HTTP/1.1\r\n\r\n')).toStartWith('HTTP/1.1 403 ')
+    expect(await sendRequest('GET http://good.com/ HTTP/1.1\r\n\r\n')).toContain(
+      'Location: http://169.254.169.254/',
+    )
+    expect(await sendRequest('GET http://169.254.169.254/ HTTP/1.1\r\n\r\n')).toStartWith('HTTP/1.1 403 ')
     expect(dialled).toHaveLength(1)
   })
 })
@@ -374,17 +376,17 @@ describe('addresses that are blocked for every sandbox (threat T21)', () => {
 describe('limits', () => {
   test('a head that is too large is refused', async () => {
     await open(GOOD)
-    expect(await ask(`GET http://good.com/ HTTP/1.1\r\nA: ${'x'.repeat(20_000)}`)).toStartWith(
+    expect(await sendRequest(`GET http://good.com/ HTTP/1.1\r\nA: ${'x'.repeat(20_000)}`)).toStartWith(
       'HTTP/1.1 431 ',
     )
-    expect(await ask(`GET http://good.com/${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`)).toStartWith(
+    expect(await sendRequest(`GET http://good.com/${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`)).toStartWith(
       'HTTP/1.1 431 ',
     )
   })
 
   test('closes a connection whose head does not arrive', async () => {
     await open(GOOD, { headTimeoutMs: 20 })
-    expect(await ask('GET http://good.com/ HT')).toStartWith('HTTP/1.1 408 ')
+    expect(await sendRequest('GET http://good.com/ HT')).toStartWith('HTTP/1.1 408 ')
   })
 
   test('limits connections, and accepts more after some close', async () => {

@@ -53,6 +53,6 @@ test.each([
   ['W: x\nE: Unable to locate package bubblewrap\nE: y\n', 'Unable to locate package bubblewrap'],
   ['E: a\u001b[31m b\n', 'a [31m b'],
   ['', 'apt-get failed'],
-])('%j has the reason %s', (said, reason) => {
-  expect(findReason(said)).toBe(reason)
+])('%j has the reason %s', (output, reason) => {
+  expect(findReason(output)).toBe(reason)
 })

@@ -12,14 +12,14 @@ const NEST = 'import os,sys\nos.chdir(sys.argv[1])\nfor _ in range(20000):\n os.
 
 /** Runs a copy beside the tree, because the user `nobody` may not have access to this project. */
 async function removeAsNobody(tree: string): Promise<number> {
-  const place = path.dirname(tree)
+  const folder = path.dirname(tree)
   const source = path.join(import.meta.dir, 'remove-tree.ts')
   const built = await Bun.build({ entrypoints: [source], target: 'bun' })
-  const copy = path.join(place, 'remove-tree.mjs')
+  const copy = path.join(folder, 'remove-tree.mjs')
   writeFileSync(copy, (await built.outputs[0]?.text()) ?? '', { mode: 0o644 })
   const code = `const { removeTree } = await import(${JSON.stringify(copy)}); await removeTree(${JSON.stringify(tree)})`
   const child = Bun.spawn([...AS_NOBODY, process.execPath, '-e', code], {
-    cwd: place,
+    cwd: folder,
     stdio: ['ignore', 'ignore', 'ignore'],
   })
   return child.exited

@@ -38,19 +38,19 @@ describe('slots', () => {
     return socket
   }
 
-  async function ask(slot: number): Promise<string> {
+  async function requestName(slot: number): Promise<string> {
     const unix = socketsOf(plan)[slot] ?? ''
     const headers = { connection: 'close' }
     return fetch('http://localhost/', { unix, headers }).then(
       (response) => response.text(),
-      () => 'nobody',
+      () => 'unavailable',
     )
   }
 
   test('lead to their own sandbox, in a private folder', async () => {
     const [a, b] = [slots.publish('a', listen('a'), OWN), slots.publish('b', listen('b'), OWN)]
     expect([a, b]).toEqual([0, 1])
-    expect([await ask(a), await ask(b)]).toEqual(['a', 'b'])
+    expect([await requestName(a), await requestName(b)]).toEqual(['a', 'b'])
     expect(statSync(plan.folder).mode & 0o777).toBe(0o700)
   })
 
@@ -60,10 +60,10 @@ describe('slots', () => {
     const decoy = listen('decoy')
     renameSync(socket, `${socket}.old`)
     symlinkSync(decoy, socket)
-    expect(await ask(slot)).toBe('a')
+    expect(await requestName(slot)).toBe('a')
     rmSync(socket)
     renameSync(decoy, socket)
-    expect(await ask(slot)).toBe('a')
+    expect(await requestName(slot)).toBe('a')
   })
 
   test('are refused for a link, a file, or another user’s socket (threat T11)', async () => {
@@ -75,8 +75,8 @@ describe('slots', () => {
     if (OWN === 0) {
       chownSync(decoy, 1, 1)
       expect(() => slots.publish('a', decoy, OWN)).toThrow()
-      expect(await ask(slots.publish('a', decoy, 1))).toBe('decoy')
-    } else expect(await ask(0)).toBe('nobody')
+      expect(await requestName(slots.publish('a', decoy, 1))).toBe('decoy')
+    } else expect(await requestName(0)).toBe('unavailable')
   })
 
   test('are free after their release', async () => {
@@ -86,15 +86,15 @@ describe('slots', () => {
     expect(() => slots.publish('c', listen('c'), OWN)).toThrow('all slots are in use')
     slots.release('a')
     slots.release('a')
-    expect(await ask(0)).toBe('nobody')
+    expect(await requestName(0)).toBe('unavailable')
     expect(slots.publish('c', listen('c2'), OWN)).toBe(0)
-    expect(await ask(0)).toBe('c2')
+    expect(await requestName(0)).toBe('c2')
   })
 
   test('of a dead supervisor lead to the restarted sandbox', async () => {
     slots.publish('a', listen('a'), OWN)
     expect(new Slots(plan).publish('a', listen('again'), OWN)).toBe(0)
-    expect(await ask(0)).toBe('again')
+    expect(await requestName(0)).toBe('again')
   })
 
   test('leave no folder when none is in use', () => {

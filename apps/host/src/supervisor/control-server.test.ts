@@ -29,7 +29,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const ask = (method: string, route: string, headers = {}): Promise<Response> =>
+const sendRequest = (method: string, route: string, headers = {}): Promise<Response> =>
   fetch(`http://supervisor${route}`, { unix: socket, method, headers })
 
 describe('the control socket', () => {
@@ -38,8 +38,8 @@ describe('the control socket', () => {
   })
 
   test('answers its three requests and no others', async () => {
-    expect(await (await ask('GET', '/status')).json()).toEqual({ epoch: 'e' })
-    for (const route of ['/claim', '/stop']) expect((await ask('POST', route)).ok).toBe(true)
+    expect(await (await sendRequest('GET', '/status')).json()).toEqual({ epoch: 'e' })
+    for (const route of ['/claim', '/stop']) expect((await sendRequest('POST', route)).ok).toBe(true)
     expect(calls).toEqual(['claim', 'stop requested'])
     for (const [method, route] of [
       ['GET', '/stop'],
@@ -47,14 +47,14 @@ describe('the control socket', () => {
       ['POST', '/'],
       ['POST', '/stop/../claim/x'],
     ] as const)
-      expect((await ask(method, route)).status).toBe(404)
+      expect((await sendRequest(method, route)).status).toBe(404)
     expect(calls).toHaveLength(2)
   })
 
   test('passes a known stop reason', async () => {
     calls.length = 0
     for (const reason of ['idle', 'shutting_down', 'requested', '{"a":1}', ''])
-      expect((await ask('POST', `/stop?reason=${encodeURIComponent(reason)}`)).status).toBe(202)
+      expect((await sendRequest('POST', `/stop?reason=${encodeURIComponent(reason)}`)).status).toBe(202)
     expect(calls).toEqual([
       'stop idle',
       'stop shutting_down',
@@ -66,9 +66,9 @@ describe('the control socket', () => {
 
   test('(threat T36) logs a request with its request id, if that is valid', async () => {
     lines.length = 0
-    await ask('POST', '/stop', { 'x-request-id': 'r-1' })
-    await ask('POST', '/stop', { 'x-request-id': '{"a": 1}' })
-    await ask('GET', '/status')
+    await sendRequest('POST', '/stop', { 'x-request-id': 'r-1' })
+    await sendRequest('POST', '/stop', { 'x-request-id': '{"a": 1}' })
+    await sendRequest('GET', '/status')
     expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
       expect.objectContaining({ event: 'control', request_id: 'r-1', route: 'POST /stop', status: 202 }),
       expect.not.objectContaining({ request_id: expect.anything() as unknown }),

@@ -21,7 +21,7 @@ export interface SuperviseDependencies {
   readonly self: ProcessIdentity
   readonly epoch: string
   readonly nowMs: () => number
-  /** Resolves with the reason when this process is asked to stop. */
+  /** Resolves with the reason when this process receives a stop request. */
   readonly stopRequested: Promise<StopReason>
   /** Called once, when the sandbox is running. */
   readonly onRunning: () => void

@@ -36,8 +36,8 @@ export const RESOLVERS: readonly (readonly [string, Resolve])[] = [
 const SECRET = 'SECRET'.repeat(1111)
 
 /** True when a result discloses something of the files outside. */
-export function isSecretTold(told: string): boolean {
-  return told.includes('SECRET') || told.includes(`"sizeBytes":${SECRET.length}`)
+export function containsSecret(output: string): boolean {
+  return output.includes('SECRET') || output.includes(`"sizeBytes":${SECRET.length}`)
 }
 
 /** Thousands of fixtures are created, so not on a shared disk. */

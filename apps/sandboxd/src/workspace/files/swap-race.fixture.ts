@@ -14,7 +14,7 @@ import type { Resolve } from '../beneath/resolve.ts'
 import type { FileContext } from './context.ts'
 import {
   hasSecretInside,
-  isSecretTold,
+  containsSecret,
   lookOutside,
   openFixture,
   type Fixture,
@@ -115,9 +115,9 @@ function attempt(
   counts: { done: number; refused: number; escapes: number },
 ): void {
   try {
-    const told = JSON.stringify(verb(context, target)) ?? ''
+    const output = JSON.stringify(verb(context, target)) ?? ''
     counts.done += 1
-    if (isSecretTold(told)) counts.escapes += 1
+    if (containsSecret(output)) counts.escapes += 1
   } catch (error) {
     if (SandwireError.from(error).code === 'internal') throw error
     counts.refused += 1

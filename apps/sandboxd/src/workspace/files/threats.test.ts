@@ -14,7 +14,7 @@ import type { Resolve } from '../beneath/resolve.ts'
 import {
   finish,
   hasSecretInside,
-  isSecretTold,
+  containsSecret,
   lookOutside,
   openFixture,
   plantLinks,
@@ -54,17 +54,21 @@ const HARMLESS = [
   '..\\outside\\f',
 ]
 
-function attempt(fixture: Fixture, verb: (typeof VERBS)[string], at: string): { code: string; told: string } {
+function attempt(
+  fixture: Fixture,
+  verb: (typeof VERBS)[string],
+  at: string,
+): { code: string; output: string } {
   try {
-    return { code: 'done', told: JSON.stringify(verb(fixture.context, at)) ?? '' }
+    return { code: 'done', output: JSON.stringify(verb(fixture.context, at)) ?? '' }
   } catch (error) {
     const { code, message } = SandwireError.from(error)
-    return { code, told: message }
+    return { code, output: message }
   }
 }
 
-function expectNothingTold(told: string): void {
-  expect([told, isSecretTold(told)]).toEqual([told, false])
+function expectNoSecret(output: string): void {
+  expect([output, containsSecret(output)]).toEqual([output, false])
 }
 
 /** Runs in a fixture and expects that nothing outside was changed or copied in. */
@@ -81,16 +85,16 @@ describe.each([...RESOLVERS])('paths resolved by %s', (_, resolve) => {
     test('(threat T12) (threat T16) refuses every path that leads outside by its text', () => {
       inFixture(resolve, (fixture) => {
         for (const at of LEXICAL) {
-          const { code, told } = attempt(fixture, verb, at)
+          const { code, output } = attempt(fixture, verb, at)
           expect([at, code]).toEqual([at, 'path_refused'])
-          expectNothingTold(told)
+          expectNoSecret(output)
         }
       })
     })
 
     test('(threat T12) treats text that only resembles a traversal as a name', () => {
       inFixture(resolve, (fixture) => {
-        for (const at of HARMLESS) expectNothingTold(attempt(fixture, verb, at).told)
+        for (const at of HARMLESS) expectNoSecret(attempt(fixture, verb, at).output)
       })
     })
 
@@ -100,7 +104,7 @@ describe.each([...RESOLVERS])('paths resolved by %s', (_, resolve) => {
       for (const tail of ['', '/f', '/new', '/deep/f', '/../outside/f'])
         inFixture(resolve, (fixture) => {
           for (const link of plantLinks(fixture, fd)) {
-            expectNothingTold(attempt(fixture, verb, link + tail).told)
+            expectNoSecret(attempt(fixture, verb, link + tail).output)
             // Restored for the next link.
             writeFileSync(path.join(fixture.root, 'plain'), 'harmless')
           }
@@ -139,7 +143,7 @@ describe.each([...RESOLVERS])('paths resolved by %s', (_, resolve) => {
     const listed = result.entries.map((entry) => entry.name)
     expect(listed.toSorted()).toEqual([...names, 'inside', 'plain'].toSorted())
     for (const name of names)
-      expect(attempt(fixture, VERBS['read'] ?? (() => 0), name).told).toBe('"written"')
+      expect(attempt(fixture, VERBS['read'] ?? (() => 0), name).output).toBe('"written"')
   })
 
   test('(threat T15) copies an 8 TB sparse file as sparse', () => {
@@ -166,9 +170,9 @@ describe.each([...RESOLVERS])('paths resolved by %s', (_, resolve) => {
     using fixture = openFixture(resolve)
     symlinkSync('inside', path.join(fixture.root, 'in'))
     symlinkSync('../in/deep/../f', path.join(fixture.root, 'inside/l'))
-    expect(attempt(fixture, VERBS['read'] ?? (() => 0), 'in/l').told).toBe('"harmless"')
+    expect(attempt(fixture, VERBS['read'] ?? (() => 0), 'in/l').output).toBe('"harmless"')
     expect(attempt(fixture, VERBS['write behind links'] ?? (() => 0), 'inside/l').code).toBe('done')
-    expect(attempt(fixture, VERBS['read'] ?? (() => 0), 'inside/f').told).toBe('"written"')
+    expect(attempt(fixture, VERBS['read'] ?? (() => 0), 'inside/f').output).toBe('"written"')
     expect(readdirSync(path.join(fixture.root, 'inside')).toSorted()).toEqual(['deep', 'f', 'l', 'victim'])
   })
 })

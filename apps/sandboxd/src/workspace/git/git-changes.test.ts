@@ -16,7 +16,7 @@ function createCommitted(...names: readonly string[]): Fixture {
 
 const staged = ({ git }: Fixture): string => git('diff', '--cached', '--name-status', '--no-renames')
 const status = ({ git }: Fixture): string => git('status', '--porcelain')
-const read = ({ place }: Fixture, path: string): string => readFileSync(place(path), 'utf8')
+const read = ({ pathOf }: Fixture, path: string): string => readFileSync(pathOf(path), 'utf8')
 
 test('stages files, folders and removed files', async () => {
   using fixture = createCommitted('a', 'b', 'folder/c', 'folder/gone')
@@ -153,14 +153,14 @@ test.each([
   ['tracked attributes', '.gitattributes', true],
   ['attributes of the work tree alone', '.gitattributes', false],
   ['attributes of the repository itself', '.git/info/attributes', false],
-] as const)('does not discard a file that needs a filter, by %s', async (_, place, isTracked) => {
+] as const)('does not discard a file that needs a filter, by %s', async (_, attributesFile, isTracked) => {
   using fixture = createCommitted('a', 'b.bin')
-  fixture.write(place, '*.bin filter=z\n')
+  fixture.write(attributesFile, '*.bin filter=z\n')
   if (isTracked) {
-    fixture.git('add', place)
+    fixture.git('add', attributesFile)
     fixture.git('commit', '--quiet', '--message', 'attributes')
     // Attributes in the index apply when files are restored.
-    rmSync(join(fixture.root, place))
+    rmSync(join(fixture.root, attributesFile))
   }
   fixture.git('config', 'filter.z.smudge', 'cat')
   for (const name of ['a', 'b.bin']) fixture.write(name, 'two\n')

@@ -253,16 +253,16 @@ test('diff of a renamed file needs its old path, with any bytes', async () => {
   const [old, other] = ['old\udcff', 'new\udcff']
   using fixture = createCommitted({ 'a.txt': 'one\ntwo\nthree\n', [old]: 'four\nfive\nsix\n' })
   fixture.git('mv', 'a.txt', 'b.txt')
-  renameSync(fixture.place(old), fixture.place(other))
+  renameSync(fixture.pathOf(old), fixture.pathOf(other))
   fixture.git('add', '.')
-  const ask = async (path: string, from?: string): Promise<unknown> => {
+  const requestDiff = async (path: string, from?: string): Promise<unknown> => {
     const more = from === undefined ? '' : `&old=${encodePath(from)}`
     return (await fixture.get('git/diff', `?staged=1&path=${encodePath(path)}${more}`)).body
   }
-  expect(await ask('b.txt')).toMatchObject({ files: [{ path: 'b.txt', status: 'A', added: 3 }] })
+  expect(await requestDiff('b.txt')).toMatchObject({ files: [{ path: 'b.txt', status: 'A', added: 3 }] })
   const renamed = { path: 'b.txt', from: 'a.txt', status: 'R', added: 0, removed: 0 }
-  expect(await ask('b.txt', 'a.txt')).toMatchObject({ files: [renamed] })
-  expect(await ask(other, old)).toMatchObject({ files: [{ path: other, from: old, status: 'R' }] })
+  expect(await requestDiff('b.txt', 'a.txt')).toMatchObject({ files: [renamed] })
+  expect(await requestDiff(other, old)).toMatchObject({ files: [{ path: other, from: old, status: 'R' }] })
   expect(await fixture.get('git/diff', '?old=a.txt')).toMatchObject({ status: 400 })
 })
 

@@ -25,7 +25,7 @@ export interface Fixture extends Disposable {
   readonly git: (...args: readonly string[]) => string
   readonly gitIn: (folder: string, ...args: readonly string[]) => string
   /** The absolute path of a file, with any bytes. */
-  readonly place: (path: string) => Buffer
+  readonly pathOf: (path: string) => Buffer
   write(path: string, content: string | Uint8Array): void
   /** Requests a route; errors are responses, as over HTTP. */
   get(route: string, search?: string): Promise<Answer>
@@ -69,7 +69,7 @@ export function createFixture({
     if (!ran.success) throw new Error(`git ${args.join(' ')}: ${ran.stderr.toString()}`)
     return ran.stdout.toString()
   }
-  const place = (path: string): Buffer => pathIn(root, path)
+  const pathOf = (path: string): Buffer => pathIn(root, path)
   const files = new FilesThread({
     createWorker: () => new Worker(new URL('../thread/files-worker.ts', import.meta.url).href),
     setUp: { root, umask: 0o022, user: undefined },
@@ -78,23 +78,23 @@ export function createFixture({
   const now = (): number => performance.now()
   const run = createRunTool({ baseEnv: env, user, children: new Set(), withOomScore: INHERIT_OOM_SCORE, now })
   const runTool: RunTool = (plan) => run(spoil?.(plan) ?? plan)
-  const ask = (request: Request): Promise<Answer> => serve(request, { root, files, runTool })
+  const handle = (request: Request): Promise<Answer> => serve(request, { root, files, runTool })
   if (isRepository) gitIn('.', 'init', '--quiet')
   return {
     root,
     home,
     files,
     runTool,
-    place,
+    pathOf,
     gitIn,
     git: (...args) => gitIn('.', ...args),
     write: (path, content) => {
       mkdirSync(dirname(join(root, path)), { recursive: true })
-      writeFileSync(place(path), content)
+      writeFileSync(pathOf(path), content)
     },
-    get: (route, search = '') => ask(new Request(`http://localhost/workspace/${route}${search}`)),
+    get: (route, search = '') => handle(new Request(`http://localhost/workspace/${route}${search}`)),
     post: (route, body) =>
-      ask(
+      handle(
         new Request(`http://localhost/workspace/${route}`, {
           method: 'POST',
           body: JSON.stringify(body),
