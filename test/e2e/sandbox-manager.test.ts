@@ -2,6 +2,6 @@ import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isol
 import { describeSandboxManager } from './support/sandbox-manager-contract.ts'
 import { SandboxManagerFixture } from './support/sandbox-manager-fixture.ts'
 
-describeSandboxManager('sandboxes that are not isolated', () => SandboxManagerFixture.open('none'))
+describeSandboxManager('sandboxes without isolation', () => SandboxManagerFixture.open('none'))
 if ((await findBubblewrapProblem()) === undefined)
   describeSandboxManager('sandboxes in bubblewrap', () => SandboxManagerFixture.open('bubblewrap'))

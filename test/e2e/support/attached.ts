@@ -6,22 +6,22 @@ type Presence = Parameters<NonNullable<AttachOptions['onPresence']>>[0]
 type Exit = Awaited<AttachHandle['exit']>
 
 export interface AttachedOptions extends Partial<AttachOptions> {
-  /** Default `bytes`; `digest` holds nothing. */
+  /** `bytes` by default; `digest` stores only a hash. */
   readonly output?: OutputMode
-  /** Port of a proxy to go through; the server is still asked for by its own name. */
+  /** Port of a proxy; the Host header still names the server. */
   readonly port?: number
-  /** Consumes nothing until `thaw`. */
+  /** Consumes no output until `thaw`. */
   readonly isFrozen?: boolean
 }
 
-/** Long enough for a loaded machine; what is awaited comes at once elsewhere. */
+/** Generous, for a loaded machine. */
 const WAIT_MS = 20_000
 
 function toBytes(input: Uint8Array | string): Uint8Array {
   return typeof input === 'string' ? new TextEncoder().encode(input) : input
 }
 
-/** An attachment by the client library that records what it is told and can stop consuming. */
+/** An attachment of the client library that records its events and can stop consuming. */
 export class Attached implements AsyncDisposable {
   readonly handle: AttachHandle
   readonly stdout: ReceivedStream
@@ -33,13 +33,13 @@ export class Attached implements AsyncDisposable {
   readonly presences: Presence[] = []
   readonly sizes: { readonly cols: number; readonly rows: number }[] = []
   readonly asked: string[] = []
-  /** What came, in order, for tests that rebuild a screen. */
+  /** Events in order, for tests that render a screen. */
   readonly events: (
     | { readonly kind: 'output'; readonly bytes: Uint8Array }
     | { readonly kind: 'screen'; readonly screen: Screen }
     | { readonly kind: 'resized'; readonly cols: number; readonly rows: number }
   )[] = []
-  /** Times the connection was lost and is being opened again. */
+  /** Number of reconnects. */
   reconnections = 0
   readonly #server: WireServer
   readonly #keepsEvents: boolean
@@ -110,7 +110,7 @@ export class Attached implements AsyncDisposable {
     this.#isFrozen = true
   }
 
-  /** Consumes what was held back, and everything from now on. */
+  /** Consumes the pending and all later output. */
   thaw(): void {
     this.#isFrozen = false
     for (const deliver of this.#held.splice(0)) deliver()
@@ -120,7 +120,7 @@ export class Attached implements AsyncDisposable {
     return this.handle.write(toBytes(input))
   }
 
-  /** Writes input piece by piece, waiting as long as the process takes none. */
+  /** Writes input in chunks, waiting while the process does not read. */
   async sendInBlocks(input: Uint8Array, blockBytes: number): Promise<void> {
     for (let from = 0; from < input.byteLength; from += blockBytes) {
       await this.handle.write(input.subarray(from, from + blockBytes))
@@ -135,13 +135,13 @@ export class Attached implements AsyncDisposable {
     return this
   }
 
-  /** Waits until stdout holds this text. */
+  /** Waits until stdout contains this text. */
   async waitFor(text: string, timeoutMs = WAIT_MS): Promise<void> {
     const sought = Buffer.from(text)
     await eventually(() => Buffer.from(this.stdout.bytes).includes(sought), { what: `"${text}"`, timeoutMs })
   }
 
-  /** Ends the session as well, so that nothing of it is left for the next test. */
+  /** Also ends the session, so that it does not affect the next test. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { session } = this.handle
     this.handle.detach()
@@ -154,7 +154,7 @@ export class Attached implements AsyncDisposable {
   }
 }
 
-/** Ends a session, if there is still one. */
+/** Ends a session if it still exists. */
 export async function endSession(server: WireServer, session: string): Promise<void> {
   const response = await server.fetch(`/sessions/${session}`, { method: 'DELETE' }).catch(() => undefined)
   await response?.body?.cancel()
@@ -166,14 +166,14 @@ export interface ShellOptions extends AttachedOptions {
   readonly overflow?: 'block' | 'trim'
 }
 
-/** Attaches to a new process that a shell runs. */
+/** Starts a shell script and attaches to it. */
 export function runShell(server: WireServer, script: string, options: ShellOptions = {}): Attached {
   const { mode = 'pipe', keepSeconds = 60, overflow, ...rest } = options
   const request = { cmd: 'sh', args: ['-c', script], mode, keepSeconds }
   return new Attached(server, overflow === undefined ? request : { ...request, overflow }, rest)
 }
 
-/** Runs a script to its end and answers what it wrote. */
+/** Runs a script and returns its output. */
 export async function readShell(server: WireServer, script: string): Promise<string> {
   await using client = runShell(server, script)
   await client.exit

@@ -9,7 +9,7 @@ export function findBrowserProblem(): string | undefined {
   return existsSync(CHROMIUM) ? undefined : 'Chromium is not installed'
 }
 
-/** Debian's Chromium, headless and quiet on the network. */
+/** Debian's Chromium, headless and without background network traffic. */
 export function openBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: CHROMIUM,
@@ -24,7 +24,7 @@ export function openBrowser(args: readonly string[] = []): Promise<Browser> {
   })
 }
 
-/** The browser of all test files of this process. Whoever opens a context or a page in it closes that. */
+/** The browser shared by all test files of this process. Callers close the contexts and pages that they open. */
 export function openSharedBrowser(): Promise<Browser> {
   return share('browser', () => openBrowser())
 }

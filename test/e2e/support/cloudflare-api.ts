@@ -1,11 +1,11 @@
-/** One call of the API. */
+/** An API request. */
 interface ApiCall {
   readonly method: string
-  /** Below `/client/v4`, without the account. */
+  /** Path below `/client/v4`, without the account. */
   readonly path: string
 }
 
-/** What was uploaded as a Worker. */
+/** An uploaded Worker. */
 export interface UploadedWorker {
   /** Bindings, migrations, compatibility and so on. */
   readonly metadata: Readonly<Record<string, unknown>>
@@ -13,14 +13,14 @@ export interface UploadedWorker {
   readonly modules: ReadonlyMap<string, string>
 }
 
-/** The part of Cloudflare's API that deploying a Worker takes, with one empty account. */
+/** A stand-in for the part of Cloudflare's API that deploying a Worker uses, with one empty account. */
 export interface CloudflareApi extends AsyncDisposable {
-  /** What wrangler has to be told to use it. */
+  /** Environment that makes wrangler use it. */
   readonly env: Readonly<Record<string, string>>
   readonly calls: readonly ApiCall[]
   readonly secrets: ReadonlyMap<string, string>
   readonly buckets: ReadonlySet<string>
-  /** Containers, by what was asked for. */
+  /** Requested containers. */
   readonly applications: readonly Readonly<Record<string, unknown>>[]
   /** Files beside the Worker, by path. */
   readonly assets: ReadonlyMap<string, string>
@@ -31,7 +31,7 @@ export interface CloudflareApi extends AsyncDisposable {
 const ACCOUNT = '0123456789abcdef0123456789abcdef'
 const TOKEN = 'api-token-of-the-test'
 
-/** What wrangler may show instead of its token, to upload files. */
+/** Token that wrangler uses to upload files. */
 const UPLOAD_TOKEN = `e30.${Buffer.from('{"exp":9999999999}').toString('base64url')}.signature`
 const UPLOADED_TOKEN = `e30.${Buffer.from('{"exp":9999999998}').toString('base64url')}.signature`
 
@@ -63,7 +63,7 @@ async function readUpload(request: Request): Promise<UploadedWorker> {
   return { metadata, modules }
 }
 
-/** Serves it on loopback. The call that is `broken` finds nothing. */
+/** Serves it on loopback. The `broken` request gets 404. */
 export function openCloudflareApi(broken?: string): CloudflareApi {
   const calls: ApiCall[] = []
   const secrets = new Map<string, string>()

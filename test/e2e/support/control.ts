@@ -8,22 +8,22 @@ import type { WireServer } from './wire-server.ts'
 const MAIN = resolve(import.meta.dir, '../../../apps/host/src/main.ts')
 /** A cold start bundles control and boots workerd. */
 const READY_TIMEOUT_MS = 60_000
-/** Sandboxes stop first, in order. */
+/** The host stops its sandboxes before it exits. */
 const STOP_TIMEOUT_MS = 30_000
 
-/** Where it says its port: under the name it has on this machine, or among what it listens on. */
+/** Finds the port in the printed URL or list of addresses. */
 const ADDRESS = /(?:^|running at |Listening +)(?:https?:\/\/)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0):([0-9]+)/
 
 export interface HostOptions {
-  /** Default: a new folder, removed at the end. */
+  /** A new folder by default, removed at the end. */
   readonly data?: string
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Put before the program, such as `setpriv …`. */
+  /** Command prefix, such as `setpriv …`. */
   readonly prefix?: readonly string[]
 }
 
-/** `sandwire up` that runs on a port of its own. */
+/** A running `sandwire up` on its own port. */
 export interface RunningHost extends AsyncDisposable {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string
@@ -33,16 +33,16 @@ export interface RunningHost extends AsyncDisposable {
   readonly headers: { readonly authorization: string }
   readonly pid: number
   readonly exited: Promise<{ readonly code: number | null; readonly signal: string | null }>
-  /** What it printed so far. */
+  /** Its output so far. */
   readonly output: () => string
   readonly kill: (signal: NodeJS.Signals) => void
-  /** Ends it in order and removes the data folder if that was made here. */
+  /** Stops it and removes the data folder if it was created here. */
   readonly stop: () => Promise<void>
   /** Fetches a path of control with the token. */
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
 }
 
-/** Starts the real program, workerd and all, and waits until it says its address. */
+/** Starts the host with workerd and waits until it prints its address. */
 export async function startHost(options: HostOptions = {}): Promise<RunningHost> {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'sandwire-host-')))
   const config = join(data, 'config')
@@ -102,12 +102,12 @@ export async function startHost(options: HostOptions = {}): Promise<RunningHost>
   }
 }
 
-/** What control calls the routes that wire tests use of sandboxd. */
+/** Maps sandboxd's routes to those of control. */
 function toControlPath(path: string): string {
   return path.replace(/^\/sessions/, '/api/account/sessions')
 }
 
-/** A sandbox of a host of its own, as a server of the wire tests. */
+/** Starts a host with one sandbox, as a server for the wire tests. */
 export async function startSandbox(options: HostOptions = {}): Promise<WireServer> {
   const host = await startHost(options)
   const sandbox = 'wire'

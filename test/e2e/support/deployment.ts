@@ -7,13 +7,13 @@ import { AS_NOBODY, NOBODY } from './nobody.ts'
 import type { WireServer } from './wire-server.ts'
 
 const CLI = resolve(import.meta.dir, '../../../apps/cli/src/main.ts')
-/** Long enough for a loaded machine; what is awaited comes at once elsewhere. */
+/** Generous, for a loaded machine. */
 const WAIT_MS = 20_000
-/** Nothing of a sandbox may outlive it for longer. */
+/** Time within which everything of a destroyed sandbox must be gone. */
 const GONE_MS = 5_000
 
-/** What control says about a sandbox. */
-export interface SandboxFacts {
+/** Control's description of a sandbox. */
+export interface SandboxView {
   readonly id: string
   readonly name: string
   readonly state: string
@@ -21,15 +21,15 @@ export interface SandboxFacts {
 }
 
 export interface DeploymentOptions extends Pick<HostOptions, 'args' | 'env'> {
-  /** Started by an unprivileged user with a home of its own. */
+  /** Run by an unprivileged user with its own home. */
   readonly isNobody?: boolean
 }
 
-/** The whole product as its user meets it, on a data folder of its own, which is left as if it had never been. */
+/** A host with workerd, CLI and its own data folder; disposing it removes everything. */
 export class Deployment implements AsyncDisposable {
-  /** Holds everything that is put on the machine. */
+  /** Contains every file of the deployment. */
   readonly folder: string
-  /** Every sandbox there ever was. */
+  /** Ids of all sandboxes created so far. */
   readonly ids = new Set<string>()
   readonly #options: HostOptions
   #host: RunningHost
@@ -55,7 +55,7 @@ export class Deployment implements AsyncDisposable {
     return new Deployment(folder, options, await startHost(options))
   }
 
-  /** The host that runs now, or ran last. */
+  /** The current host, or the last one. */
   get host(): RunningHost {
     return this.#host
   }
@@ -64,39 +64,39 @@ export class Deployment implements AsyncDisposable {
     return this.#host.data
   }
 
-  /** The command line of the CLI that attaches to a sandbox, as this host's user types it. */
+  /** Command line of the CLI that attaches to a sandbox as the host's user. */
   cli(sandbox: string): string[] {
     const url = `http://localhost:${this.#host.port}/attach`
     return [...(this.#options.prefix ?? []), process.execPath, CLI, url, '--sandbox', sandbox]
   }
 
-  /** What that user's environment adds: where servers and tokens of this machine are found. */
+  /** Environment in which the CLI finds this host and its token. */
   get env(): Record<string, string | undefined> {
     return { XDG_CONFIG_HOME: join(this.data, 'config'), ...this.#options.env }
   }
 
-  /** The workerd that the host runs now. */
+  /** Pid of the host's current workerd. */
   get workerd(): number | undefined {
     return workerdOf(this.#host)
   }
 
-  /** The supervisor of a sandbox. */
+  /** Pid of a sandbox's supervisor. */
   supervisor(id: string): number {
     const state: unknown = JSON.parse(readFileSync(join(this.data, 'sandboxes', id, 'state.json'), 'utf8'))
     return Number(Reflect.get(Object(state), 'pid'))
   }
 
-  /** The sandboxd of a sandbox: the innermost process that has its arguments. */
+  /** Pid of a sandbox's sandboxd: the innermost process with its arguments. */
   sandboxd(id: string): number {
     const below = readDescendants(this.supervisor(id)).filter(({ pid }) =>
       commandOf(pid).includes(`--sandbox\0${id}`),
     )
     const { pid } = below.at(-1) ?? { pid: 0 }
-    if (pid === 0) throw new Error('Cannot find sandboxd: nothing runs')
+    if (pid === 0) throw new Error('Cannot find sandboxd: it does not run')
     return pid
   }
 
-  /** A sandbox, as the wire tests know servers. */
+  /** A sandbox as a server for the wire tests. */
   sandbox(name: string): WireServer {
     const { port, headers } = this.#host
     return {
@@ -109,27 +109,27 @@ export class Deployment implements AsyncDisposable {
     }
   }
 
-  /** Asks control on a connection of its own: one of before a kill is of no use. */
+  /** Sends a request to control on a new connection, because an older one may be dead after a kill. */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     return this.#host.fetch(path, { keepalive: false, signal: AbortSignal.timeout(WAIT_MS), ...init })
   }
 
-  async create(name: string, settings: object = {}): Promise<SandboxFacts> {
+  async create(name: string, settings: object = {}): Promise<SandboxView> {
     const response = await this.fetch('/api/sandboxes', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ name, ...settings }),
     })
     if (response.status !== 201) throw new Error(`Cannot create "${name}": ${await response.text()}`)
-    const made = toFacts(await response.json())
-    this.ids.add(made.id)
-    return made
+    const created = toView(await response.json())
+    this.ids.add(created.id)
+    return created
   }
 
-  async describe(name: string): Promise<SandboxFacts> {
+  async describe(name: string): Promise<SandboxView> {
     const response = await this.fetch(`/api/sandboxes/${name}`)
     if (!response.ok) throw new Error(`Cannot describe "${name}": ${await response.text()}`)
-    return toFacts(await response.json())
+    return toView(await response.json())
   }
 
   async destroy(name: string): Promise<void> {
@@ -137,13 +137,13 @@ export class Deployment implements AsyncDisposable {
     if (response.status !== 204) throw new Error(`Cannot destroy "${name}": ${await response.text()}`)
   }
 
-  async list(): Promise<SandboxFacts[]> {
+  async list(): Promise<SandboxView[]> {
     const answer: unknown = await (await this.fetch('/api/sandboxes')).json()
     const all: unknown = Reflect.get(Object(answer), 'sandboxes')
-    return Array.isArray(all) ? all.map(toFacts) : []
+    return Array.isArray(all) ? all.map(toView) : []
   }
 
-  /** Kills the host as a crash would; its sandboxes live on. */
+  /** Kills the host; its sandboxes keep running. */
   async killHost(): Promise<void> {
     this.#host.kill('SIGKILL')
     await this.#host.exited
@@ -154,14 +154,14 @@ export class Deployment implements AsyncDisposable {
     process.kill(pid, 'SIGKILL')
   }
 
-  /** Starts the next host on the same data folder and port. */
+  /** Starts a new host on the same data folder and port. */
   async restart(): Promise<void> {
     this.#host = await startHost(this.#options)
     this.#isDown = false
     this.#watch()
   }
 
-  /** Destroys every sandbox and stops the host; the folder stays, to be looked at. */
+  /** Destroys every sandbox and stops the host; keeps the folder for inspection. */
   async clear(): Promise<void> {
     if (this.#isDown) await this.restart()
     for (const { id } of await this.list()) {
@@ -172,7 +172,7 @@ export class Deployment implements AsyncDisposable {
     this.#isCleared = true
   }
 
-  /** What is left of a sandbox, or of all of them, on this machine: processes, mounts, sockets, control groups, loop devices, files. */
+  /** Processes, mounts, sockets, control groups, loop devices and files of one sandbox or all of them. */
   leftovers(id?: string): string[] {
     const marks = id === undefined ? [this.folder, ...this.ids] : [id]
     const bases = ['/run/sandwire', `/tmp/sandwire-${NOBODY}`]
@@ -185,14 +185,14 @@ export class Deployment implements AsyncDisposable {
     return [...processes, ...marks.flatMap((mark) => findLeftovers(mark)), ...files]
   }
 
-  /** Waits, for no longer than things may take to be gone, until there is nothing left; rejects with what is. */
+  /** Waits until nothing of a sandbox, or of all, is left; rejects with the leftovers. */
   async waitUntilGone(id?: string): Promise<void> {
-    const look = (): boolean => {
+    const isGone = (): boolean => {
       const left = this.leftovers(id)
       if (left.length > 0) throw new Error(left.join('\n'))
       return true
     }
-    await eventually(look, { what: 'everything to be gone', timeoutMs: GONE_MS })
+    await eventually(isGone, { what: 'everything to be gone', timeoutMs: GONE_MS })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -209,8 +209,8 @@ export class Deployment implements AsyncDisposable {
 }
 
 /**
- * A free port that no outgoing connection is given by the kernel: while a host is down, one of those could take the port that the
- * next host needs, and a client that tries again would even reach itself.
+ * Finds a free port outside the kernel's ephemeral range: while a host is down, an outgoing connection could take its port,
+ * and a client that reconnects could even connect to itself.
  */
 function findPort(): number {
   for (;;) {
@@ -219,24 +219,24 @@ function findPort(): number {
       Bun.listen({ hostname: '127.0.0.1', port, socket: { data: () => undefined } }).stop(true)
       return port
     } catch {
-      // Taken: the next one.
+      // In use: try another.
     }
   }
 }
 
-/** The workerd that a host runs now; one that was killed and is not buried yet is none. */
+/** Pid of a host's current workerd, zombies excluded. */
 export function workerdOf(host: RunningHost): number | undefined {
   const isIt = ({ name, parentPid, state }: ProcessEntry): boolean =>
     name === 'workerd' && parentPid === host.pid && state !== 'Z'
   return readProcessTable().find(isIt)?.pid
 }
 
-/** The arguments of a process with NULs between them; empty when it is gone. */
+/** NUL-separated arguments of a process; empty when it has ended. */
 export function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'latin1')
   } catch {
-    // It ended meanwhile.
+    // Ended meanwhile.
     return ''
   }
 }
@@ -245,12 +245,12 @@ function list(folder: string): string[] {
   try {
     return readdirSync(folder, { recursive: true, encoding: 'utf8' })
   } catch {
-    // Not there, or gone while it was read.
+    // Missing, or removed while it was read.
     return []
   }
 }
 
-function toFacts(value: unknown): SandboxFacts {
+function toView(value: unknown): SandboxView {
   const { id, name, state, reason } = Object(value) as Record<string, unknown>
   return {
     id: String(id),

@@ -1,9 +1,9 @@
-// Stands in for sandboxd: says the right version, and then what `?cmd=` names, in words that nobody outside may ever read.
+// A forged sandboxd: reports a valid version, then sends the response that `?cmd=` names. Clients must never see its text.
 
 import { createServer, type Socket } from 'node:net'
 import { COMPATIBLE_FROM, PROTOCOL_VERSION } from '@sandwire/protocol'
 
-/** Nothing that comes from a sandbox may carry this to a client. */
+/** No response to a client may contain this text. */
 export const FORGED_TEXT = 'RAW-SECRET'
 
 const BODY = `${FORGED_TEXT} at /secret/path.ts:3`
@@ -11,7 +11,7 @@ const withBody = (status: string): string =>
   `HTTP/1.1 ${status}\r\nX-Raw: ${FORGED_TEXT}\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`
 const error = JSON.stringify({ error: { code: 'conflict', message: BODY, request_id: BODY } })
 
-/** Answers to an upgrade, by name. */
+/** Responses to an upgrade, by name. */
 export const FORGED_RESPONSES = {
   ok: withBody('200 OK'),
   moved: `HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/${FORGED_TEXT}\r\nContent-Length: 0\r\n\r\n`,
@@ -28,7 +28,7 @@ export const FORGED_RESPONSES = {
 
 export type ForgedResponse = keyof typeof FORGED_RESPONSES
 
-function isAnswer(name: string): name is ForgedResponse {
+function isForgedResponse(name: string): name is ForgedResponse {
   return Object.hasOwn(FORGED_RESPONSES, name)
 }
 
@@ -47,12 +47,12 @@ function serve(socket: Socket): void {
   let answered = ''
   socket.on('data', (bytes: Buffer) => {
     const text = bytes.toString('latin1')
-    // What follows an answer and is no request is sent back, as a confused server would.
+    // Echoes bytes after a response that are not a request.
     if (answered !== '' && !text.startsWith('GET /')) return void socket.write(`${FORGED_TEXT} ${text}`)
     if (text.startsWith('GET /__meta/version')) return void socket.write(version())
     const name = /[?&]cmd=([a-z]+)/.exec(text)?.[1] ?? ''
-    answered = isAnswer(name) ? name : 'broken'
-    socket.write(FORGED_RESPONSES[isAnswer(name) ? name : 'broken'])
+    answered = isForgedResponse(name) ? name : 'broken'
+    socket.write(FORGED_RESPONSES[isForgedResponse(name) ? name : 'broken'])
     if (answered === 'half' || answered === 'nothing') setTimeout(() => socket.destroy(), 200)
   })
 }

@@ -1,4 +1,4 @@
-/** A port that was free a moment ago. */
+/** Finds a free port. */
 export function findFreePort(): number {
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
   const { port } = server

@@ -5,7 +5,7 @@ export interface IssuerRelay extends Disposable {
   readonly grants: readonly string[]
   /** Endpoints to give in place of those in the issuer's metadata. */
   readonly endpoints: Readonly<Record<'token' | 'deviceAuthorization' | 'revocation', string>>
-  /** Answers nothing any more. */
+  /** Stops responding. */
   close(): void
 }
 
@@ -24,7 +24,7 @@ export function openIssuerRelay(issuer: string): IssuerRelay {
         ...(request.method === 'POST' ? { body } : {}),
       })
       if (pathname !== '/device/auth') return answer
-      // Without it a client waits for five seconds between two questions.
+      // By default a client polls every five seconds.
       return Response.json({ ...((await answer.json()) as object), interval: 1 }, { status: answer.status })
     },
   })

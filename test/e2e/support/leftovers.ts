@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
 const CGROUPS = '/sys/fs/cgroup'
 
-/** Mounts, sockets, control groups and loop devices of this machine that name a text. */
+/** Mounts, unix sockets, control groups and loop devices whose entry contains a text. */
 export function findLeftovers(text: string): string[] {
   const lines = (file: string): string[] => readFileSync(file, 'utf8').split('\n')
   const groups = existsSync(CGROUPS) ? readdirSync(CGROUPS, { recursive: true, encoding: 'utf8' }) : []

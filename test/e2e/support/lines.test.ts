@@ -10,7 +10,7 @@ function streamOf(...chunks: Uint8Array[]): ReadableStream<Uint8Array> {
   })
 }
 
-test('readLines joins lines and characters that were split, and gives an unended last line', async () => {
+test('readLines joins split lines and characters, and yields an unterminated last line', async () => {
   const bytes = new TextEncoder().encode('one\n\ntwö\nthree')
   for (let cut = 0; cut <= bytes.length; cut++) {
     const stream = streamOf(bytes.subarray(0, cut), bytes.subarray(cut))
@@ -18,7 +18,7 @@ test('readLines joins lines and characters that were split, and gives an unended
   }
 })
 
-test('readLines gives an endless line in pieces', async () => {
+test('readLines yields an endless line in pieces', async () => {
   const chunk = new Uint8Array(600 * 1024).fill(97)
   const lines = await Array.fromAsync(readLines(streamOf(chunk, chunk, chunk)))
   expect(lines.map((line) => line.length)).toEqual([1_228_800, 614_400])

@@ -10,7 +10,7 @@ function socketsOf(pid: number): string[] {
       try {
         return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? []
       } catch {
-        // Closed between the two looks.
+        // Closed meanwhile.
         return []
       }
     })
@@ -20,7 +20,7 @@ function socketsOf(pid: number): string[] {
   }
 }
 
-/** `ADDRESS:PORT` of every TCP port that a process or one below it listens on; addresses as the kernel spells them. */
+/** `ADDRESS:PORT` of every TCP port that a process or a descendant listens on, in the kernel's format. */
 export function listListening(pid: number): string[] {
   const pids = [pid, ...readDescendants(pid).map((each) => each.pid)]
   const inodes = new Set(pids.flatMap(socketsOf))

@@ -4,7 +4,7 @@ import type { DaemonProgram } from '../../../apps/host/src/isolation/isolation.t
 import { findBubblewrapProblem } from '../../../apps/host/src/isolation/choose-isolation.ts'
 import { SandboxManagerFixture } from './sandbox-manager-fixture.ts'
 
-/** Sandboxes for a control of its own, with real supervisors and isolation, and whatever program in them. */
+/** Sandboxes for tests of control, with real supervisors and isolation, running sandboxd or another program. */
 export class ManagedSandboxes implements SandboxRunner, AsyncDisposable {
   readonly #fixture: SandboxManagerFixture
 

@@ -1,22 +1,22 @@
 import { readFileSync } from 'node:fs'
 
-/** Size of a page on every Linux this runs on. */
+/** Memory page size. */
 const PAGE_BYTES = 4096
 
-/** Resident bytes of a process; readable for every user, also when the process forbids dumps. */
+/** Resident bytes of a process; readable by every user, even when the process is not dumpable. */
 export function readResidentBytes(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * PAGE_BYTES
 }
 
-/** Resident bytes, looked at over a while. */
+/** Samples of resident memory. */
 export interface MemoryTrace {
   readonly first: number
   readonly highest: number
-  /** Growth within the second half of the trace: a leak goes on, a buffer fills once. */
+  /** Growth within the second half of the samples: a leak continues, a buffer fills once. */
   readonly lateGrowth: number
 }
 
-/** Looks at a process's memory for a while. */
+/** Samples a process's memory. */
 export async function traceMemory(pid: number, forMs: number): Promise<MemoryTrace> {
   const samples: number[] = []
   const endMs = performance.now() + forMs
@@ -32,7 +32,7 @@ export async function traceMemory(pid: number, forMs: number): Promise<MemoryTra
   }
 }
 
-/** The most that a process ever had. */
+/** Peak resident memory of a process. */
 export function readPeakBytes(pid: number): number {
   const kib = /^VmHWM:\s+([0-9]+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
   return Number(kib) * 1024

@@ -1,7 +1,7 @@
 import { eventually } from '@sandwire/testing'
 import { readLines } from './lines.ts'
 
-/** Reads every packet of every interface, and says a line for each that holds the mark or goes to the port. */
+/** Captures every interface and prints a line for each packet that contains the mark or goes to the port. */
 const SNIFF = `
 import socket, struct, sys
 mark, port = sys.argv[1].encode(), struct.pack("!H", int(sys.argv[2]))
@@ -15,9 +15,9 @@ while True:
         print(f"{name} {protocol:x} {len(packet)}", flush=True)
 `
 
-/** Sees what is on the wires of this machine: all that carries a mark, and all TCP to one port. Takes root and python3. */
+/** Captures packets that contain a mark, and TCP to one port. Needs root and python3. */
 export interface PacketCapture extends AsyncDisposable {
-  /** A line for every packet so far. */
+  /** A line per captured packet. */
   readonly packets: readonly string[]
 }
 

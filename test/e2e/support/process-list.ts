@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Processes of this machine whose arguments hold a text, as pid and arguments; zombies have none. */
+/** Processes whose arguments contain a text; zombies have no arguments. */
 export function findProcesses(text: string): { readonly pid: number; readonly argv: readonly string[] }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -9,7 +9,7 @@ export function findProcesses(text: string): { readonly pid: number; readonly ar
         const argv = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0').slice(0, -1)
         return argv.some((argument) => argument.includes(text)) ? [{ pid: Number(name), argv }] : []
       } catch {
-        // Gone by now.
+        // Already ended.
         return []
       }
     })

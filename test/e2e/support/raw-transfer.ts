@@ -8,12 +8,12 @@ async function send(host: RunningHost, lines: readonly string[]): Promise<RawTcp
   return tcp
 }
 
-/** A download that is read when a test says so, and until then held back. */
+/** A download that is paused until the test reads it. */
 export interface RawDownload {
   readonly status: number
-  /** As long as it says it is. */
+  /** The Content-Length of the response. */
   readonly length: number
-  /** Reads on to the end; how many bytes there were. */
+  /** Reads to the end and returns the number of bytes. */
   readonly rest: () => Promise<number>
 }
 
@@ -22,7 +22,7 @@ export async function openDownload(host: RunningHost, path: string): Promise<Raw
   let seen = Buffer.alloc(0)
   while (!seen.includes('\r\n\r\n')) {
     const more = await tcp.read()
-    if (more === undefined) throw new Error('It ended before it began')
+    if (more === undefined) throw new Error('The connection ended before the response')
     seen = Buffer.concat([seen, more])
   }
   const end = seen.indexOf('\r\n\r\n') + 4
@@ -38,9 +38,9 @@ export async function openDownload(host: RunningHost, path: string): Promise<Raw
   }
 }
 
-/** An upload of which only the beginning is sent. */
+/** An upload of which only the first part is sent. */
 export interface RawUpload {
-  /** Everything that is answered until the connection ends. */
+  /** The response, up to the end of the connection. */
   readonly answer: () => Promise<string>
   readonly cut: () => void
 }

@@ -3,18 +3,18 @@ import { eventually, readProcessCounts } from '@sandwire/testing'
 import { readShell, runShell } from './attached.ts'
 import type { Deployment } from './deployment.ts'
 
-/** Sandboxes at a time. */
+/** Concurrent sandboxes. */
 const LANES = 4
-/** What the programs open once and keep is open after these. */
+/** Sandboxes after which the programs have opened what they keep open. */
 const WARM_UP = 8
 const WAIT = { timeoutMs: 30_000 }
-/** Connections that a program keeps for the next request. */
+/** Idle connections that a program may keep. */
 const SPARE_FDS = 16
 const MEBIBYTE = 1024 ** 2
 
-/** One sandbox from create to destroy through the API, in one of several ways. */
-async function live(deployment: Deployment, index: number): Promise<void> {
-  const name = `life-${index}`
+/** Creates and destroys one sandbox through the API; `index` selects how it ends. */
+async function runLifecycle(deployment: Deployment, index: number): Promise<void> {
+  const name = `leak-${index}`
   const network = index % 5 === 4 ? { network: { policy: 'allowlist', allow: ['registry.example'] } } : {}
   const { id } = await deployment.create(name, { limits: { diskBytes: 64 * MEBIBYTE }, ...network })
   const server = deployment.sandbox(name)
@@ -29,9 +29,9 @@ async function live(deployment: Deployment, index: number): Promise<void> {
       process.kill(deployment.supervisor(id), 'SIGKILL')
       break
     default: {
-      const stubborn = `setsid -f sh -c 'trap "" TERM HUP; while :; do sleep 600; done' </dev/null >/dev/null 2>&1`
-      const client = runShell(server, `${stubborn}; echo up; trap '' TERM HUP; while :; do sleep 1; done`)
-      // It is destroyed under its feet.
+      const unkillable = `setsid -f sh -c 'trap "" TERM HUP; while :; do sleep 600; done' </dev/null >/dev/null 2>&1`
+      const client = runShell(server, `${unkillable}; echo up; trap '' TERM HUP; while :; do sleep 1; done`)
+      // The sandbox is destroyed while it is attached.
       client.exit.catch(() => undefined)
       await client.waitFor('up')
       client.handle.detach()
@@ -40,15 +40,15 @@ async function live(deployment: Deployment, index: number): Promise<void> {
   await deployment.destroy(name)
 }
 
-async function liveMany(deployment: Deployment, first: number, count: number): Promise<void> {
+async function runLifecycles(deployment: Deployment, first: number, count: number): Promise<void> {
   let next = first
   const lane = async (): Promise<void> => {
-    while (next < first + count) await live(deployment, next++)
+    while (next < first + count) await runLifecycle(deployment, next++)
   }
   await Promise.all(Array.from({ length: LANES }, lane))
 }
 
-/** What the host and workerd hold open. */
+/** Open descriptors of the host and workerd. */
 function openFiles(deployment: Deployment): number {
   return (
     readProcessCounts(deployment.host.pid).fds +
@@ -56,24 +56,24 @@ function openFiles(deployment: Deployment): number {
   )
 }
 
-/** Files of the data folder but for databases' own, which come and go. */
+/** Files of the data folder except databases, whose files vary. */
 function listFiles(deployment: Deployment): string[] {
   const all = readdirSync(deployment.data, { recursive: true, encoding: 'utf8' })
   return all.filter((name) => !/\.sqlite(-wal|-shm)?$/.test(name)).toSorted()
 }
 
 /**
- * Makes and destroys sandboxes, and says what is left of them: processes, mounts, control groups, loop devices, sockets, files,
- * descriptors and dead children of the programs that run on. Nothing, when all is well.
+ * Creates and destroys sandboxes and returns what is left of them: processes, mounts, control groups, loop devices, sockets, files,
+ * and descriptors and zombies of the host and workerd.
  */
 export async function findLeaks(deployment: Deployment, count: number): Promise<string[]> {
-  await liveMany(deployment, 0, WARM_UP)
+  await runLifecycles(deployment, 0, WARM_UP)
   const before = {
     files: listFiles(deployment),
     fds: openFiles(deployment),
     zombies: readProcessCounts(deployment.host.pid).zombies,
   }
-  await liveMany(deployment, WARM_UP, count)
+  await runLifecycles(deployment, WARM_UP, count)
   const ids = [...deployment.ids]
   const left = (): string[] => [
     ...ids.flatMap((id) => deployment.leftovers(id)),
@@ -81,8 +81,8 @@ export async function findLeaks(deployment: Deployment, count: number): Promise<
     ...(openFiles(deployment) > before.fds + SPARE_FDS
       ? [`${openFiles(deployment)} descriptors, before ${before.fds}`]
       : []),
-    ...(readProcessCounts(deployment.host.pid).zombies > before.zombies ? ['dead children of the host'] : []),
+    ...(readProcessCounts(deployment.host.pid).zombies > before.zombies ? ['zombies of the host'] : []),
   ]
-  await eventually(() => left().length === 0, { what: 'nothing to be left', ...WAIT }).catch(() => undefined)
+  await eventually(() => left().length === 0, { what: 'no leftovers', ...WAIT }).catch(() => undefined)
   return left()
 }

@@ -8,14 +8,13 @@ import { type SandboxManagerFixture, mintSandboxId } from './sandbox-manager-fix
 import { findLeftovers } from './leftovers.ts'
 import { findProcesses } from './process-list.ts'
 
-/** Time for what a loaded machine does in a tenth of it. */
+/** Generous, for a loaded machine. */
 const WAIT = { timeoutMs: 20_000 }
 
 type Running = Extract<SandboxStatus, { state: 'running' }>
 
 export function expectRunning(status: SandboxStatus): Running {
-  if (status.state !== 'running')
-    throw new Error(`Expected a sandbox that runs, got ${JSON.stringify(status)}`)
+  if (status.state !== 'running') throw new Error(`Expected a running sandbox, got ${JSON.stringify(status)}`)
   return status
 }
 
@@ -23,16 +22,16 @@ async function isServed(fixture: SandboxManagerFixture, { address }: Running): P
   return (await fetch('http://localhost/healthz', { unix: fixture.socketOf(address) })).ok
 }
 
-/** What every keeper of sandboxes promises, whatever isolates them. */
+/** The contract of `SandboxManager`, for every kind of isolation. */
 export function describeSandboxManager(name: string, open: () => Promise<SandboxManagerFixture>): void {
-  describe(`a keeper of ${name}`, () => {
+  describe(`a sandbox manager of ${name}`, () => {
     let fixture: SandboxManagerFixture
     beforeAll(async () => {
       fixture = await open()
     })
     afterAll(() => fixture[Symbol.asyncDispose]())
 
-    test('starts a sandbox once, however often it is asked', async () => {
+    test('starts a sandbox once for repeated requests', async () => {
       const spec = fixture.spec()
       const all = await Promise.all(Array.from({ length: 5 }, () => fixture.manager.start(spec)))
       const first = expectRunning(await fixture.manager.start(spec))
@@ -56,7 +55,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       await fixture.manager.destroy(spec.id)
     })
 
-    test('knows nothing of what was never started', async () => {
+    test('reports a sandbox that was never started as absent', async () => {
       const id = mintSandboxId()
       expect(await fixture.manager.status(id)).toEqual({ id, state: 'absent' })
       expect(await fixture.manager.stop(id)).toEqual({ id, state: 'absent' })
@@ -68,7 +67,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       ])
     })
 
-    test('keeps files over a stop, in the order asked, and none over a destroy', async () => {
+    test('keeps files over a stop and none over a destroy, and runs requests in order', async () => {
       const spec = fixture.spec({ env: { GREETING: 'hello there' } })
       const first = expectRunning(await fixture.manager.start(spec))
       await fixture.run(spec.id, 'echo "$GREETING" > kept; echo home > ~/kept')
@@ -85,7 +84,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       await fixture.manager.destroy(spec.id)
     })
 
-    test('cuts connections and leaves the sandbox alone', async () => {
+    test('closes connections and keeps the sandbox running', async () => {
       const spec = fixture.spec()
       const running = await fixture.manager.start(spec)
       const client = await fixture.attach(spec.id, 'echo here; exec sleep 600')
@@ -97,7 +96,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       await fixture.manager.destroy(spec.id)
     })
 
-    test('(threat T11) has a way into its sandbox that nothing inside can turn elsewhere', async () => {
+    test('(threat T11) connects to its sandbox even when its socket is replaced from inside', async () => {
       const spec = fixture.spec()
       await fixture.manager.start(spec)
       const socket = path.join(fixture.settings.runBase, spec.id, 'io', 'sandboxd.sock')
@@ -115,7 +114,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       await fixture.manager.destroy(spec.id)
     })
 
-    test('has fewer slots than sandboxes over time: each is free again after a stop', async () => {
+    test('frees a slot when its sandbox stops', async () => {
       const manager = fixture.openManager({ slots: { ...planSlots(fixture.settings, 2) } })
       const [one, two, three] = [fixture.spec(), fixture.spec(), fixture.spec()]
       const first = expectRunning(await manager.start(one))
@@ -131,7 +130,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       for (const { id } of [one, two, three]) await manager.destroy(id)
     })
 
-    test('gives the last whole lines of the log', async () => {
+    test('returns the last complete lines of the log', async () => {
       const spec = fixture.spec()
       await fixture.manager.start(spec)
       const log = await eventually(async () => fixture.manager.readLog(spec.id, 64 * 1024), { what: 'a log' })
@@ -145,7 +144,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       await fixture.manager.destroy(spec.id)
     })
 
-    test('(threat T40) finds its sandboxes again after the host is gone', async () => {
+    test('(threat T40) adopts its sandboxes after a host restart', async () => {
       const spec = fixture.spec()
       const running = await fixture.openManager().start(spec)
       const next = fixture.openManager()
@@ -162,7 +161,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       await fixture.manager.destroy(spec.id)
     })
 
-    test('(threat T40) a killed supervisor takes its sandbox with it, which starts again', async () => {
+    test('(threat T40) stops a sandbox whose supervisor was killed, and starts it again', async () => {
       const spec = fixture.spec()
       await fixture.manager.start(spec)
       const mark = `86${Date.now() % 1e9}`
@@ -175,7 +174,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
         timeoutMs: 5_000,
       })
       await eventually(async () => (await fixture.manager.status(spec.id)).state === 'stopped', {
-        what: 'the loss to be noticed',
+        what: 'the stop to be reported',
         timeoutMs: 5_000,
       })
       expect(await fixture.manager.status(spec.id)).toEqual({
@@ -191,12 +190,12 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       expect(await fixture.manager.status(spec.id)).toEqual({ id: spec.id, state: 'absent' })
     })
 
-    test('(threat T40) starts again at once after its supervisor was killed, whatever did not want to end', async () => {
+    test('(threat T40) starts a sandbox at once after its supervisor was killed, despite processes that ignore signals', async () => {
       const spec = fixture.spec()
       const first = expectRunning(await fixture.manager.start(spec))
       const mark = `mark-${spec.id.slice(0, 8)}`
-      const stubborn = `: ${mark}; trap '' TERM HUP INT; echo up; while :; do sleep 0.1; done`
-      const client = await fixture.attach(spec.id, stubborn)
+      const ignoringSignals = `: ${mark}; trap '' TERM HUP INT; echo up; while :; do sleep 0.1; done`
+      const client = await fixture.attach(spec.id, ignoringSignals)
       await eventually(() => client.stdout.text === 'up\n', { what: 'the process', ...WAIT })
       process.kill(fixture.supervisorPid(spec.id), 'SIGKILL')
       const second = expectRunning(await fixture.manager.start(spec))
@@ -206,7 +205,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       await fixture.manager.destroy(spec.id)
     })
 
-    test('says why a sandbox ended by itself', async () => {
+    test('reports why a sandbox ended by itself', async () => {
       const spec = fixture.spec()
       await fixture.manager.start(spec)
       const daemon = findProcesses(spec.id).find(({ argv }) => argv[1]?.endsWith('main.js') === true)
@@ -223,7 +222,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       await fixture.manager.destroy(spec.id)
     })
 
-    test('(threat T40) ends a sandbox that nobody claims, and none that somebody does', async () => {
+    test('(threat T40) stops an unclaimed sandbox and keeps a claimed one', async () => {
       const manager = fixture.openManager({ unclaimedMs: 1_500 })
       const [wanted, forgotten] = [fixture.spec(), fixture.spec()]
       await Promise.all([manager.start(wanted), manager.start(forgotten)])
@@ -232,14 +231,14 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
           await manager.claim(wanted.id)
           return (await manager.status(forgotten.id)).state === 'stopped'
         },
-        { what: 'the end of the unclaimed one', ...WAIT },
+        { what: 'the unclaimed sandbox to stop', ...WAIT },
       )
       expect(await manager.status(forgotten.id)).toMatchObject({ reason: 'unclaimed' })
       expectRunning(await manager.status(wanted.id))
       await Promise.all([manager.destroy(wanted.id), manager.destroy(forgotten.id)])
     })
 
-    test('(threat T7) takes nothing but a sandbox id', async () => {
+    test('(threat T7) refuses anything but a sandbox id', async () => {
       for (const id of [
         '',
         '..',

@@ -28,14 +28,14 @@ import { planSlots, type SlotPlan, socketsOf } from '../../../apps/host/src/slot
 const ROOT = path.resolve(import.meta.dir, '../../..')
 const SUPERVISOR = path.join(ROOT, 'apps/host/src/supervisor/main.ts')
 
-/** Fewer than a host has: what leaks shows. */
+/** Fewer than a host has, so that leaked slots show. */
 const SLOTS = 12
 
-/** A place with keepers that is left as if it had never been. */
+/** A sandbox manager with its own folders; disposing it removes everything. */
 export class SandboxManagerFixture implements AsyncDisposable {
   readonly kind: Isolation['kind']
   readonly manager: SandboxManager
-  /** Holds everything that this place puts on the machine. */
+  /** Contains every file of the fixture, except sockets. */
   readonly folder: string
   readonly settings: IsolationSettings
   readonly #keys: CryptoKeyPair
@@ -57,7 +57,7 @@ export class SandboxManagerFixture implements AsyncDisposable {
   }
 
   static async open(kind: Isolation['kind'], program?: DaemonProgram): Promise<SandboxManagerFixture> {
-    // Short, because socket addresses are; with root, ids of sandboxes walk through it.
+    // Short, because socket paths are limited; with root, the users of sandboxes traverse it.
     const folder = mkdtempSync('/tmp/swk-')
     const code = { folder: await bundleDaemon(path.join(ROOT, 'apps/sandboxd/src'), `${folder}/cache`) }
     const settings: IsolationSettings = {
@@ -75,7 +75,7 @@ export class SandboxManagerFixture implements AsyncDisposable {
     return planSlots(this.settings, SLOTS)
   }
 
-  /** A keeper of the same sandboxes, as the next host has one. */
+  /** Opens another manager of the same sandboxes, like the next host. */
   openManager(changes: Partial<SandboxManagerOptions> = {}): SandboxManager {
     return createSandboxManager({
       sandboxesFolder: path.join(this.settings.dataFolder, 'sandboxes'),
@@ -84,7 +84,7 @@ export class SandboxManagerFixture implements AsyncDisposable {
       settings: this.settings,
       supervisor: [process.execPath, SUPERVISOR],
       slots: this.#slots,
-      // In control's place there is this process.
+      // This process takes control's role.
       closeConnections: (spared) => void closeConnections(process.pid, new Set([...spared, process.pid])),
       ...changes,
     })
@@ -102,19 +102,19 @@ export class SandboxManagerFixture implements AsyncDisposable {
     }
   }
 
-  /** A file of a sandbox's own folder. */
+  /** A file in a sandbox's folder. */
   fileOf(id: string, name: string): string {
     return path.join(this.settings.dataFolder, 'sandboxes', id, name)
   }
 
-  /** The unix socket of an address. */
+  /** The unix socket of a slot address. */
   socketOf(address: string): string {
     const socket = socketsOf(this.#slots)[parseSlotAddress(address) ?? -1]
-    if (socket === undefined) throw new Error(`Cannot dial "${address}": it is no slot`)
+    if (socket === undefined) throw new Error(`Cannot dial "${address}": not a slot`)
     return socket
   }
 
-  /** Where a WebSocket to a path of a sandbox is opened. */
+  /** The WebSocket URL of a path of a sandbox. */
   socketUrl(address: string, target: string): string {
     return `ws+unix:${this.socketOf(address)}:${target}`
   }
@@ -158,7 +158,7 @@ export class SandboxManagerFixture implements AsyncDisposable {
     })
   }
 
-  /** What a shell script in a sandbox prints. */
+  /** Runs a shell script in a sandbox and returns its output. */
   async run(id: string, script: string): Promise<string> {
     const client = await this.attach(id, script)
     await client.closed
@@ -173,7 +173,7 @@ export class SandboxManagerFixture implements AsyncDisposable {
 
 const random = new Random(Date.now() % 2 ** 31)
 
-/** An id that is spelled like control's. */
+/** Generates an id in control's format. */
 export function mintSandboxId(): string {
   return Array.from({ length: 32 }, () => ID_ALPHABET.charAt(random.int(0, 31))).join('')
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, isAlive, rejectionOf } from '@sandwire/testing'
 import { startSandboxd } from './sandboxd.ts'
 
-/** Keeps the contract of sandboxd's start: listens, says so, logs JSON, removes its secret, ends on SIGTERM. */
+/** Starts like sandboxd: listens, prints ready, logs JSON, removes its secret, exits on SIGTERM. */
 const STAND_IN = `
 import { readFileSync, statSync, unlinkSync } from "node:fs";
 const option = (name) => process.argv[process.argv.indexOf(name) + 1];
@@ -50,26 +50,26 @@ describe('startSandboxd', () => {
     expect(sandboxd.logs()).toEqual([{ level: 'info', message: 'listening' }, 'not json'])
   })
 
-  test('ends the program and removes its own workspace', async () => {
+  test('stops the program and removes its own workspace', async () => {
     const sandboxd = await startSandboxd({ program })
     expect(await sandboxd.stop()).toEqual({ code: 0, signal: null })
     expect(isAlive(sandboxd.pid)).toBe(false)
     expect((await rejectionOf(stat(sandboxd.workspace))).message).toContain('ENOENT')
   })
 
-  test('leaves a workspace that was given to it', async () => {
+  test('keeps a workspace that it did not create', async () => {
     const sandboxd = await startSandboxd({ program, workspace: directory })
     await sandboxd.stop()
     expect(await readFile(join(directory, 'main.ts'), 'utf8')).toBe(STAND_IN)
   })
 
-  test('tells how the program ended when it was killed', async () => {
+  test('reports the signal that killed the program', async () => {
     await using sandboxd = await startSandboxd({ program })
     sandboxd.kill('SIGKILL')
     expect(await sandboxd.exited).toEqual({ code: null, signal: 'SIGKILL' })
   })
 
-  test('fails with the log when the program ends or stays silent', async () => {
+  test('fails with the log when the program exits or prints nothing', async () => {
     expect((await rejectionOf(startSandboxd({ program, args: ['--fail'] }))).message).toContain(
       'it ended with "3"\nno luck',
     )

@@ -9,28 +9,28 @@ const MAIN = resolve(import.meta.dir, '../../../apps/sandboxd/src/main.ts')
 /** Time to the ready line; a cold start of Bun on a loaded machine takes about a second. */
 const READY_TIMEOUT_MS = 15_000
 
-/** Time an orderly end may take before SIGKILL; longer than the ladder that ends its processes. */
+/** Time for a clean exit before SIGKILL; longer than sandboxd takes to end its processes. */
 const STOP_TIMEOUT_MS = 10_000
 
 /** Newest log lines kept. */
 const MAX_LOG_LINES = 10_000
 
-/** Time the rest of the log of a failed start may take. */
+/** Time to read the rest of the log of a failed start. */
 const LOG_DRAIN_MS = 500
 
 /** Log lines shown in the error of a failed start. */
 const SHOWN_LOG_LINES = 20
 
 export interface SandboxdOptions {
-  /** Added behind the arguments every start has. */
+  /** Appended to the common arguments. */
   readonly args?: readonly string[]
-  /** Given instead of the secret file. */
+  /** Used instead of the secret file. */
   readonly credential?: readonly string[]
   /** Added to this process's environment; `undefined` removes a name. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Default: a new directory, removed at the end. */
+  /** A new directory by default, removed at the end. */
   readonly workspace?: string
-  /** What to run instead of the source, such as a compiled executable. */
+  /** Program to run instead of the source, such as a compiled executable. */
   readonly program?: readonly string[]
   readonly readyTimeoutMs?: number
 }
@@ -42,10 +42,10 @@ export interface SandboxdExit {
   readonly signal: string | null
 }
 
-/** A line of the log: the object it holds, or its text when it is not a JSON object. */
+/** A log line: a JSON object, or text when it is not one. */
 export type LogLine = Readonly<Record<string, unknown>> | string
 
-/** A sandboxd that runs, and the secret to talk to it. */
+/** A running sandboxd and its secret. */
 export interface RunningSandboxd extends AsyncDisposable {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string
@@ -55,18 +55,18 @@ export interface RunningSandboxd extends AsyncDisposable {
   readonly headers: { readonly authorization: string }
   readonly pid: number
   readonly workspace: string
-  /** Where the secret was given; sandboxd removes it. */
+  /** The secret's file, which sandboxd removes. */
   readonly secretFile: string
-  /** Settles when the program ends, for whatever reason. */
+  /** Settles when the program exits. */
   readonly exited: Promise<SandboxdExit>
-  /** What it logged so far, oldest first; the newest 10,000 lines. */
+  /** The newest 10,000 log lines, oldest first. */
   readonly logs: () => readonly LogLine[]
-  /** SIGTERM, then SIGKILL when that takes too long; removes the temporary directory. */
+  /** Sends SIGTERM, then SIGKILL after a timeout; removes the temporary directory. */
   readonly stop: () => Promise<SandboxdExit>
   readonly kill: (signal: NodeJS.Signals) => void
-  /** Fetches a path of it with the secret. */
+  /** Fetches a path with the secret. */
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
-  /** The address of a WebSocket path of it. */
+  /** The WebSocket URL of a path. */
   readonly socketUrl: (path: string) => string
 }
 
@@ -99,7 +99,7 @@ async function findReady(stdout: ReadableStream<Uint8Array>, found: (ready: Read
 }
 
 interface Log {
-  /** Fills as lines come. */
+  /** Grows as lines arrive. */
   readonly lines: LogLine[]
   /** Settles at the end of the stream. */
   readonly done: Promise<void>
@@ -128,7 +128,7 @@ async function prepareDirectory(workspace: string | undefined) {
   return { directory, secret, secretFile, workspace: used }
 }
 
-/** A program that was started and may not be ready. */
+/** A started program that may not be ready yet. */
 interface Launched {
   readonly pid: number
   readonly stdout: ReadableStream<Uint8Array>
@@ -174,18 +174,18 @@ async function awaitReady({ stdout, exited }: Launched, timeoutMs: number): Prom
   }
 }
 
-/** Ends a program that did not start and says why, with the end of its log. */
+/** Ends a program that failed to start and returns an error with the end of its log. */
 async function explainFailure({ kill, exited, log }: Launched, error: unknown): Promise<Error> {
   kill('SIGKILL')
   await exited
-  // A process it left behind may hold the log open.
+  // A leftover child process may keep the log open.
   await Promise.race([log.done, Bun.sleep(LOG_DRAIN_MS)])
   const shown = log.lines.slice(-SHOWN_LOG_LINES)
   const text = shown.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n')
   return new Error(`${error instanceof Error ? error.message : String(error)}\n${text}`, { cause: error })
 }
 
-/** Starts the real program on a free loopback port and waits until it says that it is ready. */
+/** Starts sandboxd on a free loopback port and waits for its ready line. */
 export async function startSandboxd(options: SandboxdOptions = {}): Promise<RunningSandboxd> {
   const { args = [], program = [process.execPath, MAIN], readyTimeoutMs = READY_TIMEOUT_MS } = options
   const { directory, secret, secretFile, workspace } = await prepareDirectory(options.workspace)

@@ -5,7 +5,7 @@ import type { Attached } from './attached.ts'
 
 const { SCROLLBACK_LINES } = limits
 
-/** A terminal emulator that a test feeds and looks at, with characters as wide as in the workbench. */
+/** A terminal emulator for tests, with the character widths of the workbench. */
 function openScreen(cols: number, rows: number): Terminal {
   const terminal = new Terminal({ cols, rows, scrollback: SCROLLBACK_LINES, allowProposedApi: true })
   terminal.loadAddon(new Unicode11Addon())
@@ -17,7 +17,7 @@ async function write(terminal: Terminal, bytes: Uint8Array | string): Promise<vo
   await new Promise<void>((resolve) => terminal.write(bytes, resolve))
 }
 
-/** What an attachment's user sees: every event it was told, drawn in order. */
+/** Renders an attachment's events in order. */
 export async function drawEvents(client: Attached, cols: number, rows: number): Promise<Terminal> {
   const terminal = openScreen(cols, rows)
   for (const event of client.events) {
@@ -37,20 +37,20 @@ export async function drawEvents(client: Attached, cols: number, rows: number): 
   return terminal
 }
 
-/** Bytes drawn on a fresh terminal. */
+/** Renders bytes on a new terminal. */
 export async function drawBytes(bytes: Uint8Array, cols: number, rows: number): Promise<Terminal> {
   const terminal = openScreen(cols, rows)
   await write(terminal, bytes)
   return terminal
 }
 
-/** Sends what is typed after the two terminals are compared, and returns how both look. */
+/** Writes text to a terminal and returns the terminal. */
 export async function writeTo(terminal: Terminal, text: string): Promise<Terminal> {
   await write(terminal, text)
   return terminal
 }
 
-/** Everything above and on the screen, without the empty end; or only the last lines above it, and the screen. */
+/** Scrollback and screen without trailing empty lines, optionally limited to the last scrollback lines. */
 export function textOf(
   { buffer: { active }, rows }: Terminal,
   lastLines = SCROLLBACK_LINES,
@@ -66,7 +66,7 @@ export function textOf(
     .split('\n')
 }
 
-/** The rows of the screen as runs of text of one color of the palette, `-` for the usual one; blanks are left out. */
+/** The rows of the screen as runs of text in one palette color, `-` for the default; blanks are omitted. */
 export function colorsOf({ buffer: { active }, rows }: Terminal): readonly string[] {
   return Array.from({ length: rows }, (_, row) => {
     const line = active.getLine(active.baseY + row)
@@ -88,7 +88,7 @@ export interface ColorRun {
   readonly text: string
 }
 
-/** Neighbors of one color joined, without blanks. */
+/** Joins adjacent cells of one color, without blanks. */
 export function showRuns(runs: readonly ColorRun[]): string {
   let shown = ''
   let color = ''
@@ -127,10 +127,10 @@ function describeRow(terminal: Terminal, row: number): string {
   return text.trimEnd()
 }
 
-/** Everything visible, cell by cell, and the state that decides what the next byte does. */
+/** All visible cells, and the state that affects later output. */
 export function describeScreen(terminal: Terminal): object {
   const { active } = terminal.buffer
-  // The emulator keeps these to itself.
+  // Not part of the emulator's public API.
   const core = (terminal as unknown as { _core: Core })._core
   return {
     size: [terminal.cols, terminal.rows],

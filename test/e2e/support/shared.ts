@@ -1,7 +1,7 @@
-/** By name, in the order in which they were opened. */
+/** Shared resources by name, in the order of opening. */
 const opened = new Map<string, Promise<AsyncDisposable>>()
 
-/** Returns what all test files of this process share under a name, which is opened on first use and closed after the last file. */
+/** Returns a resource shared by all test files of this process: opened on first use, closed after the last file. */
 export function share<T extends AsyncDisposable>(name: string, open: () => Promise<T>): Promise<T> {
   const known = opened.get(name) ?? open()
   opened.set(name, known)

@@ -20,11 +20,11 @@ interface Stored {
 
 type Answer = (request: Request) => Response | Promise<Response>
 
-/** Whom the token in a request is about. */
+/** The account of the request's token. */
 function nameIn(request: Request): Response {
   const [, token = ''] = (request.headers.get('authorization') ?? '').split(' ')
   if (token === '')
-    return Response.json({ error: { code: 'unauthorized', message: 'Who is it?' } }, { status: 401 })
+    return Response.json({ error: { code: 'unauthorized', message: 'Cannot authenticate' } }, { status: 401 })
   const { name, sub } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<
     string,
     string
@@ -42,11 +42,11 @@ export class SignInFixture implements AsyncDisposable {
   readonly issuer: TestIssuer
   readonly relay: IssuerRelay
   readonly server: ReturnType<typeof Bun.serve>
-  /** Of the server that is signed in to. */
+  /** URL of the server to sign in to. */
   url: string
   /** Requests that the stand-in received. */
   readonly requests: { readonly what: string; readonly authorization: string | null }[] = []
-  /** Answers by method and path; what is not here is 404. */
+  /** Responses by method and path; others are 404. */
   readonly answers: Record<string, Answer> = {
     'GET /api/auth': () => this.auth(),
     'GET /api/whoami': nameIn,
@@ -91,7 +91,7 @@ export class SignInFixture implements AsyncDisposable {
     return runInProcess(argv, { env: this.env })
   }
 
-  /** Starts the CLI in a process of its own. */
+  /** Starts the CLI in its own process. */
   start(...argv: readonly string[]) {
     return startCli([process.execPath, MAIN, ...argv], this.env)
   }
@@ -113,14 +113,14 @@ export class SignInFixture implements AsyncDisposable {
     try {
       return readdirSync(this.folder).some((name) => name.endsWith('.json'))
     } catch {
-      // Nobody ever signed in.
+      // No sign-in is stored.
       return false
     }
   }
 
   get storedFile(): string {
     const [name, ...more] = readdirSync(this.folder).filter((each) => each.endsWith('.json'))
-    if (name === undefined || more.length > 0) throw new Error('There is not one sign-in')
+    if (name === undefined || more.length > 0) throw new Error('Expected exactly one sign-in')
     return join(this.folder, name)
   }
 
@@ -128,7 +128,7 @@ export class SignInFixture implements AsyncDisposable {
     return JSON.parse(readFileSync(this.storedFile, 'utf8')) as Stored
   }
 
-  /** As if time had passed. */
+  /** Makes the stored token expire. */
   expire(expiresMs = 1): void {
     writeFileSync(this.storedFile, JSON.stringify({ ...this.stored, expiresMs }), { mode: 0o600 })
   }

@@ -1,4 +1,4 @@
-/** The signal as text; Bun gives a number for those without a name. */
+/** The signal's name; Bun returns a number for unnamed signals. */
 export function signalName(signal: NodeJS.Signals | number | null): string | null {
   return signal === null ? null : String(signal)
 }

@@ -5,23 +5,23 @@ import { exportPublicKey, ID_ALPHABET, type InternalClaims, signInternalToken } 
 import { type RunningSandboxd, type SandboxdOptions, startSandboxd } from './sandboxd.ts'
 import { mintHex, WireClient } from './wire-client.ts'
 
-/** A sandbox id as control spells them. */
+/** A sandbox id in control's format. */
 export const SANDBOX_ID = ID_ALPHABET
 
-/** How long test tokens live. */
+/** Lifetime of test tokens. */
 const TOKEN_LIFE_MS = 30_000
 
-/** What a token says, when it is not what every token of a test says. */
+/** Changes to the default claims. */
 export type ClaimChanges = Partial<InternalClaims>
 
-/** A sandboxd that takes control's tokens, and the key to sign them. */
+/** A sandboxd that accepts internal tokens, and the key that signs them. */
 export interface SignedSandboxd extends AsyncDisposable {
   readonly sandboxd: RunningSandboxd
-  /** A token for one request: a driver's with exec, unless it says otherwise. */
+  /** Signs a token for one request; a driver's with exec by default. */
   readonly sign: (method: string, path: string, changes?: ClaimChanges) => Promise<string>
-  /** Fetches a path with a token of its own. */
+  /** Fetches a path with a new token. */
   readonly fetch: (path: string, init?: RequestInit, changes?: ClaimChanges) => Promise<Response>
-  /** A connection to `/attach` with a token of its own. */
+  /** Connects to `/attach` with a new token. */
   readonly attach: (query: string, changes?: ClaimChanges) => Promise<WireClient>
 }
 

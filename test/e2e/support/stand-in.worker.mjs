@@ -1,9 +1,9 @@
-// A Worker in the place of control, for what the host promises every Worker it runs.
+// A Worker in place of control, to test what the host provides to any Worker.
 
 import { DurableObject, WorkerEntrypoint } from 'cloudflare:workers'
 
 export class SandboxObject extends DurableObject {
-  /** How often it was asked, over all lives of the process it runs in. */
+  /** Number of requests, across restarts of workerd. */
   async count() {
     const count = ((await this.ctx.storage.get('count')) ?? 0) + 1
     await this.ctx.storage.put('count', count)
@@ -33,5 +33,5 @@ export class Public extends WorkerEntrypoint {
   }
 }
 
-// oxlint-disable-next-line import/no-default-export -- workerd asks for one
+// oxlint-disable-next-line import/no-default-export -- workerd requires one
 export default { fetch: () => new Response('default') }

@@ -5,7 +5,7 @@ import { openTerminal } from './terminal.ts'
 const sh = (script: string) => ({ argv: ['sh', '-c', script] as const })
 
 describe('openTerminal', () => {
-  test('gives the program a controlling terminal of the stated size', async () => {
+  test('gives the program a controlling terminal of the given size', async () => {
     await using terminal = openTerminal({
       ...sh('tty; stty size < /dev/tty; echo $TERM'),
       cols: 100,
@@ -15,7 +15,7 @@ describe('openTerminal', () => {
     expect(terminal.rawOutput()).toBe(`${terminal.device}\r\n30 100\r\nxterm-256color\r\n`)
   })
 
-  test('has every byte when the program has ended', async () => {
+  test('has every byte when the program has exited', async () => {
     for (let round = 0; round < 20; round++) {
       await using terminal = openTerminal(sh('seq 1 5000'))
       await terminal.exit
@@ -23,7 +23,7 @@ describe('openTerminal', () => {
     }
   })
 
-  test('types, waits for answers in order and tells the exit code', async () => {
+  test('types, waits for output in order and reports the exit code', async () => {
     await using terminal = openTerminal(
       sh('while read line; do echo "<$line>"; [ "$line" = bye ] && exit 7; done'),
     )
@@ -42,13 +42,13 @@ describe('openTerminal', () => {
     expect(await terminal.exit).toEqual({ code: null, signal: 'SIGINT' })
   })
 
-  test('shows the screen as a person sees it', async () => {
+  test('renders the screen', async () => {
     await using terminal = openTerminal(sh("printf 'abc\\033[1;1HX\\033[3;5Hlow\\033[2J\\033[2;3Hshown'"))
     await terminal.exit
     expect(await terminal.screen()).toBe('\n  shown')
   })
 
-  test('answers questions of the program as a terminal does', async () => {
+  test('answers terminal queries of the program', async () => {
     await using terminal = openTerminal(
       sh("stty raw -echo; printf '\\033[5;7H\\033[6n'; head -c 6 | od -c; stty sane"),
     )
@@ -56,7 +56,7 @@ describe('openTerminal', () => {
     expect(terminal.rawOutput()).toContain('033   [   5   ;   7   R')
   })
 
-  test('tells the program about a new size', async () => {
+  test('notifies the program of a new size', async () => {
     await using terminal = openTerminal(
       sh("trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.01; done"),
     )
@@ -65,7 +65,7 @@ describe('openTerminal', () => {
     await terminal.waitFor('20 90')
   })
 
-  test('tells raw from cooked, and whether it was restored', async () => {
+  test('distinguishes raw from cooked mode, and detects whether it was restored', async () => {
     await using terminal = openTerminal(
       sh('old=$(stty -g); read a; stty raw -echo; echo raw; head -c 1; stty $old; echo cooked; read b'),
     )
@@ -84,13 +84,13 @@ describe('openTerminal', () => {
     expect(terminal.modes()).toEqual(before)
   })
 
-  test('shows after the exit what a careless program left behind', async () => {
+  test('shows after the exit what the program did not restore', async () => {
     await using terminal = openTerminal(sh('stty raw -echo'))
     await terminal.exit
     expect(terminal.modes().isRaw).toBe(true)
   })
 
-  test('says what the screen shows when the awaited text does not come', async () => {
+  test('reports the screen when the expected text does not arrive', async () => {
     await using terminal = openTerminal(sh('echo something else; read forever'))
     await terminal.waitFor('else')
     expect((await rejectionOf(terminal.waitFor('hello', 20))).message).toContain(
@@ -100,7 +100,7 @@ describe('openTerminal', () => {
     expect((await rejectionOf(terminal.waitFor('hello'))).message).toContain('program ended')
   })
 
-  test('ends the program and gives everything back', async () => {
+  test('ends the program and closes every descriptor', async () => {
     const before = readProcessCounts(process.pid).fds
     const terminal = openTerminal(sh("trap '' HUP TERM; echo ready; while :; do sleep 0.01; done"))
     await terminal.waitFor('ready')

@@ -12,7 +12,7 @@ const MAX_OUTPUT_CHARS = 16 * 1024 * 1024
 
 const DEFAULT_TIMEOUT_MS = 4_000
 
-/** Written into the terminal behind the program's last byte: an APC string, which no program here sends. */
+/** Written to the terminal after the program's last byte: an APC string, which no program here sends. */
 const END_MARK = '\u001b_sandwire end\u001b\\'
 
 export interface TerminalOptions {
@@ -28,7 +28,7 @@ export interface TerminalOptions {
 
 /** Settings of the terminal device; compare two to see whether a program restored them. */
 export interface TerminalModes {
-  /** Neither line editing, nor echo, nor signals from keys. */
+  /** True without line editing, echo and signal keys. */
   readonly isRaw: boolean
   readonly isCanonical: boolean
   readonly hasEcho: boolean
@@ -53,14 +53,14 @@ function ownTerminalDevices(): string[] {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`)
     } catch {
-      // The descriptor of the listing itself is closed by now.
+      // The descriptor of the listing itself is already closed.
       return ''
     }
   })
   return links.filter((link) => link.startsWith('/dev/pts/'))
 }
 
-/** Opens a PTY and finds the path of its program side, which Bun does not tell. */
+/** Opens a PTY and finds the path of its program side, which Bun does not expose. */
 function openPty(options: ConstructorParameters<typeof Bun.Terminal>[0]) {
   const before = ownTerminalDevices()
   const pty = new Bun.Terminal(options)
@@ -69,7 +69,7 @@ function openPty(options: ConstructorParameters<typeof Bun.Terminal>[0]) {
   return { pty, device }
 }
 
-/** The output so far and how much of it `waitFor` has passed. */
+/** The output so far and how much of it `waitFor` has consumed. */
 class Transcript {
   text = ''
   #matchedChars = 0
@@ -83,7 +83,7 @@ class Transcript {
     this.#matchedChars = Math.max(0, this.#matchedChars - excess)
   }
 
-  /** The first match behind the last one. */
+  /** The first match after the previous one. */
   match(pattern: string | RegExp): string | undefined {
     const fresh = this.text.slice(this.#matchedChars)
     const found =
@@ -94,12 +94,12 @@ class Transcript {
   }
 }
 
-/** A program in a real terminal, with a person's eyes and hands. */
+/** A program in a real terminal: types keys and reads the screen. */
 export class TerminalProgram implements AsyncDisposable {
   readonly pid: number
   /** The program side of the PTY. */
   readonly device: string
-  /** Settles when the program ended and all it wrote was received. */
+  /** Settles when the program exited and all its output was received. */
   readonly exit: Promise<TerminalExit>
   readonly #pty: Bun.Terminal
   readonly #child: Bun.Subprocess
@@ -114,7 +114,7 @@ export class TerminalProgram implements AsyncDisposable {
     const { pty, device } = openPty({ cols, rows, data: (_, bytes) => this.#receive(bytes) })
     this.#pty = pty
     this.device = device
-    // Programs ask the terminal questions, such as where the cursor is; the emulator answers.
+    // The emulator answers terminal queries, such as the cursor position.
     this.#emulator.onData((answer) => void (this.#hasExited || pty.write(answer)))
     // Bun gives the child the terminal's descriptors, `setsid -c` makes it the controlling terminal.
     this.#child = Bun.spawn(['setsid', '-c', ...argv], {
@@ -136,7 +136,7 @@ export class TerminalProgram implements AsyncDisposable {
     return this.#transcript.text.replace(END_MARK, '')
   }
 
-  /** What a person sees: the lines of the screen without trailing blanks and blank lines at the end. */
+  /** The lines of the screen without trailing blanks and blank lines. */
   async screen(): Promise<string> {
     await new Promise<void>((resolve) => this.#emulator.write('', resolve))
     const buffer = this.#emulator.buffer.active
@@ -146,7 +146,7 @@ export class TerminalProgram implements AsyncDisposable {
     return lines.join('\n').trimEnd()
   }
 
-  /** Waits for raw output behind the last match, like `expect`; returns what matched. */
+  /** Waits for raw output after the previous match, like `expect`; returns the match. */
   async waitFor(pattern: string | RegExp, timeoutMs = DEFAULT_TIMEOUT_MS): Promise<string> {
     let isLate = false
     const timer = setTimeout(() => {
@@ -171,7 +171,7 @@ export class TerminalProgram implements AsyncDisposable {
     this.#emulator.resize(cols, rows)
   }
 
-  /** The settings now; they outlive the program, so what it left behind can be seen. */
+  /** The current settings; still readable after the program exited. */
   modes(): TerminalModes {
     const { inputFlags: input, outputFlags: output, localFlags: local, controlFlags: control } = this.#pty
     return {
@@ -208,7 +208,7 @@ export class TerminalProgram implements AsyncDisposable {
     return { code: this.#child.exitCode, signal: signalName(this.#child.signalCode) }
   }
 
-  /** A PTY whose program ended gives no end of file; a mark behind the last byte shows that all came. */
+  /** A PTY reports no end of file when its program exits; a mark after the last byte shows that all was received. */
   async #drain(): Promise<void> {
     const fd = openSync(this.device, constants.O_WRONLY | constants.O_NOCTTY)
     writeSync(fd, END_MARK)

@@ -2,21 +2,21 @@ import { createHmac } from 'node:crypto'
 import type { Deployment } from './deployment.ts'
 import type { WireServer } from './wire-server.ts'
 
-/** Environment of a host that knows people by tokens which tests make. */
+/** Environment of a host that accepts the tokens of `mintToken`. */
 export const USERS_ENV = { JWT_SECRET: 'a secret that only tests know, long enough' }
 
 function encode(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
-/** A service token for somebody of this name. */
+/** Signs a service token for a user. */
 export function mintToken(sub: string, claims: Readonly<Record<string, unknown>> = {}): string {
   const now = Math.floor(Date.now() / 1000)
   const text = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode({ sub, name: sub, iat: now, exp: now + 3600, ...claims })}`
   return `${text}.${createHmac('sha256', USERS_ENV.JWT_SECRET).update(text).digest('base64url')}`
 }
 
-/** Somebody with a credential of their own at a host that other people use too. */
+/** An account of a deployment, with its own token. */
 export class TestUser {
   readonly token: string
   readonly #deployment: Deployment
@@ -26,7 +26,7 @@ export class TestUser {
     this.token = token
   }
 
-  /** A sandbox as this person reaches it; none is named where it is joined by a session's id. */
+  /** A server for the wire tests with this user's credential; the sandbox is omitted to join by session id. */
   server(sandbox?: string): WireServer {
     const { port } = this.#deployment.host
     return {
@@ -45,7 +45,7 @@ export class TestUser {
     return this.#deployment.fetch(path, { ...init, headers })
   }
 
-  /** The answer's JSON; throws when it is an error. */
+  /** Sends a request and returns the JSON of the response; throws on an error status. */
   async send(method: string, path: string, json?: unknown): Promise<Readonly<Record<string, unknown>>> {
     const headers: Record<string, string> = json === undefined ? {} : { 'content-type': 'application/json' }
     const body = json === undefined ? {} : { body: JSON.stringify(json) }
@@ -55,7 +55,7 @@ export class TestUser {
     return (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>
   }
 
-  /** Shares with somebody, who takes it; answers the grant. */
+  /** Shares with another user, who redeems the link; returns the grant's id. */
   async shareWith(other: TestUser, request: object): Promise<string> {
     const { grant, link } = await this.send('POST', '/api/grants', { role: 'collaborator', ...request })
     await other.send('POST', '/api/grants/redeem', { link: String(link).split('#')[1] })

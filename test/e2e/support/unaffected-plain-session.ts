@@ -1,13 +1,13 @@
 import { connectPlain, eventually } from '@sandwire/testing'
 import type { RunningSandboxd } from './sandboxd.ts'
 
-/** A session that has nothing to do with a test and must not notice it. */
+/** A plain session that the attack under test must not affect. */
 export interface UnaffectedPlainSession extends AsyncDisposable {
-  /** Sends a line through the process and back; rejects when that takes too long. */
+  /** Sends a line and waits for its echo; rejects after a timeout. */
   readonly check: () => Promise<void>
 }
 
-/** Opens a well-behaved session on the same server. */
+/** Opens a session that echoes its input. */
 export async function openUnaffectedPlainSession(sandboxd: RunningSandboxd): Promise<UnaffectedPlainSession> {
   const client = await connectPlain(sandboxd.socketUrl('/attach?cmd=cat'), { headers: sandboxd.headers })
   let sent = ''

@@ -2,10 +2,10 @@ import { eventually } from '@sandwire/testing'
 import { Attached } from './attached.ts'
 import type { WireServer } from './wire-server.ts'
 
-/** Bounds "never"; a machine under attack answers later than at once. */
+/** Generous, because the machine is under attack. */
 const ECHO_MS = 30_000
 
-/** A session that has nothing to do with a test and must not notice it: attached once, by the client library. */
+/** A session of the client library that the attack under test must not affect. */
 export class UnaffectedSession implements AsyncDisposable {
   readonly #client: Attached
   #sent = ''
@@ -16,17 +16,17 @@ export class UnaffectedSession implements AsyncDisposable {
 
   static async open(server: WireServer): Promise<UnaffectedSession> {
     const client = new Attached(server, { cmd: 'cat', mode: 'pipe', keepSeconds: 60 })
-    const neighbor = new UnaffectedSession(await client.isAttached())
-    await neighbor.check()
-    return neighbor
+    const session = new UnaffectedSession(await client.isAttached())
+    await session.check()
+    return session
   }
 
-  /** Times its connection was lost, which is nobody's right. */
+  /** Number of reconnects; expected to stay 0. */
   get reconnections(): number {
     return this.#client.reconnections
   }
 
-  /** Sends a line through its process and waits for all it ever sent, and nothing else, to be back. */
+  /** Sends a line and checks that exactly everything sent so far was echoed. */
   async check(): Promise<void> {
     const line = `line ${this.#sent.length}\n`
     this.#sent += line

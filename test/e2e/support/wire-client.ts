@@ -5,7 +5,7 @@ import type { WireServer } from './wire-server.ts'
 /** A text message of the server. */
 export type Message = Readonly<Record<string, unknown>> & { readonly type: string }
 
-/** A hello with only what a test cares about. */
+/** The fields of hello that tests set. */
 export type WireHello = Partial<Hello> & Pick<Hello, 'identity'>
 
 const WAIT_MS = 20_000
@@ -16,8 +16,8 @@ export function mintHex(): string {
 }
 
 /**
- * A `sandwire.v1` connection spoken by hand, for what the client library never does: wrong frames, two connections of one
- * identity, acks withheld.
+ * A low-level `sandwire.v1` connection, for what the client library never does: invalid frames, two connections of one
+ * identity, withheld acks.
  */
 export class WireClient implements AsyncDisposable {
   readonly messages: Message[] = []
@@ -30,7 +30,7 @@ export class WireClient implements AsyncDisposable {
   readonly #opened = Promise.withResolvers<void>()
 
   constructor(server: WireServer, query: string, port: number = server.port) {
-    // Bun's constructor takes headers, which the types of the DOM do not know.
+    // Bun accepts headers here; the DOM types do not.
     const options: unknown = {
       headers: { ...server.headers, host: `127.0.0.1:${server.port}` },
       protocols: ['sandwire.v1'],
@@ -88,7 +88,7 @@ export class WireClient implements AsyncDisposable {
     return new TextDecoder().decode(Buffer.concat(this.output))
   }
 
-  /** Leaves without a goodbye of the protocol. */
+  /** Closes without sending detach. */
   leave(): void {
     this.#socket.close()
   }

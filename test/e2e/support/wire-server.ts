@@ -2,21 +2,21 @@ import { openContainers } from './container/containers.ts'
 import { startSandbox } from './control.ts'
 import { startSandboxd } from './sandboxd.ts'
 
-/** Something that processes can be started at and attached to: a sandboxd, or a sandbox behind control. */
+/** A server that starts processes and accepts attachments: a sandboxd, or a sandbox behind control. */
 export interface WireServer {
   readonly port: number
-  /** Credential of a request. */
+  /** Credential for requests. */
   readonly headers: { readonly authorization: string }
-  /** Sandbox to name in requests; none for a sandboxd that is addressed directly. */
+  /** Sandbox name for requests; none when sandboxd is addressed directly. */
   readonly sandbox?: string
   readonly socketUrl: (path: string) => string
-  /** Fetches a route of sandboxd, or what control has for it. */
+  /** Fetches a route of sandboxd, or control's equivalent. */
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
   readonly stop: () => Promise<unknown>
 }
 
 /**
- * What the wire tests run against: a sandboxd, with `SANDWIRE_E2E=control` a sandbox behind control, or with `container` one
+ * The server of the wire tests: a sandboxd, with `SANDWIRE_E2E=control` a sandbox behind control, or with `container` one
  * that is a container of the engine at `DOCKER_HOST`.
  */
 export async function startWireServer(): Promise<WireServer> {

@@ -19,7 +19,7 @@ export class BoxWorker implements AsyncDisposable {
   readonly #engine: Engine
   readonly #miniflare: Miniflare
   readonly #url: URL
-  /** Keeps containers of two runs on one engine apart. */
+  /** Separates the containers of two runs on one engine. */
   readonly #run = crypto.randomUUID()
   readonly #ids: string[] = []
 
@@ -44,7 +44,7 @@ export class BoxWorker implements AsyncDisposable {
     return new BoxWorker(engine, miniflare, await miniflare.ready)
   }
 
-  /** Asks the object of a box; throws what it threw. */
+  /** Sends a request to the object of a container; throws its error. */
   async call(box: string, path: string, body?: object): Promise<string> {
     const url = new URL(path, this.#url)
     url.searchParams.set('box', `${this.#run} ${box}`)
@@ -57,7 +57,7 @@ export class BoxWorker implements AsyncDisposable {
     return text
   }
 
-  /** Starts the container of a box, and waits until sandboxd answers in it. */
+  /** Starts a container and waits until its sandboxd responds. */
   async open(box: string, options: { readonly hasInternet: boolean }): Promise<Box> {
     const keys = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
     const env = {
@@ -78,7 +78,7 @@ export class BoxWorker implements AsyncDisposable {
       run: (user, script) => this.#engine.tryDocker(['exec', '--user', user, own, 'sh', '-c', script]),
       evaluate: (user, code) =>
         this.#engine.tryDocker(
-          // The compiled sandboxd holds a whole Bun.
+          // The compiled sandboxd contains Bun.
           ['exec', '--user', user, '--env', 'BUN_BE_BUN=1', own, '/usr/local/bin/sandboxd', '-e', code],
         ),
     }
@@ -93,7 +93,7 @@ export class BoxWorker implements AsyncDisposable {
   }
 }
 
-/** A running container, seen from the engine. */
+/** A running container. */
 export interface Box {
   readonly name: string
   readonly run: (user: string, script: string) => Promise<DockerResult>

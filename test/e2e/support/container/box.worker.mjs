@@ -1,8 +1,8 @@
-// A container in the hands of a test: what `ctx.container` does with a real engine, without control.
+// Exposes `ctx.container` to tests with a real engine, without control.
 
 import { DurableObject, WorkerEntrypoint } from 'cloudflare:workers'
 
-/** Answers what was caught, with what it saw. */
+/** Responds to intercepted requests with their details. */
 export class Catcher extends WorkerEntrypoint {
   async fetch(request) {
     return Response.json({ url: request.url, label: this.ctx.props.label, body: await request.text() })
@@ -38,7 +38,7 @@ export class Box extends DurableObject {
   }
 }
 
-// oxlint-disable-next-line import/no-default-export -- workerd asks for one
+// oxlint-disable-next-line import/no-default-export -- workerd requires one
 export default {
   async fetch(request, env) {
     const name = new URL(request.url).searchParams.get('box')

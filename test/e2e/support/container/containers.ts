@@ -1,13 +1,13 @@
 import { type Engine, startEngine } from './engine.ts'
 import { buildSandboxImage, buildSidecarImage } from './images.ts'
 
-/** Making a base takes a minute on a machine that has none. */
+/** Building a base image takes a minute. */
 export const CONTAINERS_READY_MS = 400_000
 
-/** An engine with the images of this source, and the variables with which `sandwire up` makes sandboxes of them. */
+/** An engine with the current images, and the environment that makes `sandwire up` use them. */
 export interface Containers extends AsyncDisposable {
   readonly engine: Engine
-  /** For a worker of this run alone: workerd names containers after it, and they are removed at the end. */
+  /** Worker name unique to this run: workerd names containers after it, and they are removed at the end. */
   readonly name: string
   readonly image: string
   readonly egressImage: string

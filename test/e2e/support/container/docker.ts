@@ -1,14 +1,14 @@
-/** How a command of the engine's client ended. */
+/** Result of a Docker CLI command. */
 export interface DockerResult {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
 }
 
-/** Debian's own client comes first: it is as old as its engine, and asks for no BuildKit. */
+/** Debian's own CLI comes first: it matches its engine's version and does not need BuildKit. */
 const CLIENT_PATH = `/usr/bin:${process.env['PATH'] ?? ''}`
 
-/** The environment in which `docker` means this engine. */
+/** Environment that makes `docker` use this engine. */
 export function dockerEnv(host: string): Record<string, string | undefined> {
   return { ...process.env, PATH: CLIENT_PATH, DOCKER_HOST: host, DOCKER_BUILDKIT: '0' }
 }
@@ -17,7 +17,7 @@ export function hasDocker(): boolean {
   return Bun.which('docker', { PATH: CLIENT_PATH }) !== null
 }
 
-/** Runs the engine's client; how it ended is the answer. */
+/** Runs a Docker CLI command and returns its result. */
 export async function runDocker(host: string, args: readonly string[], input = ''): Promise<DockerResult> {
   const child = Bun.spawn(['docker', ...args], {
     env: dockerEnv(host),
@@ -33,7 +33,7 @@ export async function runDocker(host: string, args: readonly string[], input = '
   return { code, stdout, stderr }
 }
 
-/** Gateway of the engine's default network, through which workerd and containers meet; undefined when no engine answers. */
+/** Gateway of the engine's default network, which connects workerd and containers; undefined when no engine responds. */
 export function readGateway(host: string): string | undefined {
   const format = '{{range .IPAM.Config}}{{.Gateway}}{{end}}'
   const child = Bun.spawnSync(['docker', 'network', 'inspect', 'bridge', '--format', format], {

@@ -3,15 +3,15 @@ import { type DockerResult, hasDocker, readGateway, runDocker } from './docker.t
 import { OwnEngine } from './own-engine.ts'
 import { commandsRunning } from './processes.ts'
 
-/** A Docker engine that tests may use. */
+/** A Docker engine for tests. */
 export interface Engine extends AsyncDisposable {
-  /** Address of its socket, as `DOCKER_HOST` and workerd want it. */
+  /** Address of its socket, in the format of `DOCKER_HOST` and workerd. */
   readonly host: string
-  /** Started for this run; nobody else is on it. */
+  /** True when it was started for this run and has no other users. */
   readonly isOwn: boolean
   /** Address of this machine as containers see it. */
   readonly gateway: string
-  /** Runs a command of the client and answers its standard output; throws when it fails. */
+  /** Runs a Docker CLI command and returns its stdout; throws when it fails. */
   readonly docker: (...args: string[]) => Promise<string>
   /** The same for commands that may fail. */
   readonly tryDocker: (args: readonly string[], input?: string) => Promise<DockerResult>
@@ -22,10 +22,10 @@ const DEFAULT_HOST = 'unix:///var/run/docker.sock'
 const NET_ADMIN = 12n
 const SYS_ADMIN = 21n
 
-/** How a run that could not start an engine tells its tests why. */
+/** Environment variable with the reason why the test run could not start an engine. */
 export const ENGINE_PROBLEM_VARIABLE = 'SANDWIRE_ENGINE_PROBLEM'
 
-/** The engine that is there already, if any: one at `DOCKER_HOST`, otherwise the machine's. */
+/** The existing engine, if any: at `DOCKER_HOST`, otherwise the machine's. */
 function givenHost(): string | undefined {
   const named = process.env['DOCKER_HOST']
   if (named !== undefined && named !== '') return named
@@ -34,7 +34,7 @@ function givenHost(): string | undefined {
     : undefined
 }
 
-/** Why no test can use an engine here, in one line; undefined when they can. */
+/** Why tests cannot use an engine, in one line; undefined when they can. */
 export function findEngineProblem(): string | undefined {
   const known = process.env[ENGINE_PROBLEM_VARIABLE]
   if (known !== undefined && known !== '') return known
@@ -73,8 +73,8 @@ function findOwnEngineProblem(): string | undefined {
 }
 
 /**
- * An engine for tests. One that is there already is used and left running, because two cannot share a bridge; otherwise
- * an own one is started, and stopped without a trace but its images in `.cache`, so that a base is made once per machine.
+ * Opens an engine for tests. An existing one is used and left running, because two cannot share a bridge; otherwise
+ * one is started and later removed, except for its images in `.cache`, so that a base image is built once per machine.
  */
 export async function startEngine(): Promise<Engine> {
   const given = givenHost()

@@ -16,20 +16,20 @@ import type { Engine } from './engine.ts'
 const ROOT = resolve(import.meta.dir, '../../../..')
 const SIDECAR_FOLDER = join(import.meta.dir, 'sidecar')
 const SANDBOX_IMAGE = 'sandwire-sandbox:e2e'
-/** What `npm run image -- --debootstrap` builds on. */
+/** Base image of `npm run image -- --debootstrap`. */
 const DEBIAN = 'sandwire-debian:bookworm'
 
-/** Builds the image of a sandbox as it is now, on a base that is made once per engine. */
+/** Builds the current sandbox image on a base that is built once per engine. */
 export async function buildSandboxImage(engine: Engine): Promise<string> {
   const before = await imageId(engine, SANDBOX_IMAGE)
   await runImageScript(engine, ['--debootstrap', '--tag', SANDBOX_IMAGE])
-  // The one it replaces would stay without a name, a hundred megabytes at a time.
+  // The replaced image would remain untagged and take a hundred megabytes.
   if (before !== undefined && before !== (await imageId(engine, SANDBOX_IMAGE)))
     await engine.tryDocker(['rmi', before])
   return SANDBOX_IMAGE
 }
 
-/** The same on a base that has been changed by these lines of a Dockerfile; both go with what is returned. */
+/** Builds the sandbox image on a base changed by these Dockerfile lines; disposing the result removes both. */
 export async function buildSandboxImageOn(
   engine: Engine,
   change: string,
@@ -63,7 +63,7 @@ async function runImageScript(engine: Engine, options: readonly string[]): Promi
   if ((await child.exited) !== 0) throw new Error(`Cannot build the image of a sandbox: ${talk}`)
 }
 
-/** Builds the stand-in for workerd's sidecar out of its source and this machine's iptables and openssl; made once. */
+/** Builds the stand-in for workerd's sidecar from its source and this machine's iptables and openssl, once. */
 export async function buildSidecarImage(engine: Engine): Promise<string> {
   const hash = new Bun.CryptoHasher('sha256').update(Bun.version)
   const sources = readdirSync(SIDECAR_FOLDER).filter((name) => !name.endsWith('.test.ts'))
@@ -86,7 +86,7 @@ export async function buildSidecarImage(engine: Engine): Promise<string> {
   } finally {
     rmSync(context, { recursive: true, force: true })
   }
-  // Others may be using theirs on an engine that is not ours alone.
+  // Other runs may use their images on a shared engine.
   if (!engine.isOwn) return image
   for (const each of older.split('\n').filter((name) => name !== '')) await engine.tryDocker(['rmi', each])
   return image
@@ -106,7 +106,7 @@ async function compile(outfile: string): Promise<void> {
   if ((await child.exited) !== 0) throw new Error(`Cannot compile the sidecar: ${talk}`)
 }
 
-/** Programs that the sidecar runs, and every library of them and of itself. */
+/** The sidecar's programs and all required libraries. */
 function neededFiles(sidecar: string): string[] {
   const programs = ['/usr/sbin/iptables-restore', '/usr/bin/openssl']
   const plugins = [
@@ -121,7 +121,7 @@ function librariesOf(program: string): string[] {
   return [...stdout.toString().matchAll(/(\/\S+) \(0x/g)].flatMap((match) => match[1] ?? [])
 }
 
-/** Copies what a path leads to, under the name that the path has. */
+/** Copies the target of a path under the path's own name. */
 function copyInto(tree: string, file: string): void {
   const target = join(tree, file)
   mkdirSync(dirname(target), { recursive: true })

@@ -5,10 +5,10 @@ import { eventually } from '@sandwire/testing'
 import { runDocker } from './docker.ts'
 import { commandsRunning } from './processes.ts'
 
-/** Images survive here; git ignores it. */
+/** Images are kept here; ignored by git. */
 const DATA_FOLDER = resolve(import.meta.dir, '../../../../.cache/docker')
 const BRIDGE = 'docker0'
-/** Said aloud, because the engine names no gateway to workerd otherwise. */
+/** Explicit, because otherwise the engine reports no gateway to workerd. */
 const BRIDGE_ADDRESS = '172.17.0.1/16'
 const FOLDER_PREFIX = 'sandwire-engine-'
 const START_MS = 60_000
@@ -25,7 +25,7 @@ function isAnswering(socketPath: string): Promise<boolean> {
   )
 }
 
-/** A dockerd of our own. It touches neither the machine's packet filter nor its routing. */
+/** A dockerd that changes neither the machine's packet filter nor its routing. */
 export class OwnEngine {
   readonly host: string
   readonly #folder: string
@@ -84,7 +84,7 @@ export class OwnEngine {
     }
   }
 
-  /** Ends every container and the engine, and takes away what it made of mounts, bridge and files. */
+  /** Ends every container and the engine, and removes its mounts, bridge and files. */
   async stop(): Promise<void> {
     if (this.#child.exitCode === null) await this.#removeContainers()
     this.#child.kill('SIGTERM')
@@ -104,8 +104,8 @@ export class OwnEngine {
 }
 
 /**
- * What is left of an engine that was killed. Its networks would answer for addresses that are given out again, so that
- * containers could be reached some of the time. Asked only while no engine runs; containers that outlive theirs are spared.
+ * Removes what a killed engine left behind. Its networks would respond to addresses that are assigned again, so that
+ * containers were reachable only sometimes. Runs only while no engine runs; running containers are kept.
  */
 function removeLeftovers(): void {
   if (commandsRunning().some((command) => command.startsWith('containerd-shim'))) return
@@ -126,7 +126,7 @@ function bridgePorts(): readonly string[] {
   }
 }
 
-/** What an engine that had to be killed leaves mounted, innermost first. */
+/** Mounts left by a killed engine, innermost first. */
 function unmountUnder(folder: string): void {
   const points = readFileSync('/proc/self/mounts', 'utf8')
     .split('\n')

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Names of the commands that run on this machine, as the kernel keeps them. */
+/** Names of the running commands, as truncated by the kernel. */
 export function commandsRunning(): readonly string[] {
   return readdirSync('/proc')
     .filter((pid) => /^\d+$/.test(pid))
@@ -11,7 +11,7 @@ function commandOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
   } catch {
-    // It has ended meanwhile.
+    // Ended meanwhile.
     return ''
   }
 }

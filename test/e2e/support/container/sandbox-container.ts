@@ -7,14 +7,14 @@ const SANDBOX = ID_ALPHABET
 const TOKEN_LIFE_MS = 30_000
 const START_MS = 30_000
 
-/** What a program inside wrote, and how it ended. */
+/** Output and exit of a program in the container. */
 export interface Inside {
   readonly stdout: string
   readonly stderr: string
   readonly exit: unknown
 }
 
-/** A sandbox in a container, which the test talks to as control does. */
+/** A sandbox in a container; the test takes control's role. */
 export class SandboxContainer implements AsyncDisposable {
   readonly name: string
   readonly #engine: Engine
@@ -79,14 +79,14 @@ export class SandboxContainer implements AsyncDisposable {
     return connectPlain(`ws://127.0.0.1:${this.#port}${path}`, { headers })
   }
 
-  /** Runs a shell script as the user, to its end. */
+  /** Runs a shell script as the user. */
   async run(script: string): Promise<Inside> {
     const client = await this.attach(script)
     await client.closed
     return { stdout: client.stdout.text, stderr: client.stderr.text, exit: client.exit }
   }
 
-  /** Runs a command as root from outside, with what the engine lets root do. */
+  /** Runs a command as the container's root. */
   async inspect(...argv: string[]): Promise<string> {
     return this.#engine.docker('exec', '--user', '0', this.name, ...argv)
   }

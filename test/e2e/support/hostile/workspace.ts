@@ -15,14 +15,14 @@ import { join } from 'node:path'
 /** Content of every file outside the workspace. No response may contain it. */
 export const SECRET = 'SECRET-4be1'
 
-/** A workspace full of traps, and beside it folders that no request may read or change. */
+/** A workspace with hostile symlinks and files, next to folders that no request may read or change. */
 export class HostileWorkspace implements Disposable {
   readonly base = mkdtempSync('/tmp/hostile-')
   readonly root = join(this.base, 'workspace')
   readonly outside = join(this.base, 'outside')
   /** Created, outside the workspace, by a program that must not run. */
   readonly mark = join(this.outside, 'mark')
-  /** Paths in the workspace that lead outside, nowhere, or to something that is no regular file. */
+  /** Paths in the workspace that lead outside, nowhere, or to something other than a regular file. */
   readonly traps: readonly string[]
   readonly #links: Readonly<Record<string, string>>
 

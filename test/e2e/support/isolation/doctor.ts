@@ -1,4 +1,4 @@
-// Runs the escape battery on an isolation of the given kind, and says its reports in JSON.
+// Runs the escape probes on an isolation of the given kind and prints the reports as JSON.
 
 import { runProbes } from '../../../../apps/host/src/doctor/run-probes.ts'
 import { defaultRunBase } from '../../../../apps/host/src/isolation/isolation.ts'

@@ -9,17 +9,17 @@ import { AS_NOBODY, NOBODY, nobodyProblem } from '../nobody.ts'
 const SUPERVISOR = new URL('./test-supervisor.ts', import.meta.url).pathname
 const STAND_IN = new URL('./stand-in.ts', import.meta.url).pathname
 
-/** Who starts sandboxes. */
+/** The user that starts sandboxes. */
 export type Starter = 'root' | 'nobody'
 
-/** What a command in the sandbox did. */
+/** Result of a command in the sandbox. */
 export interface RunResult {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
 }
 
-/** Why tests as somebody cannot run here; undefined when they can. */
+/** Why tests as this user cannot run here; undefined when they can. */
 export async function findStarterProblem(starter: Starter): Promise<string | undefined> {
   const problem = await findBubblewrapProblem()
   if (problem !== undefined) return problem
@@ -27,20 +27,20 @@ export async function findStarterProblem(starter: Starter): Promise<string | und
   return nobodyProblem
 }
 
-/** Start of a command that runs as somebody. */
+/** Prefix of a command that runs as this user. */
 export function asStarter(starter: Starter): string[] {
   if (starter === 'root' || process.getuid?.() !== 0) return []
   return [...AS_NOBODY, '--']
 }
 
-/** A data folder for tests, below one that everybody can enter. */
+/** Creates a data folder that the starter can access. */
 export function createDataFolder(starter: Starter): string {
   const folder = mkdtempSync('/tmp/sandwire-isolation-')
   if (starter === 'nobody' && process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY)
   return folder
 }
 
-/** Where the sockets of a sandbox are on this machine. */
+/** Folder of a sandbox's sockets. */
 export function runFolderOf(starter: Starter, id: string): string {
   const uid = starter === 'nobody' && process.getuid?.() === 0 ? NOBODY : (process.getuid?.() ?? 0)
   return join(defaultRunBase({}, uid), id)
@@ -51,7 +51,7 @@ export function mintId(): string {
   return Array.from(bytes, (byte) => ID_ALPHABET[byte & 31]).join('')
 }
 
-/** One sandbox in the hands of a process of its own. */
+/** A sandbox held by its own test supervisor process. */
 export class IsolatedSandbox implements AsyncDisposable {
   readonly id: string
   readonly supervisor: Bun.Subprocess<'pipe', 'pipe', 'inherit'>
@@ -91,7 +91,7 @@ export class IsolatedSandbox implements AsyncDisposable {
     return response.json()
   }
 
-  /** Makes the program that runs the sandbox take memory itself. */
+  /** Makes the stand-in for sandboxd allocate memory. */
   async hoard(bytes: number): Promise<string> {
     return (await this.#post('/hoard', String(bytes))).text()
   }
@@ -141,10 +141,10 @@ export class IsolatedSandbox implements AsyncDisposable {
   }
 }
 
-/** What of a sandbox can be found on this machine: nothing, when it is gone. */
+/** Processes, mounts, files and control groups of a sandbox on this machine. */
 export function findTraces(id: string, dataFolder: string): string[] {
   const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
-  const places = [
+  const folders = [
     `/run/sandwire/${id}`,
     `/tmp/sandwire-${NOBODY}/${id}`,
     `${dataFolder}/isolation/files/${id}`,
@@ -157,12 +157,14 @@ export function findTraces(id: string, dataFolder: string): string[] {
     ...findProcesses(id),
     ...mounts.filter((line) => line.includes(id)),
     ...loops,
-    ...[...places, ...groups, `${dataFolder}/isolation/images/${id}.ext4`].filter((each) => existsSync(each)),
+    ...[...folders, ...groups, `${dataFolder}/isolation/images/${id}.ext4`].filter((each) =>
+      existsSync(each),
+    ),
     ...listNames(`${dataFolder}/isolation/uids`),
   ]
 }
 
-/** Processes that were started for a sandbox, by their command lines, except its supervisor. */
+/** Processes with a sandbox's id in their command line, except its supervisor. */
 export function findProcesses(id: string): string[] {
   return readdirSync('/proc')
     .filter((name) => /^[0-9]+$/.test(name))
@@ -186,7 +188,7 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch {
-    // Gone.
+    // Already ended.
     return ''
   }
 }

@@ -1,4 +1,4 @@
-// Stands in for sandboxd in tests of isolation: runs shell commands that come in on its socket, as the user.
+// Stand-in for sandboxd in isolation tests: runs shell commands from its socket, as the user.
 
 import { parseArgs } from 'node:util'
 
@@ -19,7 +19,7 @@ const launcher =
         '--',
       ]
 
-/** Memory that this program itself takes when asked. */
+/** Memory that this program allocates on request. */
 const hoard: Uint8Array[] = []
 
 Bun.serve({

@@ -1,5 +1,5 @@
-// Holds one sandbox as a supervisor does. Takes `stop`, `remove` and `exit` on standard input, one per line, and says
-// what happened in JSON lines. Started by `isolated.ts`, as root or as nobody.
+// Holds one sandbox like a supervisor. Reads `stop`, `remove` and `exit` from stdin, one per line, and prints
+// events as JSON lines. Started by `isolated.ts`, as root or as nobody.
 
 import { createBubblewrap } from '../../../../apps/host/src/isolation/bubblewrap.ts'
 import { defaultRunBase, INSIDE } from '../../../../apps/host/src/isolation/isolation.ts'
@@ -13,7 +13,7 @@ const isolation = createBubblewrap({
   isRoot: uid === 0,
   program: { executable: process.execPath, code: { folder: codeFolder, entry: 'stand-in.ts' } },
 })
-const say = (value: unknown): void => console.log(JSON.stringify(value))
+const print = (value: unknown): void => console.log(JSON.stringify(value))
 
 const outside = await isolation.prepare({ id, limits })
 const launched = await isolation.launch({
@@ -25,20 +25,20 @@ const launched = await isolation.launch({
   hasEgress: true,
 })
 const reader = launched.stdout.getReader()
-const complaints = new Response(launched.stderr).text()
+const stderr = new Response(launched.stderr).text()
 const isReady = !(await reader.read()).done
-say(isReady ? { type: 'ready', socket: outside.daemonSocket } : { type: 'dead', said: await complaints })
-void launched.ended.then((reason) => say({ type: 'ended', reason }))
+print(isReady ? { type: 'ready', socket: outside.daemonSocket } : { type: 'dead', said: await stderr })
+void launched.ended.then((reason) => print({ type: 'ended', reason }))
 
 for await (const line of console) {
   if (line === 'stop') {
     const startedMs = performance.now()
     await launched.stop(500)
-    say({ type: 'stopped', tookMs: performance.now() - startedMs })
+    print({ type: 'stopped', tookMs: performance.now() - startedMs })
   }
   if (line === 'remove') {
     await isolation.remove(id)
-    say({ type: 'removed' })
+    print({ type: 'removed' })
   }
   if (line === 'exit') process.exit(0)
 }

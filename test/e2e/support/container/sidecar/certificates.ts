@@ -11,16 +11,16 @@ function openssl(args: readonly string[]): void {
   if (!child.success) throw new Error(`openssl: ${child.stderr.toString()}`)
 }
 
-/** Receives what a client says inside TLS. */
+/** Receives a client's decrypted connection. */
 type OnPlain = (plain: TLSSocket) => void
 
 interface Terminator {
   readonly port: number
-  /** By the port that the other end of the loopback connection has. */
+  /** By the remote port of the loopback connection. */
   readonly awaited: Map<number, OnPlain>
 }
 
-/** An authority that lives as long as the sidecar, and a server of TLS for each name that it vouches for. */
+/** A certificate authority for the sidecar's lifetime, with a TLS server per name. */
 export class Certificates {
   readonly #terminators = new Map<string, Promise<Terminator>>()
 
@@ -54,7 +54,7 @@ export class Certificates {
     return readFileSync(`${FOLDER}/ca.crt`, 'utf8')
   }
 
-  /** A loopback port that ends TLS for the name; `awaited` is told of the plain side. */
+  /** Returns a loopback port that terminates TLS for the name; `awaited` receives the decrypted side. */
   terminate(name: string): Promise<Terminator> {
     const known = this.#terminators.get(name)
     if (known !== undefined) return known

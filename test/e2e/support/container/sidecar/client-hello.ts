@@ -1,19 +1,19 @@
-/** What the first bytes of a connection say of where it wants to go. */
+/** What the first bytes of a connection reveal about its destination. */
 export type Opening =
-  /** Too few bytes to tell. */
+  /** More bytes are needed. */
   | { readonly kind: 'partial' }
   | { readonly kind: 'tls'; readonly serverName: string | undefined }
   | { readonly kind: 'http'; readonly host: string | undefined }
   | { readonly kind: 'other' }
 
-/** More than any ClientHello or head of a request that a test sends. */
+/** More than any ClientHello or request head in the tests. */
 const MAX_OPENING_BYTES = 64 * 1024
 const HANDSHAKE_RECORD = 0x16
 const CLIENT_HELLO = 1
 const SERVER_NAME_EXTENSION = 0
 const HOST_NAME = 0
 
-/** Reads the name that a connection asks for: SNI of TLS, Host of HTTP. */
+/** Reads the requested name: SNI of TLS, Host of HTTP. */
 export function readOpening(bytes: Buffer): Opening {
   const [first] = bytes
   if (first === undefined) return { kind: 'partial' }
@@ -34,7 +34,7 @@ function readTls(bytes: Buffer): Opening {
   try {
     return { kind: 'tls', serverName: findServerName(new Cursor(bytes.subarray(5, 5 + length))) }
   } catch {
-    // Shorter than it says: whoever answers will refuse it.
+    // Truncated: the server will refuse it.
     return { kind: 'tls', serverName: undefined }
   }
 }

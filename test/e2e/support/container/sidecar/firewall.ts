@@ -1,12 +1,12 @@
-/** What the network namespace that the two containers share lets out. */
+/** Egress of the network namespace that the two containers share. */
 export interface FirewallPlan {
-  /** Where workerd listens for what was caught. */
+  /** Where workerd listens for intercepted connections. */
   readonly gateway: string
   readonly egressPort: number
-  /** Where the sidecar takes caught connections and questions for names. */
+  /** Where the sidecar receives intercepted connections and DNS queries. */
   readonly catchPort: number
   readonly namesPort: number
-  /** Lets out what is neither TCP nor a question for a name; workerd judges every TCP connection by itself. */
+  /** Allows what is neither TCP nor DNS; workerd decides on every TCP connection. */
   readonly hasInternet: boolean
 }
 
@@ -24,9 +24,9 @@ export function writeRules(plan: FirewallPlan): string {
     '*filter',
     ':OUTPUT DROP [0:0]',
     '-A OUTPUT -o lo -j ACCEPT',
-    // What was redirected.
+    // Redirected connections.
     '-A OUTPUT -d 127.0.0.0/8 -j ACCEPT',
-    // Answers to connections from outside.
+    // Replies to connections from outside.
     '-A OUTPUT -m conntrack --ctstate ESTABLISHED --ctdir REPLY -j ACCEPT',
     `-A OUTPUT ${workerd} -j ACCEPT`,
     ...(plan.hasInternet ? ['-A OUTPUT ! -p tcp -j ACCEPT'] : []),
@@ -36,7 +36,7 @@ export function writeRules(plan: FirewallPlan): string {
   ].join('\n')
 }
 
-/** Puts the rules in place of whatever was there, all at once. */
+/** Replaces all rules atomically. */
 export function applyRules(plan: FirewallPlan): void {
   const child = Bun.spawnSync(['/usr/sbin/iptables-restore'], {
     stdin: Buffer.from(writeRules(plan)),

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import { couple, dial, readHead } from './tunnel.ts'
 
-/** What workerd sets while the container runs; what it leaves out stays as it was. */
+/** Settings that workerd changes while the container runs; omitted ones stay unchanged. */
 export interface EgressSettings {
   readonly port?: number
   readonly dns?: { readonly allowHostnames?: readonly string[] }
@@ -10,13 +10,13 @@ export interface EgressSettings {
 
 export interface IngressOptions {
   readonly port: number
-  /** Whose connections are taken: not those of the container next deployment. */
+  /** The only accepted client address, so that other containers are refused. */
   readonly gateway: string
   readonly configure: (settings: EgressSettings) => void
   readonly authority: () => string
 }
 
-/** Lets workerd into the namespace: to ports by CONNECT, to the settings and the authority by HTTP. */
+/** Gives workerd access to the namespace: to ports by CONNECT, to settings and CA certificate by HTTP. */
 export function serveIngress(options: IngressOptions): void {
   const server = createServer({ allowHalfOpen: true }, (client) => {
     client.on('error', () => client.destroy())
@@ -51,7 +51,7 @@ async function enter(client: Socket, target: string, rest: Buffer): Promise<void
   try {
     inside = await dial('127.0.0.1', port)
   } catch {
-    // workerd takes this for a port on which nobody listens yet.
+    // workerd interprets this as a port on which nothing listens yet.
     return respond(client, '400 Bad Request', '')
   }
   client.write('HTTP/1.1 200 OK\r\n\r\n')

@@ -4,9 +4,9 @@ import { type Opening, readOpening } from './client-hello.ts'
 import { readOriginalDestination } from './original-destination.ts'
 import { couple, dial, readHead } from './tunnel.ts'
 
-/** A client that lets the server speak first is passed on after this, without a name. */
+/** A client that waits for the server to speak first is forwarded after this, without a name. */
 const SILENT_MS = 300
-/** workerd's word for «I am the server»: TLS ends here. Any other success means that bytes go through as they are. */
+/** Status by which workerd takes over as the server: TLS is terminated here. Any other success means pass-through. */
 const TERMINATE = '200'
 
 export interface Upstream {
@@ -19,7 +19,7 @@ interface Caught {
   readonly bytes: Buffer
 }
 
-/** Takes every TCP connection that leaves the namespace to workerd, with the name that it asks for. */
+/** Forwards every outgoing TCP connection to workerd, with its requested name. */
 export function catchConnections(port: number, upstream: Upstream, certificates: Certificates): void {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: false }, (client) => {
     client.on('error', () => client.destroy())
@@ -52,7 +52,7 @@ function readCaught(client: Socket): Promise<Caught> {
   return promise
 }
 
-/** The header by which workerd finds what to do with a connection. */
+/** The header that tells workerd how to handle a connection. */
 function nameHeader(opening: Opening): string {
   if (opening.kind === 'tls' && opening.serverName !== undefined)
     return `X-Tls-Sni: ${opening.serverName}\r\n`
@@ -94,7 +94,7 @@ async function forward(
   couple(client, tunnel)
 }
 
-/** Becomes part of a file's name. */
+/** Valid names become part of a file name. */
 function isName(name: string | undefined): name is string {
   return name !== undefined && /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(name)
 }

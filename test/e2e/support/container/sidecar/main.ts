@@ -1,6 +1,6 @@
 // Stands in for the sidecar that workerd starts beside each container (cloudflare/proxy-everything), which no registry
-// here has. It owns the network namespace of both: lets workerd in, and takes what leaves to workerd, which decides.
-// Names that workerd does not catch are not looked up, so the outside is reached by address only.
+// here has. It owns the network namespace of both: admits workerd, and forwards outgoing connections to workerd.
+// Names that workerd does not intercept are not resolved, so other hosts are reached by address only.
 
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -24,7 +24,7 @@ const { values } = parseArgs({
   },
 })
 
-/** The machine, as the engine wrote it down for us. */
+/** The machine's address, from the entry that the engine adds to /etc/hosts. */
 function findGateway(): string {
   const found = /^(\S+)\s+host\.docker\.internal$/m.exec(readFileSync('/etc/hosts', 'utf8'))?.[1]
   if (found === undefined) throw new Error('host.docker.internal is not in /etc/hosts')

@@ -1,10 +1,10 @@
-/** The address that caught names have: nobody's, so a connection to it can only be one that was caught. */
+/** The address of intercepted names; unused otherwise, so every connection to it is an intercepted one. */
 const CAUGHT_ADDRESS = [11, 0, 0, 1]
 const TYPE_A = 1
 const NAME_ERROR = 3
 const HEADER_BYTES = 12
 
-/** True when one of the patterns, such as `*.example.com`, means the name. */
+/** True when one of the patterns, such as `*.example.com`, matches the name. */
 export function matchesName(patterns: readonly string[], name: string): boolean {
   return patterns.some((pattern) => {
     const source = pattern
@@ -15,7 +15,7 @@ export function matchesName(patterns: readonly string[], name: string): boolean 
   })
 }
 
-/** Answers a question for a name: the caught ones have an address, no other exists. Undefined when it is no question. */
+/** Answers a DNS query: intercepted names have an address, others do not exist. Undefined when it is not a query. */
 export function answerQuestion(question: Buffer, isCaught: (name: string) => boolean): Buffer | undefined {
   const labels: string[] = []
   let at = HEADER_BYTES

@@ -5,7 +5,7 @@ import { readOpening } from './client-hello.ts'
 import { writeRules } from './firewall.ts'
 import { answerQuestion, matchesName } from './name-server.ts'
 
-/** The first bytes that a real client of TLS sends. */
+/** The first bytes that a real TLS client sends. */
 async function sayHello(servername: string): Promise<Buffer> {
   const { promise, resolve } = Promise.withResolvers<Buffer>()
   const server = createServer((socket) => void socket.once('data', (bytes: Buffer) => resolve(bytes)))
@@ -20,28 +20,28 @@ async function sayHello(servername: string): Promise<Buffer> {
   return bytes
 }
 
-test('the name in a ClientHello is read from every byte on that it is complete', async () => {
+test('reads the name in a ClientHello as soon as it is complete', async () => {
   const hello = await sayHello('deep.example.test')
   expect(readOpening(hello)).toEqual({ kind: 'tls', serverName: 'deep.example.test' })
   for (let length = 0; length < hello.length; length++)
     expect(readOpening(hello.subarray(0, length))).toEqual({ kind: 'partial' })
 })
 
-test('the host of a request is read when its head is complete; other protocols have none', () => {
+test('reads the host of a request when its head is complete, and none of other protocols', () => {
   const request = 'GET / HTTP/1.1\r\nUser-Agent: x\r\nhOST:  a.test:8080 \r\n\r\n'
   expect(readOpening(Buffer.from(request))).toEqual({ kind: 'http', host: 'a.test:8080' })
   expect(readOpening(Buffer.from(request.slice(0, -2)))).toEqual({ kind: 'partial' })
   expect(readOpening(Buffer.from('SSH-2.0-client\r\n'))).toEqual({ kind: 'other' })
 })
 
-test('patterns mean whole names', () => {
+test('patterns match whole names', () => {
   expect(matchesName(['*.a.test', 'b.test'], 'x.a.test')).toBe(true)
   expect(matchesName(['*.a.test', 'b.test'], 'B.test')).toBe(true)
   expect(matchesName(['*.a.test', 'b.test'], 'bxtest')).toBe(false)
   expect(matchesName(['*.a.test', 'b.test'], 'b.test.evil')).toBe(false)
 })
 
-test('a caught name has an address, another does not exist', () => {
+test('an intercepted name has an address, others do not exist', () => {
   const question = Buffer.from('12340100000100000000000001610474657374000001 0001'.replace(' ', ''), 'hex')
   const known = answerQuestion(question, (name) => name === 'a.test')
   expect(known?.readUInt16BE(2)).toBe(0x81_80)
@@ -50,7 +50,7 @@ test('a caught name has an address, another does not exist', () => {
   expect(answerQuestion(question.subarray(0, 15), () => true)).toBeUndefined()
 })
 
-test('rules let out loopback, answers and workerd, and the rest only with internet', () => {
+test('rules allow loopback, replies and workerd, and the rest only with internet', () => {
   const plan = { gateway: '172.17.0.1', egressPort: 5000, catchPort: 1, namesPort: 2 }
   const closed = writeRules({ ...plan, hasInternet: false })
   expect(closed).toContain(':OUTPUT DROP')

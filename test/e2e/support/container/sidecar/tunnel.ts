@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** The head of an HTTP message, and what came behind it. */
+/** The head of an HTTP message and the bytes after it. */
 export interface Head {
   readonly lines: readonly string[]
   readonly rest: Buffer
@@ -31,7 +31,7 @@ export function readHead(socket: Socket): Promise<Head> {
   return promise
 }
 
-/** Opens a connection; rejects when nobody listens. */
+/** Opens a connection; rejects when nothing listens. */
 export function dial(hostname: string, port: number): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   const socket = connect({ host: hostname, port, allowHalfOpen: true })
@@ -40,7 +40,7 @@ export function dial(hostname: string, port: number): Promise<Socket> {
   return promise
 }
 
-/** Passes bytes both ways, each way until its end. */
+/** Forwards bytes in both directions until each ends. */
 export function couple(a: Socket, b: Socket): void {
   for (const [one, other] of [
     [a, b],
