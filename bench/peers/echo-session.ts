@@ -22,9 +22,9 @@ export class EchoSession {
     this.#handle.exit.catch((error) => this.#returned.reject(error))
     this.#returned.promise.catch(() => {})
     this.#handle.status.subscribe((status) => {
-      if (status.is === 'attached') this.#attached.resolve()
-      if (status.is === 'failed') this.#attached.reject(status.error)
-      if (status.is === 'reconnecting') this.#returned.reject(new Error('Connection lost'))
+      if (status.kind === 'attached') this.#attached.resolve()
+      if (status.kind === 'failed') this.#attached.reject(status.error)
+      if (status.kind === 'reconnecting') this.#returned.reject(new Error('Connection lost'))
     })
   }
 

@@ -46,9 +46,9 @@ export function attachStream(
     close: () => handle.detach(),
   }
   const unsubscribe = handle.status.subscribe((status) => {
-    if (status.is === 'attached') attached.resolve(stream)
-    if (status.is === 'failed') attached.reject(status.error)
-    if (status.is !== 'connecting') unsubscribe()
+    if (status.kind === 'attached') attached.resolve(stream)
+    if (status.kind === 'failed') attached.reject(status.error)
+    if (status.kind !== 'connecting') unsubscribe()
   })
   return attached.promise
 }

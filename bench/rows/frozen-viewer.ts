@@ -17,8 +17,8 @@ function openFrozenViewer(sandboxd: RunningSandboxd, session: string): Promise<{
     onScreen: () => new Promise(() => {}),
   })
   viewer.status.subscribe((status) => {
-    if (status.is === 'attached') attached.resolve({ close: () => viewer.detach() })
-    if (status.is === 'failed') attached.reject(status.error)
+    if (status.kind === 'attached') attached.resolve({ close: () => viewer.detach() })
+    if (status.kind === 'failed') attached.reject(status.error)
   })
   return attached.promise
 }
@@ -41,8 +41,8 @@ async function measureDriver(
   })
   const attached = Promise.withResolvers<string>()
   driver.status.subscribe((status) => {
-    if (status.is === 'attached') attached.resolve(status.session)
-    if (status.is === 'failed') attached.reject(status.error)
+    if (status.kind === 'attached') attached.resolve(status.session)
+    if (status.kind === 'failed') attached.reject(status.error)
   })
   const session = await attached.promise
   const viewer = hasViewer ? await openFrozenViewer(sandboxd, session) : undefined

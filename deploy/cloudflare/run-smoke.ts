@@ -71,8 +71,8 @@ function openEcho({ url, token }: SmokeOptions, sandbox: string) {
       if (stream === 'stdout') chunks.push(bytes)
     },
   })
-  handle.status.subscribe(({ is }) => {
-    if (is === 'reconnecting') reconnections++
+  handle.status.subscribe(({ kind }) => {
+    if (kind === 'reconnecting') reconnections++
   })
   return {
     handle,
@@ -89,8 +89,8 @@ async function received({ handle, received: bytes }: Echo, count: number): Promi
   const isThere = async (): Promise<void> => {
     while (bytes().byteLength < count) {
       const status = handle.status.get()
-      if (status.is === 'failed') throw status.error
-      if (status.is === 'exited') throw new Error(`the process ended after ${bytes().byteLength} bytes`)
+      if (status.kind === 'failed') throw status.error
+      if (status.kind === 'exited') throw new Error(`the process ended after ${bytes().byteLength} bytes`)
       await Bun.sleep(20)
     }
   }

@@ -275,7 +275,7 @@ describe('[A9] a connection whose token has a reauthorization time', () => {
       onOutput: (_, bytes) => void chunks.push(bytes.slice()),
       openSocket,
     })
-    handle.status.subscribe(({ is }) => void statuses.push(is))
+    handle.status.subscribe(({ kind }) => void statuses.push(kind))
     expect((await handle.exit).code).toBe(0)
     expect(Buffer.concat(chunks).toString()).toBe(
       Array.from({ length: 400 }, (_, line) => `${line}\n`).join(''),

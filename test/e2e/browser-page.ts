@@ -19,7 +19,7 @@ async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 function countReconnects(handle: AttachHandle): () => number {
   let reconnects = 0
   handle.status.subscribe((status) => {
-    if (status.is === 'reconnecting') reconnects += 1
+    if (status.kind === 'reconnecting') reconnects += 1
   })
   return () => reconnects
 }

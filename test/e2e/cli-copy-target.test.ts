@@ -174,13 +174,13 @@ test('cp follows a named link and replaces its file', async () => {
   expect(readdirSync(join(here, 'real'))).toEqual(['file'])
 })
 
-test('cp refuses a dangling link, a link to a folder, and a socket', async () => {
+test('cp refuses a dangling symlink, a symlink to a folder, and a socket', async () => {
   symlinkSync('nowhere', join(here, 'lost'))
   mkdirSync(join(here, 'into/folder'), { recursive: true })
   symlinkSync('folder', join(here, 'into/x'))
   const listening = Bun.listen({ unix: join(here, 'socket'), socket: { data: () => undefined } })
   for (const [target, why] of [
-    ['lost', 'it is a dangling link'],
+    ['lost', 'it is a dangling symlink'],
     ['into', 'it is a folder'],
     ['socket', 'it is a socket'],
   ] as const) {

@@ -212,7 +212,7 @@ describe.skipIf(problem !== undefined)(
         return response
       }
       const { tab, told } = await unlisted.show(browser, 'react')
-      const words = `Cannot connect to ${unlisted.host.url}: it does not answer, does not allow pages of ${unlisted.origin}, or did not accept the ticket`
+      const words = `Cannot connect to ${unlisted.host.url}: the server does not respond, does not allow pages of ${unlisted.origin}, or did not accept the ticket`
       const status = tab.getByRole('status')
       await eventually(async () => (await status.innerText()).includes(words), { what: 'the words', ...WAIT })
       await eventually(() => told.includes(`link_lost ${words}`), { what: 'the error', ...WAIT })

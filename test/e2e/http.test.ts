@@ -272,7 +272,7 @@ describe('GET /attach', () => {
     const status = await eventually(
       () => {
         const now = client.handle.status.get()
-        return now.is === 'failed' ? now : undefined
+        return now.kind === 'failed' ? now : undefined
       },
       { what: 'the refusal', ...WAIT },
     )

@@ -320,7 +320,7 @@ describe('identities', () => {
         const status = await eventually(
           () => {
             const now = joined.handle.status.get()
-            return now.is === 'failed' ? now : undefined
+            return now.kind === 'failed' ? now : undefined
           },
           { what: 'the refusal', ...WAIT },
         )

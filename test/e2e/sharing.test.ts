@@ -160,7 +160,7 @@ describe('roles', () => {
     helper.handle.resize(10, 10)
     await helper.send('typed\n')
     await driver.waitFor('typed')
-    expect(helper.handle.status.get()).toMatchObject({ is: 'attached', role: 'collaborator' })
+    expect(helper.handle.status.get()).toMatchObject({ kind: 'attached', role: 'collaborator' })
   })
 
   test.each([
@@ -227,7 +227,7 @@ describe('terminal queries', () => {
     await using helper = await join(driver, 'collaborator')
     await helper.send('\x1b[?1;2c\x1b[24;80R\x1bP1$r0m\x1b\\\x1b]11;rgb:0/0/0\x07')
     await helper.send('abc')
-    await eventually(() => helper.handle.status.get().is === 'attached', { what: 'the helper', ...WAIT })
+    await eventually(() => helper.handle.status.get().kind === 'attached', { what: 'the helper', ...WAIT })
     await driver.send('\x1b[1;1R')
     await driver.waitFor('<done>')
     const seen = driver.text.replace(/[\s\r\n]/g, '')
@@ -281,7 +281,7 @@ describe('two collaborators', () => {
           what: 'a connection',
           ...WAIT,
         })
-        const isBack = () => client.reconnections > before && client.handle.status.get().is === 'attached'
+        const isBack = () => client.reconnections > before && client.handle.status.get().kind === 'attached'
         await eventually(isBack, { what: 'the resume', ...WAIT })
       }
       isCutting = false

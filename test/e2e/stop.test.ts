@@ -100,7 +100,7 @@ describe('SIGTERM', () => {
     const status = await eventually(
       () => {
         const now = client.handle.status.get()
-        return now.is === 'failed' ? now : undefined
+        return now.kind === 'failed' ? now : undefined
       },
       { what: 'the client to give up', ...WAIT },
     )
@@ -130,11 +130,11 @@ describe('SIGKILL', () => {
     const status = await eventually(
       () => {
         const now = client.handle.status.get()
-        return now.is === 'failed' || now.is === 'exited' ? now : undefined
+        return now.kind === 'failed' || now.kind === 'exited' ? now : undefined
       },
       { what: 'the client to give up', ...WAIT },
     )
-    expect(status.is).toBe('failed')
+    expect(status.kind).toBe('failed')
     for (const pid of children) {
       try {
         process.kill(pid, 'SIGKILL')

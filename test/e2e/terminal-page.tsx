@@ -42,7 +42,7 @@ const page: TerminalPage = {
             told.push('ticket')
             return Promise.resolve('none')
           }}
-          onState={({ status }) => told.push(status.is)}
+          onState={({ status }) => told.push(status.kind)}
           onExit={({ code, signal }) => told.push(`exit ${code} ${signal}`)}
           onError={({ code }) => told.push(`error ${code}`)}
         />

@@ -26,7 +26,7 @@ function countedSha256(): string {
 /** The error code of a failed attachment. */
 function failure({ handle }: Attached): string | undefined {
   const status = handle.status.get()
-  return status.is === 'failed' ? status.error.code : undefined
+  return status.kind === 'failed' ? status.error.code : undefined
 }
 
 let deployment: Deployment
@@ -121,7 +121,7 @@ describe('while output streams', () => {
     await expectFailure(away, 'revoked')
     // Disconnected, or the session's exit was sent first.
     for (const { handle } of [home, guest])
-      await eventually(() => ['failed', 'exited'].includes(handle.status.get().is), {
+      await eventually(() => ['failed', 'exited'].includes(handle.status.get().kind), {
         what: 'the end',
         ...REVOKED_WITHIN,
       })

@@ -77,7 +77,7 @@ async function entriesOf(path: string): Promise<string[]> {
   const body: ReadableStream<Uint8Array> | null = (await ask(path)).body
   const found: string[] = []
   for await (const chunk of body ?? [])
-    for (const event of reader.push(chunk)) if (event.is === 'entry') found.push(event.entry.path)
+    for (const event of reader.push(chunk)) if (event.kind === 'entry') found.push(event.entry.path)
   return found
 }
 

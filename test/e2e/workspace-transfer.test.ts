@@ -90,7 +90,7 @@ test('breaks off the response when a file is truncated', async () => {
   const read = async (): Promise<void> => {
     for await (const chunk of answer.body ?? []) {
       truncateSync(at('tree/large'), 0)
-      for (const event of reader.push(chunk)) isComplete ||= event.is === 'complete'
+      for (const event of reader.push(chunk)) isComplete ||= event.kind === 'complete'
     }
     reader.end()
   }

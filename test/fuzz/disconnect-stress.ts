@@ -71,8 +71,8 @@ class Echo {
       onGap: (from, to) => (this.fault = new Error(`Gap from ${from} to ${to}`)),
     })
     this.handle.status.subscribe((status) => {
-      if (status.is === 'reconnecting') this.reconnections++
-      if (status.is === 'failed') this.fault = status.error
+      if (status.kind === 'reconnecting') this.reconnections++
+      if (status.kind === 'failed') this.fault = status.error
     })
   }
 
@@ -169,7 +169,7 @@ export async function runDisconnectStress(options: DisconnectStressOptions): Pro
     })
     throw new Error(`Cannot continue with seed ${seed}: ${state}`, { cause: echo.fault })
   }
-  await wait('the process', () => echo.isReady && echo.handle.status.get().is === 'attached')
+  await wait('the process', () => echo.isReady && echo.handle.status.get().kind === 'attached')
   let isRunning = true
   const writing = (async () => {
     while (isRunning) await echo.write(BLOCK_BYTES)
@@ -184,7 +184,7 @@ export async function runDisconnectStress(options: DisconnectStressOptions): Pro
     }
     await wait('the disconnect', isDisconnected)
     proxy.setFaults({ toClient: {}, toTarget: {} })
-    await wait('the resume', () => echo.handle.status.get().is === 'attached')
+    await wait('the resume', () => echo.handle.status.get().kind === 'attached')
     const progress = random.int(0, 40_000)
     await wait('progress', () => echo.returnedBytes > returnedBytes + progress)
     done = echo.reconnections

@@ -252,7 +252,7 @@ async function attackClient(random: Random): Promise<void> {
     connectForMs: 500,
   })
   try {
-    await eventually(() => handle.status.get().is !== 'connecting', {
+    await eventually(() => handle.status.get().kind !== 'connecting', {
       what: 'the client to fail or retry',
     })
   } finally {

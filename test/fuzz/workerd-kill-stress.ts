@@ -70,8 +70,8 @@ export async function runWorkerdKillStress(
     },
   })
   handle.status.subscribe((status) => {
-    if (status.is === 'reconnecting') lostMs ??= performance.now()
-    if (status.is !== 'attached' || lostMs === undefined) return
+    if (status.kind === 'reconnecting') lostMs ??= performance.now()
+    if (status.kind !== 'attached' || lostMs === undefined) return
     reattachMs.push(performance.now() - lostMs)
     lostMs = undefined
     isKilled = false

@@ -99,11 +99,12 @@ test('list finds the server and token of this machine', async () => {
   const run = await cli('list')
   expect(run).toMatchObject({ code: 0, stderr: '' })
   expect(run.stdout.toString()).toBe(
-    'NAME  STATE    NETWORK        AGE  ACTIVE  ID\n' + `dev   running  allowlist (1)  3h   2h      ${ID}\n`,
+    'NAME  STATE    NETWORK        AGE  LAST ACTIVE  ID\n' +
+      `dev   running  allowlist (1)  3h   2h           ${ID}\n`,
   )
   const open = { ...SANDBOX, isolation: 'none', network: { policy: 'none', allow: [] } }
   answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [open] })
-  expect((await cli('list')).stdout.toString()).toContain('dev   running  unrestricted  3h')
+  expect((await cli('list')).stdout.toString()).toContain('dev   running  open (not enforced)  3h')
   answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [SANDBOX] })
   const json = await cli('list', '--json')
   expect(JSON.parse(json.stdout.toString())).toEqual({ sandboxes: [SANDBOX] })
@@ -166,7 +167,7 @@ describe('rm', () => {
 test('sessions lists sessions without escapes, and the command to attach (threat T24)', async () => {
   const run = await cli('sessions')
   expect(run.stdout.toString()).toBe(
-    `SESSION${' '.repeat(54)}SANDBOX  COMMAND      STATE    ATTACHED  ACTIVE\n` +
+    `SESSION${' '.repeat(54)}SANDBOX  COMMAND      STATE    ATTACHED  LAST ACTIVE\n` +
       `${SESSION}  dev      bash [31m-l  running  2         5h\n`,
   )
   expect(run.stderr).toBe(`sbx-stdio: attach with: npx sbx-stdio ${url} --session ${SESSION}\n`)

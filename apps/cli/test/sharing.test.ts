@@ -146,10 +146,9 @@ test('list shows owners if some sandboxes are shared', async () => {
   const theirs = { ...sandbox, access: 'viewer', owner: 'Ann' }
   answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [mine, theirs] })
   const lines = (await cli(['list'])).stdout.toString().trimEnd().split('\n')
-  expect(lines[0]).toEndWith('SHARED BY')
-  expect(lines.map((line) => line.split(/ +/).at(-1))).toEqual(['BY', '-', 'Ann'])
+  expect(lines.map((line) => line.split(/ +/).at(-1))).toEqual(['OWNER', '-', 'Ann'])
   answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [mine] })
-  expect((await cli(['list'])).stdout.toString()).not.toContain('SHARED')
+  expect((await cli(['list'])).stdout.toString()).not.toContain('OWNER')
 })
 
 test('revoke deletes the grant', async () => {
@@ -285,7 +284,7 @@ describe('join', () => {
   test('refuses a link on the command line, and does not repeat it', async () => {
     const run = await cli(['join', link()])
     expect(run.code).toBe(2)
-    expect(run.stderr).toContain('Other users can see a link')
+    expect(run.stderr).toContain('A share link is not accepted as an argument')
     expect(run.stderr).not.toContain('ssss')
     expect(requests).toEqual([])
   })

@@ -10,7 +10,7 @@ import { sqlOf } from './support/bun-sql.ts'
 const STEPS = ['revoke', 'audit', 'poll', 'recheck', 'rearm'] as const
 type Step = (typeof STEPS)[number]
 
-const RUNNING: SandboxState = { is: 'running', address: 'slot:1', epoch: 'e1', startedMs: 0 }
+const RUNNING: SandboxState = { kind: 'running', address: 'slot:1', epoch: 'e1', startedMs: 0 }
 
 function open(state: SandboxState = RUNNING) {
   const store = new SandboxStore(sqlOf(new Database(':memory:')))
@@ -57,8 +57,8 @@ describe('the alarm of a sandbox', () => {
     expect(made.held).toHaveLength(1)
   })
 
-  test.each(['stopped', 'failed'] as const)('does not poll a sandbox that is %s', async (is) => {
-    const made = open({ is, reason: 'why' })
+  test.each(['stopped', 'failed'] as const)('does not poll a sandbox that is %s', async (kind) => {
+    const made = open({ kind, reason: 'why' })
     await made.fire()
     expect(made.done).toEqual(['revoke', 'audit', 'rearm'])
   })

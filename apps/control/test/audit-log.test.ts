@@ -62,7 +62,7 @@ function open() {
     name: 'dev',
     createdMs: 1,
     lastActivityMs: 1,
-    state: { is: 'stopped' },
+    state: { kind: 'stopped' },
     settings: {
       network: {
         policy: 'none',

@@ -22,7 +22,7 @@ describe('a breaker', () => {
   test('allows one trial call after its delay', () => {
     const breaker = opened()
     expect(breaker.admit(OPEN_MS)).toBe(true)
-    expect(breaker.state.is).toBe('half-open')
+    expect(breaker.state.kind).toBe('half-open')
     expect(breaker.admit(OPEN_MS)).toBe(false)
   })
 
@@ -30,11 +30,11 @@ describe('a breaker', () => {
     const good = opened()
     good.admit(OPEN_MS)
     good.succeeded()
-    expect(good.state).toEqual({ is: 'closed', failures: 0 })
+    expect(good.state).toEqual({ kind: 'closed', failures: 0 })
     const bad = opened()
     bad.admit(OPEN_MS)
     bad.failed(OPEN_MS)
-    expect(bad.state).toEqual({ is: 'open', untilMs: 2 * OPEN_MS })
+    expect(bad.state).toEqual({ kind: 'open', untilMs: 2 * OPEN_MS })
   })
 
   test('allows another trial when the outcome of one is never reported', () => {

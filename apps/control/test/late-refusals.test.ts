@@ -39,7 +39,7 @@ describe('late refusals reported by a sandbox', () => {
       limits: DEFAULT_SANDBOX_LIMITS,
       env: {},
     } as const
-    const state = { is: 'stopped' } as const
+    const state = { kind: 'stopped' } as const
     store.insert({ id: 's1', owner: 'ada', name: 'dev', createdMs: 0, lastActivityMs: 0, settings, state })
     const reported: (readonly LateRefusal[])[] = []
     let isAway = true

@@ -127,7 +127,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
       sleep: async () => undefined,
     }),
     alarm: () => alarmMs,
-    state: () => store.read()?.state.is,
+    state: () => store.read()?.state.kind,
     say: (sessions: readonly SessionFacts[]) => void (activity = sessions),
     speak: (protocol: number, compatible_from: number) => void (version = { protocol, compatible_from }),
     create: () => lifecycle.create({ id: ID, owner: 'local', name: 'dev', settings }),
@@ -209,7 +209,7 @@ describe('the lifecycle of a sandbox', () => {
     const stopped = made.lifecycle.stop('r', false)
     const observed = made.lifecycle.observe('r')
     await stopped
-    expect((await observed).is).toBe('stopped')
+    expect((await observed).kind).toBe('stopped')
     expect(made.reports.map(({ view }) => view.state).slice(-2)).toEqual(['stopping', 'stopped'])
   })
 
@@ -224,8 +224,8 @@ describe('the lifecycle of a sandbox', () => {
     const made = open()
     await made.create()
     await made.lifecycle.start('r')
-    made.store.setState({ is: 'stopped' })
-    expect((await made.lifecycle.ready('r', false)).is).toBe('running')
+    made.store.setState({ kind: 'stopped' })
+    expect((await made.lifecycle.ready('r', false)).kind).toBe('running')
     expect(made.provider.starts).toBe(1)
   })
 
@@ -365,12 +365,12 @@ describe('the alarm', () => {
   })
 
   test('completes an interrupted start or stop', async () => {
-    for (const is of ['creating', 'stopping'] as const) {
+    for (const kind of ['creating', 'stopping'] as const) {
       const made = await running()
-      made.store.setState({ is })
+      made.store.setState({ kind })
       await made.lifecycle.poll('r')
       expect(made.state()).toBe('running')
-      made.store.setState({ is })
+      made.store.setState({ kind })
       made.provider.sandboxes.clear()
       await made.lifecycle.poll('r')
       expect(made.state()).toBe('stopped')

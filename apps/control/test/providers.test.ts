@@ -132,7 +132,7 @@ describe('the host provider', () => {
         expect(error?.message).not.toContain('RAW')
         expect(made.host.calls).toHaveLength(asked + 1)
       }
-    expect(made.breaker.state).toEqual({ is: 'closed', failures: 0 })
+    expect(made.breaker.state).toEqual({ kind: 'closed', failures: 0 })
   })
 
   test('streams a body to sandboxd, follows no redirect and aborts on request', async () => {
@@ -160,7 +160,7 @@ describe('the host provider', () => {
     made.host.intercept = () => Response.json({ what: 'is this' })
     for (let failures = 0; failures < FAILURES_TO_OPEN; failures += 3)
       await rejectionOf(made.provider.status(ID, 'r'))
-    expect(made.breaker.state.is).toBe('open')
+    expect(made.breaker.state.kind).toBe('open')
   })
 
   test('stops calling an unavailable host and retries later', async () => {
@@ -168,13 +168,13 @@ describe('the host provider', () => {
     made.host.intercept = () => new Response('broken', { status: 500 })
     for (let failures = 0; failures < FAILURES_TO_OPEN; failures += 3)
       await rejectionOf(made.provider.status(ID, 'r'))
-    expect(made.breaker.state.is).toBe('open')
+    expect(made.breaker.state.kind).toBe('open')
     const asked = made.host.calls.length
     expect(await rejectionOf(made.provider.status(ID, 'r'))).toMatchObject({ code: 'provider_unavailable' })
     expect(made.host.calls).toHaveLength(asked)
     made.host.intercept = undefined
     made.pass(OPEN_MS)
     expect((await made.provider.status(ID, 'r')).state).toBe('absent')
-    expect(made.breaker.state.is).toBe('closed')
+    expect(made.breaker.state.kind).toBe('closed')
   })
 })

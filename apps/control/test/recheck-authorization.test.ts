@@ -37,7 +37,7 @@ function open() {
     limits: DEFAULT_SANDBOX_LIMITS,
     env: {},
   } as const
-  const state = { is: 'running', address: 'slot:1', epoch: 'e1', startedMs: 0 } as const
+  const state = { kind: 'running', address: 'slot:1', epoch: 'e1', startedMs: 0 } as const
   store.insert({ id: ID, owner: 'owner', name: 'dev', createdMs: 0, lastActivityMs: 0, settings, state })
   const clock = { nowMs: 1_000_000 }
   const disconnected: Selector[] = []

@@ -15,7 +15,7 @@ import { sqlOf } from './support/bun-sql.ts'
 import { MemoryProvider } from './support/memory-provider.ts'
 
 const ID = '0'.repeat(32)
-const RUNNING: SandboxState = { is: 'running', address: 'slot:1', epoch: 'e1', startedMs: 0 }
+const RUNNING: SandboxState = { kind: 'running', address: 'slot:1', epoch: 'e1', startedMs: 0 }
 const CALLER = { identity: 'ada', authority: 'driver', exec: true, requestId: 'r' } as const
 
 /** How the fake sandboxd responds to a request to close connections. */
@@ -198,7 +198,7 @@ describe('(threat T6) a request to close connections', () => {
   })
 
   test('is dropped when the sandbox stopped or was restarted', async () => {
-    for (const state of [{ is: 'stopped' }, { ...RUNNING, epoch: 'e2' }] as const) {
+    for (const state of [{ kind: 'stopped' }, { ...RUNNING, epoch: 'e2' }] as const) {
       const made = open()
       made.fake.respond = () => new SandwireError('sandbox_unreachable', 'no')
       void made.revocation.disconnect({ grant: 'g1' })
@@ -211,7 +211,7 @@ describe('(threat T6) a request to close connections', () => {
   })
 
   test('waits while the sandbox is stopping, in case that fails', async () => {
-    const made = open({ is: 'stopping' })
+    const made = open({ kind: 'stopping' })
     void made.revocation.disconnect({ grant: 'g1' })
     await made.settle()
     expect(made.requests).toEqual([])
@@ -255,7 +255,7 @@ describe('(threat T6) a request to close connections', () => {
   })
 
   test('is not stored for a stopped sandbox', async () => {
-    const made = open({ is: 'stopped' })
+    const made = open({ kind: 'stopped' })
     await made.revocation.disconnect({ grant: 'g1' })
     expect(made.requests).toEqual([])
     expect(made.pending()).toEqual([])

@@ -45,7 +45,7 @@ function openStore(): SandboxStore {
     name: 'dev',
     createdMs: 0,
     lastActivityMs: 0,
-    state: { is: 'stopped' },
+    state: { kind: 'stopped' },
     settings: {
       network: {
         policy: 'none',

@@ -9,32 +9,34 @@ const up: SandboxStatus = {
   epoch: 'a',
   startedMs: 5,
 }
-const running: SandboxState = { is: 'running', address: 'slot:1', epoch: 'a', startedMs: 5 }
-const stopped: SandboxState = { is: 'stopped' }
+const running: SandboxState = { kind: 'running', address: 'slot:1', epoch: 'a', startedMs: 5 }
+const stopped: SandboxState = { kind: 'stopped' }
 
 describe('the state of a sandbox', () => {
-  test.each<SandboxState>([stopped, { is: 'failed', reason: 'x' }, { is: 'creating' }, { is: 'stopping' }])(
-    'starts from %j',
-    (state) => {
-      expect(step(state, { type: 'start' })).toEqual({
-        state: { is: 'creating' },
-        effects: ['set_alarm', 'publish', 'start'],
-      })
-    },
-  )
+  test.each<SandboxState>([
+    stopped,
+    { kind: 'failed', reason: 'x' },
+    { kind: 'creating' },
+    { kind: 'stopping' },
+  ])('starts from %j', (state) => {
+    expect(step(state, { type: 'start' })).toEqual({
+      state: { kind: 'creating' },
+      effects: ['set_alarm', 'publish', 'start'],
+    })
+  })
 
   test('does not start a running sandbox', () => {
     expect(step(running, { type: 'start' })).toEqual({ state: running, effects: [] })
   })
 
   test('sets the alarm while the sandbox runs and clears it when it stops', () => {
-    expect(step({ is: 'creating' }, { type: 'observed', status: up })).toEqual({
+    expect(step({ kind: 'creating' }, { type: 'observed', status: up })).toEqual({
       state: running,
       effects: ['set_alarm', 'publish'],
     })
     expect(step(running, { type: 'observed', status: { id: 'x', state: 'stopped', reason: 'oom' } })).toEqual(
       {
-        state: { is: 'stopped', reason: 'oom' },
+        state: { kind: 'stopped', reason: 'oom' },
         effects: ['clear_alarm', 'publish'],
       },
     )
@@ -48,9 +50,9 @@ describe('the state of a sandbox', () => {
   })
 
   test('keeps the reason of a failure until the next start', () => {
-    const failed = step({ is: 'creating' }, { type: 'startFailed', reason: 'sandbox_failed' })
+    const failed = step({ kind: 'creating' }, { type: 'startFailed', reason: 'sandbox_failed' })
     expect(failed).toEqual({
-      state: { is: 'failed', reason: 'sandbox_failed' },
+      state: { kind: 'failed', reason: 'sandbox_failed' },
       effects: ['clear_alarm', 'publish'],
     })
     expect(step(failed.state, { type: 'observed', status: { id: 'x', state: 'absent' } })).toEqual({
@@ -60,7 +62,7 @@ describe('the state of a sandbox', () => {
   })
 
   test('keeps the alarm after a failed stop', () => {
-    expect(step({ is: 'stopping' }, { type: 'stopFailed' }).effects).toEqual(['set_alarm'])
+    expect(step({ kind: 'stopping' }, { type: 'stopFailed' }).effects).toEqual(['set_alarm'])
   })
 
   test('drops the version of a sandboxd that was replaced', () => {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { isSandboxId } from '@sandwire/internal-api'
 import { PROXY_PORT } from './proxy-forward.ts'
-import type { RunAs } from './processes/tree/run-as.ts'
+import type { RunAs } from './processes/run-as.ts'
 import type { ListenAddress } from './server.ts'
 import {
   DEFAULT_MAX_MESSAGE_BYTES,
@@ -9,7 +9,7 @@ import {
   DEFAULT_REQUESTS_PER_SECOND,
   DEFAULT_SESSION_LIMITS,
 } from './settings.ts'
-import { DEFAULT_STOP_SECONDS } from './shutdown.ts'
+import { DEFAULT_STOP_SECONDS } from './shutdown-plan.ts'
 import type { SessionLimits } from '@sandwire/protocol'
 
 export const HELP = `sandboxd: runs processes in a sandbox and attaches WebSocket clients to them

@@ -7,7 +7,7 @@ import { openForward, PROXY_ENV, PROXY_HOST, PROXY_PORT } from './proxy-forward.
 import { createLog, type Log } from './log.ts'
 import { forbidDumps } from './processes/linux/process-calls.ts'
 import { OrphanReaper } from './processes/tree/orphan-reaper.ts'
-import { SAME_USER, openUserSwitch, type RunAs, type UserSwitch } from './processes/tree/run-as.ts'
+import { SAME_USER, createUserContext, type RunAs, type UserContext } from './processes/run-as.ts'
 import { openOomScore } from './processes/tree/oom-score.ts'
 import { createStartProcess } from './processes/start-process.ts'
 import { listen, type ListenAddress, type ServerDependencies } from './server.ts'
@@ -15,7 +15,8 @@ import { ScreenModel } from './screen/screen-model.ts'
 import { ScreenRenderer } from './screen/screen-renderer.ts'
 import { SessionRegistry } from './sessions/session-registry.ts'
 import type { Settings } from './settings.ts'
-import { planShutdown, readStopReason } from './shutdown.ts'
+import { planShutdown } from './shutdown-plan.ts'
+import { readStopReason } from './stop-reason.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
 import { createRunTool } from './workspace/tool.ts'
 import { Semaphore } from './workspace/semaphore.ts'
@@ -61,12 +62,12 @@ async function open(address: ListenAddress, deps: ServerDependencies): Promise<R
   }
 }
 
-function findUser(runAs: RunAs | undefined): UserSwitch {
+function findUser(runAs: RunAs | undefined): UserContext {
   if (runAs === undefined) return SAME_USER
-  const found = openUserSwitch(runAs)
-  if (typeof found !== 'string') return found
+  const found = createUserContext(runAs)
+  if (!('problem' in found)) return found
   return fail(
-    `cannot run processes as ${runAs.uid}:${runAs.gid}: ${found}`,
+    `cannot run processes as ${runAs.uid}:${runAs.gid}: ${found.problem}`,
     'install util-linux, and give sandboxd CAP_SETUID, CAP_SETGID, CAP_SETPCAP and CAP_KILL',
   )
 }

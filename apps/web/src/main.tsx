@@ -49,7 +49,7 @@ window.addEventListener('beforeunload', (event) => {
 hidePanelOnNarrowScreens(workbench)
 const isSignedOut = (): boolean => {
   const user = workbench.user.get()
-  return user.is === 'ready' && user.value === undefined
+  return user.kind === 'ready' && user.value === undefined
 }
 window.addEventListener(UNAUTHORIZED_EVENT, () => void workbench.recheckUser())
 onSignInChange(async () => {

@@ -113,7 +113,7 @@ describe('attach', () => {
     expect(handle.details).toBeUndefined()
     const seen: unknown[] = []
     handle.status.subscribe((status) =>
-      seen.push([status.is, handle.details?.mode, handle.details?.keepSeconds]),
+      seen.push([status.kind, handle.details?.mode, handle.details?.keepSeconds]),
     )
     await welcomed()
     expect(seen).toEqual([['attached', 'pty', 60]])
@@ -126,7 +126,7 @@ describe('attach', () => {
     socket.events.message(packData('stdout', new TextEncoder().encode('last')))
     say(socket, EXIT)
     await Bun.sleep(0)
-    expect(handle.status.get().is).toBe('attached')
+    expect(handle.status.get().kind).toBe('attached')
     consumed.resolve()
     expect(await handle.exit).toEqual(EXIT)
   })
@@ -140,7 +140,7 @@ describe('attach', () => {
     const socket = await welcomed()
     socket.events.message(packData('stdout', new TextEncoder().encode('last')))
     say(socket, EXIT)
-    expect(handle.status.get().is).toBe('attached')
+    expect(handle.status.get().kind).toBe('attached')
     dones[0]?.()
     expect(await handle.exit).toEqual(EXIT)
   })
@@ -176,7 +176,7 @@ describe('attach', () => {
     })
     const seen: string[] = []
     handle.status.subscribe(fail('status'))
-    handle.status.subscribe((status) => seen.push(status.is))
+    handle.status.subscribe((status) => seen.push(status.kind))
     const first = await welcomed()
     say(first, { type: 'gap', from: 0, to: 4 })
     say(first, { type: 'error', code: 'line_too_long', message: 'long', fatal: false })
@@ -194,7 +194,7 @@ describe('attach', () => {
     async (url) => {
       const { handle } = open({ url })
       expect(await rejectionOf(handle.exit)).toMatchObject({ code: 'bad_request' })
-      expect(handle.status.get().is).toBe('failed')
+      expect(handle.status.get().kind).toBe('failed')
     },
   )
 
@@ -210,7 +210,7 @@ describe('attach', () => {
       const { handle } = open({ connectForMs: 60_000, credentials: () => promise, openSocket })
       await turns()
       jest.advanceTimersByTime(15_001)
-      expect(handle.status.get().is).toBe('reconnecting')
+      expect(handle.status.get().kind).toBe('reconnecting')
       resolve({})
       await turns()
       expect(opened).toBe(0)
@@ -302,8 +302,8 @@ describe('attach', () => {
     const { handle, welcomed } = open({ signal: controller.signal })
     await welcomed()
     controller.abort()
-    expect(handle.status.get().is).toBe('detached')
-    expect(open({ signal: AbortSignal.abort() }).handle.status.get().is).toBe('detached')
+    expect(handle.status.get().kind).toBe('detached')
+    expect(open({ signal: AbortSignal.abort() }).handle.status.get().kind).toBe('detached')
   })
 
   test('retries when credentials fail, then reports the error', async () => {

@@ -38,7 +38,7 @@ class Attachment implements AttachHandle {
   readonly #session: ClientSession
   readonly #createId = randomHex(16)
   readonly #reportError = (error: unknown): void => (this.#options.onCallbackError ?? reportError)(error)
-  readonly #status = createStore<ClientStatus>({ is: 'connecting', attempt: 1 }, this.#reportError)
+  readonly #status = createStore<ClientStatus>({ kind: 'connecting', attempt: 1 }, this.#reportError)
   readonly #roundTripMs = createStore<number | undefined>(undefined, this.#reportError)
   readonly #isSilent = createStore(false, this.#reportError)
   readonly #consumption: Consumption
@@ -149,8 +149,8 @@ class Attachment implements AttachHandle {
   readonly #aborted = (): void => this.detach()
 
   #isEnded(): boolean {
-    const { is } = this.#status.get()
-    return is === 'exited' || is === 'failed' || is === 'detached'
+    const { kind } = this.#status.get()
+    return kind === 'exited' || kind === 'failed' || kind === 'detached'
   }
 
   #now(): number {
@@ -246,9 +246,9 @@ class Attachment implements AttachHandle {
 
   #changeStatus(status: ClientStatus): void {
     this.#status.set(status)
-    if (status.is === 'exited') this.#settleExit.resolve(status.exit)
-    if (status.is === 'failed') this.#settleExit.reject(status.error)
-    if (status.is === 'detached') this.#settleExit.reject(new SandwireError('link_lost', 'Detached'))
+    if (status.kind === 'exited') this.#settleExit.resolve(status.exit)
+    if (status.kind === 'failed') this.#settleExit.reject(status.error)
+    if (status.kind === 'detached') this.#settleExit.reject(new SandwireError('link_lost', 'Detached'))
     if (!this.#isEnded()) return
     this.#options.signal?.removeEventListener('abort', this.#aborted)
     this.#release()

@@ -65,7 +65,7 @@ describe('explainRefusal in a page', () => {
     expect(await explainRefusal(REQUEST, failing, 'http://localhost:5199')).toEqual({
       code: 'link_lost',
       message:
-        'Cannot connect to https://h: it does not answer, does not allow pages of http://localhost:5199, or did not accept the ticket',
+        'Cannot connect to https://h: the server does not respond, does not allow pages of http://localhost:5199, or did not accept the ticket',
     })
   })
 

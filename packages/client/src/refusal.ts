@@ -35,7 +35,7 @@ function describeNetworkError(error: unknown): string {
 function describeSilence(error: unknown, server: URL, page: string | undefined): string {
   if (page === undefined || page === server.origin)
     return `The server cannot be reached: ${describeNetworkError(error)}`
-  return `Cannot connect to ${server.origin}: it does not answer, does not allow pages of ${page}, or did not accept the ticket`
+  return `Cannot connect to ${server.origin}: the server does not respond, does not allow pages of ${page}, or did not accept the ticket`
 }
 
 /** Reduces text from a server to one line of printable characters. */

@@ -67,9 +67,9 @@ describe('isErrorCode', () => {
 })
 
 describe('SandwireError', () => {
-  test('has a code, a row and a cause that is not in its text', () => {
+  test('has a code, its definition and a cause that is not in its text', () => {
     const error = new SandwireError('conflict', 'Cannot create', { cause: new Error('secret') })
-    expect(error.row).toBe(ERRORS.conflict)
+    expect(error.info).toBe(ERRORS.conflict)
     expect(String(error)).toBe('SandwireError: Cannot create')
     expect(error).toBeInstanceOf(Error)
   })

@@ -1,5 +1,5 @@
 /** What one error code means on every surface: HTTP, WebSocket, command line, retry logic. */
-export interface ErrorRow {
+export interface ErrorInfo {
   /** Status of an HTTP response. */
   readonly status: number
   /** WebSocket close code when the error ends a connection. */
@@ -10,15 +10,20 @@ export interface ErrorRow {
   readonly retryable: boolean
 }
 
-const final = (status: number, close: number, exit = 255): ErrorRow => ({
+const final = (status: number, close: number, exit = 255): ErrorInfo => ({
   status,
   close,
   exit,
   retryable: false,
 })
-const passing = (status: number, close: number): ErrorRow => ({ status, close, exit: 255, retryable: true })
+const transient = (status: number, close: number): ErrorInfo => ({
+  status,
+  close,
+  exit: 255,
+  retryable: true,
+})
 
-/** Every error of Sandwire, one row each. Codes are stable: they are part of the wire. */
+/** Every error of Sandwire. Codes are stable: they are part of the wire. */
 export const ERRORS = {
   /** A parameter is missing, unknown, malformed or out of range. */
   bad_request: final(400, 4400, 2),
@@ -47,15 +52,15 @@ export const ERRORS = {
   /** The sandbox is stopped, and the request must not start it. */
   sandbox_stopped: final(409, 4411),
   /** The sandbox could not be started, or broke. */
-  sandbox_failed: passing(502, 4412),
+  sandbox_failed: transient(502, 4412),
   /** The sandbox does not answer. */
-  sandbox_unreachable: passing(502, 4413),
+  sandbox_unreachable: transient(502, 4413),
   /** The provider of sandboxes does not answer. */
-  provider_unavailable: passing(503, 4414),
+  provider_unavailable: transient(503, 4414),
   /** Nobody can sign in: no identity issuer is configured. */
   no_issuer: final(503, 4417),
   /** The identity issuer cannot be reached, so tokens with unknown keys cannot be verified. */
-  issuer_unavailable: passing(503, 4418),
+  issuer_unavailable: transient(503, 4418),
   /** Stopping would lose the files, and the request did not confirm that. */
   needs_discard: final(409, 4415),
   /** Another sandbox of the account has this name. */
@@ -81,7 +86,7 @@ export const ERRORS = {
   /** The authorization of the connection was revoked. */
   revoked: final(403, 4435),
   /** The authorization must be renewed; a client that resumes with a new credential loses nothing. */
-  reauthorise: passing(401, 4436),
+  reauthorise: transient(401, 4436),
   /** The share link was used, has expired or was revoked. */
   link_spent: final(410, 4437),
   /** The operator does not allow the command. */
@@ -107,15 +112,15 @@ export const ERRORS = {
   /** The sandbox or account has reached its limit of grants. */
   too_many_grants: final(429, 4457),
   /** The account attaches too often. */
-  too_many_attaches: passing(429, 4458),
+  too_many_attaches: transient(429, 4458),
   /** Too many requests come from this network address. */
-  too_many_from_address: passing(429, 4459),
+  too_many_from_address: transient(429, 4459),
   /** Frames or requests come faster than the limit, or too many are in progress. */
-  rate_limited: passing(429, 4452),
+  rate_limited: transient(429, 4452),
   /** The hello was not received in time. */
-  hello_timeout: passing(408, 4453),
+  hello_timeout: transient(408, 4453),
   /** Nothing was received from the peer for too long. */
-  silent: passing(408, 4454),
+  silent: transient(408, 4454),
   /** The path is malformed, leads out of the workspace by `..` or by a symlink, or is not a folder to run in. */
   path_refused: final(400, 4460, 2),
   /** Nothing is at the path. */
@@ -145,16 +150,16 @@ export const ERRORS = {
   /** Git refused the operation. */
   git_failed: final(409, 4473),
   /** The operation took too long. */
-  timed_out: passing(504, 4474),
+  timed_out: transient(504, 4474),
   /** The sandbox cannot handle file requests at the moment. */
-  workspace_unavailable: passing(503, 4475),
+  workspace_unavailable: transient(503, 4475),
   /** The server is stopping. */
-  shutting_down: passing(503, 1012),
+  shutting_down: transient(503, 1012),
   /** The connection broke. */
-  link_lost: passing(502, 1006),
+  link_lost: transient(502, 1006),
   /** A bug or an unexpected condition in the server. */
-  internal: passing(500, 1011),
-} as const satisfies Record<string, ErrorRow>
+  internal: transient(500, 1011),
+} as const satisfies Record<string, ErrorInfo>
 
 export type ErrorCode = keyof typeof ERRORS
 
@@ -192,7 +197,7 @@ export class SandwireError extends Error {
     this.details = options?.details ?? {}
   }
 
-  get row(): ErrorRow {
+  get info(): ErrorInfo {
     return ERRORS[this.code]
   }
 

@@ -24,10 +24,10 @@ describe('connectionProblem', () => {
     const why = 'The server cannot be reached: no answer'
     expect(
       tell([
-        { is: 'connecting', attempt: 1 },
-        { is: 'reconnecting', attempt: 1, atMs: 0, why },
-        { is: 'connecting', attempt: 2 },
-        { is: 'failed', error: new SandwireError('link_lost', why) },
+        { kind: 'connecting', attempt: 1 },
+        { kind: 'reconnecting', attempt: 1, atMs: 0, why },
+        { kind: 'connecting', attempt: 2 },
+        { kind: 'failed', error: new SandwireError('link_lost', why) },
       ]),
     ).toEqual(['Connecting…', `${why}. Reconnecting…`, `${why}. Reconnecting…`, `Disconnected. ${why}.`])
   })
@@ -36,10 +36,10 @@ describe('connectionProblem', () => {
     const exit = { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false } as const
     expect(
       tell([
-        { is: 'connecting', attempt: 1 },
-        { is: 'attached', session: 's', role: 'driver' },
-        { is: 'exited', exit },
-        { is: 'detached' },
+        { kind: 'connecting', attempt: 1 },
+        { kind: 'attached', session: 's', role: 'driver' },
+        { kind: 'exited', exit },
+        { kind: 'detached' },
       ]).slice(1),
     ).toEqual([undefined, undefined, undefined])
   })

@@ -32,7 +32,7 @@ export type TerminalProps = OwnTerminalProps | ControlledTerminalProps
 
 /** The message over the screen; undefined: none. `before` is the previous message, which stays while reconnecting. */
 export function connectionProblem(status: ClientStatus, before: string | undefined): string | undefined {
-  switch (status.is) {
+  switch (status.kind) {
     case 'connecting':
       return status.attempt === 1 ? 'Connecting…' : before
     case 'reconnecting':
@@ -95,8 +95,8 @@ export function Terminal(props: TerminalProps): ReactElement {
       if (state.status === last) return
       last = state.status
       setProblem((before) => connectionProblem(state.status, before))
-      if (last.is === 'exited') onExit?.(last.exit)
-      if (last.is === 'failed') onError?.(last.error)
+      if (last.kind === 'exited') onExit?.(last.exit)
+      if (last.kind === 'failed') onError?.(last.error)
     })
     controller.mount(container)
     return () => {

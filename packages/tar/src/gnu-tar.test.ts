@@ -38,8 +38,8 @@ function readAll(archive: Uint8Array, sliceBytes: number): readonly Read[] {
   const found: { entry: TarEntry; chunks: Uint8Array[] }[] = []
   for (let at = 0; at < archive.length; at += sliceBytes)
     for (const event of reader.push(archive.subarray(at, at + sliceBytes))) {
-      if (event.is === 'entry') found.push({ entry: event.entry, chunks: [] })
-      if (event.is === 'bytes') found.at(-1)?.chunks.push(event.bytes.slice())
+      if (event.kind === 'entry') found.push({ entry: event.entry, chunks: [] })
+      if (event.kind === 'bytes') found.at(-1)?.chunks.push(event.bytes.slice())
     }
   reader.end()
   return found.map(({ entry, chunks }) => ({ ...entry, text: Buffer.concat(chunks).toString() }))
@@ -159,7 +159,7 @@ test('a size past eight gibibytes stands in a record, and GNU tar reads it', () 
   const sizeBytes = 9 * 1024 ** 4
   const header = writeEntry({ path: 'big', kind: 'file', mode: 0o644, mtimeNs: '0', sizeBytes })
   const [event] = [...new TarReader().push(header)]
-  expect(event).toMatchObject({ is: 'entry', entry: { path: 'big', sizeBytes } })
+  expect(event).toMatchObject({ kind: 'entry', entry: { path: 'big', sizeBytes } })
   const listed = Bun.spawnSync(['tar', '-tv'], { stdin: header, env: { ...process.env, LC_ALL: 'C' } })
   expect(listed.stdout.toString()).toContain(String(sizeBytes))
 })

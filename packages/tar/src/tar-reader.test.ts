@@ -51,7 +51,7 @@ test('bytes of an entry come in the pieces they were pushed in, and nothing is k
   const sizes: number[] = []
   for (let from = 0; from < archive.length; from += 300)
     for (const event of reader.push(archive.subarray(from, from + 300)))
-      if (event.is === 'bytes') sizes.push(event.bytes.length)
+      if (event.kind === 'bytes') sizes.push(event.bytes.length)
   expect(sizes).toEqual([88, 300, 300, 300, 12])
 })
 
@@ -64,8 +64,8 @@ test('a note is told between entries, and other comments are not', () => {
       TAR_END,
     ]),
   )
-  expect(events.map(({ is }) => is)).toEqual(['note', 'entry', 'complete', 'end'])
-  expect(events[0]).toEqual({ is: 'note', note: { code: 'special_file', path: 'odd \udcff\n' } })
+  expect(events.map(({ kind }) => kind)).toEqual(['note', 'entry', 'complete', 'end'])
+  expect(events[0]).toEqual({ kind: 'note', note: { code: 'special_file', path: 'odd \udcff\n' } })
 })
 
 const MALFORMED: readonly (readonly [string, Uint8Array])[] = [
@@ -140,7 +140,7 @@ test('mutated archives are read or refused, never anything else, and make no mor
     let bytes = 0
     try {
       const reader = new TarReader()
-      for (const event of reader.push(slice)) if (event.is === 'bytes') bytes += event.bytes.length
+      for (const event of reader.push(slice)) if (event.kind === 'bytes') bytes += event.bytes.length
       reader.end()
     } catch (error) {
       if (!(error instanceof SandwireError) || error.code !== 'bad_request')

@@ -11,21 +11,21 @@ export const MAX_EXTENDED_BYTES = 64 * 1024
 const MAX_EXTENDED_IN_A_ROW = 16
 
 export type TarEvent =
-  | { readonly is: 'entry'; readonly entry: TarEntry }
+  | { readonly kind: 'entry'; readonly entry: TarEntry }
   /** The next bytes of the entry; a view of the pushed bytes. */
-  | { readonly is: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
   /** The entry is complete. */
-  | { readonly is: 'complete' }
-  | { readonly is: 'note'; readonly note: TarNote }
-  | { readonly is: 'end' }
+  | { readonly kind: 'complete' }
+  | { readonly kind: 'note'; readonly note: TarNote }
+  | { readonly kind: 'end' }
 
 type State =
-  | { readonly is: 'header' }
+  | { readonly kind: 'header' }
   /** Collects the body of an extended header. */
-  | { readonly is: 'extended'; readonly type: string; readonly sizeBytes: number }
-  | { readonly is: 'bytes'; leftBytes: number; readonly paddingBytes: number }
-  | { readonly is: 'padding'; leftBytes: number }
-  | { readonly is: 'ended' }
+  | { readonly kind: 'extended'; readonly type: string; readonly sizeBytes: number }
+  | { readonly kind: 'bytes'; leftBytes: number; readonly paddingBytes: number }
+  | { readonly kind: 'padding'; leftBytes: number }
+  | { readonly kind: 'ended' }
 
 /** Values for the next entry from extended headers. */
 interface Extended {
@@ -67,7 +67,7 @@ function decodeText(bytes: Uint8Array): string {
  * extended header. Throws only `bad_request`, for any input.
  */
 export class TarReader {
-  #state: State = { is: 'header' }
+  #state: State = { kind: 'header' }
   /** Bytes of an incomplete block or extended header. */
   #kept: Uint8Array = new Uint8Array(0)
   #keptBytes = 0
@@ -75,32 +75,32 @@ export class TarReader {
 
   /** The input has ended. Throws when the archive is incomplete. */
   end(): void {
-    if (this.#state.is !== 'ended') refuse('it ends too early')
+    if (this.#state.kind !== 'ended') refuse('it ends too early')
   }
 
   /** Takes the next bytes and tells what is in them. Views of them are good until the next push. */
   push(chunk: Uint8Array): readonly TarEvent[] {
     const events: TarEvent[] = []
     let rest = chunk
-    while (rest.length > 0 && this.#state.is !== 'ended') {
+    while (rest.length > 0 && this.#state.kind !== 'ended') {
       const state = this.#state
-      if (state.is === 'bytes') {
+      if (state.kind === 'bytes') {
         const bytes = rest.subarray(0, state.leftBytes)
         rest = rest.subarray(bytes.length)
         state.leftBytes -= bytes.length
-        events.push({ is: 'bytes', bytes })
+        events.push({ kind: 'bytes', bytes })
         if (state.leftBytes === 0) this.#finish(state.paddingBytes, events)
-      } else if (state.is === 'padding') {
+      } else if (state.kind === 'padding') {
         const skipped = Math.min(rest.length, state.leftBytes)
         rest = rest.subarray(skipped)
         state.leftBytes -= skipped
-        if (state.leftBytes === 0) this.#state = { is: 'header' }
+        if (state.leftBytes === 0) this.#state = { kind: 'header' }
       } else {
-        const needBytes = state.is === 'header' ? BLOCK_BYTES : state.sizeBytes + paddingOf(state.sizeBytes)
+        const needBytes = state.kind === 'header' ? BLOCK_BYTES : state.sizeBytes + paddingOf(state.sizeBytes)
         const { whole, taken } = this.#collect(rest, needBytes)
         rest = rest.subarray(taken)
         if (whole === undefined) continue
-        if (state.is === 'header') this.#header(whole, events)
+        if (state.kind === 'header') this.#header(whole, events)
         else this.#extend(state.type, whole.subarray(0, state.sizeBytes), events)
       }
     }
@@ -120,14 +120,14 @@ export class TarReader {
   }
 
   #finish(paddingBytes: number, events: TarEvent[]): void {
-    this.#state = paddingBytes === 0 ? { is: 'header' } : { is: 'padding', leftBytes: paddingBytes }
-    events.push({ is: 'complete' })
+    this.#state = paddingBytes === 0 ? { kind: 'header' } : { kind: 'padding', leftBytes: paddingBytes }
+    events.push({ kind: 'complete' })
   }
 
   #header(block: Uint8Array, events: TarEvent[]): void {
     if (block[0] === 0 && block.every((byte) => byte === 0)) {
-      this.#state = { is: 'ended' }
-      events.push({ is: 'end' })
+      this.#state = { kind: 'ended' }
+      events.push({ kind: 'end' })
       return
     }
     const header = readHeader(block) ?? refuse('a header is damaged')
@@ -138,9 +138,9 @@ export class TarReader {
     if (UNREADABLE.has(header.type)) refuse('sparse files and archives in parts are not supported')
     const entry = this.#entryOf(header)
     this.#extended = nothingExtended()
-    events.push({ is: 'entry', entry })
+    events.push({ kind: 'entry', entry })
     const size = entry.kind === 'file' || entry.kind === 'special' ? entry.sizeBytes : 0
-    if (size > 0) this.#state = { is: 'bytes', leftBytes: size, paddingBytes: paddingOf(size) }
+    if (size > 0) this.#state = { kind: 'bytes', leftBytes: size, paddingBytes: paddingOf(size) }
     else this.#finish(0, events)
   }
 
@@ -148,11 +148,11 @@ export class TarReader {
     if (sizeBytes > MAX_EXTENDED_BYTES) refuse(`an extended header is over ${MAX_EXTENDED_BYTES} bytes`)
     this.#extended.count += 1
     if (this.#extended.count > MAX_EXTENDED_IN_A_ROW) refuse('too many extended headers in a row')
-    if (sizeBytes > 0) this.#state = { is: 'extended', type, sizeBytes }
+    if (sizeBytes > 0) this.#state = { kind: 'extended', type, sizeBytes }
   }
 
   #extend(type: string, body: Uint8Array, events: TarEvent[]): void {
-    this.#state = { is: 'header' }
+    this.#state = { kind: 'header' }
     switch (type) {
       case 'L':
         this.#extended.path = upToNul(body).slice()
@@ -171,7 +171,7 @@ export class TarReader {
         // A note stands between entries, and is not about the next one.
         if (note !== undefined) {
           this.#extended.count = 0
-          events.push({ is: 'note', note })
+          events.push({ kind: 'note', note })
         }
         return
       }

@@ -86,7 +86,7 @@ export class Attached implements AsyncDisposable {
       ...options,
     })
     this.handle.status.subscribe((status) => {
-      if (status.is === 'reconnecting') this.reconnections++
+      if (status.kind === 'reconnecting') this.reconnections++
     })
   }
 
@@ -128,7 +128,7 @@ export class Attached implements AsyncDisposable {
   }
 
   async isAttached(): Promise<this> {
-    await eventually(() => this.handle.status.get().is === 'attached', {
+    await eventually(() => this.handle.status.get().kind === 'attached', {
       what: 'the attachment',
       timeoutMs: WAIT_MS,
     })

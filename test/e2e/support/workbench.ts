@@ -233,7 +233,7 @@ export class TerminalView {
       if (controller === undefined) return undefined
       const { status, role, session, cols, rows } = controller.state.get()
       const { surface } = controller
-      return { status: status.is, role, session, cols, rows, drawn: [surface.cols, surface.rows] as const }
+      return { status: status.kind, role, session, cols, rows, drawn: [surface.cols, surface.rows] as const }
     }, this.#index)
   }
 

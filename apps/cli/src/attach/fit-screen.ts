@@ -1,6 +1,6 @@
 import type { Screen } from '@sandwire/client'
 import type { SnapshotPart } from '@sandwire/protocol'
-import type { WindowSize } from './window-size.ts'
+import type { TerminalSize } from './terminal-size.ts'
 
 /** Separates rows in a snapshot. */
 const ROW_BREAK = '\r\n'
@@ -14,7 +14,7 @@ interface Part extends SnapshotPart {
 }
 
 /** True when a screen has more rows or columns than a window. */
-export function isLarger(screen: WindowSize, window: WindowSize): boolean {
+export function isLarger(screen: TerminalSize, window: TerminalSize): boolean {
   return screen.cols > window.cols || screen.rows > window.rows
 }
 
@@ -23,7 +23,7 @@ export function isLarger(screen: WindowSize, window: WindowSize): boolean {
  * output continues there. Of a full-screen program the upper rows are shown, because it addresses rows and columns. A screen
  * whose server does not describe its parts is left as it is.
  */
-export function fitScreen(screen: Screen, window: WindowSize): Uint8Array {
+export function fitScreen(screen: Screen, window: TerminalSize): Uint8Array {
   if (screen.parts === undefined || !isLarger(screen, window)) return screen.bytes
   const text = Buffer.from(screen.bytes).toString('latin1')
   let at = 0
@@ -48,7 +48,7 @@ function join(parts: readonly Part[]): string {
 }
 
 /** Omits blank rows below the cursor, and as many others as would push the cursor out of the window. */
-function fitNormal(parts: readonly Part[], screen: WindowSize, window: WindowSize): string {
+function fitNormal(parts: readonly Part[], screen: TerminalSize, window: TerminalSize): string {
   const textOf = (kind: Part['kind']): string => join(parts.filter((part) => part.kind === kind))
   const cursor = parts.find(({ kind }) => kind === 'cursor')
   if (cursor?.row === undefined || textOf('margins') !== '') return join(parts)
@@ -65,7 +65,7 @@ function fitNormal(parts: readonly Part[], screen: WindowSize, window: WindowSiz
 }
 
 /** Omits rows below the window and does not wrap long rows, because both would scroll the others out of sight. */
-function fitAlternate(parts: readonly Part[], window: WindowSize): string {
+function fitAlternate(parts: readonly Part[], window: TerminalSize): string {
   const cropped = parts.map(({ kind, text }) => {
     if (kind !== 'rows') return text
     return NO_WRAP + text.split(ROW_BREAK).slice(0, window.rows).join(ROW_BREAK) + WRAP

@@ -6,7 +6,7 @@ import { OutputWriter } from './output-writer.ts'
 import { RawTerminal } from './raw-terminal.ts'
 import { StatusLine } from './status-line.ts'
 import { TerminalModes } from './terminal-modes.ts'
-import { readWindowSize } from './window-size.ts'
+import { readTerminalSize } from './terminal-size.ts'
 
 /** Soft reset, default colors, home, clear. */
 const FRESH_SCREEN = '\x1b[!p\x1b[0m\x1b[H\x1b[2J'
@@ -40,7 +40,7 @@ export class LocalScreen implements Disposable {
     const statusOutput = isatty(1) ? this.#stdout : this.#stderr
     this.line = new StatusLine({
       write: (text) => void statusOutput.write(encoder.encode(text)),
-      columns: () => readWindowSize().cols,
+      columns: () => readTerminalSize().cols,
       isAlternateScreen: () => this.#modes.isAlternateScreen,
       canDraw: () => this.#isTalkative && this.#modes.isBetweenSequences,
       onRepaintNeeded: () => events.repaintNeeded(),
@@ -70,7 +70,7 @@ export class LocalScreen implements Disposable {
     this.line.clear()
     if (!this.#isMirroring) return this.#stdout.write(screen.bytes)
     const undo = this.#modes.undo()
-    const fitted = fitScreen(screen, readWindowSize())
+    const fitted = fitScreen(screen, readTerminalSize())
     this.#modes.scan(fitted)
     void this.#stdout.write(encoder.encode(`${undo}${FRESH_SCREEN}`))
     return this.#stdout.write(fitted)

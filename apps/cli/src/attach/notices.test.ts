@@ -3,7 +3,7 @@ import { describeOutage } from './notices.ts'
 
 const CONTEXT = { host: 'h:1', detachHint: 'Ctrl+] to detach', nowMs: 1000 }
 const waiting = {
-  is: 'reconnecting',
+  kind: 'reconnecting',
   attempt: 3,
   atMs: 4200,
   why: 'The server\x1b[2J cannot be reached',
@@ -21,7 +21,7 @@ test('describeOutage counts down to the next attempt', () => {
 
 test('describeOutage shows why the first connection fails, without control characters', () => {
   const fresh = { ...CONTEXT, wasAttached: false }
-  expect(describeOutage({ is: 'connecting', attempt: 1 }, fresh)).toBe('sbx-stdio: connecting to h:1 …')
+  expect(describeOutage({ kind: 'connecting', attempt: 1 }, fresh)).toBe('sbx-stdio: connecting to h:1 …')
   expect(describeOutage(waiting, fresh)).toBe(
     'sbx-stdio: connecting to h:1, The server [2J cannot be reached …',
   )

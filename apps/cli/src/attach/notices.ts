@@ -3,7 +3,7 @@ import type { ClientStatus, Role } from '@sandwire/protocol'
 import { isLarger } from './fit-screen.ts'
 import type { LocalScreen } from './local-screen.ts'
 import type { StatusLine } from './status-line.ts'
-import { readWindowSize } from './window-size.ts'
+import { readTerminalSize } from './terminal-size.ts'
 import type { RunOptions } from '../options/attach-options.ts'
 import { printable } from '../text/printable.ts'
 
@@ -24,13 +24,13 @@ const ROLE_TEXT: Readonly<Record<Role, string>> = {
 
 /** The status line while there is no connection. */
 export function describeOutage(
-  status: Extract<ClientStatus, { is: 'connecting' | 'reconnecting' }>,
+  status: Extract<ClientStatus, { kind: 'connecting' | 'reconnecting' }>,
   context: { host: string; detachHint: string; wasAttached: boolean; nowMs: number },
 ): string {
-  const waitMs = status.is === 'reconnecting' ? Math.max(0, status.atMs - context.nowMs) : 0
+  const waitMs = status.kind === 'reconnecting' ? Math.max(0, status.atMs - context.nowMs) : 0
   const next = waitMs > 0 ? `reconnecting in ${Math.ceil(waitMs / 1000)} s` : 'reconnecting'
   if (context.wasAttached) return `sbx-stdio: connection lost, ${next} (${context.detachHint})`
-  const reason = status.is === 'reconnecting' ? `, ${printable(status.why)}` : ''
+  const reason = status.kind === 'reconnecting' ? `, ${printable(status.why)}` : ''
   return `sbx-stdio: connecting to ${context.host}${reason} …`
 }
 
@@ -63,8 +63,8 @@ export class ConnectionNotices implements Disposable {
   }
 
   #changed(status: ClientStatus): void {
-    if (status.is === 'reconnecting') this.#lostMs ??= performance.now()
-    if (status.is !== 'attached') return
+    if (status.kind === 'reconnecting') this.#lostMs ??= performance.now()
+    if (status.kind !== 'attached') return
     this.#lostMs = undefined
     if (this.#isOutageShown) this.#line.clear()
     if (this.#isOutageShown && this.#role !== undefined) this.#line.flash('sbx-stdio: reconnected', FLASH_MS)
@@ -78,13 +78,13 @@ export class ConnectionNotices implements Disposable {
     const status = this.#handle.status.get()
     if (
       this.#lostMs === undefined ||
-      (status.is !== 'connecting' && status.is !== 'reconnecting' && status.is !== 'attached')
+      (status.kind !== 'connecting' && status.kind !== 'reconnecting' && status.kind !== 'attached')
     )
       return
     const wasAttached = this.#role !== undefined
     const nowMs = performance.now()
     if (nowMs - this.#lostMs < (wasAttached ? LOST_SHOWN_AFTER_MS : CONNECTING_SHOWN_AFTER_MS)) return
-    if (status.is === 'attached') return
+    if (status.kind === 'attached') return
     this.#isOutageShown = true
     const { host, detachHint } = this.#context
     this.#line.show(describeOutage(status, { host, detachHint: detachHint(), wasAttached, nowMs }))
@@ -125,7 +125,7 @@ export class SessionNotices {
 
   /** The driver's window may be larger than this one. */
   resized(cols: number, rows: number): void {
-    const own = readWindowSize()
+    const own = readTerminalSize()
     if (this.#role() === 'driver' || !isLarger({ cols, rows }, own)) return
     if (this.#screen.hasKeys)
       this.show(`the session is ${cols}x${rows}, this terminal is ${own.cols}x${own.rows}`)

@@ -24,14 +24,14 @@ const REATTACH = 'sbx-stdio http://h --session s --token-file t'
 
 describe('describeOutcome', () => {
   test('prints nothing about a process that exited', () => {
-    const outcome = { is: 'exited', exit: { ...EXIT, code: 9 }, startFailure: undefined } as const
+    const outcome = { kind: 'exited', exit: { ...EXIT, code: 9 }, startFailure: undefined } as const
     expect(describeOutcome(outcome, AFTER)).toEqual({ code: 9, lines: [] })
   })
 
   test('prints why a process could not be started', () => {
     const startFailure = new SandwireError('command_not_found', 'Cannot start "x"\x1b[2J')
     const { code, lines } = describeOutcome(
-      { is: 'exited', exit: { ...EXIT, code: 127 }, startFailure },
+      { kind: 'exited', exit: { ...EXIT, code: 127 }, startFailure },
       AFTER,
     )
     expect(code).toBe(127)
@@ -44,8 +44,8 @@ describe('describeOutcome', () => {
   test('hints at what a forbidden user can do instead', () => {
     const error = new SandwireError('forbidden', 'Cannot run this: the credential is not good for "exec"')
     const hintTo = (options: Partial<OutcomeContext['options']>): string =>
-      describeOutcome({ is: 'failed', error }, { ...BEFORE, options: { ...OPTIONS, ...options } }).lines[1] ??
-      ''
+      describeOutcome({ kind: 'failed', error }, { ...BEFORE, options: { ...OPTIONS, ...options } })
+        .lines[1] ?? ''
     expect(hintTo({})).toContain('sbx-stdio templates --url http://h')
     expect(hintTo({})).not.toContain('--role')
     expect(hintTo({ template: 't' })).toContain('sbx-stdio sessions dev --url http://h')
@@ -55,39 +55,39 @@ describe('describeOutcome', () => {
 
   test('prints how to reattach after detaching', () => {
     const kept = 'sbx-stdio: detached; the session is kept for 60 s, reattach with:'
-    expect(describeOutcome({ is: 'detached', reason: 'escape' }, AFTER)).toEqual({
+    expect(describeOutcome({ kind: 'detached', reason: 'escape' }, AFTER)).toEqual({
       code: 0,
       lines: [kept, REATTACH],
     })
     expect(
-      describeOutcome({ is: 'detached', reason: 'SIGTERM' }, { ...AFTER, program: 'npx sbx-stdio' }),
+      describeOutcome({ kind: 'detached', reason: 'SIGTERM' }, { ...AFTER, program: 'npx sbx-stdio' }),
     ).toEqual({
       code: 143,
       lines: [kept, `npx ${REATTACH}`],
     })
     const brief = { ...AFTER, session: { id: 's', details: { ...DETAILS, keepSeconds: 0 } } }
-    expect(describeOutcome({ is: 'detached', reason: 'escape' }, brief).lines).toEqual([
+    expect(describeOutcome({ kind: 'detached', reason: 'escape' }, brief).lines).toEqual([
       'sbx-stdio: detached; the session ends',
     ])
   })
 
   test('prints nothing about detaching before the first attach, or when quiet', () => {
-    expect(describeOutcome({ is: 'detached', reason: 'SIGINT' }, BEFORE)).toEqual({ code: 130, lines: [] })
+    expect(describeOutcome({ kind: 'detached', reason: 'SIGINT' }, BEFORE)).toEqual({ code: 130, lines: [] })
     const quiet = { ...AFTER, options: { ...OPTIONS, isQuiet: true } }
-    expect(describeOutcome({ is: 'detached', reason: 'escape' }, quiet)).toEqual({ code: 0, lines: [] })
+    expect(describeOutcome({ kind: 'detached', reason: 'escape' }, quiet)).toEqual({ code: 0, lines: [] })
   })
 
   test('prints one line and a hint for a failure, quiet or not', () => {
     const error = new SandwireError('link_lost', 'Cannot reach the server: no answer')
     const quiet = { ...BEFORE, options: { ...OPTIONS, isQuiet: true } }
-    expect(describeOutcome({ is: 'failed', error }, quiet)).toEqual({
+    expect(describeOutcome({ kind: 'failed', error }, quiet)).toEqual({
       code: 255,
       lines: [
         'sbx-stdio: Cannot reach the server: no answer',
         expect.stringContaining('hint: check that the server is running'),
       ],
     })
-    expect(describeOutcome({ is: 'failed', error }, AFTER).lines).toEqual([
+    expect(describeOutcome({ kind: 'failed', error }, AFTER).lines).toEqual([
       'sbx-stdio: Connection lost: Cannot reach the server: no answer',
       `hint: ${REATTACH}`,
     ])
@@ -95,7 +95,7 @@ describe('describeOutcome', () => {
 
   describe('when the sandbox was stopped', () => {
     const ended = {
-      is: 'exited',
+      kind: 'exited',
       exit: { ...EXIT, code: null, signal: 'SIGHUP' },
       startFailure: undefined,
     } as const
@@ -141,11 +141,11 @@ describe('describeOutcome', () => {
 
     test('reports it once if the connection fails with it, or the user detaches', () => {
       const error = new SandwireError('shutting_down', 'The sandbox is stopping')
-      expect(describeOutcome({ is: 'failed', error }, stopped('bye'))).toMatchObject({
+      expect(describeOutcome({ kind: 'failed', error }, stopped('bye'))).toMatchObject({
         code: 255,
         lines: ['sbx-stdio: bye', expect.stringContaining('hint: start it again')],
       })
-      expect(describeOutcome({ is: 'detached', reason: 'escape' }, stopped('bye')).lines).toEqual([
+      expect(describeOutcome({ kind: 'detached', reason: 'escape' }, stopped('bye')).lines).toEqual([
         'sbx-stdio: bye',
         'hint: start it again: sbx-stdio start dev --url http://h',
       ])
@@ -153,15 +153,15 @@ describe('describeOutcome', () => {
   })
 
   test('reports a failed write', () => {
-    expect(describeOutcome({ is: 'unwritable', errno: 'ENOSPC' }, AFTER)).toMatchObject({ code: 255 })
+    expect(describeOutcome({ kind: 'unwritable', errno: 'ENOSPC' }, AFTER)).toMatchObject({ code: 255 })
   })
 
   test('names the sandbox and the server in the hint', () => {
     const error = new SandwireError('sandbox_stopped', 'Cannot attach: sandbox is stopped')
-    expect(describeOutcome({ is: 'failed', error }, BEFORE).lines[1]).toBe(
+    expect(describeOutcome({ kind: 'failed', error }, BEFORE).lines[1]).toBe(
       'hint: start it: sbx-stdio start dev --url http://h',
     )
     const joined = { ...BEFORE, options: { ...OPTIONS, sandbox: undefined, session: 'abc.def' } }
-    expect(describeOutcome({ is: 'failed', error }, joined).lines[1]).toContain('sbx-stdio start abc --url')
+    expect(describeOutcome({ kind: 'failed', error }, joined).lines[1]).toContain('sbx-stdio start abc --url')
   })
 })

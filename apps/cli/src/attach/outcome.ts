@@ -23,11 +23,11 @@ export type DetachReason = 'escape' | 'SIGPIPE' | StopSignal
 /** How the attachment ended. */
 export type Outcome =
   /** The process ended; `startFailure` is the reason if it could not be started. */
-  | { readonly is: 'exited'; readonly exit: Exit; readonly startFailure: SandwireError | undefined }
-  | { readonly is: 'detached'; readonly reason: DetachReason }
-  | { readonly is: 'failed'; readonly error: SandwireError }
+  | { readonly kind: 'exited'; readonly exit: Exit; readonly startFailure: SandwireError | undefined }
+  | { readonly kind: 'detached'; readonly reason: DetachReason }
+  | { readonly kind: 'failed'; readonly error: SandwireError }
   /** Standard output failed with this errno. */
-  | { readonly is: 'unwritable'; readonly errno: string }
+  | { readonly kind: 'unwritable'; readonly errno: string }
 
 /** A `shutting_down` error, which the server sends before it ends the session. */
 export interface StopNotice {
@@ -115,9 +115,9 @@ function formatStopNotice({ message, reason }: StopNotice, context: OutcomeConte
   return [`sbx-stdio: ${printable(message)}`, `hint: ${again}${keepRunning}`]
 }
 
-function linesOf(outcome: Exclude<Outcome, { is: 'unwritable' }>, context: OutcomeContext): string[] {
+function linesOf(outcome: Exclude<Outcome, { kind: 'unwritable' }>, context: OutcomeContext): string[] {
   if (context.stopNotice !== undefined) return formatStopNotice(context.stopNotice, context)
-  switch (outcome.is) {
+  switch (outcome.kind) {
     case 'exited':
       return outcome.startFailure === undefined ? [] : formatFailure(outcome.startFailure, context)
     case 'detached':
@@ -129,7 +129,7 @@ function linesOf(outcome: Exclude<Outcome, { is: 'unwritable' }>, context: Outco
 
 /** Turns an outcome into an exit code and messages. */
 export function describeOutcome(outcome: Outcome, context: OutcomeContext): ExitReport {
-  switch (outcome.is) {
+  switch (outcome.kind) {
     case 'exited':
       return { code: exitCodeOf(outcome.exit), lines: linesOf(outcome, context) }
     case 'detached':

@@ -27,7 +27,7 @@ import { LocalScreen } from './local-screen.ts'
 import { withPlainHttpCheck } from '../server/probe-server.ts'
 import { printable } from '../text/printable.ts'
 import { STOP_SIGNALS, type StopSignal, StopSignals } from './stop-signals.ts'
-import { readWindowSize, watchWindowSize } from './window-size.ts'
+import { readTerminalSize, watchTerminalSize } from './terminal-size.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -93,7 +93,9 @@ export class Program implements Disposable {
       role: options.role ?? 'driver',
     }
     this.#undo.use(new ConnectionNotices(this.#handle, this.#screen.line, context))
-    this.#undo.defer(this.#handle.status.subscribe((status) => status.is === 'attached' && this.#attached()))
+    this.#undo.defer(
+      this.#handle.status.subscribe((status) => status.kind === 'attached' && this.#attached()),
+    )
   }
 
   async run(): Promise<number> {
@@ -104,7 +106,7 @@ export class Program implements Disposable {
       .stopMirroring()
       .then(() => this.#screen.print(...(isMidLine ? ['', ...lines] : lines)))
     // All output is written, except after detaching: the reader of stdout may have stalled.
-    await (outcome.is === 'detached' ? raceTimeout(flushed, DETACH_TIMEOUT_MS, undefined) : flushed)
+    await (outcome.kind === 'detached' ? raceTimeout(flushed, DETACH_TIMEOUT_MS, undefined) : flushed)
     return code
   }
 
@@ -117,7 +119,7 @@ export class Program implements Disposable {
     return attach({
       url: options.url,
       request: createRequest(options, isPty),
-      ...readWindowSize(),
+      ...readTerminalSize(),
       env,
       name: options.name ?? printable(this.#env['USER'] ?? '').slice(0, limits.MAX_NAME_CHARS),
       credentials: () => this.#credentials(),
@@ -174,7 +176,7 @@ export class Program implements Disposable {
       this.#screen.resume()
       this.#requestRepaint()
     })
-    this.#undo.use(watchWindowSize(({ cols, rows }) => this.#handle.resize(cols, rows)))
+    this.#undo.use(watchTerminalSize(({ cols, rows }) => this.#handle.resize(cols, rows)))
     // The terminal is restored in any case.
     process.on('exit', () => this.#screen[Symbol.dispose]())
     process.on('uncaughtException', (error) => this.#crashed(error))
@@ -204,10 +206,10 @@ export class Program implements Disposable {
   }
 
   #stopSignal(signal: StopSignal): void {
-    const { is } = this.#handle.status.get()
+    const { kind } = this.#handle.status.get()
     // Only output that is not being read is left.
-    if (is === 'exited' || is === 'failed' || is === 'detached') process.exit(exitCodeOfSignal(signal))
-    const state = this.#mode === undefined ? 'connecting' : is === 'attached' ? 'attached' : 'down'
+    if (kind === 'exited' || kind === 'failed' || kind === 'detached') process.exit(exitCodeOfSignal(signal))
+    const state = this.#mode === undefined ? 'connecting' : kind === 'attached' ? 'attached' : 'down'
     const canForward = this.#mode === 'pipe' && this.#handle.role === 'driver'
     if (this.#signals.receive(state, canForward, performance.now()) === 'detach') this.#detach(signal)
     else this.#handle.signal(signal)
@@ -236,7 +238,7 @@ export class Program implements Disposable {
   /** Two resizes make a full-screen program repaint. */
   #requestRepaint(): void {
     if (this.#mode !== 'pty' || this.#handle.role !== 'driver') return
-    const { cols, rows } = readWindowSize()
+    const { cols, rows } = readTerminalSize()
     this.#handle.resize(cols, Math.max(1, rows - 1))
     this.#handle.resize(cols, rows)
   }
@@ -263,14 +265,14 @@ export class Program implements Disposable {
   async #outcome(): Promise<Outcome> {
     try {
       const exit = await this.#exit()
-      if (this.#writeErrno !== undefined) return { is: 'unwritable', errno: this.#writeErrno }
-      return { is: 'exited', exit, startFailure: this.#startFailure }
+      if (this.#writeErrno !== undefined) return { kind: 'unwritable', errno: this.#writeErrno }
+      return { kind: 'exited', exit, startFailure: this.#startFailure }
     } catch (error) {
       if (this.#detachReason === undefined)
-        return { is: 'failed', error: SandwireError.from(this.#credentialError ?? error) }
+        return { kind: 'failed', error: SandwireError.from(this.#credentialError ?? error) }
       await raceTimeout(this.#handle.closed, DETACH_TIMEOUT_MS, undefined)
-      if (this.#writeErrno !== undefined) return { is: 'unwritable', errno: this.#writeErrno }
-      return { is: 'detached', reason: this.#detachReason }
+      if (this.#writeErrno !== undefined) return { kind: 'unwritable', errno: this.#writeErrno }
+      return { kind: 'detached', reason: this.#detachReason }
     }
   }
 

@@ -1,6 +1,6 @@
 import { shape } from '@sandwire/protocol'
 import { parseSeconds } from '../text/amounts.ts'
-import { openRecord, decodeResponse } from '../server/response.ts'
+import { looseObject, decodeResponse } from '../server/response.ts'
 import { formatJson, formatTable } from '../text/table.ts'
 import { UsageError } from '../errors/errors.ts'
 import type { Api } from '../server/api.ts'
@@ -17,7 +17,7 @@ const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 const text = shape.text(1024)
 const optionalText = shape.optional(shape.nullable(text))
-const rowShape = openRecord({
+const rowShape = looseObject({
   atMs: shape.offset,
   actorName: text,
   action: text,
@@ -33,7 +33,7 @@ const rowShape = openRecord({
 type Row = shape.Decoded<typeof rowShape>
 /** Rows are passed through for JSON output. */
 const anyValue: shape.Shape<unknown> = { decode: (value) => value, describe: 'any' }
-const pageShape = openRecord({
+const pageShape = looseObject({
   rows: shape.list(anyValue, PAGE_ROWS),
   next: shape.nullable(shape.text(64, /^[0-9-]+$/)),
 })
@@ -92,8 +92,8 @@ first. The log is kept for 90 days, also for removed sandboxes.
   --sandbox NAME       only this sandbox, by name or id
   --since TIME         how far back: 30m, 24h, 7d (default: 7d)
 `,
-  options: { sandbox: 'once', since: 'once' },
-  read: (options) => {
+  options: { sandbox: 'value', since: 'value' },
+  parse: (options) => {
     requireNoPositionals(options)
     const sandbox = parseSandboxOption(options)
     const seconds = parseSince(options)

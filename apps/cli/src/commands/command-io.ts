@@ -3,10 +3,10 @@ import { createInterface } from 'node:readline/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isatty } from 'node:tty'
 import { RawTerminal } from '../attach/raw-terminal.ts'
-import { stdoutColumns } from '../attach/window-size.ts'
+import { stdoutColumns } from '../attach/terminal-size.ts'
 import type { CommandIo } from './command.ts'
-import { exitOnStdoutError } from '../errors/exit-code.ts'
-import { Interrupted } from '../errors/errors.ts'
+import { exitOnStdoutError } from '../errors/stdout-error.ts'
+import { InterruptedError } from '../errors/errors.ts'
 import { readBounded } from '../server/response.ts'
 
 const CTRL_C = 0x03
@@ -23,7 +23,7 @@ export function editLine(line: readonly number[], byte: number): readonly number
   return byte < 0x20 || line.length >= MAX_BYTES ? line : [...line, byte]
 }
 
-/** Reads a line from the terminal without echo; undefined for Ctrl-D. Throws `Interrupted` for Ctrl-C. */
+/** Reads a line from the terminal without echo; undefined for Ctrl-D. Throws `InterruptedError` for Ctrl-C. */
 function promptSecret(question: string): string | undefined {
   const fd = openSync('/dev/tty', 'r+')
   using terminal = new RawTerminal(fd)
@@ -35,7 +35,7 @@ function promptSecret(question: string): string | undefined {
       const read = readSync(fd, buffer)
       for (const byte of buffer.subarray(0, read)) {
         if (ENDS.has(byte)) return Buffer.from(line).toString('utf8')
-        if (byte === CTRL_C) throw new Interrupted()
+        if (byte === CTRL_C) throw new InterruptedError()
         if (byte === CTRL_D && line.length === 0) return undefined
         line = editLine(line, byte)
       }
@@ -81,7 +81,7 @@ async function confirm(question: string): Promise<boolean> {
     const first = await Promise.race([response, ended])
     if (typeof first === 'object') return /^y(es)?$/i.test(first.text.trim())
     process.stderr.write('\n')
-    if (first === 'interrupted') throw new Interrupted()
+    if (first === 'interrupted') throw new InterruptedError()
     return false
   } finally {
     prompt.close()

@@ -13,11 +13,11 @@ export interface CommandIo {
   readonly info: (message: string) => void
   /** Prints a hint to stderr. */
   readonly hint: (hint: string) => void
-  /** Asks a yes/no question; undefined without a terminal. Throws `Interrupted`. */
+  /** Asks a yes/no question; undefined without a terminal. Throws `InterruptedError`. */
   readonly confirm: ((question: string) => Promise<boolean>) | undefined
   /** Writes to stderr as is. */
   readonly write: (lines: string) => void
-  /** Reads a line without echo; undefined without a terminal. Throws `Interrupted`. */
+  /** Reads a line without echo; undefined without a terminal. Throws `InterruptedError`. */
   readonly promptSecret: ((question: string) => string | undefined) | undefined
   /** Reads all of stdin, up to a limit. */
   readonly readStdin: () => Promise<string>
@@ -57,7 +57,7 @@ export interface Task {
   /** The sandbox that it uses, for hints. */
   readonly sandbox?: string
   /** Command that lists valid arguments, for the hint when the argument is not found. */
-  readonly listCommand?: string
+  readonly hintCommand?: string
   /** Server address from the arguments of the command. */
   readonly url?: string
   /** Sends no stored credential. */
@@ -73,7 +73,7 @@ export interface Command {
   /** Options by request field, for errors of the server. */
   readonly fields?: FieldNames
   /** Parses the command line; throws `UsageError`. */
-  readonly read: (options: CommandOptions, env: CommandContext['env'], io: CommandIo) => Task | Promise<Task>
+  readonly parse: (options: CommandOptions, env: CommandContext['env'], io: CommandIo) => Task | Promise<Task>
 }
 
 /** Parsed options of any command, read by names of its table. */

@@ -29,19 +29,19 @@ Exit status
   255 for other failures
 `,
   options: { quiet: 'flag', recursive: 'flag' },
-  read: (options) => {
+  parse: (options) => {
     const [source, target, further] = options.positionals
     if (source === undefined || target === undefined || further !== undefined)
       throw new UsageError('Give a source and a target', 'sbx-stdio cp --help')
     const from = parseLocation(source)
     const to = parseTarget(target)
-    const sandbox = from.is === 'sandbox' ? from.sandbox : to.is === 'sandbox' ? to.sandbox : undefined
+    const sandbox = from.kind === 'sandbox' ? from.sandbox : to.kind === 'sandbox' ? to.sandbox : undefined
     if (sandbox === undefined)
       throw new UsageError(
         'Neither side is in a sandbox',
         'use SANDBOX:PATH for one of them; list your sandboxes: sbx-stdio list',
       )
-    if (from.is === 'sandbox' && to.is === 'sandbox')
+    if (from.kind === 'sandbox' && to.kind === 'sandbox')
       throw new UsageError('Both sides are in a sandbox', 'copy to this machine first')
     const isQuiet = options.has('quiet')
     return {

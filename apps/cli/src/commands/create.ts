@@ -145,18 +145,18 @@ Creates a sandbox, starts it, and prints its name. Without NAME, the server choo
   --no-start           create it without starting it
 `,
   options: {
-    network: 'once',
-    allow: 'repeatable',
-    memory: 'once',
-    disk: 'once',
-    cpus: 'once',
-    pids: 'once',
-    'sleep-after': 'once',
-    env: 'repeatable',
+    network: 'value',
+    allow: 'values',
+    memory: 'value',
+    disk: 'value',
+    cpus: 'value',
+    pids: 'value',
+    'sleep-after': 'value',
+    env: 'values',
     'no-start': 'flag',
   },
   fields: CREATE_FIELDS,
-  read: (options, env) => {
+  parse: (options, env) => {
     const name = optionalSandbox(options)
     const body = parseCreateBody(options, name, env)
     return {

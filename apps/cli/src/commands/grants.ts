@@ -62,7 +62,7 @@ export const grants: Command = {
 With SANDBOX, lists who else has access to it, and unused share links. Without, lists what is shared with you.
 `,
   options: {},
-  read: (options) => {
+  parse: (options) => {
     const sandbox = optionalSandbox(options)
     return {
       ...(sandbox === undefined ? {} : { sandbox }),

@@ -28,7 +28,7 @@ async function readLink(options: CommandOptions, io: CommandIo): Promise<ShareLi
   if (given !== undefined) {
     hideArgument(given)
     throw new UsageError(
-      'Other users can see a link on the command line, and it stays in the shell history',
+      'A share link is not accepted as an argument: other users can see it, and it stays in the shell history',
       'sbx-stdio join prompts for it; or use --link-file FILE',
     )
   }
@@ -48,34 +48,41 @@ function storeGuest(
 ): void {
   if (token === undefined) return
   const store = new CredentialStore(env)
-  const before = credential === 'guest' ? store.read(origin)?.expiresMs : undefined
-  const expiresMs = Math.max(shared.expiresMs, before ?? 0)
+  const previousExpiryMs = credential === 'guest' ? store.read(origin)?.expiresMs : undefined
+  const expiresMs = Math.max(shared.expiresMs, previousExpiryMs ?? 0)
   store.write({ version: 1, origin, bearer: token, expiresMs })
 }
 
 /** Redeems the link. A guest whose access has ended gets a new guest account. */
-async function requestGrant(
+async function redeemLink(
   link: ShareLink,
-  name: string,
+  guestName: string,
   { api, credential, env }: CommandContext,
 ): Promise<unknown> {
-  const send = (as: Api, isNew: boolean): Promise<unknown> =>
-    as.request('POST', '/api/grants/redeem', { link: link.secret, ...(isNew && name !== '' ? { name } : {}) })
+  const redeemAs = (client: Api, isNewGuest: boolean): Promise<unknown> =>
+    client.request('POST', '/api/grants/redeem', {
+      link: link.secret,
+      ...(isNewGuest && guestName !== '' ? { name: guestName } : {}),
+    })
   try {
-    return await send(api, credential === 'none')
+    return await redeemAs(api, credential === 'none')
   } catch (error) {
     if (credential !== 'guest' || SandwireError.from(error).code !== 'unauthorized') throw error
     const anonymous = createApi({ origin: link.origin, bearer: () => Promise.resolve(undefined) })
-    const response = await send(anonymous, true)
+    const response = await redeemAs(anonymous, true)
     new CredentialStore(env).remove(link.origin)
     return response
   }
 }
 
-async function redeem(link: ShareLink, name: string | undefined, context: CommandContext): Promise<number> {
+async function joinAndAttach(
+  link: ShareLink,
+  name: string | undefined,
+  context: CommandContext,
+): Promise<number> {
   const { env, io, isJson, program } = context
-  const guest = name ?? printable(env['USER'] ?? '').slice(0, limits.MAX_NAME_CHARS)
-  const redeemed = decodeRedeemed(await requestGrant(link, guest, context))
+  const guestName = name ?? printable(env['USER'] ?? '').slice(0, limits.MAX_NAME_CHARS)
+  const redeemed = decodeRedeemed(await redeemLink(link, guestName, context))
   storeGuest(link, redeemed, context)
   if (isJson) {
     const { token: _, ...rest } = redeemed
@@ -102,10 +109,10 @@ or from stdin; on the command line, other users could see it.
   --link-file FILE     file with the link
   --name TEXT          name that others see if you are not signed in (default: your user name)
 `,
-  options: { 'link-file': 'once', name: 'once' },
-  read: async (options, _env, io) => {
+  options: { 'link-file': 'value', name: 'value' },
+  parse: async (options, _env, io) => {
     const name = options.value('name')
     const link = await readLink(options, io)
-    return { url: link.origin, run: (context) => redeem(link, name, context) }
+    return { url: link.origin, run: (context) => joinAndAttach(link, name, context) }
   },
 }

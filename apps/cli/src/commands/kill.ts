@@ -11,7 +11,7 @@ Ends a session: its process gets SIGTERM, then SIGKILL. Attached clients see its
 SESSION is an id from sbx-stdio sessions, or a unique prefix of it.
 `,
   options: {},
-  read: (options) => {
+  parse: (options) => {
     const session = requireSession(options)
     const sandbox = sandboxIdOf(session)
     return {

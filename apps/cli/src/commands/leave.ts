@@ -10,10 +10,10 @@ Gives up access that was shared with you. Your connections there are closed with
 to get access again. GRANT is an id from sbx-stdio grants.
 `,
   options: {},
-  read: (options) => {
+  parse: (options) => {
     const grant = requireGrant(options, 'grants')
     return {
-      listCommand: 'grants',
+      hintCommand: 'grants',
       run: async ({ api, io, isJson }) => {
         const response = await api.request('DELETE', `/api/account/grants/${grant}`)
         if (isJson) io.print(formatJson(response ?? {}))

@@ -3,11 +3,11 @@ import { shellQuote } from '@sandwire/shell-quote'
 import type { Command, CommandContext } from './command.ts'
 import { requireNoPositionals } from './positionals.ts'
 import { decodeSandboxes, type Sandbox } from './responses.ts'
-import { openRecord } from '../server/response.ts'
+import { looseObject } from '../server/response.ts'
 import { formatAge, formatJson, formatTable } from '../text/table.ts'
 
-const whoShape = openRecord({ scopes: shape.list(shape.text(64), 16), guest: shape.bool })
-const capabilitiesShape = openRecord({ features: openRecord({ sandbox: shape.bool }) })
+const whoShape = looseObject({ scopes: shape.list(shape.text(64), 16), guest: shape.bool })
+const capabilitiesShape = looseObject({ features: looseObject({ sandbox: shape.bool }) })
 
 /** The response, or undefined if the request fails: only a hint depends on it. */
 async function tryRequest<T>(
@@ -18,7 +18,7 @@ async function tryRequest<T>(
   try {
     return expected.decode(await api.request('GET', path))
   } catch {
-    // The hint is left out then.
+    // The message then has no hint.
     return undefined
   }
 }
@@ -36,7 +36,7 @@ async function describeEmptyList(context: CommandContext): Promise<string> {
   return `no sandboxes yet; the server creates its only one when you attach: ${program} ${shellQuote(server)}`
 }
 
-const HEADER = ['NAME', 'STATE', 'NETWORK', 'AGE', 'ACTIVE', 'ID']
+const HEADER = ['NAME', 'STATE', 'NETWORK', 'AGE', 'LAST ACTIVE', 'ID']
 
 function describeState({ state, reason, ephemeral }: Sandbox): string {
   const notices = [reason ?? undefined, ephemeral === true ? 'ephemeral' : undefined].filter(
@@ -46,8 +46,7 @@ function describeState({ state, reason, ephemeral }: Sandbox): string {
 }
 
 function formatNetwork({ network, isolation }: Sandbox): string {
-  // Without isolation the policy is not enforced.
-  if (isolation === 'none') return 'unrestricted'
+  if (isolation === 'none') return 'open (not enforced)'
   if (network === undefined) return '-'
   return network.policy === 'allowlist' ? `allowlist (${network.allow.length})` : network.policy
 }
@@ -59,7 +58,7 @@ export const list: Command = {
 Lists your sandboxes and those shared with you: name, state, network, age, time since the last activity, id, and owner.
 `,
   options: {},
-  read: (options) => {
+  parse: (options) => {
     requireNoPositionals(options)
     return {
       run: async (context) => {
@@ -84,7 +83,7 @@ Lists your sandboxes and those shared with you: name, state, network, age, time 
           sandbox.id,
           ...(isShared ? [sandbox.owner ?? '-'] : []),
         ])
-        io.print(formatTable(isShared ? [...HEADER, 'SHARED BY'] : HEADER, rows, io.columns))
+        io.print(formatTable(isShared ? [...HEADER, 'OWNER'] : HEADER, rows, io.columns))
       },
     }
   },

@@ -1,7 +1,7 @@
 import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
 import { HintedError } from '../errors/errors.ts'
 import { createApi } from '../server/api.ts'
-import { openRecord, decodeResponse } from '../server/response.ts'
+import { looseObject, decodeResponse } from '../server/response.ts'
 import { shellQuote } from '@sandwire/shell-quote'
 import { exitCodeOfSignal } from '../errors/exit-code.ts'
 import { printable } from '../text/printable.ts'
@@ -29,7 +29,7 @@ const UNREADABLE_HINT =
 
 type Trust = Pick<EndpointSource, 'isTrusted' | 'trustHint'>
 
-const nameShape = openRecord({ name: shape.text(1024) })
+const nameShape = looseObject({ name: shape.text(1024) })
 
 function formatPrompt({ address, code, completeAddress }: DevicePrompt): string {
   const both = completeAddress === undefined ? '' : `  Or open     ${completeAddress}\n`
@@ -118,8 +118,8 @@ It replaces an earlier sign-in to this server.
   --trust              skip the question when the server shares an issuer with another one, or when its issuer is in a
                        private network
 `,
-  options: { issuer: 'once', trust: 'flag' },
-  read: (options) => {
+  options: { issuer: 'value', trust: 'flag' },
+  parse: (options) => {
     const url = optionalUrl(options)
     const issuerId = options.value('issuer')
     const isTrusted = options.has('trust')
@@ -135,7 +135,7 @@ It replaces an earlier sign-in to this server.
         const trustHint = `if you trust it: ${program} login ${shellQuote(server)} --trust`
         const trust = { isTrusted, trustHint }
         checkEndpoints(Object.values({ issuer: info.issuer, ...info.endpoints }), {
-          is: 'server',
+          kind: 'server',
           url: origin,
           ...trust,
         })

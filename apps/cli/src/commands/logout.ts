@@ -28,7 +28,7 @@ Signs out of a server: removes the stored sign-in, closes connections that use i
 the server or the issuer cannot be reached, the stored sign-in is removed all the same.
 `,
   options: {},
-  read: (options) => {
+  parse: (options) => {
     const url = optionalUrl(options)
     return {
       ...(url === undefined ? {} : { url }),
@@ -52,11 +52,11 @@ the server or the issuer cannot be reached, the stored sign-in is removed all th
         io.info(`Signed out of ${host}`)
         if (credential.renewal === undefined)
           io.info('you were a guest; you need a new link to get access again')
-        if (server.is === 'failed')
+        if (server.kind === 'failed')
           io.info(
             `the server could not be notified, so open connections stay until they expire: ${server.reason}`,
           )
-        if (issuer.is === 'failed') io.info(`the issuer could not be notified: ${issuer.reason}`)
+        if (issuer.kind === 'failed') io.info(`the issuer could not be notified: ${issuer.reason}`)
       },
     }
   },

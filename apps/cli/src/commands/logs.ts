@@ -1,5 +1,5 @@
 import { parseBytes } from '../text/amounts.ts'
-import { newLines, formatLogLine, splitLines } from '../text/log-lines.ts'
+import { unseenLines, formatLogLine, splitLines } from '../text/log-lines.ts'
 import { escapeJson } from '../text/printable.ts'
 import { UsageError } from '../errors/errors.ts'
 import type { Command, CommandOptions } from './command.ts'
@@ -28,8 +28,8 @@ JSON lines.
   --follow             keep printing new lines
   --bytes SIZE         how much of the end to print (default: 64K)
 `,
-  options: { follow: 'flag', bytes: 'once' },
-  read: (options) => {
+  options: { follow: 'flag', bytes: 'value' },
+  parse: (options) => {
     const sandbox = requireSandbox(options)
     const path = `/logs/${sandbox}?bytes=${parseBytesOption(options)}`
     const isFollowing = options.has('follow')
@@ -39,7 +39,7 @@ JSON lines.
         let seen: readonly string[] = []
         for (;;) {
           const lines = splitLines(await api.readText(path))
-          for (const line of newLines(seen, lines))
+          for (const line of unseenLines(seen, lines))
             io.print(`${isJson ? escapeJson(line) : formatLogLine(line)}\n`)
           seen = lines
           if (!isFollowing) return

@@ -66,12 +66,13 @@ Exit status
   0 on success, 2 for wrong usage or a missing file, 255 for other failures
 `,
   options: { long: 'flag', all: 'flag' },
-  read: (options) => {
+  parse: (options) => {
     const [argument, further] = options.positionals
     if (argument === undefined || further !== undefined)
       throw new UsageError('Give one path, as SANDBOX:PATH')
     const location = parseLocation(argument.includes(':') ? argument : `${argument}:`)
-    if (location.is !== 'sandbox') throw new UsageError('This is not a path in a sandbox', 'use SANDBOX:PATH')
+    if (location.kind !== 'sandbox')
+      throw new UsageError('This is not a path in a sandbox', 'use SANDBOX:PATH')
     const isLong = options.has('long')
     return { sandbox: location.sandbox, run: (context) => run(location, isLong, context) }
   },

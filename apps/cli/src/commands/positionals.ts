@@ -46,11 +46,11 @@ export function optionalUrl(options: CommandOptions): string | undefined {
 
 const GRANT = /^[0-9a-z]{32}\.[0-9a-z]{1,64}$/
 
-/** Id of a grant; `listCommand` is the command that lists grants. */
-export function requireGrant(options: CommandOptions, listCommand: string): string {
+/** Id of a grant; `hintCommand` is the command that lists grants. */
+export function requireGrant(options: CommandOptions, hintCommand: string): string {
   const text = single(options, 'grant')
-  if (text === undefined) throw new UsageError('No grant is given', `sbx-stdio ${listCommand}`)
-  if (!GRANT.test(text)) throw new UsageError('This is not a grant id', `sbx-stdio ${listCommand}`)
+  if (text === undefined) throw new UsageError('No grant is given', `sbx-stdio ${hintCommand}`)
+  if (!GRANT.test(text)) throw new UsageError('This is not a grant id', `sbx-stdio ${hintCommand}`)
   return text
 }
 

@@ -1,10 +1,10 @@
 import { shape } from '@sandwire/protocol'
-import { decodeResponse, openRecord } from '../server/response.ts'
+import { decodeResponse, looseObject } from '../server/response.ts'
 
 const shortText = shape.text(64)
 const optionalMs = shape.optional(shape.nullable(shape.offset))
 
-const sandboxShape = openRecord({
+const sandboxShape = looseObject({
   id: shape.text(64),
   name: shape.text(128),
   /** Any text: a newer server may have more states. */
@@ -16,11 +16,11 @@ const sandboxShape = openRecord({
   isolation: shape.optional(shape.nullable(shortText)),
   /** The owner, if it is another account. */
   owner: shape.optional(shape.text(256)),
-  network: shape.optional(openRecord({ policy: shortText, allow: shape.list(shape.text(253), 1_000) })),
+  network: shape.optional(looseObject({ policy: shortText, allow: shape.list(shape.text(253), 1_000) })),
 })
 export type Sandbox = shape.Decoded<typeof sandboxShape>
 
-const sessionShape = openRecord({
+const sessionShape = looseObject({
   id: shape.text(128),
   sandbox: shape.text(128),
   sandboxName: shape.optional(shape.text(128)),
@@ -33,15 +33,18 @@ const sessionShape = openRecord({
   lastOutputMs: optionalMs,
   exit: shape.optional(
     shape.nullable(
-      openRecord({ code: shape.nullable(shape.integer(-1, 0xffff_ffff)), signal: shape.nullable(shortText) }),
+      looseObject({
+        code: shape.nullable(shape.integer(-1, 0xffff_ffff)),
+        signal: shape.nullable(shortText),
+      }),
     ),
   ),
 })
 export type Session = shape.Decoded<typeof sessionShape>
 
 const MAX_ITEMS = 100_000
-const sandboxesShape = openRecord({ sandboxes: shape.list(sandboxShape, MAX_ITEMS) })
-const sessionsShape = openRecord({ sessions: shape.list(sessionShape, MAX_ITEMS) })
+const sandboxesShape = looseObject({ sandboxes: shape.list(sandboxShape, MAX_ITEMS) })
+const sessionsShape = looseObject({ sessions: shape.list(sessionShape, MAX_ITEMS) })
 
 export function decodeSandbox(value: unknown): Sandbox {
   return decodeResponse(sandboxShape, value)
@@ -60,7 +63,7 @@ const role = shape.text(32)
 const session = shape.optional(shape.nullable(id))
 const MAX_GRANTS = 10_000
 
-const createdShape = openRecord({
+const createdShape = looseObject({
   grant: id,
   /** Absent when the grant was given to an account directly. */
   link: shape.optional(shape.text(2048)),
@@ -70,7 +73,7 @@ const createdShape = openRecord({
 })
 export type CreatedGrant = shape.Decoded<typeof createdShape>
 
-const grantShape = openRecord({
+const grantShape = looseObject({
   grant: id,
   session,
   role,
@@ -90,19 +93,19 @@ const heldFields = {
   owner: shape.text(256),
   expiresMs: shape.offset,
 }
-const heldShape = openRecord(heldFields)
+const heldShape = looseObject(heldFields)
 /** A grant as its holder sees it. */
 export type HeldGrant = shape.Decoded<typeof heldShape>
 
 /** `token` is the credential of a new guest. */
-const redeemedShape = openRecord({
+const redeemedShape = looseObject({
   ...heldFields,
   token: shape.optional(shape.text(4096, /^[\x21-\x7e]+$/)),
 })
 export type Redeemed = shape.Decoded<typeof redeemedShape>
 
-const grantsShape = openRecord({ grants: shape.list(grantShape, MAX_GRANTS) })
-const heldGrantsShape = openRecord({ grants: shape.list(heldShape, MAX_GRANTS) })
+const grantsShape = looseObject({ grants: shape.list(grantShape, MAX_GRANTS) })
+const heldGrantsShape = looseObject({ grants: shape.list(heldShape, MAX_GRANTS) })
 
 export function decodeCreatedGrant(value: unknown): CreatedGrant {
   return decodeResponse(createdShape, value)

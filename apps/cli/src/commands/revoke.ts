@@ -10,12 +10,12 @@ Revokes access: an unused link stops working, and connections that use it are cl
 from sbx-stdio grants SANDBOX.
 `,
   options: {},
-  read: (options) => {
+  parse: (options) => {
     const grant = requireGrant(options, 'grants SANDBOX')
     const sandbox = grant.slice(0, grant.indexOf('.'))
     return {
       sandbox,
-      listCommand: `grants ${sandbox}`,
+      hintCommand: `grants ${sandbox}`,
       run: async ({ api, io, isJson }) => {
         const response = await api.request('DELETE', `/api/grants/${grant}`)
         if (isJson) io.print(formatJson(response ?? {}))

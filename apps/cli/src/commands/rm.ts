@@ -11,7 +11,7 @@ Ends all processes of a sandbox and removes it with its files. Asks for confirma
   --force              do not ask
 `,
   options: { force: 'flag' },
-  read: (options) => {
+  parse: (options) => {
     const sandbox = requireSandbox(options)
     const isForced = options.has('force')
     return {

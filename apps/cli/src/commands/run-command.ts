@@ -23,7 +23,7 @@ import { start } from './start.ts'
 import { stop } from './stop.ts'
 import { templates } from './templates.ts'
 import { whoami } from './whoami.ts'
-import { HintedError, Interrupted, UsageError } from '../errors/errors.ts'
+import { HintedError, InterruptedError, UsageError } from '../errors/errors.ts'
 import { EXIT_USAGE, exitCodeOfError, exitCodeOfSignal } from '../errors/exit-code.ts'
 import { messageWithOptions } from '../errors/field-names.ts'
 import { hintFor, messageFor } from '../errors/hints.ts'
@@ -61,9 +61,9 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
 type Environment = Readonly<Record<string, string | undefined>>
 
 const COMMON_OPTIONS: OptionTable = {
-  url: 'once',
-  token: 'once',
-  'token-file': 'once',
+  url: 'value',
+  token: 'value',
+  'token-file': 'value',
   json: 'flag',
   help: 'flag',
 }
@@ -96,7 +96,7 @@ async function prepare(
   if (token !== undefined) hideArgument(token)
   if (token !== undefined && tokenFile !== undefined)
     throw new UsageError('Use either --token or --token-file, not both')
-  const task = await command.read(options, env, io)
+  const task = await command.parse(options, env, io)
   const url = options.value('url')
   if (url !== undefined && task.url !== undefined) throw new UsageError('The address is given twice')
   const server = { url: task.url ?? url, token, tokenFile, isAnonymous: task.isAnonymous === true }
@@ -134,7 +134,7 @@ export async function runCommand(
     const common = { env, io, nowMs, isJson, program, server, origin, credential }
     return (await task.run({ ...common, urlOption: urlOptionFor(found), api: createApi(found) })) ?? 0
   } catch (caught) {
-    if (caught instanceof Interrupted) return exitCodeOfSignal(caught.signal)
+    if (caught instanceof InterruptedError) return exitCodeOfSignal(caught.signal)
     if (caught instanceof UsageError) return fail(caught.message, caught.hint ?? help, EXIT_USAGE)
     const error = SandwireError.from(caught)
     const isBadRequest = error.code === 'bad_request'
@@ -156,8 +156,8 @@ function hintOf(
   if (error instanceof HintedError) return error.hint
   const { found, task } = prepared ?? {}
   const urlOption = urlOptionFor(found)
-  if (error.code === 'not_found' && task?.listCommand !== undefined)
-    return `list them: ${program} ${task.listCommand}${urlOption}`
+  if (error.code === 'not_found' && task?.hintCommand !== undefined)
+    return `list them: ${program} ${task.hintCommand}${urlOption}`
   return hintFor(error.code, {
     action,
     url: found?.address ?? '',

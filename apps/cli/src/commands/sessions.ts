@@ -5,7 +5,7 @@ import type { Command, CommandContext } from './command.ts'
 import { optionalSandbox } from './positionals.ts'
 import { decodeSessions, type Session } from './responses.ts'
 
-const HEADER = ['SESSION', 'SANDBOX', 'COMMAND', 'STATE', 'ATTACHED', 'ACTIVE']
+const HEADER = ['SESSION', 'SANDBOX', 'COMMAND', 'STATE', 'ATTACHED', 'LAST ACTIVE']
 
 function describeState({ state, exit }: Session): string {
   if (exit === undefined || exit === null) return state
@@ -50,7 +50,7 @@ and time since the last input or output. Attach to one with: sbx-stdio URL --ses
 A unique prefix of an id is enough, with or without the part before the dot.
 `,
   options: {},
-  read: (options) => {
+  parse: (options) => {
     const sandbox = optionalSandbox(options)
     return {
       ...(sandbox === undefined ? {} : { sandbox }),

@@ -59,7 +59,7 @@ works for anyone else. Send it privately. It can be used with sbx-stdio join or 
   --expires TIME       how long the access lasts: 30m, 1h, 7d (default: 7d)
   --label TEXT         label in the list of sbx-stdio grants
 `,
-  options: { session: 'once', role: 'once', expires: 'once', label: 'once' },
+  options: { session: 'value', role: 'value', expires: 'value', label: 'value' },
   fields: {
     sandbox: { option: 'SANDBOX' },
     session: { option: '--session' },
@@ -67,7 +67,7 @@ works for anyone else. Send it privately. It can be used with sbx-stdio join or 
     expiresSeconds: { option: '--expires', unit: 'seconds' },
     label: { option: '--label' },
   },
-  read: (options) => {
+  parse: (options) => {
     const session = sessionOption(options)
     const sandbox = optionalSandbox(options)
     if (sandbox === undefined && session === undefined)

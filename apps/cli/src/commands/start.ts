@@ -11,7 +11,7 @@ export const start: Command = {
 Starts a stopped sandbox. Its files are kept.
 `,
   options: {},
-  read: (options) => {
+  parse: (options) => {
     const sandbox = requireSandbox(options)
     return {
       sandbox,

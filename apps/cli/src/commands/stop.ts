@@ -13,7 +13,7 @@ Ends all processes of a sandbox. Its files are kept, unless it is ephemeral.
   --discard            stop an ephemeral sandbox and lose its files
 `,
   options: { discard: 'flag' },
-  read: (options) => {
+  parse: (options) => {
     const sandbox = requireSandbox(options)
     const query = options.has('discard') ? '?discard=1' : ''
     return {

@@ -1,5 +1,5 @@
 import { shape } from '@sandwire/protocol'
-import { openRecord, decodeResponse } from '../server/response.ts'
+import { looseObject, decodeResponse } from '../server/response.ts'
 import { shellQuote } from '@sandwire/shell-quote'
 import { formatJson, formatTable } from '../text/table.ts'
 import type { Command } from './command.ts'
@@ -7,14 +7,14 @@ import { requireNoPositionals } from './positionals.ts'
 
 const HEADER = ['TEMPLATE', 'PARAMETERS', 'DESCRIPTION']
 
-const parameterShape = openRecord({
+const parameterShape = looseObject({
   name: shape.text(64),
   /** Without a default, the parameter is required. */
   default: shape.optional(shape.text(64 * 1024)),
 })
-const templatesShape = openRecord({
+const templatesShape = looseObject({
   templates: shape.list(
-    openRecord({
+    looseObject({
       id: shape.text(64),
       title: shape.text(1024),
       params: shape.list(parameterShape, 64),
@@ -31,7 +31,7 @@ Lists the command templates of the server with their parameters; parameters in b
 Run one with: sbx-stdio URL --template ID --param NAME=VALUE
 `,
   options: {},
-  read: (options) => {
+  parse: (options) => {
     requireNoPositionals(options)
     return {
       run: async ({ api, io, isJson, program, server }) => {

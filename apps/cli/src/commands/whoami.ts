@@ -1,11 +1,11 @@
 import { shape } from '@sandwire/protocol'
-import { openRecord, decodeResponse } from '../server/response.ts'
+import { looseObject, decodeResponse } from '../server/response.ts'
 import { printable } from '../text/printable.ts'
 import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { requireNoPositionals } from './positionals.ts'
 
-const whoShape = openRecord({
+const whoShape = looseObject({
   name: shape.text(1024),
   account: shape.text(256),
   scopes: shape.list(shape.text(64), 16),
@@ -26,7 +26,7 @@ export const whoami: Command = {
 Shows your account on the server, how you are authenticated, and what you may do.
 `,
   options: {},
-  read: (options) => {
+  parse: (options) => {
     requireNoPositionals(options)
     return {
       run: async ({ api, credential, io, isJson, origin }) => {

@@ -55,7 +55,7 @@ export class ArchiveSink {
   }
 
   take(event: TarEvent): void {
-    switch (event.is) {
+    switch (event.kind) {
       case 'entry':
         this.#begin(event.entry)
         return
@@ -174,8 +174,8 @@ export async function readArchive(bytes: AsyncIterable<Uint8Array>, sink: Archiv
   let isComplete = false
   for await (const chunk of bytes)
     for (const event of reader.push(chunk)) {
-      isComplete ||= event.is === 'end'
+      isComplete ||= event.kind === 'end'
       sink.take(event)
     }
-  if (!isComplete) throw new SandwireError('link_lost', 'Cannot reach the server: the archive ended early')
+  if (!isComplete) throw new SandwireError('link_lost', 'The connection broke: the archive ended early')
 }

@@ -6,7 +6,7 @@ import { retryTransfer, type Transfer } from './transfer.ts'
 import { throwLocalError, type Location } from './location.ts'
 import { RemoteWorkspace } from './remote-workspace.ts'
 import { upload } from './upload.ts'
-import { Interrupted } from '../errors/errors.ts'
+import { InterruptedError } from '../errors/errors.ts'
 import type { Api } from '../server/api.ts'
 import { printable } from '../text/printable.ts'
 import { formatJson } from '../text/table.ts'
@@ -31,31 +31,31 @@ export async function copy(request: CopyRequest, context: CommandContext): Promi
   using interruption = io.openInterruption()
   const { signal } = interruption
   const { from, to, sandbox, isQuiet } = request
-  const canvas = isQuiet || (to.is === 'stream' && io.columns !== undefined) ? undefined : io.progress
+  const canvas = isQuiet || (to.kind === 'stream' && io.columns !== undefined) ? undefined : io.progress
   using report = new CopyReport(canvas, () => performance.now())
   const transfer: Transfer = { remote: new RemoteWorkspace(api, sandbox, signal), report, signal }
   try {
-    const target = to.is === 'sandbox' ? to.path : from.is === 'sandbox' ? from.path : '.'
+    const target = to.kind === 'sandbox' ? to.path : from.kind === 'sandbox' ? from.path : '.'
     await ensureRunning(transfer, target, {
       api,
       sandbox,
       info: (message) => (isQuiet ? undefined : io.info(message)),
     })
-    if (from.is === 'sandbox' && to.is !== 'sandbox')
+    if (from.kind === 'sandbox' && to.kind !== 'sandbox')
       await download(transfer, from, to).catch((error: unknown) => throwLocalError(error, to, 'to'))
-    else if (to.is === 'sandbox' && from.is !== 'sandbox')
+    else if (to.kind === 'sandbox' && from.kind !== 'sandbox')
       await upload(transfer, from, to).catch((error: unknown) => throwLocalError(error, from, 'from'))
   } catch (error) {
     report[Symbol.dispose]()
     if (report.resumable !== undefined && !isQuiet) io.info(resumeNotice(report.resumable))
-    if (signal.aborted) throw new Interrupted(String(signal.reason))
+    if (signal.aborted) throw new InterruptedError(String(signal.reason))
     throw error
   } finally {
     report[Symbol.dispose]()
   }
   for (const line of report.skipped.lines) io.info(line)
   // With stdout as the target, nothing else is printed there.
-  if (isJson && to.is !== 'stream') io.print(formatJson(report.summary))
+  if (isJson && to.kind !== 'stream') io.print(formatJson(report.summary))
   return report.skipped.count === 0 ? 0 : EXIT_INCOMPLETE
 }
 

@@ -1,7 +1,7 @@
 import { mkdirSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { ArchiveSink, readArchive } from './archive-sink.ts'
-import { createByteSink, findTarget, openSink } from './local-target.ts'
+import { createStreamWriter, findTarget, openStream } from './local-target.ts'
 import {
   namesFolder,
   fail,
@@ -24,9 +24,13 @@ import { printable } from '../text/printable.ts'
 export async function download(transfer: Transfer, from: SandboxLocation, to: LocalLocation): Promise<void> {
   const shown = `"${printable(from.path)}"`
   const known = (await statRemote(transfer, from.path)) ?? fail(shown, 'no such file in the sandbox')
-  if (to.is === 'stream') {
+  if (to.kind === 'stream') {
     if (isFolder(known)) fail(shown, 'a folder cannot be copied to stdout')
-    await downloadToSink(transfer, { path: from.path, known }, createByteSink(1, 'stdout', transfer.signal))
+    await downloadToStream(
+      transfer,
+      { path: from.path, known },
+      createStreamWriter(1, 'stdout', transfer.signal),
+    )
     return
   }
   const existing = statSync(to.path, { throwIfNoEntry: false })
@@ -52,13 +56,17 @@ async function downloadFileTo(transfer: Transfer, found: Found, { path, existing
   const name = (intoFolder ? baseName(found.path) : basename(path)) ?? 'file'
   // Checked before anything is copied.
   const target = findTarget(base, name)
-  if (target.is === 'file') {
+  if (target.kind === 'file') {
     await downloadFile(transfer, found, target)
     return
   }
-  using opened = await openSink(target, transfer.signal)
+  using opened = await openStream(target, transfer.signal)
   transfer.report.startEntry(name)
-  await downloadToSink(transfer, found, createByteSink(opened.fd, `"${printable(path)}"`, transfer.signal))
+  await downloadToStream(
+    transfer,
+    found,
+    createStreamWriter(opened.fd, `"${printable(path)}"`, transfer.signal),
+  )
 }
 
 async function downloadFolderTo(transfer: Transfer, { path, known }: Found, target: Target): Promise<void> {
@@ -82,7 +90,7 @@ async function downloadFolderTo(transfer: Transfer, { path, known }: Found, targ
 }
 
 /** Copies to a stream that cannot be rewound. */
-async function downloadToSink(transfer: Transfer, { path, known }: Found, sink: FileSink): Promise<void> {
+async function downloadToStream(transfer: Transfer, { path, known }: Found, sink: FileSink): Promise<void> {
   transfer.report.setTotal(known.size)
   await receiveFile(transfer, path, { known, from: 0, sink })
   transfer.report.addEntries()

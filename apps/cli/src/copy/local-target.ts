@@ -4,23 +4,23 @@ import { OutputWriter } from '../attach/output-writer.ts'
 import { WriteRefusedError } from './local-folder.ts'
 import { joinLocalPath, type LocalPath } from './local-entries.ts'
 import type { FileSink } from './receive-file.ts'
-import { Interrupted, OutputError } from '../errors/errors.ts'
+import { InterruptedError, OutputError } from '../errors/errors.ts'
 
-/** The target of a named file, with the rules of `cp`. */
-export type NamedTarget =
+/** Where `cp` writes a file that is given by name. */
+export type CopyDestination =
   /** A new file, or one that is replaced. */
-  | { readonly is: 'file'; readonly base: LocalPath; readonly name: string }
+  | { readonly kind: 'file'; readonly base: LocalPath; readonly name: string }
   /** A device or pipe, which is written to and not replaced. */
-  | { readonly is: 'sink'; readonly at: LocalPath; readonly isPipe: boolean }
+  | { readonly kind: 'stream'; readonly at: LocalPath; readonly isPipe: boolean }
 
-/** Links in these folders stand for open files, which are written to and never replaced. */
+/** Symlinks in these folders, such as /dev/stdout, refer to open files, which are written to and never replaced. */
 const SYSTEM_FOLDER = /^\/(dev|proc)(\/|$)/
 
 const SLASH = 0x2f
 
-/** Throws if the system does not allow writing through this link (`protected_symlinks`). */
-function checkWritable(link: LocalPath): void {
-  closeSync(openSync(link, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY))
+/** Throws if the system does not allow writing through this symlink (`protected_symlinks`). */
+function checkWritable(symlink: LocalPath): void {
+  closeSync(openSync(symlink, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY))
 }
 
 function splitReal(at: LocalPath): { base: LocalPath; name: string } {
@@ -29,22 +29,22 @@ function splitReal(at: LocalPath): { base: LocalPath; name: string } {
   return { base: real.subarray(0, slash), name: pathFromBytes(real.subarray(slash + 1)) }
 }
 
-/** Finds the target for a name, following links. Throws `WriteRefusedError`. */
-export function findTarget(base: LocalPath, name: string): NamedTarget {
+/** Finds the destination for a name, following symlinks. Throws `WriteRefusedError`. */
+export function findTarget(base: LocalPath, name: string): CopyDestination {
   const at = joinLocalPath(base, name)
   const own = lstatSync(at, { throwIfNoEntry: false })
-  if (own === undefined) return { is: 'file', base, name }
+  if (own === undefined) return { kind: 'file', base, name }
   const stat = statSync(at, { throwIfNoEntry: false })
-  if (stat === undefined) throw new WriteRefusedError('it is a dangling link')
+  if (stat === undefined) throw new WriteRefusedError('it is a dangling symlink')
   if (stat.isDirectory()) throw new WriteRefusedError('it is a folder')
-  const isLink = own.isSymbolicLink()
-  if (!stat.isFile() || (isLink && SYSTEM_FOLDER.test(base.toString()))) {
+  const isSymlink = own.isSymbolicLink()
+  if (!stat.isFile() || (isSymlink && SYSTEM_FOLDER.test(base.toString()))) {
     if (stat.isSocket()) throw new WriteRefusedError('it is a socket')
-    return { is: 'sink', at, isPipe: stat.isFIFO() }
+    return { kind: 'stream', at, isPipe: stat.isFIFO() }
   }
-  if (!isLink) return { is: 'file', base, name }
+  if (!isSymlink) return { kind: 'file', base, name }
   checkWritable(at)
-  return { is: 'file', ...splitReal(at) }
+  return { kind: 'file', ...splitReal(at) }
 }
 
 /** Interval of attempts to open a pipe without a reader. */
@@ -52,8 +52,8 @@ const RETRY_MS = 50
 /** Non-blocking, so that signals are handled. */
 const OPEN_FLAGS = constants.O_WRONLY | constants.O_TRUNC | constants.O_NOCTTY | constants.O_NONBLOCK
 
-/** Writes to a stream that cannot be rewound; `target` is its name in errors. Writing throws `Interrupted`. */
-export function createByteSink(fd: number, target: string, signal: AbortSignal): FileSink {
+/** Writes to a stream that cannot be rewound; `target` is its name in errors. Writing throws `InterruptedError`. */
+export function createStreamWriter(fd: number, target: string, signal: AbortSignal): FileSink {
   let errno: string | undefined
   const output = new OutputWriter(fd, (failed) => {
     errno = failed
@@ -62,9 +62,9 @@ export function createByteSink(fd: number, target: string, signal: AbortSignal):
   return {
     write: async (bytes) => {
       await output.write(bytes)
-      if (signal.aborted) throw new Interrupted(String(signal.reason))
+      if (signal.aborted) throw new InterruptedError(String(signal.reason))
       // The reader closed the pipe.
-      if (errno === 'EPIPE') throw new Interrupted('SIGPIPE')
+      if (errno === 'EPIPE') throw new InterruptedError('SIGPIPE')
       if (errno !== undefined) throw new OutputError(target, errno)
     },
     restart: () => {
@@ -78,13 +78,13 @@ function hasNoReader(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENXIO'
 }
 
-/** Opens a device or pipe for writing; waits for a reader of the pipe. Throws `Interrupted`. */
-export async function openSink(
-  { at, isPipe }: Extract<NamedTarget, { is: 'sink' }>,
+/** Opens a device or pipe for writing; waits for a reader of the pipe. Throws `InterruptedError`. */
+export async function openStream(
+  { at, isPipe }: Extract<CopyDestination, { kind: 'stream' }>,
   signal: AbortSignal,
 ): Promise<{ readonly fd: number } & Disposable> {
   for (;;) {
-    if (signal.aborted) throw new Interrupted(String(signal.reason))
+    if (signal.aborted) throw new InterruptedError(String(signal.reason))
     try {
       const fd = openSync(at, OPEN_FLAGS)
       return { fd, [Symbol.dispose]: () => closeSync(fd) }

@@ -10,21 +10,21 @@ import {
 } from './location.ts'
 
 test.each([
-  ['box:a/b', { is: 'sandbox', sandbox: 'box', path: 'a/b' }],
-  ['box:', { is: 'sandbox', sandbox: 'box', path: '.' }],
-  ['box:.', { is: 'sandbox', sandbox: 'box', path: '.' }],
-  ['box:./a//b/', { is: 'sandbox', sandbox: 'box', path: 'a/b/' }],
-  ['box:a/.', { is: 'sandbox', sandbox: 'box', path: 'a/.' }],
-  ['box:a:b', { is: 'sandbox', sandbox: 'box', path: 'a:b' }],
-  ['box:/workspace/a/b', { is: 'sandbox', sandbox: 'box', path: 'a/b' }],
-  ['box:/workspace/a/', { is: 'sandbox', sandbox: 'box', path: 'a/' }],
-  ['box:/workspace', { is: 'sandbox', sandbox: 'box', path: '.' }],
-  ['box:/workspace/', { is: 'sandbox', sandbox: 'box', path: '.' }],
-  ['-', { is: 'stream' }],
-  ['a/b', { is: 'local', path: 'a/b' }],
-  ['./box:a', { is: 'local', path: './box:a' }],
-  ['Box:a', { is: 'local', path: 'Box:a' }],
-  [':a', { is: 'local', path: ':a' }],
+  ['box:a/b', { kind: 'sandbox', sandbox: 'box', path: 'a/b' }],
+  ['box:', { kind: 'sandbox', sandbox: 'box', path: '.' }],
+  ['box:.', { kind: 'sandbox', sandbox: 'box', path: '.' }],
+  ['box:./a//b/', { kind: 'sandbox', sandbox: 'box', path: 'a/b/' }],
+  ['box:a/.', { kind: 'sandbox', sandbox: 'box', path: 'a/.' }],
+  ['box:a:b', { kind: 'sandbox', sandbox: 'box', path: 'a:b' }],
+  ['box:/workspace/a/b', { kind: 'sandbox', sandbox: 'box', path: 'a/b' }],
+  ['box:/workspace/a/', { kind: 'sandbox', sandbox: 'box', path: 'a/' }],
+  ['box:/workspace', { kind: 'sandbox', sandbox: 'box', path: '.' }],
+  ['box:/workspace/', { kind: 'sandbox', sandbox: 'box', path: '.' }],
+  ['-', { kind: 'stream' }],
+  ['a/b', { kind: 'local', path: 'a/b' }],
+  ['./box:a', { kind: 'local', path: './box:a' }],
+  ['Box:a', { kind: 'local', path: 'Box:a' }],
+  [':a', { kind: 'local', path: ':a' }],
 ] as const)('parses %s', (argument, location) => {
   expect(parseLocation(argument)).toEqual(location)
 })
@@ -36,9 +36,9 @@ test('refuses an empty path, and an absolute path in a sandbox', () => {
 
 test('recognizes all names of stdout as a target', () => {
   for (const word of ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
-    expect(parseTarget(word)).toEqual({ is: 'stream' })
-  expect(parseTarget('/dev/null')).toEqual({ is: 'local', path: '/dev/null' })
-  expect(parseLocation('/dev/stdout')).toEqual({ is: 'local', path: '/dev/stdout' })
+    expect(parseTarget(word)).toEqual({ kind: 'stream' })
+  expect(parseTarget('/dev/null')).toEqual({ kind: 'local', path: '/dev/null' })
+  expect(parseLocation('/dev/stdout')).toEqual({ kind: 'local', path: '/dev/stdout' })
 })
 
 test('baseName is the last part of a path', () => {

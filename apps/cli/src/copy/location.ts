@@ -11,13 +11,13 @@ import { printable } from '../text/printable.ts'
 /** Source or target of a copy. */
 export type Location =
   | {
-      readonly is: 'sandbox'
+      readonly kind: 'sandbox'
       readonly sandbox: string
       /** Relative to the workspace. */ readonly path: string
     }
-  | { readonly is: 'local'; readonly path: string }
+  | { readonly kind: 'local'; readonly path: string }
   /** stdin or stdout. */
-  | { readonly is: 'stream' }
+  | { readonly kind: 'stream' }
 
 /** Removes empty and `.` parts of a sandbox path; `.` is the workspace. */
 function cleanPath(path: string): string {
@@ -43,7 +43,7 @@ const STANDARD_OUTPUT = new Set(['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd
 
 /** Parses the target of a copy. Throws `UsageError`. */
 export function parseTarget(argument: string): Location {
-  return STANDARD_OUTPUT.has(argument) ? { is: 'stream' } : parseLocation(argument)
+  return STANDARD_OUTPUT.has(argument) ? { kind: 'stream' } : parseLocation(argument)
 }
 
 /**
@@ -51,11 +51,11 @@ export function parseTarget(argument: string): Location {
  * colon is local. Throws `UsageError`.
  */
 export function parseLocation(argument: string): Location {
-  if (argument === '-') return { is: 'stream' }
+  if (argument === '-') return { kind: 'stream' }
   if (argument === '') throw new UsageError('The path is empty')
   const at = argument.indexOf(':')
   const sandbox = at < 0 ? '' : argument.slice(0, at)
-  if (!SANDBOX_NAME.test(sandbox)) return { is: 'local', path: argument }
+  if (!SANDBOX_NAME.test(sandbox)) return { kind: 'local', path: argument }
   const typed = argument.slice(at + 1)
   const path = typed.replace(WORKSPACE, '')
   if (path.startsWith('/'))
@@ -65,7 +65,7 @@ export function parseLocation(argument: string): Location {
     )
   const isFolder = path !== '' && namesFolder(path) && cleanPath(path) !== '.'
   const suffix = isFolder ? (isContentsPath(path) ? '/.' : '/') : ''
-  return { is: 'sandbox', sandbox, path: `${cleanPath(path)}${suffix}` }
+  return { kind: 'sandbox', sandbox, path: `${cleanPath(path)}${suffix}` }
 }
 
 /** The last part of a path; undefined for a contents path. */
@@ -86,7 +86,7 @@ export function within(folder: string, name: string): string {
   return clean === '.' ? name : `${clean}/${name}`
 }
 
-export type SandboxLocation = Extract<Location, { is: 'sandbox' }>
+export type SandboxLocation = Extract<Location, { kind: 'sandbox' }>
 export type LocalLocation = Exclude<Location, SandboxLocation>
 
 /** The stat of a sandbox path; undefined if it does not exist. */
@@ -137,7 +137,7 @@ export function diskFullError(): HintedError {
 /** Rethrows local errors with the path in the message, other errors as they are. */
 export function throwLocalError(caught: unknown, location: LocalLocation, direction: 'from' | 'to'): never {
   const isRefused = caught instanceof WriteRefusedError
-  if (location.is === 'stream' || !(isRefused || isSystemError(caught))) throw caught
+  if (location.kind === 'stream' || !(isRefused || isSystemError(caught))) throw caught
   if (isDiskFull(caught)) throw diskFullError()
   const reason = isRefused ? caught.message : describeSystemError(caught)
   const shown = `"${printable(location.path)}"`

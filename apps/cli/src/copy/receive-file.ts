@@ -66,7 +66,7 @@ async function receiveRest(
   if (isResumed && response.status === 206 && Number(range) !== received.offset)
     throw new SandwireError(
       'version_unsupported',
-      'Cannot understand the response of the server: wrong range',
+      'Cannot understand the response: the server sent a different range than requested',
     )
   if (isResumed && response.status !== 206) restart()
   received.etag = tagOf(response.headers) ?? received.etag
@@ -78,5 +78,5 @@ async function receiveRest(
     report.addBytes(chunk.byteLength)
   }
   if (end !== undefined && received.offset < end)
-    throw new SandwireError('link_lost', 'Cannot reach the server: the response ended early')
+    throw new SandwireError('link_lost', 'The connection broke: the response ended early')
 }

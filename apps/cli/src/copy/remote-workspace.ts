@@ -1,6 +1,6 @@
 import { encodePath, shape } from '@sandwire/protocol'
 import type { ApiResponse, Api } from '../server/api.ts'
-import { openRecord, decodeResponse } from '../server/response.ts'
+import { looseObject, decodeResponse } from '../server/response.ts'
 
 /** A name or path; bytes that are not UTF-8 are lone surrogates. */
 const pathText: shape.Shape<string> = {
@@ -22,16 +22,16 @@ const facts = {
   target: shape.optional(shape.nullable(shape.oneOf(['file', 'folder']))),
 } as const
 
-const statShape = openRecord(facts)
-const entryShape = openRecord({ ...facts, name: pathText })
-const treeShape = openRecord({ entries: shape.list(entryShape, 100_000), truncated: shape.bool })
-const unpackedShape = openRecord({
+const statShape = looseObject(facts)
+const entryShape = looseObject({ ...facts, name: pathText })
+const treeShape = looseObject({ entries: shape.list(entryShape, 100_000), truncated: shape.bool })
+const unpackedShape = looseObject({
   entries: shape.offset,
   bytes: shape.offset,
-  refused: shape.list(openRecord({ path: pathText, reason: shape.text(1024) }), 10_000),
+  refused: shape.list(looseObject({ path: pathText, reason: shape.text(1024) }), 10_000),
   refusedMore: shape.offset,
 })
-const receivedShape = openRecord({ received: shape.offset })
+const receivedShape = looseObject({ received: shape.offset })
 
 export type RemoteStat = shape.Decoded<typeof statShape>
 export type RemoteEntry = shape.Decoded<typeof entryShape>
@@ -97,12 +97,13 @@ export class RemoteWorkspace {
     return decodeResponse(unpackedShape, await response.json())
   }
 
-  async received(id: string, path: string): Promise<number> {
+  /** How many bytes of an upload have arrived. */
+  async getReceivedBytes(id: string, path: string): Promise<number> {
     return decodeResponse(receivedShape, await this.#json('GET', `uploads/${id}`, { path })).received
   }
 
   /** Appends to an upload of `offset` bytes; returns its new size. */
-  async putPiece(id: string, path: string, offset: number, bytes: Uint8Array<ArrayBuffer>): Promise<number> {
+  async putChunk(id: string, path: string, offset: number, bytes: Uint8Array<ArrayBuffer>): Promise<number> {
     const response = await this.#send(
       'PUT',
       `uploads/${id}`,
@@ -112,11 +113,11 @@ export class RemoteWorkspace {
     return decodeResponse(receivedShape, await response.json()).received
   }
 
-  async finish(id: string, finish: FinishUpload): Promise<void> {
+  async finishUpload(id: string, finish: FinishUpload): Promise<void> {
     await (await this.#send('POST', `uploads/${id}`, {}, { json: finish })).json()
   }
 
-  async drop(id: string, path: string): Promise<void> {
+  async discardUpload(id: string, path: string): Promise<void> {
     await (await this.#send('DELETE', `uploads/${id}`, { path })).json()
   }
 

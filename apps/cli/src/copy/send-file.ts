@@ -4,10 +4,10 @@ import { promisify } from 'node:util'
 import { SandwireError } from '@sandwire/protocol'
 import { MAX_REQUEST_BYTES, retryTransfer, type Transfer } from './transfer.ts'
 import type { FinishUpload } from './remote-workspace.ts'
-import { Interrupted } from '../errors/errors.ts'
+import { InterruptedError } from '../errors/errors.ts'
 
 /** Source of the bytes of an upload. */
-export interface PieceSource {
+export interface ChunkSource {
   /** Reads up to this many bytes at an offset; none at the end. */
   readonly read: (offset: number, bytes: number) => Promise<Uint8Array<ArrayBuffer>>
 }
@@ -19,22 +19,22 @@ export function uploadId(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)
 }
 
-function fileSource(fd: number): PieceSource {
+function fileSource(fd: number): ChunkSource {
   return {
     read: async (offset, bytes) => {
-      const piece = new Uint8Array(bytes)
+      const chunk = new Uint8Array(bytes)
       let filled = 0
       while (filled < bytes) {
-        const { bytesRead } = await readAt(fd, piece, filled, bytes - filled, offset + filled)
+        const { bytesRead } = await readAt(fd, chunk, filled, bytes - filled, offset + filled)
         if (bytesRead === 0) break
         filled += bytesRead
       }
-      return piece.subarray(0, filled)
+      return chunk.subarray(0, filled)
     },
   }
 }
 
-/** Uploads an open file in pieces. Throws `file_changed` if it changed meanwhile. */
+/** Uploads an open file in chunks. Throws `file_changed` if it changed meanwhile. */
 export async function sendOpenFile(
   transfer: Transfer,
   fd: number,
@@ -42,8 +42,8 @@ export async function sendOpenFile(
 ): Promise<void> {
   const before = fstatSync(fd, { bigint: true })
   const size = Number(before.size)
-  await dropOnFailure(transfer, { id, path }, async () => {
-    const end = await sendPieces(transfer, fileSource(fd), { id, path, sizeBytes: size })
+  await discardOnFailure(transfer, { id, path }, async () => {
+    const end = await sendChunks(transfer, fileSource(fd), { id, path, sizeBytes: size })
     const after = fstatSync(fd, { bigint: true })
     if (end !== size || after.mtimeNs !== before.mtimeNs || after.size !== before.size)
       throw new SandwireError('file_changed', 'it changed while it was read')
@@ -53,7 +53,7 @@ export async function sendOpenFile(
 }
 
 /** Removes the partial upload after a permanent failure. After an interruption it is kept, to be resumed. */
-async function dropOnFailure(
+async function discardOnFailure(
   { remote, report }: Transfer,
   { id, path }: { readonly id: string; readonly path: string },
   action: () => Promise<void>,
@@ -61,9 +61,9 @@ async function dropOnFailure(
   try {
     await action()
   } catch (error) {
-    const isResumable = error instanceof Interrupted || SandwireError.from(error).row.retryable
+    const isResumable = error instanceof InterruptedError || SandwireError.from(error).info.retryable
     // If this fails, the sandbox removes it after a day.
-    if (!isResumable) await remote.drop(id, path).catch(() => undefined)
+    if (!isResumable) await remote.discardUpload(id, path).catch(() => undefined)
     else report.markResumable(path)
     throw error
   }
@@ -72,25 +72,25 @@ async function dropOnFailure(
 export async function finishUpload(transfer: Transfer, id: string, finish: FinishUpload): Promise<void> {
   await retryTransfer(
     transfer,
-    () => transfer.remote.finish(id, finish),
+    () => transfer.remote.finishUpload(id, finish),
     () => 0,
   )
 }
 
-/** Sends pieces up to the size or the end of the source; returns the number of bytes. */
-export async function sendPieces(
+/** Sends chunks up to the size or the end of the source; returns the number of bytes. */
+export async function sendChunks(
   transfer: Transfer,
-  source: PieceSource,
+  source: ChunkSource,
   { id, path, sizeBytes }: { readonly id: string; readonly path: string; readonly sizeBytes: number },
 ): Promise<number> {
   const { remote, report } = transfer
   let offset = await retryTransfer(
     transfer,
-    () => remote.received(id, path),
+    () => remote.getReceivedBytes(id, path),
     () => 0,
   )
   if (offset > sizeBytes) {
-    await remote.drop(id, path)
+    await remote.discardUpload(id, path)
     offset = 0
   }
   report.addBytes(offset)
@@ -99,37 +99,37 @@ export async function sendPieces(
     offset = received
   }
   while (offset < sizeBytes) {
-    const piece = await source.read(offset, Math.min(MAX_REQUEST_BYTES, sizeBytes - offset))
-    if (piece.length === 0) break
+    const chunk = await source.read(offset, Math.min(MAX_REQUEST_BYTES, sizeBytes - offset))
+    if (chunk.length === 0) break
     let isFirst = true
     const sendOrResume = async (): Promise<void> => {
-      // After a failure, the piece may have arrived.
-      const received = isFirst ? offset : await remote.received(id, path)
+      // After a failure, the chunk may have arrived.
+      const received = isFirst ? offset : await remote.getReceivedBytes(id, path)
       isFirst = false
-      setReceived(received === offset ? await putPiece(transfer, { id, path }, offset, piece) : received)
+      setReceived(received === offset ? await putChunk(transfer, { id, path }, offset, chunk) : received)
     }
     await retryTransfer(transfer, sendOrResume, () => offset)
   }
   return offset
 }
 
-/** Sends one piece; returns the bytes received so far. A conflict means that an earlier response was lost. */
-async function putPiece(
+/** Sends one chunk; returns the bytes received so far. A conflict means that an earlier response was lost. */
+async function putChunk(
   { remote }: Transfer,
   { id, path }: { readonly id: string; readonly path: string },
   offset: number,
-  piece: Uint8Array<ArrayBuffer>,
+  chunk: Uint8Array<ArrayBuffer>,
 ): Promise<number> {
   try {
-    return await remote.putPiece(id, path, offset, piece)
+    return await remote.putChunk(id, path, offset, chunk)
   } catch (error) {
     if (SandwireError.from(error).code !== 'conflict') throw error
-    return await remote.received(id, path)
+    return await remote.getReceivedBytes(id, path)
   }
 }
 
-/** Pieces of a stream; only the last piece can be read again. */
-export function streamSource(stream: ReadableStream<Uint8Array>): PieceSource {
+/** Chunks of a stream; only the last chunk can be read again. */
+export function streamSource(stream: ReadableStream<Uint8Array>): ChunkSource {
   const reader = stream.getReader()
   let start = 0
   let held: Uint8Array<ArrayBuffer> = new Uint8Array(0)

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
 import { retry } from './transfer.ts'
-import { Interrupted } from '../errors/errors.ts'
+import { InterruptedError } from '../errors/errors.ts'
 
 const passing = (): SandwireError => new SandwireError('link_lost', 'cut', { retryAfterMs: 0 })
 const { signal } = new AbortController()
@@ -51,6 +51,6 @@ test('an interrupt ends the pause', async () => {
   const error: unknown = await retry(action, { signal: interruption.signal, progress: () => 0 }).catch(
     (caught: unknown) => caught,
   )
-  expect(error).toBeInstanceOf(Interrupted)
+  expect(error).toBeInstanceOf(InterruptedError)
   expect(error).toMatchObject({ signal: 'SIGTERM' })
 })

@@ -1,7 +1,7 @@
 import { backOffMs, SandwireError } from '@sandwire/protocol'
 import type { CopyReport } from './progress.ts'
 import type { RemoteWorkspace } from './remote-workspace.ts'
-import { Interrupted } from '../errors/errors.ts'
+import { InterruptedError } from '../errors/errors.ts'
 
 /** Attempts in a row without progress; with the pauses, most of a minute. */
 const MAX_FAILED_ATTEMPTS = 10
@@ -14,7 +14,7 @@ export interface RetryOptions {
   readonly onRetry?: (error: SandwireError) => void
 }
 
-/** Retries an action after transient errors, with back-off. Throws the last error, or `Interrupted`. */
+/** Retries an action after transient errors, with back-off. Throws the last error, or `InterruptedError`. */
 export async function retry<T>(action: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { signal, progress, onRetry } = options
   let failedAttempts = 0
@@ -23,10 +23,10 @@ export async function retry<T>(action: () => Promise<T>, options: RetryOptions):
     try {
       return await action()
     } catch (caught) {
-      if (signal.aborted) throw new Interrupted(String(signal.reason))
-      if (caught instanceof Interrupted) throw caught
+      if (signal.aborted) throw new InterruptedError(String(signal.reason))
+      if (caught instanceof InterruptedError) throw caught
       const error = SandwireError.from(caught)
-      if (!error.row.retryable || error.code === 'internal') throw caught
+      if (!error.info.retryable || error.code === 'internal') throw caught
       failedAttempts = progress() > before ? 1 : failedAttempts + 1
       if (failedAttempts >= MAX_FAILED_ATTEMPTS) throw caught
       onRetry?.(error)
@@ -43,7 +43,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await promise
   clearTimeout(timer)
   signal.removeEventListener('abort', stop)
-  if (signal.aborted) throw new Interrupted(String(signal.reason))
+  if (signal.aborted) throw new InterruptedError(String(signal.reason))
 }
 
 /** Bytes of one upload request, at most: large enough for few requests, small enough to send again. */

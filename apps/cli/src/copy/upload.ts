@@ -26,7 +26,7 @@ import {
   describeSystemError,
 } from './local-entries.ts'
 import type { RemoteStat } from './remote-workspace.ts'
-import { finishUpload, sendOpenFile, sendPieces, streamSource, uploadId } from './send-file.ts'
+import { finishUpload, sendOpenFile, sendChunks, streamSource, uploadId } from './send-file.ts'
 import { printable } from '../text/printable.ts'
 
 /** Copies from this machine to the sandbox. */
@@ -36,7 +36,7 @@ export async function upload(transfer: Transfer, from: LocalLocation, to: Sandbo
   const folder = intoFolder ? to.path : parentOf(to.path)
   if (!intoFolder && !isFolder(await statRemote(transfer, folder)))
     fail(`to "${printable(to.path)}"`, 'no such folder in the sandbox')
-  if (from.is === 'stream') {
+  if (from.kind === 'stream') {
     if (intoFolder || namesFolder(to.path)) fail(`to "${printable(to.path)}"`, 'stdin needs a file name')
     await uploadStdin(transfer, within(folder, baseName(to.path) ?? ''))
     return
@@ -76,11 +76,11 @@ async function uploadStdin(transfer: Transfer, path: string): Promise<void> {
   const id = randomBytes(16).toString('hex')
   const source = streamSource(Bun.stdin.stream())
   try {
-    const size = await sendPieces(transfer, source, { id, path, sizeBytes: Number.MAX_SAFE_INTEGER })
+    const size = await sendChunks(transfer, source, { id, path, sizeBytes: Number.MAX_SAFE_INTEGER })
     await finishUpload(transfer, id, { path, size })
   } catch (error) {
     // If this fails, the sandbox removes it after a day.
-    await transfer.remote.drop(id, path).catch(() => undefined)
+    await transfer.remote.discardUpload(id, path).catch(() => undefined)
     throw error
   }
 }

@@ -35,7 +35,7 @@ export class OutputError extends HintedError {
 }
 
 /** The user pressed Ctrl-C at a prompt, or a signal ended the command. */
-export class Interrupted extends Error {
+export class InterruptedError extends Error {
   readonly signal: string
 
   constructor(signal = 'SIGINT') {

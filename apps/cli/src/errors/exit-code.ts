@@ -1,6 +1,4 @@
-import { writeSync } from 'node:fs'
 import { type Exit, type SandwireError, signalNumber } from '@sandwire/protocol'
-import { OutputError } from './errors.ts'
 
 /** The connection or this program failed; the same code as ssh. */
 export const EXIT_FAILURE = 255
@@ -26,19 +24,5 @@ export function exitCodeOf({ code, signal }: Pick<Exit, 'code' | 'signal'>): num
 
 /** The exit code for a failed attachment or command. */
 export function exitCodeOfError(error: SandwireError): number {
-  return error.row.exit
-}
-
-/** Exits when stdout cannot be written: silently for a closed pipe, otherwise with an error. */
-export function exitOnStdoutError(): void {
-  process.stdout.on('error', ({ code = 'EIO' }: NodeJS.ErrnoException) => {
-    if (code === 'EPIPE') process.exit(exitCodeOfSignal('SIGPIPE'))
-    const { message, hint } = new OutputError('stdout', code)
-    try {
-      writeSync(2, `sbx-stdio: ${message}\nhint: ${hint}\n`)
-    } catch {
-      // stderr is gone as well.
-    }
-    process.exit(EXIT_FAILURE)
-  })
+  return error.info.exit
 }

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { UsageError } from '../errors/errors.ts'
 
 /** Whether an option has a value, and may be repeated. */
-type OptionKind = 'flag' | 'once' | 'repeatable'
+type OptionKind = 'flag' | 'value' | 'values'
 
 /** The options of a command, by name without dashes. */
 export type OptionTable = Readonly<Record<string, OptionKind>>
@@ -62,7 +62,7 @@ export class ParsedOptions<const T extends OptionTable> {
         value === undefined || (inlineValue === false && name !== verbatim && value.startsWith('--'))
       if (isMissing) throw new UsageError(`Option "--${name}" needs a value`)
       const earlier = this.#values.get(name) ?? []
-      if (earlier.length > 0 && kind === 'once') throw new UsageError(`Option "--${name}" is given twice`)
+      if (earlier.length > 0 && kind === 'value') throw new UsageError(`Option "--${name}" is given twice`)
       this.#values.set(name, [...earlier, value])
     }
   }

@@ -35,9 +35,9 @@ export function serversFile(env: Environment): string {
 
 /** A file that only this user or root can have written. */
 export type PrivateFile =
-  | { readonly is: 'read'; readonly text: string }
-  | { readonly is: 'absent' }
-  | { readonly is: 'refused'; readonly reason: string }
+  | { readonly kind: 'read'; readonly text: string }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'refused'; readonly reason: string }
 
 /**
  * Reads a small file, and refuses one that other users can write to. `forbidden` are mode bits that the file must not
@@ -49,19 +49,19 @@ export function readPrivateFile(file: string, forbidden = WRITABLE_BY_OTHERS): P
     fd = openSync(file, 'r')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'ENOENT' || code === 'ENOTDIR') return { is: 'absent' }
-    return { is: 'refused', reason: code === 'EACCES' ? 'permission denied' : 'it cannot be read' }
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { kind: 'absent' }
+    return { kind: 'refused', reason: code === 'EACCES' ? 'permission denied' : 'it cannot be read' }
   }
   try {
     const stat = fstatSync(fd)
     const self = process.getuid?.()
-    if (!stat.isFile()) return { is: 'refused', reason: 'it is not a file' }
+    if (!stat.isFile()) return { kind: 'refused', reason: 'it is not a file' }
     if (self !== undefined && stat.uid !== self && stat.uid !== 0)
-      return { is: 'refused', reason: 'it belongs to another user' }
-    if ((stat.mode & WRITABLE_BY_OTHERS) !== 0) return { is: 'refused', reason: 'others can write to it' }
-    if ((stat.mode & forbidden) !== 0) return { is: 'refused', reason: 'others can read it' }
-    if (stat.size > MAX_FILE_BYTES) return { is: 'refused', reason: 'it is too large' }
-    return { is: 'read', text: readFileSync(fd, 'utf8') }
+      return { kind: 'refused', reason: 'it belongs to another user' }
+    if ((stat.mode & WRITABLE_BY_OTHERS) !== 0) return { kind: 'refused', reason: 'others can write to it' }
+    if ((stat.mode & forbidden) !== 0) return { kind: 'refused', reason: 'others can read it' }
+    if (stat.size > MAX_FILE_BYTES) return { kind: 'refused', reason: 'it is too large' }
+    return { kind: 'read', text: readFileSync(fd, 'utf8') }
   } finally {
     closeSync(fd)
   }
@@ -80,10 +80,10 @@ function parseServers(text: string): readonly KnownServer[] | undefined {
 export function readKnownServers(env: Environment): KnownServers {
   const file = serversFile(env)
   const found = readPrivateFile(file)
-  if (found.is === 'absent') return { isOk: true, servers: [] }
-  const servers = found.is === 'read' ? parseServers(found.text) : undefined
+  if (found.kind === 'absent') return { isOk: true, servers: [] }
+  const servers = found.kind === 'read' ? parseServers(found.text) : undefined
   if (servers !== undefined) return { isOk: true, servers }
-  const problem = found.is === 'refused' ? found.reason : 'it has invalid content'
+  const problem = found.kind === 'refused' ? found.reason : 'it has invalid content'
   return {
     isOk: false,
     message: `Cannot use "${file}": ${problem}`,

@@ -78,7 +78,7 @@ export function parseJson(text: string): unknown {
 type Fields = Readonly<Record<string, shape.Shape<unknown>>>
 
 /** An object with at least these fields; fields that a newer server adds are dropped. */
-export function openRecord<const F extends Fields>(fields: F): shape.Shape<shape.RecordOf<F>> {
+export function looseObject<const F extends Fields>(fields: F): shape.Shape<shape.RecordOf<F>> {
   const exact = shape.record(fields)
   return {
     decode: (value) => {

@@ -54,8 +54,8 @@ function readGivenFile(file: string): TokenResult {
 /** Reads the registered file of a server, which other users must not be able to write. */
 function readKnownFile(file: string): TokenResult {
   const found = readPrivateFile(file)
-  if (found.is === 'read') return check({ token: found.text.trim(), file })
-  const reason = found.is === 'absent' ? 'no such file' : found.reason
+  if (found.kind === 'read') return check({ token: found.text.trim(), file })
+  const reason = found.kind === 'absent' ? 'no such file' : found.reason
   return unreadable(file, reason, 'restart the server: npm start')
 }
 

@@ -57,7 +57,7 @@ export class CredentialStore {
     }
     return names.toSorted().flatMap((name) => {
       const found = readPrivateFile(path.join(this.#folder, name), FOR_OTHERS)
-      const origin = found.is === 'read' ? decodeCredential(found.text)?.origin : undefined
+      const origin = found.kind === 'read' ? decodeCredential(found.text)?.origin : undefined
       return origin === undefined || path.basename(this.fileOf(origin)) !== name ? [] : [origin]
     })
   }
@@ -101,8 +101,8 @@ export class CredentialStore {
 
 function readFile(file: string): Credential | undefined {
   const found = readPrivateFile(file, FOR_OTHERS)
-  if (found.is === 'absent') return undefined
-  if (found.is === 'refused') throw unusable(file, found.reason)
+  if (found.kind === 'absent') return undefined
+  if (found.kind === 'refused') throw unusable(file, found.reason)
   const credential = decodeCredential(found.text)
   if (credential === undefined) throw unusable(file, 'it has invalid content')
   return credential

@@ -9,7 +9,7 @@ const ANSWER = {
 }
 const ISSUER = 'https://login.example'
 const TOKENS = { accessToken: 'a', idToken: undefined, refreshToken: 'r', expiresInSeconds: 60 }
-const refused = (error: string) => ({ is: 'refused', error }) as const
+const refused = (error: string) => ({ kind: 'refused', error }) as const
 
 describe('validatePrompt', () => {
   test('returns the address, the code and the complete address', () => {
@@ -50,7 +50,7 @@ describe('DevicePolling', () => {
     const polling = new DevicePolling({ expires_in: 600, interval: 7 }, 0)
     expect(polling.intervalSeconds).toBe(7)
     expect(polling.receive(refused('authorization_pending'), 7_000)).toEqual({ do: 'wait', seconds: 7 })
-    expect(polling.receive({ is: 'signedIn', tokens: TOKENS }, 14_000)).toEqual({
+    expect(polling.receive({ kind: 'signedIn', tokens: TOKENS }, 14_000)).toEqual({
       do: 'finish',
       tokens: TOKENS,
     })
@@ -60,7 +60,7 @@ describe('DevicePolling', () => {
     const polling = new DevicePolling({ expires_in: 600 }, 0)
     expect(polling.receive(refused('slow_down'), 0)).toEqual({ do: 'wait', seconds: 10 })
     expect(polling.receive(refused('authorization_pending'), 0)).toEqual({ do: 'wait', seconds: 10 })
-    expect(polling.receive({ is: 'unreachable' }, 0)).toEqual({ do: 'wait', seconds: 15 })
+    expect(polling.receive({ kind: 'unreachable' }, 0)).toEqual({ do: 'wait', seconds: 15 })
   })
 
   test.each([

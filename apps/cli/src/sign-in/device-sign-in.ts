@@ -57,11 +57,11 @@ export function validatePrompt(authorization: DeviceAuthorization, issuer: strin
 
 /** Result of a poll. */
 export type PollOutcome =
-  | { readonly is: 'signedIn'; readonly tokens: Tokens }
+  | { readonly kind: 'signedIn'; readonly tokens: Tokens }
   /** An OAuth error code. */
-  | { readonly is: 'refused'; readonly error: string }
+  | { readonly kind: 'refused'; readonly error: string }
   /** The issuer cannot be reached at the moment. */
-  | { readonly is: 'unreachable' }
+  | { readonly kind: 'unreachable' }
 
 /** What to do after a poll. */
 export type PollStep =
@@ -87,13 +87,13 @@ export class DevicePolling {
   }
 
   receive(outcome: PollOutcome, nowMs: number): PollStep {
-    if (outcome.is === 'signedIn') return { do: 'finish', tokens: outcome.tokens }
+    if (outcome.kind === 'signedIn') return { do: 'finish', tokens: outcome.tokens }
     const isPending =
-      outcome.is === 'unreachable' ||
+      outcome.kind === 'unreachable' ||
       outcome.error === 'authorization_pending' ||
       outcome.error === 'slow_down'
     // An unreachable issuer is polled less often, as after `slow_down`.
-    if (isPending && !(outcome.is === 'refused' && outcome.error === 'authorization_pending'))
+    if (isPending && !(outcome.kind === 'refused' && outcome.error === 'authorization_pending'))
       this.#intervalSeconds = Math.min(MAX_INTERVAL_SECONDS, this.#intervalSeconds + SLOW_DOWN_SECONDS)
     if (isPending && nowMs + this.#intervalSeconds * 1000 < this.#endMs)
       return { do: 'wait', seconds: this.#intervalSeconds }
@@ -111,12 +111,12 @@ const ACTION = 'Cannot sign in'
 
 async function poll(request: () => Promise<Tokens>): Promise<PollOutcome> {
   try {
-    return { is: 'signedIn', tokens: await request() }
+    return { kind: 'signedIn', tokens: await request() }
   } catch (error) {
     const code = oauthErrorOf(error)
-    if (code !== undefined) return { is: 'refused', error: code }
+    if (code !== undefined) return { kind: 'refused', error: code }
     const known = toSandwireError(error, ACTION)
-    if (known instanceof SandwireError && known.code === 'issuer_unavailable') return { is: 'unreachable' }
+    if (known instanceof SandwireError && known.code === 'issuer_unavailable') return { kind: 'unreachable' }
     throw known
   }
 }

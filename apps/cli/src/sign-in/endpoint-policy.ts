@@ -79,7 +79,7 @@ export function endpointDecision(url: string, source: string): EndpointDecision 
 
 /** Who named the endpoints. */
 export interface EndpointSource {
-  readonly is: 'server' | 'issuer'
+  readonly kind: 'server' | 'issuer'
   readonly url: string
   /** The user allowed addresses in a private network (`--trust`). */
   readonly isTrusted: boolean
@@ -98,7 +98,7 @@ const SCOPE_NAMES: Readonly<Record<NetworkScope, string>> = {
 export function checkEndpoints(urls: readonly (string | undefined)[], source: EndpointSource): void {
   for (const url of urls) {
     if (url === undefined) continue
-    const what = `Cannot sign in: the ${source.is} refers to ${new URL(url).host}`
+    const what = `Cannot sign in: the ${source.kind} refers to ${new URL(url).host}`
     const decision = endpointDecision(url, source.url)
     if (decision === 'denied')
       throw new HintedError(

@@ -158,7 +158,7 @@ export async function findEndpoints(
     if (Object.values(all).some((url) => url !== undefined && !isSecureUrl(url)))
       throw new SandwireError('no_issuer', 'Cannot sign in: an endpoint of the issuer is not https')
     const named = [found.token_endpoint, found.device_authorization_endpoint, found.revocation_endpoint]
-    checkEndpoints(named, { is: 'issuer', url: issuer, ...trust })
+    checkEndpoints(named, { kind: 'issuer', url: issuer, ...trust })
     if (all.token === undefined || all.deviceAuthorization === undefined)
       throw new SandwireError('no_issuer', 'Cannot sign in: the issuer does not support device sign-in')
     return { issuer, clientId, ...all, token: all.token }

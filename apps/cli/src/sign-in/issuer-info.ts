@@ -1,5 +1,5 @@
 import { SandwireError, shape } from '@sandwire/protocol'
-import { openRecord, decodeResponse } from '../server/response.ts'
+import { looseObject, decodeResponse } from '../server/response.ts'
 import { UsageError } from '../errors/errors.ts'
 import { isSecureUrl } from '../server/address.ts'
 
@@ -13,7 +13,7 @@ const printableText = shape.text(256, /^[\x21-\x7e]+$/)
 /** The server may not set parameters that the CLI sets itself. */
 const PARAMETER = /^(?!client_|grant_type$|scope$|device_code$|refresh_token$|token$)[a-z_]{1,64}$/
 
-const issuerShape = openRecord({
+const issuerShape = looseObject({
   /** Value of `--issuer`. */
   id: shape.text(32, /^[a-z0-9-]+$/),
   name: shape.text(64),
@@ -26,14 +26,14 @@ const issuerShape = openRecord({
   requestParameters: shape.optional(shape.dictionary(8, PARAMETER, shape.text(1024))),
   /** Replaces missing or wrong metadata of the issuer. */
   endpoints: shape.optional(
-    openRecord({
+    looseObject({
       token: shape.optional(address),
       deviceAuthorization: shape.optional(address),
       revocation: shape.optional(address),
     }),
   ),
 })
-const authShape = openRecord({ issuers: shape.list(issuerShape, 16) })
+const authShape = looseObject({ issuers: shape.list(issuerShape, 16) })
 
 /** An issuer, as a server describes it. */
 export type IssuerInfo = shape.Decoded<typeof issuerShape>

@@ -94,22 +94,22 @@ export async function renewRefused(
 
 /** Result of notifying the server or the issuer of a sign-out. */
 type NotifyResult =
-  | { readonly is: 'notified' }
-  | { readonly is: 'notNeeded' }
-  | { readonly is: 'failed'; readonly reason: string }
+  | { readonly kind: 'notified' }
+  | { readonly kind: 'notNeeded' }
+  | { readonly kind: 'failed'; readonly reason: string }
 
 async function notify(send: () => Promise<unknown>): Promise<NotifyResult> {
   try {
     await send()
-    return { is: 'notified' }
+    return { kind: 'notified' }
   } catch (error) {
-    return { is: 'failed', reason: printable(SandwireError.from(error).message) }
+    return { kind: 'failed', reason: printable(SandwireError.from(error).message) }
   }
 }
 
 async function revokeAtIssuer({ renewal }: Credential): Promise<NotifyResult> {
   if (renewal?.refreshToken === undefined || renewal.revocationEndpoint === undefined)
-    return { is: 'notNeeded' }
+    return { kind: 'notNeeded' }
   const { refreshToken } = renewal
   const { toSandwireError, revokeToken } = await import('./issuer-client.ts')
   return await notify(async () => {
@@ -160,7 +160,7 @@ export async function replaceSignIn(
   if (old === undefined || isSameSignIn(old, credential)) return []
   const { server, issuer } = await endSignIn(old, bearer ?? old.bearer)
   return [
-    ...(server.is === 'failed' ? [`the server could not be notified: ${server.reason}`] : []),
-    ...(issuer.is === 'failed' ? [`the issuer could not be notified: ${issuer.reason}`] : []),
+    ...(server.kind === 'failed' ? [`the server could not be notified: ${server.reason}`] : []),
+    ...(issuer.kind === 'failed' ? [`the issuer could not be notified: ${issuer.reason}`] : []),
   ]
 }

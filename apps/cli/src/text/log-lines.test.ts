@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test'
-import { newLines, formatLogLine } from './log-lines.ts'
+import { unseenLines, formatLogLine } from './log-lines.ts'
 
-test('newLines finds lines that were added to the end of a log', () => {
-  expect(newLines([], ['a', 'b'])).toEqual(['a', 'b'])
-  expect(newLines(['a', 'b'], ['a', 'b'])).toEqual([])
-  expect(newLines(['a', 'b'], ['a', 'b', 'c'])).toEqual(['c'])
-  expect(newLines(['a', 'b', 'c'], ['b', 'c', 'd'])).toEqual(['d'])
-  expect(newLines(['a', 'b', 'c'], ['c', 'd', 'e'])).toEqual(['d', 'e'])
-  expect(newLines(['a', 'a'], ['a', 'a', 'a'])).toEqual(['a'])
-  expect(newLines(['a', 'b'], ['x', 'y'])).toEqual(['x', 'y'])
-  expect(newLines(['a'], [])).toEqual([])
+test('unseenLines finds lines that were added to the end of a log', () => {
+  expect(unseenLines([], ['a', 'b'])).toEqual(['a', 'b'])
+  expect(unseenLines(['a', 'b'], ['a', 'b'])).toEqual([])
+  expect(unseenLines(['a', 'b'], ['a', 'b', 'c'])).toEqual(['c'])
+  expect(unseenLines(['a', 'b', 'c'], ['b', 'c', 'd'])).toEqual(['d'])
+  expect(unseenLines(['a', 'b', 'c'], ['c', 'd', 'e'])).toEqual(['d', 'e'])
+  expect(unseenLines(['a', 'a'], ['a', 'a', 'a'])).toEqual(['a'])
+  expect(unseenLines(['a', 'b'], ['x', 'y'])).toEqual(['x', 'y'])
+  expect(unseenLines(['a'], [])).toEqual([])
 })
 
 test('formatLogLine puts time, level and event first', () => {

@@ -9,7 +9,7 @@ export function splitLines(text: string): readonly string[] {
 }
 
 /** The lines of `after` that `before` does not have, where both are the end of one growing log. */
-export function newLines(before: readonly string[], after: readonly string[]): readonly string[] {
+export function unseenLines(before: readonly string[], after: readonly string[]): readonly string[] {
   for (let from = Math.max(0, before.length - after.length); from < before.length; from++) {
     const common = before.length - from
     if (before.slice(from).every((line, index) => line === after[index])) return after.slice(common)

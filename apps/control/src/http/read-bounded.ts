@@ -2,11 +2,11 @@ import { concatBytes } from '@sandwire/bytes'
 
 /** The outcome of reading a body. */
 export type Read =
-  | { readonly is: 'whole'; readonly bytes: ArrayBuffer }
+  | { readonly kind: 'whole'; readonly bytes: ArrayBuffer }
   /** Larger than allowed. */
-  | { readonly is: 'tooLarge' }
+  | { readonly kind: 'tooLarge' }
   /** Incomplete or invalid framing. */
-  | { readonly is: 'broken' }
+  | { readonly kind: 'broken' }
 
 /**
  * Reads a body and buffers at most `maxBytes`. Aborting the signal cancels it and throws its reason; a peer that might never
@@ -17,7 +17,7 @@ export async function readToEnd(
   maxBytes: number,
   signal?: AbortSignal,
 ): Promise<Read> {
-  if (body === null) return { is: 'whole', bytes: new ArrayBuffer(0) }
+  if (body === null) return { kind: 'whole', bytes: new ArrayBuffer(0) }
   const reader = body.getReader()
   // A stream that has ended or failed rejects the cancelation.
   const end = (): void => void reader.cancel(signal?.reason).catch(() => undefined)
@@ -27,7 +27,7 @@ export async function readToEnd(
     const read = await readAll(reader, maxBytes)
     // A canceled stream looks like a complete one.
     signal?.throwIfAborted()
-    if (read.is !== 'whole') end()
+    if (read.kind !== 'whole') end()
     return read
   } finally {
     signal?.removeEventListener('abort', end)
@@ -40,14 +40,14 @@ async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       length += read.value.byteLength
-      if (length > maxBytes) return { is: 'tooLarge' }
+      if (length > maxBytes) return { kind: 'tooLarge' }
       chunks.push(read.value)
     }
   } catch {
     // The peer disconnected or sent an invalid body.
-    return { is: 'broken' }
+    return { kind: 'broken' }
   }
-  return { is: 'whole', bytes: concatBytes(chunks).buffer }
+  return { kind: 'whole', bytes: concatBytes(chunks).buffer }
 }
 
 /** The bytes of a response; undefined if there are more than `maxBytes` or it is incomplete. */
@@ -57,7 +57,7 @@ export async function readBoundedBytes(
   signal?: AbortSignal,
 ): Promise<ArrayBuffer | undefined> {
   const read = await readToEnd(response.body, maxBytes, signal)
-  return read.is === 'whole' ? read.bytes : undefined
+  return read.kind === 'whole' ? read.bytes : undefined
 }
 
 /** The text of a response; undefined as for `readBoundedBytes`. */

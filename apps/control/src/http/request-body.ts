@@ -23,7 +23,7 @@ export async function readRequestBody(
   signal?: AbortSignal,
 ): Promise<ArrayBuffer> {
   const read = await readToEnd(body, maxBytes, signal)
-  switch (read.is) {
+  switch (read.kind) {
     case 'whole':
       return read.bytes
     case 'tooLarge':

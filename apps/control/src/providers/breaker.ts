@@ -4,26 +4,28 @@ export const FAILURES_TO_OPEN = 5
 export const OPEN_MS = 2_000
 
 export type BreakerState =
-  | { readonly is: 'closed'; readonly failures: number }
-  | { readonly is: 'open'; readonly untilMs: number }
+  | { readonly kind: 'closed'; readonly failures: number }
+  | { readonly kind: 'open'; readonly untilMs: number }
   /** One call is being tried; `untilMs` bounds it, in case its outcome is never reported. */
-  | { readonly is: 'half-open'; readonly untilMs: number }
+  | { readonly kind: 'half-open'; readonly untilMs: number }
 
-const CLOSED: BreakerState = { is: 'closed', failures: 0 }
+const CLOSED: BreakerState = { kind: 'closed', failures: 0 }
 
 /** Whether a call is allowed now, and the state after it was. */
 function admit(
   state: BreakerState,
   nowMs: number,
 ): { readonly isAllowed: boolean; readonly state: BreakerState } {
-  if (state.is === 'closed') return { isAllowed: true, state }
+  if (state.kind === 'closed') return { isAllowed: true, state }
   if (nowMs < state.untilMs) return { isAllowed: false, state }
-  return { isAllowed: true, state: { is: 'half-open', untilMs: nowMs + OPEN_MS } }
+  return { isAllowed: true, state: { kind: 'half-open', untilMs: nowMs + OPEN_MS } }
 }
 
 function failed(state: BreakerState, nowMs: number): BreakerState {
-  const failures = state.is === 'closed' ? state.failures + 1 : FAILURES_TO_OPEN
-  return failures >= FAILURES_TO_OPEN ? { is: 'open', untilMs: nowMs + OPEN_MS } : { is: 'closed', failures }
+  const failures = state.kind === 'closed' ? state.failures + 1 : FAILURES_TO_OPEN
+  return failures >= FAILURES_TO_OPEN
+    ? { kind: 'open', untilMs: nowMs + OPEN_MS }
+    : { kind: 'closed', failures }
 }
 
 /** Circuit breaker: refuses calls for a while after consecutive failures. The clock is an argument. */
@@ -82,9 +84,9 @@ export class Breakers {
   }
 
   /** The number of open breakers, and the worst state. */
-  summary(nowMs: number): { readonly worst: BreakerState['is']; readonly open: number } {
+  summary(nowMs: number): { readonly worst: BreakerState['kind']; readonly open: number } {
     for (const [key, { atMs }] of this.#failing) if (nowMs - atMs > STALE_MS) this.#failing.delete(key)
-    const states = [...this.#failing.values()].map(({ breaker }) => breaker.state.is)
+    const states = [...this.#failing.values()].map(({ breaker }) => breaker.state.kind)
     const open = states.filter((state) => state === 'open').length
     const next = states.includes('half-open') ? 'half-open' : 'closed'
     return { worst: open > 0 ? 'open' : next, open }

@@ -173,7 +173,7 @@ export class HostProvider implements Provider {
     return retryIdempotent(() => this.#requestOnce(call, read), {
       isWorthRetrying: (error) =>
         // A breaker stays open for longer than the retries take.
-        this.#deps.breaker.state.is === 'closed' &&
+        this.#deps.breaker.state.kind === 'closed' &&
         error instanceof SandwireError &&
         error.code === 'provider_unavailable',
       sleep: this.#deps.sleep,

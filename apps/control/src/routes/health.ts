@@ -80,7 +80,7 @@ export function addHealthRoutes(
       const status = found.status
       const { worst, open } = workspaceBreakers.summary(nowMs())
       const dependencies = {
-        provider: { ...found, breaker: breaker.state.is },
+        provider: { ...found, breaker: breaker.state.kind },
         workspaces: { breaker: worst, open },
       }
       return context.json({ status, version: SOFTWARE_VERSION, dependencies }, status === 'ok' ? 200 : 503)
@@ -94,7 +94,7 @@ export function addHealthRoutes(
       responses: { 200: { description: 'Metrics in the Prometheus text format' } },
     }),
     () => {
-      const level = { closed: 0, 'half-open': 0.5, open: 1 }[breaker.state.is]
+      const level = { closed: 0, 'half-open': 0.5, open: 1 }[breaker.state.kind]
       metrics.set('sandwire_breaker_open', level)
       const headers = { ...COMMON_HEADERS, 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
       return new Response(metrics.render(), { headers })

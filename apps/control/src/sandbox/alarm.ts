@@ -59,8 +59,8 @@ export async function onAlarm(deps: AlarmDependencies): Promise<void> {
   const { store, revocation, audit, lifecycle, recheck, rearm, hold, mintRequestId } = deps
   // First, and not awaited: nothing may delay a revocation, and it delays nothing.
   hold(revocation.onAlarm())
-  const is = store.read()?.state.is
-  const isStopped = is === 'stopped' || is === 'failed'
+  const kind = store.read()?.state.kind
+  const isStopped = kind === 'stopped' || kind === 'failed'
   const polls = isStopped ? [] : [() => lifecycle.poll(mintRequestId()), () => recheck.onAlarm()]
   const failures: unknown[] = []
   for (const step of [() => audit.deliver(), ...polls, rearm])

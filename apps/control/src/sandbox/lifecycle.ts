@@ -33,7 +33,7 @@ export interface Authorized {
   readonly access: Access
 }
 
-export type Running = Extract<SandboxState, { is: 'running' }>
+export type Running = Extract<SandboxState, { kind: 'running' }>
 
 /** The owner's index of sandboxes. */
 export interface SandboxIndex {
@@ -105,7 +105,7 @@ export class SandboxLifecycle {
       ...record,
       createdMs: nowMs(),
       lastActivityMs: nowMs(),
-      state: { is: 'stopped' },
+      state: { kind: 'stopped' },
     })
     const view = this.view(this.authorize({ identity: record.owner }, 'own').record)
     await this.#deps.index.report(record.owner, view)
@@ -114,7 +114,7 @@ export class SandboxLifecycle {
 
   /** Starts the sandbox unless it runs; concurrent callers share one start. */
   async start(requestId: string): Promise<void> {
-    if (this.#state.is === 'running') return
+    if (this.#state.kind === 'running') return
     this.#starting ??= this.#serialize(() => this.#start(requestId)).finally(() => {
       this.#starting = undefined
     })
@@ -122,7 +122,7 @@ export class SandboxLifecycle {
   }
 
   async stop(requestId: string, discard: boolean): Promise<void> {
-    if (!this.#filesSurvive && !discard && this.#state.is !== 'stopped')
+    if (!this.#filesSurvive && !discard && this.#state.kind !== 'stopped')
       throw new SandwireError('needs_discard', 'Cannot stop the sandbox: its files would be lost')
     await this.#serialize(() => this.#stop(requestId))
   }
@@ -154,9 +154,9 @@ export class SandboxLifecycle {
   /** The running sandbox; starts it if `mayStart`, else throws `sandbox_stopped` when it is not running. */
   async ready(requestId: string, mayStart: boolean): Promise<Running> {
     if (mayStart) await this.start(requestId)
-    else if (this.#state.is !== 'running') await this.observe(requestId)
+    else if (this.#state.kind !== 'running') await this.observe(requestId)
     const state = this.#state
-    if (state.is !== 'running') throw new SandwireError('sandbox_stopped', 'The sandbox is not running')
+    if (state.kind !== 'running') throw new SandwireError('sandbox_stopped', 'The sandbox is not running')
     return state
   }
 
@@ -178,8 +178,8 @@ export class SandboxLifecycle {
       if (effect === 'set_alarm') await alarm.set(nowMs() + settings.alarmMs)
       else if (effect === 'clear_alarm') await alarm.clear()
       else if (effect === 'publish') {
-        log.info('sandbox_state', { sandbox: record.id, state: state.is })
-        await this.publish(state.is === 'running' ? undefined : [])
+        log.info('sandbox_state', { sandbox: record.id, state: state.kind })
+        await this.publish(state.kind === 'running' ? undefined : [])
       } else left.push(effect)
     }
     return left
@@ -224,18 +224,18 @@ export class SandboxLifecycle {
     if (this.#starting !== undefined) return alarm.set(nowMs() + settings.alarmMs)
     try {
       const state = await this.observe(requestId)
-      const sessions = state.is === 'running' ? await this.readActivity(state, requestId) : []
+      const sessions = state.kind === 'running' ? await this.readActivity(state, requestId) : []
       if (this.#isIdle(sessions))
         await this.#serialize(async () =>
           this.#isIdle(sessions) ? this.#stop(requestId, 'idle') : undefined,
         )
-      if (this.#state.is === 'running') await this.#renew(requestId)
+      if (this.#state.kind === 'running') await this.#renew(requestId)
     } catch (caught) {
       // The next alarm polls again; a lasting problem is also reported to clients that attach.
       const { code, message } = SandwireError.from(caught)
       log.warn('poll_failed', { request_id: requestId, sandbox, code, cause: message })
     }
-    const after = store.read()?.state.is
+    const after = store.read()?.state.kind
     if (after === 'running' || after === 'stopping' || after === 'creating')
       await alarm.set(nowMs() + settings.alarmMs)
   }
@@ -254,10 +254,10 @@ export class SandboxLifecycle {
     return {
       id: record.id,
       name: record.name,
-      state: state.is,
+      state: state.kind,
       reason: 'reason' in state ? (state.reason ?? null) : null,
       createdMs: record.createdMs,
-      startedMs: state.is === 'running' ? state.startedMs : null,
+      startedMs: state.kind === 'running' ? state.startedMs : null,
       lastActivityMs: record.lastActivityMs,
       sleepAfterSeconds: sleepMs === null ? null : Math.round(sleepMs / 1000),
       ephemeral: !this.#filesSurvive,
@@ -287,7 +287,7 @@ export class SandboxLifecycle {
 
   #isIdle(sessions: readonly SessionFacts[]): boolean {
     const { state, settings, lastActivityMs } = this.#record
-    if (state.is !== 'running') return false
+    if (state.kind !== 'running') return false
     const { store, nowMs } = this.#deps
     const pins = store.pins()
     return isIdle({
@@ -340,7 +340,7 @@ export class SandboxLifecycle {
     const before = this.#state
     if (!(await this.apply({ type: 'stop' })).includes('stop')) return
     try {
-      if (before.is === 'running') await this.#announceStop(before, requestId, reason)
+      if (before.kind === 'running') await this.#announceStop(before, requestId, reason)
       await this.#observed(await this.#deps.provider.stop(this.#record.id, requestId, reason))
     } catch (error) {
       await this.apply({ type: 'stopFailed' })

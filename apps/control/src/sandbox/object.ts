@@ -49,7 +49,7 @@ export class SandboxObject extends DurableObject<Env> {
 
   describe(call: SandboxCall): Promise<Outcome<SandboxView>> {
     return this.#operate(call, 'see', async ({ lifecycle }, { record }) => {
-      if (record.state.is === 'running') await lifecycle.observe(call.requestId)
+      if (record.state.kind === 'running') await lifecycle.observe(call.requestId)
     })
   }
 

@@ -29,7 +29,7 @@ export interface SandboxRecord {
 export interface SandboxView {
   readonly id: string
   readonly name: string
-  readonly state: SandboxState['is']
+  readonly state: SandboxState['kind']
   /** Why it stopped or failed, unless a user stopped it. */
   readonly reason: string | null
   readonly createdMs: number

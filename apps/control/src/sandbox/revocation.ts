@@ -117,10 +117,10 @@ export class Revocation {
     requests.revoke(selector)
     const state = store.read()?.state
     // A sandbox that is not running has no connections; an attach in progress is rechecked by `recheckAttach`.
-    if (state === undefined || state.is === 'stopped' || state.is === 'failed') return {}
+    if (state === undefined || state.kind === 'stopped' || state.kind === 'failed') return {}
     const { identity, session, grant, login } = selector
     const key = JSON.stringify({ identity, session, grant, login })
-    const body: Disconnect = { epoch: state.is === 'running' ? state.epoch : null }
+    const body: Disconnect = { epoch: state.kind === 'running' ? state.epoch : null }
     this.#outbox.enqueue({ destination: 'sandboxd', key, body: JSON.stringify(body) }, nowMs())
     const attempted = this.#delivery.deliver()
     return { stored: wakeBy(nowMs() + CONFIRM_MS), attempted }
@@ -218,10 +218,10 @@ export class Revocation {
     const record = store.read()
     if (record === undefined) return
     const { id, state } = record
-    if (state.is === 'stopped' || state.is === 'failed') return
-    if (state.is === 'running' && epoch !== null && epoch !== state.epoch) return
+    if (state.kind === 'stopped' || state.kind === 'failed') return
+    if (state.kind === 'running' && epoch !== null && epoch !== state.epoch) return
     if (isEscalationDue(message, this.#outbox.policy, nowMs())) await this.#disconnectAll(id, message)
-    if (state.is !== 'running') throw new SandwireError('sandbox_unreachable', 'The sandbox is not running')
+    if (state.kind !== 'running') throw new SandwireError('sandbox_unreachable', 'The sandbox is not running')
     await this.#requestClose(id, state.address, selector, message)
   }
 

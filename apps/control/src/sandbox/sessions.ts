@@ -158,7 +158,7 @@ export class SandboxSessions {
     } catch (error) {
       if (!(error instanceof SandwireError) || error.code !== 'sandbox_unreachable') throw error
       const now = await lifecycle.observe(call.requestId)
-      const isSame = now.is === 'running' && now.epoch === before.epoch && now.address === before.address
+      const isSame = now.kind === 'running' && now.epoch === before.epoch && now.address === before.address
       if (isSame && !options.isIdempotent) throw error
       return attempt()
     }

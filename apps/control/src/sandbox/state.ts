@@ -3,9 +3,9 @@ import type { SandboxStatus } from '@sandwire/internal-api'
 /** Lifecycle state of a sandbox. */
 export type SandboxState =
   /** Starting. */
-  | { readonly is: 'creating' }
+  | { readonly kind: 'creating' }
   | {
-      readonly is: 'running'
+      readonly kind: 'running'
       /** Address of its sandboxd at the provider. */
       readonly address: string
       /** Unique for every start. */
@@ -15,11 +15,11 @@ export type SandboxState =
       readonly protocol?: number
     }
   /** Stopping. */
-  | { readonly is: 'stopping' }
+  | { readonly kind: 'stopping' }
   /** Not running; whether files survive depends on the provider. `reason`: when no user stopped it. */
-  | { readonly is: 'stopped'; readonly reason?: string }
+  | { readonly kind: 'stopped'; readonly reason?: string }
   /** The last start failed. */
-  | { readonly is: 'failed'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string }
 
 export type SandboxEvent =
   | { readonly type: 'start' }
@@ -54,16 +54,16 @@ const unchanged = (state: SandboxState): Step => ({ state, effects: [] })
 function observe(state: SandboxState, status: SandboxStatus): Step {
   if (status.state === 'running') {
     const { address, epoch, startedMs } = status
-    const isSame = state.is === 'running' && state.epoch === epoch && state.address === address
+    const isSame = state.kind === 'running' && state.epoch === epoch && state.address === address
     if (isSame) return unchanged(state)
-    return { state: { is: 'running', address, epoch, startedMs }, effects: ['set_alarm', 'publish'] }
+    return { state: { kind: 'running', address, epoch, startedMs }, effects: ['set_alarm', 'publish'] }
   }
   const reason = status.state === 'stopped' ? status.reason : undefined
-  if (state.is === 'stopped' && (reason === undefined || reason === state.reason)) return unchanged(state)
+  if (state.kind === 'stopped' && (reason === undefined || reason === state.reason)) return unchanged(state)
   // A sandbox that failed to start is not running either; `failed` says more.
-  if (state.is === 'failed') return unchanged(state)
+  if (state.kind === 'failed') return unchanged(state)
   return {
-    state: { is: 'stopped', ...(reason === undefined ? {} : { reason }) },
+    state: { kind: 'stopped', ...(reason === undefined ? {} : { reason }) },
     effects: ['clear_alarm', 'publish'],
   }
 }
@@ -73,22 +73,22 @@ export function step(state: SandboxState, event: SandboxEvent): Step {
   switch (event.type) {
     case 'start':
       // Also in `creating`: an object that was evicted during a start repeats it; starting is idempotent.
-      return state.is === 'running'
+      return state.kind === 'running'
         ? unchanged(state)
-        : { state: { is: 'creating' }, effects: ['set_alarm', 'publish', 'start'] }
+        : { state: { kind: 'creating' }, effects: ['set_alarm', 'publish', 'start'] }
     case 'startFailed':
-      return { state: { is: 'failed', reason: event.reason }, effects: ['clear_alarm', 'publish'] }
+      return { state: { kind: 'failed', reason: event.reason }, effects: ['clear_alarm', 'publish'] }
     case 'stop':
-      return state.is === 'stopped'
+      return state.kind === 'stopped'
         ? unchanged(state)
-        : { state: { is: 'stopping' }, effects: ['publish', 'stop'] }
+        : { state: { kind: 'stopping' }, effects: ['publish', 'stop'] }
     case 'stopFailed':
       // The actual state is unknown; the alarm reads it from the provider.
       return { state, effects: ['set_alarm'] }
     case 'observed':
       return observe(state, event.status)
     case 'version_known':
-      return state.is === 'running' && state.epoch === event.epoch
+      return state.kind === 'running' && state.epoch === event.epoch
         ? unchanged({ ...state, protocol: event.protocol })
         : unchanged(state)
   }

@@ -111,7 +111,7 @@ function freeBytesAt(folder: string): number | null {
 
 async function findPort({ port, addresses }: Configuration): Promise<DoctorFacts['port']> {
   const plan = await planListen(addresses, port)
-  switch (plan.is) {
+  switch (plan.kind) {
     case 'free':
       return { number: port, problem: null }
     case 'refused':

@@ -26,10 +26,10 @@ function formatAddress(host: string, port: number): string {
 
 /** Addresses to listen on, or why that is not possible. */
 export type ListenPlan =
-  | { readonly is: 'free'; readonly port: number; readonly listen: readonly string[] }
+  | { readonly kind: 'free'; readonly port: number; readonly listen: readonly string[] }
   /** `code` is the system's, such as EADDRINUSE. */
-  | { readonly is: 'refused'; readonly address: string; readonly code: string }
-  | { readonly is: 'no_address' }
+  | { readonly kind: 'refused'; readonly address: string; readonly code: string }
+  | { readonly kind: 'no_address' }
 
 /**
  * Finds the addresses to listen on, all with one port. `localhost` means both loopback addresses: another user of this machine
@@ -44,9 +44,9 @@ export async function planListen(hosts: readonly string[], wanted: number): Prom
       port = found.port
       listen.push(formatAddress(host, port))
     } else if (!NO_SUCH_ADDRESS.has(found.code))
-      return { is: 'refused', address: formatAddress(host, port), code: found.code }
+      return { kind: 'refused', address: formatAddress(host, port), code: found.code }
   }
-  return listen.length === 0 ? { is: 'no_address' } : { is: 'free', port, listen }
+  return listen.length === 0 ? { kind: 'no_address' } : { kind: 'free', port, listen }
 }
 
 /** Explains why an address is refused. */
@@ -61,7 +61,7 @@ export async function chooseAddresses(
   wanted: number,
 ): Promise<{ readonly port: number; readonly listen: readonly string[] }> {
   const plan = await planListen(hosts, wanted)
-  switch (plan.is) {
+  switch (plan.kind) {
     case 'free':
       return plan
     case 'refused':

@@ -1,10 +1,10 @@
-import type { Refusal } from './policy.ts'
+import type { BlockReason } from './policy.ts'
 
 /** A recently blocked target. */
 export interface BlockedHost {
   readonly host: string
   readonly port: number
-  readonly reason: Refusal
+  readonly reason: BlockReason
   readonly count: number
 }
 
@@ -16,7 +16,7 @@ export class BlockedHosts {
   readonly #entries = new Map<string, BlockedHost>()
 
   /** Returns the updated entry. */
-  add(host: string, port: number, reason: Refusal): BlockedHost {
+  add(host: string, port: number, reason: BlockReason): BlockedHost {
     const key = `${host}:${port}`
     const entry = { host, port, reason, count: (this.#entries.get(key)?.count ?? 0) + 1 }
     this.#entries.delete(key)

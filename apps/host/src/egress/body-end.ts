@@ -1,4 +1,4 @@
-import { type Header, valuesOf } from './message-head.ts'
+import { type Header, fieldValues } from './message-head.ts'
 
 /** Finds the end of a request body, so that following bytes are not forwarded as part of it. */
 export interface BodyEnd {
@@ -99,8 +99,8 @@ class ChunkedBody implements BodyEnd {
 
 /** Determines the framing of a request body; undefined when it is ambiguous (request smuggling). */
 export function readBodyEnd(headers: readonly Header[], isHttp10: boolean): BodyEnd | undefined {
-  const encodings = valuesOf(headers, 'transfer-encoding')
-  const lengths = valuesOf(headers, 'content-length')
+  const encodings = fieldValues(headers, 'transfer-encoding')
+  const lengths = fieldValues(headers, 'content-length')
   if (encodings.length > 0) {
     const isChunked = encodings.length === 1 && encodings[0]?.toLowerCase() === 'chunked'
     return isChunked && lengths.length === 0 && !isHttp10 ? new ChunkedBody() : undefined

@@ -2,7 +2,7 @@ import type { SocketHandler } from 'bun'
 import { lookup } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'
 import type { IpAddress, Target } from '@sandwire/network-policy'
-import { checkAddresses, type Refusal } from './policy.ts'
+import { checkAddresses, type BlockReason } from './policy.ts'
 import { SocketEvents } from './socket-events.ts'
 import type { PeerSocket } from './socket-writer.ts'
 
@@ -15,16 +15,16 @@ export interface Endpoint {
   readonly port: number
 }
 
-/** Opens a connection that allows half-open. */
+/** Opens a connection with half-open allowed. */
 export type Dial = (endpoint: Endpoint, handlers: SocketHandler) => Promise<PeerSocket>
 
 export type ConnectResult =
-  | { readonly is: 'open'; readonly socket: PeerSocket; readonly events: SocketEvents }
-  | { readonly is: 'refused'; readonly refusal: Refusal }
-  | { readonly is: 'failed'; readonly message: string }
+  | { readonly kind: 'open'; readonly socket: PeerSocket; readonly events: SocketEvents }
+  | { readonly kind: 'blocked'; readonly reason: BlockReason }
+  | { readonly kind: 'failed'; readonly message: string }
 
 export interface ConnectOptions {
-  readonly policy: (target: Target) => Refusal | undefined
+  readonly checkPolicy: (target: Target) => BlockReason | undefined
   readonly resolve: Resolve
   readonly dial: Dial
   /** Addresses of this machine. */
@@ -34,7 +34,7 @@ export interface ConnectOptions {
 const RESOLVE_TIMEOUT_MS = 10_000
 const DIAL_TIMEOUT_MS = 8_000
 /** Addresses of one name that are tried in order. */
-const MAX_DIALLED = 3
+const MAX_DIALED = 3
 
 /** Uses the machine's resolver. The trailing dot bypasses its search list. */
 export async function resolveName(name: string): Promise<readonly string[]> {
@@ -77,36 +77,37 @@ async function withinMs<T>(
 }
 
 /** Checks a target against the policy and connects to it. The name is resolved once, and only checked addresses are dialed. */
-export async function reach(
+export async function connectToTarget(
   target: Target,
-  { policy, resolve, dial, ownAddresses }: ConnectOptions,
+  { checkPolicy, resolve, dial, ownAddresses }: ConnectOptions,
 ): Promise<ConnectResult> {
   const { host, port } = target
   // Before the policy: no allowlist can permit such an address, so the advice to add it would be wrong.
   if (host.kind === 'address' && checkAddresses([host.address.text], ownAddresses()) === undefined)
-    return { is: 'refused', refusal: 'address_refused' }
-  const refusal = policy(target)
-  if (refusal !== undefined) return { is: 'refused', refusal }
+    return { kind: 'blocked', reason: 'address_refused' }
+  const reason = checkPolicy(target)
+  if (reason !== undefined) return { kind: 'blocked', reason }
   const found =
     host.kind === 'address'
       ? [host.address.text]
       : await withinMs(RESOLVE_TIMEOUT_MS, resolve(host.name), () => undefined)
-  if (found === undefined || found.length === 0) return { is: 'failed', message: 'cannot resolve the name' }
+  if (found === undefined || found.length === 0)
+    return { kind: 'failed', message: 'the name cannot be resolved' }
   const addresses = checkAddresses(found, ownAddresses())
-  if (addresses === undefined) return { is: 'refused', refusal: 'address_refused' }
-  for (const { text } of firstOfEachFamily(addresses)) {
+  if (addresses === undefined) return { kind: 'blocked', reason: 'address_refused' }
+  for (const { text } of pickAddresses(addresses)) {
     const events = new SocketEvents()
-    const dialled = dial({ address: text, port }, events.handlers)
-    const socket = await withinMs(DIAL_TIMEOUT_MS, dialled, (late) => late.terminate())
-    if (socket !== undefined) return { is: 'open', socket, events }
+    const dialed = dial({ address: text, port }, events.handlers)
+    const socket = await withinMs(DIAL_TIMEOUT_MS, dialed, (late) => late.terminate())
+    if (socket !== undefined) return { kind: 'open', socket, events }
   }
-  return { is: 'failed', message: 'it does not answer' }
+  return { kind: 'failed', message: 'the target does not respond' }
 }
 
-/** A few addresses of both families, since one family may not work on this machine. */
-function firstOfEachFamily(addresses: readonly IpAddress[]): readonly IpAddress[] {
+/** A few addresses, the first two of different families if possible, since one family may not work on this machine. */
+function pickAddresses(addresses: readonly IpAddress[]): readonly IpAddress[] {
   const [first] = addresses
   const other = addresses.find(({ bytes }) => bytes.length !== first?.bytes.length)
   const rest = addresses.filter((address) => address !== first && address !== other)
-  return [first, other, ...rest].filter((address) => address !== undefined).slice(0, MAX_DIALLED)
+  return [first, other, ...rest].filter((address) => address !== undefined).slice(0, MAX_DIALED)
 }

@@ -41,7 +41,7 @@ let proxy: EgressProxy | undefined
 const clients: Client[] = []
 /** Connection handler of the target; the default echoes, and ends when its peer does. */
 let serve: (socket: Socket) => void
-const dialled: string[] = []
+const dialed: string[] = []
 const resolved: string[] = []
 const logged: unknown[] = []
 
@@ -62,7 +62,7 @@ afterEach(async () => {
   await proxy?.close()
   server.close()
   rmSync(folder, { recursive: true })
-  dialled.length = 0
+  dialed.length = 0
   resolved.length = 0
   logged.length = 0
 })
@@ -77,7 +77,7 @@ async function open(network: NetworkSpec, more: Partial<EgressProxyOptions> = {}
       return [PUBLIC]
     },
     dial: ({ address, port: stopRequested }: Endpoint, handlers) => {
-      dialled.push(`${address} ${stopRequested}`)
+      dialed.push(`${address} ${stopRequested}`)
       return dialAddress({ address: '127.0.0.1', port }, handlers)
     },
     ...more,
@@ -119,7 +119,7 @@ describe('a tunnel', () => {
     made.socket.end(' world')
     expect(await made.answer()).toBe('hello world')
     expect(counts()).toMatchObject({ connections: 1, blocked: 0, sentBytes: 11, receivedBytes: 11 })
-    expect(dialled).toEqual([`${PUBLIC} 443`])
+    expect(dialed).toEqual([`${PUBLIC} 443`])
     expect(resolved).toEqual(['good.com'])
   })
 
@@ -242,18 +242,18 @@ describe('a request', () => {
   })
 })
 
-describe('refusals (threat T22)', () => {
+describe('blocked targets (threat T22)', () => {
   test('an empty list blocks every name without resolving it', async () => {
     await open({ policy: 'allowlist', allow: [] })
     expect(await connectTo('good.com:443')).toStartWith('HTTP/1.1 403 ')
     expect(await sendRequest('GET http://good.com/ HTTP/1.1\r\n\r\n')).toStartWith('HTTP/1.1 403 ')
-    expect({ resolved, dialled }).toEqual({ resolved: [], dialled: [] })
+    expect({ resolved, dialed }).toEqual({ resolved: [], dialed: [] })
   })
 
   test('none blocks everything', async () => {
     await open({ policy: 'none', allow: ['good.com'] })
     expect(await connectTo('good.com:443')).toStartWith('HTTP/1.1 403 ')
-    expect(dialled).toEqual([])
+    expect(dialed).toEqual([])
   })
 
   test('names the host in the response and once in the log', async () => {
@@ -285,7 +285,7 @@ describe('refusals (threat T22)', () => {
   ])('%j is not good.com', async (target) => {
     await open(GOOD)
     expect(await connectTo(target)).toMatch(/^HTTP\/1\.1 40[03] /)
-    expect(dialled).toEqual([])
+    expect(dialed).toEqual([])
   })
 
   test('other notations of good.com are allowed', async () => {
@@ -321,7 +321,7 @@ describe('addresses that are blocked for every sandbox (threat T21)', () => {
     expect(await sendRequest(`GET http://${target.replace(/:80$/, '')}/ HTTP/1.1\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 40[03] /,
     )
-    expect(dialled).toEqual([])
+    expect(dialed).toEqual([])
   })
 
   test.each(['127.0.0.1', '10.0.0.1', '::1', '::ffff:10.0.0.1', '169.254.169.254', '0.0.0.0', 'fe80::1'])(
@@ -329,7 +329,7 @@ describe('addresses that are blocked for every sandbox (threat T21)', () => {
     async (address) => {
       await open(GOOD, { resolve: async () => [PUBLIC, address] })
       expect(await connectTo('good.com:443')).toContain('sandboxes may not connect to this address')
-      expect(dialled).toEqual([])
+      expect(dialed).toEqual([])
     },
   )
 
@@ -338,14 +338,14 @@ describe('addresses that are blocked for every sandbox (threat T21)', () => {
     expect(await connectTo('127.0.0.1:80')).toContain('sandboxes may not connect to this address')
     expect(await connectTo('10.0.0.1:80')).toStartWith('HTTP/1.1 403 ')
     expect(await connectTo('169.254.169.254:80')).not.toContain('--allow')
-    expect(dialled).toEqual([])
+    expect(dialed).toEqual([])
   })
 
   test("this machine's own address is refused", async () => {
     await open(OPEN, { ownAddresses: () => [PUBLIC] })
     expect(await connectTo('good.com:443')).toStartWith('HTTP/1.1 403 ')
     expect(await connectTo(`${PUBLIC}:443`)).toStartWith('HTTP/1.1 403 ')
-    expect(dialled).toEqual([])
+    expect(dialed).toEqual([])
   })
 
   test('resolves a name once, so that it cannot change between check and connect', async () => {
@@ -354,7 +354,7 @@ describe('addresses that are blocked for every sandbox (threat T21)', () => {
     const made = await tunnel()
     made.socket.end()
     await made.answer()
-    expect(dialled).toEqual([`${PUBLIC} 443`])
+    expect(dialed).toEqual([`${PUBLIC} 443`])
     expect(answers).toHaveLength(1)
     expect(await connectTo('good.com:443')).toStartWith('HTTP/1.1 403 ')
   })
@@ -369,7 +369,7 @@ describe('addresses that are blocked for every sandbox (threat T21)', () => {
       'Location: http://169.254.169.254/',
     )
     expect(await sendRequest('GET http://169.254.169.254/ HTTP/1.1\r\n\r\n')).toStartWith('HTTP/1.1 403 ')
-    expect(dialled).toHaveLength(1)
+    expect(dialed).toHaveLength(1)
   })
 })
 
@@ -403,11 +403,13 @@ describe('limits', () => {
   test('reports names that cannot be resolved and targets that do not answer', async () => {
     await open(OPEN, { resolve: () => Promise.reject(new Error('ENOTFOUND secret detail')) })
     expect(await connectTo('good.com:443')).toContain(
-      'cannot connect to good.com:443: cannot resolve the name\n',
+      'cannot connect to good.com:443: the name cannot be resolved\n',
     )
     await proxy?.close()
     await open(OPEN, { dial: () => Promise.reject(new Error('ECONNREFUSED')) })
-    expect(await connectTo('good.com:443')).toContain('cannot connect to good.com:443: it does not answer\n')
+    expect(await connectTo('good.com:443')).toContain(
+      'cannot connect to good.com:443: the target does not respond\n',
+    )
   })
 
   test('tries addresses in order, with both families among the first', async () => {
@@ -415,13 +417,13 @@ describe('limits', () => {
     await open(OPEN, {
       resolve: async () => addresses,
       dial: ({ address }, handlers) => {
-        dialled.push(address)
+        dialed.push(address)
         if (address !== PUBLIC) return Promise.reject(new Error('ENETUNREACH'))
         return dialAddress({ address: '127.0.0.1', port }, handlers)
       },
     })
     await tunnel()
-    expect(dialled).toEqual(['2606::1', PUBLIC])
+    expect(dialed).toEqual(['2606::1', PUBLIC])
   })
 
   test('closes connections and removes the socket; replaces a stale socket', async () => {

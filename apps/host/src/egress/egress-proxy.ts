@@ -4,13 +4,13 @@ import { formatHost, type Target } from '@sandwire/network-policy'
 import { TokenBucket } from '@sandwire/protocol'
 import type { Socket } from 'bun'
 import { type BlockedHost, BlockedHosts } from './blocked-hosts.ts'
-import { createPolicy, type Refusal } from './policy.ts'
+import { createPolicy, type BlockReason } from './policy.ts'
 import { type ConnectionOwner, ProxyConnection } from './proxy-connection.ts'
 import {
   type Dial,
   dialAddress,
   listOwnAddresses,
-  reach,
+  connectToTarget,
   type Resolve,
   resolveName,
 } from './connect-target.ts'
@@ -28,7 +28,7 @@ const LOG_BURST = 20
 
 /** Log of blocked targets, which the user can read. */
 export interface EgressLog {
-  warn(event: 'egress_blocked', fields: { host: string; port: number; reason: Refusal }): void
+  warn(event: 'egress_blocked', fields: { host: string; port: number; reason: BlockReason }): void
 }
 
 export interface EgressProxyOptions {
@@ -69,15 +69,15 @@ export class EgressProxy implements AsyncDisposable {
     this.#socketPath = options.socketPath
     this.#log = options.log
     const connectOptions = {
-      policy: createPolicy(options.network),
+      checkPolicy: createPolicy(options.network),
       resolve: options.resolve ?? resolveName,
       dial: options.dial ?? dialAddress,
       ownAddresses: options.ownAddresses ?? listOwnAddresses,
     }
     this.#owner = {
       headTimeoutMs: options.headTimeoutMs ?? HEAD_TIMEOUT_MS,
-      reach: (target) => reach(target, connectOptions),
-      blocked: (target, refusal) => this.#blocked(target, refusal),
+      connect: (target) => connectToTarget(target, connectOptions),
+      blocked: (target, reason) => this.#blocked(target, reason),
       moved: (direction, bytes) => {
         this.#counts[direction === 'sent' ? 'sentBytes' : 'receivedBytes'] += bytes
       },
@@ -135,13 +135,9 @@ export class EgressProxy implements AsyncDisposable {
     if (this.#connections.size > MAX_CONNECTIONS) connection.refuse()
   }
 
-  #blocked(target: Target, refusal: Refusal): void {
+  #blocked(target: Target, reason: BlockReason): void {
     this.#counts.blocked++
-    const { host, port, reason, count } = this.#blockedHosts.add(
-      formatHost(target.host),
-      target.port,
-      refusal,
-    )
+    const { host, port, count } = this.#blockedHosts.add(formatHost(target.host), target.port, reason)
     if (count === 1 && this.#logBucket.take(1, performance.now()))
       this.#log.warn('egress_blocked', { host, port, reason })
   }

@@ -1,5 +1,5 @@
-/** The empty line that ends a message head. */
-const CRLF = Buffer.from('\r\n')
+const CRLF = '\r\n'
+/** The end of the last line and the empty line after it. */
 const HEAD_END = Buffer.from('\r\n\r\n')
 const MAX_HEADERS = 100
 /** Characters of a header name. */
@@ -7,9 +7,9 @@ const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 
 export type Header = readonly [name: string, value: string]
 
-/** The first line of a message and its headers, each free of control characters. */
+/** The start line of a message and its headers, each free of control characters. */
 export interface MessageHead {
-  readonly firstLine: string
+  readonly startLine: string
   readonly headers: readonly Header[]
 }
 
@@ -19,12 +19,12 @@ export function findHeadEnd(bytes: Buffer, from: number): number | undefined {
   return at < 0 ? undefined : at + HEAD_END.length
 }
 
-/** Printable ASCII, space and tab; `allowed` adds bytes above 0x7f, which old servers send in headers. */
-function isClean(line: string, highBytes: 'allowed' | 'refused'): boolean {
+/** Printable ASCII, space and tab; obs-text (RFC 9110) is bytes above 0x7f, which old servers send in headers. */
+function hasOnlyFieldCharacters(line: string, obsText: 'allowed' | 'refused'): boolean {
   for (let index = 0; index < line.length; index++) {
     const code = line.charCodeAt(index)
-    const isHigh = code >= 0x80
-    if (isHigh ? highBytes === 'refused' : (code < 0x20 && code !== 0x09) || code === 0x7f) return false
+    const isObsText = code >= 0x80
+    if (isObsText ? obsText === 'refused' : (code < 0x20 && code !== 0x09) || code === 0x7f) return false
   }
   return true
 }
@@ -37,21 +37,21 @@ function parseHeader(line: string): Header | undefined {
 }
 
 /** Parses a complete head; undefined for a lone CR or LF, a NUL or a folded line. */
-export function parseHead(bytes: Buffer, highBytes: 'allowed' | 'refused'): MessageHead | undefined {
+export function parseHead(bytes: Buffer, obsText: 'allowed' | 'refused'): MessageHead | undefined {
   const text = bytes.subarray(0, bytes.length - HEAD_END.length).toString('latin1')
-  const [firstLine = '', ...lines] = text.split(CRLF.toString('latin1'))
-  if (lines.length > MAX_HEADERS || !isClean(firstLine, highBytes)) return undefined
+  const [startLine = '', ...lines] = text.split(CRLF)
+  if (lines.length > MAX_HEADERS || !hasOnlyFieldCharacters(startLine, obsText)) return undefined
   const headers: Header[] = []
   for (const line of lines) {
-    const header = isClean(line, highBytes) ? parseHeader(line) : undefined
+    const header = hasOnlyFieldCharacters(line, obsText) ? parseHeader(line) : undefined
     if (header === undefined) return undefined
     headers.push(header)
   }
-  return { firstLine, headers }
+  return { startLine, headers }
 }
 
-/** All values of a header. */
-export function valuesOf(headers: readonly Header[], name: string): readonly string[] {
+/** All values of a field. */
+export function fieldValues(headers: readonly Header[], name: string): readonly string[] {
   return headers.filter(([each]) => each.toLowerCase() === name).map(([, value]) => value)
 }
 
@@ -69,7 +69,7 @@ const HOP_HEADERS = new Set([
 
 /** Headers without hop-by-hop ones, including those that `Connection` lists. */
 export function withoutHopHeaders(headers: readonly Header[]): readonly Header[] {
-  const named = valuesOf(headers, 'connection')
+  const named = fieldValues(headers, 'connection')
     .flatMap((value) => value.split(','))
     .map((name) => name.trim().toLowerCase())
     // Framing headers are kept even if `Connection` lists them.
@@ -80,7 +80,7 @@ export function withoutHopHeaders(headers: readonly Header[]): readonly Header[]
   })
 }
 
-export function formatHead({ firstLine, headers }: MessageHead): Buffer {
-  const lines = [firstLine, ...headers.map(([name, value]) => `${name}: ${value}`), '', '']
-  return Buffer.from(lines.join('\r\n'), 'latin1')
+export function formatHead({ startLine, headers }: MessageHead): Buffer {
+  const lines = [startLine, ...headers.map(([name, value]) => `${name}: ${value}`), '', '']
+  return Buffer.from(lines.join(CRLF), 'latin1')
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { parseConnectTarget, HOST_SETS } from '@sandwire/network-policy'
-import { checkAddresses, createPolicy, explainRefusal } from './policy.ts'
+import { checkAddresses, createPolicy, explainBlock } from './policy.ts'
 
 function target(text: string) {
   const parsed = parseConnectTarget(text)
@@ -117,18 +117,12 @@ test('an address of this machine is refused, in every form (threat T22)', () => 
   expect(checkAddresses(['93.184.216.35'], ['93.184.216.34', 'fe80::1%eth0'])).toHaveLength(1)
 })
 
-test('explains a refusal in one line, with how to allow the host', () => {
-  const refusals = [
-    'network_off',
-    'not_listed',
-    'port_not_listed',
-    'port_refused',
-    'address_refused',
-  ] as const
-  for (const refusal of refusals)
-    expect(explainRefusal(refusal, target('Good.com:8080'))).toMatch(
+test('explains a block in one line, with how to allow the host', () => {
+  const reasons = ['network_off', 'not_listed', 'port_not_listed', 'port_refused', 'address_refused'] as const
+  for (const reason of reasons)
+    expect(explainBlock(reason, target('Good.com:8080'))).toMatch(
       /^Sandwire blocked good\.com:8080: [\x20-\x7e]+$/,
     )
-  expect(explainRefusal('not_listed', target('good.com:443'))).toEndWith('--allow good.com')
-  expect(explainRefusal('not_listed', target('good.com:22'))).toEndWith('--allow good.com:22')
+  expect(explainBlock('not_listed', target('good.com:443'))).toEndWith('--allow good.com')
+  expect(explainBlock('not_listed', target('good.com:22'))).toEndWith('--allow good.com:22')
 })

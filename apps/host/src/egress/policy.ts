@@ -3,7 +3,7 @@ import { AllowList, type IpAddress, parseIpAddress, formatHost, type Target } fr
 import { isPublicAddress, isSameAddress } from './refused-addresses.ts'
 
 /** Why a target is blocked. Part of the log. */
-export type Refusal =
+export type BlockReason =
   /** The sandbox has no network. */
   | 'network_off'
   | 'not_listed'
@@ -18,7 +18,7 @@ export type Refusal =
 const MAIL_PORTS: readonly number[] = [25, 465, 587]
 
 /** Decides by host and port, before name resolution. */
-export function createPolicy({ policy, allow }: NetworkSpec): (target: Target) => Refusal | undefined {
+export function createPolicy({ policy, allow }: NetworkSpec): (target: Target) => BlockReason | undefined {
   switch (policy) {
     case 'none':
       return () => 'network_off'
@@ -55,10 +55,10 @@ export function checkAddresses(
 }
 
 /** One line: what was blocked, and how to allow it. */
-export function explainRefusal(refusal: Refusal, target: Target): string {
+export function explainBlock(reason: BlockReason, target: Target): string {
   const host = formatHost(target.host)
   const what = `Sandwire blocked ${host}:${target.port}`
-  switch (refusal) {
+  switch (reason) {
     case 'network_off':
       return `${what}: this sandbox has no network; to allow it, create the sandbox with --allow ${listingOf(target)}`
     case 'not_listed':

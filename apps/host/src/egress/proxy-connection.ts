@@ -1,7 +1,7 @@
 import { formatHost, type Target } from '@sandwire/network-policy'
 import { findHeadEnd } from './message-head.ts'
 import { SocketWriter, type PeerSocket } from './socket-writer.ts'
-import { explainRefusal, type Refusal } from './policy.ts'
+import { explainBlock, type BlockReason } from './policy.ts'
 import { type ProxyRequest, readProxyRequest } from './proxy-request.ts'
 import type { ConnectResult } from './connect-target.ts'
 import { ResponseHead } from './response-head.ts'
@@ -13,8 +13,8 @@ const LINGER_MS = 2_000
 /** The proxy, as its connections use it. */
 export interface ConnectionOwner {
   readonly headTimeoutMs: number
-  readonly reach: (target: Target) => Promise<ConnectResult>
-  readonly blocked: (target: Target, refusal: Refusal) => void
+  readonly connect: (target: Target) => Promise<ConnectResult>
+  readonly blocked: (target: Target, reason: BlockReason) => void
   readonly moved: (direction: 'sent' | 'received', bytes: number) => void
   readonly closed: (connection: ProxyConnection) => void
 }
@@ -134,21 +134,21 @@ export class ProxyConnection {
     this.#request = request
     this.#state = 'opening'
     this.#client.pause()
-    this.#owner.reach(request.target).then(
+    this.#owner.connect(request.target).then(
       (result) => this.#result(request, result),
-      () => this.#unreachable(request.target, 'connecting failed'),
+      () => this.#unreachable(request.target, 'the connection failed'),
     )
   }
 
   #result(request: AcceptedRequest, result: ConnectResult): void {
     if (this.#state !== 'opening') {
-      if (result.is === 'open') result.socket.terminate()
+      if (result.kind === 'open') result.socket.terminate()
       return
     }
-    switch (result.is) {
-      case 'refused':
-        this.#owner.blocked(request.target, result.refusal)
-        this.#answer(403, explainRefusal(result.refusal, request.target))
+    switch (result.kind) {
+      case 'blocked':
+        this.#owner.blocked(request.target, result.reason)
+        this.#answer(403, explainBlock(result.reason, request.target))
         return
       case 'failed':
         this.#unreachable(request.target, result.message)
@@ -163,7 +163,7 @@ export class ProxyConnection {
       this.#answer(502, `Sandwire proxy: cannot connect to ${formatHost(host)}:${port}: ${why}`)
   }
 
-  #open(request: AcceptedRequest, { socket, events }: Extract<ConnectResult, { is: 'open' }>): void {
+  #open(request: AcceptedRequest, { socket, events }: Extract<ConnectResult, { kind: 'open' }>): void {
     this.#state = 'open'
     this.#target = socket
     this.#toTarget = new SocketWriter(socket, () => this.#client.resume())

@@ -5,7 +5,7 @@ import {
   type Target,
 } from '@sandwire/network-policy'
 import { type BodyEnd, readBodyEnd } from './body-end.ts'
-import { parseHead, formatHead, valuesOf, withoutHopHeaders } from './message-head.ts'
+import { parseHead, formatHead, fieldValues, withoutHopHeaders } from './message-head.ts'
 
 /** A request to the proxy. */
 export type ProxyRequest =
@@ -33,7 +33,7 @@ function bad(message: string): ProxyRequest {
 /** Parses the head of a request. Only parsed values are forwarded, never raw text. */
 export function readProxyRequest(bytes: Buffer): ProxyRequest {
   const parsed = parseHead(bytes, 'refused')
-  const [, method, text = '', minor] = REQUEST_LINE.exec(parsed?.firstLine ?? '') ?? []
+  const [, method, text = '', minor] = REQUEST_LINE.exec(parsed?.startLine ?? '') ?? []
   if (parsed === undefined || method === undefined) return bad(NOT_HTTP)
   if (method === 'CONNECT') {
     const target = parseConnectTarget(text)
@@ -47,15 +47,15 @@ export function readProxyRequest(bytes: Buffer): ProxyRequest {
     ([name]) => !['host', 'expect'].includes(name.toLowerCase()),
   )
   // The client's version decides whether the response may be chunked.
-  const firstLine = `${method} ${target.path} HTTP/1.${minor}`
+  const startLine = `${method} ${target.path} HTTP/1.${minor}`
   // The request target determines the Host header.
   const headers = [['Host', formatHostHeader(target)], ...kept, ['Connection', 'close']] as const
   return {
     kind: 'forward',
     target,
-    head: formatHead({ firstLine, headers }),
+    head: formatHead({ startLine, headers }),
     body,
-    expectsContinue: valuesOf(parsed.headers, 'expect').some(
+    expectsContinue: fieldValues(parsed.headers, 'expect').some(
       (value) => value.toLowerCase() === '100-continue',
     ),
   }

@@ -35,14 +35,14 @@ export class ResponseHead {
 
   #rewrite(bytes: Buffer): Buffer | undefined {
     const parsed = parseHead(bytes, 'allowed')
-    const [, status] = STATUS_LINE.exec(parsed?.firstLine ?? '') ?? []
+    const [, status] = STATUS_LINE.exec(parsed?.startLine ?? '') ?? []
     // The proxy forwards no `Upgrade`, so 101 is unexpected.
     if (parsed === undefined || status === undefined || status === '101') return undefined
     const isInterim = status.startsWith('1')
     this.#isDone = !isInterim
     const kept = withoutHopHeaders(parsed.headers)
     return formatHead({
-      firstLine: parsed.firstLine,
+      startLine: parsed.startLine,
       headers: isInterim ? kept : [...kept, ['Connection', 'close']],
     })
   }

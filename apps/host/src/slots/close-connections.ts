@@ -32,7 +32,7 @@ function readOption(library: Library, fd: number, option: number, numbers: numbe
 }
 
 /** True when the peer is bound to a path, unlike in a socket pair. */
-function isDialled(library: Library, fd: number): boolean {
+function isDialed(library: Library, fd: number): boolean {
   const address = new Uint8Array(MAX_ADDRESS_BYTES)
   const length = new Int32Array([address.byteLength])
   return library.getpeername(fd, ptr(address), ptr(length)) === 0 && (length[0] ?? 0) > FAMILY_BYTES
@@ -40,7 +40,7 @@ function isDialled(library: Library, fd: number): boolean {
 
 /** Pid of the listener of a unix socket connection: zero when it is gone, undefined for other sockets. */
 function readPeer(library: Library, fd: number): number | undefined {
-  if (readOption(library, fd, SO_DOMAIN, 1)?.[0] !== AF_UNIX || !isDialled(library, fd)) return undefined
+  if (readOption(library, fd, SO_DOMAIN, 1)?.[0] !== AF_UNIX || !isDialed(library, fd)) return undefined
   // Pid, user and group.
   return readOption(library, fd, SO_PEERCRED, 3)?.[0]
 }

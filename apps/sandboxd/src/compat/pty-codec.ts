@@ -24,11 +24,11 @@ export type PtyEffect =
 
 /** A client's message, decoded. */
 type PtyRequest =
-  | { readonly is: 'input'; readonly bytes: Uint8Array }
-  | { readonly is: 'resize'; readonly cols: number; readonly rows: number }
-  | { readonly is: 'ping' }
+  | { readonly kind: 'input'; readonly bytes: Uint8Array }
+  | { readonly kind: 'resize'; readonly cols: number; readonly rows: number }
+  | { readonly kind: 'ping' }
   /** Answered with an error; the connection stays open. */
-  | { readonly is: 'invalid'; readonly problem: string }
+  | { readonly kind: 'invalid'; readonly problem: string }
 
 export interface PtyCodecOptions {
   /** The session's name for the client. */
@@ -90,7 +90,7 @@ export class PtyCodec {
   /** A message from the client. `canTake`: the lease is free, or held by another client of this endpoint. */
   fromClient(message: string | Uint8Array, canTake: boolean): readonly PtyEffect[] {
     const request = parseMessage(message)
-    switch (request.is) {
+    switch (request.kind) {
       case 'ping':
         return [toSession({ type: 'ping', id: 0 })]
       case 'invalid':
@@ -214,16 +214,16 @@ function toSession(message: ClientMessage): PtyEffect {
 
 /** Anything but a JSON object is input: a user who types a digit sends one. */
 function parseMessage(message: string | Uint8Array): PtyRequest {
-  if (typeof message !== 'string') return { is: 'input', bytes: message }
+  if (typeof message !== 'string') return { kind: 'input', bytes: message }
   const value = parseJson(message)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return inputOf(message)
   const type: unknown = Reflect.get(value, 'type')
   if (type === 'input') return parseInput(value)
   if (type === 'resize') return parseResize(value)
-  if (type === 'ping') return { is: 'ping' }
+  if (type === 'ping') return { kind: 'ping' }
   const shown = typeof type === 'string' ? type.replace(/[^\x20-\x7e]/g, '').slice(0, MAX_TYPE_CHARS) : ''
   return {
-    is: 'invalid',
+    kind: 'invalid',
     problem: `Cannot use a message of type "${shown}": expected input, resize or ping`,
   }
 }
@@ -238,20 +238,20 @@ function parseJson(text: string): unknown {
 }
 
 function inputOf(text: string): PtyRequest {
-  return { is: 'input', bytes: new TextEncoder().encode(text) }
+  return { kind: 'input', bytes: new TextEncoder().encode(text) }
 }
 
 function parseInput(message: object): PtyRequest {
   const data: unknown = Reflect.get(message, 'data') ?? ''
   if (typeof data === 'string') return inputOf(data)
-  return { is: 'invalid', problem: 'Cannot take input: expected a string' }
+  return { kind: 'invalid', problem: 'Cannot take input: expected a string' }
 }
 
 function parseResize(message: object): PtyRequest {
   const cols: unknown = Reflect.get(message, 'cols') ?? DEFAULT_COLS
   const rows: unknown = Reflect.get(message, 'rows') ?? DEFAULT_ROWS
-  if (isCells(cols) && isCells(rows)) return { is: 'resize', cols, rows }
-  return { is: 'invalid', problem: `Cannot resize: expected whole numbers from 1 to ${limits.MAX_CELLS}` }
+  if (isCells(cols) && isCells(rows)) return { kind: 'resize', cols, rows }
+  return { kind: 'invalid', problem: `Cannot resize: expected whole numbers from 1 to ${limits.MAX_CELLS}` }
 }
 
 function isCells(value: unknown): value is number {

@@ -67,7 +67,7 @@ export class PtyEndpoint implements CompatEndpoint {
     const { runner } = adapted
     if (runner.session.options.mode !== 'pty')
       throw new SandwireError('session_not_found', 'No terminal has this id')
-    if (runner.session.state.is === 'exited' && this.#exitSent.has(runner) && !acceptsEnded)
+    if (runner.session.state.kind === 'exited' && this.#exitSent.has(runner) && !acceptsEnded)
       throw new SandwireError('session_gone', 'The session has ended')
     const attachments = this.#attachments.get(runner) ?? new Set()
     this.#attachments.set(runner, attachments)

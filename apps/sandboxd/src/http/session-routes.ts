@@ -64,7 +64,7 @@ export async function signalSession(
     typeof body === 'object' && body !== null && 'signal' in body ? body.signal : undefined
   if (typeof signal !== 'string' || signalNumber(signal) === undefined)
     refuse('bad_request', 'Cannot send the signal: expected a name such as "SIGTERM"')
-  if (runner.session.state.is !== 'running')
+  if (runner.session.state.kind !== 'running')
     refuse('session_gone', 'Cannot send the signal: the process has ended')
   runner.signal(signal)
   return respondJson({ sent: signal })
@@ -96,7 +96,7 @@ export function readOutput(id: string, query: URLSearchParams, deps: SessionRout
       'sandwire-from': String(from),
       'sandwire-next': String(next),
       'sandwire-end': String(log.end),
-      'sandwire-state': state.is,
+      'sandwire-state': state.kind,
     },
   })
 }

@@ -44,10 +44,10 @@ export function viewSession(runner: SessionRunner, epochMs: number): SessionView
   const { state, options, attachments, log } = session
   return {
     id: session.id,
-    state: state.is,
+    state: state.kind,
     mode: options.mode,
     cmd: command.argv[0].slice(0, MAX_SHOWN_CHARS),
-    pid: state.is === 'running' ? (pid ?? null) : null,
+    pid: state.kind === 'running' ? (pid ?? null) : null,
     attachments: attachments.attachedCount,
     people: attachments.people.slice(0, MAX_SHOWN_PEOPLE),
     driver: attachments.lease.holder,
@@ -57,8 +57,8 @@ export function viewSession(runner: SessionRunner, epochMs: number): SessionView
     lastOutputMs: toWall(session.lastOutputMs, epochMs),
     keepSeconds: options.keepSeconds,
     overflow: options.overflow,
-    running: state.is === 'running',
+    running: state.kind === 'running',
     pinned: command.isPinned,
-    exit: state.is === 'exited' ? state.exit : null,
+    exit: state.kind === 'exited' ? state.exit : null,
   }
 }

@@ -1,6 +1,6 @@
 import type { WithOomScore } from './tree/oom-score.ts'
 import type { AwaitedChildren } from './tree/orphan-reaper.ts'
-import type { Launcher } from './tree/run-as.ts'
+import type { Launcher } from './run-as.ts'
 import type { TerminationTimeouts } from './tree/terminate-tree.ts'
 
 /** What to run. `argv[0]` is looked up on `env.PATH` unless it contains a slash. */

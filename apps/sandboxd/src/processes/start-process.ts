@@ -12,7 +12,7 @@ import {
 import { startPtyProcess } from './terminal/pty-process.ts'
 import { Readiness } from './linux/readiness.ts'
 import { fail, isFailure, resolveCommand } from './resolve-command.ts'
-import { SAME_USER, type UserSwitch } from './tree/run-as.ts'
+import { SAME_USER, type UserContext } from './run-as.ts'
 import { TerminalLoop } from './terminal/terminal-reader.ts'
 
 /** Searched for `setsid` when the environment has no PATH. */
@@ -21,7 +21,7 @@ const SYSTEM_PATH = '/usr/bin:/bin:/usr/local/bin'
 /** Starts real processes on this machine. */
 export function createStartProcess(
   options: Partial<Omit<StartOptions, 'launcher'>> = {},
-  { asUser, launcher }: UserSwitch = SAME_USER,
+  { asUser, launcher }: UserContext = SAME_USER,
 ): StartProcess {
   const settings = {
     drainMs: DRAIN_MS,

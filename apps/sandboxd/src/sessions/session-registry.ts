@@ -8,7 +8,7 @@ import {
 import type { Caller } from '../caller.ts'
 import type { ProcessEnd } from '../processes/process.ts'
 import type { Settings } from '../settings.ts'
-import type { ShutdownPlan } from '../shutdown.ts'
+import type { ShutdownPlan } from '../shutdown-plan.ts'
 import { resolveCwd } from './resolve-cwd.ts'
 import { type RunnerDependencies, SessionRunner } from './session-runner.ts'
 

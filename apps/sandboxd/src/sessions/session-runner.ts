@@ -17,7 +17,7 @@ import type {
   SpawnFailure,
   StartProcess,
 } from '../processes/process.ts'
-import type { ShutdownPlan } from '../shutdown.ts'
+import type { ShutdownPlan } from '../shutdown-plan.ts'
 import { createProcessSpec, type SessionCommand } from './session-command.ts'
 import { OutputBatch } from './output-batch.ts'
 import type { ScreenModel } from '../screen/screen-model.ts'

@@ -15,7 +15,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { eventually, isAlive, readProcessCounts, rejectionOf } from '@sandwire/testing'
 import { afterAll, expect, test } from 'bun:test'
 import { INHERIT_OOM_SCORE } from '../processes/tree/oom-score.ts'
-import { SAME_USER, openUserSwitch } from '../processes/tree/run-as.ts'
+import { SAME_USER, createUserContext } from '../processes/run-as.ts'
 import { CANNOT_ENTER, createRunTool, type RunningTool, type ToolPlan } from './tool.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'run-tool-'))
@@ -215,8 +215,8 @@ test('tools leave no descriptor and no process behind', async () => {
 test.skipIf(process.getuid?.() !== 0)(
   'a tool runs as the sandbox user, in a folder passed as a descriptor',
   async () => {
-    const user = openUserSwitch({ uid: 61_234, gid: 61_235 })
-    if (typeof user === 'string') throw new Error(user)
+    const user = createUserContext({ uid: 61_234, gid: 61_235 })
+    if ('problem' in user) throw new Error(user.problem)
     // The user may not traverse its parent, but may enter the folder.
     const own = mkdtempSync(join(root, 'own-'))
     chownSync(own, 61_234, 61_235)

@@ -9,7 +9,7 @@ import {
 import { isFailure, resolveCommand } from '../processes/resolve-command.ts'
 import type { WithOomScore } from '../processes/tree/oom-score.ts'
 import type { AwaitedChildren } from '../processes/tree/orphan-reaper.ts'
-import type { UserSwitch } from '../processes/tree/run-as.ts'
+import type { UserContext } from '../processes/run-as.ts'
 import { startTool, type ToolProcess } from './tool-process.ts'
 import { Semaphore, type SemaphoreLimits } from './semaphore.ts'
 
@@ -78,7 +78,7 @@ const CODES: Readonly<Record<SpawnFailure['failure'], ErrorCode>> = {
 
 interface RunToolDependencies {
   readonly baseEnv: Readonly<Record<string, string>>
-  readonly user: UserSwitch
+  readonly user: UserContext
   readonly children: AwaitedChildren
   readonly withOomScore: WithOomScore
   /** Monotonic milliseconds. */

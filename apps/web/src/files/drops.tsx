@@ -109,7 +109,7 @@ export class PageDrops {
     }
     const known = this.#workbench.sandboxes.get()
     const dropped =
-      known.is === 'ready'
+      known.kind === 'ready'
         ? known.value.find(({ id, name }) => id === sandbox || name === sandbox)
         : undefined
     if (dropped !== undefined) this.#workbench.choose(dropped.id)

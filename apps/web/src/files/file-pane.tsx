@@ -78,7 +78,7 @@ function FileBody({
   const { path, line, column } = view
   /** Position in the text, carried over between editor and conflict view. */
   const position = useMemo((): { current: ViewPosition | undefined } => ({ current: undefined }), [file])
-  switch (state.is) {
+  switch (state.kind) {
     case 'loading':
       return <p className="empty">{fileTexts.loadingFile(displayName(path))}</p>
     case 'failed':
@@ -154,14 +154,14 @@ function FileHead({
 }): ReactElement {
   const state = useStore(file.state)
   const isDirty = useStore(file.dirty)
-  const isSaving = state.is === 'text' && state.isSaving
+  const isSaving = state.kind === 'text' && state.isSaving
   return (
     <div className="file-head">
       <span className="file-path">{displayName(path)}</span>
       <span className="file-status" role="status">
         {isSaving ? fileTexts.pane.saving : isDirty ? fileTexts.pane.unsaved : ''}
       </span>
-      {state.is === 'text' && state.theirs === undefined && (
+      {state.kind === 'text' && state.theirs === undefined && (
         <button
           type="button"
           className={isDirty ? 'primary' : ''}
@@ -172,7 +172,7 @@ function FileHead({
           {fileTexts.pane.save}
         </button>
       )}
-      {state.is === 'text' && state.theirs === undefined && children}
+      {state.kind === 'text' && state.theirs === undefined && children}
       <a
         className="button"
         href={workspaceUrl(sandbox, 'file', { path })}

@@ -7,17 +7,17 @@ import { isFolder } from './tree-lines.ts'
 
 /** What a folder holds beyond the loaded entries. */
 type FolderRest =
-  | { readonly is: 'none' }
+  | { readonly kind: 'none' }
   /** Continues after this name. */
-  | { readonly is: 'more'; readonly after: string }
-  | { readonly is: 'failed'; readonly after: string; readonly message: string }
-  | { readonly is: 'tooMany' }
+  | { readonly kind: 'more'; readonly after: string }
+  | { readonly kind: 'failed'; readonly after: string; readonly message: string }
+  | { readonly kind: 'tooMany' }
 
 /** Load state of a folder. */
 export type Folder =
-  | { readonly is: 'loading' }
-  | { readonly is: 'ready'; readonly entries: readonly FileEntry[]; readonly rest: FolderRest }
-  | { readonly is: 'failed'; readonly message: string }
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'ready'; readonly entries: readonly FileEntry[]; readonly rest: FolderRest }
+  | { readonly kind: 'failed'; readonly message: string }
 
 export interface TreeState {
   readonly folders: Readonly<Record<string, Folder>>
@@ -44,9 +44,9 @@ function sortEntries(entries: readonly FileEntry[]): readonly FileEntry[] {
 }
 
 function folderRest({ entries, truncated }: FolderListing, known: number): FolderRest {
-  if (!truncated) return { is: 'none' }
+  if (!truncated) return { kind: 'none' }
   const last = entries.at(-1)
-  return last === undefined || known >= MAX_ENTRIES ? { is: 'tooMany' } : { is: 'more', after: last.name }
+  return last === undefined || known >= MAX_ENTRIES ? { kind: 'tooMany' } : { kind: 'more', after: last.name }
 }
 
 /** The folders of a workspace, loaded when expanded and reloaded when they change. */
@@ -78,13 +78,13 @@ export class FileTree {
     this.#readings.set(path, reading)
     const known = this.#state.get().folders[path]
     // Keeps showing the known entries until the new ones are there.
-    if (known?.is !== 'ready') this.#set(path, { is: 'loading' })
-    const wanted = known?.is === 'ready' ? known.entries.length : 0
+    if (known?.kind !== 'ready') this.#set(path, { kind: 'loading' })
+    const wanted = known?.kind === 'ready' ? known.entries.length : 0
     let folder: Folder
     try {
       folder = await this.#readAsFar(path, wanted)
     } catch (caught) {
-      folder = { is: 'failed', message: messageOf(caught) }
+      folder = { kind: 'failed', message: messageOf(caught) }
     }
     if (this.#readings.get(path) === reading) this.#set(path, folder)
   }
@@ -96,15 +96,15 @@ export class FileTree {
       const page = await this.#read(path, entries.at(-1)?.name)
       for (const entry of page.entries) entries.push(entry)
       rest = folderRest(page, entries.length)
-    } while (rest.is === 'more' && entries.length < wanted)
-    return { is: 'ready', entries: sortEntries(entries), rest }
+    } while (rest.kind === 'more' && entries.length < wanted)
+    return { kind: 'ready', entries: sortEntries(entries), rest }
   }
 
   /** Loads the next page of a folder, unless it is complete or already loading. */
   async loadMore(path: string): Promise<void> {
     const folder = this.#state.get().folders[path]
-    if (folder?.is !== 'ready' || this.#growing.has(path)) return
-    if (folder.rest.is === 'none' || folder.rest.is === 'tooMany') return
+    if (folder?.kind !== 'ready' || this.#growing.has(path)) return
+    if (folder.rest.kind === 'none' || folder.rest.kind === 'tooMany') return
     const { after } = folder.rest
     const reading = this.#readings.get(path)
     this.#growing.add(path)
@@ -112,9 +112,9 @@ export class FileTree {
     try {
       const page = await this.#read(path, after)
       const entries = sortEntries([...folder.entries, ...page.entries])
-      grown = { is: 'ready', entries, rest: folderRest(page, entries.length) }
+      grown = { kind: 'ready', entries, rest: folderRest(page, entries.length) }
     } catch (caught) {
-      grown = { ...folder, rest: { is: 'failed', after, message: messageOf(caught) } }
+      grown = { ...folder, rest: { kind: 'failed', after, message: messageOf(caught) } }
     }
     this.#growing.delete(path)
     if (this.#readings.get(path) === reading) this.#set(path, grown)
@@ -162,15 +162,15 @@ export class FileTree {
     const isThere = (path: string): boolean => {
       const parent = folders[parentOf(path)]
       return (
-        parent?.is !== 'ready' ||
-        parent.rest.is !== 'none' ||
+        parent?.kind !== 'ready' ||
+        parent.rest.kind !== 'none' ||
         parent.entries.some(({ name }) => joinPath(parentOf(path), name) === path)
       )
     }
     this.#keepOnly((path) => path === ROOT || (this.#state.get().open.has(path) && isThere(path)))
     const kept = this.#state.get()
     const sizes = Object.values(kept.folders).map((folder) =>
-      folder.is === 'ready' ? folder.entries.length : 0,
+      folder.kind === 'ready' ? folder.entries.length : 0,
     )
     if (sizes.reduce((sum, size) => sum + size, 0) > MAX_KEPT_ENTRIES)
       this.#state.set({ folders: {}, open: kept.open })

@@ -114,7 +114,7 @@ function type(file: OpenFile, text: string): void {
 /** The state of a file, with texts as strings. */
 function known(file: OpenFile): Record<string, unknown> {
   const state = file.state.get()
-  if (state.is !== 'text') return { ...state }
+  if (state.kind !== 'text') return { ...state }
   const { base, theirs, ...rest } = state
   if (theirs === undefined) return { ...rest, base: base.toString() }
   const shown = typeof theirs === 'string' ? theirs : { ...theirs, text: theirs.text?.toString() }
@@ -161,7 +161,7 @@ describe('a text', () => {
     const { disk, file } = await open('one')
     disk.change('theirs')
     await file.refresh()
-    expect(known(file)).toMatchObject({ is: 'text', base: 'theirs' })
+    expect(known(file)).toMatchObject({ kind: 'text', base: 'theirs' })
   })
 
   test('with unsaved changes survives when the file is no longer text', async () => {
@@ -169,14 +169,14 @@ describe('a text', () => {
     type(file, 'mine')
     disk.change('\0')
     await file.refresh()
-    expect(known(file)).toMatchObject({ is: 'text', theirs: { text: undefined } })
+    expect(known(file)).toMatchObject({ kind: 'text', theirs: { text: undefined } })
     expect([file.text.toString(), file.isDirty]).toEqual(['mine', true])
     const other = await open('one', 'b.txt')
     type(other.file, 'mine')
     other.disk.change('\0')
     await other.file.refresh()
     await other.file.takeTheirs()
-    expect(known(other.file)['is']).toBe('binary')
+    expect(known(other.file)['kind']).toBe('binary')
     await file.keepMine()
     expect([disk.text, file.isDirty]).toEqual(['mine', false])
   })
@@ -187,7 +187,7 @@ describe('a text', () => {
     disk.change('theirs')
     await file.save()
     expect(disk.text).toBe('theirs')
-    expect(known(file)).toMatchObject({ is: 'text', base: 'one', theirs: { text: 'theirs' } })
+    expect(known(file)).toMatchObject({ kind: 'text', base: 'one', theirs: { text: 'theirs' } })
     expect(file.isDirty).toBe(true)
   })
 
@@ -203,7 +203,7 @@ describe('a text', () => {
     type(file, 'both')
     await file.keepMine()
     expect(disk.text).toBe('both')
-    expect(known(file)).toMatchObject({ is: 'text', base: 'both' })
+    expect(known(file)).toMatchObject({ kind: 'text', base: 'both' })
   })
 
   test('gives way to the version on disk', async () => {
@@ -212,7 +212,7 @@ describe('a text', () => {
     disk.change('theirs')
     await file.refresh()
     await file.takeTheirs()
-    expect(known(file)).toMatchObject({ is: 'text', base: 'theirs' })
+    expect(known(file)).toMatchObject({ kind: 'text', base: 'theirs' })
     expect(file.isDirty).toBe(false)
   })
 
@@ -235,9 +235,9 @@ describe('a text', () => {
     disk.change(undefined)
     // The watch may report the move before its response arrives.
     await file.refresh()
-    expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-1', isSaving: false })
+    expect(known(file)).toEqual({ kind: 'text', base: 'one', etag: '3.7-1', isSaving: false })
     await file.endMove({ access: accessTo('s', 'b.txt'), path: 'b.txt' })
-    expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-7', isSaving: false })
+    expect(known(file)).toEqual({ kind: 'text', base: 'one', etag: '3.7-7', isSaving: false })
     await file.save()
     expect([moved.text, disk.text]).toEqual(['mine', undefined])
   })
@@ -248,7 +248,7 @@ describe('a text', () => {
     disk.change(undefined)
     await file.refresh()
     await file.endMove()
-    expect(known(file)).toMatchObject({ is: 'text', theirs: 'gone' })
+    expect(known(file)).toMatchObject({ kind: 'text', theirs: 'gone' })
   })
 
   test('is no longer reported missing when the file is back unchanged', async () => {
@@ -258,7 +258,7 @@ describe('a text', () => {
     expect(known(file)).toMatchObject({ theirs: 'gone' })
     disk.text = 'one'
     await file.refresh()
-    expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-1', isSaving: false })
+    expect(known(file)).toEqual({ kind: 'text', base: 'one', etag: '3.7-1', isSaving: false })
   })
 
   test('overwrites another version with the same text', async () => {
@@ -274,7 +274,7 @@ describe('a text', () => {
     type(file, 'same')
     disk.change('same')
     await file.refresh()
-    expect(known(file)).toMatchObject({ is: 'text', base: 'same' })
+    expect(known(file)).toMatchObject({ kind: 'text', base: 'same' })
     expect(file.isDirty).toBe(false)
   })
 })
@@ -291,7 +291,7 @@ describe('a text whose path is no longer a file', () => {
     disk.refusal = refusal
     disk.change(undefined)
     await file.refresh()
-    expect(known(file)).toMatchObject({ is: 'text', base: 'one', theirs })
+    expect(known(file)).toMatchObject({ kind: 'text', base: 'one', theirs })
     type(file, 'mine')
     await file.keepMine()
     expect([known(file)['theirs'], file.text.toString(), file.isDirty]).toEqual([theirs, 'mine', true])
@@ -314,11 +314,11 @@ describe('a text whose path is no longer a file', () => {
     await file.refresh()
     disk.change('one')
     await file.refresh()
-    expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-3', isSaving: false })
+    expect(known(file)).toEqual({ kind: 'text', base: 'one', etag: '3.7-3', isSaving: false })
     disk.change(undefined)
     await file.refresh()
     await file.takeTheirs()
-    expect(known(file)).toMatchObject({ is: 'failed', message: 'is_a_folder', isMissing: false })
+    expect(known(file)).toMatchObject({ kind: 'failed', message: 'is_a_folder', isMissing: false })
   })
 })
 
@@ -349,14 +349,14 @@ describe('a conflict', () => {
     type(file, 'min')
     expect(known(file)).toMatchObject({ theirs: { text: 'theirs' } })
     type(file, 'one')
-    expect(known(file)).toEqual({ is: 'text', base: 'theirs', etag: '3.7-2', isSaving: false })
+    expect(known(file)).toEqual({ kind: 'text', base: 'theirs', etag: '3.7-2', isSaving: false })
     expect([file.text.toString(), file.isDirty]).toEqual(['theirs', false])
   })
 
   test('ends when all changes from disk were taken', async () => {
     const { file } = await openConflict()
     type(file, 'theirs')
-    expect(known(file)).toEqual({ is: 'text', base: 'theirs', etag: '3.7-2', isSaving: false })
+    expect(known(file)).toEqual({ kind: 'text', base: 'theirs', etag: '3.7-2', isSaving: false })
   })
 
   test('does not end while a save resolves it', async () => {
@@ -392,7 +392,7 @@ describe('a conflict', () => {
     disk.change('\0')
     await file.refresh()
     type(file, 'one')
-    expect(known(file)).toMatchObject({ is: 'text', theirs: { text: undefined } })
+    expect(known(file)).toMatchObject({ kind: 'text', theirs: { text: undefined } })
   })
 
   test('waits for the end of a composition', async () => {
@@ -402,7 +402,7 @@ describe('a conflict', () => {
     disk.change('theirs')
     const looking = file.refresh()
     await settled()
-    expect(known(file)).toEqual({ is: 'text', base: 'one', etag: '3.7-1', isSaving: false })
+    expect(known(file)).toEqual({ kind: 'text', base: 'one', etag: '3.7-1', isSaving: false })
     type(file, 'mine too')
     file.compose(false)
     await looking
@@ -427,7 +427,7 @@ describe('a text on a slow connection', () => {
     await settled()
     answer()
     await Promise.all([saving, looking])
-    expect(known(file)).toEqual({ is: 'text', base: 'two', etag: '3.7-2', isSaving: false })
+    expect(known(file)).toEqual({ kind: 'text', base: 'two', etag: '3.7-2', isSaving: false })
     expect([file.text.toString(), disk.reads]).toEqual(['two and more', 1])
     await file.save()
     expect(disk.text).toBe('two and more')
@@ -505,7 +505,7 @@ describe('a text on a slow connection', () => {
     type(file, 'mine')
     answer()
     await first
-    expect([known(file)['is'], file.text.toString()]).toEqual(['text', 'mine'])
+    expect([known(file)['kind'], file.text.toString()]).toEqual(['text', 'mine'])
   })
 })
 
@@ -531,20 +531,20 @@ test('keeps a byte order mark before typed text', async () => {
 
 describe('what is not text', () => {
   test('is shown as a hex dump or an image', async () => {
-    expect(known((await open('a\0b')).file)).toMatchObject({ is: 'binary', sizeBytes: 3 })
-    expect(known((await open('a\0b', 'x.png')).file)).toMatchObject({ is: 'image', type: 'image/png' })
+    expect(known((await open('a\0b')).file)).toMatchObject({ kind: 'binary', sizeBytes: 3 })
+    expect(known((await open('a\0b', 'x.png')).file)).toMatchObject({ kind: 'image', type: 'image/png' })
   })
 
   test('is missing', async () => {
-    expect(known((await open(undefined)).file)).toMatchObject({ is: 'failed', isMissing: true })
+    expect(known((await open(undefined)).file)).toMatchObject({ kind: 'failed', isMissing: true })
   })
 })
 
 test('asks before opening a large file, and opens no huge one', async () => {
   const { file } = await open('x'.repeat(MAX_EDIT_BYTES + 1))
-  expect(known(file)).toMatchObject({ is: 'large', canOpen: true })
+  expect(known(file)).toMatchObject({ kind: 'large', canOpen: true })
   await file.load(true)
-  expect(known(file)).toMatchObject({ is: 'text' })
+  expect(known(file)).toMatchObject({ kind: 'text' })
   const huge = new OpenFile(
     {
       stat: async () => ({ size: MAX_OPEN_BYTES + 1, etag: '' }),
@@ -554,7 +554,7 @@ test('asks before opening a large file, and opens no huge one', async () => {
     'a',
   )
   await huge.load(true)
-  expect(known(huge)).toMatchObject({ is: 'large', canOpen: false })
+  expect(known(huge)).toMatchObject({ kind: 'large', canOpen: false })
 })
 
 function fail(): never {
@@ -579,7 +579,7 @@ test('a file that outgrows the limit while it is open is not read whole', async 
     })
   }
   await file.refresh()
-  expect(known(file)).toEqual({ is: 'large', sizeBytes: MAX_EDIT_BYTES + 1, canOpen: true })
+  expect(known(file)).toEqual({ kind: 'large', sizeBytes: MAX_EDIT_BYTES + 1, canOpen: true })
   expect(response.isRead).toBe(false)
 })
 
@@ -588,10 +588,10 @@ test('unsaved text is kept beside a file that outgrows the limit', async () => {
   type(file, 'typed')
   disk.change('x'.repeat(MAX_EDIT_BYTES + 1))
   await file.refresh()
-  expect(known(file)).toMatchObject({ is: 'text', theirs: { text: undefined, etag: disk.etag } })
+  expect(known(file)).toMatchObject({ kind: 'text', theirs: { text: undefined, etag: disk.etag } })
   expect(file.text.toString()).toBe('typed')
   await file.takeTheirs()
-  expect(known(file)).toMatchObject({ is: 'large', canOpen: true })
+  expect(known(file)).toMatchObject({ kind: 'large', canOpen: true })
 })
 
 test('saves one at a time, and the first waiting save covers everything', async () => {

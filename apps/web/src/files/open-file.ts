@@ -35,14 +35,14 @@ export type Theirs = { readonly text: FileText | undefined; readonly etag: strin
 
 /** What a pane shows of a file. */
 type FileState =
-  | { readonly is: 'loading' }
-  | { readonly is: 'failed'; readonly message: string; readonly isMissing: boolean }
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'failed'; readonly message: string; readonly isMissing: boolean }
   /** Too large to open without confirmation, or at all. */
-  | { readonly is: 'large'; readonly sizeBytes: number; readonly canOpen: boolean }
-  | { readonly is: 'binary'; readonly sizeBytes: number; readonly head: Uint8Array }
-  | { readonly is: 'image'; readonly type: string; readonly bytes: Uint8Array }
+  | { readonly kind: 'large'; readonly sizeBytes: number; readonly canOpen: boolean }
+  | { readonly kind: 'binary'; readonly sizeBytes: number; readonly head: Uint8Array }
+  | { readonly kind: 'image'; readonly type: string; readonly bytes: Uint8Array }
   | {
-      readonly is: 'text'
+      readonly kind: 'text'
       /** The last version read or written, which the editor's text is compared with. */
       readonly base: FileText
       readonly etag: string
@@ -51,7 +51,7 @@ type FileState =
       readonly theirs?: Theirs
     }
 
-export type TextState = Extract<FileState, { is: 'text' }>
+export type TextState = Extract<FileState, { kind: 'text' }>
 
 /** Error codes for paths that are not a regular file. */
 const CODES: Readonly<Record<string, FileProblem>> = {
@@ -82,7 +82,7 @@ function textIn({ bytes }: FileVersion): FileText | undefined {
 export class OpenFile {
   #access: FileAccess
   #path: string
-  readonly #state = createStore<FileState>({ is: 'loading' })
+  readonly #state = createStore<FileState>({ kind: 'loading' })
   readonly #dirty = createStore(false)
   readonly #saveAttempts = createStore(0)
   /** The text in the editor. */
@@ -131,7 +131,7 @@ export class OpenFile {
 
   get isDirty(): boolean {
     const state = this.#state.get()
-    return state.is === 'text' && !this.#text.equals(state.base)
+    return state.kind === 'text' && !this.#text.equals(state.base)
   }
 
   /** Called by the editor on every change. */
@@ -154,7 +154,7 @@ export class OpenFile {
   /** Reverts to the version last read or written. */
   discard(): void {
     const state = this.#state.get()
-    if (state.is === 'text') this.#showText(state.base, state.etag)
+    if (state.kind === 'text') this.#showText(state.base, state.etag)
   }
 
   /** Called before the page moves the file. */
@@ -188,7 +188,7 @@ export class OpenFile {
     } catch (caught) {
       show(() =>
         this.#state.set({
-          is: 'failed',
+          kind: 'failed',
           message: messageOf(caught),
           isMissing: findFileProblem(caught) === 'gone',
         }),
@@ -202,7 +202,7 @@ export class OpenFile {
   }
 
   #showLarge({ sizeBytes }: Pick<OutgrownFile, 'sizeBytes'>): void {
-    this.#state.set({ is: 'large', sizeBytes, canOpen: sizeBytes <= MAX_OPEN_BYTES })
+    this.#state.set({ kind: 'large', sizeBytes, canOpen: sizeBytes <= MAX_OPEN_BYTES })
   }
 
   #canOpen(sizeBytes: number): boolean {
@@ -233,7 +233,8 @@ export class OpenFile {
   async takeTheirs(): Promise<void> {
     const theirs = this.#textState?.theirs
     if (theirs === undefined) return
-    if (theirs === 'gone') this.#state.set({ is: 'failed', message: fileTexts.pane.deleted, isMissing: true })
+    if (theirs === 'gone')
+      this.#state.set({ kind: 'failed', message: fileTexts.pane.deleted, isMissing: true })
     else if (typeof theirs === 'string' || theirs.text === undefined) await this.load()
     else this.#showText(theirs.text, theirs.etag)
   }
@@ -255,8 +256,8 @@ export class OpenFile {
     // A change during a save is most likely the save itself.
     await this.#waitForSave()
     const state = this.#state.get()
-    if (state.is === 'text') await this.#reconcile()
-    else if (state.is !== 'loading') await this.load()
+    if (state.kind === 'text') await this.#reconcile()
+    else if (state.kind !== 'loading') await this.load()
   }
 
   /** Waits until no save is in progress; another waiter may start the next one first. */
@@ -294,7 +295,7 @@ export class OpenFile {
     try {
       const etag = await this.#access.write(text.toString(), condition)
       this.#unanswered = []
-      this.#state.set({ is: 'text', base: text, etag, isSaving: false })
+      this.#state.set({ kind: 'text', base: text, etag, isSaving: false })
       return true
     } catch (caught) {
       this.#change({ isSaving: false })
@@ -354,7 +355,7 @@ export class OpenFile {
 
   get #textState(): TextState | undefined {
     const state = this.#state.get()
-    return state.is === 'text' ? state : undefined
+    return state.kind === 'text' ? state : undefined
   }
 
   /** Updates the text state, based on its current value. */
@@ -375,12 +376,12 @@ export class OpenFile {
     const type = imageType(this.#path)
     const text = type === undefined || isDrawing(this.#path) ? textIn(version) : undefined
     if (text !== undefined) this.#showText(text, etag)
-    else if (type !== undefined) this.#state.set({ is: 'image', type, bytes })
-    else this.#state.set({ is: 'binary', sizeBytes: bytes.byteLength, head: bytes.slice(0, HEX_BYTES) })
+    else if (type !== undefined) this.#state.set({ kind: 'image', type, bytes })
+    else this.#state.set({ kind: 'binary', sizeBytes: bytes.byteLength, head: bytes.slice(0, HEX_BYTES) })
   }
 
   #showText(text: FileText, etag: string): void {
     this.#text = text
-    this.#state.set({ is: 'text', base: text, etag, isSaving: false })
+    this.#state.set({ kind: 'text', base: text, etag, isSaving: false })
   }
 }

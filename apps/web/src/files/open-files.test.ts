@@ -32,14 +32,14 @@ function openShelf(disk: Map<string, string>, path: string) {
 
 function baseOf({ state }: OpenFile): string | undefined {
   const shown = state.get()
-  return shown.is === 'text' ? shown.base.toString() : undefined
+  return shown.kind === 'text' ? shown.base.toString() : undefined
 }
 
 /** Waits until a file is loaded. */
 function loaded({ state }: OpenFile): Promise<void> {
   return new Promise((resolve) => {
     const look = (): void => {
-      if (state.get().is !== 'loading') resolve()
+      if (state.get().kind !== 'loading') resolve()
     }
     state.subscribe(look)
     look()

@@ -66,7 +66,7 @@ export class OpenFiles {
     readonly to: string
   }): Map<string, FileView> {
     const known = this.#workbench.sandboxes.get()
-    const sandbox = known.is === 'ready' ? known.value.find(({ id }) => id === move.sandbox) : undefined
+    const sandbox = known.kind === 'ready' ? known.value.find(({ id }) => id === move.sandbox) : undefined
     const moved = new Map<string, FileView>()
     for (const [viewId, view] of Object.entries(this.#workbench.layout.get().views)) {
       if (view.kind !== 'file' || ![move.sandbox, sandbox?.name].includes(view.sandbox)) continue

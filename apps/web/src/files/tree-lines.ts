@@ -38,7 +38,7 @@ export function isFolder({ kind, target }: FileEntry): boolean {
 /** The rows of a tree, with the contents of expanded folders below them. */
 export function linesOf(state: TreeState): readonly TreeLine[] {
   const lines: TreeLine[] = []
-  if (state.folders[ROOT]?.is === 'ready') addLines(lines, state, { path: ROOT, depth: 0 })
+  if (state.folders[ROOT]?.kind === 'ready') addLines(lines, state, { path: ROOT, depth: 0 })
   return lines
 }
 
@@ -48,8 +48,8 @@ function addLines(
   { path, depth }: { readonly path: string; readonly depth: number },
 ): void {
   const folder = state.folders[path]
-  const entries = folder?.is === 'ready' ? folder.entries : []
-  const setSize = folder?.is === 'ready' && folder.rest.is !== 'none' ? -1 : entries.length
+  const entries = folder?.kind === 'ready' ? folder.entries : []
+  const setSize = folder?.kind === 'ready' && folder.rest.kind !== 'none' ? -1 : entries.length
   for (const [at, entry] of entries.entries()) {
     const own = joinPath(path, entry.name)
     const isOpen = state.open.has(own)
@@ -66,14 +66,14 @@ function addLines(
     if (isOpen) addLines(lines, state, { path: own, depth: depth + 1 })
   }
   const text = noteOf(folder, path)
-  const hasMore = folder?.is === 'ready' && folder.rest.is === 'more'
+  const hasMore = folder?.kind === 'ready' && folder.rest.kind === 'more'
   if (text !== undefined) lines.push({ kind: 'note', path, depth, text, hasMore })
 }
 
 function noteOf(folder: Folder | undefined, path: string): string | undefined {
-  if (folder === undefined || folder.is === 'loading') return fileTexts.loading
-  if (folder.is === 'failed') return folder.message
-  switch (folder.rest.is) {
+  if (folder === undefined || folder.kind === 'loading') return fileTexts.loading
+  if (folder.kind === 'failed') return folder.message
+  switch (folder.rest.kind) {
     case 'none':
       // The panel has its own message for an empty workspace.
       return folder.entries.length === 0 && path !== ROOT ? fileTexts.empty : undefined

@@ -164,8 +164,8 @@ export function Tree({
     action()
   }
 
-  if (root === undefined || root.is === 'loading') return <p className="empty">{fileTexts.loading}</p>
-  if (root.is === 'failed') return <p className="empty">{root.message}</p>
+  if (root === undefined || root.kind === 'loading') return <p className="empty">{fileTexts.loading}</p>
+  if (root.kind === 'failed') return <p className="empty">{root.message}</p>
   const visible = [...lines.slice(from, to).keys()].map((at) => at + from)
   // In order, because moving a focused element would blur it.
   const drawn = active < from ? [active, ...visible] : active < to ? visible : [...visible, active]

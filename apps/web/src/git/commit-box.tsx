@@ -37,7 +37,7 @@ export function CommitBox({
 }): ReactElement {
   const { workbench } = useParts()
   const user = useStore(workbench.user)
-  const account = user.is === 'ready' ? (user.value?.account ?? '') : ''
+  const account = user.kind === 'ready' ? (user.value?.account ?? '') : ''
   const [message, setMessage] = useDraft(repository, account)
   const [author, setAuthor] = useState<Author>()
   const [isBusy, setBusy] = useState(false)

@@ -16,7 +16,7 @@ const SETTLE_MS = 300
 
 function useDiffTexts(view: DiffView): Loaded<DiffTexts> {
   const { watch } = useParts()
-  const [texts, setTexts] = useState<Loaded<DiffTexts>>({ is: 'loading' })
+  const [texts, setTexts] = useState<Loaded<DiffTexts>>({ kind: 'loading' })
   const key = JSON.stringify(view)
   const latest = useRef(view)
   latest.current = view
@@ -26,9 +26,9 @@ function useDiffTexts(view: DiffView): Loaded<DiffTexts> {
     const read = async (): Promise<void> => {
       let next: Loaded<DiffTexts>
       try {
-        next = { is: 'ready', value: await readTexts(latest.current) }
+        next = { kind: 'ready', value: await readTexts(latest.current) }
       } catch (caught) {
-        next = { is: 'failed', message: messageOf(caught) }
+        next = { kind: 'failed', message: messageOf(caught) }
       }
       if (!isGone) setTexts((old) => (JSON.stringify(old) === JSON.stringify(next) ? old : next))
     }
@@ -67,9 +67,9 @@ export function DiffPane({ view }: { readonly view: DiffView }): ReactElement {
           {isInline ? gitTexts.diff.sideBySide : gitTexts.diff.inline}
         </button>
       </div>
-      {texts.is === 'loading' && <p className="empty">{gitTexts.loading}</p>}
-      {texts.is === 'failed' && <p className="empty">{texts.message}</p>}
-      {texts.is === 'ready' && <DiffBody texts={texts.value} path={view.path} isInline={isInline} />}
+      {texts.kind === 'loading' && <p className="empty">{gitTexts.loading}</p>}
+      {texts.kind === 'failed' && <p className="empty">{texts.message}</p>}
+      {texts.kind === 'ready' && <DiffBody texts={texts.value} path={view.path} isInline={isInline} />}
     </div>
   )
 }
@@ -83,7 +83,7 @@ function DiffBody({
   readonly path: string
   readonly isInline: boolean
 }): ReactElement {
-  switch (texts.is) {
+  switch (texts.kind) {
     case 'same':
       return <p className="empty">{gitTexts.diff.same}</p>
     case 'renamed':

@@ -8,12 +8,12 @@ import { applyDiff, undoDiff } from './patch.ts'
 
 /** What a diff pane shows: both texts, or git's own output when they are not available. */
 export type DiffTexts =
-  | { readonly is: 'texts'; readonly before: string; readonly after: string }
-  | ({ readonly is: 'words' } & GitDiffText)
-  | { readonly is: 'binary' }
-  | { readonly is: 'same' }
+  | { readonly kind: 'texts'; readonly before: string; readonly after: string }
+  | ({ readonly kind: 'words' } & GitDiffText)
+  | { readonly kind: 'binary' }
+  | { readonly kind: 'same' }
   /** Renamed without other changes. */
-  | { readonly is: 'renamed' }
+  | { readonly kind: 'renamed' }
 
 type DiffView = Extract<View, { kind: 'diff' }>
 
@@ -71,14 +71,14 @@ function commandOf({ of }: DiffView): string {
 export async function readTexts(view: DiffView): Promise<DiffTexts> {
   const diff = await readGitDiff(view)
   const [file] = diff.files
-  if (file === undefined) return { is: 'same' }
-  if (file.from !== undefined && file.added + file.removed === 0 && !file.binary) return { is: 'renamed' }
-  if (diff.files.some(({ binary }) => binary)) return { is: 'binary' }
-  const words: DiffTexts = { is: 'words', ...formatGitDiff(diff, commandOf(view)) }
+  if (file === undefined) return { kind: 'same' }
+  if (file.from !== undefined && file.added + file.removed === 0 && !file.binary) return { kind: 'renamed' }
+  if (diff.files.some(({ binary }) => binary)) return { kind: 'binary' }
+  const words: DiffTexts = { kind: 'words', ...formatGitDiff(diff, commandOf(view)) }
   if (diff.lossy || diff.truncated !== false) return words
   const { before, after } = await textsOf(view, diff)
   if (before === undefined || after === undefined || !canCompare(before, after)) return words
-  return { is: 'texts', before, after }
+  return { kind: 'texts', before, after }
 }
 
 /** Maximum combined length of two texts that are compared. */

@@ -134,12 +134,12 @@ interface FolderProps {
 }
 
 function useFolder(sandbox: string, path: string): Loaded<FolderListing> {
-  const [listing, setListing] = useState<Loaded<FolderListing>>({ is: 'loading' })
+  const [listing, setListing] = useState<Loaded<FolderListing>>({ kind: 'loading' })
   useEffect(() => {
     let isGone = false
     listFolder(sandbox, path).then(
-      (value) => isGone || setListing({ is: 'ready', value }),
-      (caught: unknown) => isGone || setListing({ is: 'failed', message: messageOf(caught) }),
+      (value) => isGone || setListing({ kind: 'ready', value }),
+      (caught: unknown) => isGone || setListing({ kind: 'failed', message: messageOf(caught) }),
     )
     return () => {
       isGone = true
@@ -151,8 +151,8 @@ function useFolder(sandbox: string, path: string): Loaded<FolderListing> {
 /** Lists an untracked folder, so that the user can review it before staging or deleting it. */
 function NewFolderFiles({ sandbox, path, onOpen }: FolderProps): ReactElement {
   const listing = useFolder(sandbox, path)
-  if (listing.is === 'loading') return <p className="git-inside dim">{gitTexts.loading}</p>
-  if (listing.is === 'failed') return <p className="git-inside dim">{listing.message}</p>
+  if (listing.kind === 'loading') return <p className="git-inside dim">{gitTexts.loading}</p>
+  if (listing.kind === 'failed') return <p className="git-inside dim">{listing.message}</p>
   const { entries, truncated } = listing.value
   return (
     <>

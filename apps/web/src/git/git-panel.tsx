@@ -98,11 +98,11 @@ function Repository({
     if (refreshes > 0) void git.refresh()
   }, [git, refreshes])
   useEffect(() => {
-    if (state.is !== 'ready' || !state.isStale) return undefined
+    if (state.kind !== 'ready' || !state.isStale) return undefined
     const timer = setTimeout(() => void git.refresh(), AWAY_MS)
     return () => clearTimeout(timer)
   }, [git, state])
-  switch (state.is) {
+  switch (state.kind) {
     case 'loading':
       return <p className="empty">{gitTexts.loading}</p>
     case 'none':

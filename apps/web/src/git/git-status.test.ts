@@ -39,7 +39,7 @@ test('overlapping refreshes share one further request', async () => {
   gate.resolve()
   await Promise.all(all)
   expect(looks).toBe(2)
-  expect(watch.state.get()).toEqual({ is: 'ready', status, isStale: false })
+  expect(watch.state.get()).toEqual({ kind: 'ready', status, isStale: false })
 })
 
 test('keeps the known status while the server is unreachable, and only then', async () => {
@@ -52,13 +52,13 @@ test('keeps the known status while the server is unreachable, and only then', as
   await watch.refresh()
   problem = new ApiError('unreachable', 'Server unreachable', 0)
   await watch.refresh()
-  expect(watch.state.get()).toEqual({ is: 'ready', status, isStale: true })
+  expect(watch.state.get()).toEqual({ kind: 'ready', status, isStale: true })
   problem = undefined
   await watch.refresh()
-  expect(watch.state.get()).toEqual({ is: 'ready', status, isStale: false })
+  expect(watch.state.get()).toEqual({ kind: 'ready', status, isStale: false })
   problem = new ApiError('git_failed', 'Cannot use git', 409)
   await watch.refresh()
-  expect(watch.state.get()).toEqual({ is: 'failed', message: 'Cannot use git' })
+  expect(watch.state.get()).toEqual({ kind: 'failed', message: 'Cannot use git' })
 })
 
 test('reports a sandbox without git by its error code', async () => {
@@ -66,7 +66,7 @@ test('reports a sandbox without git by its error code', async () => {
     throw new ApiError('command_not_found', 'any text', 422)
   })
   await watch.refresh()
-  expect(watch.state.get()).toEqual({ is: 'no-git' })
+  expect(watch.state.get()).toEqual({ kind: 'no-git' })
 })
 
 test('a renamed file has its former path only in the group that renames it, and is staged with it', () => {
@@ -81,7 +81,7 @@ test('reports a missing repository as no error', async () => {
     throw new ApiError('not_a_repository', 'none', 409)
   })
   await watch.refresh()
-  expect(watch.state.get()).toEqual({ is: 'none' })
+  expect(watch.state.get()).toEqual({ kind: 'none' })
 })
 
 test('splits a path into name and folder', () => {

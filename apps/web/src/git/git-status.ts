@@ -10,13 +10,13 @@ import { gitTexts } from '../texts/git.ts'
 
 /** What the panel knows of a repository. */
 type GitState =
-  | { readonly is: 'loading' }
-  | { readonly is: 'none' }
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'none' }
   /** The sandbox has no git program. */
-  | { readonly is: 'no-git' }
-  | { readonly is: 'failed'; readonly message: string }
+  | { readonly kind: 'no-git' }
+  | { readonly kind: 'failed'; readonly message: string }
   /** The last known status; `isOld` while the server is unreachable. */
-  | { readonly is: 'ready'; readonly status: GitStatus; readonly isStale: boolean }
+  | { readonly kind: 'ready'; readonly status: GitStatus; readonly isStale: boolean }
 
 /** Changed files by what can be done with them. */
 export interface GitGroups {
@@ -61,7 +61,7 @@ export function pathsOf(file: GitFile, group: keyof GitGroups): readonly string[
 /** The status of one repository, reloaded on demand. */
 export class GitWatch {
   readonly #read: () => Promise<GitStatus>
-  readonly #state = createStore<GitState>({ is: 'loading' })
+  readonly #state = createStore<GitState>({ kind: 'loading' })
   readonly #refetch = new Refetch(async () => this.#state.set(await this.#load()))
 
   constructor(read: () => Promise<GitStatus>) {
@@ -78,14 +78,14 @@ export class GitWatch {
 
   async #load(): Promise<GitState> {
     try {
-      return { is: 'ready', status: await this.#read(), isStale: false }
+      return { kind: 'ready', status: await this.#read(), isStale: false }
     } catch (caught) {
       const known = this.#state.get()
       // Keeps the panel usable while the server is unreachable.
-      if (known.is === 'ready' && isUnreachable(caught)) return { ...known, isStale: true }
-      if (caught instanceof ApiError && caught.code === 'not_a_repository') return { is: 'none' }
-      if (caught instanceof ApiError && caught.code === 'command_not_found') return { is: 'no-git' }
-      return { is: 'failed', message: messageOf(caught) }
+      if (known.kind === 'ready' && isUnreachable(caught)) return { ...known, isStale: true }
+      if (caught instanceof ApiError && caught.code === 'not_a_repository') return { kind: 'none' }
+      if (caught instanceof ApiError && caught.code === 'command_not_found') return { kind: 'no-git' }
+      return { kind: 'failed', message: messageOf(caught) }
     }
   }
 }

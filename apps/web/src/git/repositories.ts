@@ -44,7 +44,7 @@ interface FoundRepositories {
 export function useRepositories(sandbox: string): FoundRepositories {
   const { workbench, watch } = useParts()
   const user = useStore(workbench.user)
-  const account = user.is === 'ready' ? (user.value?.account ?? '') : ''
+  const account = user.kind === 'ready' ? (user.value?.account ?? '') : ''
   const storedChoices = useMemo(() => new AccountTexts(localStorage, CHOSEN_KEY, account), [account])
   const [found, setFound] = useState<readonly string[]>()
   const [chosen, setChosen] = useState(() => storedChoices.read(sandbox))

@@ -51,6 +51,6 @@ export function usePanelMemory(): PanelMemory {
   const user = useStore(workbench.user)
   const memory = useContext(PanelMemoryContext)
   if (memory === undefined) throw new Error('The page was drawn without a memory for its panels')
-  memory.setAccount(user.is === 'ready' ? (user.value?.account ?? '') : '')
+  memory.setAccount(user.kind === 'ready' ? (user.value?.account ?? '') : '')
   return memory
 }

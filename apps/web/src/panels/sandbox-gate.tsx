@@ -16,8 +16,8 @@ export function SandboxGate({
   const { workbench } = useParts()
   const current = useStore(workbench.current)
   const sandboxes = useStore(workbench.sandboxes)
-  if (sandboxes.is === 'loading') return <p className="empty">{sandboxTexts.loading}</p>
-  const sandbox = sandboxes.is === 'ready' ? sandboxes.value.find(({ id }) => id === current) : undefined
+  if (sandboxes.kind === 'loading') return <p className="empty">{sandboxTexts.loading}</p>
+  const sandbox = sandboxes.kind === 'ready' ? sandboxes.value.find(({ id }) => id === current) : undefined
   if (sandbox === undefined) return <p className="empty">{sandboxTexts.gate.select(action)}</p>
   const { id, name, access, state } = sandbox
   if (access === 'viewer') return <p className="empty">{sandboxTexts.gate.notShared(name)}</p>

@@ -42,7 +42,7 @@ function useSearch(sandbox: string): Search {
 
 function outcomeText({ outcome, groups }: SearchResult): string {
   const matches = groups.reduce((sum, group) => sum + group.matches.length, 0)
-  switch (outcome.is) {
+  switch (outcome.kind) {
     case 'idle':
       return ''
     case 'searching':
@@ -101,7 +101,7 @@ function SearchIn({ sandbox }: { readonly sandbox: string }): ReactElement {
             isOn={isAll}
             onToggle={(isOn) => search.change({ isAll: isOn })}
           />
-          <span role="status" className={result.outcome.is === 'failed' ? 'problem' : 'dim'}>
+          <span role="status" className={result.outcome.kind === 'failed' ? 'problem' : 'dim'}>
             {outcomeText(result)}
           </span>
         </div>

@@ -23,7 +23,7 @@ function open(answer: (query: SearchQuery, signal: AbortSignal) => AsyncGenerato
 }
 
 async function isOver(search: Search): Promise<void> {
-  while (search.result.get().outcome.is === 'searching') await Promise.resolve()
+  while (search.result.get().outcome.kind === 'searching') await Promise.resolve()
 }
 
 test('starts when typing pauses, and keeps query and matches', async () => {
@@ -44,14 +44,14 @@ test('starts when typing pauses, and keeps query and matches', async () => {
   expect(search.form.get()).toMatchObject({ q: 'ne', glob: '*.ts, !b', isAll: true })
   expect(search.result.get()).toEqual({
     groups: [{ path: 'f', matches: [match(1)] }],
-    outcome: { is: 'done', end },
+    outcome: { kind: 'done', end },
   })
   search.resume()
   settle()
   expect(wishes).toHaveLength(1)
   search.change({ q: '' })
   settle()
-  expect(search.result.get()).toEqual({ groups: [], outcome: { is: 'idle' } })
+  expect(search.result.get()).toEqual({ groups: [], outcome: { kind: 'idle' } })
 })
 
 test('cancels the previous one, which reports nothing more', async () => {
@@ -84,12 +84,12 @@ test('is retried when the panel is shown again after a failure', async () => {
   search.change({ q: 'x' })
   settle()
   await isOver(search)
-  expect(search.result.get().outcome).toEqual({ is: 'failed', message: 'no answer' })
+  expect(search.result.get().outcome).toEqual({ kind: 'failed', message: 'no answer' })
   isBroken = false
   search.resume()
   settle()
   await isOver(search)
-  expect(search.result.get().outcome).toEqual({ is: 'done', end })
+  expect(search.result.get().outcome).toEqual({ kind: 'done', end })
 })
 
 test('keeps a bounded number of matches', async () => {
@@ -100,5 +100,5 @@ test('keeps a bounded number of matches', async () => {
   settle()
   await isOver(search)
   expect(search.result.get().groups[0]?.matches).toHaveLength(2_000)
-  expect(search.result.get().outcome).toEqual({ is: 'done', end: undefined })
+  expect(search.result.get().outcome).toEqual({ kind: 'done', end: undefined })
 })

@@ -17,10 +17,10 @@ interface SearchForm {
 }
 
 export type Outcome =
-  | { readonly is: 'idle' }
-  | { readonly is: 'searching' }
-  | { readonly is: 'done'; readonly end: SearchEnd | undefined }
-  | { readonly is: 'failed'; readonly message: string }
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'searching' }
+  | { readonly kind: 'done'; readonly end: SearchEnd | undefined }
+  | { readonly kind: 'failed'; readonly message: string }
 
 export interface SearchResult {
   readonly groups: readonly FileMatches[]
@@ -48,7 +48,7 @@ export class Search {
   readonly #search: SearchFiles
   readonly #settle: Settle
   readonly #form = createStore<SearchForm>({ q: '', glob: '', isRegex: false, isCased: false, isAll: false })
-  readonly #result = createStore<SearchResult>({ groups: [], outcome: { is: 'idle' } })
+  readonly #result = createStore<SearchResult>({ groups: [], outcome: { kind: 'idle' } })
   #stop: () => void = () => undefined
   /** Scroll position of the results. */
   scrollPx = 0
@@ -79,14 +79,14 @@ export class Search {
 
   /** Called when the panel is shown again: retries a failed search. */
   resume(): void {
-    if (this.#result.get().outcome.is === 'failed') this.change({})
+    if (this.#result.get().outcome.kind === 'failed') this.change({})
   }
 
   async #run(signal: AbortSignal): Promise<void> {
     const query = queryOf(this.#form.get())
     this.scrollPx = 0
-    if (query.q === '') return this.#result.set({ groups: [], outcome: { is: 'idle' } })
-    this.#result.set({ groups: [], outcome: { is: 'searching' } })
+    if (query.q === '') return this.#result.set({ groups: [], outcome: { kind: 'idle' } })
+    this.#result.set({ groups: [], outcome: { kind: 'searching' } })
     let groups: readonly FileMatches[] = []
     let end: SearchEnd | undefined
     let shown = 0
@@ -100,13 +100,13 @@ export class Search {
         groups = addMatch(groups, event)
         shown += 1
         // Updates often enough to show progress, rarely enough to stay cheap.
-        if (shown < 20 || shown % 50 === 0) this.#result.set({ groups, outcome: { is: 'searching' } })
+        if (shown < 20 || shown % 50 === 0) this.#result.set({ groups, outcome: { kind: 'searching' } })
         if (shown >= MAX_SHOWN) break
       }
-      if (!signal.aborted) this.#result.set({ groups, outcome: { is: 'done', end } })
+      if (!signal.aborted) this.#result.set({ groups, outcome: { kind: 'done', end } })
     } catch (caught) {
       const message = messageOf(caught)
-      if (!signal.aborted) this.#result.set({ groups, outcome: { is: 'failed', message } })
+      if (!signal.aborted) this.#result.set({ groups, outcome: { kind: 'failed', message } })
     }
     return undefined
   }

@@ -76,7 +76,7 @@ export function ParticipantBar({
   if (
     handle === undefined ||
     (participants.length < 2 && state.role === 'driver') ||
-    state.status.is !== 'attached'
+    state.status.kind !== 'attached'
   )
     return null
   const action = controlActionOf(state)

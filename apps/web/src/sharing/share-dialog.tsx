@@ -42,7 +42,7 @@ export function ShareDialog({
   const [role, setRole] = useState<GrantRole>('viewer')
   const [seconds, setSeconds] = useState<number>(LIFETIMES[1].seconds)
   const [created, setCreated] = useState<CreatedGrant>()
-  const [grants, setGrants] = useState<Loaded<readonly Grant[]>>({ is: 'loading' })
+  const [grants, setGrants] = useState<Loaded<readonly Grant[]>>({ kind: 'loading' })
   const [isBusy, setBusy] = useState(false)
   const roleName = useId()
 
@@ -50,12 +50,12 @@ export function ShareDialog({
     try {
       const all = await listGrants(sandbox)
       setGrants({
-        is: 'ready',
+        kind: 'ready',
         value: all.filter((grant) => grant.session === null || grant.session === session),
       })
     } catch (caught) {
       // Keeps the known grants; reports the error only if there are none.
-      setGrants((old) => (old.is === 'ready' ? old : { is: 'failed', message: messageOf(caught) }))
+      setGrants((old) => (old.kind === 'ready' ? old : { kind: 'failed', message: messageOf(caught) }))
     }
   }, [sandbox, session])
   const participants = participantsOf(useStore(controller.state))
@@ -152,8 +152,8 @@ function GrantRows({
   readonly grants: Loaded<readonly Grant[]>
   readonly onRevoke: (grant: string) => void
 }): ReactElement {
-  if (grants.is === 'loading') return <p className="dim">{sharingTexts.loading}</p>
-  if (grants.is === 'failed') return <p className="dim">{sharingTexts.retrying(grants.message)}</p>
+  if (grants.kind === 'loading') return <p className="dim">{sharingTexts.loading}</p>
+  if (grants.kind === 'failed') return <p className="dim">{sharingTexts.retrying(grants.message)}</p>
   if (grants.value.length === 0) return <p className="dim">{sharingTexts.notShared}</p>
   return (
     <section>

@@ -16,8 +16,8 @@ export function App(): ReactElement {
   const { workbench, dirty } = useParts()
   const hasUnsaved = useStore(dirty.views).size > 0
   const user = useStore(workbench.user)
-  if (user.is === 'loading') return <p className="boot">{shellTexts.loading}</p>
-  if (user.is === 'failed') return <p className="boot">{shellTexts.reloadToRetry(user.message)}</p>
+  if (user.kind === 'loading') return <p className="boot">{shellTexts.loading}</p>
+  if (user.kind === 'failed') return <p className="boot">{shellTexts.reloadToRetry(user.message)}</p>
   const isOut = user.value === undefined
   return (
     <>

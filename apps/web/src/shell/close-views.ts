@@ -12,7 +12,7 @@ function runningSessions({ workbench, terminals }: Needs, views: readonly string
   const { views: open } = workbench.layout.get()
   return views.flatMap((id) => {
     const state = terminals.find(id)?.state.get()
-    const isThere = state?.status.is === 'attached' || state?.status.is === 'reconnecting'
+    const isThere = state?.status.kind === 'attached' || state?.status.kind === 'reconnecting'
     const isOwn = isOwner(workbench.sandboxes.get(), open[id]?.sandbox ?? '')
     return isThere && isOwn && state.session !== undefined ? [state.session] : []
   })

@@ -42,7 +42,7 @@ export function StatusBar(): ReactElement {
       {view !== undefined && <span className="status-sandbox">{sandboxName}</span>}
       {controller !== undefined && <TerminalStatus key={focus} controller={controller} />}
       <span className="status-space" />
-      {user.is === 'ready' && user.value !== undefined && (
+      {user.kind === 'ready' && user.value !== undefined && (
         <span className="status-person">{shellTexts.account.signedInAs(user.value.name)}</span>
       )}
       <button

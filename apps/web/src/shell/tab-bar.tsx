@@ -203,7 +203,7 @@ function useTabLabels(layout: Layout): ReadonlyMap<string, TabLabel> {
   const sessions = useStore(terminals.sessions.all)
   const names = useStore(workbench.names.all)
   const user = useStore(workbench.user)
-  const isGuest = user.is === 'ready' && user.value?.guest === true
+  const isGuest = user.kind === 'ready' && user.value?.guest === true
   return labelTabs(layout, {
     titles: Object.fromEntries(Object.entries(sessions).map(([session, { title }]) => [session, title])),
     nameSandbox: (sandbox) => nameSandbox(sandbox, names, isGuest),

@@ -17,7 +17,7 @@ export function useSandboxName(sandbox: string): string {
   const { workbench } = useParts()
   const names = useStore(workbench.names.all)
   const user = useStore(workbench.user)
-  return nameSandbox(sandbox, names, user.is === 'ready' && user.value?.guest === true)
+  return nameSandbox(sandbox, names, user.kind === 'ready' && user.value?.guest === true)
 }
 
 /** The title of a view. */
@@ -56,7 +56,7 @@ export function useDocumentTitle(): void {
   const sandboxName = useSandboxName(view?.sandbox ?? '')
   const state = useStore(terminals.find(tab?.focus ?? '')?.state ?? NO_STATE)
   const user = useStore(workbench.user)
-  const isOut = user.is === 'ready' && user.value === undefined
+  const isOut = user.kind === 'ready' && user.value === undefined
   // While signed out, the title must not reveal what is open.
   const title = pageTitle(isOut ? undefined : view, tab?.name ?? state?.title, sandboxName)
   useEffect(() => {

@@ -20,9 +20,9 @@ function listed(...rows: readonly Pick<Sandbox, 'id' | 'access'>[]) {
     },
     ...(access === undefined ? {} : { access }),
   }))
-  return { is: 'ready', value } as const
+  return { kind: 'ready', value } as const
 }
-const somebody = (guest: boolean) => ({ is: 'ready', value: { account: 'a', name: 'Gus', guest } }) as const
+const somebody = (guest: boolean) => ({ kind: 'ready', value: { account: 'a', name: 'Gus', guest } }) as const
 
 test('users work in their own and in wholly shared sandboxes, not where they only watch or join a session', () => {
   const known = listed({ id: 'a' }, { id: 'b', access: 'collaborator' }, { id: 'c', access: 'viewer' })
@@ -36,13 +36,13 @@ test('users work in their own and in wholly shared sandboxes, not where they onl
 
 test('the first sandbox need not exist, and anything may be tried before the list is loaded', () => {
   expect(canWorkIn(listed(), 'dev')).toBe(true)
-  expect(canWorkIn({ is: 'loading' }, 'a')).toBe(true)
+  expect(canWorkIn({ kind: 'loading' }, 'a')).toBe(true)
 })
 
 test('a guest cannot start shells until a sandbox is shared', () => {
   expect(canWork(somebody(false), listed())).toBe(true)
   expect(canWork(somebody(true), listed())).toBe(false)
-  expect(canWork(somebody(true), { is: 'loading' })).toBe(false)
+  expect(canWork(somebody(true), { kind: 'loading' })).toBe(false)
   expect(canWork(somebody(true), listed({ id: 'c', access: 'viewer' }))).toBe(false)
   expect(canWork(somebody(true), listed({ id: 'b', access: 'collaborator' }))).toBe(true)
 })

@@ -14,22 +14,22 @@ export const FIRST_SANDBOX = 'dev'
 
 /** True when the user may work in a sandbox, given by id or name. Until the list is loaded, anything may be tried. */
 export function canWorkIn(sandboxes: Known, sandbox: string): boolean {
-  if (sandboxes.is !== 'ready') return true
+  if (sandboxes.kind !== 'ready') return true
   const known = sandboxes.value.find(({ id, name }) => id === sandbox || name === sandbox)
   return known === undefined ? sandbox === FIRST_SANDBOX : known.access !== 'viewer'
 }
 
 /** True when the sandbox is known to be the user's own. */
 export function isOwner(sandboxes: Known, sandbox: string): boolean {
-  if (sandboxes.is !== 'ready') return false
+  if (sandboxes.kind !== 'ready') return false
   const known = sandboxes.value.find(({ id, name }) => id === sandbox || name === sandbox)
   return known !== undefined && (known.access ?? 'owner') === 'owner'
 }
 
 /** True when the user has somewhere to run shells: a guest only if a whole sandbox is shared. */
 export function canWork(user: Loaded<User | undefined>, sandboxes: Known): boolean {
-  if (user.is !== 'ready' || user.value?.guest !== true) return true
-  return sandboxes.is === 'ready' && sandboxes.value.some(({ access }) => access !== 'viewer')
+  if (user.kind !== 'ready' || user.value?.guest !== true) return true
+  return sandboxes.kind === 'ready' && sandboxes.value.some(({ access }) => access !== 'viewer')
 }
 
 export function useCanWork(): boolean {
@@ -52,7 +52,7 @@ export function useIsGone(sandbox: string): boolean {
   const { workbench } = useParts()
   const wasThere = useRef(false)
   const sandboxes = useStore(workbench.sandboxes)
-  if (sandboxes.is !== 'ready') return false
+  if (sandboxes.kind !== 'ready') return false
   const isThere = sandboxes.value.some(({ id, name }) => id === sandbox || name === sandbox)
   wasThere.current ||= isThere
   return wasThere.current && !isThere
@@ -79,7 +79,7 @@ export function useShareGone(sandbox: string, hasEnded: boolean): boolean {
   const { workbench } = useParts()
   const sandboxes = useStore(workbench.sandboxes)
   const isListed =
-    sandboxes.is !== 'ready' || sandboxes.value.some(({ id, name }) => id === sandbox || name === sandbox)
+    sandboxes.kind !== 'ready' || sandboxes.value.some(({ id, name }) => id === sandbox || name === sandbox)
   const isPolled = hasEnded && !isListed
   const [isGone, setGone] = useState(false)
   useEffect(() => {

@@ -59,7 +59,7 @@ async function open(shared = createShelf(), own = createShelf()): Promise<Workbe
 
 const shown = (workbench: Workbench) => {
   const sandboxes = workbench.sandboxes.get()
-  return sandboxes.is === 'ready' ? sandboxes.value.map(({ name }) => name) : sandboxes
+  return sandboxes.kind === 'ready' ? sandboxes.value.map(({ name }) => name) : sandboxes
 }
 
 test('lists the sandboxes of the signed-in user and selects the first', async () => {
@@ -82,8 +82,8 @@ test('never shows the sandboxes of the previous account', async () => {
   gate.resolve()
   await switched
   stop()
-  expect(seen).toEqual([{ is: 'loading' }, undefined])
-  expect(shown(workbench)).toMatchObject({ is: 'failed' })
+  expect(seen).toEqual([{ kind: 'loading' }, undefined])
+  expect(shown(workbench)).toMatchObject({ kind: 'failed' })
   expect(workbench.current.get()).toBeUndefined()
 })
 

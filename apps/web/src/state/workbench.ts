@@ -12,9 +12,9 @@ export type { TextStorage } from './storage.ts'
 
 /** A value that is loaded asynchronously. */
 export type Loaded<T> =
-  | { readonly is: 'loading' }
-  | { readonly is: 'ready'; readonly value: T }
-  | { readonly is: 'failed'; readonly message: string }
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'ready'; readonly value: T }
+  | { readonly kind: 'failed'; readonly message: string }
 
 /** A temporary message. */
 export interface Notice {
@@ -43,8 +43,8 @@ const MAX_NOTICE_CHARS = 400
 export class Workbench {
   readonly #storage: TextStorage
   readonly #layoutStorage: LayoutStorage
-  readonly #user = createStore<Loaded<User | undefined>>({ is: 'loading' })
-  readonly #sandboxes = createStore<Loaded<readonly Sandbox[]>>({ is: 'loading' })
+  readonly #user = createStore<Loaded<User | undefined>>({ kind: 'loading' })
+  readonly #sandboxes = createStore<Loaded<readonly Sandbox[]>>({ kind: 'loading' })
   readonly names: SandboxNames
   readonly #isOffline = createStore(false)
   readonly #layout = createStore<Layout>(EMPTY)
@@ -187,10 +187,10 @@ export class Workbench {
     try {
       const value = await readUser()
       if (value !== undefined) this.#switchAccount(value)
-      this.#user.set({ is: 'ready', value })
+      this.#user.set({ kind: 'ready', value })
       if (value !== undefined) announceSignIn()
     } catch (caught) {
-      this.#user.set({ is: 'failed', message: messageOf(caught) })
+      this.#user.set({ kind: 'failed', message: messageOf(caught) })
       return
     }
     await this.refreshSandboxes()
@@ -216,21 +216,21 @@ export class Workbench {
    */
   async recheckUser(): Promise<void> {
     const user = this.#user.get()
-    if (user.is === 'ready' && user.value?.guest !== true) await this.checkUser()
+    if (user.kind === 'ready' && user.value?.guest !== true) await this.checkUser()
   }
 
   /** Checks whether the same user is still signed in, and updates the page if not. */
   async checkUser(): Promise<void> {
     const known = this.#user.get()
-    if (this.#isChecking || known.is !== 'ready') return
+    if (this.#isChecking || known.kind !== 'ready') return
     this.#isChecking = true
     try {
       const value = await readUser()
       if (value?.account === known.value?.account) return
-      this.#sandboxes.set({ is: 'loading' })
+      this.#sandboxes.set({ kind: 'loading' })
       this.#current.set(undefined)
       if (value !== undefined) this.#switchAccount(value)
-      this.#user.set({ is: 'ready', value })
+      this.#user.set({ kind: 'ready', value })
       await this.refreshSandboxes()
     } catch {
       // An unreachable server says nothing about the sign-in; the next request tells.
@@ -242,18 +242,18 @@ export class Workbench {
   /** True when a sandbox with this id or name may exist. */
   mightExist(sandbox: string): boolean {
     const known = this.#sandboxes.get()
-    return known.is !== 'ready' || known.value.some(({ id, name }) => id === sandbox || name === sandbox)
+    return known.kind !== 'ready' || known.value.some(({ id, name }) => id === sandbox || name === sandbox)
   }
 
   async refreshSandboxes(): Promise<void> {
     const user = this.#user.get()
-    if (user.is !== 'ready' || user.value === undefined) return
+    if (user.kind !== 'ready' || user.value === undefined) return
     // The response may arrive after another account signed in.
     const isSame = (): boolean => this.#user.get() === user
     try {
       const value = await listSandboxes()
       if (!isSame()) return
-      this.#sandboxes.set({ is: 'ready', value })
+      this.#sandboxes.set({ kind: 'ready', value })
       this.#isOffline.set(false)
       for (const { id, name } of value) this.names.learn(id, name)
       const current = this.#current.get()
@@ -265,8 +265,8 @@ export class Workbench {
       if (!isSame()) return
       if (isUnreachable(caught)) this.#isOffline.set(true)
       // Keeps the known sandboxes; reports the error only if there are none.
-      if (this.#sandboxes.get().is !== 'ready')
-        this.#sandboxes.set({ is: 'failed', message: messageOf(caught) })
+      if (this.#sandboxes.get().kind !== 'ready')
+        this.#sandboxes.set({ kind: 'failed', message: messageOf(caught) })
     }
   }
 
@@ -274,7 +274,7 @@ export class Workbench {
   #follow(): void {
     const sandbox = focusedView(this.#layout.get())?.sandbox
     const sandboxes = this.#sandboxes.get()
-    const known = sandboxes.is === 'ready' ? sandboxes.value : []
+    const known = sandboxes.kind === 'ready' ? sandboxes.value : []
     const found = known.find(({ id, name }) => id === sandbox || name === sandbox)
     if (found !== undefined) this.#current.set(found.id)
   }

@@ -8,7 +8,7 @@ const attachments = [
 ] as const
 const state = {
   status: {
-    is: 'attached',
+    kind: 'attached',
     session: 's1',
     role: 'driver',
   },

@@ -25,8 +25,9 @@ function sessionsOf(states: readonly KnownState[]): Sessions {
       if (session === undefined) return []
       const others = participantsOf(state).filter(({ isSelf, isConnected }) => !isSelf && isConnected)
       const names = others.map(({ name, isOwn }) => (isOwn ? sharingTexts.inAnotherWindow : name))
-      const is = { isAttached: status.is === 'attached', hasEnded: status.is === 'exited' }
-      return [[session, { title, ...is, others: names }]]
+      const isAttached = status.kind === 'attached'
+      const hasEnded = status.kind === 'exited'
+      return [[session, { title, isAttached, hasEnded, others: names }]]
     }),
   )
 }

@@ -27,7 +27,7 @@ export function TerminalPane({
   const state = useStore(controller.state)
   const finding = useStore(terminals.finding)
   const isMissing = useIsGone(view.sandbox)
-  const isShareGone = useShareGone(view.sandbox, state.status.is === 'exited' && state.isStopping)
+  const isShareGone = useShareGone(view.sandbox, state.status.kind === 'exited' && state.isStopping)
   const isGone = isMissing || isShareGone
   const banner = bannerOf(state, { isOwn: useIsOwner(view.sandbox), isGone })
   const mayWork = useCanWorkIn(view.sandbox)

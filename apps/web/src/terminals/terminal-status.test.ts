@@ -5,11 +5,11 @@ import { bannerOf, statusItems } from './terminal-status.ts'
 const exit = { type: 'exit', outputEnd: 0, truncated: false } as const
 
 test('has no banner while attached', () => {
-  expect(bannerOf({ status: { is: 'attached', session: 's', role: 'driver' } })).toBeUndefined()
+  expect(bannerOf({ status: { kind: 'attached', session: 's', role: 'driver' } })).toBeUndefined()
 })
 
 test('says when it reconnects', () => {
-  expect(bannerOf({ status: { is: 'reconnecting', attempt: 2, atMs: 5, why: 'x' } })).toEqual({
+  expect(bannerOf({ status: { kind: 'reconnecting', attempt: 2, atMs: 5, why: 'x' } })).toEqual({
     kind: 'waiting',
     text: 'Connection lost.',
     untilMs: 5,
@@ -19,7 +19,7 @@ test('says when it reconnects', () => {
 
 test('says how the process ended', () => {
   const textOf = (code: number | null, signal: string | null) =>
-    bannerOf({ status: { is: 'exited', exit: { ...exit, code, signal } } })
+    bannerOf({ status: { kind: 'exited', exit: { ...exit, code, signal } } })
   expect(textOf(0, null)).toEqual({ kind: 'ended', text: 'Process exited with code 0', isGood: true })
   expect(textOf(3, null)).toMatchObject({ text: 'Process exited with code 3', isGood: false })
   expect(textOf(null, 'SIGKILL')).toMatchObject({ text: 'Process ended by SIGKILL', isGood: false })
@@ -27,21 +27,21 @@ test('says how the process ended', () => {
 
 test('says what to do about an error', () => {
   const error = new SandwireError('sandbox_stopped', 'The sandbox is stopped')
-  expect(bannerOf({ status: { is: 'failed', error } })).toMatchObject({
+  expect(bannerOf({ status: { kind: 'failed', error } })).toMatchObject({
     text: 'The sandbox is stopped. Start the sandbox to continue.',
   })
 })
 
 test('tells an owner about the ended sign-in, and others that access was removed', () => {
   const error = new SandwireError('revoked', 'Cannot attach: the right to be here was withdrawn')
-  const textOf = (isOwn: boolean) => bannerOf({ status: { is: 'failed', error } }, { isOwn })
+  const textOf = (isOwn: boolean) => bannerOf({ status: { kind: 'failed', error } }, { isOwn })
   expect(textOf(true)).toMatchObject({ text: expect.stringContaining('You were signed out') })
   expect(textOf(true)).not.toMatchObject({ text: expect.stringContaining('shared') })
   expect(textOf(false)).toMatchObject({ text: expect.stringContaining('Access was removed') })
 })
 
 test('reports a stopped or destroyed sandbox as such', () => {
-  const status = { is: 'exited', exit: { ...exit, code: null, signal: 'SIGHUP' } } as const
+  const status = { kind: 'exited', exit: { ...exit, code: null, signal: 'SIGHUP' } } as const
   const textOf = (isGone: boolean) => bannerOf({ status, isStopping: true }, { isGone })
   expect(textOf(false)).toMatchObject({ text: 'Sandbox stopped' })
   expect(textOf(true)).toMatchObject({ text: 'Sandbox destroyed' })
@@ -52,12 +52,12 @@ test('reports a stopped or destroyed sandbox as such', () => {
 
 test('reports a missing sandbox instead of a missing ticket', () => {
   const error = new SandwireError('sandbox_not_found', 'Cannot get a ticket: No sandbox has this id or name')
-  expect(bannerOf({ status: { is: 'failed', error } })).toMatchObject({
+  expect(bannerOf({ status: { kind: 'failed', error } })).toMatchObject({
     text: expect.stringMatching(/^The sandbox was destroyed/),
   })
 })
 
-const attached = { is: 'attached', session: 's', role: 'driver' } as const
+const attached = { kind: 'attached', session: 's', role: 'driver' } as const
 const driven = { status: attached, role: 'driver', cols: 80, rows: 24, isSilent: false } as const
 const textOf = (...input: Parameters<typeof statusItems>) => statusItems(...input).map(({ text }) => text)
 
@@ -72,8 +72,8 @@ test('shows no round-trip time while the server is silent', () => {
 })
 
 test('shows no role while detached', () => {
-  const lost = { is: 'reconnecting', attempt: 1, atMs: 5, why: 'x' } as const
+  const lost = { kind: 'reconnecting', attempt: 1, atMs: 5, why: 'x' } as const
   expect(textOf({ ...driven, status: lost }, 5)).toEqual(['Disconnected'])
   const exit = { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false } as const
-  expect(textOf({ ...driven, status: { is: 'exited', exit } }, 5)).toEqual(['Ended'])
+  expect(textOf({ ...driven, status: { kind: 'exited', exit } }, 5)).toEqual(['Ended'])
 })

@@ -36,7 +36,7 @@ export function bannerOf(
   }: Pick<TerminalState, 'status'> & Partial<Pick<TerminalState, 'isStopping' | 'stopReason'>>,
   { isOwn = false, isGone = false }: { readonly isOwn?: boolean; readonly isGone?: boolean } = {},
 ): Banner | undefined {
-  switch (status.is) {
+  switch (status.kind) {
     case 'attached':
       return undefined
     case 'connecting':
@@ -94,7 +94,7 @@ export function statusItems(
   }: Pick<TerminalState, 'status' | 'role' | 'cols' | 'rows' | 'isSilent'>,
   roundTripMs: number | undefined,
 ): readonly StatusItem[] {
-  switch (status.is) {
+  switch (status.kind) {
     case 'connecting':
       return [{ text: statusTexts.connecting }]
     case 'reconnecting':

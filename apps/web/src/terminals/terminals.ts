@@ -212,14 +212,14 @@ function confirm<T>(questions: Questions<T>, subject: T): Promise<boolean> {
 /** Calls back when a terminal loses its authorization, as all do when the user signs out. */
 function onRevoked(controller: TerminalController, onRevocation: () => void): void {
   controller.state.subscribe(({ status }) => {
-    if (status.is === 'failed' && ['revoked', 'unauthorized'].includes(status.error.code)) onRevocation()
+    if (status.kind === 'failed' && ['revoked', 'unauthorized'].includes(status.error.code)) onRevocation()
   })
 }
 
 /** Takes control again after a reload, if nobody else has it. */
 function resumeControl(controller: TerminalController): void {
   const stop = controller.state.subscribe((state) => {
-    if (state.status.is !== 'attached' || (state.role !== 'driver' && state.presence === undefined)) return
+    if (state.status.kind !== 'attached' || (state.role !== 'driver' && state.presence === undefined)) return
     stop()
     if (controlActionOf(state) === 'take') controller.handle?.take()
   })

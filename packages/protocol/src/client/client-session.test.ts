@@ -5,7 +5,7 @@ import { MAX_DATA_BYTES } from '../limits.ts'
 import { ClientFixture } from './client-session.fixture.ts'
 
 const failure = (fixture: ClientFixture): string | undefined =>
-  fixture.status?.is === 'failed' ? fixture.status.error.code : undefined
+  fixture.status?.kind === 'failed' ? fixture.status.error.code : undefined
 
 describe('connecting', () => {
   test('[R1] sends its identity and a received offset of 0', () => {
@@ -34,7 +34,7 @@ describe('connecting', () => {
   test('[C1] repeats the create until it is welcomed or its time is over', () => {
     const fixture = new ClientFixture({ connectForMs: 2_000 })
     fixture.run(fixture.session.start(0))
-    for (let times = 0; times < 100 && fixture.status?.is !== 'failed'; times += 1) {
+    for (let times = 0; times < 100 && fixture.status?.kind !== 'failed'; times += 1) {
       fixture.disconnect()
       fixture.wait(1_000)
     }
@@ -61,7 +61,7 @@ describe('connecting', () => {
       const fixture = new ClientFixture()
       fixture.run(fixture.session.start(0))
       fixture.run(fixture.session.closed(1, { code, message: code }, 0))
-      expect(fixture.status?.is).toBe(ERRORS[code].retryable ? 'reconnecting' : 'failed')
+      expect(fixture.status?.kind).toBe(ERRORS[code].retryable ? 'reconnecting' : 'failed')
     }
   })
 
@@ -70,7 +70,7 @@ describe('connecting', () => {
     fixture.wait(1_000)
     fixture.receiveMessage({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
     expect(fixture.connects).toEqual([undefined, 's1'])
-    expect(fixture.status?.is).toBe('attached')
+    expect(fixture.status?.kind).toBe('attached')
     fixture.open()
     expect(fixture.takeSent().at(-1)).toMatchObject({ type: 'hello', attempt: 2, resuming: true })
     fixture.welcome()
@@ -86,7 +86,7 @@ describe('connecting', () => {
     fixture.wait(999)
     fixture.receiveMessage({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
     expect(fixture.connects).toEqual([undefined])
-    expect(fixture.status?.is).toBe('reconnecting')
+    expect(fixture.status?.kind).toBe('reconnecting')
   })
 
   test('[R15] fails when the new credential is refused', () => {
@@ -103,7 +103,7 @@ describe('connecting', () => {
     const fixture = ClientFixture.attached({ retryForMs: 2_000 })
     fixture.wait(1_000)
     fixture.receiveMessage({ type: 'error', code: 'reauthorise', message: 'again', fatal: true })
-    for (let times = 0; times < 100 && fixture.status?.is !== 'failed'; times += 1) {
+    for (let times = 0; times < 100 && fixture.status?.kind !== 'failed'; times += 1) {
       fixture.disconnect()
       fixture.wait(1_000)
     }
@@ -297,7 +297,7 @@ describe('a snapshot', () => {
     for (const broken of cases) {
       const fixture = ClientFixture.attached()
       broken(fixture)
-      expect(fixture.status?.is).toBe('failed')
+      expect(fixture.status?.kind).toBe('failed')
     }
   })
 })
@@ -401,7 +401,7 @@ describe('a change of role', () => {
     fixture.receiveMessage({ ...viewer, input: { at: 2, seq: 0 } })
     expect(fixture.takeSent()).toEqual([{ type: 'roleSeen', epoch: 2 }])
     expect(fixture.takeDelivered()).toEqual([{ type: 'inputLost', bytes: 4, why: 'role' }])
-    expect(fixture.status).toEqual({ is: 'attached', session: 's1', role: 'viewer' })
+    expect(fixture.status).toEqual({ kind: 'attached', session: 's1', role: 'viewer' })
   })
 
   test('[L8] to viewer makes input be reported as lost', () => {
@@ -455,7 +455,7 @@ describe('a lost connection', () => {
     const delays: number[] = []
     for (let times = 0; times < 9; times += 1) {
       fixture.disconnect()
-      if (fixture.status?.is !== 'reconnecting') break
+      if (fixture.status?.kind !== 'reconnecting') break
       delays.push(fixture.status.atMs - fixture.nowMs)
       fixture.wait(delays.at(-1) ?? 0)
     }
@@ -465,7 +465,7 @@ describe('a lost connection', () => {
 
   test('[R11] fails after the retry time', () => {
     const fixture = ClientFixture.attached({ retryForMs: 1_000 })
-    for (let times = 0; times < 20 && fixture.status?.is !== 'failed'; times += 1) {
+    for (let times = 0; times < 20 && fixture.status?.kind !== 'failed'; times += 1) {
       fixture.disconnect()
       fixture.wait(500)
     }
@@ -491,7 +491,7 @@ describe('a lost connection', () => {
     fixture.receiveMessage({ type: 'error', code: 'replaced', message: 'x', fatal: true }, 1)
     fixture.run(fixture.session.closed(1, { code: 'replaced', message: 'x' }, fixture.nowMs))
     fixture.welcome()
-    expect(fixture.status?.is).toBe('attached')
+    expect(fixture.status?.kind).toBe('attached')
     expect(fixture.session.received).toBe(0)
   })
 
@@ -508,13 +508,16 @@ describe('a lost connection', () => {
   test('[E3] with an unknown error code is retried', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveMessage({ type: 'error', code: 'brand_new', message: 'x', fatal: true })
-    expect(fixture.status?.is).toBe('reconnecting')
+    expect(fixture.status?.kind).toBe('reconnecting')
   })
 
   test('[R11] with an error that is not retryable fails', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveMessage({ type: 'error', code: 'replaced', message: 'Elsewhere', fatal: true })
-    expect(fixture.status).toMatchObject({ is: 'failed', error: { code: 'replaced', message: 'Elsewhere' } })
+    expect(fixture.status).toMatchObject({
+      kind: 'failed',
+      error: { code: 'replaced', message: 'Elsewhere' },
+    })
     expect(fixture.closed).toEqual([1])
   })
 
@@ -524,7 +527,7 @@ describe('a lost connection', () => {
     expect(fixture.takeDelivered()).toEqual([
       { type: 'warning', code: 'line_too_long', message: 'Too long', stopReason: undefined },
     ])
-    expect(fixture.status?.is).toBe('attached')
+    expect(fixture.status?.kind).toBe('attached')
   })
 
   test('[X13] reports a known stop reason and omits others', () => {
@@ -543,10 +546,10 @@ describe('the exit', () => {
     const fixture = ClientFixture.attached()
     fixture.receiveData('abc')
     fixture.receiveMessage({ ...exit, outputEnd: 3 })
-    expect(fixture.status?.is).toBe('attached')
+    expect(fixture.status?.kind).toBe('attached')
     fixture.takeSent()
     fixture.consume(3)
-    expect(fixture.status).toEqual({ is: 'exited', exit: { ...exit, outputEnd: 3 } })
+    expect(fixture.status).toEqual({ kind: 'exited', exit: { ...exit, outputEnd: 3 } })
     expect(fixture.takeSent()).toEqual([{ type: 'ack', output: 3 }])
     expect(fixture.closed).toEqual([1])
   })
@@ -559,7 +562,7 @@ describe('the exit', () => {
     fixture.wait(1_000_000)
     expect(fixture.connects).toHaveLength(1)
     fixture.consume(3)
-    expect(fixture.status?.is).toBe('exited')
+    expect(fixture.status?.kind).toBe('exited')
   })
 
   test.each([2, 4])('[X2] at %d when 3 bytes were received is a desync', (outputEnd) => {
@@ -605,7 +608,7 @@ describe('a heartbeat', () => {
     expect(fixture.takeDelivered()).toEqual([{ type: 'roundTrip', ms: 0 }])
     fixture.wait(1)
     expect(fixture.takeDelivered()).toEqual([{ type: 'silence', isSilent: true }])
-    expect(fixture.status?.is).toBe('attached')
+    expect(fixture.status?.kind).toBe('attached')
     fixture.receiveMessage({ type: 'presence', driver: null, attachments: [] })
     expect(fixture.takeDelivered()).toContainEqual({ type: 'silence', isSilent: false })
   })
@@ -625,9 +628,9 @@ describe('a heartbeat', () => {
     fixture.run(fixture.session.probe(500, fixture.nowMs))
     expect(fixture.takeSent()).toEqual([{ type: 'ping', id: 2 }])
     fixture.wait(499)
-    expect(fixture.status?.is).toBe('attached')
+    expect(fixture.status?.kind).toBe('attached')
     fixture.wait(1)
-    expect(fixture.status?.is).toBe('reconnecting')
+    expect(fixture.status?.kind).toBe('reconnecting')
   })
 
   test('[H7] on probe keeps a connection that is alive', () => {
@@ -636,7 +639,7 @@ describe('a heartbeat', () => {
     fixture.wait(499)
     fixture.receiveData('x')
     fixture.wait(10_000)
-    expect(fixture.status?.is).toBe('attached')
+    expect(fixture.status?.kind).toBe('attached')
   })
 
   test('[H7] on probe ends the back-off', () => {
@@ -651,7 +654,7 @@ describe('a heartbeat', () => {
     expect(fixture.connects).toHaveLength(before + 1)
     fixture.open()
     fixture.welcome()
-    expect(fixture.status?.is).toBe('attached')
+    expect(fixture.status?.kind).toBe('attached')
   })
 })
 
@@ -660,7 +663,7 @@ describe('detaching', () => {
     const fixture = ClientFixture.attached()
     fixture.run(fixture.session.detach())
     expect(fixture.takeSent()).toEqual([{ type: 'detach' }])
-    expect(fixture.status?.is).toBe('detached')
+    expect(fixture.status?.kind).toBe('detached')
     fixture.run(fixture.session.detach())
     fixture.write('x')
     fixture.run(fixture.session.control({ type: 'eof' }))
@@ -676,7 +679,7 @@ describe('detaching', () => {
     const fixture = ClientFixture.attached()
     fixture.disconnect()
     fixture.run(fixture.session.detach())
-    expect(fixture.status?.is).toBe('detached')
+    expect(fixture.status?.kind).toBe('detached')
     expect(fixture.session.nextTickMs()).toBeUndefined()
   })
 })

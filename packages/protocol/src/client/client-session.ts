@@ -73,7 +73,7 @@ export class ClientSession {
   }
 
   start(nowMs: number): readonly ClientEffect[] {
-    if (this.#connection.is === 'idle') this.#connection.start(nowMs)
+    if (this.#connection.kind === 'idle') this.#connection.start(nowMs)
     return this.#effects.take()
   }
 
@@ -117,30 +117,30 @@ export class ClientSession {
 
   /** Queues input. The caller waits for `writable` while `canWrite` is false. */
   write(bytes: Uint8Array): readonly ClientEffect[] {
-    if (this.#connection.is === 'ended') return []
-    this.#input.write(bytes, this.#connection.is === 'attached')
+    if (this.#connection.kind === 'ended') return []
+    this.#input.write(bytes, this.#connection.kind === 'attached')
     this.#flush()
     return this.#effects.take()
   }
 
   /** Queues end of input, a signal or a resize. */
   control(message: UnsequencedControl): readonly ClientEffect[] {
-    if (this.#connection.is === 'ended') return []
-    this.#input.control(message, this.#connection.is === 'attached')
+    if (this.#connection.kind === 'ended') return []
+    this.#input.control(message, this.#connection.kind === 'attached')
     this.#flush()
     return this.#effects.take()
   }
 
   /** Asks for, takes or gives the lease. Ignored while there is no connection. */
   lease(message: Extract<ClientMessage, { type: 'take' | 'ask' | 'give' }>): readonly ClientEffect[] {
-    if (this.#connection.is === 'attached') this.#connection.send(message)
+    if (this.#connection.kind === 'attached') this.#connection.send(message)
     return this.#effects.take()
   }
 
   /** Detaches. The session continues for its keep time. */
   detach(): readonly ClientEffect[] {
-    if (this.#connection.is === 'attached') this.#connection.send({ type: 'detach' })
-    this.#end({ is: 'detached' })
+    if (this.#connection.kind === 'attached') this.#connection.send({ type: 'detach' })
+    this.#end({ kind: 'detached' })
     return this.#effects.take()
   }
 
@@ -189,7 +189,7 @@ export class ClientSession {
   }
 
   #message(message: ServerMessage, nowMs: number): void {
-    if (this.#connection.is === 'handshaking' && message.type !== 'welcome' && message.type !== 'error') {
+    if (this.#connection.kind === 'handshaking' && message.type !== 'welcome' && message.type !== 'error') {
       this.#fail(new SandwireError('bad_frame', `Cannot accept ${message.type} before welcome`))
       return
     }
@@ -235,7 +235,7 @@ export class ClientSession {
   }
 
   #welcome(welcome: Welcome, nowMs: number): void {
-    if (this.#connection.is !== 'handshaking') return
+    if (this.#connection.kind !== 'handshaking') return
     const { received } = this.#output
     const isResume = this.session !== undefined
     if (isResume && (welcome.session !== this.session || welcome.output !== received)) {
@@ -248,19 +248,19 @@ export class ClientSession {
     else this.#output.beginAt(welcome.output)
     const { role, input, inputWindow } = welcome
     if (this.#failIf(this.#input.welcome({ role, input, inputWindow, isResume }))) return
-    this.#connection.status({ is: 'attached', session: welcome.session, role })
+    this.#connection.status({ kind: 'attached', session: welcome.session, role })
     this.#ackIfWorthwhile(nowMs)
   }
 
   #data(stream: StreamName, payload: Uint8Array, nowMs: number): void {
-    if (this.#connection.is !== 'attached') {
+    if (this.#connection.kind !== 'attached') {
       this.#fail(new SandwireError('bad_frame', 'Cannot accept output before welcome'))
     } else if (stream === 'snapshot') this.#failIf(this.#output.snapshotData(payload))
     else this.#failIf(this.#output.data(stream, payload, nowMs))
   }
 
   #ackIfWorthwhile(nowMs: number): void {
-    if (this.#connection.is === 'attached') this.#ack(this.#output.considerAck(nowMs))
+    if (this.#connection.kind === 'attached') this.#ack(this.#output.considerAck(nowMs))
   }
 
   #ack(output: number | undefined): void {
@@ -271,7 +271,7 @@ export class ClientSession {
     this.#input.setRole(message.role, message.input)
     this.#connection.send({ type: 'roleSeen', epoch: message.epoch })
     if (this.session !== undefined) {
-      this.#connection.status({ is: 'attached', session: this.session, role: message.role })
+      this.#connection.status({ kind: 'attached', session: this.session, role: message.role })
     }
   }
 
@@ -299,12 +299,12 @@ export class ClientSession {
   /** The exit is reported once every byte before it has been consumed. */
   #finishWhenDone(): void {
     if (this.#exit === undefined || !this.#output.isConsumed) return
-    if (this.#connection.is === 'attached') this.#ack(this.#output.takeAck())
-    this.#end({ is: 'exited', exit: this.#exit })
+    if (this.#connection.kind === 'attached') this.#ack(this.#output.takeAck())
+    this.#end({ kind: 'exited', exit: this.#exit })
   }
 
   #lost(why: ConnectionLoss, nowMs: number): void {
-    if (this.#connection.is === 'ended') return
+    if (this.#connection.kind === 'ended') return
     this.#output.stop()
     // Once everything was received, no connection is needed to finish.
     if (this.#exit !== undefined) this.#connection.finish()
@@ -317,11 +317,11 @@ export class ClientSession {
   }
 
   #fail(error: SandwireError): void {
-    this.#end({ is: 'failed', error })
+    this.#end({ kind: 'failed', error })
   }
 
   #end(status: ClientStatus): void {
-    if (this.#connection.is === 'ended') return
+    if (this.#connection.kind === 'ended') return
     this.#output.stop()
     this.#connection.end(status)
     this.#input.releaseWriter()
@@ -329,7 +329,7 @@ export class ClientSession {
 
   /** Sends queued input as far as role and credit allow. */
   #flush(): void {
-    if (this.#connection.is !== 'attached') return
+    if (this.#connection.kind !== 'attached') return
     for (let next = this.#input.next(); next !== undefined; next = this.#input.next()) {
       this.#connection.send(next)
     }

@@ -7,16 +7,16 @@ import { Heartbeat } from './heartbeat.ts'
 import { type RetryOptions, RetrySchedule } from './retry-schedule.ts'
 
 type Phase =
-  | { readonly is: 'idle' }
+  | { readonly kind: 'idle' }
   /** The connection is being opened. */
-  | { readonly is: 'connecting'; readonly attempt: AttemptId }
+  | { readonly kind: 'connecting'; readonly attempt: AttemptId }
   /** Open, hello sent, welcome awaited. */
-  | { readonly is: 'handshaking'; readonly attempt: AttemptId }
-  | { readonly is: 'attached'; readonly attempt: AttemptId }
-  | { readonly is: 'backingOff'; readonly untilMs: number }
+  | { readonly kind: 'handshaking'; readonly attempt: AttemptId }
+  | { readonly kind: 'attached'; readonly attempt: AttemptId }
+  | { readonly kind: 'backingOff'; readonly untilMs: number }
   /** Everything was received but not consumed; no connection is needed any more. */
-  | { readonly is: 'finishing' }
-  | { readonly is: 'ended' }
+  | { readonly kind: 'finishing' }
+  | { readonly kind: 'ended' }
 
 /** After this time a connection counts as established; its loss is not caused by a permanent condition. */
 const SETTLED_MS = 1_000
@@ -32,7 +32,7 @@ export class ConnectionLifecycle {
   readonly #effects: EffectBuffer
   readonly #reconnection: RetrySchedule
   readonly #heartbeat: Heartbeat
-  #phase: Phase = { is: 'idle' }
+  #phase: Phase = { kind: 'idle' }
   /** When the newest connection was welcomed. */
   #welcomedMs = 0
   /** Silence of the server was reported. */
@@ -46,8 +46,8 @@ export class ConnectionLifecycle {
     this.#heartbeat = new Heartbeat(options.heartbeatMs)
   }
 
-  get is(): Phase['is'] {
-    return this.#phase.is
+  get kind(): Phase['kind'] {
+    return this.#phase.kind
   }
 
   get session(): string | undefined {
@@ -66,16 +66,16 @@ export class ConnectionLifecycle {
 
   /** The connection is open; false when it is not the one awaited. */
   open(attempt: AttemptId, nowMs: number): boolean {
-    if (this.#phase.is !== 'connecting' || this.#phase.attempt !== attempt) return false
-    this.#phase = { is: 'handshaking', attempt }
+    if (this.#phase.kind !== 'connecting' || this.#phase.attempt !== attempt) return false
+    this.#phase = { kind: 'handshaking', attempt }
     this.#heartbeat.opened(nowMs)
     return true
   }
 
   /** The server accepted the hello. */
   welcome(session: string, nowMs: number): void {
-    if (this.#phase.is !== 'handshaking') return
-    this.#phase = { is: 'attached', attempt: this.#phase.attempt }
+    if (this.#phase.kind !== 'handshaking') return
+    this.#phase = { kind: 'attached', attempt: this.#phase.attempt }
     this.#session = session
     this.#welcomedMs = nowMs
     this.#reconnection.succeed()
@@ -89,8 +89,8 @@ export class ConnectionLifecycle {
 
   /** Pings the server at once; without any frame within the time, the connection counts as lost. While backing off, reconnects at once. */
   probe(withinMs: number, nowMs: number): void {
-    if (this.#phase.is === 'backingOff') this.#connect(nowMs)
-    else if (this.#phase.is === 'attached')
+    if (this.#phase.kind === 'backingOff') this.#connect(nowMs)
+    else if (this.#phase.kind === 'attached')
       this.send({ type: 'ping', id: this.#heartbeat.probe(withinMs, nowMs) })
   }
 
@@ -101,19 +101,19 @@ export class ConnectionLifecycle {
 
   send(frame: Uint8Array | ClientMessage): void {
     const phase = this.#phase
-    if (phase.is !== 'handshaking' && phase.is !== 'attached') return
+    if (phase.kind !== 'handshaking' && phase.kind !== 'attached') return
     const data = frame instanceof Uint8Array ? frame : encode(frame)
     this.#effects.push({ do: 'send', attempt: phase.attempt, data })
   }
 
   /** Handles expired timeouts; returns why the connection counts as lost, if it does. */
   tick(nowMs: number): ConnectionLoss | undefined {
-    if (this.#phase.is === 'backingOff' && nowMs >= this.#phase.untilMs) this.#connect(nowMs)
+    if (this.#phase.kind === 'backingOff' && nowMs >= this.#phase.untilMs) this.#connect(nowMs)
     const { deadlineMs } = this.#reconnection
     if (deadlineMs !== undefined && nowMs >= deadlineMs) {
       return { code: 'link_lost', message: 'The connection did not open in time' }
     }
-    if (this.#phase.is !== 'attached') return undefined
+    if (this.#phase.kind !== 'attached') return undefined
     const beat = this.#heartbeat.beat(nowMs)
     if (beat === 'dead') return { code: 'link_lost', message: 'The server did not answer' }
     if (beat !== undefined) this.send({ type: 'ping', id: beat })
@@ -124,7 +124,7 @@ export class ConnectionLifecycle {
 
   /** When `tick` is next needed. */
   nextTickMs(): number | undefined {
-    switch (this.#phase.is) {
+    switch (this.#phase.kind) {
       case 'backingOff':
         return this.#phase.untilMs
       case 'attached': {
@@ -144,7 +144,7 @@ export class ConnectionLifecycle {
   /** The connection was lost: schedules the next attempt, or ends with the reason and returns false. `random` is in [0, 1). */
   lose(why: ConnectionLoss, random: number, nowMs: number): boolean {
     if (this.#reconnectsImmediately(why, nowMs)) {
-      this.#close({ is: 'backingOff', untilMs: nowMs })
+      this.#close({ kind: 'backingOff', untilMs: nowMs })
       this.#connect(nowMs)
       return true
     }
@@ -152,28 +152,28 @@ export class ConnectionLifecycle {
       ? this.#reconnection.fail(this.#session !== undefined, random, nowMs)
       : undefined
     if (untilMs === undefined) {
-      this.end({ is: 'failed', error: new SandwireError(why.code, why.message) })
+      this.end({ kind: 'failed', error: new SandwireError(why.code, why.message) })
       return false
     }
-    this.#close({ is: 'backingOff', untilMs })
+    this.#close({ kind: 'backingOff', untilMs })
     const attempt = this.#reconnection.failures
-    this.status({ is: 'reconnecting', attempt, atMs: untilMs, why: why.message })
+    this.status({ kind: 'reconnecting', attempt, atMs: untilMs, why: why.message })
     return true
   }
 
   /** True when the server asked an established connection for a new credential. */
   #reconnectsImmediately({ code }: ConnectionLoss, nowMs: number): boolean {
-    const isSettled = this.#phase.is === 'attached' && nowMs >= this.#welcomedMs + SETTLED_MS
+    const isSettled = this.#phase.kind === 'attached' && nowMs >= this.#welcomedMs + SETTLED_MS
     return code === 'reauthorise' && isSettled
   }
 
   /** Continues without a connection. */
   finish(): void {
-    this.#close({ is: 'finishing' })
+    this.#close({ kind: 'finishing' })
   }
 
   end(status: ClientStatus): void {
-    this.#close({ is: 'ended' })
+    this.#close({ kind: 'ended' })
     this.status(status)
   }
 
@@ -183,9 +183,9 @@ export class ConnectionLifecycle {
 
   #connect(nowMs: number): void {
     const attempt = this.#reconnection.begin(nowMs)
-    this.#phase = { is: 'connecting', attempt }
+    this.#phase = { kind: 'connecting', attempt }
     const isNew = this.#session === undefined
-    if (isNew) this.status({ is: 'connecting', attempt: this.#reconnection.failures + 1 })
+    if (isNew) this.status({ kind: 'connecting', attempt: this.#reconnection.failures + 1 })
     this.#effects.push({ do: 'connect', attempt, session: this.#session })
   }
 

@@ -9,12 +9,12 @@ import type { StopReason } from '../stop-reason.ts'
 export type AttemptId = number
 
 export type ClientStatus =
-  | { readonly is: 'connecting'; readonly attempt: number }
-  | { readonly is: 'attached'; readonly session: string; readonly role: Role }
-  | { readonly is: 'reconnecting'; readonly attempt: number; readonly atMs: number; readonly why: string }
-  | { readonly is: 'exited'; readonly exit: Exit }
-  | { readonly is: 'detached' }
-  | { readonly is: 'failed'; readonly error: SandwireError }
+  | { readonly kind: 'connecting'; readonly attempt: number }
+  | { readonly kind: 'attached'; readonly session: string; readonly role: Role }
+  | { readonly kind: 'reconnecting'; readonly attempt: number; readonly atMs: number; readonly why: string }
+  | { readonly kind: 'exited'; readonly exit: Exit }
+  | { readonly kind: 'detached' }
+  | { readonly kind: 'failed'; readonly error: SandwireError }
 
 type Presence = Extract<ServerMessage, { type: 'presence' }>
 

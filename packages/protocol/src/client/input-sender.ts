@@ -66,7 +66,7 @@ export class InputSender {
     if (message.type === 'resize') {
       this.#size = { cols: message.cols, rows: message.rows }
       this.#syncSize()
-    } else if (!isAttached || this.#role === 'driver') this.#log.control(message)
+    } else if (!isAttached || this.#role === 'driver') this.#log.queueControl(message)
   }
 
   /** Continues on a new connection; an error means the two sides disagree. */
@@ -87,7 +87,7 @@ export class InputSender {
 
   /** The server has settled input, which gives credit for more. */
   acked(at: number, seq: number): SandwireError | undefined {
-    if (!this.#log.confirm(at, seq)) {
+    if (!this.#log.acknowledge(at, seq)) {
       return new SandwireError('desync', `The server acknowledged input ${at} that was not sent`)
     }
     this.#limit = Math.max(this.#limit, at + this.#windowBytes)
@@ -138,6 +138,6 @@ export class InputSender {
     const { cols, rows } = this.#size
     if (this.#role !== 'driver' || (this.#sizeSent?.cols === cols && this.#sizeSent.rows === rows)) return
     this.#sizeSent = { cols, rows }
-    this.#log.control({ type: 'resize', cols, rows })
+    this.#log.queueControl({ type: 'resize', cols, rows })
   }
 }

@@ -18,9 +18,9 @@ describe('SendLog', () => {
   test('[I6] sends in order and numbers control messages as they go', () => {
     const log = new SendLog()
     log.write(bytes('ab'))
-    log.control({ type: 'resize', cols: 1, rows: 2 })
+    log.queueControl({ type: 'resize', cols: 1, rows: 2 })
     log.write(bytes('c'))
-    log.control({ type: 'eof' })
+    log.queueControl({ type: 'eof' })
     expect(sendAll(log)).toEqual([
       'ab',
       { type: 'resize', cols: 1, rows: 2, at: 2, seq: 1 },
@@ -42,9 +42,9 @@ describe('SendLog', () => {
     const log = new SendLog()
     log.write(bytes('abcdef'))
     sendAll(log, 2)
-    log.control({ type: 'eof' })
-    log.control({ type: 'signal', signal: 'SIGINT' })
-    log.control({ type: 'signal', signal: 'SIGTERM' })
+    log.queueControl({ type: 'eof' })
+    log.queueControl({ type: 'signal', signal: 'SIGINT' })
+    log.queueControl({ type: 'signal', signal: 'SIGTERM' })
     expect(sendAll(log, 2)).toEqual([
       { type: 'signal', signal: 'SIGINT', at: 2, seq: 1 },
       { type: 'signal', signal: 'SIGTERM', at: 2, seq: 2 },
@@ -56,15 +56,15 @@ describe('SendLog', () => {
     const log = new SendLog()
     const wait = (count: number): void => {
       for (let rows = 1; rows <= count; rows += 1) {
-        log.control({ type: 'resize', cols: 80, rows })
-        log.control({ type: 'signal', signal: 'SIGINT' })
+        log.queueControl({ type: 'resize', cols: 80, rows })
+        log.queueControl({ type: 'signal', signal: 'SIGINT' })
         log.write(bytes('a'))
       }
     }
     wait(32)
     expect(sendAll(log).filter((frame) => typeof frame === 'object')).toHaveLength(64)
     wait(1_000)
-    log.control({ type: 'signal', signal: 'SIGTERM' })
+    log.queueControl({ type: 'signal', signal: 'SIGTERM' })
     const sent = sendAll(log).filter((frame) => typeof frame === 'object')
     expect(sent.length).toBeLessThanOrEqual(66)
     expect(sent).toContainEqual(expect.objectContaining({ signal: 'SIGTERM' }))
@@ -74,7 +74,7 @@ describe('SendLog', () => {
   test('[R2] sends again what was not accepted, with the same numbers', () => {
     const log = new SendLog()
     log.write(bytes('abc'))
-    log.control({ type: 'signal', signal: 'SIGINT' })
+    log.queueControl({ type: 'signal', signal: 'SIGINT' })
     const first = sendAll(log)
     expect(log.rewind(0, 0)).toBe(true)
     expect(sendAll(log)).toEqual(first)
@@ -89,9 +89,9 @@ describe('SendLog', () => {
     const log = new SendLog()
     log.write(bytes('abc'))
     sendAll(log)
-    expect(log.confirm(4, 0)).toBe(false)
-    expect(log.confirm(3, 1)).toBe(false)
-    expect(log.confirm(2, 0)).toBe(true)
+    expect(log.acknowledge(4, 0)).toBe(false)
+    expect(log.acknowledge(3, 1)).toBe(false)
+    expect(log.acknowledge(2, 0)).toBe(true)
     expect(log.rewind(1, 0)).toBe(false)
   })
 
@@ -99,15 +99,15 @@ describe('SendLog', () => {
     const log = new SendLog()
     log.write(bytes('abc'))
     sendAll(log)
-    log.confirm(3, 0)
-    expect(log.confirm(1, 0)).toBe(true)
+    log.acknowledge(3, 0)
+    expect(log.acknowledge(1, 0)).toBe(true)
     expect(log.heldBytes).toBe(0)
   })
 
   test('[I9] tells how much it gives up', () => {
     const log = new SendLog()
     log.write(bytes('abcdef'))
-    log.control({ type: 'eof' })
+    log.queueControl({ type: 'eof' })
     sendAll(log, 4)
     expect(log.discard(1, 0)).toBe(5)
     expect(log.isEmpty).toBe(true)
@@ -119,11 +119,11 @@ describe('SendLog', () => {
   test('[I9] drops waiting bytes and keeps control messages, or the other way round', () => {
     const log = new SendLog()
     log.write(bytes('ab'))
-    log.control({ type: 'eof' })
+    log.queueControl({ type: 'eof' })
     expect(log.dropQueuedBytes()).toBe(2)
     expect(sendAll(log)).toEqual([{ type: 'eof', at: 0, seq: 1 }])
     log.write(bytes('cd'))
-    log.control({ type: 'eof' })
+    log.queueControl({ type: 'eof' })
     log.dropQueuedControls()
     expect(sendAll(log)).toEqual(['cd'])
   })
@@ -144,7 +144,7 @@ describe('SendLog', () => {
     let frames = 0
     while (log.next(Number.POSITIVE_INFINITY) !== undefined) frames += 1
     expect(frames).toBeLessThan(100)
-    for (let at = 1; at <= 200_000; at += 1) log.confirm(at, 0)
+    for (let at = 1; at <= 200_000; at += 1) log.acknowledge(at, 0)
     expect(log.isEmpty).toBe(true)
   })
 
@@ -199,13 +199,13 @@ test('[R14] whatever is cut and when, a server that takes what is next gets ever
         } else if (one.kind === 'send') send(got.length + one.credit, one.frames)
         else if (one.kind === 'confirm') {
           land(one.part)
-          expect(log.confirm(got.length, seq)).toBe(true)
+          expect(log.acknowledge(got.length, seq)).toBe(true)
         } else if (one.kind === 'cut') {
           land(one.part)
           flying = []
           expect(log.rewind(got.length, seq)).toBe(true)
         } else
-          log.control(
+          log.queueControl(
             one.kind === 'eof'
               ? { type: 'eof' }
               : one.kind === 'signal'
@@ -216,7 +216,7 @@ test('[R14] whatever is cut and when, a server that takes what is next gets ever
       send(Number.POSITIVE_INFINITY, 10_000)
       land(1)
       expect(got).toEqual(written)
-      expect(log.confirm(got.length, seq)).toBe(true)
+      expect(log.acknowledge(got.length, seq)).toBe(true)
       expect(log.isEmpty).toBe(true)
       expect(log.heldBytes).toBe(0)
     }),

@@ -21,18 +21,18 @@ const JOIN_BYTES = 4096
 const MAX_WAITING_CONTROLS = 64
 
 /**
- * Input of one attachment that is queued, or was sent and may have to be sent again. Bytes have offsets and control messages
- * sequence numbers; both start at 0 and never repeat. A control message gets its number when it is first sent, so a signal may
+ * Input of one attachment that is queued, or was sent and may have to be sent again. Bytes have offsets from 0, control
+ * messages sequence numbers from 1; neither repeats. A control message gets its number when it is first sent, so a signal may
  * overtake bytes that wait for credit.
  */
 export class SendLog {
   #queue: Item[] = []
   #queuedBytes = 0
-  /** Sent but not confirmed, oldest first; its first byte is at `#base`. */
-  #unconfirmed: Item[] = []
-  /** Position behind what is confirmed. */
+  /** Sent but not acknowledged, oldest first; its first byte is at `#base`. */
+  #unacknowledged: Item[] = []
+  /** End of the acknowledged input. */
   readonly #base = { at: 0, seq: 0 }
-  /** Position behind what was sent. */
+  /** End of the sent input. */
   #sent = { at: 0, seq: 0 }
 
   /** Bytes that are queued or may have to be sent again. */
@@ -41,7 +41,7 @@ export class SendLog {
   }
 
   get isEmpty(): boolean {
-    return this.#queue.length === 0 && this.#unconfirmed.length === 0
+    return this.#queue.length === 0 && this.#unacknowledged.length === 0
   }
 
   /** Input bytes sent so far, counting none twice. */
@@ -49,7 +49,7 @@ export class SendLog {
     return this.#sent.at
   }
 
-  /** Queues bytes. They are not copied unless few, so the caller must not change them. */
+  /** Queues bytes. Chunks are not copied unless small and coalesced, so the caller must not change them. */
   write(bytes: Uint8Array): void {
     if (bytes.byteLength === 0) return
     addBytes(this.#queue, bytes)
@@ -57,10 +57,10 @@ export class SendLog {
   }
 
   /**
-   * Queues a control message behind the bytes; a signal goes ahead of queued bytes. When too many are queued, only the last
+   * Queues a control message after the bytes; a signal goes ahead of queued bytes. When too many are queued, only the last
    * resize and one of each signal are kept.
    */
-  control(message: UnsequencedControl): void {
+  queueControl(message: UnsequencedControl): void {
     const controls = this.#queue.filter(isControl)
     if (controls.length >= MAX_WAITING_CONTROLS && !this.#dropRedundant(message)) return
     const item: Item = { kind: 'control', message }
@@ -68,7 +68,7 @@ export class SendLog {
       this.#queue.push(item)
       return
     }
-    // Behind the last queued signal: after a reconnect, sent signals are queued again among bytes.
+    // After the last queued signal: after a reconnect, sent signals are queued again among bytes.
     const lastSignal = this.#queue.findLastIndex(isSignal)
     this.#queue.splice(lastSignal + 1, 0, item)
   }
@@ -86,7 +86,7 @@ export class SendLog {
     if (first === undefined) return undefined
     if (first.kind === 'control') {
       this.#queue.shift()
-      this.#unconfirmed.push(first)
+      this.#unacknowledged.push(first)
       this.#sent = { at: this.#sent.at, seq: this.#sent.seq + 1 }
       return { ...first.message, ...this.#sent }
     }
@@ -96,16 +96,16 @@ export class SendLog {
     if (bytes.byteLength === first.bytes.byteLength) this.#queue.shift()
     else this.#queue[0] = { kind: 'bytes', bytes: first.bytes.subarray(room) }
     this.#queuedBytes -= bytes.byteLength
-    addBytes(this.#unconfirmed, bytes)
+    addBytes(this.#unacknowledged, bytes)
     this.#sent = { at: this.#sent.at + bytes.byteLength, seq: this.#sent.seq }
     return bytes
   }
 
-  /** The server has accepted everything up to this position. False when that was never sent. */
-  confirm(at: number, seq: number): boolean {
+  /** The server has accepted (`welcome`) or written (`ack`) everything up to this position. False when that was never sent. */
+  acknowledge(at: number, seq: number): boolean {
     if (at > this.#sent.at || seq > this.#sent.seq) return false
-    let confirmed = 0
-    for (const item of this.#unconfirmed) {
+    let acknowledged = 0
+    for (const item of this.#unacknowledged) {
       if (item.kind === 'control') {
         if (this.#base.seq >= seq) break
         this.#base.seq += 1
@@ -114,28 +114,28 @@ export class SendLog {
         if (part <= 0) break
         this.#base.at += part
         if (part < item.bytes.byteLength) {
-          this.#unconfirmed[confirmed] = { kind: 'bytes', bytes: item.bytes.subarray(part) }
+          this.#unacknowledged[acknowledged] = { kind: 'bytes', bytes: item.bytes.subarray(part) }
           break
         }
       }
-      confirmed += 1
+      acknowledged += 1
     }
-    this.#unconfirmed.splice(0, confirmed)
+    this.#unacknowledged.splice(0, acknowledged)
     return true
   }
 
   /** Continues on a new connection at what the server has accepted. False when the two sides disagree. */
   rewind(at: number, seq: number): boolean {
-    if (!this.confirm(at, seq) || this.#base.at !== at || this.#base.seq !== seq) return false
-    for (const item of this.#unconfirmed)
+    if (!this.acknowledge(at, seq) || this.#base.at !== at || this.#base.seq !== seq) return false
+    for (const item of this.#unacknowledged)
       if (item.kind === 'bytes') this.#queuedBytes += item.bytes.byteLength
-    this.#queue = [...this.#unconfirmed, ...this.#queue]
-    this.#unconfirmed = []
+    this.#queue = [...this.#unacknowledged, ...this.#queue]
+    this.#unacknowledged = []
     this.#sent = { ...this.#base }
     return true
   }
 
-  /** Drops everything behind the accepted position; returns how many bytes that were. */
+  /** Drops everything after the accepted position; returns the number of dropped bytes. */
   discard(at: number, seq: number): number {
     this.rewind(at, seq)
     const dropped = this.#queuedBytes
@@ -144,7 +144,7 @@ export class SendLog {
     return dropped
   }
 
-  /** Drops bytes that were never sent, but not control messages; returns how many. */
+  /** Drops bytes that were never sent, but not control messages; returns the number of dropped bytes. */
   dropQueuedBytes(): number {
     const dropped = this.#queuedBytes
     this.#queue = this.#queue.filter((item) => item.kind === 'control')

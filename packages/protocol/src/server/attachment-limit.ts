@@ -16,8 +16,8 @@ function countByPrincipal(principals: Iterable<string>, opening?: string): (prin
 
 /** Orders two attachments of equally large accounts: detached before connected, then the longest detached. */
 function isEvictedBefore(one: Attachment, other: Attachment): boolean {
-  if (one.state.is === 'attached') return other.state.is === 'attached'
-  return other.state.is === 'attached' || one.state.sinceMs < other.state.sinceMs
+  if (one.state.kind === 'attached') return other.state.kind === 'attached'
+  return other.state.kind === 'attached' || one.state.sinceMs < other.state.sinceMs
 }
 
 /** The attachment to evict for a newcomer; undefined when there is none. */
@@ -34,7 +34,7 @@ function findEvicted({ attachments, options }: SessionParts, { principal, author
   for (const each of others) {
     const has = countOf(each.principal)
     const isEvictable =
-      each.state.is === 'attached' ? has > crowd && has > countOf(principal) : has >= countOf(principal)
+      each.state.kind === 'attached' ? has > crowd && has > countOf(principal) : has >= countOf(principal)
     if (!isEvictable) continue
     const most = evicted === undefined ? 0 : countOf(evicted.principal)
     if (evicted === undefined || has > most || (has === most && isEvictedBefore(each, evicted)))
@@ -64,7 +64,7 @@ export function checkAttachmentLimit(
   }
   const evicted = hasTooManyWriters ? undefined : findEvicted(parts, rights)
   if (evicted === undefined) return refusal
-  if (evicted.state.is === 'attached') refuseConnection(parts, evicted.state.connectionId, refusal, nowMs)
+  if (evicted.state.kind === 'attached') refuseConnection(parts, evicted.state.connectionId, refusal, nowMs)
   attachments.forget(evicted)
   return undefined
 }

@@ -65,28 +65,29 @@ export class AttachmentList {
   get driver(): Attachment | undefined {
     const { holder } = this.lease
     const attachment = holder === null ? undefined : this.byId(holder)
-    return attachment?.state.is === 'attached' ? attachment : undefined
+    return attachment?.state.kind === 'attached' ? attachment : undefined
   }
 
   add(attachment: Attachment): void {
     this.#byIdentity.set(attachment.identity, attachment)
-    if (attachment.state.is === 'attached') this.#byConnection.set(attachment.state.connectionId, attachment)
+    if (attachment.state.kind === 'attached')
+      this.#byConnection.set(attachment.state.connectionId, attachment)
   }
 
   /** Assigns a new connection to an attachment; returns the previous one, if it had one. */
   reconnect(attachment: Attachment, connectionId: ConnectionId): ConnectionId | undefined {
-    const previous = attachment.state.is === 'attached' ? attachment.state.connectionId : undefined
+    const previous = attachment.state.kind === 'attached' ? attachment.state.connectionId : undefined
     if (previous !== undefined) this.#byConnection.delete(previous)
-    attachment.state = { is: 'attached', connectionId }
+    attachment.state = { kind: 'attached', connectionId }
     this.#byConnection.set(connectionId, attachment)
     if (this.lease.holder === attachment.id) this.lease.confirm()
     return previous
   }
 
   disconnect(attachment: Attachment, nowMs: number, returnExpectedUntilMs: number): void {
-    if (attachment.state.is !== 'attached') return
+    if (attachment.state.kind !== 'attached') return
     this.#byConnection.delete(attachment.state.connectionId)
-    attachment.state = { is: 'detached', sinceMs: nowMs, returnExpectedUntilMs }
+    attachment.state = { kind: 'detached', sinceMs: nowMs, returnExpectedUntilMs }
   }
 
   /** Forgets an attachment for good: a hello of it that is still in flight is refused. */
@@ -104,7 +105,7 @@ export class AttachmentList {
   }
 
   forget(attachment: Attachment): void {
-    if (attachment.state.is === 'attached') this.#byConnection.delete(attachment.state.connectionId)
+    if (attachment.state.kind === 'attached') this.#byConnection.delete(attachment.state.connectionId)
     this.#byIdentity.delete(attachment.identity)
     if (this.lease.holder === attachment.id) this.lease.free()
   }
@@ -116,7 +117,7 @@ export class AttachmentList {
     to.role = 'driver'
     if (previous === undefined || previous === to) return
     previous.role = previous.roleWithoutLease
-    if (previous.state.is === 'attached') previous.ignoreInputUntilEpoch = this.lease.epoch
+    if (previous.state.kind === 'attached') previous.ignoreInputUntilEpoch = this.lease.epoch
     this.sendRole(previous)
   }
 
@@ -138,7 +139,7 @@ export class AttachmentList {
   /** When an attachment is due a presence message; undefined when it has the current one or cannot receive it. */
   presenceDueMs(attachment: Attachment): number | undefined {
     const { presence, state, isBlocked } = attachment
-    if (state.is !== 'attached' || isBlocked || presence.version === this.#version) return undefined
+    if (state.kind !== 'attached' || isBlocked || presence.version === this.#version) return undefined
     return presence.atMs + PRESENCE_MS
   }
 
@@ -153,12 +154,12 @@ export class AttachmentList {
 
   #describe(): ServerMessage {
     const { holder } = this.lease
-    const listed = [...this.all()].filter(({ state, id }) => state.is === 'attached' || id === holder)
+    const listed = [...this.all()].filter(({ state, id }) => state.kind === 'attached' || id === holder)
     const attachments = listed.map(({ id, role, name, state }) => ({
       id,
       role,
       name,
-      connected: state.is === 'attached',
+      connected: state.kind === 'attached',
     }))
     return { type: 'presence', driver: holder, attachments: attachments.slice(0, MAX_ATTACHMENTS) }
   }

@@ -15,9 +15,9 @@ export type Dialect = 'plain' | 'v1'
 export type Acknowledgement = 'client' | 'connection'
 
 export type AttachmentState =
-  | { readonly is: 'attached'; readonly connectionId: ConnectionId }
+  | { readonly kind: 'attached'; readonly connectionId: ConnectionId }
   /** `returnExpectedUntilMs`: the attachment is kept at least until then, even if the session's keep is shorter. */
-  | { readonly is: 'detached'; readonly sinceMs: number; readonly returnExpectedUntilMs: number }
+  | { readonly kind: 'detached'; readonly sinceMs: number; readonly returnExpectedUntilMs: number }
 
 /** What the attachment is being sent. `complete`: the exit was acknowledged, and the connection is being closed. */
 export type OutputPhase = 'streaming' | 'awaitingSnapshot' | 'exitSent' | 'complete'
@@ -122,7 +122,7 @@ export function createAttachment(init: {
   const { limits, nowMs, connectionId, from, windowBytes, bandwidth, ...identity } = init
   return {
     ...identity,
-    state: { is: 'attached', connectionId },
+    state: { kind: 'attached', connectionId },
     outputPhase: 'streaming',
     base: 0,
     sent: from,

@@ -57,7 +57,7 @@ function applySequenced(
     if (verdict === 'skip') return undefined
     if (verdict !== 'apply') return verdict
   }
-  const isRunning = parts.lifecycle.state.is === 'running'
+  const isRunning = parts.lifecycle.state.kind === 'running'
   switch (message.type) {
     case 'resize':
       resizeTerminal(parts, message.cols, message.rows)
@@ -81,7 +81,7 @@ export function resizeTerminal(
   rows: number,
 ): void {
   const { current } = resizes
-  if (options.mode !== 'pty' || lifecycle.state.is !== 'running') return
+  if (options.mode !== 'pty' || lifecycle.state.kind !== 'running') return
   if (current.cols === cols && current.rows === rows) return
   resizes.record(log.end, cols, rows)
   effects.push({ do: 'resize', cols, rows })

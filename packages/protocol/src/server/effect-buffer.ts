@@ -26,13 +26,13 @@ export class EffectBuffer {
 
   /** Sends a `sandwire.v1` message; ignored for detached attachments and plain clients. */
   send(attachment: Attachment, message: ServerMessage): void {
-    if (attachment.state.is !== 'attached' || attachment.dialect !== 'v1') return
+    if (attachment.state.kind !== 'attached' || attachment.dialect !== 'v1') return
     this.push({ do: 'send', connectionId: attachment.state.connectionId, data: encode(message) })
   }
 
   /** Sends an error that does not end the connection, in either dialect. */
   sendWarning(attachment: Attachment, refusal: Refusal): void {
-    if (attachment.state.is !== 'attached') return
+    if (attachment.state.kind !== 'attached') return
     const text = errorText(refusal)
     const data = encode(
       attachment.dialect === 'v1' ? { ...text, fatal: false, ...reasonField(refusal) } : text,

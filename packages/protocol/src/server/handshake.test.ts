@@ -439,7 +439,7 @@ test('[C10] attaching to a session that has ended is refused', () => {
   const fixture = new SessionFixture({ keepSeconds: 0 })
   fixture.attach().disconnect()
   fixture.exit()
-  expect(fixture.session.state.is).toBe('gone')
+  expect(fixture.session.state.kind).toBe('gone')
   expect(fixture.connect().refusal()).toEqual({ error: 'session_gone', close: ERRORS.session_gone.close })
 })
 

@@ -30,9 +30,9 @@ export function checkConnection(
   nowMs: number,
 ): Refusal | undefined {
   const { lifecycle } = parts
-  if (lifecycle.state.is === 'gone')
+  if (lifecycle.state.kind === 'gone')
     return { code: 'session_gone', message: 'Cannot attach: the session has ended' }
-  if (rights.dialect === 'plain' && lifecycle.state.is !== 'pending') {
+  if (rights.dialect === 'plain' && lifecycle.state.kind !== 'pending') {
     return { code: 'needs_v1', message: 'Cannot join a session without the subprotocol "sandwire.v1"' }
   }
   return checkConnectionLimit(parts, rights, nowMs)
@@ -54,7 +54,7 @@ function refuseEnvironment(
 /** Starts the process, unless it was started before. */
 export function startProcess(parts: SessionParts, start: StartParameters): void {
   const { lifecycle, resizes, effects } = parts
-  if (lifecycle.state.is !== 'pending') return
+  if (lifecycle.state.kind !== 'pending') return
   lifecycle.run()
   resizes.record(0, start.cols, start.rows)
   effects.push({ do: 'start', env: start.env, cols: start.cols, rows: start.rows })
@@ -103,7 +103,7 @@ export function handleHello(
 
 function join(parts: SessionParts, opening: NewConnection, hello: Hello, nowMs: number): undefined {
   const { lifecycle, attachments, pump, input, options } = parts
-  const isFirst = lifecycle.state.is === 'pending'
+  const isFirst = lifecycle.state.kind === 'pending'
   const { authority, defaultRole = authority, waits = false } = opening.rights
   if (!waits) startProcess(parts, { env: hello.env ?? {}, cols: hello.cols, rows: hello.rows })
   const role = hello.role ?? lesserRole(defaultRole, authority)

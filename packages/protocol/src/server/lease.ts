@@ -91,7 +91,7 @@ function give(parts: SessionParts, attachment: Attachment, to: string, nowMs: nu
   // An attachment that has just lost the lease may not know yet, so this is no error.
   if (parts.attachments.lease.holder !== attachment.id) return
   const target = parts.attachments.byId(to)
-  if (target === undefined || target.state.is !== 'attached' || target.authority !== 'driver') return
+  if (target === undefined || target.state.kind !== 'attached' || target.authority !== 'driver') return
   if (target !== attachment) transferLease(parts, target, nowMs)
 }
 

@@ -60,7 +60,7 @@ export class OutputPump {
     attachment.isThrottled = false
     // Output for a full connection stays in the log, so waiting costs no memory.
     if (
-      attachment.state.is !== 'attached' ||
+      attachment.state.kind !== 'attached' ||
       attachment.outputPhase === 'awaitingSnapshot' ||
       attachment.isBlocked
     )
@@ -109,7 +109,7 @@ export class OutputPump {
   /** Sends a rendered screen and continues behind it. */
   sendSnapshot(attachment: Attachment, snapshot: Snapshot): void {
     attachment.outputPhase = 'streaming'
-    if (attachment.state.is !== 'attached') return
+    if (attachment.state.kind !== 'attached') return
     const { connectionId } = attachment.state
     const { at, cols, rows, data, exact, parts } = snapshot
     this.#effects.send(attachment, {

@@ -38,7 +38,7 @@ describe('a connection that must re-authenticate', () => {
     fixture.output(' after')
     expect(again.attachment).toMatchObject({ login: 'new', grant: 'g2' })
     fixture.wait(60_000 - 1)
-    expect(fixture.session.state.is).toBe('running')
+    expect(fixture.session.state.kind).toBe('running')
   })
 
   test('[A9] gets the output that it missed', () => {

@@ -128,7 +128,7 @@ export class ServerSession {
   /** The process has written output. The session takes ownership of the bytes. */
   output(stream: OutputStream, bytes: Uint8Array, nowMs: number): readonly ServerEffect[] {
     const { lifecycle, log, attachments } = this.#parts
-    if (lifecycle.state.is !== 'running' || bytes.byteLength === 0) return []
+    if (lifecycle.state.kind !== 'running' || bytes.byteLength === 0) return []
     lifecycle.recordOutput(nowMs)
     const { driver } = attachments
     // The driver's time to show progress starts with the first byte it has not acknowledged.
@@ -161,13 +161,13 @@ export class ServerSession {
 
   /** The process has exited, after its last output. */
   ended(exit: ProcessExit, nowMs: number): readonly ServerEffect[] {
-    if (this.state.is === 'running') this.#exit(exit, nowMs)
+    if (this.state.kind === 'running') this.#exit(exit, nowMs)
     return this.#settle(nowMs)
   }
 
   /** The process could not be started; attachments are sent the reason and then an exit. */
   startFailed(refusal: Refusal, nowMs: number): readonly ServerEffect[] {
-    if (this.state.is !== 'running') return []
+    if (this.state.kind !== 'running') return []
     const { attachments, effects } = this.#parts
     for (const attachment of attachments.all()) effects.sendWarning(attachment, refusal)
     this.#exit({ code: ERRORS[refusal.code].exit, signal: null, truncated: false }, nowMs)
@@ -264,26 +264,26 @@ export class ServerSession {
   /** Runs after every change: sends output and exits, pauses or resumes the process, ends the session when it is over. */
   #settle(nowMs: number): readonly ServerEffect[] {
     const { lifecycle, attachments, options, effects, flow } = this.#parts
-    if (lifecycle.state.is === 'gone') return effects.take()
+    if (lifecycle.state.kind === 'gone') return effects.take()
     const { driver } = attachments
     if (driver !== undefined) this.#serve(driver, nowMs)
     for (const attachment of attachments.all()) if (attachment !== driver) this.#serve(attachment, nowMs)
     const isEmpty = attachments.attachedCount === 0
     const isEnding = lifecycle.endingSinceMs !== null
-    if (lifecycle.state.is === 'running') flow.apply(driver, isEnding && isEmpty, nowMs)
+    if (lifecycle.state.kind === 'running') flow.apply(driver, isEnding && isEmpty, nowMs)
     const endMs = options.keepSeconds === 0 ? lifecycle.idleEndMs(0) : undefined
     const isExpired = endMs !== undefined && nowMs >= endMs
-    const isOver = lifecycle.state.is === 'exited' && isEmpty && (isEnding || isExpired)
-    if (isOver || (isEnding && lifecycle.state.is === 'pending')) {
+    const isOver = lifecycle.state.kind === 'exited' && isEmpty && (isEnding || isExpired)
+    if (isOver || (isEnding && lifecycle.state.kind === 'pending')) {
       endSession(this.#parts, 'session_ended', nowMs)
-    } else if (lifecycle.state.is === 'running' && isExpired) {
+    } else if (lifecycle.state.kind === 'running' && isExpired) {
       beginEnding(this.#parts, nowMs)
     }
     return effects.take()
   }
 
   #serve(attachment: Attachment, nowMs: number): void {
-    if (attachment.state.is !== 'attached') return
+    if (attachment.state.kind !== 'attached') return
     const { input, pump, attachments } = this.#parts
     this.#pong(attachment)
     input.ackIfDue(attachment, nowMs)
@@ -301,7 +301,7 @@ export class ServerSession {
   #sendExit(attachment: Attachment): void {
     const { lifecycle, log, effects } = this.#parts
     const { state } = lifecycle
-    if (state.is !== 'exited' || attachment.state.is !== 'attached') return
+    if (state.kind !== 'exited' || attachment.state.kind !== 'attached') return
     if (attachment.outputPhase === 'awaitingSnapshot' || attachment.sent !== log.end) return
     const { exit } = state
     const { connectionId } = attachment.state

@@ -7,10 +7,10 @@ export interface ProcessExit {
 
 export type SessionState =
   /** Created; the process starts at the first hello. */
-  | { readonly is: 'pending'; readonly sinceMs: number }
-  | { readonly is: 'running' }
-  | { readonly is: 'exited'; readonly exit: ProcessExit; readonly atMs: number }
-  | { readonly is: 'gone' }
+  | { readonly kind: 'pending'; readonly sinceMs: number }
+  | { readonly kind: 'running' }
+  | { readonly kind: 'exited'; readonly exit: ProcessExit; readonly atMs: number }
+  | { readonly kind: 'gone' }
 
 /** The state of a session, and the times that its timeouts count from. */
 export class SessionLifecycle {
@@ -26,7 +26,7 @@ export class SessionLifecycle {
   readonly createdMs: number
 
   constructor(nowMs: number) {
-    this.#state = { is: 'pending', sinceMs: nowMs }
+    this.#state = { kind: 'pending', sinceMs: nowMs }
     this.#idleSinceMs = nowMs
     this.createdMs = nowMs
   }
@@ -67,12 +67,12 @@ export class SessionLifecycle {
 
   /** The process is being started. */
   run(): void {
-    this.#state = { is: 'running' }
+    this.#state = { kind: 'running' }
   }
 
   /** The process has exited. A session without connections is kept for its full time from now. */
   exit(exit: ProcessExit, nowMs: number): void {
-    this.#state = { is: 'exited', exit, atMs: nowMs }
+    this.#state = { kind: 'exited', exit, atMs: nowMs }
     if (this.#idleSinceMs !== null) this.#idleSinceMs = nowMs
   }
 
@@ -93,12 +93,12 @@ export class SessionLifecycle {
 
   /** Starts to end the session; false when that has started before. */
   beginEnding(nowMs: number): boolean {
-    if (this.#endingSinceMs !== null || this.#state.is === 'gone') return false
+    if (this.#endingSinceMs !== null || this.#state.kind === 'gone') return false
     this.#endingSinceMs = nowMs
     return true
   }
 
   end(): void {
-    this.#state = { is: 'gone' }
+    this.#state = { kind: 'gone' }
   }
 }

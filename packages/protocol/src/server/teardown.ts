@@ -61,7 +61,7 @@ export function replaceConnection(parts: SessionParts, connectionId: ConnectionI
 
 /** Handles `detach`: the lease is free at once, and the attachment cannot be resumed. */
 export function detach(parts: SessionParts, attachment: Attachment, nowMs: number): void {
-  if (attachment.state.is !== 'attached') return
+  if (attachment.state.kind !== 'attached') return
   const { attachments, effects } = parts
   const { connectionId } = attachment.state
   const isHolder = attachments.lease.holder === attachment.id
@@ -82,7 +82,7 @@ export function endSession(parts: SessionParts, code: ErrorCode, nowMs: number):
   const { connections, lifecycle, effects } = parts
   for (const [connectionId] of connections.all())
     refuseConnection(parts, connectionId, { code, message: 'The session has ended' }, nowMs)
-  const wasStarted = lifecycle.state.is !== 'pending'
+  const wasStarted = lifecycle.state.kind !== 'pending'
   lifecycle.end()
   effects.push({ do: 'gone', wasStarted })
 }

@@ -8,7 +8,7 @@ describe('a session without a hello', () => {
   test('[C6] is removed after 10 s without having started a process', () => {
     const fixture = new SessionFixture()
     fixture.wait(9_999)
-    expect(fixture.session.state.is).toBe('pending')
+    expect(fixture.session.state.kind).toBe('pending')
     fixture.wait(1)
     expect(fixture.takeEffects()).toEqual([{ do: 'gone', wasStarted: false }])
     expect(fixture.session.nextTickMs(fixture.nowMs)).toBeUndefined()
@@ -94,9 +94,9 @@ describe('a session without connections', () => {
     fixture.wait(50_000)
     fixture.exit(3)
     fixture.wait(50_000)
-    expect(fixture.session.state.is).toBe('exited')
+    expect(fixture.session.state.kind).toBe('exited')
     fixture.wait(10_000)
-    expect(fixture.session.state.is).toBe('gone')
+    expect(fixture.session.state.kind).toBe('gone')
   })
 
   test('[C8] continues when a client attaches in time', () => {
@@ -162,7 +162,7 @@ describe('a session that is ended', () => {
     fixture.run(fixture.session.end(0))
     fixture.wait(10_000)
     expect(peer.refusal()).toEqual({ error: 'session_ended', close: ERRORS.session_ended.close })
-    expect(fixture.session.state.is).toBe('gone')
+    expect(fixture.session.state.kind).toBe('gone')
   })
 
   test('[X12] accepts new attachments while it ends', () => {

@@ -25,7 +25,7 @@ export function expire(parts: SessionParts, nowMs: number): void {
 
 /** When the next timeout expires; undefined when none is running. */
 export function nextExpiryMs(parts: SessionParts, nowMs: number): number | undefined {
-  if (parts.lifecycle.state.is === 'gone') return undefined
+  if (parts.lifecycle.state.kind === 'gone') return undefined
   const nextMs = Math.min(
     nextConnectionMs(parts),
     nextAttachmentMs(parts, nowMs),
@@ -79,7 +79,7 @@ function nextConnectionMs({ connections, attachments, options }: SessionParts): 
 function expireAttachments({ attachments, input, options }: SessionParts, nowMs: number): void {
   for (const attachment of Array.from(attachments.all())) {
     input.ackIfDue(attachment, nowMs)
-    if (attachment.state.is === 'attached') continue
+    if (attachment.state.kind === 'attached') continue
     if (nowMs < resumableUntilMs(attachment.state, options)) continue
     attachments.forget(attachment)
     attachments.presenceChanged()
@@ -88,7 +88,7 @@ function expireAttachments({ attachments, input, options }: SessionParts, nowMs:
 
 /** Until when a detached attachment can be resumed. */
 function resumableUntilMs(
-  { sinceMs, returnExpectedUntilMs }: Extract<AttachmentState, { is: 'detached' }>,
+  { sinceMs, returnExpectedUntilMs }: Extract<AttachmentState, { kind: 'detached' }>,
   { keepSeconds }: SessionOptions,
 ): number {
   return Math.max(sinceMs + keepSeconds * 1000, returnExpectedUntilMs)
@@ -97,12 +97,12 @@ function resumableUntilMs(
 function nextAttachmentMs({ attachments, options }: SessionParts, nowMs: number): number {
   let nextMs = NEVER
   for (const attachment of attachments.all()) {
-    if (attachment.state.is === 'detached')
+    if (attachment.state.kind === 'detached')
       nextMs = Math.min(nextMs, resumableUntilMs(attachment.state, options))
     nextMs = Math.min(nextMs, attachments.presenceDueMs(attachment) ?? NEVER)
     if (!attachment.isBlocked) nextMs = Math.min(nextMs, attachment.inputAckDueMs ?? NEVER)
     // The budget may have refilled since the attachment was throttled.
-    const isThrottled = attachment.state.is === 'attached' && attachment.isThrottled
+    const isThrottled = attachment.state.kind === 'attached' && attachment.isThrottled
     if (isThrottled) nextMs = Math.min(nextMs, nowMs + (attachment.bandwidth?.waitMs(1, nowMs) ?? 0))
   }
   return nextMs
@@ -123,8 +123,8 @@ function canStall({ options, log }: SessionParts, driver: Attachment): boolean {
 function expireSession(parts: SessionParts, nowMs: number): void {
   const { lifecycle, options } = parts
   const { state } = lifecycle
-  if (state.is === 'gone') return
-  if (state.is === 'pending') {
+  if (state.kind === 'gone') return
+  if (state.kind === 'pending') {
     if (nowMs >= state.sinceMs + options.limits.helloMs) endSession(parts, 'hello_timeout', nowMs)
     return
   }
@@ -146,6 +146,6 @@ function nextSessionMs(parts: SessionParts, nowMs: number): number {
 function nextEndMs({ lifecycle, options }: SessionParts): number {
   const { state, endingSinceMs } = lifecycle
   const endedMs = endingSinceMs === null ? NEVER : endingSinceMs + ENDING_MS
-  if (state.is === 'pending') return Math.min(endedMs, state.sinceMs + options.limits.helloMs)
+  if (state.kind === 'pending') return Math.min(endedMs, state.sinceMs + options.limits.helloMs)
   return endingSinceMs === null ? (lifecycle.idleEndMs(options.keepSeconds) ?? NEVER) : endedMs
 }

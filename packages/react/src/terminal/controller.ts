@@ -69,7 +69,7 @@ export interface TerminalState {
 
 const INITIAL_STATE: TerminalState = {
   status: {
-    is: 'connecting',
+    kind: 'connecting',
     attempt: 1,
   },
   role: undefined,
@@ -304,7 +304,7 @@ export class TerminalController {
 
   #changed(handle: AttachHandle, status: ClientStatus): void {
     const before = this.#state.get()
-    const role = status.is === 'attached' ? status.role : before.role
+    const role = status.kind === 'attached' ? status.role : before.role
     const { session, details } = handle
     this.#update({
       status,
@@ -315,16 +315,16 @@ export class TerminalController {
       ...(role === 'driver' ? {} : { requestedBy: undefined }),
     })
     this.#updateInput()
-    if (status.is === 'exited') return this.#fit()
-    if (status.is !== 'attached') return
-    if (before.status.is === 'reconnecting') this.#restoreSize()
+    if (status.kind === 'exited') return this.#fit()
+    if (status.kind !== 'attached') return
+    if (before.status.kind === 'reconnecting') this.#restoreSize()
     else this.#fit()
   }
 
   /** Updates whether input is possible, and what happens to held input. */
   #updateInput(): void {
     const { status, role } = this.#state.get()
-    const isOver = status.is === 'exited' || status.is === 'failed' || status.is === 'detached'
+    const isOver = status.kind === 'exited' || status.kind === 'failed' || status.kind === 'detached'
     this.#surface.setReadOnly(isOver || (role === 'viewer' && !this.canTakeControlByTyping))
     this.#typing?.settle(this.#state.get())
   }
@@ -344,7 +344,7 @@ export class TerminalController {
     const { status, role, cols: reportedCols, rows: reportedRows } = this.#state.get()
     if (role === undefined || this.#isDisposed) return
     // After the exit no size is shared any more.
-    if (role !== 'driver' && status.is !== 'exited')
+    if (role !== 'driver' && status.kind !== 'exited')
       return this.#surface.showWhole(reportedCols, reportedRows)
     // A hidden terminal keeps its size, for the program in it.
     if (!this.#surface.isVisible) return
@@ -352,7 +352,7 @@ export class TerminalController {
     const { cols, rows } = this.#surface.proposedSize
     if (cols === this.#surface.cols && rows === this.#surface.rows && this.#isReportedSize(cols, rows)) return
     this.#screen.resize(cols, rows)
-    if (status.is !== 'attached') return
+    if (status.kind !== 'attached') return
     this.#handle?.resize(cols, rows)
     this.#update({ cols, rows })
   }

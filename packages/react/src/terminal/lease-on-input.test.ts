@@ -16,7 +16,7 @@ function watch(): { readonly typing: LeaseOnInput; readonly done: string[] } {
 type Known = Parameters<typeof isLeaseFree>[0]
 
 const free: Known = {
-  status: { is: 'attached', session: 's', role: 'viewer' },
+  status: { kind: 'attached', session: 's', role: 'viewer' },
   role: 'viewer',
   authority: 'driver',
   attachment: 'a1',
@@ -32,7 +32,7 @@ describe('isLeaseFree', () => {
     expect(isLeaseFree(free)).toBe(true)
     expect(isLeaseFree({ ...free, authority: 'viewer' })).toBe(false)
     expect(isLeaseFree({ ...free, role: 'collaborator' })).toBe(false)
-    expect(isLeaseFree({ ...free, status: { is: 'connecting', attempt: 2 } })).toBe(false)
+    expect(isLeaseFree({ ...free, status: { kind: 'connecting', attempt: 2 } })).toBe(false)
     expect(isLeaseFree({ ...free, presence: undefined })).toBe(false)
     // A disconnected driver keeps the lease for a while.
     expect(isLeaseFree(drivenBy('a2'))).toBe(false)
@@ -54,7 +54,7 @@ describe('LeaseOnInput', () => {
   })
 
   test('reports lost input when another has the lease, or without a connection', () => {
-    const cut: Known = { ...free, status: { is: 'connecting', attempt: 2 } }
+    const cut: Known = { ...free, status: { kind: 'connecting', attempt: 2 } }
     for (const state of [drivenBy('a2'), cut]) {
       const { typing, done } = watch()
       typing.hold(bytes('rm'))

@@ -11,7 +11,9 @@ const MOUSE = new RegExp(['\\x1b\\[<[0-9;]+[Mm]', '\\x1b\\[M[^]{3}'].join('|'), 
 
 /** True when a viewer may take the lease without taking it from anyone: it is neither held nor reserved. */
 export function isLeaseFree({ status, role, authority, presence }: Known): boolean {
-  return status.is === 'attached' && role === 'viewer' && authority === 'driver' && presence?.driver === null
+  return (
+    status.kind === 'attached' && role === 'viewer' && authority === 'driver' && presence?.driver === null
+  )
 }
 
 /** True when the user typed something, as opposed to replies of the terminal. */
@@ -57,13 +59,13 @@ export class LeaseOnInput {
     const { status, role, presence, attachment } = state
     const driver = presence?.driver ?? null
     const isWaiting =
-      status.is === 'attached' && role === 'viewer' && (driver === null || driver === attachment)
+      status.kind === 'attached' && role === 'viewer' && (driver === null || driver === attachment)
     if (isWaiting) return
     const [held, heldBytes] = [this.#held, this.#heldBytes]
     this.#held = []
     this.#heldBytes = 0
     this.#isAsking = false
-    if (status.is === 'attached' && role !== 'viewer') for (const bytes of held) this.#send(bytes)
+    if (status.kind === 'attached' && role !== 'viewer') for (const bytes of held) this.#send(bytes)
     else if (heldBytes > 0) this.#lost(heldBytes)
   }
 }

@@ -22,7 +22,7 @@ describe('ticketProtocol', () => {
       message: expect.stringContaining('Cannot get a ticket: the shop'),
     })
     expect(String(error)).not.toContain('\x1b')
-    expect(SandwireError.from(error).row.retryable).toBe(true)
+    expect(SandwireError.from(error).info.retryable).toBe(true)
   })
 
   test.each(['', 'a b', '{"ticket":"x"}', 'a,b'])('rejects %j', async (ticket) => {

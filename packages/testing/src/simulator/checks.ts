@@ -23,7 +23,7 @@ export function checkStep({ scenario, server, clients, intruder }: SimulationSta
   const { options, process: plan } = scenario
   const { limits } = options
   if (server.spawns > 1) throw new Error('a retried create spawned twice')
-  if (intruder?.status.is === 'attached') throw new Error('another principal resumed an attachment')
+  if (intruder?.status.kind === 'attached') throw new Error('another principal resumed an attachment')
   for (const { session } of server.sessions.values()) {
     const { log, attachments } = session
     let drivers = 0
@@ -69,10 +69,10 @@ export function checkEnd(state: SimulationState): void {
 
 /** The state of every client and of the session, for the failure message. */
 function describe({ clients, plain, server }: SimulationState): string {
-  const states = clients.map(({ plan, status, session }) => `${plan.writer} ${status.is} ${session.role}`)
-  if (plain !== undefined) states.push(`plain ${plain.status.is}`)
+  const states = clients.map(({ plan, status, session }) => `${plan.writer} ${status.kind} ${session.role}`)
+  if (plain !== undefined) states.push(`plain ${plain.status.kind}`)
   const session = server.newest?.session
-  return `${states.join(', ')}; session ${session?.state.is}${session?.isPaused === true ? ' paused' : ''}`
+  return `${states.join(', ')}; session ${session?.state.kind}${session?.isPaused === true ? ' paused' : ''}`
 }
 
 export function findProcess(server: SimServer): SimProcess | undefined {
@@ -93,14 +93,14 @@ function checkExit({ ended }: SimProcess, { process: plan }: Scenario): void {
 function checkClient(state: SimulationState, client: SimClient, process: SimProcess): void {
   const { status, plan } = client
   const isCreator = plan.writer === 1
-  const hasNotJoined = status.is === 'connecting' && !isCreator
-  if (status.is === 'detached' || hasNotJoined || isRefused(state, client)) {
+  const hasNotJoined = status.kind === 'connecting' && !isCreator
+  if (status.kind === 'detached' || hasNotJoined || isRefused(state, client)) {
     checkInput(client, process)
     return
   }
-  if (status.is !== 'exited') {
-    const why = status.is === 'failed' ? `: ${status.error.code} ${status.error.message}` : ''
-    throw new Error(`client ${plan.writer} is ${status.is}${why}, received ${client.position}`)
+  if (status.kind !== 'exited') {
+    const why = status.kind === 'failed' ? `: ${status.error.code} ${status.error.message}` : ''
+    throw new Error(`client ${plan.writer} is ${status.kind}${why}, received ${client.position}`)
   }
   const { exit } = process.ended ?? { exit: undefined }
   if (status.exit.code !== exit?.code || status.exit.signal !== exit?.signal) throw new Error('wrong exit')
@@ -114,7 +114,7 @@ function checkClient(state: SimulationState, client: SimClient, process: SimProc
 
 /** A client that joins after the session ended is refused; while the session lives, no client is. */
 function isRefused({ scenario }: SimulationState, { status, plan }: SimClient): boolean {
-  if (status.is !== 'failed') return false
+  if (status.kind !== 'failed') return false
   if (mayBeReaped(scenario))
     return ['session_gone', 'resume_lost', 'session_ended'].includes(status.error.code)
   return plan.writer > 1 && status.error.code === 'session_gone'
@@ -164,8 +164,8 @@ function checkPlain(plain: SimPlainClient, process: SimProcess): void {
   inputOf(plain.writer, process.applied).forEach((byte, index) => {
     if (byte !== plain.expected[index]) throw new Error(`plain: wrong input byte ${index}`)
   })
-  if (plain.status.is === 'disconnected') return
-  if (plain.status.is !== 'exited') throw new Error(`a plain client is ${plain.status.is}`)
+  if (plain.status.kind === 'disconnected') return
+  if (plain.status.kind !== 'exited') throw new Error(`a plain client is ${plain.status.kind}`)
   if (plain.position !== process.written) throw new Error('plain: the exit arrived before all output')
   const { exit } = process.ended ?? { exit: undefined }
   const code = exit?.code ?? (exit?.signal === 'SIGTERM' ? 143 : 137)

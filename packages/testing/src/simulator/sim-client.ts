@@ -52,7 +52,7 @@ export class SimClient {
   readonly #deps: ClientDeps
   readonly #world: World
   readonly #connections = new Map<number, SimConnection>()
-  status: ClientStatus = { is: 'connecting', attempt: 0 }
+  status: ClientStatus = { kind: 'connecting', attempt: 0 }
   /** Next output offset expected. */
   position = 0
   gaps = 0
@@ -76,7 +76,7 @@ export class SimClient {
   }
 
   get isOver(): boolean {
-    return this.status.is === 'exited' || this.status.is === 'failed' || this.status.is === 'detached'
+    return this.status.kind === 'exited' || this.status.kind === 'failed' || this.status.kind === 'detached'
   }
 
   start(): void {
@@ -163,7 +163,7 @@ export class SimClient {
         return
       case 'status':
         this.status = effect.status
-        if (this.status.is === 'exited') this.#checkExit(this.status.exit.outputEnd)
+        if (this.status.kind === 'exited') this.#checkExit(this.status.exit.outputEnd)
         return
       case 'resized':
       case 'writable':

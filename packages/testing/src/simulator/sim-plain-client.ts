@@ -9,10 +9,10 @@ type PlainExit = Extract<PlainServerMessage, { type: 'exit' }>
 
 /** State of a plain client's only connection. */
 export type PlainStatus =
-  | { readonly is: 'waiting' }
-  | { readonly is: 'open' }
-  | { readonly is: 'exited'; readonly exit: PlainExit }
-  | { readonly is: 'disconnected' }
+  | { readonly kind: 'waiting' }
+  | { readonly kind: 'open' }
+  | { readonly kind: 'exited'; readonly exit: PlainExit }
+  | { readonly kind: 'disconnected' }
 
 /** The dependencies of a plain client. */
 interface PlainDeps {
@@ -26,7 +26,7 @@ interface PlainDeps {
 /** A client without the subprotocol: one connection, no resume. It checks every byte it receives. */
 export class SimPlainClient {
   readonly writer: number
-  status: PlainStatus = { is: 'waiting' }
+  status: PlainStatus = { kind: 'waiting' }
   /** Next output offset expected. */
   position = 0
   readonly expected: number[] = []
@@ -44,7 +44,7 @@ export class SimPlainClient {
   }
 
   get isOver(): boolean {
-    return this.status.is === 'exited' || this.status.is === 'disconnected'
+    return this.status.kind === 'exited' || this.status.kind === 'disconnected'
   }
 
   start(): void {
@@ -63,7 +63,7 @@ export class SimPlainClient {
     }
     holder.connection = new SimConnection(this.#world, network, { server: accepted, client })
     this.#connection = holder.connection
-    this.status = { is: 'open' }
+    this.status = { kind: 'open' }
     relay.opened(holder.connection)
   }
 
@@ -103,6 +103,6 @@ export class SimPlainClient {
     if (this.isOver) return
     if (code !== undefined && (code !== 1000 || this.#exit === undefined))
       throw new Error(`a plain client was closed with ${code}`)
-    this.status = this.#exit === undefined ? { is: 'disconnected' } : { is: 'exited', exit: this.#exit }
+    this.status = this.#exit === undefined ? { kind: 'disconnected' } : { kind: 'exited', exit: this.#exit }
   }
 }

@@ -177,7 +177,7 @@ class Simulation implements SimulationState, Peers {
 
   /** The creator detaches, and a new client takes over. */
   #rejoin(creator: SimClient): void {
-    if (creator.status.is !== 'attached') {
+    if (creator.status.kind !== 'attached') {
       this.#world.after(100, () => this.#event())
       return
     }
@@ -211,18 +211,18 @@ class Simulation implements SimulationState, Peers {
     return (
       isPlainOver &&
       isIntruderOver &&
-      this.clients.every((client) => client.isOver || client.status.is === 'connecting')
+      this.clients.every((client) => client.isOver || client.status.kind === 'connecting')
     )
   }
 
   #isDone(): boolean {
     const [creator] = this.clients
     const isCreatorOver = this.plain?.isOver ?? creator?.isOver ?? true
-    const hasNoSuccessor = this.scenario.theme !== 'rejoin' || creator?.status.is !== 'detached'
-    const hasSuccessorJoined = hasNoSuccessor || this.clients.at(-1)?.status.is !== 'connecting'
+    const hasNoSuccessor = this.scenario.theme !== 'rejoin' || creator?.status.kind !== 'detached'
+    const hasSuccessorJoined = hasNoSuccessor || this.clients.at(-1)?.status.kind !== 'connecting'
     if (!isCreatorOver || !hasSuccessorJoined || !this.#isOver()) return false
     // A session without attachments terminates its process after its keep time and the kill timeouts.
-    return findProcess(this.server)?.ended !== undefined || this.server.newest?.session.state.is === 'gone'
+    return findProcess(this.server)?.ended !== undefined || this.server.newest?.session.state.kind === 'gone'
   }
 }
 

@@ -4,7 +4,7 @@ import { lastMoveOf, type Visit } from './visits.ts'
 /** An external event of a sandbox. */
 export interface FleetEvent {
   readonly atMs: number
-  readonly is: 'attach' | 'join'
+  readonly kind: 'attach' | 'join'
 }
 
 /** All events of a sandbox in order: its visits, and the reconnect of its open tabs `backMs` after each deployment. */
@@ -12,11 +12,11 @@ export function eventsOf(
   visits: readonly Visit[],
   cuts: readonly { readonly atMs: number; readonly backMs: number }[],
 ): readonly FleetEvent[] {
-  const attaches = visits.map(({ fromMs }) => ({ atMs: fromMs, is: 'attach' as const }))
+  const attaches = visits.map(({ fromMs }) => ({ atMs: fromMs, kind: 'attach' as const }))
   const joins = cuts.flatMap(({ atMs, backMs }) =>
     visits
       .filter(({ fromMs, openUntilMs }) => fromMs < atMs && atMs < openUntilMs)
-      .map(() => ({ atMs: atMs + backMs, is: 'join' as const })),
+      .map(() => ({ atMs: atMs + backMs, kind: 'join' as const })),
   )
   return [...attaches, ...joins].sort((a, b) => a.atMs - b.atMs)
 }
@@ -34,10 +34,10 @@ export function* drive(
     const current = visits[visit]
     return (current === undefined ? undefined : lastMoveOf(current, nowMs)) ?? 0
   }
-  for (const { atMs, is } of [...events, { atMs: untilMs, is: 'end' as const }]) {
+  for (const { atMs, kind } of [...events, { atMs: untilMs, kind: 'end' as const }]) {
     for (let alarmMs = sandbox.alarmMs; alarmMs !== undefined && alarmMs <= atMs; alarmMs = sandbox.alarmMs)
       yield { atMs: alarmMs, done: sandbox.ring(alarmMs, movedBy(alarmMs)) }
-    if (is === 'attach') yield { atMs, done: sandbox.attach(atMs) }
-    if (is === 'join') yield { atMs, done: sandbox.join(atMs) }
+    if (kind === 'attach') yield { atMs, done: sandbox.attach(atMs) }
+    if (kind === 'join') yield { atMs, done: sandbox.join(atMs) }
   }
 }

@@ -15,7 +15,7 @@ const ID = 'x'
 export class ModelSandbox implements FleetSandbox {
   readonly tally = emptyTally()
   readonly #settings: FleetSettings
-  #state: SandboxState = { is: 'stopped' }
+  #state: SandboxState = { kind: 'stopped' }
   #alarmMs: number | undefined
   #lastActivityMs = 0
   #epoch = 0
@@ -31,7 +31,7 @@ export class ModelSandbox implements FleetSandbox {
   }
 
   get isRunning(): boolean {
-    return this.#state.is === 'running'
+    return this.#state.kind === 'running'
   }
 
   attach(nowMs: number): void {
@@ -51,7 +51,7 @@ export class ModelSandbox implements FleetSandbox {
     this.tally.wakeUps += 1
     // The platform clears an alarm that fires.
     this.#alarmMs = undefined
-    if (this.#state.is !== 'running') return
+    if (this.#state.kind !== 'running') return
     this.#observe(nowMs)
     this.#touch(movedMs)
     this.#report([movedMs])
@@ -68,7 +68,7 @@ export class ModelSandbox implements FleetSandbox {
 
   /** Adds the running time of a sandbox that still runs at the end. */
   finish(nowMs: number): void {
-    if (this.#state.is === 'running') this.tally.runningMs += nowMs - this.#state.startedMs
+    if (this.#state.kind === 'running') this.tally.runningMs += nowMs - this.#state.startedMs
   }
 
   #start(nowMs: number): void {
@@ -87,7 +87,7 @@ export class ModelSandbox implements FleetSandbox {
   }
 
   #observe(nowMs: number): void {
-    if (this.#state.is !== 'running') return
+    if (this.#state.kind !== 'running') return
     const { address, epoch, startedMs } = this.#state
     this.#apply(nowMs, { type: 'observed', status: { id: ID, state: 'running', address, epoch, startedMs } })
   }
@@ -99,7 +99,7 @@ export class ModelSandbox implements FleetSandbox {
     for (const effect of effects) {
       if (effect === 'set_alarm') this.#wakeBy(nowMs + this.#settings.alarmMs)
       else if (effect === 'clear_alarm') this.#rest()
-      else if (effect === 'publish') this.#report(state.is === 'running' ? undefined : [])
+      else if (effect === 'publish') this.#report(state.kind === 'running' ? undefined : [])
     }
   }
 
@@ -112,8 +112,8 @@ export class ModelSandbox implements FleetSandbox {
   /** Reports its state, and the last activity of its session, if any. */
   #report(sessions: readonly number[] | undefined): void {
     this.tally.reports += 1
-    const startedMs = this.#state.is === 'running' ? this.#state.startedMs : null
-    const view = JSON.stringify([this.#state.is, startedMs, this.#lastActivityMs])
+    const startedMs = this.#state.kind === 'running' ? this.#state.startedMs : null
+    const view = JSON.stringify([this.#state.kind, startedMs, this.#lastActivityMs])
     if (view !== this.#told.view) this.tally.accountRows += 1
     this.#told.view = view
     if (sessions === undefined) return

@@ -110,7 +110,7 @@ export class RealSandbox implements FleetSandbox {
   }
 
   get isRunning(): boolean {
-    return this.#store.read()?.state.is === 'running'
+    return this.#store.read()?.state.kind === 'running'
   }
 
   async attach(nowMs: number): Promise<void> {

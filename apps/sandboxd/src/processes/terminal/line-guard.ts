@@ -204,25 +204,25 @@ class EffectTable {
 
 function effectOf(byte: number, termios: Termios): Effect {
   const { inputFlags, localFlags, controlCharacters } = termios
-  const is = (index: number): boolean => byte !== 0 && controlCharacters[index] === byte
-  if ((inputFlags & IXON) !== 0 && (is(VSTART) || is(VSTOP))) return 'ignore'
-  if ((localFlags & ISIG) !== 0 && (is(VINTR) || is(VQUIT) || is(VSUSP))) {
+  const isKey = (index: number): boolean => byte !== 0 && controlCharacters[index] === byte
+  if ((inputFlags & IXON) !== 0 && (isKey(VSTART) || isKey(VSTOP))) return 'ignore'
+  if ((localFlags & ISIG) !== 0 && (isKey(VINTR) || isKey(VQUIT) || isKey(VSUSP))) {
     return (localFlags & NOFLSH) === 0 ? 'flush' : 'ignore'
   }
   if (byte === CR && (inputFlags & IGNCR) !== 0) return 'ignore'
   if (byte === CR && (inputFlags & ICRNL) !== 0) return 'finish'
   if (byte === LF) return (inputFlags & INLCR) === 0 ? 'finish' : 'store'
-  if (is(VERASE)) return 'erase'
-  if (is(VKILL)) return 'kill'
-  if (is(VEOF) || is(VEOL)) return 'finish'
-  return (localFlags & IEXTEN) === 0 ? 'store' : extendedEffectOf(is, (localFlags & ECHO) !== 0)
+  if (isKey(VERASE)) return 'erase'
+  if (isKey(VKILL)) return 'kill'
+  if (isKey(VEOF) || isKey(VEOL)) return 'finish'
+  return (localFlags & IEXTEN) === 0 ? 'store' : extendedEffectOf(isKey, (localFlags & ECHO) !== 0)
 }
 
-function extendedEffectOf(is: (index: number) => boolean, isEchoing: boolean): Effect {
-  if (is(VWERASE)) return 'erase_word'
-  if (is(VLNEXT)) return 'quote'
-  if (is(VREPRINT) && isEchoing) return 'ignore'
-  return is(VEOL2) ? 'finish' : 'store'
+function extendedEffectOf(isKey: (index: number) => boolean, isEchoing: boolean): Effect {
+  if (isKey(VWERASE)) return 'erase_word'
+  if (isKey(VLNEXT)) return 'quote'
+  if (isKey(VREPRINT) && isEchoing) return 'ignore'
+  return isKey(VEOL2) ? 'finish' : 'store'
 }
 
 /** True for a UTF-8 continuation byte, when the terminal is in UTF-8 mode. */

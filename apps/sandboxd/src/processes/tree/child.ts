@@ -1,5 +1,5 @@
 import { kill } from '../linux/libc.ts'
-import type { Launcher } from './run-as.ts'
+import type { Launcher } from '../run-as.ts'
 import { terminateTree, type TerminationTimeouts } from './terminate-tree.ts'
 import { fail } from '../resolve-command.ts'
 import type { ProcessSpec, SpawnFailure, StartOptions } from '../process.ts'

@@ -122,7 +122,7 @@ function attempt(action: () => void): Refusal | undefined {
 }
 
 function put(cursor: FolderCursor, item: Put, bytes: Uint8Array): void {
-  switch (item.is) {
+  switch (item.kind) {
     case 'folder':
       return putFolder(openEntry(cursor, item.path), item.path)
     case 'file':
@@ -161,7 +161,7 @@ function putFolder(entry: EntryRef, path: string): void {
 
 function putFile(
   entry: EntryRef,
-  { path, mode, mtimeNs }: Extract<Put, { is: 'file' }>,
+  { path, mode, mtimeNs }: Extract<Put, { kind: 'file' }>,
   bytes: Uint8Array,
 ): void {
   const hidden = { folder: entry.folder, name: hiddenName() }
@@ -193,14 +193,14 @@ function replaceWith(hidden: EntryRef, entry: EntryRef, path: string, prepare: (
   }
 }
 
-function putWritten(entry: EntryRef, { file, path, mode, mtimeNs }: Extract<Put, { is: 'written' }>): void {
+function putWritten(entry: EntryRef, { file, path, mode, mtimeNs }: Extract<Put, { kind: 'written' }>): void {
   replaceWith({ folder: entry.folder, name: hiddenOf(file) }, entry, path, () => {
     must(chmodFd(file.fd, mode & PERMISSIONS), path)
     must(setTimeFd(file.fd, BigInt(mtimeNs)), path)
   })
 }
 
-function putLink(entry: EntryRef, { path, target, mtimeNs }: Extract<Put, { is: 'link' }>): void {
+function putLink(entry: EntryRef, { path, target, mtimeNs }: Extract<Put, { kind: 'link' }>): void {
   const hidden = { folder: entry.folder, name: hiddenName() }
   must(symlinkAt(cString(pathToBytes(target) ?? NOTHING), hidden.folder, hidden.name), path)
   replaceWith(hidden, entry, path, () => {
@@ -209,7 +209,7 @@ function putLink(entry: EntryRef, { path, target, mtimeNs }: Extract<Put, { is: 
   })
 }
 
-function putHardLink(cursor: FolderCursor, { path, target }: Extract<Put, { is: 'hard-link' }>): void {
+function putHardLink(cursor: FolderCursor, { path, target }: Extract<Put, { kind: 'hard-link' }>): void {
   const source = openEntry(cursor, target, false)
   using file = new Descriptor(must(openAt(source.folder, source.name, O_PATH | O_NOFOLLOW), target))
   if (statOpen(file.fd, target).kind !== 'file')
@@ -223,7 +223,7 @@ function putHardLink(cursor: FolderCursor, { path, target }: Extract<Put, { is: 
   unlinkAt(hidden.folder, hidden.name, 0)
 }
 
-function settle(entry: EntryRef, { path, mode, mtimeNs }: Extract<Put, { is: 'settled' }>): void {
+function settle(entry: EntryRef, { path, mode, mtimeNs }: Extract<Put, { kind: 'settled' }>): void {
   const fd = openAt(entry.folder, entry.name, FOLDER_FLAGS)
   if (fd === -ENOENT || fd === -ENOTDIR) return
   using folder = new Descriptor(must(fd, path))

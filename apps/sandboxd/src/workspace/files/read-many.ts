@@ -73,7 +73,7 @@ export function* readMany(
     const read = attempt(() => readOne(cursor, path, { maxBytes, collected }))
     if (read === 'full') break
     reads.push(read)
-    if (read.is === 'open') break
+    if (read.kind === 'open') break
   }
   return { reads, bytes: collected.take() }
 }
@@ -82,7 +82,7 @@ function attempt(action: () => Read | 'full'): Read | 'full' {
   try {
     return action()
   } catch (caught) {
-    return { is: 'refused', refusal: toRefusal(caught) }
+    return { kind: 'refused', refusal: toRefusal(caught) }
   }
 }
 
@@ -109,9 +109,9 @@ function readOne(cursor: FolderCursor, path: string, limits: ReadLimits): Read |
     case 'file':
       return readFile(entry, path, limits)
     case 'folder':
-      return { is: 'folder', stat, ...closedTo(entry, path) }
+      return { kind: 'folder', stat, ...closedTo(entry, path) }
     case 'link':
-      return { is: 'link', target: readTarget(entry, path), stat }
+      return { kind: 'link', target: readTarget(entry, path), stat }
     case 'special':
       throw refusal('special_file', 'read', path, 'neither a file nor a folder')
   }
@@ -152,7 +152,7 @@ function readFile(
   const stat = statOpen(file.fd, path)
   // It was replaced a moment ago.
   if (stat.kind !== 'file') throw refusal('special_file', 'read', path, 'neither a file nor a folder')
-  if (stat.sizeBytes > maxBytes) return { is: 'open', fd: file.release(), stat }
+  if (stat.sizeBytes > maxBytes) return { kind: 'open', fd: file.release(), stat }
   const bytes = collected.reserve(stat.sizeBytes)
   if (bytes === undefined) return 'full'
   let filled = 0
@@ -165,5 +165,5 @@ function readFile(
   if (filled < bytes.length) throw refusal('file_changed', 'read', path, 'it was truncated while it was read')
   const now = statOpen(file.fd, path)
   const isChanged = now.mtimeNs !== stat.mtimeNs || now.sizeBytes !== stat.sizeBytes
-  return { is: 'file', stat, isChanged, ...collected.keep(bytes.length) }
+  return { kind: 'file', stat, isChanged, ...collected.keep(bytes.length) }
 }

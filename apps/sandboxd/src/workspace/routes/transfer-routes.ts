@@ -43,7 +43,7 @@ export const TRANSFER_HANDLERS = {
   'GET /workspace/archive': readArchive,
   'PUT /workspace/archive': putArchive,
   'GET /workspace/uploads/:id': showUpload,
-  'PUT /workspace/uploads/:id': putPiece,
+  'PUT /workspace/uploads/:id': putChunk,
   'POST /workspace/uploads/:id': finishUpload,
   'DELETE /workspace/uploads/:id': dropUpload,
 }
@@ -134,7 +134,7 @@ async function showUpload({ url, id }: WorkspaceCall, { workspace }: Dependencie
   return respondJson({ received })
 }
 
-async function putPiece(
+async function putChunk(
   { url, id, request, requestId }: WorkspaceCall,
   { workspace }: Dependencies,
 ): Promise<Response> {
@@ -148,7 +148,7 @@ async function putPiece(
     const { code, message, received } = error
     return respondJson(
       { error: { code, message, request_id: requestId }, received },
-      { status: error.row.status, headers: { 'x-request-id': requestId } },
+      { status: error.info.status, headers: { 'x-request-id': requestId } },
     )
   }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { rgPath } from '@vscode/ripgrep'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { SAME_USER } from '../../processes/tree/run-as.ts'
+import { SAME_USER } from '../../processes/run-as.ts'
 import { findRipgrep } from './find-ripgrep.ts'
 
 let root = ''

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { UserSwitch } from '../../processes/tree/run-as.ts'
+import type { UserContext } from '../../processes/run-as.ts'
 import { isExecutable } from '../../processes/resolve-command.ts'
 
 /** Path in the npm package, which is installed where sandboxd runs from its source. */
@@ -23,7 +23,7 @@ export async function findRipgrep({
 }: {
   readonly programFolder: string
   readonly executable: string
-  readonly user: Pick<UserSwitch, 'asUser'>
+  readonly user: Pick<UserContext, 'asUser'>
 }): Promise<string> {
   const packaged = await findPackaged()
   const shipped = [

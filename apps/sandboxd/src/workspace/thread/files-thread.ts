@@ -160,7 +160,7 @@ export class FilesThread implements Files, TransferFiles {
 
   async readMany(folder: string, paths: readonly string[], maxBytes: number): Promise<ManyRead> {
     const many = await this.#link.request({ verb: 'readMany', folder, what: { paths, maxBytes } })
-    for (const read of many.reads) if (read.is === 'open') this.#link.adopt(read.fd)
+    for (const read of many.reads) if (read.kind === 'open') this.#link.adopt(read.fd)
     return many
   }
 

@@ -35,11 +35,11 @@ function eventsOf(archive: Uint8Array): readonly TarEvent[] {
 }
 
 function notesOf(archive: Uint8Array): readonly TarNote[] {
-  return eventsOf(archive).flatMap((event) => (event.is === 'note' ? [event.note] : []))
+  return eventsOf(archive).flatMap((event) => (event.kind === 'note' ? [event.note] : []))
 }
 
 function pathsOf(archive: Uint8Array): readonly string[] {
-  return eventsOf(archive).flatMap((event) => (event.is === 'entry' ? [event.entry.path] : []))
+  return eventsOf(archive).flatMap((event) => (event.kind === 'entry' ? [event.entry.path] : []))
 }
 
 /** Names of any bytes, modes, times, links, large and small files. */
@@ -100,7 +100,7 @@ test('replaces special files by a note and skips partial uploads', async () => {
   writeFileSync(fixture.at('tree/z'), '')
   writeFileSync(fixture.at(`tree/.sandwire-upload-${'0'.repeat(32)}`), 'half')
   const events = eventsOf(await collect(pack('tree')))
-  expect(events.map((event) => (event.is === 'note' ? event.note : event.is))).toEqual([
+  expect(events.map((event) => (event.kind === 'note' ? event.note : event.kind))).toEqual([
     { code: 'special_file', path: 'pipe' },
     'entry',
     'complete',
@@ -120,7 +120,7 @@ test('aborts the archive when a file is truncated while it is packed', async () 
   }
   expect(await packing().then(() => 'ended', String)).toContain('was truncated')
   const reader = new TarReader()
-  expect([...reader.push(Buffer.concat(parts))].some(({ is }) => is === 'complete')).toBe(false)
+  expect([...reader.push(Buffer.concat(parts))].some(({ kind }) => kind === 'complete')).toBe(false)
 })
 
 test('reports a file that changes while it is packed', async () => {
@@ -164,7 +164,7 @@ test('packs a small file that is being written', async () => {
     for (let round = 0; round < 20; round += 1) {
       const archive = await collect(pack('tree'))
       expect(pathsOf(archive)).toEqual(['grown'])
-      expect(eventsOf(archive).at(-1)?.is).toBe('end')
+      expect(eventsOf(archive).at(-1)?.kind).toBe('end')
     }
   } finally {
     writer.kill('SIGKILL')

@@ -84,7 +84,7 @@ async function* packPart(
     const { reads, bytes } = await transfer.readMany(folder, paths, READ_BYTES)
     for (const [at, done] of reads.entries()) {
       const path = paths[at] ?? ''
-      if (done.is === 'open') yield* packOpen(archive, path, done)
+      if (done.kind === 'open') yield* packOpen(archive, path, done)
       else packRead(archive, path, { done, bytes })
     }
     if (archive.length > 0) yield archive.take()
@@ -95,9 +95,9 @@ async function* packPart(
 function packRead(
   archive: TarBuffer,
   path: string,
-  { done, bytes }: { readonly done: Exclude<Read, { is: 'open' }>; readonly bytes: Uint8Array },
+  { done, bytes }: { readonly done: Exclude<Read, { kind: 'open' }>; readonly bytes: Uint8Array },
 ): void {
-  switch (done.is) {
+  switch (done.kind) {
     case 'file':
       writeHead(archive, path, done.stat)
       archive.content(bytes.subarray(done.from, done.to))
@@ -118,7 +118,7 @@ function packRead(
 async function* packOpen(
   archive: TarBuffer,
   path: string,
-  { fd, stat }: Extract<Read, { is: 'open' }>,
+  { fd, stat }: Extract<Read, { kind: 'open' }>,
 ): AsyncGenerator<Uint8Array, void, void> {
   try {
     writeHead(archive, path, stat)

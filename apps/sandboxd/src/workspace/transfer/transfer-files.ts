@@ -12,21 +12,21 @@ export interface Span {
 
 /** An item to write into a folder. Paths are relative to that folder. */
 export type Put = { readonly path: string } & (
-  | { readonly is: 'folder' }
-  | ({ readonly is: 'file'; readonly mode: number; readonly mtimeNs: string } & Span)
+  | { readonly kind: 'folder' }
+  | ({ readonly kind: 'file'; readonly mode: number; readonly mtimeNs: string } & Span)
   /** A file that was opened with `openPut` and is complete. */
   | {
-      readonly is: 'written'
+      readonly kind: 'written'
       readonly file: OpenPut
       readonly mode: number
       readonly mtimeNs: string
     }
   /** A file that was opened with `openPut` and is abandoned. */
-  | { readonly is: 'dropped'; readonly file: OpenPut }
-  | { readonly is: 'link'; readonly target: string; readonly mtimeNs: string }
-  | { readonly is: 'hard-link'; readonly target: string }
+  | { readonly kind: 'dropped'; readonly file: OpenPut }
+  | { readonly kind: 'link'; readonly target: string; readonly mtimeNs: string }
+  | { readonly kind: 'hard-link'; readonly target: string }
   /** Final mode and time of a folder, after its contents. */
-  | { readonly is: 'settled'; readonly mode: number; readonly mtimeNs: string }
+  | { readonly kind: 'settled'; readonly mode: number; readonly mtimeNs: string }
 )
 
 /** A new file under a temporary name, open for writing. The receiver closes it. */
@@ -45,13 +45,13 @@ export interface Refusal {
 /** Result for one of many paths. */
 export type Read =
   /** `isChanged` when it was written to while it was read. */
-  | ({ readonly is: 'file'; readonly stat: FileStat; readonly isChanged: boolean } & Span)
-  | { readonly is: 'link'; readonly target: string; readonly stat: FileStat }
+  | ({ readonly kind: 'file'; readonly stat: FileStat; readonly isChanged: boolean } & Span)
+  | { readonly kind: 'link'; readonly target: string; readonly stat: FileStat }
   /** With a refusal when it cannot be listed. */
-  | { readonly is: 'folder'; readonly stat: FileStat; readonly refusal?: Refusal }
+  | { readonly kind: 'folder'; readonly stat: FileStat; readonly refusal?: Refusal }
   /** Too large to read at once: it is left open, and the receiver closes it. */
-  | { readonly is: 'open'; readonly fd: number; readonly stat: FileStat }
-  | { readonly is: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'open'; readonly fd: number; readonly stat: FileStat }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 /** Results for many paths, with their bytes in one buffer. */
 export interface ManyRead {

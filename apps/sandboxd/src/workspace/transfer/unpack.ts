@@ -34,10 +34,10 @@ export interface Unpacked {
 /** The file whose bytes are being received. */
 type Arriving =
   /** A small file in the batch, from this position. */
-  | { readonly is: 'held'; readonly from: number }
-  | { readonly is: 'open'; readonly file: OpenPut; at: number }
+  | { readonly kind: 'held'; readonly from: number }
+  | { readonly kind: 'open'; readonly file: OpenPut; at: number }
   /** A refused file, whose bytes are skipped. */
-  | { readonly is: 'passed' }
+  | { readonly kind: 'passed' }
 
 interface Current {
   readonly entry: TarEntry
@@ -74,7 +74,7 @@ class Unpacker {
 
   /** Processes the next event; returns a promise when there is something to wait for. */
   take(event: TarEvent): Promise<void> | undefined {
-    switch (event.is) {
+    switch (event.kind) {
       case 'entry':
         return this.#begin(event.entry)
       case 'bytes':
@@ -108,11 +108,11 @@ class Unpacker {
   async discard(): Promise<void> {
     const current = this.#current
     this.#current = undefined
-    if (current?.arriving.is !== 'open') return
+    if (current?.arriving.kind !== 'open') return
     const { file } = current.arriving
     await this.#transfer.putMany(
       this.#folder,
-      [{ is: 'dropped', path: current.path, file }],
+      [{ kind: 'dropped', path: current.path, file }],
       new Uint8Array(0),
     )
     await closeFd(file.fd)
@@ -127,10 +127,10 @@ class Unpacker {
     const path = 'refused' in parts ? '' : parts.join('/')
     const why = 'refused' in parts ? parts.refused : this.#objectionTo(entry, parts)
     // The destination itself exists and is not changed.
-    if (why === undefined && path === '') this.#current = { entry, path, arriving: { is: 'passed' } }
+    if (why === undefined && path === '') this.#current = { entry, path, arriving: { kind: 'passed' } }
     else if (why !== undefined) this.#pass(entry, why)
     else if (entry.kind === 'file' && entry.sizeBytes > SMALL_BYTES) return this.#open(entry, path)
-    else this.#current = { entry, path, arriving: { is: 'held', from: this.#held.length } }
+    else this.#current = { entry, path, arriving: { kind: 'held', from: this.#held.length } }
     return undefined
   }
 
@@ -152,7 +152,7 @@ class Unpacker {
 
   #pass(entry: TarEntry, why: string): void {
     this.#refuse(entry.path, why)
-    this.#current = { entry, path: '', arriving: { is: 'passed' } }
+    this.#current = { entry, path: '', arriving: { kind: 'passed' } }
   }
 
   #refuse(path: string, reason: string): void {
@@ -165,7 +165,7 @@ class Unpacker {
     await this.#flush()
     try {
       const file = await this.#transfer.openPut(this.#folder, path)
-      this.#current = { entry, path, arriving: { is: 'open', file, at: 0 } }
+      this.#current = { entry, path, arriving: { kind: 'open', file, at: 0 } }
     } catch (caught) {
       const error = SandwireError.from(caught)
       if (error.code === 'disk_full' || error.code === 'internal') throw error
@@ -179,29 +179,29 @@ class Unpacker {
     const { maxBytes } = this.#limits
     if (this.#arrivedBytes > maxBytes)
       throw new SandwireError('file_too_large', `Cannot unpack the archive: more than ${maxBytes} bytes`)
-    if (arriving?.is === 'held') this.#held.append(bytes)
-    return arriving?.is === 'open' ? writeLarge(arriving, bytes) : undefined
+    if (arriving?.kind === 'held') this.#held.append(bytes)
+    return arriving?.kind === 'open' ? writeLarge(arriving, bytes) : undefined
   }
 
   #complete(): Promise<void> | undefined {
     const current = this.#current
     if (current === undefined) return undefined
     const { entry, path, arriving } = current
-    if (arriving.is === 'open') return this.#completeLarge(current, arriving)
+    if (arriving.kind === 'open') return this.#completeLarge(current, arriving)
     this.#current = undefined
-    if (arriving.is === 'passed') return undefined
+    if (arriving.kind === 'passed') return undefined
     const { kind, mode, mtimeNs } = entry
-    if (kind === 'folder') this.#folders.set(path, { is: 'settled', path, mode, mtimeNs })
+    if (kind === 'folder') this.#folders.set(path, { kind: 'settled', path, mode, mtimeNs })
     this.#bytes += this.#held.length - arriving.from
     return this.#hold(putOf(entry, path, { from: arriving.from, to: this.#held.length }))
   }
 
   async #completeLarge(
     { entry, path }: Current,
-    { file, at }: Extract<Arriving, { is: 'open' }>,
+    { file, at }: Extract<Arriving, { kind: 'open' }>,
   ): Promise<void> {
     this.#bytes += at
-    await this.#hold({ is: 'written', path, file, mode: entry.mode, mtimeNs: entry.mtimeNs })
+    await this.#hold({ kind: 'written', path, file, mode: entry.mode, mtimeNs: entry.mtimeNs })
     await this.#flush()
     this.#current = undefined
     await closeFd(file.fd)
@@ -220,11 +220,11 @@ class Unpacker {
 
   #settle(item: Put, refusal: Refusal | undefined): void {
     if (refusal !== undefined) this.#refuse(item.path, refusal.why)
-    else if (item.is !== 'settled') this.#entries += 1
+    else if (item.kind !== 'settled') this.#entries += 1
   }
 }
 
-async function writeLarge(arriving: Extract<Arriving, { is: 'open' }>, bytes: Uint8Array): Promise<void> {
+async function writeLarge(arriving: Extract<Arriving, { kind: 'open' }>, bytes: Uint8Array): Promise<void> {
   for (let rest = bytes; rest.length > 0;) {
     const { bytesWritten } = await writeAt(arriving.file.fd, rest, 0, rest.length, arriving.at).catch(
       (error: unknown) => {
@@ -240,14 +240,14 @@ function putOf(entry: TarEntry, path: string, span: Span): Put {
   const { kind, mode, mtimeNs, target = '' } = entry
   switch (kind) {
     case 'file':
-      return { is: 'file', path, mode, mtimeNs, ...span }
+      return { kind: 'file', path, mode, mtimeNs, ...span }
     case 'folder':
-      return { is: 'folder', path }
+      return { kind: 'folder', path }
     case 'link':
-      return { is: 'link', path, target, mtimeNs }
+      return { kind: 'link', path, target, mtimeNs }
     case 'hard-link': {
       const parts = readArchivePath(target)
-      return { is: 'hard-link', path, target: 'refused' in parts ? '' : parts.join('/') }
+      return { kind: 'hard-link', path, target: 'refused' in parts ? '' : parts.join('/') }
     }
     case 'special':
       throw new SandwireError('internal', 'Cannot unpack the archive')

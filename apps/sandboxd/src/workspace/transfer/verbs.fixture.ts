@@ -27,9 +27,9 @@ function putLarge(ground: FileContext, folder: string, path: string): string {
   const file = openPut(ground, folder, path)
   try {
     writeSync(file.fd, 'written')
-    return put(ground, folder, { is: 'written', path, file, ...FACTS })
+    return put(ground, folder, { kind: 'written', path, file, ...FACTS })
   } catch (error) {
-    finish(putMany(ground, folder, { items: [{ is: 'dropped', path, file }], bytes: BYTES }))
+    finish(putMany(ground, folder, { items: [{ kind: 'dropped', path, file }], bytes: BYTES }))
     throw error
   } finally {
     closeSync(file.fd)
@@ -39,7 +39,7 @@ function putLarge(ground: FileContext, folder: string, path: string): string {
 function read(ground: FileContext, folder: string, path: string): unknown {
   const { reads, bytes } = finish(readMany(ground, folder, { paths: [path], maxBytes: 1_000_000 }))
   const [found] = reads
-  switch (found?.is) {
+  switch (found?.kind) {
     case 'refused':
       throw new SandwireError(found.refusal.code, found.refusal.why)
     case 'file':
@@ -69,15 +69,16 @@ function upload(ground: FileContext, path: string): unknown {
 /** Every transfer operation; each returns what it discloses. */
 export const TRANSFER_VERBS: Readonly<Record<string, (ground: FileContext, at: string) => unknown>> = {
   'put a file': (ground, at) =>
-    put(ground, '.', { is: 'file', path: at, from: 0, to: BYTES.length, ...FACTS }),
+    put(ground, '.', { kind: 'file', path: at, from: 0, to: BYTES.length, ...FACTS }),
   'put a file into': (ground, at) =>
-    put(ground, at, { is: 'file', path: 'f', from: 0, to: BYTES.length, ...FACTS }),
+    put(ground, at, { kind: 'file', path: 'f', from: 0, to: BYTES.length, ...FACTS }),
   'put a large file': (ground, at) => putLarge(ground, '.', at),
   'put a large file into': (ground, at) => putLarge(ground, at, 'deep/f'),
-  'put a folder': (ground, at) => put(ground, '.', { is: 'folder', path: at }),
-  'put a link': (ground, at) => put(ground, '.', { is: 'link', path: at, target: 'inside', mtimeNs: '0' }),
-  'put a second name': (ground, at) => put(ground, '.', { is: 'hard-link', path: 'second', target: at }),
-  'settle a folder': (ground, at) => put(ground, '.', { is: 'settled', path: at, mode: 0o755, mtimeNs: '0' }),
+  'put a folder': (ground, at) => put(ground, '.', { kind: 'folder', path: at }),
+  'put a link': (ground, at) => put(ground, '.', { kind: 'link', path: at, target: 'inside', mtimeNs: '0' }),
+  'put a second name': (ground, at) => put(ground, '.', { kind: 'hard-link', path: 'second', target: at }),
+  'settle a folder': (ground, at) =>
+    put(ground, '.', { kind: 'settled', path: at, mode: 0o755, mtimeNs: '0' }),
   'read many': (ground, at) => read(ground, '.', at),
   'read many in': (ground, at) => read(ground, at, 'f'),
   'upload in pieces': upload,

@@ -1,5 +1,5 @@
 import type { Readiness } from '../../processes/linux/readiness.ts'
-import type { AsUser } from '../../processes/tree/run-as.ts'
+import type { AsUser } from '../../processes/run-as.ts'
 import type { Files } from '../files.ts'
 import { isHiddenName } from '../files/context.ts'
 import { pathIn } from '../beneath/path.ts'

@@ -1,5 +1,5 @@
 import { closeFd } from '../../processes/linux/libc.ts'
-import type { AsUser } from '../../processes/tree/run-as.ts'
+import type { AsUser } from '../../processes/run-as.ts'
 import { pathIn } from '../beneath/path.ts'
 import { isHiddenName } from '../files/context.ts'
 import { Inotify, type InotifyEvent } from './inotify.ts'

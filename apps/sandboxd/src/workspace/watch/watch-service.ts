@@ -1,7 +1,7 @@
 import { raceTimeout } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
 import { Readiness } from '../../processes/linux/readiness.ts'
-import type { AsUser } from '../../processes/tree/run-as.ts'
+import type { AsUser } from '../../processes/run-as.ts'
 import { parsePath, pathIn } from '../beneath/path.ts'
 import type { Files } from '../files.ts'
 import { type BatchLimits, type Notice, NoticeQueue } from './change-notices.ts'

@@ -35,7 +35,7 @@ export function CreateDialog({
   const group = useId()
   const make = async (): Promise<void> => {
     const plan = planSandbox({ name, policy, hosts, repository })
-    if (plan.is === 'refused') {
+    if (plan.kind === 'refused') {
       setProblem(plan.problem)
       return
     }

@@ -16,7 +16,7 @@ test('offers only an open network where sandboxes are not isolated', () => {
 
 test('clones a repository first', () => {
   expect(planSandbox(form)).toMatchObject({
-    is: 'good',
+    kind: 'good',
     sandbox: { network: { policy: 'allowlist', allow: ['github.com'] } },
     firstCommand: { args: expect.arrayContaining(['https://github.com/a/b']) },
   })
@@ -25,26 +25,26 @@ test('clones a repository first', () => {
 test('ignores fields that the selected network hides', () => {
   for (const repository of [form.repository, 'nonsense'])
     expect(planSandbox({ ...form, policy: 'none', repository })).toEqual({
-      is: 'good',
+      kind: 'good',
       sandbox: { network: { policy: 'none', allow: [] }, start: true },
     })
   expect(planSandbox({ ...form, policy: 'open' })).toMatchObject({ sandbox: { network: { allow: [] } } })
 })
 
 test('rejects a repository that git must not be given', () => {
-  expect(planSandbox({ ...form, repository: 'ext::sh -c id' })).toMatchObject({ is: 'refused' })
+  expect(planSandbox({ ...form, repository: 'ext::sh -c id' })).toMatchObject({ kind: 'refused' })
 })
 
 test('rejects a name that control would reject', () => {
   for (const name of ['Upper', '-a', 'a_b', 'x'.repeat(64), 'a'.repeat(32)])
-    expect(planSandbox({ ...form, name })).toMatchObject({ is: 'refused' })
+    expect(planSandbox({ ...form, name })).toMatchObject({ kind: 'refused' })
   expect(planSandbox({ ...form, name: ' my-box ' })).toMatchObject({ sandbox: { name: 'my-box' } })
 })
 
 test('rejects an empty list of hosts', () => {
   for (const hosts of ['', ' ,\n'])
     expect(planSandbox({ ...form, hosts })).toEqual({
-      is: 'refused',
+      kind: 'refused',
       problem: 'Add at least one host, or set Network to None',
     })
 })

@@ -13,8 +13,8 @@ interface NewSandboxForm {
 
 /** The request that a form makes, or why it is invalid. */
 type SandboxPlan =
-  | { readonly is: 'refused'; readonly problem: string }
-  | { readonly is: 'good'; readonly sandbox: NewSandbox; readonly firstCommand?: FirstCommand }
+  | { readonly kind: 'refused'; readonly problem: string }
+  | { readonly kind: 'good'; readonly sandbox: NewSandbox; readonly firstCommand?: FirstCommand }
 
 /** The networks on offer, default first. Without isolation, network access cannot be limited. */
 export function networksFor(known: readonly Pick<Sandbox, 'isolation'>[]): readonly [Network, ...Network[]] {
@@ -33,16 +33,16 @@ function readHosts(text: string): readonly string[] {
 export function planSandbox({ name, policy, hosts, repository }: NewSandboxForm): SandboxPlan {
   const chosenName = name.trim()
   if (chosenName !== '' && (!NAME.test(chosenName) || isSandboxId(chosenName)))
-    return { is: 'refused', problem: sandboxTexts.create.badName }
+    return { kind: 'refused', problem: sandboxTexts.create.badName }
   const address = policy === 'none' ? '' : repository.trim()
   if (address !== '' && !isRepositoryAddress(address))
-    return { is: 'refused', problem: sandboxTexts.create.badRepository }
+    return { kind: 'refused', problem: sandboxTexts.create.badRepository }
   const allow = policy === 'allowlist' ? readHosts(hosts) : []
   if (policy === 'allowlist' && allow.length === 0)
-    return { is: 'refused', problem: sandboxTexts.create.noHosts }
+    return { kind: 'refused', problem: sandboxTexts.create.noHosts }
   const network = { policy, allow }
   return {
-    is: 'good',
+    kind: 'good',
     sandbox: { ...(chosenName === '' ? {} : { name: chosenName }), network, start: true },
     ...(address === '' ? {} : { firstCommand: cloneCommand(address) }),
   }

@@ -18,7 +18,7 @@ export function SandboxesPanel(): ReactElement {
   const user = useStore(workbench.user)
   const isOffline = useStore(workbench.isOffline)
   const [isCreating, setCreating] = useState(false)
-  const isGuest = user.is === 'ready' && user.value?.guest === true
+  const isGuest = user.kind === 'ready' && user.value?.guest === true
   const made = ({ id, firstCommand }: MadeSandbox): void => {
     setCreating(false)
     workbench.choose(id)
@@ -42,17 +42,17 @@ export function SandboxesPanel(): ReactElement {
       {isOffline && (
         <p className="problem" role="status">
           {sandboxTexts.unreachable}
-          {sandboxes.is === 'ready' && sandboxTexts.stale}
+          {sandboxes.kind === 'ready' && sandboxTexts.stale}
         </p>
       )}
-      {sandboxes.is === 'loading' && <p className="empty">{sandboxTexts.loading}</p>}
-      {sandboxes.is === 'failed' && !isOffline && (
+      {sandboxes.kind === 'loading' && <p className="empty">{sandboxTexts.loading}</p>}
+      {sandboxes.kind === 'failed' && !isOffline && (
         <p className="empty">{sandboxTexts.retrying(sandboxes.message)}</p>
       )}
-      {sandboxes.is === 'ready' && sandboxes.value.length === 0 && (
+      {sandboxes.kind === 'ready' && sandboxes.value.length === 0 && (
         <p className="empty">{isGuest ? sandboxTexts.noneForGuest : sandboxTexts.none}</p>
       )}
-      {sandboxes.is === 'ready' && (
+      {sandboxes.kind === 'ready' && (
         <ul className={isOffline ? 'rows stale' : 'rows'}>
           {sandboxes.value.map((sandbox) => (
             <SandboxRow key={sandbox.id} sandbox={sandbox} />
@@ -68,7 +68,7 @@ export function SandboxesPanel(): ReactElement {
       <SharedRows />
       {isCreating && (
         <CreateDialog
-          networks={networksFor(sandboxes.is === 'ready' ? sandboxes.value : [])}
+          networks={networksFor(sandboxes.kind === 'ready' ? sandboxes.value : [])}
           onMade={made}
           onClose={() => setCreating(false)}
         />

@@ -18,18 +18,18 @@ const REFRESH_MS = 5_000
 function useSessions(): readonly [Loaded<readonly Session[]>, () => Promise<void>] {
   const { workbench } = useParts()
   const isOffline = useStore(workbench.isOffline)
-  const [sessions, setSessions] = useState<Loaded<readonly Session[]>>({ is: 'loading' })
+  const [sessions, setSessions] = useState<Loaded<readonly Session[]>>({ kind: 'loading' })
   const refresh = useCallback(async () => {
     try {
       const all = await listSessions()
       for (const session of all) workbench.names.learnShared(session.sandbox, session)
       setSessions({
-        is: 'ready',
+        kind: 'ready',
         value: all.filter(({ state }) => state === 'running' || state === 'pending'),
       })
     } catch (caught) {
       // Keeps the known sessions, and checks at once whether the server is reachable.
-      setSessions((old) => (old.is === 'ready' ? old : { is: 'failed', message: messageOf(caught) }))
+      setSessions((old) => (old.kind === 'ready' ? old : { kind: 'failed', message: messageOf(caught) }))
       void workbench.refreshSandboxes()
     }
   }, [workbench])
@@ -41,7 +41,7 @@ function useSessions(): readonly [Loaded<readonly Session[]>, () => Promise<void
   const sandboxes = useStore(workbench.sandboxes)
   // Refreshes when a sandbox changes state, as its sessions end with it.
   const states =
-    sandboxes.is === 'ready' ? sandboxes.value.map(({ id, state }) => `${id} ${state}`).join() : ''
+    sandboxes.kind === 'ready' ? sandboxes.value.map(({ id, state }) => `${id} ${state}`).join() : ''
   useEffect(() => {
     void refresh()
     const timer = setInterval(() => {
@@ -107,9 +107,9 @@ export function SessionRows(): ReactElement | null {
   const open = useStore(terminals.sessions.all)
   const names = useStore(workbench.names.all)
   const user = useStore(workbench.user)
-  const self = user.is === 'ready' ? user.value : undefined
-  if (sessions.is === 'loading') return <p className="empty">{sandboxTexts.loading}</p>
-  if (sessions.is === 'failed') return <p className="empty">{sandboxTexts.retrying(sessions.message)}</p>
+  const self = user.kind === 'ready' ? user.value : undefined
+  if (sessions.kind === 'loading') return <p className="empty">{sandboxTexts.loading}</p>
+  if (sessions.kind === 'failed') return <p className="empty">{sandboxTexts.retrying(sessions.message)}</p>
   if (sessions.value.length === 0) return <p className="empty">{texts.none}</p>
   const end = async (session: string): Promise<void> => {
     await workbench.attempt(texts.cannotEnd, () => endSession(session))

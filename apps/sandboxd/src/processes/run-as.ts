@@ -1,4 +1,4 @@
-import { setFileGroup, setFileUser } from '../linux/libc.ts'
+import { setFileGroup, setFileUser } from './linux/libc.ts'
 
 /** The user that processes run as. */
 export interface RunAs {
@@ -15,31 +15,31 @@ const INVALID_ID = 0xffff_ffff
 export type AsUser = <T>(action: () => T) => T
 
 /** Acts and starts processes as another user. */
-export interface UserSwitch {
+export interface UserContext {
   readonly asUser: AsUser
   /** Undefined: processes run as sandboxd's own user. */
   readonly launcher: Launcher | undefined
 }
 
-export const SAME_USER: UserSwitch = { asUser: (action) => action(), launcher: undefined }
+export const SAME_USER: UserContext = { asUser: (action) => action(), launcher: undefined }
 
 /**
  * Prepares to act as `user`. Pipes and terminals opened inside `asUser` belong to the user, whose processes can therefore
  * open them again as `/dev/stdin`; paths are resolved with the user's permissions. The action must be synchronous, because
  * the permissions are those of the thread. Returns the problem when sandboxd cannot act as the user.
  */
-export function openUserSwitch(user: RunAs): UserSwitch | string {
+export function createUserContext(user: RunAs): UserContext | { readonly problem: string } {
   const setpriv = findProgram('setpriv')
-  if (setpriv === null) return '"setpriv" is not installed'
+  if (setpriv === null) return { problem: '"setpriv" is not installed' }
   const env = findProgram('env')
-  if (env === null) return '"env" is not installed'
+  if (env === null) return { problem: '"env" is not installed' }
   const asUser = createAsUser(user)
   if (!asUser(() => setFileUser(INVALID_ID) === user.uid && setFileGroup(INVALID_ID) === user.gid))
-    return 'the capability to change users is missing'
-  const prefix = [setpriv, ...dropPrivileges(user), '--'] as const
-  // Probed as processes are started: some kernels drop capabilities at exec while another user's file permissions are in effect.
+    return { problem: 'the capability to change users is missing' }
+  const prefix = [setpriv, ...setprivArguments(user), '--'] as const
+  // Probed the same way processes are started later: some kernels drop capabilities at exec while another user's file permissions are in effect.
   const probe = asUser(() => Bun.spawnSync([...prefix, '/bin/sh', '-c', ':'], { env: {}, stderr: 'pipe' }))
-  if (!probe.success) return probe.stderr.toString().trim()
+  if (!probe.success) return { problem: probe.stderr.toString().trim() }
   return { asUser, launcher: createLauncher(prefix, env) }
 }
 
@@ -63,7 +63,7 @@ function createAsUser({ uid, gid }: RunAs): AsUser {
 }
 
 /** Arguments of setpriv that leave nothing but user and group. */
-function dropPrivileges({ uid, gid }: RunAs): readonly string[] {
+function setprivArguments({ uid, gid }: RunAs): readonly string[] {
   return [
     `--reuid=${uid}`,
     `--regid=${gid}`,
@@ -88,20 +88,20 @@ export type Launcher = (command: readonly string[], env: Environment) => Launch
 
 /**
  * Variables that the C library acts on in any program. glibc ignores them in set-user-ID programs; setpriv holds capabilities in
- * the same way, but not every kernel marks it as such.
+ * the same way, but not every kernel sets AT_SECURE for it.
  */
 const LIBC_VARIABLES =
   /^(?:LD_|GLIBC_|MALLOC_|MUSL_|RES_|RESOLV_|(?:GCONV_PATH|GETCONF_DIR|HOSTALIASES|LOCALDOMAIN|LOCPATH|NIS_PATH|NLSPATH|TMPDIR|TZDIR)$)/
 
 /** A launcher with this prefix. It withholds the C library's variables from the prefix and sets them with `env` for the command. */
-export function createLauncher(prefix: readonly [string, ...string[]], envFile: string): Launcher {
+export function createLauncher(prefix: readonly [string, ...string[]], envProgram: string): Launcher {
   return (command, env) => {
     const withheld = Object.entries(env).filter(([name]) => LIBC_VARIABLES.test(name))
     if (withheld.length === 0) return { argv: [...prefix, ...command], env }
     const kept = Object.entries(env).filter(([name]) => !LIBC_VARIABLES.test(name))
     const assignments = withheld.map(([name, value]) => `${name}=${value}`)
     return {
-      argv: [...prefix, envFile, ...assignments, ...hideEqualsSign(command)],
+      argv: [...prefix, envProgram, ...assignments, ...hideEqualsSign(command)],
       env: Object.fromEntries(kept),
     }
   }

@@ -4,22 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { STOP_REASON_FILE } from '@sandwire/internal-api'
 import { STOP_REASONS, type StopReason } from '@sandwire/protocol'
-import { planShutdown, readStopReason } from './shutdown.ts'
-
-describe('planShutdown', () => {
-  test('reports the remaining time, and the reason if it is known', () => {
-    expect(planShutdown(4_000).notice).toEqual({ message: 'The sandbox is stopping: it ends within 4 s' })
-    expect(planShutdown(3_500, 'idle').notice).toEqual({
-      message: 'The sandbox is stopping because it was idle: it ends within 4 s',
-      reason: 'idle',
-    })
-  })
-
-  test('leaves time for the last output of processes that are killed', () => {
-    expect(planShutdown(4_000).timeouts).toEqual({ hangupMs: 500, terminateMs: 2_500 })
-    expect(planShutdown(1_000).timeouts).toEqual({ hangupMs: 250, terminateMs: 500 })
-  })
-})
+import { readStopReason } from './stop-reason.ts'
 
 describe('readStopReason', () => {
   let folder = ''
