@@ -2,7 +2,7 @@
 export interface Golden {
   /** Method and path. */
   readonly request: string
-  /** A string is sent as it is, anything else as JSON. */
+  /** A string is sent unchanged, anything else as JSON. */
   readonly body?: unknown
   readonly status: number
   /** Expected body, byte for byte; `$NAMES` of the template are wildcards. */

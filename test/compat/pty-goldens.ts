@@ -1,14 +1,14 @@
 /** One step of a conversation with `/ws/pty`. */
 export type Step =
-  /** Opens a connection under a name of the test's own; `$NAME` in a query is the session that an earlier one was told. */
+  /** Opens a connection under a name; `$NAME` in a query is the session that an earlier connection received. */
   | { readonly open: string; readonly query?: Readonly<Record<string, string>> }
-  /** A text is sent as it is. */
+  /** Text is sent unchanged. */
   | { readonly to: string; readonly send: object | string }
-  /** The first message, whatever follows it. */
+  /** The first message. */
   | { readonly from: string; readonly startsWith: string }
-  /** Everything that came since this was last asked, neighboring outputs as one. */
+  /** All messages since the last such step, with adjacent outputs merged. */
   | { readonly from: string; readonly receive: readonly string[] }
-  /** The end of a connection. */
+  /** The close of a connection. */
   | { readonly from: string; readonly close: { readonly code: number; readonly reason: string } }
   | { readonly leave: string }
 

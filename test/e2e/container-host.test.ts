@@ -199,7 +199,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
       'by itself',
       async (name: string) => process.kill(Number(await inspect(name, '{{.State.Pid}}')), 'SIGKILL'),
     ],
-  ])('that are killed %s are told with their exit, and start afresh', async (how, kill) => {
+  ])('that are killed %s are reported as stopped with their exit, and start again', async (how, kill) => {
     const sandbox = `killed-${how.replaceAll(' ', '-')}`
     const name = await create(sandbox)
     await server.run(sandbox, 'echo gone > file')

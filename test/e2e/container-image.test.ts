@@ -162,7 +162,7 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
   test.each([
     [{}, 'startup: SANDWIRE_SANDBOX is not set: give the id of the sandbox\n'],
     [{ SANDWIRE_SANDBOX: 'x' }, "startup: SANDWIRE_PUBLIC_KEY is not set: give control's public key\n"],
-  ])('given %p, says in one line what is missing and exits with 64', async (env, line) => {
+  ])('prints what is missing in %p in one line and exits with 64', async (env, line) => {
     const options = Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`])
     const { code, stdout, stderr } = await engine.tryDocker(['run', '--rm', ...options, image])
     // The Docker CLI first prints a warning when the engine cannot forward packets.

@@ -177,7 +177,7 @@ describe.skipIf(problem !== undefined)(
       ['/\\evil.example/', '/'],
       ['https://evil.example/', '/'],
       ['javascript:alert(1)', '/'],
-    ])('goes on to %j only if that is a page of ours (open redirect)', async (to, path) => {
+    ])('redirects to %j only if it is on this server (open redirect)', async (to, path) => {
       await using page = await browser.newPage()
       await page.goto(`${control.origin}/signin?${new URLSearchParams({ to }).toString()}`)
       control.host.codes.add(CODE)

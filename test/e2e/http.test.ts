@@ -222,7 +222,7 @@ describe('other routes', () => {
     ['GET', '/sessions/', 404, null],
     ['GET', '/attach', 426, null],
     ['POST', '/attach', 426, null],
-  ])('%s %s is answered with %d', async (method, path, status, allow) => {
+  ])('%s %s responds with %d', async (method, path, status, allow) => {
     const response = await sandboxd.fetch(path, { method })
     expect(response.status).toBe(status)
     expect(response.headers.get('allow')).toBe(allow)

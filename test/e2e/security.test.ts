@@ -149,7 +149,7 @@ describe('the Host header', () => {
     () => 'sandbox.example.',
     () => '',
     () => `127.0.0.1:${port()}, evil.example`,
-  ])('of another place is refused (%#)', async (host) => {
+  ])('of another server is refused (%#)', async (host) => {
     const bearer = `Authorization: Bearer ${sandboxd.secret}`
     for (const path of ['/healthz', '/sessions', '/attach?cmd=cat']) {
       const { status } = await request([
@@ -187,7 +187,7 @@ describe('the Host header', () => {
     () => `LOCALHOST:${port()}`,
     () => `[::1]:${port()}`,
     () => 'sandbox.example',
-  ])('of this place is answered (%#)', async (host) => {
+  ])('of this server is accepted (%#)', async (host) => {
     const { status } = await request([
       'GET /sessions HTTP/1.1',
       `Host: ${host()}`,
@@ -311,7 +311,7 @@ describe('identities', () => {
   })
 
   test.each(['a/../b', 'A%2fb', '..', '__proto__', 'constructor', 'x'.repeat(200), '', 'é', 'a%00b'])(
-    'of sessions such as "%s" find nothing',
+    'that are invalid session ids such as "%s" match no session',
     async (id) => {
       const response = await sandboxd.fetch(`/sessions/${id}/output`)
       expect([400, 404, 405]).toContain(response.status)

@@ -166,7 +166,7 @@ describe('roles', () => {
   test.each([
     ['a resize', { type: 'resize', seq: 1, at: 0, cols: 10, rows: 10 }],
     ['a signal', { type: 'signal', seq: 1, at: 0, signal: 'SIGKILL' }],
-  ])('[L8] a collaborator that sends %s all the same is closed with role_refused', async (_, frame) => {
+  ])('[L8] a collaborator that sends %s is closed with role_refused', async (_, frame) => {
     await using driver = runShell(sandboxd, 'cat')
     await driver.isAttached()
     await using helper = new WireClient(sandboxd, `session=${driver.session}&role=collaborator`)

@@ -122,7 +122,7 @@ describe('the smoke test of a deployment', () => {
   test.each([
     { path: '/', body: '<!doctype html><p>Another page', words: 'is not the workbench' },
     { path: '/assets/', body: 'It works!', words: 'is of type text/plain' },
-  ])('fails at the page when $path answers something else', async ({ path: place, body, words }) => {
+  ])('fails at the page when $path has another body', async ({ path: place, body, words }) => {
     using server = standBefore(host, (path) =>
       path === place || (place !== '/' && path.startsWith(place)) ? new Response(body) : undefined,
     )

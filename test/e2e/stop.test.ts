@@ -203,7 +203,7 @@ describe('an invalid start', () => {
     [['--insecure', '--workspace', '/no/such/place'], 'workspace'],
     [['--insecure', '--listen', 'unix:/etc/passwd'], 'not a socket'],
     [['--insecure', '--no-such-flag'], 'no-such-flag'],
-  ])('%j is told in two lines with exit code 2', async (args, text) => {
+  ])('%j prints two lines and exits with code 2', async (args, text) => {
     const child = Bun.spawn([process.execPath, MAIN, ...args], { stdout: 'pipe', stderr: 'pipe' })
     const [code, stdout, stderr] = await Promise.all([
       child.exited,

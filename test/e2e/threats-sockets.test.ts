@@ -73,7 +73,7 @@ describe('compression (threat T29)', () => {
     'permessage-deflate',
     'permessage-deflate; client_max_window_bits; server_no_context_takeover',
     'x-webkit-deflate-frame, permessage-deflate; server_max_window_bits=15',
-  ])('is not agreed to: %s', async (extensions) => {
+  ])('is not negotiated: %s', async (extensions) => {
     await using socket = await open(extensions)
     expect(socket.response.headers.get('sec-websocket-extensions')).toBeNull()
     // A compressed frame although none was negotiated: 64 bytes that would inflate to 64 KiB.
@@ -159,7 +159,7 @@ describe('a handshake that exhausts resources (threat T31)', () => {
     ],
     ['a path of 1 MiB', (good: string) => good.replace('cmd=cat', `cmd=${'c'.repeat(MEBIBYTE)}`)],
     ['no line end at all', () => 'A'.repeat(2 * MEBIBYTE)],
-  ])('by %s is refused', async (_, change) => {
+  ])('with %s is refused', async (_, change) => {
     await using tcp = await openRawTcp(deployment.host)
     tcp.write(change(request())).catch(() => undefined)
     const answer = new TextDecoder().decode((await tcp.read()) ?? new Uint8Array())

@@ -11,7 +11,7 @@ import { openTerminal } from './support/terminal.ts'
 const HOST = resolve(import.meta.dir, '../../apps/host/src/main.ts')
 const WAIT_MS = 20_000
 const problem = process.getuid?.() === 0 ? await findStarterProblem('nobody') : 'not started as root'
-if (problem !== undefined) console.error(`the whole as nobody: skipped, ${problem}`)
+if (problem !== undefined) console.error(`deployment as nobody: skipped, ${problem}`)
 
 describe.skipIf(problem !== undefined)('a deployment run by an unprivileged user', () => {
   let deployment: Deployment
@@ -40,7 +40,7 @@ describe.skipIf(problem !== undefined)('a deployment run by an unprivileged user
     ['exit 7', 7],
     ['kill -TERM $$', 143],
     ['kill -KILL $$', 137],
-  ])('ends as the process does: %s', async (script, code) => {
+  ])('exits with the code of the process: %s', async (script, code) => {
     expect((await runCli(run('--', 'sh', '-c', script), { env: deployment.env })).code).toBe(code)
   })
 
