@@ -15,12 +15,12 @@ const stampFile = path.join(modules, '.sandwire-stamp')
 const lockDirectory = path.join(root, '.cache', 'bootstrap.lock')
 
 const lockPollMs = 200
-// Longer than an install on a slow link; past it the other process is stuck.
+// Longer than an install over a slow network; after that the other process is considered stuck.
 const lockTimeoutMs = 10 * 60_000
 // Bun's package ships a shell script of a few hundred bytes where the binary of ~100 MB belongs.
 const placeholderMaxBytes = 1_000_000
 
-/** Names the tree that should be installed: the lockfile on this platform. */
+/** Identifies the tree to install: the lockfile and this platform. */
 function wantedStamp() {
   const hash = createHash('sha256').update(fs.readFileSync(lockfile)).digest('hex')
   return `${hash} ${process.platform}-${process.arch}\n`
@@ -30,12 +30,12 @@ function readOrUndefined(file) {
   try {
     return fs.readFileSync(file, 'utf8')
   } catch {
-    // Absent is an answer here, not a failure.
+    // A missing file is a valid result.
     return undefined
   }
 }
 
-/** Whether a plain `npm install` already put the locked versions in place; saves installing twice. */
+/** True when a plain `npm install` has already installed the locked versions. */
 function isInstalledByHand() {
   const installed = readOrUndefined(path.join(modules, '.package-lock.json'))
   if (installed === undefined) return false
@@ -73,8 +73,8 @@ function failInstall(result) {
 }
 
 /**
- * Puts Bun's platform binary where its postinstall would: install scripts stay off for every package, so
- * this one link is made here. npm has already chosen the package for this system, CPU and libc.
+ * Links Bun's platform binary as its postinstall script would, because install scripts are disabled for all
+ * packages. npm has already selected the package for this system, CPU and libc.
  */
 function linkBun() {
   const bin = path.join(modules, 'bun', 'bin')
@@ -97,7 +97,7 @@ function linkBun() {
     try {
       fs.linkSync(binary, target)
     } catch {
-      // Some file systems have no hard links; a copy serves as well.
+      // The file system has no hard links, so the file is copied.
       fs.copyFileSync(binary, target)
       fs.chmodSync(target, 0o755)
     }
@@ -110,7 +110,7 @@ async function withLock(work) {
   const own = fs.mkdtempSync(`${lockDirectory}.`)
   fs.writeFileSync(path.join(own, 'pid'), `${process.pid}`)
   const deadlineMs = Date.now() + lockTimeoutMs
-  // Renaming onto a directory that is not empty fails, so exactly one process gets the name.
+  // Renaming onto a directory that is not empty fails, so exactly one process gets the lock.
   while (!tryRename(own, lockDirectory)) {
     if (Date.now() > deadlineMs) {
       fs.rmSync(own, { recursive: true, force: true })
@@ -135,7 +135,7 @@ function tryRename(from, to) {
 
 function isOwnerAlive() {
   const pid = Number(readOrUndefined(path.join(lockDirectory, 'pid')))
-  // No pid: the owner is just leaving, and the next rename will tell.
+  // No pid: the owner is releasing the lock, and the next rename shows the outcome.
   if (!pid) return true
   try {
     process.kill(pid, 0)

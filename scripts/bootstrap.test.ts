@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-// Stands in for npm: counts its runs and lays out what a real install leaves behind without install scripts.
+// A fake npm: counts its runs and creates the files of an install without install scripts.
 const fakeNpm = `
 const fs = require('node:fs')
 fs.appendFileSync('npm-runs', process.argv[2] + '\\n')
@@ -67,14 +67,14 @@ test('bootstrap links the Bun binary that runs on this machine', async () => {
   }
 })
 
-test('bootstrap installs again when the lockfile changes', async () => {
+test('bootstrap reinstalls when the lockfile changes', async () => {
   await bootstrap()
   writeFileSync(at('package-lock.json'), '{"packages":{"node_modules/bun":{"version":"2.0.0"}}}')
   await bootstrap()
   expect(npmRuns()).toBe(2)
 })
 
-test('bootstrap keeps what npm install has put in place by hand', async () => {
+test('bootstrap keeps the result of a manual npm install', async () => {
   await bootstrap()
   rmSync(at('node_modules', '.sandwire-stamp'))
   cpSync(at('package-lock.json'), at('node_modules', '.package-lock.json'))
@@ -82,7 +82,7 @@ test('bootstrap keeps what npm install has put in place by hand', async () => {
   expect(npmRuns()).toBe(1)
 })
 
-test('bootstrap installs what a workspace has for itself and a hand did not put in place', async () => {
+test('bootstrap installs packages of a workspace that a manual install left out', async () => {
   await bootstrap()
   rmSync(at('node_modules', '.sandwire-stamp'))
   cpSync(at('package-lock.json'), at('node_modules', '.package-lock.json'))
@@ -110,7 +110,7 @@ test('bootstrap takes over the lock of a process that died', async () => {
   expect((await bootstrap()).status).toBe(0)
 })
 
-test('bootstrap says in one line why npm failed, with a hint, and tries again next time', async () => {
+test('bootstrap reports in one line why npm failed, with a hint, and retries on the next run', async () => {
   writeFileSync(at('offline'), '')
   const { status, stderr } = await bootstrap()
   expect(status).toBe(1)

@@ -113,7 +113,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(tree, { recursive: true, force: true }))
 
-test.each(rows)('lint judges %s: %s', (file, _statement, rule) => {
+test.each(rows)('lint checks the imports of %s: %s', (file, _statement, rule) => {
   const boundaryRules = [imports, globals, properties].filter((each) => broken.get(file)?.has(each))
   expect(boundaryRules).toEqual(rule === undefined ? [] : [rule])
 })

@@ -1,4 +1,4 @@
-// Compiles the programs to single executables for this machine, and packs the terminal for pages of others, into dist/ or the folder that is given.
+// Compiles the programs to single executables for this machine and packs @sandwire/react, into dist/ or the given folder.
 
 import { chmodSync, copyFileSync } from 'node:fs'
 import path from 'node:path'
@@ -8,7 +8,7 @@ import { packReact } from './react-package.ts'
 const root = path.dirname(import.meta.dir)
 const folder = path.resolve(process.argv[2] ?? path.join(root, 'dist'))
 
-/** Workers are entry points of their own: the executable finds them by their path beside the program's. */
+/** Workers are separate entry points; the executable finds them by their path relative to the program's. */
 const programs = [
   { name: 'sbx-stdio', entry: 'apps/cli/src/main.ts', workers: [] },
   {

@@ -1,4 +1,4 @@
-// Checks that the documents a newcomer reads first exist and stay short.
+// Checks that the entry documents exist and stay short.
 
 import path from 'node:path'
 

@@ -7,7 +7,7 @@ import { compareRules, findCitedRules, findDefinedRules } from './rules.ts'
 const root = path.dirname(import.meta.dir)
 const protocolPage = 'docs/protocol.md'
 
-// The contract suites of packages/testing hold titles too; test files run them.
+// The contract suites of packages/testing contain titles too; test files run them.
 const patterns = ['{packages,apps,test}/**/*.test.ts', 'packages/testing/src/**/*.ts']
 
 async function readCitations(): Promise<string[]> {

@@ -1,4 +1,4 @@
-// Checks that nothing from a developer's machine got into the files that are shared.
+// Checks that tracked files contain no paths or registries of a developer's machine.
 
 import path from 'node:path'
 
@@ -6,10 +6,10 @@ import { findForeignSources, findPrivateText } from './private-text.ts'
 
 const root = path.dirname(import.meta.dir)
 const lockfile = 'package-lock.json'
-/** What an allowlist's `set:npm` stands for: public registries are its data. */
+/** The hosts of `set:npm` and the like, which are public registries. */
 const hostSets = 'packages/network-policy/src/host-sets.ts'
 
-/** Files that git tracks or would add; every file when the tree is no git checkout. */
+/** Files that git tracks or would add; every file when the tree is not a git checkout. */
 function listFiles(): string[] {
   const argv = ['git', 'ls-files', '--cached', '--others', '--exclude-standard', '-z']
   const git = Bun.which('git') === null ? undefined : Bun.spawnSync(argv, { cwd: root, stderr: 'ignore' })
@@ -21,7 +21,7 @@ function listFiles(): string[] {
 
 for (const name of listFiles()) {
   const file = Bun.file(path.join(root, name))
-  // Listed and gone: deleted, but not yet in the index.
+  // Deleted, but still in the index.
   if (!(await file.exists())) continue
   const text = await file.text()
   const found =

@@ -1,4 +1,4 @@
-// Runs every static check side by side, and shows the output of those that fail.
+// Runs all static checks in parallel and prints the output of those that fail.
 
 import path from 'node:path'
 
@@ -11,7 +11,7 @@ const script = (name: string): string[] => [process.execPath, path.join(import.m
 
 const steps: readonly Step[] = [
   { name: 'types', argv: [bin('tsc'), '--noEmit', '--pretty', 'false'] },
-  // The worker has other globals than everything else; its tests run in Bun and have the usual ones.
+  // The worker has its own globals; its tests run in Bun.
   { name: 'worker', argv: [bin('tsc'), '--noEmit', '--pretty', 'false', '-p', 'apps/control'] },
   { name: 'its tests', argv: [bin('tsc'), '--noEmit', '--pretty', 'false', '-p', 'apps/control/test'] },
   {

@@ -1,4 +1,4 @@
-// Computes what sandboxes on Cloudflare cost: `npm run cost`, or `npm run cost -- --write` to put it into docs/cloudflare.md.
+// Computes the cost of sandboxes on Cloudflare: `npm run cost`, or `npm run cost -- --write` to update docs/cloudflare.md.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'

@@ -1,7 +1,7 @@
-// Puts control and its sandboxes on Cloudflare, and tries them there.
+// Deploys control and its sandboxes to Cloudflare, and runs the smoke test.
 //
-//   npm run deploy                          what deploy/cloudflare/settings.json says
-//   npm run deploy -- --dry-run             everything that needs neither an account nor a network
+//   npm run deploy                          with deploy/cloudflare/settings.json
+//   npm run deploy -- --dry-run             only the steps that need neither an account nor a network
 //   npm run deploy -- --worker-only         a new Worker; sandboxes keep the image they have
 //   npm run deploy -- --settings FILE       another deployment
 
@@ -56,16 +56,16 @@ function findToken(file: string): string {
   }
 }
 
-/** Finds out what would fail after the Worker is already there. */
+/** Checks in advance what would otherwise fail after the Worker is deployed. */
 function checkBuild(engine: string | undefined): void {
-  // Containers on Cloudflare are linux/amd64, and sandboxd is compiled for the machine it is compiled on.
+  // Containers on Cloudflare are linux/amd64, and sandboxd is compiled for this machine.
   if (process.platform !== 'linux' || process.arch !== 'x64')
     throw new Error(
       'Cannot build the image here: it takes Linux on x64; use --worker-only, or deploy from there',
     )
   if (engine === undefined)
     throw new Error('Cannot build the image: no container engine answers; start Docker, or use --worker-only')
-  // wrangler builds with options that Docker's old builder does not have.
+  // wrangler builds with options that Docker's legacy builder lacks.
   const isDocker = path.basename(engine) === 'docker'
   if (
     isDocker &&
@@ -74,7 +74,7 @@ function checkBuild(engine: string | undefined): void {
     throw new Error('Cannot build the image: Docker has no buildx; install it, or use --worker-only')
 }
 
-/** wrangler looks for the files even when it uploads nothing. */
+/** wrangler requires the files even when it uploads nothing. */
 async function buildWorkbench({ configuration }: Deployment): Promise<void> {
   const { files, bytes, firstBytes } = await fillAssets(root, configuration.assets.directory)
   const [all, first] = [bytes, firstBytes].map((count) => `${Math.ceil(count / 1024)} KiB`)

@@ -29,7 +29,7 @@ const { product: isProductOnly } = readOptions(
 const repository = path.dirname(import.meta.dir)
 const cache = path.join(repository, '.cache/fresh')
 
-/** Runs one step and says how long it took; a failure ends the run. */
+/** Runs one step and prints its duration; a failure ends the run. */
 async function step<T>(title: string, work: () => Promise<T>): Promise<T> {
   const startedMs = performance.now()
   const seconds = (): string => ((performance.now() - startedMs) / 1000).toFixed(0)
@@ -50,7 +50,7 @@ function expectLine(output: string, pattern: RegExp): void {
   throw new Error(`Expected one line with ${pattern}, found ${lines.length}:\n${output}`)
 }
 
-/** Everything that works without git, as whoever started the product. */
+/** Checks everything that works without git, as the user that started the product. */
 async function drive(root: FreshRoot, product: Product, options: CommandOptions): Promise<void> {
   await step('a prompt in a sandbox', () => checkPrompt(root, product, options))
   await step('a file written and read', () => checkFile(root, product, options))

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-test('an image whose base cannot be had says how to do without a registry, and leaves nothing behind', () => {
+test('a build without its base image suggests --debootstrap, and leaves no files', () => {
   const tools = mkdtempSync(path.join(tmpdir(), 'sandwire-tools-'))
   try {
     const engine = path.join(tools, 'docker')

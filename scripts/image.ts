@@ -1,4 +1,4 @@
-// Builds the container image of a sandbox (deploy/sandbox) with the engine at hand.
+// Builds the container image of a sandbox (deploy/sandbox) with the available engine.
 //
 //   npm run image                                 on debian:bookworm-slim, as sandwire-sandbox:VERSION
 //   npm run image -- --base NAME --tag NAME       on another Debian
@@ -42,7 +42,7 @@ if (engine === undefined)
 const HINT =
   'where no registry has the base, make one with --debootstrap, as root, or name another with --base'
 
-/** Builds it, and leaves nothing behind but the image. */
+/** Builds the image and removes temporary files. */
 function build(program: string): void {
   const context = mkdtempSync(path.join(tmpdir(), 'sandwire-image-'))
   try {

@@ -16,16 +16,16 @@ test('findPrivateText finds registry hosts', () => {
   expect(findPrivateText(`from https://${registry}/`)).toHaveLength(1)
 })
 
-test('findPrivateText lets a list of registries name them, and no path', () => {
+test('findPrivateText allows registries in a list of registries, but no paths', () => {
   expect(findPrivateText(`'${registry}'`, 'data')).toEqual([])
   expect(findPrivateText(`'${registry}'\n${home}`, 'data')).toEqual([{ line: 2, text: home }])
 })
 
-test('findPrivateText leaves other paths alone', () => {
+test('findPrivateText ignores other paths', () => {
   expect(findPrivateText(`a/work/b ./root/x \${dir}/work/ /workspace/ /home/me/work/`)).toEqual([])
 })
 
-test('findForeignSources accepts workspaces, the default registry and absence', () => {
+test('findForeignSources accepts workspaces, the default registry and no source', () => {
   const lockfile = `"resolved": "apps/cli",\n"resolved": "https://${registry}/x/-/x-1.tgz",\n"version": "1.0.0"`
   expect(findForeignSources(lockfile)).toEqual([])
 })

@@ -1,7 +1,7 @@
-/** A place in a file that only makes sense on one machine. */
+/** A line with text that is specific to one machine. */
 export type Finding = { readonly line: number; readonly text: string }
 
-// Put together from parts, so that this file does not find itself.
+// Assembled from parts, so that this file does not match itself.
 const homes = ['work', 'root'].join('|')
 const hosts = [
   ['registry', 'npmjs'],

@@ -31,7 +31,7 @@ function run(argv: readonly string[], cwd: string): string {
 
 const toScript = (source: string): string => source.replace(/\.tsx?$/, '.js')
 
-/** JavaScript and declarations of all sources that the entries need, in the folders of their packages. */
+/** Compiles the sources that the entries need to JavaScript and declarations, in one folder per package. */
 function compile(entries: readonly string[], folder: string): void {
   const settings = {
     extends: path.join(ROOT, 'tsconfig.json'),
@@ -68,7 +68,7 @@ function rename(text: string, from: string, folder: string): string {
     const relative = path.relative(path.dirname(from), path.join(folder, toScript(inside)))
     return whole.replace(name, relative.startsWith('.') ? relative : `./${relative}`)
   })
-  // Style sheets are for bundlers, and no compiler knows them.
+  // Style sheets are copied, because the compiler ignores them.
   const typed = from.endsWith('.d.ts') ? named.replaceAll(/^import ['"][^'"]+\.css['"];\n/gm, '') : named
   return typed.replaceAll(/(['"])(\.{1,2}\/[^'"]+)\.tsx?\1/g, '$1$2.js$1')
 }
@@ -106,7 +106,7 @@ function describePackage({
   }
 }
 
-/** Packs `@sandwire/react` with all of ours that it needs, as JavaScript with declarations; returns the file to install. */
+/** Packs `@sandwire/react` and the workspace packages it needs as JavaScript with declarations; returns the tarball's path. */
 export function packReact(destination: string): string {
   const manifest = JSON.parse(readFileSync(MANIFEST, 'utf8')) as Manifest
   const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-react-'))

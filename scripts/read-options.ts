@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 
-/** The options that a script was given; a wrong one ends it with a line that names it, and how the script is used. */
+/** Parses a script's options; exits with an error and the usage for an invalid one. */
 export function readOptions<T extends ParseArgsConfig['options']>(options: T, usage: string) {
   try {
     return parseArgs({ options }).values

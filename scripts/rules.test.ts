@@ -3,12 +3,12 @@ import { describe, expect, test } from 'bun:test'
 import { compareRules, findCitedRules, findDefinedRules } from './rules.ts'
 
 describe('findDefinedRules', () => {
-  test('takes bold ids at the start of list items', () => {
+  test('finds bold ids at the start of list items', () => {
     const markdown = '# Rules\n- **[R1]** One.\n  * **[ABC123]** Two, see **[R1]**.\n'
     expect(findDefinedRules(markdown)).toEqual(['R1', 'ABC123'])
   })
 
-  test('leaves out mentions', () => {
+  test('ignores mentions', () => {
     expect(findDefinedRules('See [R1].\n- As **[R2]** says.\n- [R3] plain\n1. **[R4]** numbered')).toEqual([])
   })
 })
@@ -25,11 +25,11 @@ describe('findCitedRules', () => {
     expect(findCitedRules(source)).toEqual(['R1', 'R2', 'R3'])
   })
 
-  test('does not take skipped or planned tests for proof', () => {
+  test('ignores skipped and todo tests', () => {
     expect(findCitedRules("test.skip('[R1] a', f)\nit.todo('[R2] b')")).toEqual([])
   })
 
-  test('leaves out ids outside titles', () => {
+  test('ignores ids outside titles', () => {
     expect(findCitedRules("// [R1]\nconst a = '[R2]'\nlatest('[R3]')\ntest('plain', () => '[R4]')")).toEqual(
       [],
     )
@@ -49,7 +49,7 @@ describe('compareRules', () => {
     })
   })
 
-  test('names untested, undefined and repeated ids', () => {
+  test('lists untested, undefined and repeated ids', () => {
     const report = compareRules(['R1', 'R2', 'R2'], ['R9', 'R1'])
     expect(report).toEqual({ untested: ['R2'], undefined: ['R9'], repeated: ['R2'] })
   })

@@ -1,4 +1,4 @@
-/** How the rules of the protocol and the titles of the tests disagree; empty lists mean they agree. */
+/** Differences between the protocol's rules and the test titles; all lists are empty when they agree. */
 export type RuleReport = {
   /** Rules that no test title cites. */
   readonly untested: readonly string[]
@@ -11,7 +11,7 @@ export type RuleReport = {
 // - **[R3]** The receiver …
 const definition = /^\s*[-*]\s+\*\*\[([A-Z]{1,3}\d{1,3})\]\*\*/gm
 const citation = /\[([A-Z]{1,3}\d{1,3})\]/g
-// test('…'), it.each(rows)("…"), test.concurrent.each(rows)('…'), describe.if(x)(`…`); a skipped or planned test proves nothing.
+// test('…'), it.each(rows)("…"), test.concurrent.each(rows)('…'), describe.if(x)(`…`); skipped and todo tests do not count.
 const title =
   /\b(?:test|it|describe)(?!\.(?:skip|todo)\()(?:\.\w+(?:\((?:[^()]|\([^()]*\))*\))?)*\(\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g
 

@@ -8,7 +8,7 @@ test('planInstall does nothing when nothing is missing', () => {
   expect(planInstall([], { isRoot: false, hasApt: false })).toEqual({ kind: 'nothing' })
 })
 
-test('planInstall installs what is missing as root with apt', () => {
+test('planInstall installs missing packages as root with apt', () => {
   expect(planInstall(['procps'], debianRoot)).toEqual({ kind: 'install', names: ['procps'] })
 })
 

@@ -2,7 +2,7 @@
 type SystemPackage = {
   /** Name of the Debian package. */
   readonly name: string
-  /** A command that succeeds when the package is there. */
+  /** A command that succeeds when the package is installed. */
   readonly probe: readonly string[]
   /** The tests that do not run without it. */
   readonly tests: string
@@ -74,7 +74,7 @@ function describeSkipped(missing: readonly SystemPackage[], reason: string): str
 
 function install(names: readonly string[]): boolean {
   const argv = ['apt-get', 'install', '--yes', '--quiet', '--no-install-recommends', ...names]
-  // The package lists are often fresh enough; fetching them first would cost seconds every time.
+  // The package lists are usually recent enough; updating them takes seconds.
   return succeeds(argv) || (succeeds(['apt-get', 'update', '--quiet']) && succeeds(argv))
 }
 
@@ -83,7 +83,7 @@ function succeeds(argv: readonly string[]): boolean {
   try {
     return Bun.spawnSync([...argv], { env, stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' }).success
   } catch {
-    // The program does not exist, which is the same answer.
+    // The program does not exist.
     return false
   }
 }

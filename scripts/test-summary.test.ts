@@ -37,7 +37,7 @@ describe('parseTestSummary', () => {
     expect(parseTestSummary(output)).toEqual({ passed: 1, failed: 0, skipped: 0 })
   })
 
-  test('answers undefined when the run broke off', () => {
+  test('returns undefined for an incomplete run', () => {
     expect(parseTestSummary('x.test.ts:\n(pass) a\n')).toBeUndefined()
   })
 })
@@ -65,7 +65,7 @@ describe('a list of failures', () => {
     return list
   }
 
-  test('names the file of each, however the output was cut', () => {
+  test('names the file of each, wherever the output is split', () => {
     const { failures } = listOf(
       'a.test.ts:\n(pass) one [1ms]\n\u001b[31m(fail)\u001b[0m two > b [2ms]\nc.test.ts:\n(fail) three\n\n1 test failed:\n(fail) two > b [2ms]\n',
     )
@@ -75,7 +75,7 @@ describe('a list of failures', () => {
     ])
   })
 
-  test('gives the first error of each in one line', () => {
+  test('shows the first error of each in one line', () => {
     const { failures } = listOf(
       'a.test.ts:\nError: of a test that passed\n(pass) one\n1 | code\nerror: expect(received).toBe(expected)\n\nExpected: 2\nReceived: 1\n\n      at <anonymous> (a.test.ts:3:4)\nTypeError: later\n(fail) two\n(fail) three\n',
     )

@@ -1,4 +1,4 @@
-/** What one or more `bun test` runs came to. */
+/** Counts of one or more `bun test` runs. */
 export type TestCounts = { readonly passed: number; readonly failed: number; readonly skipped: number }
 
 export const noTests: TestCounts = { passed: 0, failed: 0, skipped: 0 }
@@ -13,7 +13,7 @@ export function parseTestSummary(output: string): TestCounts | undefined {
   const plain = Bun.stripANSI(output)
   const end = plain.lastIndexOf('\nRan ')
   if (end === -1) return undefined
-  // Tests may print summaries of their own; only the last block of lines is this run's.
+  // Tests may print summaries too; only the last block of lines is this run's.
   const block = plain.slice(plain.lastIndexOf('\n\n', end) + 1, end)
   let counts = noTests
   for (const [, digits, kind] of block.matchAll(countLine)) {
@@ -32,7 +32,7 @@ export function addCounts(a: TestCounts, b: TestCounts): TestCounts {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped }
 }
 
-/** Whether the counts allow a green result: nothing failed and something ran. */
+/** True when nothing failed and at least one test passed. */
 export function isGreen(counts: TestCounts): boolean {
   return counts.failed === 0 && counts.passed > 0
 }
@@ -41,17 +41,17 @@ export function formatCounts(counts: TestCounts): string {
   return `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`
 }
 
-/** A failed test, and the first thing that it said about it. */
+/** A failed test and its first error. */
 export interface Failure {
-  /** Behind its file. */
+  /** Preceded by its file. */
   readonly title: string
-  /** In one line; empty when nothing was said. */
+  /** In one line; empty when there was no message. */
   readonly reason: string
 }
 
 const reasonChars = 200
 
-/** Picks the failed tests out of the output of `bun test` as it comes. */
+/** Collects failed tests from the streamed output of `bun test`. */
 export class FailureList {
   readonly failures: Failure[] = []
   #file = ''
@@ -85,14 +85,14 @@ export class FailureList {
     const reason = (this.#reason ?? []).join(' ').replaceAll(/\s+/g, ' ').trim().slice(0, reasonChars)
     this.#reason = undefined
     this.#isComplete = false
-    // At the end of a run every failure is printed once more, behind the last file.
+    // At the end of a run bun prints every failure again, after the last file.
     if (verdict !== 'fail' || this.#titles.has(title)) return
     this.#titles.add(title)
     this.failures.push({ title: `${this.#file}: ${title}`, reason })
   }
 }
 
-/** The first failures with what they said, since later ones often follow from them. */
+/** Formats the first failures with their errors; later ones are often consequences. */
 export function formatFailures(failures: readonly Failure[], limit: number): string[] {
   const lines = failures
     .slice(0, limit)

@@ -111,7 +111,7 @@ function assignFiles(groups: readonly Group[]): Map<Group, readonly string[]> {
       }
     }
     if (group.isRepeat !== true) for (const file of files) claimed.add(file)
-    // A leading ./ makes bun take the argument as a file, not as a filter on names.
+    // With a leading ./ bun treats the argument as a file, not as a filter on names.
     assigned.set(
       group,
       [...files].toSorted().map((file) => `./${file}`),
@@ -120,7 +120,7 @@ function assignFiles(groups: readonly Group[]): Map<Group, readonly string[]> {
   return assigned
 }
 
-/** Runs `bun test`, passes its output on as it comes, and reads the counts from the end of it. */
+/** Runs `bun test`, streams its output and parses the counts at its end. */
 async function runBunTest(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-// The pinned wrangler by hand, on any Node that this project runs on: `npm run wrangler -- login`.
+// Runs the pinned wrangler on any Node that this project supports: `npm run wrangler -- login`.
 
 import { findWrangler } from '../deploy/cloudflare/wrangler.ts'
 

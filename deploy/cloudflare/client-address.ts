@@ -1,6 +1,6 @@
 /**
- * Puts the client's address where control looks for it: `request.cf.clientIp`, which workerd sets on a socket of its own.
- * On Cloudflare the edge tells it in this header, and replaces whatever a client sent under the name.
+ * Sets `request.cf.clientIp`, where control reads the client's address; workerd sets it for its own sockets.
+ * Cloudflare's edge sends the address in this header and overwrites any value from the client.
  */
 export function withClientAddress(request: Request): Request {
   const clientIp = request.headers.get('cf-connecting-ip') ?? ''

@@ -9,7 +9,7 @@ import { decodeSettings } from './settings.ts'
 const URL_OF_IT = 'https://sandwire.example.workers.dev'
 
 describe('wrangler.jsonc', () => {
-  test('pins the platform as one machine does', async () => {
+  test('pins the same platform version as a single machine', async () => {
     const machine = describeWorkerd({
       script: '',
       control: {
@@ -49,19 +49,19 @@ describe('wrangler.jsonc', () => {
     expect(Reflect.get(file, 'migrations')).toEqual([{ tag: 'v1', new_sqlite_classes: classes }])
   })
 
-  test('counts attaches per address as control does by itself', async () => {
+  test('has the same attach rate limit per address as control', async () => {
     const { attachesPerMinutePerAddress } = limitsSchema.parse({})
     expect(Reflect.get(await readWranglerFile(), 'ratelimits')).toMatchObject([
       { name: 'RATE_LIMIT', simple: { limit: attachesPerMinutePerAddress, period: 60 } },
     ])
   })
 
-  test('lets nothing but the Worker answer with a file of the workbench', async () => {
+  test('serves workbench files only through the Worker', async () => {
     const { assets } = configure(await readWranglerFile(), { url: URL_OF_IT })
     expect(assets).toMatchObject({
       binding: 'ASSETS',
       run_worker_first: true,
-      // A file is at its own path, and nothing is redirected.
+      // Files are served at their own paths, without redirects.
       html_handling: 'none',
       not_found_handling: 'none',
     })
@@ -75,7 +75,7 @@ describe('wrangler.jsonc', () => {
 })
 
 describe('the settings of a deployment', () => {
-  test('decide the address, the sizes and what control is told', async () => {
+  test('set the address, the sizes and the settings of control', async () => {
     const control = { limits: { outputBytesPerSecond: 1_000 } }
     const made = configure(await readWranglerFile(), {
       url: 'https://shells.example.com',
@@ -104,7 +104,7 @@ describe('the settings of a deployment', () => {
     })
   })
 
-  test('are refused with all that is wrong with them', () => {
+  test('are refused with a list of all problems', () => {
     const bad = { url: 'http://x.example/', name: 'A', maxInstances: 0, control: { mode: 'local' }, extra: 1 }
     expect(() => decodeSettings(JSON.stringify(bad))).toThrow(
       /url: .*; name: .*; maxInstances: .*; control: expected settings of control without mode.*; extra: unknown/,
@@ -113,7 +113,7 @@ describe('the settings of a deployment', () => {
     expect(decodeSettings(`{"url":"${URL_OF_IT}"}`)).toEqual({ url: URL_OF_IT })
   })
 
-  test('are refused when the Worker of that name would be at another address', async () => {
+  test('are refused when the URL does not match the Worker name', async () => {
     const file = await readWranglerFile()
     const url = 'https://sandwire.example.workers.dev'
     expect(() => configure(file, { url, name: 'shells' })).toThrow('https://shells.example.workers.dev')
@@ -122,7 +122,7 @@ describe('the settings of a deployment', () => {
     )
   })
 
-  test('are refused when control would not take them', async () => {
+  test('are refused when control would refuse them', async () => {
     const file = await readWranglerFile()
     const control = { sleepAfterMs: 'soon' }
     expect(() => configure(file, { url: URL_OF_IT, control })).toThrow('sleepAfterMs')

@@ -4,7 +4,7 @@ import type { DeploySettings } from './settings.ts'
 
 const FOLDER = import.meta.dir
 
-/** The part of `wrangler.jsonc` that is looked at; the rest passes through. */
+/** The fields of `wrangler.jsonc` used here; the others are passed through. */
 interface WranglerFile {
   readonly name: string
   readonly main: string
@@ -23,18 +23,18 @@ interface WranglerFile {
   readonly vars: { readonly SANDWIRE_CONFIG: Readonly<Record<string, unknown>> }
 }
 
-/** What wrangler is given: the file, the operator's settings in it, and every path absolute. */
+/** The configuration for wrangler: the file with the operator's settings and absolute paths. */
 export type WranglerConfiguration = Omit<WranglerFile, 'vars'> & {
   readonly vars: { readonly SANDWIRE_CONFIG: string }
   readonly workers_dev: boolean
 }
 
-/** `wrangler.jsonc` as it is in the tree. */
+/** Reads `wrangler.jsonc` from the repository. */
 export async function readWranglerFile(): Promise<WranglerFile> {
   return Bun.JSONC.parse(await Bun.file(path.join(FOLDER, 'wrangler.jsonc')).text()) as WranglerFile
 }
 
-/** Settings of control for a deployment; throws when control would not take them. */
+/** The settings of control for a deployment; throws when control would refuse them. */
 function describeControl(file: WranglerFile, { url, control = {} }: DeploySettings): string {
   const { host, origin } = new URL(url)
   const config = {
@@ -48,7 +48,7 @@ function describeControl(file: WranglerFile, { url, control = {} }: DeploySettin
   return text
 }
 
-/** Cloudflare makes the address out of the name, unless it is in a domain of one's own. */
+/** Cloudflare derives the address from the Worker name, unless the operator uses a custom domain. */
 function checkAddress(url: string, name: string): void {
   const [label, ...rest] = new URL(url).hostname.split('.')
   if (label !== name)
@@ -57,7 +57,7 @@ function checkAddress(url: string, name: string): void {
     )
 }
 
-/** Puts the operator's settings into the file. */
+/** Applies the operator's settings to the configuration. */
 export function configure(file: WranglerFile, settings: DeploySettings): WranglerConfiguration {
   const { name = file.name, instanceType, maxInstances, bucket, base, url } = settings
   const isOwnDomain = !new URL(url).hostname.endsWith('.workers.dev')
@@ -77,7 +77,7 @@ export function configure(file: WranglerFile, settings: DeploySettings): Wrangle
     assets: { ...file.assets, directory: path.resolve(FOLDER, file.assets.directory) },
     r2_buckets: file.r2_buckets.map((entry) => ({ ...entry, bucket_name: bucket ?? entry.bucket_name })),
     vars: { SANDWIRE_CONFIG: describeControl(file, settings) },
-    // One address and no other: control answers for the host of `url` alone.
+    // No other address, because control serves only the host of `url`.
     workers_dev: !isOwnDomain,
     ...(isOwnDomain && { routes: [{ pattern: new URL(url).hostname, custom_domain: true }] }),
   }

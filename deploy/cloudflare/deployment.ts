@@ -7,10 +7,10 @@ import { Wrangler } from './wrangler.ts'
 
 const ROOT = path.resolve(import.meta.dir, '../..')
 const SETTINGS_FILE = path.join(import.meta.dir, 'settings.json')
-/** A deployment that nobody reaches: what a dry run is made with when there are no settings. */
+/** Placeholder settings for a dry run without settings. */
 const NOWHERE: DeploySettings = { url: 'https://sandwire.example.workers.dev' }
 
-/** Largest Worker that Cloudflare takes, compressed. */
+/** Cloudflare's limit for a compressed Worker. */
 const MAX_WORKER_BYTES = 10 * 1024 * 1024
 
 export interface Deployment {
@@ -32,7 +32,7 @@ function readSettings(file: string): DeploySettings {
   }
 }
 
-/** Reads and checks the settings, and writes what wrangler is to be told. Only a dry run does without, and not where some are named. */
+/** Reads and checks the settings and writes the configuration for wrangler. Only a dry run without `--settings` works without a file. */
 export async function prepareDeployment(options: {
   readonly settingsFile?: string | undefined
   readonly engine?: string | undefined
@@ -52,10 +52,10 @@ export async function prepareDeployment(options: {
 /** Bundles the Worker as it would be uploaded, without uploading it; returns its size. */
 export async function bundleWorker({ wrangler }: Deployment, folder: string): Promise<{ bytes: number }> {
   rmSync(folder, { recursive: true, force: true })
-  // Without the image: building it takes an engine and a registry.
+  // Without the image, which needs an engine and a registry.
   const args = ['deploy', '--dry-run', '--containers-rollout', 'none', '--outdir', folder]
   const result = await wrangler.run(args)
-  if (!result.isOk) throw new Error(`Cannot bundle the Worker: ${lastWords(result)}`)
+  if (!result.isOk) throw new Error(`Cannot bundle the Worker: ${formatFailure(result)}`)
   const script = await Bun.file(path.join(folder, 'worker.js')).bytes()
   const bytes = Bun.gzipSync(script).byteLength
   if (bytes > MAX_WORKER_BYTES)
@@ -63,7 +63,7 @@ export async function bundleWorker({ wrangler }: Deployment, folder: string): Pr
   return { bytes }
 }
 
-/** Who is logged in; throws when nobody is. */
+/** The account that is logged in; throws when there is none. */
 export async function checkLogin({ wrangler }: Deployment): Promise<string> {
   const result = await wrangler.run(['whoami', '--json'])
   if (result.isOk) return /"email":\s*"([^"]*)"/.exec(result.stdout)?.[1] ?? 'an API token'
@@ -72,16 +72,16 @@ export async function checkLogin({ wrangler }: Deployment): Promise<string> {
   )
 }
 
-/** Makes the bucket unless it is there. */
+/** Creates the bucket unless it exists. */
 export async function ensureBucket({ wrangler, configuration }: Deployment): Promise<void> {
   for (const { bucket_name: bucket } of configuration.r2_buckets) {
     const made = await wrangler.run(['r2', 'bucket', 'create', bucket])
     if (!made.isOk && !/\b10004\b|already (?:exists|own)/i.test(made.stdout + made.stderr))
-      throw new Error(`Cannot make the bucket "${bucket}": ${lastWords(made)}`)
+      throw new Error(`Cannot create the bucket "${bucket}": ${formatFailure(made)}`)
   }
 }
 
-/** Uploads the secrets that the Worker lacks and those that were given; returns their names and the API token, if it was made here. */
+/** Uploads missing and given secrets; returns their names and the API token, if it was generated here. */
 export async function ensureSecrets(
   deployment: Deployment,
   given: Readonly<Record<string, string | undefined>>,
@@ -90,7 +90,7 @@ export async function ensureSecrets(
   const uploaded = Object.keys(chosen)
   if (uploaded.length > 0) {
     const result = await deployment.wrangler.run(['secret', 'bulk'], JSON.stringify(chosen))
-    if (!result.isOk) throw new Error(`Cannot upload the secrets: ${lastWords(result)}`)
+    if (!result.isOk) throw new Error(`Cannot upload the secrets: ${formatFailure(result)}`)
   }
   return { uploaded, apiToken: chosen.API_TOKEN }
 }
@@ -98,18 +98,18 @@ export async function ensureSecrets(
 async function listSecrets({ wrangler, configuration }: Deployment): Promise<string[]> {
   const result = await wrangler.run(['secret', 'list', '--format', 'json'])
   if (!result.isOk) {
-    // The first deployment: there is no Worker to have secrets. Taking any other failure for it would replace the keys.
+    // First deployment: the Worker does not exist. Treating another failure like this would replace the keys.
     const isFirst = `${result.stdout}${result.stderr}`.includes(`Worker "${configuration.name}" not found`)
     if (isFirst) return []
-    throw new Error(`Cannot list the secrets: ${lastWords(result)}`)
+    throw new Error(`Cannot list the secrets: ${formatFailure(result)}`)
   }
   const listed: unknown = JSON.parse(result.stdout.slice(result.stdout.indexOf('[')))
-  if (!Array.isArray(listed)) throw new Error('Cannot list the secrets: the answer is not understood')
+  if (!Array.isArray(listed)) throw new Error('Cannot list the secrets: unexpected output of wrangler')
   return listed.map((entry: { readonly name?: unknown }) => String(entry.name))
 }
 
-/** What wrangler said of its failure, in one line and without colors. */
-function lastWords({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }): string {
+/** wrangler's error message in one line, without colors. */
+function formatFailure({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }): string {
   const text = Bun.stripANSI(`${stdout}\n${stderr}`)
   const errors = text.split('\n').filter((line) => line.includes('[ERROR]'))
   const line = errors[0] ?? text.trim().split('\n').at(-1) ?? ''

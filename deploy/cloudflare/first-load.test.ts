@@ -6,11 +6,11 @@ import { prepareWorkbench } from '../../apps/host/src/control/workbench-files.ts
 import { compressedBytes, listFirstLoad } from './first-load.ts'
 
 const root = path.resolve(import.meta.dir, '../..')
-/** What somebody waits for on a slow line before there is a prompt. The editor and its languages come on demand. */
+/** Limit of the bytes loaded before the prompt. The editor and its languages are loaded on demand. */
 const MAX_FIRST_LOAD_BYTES = 300 * 1024
 
 describe('the first load of a page', () => {
-  test('is what its HTML names and what that imports, but not on demand', async () => {
+  test('is the files that its HTML references and their static imports', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'first-load-'))
     const files = {
       'index.html': '<script type="module" src="/assets/a.js"></script><link href="/assets/a.css">',
@@ -32,14 +32,14 @@ describe('the first load of a page', () => {
 })
 
 describe('the workbench', () => {
-  test('loads little before there is a prompt, and no maps of its sources lie beside it', async () => {
+  test('loads little before the prompt, and has no source maps', async () => {
     const folder = await prepareWorkbench(root, path.join(root, '.cache'))
     const files = listFirstLoad(folder)
     expect(files.some((file) => file.endsWith('.js'))).toBe(true)
     expect(compressedBytes(folder, files)).toBeLessThanOrEqual(MAX_FIRST_LOAD_BYTES)
     const all = Array.from(new Bun.Glob('**/*').scanSync(folder))
     expect(all.filter((file) => file.endsWith('.map'))).toEqual([])
-    // The rest is there, in files of its own.
+    // The rest is in separate files.
     expect(compressedBytes(folder, all)).toBeGreaterThan(compressedBytes(folder, files))
   }, 60_000)
 })

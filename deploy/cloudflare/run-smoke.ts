@@ -5,7 +5,7 @@ import { SandwireError } from '@sandwire/protocol'
 export interface SmokeOptions {
   /** Address of the deployment, without a path. */
   readonly url: string
-  /** A bearer that may do everything with sandboxes of its own. */
+  /** A bearer token with all rights on its own sandboxes. */
   readonly token: string
   /** Takes one line per step. */
   readonly report: (line: string) => void
@@ -14,17 +14,17 @@ export interface SmokeOptions {
 /** A first start pulls the image. */
 const START_MS = 120_000
 const ANSWER_MS = 30_000
-/** Bytes that no layer in between may change: every value, lines without an end, and no valid UTF-8. */
+/** Bytes that must arrive unchanged: every value, unterminated lines and invalid UTF-8. */
 const ALL_BYTES = Uint8Array.from({ length: 256 * 64 }, (_, index) => (index * 7 + (index >> 8)) & 255)
-/** Closing code of a cut that the smoke test makes itself. */
-const CUT_CODE = 4000
+/** Close code of the disconnect made by the smoke test. */
+const DISCONNECT_CODE = 4000
 
 /** Rejects when a promise takes too long. */
 function withinAnswerTime<T>(promise: Promise<T>): Promise<T> {
-  return withTimeout(promise, ANSWER_MS, () => new Error(`no answer in ${ANSWER_MS / 1000} s`))
+  return withTimeout(promise, ANSWER_MS, () => new Error(`no response within ${ANSWER_MS / 1000} s`))
 }
 
-/** Asks the API; throws with what it says when the answer is an error. */
+/** Sends an API request; throws with the response body when it is an error. */
 async function ask(
   { url, token }: SmokeOptions,
   request: { readonly method?: string; readonly path: string; readonly body?: unknown; readonly ms?: number },
@@ -38,7 +38,7 @@ async function ask(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
   const text = await response.text()
-  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status} ${text.slice(0, 300)}`)
+  if (!response.ok) throw new Error(`${method} ${path} returned ${response.status} ${text.slice(0, 300)}`)
   return text === '' ? undefined : JSON.parse(text)
 }
 
@@ -50,14 +50,14 @@ function expectFields(value: unknown, fields: Readonly<Record<string, unknown>>)
   }
 }
 
-/** An attachment to `cat` that keeps what came back, and can have its connection cut. */
+/** An attachment to `cat` that records the output and can be disconnected. */
 function openEcho({ url, token }: SmokeOptions, sandbox: string) {
   const chunks: Uint8Array[] = []
-  let cut = (): void => undefined
+  let disconnect = (): void => undefined
   let reconnections = 0
   const openSocket: OpenSocket = (request, events) => {
     const socket = openWebSocket(request, events)
-    cut = () => socket.close(CUT_CODE, '')
+    disconnect = () => socket.close(DISCONNECT_CODE, '')
     return socket
   }
   const handle = attach({
@@ -77,14 +77,14 @@ function openEcho({ url, token }: SmokeOptions, sandbox: string) {
   return {
     handle,
     received: () => Buffer.concat(chunks),
-    cut: () => cut(),
+    disconnect: () => disconnect(),
     reconnections: () => reconnections,
   }
 }
 
 type Echo = ReturnType<typeof openEcho>
 
-/** Waits until so much came back, or the attachment ended. */
+/** Waits until this many bytes were echoed; throws when the attachment ends. */
 async function received({ handle, received: bytes }: Echo, count: number): Promise<void> {
   const isThere = async (): Promise<void> => {
     while (bytes().byteLength < count) {
@@ -97,28 +97,29 @@ async function received({ handle, received: bytes }: Echo, count: number): Promi
   await withinAnswerTime(isThere())
 }
 
-/** Bytes through a WebSocket and back, across a cut: none is lost, doubled or changed. */
+/** Echoes bytes over a WebSocket across a disconnect: none is lost, duplicated or changed. */
 async function tryEcho(options: SmokeOptions, sandbox: string): Promise<string> {
   const echo = openEcho(options, sandbox)
   try {
     const half = ALL_BYTES.byteLength / 2
     await withinAnswerTime(echo.handle.write(ALL_BYTES.subarray(0, half)))
     await received(echo, half)
-    echo.cut()
+    echo.disconnect()
     await withinAnswerTime(echo.handle.write(ALL_BYTES.subarray(half)))
     await received(echo, ALL_BYTES.byteLength)
     echo.handle.eof()
     const exit = await withinAnswerTime(echo.handle.exit)
     expectFields(exit, { code: 0 })
-    if (!Bun.deepEquals(new Uint8Array(echo.received()), ALL_BYTES)) throw new Error('other bytes came back')
-    if (echo.reconnections() === 0) throw new Error('the connection was not cut')
-    return `${ALL_BYTES.byteLength} bytes there and back, with a cut in the middle`
+    if (!Bun.deepEquals(new Uint8Array(echo.received()), ALL_BYTES))
+      throw new Error('the echoed bytes differ')
+    if (echo.reconnections() === 0) throw new Error('the client did not reconnect')
+    return `${ALL_BYTES.byteLength} bytes echoed across a disconnect`
   } finally {
     echo.handle.detach()
   }
 }
 
-/** Runs a command to its end. `printf` writes what has no line end, to both streams, and the exit is not that of a shell. */
+/** Runs a command to its end. It writes unterminated lines to both streams and has a distinctive exit code. */
 async function tryExec(options: SmokeOptions, path: string): Promise<string> {
   const script = "printf 'a\\tb'; printf '\\303\\244\\r\\n' >&2; exit 7"
   const body = { cmd: 'sh', args: ['-c', script] }
@@ -133,24 +134,24 @@ async function askPage({ url }: SmokeOptions, path: string): Promise<{ text: str
     signal: AbortSignal.timeout(ANSWER_MS),
   })
   const text = await response.text()
-  if (!response.ok) throw new Error(`GET ${path} answered ${response.status} ${text.slice(0, 300)}`)
+  if (!response.ok) throw new Error(`GET ${path} returned ${response.status} ${text.slice(0, 300)}`)
   return { text, headers: response.headers }
 }
 
-/** The page as anybody gets it, and the program that it names. */
+/** Fetches the page without signing in, and its script. */
 async function tryPage(options: SmokeOptions): Promise<string> {
   const page = await askPage(options, '/')
   const path = /<script[^>]+src="(\/assets\/[\w.-]+\.js)"/.exec(page.text)?.[1]
   if (path === undefined) throw new Error('GET / is not the workbench')
   if (!page.headers.get('content-security-policy')?.includes("script-src 'self'"))
-    throw new Error('GET / came without its policy')
+    throw new Error('GET / has no content security policy')
   const { text, headers } = await askPage(options, path)
   const type = headers.get('content-type') ?? 'none'
   if (!type.startsWith('text/javascript')) throw new Error(`GET ${path} is of type ${type}`)
   return `the workbench, and ${text.length} characters of its program`
 }
 
-/** Tries a deployment through its public address. Throws at the first thing that is not as it should be. */
+/** Tests a deployment through its public address; throws at the first failure. */
 export async function runSmoke(options: SmokeOptions): Promise<void> {
   const name = `smoke-${crypto.randomUUID().slice(0, 8)}`
   const path = `/api/sandboxes/${name}`
@@ -187,7 +188,7 @@ export async function runSmoke(options: SmokeOptions): Promise<void> {
       expectFields(stopped, { state: 'stopped' })
     })
   } catch (error) {
-    // Whatever was wrong with it, it would cost money until somebody looks; one that did not start may yet.
+    // A leftover sandbox would cost money; one that did not start yet may still do so.
     await ask(options, { method: 'DELETE', path }).catch(() => undefined)
     throw error
   }

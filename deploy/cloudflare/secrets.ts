@@ -3,14 +3,14 @@ import { decodeSessionKeys } from '@sandwire/internal-api'
 
 const SECRET_BYTES = 32
 
-/** Secrets that a deployment cannot be without; made here when the Worker has none. */
+/** Required secrets; generated when the Worker has none. */
 export const MADE_SECRETS = [
   'SANDWIRE_SIGNING_KEY',
   'SANDWIRE_ID_KEY',
   'SESSION_TOKEN_SECRET',
   'API_TOKEN',
 ] as const
-/** Secrets that only the operator can know; taken from the environment when they are there. */
+/** Optional secrets of the operator, from the environment. */
 export const GIVEN_SECRETS = ['JWT_SECRET', 'API_TOKEN', 'SESSION_TOKEN_SECRET'] as const
 
 export type SecretName = (typeof MADE_SECRETS)[number] | (typeof GIVEN_SECRETS)[number]
@@ -32,8 +32,8 @@ const makers: Readonly<Record<(typeof MADE_SECRETS)[number], () => string | Prom
 }
 
 /**
- * What is to be uploaded: what the operator gives, and of the others what the Worker does not have. A key that is there is
- * never replaced: every sandbox id and every running sandbox hangs on it.
+ * The secrets to upload: those the operator gives, and missing ones. An existing key is never replaced, because
+ * every sandbox id and every running sandbox depends on it.
  */
 export async function chooseSecrets(
   present: readonly string[],
@@ -44,7 +44,7 @@ export async function chooseSecrets(
     const value = given[name]
     if (value !== undefined && value !== '') chosen[name] = value
   }
-  // With one that it does not accept, the server would let nobody in.
+  // The server would refuse every request with an invalid secret.
   const fault = findIdentityProblem({ mode: 'local', issuers: [] }, readSecrets(chosen))
   if (fault !== undefined) throw new Error(`Cannot use the secrets: ${fault}`)
   if (chosen.SESSION_TOKEN_SECRET !== undefined) decodeSessionKeys(chosen.SESSION_TOKEN_SECRET)

@@ -1,28 +1,28 @@
-/** What an operator says about a deployment, in `deploy/cloudflare/settings.json`. */
+/** An operator's settings of a deployment, in `deploy/cloudflare/settings.json`. */
 export interface DeploySettings {
-  /** Where people reach it: `https://NAME.ACCOUNT.workers.dev`, or a domain of one's own. */
+  /** Public URL: `https://NAME.ACCOUNT.workers.dev` or a custom domain. */
   readonly url: string
   /** Name of the Worker. */
   readonly name?: string
   /** Size of the sandboxes' containers. */
   readonly instanceType?: string
-  /** Sandboxes that may run at once. */
+  /** Maximum of concurrent sandboxes. */
   readonly maxInstances?: number
   /** Name of the R2 bucket. */
   readonly bucket?: string
-  /** Image that sandboxes are built on; default: that of the Dockerfile. */
+  /** Base image of sandboxes; default: that of the Dockerfile. */
   readonly base?: string
-  /** Settings of control beside those that the deployment decides: issuers, limits, commands and so on. */
+  /** Further settings of control: issuers, limits, commands and so on. */
   readonly control?: Readonly<Record<string, unknown>>
 }
 
-/** What follows from where control runs. */
+/** Settings that the platform determines. */
 const DECIDED = ['mode', 'provider', 'workspaceMode', 'hosts', 'publicOrigins', 'localTokenSha256']
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** An https URL without a path, as `URL.origin` spells it. */
+/** An https URL without a path, in the format of `URL.origin`. */
 function isOrigin(value: unknown): boolean {
   if (typeof value !== 'string' || !URL.canParse(value)) return false
   const { protocol, origin } = new URL(value)
@@ -37,7 +37,7 @@ function isName(value: unknown): boolean {
   return typeof value === 'string' && /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/.test(value)
 }
 
-/** For each key, what it has to be and how that is told. */
+/** The validation of each key and its error message. */
 const RULES: Readonly<
   Record<keyof DeploySettings, readonly [fits: (value: unknown) => boolean, told: string]>
 > = {
@@ -60,7 +60,7 @@ function isSettings(value: unknown, problems: readonly string[]): value is Deplo
   return problems.length === 0 && isRecord(value)
 }
 
-/** Reads the settings; throws with all that is wrong with them. */
+/** Validates the settings; throws with all problems. */
 export function decodeSettings(text: string): DeploySettings {
   const value: unknown = JSON.parse(text)
   const given = isRecord(value) ? value : {}

@@ -1,8 +1,8 @@
-// Tries a deployment: `SANDWIRE_TOKEN=… npm run smoke -- URL`. The token stays out of the list of processes.
+// Tests a deployment: `SANDWIRE_TOKEN=… npm run smoke -- URL`. The token is not visible in the process list.
 
 import { runSmoke } from './run-smoke.ts'
 
-/** The address of a server, and nothing behind it but a slash. */
+/** An origin, with or without a trailing slash. */
 function isServer(url: string): boolean {
   if (!URL.canParse(url)) return false
   const { protocol, href, origin } = new URL(url)

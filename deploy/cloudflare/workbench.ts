@@ -6,14 +6,14 @@ import { compressedBytes, listFirstLoad } from './first-load.ts'
 interface FilledAssets {
   readonly files: number
   readonly bytes: number
-  /** Of them, compressed, what a browser loads before there is a prompt. */
+  /** Compressed bytes that a browser loads before the prompt. */
   readonly firstBytes: number
 }
 
-/** Builds the workbench if it changed, and puts it where wrangler takes the files from; returns what is there. */
+/** Builds the workbench if it changed and copies it to wrangler's assets folder; returns its sizes. */
 export async function fillAssets(root: string, folder: string): Promise<FilledAssets> {
   const built = await prepareWorkbench(root, path.join(root, '.cache'))
-  // What an earlier version left would be uploaded too.
+  // Files of an earlier version would be uploaded too.
   rmSync(folder, { recursive: true, force: true })
   cpSync(built, folder, { recursive: true })
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>

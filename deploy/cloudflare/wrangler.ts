@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { GIVEN_SECRETS } from './secrets.ts'
 
 const ROOT = path.resolve(import.meta.dir, '../..')
-/** Oldest Node that wrangler says it runs on. */
+/** Oldest Node that wrangler supports. */
 const MIN_NODE_MAJOR = 22
 
 export interface WranglerResult {
@@ -13,7 +13,7 @@ export interface WranglerResult {
   readonly stderr: string
 }
 
-/** What starts wrangler: Node where it is new enough, else the Bun that runs this. Its own `bin` refuses an older Node. */
+/** The runtime for wrangler: Node when it is new enough, otherwise Bun. wrangler's `bin` refuses an older Node. */
 export function findWrangler(): readonly string[] {
   const program = fileURLToPath(import.meta.resolve('wrangler'))
   const node = Bun.which('node')
@@ -26,13 +26,13 @@ export function findWrangler(): readonly string[] {
 export interface WranglerOptions {
   /** Configuration file. */
   readonly config: string
-  /** Folder for what wrangler logs. */
+  /** Folder for wrangler's logs. */
   readonly scratch: string
-  /** What builds images. */
+  /** Container engine that builds images. */
   readonly engine?: string | undefined
 }
 
-/** The pinned wrangler, quiet and without questions. */
+/** The pinned wrangler, non-interactive. */
 export class Wrangler {
   readonly #options: WranglerOptions
   readonly #program = findWrangler()
@@ -42,7 +42,7 @@ export class Wrangler {
     mkdirSync(options.scratch, { recursive: true })
   }
 
-  /** Runs a command and keeps what it says. `input` goes to its standard input, where no list of processes shows it. */
+  /** Runs a command and captures its output. `input` goes to its standard input, which the process list does not show. */
   async run(args: readonly string[], input?: string): Promise<WranglerResult> {
     const child = Bun.spawn(this.#argv(args), {
       cwd: ROOT,
@@ -59,7 +59,7 @@ export class Wrangler {
     return { isOk: status === 0, stdout, stderr }
   }
 
-  /** Runs a command whose output is for whoever watches. */
+  /** Runs a command and shows its output. */
   async show(args: readonly string[]): Promise<boolean> {
     const child = Bun.spawn(this.#argv(args), {
       cwd: ROOT,
@@ -76,11 +76,11 @@ export class Wrangler {
   get #env(): Record<string, string | undefined> {
     const { scratch, engine } = this.#options
     const env: Record<string, string | undefined> = { ...process.env }
-    // They go by standard input, to the one command that uploads them.
+    // Secrets are passed by standard input, to the upload command only.
     for (const name of GIVEN_SECRETS) delete env[name]
     return {
       ...env,
-      // Nobody is there to answer.
+      // Prompts cannot be answered.
       CI: '1',
       WRANGLER_HIDE_BANNER: 'true',
       WRANGLER_SEND_METRICS: 'false',

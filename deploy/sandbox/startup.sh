@@ -1,5 +1,5 @@
 #!/bin/sh
-# First process of a sandbox's container: hands over to sandboxd, which keeps only the right to act as the user.
+# First process of a sandbox's container: executes sandboxd, which keeps only the capabilities to act as the user.
 set -eu
 
 fail() {
@@ -13,13 +13,13 @@ fail() {
 run=/run/sandwire
 umask 077
 printf '%s\n' "$SANDWIRE_PUBLIC_KEY" >"$run/public-key"
-# Control names the same host here as on a unix socket. The time to stop is less than the 10 s of "docker stop".
+# Control sends the same Host header as on a unix socket. The stop timeout is below the 10 s of "docker stop".
 set -- --listen "0.0.0.0:${SANDWIRE_PORT:-8080}" --host localhost --workspace /home/user/workspace \
   --stop-seconds "${SANDWIRE_STOP_SECONDS:-8}" \
   --public-key "$run/public-key" --sandbox "$SANDWIRE_SANDBOX" --run-as 1000:1000
 if [ -n "${SANDWIRE_ENV:-}" ]; then
   printf '%s' "$SANDWIRE_ENV" >"$run/env.json"
-  # What does not fit into one variable goes on in SANDWIRE_ENV_1 and so on.
+  # A value too long for one variable continues in SANDWIRE_ENV_1 and so on.
   index=1
   while eval "part=\${SANDWIRE_ENV_$index:-}" && [ -n "$part" ]; do
     printf '%s' "$part" >>"$run/env.json"
@@ -32,11 +32,11 @@ fi
   set -- "$@" --output-bytes-per-second "$SANDWIRE_OUTPUT_BYTES_PER_SECOND"
 chown -R sandboxd:sandboxd "$run"
 
-# Where web requests are led through control, it answers with certificates of this authority, which is this container's alone.
+# When control proxies web requests, it uses certificates of this authority, which is unique to this container.
 authority=/etc/cloudflare/certs/cloudflare-containers-ca.crt
 [ ! -f "$authority" ] || cat "$authority" >>/etc/ssl/certs/ca-certificates.crt
 
-# Linux 6.16 takes capabilities away at exec from who acts with a foreign group on files and has its own in no list: hence --groups.
+# Linux 6.16 drops capabilities at exec when the effective group is not in the process's group list, hence --groups.
 caps=+setuid,+setgid,+setpcap,+kill
 exec env -i HOME=/home/user USER=user LOGNAME=user SHELL=/bin/bash LANG="${LANG:-C.UTF-8}" \
   PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin MIMALLOC_PURGE_DELAY=50 \

@@ -24,7 +24,7 @@ function findSuite(): string {
   return suite
 }
 
-/** Makes a folder with the packages that every Debian has and no others; made once per release, and kept in `cache`. */
+/** Creates a minimal Debian root folder; once per release, cached in `cache`. */
 export function ensureDebian(cache: string, say: (line: string) => void): string {
   const suite = findSuite()
   const folder = path.join(cache, `debian-${suite}-${process.arch}`)

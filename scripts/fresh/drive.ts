@@ -54,7 +54,7 @@ async function discard(stream: ReadableStream<Uint8Array>): Promise<void> {
   }
 }
 
-/** Runs `npm start` and waits until it says where it is. */
+/** Runs `npm start` and waits until it prints its URL. */
 export async function startProduct(root: FreshRoot, options: CommandOptions): Promise<Product> {
   const pidFile = '/tmp/start.pid'
   const child = root.spawn(['sh', '-c', `echo $$ > ${pidFile}; exec npm start 2>&1`], {

@@ -5,7 +5,7 @@ import { run } from './engine.ts'
 const scripts = path.dirname(import.meta.dir)
 const source = path.resolve(scripts, '../deploy/sandbox')
 
-/** Fills a folder with what the image of a sandbox is built of: the compiled sandboxd and the files of `deploy/sandbox`. */
+/** Fills the build context of the image: the compiled sandboxd and the files of `deploy/sandbox`. */
 export function fillContext(folder: string): void {
   mkdirSync(folder, { recursive: true })
   run('Compile sandboxd', [process.execPath, path.join(scripts, 'build.ts'), folder])

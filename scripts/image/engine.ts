@@ -1,4 +1,4 @@
-/** The container engine on PATH that answers; undefined when none does. */
+/** The container engine on PATH that responds; undefined when none does. */
 export function findEngine(): string | undefined {
   return ['docker', 'podman']
     .map((name) => Bun.which(name))
@@ -6,7 +6,7 @@ export function findEngine(): string | undefined {
     .find((file) => Bun.spawnSync([file, 'info'], { stdout: 'ignore', stderr: 'ignore' }).success)
 }
 
-/** Runs a step of a build, showing its output only when it fails; throws then. */
+/** Runs a build step. Prints its output and throws when it fails. */
 export function run(title: string, argv: readonly string[]): string {
   console.error(`${title} …`)
   // Old engines have no BuildKit, and the file needs none.

@@ -7,7 +7,7 @@ import { run } from './engine.ts'
 const NAME = 'sandwire-debian:bookworm'
 const PACKAGES = 'ca-certificates,git,openssh-client,procps,tmux'
 
-/** Makes a Debian with the tools of a sandbox out of packages alone, and hands it to the engine; made once. */
+/** Builds a Debian base image with the sandbox's tools from packages and imports it into the engine, once. */
 export function importDebian(engine: string): string {
   if (Bun.spawnSync([engine, 'image', 'inspect', NAME]).success) return NAME
   if (Bun.which('debootstrap') === null)

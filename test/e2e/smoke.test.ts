@@ -144,7 +144,7 @@ describe('the smoke test of a deployment', () => {
     })
     const result = await smoke(`http://127.0.0.1:${server.port}`, host.token)
     expect(result).toMatchObject({ status: 1, titles: ['healthz', 'readyz', 'page'] })
-    expect(result.stderr).toContain('without its policy')
+    expect(result.stderr).toContain('has no content security policy')
   })
 
   test('fails when the server does not respond', async () => {
@@ -204,7 +204,7 @@ describe('the smoke test of a deployment', () => {
       status: 1,
       titles: ['healthz', 'readyz', 'page', 'create', 'exec', 'attach'],
     })
-    expect(result.lines.at(-1)).toContain('other bytes came back')
+    expect(result.lines.at(-1)).toContain('the echoed bytes differ')
     expect(await listSandboxes()).toEqual({ sandboxes: [] })
   })
 })

@@ -31,7 +31,7 @@ test.each<ErrorCode>(['session_not_found', 'session_gone', 'resume_lost'])(
   },
 )
 
-test('an unknown provider is said in the reason, as much of it as a close frame carries', () => {
+test('the close reason names an unknown provider, truncated to the limit of a close frame', () => {
   const message = `Unknown provider: xy. Available: [${'ü'.repeat(100)}]`
   const { last, code, reason } = compatClose({ code: 'bad_template', message })
   expect({ last, code }).toEqual({ last: { type: 'error', data: message }, code: 4003 })
@@ -39,7 +39,7 @@ test('an unknown provider is said in the reason, as much of it as a close frame 
   expect(Buffer.byteLength(reason)).toBe(122)
 })
 
-test('what was too much says how long to wait', () => {
+test('the message of a rate limit states how long to wait', () => {
   const { last } = compatCloseOfError(new SandwireError('rate_limited', 'Cannot', { retryAfterMs: 2_500 }))
   expect(last).toEqual({ type: 'error', data: 'Cannot: try again in 3 s' })
 })

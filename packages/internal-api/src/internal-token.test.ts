@@ -33,7 +33,7 @@ const sign = (changes: Partial<InternalClaims> = {}): Promise<string> =>
   signInternalToken(keys.privateKey, { ...claims, ...changes })
 
 describe('an internal token', () => {
-  test('is accepted for its own request, by a key that traveled as text', async () => {
+  test('is accepted for its own request with an exported and imported key', async () => {
     const key = await importPublicKey(await exportPublicKey(keys.publicKey))
     expect(await verifyInternalToken(key, await sign(), facts)).toEqual(claims)
   })
@@ -57,7 +57,7 @@ describe('an internal token', () => {
     })
   }
 
-  test('is as good for a long path, and no longer for it', async () => {
+  test('is accepted for a long path, and is no longer than for a short one', async () => {
     const path = `/attach?cmd=sh&arg=${'x'.repeat(100_000)}`
     const token = await sign({ path })
     expect(token.length).toBeLessThan(1_000)
@@ -78,7 +78,7 @@ describe('an internal token', () => {
     })
   })
 
-  test('is refused with any one character changed, added or left out', async () => {
+  test('is refused when any one character is changed, added or removed', async () => {
     const token = await sign()
     for (let at = 0; at < token.length; at += 7) {
       const other = token[at] === 'A' ? 'B' : 'A'
@@ -93,7 +93,7 @@ describe('an internal token', () => {
     }
   })
 
-  test('is refused with a claim this version does not know', async () => {
+  test('is refused with an unknown claim', async () => {
     const token = await sign({ ...claims, admin: true } as InternalClaims)
     expect(String(await rejectionOf(verifyInternalToken(keys.publicKey, token, facts)))).toMatch(/not know/)
   })

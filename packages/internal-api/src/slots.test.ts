@@ -7,7 +7,7 @@ test('a slot has one address and one binding', () => {
   expect(slotBindingName(17)).toBe('SLOT_17')
 })
 
-test('nothing else is an address, so that control dials nothing else (threat T22)', () => {
+test('other texts are not slot addresses, so that control connects to nothing else (threat T22)', () => {
   for (const address of [
     '',
     'slot:',

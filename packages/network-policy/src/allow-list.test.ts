@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { isAllowEntry, AllowList } from './allow-list.ts'
 
-test('isAllowEntry takes what an allowlist understands', () => {
+test('isAllowEntry accepts valid entries', () => {
   for (const entry of ['good.com', '*.good.com', 'good.com:22', '93.184.216.34', '[2606::1]:443', 'set:npm'])
     expect(isAllowEntry(entry), entry).toBe(true)
 })
 
-test('isAllowEntry refuses what it would have to guess at (threat T22)', () => {
+test('isAllowEntry refuses ambiguous entries (threat T22)', () => {
   for (const entry of [
     '',
     '*',
@@ -21,6 +21,6 @@ test('isAllowEntry refuses what it would have to guess at (threat T22)', () => {
     expect(isAllowEntry(entry), entry).toBe(false)
 })
 
-test('an allowlist knows which ports it has besides those of the web', () => {
+test('AllowList lists its ports other than 80 and 443', () => {
   expect(new AllowList(['a.test', 'b.test:8443', 'c.test:8443', 'd.test:443']).otherPorts).toEqual([8443])
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { parseIpAddress } from './ip-address.ts'
 
-test('an address has one spelling', () => {
+test('an address is formatted in canonical notation', () => {
   const spellings: Record<string, string> = {
     '1.2.3.4': '1.2.3.4',
     '0.0.0.0': '0.0.0.0',
@@ -19,7 +19,7 @@ test('an address has one spelling', () => {
     expect(parseIpAddress(text)?.text, text).toBe(canonical)
 })
 
-test('a spelling that programs read differently is no address (threat T21)', () => {
+test('a notation that programs read differently is refused (threat T21)', () => {
   const odd = [
     '0x7f.1',
     '2130706433',
@@ -35,7 +35,7 @@ test('a spelling that programs read differently is no address (threat T21)', () 
   for (const text of [...odd, ...odder]) expect(parseIpAddress(text), text).toBeUndefined()
 })
 
-test('what is almost IPv6 is no address', () => {
+test('malformed IPv6 addresses are refused', () => {
   const wrong = [
     ':',
     ':::',

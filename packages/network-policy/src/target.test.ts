@@ -6,7 +6,7 @@ function connect(text: string): string | undefined {
   return target === undefined ? undefined : `${formatHost(target.host)} ${target.port}`
 }
 
-test('a CONNECT target is read into its one spelling', () => {
+test('a CONNECT target is parsed to its canonical form', () => {
   expect(connect('good.com:443')).toBe('good.com 443')
   expect(connect('GOOD.Com.:443')).toBe('good.com 443')
   expect(connect('xn--bcher-kva.example:8080')).toBe('xn--bcher-kva.example 8080')
@@ -15,7 +15,7 @@ test('a CONNECT target is read into its one spelling', () => {
   expect(connect('[::FFFF:169.254.169.254]:80')).toBe('[::ffff:a9fe:a9fe] 80')
 })
 
-describe('a CONNECT target that could mean two things is refused (threat T22)', () => {
+describe('an ambiguous CONNECT target is refused (threat T22)', () => {
   const wrong = {
     'a NUL': ['evil.com\0.good.com:443', 'good.com\0:443'],
     'a line break': ['good.com:443\r\nHost: evil.com', 'good.com\n:443', 'good.com\r:443'],
@@ -77,7 +77,7 @@ describe('a CONNECT target that could mean two things is refused (threat T22)', 
     })
 })
 
-test('a request target gives host, port and path', () => {
+test('a request target is parsed to host, port and path', () => {
   const read = (text: string) => {
     const target = parseRequestTarget(text)
     return target === undefined ? undefined : [formatHostHeader(target), target.port, target.path]

@@ -32,7 +32,7 @@ describe('a flooded path', () => {
     expect(report.usage).toBeGreaterThan(0.95)
   })
 
-  test('[W3] of 1 KB/s never shrinks it below the least', () => {
+  test('[W3] of 1 KB/s never shrinks it below the minimum', () => {
     const report = floodNetwork({ bytesPerMs: 1, roundTripMs: 100, forMs: 600_000 })
     expect(report.smallestWindowBytes).toBe(MIN_WINDOW_BYTES)
     expect(report.usage).toBeGreaterThan(0.95)
@@ -59,13 +59,13 @@ describe('a window', () => {
     return from + window.sizeBytes
   }
 
-  test('[W3] starts at 64 KiB, or at what the client wants', () => {
+  test('[W3] starts at 64 KiB, or at the size the client requests', () => {
     expect(new AckWindow(DEFAULT_WINDOW).sizeBytes).toBe(START_WINDOW_BYTES)
     expect(new AckWindow(DEFAULT_WINDOW, 1_000).sizeBytes).toBe(1_000)
     expect(new AckWindow(DEFAULT_WINDOW, 0).sizeBytes).toBe(1)
   })
 
-  test('[W3] doubles in a round trip without queue, up to the most', () => {
+  test('[W3] doubles in a round trip without queueing, up to the maximum', () => {
     const window = new AckWindow(DEFAULT_WINDOW)
     let sent = 0
     const sizes: number[] = []
@@ -94,11 +94,11 @@ describe('a window', () => {
     expect(window.sizeBytes).toBe(START_WINDOW_BYTES / 2)
   })
 
-  test('[W4] takes a delay that the least window does not shorten for that of the path, and grows again', () => {
+  test('[W4] treats a delay that the minimum window does not shorten as the round-trip time, and grows again', () => {
     const window = new AckWindow(DEFAULT_WINDOW)
     let [sent, nowMs] = [0, 0]
     const sizes: number[] = []
-    // A page that draws for 150 ms at a time acknowledges no sooner, however little it is sent.
+    // A page that renders for 150 ms at a time acknowledges no sooner, however little it receives.
     for (const delayMs of [5, ...Array<number>(40).fill(150)]) {
       const before = window.sizeBytes
       sent = full(window, sent, nowMs)
@@ -111,7 +111,7 @@ describe('a window', () => {
     expect(nowMs).toBeLessThan(30_000)
   })
 
-  test('[W1] never passes what the client wants, not even when it shrinks', () => {
+  test('[W1] never exceeds the size the client requests, even after it shrinks', () => {
     const window = new AckWindow({ startBytes: 100, minBytes: 50, maxBytes: 1_000 }, 10)
     let sent = 0
     for (let trip = 0; trip < 20; trip += 1) {
@@ -121,14 +121,14 @@ describe('a window', () => {
     }
   })
 
-  test('[W3] counts a gap as one window at most', () => {
+  test('[W3] counts a gap as at most one window', () => {
     const window = new AckWindow({ ...DEFAULT_WINDOW, startBytes: 4_096 })
     window.sent(4_096, 0)
     window.acked(4_096, 50_000_000, 1, true)
     expect(window.sizeBytes).toBe(8_192)
   })
 
-  test('[W3] starts again after a cut, within its start and the new wish', () => {
+  test('[W3] restarts after a disconnect, limited by its start size and the new request', () => {
     const window = new AckWindow(DEFAULT_WINDOW)
     let sent = 0
     for (let trip = 0; trip < 5; trip += 1) {
@@ -142,7 +142,7 @@ describe('a window', () => {
     expect(window.sizeBytes).toBe(77)
   })
 
-  test('[W3] stays within its bounds whatever is sent and acknowledged when', () => {
+  test('[W3] stays within its bounds for any order of sends and acknowledgements', () => {
     const step = fc.record({
       sends: fc.nat(100_000),
       acks: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -167,7 +167,7 @@ describe('a window', () => {
     )
   })
 
-  test('[W3] remembers a bounded number of frames in flight', () => {
+  test('[W3] tracks a bounded number of frames in flight', () => {
     const window = new AckWindow(DEFAULT_WINDOW)
     for (let end = 1; end <= 1_000_000; end += 1) window.sent(end, end)
     window.acked(1_000_000, 1_000_000, 1_000_001, true)

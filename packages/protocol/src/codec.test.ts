@@ -8,7 +8,7 @@ import type { PlainServerMessage, ServerMessage } from './server-frames.ts'
 
 const IDENTITY = '00112233445566778899aabbccddeeff'
 
-/** Every message and the exact text it travels as. */
+/** Every message and its exact encoding. */
 const CLIENT: readonly (readonly [ClientMessage, string])[] = [
   [
     {
@@ -159,7 +159,7 @@ describe('messages on the wire', () => {
     expect(decodePlainServer(wire)).toEqual({ kind: 'control', message })
   })
 
-  test('[E4] cover every type there is', () => {
+  test('[E4] cover every message type', () => {
     const types = (rows: readonly (readonly [{ type: string }, string])[]): number =>
       new Set(rows.map(([{ type }]) => type)).size
     expect([types(CLIENT), types(SERVER), types(PLAIN_CLIENT), types(PLAIN_SERVER)]).toEqual([11, 12, 3, 2])
@@ -179,7 +179,7 @@ describe('data frames', () => {
     expect(decodeServer(Uint8Array.of(first, 0, 255, 1))).toEqual({ kind: 'data', stream, payload })
   })
 
-  test('[B1] packs frames of every size after each other, up to the largest', () => {
+  test('[B1] pack consecutive frames of every size, up to the largest', () => {
     const packer = new FramePacker()
     for (const bytes of [MAX_DATA_BYTES, 0, 1, 1000, MAX_DATA_BYTES]) {
       const payload = new Uint8Array(bytes).fill(bytes % 251)
@@ -192,12 +192,12 @@ describe('data frames', () => {
     expect(decodeClient(new Uint8Array(0))).toEqual({ kind: 'input', bytes: new Uint8Array(0) })
   })
 
-  test.each([[[]], [[0]], [[4, 65]], [[255]]])('[E6] that begin with no stream are refused: %j', (bytes) => {
+  test.each([[[]], [[0]], [[4, 65]], [[255]]])('[E6] without a valid stream id are refused: %j', (bytes) => {
     expect(decodeServer(Uint8Array.from(bytes))).toBeUndefined()
     expect(decodePlainServer(Uint8Array.from(bytes))).toBeUndefined()
   })
 
-  test('[P1] from a client are input as they are', () => {
+  test('[P1] from a client are raw input', () => {
     expect(decodeClient(payload)).toEqual({ kind: 'input', bytes: payload })
     expect(decodePlainClient(payload)).toEqual({ kind: 'input', bytes: payload })
   })
@@ -245,7 +245,7 @@ describe('a decoder refuses', () => {
     ['an identity with a line feed', hello({ identity: `${IDENTITY.slice(1)}\n` })],
     ['a version of 0', hello({ version: 0 })],
     ['a window of 0', hello({ window: 0 })],
-    ['a window past the most', hello({ window: 1024 * 1024 + 1 })],
+    ['a window over the maximum', hello({ window: 1024 * 1024 + 1 })],
     ['a role that is none', hello({ role: 'owner' })],
     ['a null role', hello({ role: null })],
     ['a long name', hello({ name: 'x'.repeat(65) })],
@@ -284,7 +284,7 @@ describe('a decoder refuses', () => {
     ).toBeUndefined()
   })
 
-  test('[B5] nothing it should take: variables may have any name that is one, even __proto__', () => {
+  test('[B5] no valid variable name, not even __proto__', () => {
     const wire = hello({}).replace(
       '"env":{"TERM":"xterm-256color"}',
       '"env":{"__proto__":"x","toString":"y"}',
@@ -311,7 +311,7 @@ describe('a decoder refuses', () => {
     expect(decodeServer(wire)).toBeUndefined()
   })
 
-  test('[E6] a presence of more attachments than there can be', () => {
+  test('[E6] a presence with more attachments than the limit', () => {
     const one = { id: 'a1', role: 'viewer', name: '', connected: true }
     const presence = (count: number): string =>
       JSON.stringify({
@@ -326,7 +326,7 @@ describe('a decoder refuses', () => {
 
 const DECODERS = { decodeClient, decodePlainClient, decodeServer, decodePlainServer }
 
-/** JSON that looks like a message: real ones with a field changed, taken away or added. */
+/** JSON like a message: valid ones with a field changed, removed or added. */
 const nearMessage = fc
   .record({
     base: fc.constantFrom(
@@ -349,7 +349,7 @@ const nearMessage = fc
   })
   .map(({ base, key, value }) => JSON.stringify({ ...base, [key]: value }))
 
-describe('decoders under fire', () => {
+describe('decoders with mutated input', () => {
   test.each(Object.entries(DECODERS))(
     '[B5] %s never throws, and takes only what it would write itself',
     (_, decode) => {
@@ -365,7 +365,7 @@ describe('decoders under fire', () => {
     },
   )
 
-  test('[B5] messages that were cut or changed in one place are taken whole or not at all', () => {
+  test('[B5] decode truncated or changed messages completely or not at all', () => {
     const wires = [...CLIENT, ...SERVER].map(([, wire]) => wire)
     fc.assert(
       fc.property(fc.constantFrom(...wires), fc.nat(), fc.string({ maxLength: 1 }), (wire, at, put) => {

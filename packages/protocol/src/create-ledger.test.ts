@@ -9,14 +9,14 @@ const create = (createId: string, session: string, principal = 'p', fingerprint 
 })
 
 describe('CreateLedger', () => {
-  test('[C1] answers a repeated create with the session of the first', () => {
+  test('[C1] returns the session of the first create for a repeated one', () => {
     const ledger = new CreateLedger()
     expect(ledger.claim(create('1', 's1'))).toEqual({ kind: 'new' })
     expect(ledger.claim(create('1', 's2'))).toEqual({ kind: 'existing', session: 's1' })
     expect(ledger.claim(create('1', 's3'))).toEqual({ kind: 'existing', session: 's1' })
   })
 
-  test('[C2] calls other parameters a conflict, also after the session is gone', () => {
+  test('[C2] reports a conflict for other parameters, also after the session is gone', () => {
     const ledger = new CreateLedger()
     ledger.claim(create('1', 's1'))
     expect(ledger.claim(create('1', 's2', 'p', 'other'))).toEqual({ kind: 'conflict' })
@@ -32,7 +32,7 @@ describe('CreateLedger', () => {
     expect(ledger.claim(create('1', 's2'))).toEqual({ kind: 'gone' })
   })
 
-  test('[C4] keeps principals apart, even those with confusing names', () => {
+  test('[C4] separates principals, even those with similar names', () => {
     const ledger = new CreateLedger()
     expect(ledger.claim(create('1', 's1', 'a'))).toEqual({ kind: 'new' })
     expect(ledger.claim(create('1', 's2', 'b'))).toEqual({ kind: 'new' })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { EffectQueue } from './effect-queue.ts'
 
 describe('EffectQueue', () => {
-  test('performs what an effect leads to behind what already waits, and is settled once', () => {
+  test('performs follow-up effects after queued ones, and settles once', () => {
     const seen: string[] = []
     const queue = new EffectQueue<string>(
       (effect) => {
@@ -15,7 +15,7 @@ describe('EffectQueue', () => {
     expect(seen).toEqual(['a', 'b', 'later', 'settled'])
   })
 
-  test('goes on with the next after one that could not be performed', () => {
+  test('continues with the next effect after one fails', () => {
     const seen: string[] = []
     const queue = new EffectQueue<string>(
       (effect) => {

@@ -9,30 +9,30 @@ const SENDABLE = new Set([1000, 1001, 1008, 1009, 1011, 1012, 1013])
 describe.each(CODES)('%s', (code: ErrorCode) => {
   const row = ERRORS[code]
 
-  test('[E2] has a close code that may be sent, but for the one that only a client can notice', () => {
+  test('[E2] has a close code that a server may send, except the one only a client detects', () => {
     const isOwn = row.close >= 4000 && row.close <= 4999
     if (code === 'link_lost') expect(row.close).toBe(1006)
     else expect(isOwn || SENDABLE.has(row.close)).toBe(true)
   })
 
-  test('[E2] has the HTTP status of an error and an exit code that a shell can show', () => {
+  test('[E2] has an HTTP error status and a valid exit code', () => {
     expect(row.status).toBeGreaterThanOrEqual(400)
     expect(row.status).toBeLessThan(600)
     expect(row.exit).toBeGreaterThan(0)
     expect(row.exit).toBeLessThanOrEqual(255)
   })
 
-  test('[E2] can be told in both dialects', () => {
+  test('[E2] can be sent in both dialects', () => {
     expect(decodeServer(encode({ type: 'error', code, message: 'x', fatal: true }))).toBeDefined()
     expect(decodePlainServer(encode({ type: 'error', code, message: 'x' }))).toBeDefined()
   })
 
-  test('[E2] can be the reason of a close', () => {
+  test('[E2] fits into a close reason', () => {
     expect(new TextEncoder().encode(code).byteLength).toBeLessThanOrEqual(123)
   })
 })
 
-test('[E2] a close code that several errors share means the same for whoever retries', () => {
+test('[E2] errors that share a close code are equally retryable', () => {
   const retryable = new Map<number, boolean>()
   for (const row of Object.values(ERRORS)) {
     expect(retryable.get(row.close) ?? row.retryable).toBe(row.retryable)
@@ -40,7 +40,7 @@ test('[E2] a close code that several errors share means the same for whoever ret
   }
 })
 
-test('[E2] what the caller did wrong is not tried again, what passes is', () => {
+test('[E2] client errors are not retryable, transient errors are', () => {
   for (const code of [
     'bad_request',
     'unauthorized',
@@ -74,7 +74,7 @@ describe('SandwireError', () => {
     expect(error).toBeInstanceOf(Error)
   })
 
-  test('from keeps its own kind and hides everything else', () => {
+  test('from returns a SandwireError unchanged and hides other errors', () => {
     const own = new SandwireError('forbidden', 'No')
     expect(SandwireError.from(own)).toBe(own)
     const other = SandwireError.from(new TypeError('secret'))

@@ -16,7 +16,7 @@ describe('OutputLog', () => {
     expect([log.start, log.end]).toEqual([0, 5])
   })
 
-  test('[R3] hands out runs of one stream', () => {
+  test('[R3] returns runs of one stream', () => {
     const log = new OutputLog(100)
     log.append('stdout', bytes('ab'))
     log.append('stdout', bytes('c'))
@@ -29,7 +29,7 @@ describe('OutputLog', () => {
     expect(log.read(0, 0)).toBeUndefined()
   })
 
-  test('[F9] trims the oldest bytes down to its bound, and not what is to be kept', () => {
+  test('[F9] trims the oldest bytes to its limit, except retained ones', () => {
     const log = new OutputLog(4)
     log.append('stdout', bytes('abcdefgh'))
     log.trim(2)
@@ -42,7 +42,7 @@ describe('OutputLog', () => {
     expect(log.start).toBe(4)
   })
 
-  test('[R3] never changes what it handed out', () => {
+  test('[R3] never changes bytes it has returned', () => {
     const log = new OutputLog(1_000_000)
     log.append('stdout', bytes('ab'))
     const slices = [log.read(0, 10), log.read(1, 10)]
@@ -51,7 +51,7 @@ describe('OutputLog', () => {
     expect(slices.map(shown)).toEqual(['stdout:ab', 'stdout:b'])
   })
 
-  test('[R3] splits what is larger than a frame', () => {
+  test('[R3] splits output larger than a frame', () => {
     const log = new OutputLog(1_000_000)
     log.append('stdout', new Uint8Array(200_000))
     const ends: number[] = []
@@ -60,7 +60,7 @@ describe('OutputLog', () => {
     expect(ends).toEqual([MAX_DATA_BYTES, 2 * MAX_DATA_BYTES, 3 * MAX_DATA_BYTES, 200_000])
   })
 
-  test('[F10] costs at most 12 times its bound, whatever the size of writes', () => {
+  test('[F10] allocates at most 12 times its limit, whatever the size of writes', () => {
     for (const size of [1, 2, 100, 70_000]) {
       const log = new OutputLog(100_000)
       const piece = new Uint8Array(size)
@@ -72,7 +72,7 @@ describe('OutputLog', () => {
     }
   })
 
-  test('[F10] keeps a large piece as it came, unless that holds much more memory', () => {
+  test('[F10] keeps a large chunk without copying, unless its buffer is much larger', () => {
     const log = new OutputLog(1_000_000)
     const piece = new Uint8Array(100_000)
     log.append('stdout', piece)
@@ -81,7 +81,7 @@ describe('OutputLog', () => {
     expect(log.allocatedBytes).toBe(150_000)
   })
 
-  test('[F10] costs little while it is short', () => {
+  test('[F10] allocates little while it is short', () => {
     const log = new OutputLog(1_000_000)
     expect(log.allocatedBytes).toBe(0)
     log.append('stdout', bytes('$ '))
@@ -89,7 +89,7 @@ describe('OutputLog', () => {
   })
 })
 
-/** What can be done to a log. */
+/** Operations on a log. */
 const step = fc.oneof(
   fc.record({
     kind: fc.constant('append' as const),
@@ -111,7 +111,7 @@ const step = fc.oneof(
   }),
 )
 
-test('[R3] a log does what a plain list of bytes would do', () => {
+test('[R3] a log behaves like a plain list of bytes', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), fc.constantFrom(1, 10, 1_000, 100_000), (steps, limit) => {
       const log = new OutputLog(limit)

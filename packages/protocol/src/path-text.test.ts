@@ -14,7 +14,7 @@ const NAMES: readonly (readonly [string, Uint8Array])[] = [
   ['every byte but none and the slash', Uint8Array.from({ length: 255 }, (_, at) => at + 1)],
 ]
 
-test.each([...NAMES])('a name survives as text and in a query: %s', (_, bytes) => {
+test.each([...NAMES])('a name round-trips as text and in a query: %s', (_, bytes) => {
   const text = pathFromBytes(bytes)
   expect(pathToBytes(text)).toEqual(new Uint8Array(bytes))
   expect(pathToBytes(JSON.parse(JSON.stringify(text)))).toEqual(new Uint8Array(bytes))
@@ -27,14 +27,14 @@ test('names that differ in bytes differ in text', () => {
   expect(new Set(texts).size).toBe(256 * 256)
 })
 
-test('a surrogate that stands for no byte is no path', () => {
+test('a path with a surrogate that encodes no byte is refused', () => {
   for (const text of ['\u{d800}', 'a\u{dc7f}', '\u{dfff}']) {
     expect(pathToBytes(text)).toBeUndefined()
     expect(encodePath(text)).toBeUndefined()
   }
 })
 
-test('what is not percent-encoding is no path', () => {
+test('a path with invalid percent-encoding is refused', () => {
   for (const text of ['%', '%4', '%zz', 'a%2']) expect(decodePath(text)).toBeUndefined()
   expect(decodePath('a+b%2Bc')).toBe('a b+c')
 })

@@ -35,7 +35,7 @@ describe('the plain helpers', () => {
     expect(isControlMessage(value)).toBe(expected)
   })
 
-  test('parseMessage tells output from control messages', () => {
+  test('parseMessage distinguishes output from control messages', () => {
     expect(parseMessage(pack(STREAM_STDOUT, Uint8Array.of(65)).buffer)).toEqual({
       kind: 'binary',
       streamId: STREAM_STDOUT,

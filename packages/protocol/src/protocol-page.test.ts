@@ -21,7 +21,7 @@ function rowsUnder(heading: string): string[][] {
     )
 }
 
-/** Types and fields of a message, as the code describes itself: `a=int(0..1),b=text(3)~`. */
+/** Types and fields of a message in the code's schema description: `a=int(0..1),b=text(3)~`. */
 function describeMessages(description: string): Record<string, string[]> {
   const messages: Record<string, string[]> = {}
   for (const line of description.split('\n')) {
@@ -69,7 +69,7 @@ function fieldsOnPage(heading: string): Record<string, string[]> {
   )
 }
 
-describe('the page about the protocol', () => {
+describe('docs/protocol.md', () => {
   test.each([
     ['### Plain, client to server', plainClientMessage.describe],
     ['### Plain, server to client', plainServerMessage.describe],

@@ -3,7 +3,7 @@ import { MAX_RESIZES } from './limits.ts'
 import { ResizeLog } from './resize-log.ts'
 
 describe('ResizeLog', () => {
-  test('[S8] knows the size at every offset', () => {
+  test('[S8] returns the size at every offset', () => {
     const log = new ResizeLog(80, 24)
     log.record(10, 90, 30)
     log.record(20, 100, 40)
@@ -13,7 +13,7 @@ describe('ResizeLog', () => {
     expect(log.current).toMatchObject({ at: 20, cols: 100, rows: 40 })
   })
 
-  test('[S8] keeps only the last of several at one offset', () => {
+  test('[S8] keeps only the last of several resizes at one offset', () => {
     const log = new ResizeLog(80, 24)
     log.record(0, 81, 24)
     log.record(0, 82, 24)
@@ -22,14 +22,14 @@ describe('ResizeLog', () => {
     expect(log.after(log.current.serial)).toBeUndefined()
   })
 
-  test('[S8] lists those behind an offset', () => {
+  test('[S8] lists the resizes after an offset', () => {
     const log = new ResizeLog(80, 24)
     for (const at of [5, 10, 15]) log.record(at, at, 24)
     expect(log.between(5, 15).map(({ at }) => at)).toEqual([10, 15])
     expect(log.after(1)?.at).toBe(10)
   })
 
-  test('[B6] forgets the oldest past its bound, and always knows the current size', () => {
+  test('[B6] drops the oldest resizes over its limit, and never the current size', () => {
     const log = new ResizeLog(80, 24)
     for (let at = 1; at <= 10_000; at += 1) log.record(at, 1 + (at % 500), 24)
     expect(log.between(-1, 20_000)).toHaveLength(MAX_RESIZES)

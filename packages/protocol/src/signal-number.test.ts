@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { constants } from 'node:os'
 import { signalNumber } from './signal-number.ts'
 
-test('[I12] knows the signals of Linux by number', () => {
+test('[I12] maps Linux signal names to numbers', () => {
   for (const name of [
     'SIGHUP',
     'SIGINT',

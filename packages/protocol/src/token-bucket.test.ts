@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { TokenBucket } from './token-bucket.ts'
 
 describe('TokenBucket', () => {
-  test('[B2] gives its burst, then its rate', () => {
+  test('[B2] allows its burst, then its rate', () => {
     const bucket = new TokenBucket(10, 20, 0)
     let taken = 0
     while (bucket.take(1, 0)) taken += 1
@@ -17,7 +17,7 @@ describe('TokenBucket', () => {
     expect(new TokenBucket(10, 20, 0).available(1_000_000)).toBe(20)
   })
 
-  test('[W9] says how long to wait', () => {
+  test('[W9] returns how long to wait', () => {
     const bucket = new TokenBucket(100, 50, 0)
     expect(bucket.waitMs(1, 0)).toBe(0)
     bucket.take(50, 0)
@@ -26,7 +26,7 @@ describe('TokenBucket', () => {
     expect(bucket.waitMs(1_000, 4)).toBe(496)
   })
 
-  test('[B2] takes all or nothing, and a clock that goes back gives nothing and takes nothing', () => {
+  test('[B2] takes all tokens or none, and is unaffected by a clock that is set back', () => {
     const bucket = new TokenBucket(10, 20, 1_000)
     expect(bucket.take(21, 1_000)).toBe(false)
     expect(bucket.take(20, 1_000)).toBe(true)
@@ -35,7 +35,7 @@ describe('TokenBucket', () => {
     expect(bucket.take(1, 100)).toBe(true)
   })
 
-  test('[B2] never gives more than burst and rate allow', () => {
+  test('[B2] never allows more than burst and rate', () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ ms: fc.nat(500), count: fc.integer({ min: 1, max: 30 }) }), { maxLength: 200 }),

@@ -4,7 +4,7 @@ import { COMPATIBLE_FROM, describeSchema, PROTOCOL_VERSION, SUBPROTOCOL } from '
 /** Hash of the shapes of all messages, by version. */
 const PINNED = { version: 1, sha256: 'ac1b2caa657bb51e9e3244ee5577b2fbebcdf462f43a7512f68eadbbb657e668' }
 
-test('[V2] the shapes of all messages are those of this version', () => {
+test('[V2] the message shapes match the hash of this version', () => {
   const sha256 = new Bun.CryptoHasher('sha256').update(describeSchema()).digest('hex')
   const advice = [
     'The shape of a message has changed.',
@@ -15,7 +15,7 @@ test('[V2] the shapes of all messages are those of this version', () => {
   expect({ version: PROTOCOL_VERSION, sha256, advice }).toEqual({ ...PINNED, advice })
 })
 
-test('[V1] this side talks to its own version and at most the one before', () => {
+test('[V1] this version is compatible with itself and at most the previous one', () => {
   expect(PROTOCOL_VERSION - COMPATIBLE_FROM).toBeLessThanOrEqual(1)
   expect(COMPATIBLE_FROM).toBeLessThanOrEqual(PROTOCOL_VERSION)
   expect(SUBPROTOCOL).toBe('sandwire.v1')

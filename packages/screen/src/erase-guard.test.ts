@@ -10,7 +10,7 @@ async function draw(scrollback: number, text: string): Promise<readonly string[]
   return Array.from({ length: 2 }, (_, y) => active.getLine(active.baseY + y)?.translateToString(true) ?? '')
 }
 
-/** Fills the screen, and leaves the cursor in its last cell. */
+/** Fills the screen and leaves the cursor in its last cell. */
 const FULL = 'abcd\r\nefgh\u{1b}[2;4H'
 
 test.each(['\u{1b}[1J', '\u{1b}[?1J'])(
@@ -20,7 +20,7 @@ test.each(['\u{1b}[1J', '\u{1b}[?1J'])(
   },
 )
 
-test('it erases wherever xterm.js can', async () => {
+test('the guard does not change other erasures', async () => {
   expect(await draw(0, `${FULL}\u{1b}[1Jx`)).toEqual(['', '   x'])
   expect(await draw(10, `${FULL}\r\n\u{1b}[2;4H\u{1b}[1Jx`)).toEqual(['', '   x'])
   expect(await draw(10, `${FULL}\u{1b}[D\u{1b}[1Jx`)).toEqual(['', '  xh'])

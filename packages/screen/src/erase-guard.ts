@@ -28,7 +28,7 @@ export function guardErase(terminal: GuardedTerminal): void {
   terminal.parser.registerCsiHandler({ prefix: '?', final: 'J' }, isFatal)
 }
 
-/** The list of lines is a ring: behind its end is its start. How long the ring is, nothing public tells. */
+/** xterm.js stores lines in a ring buffer, which wraps at its end. Its public API does not report the length. */
 function hasLineBelow(terminal: GuardedTerminal, row: number): boolean {
   let found: unknown = terminal
   for (const name of ['_core', '_bufferService', 'buffer', 'lines', 'maxLength'])

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { countTextLines } from './scrolled-out.ts'
 
-/** What is no text: control characters but those that end lines and tabs, and the first byte of those behind ASCII. */
+/** Bytes that are not text: control characters other than line ends and tabs, and the first UTF-8 byte of C1 controls. */
 function isMoreThanText(byte: number): boolean {
   return (byte < 0x20 && ![0x09, 0x0a, 0x0d].includes(byte)) || byte === 0x7f || byte === 0xc2
 }
@@ -22,7 +22,7 @@ const bytes = fc.oneof(
   }),
 )
 
-test('Lines of text are counted as byte by byte, wherever in memory they begin', () => {
+test('counts lines like a byte-by-byte count, at any memory alignment', () => {
   fc.assert(
     fc.property(bytes, fc.nat(4), (content, offset) => {
       const placed = new Uint8Array([...Array<number>(offset).fill(0x1b), ...content]).subarray(offset)
@@ -32,7 +32,7 @@ test('Lines of text are counted as byte by byte, wherever in memory they begin',
   )
 })
 
-test('Each byte alone is text or not wherever it stands among four', () => {
+test('classifies each byte alike at every position within a word', () => {
   for (let byte = 0; byte < 256; byte += 1) {
     for (let at = 0; at < 8; at += 1) {
       const placed = new Uint8Array(8).fill(0x61)

@@ -11,7 +11,7 @@ function open(): Terminal {
   return new Terminal({ cols: COLS, rows: ROWS, scrollback: SCROLLBACK, allowProposedApi: true })
 }
 
-/** Counts what is parsed. */
+/** Counts the parsed bytes. */
 function countParsed(terminal: Terminal): () => number {
   let bytes = 0
   const write = terminal.write.bind(terminal)
@@ -22,7 +22,7 @@ function countParsed(terminal: Terminal): () => number {
   return () => bytes
 }
 
-/** Everything that can be seen of a terminal. */
+/** The visible state of a terminal. */
 function look(terminal: Terminal): unknown {
   const { active } = terminal.buffer
   const lines = Array.from({ length: active.length }, (_, y) => {
@@ -36,19 +36,19 @@ function look(terminal: Terminal): unknown {
   return { lines, at: [active.cursorX, active.cursorY, active.baseY, active.type] }
 }
 
-interface Way {
-  /** Waits for each part to be dealt with before the next comes. */
-  readonly isPatient: boolean
+interface FeedMode {
+  /** Waits for each part to be parsed or skipped before writing the next. */
+  readonly awaitsEachPart: boolean
   readonly later?: (run: () => void) => void
   readonly enoughBytes?: number
 }
 
-/** What the page takes for enough. */
+/** The page's limit of bytes that are parsed without waiting. */
 const ENOUGH_BYTES = 512 * 1024
 
 async function compare(
   parts: readonly Uint8Array[],
-  { isPatient, later, enoughBytes = ENOUGH_BYTES }: Way = { isPatient: false },
+  { awaitsEachPart, later, enoughBytes = ENOUGH_BYTES }: FeedMode = { awaitsEachPart: false },
 ): Promise<{ readonly parsed: number }> {
   const [skipping, whole] = [open(), open()]
   const parsed = countParsed(skipping)
@@ -63,7 +63,7 @@ async function compare(
       })
     })
     await new Promise<void>((resolve) => whole.write(part, resolve))
-    if (isPatient) await done
+    if (awaitsEachPart) await done
   }
   await new Promise<void>((resolve) => feed.run(resolve))
   expect(told).toEqual([...parts.keys()])
@@ -71,7 +71,7 @@ async function compare(
   return { parsed: parsed() }
 }
 
-/** A terminal that is fed, and what it puts off. */
+/** A terminal with a feed, and its scheduled callbacks. */
 function openHeld() {
   const terminal = open()
   const parsed = countParsed(terminal)
@@ -87,19 +87,19 @@ function openHeld() {
 const lines = (count: number, text: (at: number) => string): Uint8Array =>
   encoder.encode(Array.from({ length: count }, (_, at) => `${text(at)}\r\n`).join(''))
 
-test('does not parse what a flood of text pushes out', async () => {
+test('does not parse text that a flood scrolls out', async () => {
   const flood = lines(10_000, (at) => `line ${at} of the flood`)
   const { parsed } = await compare([encoder.encode('$ '), flood, encoder.encode('$ ')])
   expect(parsed).toBeLessThan(flood.byteLength / 50)
 })
 
-test('does not parse what a flood of numbers pushes out, and all of it within a sequence', async () => {
+test('does not parse numbers that a flood scrolls out, except inside a sequence', async () => {
   const flood = lines(20_000, (at) => String(at))
   expect((await compare([flood])).parsed).toBeLessThan(flood.byteLength / 50)
   expect((await compare([encoder.encode('\u{1b}['), flood])).parsed).toBeGreaterThan(flood.byteLength)
 })
 
-test('parses a flood up to where something else than text stands for the last time', async () => {
+test('parses a flood up to its last byte that is not text', async () => {
   const flood = lines(10_000, (at) => (at === 5_000 ? '\u{1b}[31mred' : `line ${at} of the flood`))
   const { parsed } = await compare([flood])
   expect(parsed).toBeGreaterThan(flood.byteLength / 2)
@@ -108,7 +108,7 @@ test('parses a flood up to where something else than text stands for the last ti
   expect((await compare([colored])).parsed).toBe(colored.byteLength)
 })
 
-test('takes text of all scripts for text, and control characters in UTF-8 for what they are', async () => {
+test('treats all scripts as text, and C1 controls in UTF-8 as controls', async () => {
   const flood = lines(5_000, (at) => `zeile ${at} größe 漢字 🙂 é`)
   expect((await compare([flood])).parsed).toBeLessThan(flood.byteLength / 20)
   // U+009B begins a sequence as ESC [ does.
@@ -116,7 +116,7 @@ test('takes text of all scripts for text, and control characters in UTF-8 for wh
   expect((await compare([colored])).parsed).toBe(colored.byteLength)
 })
 
-test('parses all of a flood that is swallowed by a sequence', async () => {
+test('parses all of a flood that a sequence consumes', async () => {
   const flood = lines(5_000, (at) => `line ${at} of the flood`)
   const { parsed } = await compare([
     encoder.encode('\u{1b}]0;a title'),
@@ -126,13 +126,13 @@ test('parses all of a flood that is swallowed by a sequence', async () => {
   expect(parsed).toBeGreaterThan(flood.byteLength)
 })
 
-test('parses all of a flood below what scrolls, where lines are drawn over each other', async () => {
+test('parses all of a flood below the scrolling region, where lines overwrite each other', async () => {
   const below = encoder.encode('\u{1b}[1;3r\u{1b}[6;1H')
   const flood = lines(10_000, (at) => (at === 5_000 ? 'the longest of all lines' : `line ${at}`))
   expect((await compare([below, flood])).parsed).toBeGreaterThan(flood.byteLength)
 })
 
-test('puts what waits together, and what is to be run in its place', async () => {
+test('joins queued bytes, and runs callbacks in order between them', async () => {
   const terminal = open()
   const parsed = countParsed(terminal)
   const feed = new TerminalFeed(terminal, () => SCROLLBACK)
@@ -158,7 +158,7 @@ test('puts what waits together, and what is to be run in its place', async () =>
   expect(parsed()).toBeLessThan(3_000)
 })
 
-test('lets more come in a flood before it goes on, and nothing wait that is no flood', async () => {
+test('collects more of a flood before it parses, and parses other output at once', async () => {
   const { parsed, feed, later, write } = openHeld()
   const flood = lines(2_000, (at) => `line ${at} of the flood`)
   await write(flood)
@@ -168,7 +168,7 @@ test('lets more come in a flood before it goes on, and nothing wait that is no f
   await Promise.all(more)
   expect(parsed()).toBeLessThan(flood.byteLength * 1.1)
 
-  // Enough does not wait, and neither does a change of size behind it.
+  // Enough bytes are parsed without waiting, and so is a resize after them.
   void write(flood)
   await new Promise<void>((resolve) => feed.run(resolve))
   const enough = Array.from({ length: 12 }, () => write(flood))
@@ -180,7 +180,7 @@ test('lets more come in a flood before it goes on, and nothing wait that is no f
   expect(later).toEqual([])
 })
 
-test('deals at once with what is pushed out while it waits, however long that lasts', async () => {
+test('skips text that is scrolled out while it waits, without delaying its callbacks', async () => {
   const { terminal, parsed, feed, write } = openHeld()
   await write(lines(5_000, (at) => `line ${at} of the flood`))
   const before = parsed()
@@ -191,7 +191,7 @@ test('deals at once with what is pushed out while it waits, however long that la
       () => (done += 1),
     )
   expect([done, parsed() - before]).toEqual([999, 0])
-  // What is no text does not wait, and finds everything in its place.
+  // Bytes other than text do not wait, and find all earlier output parsed.
   await write(encoder.encode('\u{1b}[31mred'))
   expect(parsed() - before).toBeLessThan(3_000)
   const { active } = terminal.buffer
@@ -203,30 +203,30 @@ test('deals at once with what is pushed out while it waits, however long that la
   ])
 })
 
-/** Text that is pushed out while it waits, as nothing is fed until the end. */
-const NEVER: Way = { isPatient: false, later: () => undefined }
+/** Text that is scrolled out while it waits, because nothing is parsed until the end. */
+const NEVER: FeedMode = { awaitsEachPart: false, later: () => undefined }
 
-test('keeps of what waits every line that can be seen at the end, wherever parts begin', async () => {
+test('keeps every queued line that is visible at the end, wherever parts begin', async () => {
   const start = encoder.encode('and a beginning')
   const flood = lines(5_000, (at) => `line ${at} of the flood`)
   for (const size of [5, 28, 29, 30, 200]) {
     const more = lines(80, (at) => `number ${at} of 漢字 to keep`)
-    const { parsed } = await compare([flood, start, ...cut(more, size)], NEVER)
+    const { parsed } = await compare([flood, start, ...split(more, size)], NEVER)
     expect(parsed).toBeLessThan(10_000)
   }
 })
 
-test('parses the end of a flood only, where nothing is enough not to wait', async () => {
+test('parses only the end of a flood when there is no limit on waiting bytes', async () => {
   const flood = lines(10_000, (at) => `line ${at} of the flood`)
   const { parsed } = await compare([flood, flood, flood, flood, encoder.encode('$ ')], {
-    isPatient: false,
+    awaitsEachPart: false,
     later: () => undefined,
     enoughBytes: Number.POSITIVE_INFINITY,
   })
   expect(parsed).toBeLessThan(flood.byteLength / 25)
 })
 
-test('does not judge text by what was before a sequence that is still being parsed', async () => {
+test('does not rely on the state before a sequence that is still being parsed', async () => {
   const flood = lines(5_000, (at) => `line ${at} of the flood`)
   const below = encoder.encode('\u{1b}[1;3r\u{1b}[6;1H')
   const more = lines(400, (at) => (at === 100 ? 'the longest of all lines' : `line ${at}`))
@@ -236,14 +236,14 @@ test('does not judge text by what was before a sequence that is still being pars
     enoughBytes: ENOUGH_BYTES,
   })
   await new Promise<void>((resolve) => feed.write(flood, resolve))
-  for (const part of [below, ...cut(more, 100)]) feed.write(part, () => undefined)
+  for (const part of [below, ...split(more, 100)]) feed.write(part, () => undefined)
   await new Promise<void>((resolve) => feed.run(resolve))
   const whole = open()
   for (const part of [flood, below, more]) await new Promise<void>((resolve) => whole.write(part, resolve))
   expect(look(terminal)).toEqual(look(whole))
 })
 
-test('parses everything where each line is taken note of', async () => {
+test('parses everything when every line must be parsed', async () => {
   const terminal = open()
   const parsed = countParsed(terminal)
   const feed = new TerminalFeed(terminal, () => undefined)
@@ -253,7 +253,7 @@ test('parses everything where each line is taken note of', async () => {
 })
 
 const ESC = '\u{1b}'
-/** What may stand before a flood and change where or how it is drawn. */
+/** Sequences before a flood that change where or how it is drawn. */
 const piece = fc.oneof(
   fc.constantFrom(
     `${ESC}[2;4r`,
@@ -304,31 +304,31 @@ const flood = fc
     return Buffer.concat([text, encoder.encode(end)])
   })
 
-/** A flood as it arrives: in parts that are cut anywhere. */
-function cut(part: string | Uint8Array, size: number): readonly Uint8Array[] {
+/** A flood in parts that are split at any position. */
+function split(part: string | Uint8Array, size: number): readonly Uint8Array[] {
   const bytes = typeof part === 'string' ? encoder.encode(part) : part
   return Array.from({ length: Math.ceil(bytes.byteLength / size) }, (_, at) =>
     bytes.subarray(at * size, (at + 1) * size),
   )
 }
 
-const WAYS: readonly Way[] = [
-  { isPatient: true },
-  { isPatient: false },
-  { isPatient: false, later: (run) => setTimeout(run, 1) },
-  { isPatient: false, later: (run) => setTimeout(run, 30) },
-  { isPatient: false, later: (run) => setTimeout(run, 1), enoughBytes: Number.POSITIVE_INFINITY },
+const FEED_MODES: readonly FeedMode[] = [
+  { awaitsEachPart: true },
+  { awaitsEachPart: false },
+  { awaitsEachPart: false, later: (run) => setTimeout(run, 1) },
+  { awaitsEachPart: false, later: (run) => setTimeout(run, 30) },
+  { awaitsEachPart: false, later: (run) => setTimeout(run, 1), enoughBytes: Number.POSITIVE_INFINITY },
 ]
 
-test('shows of whatever comes the same as a terminal that parses everything', async () => {
+test('shows the same as a terminal that parses everything, for any output', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.oneof({ arbitrary: piece, weight: 3 }, { arbitrary: flood, weight: 1 }), { maxLength: 12 }),
       fc.constantFrom(5_000, 20_000, 65_536, 1_000_000),
-      fc.constantFrom(...WAYS),
+      fc.constantFrom(...FEED_MODES),
       async (parts, size, way) => {
         await compare(
-          parts.flatMap((part) => cut(part, size)),
+          parts.flatMap((part) => split(part, size)),
           way,
         )
       },

@@ -111,7 +111,7 @@ export class TerminalFeed {
   #feedWaiting(): void {
     const { bytes, isText, tell } = this.#queue.takeBytes()
     this.#isFlood = isTextFlood(bytes)
-    // At once: what comes while it is parsed must not be judged by what was before it.
+    // Set before parsing: bytes that arrive meanwhile must not rely on the state before these.
     this.#isScrolling &&= isText
     this.#feed(bytes, tell, () => {
       tell(bytes.byteLength)
@@ -120,7 +120,7 @@ export class TerminalFeed {
     })
   }
 
-  /** Parts follow each other within the terminal's own turn: an emulator that is left alone with nothing rests before it goes on. */
+  /** Writes the next part from the callback of the previous one, because an idle emulator waits before it parses again. */
   #feed(bytes: Uint8Array, tell: (dealtWith: number) => void, done: () => void): void {
     const terminal = this.#terminal
     const scrollback = this.#keptLines()
@@ -140,8 +140,8 @@ export class TerminalFeed {
   }
 
   /**
-   * Whether a line went the way of all lines: drawn as text, and up by the one below it. Inside of a sequence it would not be drawn,
-   * unless a letter of it has ended the sequence; inside of a title or the like it would not end; below what scrolls it would stay.
+   * True when the line was drawn as text and scrolled up by the next one. Inside a sequence it is not drawn, unless one of its
+   * letters ended the sequence; inside a title or another string it is consumed; below the scrolling region it does not move.
    */
   #isDrawn(line: Uint8Array): boolean {
     if (this.#lineFeeds === 0 || this.#readRow(0) !== '') return false

@@ -47,7 +47,7 @@ test.each([
   ['..', 0],
   ['../x', 0],
   ['../../x', 1],
-  // Only real folders are surely left upwards: what comes before may be a link.
+  // `..` after a component is refused, because that component may be a link.
   ['x/../../y', 5],
   ['x/..', 5],
   ['../x/../y', 5],
@@ -56,7 +56,7 @@ test.each([
   expect(staysBeneath(target, depth)).toBe(false)
 })
 
-test('paths are ordered by the bytes of their components, folders first', () => {
+test('paths are ordered by the bytes of their components, folders before their content', () => {
   const ordered = [
     'a',
     'a/b',

@@ -1,12 +1,12 @@
 import { pathToBytes } from '@sandwire/protocol'
 
-/** Folders in one another: more than people make, few enough to walk. */
+/** Depth limit of folders: more than real trees have, few enough to walk. */
 export const MAX_DEPTH = 256
-/** As the kernel has it, with the NUL at the end. */
+/** The kernel's limit, including the terminating NUL. */
 const MAX_PATH_BYTES = 4095
 const MAX_NAME_BYTES = 255
 
-/** The components of a path from an archive, `.` and doubled slashes left out; otherwise why it is refused. */
+/** The components of a path from an archive, without `.` and empty ones; otherwise why it is refused. */
 export function readArchivePath(path: string): readonly string[] | { readonly refused: string } {
   if (path === '') return { refused: 'it has no name' }
   if (path.startsWith('/')) return { refused: 'its path is absolute' }
@@ -21,8 +21,8 @@ export function readArchivePath(path: string): readonly string[] | { readonly re
 }
 
 /**
- * Whether a link with this target, `depth` real folders below the root, leads to a place beneath the root, whatever other links
- * of this kind are there: `..` stands only at the beginning, where it goes up real folders.
+ * True when a symbolic link with this target, `depth` real folders below the root, stays below the root, whatever other such
+ * links exist: `..` is allowed only at the beginning, where it leaves real folders.
  */
 export function staysBeneath(target: string, depth: number): boolean {
   if (target === '' || target.startsWith('/') || target.includes('\0')) return false
@@ -46,12 +46,12 @@ const NOTHING = new Uint8Array(0)
 
 function compareNames(a: string, b: string): number {
   if (a === b) return 0
-  // For these the order of characters is that of bytes.
+  // For ASCII, character order equals byte order.
   if (ASCII.test(a) && ASCII.test(b)) return a < b ? -1 : 1
   return compareBytes(pathToBytes(a) ?? NOTHING, pathToBytes(b) ?? NOTHING)
 }
 
-/** The order in which a folder is packed: that of the bytes of each component, folders before what is in them. */
+/** The order in which a folder is packed: by the bytes of each component, folders before their content. */
 export function comparePaths(a: string, b: string): number {
   const left = a.split('/')
   const right = b.split('/')

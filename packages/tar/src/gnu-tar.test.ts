@@ -59,7 +59,7 @@ function bytesPath(base: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${base}/`), pathToBytes(path) ?? new Uint8Array(0)])
 }
 
-/** A tree with what names, modes and times can be. */
+/** A tree with unusual names, modes and times. */
 function makeTree(base: string): void {
   mkdirSync(join(base, 'empty'), { recursive: true })
   mkdirSync(join(base, 'long-folder/'.repeat(20)), { recursive: true })
@@ -75,10 +75,10 @@ function makeTree(base: string): void {
   utimesSync(join(base, ODD), 1, 1)
 }
 
-test.each(['gnu', 'pax', 'ustar'])('an archive of GNU tar in format %s is read as it is', (format) => {
+test.each(['gnu', 'pax', 'ustar'])('reads an archive of GNU tar in format %s unchanged', (format) => {
   const base = join(folder, `from-${format}`)
   makeTree(base)
-  // What this format cannot hold.
+  // Not supported by this format.
   if (format === 'ustar')
     for (const name of ['x'.repeat(200), 'to-long', 'long-folder'])
       rmSync(join(base, name), { recursive: true })
@@ -99,7 +99,7 @@ test.each(['gnu', 'pax', 'ustar'])('an archive of GNU tar in format %s is read a
   expect(byPath.get('./to-long')?.target).toBe(LONG)
 })
 
-test('hard links, pipes and setuid bits of GNU tar are told apart', () => {
+test('distinguishes hard links, pipes and setuid bits of GNU tar', () => {
   const base = join(folder, 'kinds')
   mkdirSync(base)
   writeFileSync(join(base, 'a'), 'same')
@@ -127,7 +127,7 @@ const file = (path: string, text: string, more: Partial<TarEntry> = {}): readonl
   ]
 }
 
-test('GNU tar unpacks what is written, notes unseen', () => {
+test('GNU tar unpacks a written archive and ignores its notes', () => {
   const at = { mode: 0o755, mtimeNs: '1600000000000000000', sizeBytes: 0 } as const
   const archive = Buffer.concat([
     writeEntry({ path: 'empty', kind: 'folder', ...at, mode: 0o700 }),
@@ -155,7 +155,7 @@ test('GNU tar unpacks what is written, notes unseen', () => {
   expect(readdirSync(base).length).toBe(7)
 })
 
-test('a size past eight gibibytes stands in a record, and GNU tar reads it', () => {
+test('writes a size over 8 GiB in an extended header, which GNU tar reads', () => {
   const sizeBytes = 9 * 1024 ** 4
   const header = writeEntry({ path: 'big', kind: 'file', mode: 0o644, mtimeNs: '0', sizeBytes })
   const [event] = [...new TarReader().push(header)]

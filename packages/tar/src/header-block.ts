@@ -1,6 +1,6 @@
 import { BLOCK_BYTES } from './entry.ts'
 
-/** Offsets and lengths of the fields of a header, as POSIX has them. */
+/** Offsets and lengths of the header fields, from POSIX. */
 const FIELDS = {
   name: [0, 100],
   mode: [100, 8],
@@ -16,7 +16,7 @@ const FIELDS = {
 } as const
 type Field = keyof typeof FIELDS
 
-/** The fields of one header, not yet understood. */
+/** The uninterpreted fields of one header. */
 export interface HeaderBlock {
   readonly name: Uint8Array
   readonly mode: number
@@ -31,10 +31,10 @@ const POSIX_MAGIC: Uint8Array = new TextEncoder().encode('ustar\x0000')
 const SLASH = 0x2f
 const SPACE = 0x20
 const ZERO = 0x30
-/** Set in the first byte of a number that is binary. */
+/** Flag in the first byte of a binary number. */
 const BINARY = 0x80
 const NEGATIVE = 0xff
-/** More than any path that a kernel takes in one part. */
+/** Longer than any path component a kernel accepts. */
 const MAX_NAME = FIELDS.name[1]
 const MAX_PREFIX = FIELDS.prefix[1]
 
@@ -54,7 +54,7 @@ function ascii(bytes: Uint8Array): string {
   return String.fromCharCode(...bytes)
 }
 
-/** A number in octal digits, or in binary as GNU has it; undefined when it is neither, or more than a number holds. */
+/** A number in octal digits or GNU's binary format; undefined when it is invalid or not a safe integer. */
 function readNumber(block: Uint8Array, field: Field): number | undefined {
   const [at, length] = FIELDS[field]
   return ((block[at] ?? 0) & BINARY) === 0
@@ -62,7 +62,7 @@ function readNumber(block: Uint8Array, field: Field): number | undefined {
     : readBinary(slice(block, field))
 }
 
-/** Digits between spaces, up to a NUL. Read as they are, because every header has several. */
+/** Octal digits between spaces, up to a NUL. Parsed without a string, because every header has several. */
 function readOctal(block: Uint8Array, from: number, to: number): number | undefined {
   let value = 0
   let state: 'before' | 'digits' | 'behind' = 'before'
@@ -86,7 +86,7 @@ function readBinary(bytes: Uint8Array): number | undefined {
   return Number.isSafeInteger(number) ? number : undefined
 }
 
-/** Sum of all bytes, those of the checksum itself taken as spaces. */
+/** Sum of all bytes, with the checksum field counted as spaces. */
 function sumOf(block: Uint8Array): number {
   const [from, length] = FIELDS.checksum
   let sum = length * SPACE
@@ -95,14 +95,14 @@ function sumOf(block: Uint8Array): number {
   return sum
 }
 
-/** The same as some old programs have it, which took bytes as signed. */
+/** The same with signed bytes, as some old programs compute it. */
 function signedSumOf(block: Uint8Array): number {
   const [from, length] = FIELDS.checksum
   const isOurs = (byte: number, at: number): boolean => byte > 0x7f && (at < from || at >= from + length)
   return sumOf(block) - block.filter(isOurs).length * 0x100
 }
 
-/** Only headers of POSIX have a prefix there; GNU and older programs keep something else in its place. */
+/** The name prefix. Only POSIX headers have one; GNU and older formats use the field otherwise. */
 function readName(block: Uint8Array): Uint8Array {
   const name = readBytes(block, 'name')
   if (!ascii(slice(block, 'magic')).startsWith('ustar\0')) return name
@@ -115,7 +115,7 @@ function readName(block: Uint8Array): Uint8Array {
   return whole
 }
 
-/** The fields of a header whose checksum is right and whose numbers are such; otherwise undefined. */
+/** The fields of a header; undefined when the checksum or a number is invalid. */
 export function readHeader(block: Uint8Array): HeaderBlock | undefined {
   const checksum = readNumber(block, 'checksum')
   if (checksum !== sumOf(block) && checksum !== signedSumOf(block)) return undefined
@@ -128,7 +128,7 @@ export function readHeader(block: Uint8Array): HeaderBlock | undefined {
   return { name: readName(block), mode, sizeBytes, mtimeSeconds, type, target: readBytes(block, 'target') }
 }
 
-/** A name as name and prefix; undefined when it fits in no way. */
+/** Splits a path into name and prefix; undefined when it does not fit. */
 function splitName(name: Uint8Array): readonly [name: Uint8Array, prefix: Uint8Array] | undefined {
   if (name.length <= MAX_NAME) return [name, new Uint8Array(0)]
   const at = name.subarray(0, MAX_PREFIX + 1).lastIndexOf(SLASH, name.length - 2)
@@ -136,7 +136,7 @@ function splitName(name: Uint8Array): readonly [name: Uint8Array, prefix: Uint8A
   return isFitting ? [name.subarray(at + 1), name.subarray(0, at)] : undefined
 }
 
-/** Whether the header alone can hold it. */
+/** True when the header alone can store the path. */
 export function fitsName(name: Uint8Array): boolean {
   return name.length <= MAX_NAME || splitName(name) !== undefined
 }
@@ -148,7 +148,7 @@ export function fitsTarget(target: Uint8Array): boolean {
 /** Largest number in a field of twelve bytes: eleven octal digits. */
 export const MAX_OCTAL = 0o777_7777_7777
 
-/** Octal digits and a NUL; 0 for what they cannot hold. */
+/** Octal digits and a NUL; 0 for a number that does not fit. */
 function putOctal(
   block: Uint8Array,
   field: Field,
@@ -163,7 +163,7 @@ function putOctal(
   }
 }
 
-/** Writes a header with its checksum into a block of zeros. What does not fit is cut off or 0: a record of its own says it. */
+/** Writes a header with its checksum into a zeroed block. Values that do not fit are truncated or 0; an extended header has them. */
 export function writeHeader(block: Uint8Array, header: HeaderBlock): void {
   const { name, mode, sizeBytes, mtimeSeconds, type, target } = header
   const put = (field: Field, bytes: Uint8Array): void => {

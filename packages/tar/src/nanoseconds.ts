@@ -1,6 +1,6 @@
 const PER_SECOND = 1_000_000_000n
 
-/** A time of an extended header, in seconds with a fraction, as nanoseconds; undefined when it is none. */
+/** Converts a time of an extended header, in seconds with a fraction, to nanoseconds; undefined when it is invalid. */
 export function readSeconds(text: string): string | undefined {
   const [, sign, whole, fraction = ''] = /^(-?)([0-9]{1,15})(?:\.([0-9]{0,30}))?$/.exec(text) ?? []
   if (whole === undefined) return undefined
@@ -8,7 +8,7 @@ export function readSeconds(text: string): string | undefined {
   return String(sign === '-' ? -magnitude : magnitude)
 }
 
-/** Nanoseconds as seconds with as much of a fraction as there is. */
+/** Formats nanoseconds as seconds with a fraction, without trailing zeros. */
 export function writeSeconds(ns: string): string {
   const value = BigInt(ns)
   const magnitude = value < 0n ? -value : value
@@ -18,7 +18,7 @@ export function writeSeconds(ns: string): string {
   return `${value < 0n ? '-' : ''}${magnitude / PER_SECOND}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-/** Whole seconds since the epoch, downwards. */
+/** Whole seconds since the epoch, rounded down. */
 export function wholeSeconds(ns: string): number {
   const value = BigInt(ns)
   const down = value < 0n && value % PER_SECOND !== 0n ? 1n : 0n

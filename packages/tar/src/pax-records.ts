@@ -4,7 +4,7 @@ export type PaxRecords = ReadonlyMap<string, Uint8Array>
 const SPACE = 0x20
 const NEWLINE = 0x0a
 const EQUALS = 0x3d
-/** More digits than the length of a record has. */
+/** More digits than the length of any record. */
 const MAX_LENGTH_DIGITS = 7
 
 /** Length of a record, which counts its own digits. */
@@ -14,15 +14,15 @@ function lengthOf(contentBytes: number): number {
   return length
 }
 
-/** A record to be written. A value that is text is ASCII. */
+/** A record to write. A text value must be ASCII. */
 export type PaxRecord = readonly [name: string, value: Uint8Array | string]
 
-/** Bytes that records take. */
+/** Size of records in bytes. */
 export function sizeOfRecords(records: readonly PaxRecord[]): number {
   return records.reduce((sum, [name, value]) => sum + lengthOf(1 + name.length + 1 + value.length + 1), 0)
 }
 
-/** Writes records from an offset on: of each its length, a space, name, `=`, value, newline. */
+/** Writes records from an offset on, each as `LENGTH NAME=VALUE` and a newline. */
 export function writeRecords(into: Uint8Array, offset: number, records: readonly PaxRecord[]): void {
   let at = offset
   for (const [name, value] of records) {
@@ -40,14 +40,14 @@ function putAscii(into: Uint8Array, offset: number, text: string): void {
   for (let at = 0; at < text.length; at += 1) into[offset + at] = text.charCodeAt(at)
 }
 
-/** The length that stands at an offset, or undefined. */
+/** The record length at an offset, or undefined. */
 function readLength(bytes: Uint8Array, at: number): { length: number; digits: number } | undefined {
   const space = bytes.subarray(at, at + MAX_LENGTH_DIGITS + 1).indexOf(SPACE)
   const text = space < 1 ? '' : String.fromCharCode(...bytes.subarray(at, at + space))
   return /^[1-9][0-9]*$/.test(text) ? { length: Number(text), digits: space } : undefined
 }
 
-/** The records; undefined when they are malformed. Of several with one name the last counts. */
+/** Parses records; undefined when they are malformed. The last record of a name wins. */
 export function readRecords(bytes: Uint8Array): PaxRecords | undefined {
   const records = new Map<string, Uint8Array>()
   let at = 0

@@ -34,7 +34,7 @@ function extended(type: string, body: string): Uint8Array {
   return Buffer.concat([header(type, bytes.length), bytes, new Uint8Array(paddingOf(bytes.length))])
 }
 
-test('an entry has golden bytes', () => {
+test('an entry is encoded in golden bytes', () => {
   const block = writeEntry({ path: 'a/b', kind: 'file', sizeBytes: 3, mode: 0o755, mtimeNs: '1000000000' })
   const text = Buffer.from(block).toString('latin1')
   expect(block.length).toBe(BLOCK_BYTES)
@@ -45,7 +45,7 @@ test('an entry has golden bytes', () => {
   expect(text.slice(257, 265)).toBe('ustar\x0000')
 })
 
-test('bytes of an entry come in the pieces they were pushed in, and nothing is kept of them', () => {
+test('returns content as views of the pushed bytes, without buffering', () => {
   const archive = Buffer.concat([pack('a', new Uint8Array(1000).fill(7)), TAR_END])
   const reader = new TarReader()
   const sizes: number[] = []
@@ -55,7 +55,7 @@ test('bytes of an entry come in the pieces they were pushed in, and nothing is k
   expect(sizes).toEqual([88, 300, 300, 300, 12])
 })
 
-test('a note is told between entries, and other comments are not', () => {
+test('reports notes between entries, and ignores other comments', () => {
   const events = readAll(
     Buffer.concat([
       extended('g', '19 comment=by others\n'.replace('19', '21')),
@@ -87,7 +87,7 @@ const MALFORMED: readonly (readonly [string, Uint8Array])[] = [
   ['extended headers without end', Buffer.concat(Array.from({ length: 20 }, () => extended('L', 'a\0')))],
 ]
 
-/** A header with other bytes in it, and a checksum that says so. */
+/** A header with changed bytes and a matching checksum. */
 function changed(block: Uint8Array, offset: number, text: string): Uint8Array {
   const copy = block.slice()
   copy.set(Buffer.from(text, 'latin1'), offset)
@@ -97,8 +97,8 @@ function changed(block: Uint8Array, offset: number, text: string): Uint8Array {
   return copy
 }
 
-test.each([...MALFORMED])('an archive with %s is refused (threat T17)', (_, archive) => {
-  // What follows is in order, so nothing else is wrong with it.
+test.each([...MALFORMED])('refuses an archive with %s (threat T17)', (_, archive) => {
+  // The rest of the archive is valid.
   const rest = Buffer.concat([pack('b', new Uint8Array(0)), TAR_END])
   expect(() => readAll(Buffer.concat([archive, rest]))).toThrow('Cannot read the archive')
 })
@@ -109,11 +109,11 @@ const CUT: readonly (readonly [string, Uint8Array])[] = [
   ['nothing at all', new Uint8Array(0)],
 ]
 
-test.each([...CUT])('an archive with %s is not complete', (_, archive) => {
+test.each([...CUT])('reports an archive with %s as incomplete', (_, archive) => {
   expect(() => readAll(archive)).toThrow('Cannot read the archive: it ends too early')
 })
 
-test('mutated archives are read or refused, never anything else, and make no more bytes than they have (threat T17)', () => {
+test('reads or refuses mutated archives, and returns no more bytes than they contain (threat T17)', () => {
   const entries: TarEntry[] = [
     { path: 'l'.repeat(300), kind: 'file', sizeBytes: 700, ...at },
     { path: 'd', kind: 'folder', sizeBytes: 0, ...at },
@@ -135,7 +135,7 @@ test('mutated archives are read or refused, never anything else, and make no mor
     for (let count = 1 + Math.floor(random.next() * 4); count > 0; count -= 1)
       mutated[Math.floor(random.next() * mutated.length)] = Math.floor(random.next() * 256)
     const slice = mutated.subarray(0, Math.floor(random.next() * (mutated.length + 1)))
-    // Half of them with checksums that are right, so that what is behind them is reached.
+    // Half of them have valid checksums, so that the code after the checksum runs.
     if (seed % 2 === 0) mendChecksums(slice)
     let bytes = 0
     try {

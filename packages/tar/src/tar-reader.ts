@@ -78,7 +78,7 @@ export class TarReader {
     if (this.#state.kind !== 'ended') refuse('it ends too early')
   }
 
-  /** Takes the next bytes and tells what is in them. Views of them are good until the next push. */
+  /** Parses the next bytes and returns their events. Views of the bytes are valid until the next push. */
   push(chunk: Uint8Array): readonly TarEvent[] {
     const events: TarEvent[] = []
     let rest = chunk
@@ -168,7 +168,7 @@ export class TarReader {
         return
       case 'g': {
         const note = readNote(readRecords(body) ?? refuse('an extended header is malformed'))
-        // A note stands between entries, and is not about the next one.
+        // A note does not apply to the next entry.
         if (note !== undefined) {
           this.#extended.count = 0
           events.push({ kind: 'note', note })
@@ -176,7 +176,7 @@ export class TarReader {
         return
       }
       default:
-        // The label of a volume says nothing about files.
+        // A volume label does not describe files.
         return
     }
   }
@@ -190,7 +190,7 @@ export class TarReader {
     return {
       path: pathFromBytes(name),
       kind,
-      // Links and folders have no bytes, whatever their header says; of devices neither.
+      // Links, folders and devices have no content, whatever their header says.
       sizeBytes: kind === 'file' || !'123456'.includes(header.type) ? this.#sizeOf(header) : 0,
       mode: header.mode & 0o7777,
       mtimeNs: this.#mtimeOf(header),

@@ -49,7 +49,7 @@ describe('an issuer preset', () => {
     },
   )
 
-  test('lets the operator decide the rest', () => {
+  test('is combined with the inputs of the operator', () => {
     expect(
       issuerFromPreset('oidc', {
         ...ENOUGH.oidc,
@@ -76,11 +76,11 @@ describe('an issuer preset', () => {
     })
   })
 
-  test.each(['oidc', 'keycloak'] as const)('asks %s for a sign-in that can be renewed', (preset) => {
+  test.each(['oidc', 'keycloak'] as const)('requests refresh tokens from %s', (preset) => {
     expect(issuerFromPreset(preset, ENOUGH[preset]).requestScopes).toContain('offline_access')
   })
 
-  test('asks for a resource, and for what else the operator says', () => {
+  test('requests a resource and the parameters of the operator', () => {
     const inputs = {
       ...ENOUGH.auth0,
       resource: 'https://sandwire.example/',
@@ -95,7 +95,7 @@ describe('an issuer preset', () => {
     expect(requestParameters).toEqual({ resource: 'urn:x' })
   })
 
-  test('asks for the first of several audiences', () => {
+  test('requests the first of several audiences', () => {
     const { audiences, requestParameters } = issuerFromPreset('auth0', { ...ENOUGH.auth0, audience: 'a b' })
     expect({ audiences, requestParameters }).toEqual({
       audiences: ['a', 'b'],
@@ -126,7 +126,7 @@ describe('an issuer preset', () => {
   })
 })
 
-test('a URL is secure over HTTPS and on this machine', () => {
+test('HTTPS URLs and loopback URLs are secure', () => {
   for (const url of ['https://a.example/b', 'http://127.0.0.1:80', 'http://localhost/x', 'http://[::1]:9'])
     expect([url, isSecureUrl(url)]).toEqual([url, true])
   for (const url of [
