@@ -184,7 +184,7 @@ test('(threat T6) refuses tokens from before the deletion of the account and acc
 })
 
 test('checks credentials with a sign-in only', async () => {
-  const asked: string[] = []
+  const requested: string[] = []
   const of = (login?: string) =>
     refuseEndedSignIns(
       {
@@ -197,12 +197,12 @@ test('checks credentials with a sign-in only', async () => {
         }),
       },
       async (_, dated) => {
-        asked.push(dated.login)
+        requested.push(dated.login)
         return dated.login === 'good'
       },
     )
   expect(await of().authenticate(new Headers())).toMatchObject({ account: 'a' })
-  expect(asked).toEqual([])
+  expect(requested).toEqual([])
   expect(await of('good').authenticate(new Headers())).toMatchObject({ account: 'a' })
   expect(of('ended').authenticate(new Headers())).rejects.toThrow(unauthorized('the sign-in has ended'))
 })

@@ -113,17 +113,17 @@ describe('an attach', () => {
   })
 
   test('(threat T2) maps a refusal in a 101 to its code and our own message', async () => {
-    for (const [told, code] of [
+    for (const [reported, code] of [
       ['too_many_sessions', 'too_many_sessions'],
       ['internal', 'sandbox_unreachable'],
       ['constructor', 'sandbox_unreachable'],
       ['', 'sandbox_unreachable'],
     ] as const) {
-      sandboxes.socketHeaders = { 'sandwire-refusal': told }
+      sandboxes.socketHeaders = { 'sandwire-refusal': reported }
       const v1 = await upgrade(control, '/attach?sandbox=dev&cmd=cat', V1)
-      expect([told, await frameOf(v1)]).toEqual([told, code])
+      expect([reported, await frameOf(v1)]).toEqual([reported, code])
       const plain = await upgrade(control, '/attach?sandbox=dev&cmd=cat')
-      expect([told, refusalOf(plain)]).toEqual([told, `${ERRORS[code].status} ${code}`])
+      expect([reported, refusalOf(plain)]).toEqual([reported, `${ERRORS[code].status} ${code}`])
     }
   })
 

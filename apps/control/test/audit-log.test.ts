@@ -166,8 +166,8 @@ test('does not change a count that may have been delivered', async () => {
   clock.nowMs += DROP_COUNT_MS
   await boot().audit.flush()
   const counts = rows().map(({ dropped }) => dropped ?? 0)
-  const told = counts.reduce((sum, count) => sum + count, 0)
-  expect(rows().length - counts.filter((count) => count > 0).length + told).toBe(2 * MAX_PENDING + 3)
+  const reported = counts.reduce((sum, count) => sum + count, 0)
+  expect(rows().length - counts.filter((count) => count > 0).length + reported).toBe(2 * MAX_PENDING + 3)
   expect(store.auditOutbox.isEmpty).toBe(true)
 })
 
@@ -217,7 +217,7 @@ test('records no request that changed nothing', async () => {
 
 test('records nothing for an account without access', async () => {
   const { audit, store, write } = open()
-  await write(audit, 'a', 'somebody')
+  await write(audit, 'a', 'eve')
   expect(store.auditOutbox.isEmpty).toBe(true)
 })
 

@@ -89,9 +89,9 @@ describe('the audit of long-running requests', () => {
   /** Runs a command of an account and resolves when it has started. */
   async function running(
     sandbox: string,
-    person: ApiClient,
+    caller: ApiClient,
   ): Promise<{ readonly answer: Promise<ApiResponse> }> {
-    const answer = person.post(`/api/sandboxes/${sandbox}/exec`, { cmd: 'sleep', args: ['3600'] })
+    const answer = caller.post(`/api/sandboxes/${sandbox}/exec`, { cmd: 'sleep', args: ['3600'] })
     const isThere = async (): Promise<boolean> => {
       const { body } = await owner.get('/api/account/sessions')
       return JSON.stringify(body).includes(`"id":"${sandbox}.`)

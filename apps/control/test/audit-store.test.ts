@@ -79,11 +79,11 @@ test('accepts late refusals only of attaches to the reporting sandbox', () => {
     OWNER,
     NOW,
   )
-  const told = ['r1', 'r2', 'r3', 'r1.session.join'].map((requestId) => ({
+  const refusals = ['r1', 'r2', 'r3', 'r1.session.join'].map((requestId) => ({
     requestId,
     code: 'forbidden' as const,
   }))
-  store.addRefusals('s2', told, OWNER, NOW)
+  store.addRefusals('s2', refusals, OWNER, NOW)
   expect(count()).toBe(3)
 })
 

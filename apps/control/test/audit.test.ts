@@ -41,23 +41,23 @@ afterAll(async () => {
   await sandboxes[Symbol.asyncDispose]()
 })
 
-async function auditOf(person: ApiClient, query = ''): Promise<readonly Row[]> {
-  const told = await person.get(`/api/audit?limit=1000${query}`)
-  expect(told.status).toBe(200)
-  return fieldOf(told.body, 'rows') as readonly Row[]
+async function auditOf(caller: ApiClient, query = ''): Promise<readonly Row[]> {
+  const reply = await caller.get(`/api/audit?limit=1000${query}`)
+  expect(reply.status).toBe(200)
+  return fieldOf(reply.body, 'rows') as readonly Row[]
 }
 
 /** Entries are delivered after the response. */
-async function rowsWhen(person: ApiClient, query: string, isThere: (rows: readonly Row[]) => boolean) {
-  await eventually(async () => isThere(await auditOf(person, query)), { what: 'the rows to arrive' })
-  return auditOf(person, query)
+async function rowsWhen(caller: ApiClient, query: string, isThere: (rows: readonly Row[]) => boolean) {
+  await eventually(async () => isThere(await auditOf(caller, query)), { what: 'the rows to arrive' })
+  return auditOf(caller, query)
 }
 
 const brief = ({ action, outcome, code }: Row): string =>
   `${action} ${outcome}${code === null ? '' : ` ${code}`}`
 
-async function make(person: ApiClient, name: string): Promise<string> {
-  const made = await person.post('/api/sandboxes', { name, start: false })
+async function make(caller: ApiClient, name: string): Promise<string> {
+  const made = await caller.post('/api/sandboxes', { name, start: false })
   expect(made.status).toBe(201)
   return textIn(made, 'id')
 }
@@ -75,8 +75,8 @@ async function startSession(name: string, json: unknown): Promise<string> {
   return textIn(started, 'id')
 }
 
-async function open(path: string, person = owner): Promise<string> {
-  const handshake = await upgrade(control, path, { headers: person.headers, subprotocols: ['sandwire.v1'] })
+async function open(path: string, caller = owner): Promise<string> {
+  const handshake = await upgrade(control, path, { headers: caller.headers, subprotocols: ['sandwire.v1'] })
   if (handshake.kind === 'open') handshake.socket.reset()
   return handshake.kind
 }
@@ -85,12 +85,12 @@ describe('the audit', () => {
   test('has a row for every action on a sandbox, also after its deletion', async () => {
     const bob = await ApiClient.named(control, 'bob')
     const id = await make(owner, 'all')
-    await owner.ask('PUT', '/api/sandboxes/all/env', { env: { SECRET: CANARY } })
+    await owner.request('PUT', '/api/sandboxes/all/env', { env: { SECRET: CANARY } })
     await owner.post('/api/sandboxes/all/start', undefined)
     const session = await startSession('all', { cmd: '/bin/sh', args: ['-c', `: ${CANARY}; exec cat`] })
     await owner.get(`/api/sandboxes/all/sessions/${session}/output`)
     await owner.get('/logs/all')
-    await owner.ask('PUT', `/api/account/sessions/${session}/pin`)
+    await owner.request('PUT', `/api/account/sessions/${session}/pin`)
     await owner.delete(`/api/account/sessions/${session}/pin`)
     expect(await open(`/attach?session=${session}`)).toBe('open')
     expect(await open(`/attach?sandbox=all&cmd=/usr/bin/env&arg=${CANARY}`)).toBe('open')
@@ -143,7 +143,7 @@ describe('the audit', () => {
   test('records the client address and ignores headers about it (threat T50)', async () => {
     const lies = Object.fromEntries(SPOOFS.map((name) => [name, '203.0.113.66']))
     const from = { ...fromAddress('192.0.2.7'), ...lies }
-    const made = await owner.ask('POST', '/api/sandboxes', { name: 'far', start: false }, from)
+    const made = await owner.request('POST', '/api/sandboxes', { name: 'far', start: false }, from)
     const rows = await rowsWhen(owner, `&sandbox=${textIn(made, 'id')}`, (all) => all.length > 0)
     expect(rows.map(({ address }) => address)).toEqual(['192.0.2.7'])
     await owner.delete('/api/sandboxes/far')
@@ -281,17 +281,17 @@ describe('the audit', () => {
 
   test('(threat T36) has rows that request data can neither forge nor disguise', async () => {
     const evil = `\r\n{"action":"fake"}\u001B[2J\u202E`
-    const person = new ApiClient(control, await tokenOf('evil', { name: `eve${evil}` }))
-    const id = await make(person, 'evil')
+    const caller = new ApiClient(control, await tokenOf('evil', { name: `eve${evil}` }))
+    const id = await make(caller, 'evil')
     const cmd = encodeURIComponent(`/bin/x${evil}${'y'.repeat(1000)}`)
-    await open(`/attach?sandbox=evil&cmd=${cmd}`, person)
-    await person.post('/api/sandboxes/evil/exec', { cmd: `x${evil}` })
-    const rows = await rowsWhen(person, '', (all) => all.filter((row) => row.command !== null).length === 2)
+    await open(`/attach?sandbox=evil&cmd=${cmd}`, caller)
+    await caller.post('/api/sandboxes/evil/exec', { cmd: `x${evil}` })
+    const rows = await rowsWhen(caller, '', (all) => all.filter((row) => row.command !== null).length === 2)
     expect(rows.every(({ sandbox }) => sandbox === id)).toBe(true)
     for (const value of rows.flatMap((row) => Object.values(row)))
       expect(String(value)).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u)
     for (const line of control.log.filter((line) => line !== '' && line.startsWith('{')))
       expect(line).not.toMatch(/\p{C}/u)
-    await person.delete('/api/sandboxes/evil')
+    await caller.delete('/api/sandboxes/evil')
   })
 })

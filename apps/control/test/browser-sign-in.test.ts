@@ -33,16 +33,16 @@ async function mint(account = ACCOUNT): Promise<{ sent: string; hash: string; va
 function authenticator(
   changes: { signIn?: SignIn | null; isMinted?: boolean; trusted?: string | null } = {},
 ) {
-  const asked: CookieClaim[] = []
+  const requested: CookieClaim[] = []
   const made = createCookieAuthenticator({
     accounts: { isMinted: async () => changes.isMinted ?? true },
     find: async (claim) => {
-      asked.push(claim)
+      requested.push(claim)
       return changes.signIn === undefined ? SIGN_IN : changes.signIn
     },
     isTrusted: ({ issuer }) => issuer === (changes.trusted === undefined ? 'test' : changes.trusted),
   })
-  return { made, asked }
+  return { made, requested }
 }
 
 test('a cookie names its account and is stored as a hash only', async () => {
@@ -75,7 +75,7 @@ test('a malformed cookie is distinguished from a missing one', async () => {
 
 test('the cookie of a signed-in browser authenticates it', async () => {
   const { sent, hash } = await mint()
-  const { made, asked } = authenticator()
+  const { made, requested } = authenticator()
   expect(await made.authenticate(sending(sent))).toEqual({
     account: ACCOUNT,
     name: 'Ann',
@@ -84,16 +84,16 @@ test('the cookie of a signed-in browser authenticates it', async () => {
     login: 'l1',
     expiresMs: 100,
   })
-  expect(asked).toEqual([{ account: ACCOUNT, hash }])
+  expect(requested).toEqual([{ account: ACCOUNT, hash }])
   expect(await made.authenticate(new Headers())).toBeUndefined()
 })
 
 test('a cookie of a forged account id is refused without a lookup', async () => {
-  const { made, asked } = authenticator({ isMinted: false })
+  const { made, requested } = authenticator({ isMinted: false })
   expect(await rejectionOf(made.authenticate(sending((await mint()).sent)))).toMatchObject({
     code: 'unauthorized',
   })
-  expect(asked).toEqual([])
+  expect(requested).toEqual([])
 })
 
 test('a cookie of an ended sign-in or a removed issuer is refused', async () => {

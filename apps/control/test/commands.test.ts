@@ -181,11 +181,11 @@ describe('a credential with the scope connect only (threat T9)', () => {
   test('can view a shell but send it no input, whatever role it requests', async () => {
     const begun = await post('/api/sandboxes/dev/sessions', { cmd: 'sh', mode: 'pty', keep: 60 }, OWNER)
     const shell = String(field(await begun.json(), 'id'))
-    const asked = { ...bearer(CONNECT), ...V1 }
+    const options = { ...bearer(CONNECT), ...V1 }
     for (const query of ['role=driver&take=1', 'role=driver', 'role=collaborator'])
       for (const path of [`/terminal/${shell}?${query}`, `/attach?session=${shell}&${query}`])
-        expect([path, await roleIn(path, asked)]).toEqual([path, 'forbidden'])
-    expect(await roleIn(`/terminal/${shell}`, asked)).toBe('viewer')
+        expect([path, await roleIn(path, options)]).toEqual([path, 'forbidden'])
+    expect(await roleIn(`/terminal/${shell}`, options)).toBe('viewer')
     expect(await roleIn(`/terminal/${shell}?role=driver`, await ticketFor(shell, CONNECT))).toBe('forbidden')
     expect(await roleIn(`/terminal/${shell}?role=driver`, { ...bearer(OWNER), ...V1 })).toBe('driver')
   })

@@ -42,8 +42,8 @@ afterAll(async () => {
 type Query = Readonly<Record<string, string>>
 
 /** Opens a terminal as a user; the sandbox is ada's by default. */
-function open(query: Query = {}, person: ApiClient = ada, protocols: readonly string[] = []): PtyClient {
-  const headers = { ...Object.fromEntries(person.headers), host: `localhost:${control.port}` }
+function open(query: Query = {}, caller: ApiClient = ada, protocols: readonly string[] = []): PtyClient {
+  const headers = { ...Object.fromEntries(caller.headers), host: `localhost:${control.port}` }
   return new PtyClient(
     { port: control.port, headers },
     `/ws/pty?${new URLSearchParams({ sandbox, ...query })}`,
@@ -78,8 +78,8 @@ function ownTokens(): Promise<SessionTokens> {
   })
 }
 
-async function sessionsOf(person: ApiClient): Promise<number> {
-  const { body } = await person.get('/api/account/sessions')
+async function sessionsOf(caller: ApiClient): Promise<number> {
+  const { body } = await caller.get('/api/account/sessions')
   return Object(fieldOf(body, 'sessions')).length as number
 }
 
@@ -305,12 +305,12 @@ describe('authorization', () => {
 
   test('accepts a ticket once and selects the subprotocol', async () => {
     const ticket = textIn(await ada.post('/api/tickets', { sandbox }), 'ticket')
-    const nobody = new ApiClient(control, undefined)
+    const anonymous = new ApiClient(control, undefined)
     const offers = ['sandwire.envelope', `sandwire.ticket.${ticket}`]
-    await using client = open({ session_id: newId() }, nobody, offers)
+    await using client = open({ session_id: newId() }, anonymous, offers)
     await client.name()
     expect(client.protocol).toBe('sandwire.envelope')
-    await using again = open({}, nobody, offers)
+    await using again = open({}, anonymous, offers)
     await again.closed()
     expect(again.hasOpened).toBe(false)
   })

@@ -12,7 +12,7 @@ const GOOD = {
   workspaceMode: 'sandboxes',
 }
 
-function faultOf(changes: object): string {
+function problemOf(changes: object): string {
   try {
     decodeConfig(JSON.stringify({ ...GOOD, ...changes }))
     return ''
@@ -51,16 +51,20 @@ describe('decodeConfig', () => {
     ],
     [{ embedOrigins: ['http://a.example'] }, 'embedOrigins.0: expected https, unless it is loopback'],
   ])('names the valid values for %j', (changes, why) => {
-    expect(faultOf(changes)).toBe(`Invalid settings: ${why}`)
+    expect(problemOf(changes)).toBe(`Invalid settings: ${why}`)
   })
 
   test('reports all problems at once', () => {
-    const fault = faultOf({ limits: { sessionsPerSandbox: 0, surprise: 1 }, sessionTokenMinutes: 5, more: 1 })
+    const problem = problemOf({
+      limits: { sessionsPerSandbox: 0, surprise: 1 },
+      sessionTokenMinutes: 5,
+      more: 1,
+    })
     for (const key of ['limits.sessionsPerSandbox', 'limits.surprise', 'sessionTokenMinutes', 'more'])
-      expect(fault).toContain(`${key}: `)
+      expect(problem).toContain(`${key}: `)
   })
 
   test('accepts a valid configuration', () => {
-    expect(faultOf({})).toBe('')
+    expect(problemOf({})).toBe('')
   })
 })

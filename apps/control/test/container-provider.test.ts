@@ -209,17 +209,17 @@ describe('the container provider', () => {
 
 /** The interceptions that a network policy sets up. */
 async function interceptions(network: NetworkSpec, hasInternet: boolean): Promise<string[]> {
-  const asked: string[] = []
+  const intercepted: string[] = []
   await openNetwork(
     {
-      interceptAllOutboundHttp: async () => void asked.push('http'),
-      interceptOutboundHttp: async (hosts) => void asked.push(`http ${hosts}`),
-      interceptOutboundHttps: async (hosts) => void asked.push(`https ${hosts}`),
+      interceptAllOutboundHttp: async () => void intercepted.push('http'),
+      interceptOutboundHttp: async (hosts) => void intercepted.push(`http ${hosts}`),
+      interceptOutboundHttps: async (hosts) => void intercepted.push(`https ${hosts}`),
     },
     network,
     { hasInternet, egressFor: () => 'target' },
   )
-  return asked
+  return intercepted
 }
 
 test('intercepts the requests of a container on every listed port', async () => {

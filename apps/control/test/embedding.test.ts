@@ -28,9 +28,9 @@ afterAll(async () => {
 
 /** Requests a ticket as the server of a page does: with a bearer token and without an Origin header. */
 async function ticketFor(origin?: string): Promise<string> {
-  const told = await owner.post('/api/tickets', { sandbox: 'dev', ...(origin !== undefined && { origin }) })
-  expect(told.status).toBe(201)
-  return textIn(told, 'ticket')
+  const reply = await owner.post('/api/tickets', { sandbox: 'dev', ...(origin !== undefined && { origin }) })
+  expect(reply.status).toBe(201)
+  return textIn(reply, 'ticket')
 }
 
 async function outcomeOf(handshake: RawHandshake): Promise<string> {
@@ -128,8 +128,8 @@ describe('a page of a listed origin', () => {
       expect([path, response.status]).toEqual([path, 403])
       expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
     }
-    const asked = await owner.ask('POST', '/api/tickets', { sandbox: 'dev' }, { origin: EMBEDDED })
-    expect(codeIn(asked)).toBe('403 origin_refused')
+    const requests = await owner.request('POST', '/api/tickets', { sandbox: 'dev' }, { origin: EMBEDDED })
+    expect(codeIn(requests)).toBe('403 origin_refused')
   })
 
   test('cannot use a ticket for our own origin, another origin or no origin (threat T1)', async () => {
@@ -173,9 +173,9 @@ describe('a ticket for an origin', () => {
     'http://good.example',
     'https://good.example.',
   ])('that is not listed is not issued: %s (threat T1)', async (origin) => {
-    const told = await owner.post('/api/tickets', { sandbox: 'dev', origin })
-    expect(codeIn(told)).toBe('403 origin_refused')
-    expect(JSON.stringify(told.body)).toContain('origin')
+    const reply = await owner.post('/api/tickets', { sandbox: 'dev', origin })
+    expect(codeIn(reply)).toBe('403 origin_refused')
+    expect(JSON.stringify(reply.body)).toContain('origin')
   })
 
   test.each(['null', '', '*', 'https://good.example/', 'https://Good.example', 'good.example', 5, null])(
@@ -187,7 +187,7 @@ describe('a ticket for an origin', () => {
 
   test('is issued to a page for its own origin only (threat T1)', async () => {
     const ask = (origin: string) =>
-      owner.ask('POST', '/api/tickets', { sandbox: 'dev', origin }, { origin: control.origin })
+      owner.request('POST', '/api/tickets', { sandbox: 'dev', origin }, { origin: control.origin })
     expect(codeIn(await ask(EMBEDDED))).toBe('403 origin_refused')
     const own = await ask(control.origin)
     expect(own.status).toBe(201)

@@ -42,7 +42,7 @@ describe('a response that never ends', () => {
   afterEach(async () => {
     sandboxes.intercept = undefined
     control.host.intercept = undefined
-    await eventually(() => endless.heard === 0, { what: 'all responses to be canceled', ...WAIT })
+    await eventually(() => endless.open === 0, { what: 'all responses to be canceled', ...WAIT })
   })
   afterAll(async () => {
     await control[Symbol.asyncDispose]()
@@ -52,21 +52,22 @@ describe('a response that never ends', () => {
   /** Makes sandboxd send endless responses for paths with this prefix. */
   function neverEndAt(start: string, status?: number): void {
     sandboxes.intercept = (request) =>
-      new URL(request.url).pathname.startsWith(start) ? endless.answer(status) : undefined
+      new URL(request.url).pathname.startsWith(start) ? endless.respond(status) : undefined
   }
 
   test(
     '(threat T6) does not block the alarm of a sandbox, which still closes the connections of expired grants',
     async () => {
       const bob = await ApiClient.named(control, 'bob')
-      const begun = endless.begun
+      const before = endless.started
       neverEndAt('/activity')
-      await eventually(() => endless.begun > begun, { what: 'a poll', ...WAIT })
+      await eventually(() => endless.started > before, { what: 'a poll', ...WAIT })
       const grant = { role: 'collaborator', sandbox: 'dev', expiresSeconds: 1 }
       await bob.post('/api/grants/redeem', { link: linkIn(await owner.post('/api/grants', grant)) })
-      const isCut = (): boolean => sandboxes.seen.some(({ claims }) => claims.path === '/attachments/close')
-      await eventually(isCut, { what: 'the close', ...WAIT })
-      await eventually(() => endless.begun > begun + 3, { what: 'more polls', ...WAIT })
+      const isClosed = (): boolean =>
+        sandboxes.seen.some(({ claims }) => claims.path === '/attachments/close')
+      await eventually(isClosed, { what: 'the close', ...WAIT })
+      await eventually(() => endless.started > before + 3, { what: 'more polls', ...WAIT })
     },
     TIMEOUT_MS,
   )
@@ -129,7 +130,7 @@ describe('a response that never ends', () => {
     async (_, status) => {
       control.host.intercept = ({ method, url }) =>
         method === 'GET' && new URL(url).pathname === `/sandboxes/${sandbox}`
-          ? endless.answer(status)
+          ? endless.respond(status)
           : undefined
       expect(codeIn(await owner.get('/api/sandboxes/dev'))).toBe('503 provider_unavailable')
       control.host.intercept = undefined
@@ -146,7 +147,7 @@ describe('a response that never ends', () => {
     'does not block reading the log of a sandbox',
     async () => {
       control.host.intercept = ({ url }) =>
-        new URL(url).pathname.endsWith('/logs') ? endless.answer() : undefined
+        new URL(url).pathname.endsWith('/logs') ? endless.respond() : undefined
       expect(codeIn(await owner.get(`/logs/${sandbox}`))).toBe('503 provider_unavailable')
       control.host.intercept = undefined
       await eventually(async () => (await owner.get(`/logs/${sandbox}`)).status === 200, {

@@ -35,8 +35,8 @@ function backAfterMs(awayMs: number, random: Random): number {
 function dayOf(number: number, untilMs: number, deployments = DEPLOYMENTS) {
   const random = new Random(SEED * 1_000_003 + number)
   const visits = drawVisits(random, untilMs)
-  const cuts = deployments.map(({ atMs, awayMs }) => ({ atMs, backMs: backAfterMs(awayMs, random) }))
-  return { visits, events: eventsOf(visits, cuts).filter(({ atMs }) => atMs < untilMs), untilMs }
+  const disconnects = deployments.map(({ atMs, awayMs }) => ({ atMs, backMs: backAfterMs(awayMs, random) }))
+  return { visits, events: eventsOf(visits, disconnects).filter(({ atMs }) => atMs < untilMs), untilMs }
 }
 
 interface Fleet {
@@ -71,7 +71,7 @@ function simulate(sandboxes: number, settings: FleetSettings, deployments = DEPL
 describe('the model of a sandbox', () => {
   test.each([
     ['with an idle stop', IDLE_STOP],
-    ['that stays awake', NO_IDLE_STOP],
+    ['without an idle stop', NO_IDLE_STOP],
   ])('has as many alarms and writes as the real one, %s', async (_, settings) => {
     for (let number = 0; number < 12; number++) {
       const model = new ModelSandbox(settings)

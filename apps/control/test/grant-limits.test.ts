@@ -30,36 +30,36 @@ afterAll(async () => {
   await sandboxes[Symbol.asyncDispose]()
 })
 
-async function watch(person: ApiClient): Promise<RawWebSocket> {
-  const { headers } = person
+async function watch(caller: ApiClient): Promise<RawWebSocket> {
+  const { headers } = caller
   const path = `/attach?session=${session}`
   const handshake = await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers })
   if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
   return handshake.socket
 }
 
-async function accountOf(person: ApiClient): Promise<string> {
-  return textIn(await person.get('/api/whoami'), 'account')
+async function accountOf(caller: ApiClient): Promise<string> {
+  return textIn(await caller.get('/api/whoami'), 'account')
 }
 
-async function shareWith(person: ApiClient): Promise<string> {
+async function shareWith(caller: ApiClient): Promise<string> {
   const made = await bob.post('/api/grants', { sandbox: 'dev' })
-  expect((await person.post('/api/grants/redeem', { link: linkIn(made) })).status).toBe(200)
+  expect((await caller.post('/api/grants/redeem', { link: linkIn(made) })).status).toBe(200)
   return textIn(made, 'grant')
 }
 
 /** Another account creates as many grants for an account as it can; returns one outcome per grant. */
 async function pushAt(account: string, name: string): Promise<readonly string[]> {
   const eve = await ApiClient.named(control, name)
-  const told: string[] = []
+  const outcomes: string[] = []
   for (let each = 0; each < 5; each++) {
     const own = `of-${name}-${each}`
     await eve.post('/api/sandboxes', { name: own, start: false })
     const ask = () => eve.post('/api/grants', { sandbox: own, account })
     const all = await Promise.all(Array.from({ length: 64 }, ask))
-    told.push(...all.map((one) => (one.status === 201 ? 'made' : codeIn(one))))
+    outcomes.push(...all.map((one) => (one.status === 201 ? 'made' : codeIn(one))))
   }
-  return told
+  return outcomes
 }
 
 describe('unwanted grants to an account (threat T6)', () => {
@@ -68,8 +68,8 @@ describe('unwanted grants to an account (threat T6)', () => {
     async () => {
       const ann = await ApiClient.named(control, 'ann', { jti: 'laptop' })
       await shareWith(ann)
-      const told = await pushAt(await accountOf(ann), 'eve-1')
-      expect(new Set(told)).toEqual(new Set(['made', '429 too_many_grants']))
+      const outcomes = await pushAt(await accountOf(ann), 'eve-1')
+      expect(new Set(outcomes)).toEqual(new Set(['made', '429 too_many_grants']))
       await using socket = await watch(ann)
       expect((await ann.post('/api/signout', undefined)).status).toBe(204)
       expect((await socket.closed).frame).toEqual(REVOKED)
@@ -83,7 +83,7 @@ describe('unwanted grants to an account (threat T6)', () => {
       const ada = await ApiClient.named(control, 'ada')
       const grant = await shareWith(ada)
       await pushAt(await accountOf(ada), 'eve-2')
-      expect((await ada.ask('DELETE', '/api/account', { confirm: 'ada' })).status).toBe(200)
+      expect((await ada.request('DELETE', '/api/account', { confirm: 'ada' })).status).toBe(200)
       expect(JSON.stringify((await bob.get('/api/grants?sandbox=dev')).body)).not.toContain(grant)
     },
     TIMEOUT_MS,
@@ -93,11 +93,11 @@ describe('unwanted grants to an account (threat T6)', () => {
     'do not prevent redeeming a share link, and store nothing when refused',
     async () => {
       const abe = await ApiClient.named(control, 'abe')
-      const told = await pushAt(await accountOf(abe), 'eve-3')
+      const outcomes = await pushAt(await accountOf(abe), 'eve-3')
       const grant = await shareWith(abe)
       const list = JSON.stringify((await abe.get('/api/account/grants')).body)
       expect(list).toContain(grant)
-      expect(list.split('"grant"').length - 1).toBe(told.filter((one) => one === 'made').length + 1)
+      expect(list.split('"grant"').length - 1).toBe(outcomes.filter((one) => one === 'made').length + 1)
       const eve = await ApiClient.named(control, 'eve-3')
       const made = JSON.stringify((await eve.get('/api/grants?sandbox=of-eve-3-4')).body)
       expect(made).not.toContain(await accountOf(abe))
@@ -117,10 +117,10 @@ describe('a viewer who opens the maximum number of sockets', () => {
     return String(code ?? type)
   }
   async function give(name: string): Promise<ApiClient> {
-    const person = await ApiClient.named(control, name)
+    const caller = await ApiClient.named(control, name)
     const made = await bob.post('/api/grants', { session })
-    expect((await person.post('/api/grants/redeem', { link: linkIn(made) })).status).toBe(200)
-    return person
+    expect((await caller.post('/api/grants/redeem', { link: linkIn(made) })).status).toBe(200)
+    return caller
   }
 
   test.each([
@@ -137,8 +137,8 @@ describe('a viewer who opens the maximum number of sockets', () => {
           sockets.push(socket)
           if (isGreeted) await firstWord(socket)
         }
-        for (const person of [bob, ann]) {
-          const socket = await watch(person)
+        for (const caller of [bob, ann]) {
+          const socket = await watch(caller)
           sockets.push(socket)
           expect(await firstWord(socket)).toBe('welcome')
         }

@@ -375,7 +375,7 @@ describe('an unavailable issuer', () => {
     const token = await crowded.token()
     const answers = await Promise.all(Array.from({ length: 60 }, () => whoami(token, control2)))
     expect(answers.filter(({ via }) => via === 'bearer')).toHaveLength(60)
-    expect(crowded.asked.length).toBeLessThanOrEqual(8)
+    expect(crowded.requested.length).toBeLessThanOrEqual(8)
   })
 
   test('locks out only its own users, temporarily, and the error says so', async () => {
@@ -393,7 +393,7 @@ describe('an unavailable issuer', () => {
     }
     const { headers } = await control2.fetch('/api/whoami', { headers: bearer(await down.token()) })
     expect(headers.get('retry-after')).toBe('5')
-    expect(down.asked.some((path) => path.startsWith('/elsewhere'))).toBe(false)
+    expect(down.requested.some((path) => path.startsWith('/elsewhere'))).toBe(false)
     // Tokens that are invalid without a key are still refused.
     expect(await whoami(await down.token({ exp: 1 }), control2)).toMatchObject(refused)
     expect(await whoami(await fake.token(), control2)).toMatchObject({ via: 'bearer' })

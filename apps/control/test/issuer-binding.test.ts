@@ -31,7 +31,7 @@ test('a sign-in by a link of the host needs the local identity', () => {
 })
 
 test('(threat T2) a sign-in started at one issuer cannot finish at its replacement', async () => {
-  const asked: string[] = []
+  const requested: string[] = []
   const flow = new CodeFlow(
     {
       id: 'oidc',
@@ -47,7 +47,7 @@ test('(threat T2) a sign-in started at one issuer cannot finish at its replaceme
     {
       accounts: { of: async () => 'u' },
       fetchUrl: async (url) => {
-        asked.push(String(url))
+        requested.push(String(url))
         throw new Error('away')
       },
       nowMs: () => 0,
@@ -67,7 +67,7 @@ test('(threat T2) a sign-in started at one issuer cannot finish at its replaceme
   expect(await rejectionOf(flow.finish(back, { ...left, issuerBinding: other }))).toMatchObject({
     problem: 'stale',
   })
-  expect(asked).toEqual([])
+  expect(requested).toEqual([])
   expect(
     await rejectionOf(flow.finish(back, { ...left, issuerBinding: issuerBindingOf(OURS) })),
   ).toMatchObject({

@@ -33,18 +33,18 @@ async function ask(keys: IssuerClient, kid: unknown): Promise<string> {
     return String(fieldOf(caught, 'code'))
   }
 }
-const count = (path: string): number => issuer.asked.filter((asked) => asked === path).length
+const count = (path: string): number => issuer.requested.filter((each) => each === path).length
 
 describe('the keys of an issuer', () => {
   test('are located by its metadata and fetched once', async () => {
     const keys = keysOf()
     for (let at = 0; at < 5; at++) expect(await ask(keys, 'one')).toBe('public')
-    expect(issuer.asked).toEqual(['/.well-known/openid-configuration', '/keys'])
+    expect(issuer.requested).toEqual(['/.well-known/openid-configuration', '/keys'])
   })
 
   test('are fetched from the configured URL without metadata', async () => {
     expect(await ask(keysOf({ endpoints: { jwks: `${issuer.url}/keys` } }), 'one')).toBe('public')
-    expect(issuer.asked).toEqual(['/keys'])
+    expect(issuer.requested).toEqual(['/keys'])
   })
 
   test('are selected by kid only', async () => {
@@ -63,8 +63,8 @@ describe('the keys of an issuer', () => {
     issuer.keys = [one, two]
     after(KEYS_COOLDOWN_MS / 2)
     // Too soon to fetch again: unavailable, with a retry-after.
-    const told: unknown = await keys.findKey({ alg: 'ES256', kid: 'two' }).catch((error: unknown) => error)
-    expect(told).toMatchObject({ code: 'issuer_unavailable', retryAfterMs: KEYS_COOLDOWN_MS / 2 })
+    const error: unknown = await keys.findKey({ alg: 'ES256', kid: 'two' }).catch((error: unknown) => error)
+    expect(error).toMatchObject({ code: 'issuer_unavailable', retryAfterMs: KEYS_COOLDOWN_MS / 2 })
     expect(count('/keys')).toBe(1)
     after(KEYS_COOLDOWN_MS / 2 + 1)
     expect(await ask(keys, 'two')).toBe('public')
@@ -76,8 +76,8 @@ describe('the keys of an issuer', () => {
     const keys = keysOf()
     expect(await ask(keys, 'one')).toBe('public')
     after(KEYS_COOLDOWN_MS + 1)
-    const told = await Promise.all(Array.from({ length: 20 }, (_, at) => ask(keys, `unknown-${at}`)))
-    expect(new Set(told)).toEqual(new Set(['unauthorized']))
+    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, at) => ask(keys, `unknown-${at}`)))
+    expect(new Set(outcomes)).toEqual(new Set(['unauthorized']))
     expect(count('/keys')).toBe(2)
   })
 
@@ -145,7 +145,7 @@ describe('an unavailable issuer', () => {
       issuer.behavior = behavior
       expect(await ask(keys, 'one')).toBe('issuer_unavailable')
       // No redirect was followed.
-      expect(issuer.asked.some((path) => path.startsWith('/elsewhere'))).toBe(false)
+      expect(issuer.requested.some((path) => path.startsWith('/elsewhere'))).toBe(false)
       issuer.behavior = 'well'
       after(RETRY_PAUSE_MS + 1)
       expect(await ask(keys, 'one')).toBe('public')
@@ -156,7 +156,7 @@ describe('an unavailable issuer', () => {
     const keys = keysOf({ endpoints: { jwks: `${issuer.url}/keys` } })
     issuer.behavior = behavior
     expect(await ask(keys, 'one')).toBe('issuer_unavailable')
-    expect(issuer.asked).toEqual(['/keys'])
+    expect(issuer.requested).toEqual(['/keys'])
   })
 
   test('times out', async () => {
@@ -185,7 +185,7 @@ describe('an unavailable issuer', () => {
     issuer.behavior = 'broken'
     for (let at = 0; at < 20; at++) expect(await ask(keys, 'one')).toBe('issuer_unavailable')
     // Once at each location of metadata.
-    expect(issuer.asked).toHaveLength(2)
+    expect(issuer.requested).toHaveLength(2)
   })
 
   test('is contacted by a limited number of requests at a time', async () => {
@@ -202,7 +202,7 @@ describe('an unavailable issuer', () => {
     const outcomes = await Promise.all(Array.from({ length: 100 }, () => ask(keys, 'one')))
     expect(new Set(outcomes)).toEqual(new Set(['public']))
     expect(most).toBeLessThanOrEqual(4)
-    expect(issuer.asked.length).toBeLessThanOrEqual(8)
+    expect(issuer.requested.length).toBeLessThanOrEqual(8)
   })
 
   test('is contacted again after canceled requests', async () => {
@@ -238,9 +238,9 @@ describe('an unavailable issuer', () => {
     ['https://id.example', 7],
     ['https://id.example', undefined],
   ])('is reported for issuer %s with keys at %p, which is not contacted', async (name, keysUrl) => {
-    const asked: string[] = []
+    const fetched: string[] = []
     const answer = (url: string): Promise<Response> => {
-      asked.push(url)
+      fetched.push(url)
       const isMetadata = url.includes('.well-known')
       return Promise.resolve(
         Response.json(isMetadata ? { issuer: name, jwks_uri: keysUrl } : { keys: [one.publicJwk] }),
@@ -248,7 +248,7 @@ describe('an unavailable issuer', () => {
     }
     const keys = new IssuerClient(issuer.config({ issuer: name }), answer, Date.now)
     expect(await ask(keys, 'one')).toBe('issuer_unavailable')
-    expect(asked).toEqual([`${name}/.well-known/openid-configuration`])
+    expect(fetched).toEqual([`${name}/.well-known/openid-configuration`])
   })
 
   test('may keep its keys at another host', async () => {

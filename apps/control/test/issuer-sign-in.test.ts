@@ -49,15 +49,15 @@ async function leave(jar: CookieJar, query = 'issuer=test'): Promise<URL> {
 }
 
 /** Path and query of the issuer's redirect. */
-async function comeBack(authorization: URL, person: string): Promise<string> {
-  const { origin, pathname, search } = await issuer.signIn(authorization, person)
+async function comeBack(authorization: URL, caller: string): Promise<string> {
+  const { origin, pathname, search } = await issuer.signIn(authorization, caller)
   expect(origin + pathname).toBe(`${control.origin}/signin/callback`)
   return pathname + search
 }
 
-async function signIn(person: string): Promise<CookieJar> {
+async function signIn(caller: string): Promise<CookieJar> {
   const jar = new CookieJar(control)
-  const response = await jar.open(await comeBack(await leave(jar), person))
+  const response = await jar.open(await comeBack(await leave(jar), caller))
   expect(locationOf(response).href).toBe(`${control.origin}/`)
   return jar
 }
@@ -325,10 +325,10 @@ describe('sign-ins', () => {
     const later = await signIn('bob')
     const audit = await (await later.read('/api/audit')).text()
     const rows = (JSON.parse(audit) as { rows: Record<string, unknown>[] }).rows
-    const deeds = rows
+    const outcomes = rows
       .filter((row) => row['login'] === login)
       .map(({ action, outcome }) => `${String(action)} ${String(outcome)}`)
-    expect(deeds.sort()).toEqual(['signin allowed', 'signout allowed'])
+    expect(outcomes.sort()).toEqual(['signin allowed', 'signout allowed'])
   })
 
   test('end permanently with a sign-out', async () => {

@@ -18,7 +18,7 @@ import { MemoryProvider } from './support/memory-provider.ts'
 const ID = '0'.repeat(32)
 const SESSION = `${ID}.${'1'.repeat(26)}`
 const CALL = { identity: 'local', name: 'owner', scopes: SCOPES, address: '', requestId: 'r' }
-const STRANGER = { ...CALL, identity: 'somebody' }
+const STRANGER = { ...CALL, identity: 'eve' }
 const SETTINGS: SandboxSettings = {
   network: { policy: 'none', allow: [] },
   limits: DEFAULT_SANDBOX_LIMITS,
@@ -55,9 +55,9 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
   let alarmMs: number | undefined
   let activity: readonly SessionFacts[] = []
   let version = { protocol: 1, compatible_from: 1 }
-  const asked: string[] = []
+  const requested: string[] = []
   provider.answer = ({ path }) => {
-    asked.push(path)
+    requested.push(path)
     if (path === '/__meta/version') return Response.json(version)
     return Response.json({ attachments: 0, sessions: activity, exits: [] })
   }
@@ -116,7 +116,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     clock,
     reports,
     removed,
-    asked,
+    requested,
     tables,
     sessions: new SandboxSessions({
       lifecycle,
@@ -423,10 +423,10 @@ describe('a call to sandboxd', () => {
     const made = open()
     await made.create()
     for (let count = 0; count < 3; count++) await made.sessions.reach(CALL, start, async () => 'in')
-    expect(made.asked).toEqual(['/__meta/version'])
+    expect(made.requested).toEqual(['/__meta/version'])
     await made.lifecycle.stop('r', false)
     await made.sessions.reach(CALL, start, async () => 'in')
-    expect(made.asked).toHaveLength(2)
+    expect(made.requested).toHaveLength(2)
   })
 
   test('refuses a sandboxd that is too old or too new', async () => {

@@ -229,9 +229,9 @@ describe('control', () => {
   })
 
   /** The outcome of an attach: open, or the refusal over HTTP. Plain clients get no error frame. */
-  async function attach(person: ApiClient, headers: Readonly<Record<string, string>>) {
+  async function attach(caller: ApiClient, headers: Readonly<Record<string, string>>) {
     const handshake = await upgrade(control, '/attach?sandbox=dev&cmd=cat', {
-      headers: [...person.headers, ...Object.entries(headers)],
+      headers: [...caller.headers, ...Object.entries(headers)],
     })
     if (handshake.kind === 'open') handshake.socket.reset()
     if (handshake.kind !== 'refused') return { outcome: handshake.kind, retryAfter: 0 }
@@ -248,15 +248,15 @@ describe('control', () => {
   }
 
   test('(threat T50) refuses a flood of attaches from one address, whatever its headers say', async () => {
-    const people = await Promise.all(
+    const accounts = await Promise.all(
       Array.from({ length: 10 }, (_, index) => ApiClient.named(control, `p${index}`)),
     )
     const flood = Array.from({ length: 100 }, (_, index) => {
       const lie = `203.0.113.${index}`
       const lies = Object.fromEntries(SPOOFS.map((name) => [name, name === 'forwarded' ? `for=${lie}` : lie]))
-      const person = people[index % people.length]
-      if (person === undefined) throw new Error('People')
-      return attach(person, { ...lies, ...fromAddress('192.0.2.1') })
+      const caller = accounts[index % accounts.length]
+      if (caller === undefined) throw new Error('No account')
+      return attach(caller, { ...lies, ...fromAddress('192.0.2.1') })
     })
     const outcomes = await Promise.all(flood)
     const { open = 0, too_many_from_address: refused = 0 } = tally(outcomes)
@@ -271,9 +271,9 @@ describe('control', () => {
   })
 
   test('(threat T50) refuses a flood of one account from many addresses', async () => {
-    const person = await ApiClient.named(control, 'many')
+    const caller = await ApiClient.named(control, 'many')
     const flood = Array.from({ length: 100 }, (_, index) =>
-      attach(person, fromAddress(`198.51.100.${index}`)),
+      attach(caller, fromAddress(`198.51.100.${index}`)),
     )
     const outcomes = await Promise.all(flood)
     const { open = 0, too_many_attaches: refused = 0 } = tally(outcomes)
@@ -287,74 +287,78 @@ describe('control', () => {
   })
 
   test('returns how long to wait in the frame where there is no header', async () => {
-    const person = await ApiClient.named(control, 'framed')
-    const headers = [...person.headers, ...Object.entries(fromAddress('192.0.2.44'))]
-    const told: string[] = []
+    const caller = await ApiClient.named(control, 'framed')
+    const headers = [...caller.headers, ...Object.entries(fromAddress('192.0.2.44'))]
+    const frames: string[] = []
     for (let index = 0; index < 25; index += 1) {
       const handshake = await upgrade(control, '/attach?sandbox=dev&cmd=cat', {
         headers,
         subprotocols: ['sandwire.v1'],
       })
-      if (handshake.kind !== 'open') throw new Error('ApiResponse in a frame')
-      told.push(new TextDecoder().decode((await handshake.socket.nextFrame()).payload))
+      if (handshake.kind !== 'open') throw new Error('Expected an error frame')
+      frames.push(new TextDecoder().decode((await handshake.socket.nextFrame()).payload))
       handshake.socket.reset()
     }
-    const refusal: unknown = JSON.parse(told.find((text) => text.includes('too_many_from_address')) ?? 'null')
+    const refusal: unknown = JSON.parse(
+      frames.find((text) => text.includes('too_many_from_address')) ?? 'null',
+    )
     expect(refusal).toMatchObject({ type: 'error', code: 'too_many_from_address', fatal: true })
     expect(String(fieldOf(refusal, 'message'))).toMatch(/: try again in \d+ s$/)
   })
 
   test('(threat T50) limits unauthenticated requests per address, without affecting others', async () => {
-    const nobody = new ApiClient(control, undefined)
+    const anonymous = new ApiClient(control, undefined)
     const ask = async (index: number): Promise<string> => {
       const lies = Object.fromEntries(SPOOFS.map((name) => [name, `203.0.113.${index}`]))
-      const told = await nobody.ask('GET', '/api/sandboxes', undefined, {
+      const response = await anonymous.request('GET', '/api/sandboxes', undefined, {
         ...lies,
         ...fromAddress('192.0.2.9'),
       })
-      if (told.status === 429) expect(Number(told.headers.get('retry-after'))).toBeGreaterThan(0)
-      return codeIn(told)
+      if (response.status === 429) expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
+      return codeIn(response)
     }
     const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(index)))
     expect(new Set(answers)).toEqual(new Set(['401 unauthorized', '429 too_many_from_address']))
     expect(answers.filter((answer) => answer.startsWith('401')).length).toBeLessThan(20)
-    const other = await nobody.ask('GET', '/api/sandboxes', undefined, fromAddress('192.0.2.10'))
+    const other = await anonymous.request('GET', '/api/sandboxes', undefined, fromAddress('192.0.2.10'))
     expect(codeIn(other)).toBe('401 unauthorized')
     const owner = new ApiClient(control, TOKEN)
-    expect((await owner.ask('GET', '/api/sandboxes', undefined, fromAddress('192.0.2.9'))).status).toBe(200)
+    expect((await owner.request('GET', '/api/sandboxes', undefined, fromAddress('192.0.2.9'))).status).toBe(
+      200,
+    )
   })
 
   test('(threat T50) verifies only known tokens from an address that sent too many invalid ones', async () => {
     const from = fromAddress('192.0.2.60')
-    const ask = async (person: ApiClient): Promise<string> =>
-      codeIn(await person.ask('GET', '/api/whoami', undefined, from))
+    const ask = async (caller: ApiClient): Promise<string> =>
+      codeIn(await caller.request('GET', '/api/whoami', undefined, from))
     const known = await ApiClient.named(control, 'known')
     const fresh = await ApiClient.named(control, 'fresh')
-    expect((await known.ask('GET', '/api/whoami', undefined, from)).status).toBe(200)
+    expect((await known.request('GET', '/api/whoami', undefined, from)).status).toBe(200)
     const bad = new ApiClient(control, `${known.bearer ?? ''}x`)
     const answers: string[] = []
     for (let index = 0; index < 15; index += 1) answers.push(await ask(bad))
     expect(new Set(answers)).toEqual(new Set(['401 unauthorized', '429 too_many_from_address']))
     // A valid token is refused too, because it is no longer verified.
     expect(await ask(fresh)).toBe('429 too_many_from_address')
-    expect((await known.ask('GET', '/api/whoami', undefined, from)).status).toBe(200)
-    expect((await fresh.ask('GET', '/api/whoami', undefined, fromAddress('192.0.2.61'))).status).toBe(200)
+    expect((await known.request('GET', '/api/whoami', undefined, from)).status).toBe(200)
+    expect((await fresh.request('GET', '/api/whoami', undefined, fromAddress('192.0.2.61'))).status).toBe(200)
   })
 
   test('(threat T50) a flood of unauthenticated requests does not prevent a sign-in', async () => {
-    const nobody = new ApiClient(control, undefined)
+    const anonymous = new ApiClient(control, undefined)
     const flood = Array.from({ length: 400 }, (_, index) =>
-      nobody.ask('GET', '/api/sandboxes', undefined, fromAddress(`203.0.113.${index % 250}`)),
+      anonymous.request('GET', '/api/sandboxes', undefined, fromAddress(`203.0.113.${index % 250}`)),
     )
     expect((await Promise.all(flood)).map(codeIn)).toContain('429 rate_limited')
     const more = Array.from({ length: 100 }, (_, index) =>
-      nobody.ask('GET', '/api/sandboxes', undefined, fromAddress(`203.0.113.${index % 250}`)),
+      anonymous.request('GET', '/api/sandboxes', undefined, fromAddress(`203.0.113.${index % 250}`)),
     )
-    const started = await nobody.ask('GET', '/signin/start', undefined, fromAddress('203.0.113.1'))
+    const started = await anonymous.request('GET', '/signin/start', undefined, fromAddress('203.0.113.1'))
     expect(started.status).toBe(303)
     const origin = { origin: control.origin }
     const code = 'd'.repeat(32)
-    const signIn = await nobody.ask(
+    const signIn = await anonymous.request(
       'POST',
       '/api/signin',
       { code },
@@ -365,7 +369,7 @@ describe('control', () => {
     // Sign-in has a limit of its own.
     const starts = await Promise.all(
       Array.from({ length: 40 }, () =>
-        nobody.ask('GET', '/signin/start', undefined, fromAddress('192.0.2.70')),
+        anonymous.request('GET', '/signin/start', undefined, fromAddress('192.0.2.70')),
       ),
     )
     expect(starts.map(({ status }) => status)).toContain(429)
@@ -373,7 +377,7 @@ describe('control', () => {
 
   test('(threat T50) a flood of unauthenticated requests does not prevent redeeming a share link', async () => {
     const owner = new ApiClient(control, TOKEN)
-    const nobody = new ApiClient(control, undefined)
+    const anonymous = new ApiClient(control, undefined)
     await owner.post('/api/sandboxes', { name: 'joined', start: false })
     const links = await Promise.all(
       Array.from({ length: 5 }, async () => {
@@ -383,32 +387,32 @@ describe('control', () => {
     )
     // From many addresses, so that the limit of all unauthenticated requests applies.
     const ask = (index: number) =>
-      nobody.ask('GET', '/api/sandboxes', undefined, fromAddress(`203.0.113.${index % 250}`))
+      anonymous.request('GET', '/api/sandboxes', undefined, fromAddress(`203.0.113.${index % 250}`))
     const flood = Array.from({ length: 400 }, (_, index) => ask(index))
     expect((await Promise.all(flood)).map(codeIn)).toContain('429 rate_limited')
     const more = Array.from({ length: 100 }, (_, index) => ask(index))
     const joined = links.map((link, index) =>
-      nobody.ask('POST', '/api/grants/redeem', { link }, fromAddress(`192.0.2.${100 + index}`)),
+      anonymous.request('POST', '/api/grants/redeem', { link }, fromAddress(`192.0.2.${100 + index}`)),
     )
     expect((await Promise.all(joined)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
     await Promise.all(more)
   })
 
   test('(threat T50) limits new guests per address', async () => {
-    const nobody = new ApiClient(control, undefined)
+    const anonymous = new ApiClient(control, undefined)
     const answers = await Promise.all(
       Array.from({ length: 400 }, () =>
-        nobody.ask('POST', '/api/grants/redeem', { link: 'x' }, fromAddress('192.0.2.90')),
+        anonymous.request('POST', '/api/grants/redeem', { link: 'x' }, fromAddress('192.0.2.90')),
       ),
     )
     expect(answers.map(codeIn)).toContain('429 too_many_from_address')
   })
 
   test('logs rate limit refusals, up to a limit', async () => {
-    const person = await ApiClient.named(control, 'many')
+    const caller = await ApiClient.named(control, 'many')
     const refused = await eventually(
       async () => {
-        const { body } = await person.get('/api/audit?limit=1000')
+        const { body } = await caller.get('/api/audit?limit=1000')
         const rows = fieldOf(body, 'rows') as readonly { code: string | null; action: string }[]
         const found = rows.filter(({ code }) => code === 'too_many_attaches')
         return found.length > 0 && found
@@ -430,8 +434,8 @@ describe('control', () => {
     await using _ = sandbox
     const owner = new ApiClient(sandbox, TOKEN)
     await owner.post('/api/sandboxes', { name: 'one', start: false })
-    const told = await owner.post('/api/sandboxes', { name: 'two', start: false })
-    expect(codeIn(told)).toBe('429 too_many_sandboxes')
-    expect(told.headers.get('retry-after')).toBe('60')
+    const response = await owner.post('/api/sandboxes', { name: 'two', start: false })
+    expect(codeIn(response)).toBe('429 too_many_sandboxes')
+    expect(response.headers.get('retry-after')).toBe('60')
   })
 })

@@ -7,8 +7,8 @@ import {
   CALLERS,
   type CallerKind,
 } from './support/matrix/rules.ts'
-import { type Answer, Stage } from './support/matrix/fixture.ts'
-import { type Place, type Verb, VERBS } from './support/matrix/verbs.ts'
+import { type MatrixResult, MatrixFixture } from './support/matrix/fixture.ts'
+import { type Target, type Verb, VERBS } from './support/matrix/verbs.ts'
 import { fieldOf } from './support/json.ts'
 
 /** Long enough for a loaded machine. */
@@ -27,21 +27,25 @@ const titleOf = ({ route, verb }: Case): string => (verb.how === undefined ? rou
 const methodOf = (route: string): string => route.split(' ')[0] ?? ''
 const policyOf = ({ route }: Case): Policy => POLICIES[route] ?? 'public'
 
-let stage: Stage
-let shared: Place
+let fixture: MatrixFixture
+let shared: Target
 beforeAll(async () => {
-  stage = await Stage.open()
-  shared = await stage.createTarget()
+  fixture = await MatrixFixture.open()
+  shared = await fixture.createTarget()
 }, TIMEOUT_MS)
-afterAll(() => stage[Symbol.asyncDispose]())
+afterAll(() => fixture[Symbol.asyncDispose]())
 
-async function askAs(
+async function requestAs(
   { route, verb }: Case,
-  place: Place,
+  target: Target,
   [kind, credential]: readonly [CallerKind, CredentialKind],
   name: string = kind,
-): Promise<Answer> {
-  return stage.ask(methodOf(route), verb.ask({ ...place, name }), await stage.person(kind, credential, name))
+): Promise<MatrixResult> {
+  return fixture.request(
+    methodOf(route),
+    verb.request({ ...target, name }),
+    await fixture.client(kind, credential, name),
+  )
 }
 
 /** The outcome of a verb for one caller. A change that may succeed gets a fixture of its own. */
@@ -50,12 +54,12 @@ async function outcomeOf(
   who: readonly [CallerKind, CredentialKind],
   isAllowed: boolean,
 ): Promise<string> {
-  const { spends, gets } = one.verb
-  const name = spends === 'account' ? crypto.randomUUID() : who[0]
-  const place = spends === 'place' && isAllowed ? await stage.createTarget() : shared
-  const { outcome } = await askAs(one, place, who, name)
-  if (place !== shared) await stage.removeTarget(place)
-  return outcome === gets ? 'allowed' : outcome
+  const { changes, expectedError } = one.verb
+  const name = changes === 'account' ? crypto.randomUUID() : who[0]
+  const target = changes === 'target' && isAllowed ? await fixture.createTarget() : shared
+  const { outcome } = await requestAs(one, target, who, name)
+  if (target !== shared) await fixture.removeTarget(target)
+  return outcome === expectedError ? 'allowed' : outcome
 }
 
 describe('the matrix', () => {
@@ -65,7 +69,7 @@ describe('the matrix', () => {
   })
 
   test('has every route that the router serves', async () => {
-    const owner = await stage.person('owner')
+    const owner = await fixture.client('owner')
     const { body } = await owner.get('/api/openapi.json')
     const paths = Object.entries(Object(fieldOf(body, 'paths')) as Record<string, object>)
     const served = paths.flatMap(([path, methods]) =>
@@ -103,27 +107,27 @@ describe('who may do what (threat T4, threat T9)', () => {
 describe('public routes have the same response for every caller', () => {
   for (const one of cases.filter((each) => policyOf(each) === 'public'))
     test(titleOf(one), async () => {
-      const nobody = await askAs(one, shared, ['none', 'all scopes'])
-      expect(nobody.outcome).not.toBe('forbidden')
+      const anonymous = await requestAs(one, shared, ['none', 'all scopes'])
+      expect(anonymous.outcome).not.toBe('forbidden')
       for (const kind of ['owner', 'stranger'] as const)
-        expect(await askAs(one, shared, [kind, 'all scopes'])).toEqual(nobody)
+        expect(await requestAs(one, shared, [kind, 'all scopes'])).toEqual(anonymous)
     })
 })
 
 describe('a sandbox of another account and a missing one have the same response (threat T4)', () => {
   /** A sandbox that never existed and one that was destroyed. */
-  let invented: Place
-  let gone: Place
+  let forged: Target
+  let gone: Target
   beforeAll(async () => {
-    const spell = (id: string): string => `${'0'.repeat(8)}${id.slice(8)}`
+    const forge = (id: string): string => `${'0'.repeat(8)}${id.slice(8)}`
     const { sandbox, session, grant } = shared
-    invented = {
-      sandbox: spell(sandbox),
-      session: session.replace(sandbox, spell(sandbox)),
-      grant: grant.replace(sandbox, spell(sandbox)),
+    forged = {
+      sandbox: forge(sandbox),
+      session: session.replace(sandbox, forge(sandbox)),
+      grant: grant.replace(sandbox, forge(sandbox)),
     }
-    gone = await stage.createTarget()
-    await stage.removeTarget(gone)
+    gone = await fixture.createTarget()
+    await fixture.removeTarget(gone)
   }, TIMEOUT_MS)
 
   const named = cases.filter((each) => {
@@ -132,13 +136,13 @@ describe('a sandbox of another account and a missing one have the same response 
   })
   for (const one of named)
     test(titleOf(one), async () => {
-      const foreign = await askAs(one, shared, ['stranger', 'all scopes'])
+      const foreign = await requestAs(one, shared, ['stranger', 'all scopes'])
       expect(foreign.outcome).toMatch(/not_found$/)
-      expect(await askAs(one, invented, ['stranger', 'all scopes'])).toEqual(foreign)
-      expect(await askAs(one, gone, ['stranger', 'all scopes'])).toEqual(foreign)
+      expect(await requestAs(one, forged, ['stranger', 'all scopes'])).toEqual(foreign)
+      expect(await requestAs(one, gone, ['stranger', 'all scopes'])).toEqual(foreign)
       // The response does not reveal which parts exist either.
       const otherSession = { ...shared, session: `${shared.session.slice(0, -8)}00000000` }
-      expect(await askAs(one, otherSession, ['stranger', 'all scopes'])).toEqual(foreign)
-      expect(await askAs(one, shared, ['revoked', 'all scopes'])).toEqual(foreign)
+      expect(await requestAs(one, otherSession, ['stranger', 'all scopes'])).toEqual(foreign)
+      expect(await requestAs(one, shared, ['revoked', 'all scopes'])).toEqual(foreign)
     })
 })

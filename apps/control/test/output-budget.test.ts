@@ -9,9 +9,9 @@ const NOW = 1_800_000_000_000
 const BURST_BYTES = 16 * 1024
 
 describe('the output budget', () => {
-  const refusalOf = (budget: OutputBudget, person: string, nowMs: number): SandwireError | undefined => {
+  const refusalOf = (budget: OutputBudget, caller: string, nowMs: number): SandwireError | undefined => {
     try {
-      budget.check(person, nowMs)
+      budget.check(caller, nowMs)
       return undefined
     } catch (error) {
       return error as SandwireError
@@ -53,15 +53,15 @@ describe('(threat T50) a limit on output', () => {
     await sandboxes[Symbol.asyncDispose]()
   })
 
-  const exec = (person: ApiClient, sandbox: string) =>
-    person.post(`/api/sandboxes/${sandbox}/exec`, {
+  const exec = (caller: ApiClient, sandbox: string) =>
+    caller.post(`/api/sandboxes/${sandbox}/exec`, {
       cmd: 'sh',
       args: ['-c', 'head -c 100000 /dev/zero | tr "\\0" a; printf END'],
     })
 
   test('applies to `exec`: its last response is sent whole, then requests are refused for a while', async () => {
     const all = await Promise.all([1, 2, 3, 4].map(() => exec(owner, 'dev')))
-    const texts = all.filter(({ status }) => status === 200).map((told) => textIn(told, 'output'))
+    const texts = all.filter(({ status }) => status === 200).map((reply) => textIn(reply, 'output'))
     const bytes = texts.reduce((sum, text) => sum + text.length, 0)
     expect(bytes).toBeGreaterThan(0)
     expect(bytes).toBeLessThan(BURST_BYTES + 1_000)
@@ -83,14 +83,14 @@ describe('(threat T50) a limit on output', () => {
     await bob.post('/api/grants/redeem', { link: linkIn(grant) })
     const path = `/api/sandboxes/${sandbox}/sessions/${session}/output`
     let read = 0
-    let told = await bob.get(`${path}?from=0`)
-    for (; told.status === 200; told = await bob.get(`${path}?from=${read}`)) {
-      const next = Number(told.headers.get('sandwire-next'))
-      expect(next - read).toBe(String(told.body).length)
+    let reply = await bob.get(`${path}?from=0`)
+    for (; reply.status === 200; reply = await bob.get(`${path}?from=${read}`)) {
+      const next = Number(reply.headers.get('sandwire-next'))
+      expect(next - read).toBe(String(reply.body).length)
       read = next
     }
-    expect(codeIn(told)).toBe('429 rate_limited')
-    expect(Number(told.headers.get('retry-after'))).toBeGreaterThan(500)
+    expect(codeIn(reply)).toBe('429 rate_limited')
+    expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(500)
     expect(read).toBeGreaterThan(0)
     expect(read).toBeLessThan(BURST_BYTES + 1_000)
   })

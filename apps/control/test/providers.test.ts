@@ -126,11 +126,11 @@ describe('the host provider', () => {
       for (let calls = 0; calls < 2 * FAILURES_TO_OPEN; calls++) {
         const status = code === 'internal' ? 500 : 404
         made.host.intercept = () => Response.json({ error: { code, message: 'RAW' } }, { status })
-        const asked = made.host.calls.length
+        const requested = made.host.calls.length
         const error = await rejectionOf(made.provider.destroy(ID, 'r'))
         expect(error).toMatchObject({ code: 'sandbox_failed' })
         expect(error?.message).not.toContain('RAW')
-        expect(made.host.calls).toHaveLength(asked + 1)
+        expect(made.host.calls).toHaveLength(requested + 1)
       }
     expect(made.breaker.state).toEqual({ kind: 'closed', failures: 0 })
   })
@@ -169,9 +169,9 @@ describe('the host provider', () => {
     for (let failures = 0; failures < FAILURES_TO_OPEN; failures += 3)
       await rejectionOf(made.provider.status(ID, 'r'))
     expect(made.breaker.state.kind).toBe('open')
-    const asked = made.host.calls.length
+    const requested = made.host.calls.length
     expect(await rejectionOf(made.provider.status(ID, 'r'))).toMatchObject({ code: 'provider_unavailable' })
-    expect(made.host.calls).toHaveLength(asked)
+    expect(made.host.calls).toHaveLength(requested)
     made.host.intercept = undefined
     made.pass(OPEN_MS)
     expect((await made.provider.status(ID, 'r')).state).toBe('absent')

@@ -246,8 +246,8 @@ describe('with the real sandboxd, and sandboxes that are not notified of the end
     await sandboxes[Symbol.asyncDispose]()
   })
 
-  async function attachPlain(person: ApiClient, sandbox: string): Promise<RawWebSocket> {
-    const { headers } = person
+  async function attachPlain(caller: ApiClient, sandbox: string): Promise<RawWebSocket> {
+    const { headers } = caller
     const handshake = await upgrade(control, `/attach?sandbox=${sandbox}&cmd=cat`, { headers })
     if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
     return handshake.socket
@@ -261,9 +261,9 @@ describe('with the real sandboxd, and sandboxes that are not notified of the end
       ApiClient.named(control, 'bob', { jti: 'b' }),
       ApiClient.named(control, 'eve', { jti: 'e' }),
     ])
-    for (const person of [bob, eve]) {
+    for (const caller of [bob, eve]) {
       const grant = await owner.post('/api/grants', { role: 'collaborator', sandbox: 'dev' })
-      await person.post('/api/grants/redeem', { link: linkIn(grant) })
+      await caller.post('/api/grants/redeem', { link: linkIn(grant) })
     }
     await using own = await attachPlain(owner, sandbox)
     await using guest = await attachPlain(bob, sandbox)
@@ -284,11 +284,11 @@ describe('with the real sandboxd, and sandboxes that are not notified of the end
     const owner = new ApiClient(control, TOKEN)
     const sandbox = textIn(await owner.post('/api/sandboxes', { name: 'shared' }), 'id')
     const grant = await owner.post('/api/grants', { role: 'collaborator', sandbox })
-    const told = await new ApiClient(control, undefined).post('/api/grants/redeem', {
+    const response = await new ApiClient(control, undefined).post('/api/grants/redeem', {
       link: linkIn(grant),
       name: 'Gus',
     })
-    const guest = new ApiClient(control, textIn(told, 'token'))
+    const guest = new ApiClient(control, textIn(response, 'token'))
     await using socket = await attachPlain(guest, sandbox)
     await socket.sendFrame({ opcode: 2, payload: new TextEncoder().encode('there\n') })
     expect((await socket.nextFrame()).opcode).toBe(2)

@@ -15,8 +15,8 @@ const REVOKED = { code: 4435, reason: 'revoked' }
 const WAIT = { timeoutMs: 15_000 }
 
 /** A socket to a session that sends nothing and records its close. */
-async function watch(control: RunningControl, person: ApiClient, session: string): Promise<RawWebSocket> {
-  const { headers } = person
+async function watch(control: RunningControl, caller: ApiClient, session: string): Promise<RawWebSocket> {
+  const { headers } = caller
   const path = `/attach?session=${session}`
   const handshake = await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers })
   if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
@@ -24,8 +24,8 @@ async function watch(control: RunningControl, person: ApiClient, session: string
 }
 
 /** The code of a refused attach. */
-async function refusalTo(control: RunningControl, person: ApiClient, session: string): Promise<string> {
-  const { headers } = person
+async function refusalTo(control: RunningControl, caller: ApiClient, session: string): Promise<string> {
+  const { headers } = caller
   const path = `/attach?session=${session}`
   const handshake = await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers })
   if (handshake.kind !== 'open') return refusalOf(handshake)
@@ -43,9 +43,9 @@ async function makeSandbox(owner: ApiClient, name: string): Promise<string> {
   return textIn(await owner.post('/api/sandboxes', { name }), 'id')
 }
 
-async function shareWith(owner: ApiClient, person: ApiClient, request: object): Promise<string> {
+async function shareWith(owner: ApiClient, caller: ApiClient, request: object): Promise<string> {
   const made = await owner.post('/api/grants', { role: 'collaborator', ...request })
-  await person.post('/api/grants/redeem', { link: linkIn(made) })
+  await caller.post('/api/grants/redeem', { link: linkIn(made) })
   return textIn(made, 'grant')
 }
 
@@ -174,16 +174,16 @@ describe('with the real sandboxd', () => {
     await using elsewhere = await watch(control, carol, session)
     await using home = await watch(control, carol, inHers)
     await using guest = await watch(control, bob, inHers)
-    expect(codeIn(await carol.ask('DELETE', '/api/account', { confirm: 'yes' }))).toBe('400 bad_request')
-    expect(codeIn(await carol.ask('DELETE', '/api/account', {}))).toBe('400 bad_request')
+    expect(codeIn(await carol.request('DELETE', '/api/account', { confirm: 'yes' }))).toBe('400 bad_request')
+    expect(codeIn(await carol.request('DELETE', '/api/account', {}))).toBe('400 bad_request')
     expect(await isOpen(elsewhere)).toBe(true)
-    const deleted = await carol.ask('DELETE', '/api/account', { confirm: 'carol' })
+    const deleted = await carol.request('DELETE', '/api/account', { confirm: 'carol' })
     expect(deleted).toMatchObject({ status: 200, body: { left: 0 } })
     expect((await elsewhere.closed).frame).toEqual(REVOKED)
     for (const socket of [home, guest]) expect([4435, 1012]).toContain((await socket.closed).frame?.code ?? 0)
     expect(control.host.sandboxes.has(hers)).toBe(false)
-    for (const person of [carol, again])
-      expect(codeIn(await person.get('/api/sandboxes'))).toBe('401 unauthorized')
+    for (const caller of [carol, again])
+      expect(codeIn(await caller.get('/api/sandboxes'))).toBe('401 unauthorized')
     expect(JSON.stringify((await owner.get(`/api/grants?sandbox=${sandbox}`)).body)).not.toContain('carol')
     expect(await refusalTo(control, bob, inHers)).toBe('session_not_found')
   }, 20_000)
@@ -224,8 +224,8 @@ describe('with the real sandboxd', () => {
   test('(threat T6) a guest with several share links signs out of all of them, by token and by cookie', async () => {
     const linkFor = async (): Promise<string> => linkIn(await owner.post('/api/grants', { session }))
     const join = async (guest: ApiClient): Promise<ApiClient> => {
-      const told = await guest.post('/api/grants/redeem', { link: await linkFor() })
-      return new ApiClient(control, textIn(told, 'token'))
+      const reply = await guest.post('/api/grants/redeem', { link: await linkFor() })
+      return new ApiClient(control, textIn(reply, 'token'))
     }
     const first = await join(new ApiClient(control, undefined))
     await using one = await watch(control, first, session)
@@ -262,8 +262,8 @@ describe('with the real sandboxd', () => {
     const inHers = await startSession(dora, 'hers')
     await using elsewhere = await watch(control, dora, session)
     await using home = await watch(control, dora, inHers)
-    const remove = (person: ApiClient, id: string, confirm = id) =>
-      person.ask('DELETE', `/api/accounts/${id}`, { confirm })
+    const remove = (caller: ApiClient, id: string, confirm = id) =>
+      caller.request('DELETE', `/api/accounts/${id}`, { confirm })
     expect(codeIn(await remove(dora, account))).toBe('403 forbidden')
     expect(codeIn(await remove(owner, account, 'yes'))).toBe('400 bad_request')
     expect(codeIn(await remove(owner, 'local'))).toBe('403 forbidden')
@@ -279,7 +279,7 @@ describe('with the real sandboxd', () => {
   }, 20_000)
 
   test("deletes nothing of the machine's own user", async () => {
-    expect(codeIn(await owner.ask('DELETE', '/api/account', { confirm: 'local' }))).toBe('403 forbidden')
+    expect(codeIn(await owner.request('DELETE', '/api/account', { confirm: 'local' }))).toBe('403 forbidden')
     expect((await owner.get('/api/sandboxes/dev')).status).toBe(200)
   })
 })
@@ -317,7 +317,7 @@ describe('with a fake sandboxd', () => {
     await sandboxes[Symbol.asyncDispose]()
   })
 
-  const severs = (): number => control.host.count(`POST /sandboxes/${sandbox}/disconnect`)
+  const disconnects = (): number => control.host.count(`POST /sandboxes/${sandbox}/disconnect`)
   const closes = (): number => closings().length
   const closings = () => sandboxes.seen.filter(({ claims }) => claims.path === '/attachments/close')
   const isClose = (request: Request): boolean => new URL(request.url).pathname === '/attachments/close'
@@ -325,22 +325,25 @@ describe('with a fake sandboxd', () => {
 
   test.each([
     ['hangs', () => new Promise<Response>(() => undefined)],
-    ['never ends its response', () => endless.answer()],
+    ['never ends its response', () => endless.respond()],
     ['sends a malformed confirmation', () => Response.json({ closed: 'all of them' })],
     ['refuses', () => Response.json({ error: { code: 'internal', message: '' } }, { status: 500 })],
   ] as const)(
     '(threat T6) the provider closes the connections of a sandbox whose sandboxd %s, and the request is retried until confirmed',
     async (_, answer) => {
       const grant = await shareWith(owner, bob, { sandbox: 'dev' })
-      const before = severs()
+      const before = disconnects()
       const confirmed = closes()
       sandboxes.intercept = (request) => (isClose(request) ? answer() : undefined)
       expect((await owner.delete(`/api/grants/${grant}`)).status).toBe(204)
-      await eventually(() => severs() > before, { what: 'the provider to close the connections', ...WAIT })
+      await eventually(() => disconnects() > before, {
+        what: 'the provider to close the connections',
+        ...WAIT,
+      })
       sandboxes.intercept = undefined
       await eventually(() => closes() > confirmed, { what: 'the confirmation', ...WAIT })
-      expect(severs()).toBe(before + 1)
-      await eventually(() => endless.heard === 0, { what: 'the endless responses to be canceled', ...WAIT })
+      expect(disconnects()).toBe(before + 1)
+      await eventually(() => endless.open === 0, { what: 'the endless responses to be canceled', ...WAIT })
     },
     40_000,
   )
@@ -411,8 +414,8 @@ describe('with a fake sandboxd', () => {
   test('sends sandboxd when a connection must authenticate again, except for the local user', async () => {
     const ada = await ApiClient.named(control, 'eve')
     await shareWith(owner, ada, { sandbox: 'dev' })
-    const joined = async (person: ApiClient): Promise<number | undefined> => {
-      ;(await watch(control, person, session)).reset()
+    const joined = async (caller: ApiClient): Promise<number | undefined> => {
+      ;(await watch(control, caller, session)).reset()
       return sandboxes.seen.findLast(({ claims }) => claims.path.startsWith('/attach'))?.claims.reauthorizeMs
     }
     const quarter = 15 * 60_000

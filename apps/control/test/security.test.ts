@@ -81,11 +81,11 @@ describe('a web page of another origin (threat T1)', () => {
   test('gets no permission to read answers from another origin', async () => {
     const response = await control.fetch('/api/sandboxes', { headers: { origin: control.origin } })
     expect(response.headers.get('access-control-allow-origin')).toBeNull()
-    const asked = await control.fetch('/api/sandboxes', {
+    const requested = await control.fetch('/api/sandboxes', {
       method: 'OPTIONS',
       headers: { origin: 'https://evil.example', 'access-control-request-method': 'POST' },
     })
-    expect(asked.status).toBe(403)
+    expect(requested.status).toBe(403)
   })
 })
 

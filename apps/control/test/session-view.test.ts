@@ -33,10 +33,10 @@ test('(threat T4) a sandbox can report its own sessions only', () => {
 
 test('(threat T4) names of users are few, short and printable, and a start time is not in the future', () => {
   const people = ['a\u{1b}[31mb', 'x'.repeat(1_000), ...Array.from({ length: 100 }, () => 'more')]
-  const [told] = decode({ ...session, people, createdMs: NOW_MS + 5 }) ?? []
-  expect(told?.people.slice(0, 2)).toEqual(['a [31mb', 'x'.repeat(64)])
-  expect(told?.people).toHaveLength(32)
-  expect(told?.createdMs).toBe(NOW_MS)
+  const [view] = decode({ ...session, people, createdMs: NOW_MS + 5 }) ?? []
+  expect(view?.people.slice(0, 2)).toEqual(['a [31mb', 'x'.repeat(64)])
+  expect(view?.people).toHaveLength(32)
+  expect(view?.createdMs).toBe(NOW_MS)
 })
 
 test('a sandboxd that reports no names and no start time is accepted', () => {
@@ -45,9 +45,9 @@ test('a sandboxd that reports no names and no start time is accepted', () => {
 
 test('(threat T4) activity times are neither in the future nor negative', () => {
   for (const lastInputMs of [9e15, NOW_MS + 1, Number.MAX_SAFE_INTEGER]) {
-    const [told] = decode({ ...session, lastInputMs, lastOutputMs: -5 }) ?? []
-    expect(told).toMatchObject({ lastInputMs: NOW_MS, lastOutputMs: 0 })
-    expect(told === undefined ? undefined : lastActivityMs(told)).toBe(NOW_MS)
+    const [response] = decode({ ...session, lastInputMs, lastOutputMs: -5 }) ?? []
+    expect(response).toMatchObject({ lastInputMs: NOW_MS, lastOutputMs: 0 })
+    expect(response === undefined ? undefined : lastActivityMs(response)).toBe(NOW_MS)
   }
   expect(decode({ ...session, lastInputMs: 999 })?.[0]).toMatchObject({ lastInputMs: 999 })
 })

@@ -42,9 +42,9 @@ async function invite(name: string, request: object): Promise<ApiClient> {
   const owner = new ApiClient(control, TOKEN)
   const made = await owner.post('/api/grants', { sandbox: 'dev', ...request })
   expect(made.status).toBe(201)
-  const person = await ApiClient.named(control, name)
-  expect((await person.post('/api/grants/redeem', { link: linkIn(made) })).status).toBe(200)
-  return person
+  const caller = await ApiClient.named(control, name)
+  expect((await caller.post('/api/grants/redeem', { link: linkIn(made) })).status).toBe(200)
+  return caller
 }
 
 function open({ bearer = '' }: ApiClient, path = `/terminal/${session}`): Wire {

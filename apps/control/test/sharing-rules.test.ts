@@ -99,7 +99,12 @@ describe('ids and share links', () => {
 })
 
 describe('redeeming a share link', () => {
-  const asked = { owner: 'ann', account: 'bob', isSecretRight: (hash: string) => hash === 'right', nowMs: 50 }
+  const requests = {
+    owner: 'ann',
+    account: 'bob',
+    isSecretRight: (hash: string) => hash === 'right',
+    nowMs: 50,
+  }
   const open = grant({ linkHash: 'right' })
   const held = grant({ holder: { account: 'bob', name: 'Bob' } })
 
@@ -116,7 +121,7 @@ describe('redeeming a share link', () => {
     ['spent', open, { nowMs: 100 }],
     ['spent', held, { nowMs: 100 }],
   ] as const)('returns %s', (expected, found, over) => {
-    expect(decideRedemption(found, { ...asked, ...over })).toBe(expected)
+    expect(decideRedemption(found, { ...requests, ...over })).toBe(expected)
   })
 })
 

@@ -57,22 +57,22 @@ async function startSession(name: string): Promise<string> {
 }
 
 /** The outcome of an attach: `open`, or the error code. */
-async function attachAs(person: ApiClient, path: string): Promise<string> {
-  const { headers } = person
+async function attachAs(caller: ApiClient, path: string): Promise<string> {
+  const { headers } = caller
   const frame = await firstText(await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers }))
   return frame.startsWith('session ') ? 'open' : String(fieldOf(JSON.parse(frame), 'code'))
 }
 
 async function share(request: object): Promise<ApiResponse> {
-  const told = await owner.post('/api/grants', { sandbox: 'dev', ...request })
-  expect(told.status).toBe(201)
-  return told
+  const response = await owner.post('/api/grants', { sandbox: 'dev', ...request })
+  expect(response.status).toBe(201)
+  return response
 }
 
 /** Shares with a signed-in account and returns the grant. */
-async function shareWith(person: ApiClient, request: object): Promise<string> {
+async function shareWith(caller: ApiClient, request: object): Promise<string> {
   const made = await share(request)
-  const redeemed = await person.post('/api/grants/redeem', { link: linkIn(made) })
+  const redeemed = await caller.post('/api/grants/redeem', { link: linkIn(made) })
   expect(redeemed.status).toBe(200)
   return textIn(made, 'grant')
 }
@@ -84,16 +84,18 @@ function listIn({ body }: ApiResponse, name: string): readonly unknown[] {
 
 describe('a grant', () => {
   test('is for a viewer and a week by default, and its share link is shown once', async () => {
-    const told = await share({ label: 'demo' })
-    const { body } = told
+    const response = await share({ label: 'demo' })
+    const { body } = response
     expect(body).toMatchObject({ role: 'viewer', session: null, sandbox })
     expect(body).not.toHaveProperty('notice')
     const week = 7 * 24 * 60 * 60_000
-    expect(Math.abs(Number(textIn(told, 'expiresMs')) - Date.now() - week)).toBeLessThan(60_000)
-    expect(textIn(told, 'link').startsWith(`${control.origin}/join#${textIn(told, 'grant')}.`)).toBe(true)
+    expect(Math.abs(Number(textIn(response, 'expiresMs')) - Date.now() - week)).toBeLessThan(60_000)
+    expect(textIn(response, 'link').startsWith(`${control.origin}/join#${textIn(response, 'grant')}.`)).toBe(
+      true,
+    )
     const listed = await owner.get('/api/grants?sandbox=dev')
     expect(JSON.stringify(listed.body)).toContain('demo')
-    expect(JSON.stringify(listed.body)).not.toContain(linkIn(told).split('.')[2] ?? '')
+    expect(JSON.stringify(listed.body)).not.toContain(linkIn(response).split('.')[2] ?? '')
   })
 
   test('for a collaborator says that it includes every file', async () => {
@@ -102,8 +104,8 @@ describe('a grant', () => {
   })
 
   test('on a session needs an existing session and no sandbox name', async () => {
-    const told = await owner.post('/api/grants', { session })
-    expect(told.body).toMatchObject({ session, sandbox, role: 'viewer' })
+    const response = await owner.post('/api/grants', { session })
+    expect(response.body).toMatchObject({ session, sandbox, role: 'viewer' })
     const gone = `${sandbox}.${'0'.repeat(26)}`
     expect(codeIn(await owner.post('/api/grants', { session: gone }))).toBe('404 session_not_found')
   })
@@ -118,7 +120,7 @@ describe('a grant', () => {
     { sandbox: 'dev', label: 'a\nb' },
     { sandbox: 'dev', label: '\u202e' },
     { sandbox: 'dev', label: 'x'.repeat(81) },
-    { sandbox: 'dev', account: 'somebody' },
+    { sandbox: 'dev', account: 'unknown' },
     { sandbox: 'dev', account: `u${'0'.repeat(32)}` },
     { sandbox: 'dev', account: 'local' },
     { sandbox: 'dev', __proto__x: 1 },
@@ -129,11 +131,11 @@ describe('a grant', () => {
   test('can be created for a known account, without a share link', async () => {
     const ann = await ApiClient.named(control, 'ann')
     const account = textIn(await ann.get('/api/whoami'), 'account')
-    const told = await share({ account })
-    expect(told.body).not.toHaveProperty('link')
+    const response = await share({ account })
+    expect(response.body).not.toHaveProperty('link')
     expect(listIn(await ann.get('/api/account/grants'), 'grants')).toMatchObject([
       {
-        grant: textIn(told, 'grant'),
+        grant: textIn(response, 'grant'),
         sandbox,
         sandboxName: 'dev',
         session: null,
@@ -156,10 +158,10 @@ describe('a grant', () => {
     const missing = '0'.repeat(32)
     const same = async (method: string, route: (id: string) => string, body?: (id: string) => unknown) => {
       const seen = async (id: string) => {
-        const { status, body: told, headers } = await eve.ask(method, route(id), body?.(id))
+        const { status, body: response, headers } = await eve.request(method, route(id), body?.(id))
         return {
           status,
-          told: JSON.stringify(told).replace(/"request_id":"[^"]*"/, ''),
+          response: JSON.stringify(response).replace(/"request_id":"[^"]*"/, ''),
           names: [...headers.keys()],
         }
       }
@@ -204,31 +206,31 @@ describe('a grant', () => {
 describe('a share link', () => {
   test('is redeemed by one of fifty concurrent accounts, which may repeat it', async () => {
     const link = linkIn(await share({}))
-    const people = await Promise.all(
+    const accounts = await Promise.all(
       Array.from({ length: 50 }, (_, at) => ApiClient.named(control, `p${at}`)),
     )
-    const all = await Promise.all(people.map((person) => person.post('/api/grants/redeem', { link })))
+    const all = await Promise.all(accounts.map((caller) => caller.post('/api/grants/redeem', { link })))
     const winners = all.flatMap(({ status }, at) => (status === 200 ? [at] : []))
     expect(winners).toHaveLength(1)
     const losers = new Set(all.filter(({ status }) => status !== 200).map(codeIn))
     expect([...losers]).toEqual(['410 link_spent'])
     const [winner = 0] = winners
-    const again = await people[winner]?.post('/api/grants/redeem', { link })
+    const again = await accounts[winner]?.post('/api/grants/redeem', { link })
     expect(again?.body).toEqual(all[winner]?.body)
   })
 
   test('is not used up by the owner', async () => {
     const link = linkIn(await share({}))
-    const told = await owner.post('/api/grants/redeem', { link })
-    expect(codeIn(told)).toBe('403 forbidden')
+    const response = await owner.post('/api/grants/redeem', { link })
+    expect(codeIn(response)).toBe('403 forbidden')
     const ann = await ApiClient.named(control, 'ann-2')
     expect((await ann.post('/api/grants/redeem', { link })).status).toBe(200)
   })
 
   test('that was revoked, has a wrong secret or never existed is refused', async () => {
     const ann = await ApiClient.named(control, 'ann-3')
-    const told = await share({})
-    const [id = '', random = ''] = linkIn(told).split('.')
+    const response = await share({})
+    const [id = '', random = ''] = linkIn(response).split('.')
     const wrong = 'x'.repeat(43)
     const objects = () => control.metric('sandwire_objects_constructed_total{class="sandbox"}')
     const before = await objects()
@@ -239,25 +241,27 @@ describe('a share link', () => {
     ])
       expect(codeIn(await ann.post('/api/grants/redeem', { link }))).toBe('410 link_spent')
     expect(await objects()).toBe(before)
-    expect((await owner.delete(`/api/grants/${textIn(told, 'grant')}`)).status).toBe(204)
-    expect(codeIn(await ann.post('/api/grants/redeem', { link: linkIn(told) }))).toBe('410 link_spent')
+    expect((await owner.delete(`/api/grants/${textIn(response, 'grant')}`)).status).toBe(204)
+    expect(codeIn(await ann.post('/api/grants/redeem', { link: linkIn(response) }))).toBe('410 link_spent')
     expect(codeIn(await ann.post('/api/grants/redeem', { link: 'x' }))).toBe('400 bad_request')
-    expect(codeIn(await owner.delete(`/api/grants/${textIn(told, 'grant')}`))).toBe('404 not_found')
+    expect(codeIn(await owner.delete(`/api/grants/${textIn(response, 'grant')}`))).toBe('404 not_found')
   })
 
   test('expires', async () => {
-    const told = await share({ expiresSeconds: 1 })
+    const response = await share({ expiresSeconds: 1 })
     const ann = await ApiClient.named(control, 'ann-4')
-    await eventually(() => Date.now() > Number(textIn(told, 'expiresMs')), { what: 'the end of the grant' })
-    expect(codeIn(await ann.post('/api/grants/redeem', { link: linkIn(told) }))).toBe('410 link_spent')
+    await eventually(() => Date.now() > Number(textIn(response, 'expiresMs')), {
+      what: 'the end of the grant',
+    })
+    expect(codeIn(await ann.post('/api/grants/redeem', { link: linkIn(response) }))).toBe('410 link_spent')
   })
 
   test('is never logged', async () => {
-    const told = await share({})
-    const secret = linkIn(told).split('.')[2] ?? ''
+    const response = await share({})
+    const secret = linkIn(response).split('.')[2] ?? ''
     const ann = await ApiClient.named(control, 'ann-5')
-    await ann.post('/api/grants/redeem', { link: linkIn(told) })
-    await ann.post('/api/grants/redeem', { link: `${linkIn(told).slice(0, -1)}_` })
+    await ann.post('/api/grants/redeem', { link: linkIn(response) })
+    await ann.post('/api/grants/redeem', { link: `${linkIn(response).slice(0, -1)}_` })
     expect(control.log.join('\n')).not.toContain(secret)
   })
 })
@@ -311,9 +315,9 @@ describe('a held grant', () => {
     expect(await attachAs(vera, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('forbidden')
     expect(await attachAs(vera, `/terminal/${session}`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ authority: 'viewer', exec: false })
-    for (const person of [carl, vera]) {
-      expect(codeIn(await person.post(`/api/sandboxes/${sandbox}/stop`, {}))).toBe('403 forbidden')
-      expect(codeIn(await person.delete(`/api/sandboxes/${sandbox}`))).toBe('403 forbidden')
+    for (const caller of [carl, vera]) {
+      expect(codeIn(await caller.post(`/api/sandboxes/${sandbox}/stop`, {}))).toBe('403 forbidden')
+      expect(codeIn(await caller.delete(`/api/sandboxes/${sandbox}`))).toBe('403 forbidden')
     }
     expect(codeIn(await vera.post(`/api/sandboxes/${sandbox}/exec`, { cmd: 'id' }))).toBe('403 forbidden')
   })
@@ -341,19 +345,19 @@ describe('a held grant', () => {
 })
 
 describe('a guest of this machine', () => {
-  const nobody = () => new ApiClient(control, undefined)
+  const anonymous = () => new ApiClient(control, undefined)
 
   test('that is a program gets a token, valid for what was shared only', async () => {
     const made = await share({ role: 'collaborator' })
-    const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'Gus' })
-    expect(told.body).toMatchObject({ sandbox, role: 'collaborator', owner: 'owner' })
-    expect(told.headers.get('set-cookie')).toBeNull()
-    const guest = new ApiClient(control, textIn(told, 'token'))
+    const response = await anonymous().post('/api/grants/redeem', { link: linkIn(made), name: 'Gus' })
+    expect(response.body).toMatchObject({ sandbox, role: 'collaborator', owner: 'owner' })
+    expect(response.headers.get('set-cookie')).toBeNull()
+    const guest = new ApiClient(control, textIn(response, 'token'))
     const who = await guest.get('/api/whoami')
     expect(who.body).toMatchObject({ name: 'Gus (guest)', scopes: ['connect', 'exec'] })
     const list = await guest.get('/api/account/sign-ins')
     expect(list.body).toMatchObject({ signIns: [{ name: 'Gus (guest)', current: true }] })
-    expect(textIn(who, 'expiresMs')).toBe(textIn(told, 'expiresMs'))
+    expect(textIn(who, 'expiresMs')).toBe(textIn(response, 'expiresMs'))
     expect(await attachAs(guest, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ name: 'Gus (guest)', authority: 'driver' })
     // Guests create no sandbox, by name or with an attach.
@@ -366,8 +370,8 @@ describe('a guest of this machine', () => {
 
   test('that uses the name of a shared sandbox gets its id, and nothing about others (threat T4)', async () => {
     const made = await share({ role: 'collaborator' })
-    const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'Gus' })
-    const guest = new ApiClient(control, textIn(told, 'token'))
+    const response = await anonymous().post('/api/grants/redeem', { link: linkIn(made), name: 'Gus' })
+    const guest = new ApiClient(control, textIn(response, 'token'))
     const hint = `of that name are shared with you, use an id: ${sandbox} of "owner"`
     const refused = await guest.get('/api/sandboxes/dev')
     expect(codeIn(refused)).toBe('404 sandbox_not_found')
@@ -411,8 +415,8 @@ describe('a guest of this machine', () => {
   })
 
   test('that is a viewer may only watch', async () => {
-    const told = await nobody().post('/api/grants/redeem', { link: linkIn(await share({ session })) })
-    const guest = new ApiClient(control, textIn(told, 'token'))
+    const response = await anonymous().post('/api/grants/redeem', { link: linkIn(await share({ session })) })
+    const guest = new ApiClient(control, textIn(response, 'token'))
     expect((await guest.get('/api/whoami')).body).toMatchObject({ name: 'guest', scopes: ['connect'] })
     expect(await attachAs(guest, `/terminal/${session}`)).toBe('open')
     expect(await attachAs(guest, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('forbidden')
@@ -421,18 +425,18 @@ describe('a guest of this machine', () => {
   test('that is a browser gets a cookie, from our own page only', async () => {
     const link = linkIn(await share({ session }))
     const join = (headers: Record<string, string>) =>
-      nobody().ask('POST', '/api/grants/redeem', { link, name: 'Gus' }, headers)
+      anonymous().request('POST', '/api/grants/redeem', { link, name: 'Gus' }, headers)
     expect(codeIn(await join({ origin: 'https://evil.example' }))).toBe('403 origin_refused')
     expect(codeIn(await join({ 'sec-fetch-site': 'cross-site' }))).toBe('403 origin_refused')
-    const told = await join({ origin: control.origin })
-    expect(told.body).not.toHaveProperty('token')
-    const cookie = told.headers.get('set-cookie') ?? ''
+    const response = await join({ origin: control.origin })
+    expect(response.body).not.toHaveProperty('token')
+    const cookie = response.headers.get('set-cookie') ?? ''
     expect(cookie).toMatch(/^__Host-sandwire=sws_u\w+\.[\w-]{43}; .*HttpOnly; Secure; SameSite=Strict$/)
     const headers = { cookie: cookie.split(';')[0] ?? '', origin: control.origin }
-    expect((await nobody().ask('GET', '/api/whoami', undefined, headers)).body).toMatchObject({
+    expect((await anonymous().request('GET', '/api/whoami', undefined, headers)).body).toMatchObject({
       name: 'Gus (guest)',
     })
-    const ticket = textIn(await nobody().ask('POST', '/api/tickets', { session }, headers), 'ticket')
+    const ticket = textIn(await anonymous().request('POST', '/api/tickets', { session }, headers), 'ticket')
     const handshake = await upgrade(control, `/terminal/${session}`, {
       subprotocols: ['sandwire.v1', `sandwire.ticket.${ticket}`],
       headers: [['Origin', control.origin]],
@@ -441,20 +445,20 @@ describe('a guest of this machine', () => {
   })
 
   test('gets a refusal without its body being read (threat T22)', async () => {
-    const told = await nobody().post('/api/grants/redeem', {
+    const response = await anonymous().post('/api/grants/redeem', {
       link: linkIn(await share({ session })),
       name: 'Gus',
     })
     await using tcp = await openRawTcp({ port: control.port })
     await tcp.write(
-      `POST /api/sandboxes HTTP/1.1\r\nHost: localhost:${control.port}\r\nAuthorization: Bearer ${textIn(told, 'token')}\r\n` +
+      `POST /api/sandboxes HTTP/1.1\r\nHost: localhost:${control.port}\r\nAuthorization: Bearer ${textIn(response, 'token')}\r\n` +
         `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n${'a'.repeat(100_000)}\r\n`,
     )
     expect(new TextDecoder().decode(await tcp.read())).toStartWith('HTTP/1.1 403 Forbidden')
   })
 
   test('keeps earlier grants when redeeming another share link', async () => {
-    const first = await nobody().post('/api/grants/redeem', {
+    const first = await anonymous().post('/api/grants/redeem', {
       link: linkIn(await share({ session })),
       name: 'Gus',
     })
@@ -473,8 +477,8 @@ describe('a guest of this machine', () => {
 
   test('is marked as a guest wherever others see the name, and other users are not', async () => {
     const made = await share({ role: 'collaborator' })
-    const told = await nobody().post('/api/grants/redeem', { link: linkIn(made), name: 'owner' })
-    const guest = new ApiClient(control, textIn(told, 'token'))
+    const response = await anonymous().post('/api/grants/redeem', { link: linkIn(made), name: 'owner' })
+    const guest = new ApiClient(control, textIn(response, 'token'))
     expect((await guest.get('/api/whoami')).body).toMatchObject({ name: 'owner (guest)' })
     expect((await owner.get('/api/whoami')).body).toMatchObject({ name: 'owner' })
     expect(await attachAs(guest, `/terminal/${session}`)).toBe('open')
@@ -501,11 +505,11 @@ describe('a guest of this machine', () => {
   test('has a name whose mark fits where names are shown', async () => {
     const link = linkIn(await share({ session }))
     const name = '\u{1F600}'.repeat(28)
-    expect(codeIn(await nobody().post('/api/grants/redeem', { link, name: `${name}x` }))).toBe(
+    expect(codeIn(await anonymous().post('/api/grants/redeem', { link, name: `${name}x` }))).toBe(
       '400 bad_request',
     )
-    const told = await nobody().post('/api/grants/redeem', { link, name })
-    const who = await new ApiClient(control, textIn(told, 'token')).get('/api/whoami')
+    const response = await anonymous().post('/api/grants/redeem', { link, name })
+    const who = await new ApiClient(control, textIn(response, 'token')).get('/api/whoami')
     expect(textIn(who, 'name')).toBe(`${name} (guest)`)
     expect(textIn(who, 'name')).toHaveLength(64)
   })
@@ -513,13 +517,13 @@ describe('a guest of this machine', () => {
   test('with a sign-in that ended is a new guest', async () => {
     const headers = { cookie: `__Host-sandwire=sws_local.${'x'.repeat(43)}`, origin: control.origin }
     const link = linkIn(await share({}))
-    expect((await nobody().ask('POST', '/api/grants/redeem', { link }, headers)).status).toBe(200)
+    expect((await anonymous().request('POST', '/api/grants/redeem', { link }, headers)).status).toBe(200)
   })
 
   test('without a share link, with a used one or with a wrong token is refused', async () => {
     const link = linkIn(await share({}))
-    expect((await nobody().post('/api/grants/redeem', { link })).status).toBe(200)
-    expect(codeIn(await nobody().post('/api/grants/redeem', { link }))).toBe('410 link_spent')
+    expect((await anonymous().post('/api/grants/redeem', { link })).status).toBe(200)
+    expect(codeIn(await anonymous().post('/api/grants/redeem', { link }))).toBe('410 link_spent')
     const accounts = () => control.metric('sandwire_objects_constructed_total{class="account"}')
     const before = await accounts()
     for (const token of [
@@ -562,8 +566,8 @@ describe('guests are refused', () => {
     const admin = new ApiClient(other, TOKEN)
     expect((await admin.post('/api/sandboxes', { name: 'dev', start: false })).status).toBe(201)
     const link = linkIn(await admin.post('/api/grants', { sandbox: 'dev' }))
-    const told = await new ApiClient(other, undefined).post('/api/grants/redeem', { link })
-    expect(codeIn(told)).toBe('401 unauthorized')
+    const response = await new ApiClient(other, undefined).post('/api/grants/redeem', { link })
+    expect(codeIn(response)).toBe('401 unauthorized')
   })
 })
 
@@ -573,10 +577,10 @@ describe('guests from before an issuer was configured', () => {
     const bindings = { JWT_SECRET }
     await using other = await startControl({ runner: sandboxes, config, bindings })
     const admin = new ApiClient(other, TOKEN)
-    const nobody = new ApiClient(other, undefined)
+    const anonymous = new ApiClient(other, undefined)
     expect((await admin.post('/api/sandboxes', { name: 'dev', start: false })).status).toBe(201)
     const link = async () => linkIn(await admin.post('/api/grants', { sandbox: 'dev' }))
-    const program = await nobody.post('/api/grants/redeem', { link: await link() })
+    const program = await anonymous.post('/api/grants/redeem', { link: await link() })
     const guest = new ApiClient(other, textIn(program, 'token'))
     const jar = new CookieJar(other)
     expect((await jar.write('POST', '/api/grants/redeem', { link: await link() })).status).toBe(200)
@@ -592,11 +596,11 @@ describe('guests from before an issuer was configured', () => {
 })
 
 test('the page of share links has a strict policy and no content of its own', async () => {
-  const nobody = new ApiClient(control, undefined)
-  const page = await nobody.get('/join')
+  const anonymous = new ApiClient(control, undefined)
+  const page = await anonymous.get('/join')
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
   expect(page.headers.get('referrer-policy')).toBe('no-referrer')
-  const script = String((await nobody.get('/join.js')).body)
+  const script = String((await anonymous.get('/join.js')).body)
   // No request is sent before the secret is removed from the address bar.
   expect(script.indexOf('replaceState')).toBeLessThan(script.indexOf('fetch('))
   expect(script.indexOf('replaceState')).toBeGreaterThan(0)

@@ -49,10 +49,10 @@ async function startSession(name: string): Promise<string> {
   return text((await socketOf(handshake).nextFrame()).payload).replace('session ', '')
 }
 
-async function ticketFor(request: unknown, headers = {}, person = owner): Promise<string> {
-  const told = await person.ask('POST', '/api/tickets', request, headers)
-  expect(told.status).toBe(201)
-  return textIn(told, 'ticket')
+async function ticketFor(request: unknown, headers = {}, caller = owner): Promise<string> {
+  const reply = await caller.request('POST', '/api/tickets', request, headers)
+  expect(reply.status).toBe(201)
+  return textIn(reply, 'ticket')
 }
 
 /** An upgrade whose only credential is a ticket. */
@@ -122,11 +122,11 @@ describe('a ticket', () => {
       runner: sandboxes,
       config: { limits: UNLIMITED, ticketMs: 1 },
     })
-    const person = new ApiClient(other, TOKEN)
-    const made = await person.post('/api/sandboxes', { name: 'dev', start: false })
+    const caller = new ApiClient(other, TOKEN)
+    const made = await caller.post('/api/sandboxes', { name: 'dev', start: false })
     expect(made.status).toBe(201)
-    const told = await person.post('/api/tickets', { sandbox: 'dev' })
-    const [ticket, expiresMs] = [textIn(told, 'ticket'), Number(textIn(told, 'expiresMs'))]
+    const reply = await caller.post('/api/tickets', { sandbox: 'dev' })
+    const [ticket, expiresMs] = [textIn(reply, 'ticket'), Number(textIn(reply, 'expiresMs'))]
     await eventually(() => Date.now() > expiresMs, { what: 'the end of the ticket' })
     const offers = ['sandwire.v1', `sandwire.ticket.${ticket}`]
     const handshake = await upgrade(other, '/attach?cmd=cat', { subprotocols: offers, headers: [] })
@@ -134,12 +134,12 @@ describe('a ticket', () => {
   })
 
   test('lives at most 30 seconds, and no longer than its credential', async () => {
-    const told = await owner.post('/api/tickets', { session })
-    expect(Number(textIn(told, 'expiresMs'))).toBeLessThanOrEqual(Date.now() + 30_000)
+    const reply = await owner.post('/api/tickets', { session })
+    expect(Number(textIn(reply, 'expiresMs'))).toBeLessThanOrEqual(Date.now() + 30_000)
     const exp = Math.floor((Date.now() - CLOCK_SKEW_MS) / 1000) + 15
-    const person = await ApiClient.named(control, 'brief', { exp })
-    await person.post('/api/sandboxes', { name: 'mine', start: false })
-    const brief = await person.post('/api/tickets', { sandbox: 'mine' })
+    const caller = await ApiClient.named(control, 'brief', { exp })
+    await caller.post('/api/sandboxes', { name: 'mine', start: false })
+    const brief = await caller.post('/api/tickets', { sandbox: 'mine' })
     expect(Number(textIn(brief, 'expiresMs'))).toBeLessThanOrEqual(exp * 1000 + CLOCK_SKEW_MS)
   })
 
@@ -177,20 +177,23 @@ describe('a ticket', () => {
 
   test('is valid only for the origin that requested it, or for programs only (threat T1)', async () => {
     const [here, there] = [control.origin, `http://127.0.0.1:${control.port}`]
-    for (const [asked, used, expected] of [
+    for (const [requestedFrom, used, expected] of [
       [here, here, 'open'],
       [undefined, undefined, 'open'],
       [here, there, '401 unauthorized'],
       [here, undefined, '401 unauthorized'],
       [undefined, here, '401 unauthorized'],
     ] as const) {
-      const ticket = await ticketFor({ session }, asked === undefined ? {} : { origin: asked })
+      const ticket = await ticketFor(
+        { session },
+        requestedFrom === undefined ? {} : { origin: requestedFrom },
+      )
       const headers = used === undefined ? [] : ([['Origin', used]] as const)
-      expect([asked, used, await outcomeOf(await use(ticket, `/terminal/${session}`, { headers }))]).toEqual([
-        asked,
+      expect([
+        requestedFrom,
         used,
-        expected,
-      ])
+        await outcomeOf(await use(ticket, `/terminal/${session}`, { headers })),
+      ]).toEqual([requestedFrom, used, expected])
     }
   })
 
@@ -231,10 +234,10 @@ describe('a ticket', () => {
   test('opens sockets only', async () => {
     const ticket = await ticketFor({ sandbox: 'dev' })
     const headers = { 'sec-websocket-protocol': `sandwire.v1, sandwire.ticket.${ticket}` }
-    const nobody = new ApiClient(control, undefined)
+    const anonymous = new ApiClient(control, undefined)
     for (const path of ['/api/sandboxes', `/api/sandboxes/${sandbox}`, `/logs/${sandbox}`, '/api/whoami'])
-      expect(codeIn(await nobody.ask('GET', path, undefined, headers))).toBe('401 unauthorized')
-    expect(codeIn(await nobody.ask('GET', '/metrics', undefined, headers))).toBe('403 forbidden')
+      expect(codeIn(await anonymous.request('GET', path, undefined, headers))).toBe('401 unauthorized')
+    expect(codeIn(await anonymous.request('GET', '/metrics', undefined, headers))).toBe('403 forbidden')
   })
 
   test('is never logged', async () => {
@@ -249,7 +252,7 @@ describe('a ticket', () => {
   test('is not issued without access, and the response reveals nothing (threat T4)', async () => {
     const eve = await ApiClient.named(control, 'eve')
     const missing = { sandbox: '0'.repeat(32), session: `${'0'.repeat(32)}.${'0'.repeat(26)}` }
-    const told = async (request: unknown) => {
+    const requestTicket = async (request: unknown) => {
       const { status, body, headers } = await eve.post('/api/tickets', request)
       const error: unknown = fieldOf(body, 'error')
       const names = [...headers.keys()].toSorted()
@@ -260,9 +263,9 @@ describe('a ticket', () => {
         names,
       }
     }
-    expect(await told({ sandbox })).toEqual(await told({ sandbox: missing.sandbox }))
-    expect(await told({ session })).toEqual(await told({ session: missing.session }))
-    expect((await told({ session })).status).toBe(404)
+    expect(await requestTicket({ sandbox })).toEqual(await requestTicket({ sandbox: missing.sandbox }))
+    expect(await requestTicket({ session })).toEqual(await requestTicket({ session: missing.session }))
+    expect((await requestTicket({ session })).status).toBe(404)
   })
 
   test('is limited in number', async () => {
@@ -278,13 +281,13 @@ describe('a ticket', () => {
   test('is available to the owner and others, however many one account requests', async () => {
     const many = await startSession('crowded')
     const give = async (name: string): Promise<ApiClient> => {
-      const person = await ApiClient.named(control, name)
-      const account = textIn(await person.get('/api/whoami'), 'account')
+      const caller = await ApiClient.named(control, name)
+      const account = textIn(await caller.get('/api/whoami'), 'account')
       expect((await owner.post('/api/grants', { session: many, account })).status).toBe(201)
-      return person
+      return caller
     }
     const [eve, ann] = [await give('eve-tickets'), await give('ann-tickets')]
-    const ask = (person: ApiClient) => person.post('/api/tickets', { session: many })
+    const ask = (caller: ApiClient) => caller.post('/api/tickets', { session: many })
     const all = await Promise.all(Array.from({ length: 105 }, () => ask(eve)))
     expect(all.filter(({ status }) => status === 201)).toHaveLength(20)
     const refused = all.find(({ status }) => status !== 201)
@@ -293,7 +296,7 @@ describe('a ticket', () => {
     const waitSeconds = Number(refused?.headers.get('retry-after'))
     expect(waitSeconds).toBeGreaterThan(15)
     expect(waitSeconds).toBeLessThanOrEqual(30)
-    for (const person of [owner, ann]) expect((await ask(person)).status).toBe(201)
+    for (const caller of [owner, ann]) expect((await ask(caller)).status).toBe(201)
   })
 
   test('is requested in one format only', async () => {

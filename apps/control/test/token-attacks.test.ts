@@ -118,7 +118,7 @@ describe('a token (threat T34)', () => {
     ['no aud', { aud: undefined }],
     ['an empty aud', { aud: '' }],
     ['an empty list for aud', { aud: [] }],
-    ['another aud', { aud: 'somebody' }],
+    ['another aud', { aud: 'another' }],
     ['others for aud', { aud: ['a', 'b'] }],
     ['a list in a list for aud', { aud: [['sandwire']] }],
     ['ours and a number for aud', { aud: ['sandwire', 7] }],
@@ -184,7 +184,7 @@ describe('a token (threat T34)', () => {
         expect(await show(await issuer.token({}, { header, key: signedBy }))).toMatchObject({
           outcome: '401 unauthorized',
         })
-    expect(trap.asked).toEqual([])
+    expect(trap.requested).toEqual([])
   })
 
   test.each([
@@ -209,14 +209,14 @@ describe('a token (threat T34)', () => {
   test.each(['../../dev/null', '/dev/null', "one' OR '1'='1", 'One', '__proto__'])(
     'with the unknown key %j is refused without repeated requests to the issuer',
     async (kid) => {
-      const before = issuer.asked.length
+      const before = issuer.requested.length
       const outcomes: string[] = []
       for (let time = 0; time < 5; time += 1)
         outcomes.push((await show(await issuer.token({}, { header: { kid } }))).outcome)
       // The key may be newer than the cache, so until the next fetch the result is "unavailable".
       for (const outcome of outcomes)
         expect(['401 unauthorized', '503 issuer_unavailable']).toContain(outcome)
-      expect(issuer.asked.length - before).toBeLessThanOrEqual(1)
+      expect(issuer.requested.length - before).toBeLessThanOrEqual(1)
     },
   )
 

@@ -48,9 +48,9 @@ afterAll(async () => {
   await sandboxes[Symbol.asyncDispose]()
 })
 
-async function comeBack(jar: CookieJar, person = 'ann'): Promise<string> {
+async function comeBack(jar: CookieJar, client = 'ann'): Promise<string> {
   const away = (await jar.open('/signin/start?issuer=test')).headers.get('location') ?? ''
-  const { pathname, search } = await issuer.signIn(away, person)
+  const { pathname, search } = await issuer.signIn(away, client)
   return pathname + search
 }
 

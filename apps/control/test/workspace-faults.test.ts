@@ -34,12 +34,12 @@ async function breakersOf(control: RunningControl): Promise<unknown> {
 describe('a sandbox that does not respond to file requests', () => {
   let sandboxes: FakeSandboxes
   let control: RunningControl
-  let asked = 0
+  let requested = 0
   let answer: (request: Request) => Promise<Response> = async () => Response.json({})
   beforeAll(async () => {
     sandboxes = new FakeSandboxes()
     sandboxes.files = (request) => {
-      asked += 1
+      requested += 1
       return answer(request)
     }
     control = await startControl({ runner: sandboxes, alter: hurry })
@@ -58,14 +58,14 @@ describe('a sandbox that does not respond to file requests', () => {
       answer = () => never
       const late = await Promise.all(Array.from({ length: 5 }, () => control.fetch(`${W}/stat?path=a`)))
       expect(await Promise.all(late.map(codeOf))).toEqual(Array(5).fill('504 timed_out'))
-      const before = asked
+      const before = requested
       const refused = await control.fetch(`${W}/stat?path=a`)
       expect(refused.headers.get('retry-after')).toBe('1')
       expect(await codeOf(refused)).toBe('503 workspace_unavailable')
-      expect(asked).toBe(before)
+      expect(requested).toBe(before)
       expect(await breakersOf(control)).toEqual({ breaker: 'open', open: 1 })
-      const contract = await control.fetch('/api/tree?sandbox=dev')
-      expect([contract.status, Object.keys(Object(await contract.json()))]).toEqual([503, ['detail']])
+      const compat = await control.fetch('/api/tree?sandbox=dev')
+      expect([compat.status, Object.keys(Object(await compat.json()))]).toEqual([503, ['detail']])
       answer = async () => Response.json({})
       resolve(Response.json({}))
       expect((await control.fetch('/api/workspaces/other/stat?path=a')).status).toBe(200)
@@ -153,15 +153,15 @@ test(
     await makeSandbox(control, 'dev')
     expect((await control.fetch(`${W}/file?path=kept`, { method: 'PUT', body: 'kept' })).status).toBe(200)
     sandboxes.signal('SIGSTOP')
-    const asked = [
+    const requested = [
       control.fetch(`${W}/stat?path=kept`),
       control.fetch(`${W}/tree?path=.`),
       control.fetch(`${W}/file?path=kept`),
       control.fetch(`${W}/file?path=kept`, { method: 'PUT', body: 'lost' }),
       control.fetch(`${W}/file?path=new`, { method: 'PUT', body: 'lost' }),
     ]
-    expect(await Promise.all(asked.map(async (each) => codeOf(await each)))).toEqual(
-      Array(asked.length).fill('504 timed_out'),
+    expect(await Promise.all(requested.map(async (each) => codeOf(await each)))).toEqual(
+      Array(requested.length).fill('504 timed_out'),
     )
     expect(await codeOf(await control.fetch(`${W}/stat?path=kept`))).toBe('503 workspace_unavailable')
     expect(await breakersOf(control)).toEqual({ breaker: 'open', open: 1 })

@@ -226,8 +226,8 @@ describe('a file request', () => {
     const searches = await Promise.all(
       Array.from({ length: 50 }, () => rob.get('/api/search?q=x&sandbox=dev')),
     )
-    const told = searches.find(({ status }) => status === 429)
-    expect([told?.status, told?.headers.get('x-sandwire-code')]).toEqual([429, 'rate_limited'])
+    const reply = searches.find(({ status }) => status === 429)
+    expect([reply?.status, reply?.headers.get('x-sandwire-code')]).toEqual([429, 'rate_limited'])
     expect((await rob.get(`${W}/stat?path=.`)).status).toBe(200)
     expect((await ann.get(`${W}/tree?path=.`)).status).toBe(200)
   })
@@ -283,13 +283,13 @@ describe('a file request', () => {
     answer = () => Response.json({ error: { code: 'conflict', message: 'x' }, received: 1 }, { status: 409 })
     expect(await put(bob, 9)).toBe(409)
     answer = () => Response.json({})
-    for (const [person, offset] of [
+    for (const [caller, offset] of [
       [bob, 1],
       [ann, 2],
       [bob, 3],
       [bob, 4],
     ] as const)
-      expect(await put(person, offset)).toBe(200)
+      expect(await put(caller, offset)).toBe(200)
     await expectRows(2, 1)
     expect(await put(bob, 1)).toBe(200)
     await expectRows(3, 2)
@@ -399,10 +399,10 @@ describe('a file response', () => {
       () => new Response(new Uint8Array(65 * MIB), { headers: { 'content-type': 'application/json' } }),
     ]) {
       answer = bad
-      const told = await ann.get(`${W}/stat?path=a`)
-      expect(codeIn(told)).toBe('502 sandbox_unreachable')
-      expect(JSON.stringify(told.body)).not.toContain('RAW')
-      expect(told.headers.get('location')).toBeNull()
+      const reply = await ann.get(`${W}/stat?path=a`)
+      expect(codeIn(reply)).toBe('502 sandbox_unreachable')
+      expect(JSON.stringify(reply.body)).not.toContain('RAW')
+      expect(reply.headers.get('location')).toBeNull()
     }
   })
 
@@ -445,10 +445,10 @@ describe('a file response', () => {
       return never.promise
     }
     const leaving = new AbortController()
-    const asked = send('GET', `${W}/stat?path=a`, { signal: leaving.signal }).catch(() => undefined)
+    const requested = send('GET', `${W}/stat?path=a`, { signal: leaving.signal }).catch(() => undefined)
     await eventually(() => seen.length === 1, { what: 'the request to reach the sandbox' })
     leaving.abort()
-    await asked
+    await requested
     await eventually(() => isAborted, { what: 'the sandbox to see the abort' })
     never.resolve(Response.json({}))
   })
@@ -457,7 +457,7 @@ describe('a file response', () => {
 describe('a revoked authorization (threat T6)', () => {
   /** Opens a watch. */
   async function watch(
-    person: ApiClient,
+    caller: ApiClient,
   ): Promise<{ readonly read: Promise<unknown>; readonly isOver: () => boolean }> {
     const sandbox = textIn(await ann.get('/api/sandboxes/dev'), 'id')
     let isOver = false
@@ -466,7 +466,7 @@ describe('a revoked authorization (threat T6)', () => {
         endless('data: x\n\n', () => (isOver = true)),
         EVENTS,
       )
-    const headers = { host: `localhost:${control.port}`, authorization: `Bearer ${person.bearer}` }
+    const headers = { host: `localhost:${control.port}`, authorization: `Bearer ${caller.bearer}` }
     const url = `http://127.0.0.1:${control.port}/api/workspaces/${sandbox}/watch?path=.`
     const response = await fetch(url, { headers })
     expect(response.status).toBe(200)
@@ -496,19 +496,19 @@ describe('a revoked authorization (threat T6)', () => {
 
 describe('the compat API', () => {
   test('has errors of one format, from control and from the sandbox', async () => {
-    const nobody = new ApiClient(control, undefined)
-    for (const [asked, status, code] of [
-      [nobody.get('/api/tree'), 401, 'unauthorized'],
+    const anonymous = new ApiClient(control, undefined)
+    for (const [requested, status, code] of [
+      [anonymous.get('/api/tree'), 401, 'unauthorized'],
       [ann.get('/api/tree?sandbox=none'), 404, 'sandbox_not_found'],
       [ann.get('/api/tree?sandbox=dev&x=1'), 400, 'bad_request'],
       [ann.delete('/api/tree'), 405, 'method_not_allowed'],
       [ann.get('/api/sessions?sandbox=none'), 404, 'sandbox_not_found'],
     ] as const) {
-      const told = await asked
-      expect([told.status, told.headers.get('x-sandwire-code')]).toEqual([status, code])
-      expect(Object.keys(Object(told.body))).toEqual(['detail'])
-      expect(typeof Object(told.body).detail).toBe('string')
-      expect(told.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+      const reply = await requested
+      expect([reply.status, reply.headers.get('x-sandwire-code')]).toEqual([status, code])
+      expect(Object.keys(Object(reply.body))).toEqual(['detail'])
+      expect(typeof Object(reply.body).detail).toBe('string')
+      expect(reply.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
     }
   })
 
@@ -518,8 +518,8 @@ describe('the compat API', () => {
         { detail: 'File not found: a' },
         { status: 404, headers: { 'x-sandwire-code': 'file_not_found' } },
       )
-    const told = await ann.get('/api/file?path=a&sandbox=dev')
-    expect([told.status, told.body]).toEqual([404, { detail: 'File not found: a' }])
+    const reply = await ann.get('/api/file?path=a&sandbox=dev')
+    expect([reply.status, reply.body]).toEqual([404, { detail: 'File not found: a' }])
     const detail = [{ type: 'missing', loc: ['query', 'path'], msg: 'Field required', input: null }]
     answer = () => Response.json({ detail }, { status: 422 })
     const faults = await ann.get('/api/file?sandbox=dev')

@@ -248,7 +248,7 @@ interface RowCount {
 }
 
 /**
- * How many rows of which actors to delete so that `surplus` rows go: those with the most rows are cut to a common level, actors
+ * How many rows of which actors to delete so that `surplus` rows go: those with the most rows are reduced to a common level, actors
  * below it lose none.
  */
 function levelDown(counts: readonly RowCount[], surplus: number): readonly RowCount[] {

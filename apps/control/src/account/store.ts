@@ -149,7 +149,7 @@ function tooManyGrants(source: GrantSource): SandwireError {
 
 /**
  * Index of the grants that an account holds. The grant in the sandbox's object decides; a row here only locates it, and is
- * removed when the grant is gone. Rows are never evicted: they name the sandboxes that must be told of a sign-out or of the
+ * removed when the grant is gone. Rows are never evicted: they name the sandboxes that must be notified of a sign-out or of the
  * account's deletion.
  */
 export class HeldGrants {
@@ -206,7 +206,7 @@ interface TokenLevel {
 }
 
 /**
- * Token bucket for the attaches of an account; a minute's worth may come at once. The level is stored once it is below half,
+ * Token bucket for the attaches of an account; a burst of one minute is allowed. The level is stored once it is below half,
  * so that eviction of the object refills nothing for a busy account, and a quiet one writes nothing.
  */
 export class AttachBudget {

@@ -33,7 +33,7 @@ export const AUDIT_OUTBOX: OutboxPolicy = {
   onDuplicate: 'keep',
 }
 
-/** What an entry says beside who made the request. */
+/** The fields of an entry besides the caller. */
 export interface AuditEvent {
   readonly action: Action
   readonly session?: string | undefined

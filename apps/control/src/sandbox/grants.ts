@@ -67,7 +67,7 @@ export function noticeOf(role: GrantRole): string | undefined {
     : undefined
 }
 
-/** One error for used, expired, revoked and invented links, so that they cannot be told apart. */
+/** One error for used, expired, revoked and forged share links, so that they cannot be distinguished. */
 export function linkSpent(): SandwireError {
   return new SandwireError('link_spent', 'Cannot use the share link: it was used, has expired or was revoked')
 }

@@ -360,7 +360,7 @@ export class SandboxLifecycle {
         deadline: { ms: STOP_REASON_TIMEOUT_MS, late: invalidResponse },
       })
     } catch {
-      // Clients are then told of the stop without its reason.
+      // Clients are then notified of the stop without its reason.
     }
   }
 

@@ -53,7 +53,7 @@ export class SandboxObject extends DurableObject<Env> {
     })
   }
 
-  /** The sandbox as last known, without asking the provider; for lists. */
+  /** The sandbox as last reported, without a request to the provider; for lists. */
   lastKnown(call: SandboxCall): Promise<Outcome<SandboxView>> {
     return this.#run(({ lifecycle }) => lifecycle.show(lifecycle.authorize(call, 'see')))
   }

@@ -41,7 +41,7 @@ export function needsRecheck(
   return nowMs + 2 * pollMs >= checkedMs + maxAgeMs || nowMs < checkedMs
 }
 
-/** What an account knows about the credentials of its users. */
+/** State of the credentials, from the account object. */
 export interface AccountCredentials {
   /** True when the account stores this sign-in, as those of browsers and guests. */
   hasSignIn(account: string, login: string): Promise<boolean>

@@ -77,7 +77,7 @@ export interface RevocationDependencies {
 }
 
 /**
- * Closes connections whose authorization ended. Control does not carry them, so it asks sandboxd, and stores the request in
+ * Closes connections whose authorization ended. Control does not carry them, so it requests this from sandboxd, and stores the request in
  * the turn in which the authorization is removed, until sandboxd confirms it. If sandboxd does not confirm in time, the
  * provider closes all connections into the sandbox: authorized clients reconnect, the others are refused by control.
  */
@@ -277,7 +277,7 @@ export class Revocation {
   }
 }
 
-/** Why a caller may no longer do what its token says; undefined when it may. */
+/** Why a caller no longer has the rights of its token; undefined when it may. */
 function findRefusal(caller: Caller, authorize: () => Access): SandwireError | undefined {
   try {
     const { grant, authority } = authorize()

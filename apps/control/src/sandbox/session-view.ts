@@ -56,7 +56,7 @@ export function decodeOneSession(value: unknown, sandbox: string, nowMs: number)
   const parsed = reportedSession.safeParse(value)
   // A sandbox may report its own sessions only.
   if (!parsed.success || sandboxIdOf(parsed.data.id) !== sandbox) return undefined
-  // A time in the future would keep the sandbox running for good.
+  // A time in the future would keep the sandbox running forever.
   const past = (ms: number | null): number | null => (ms === null ? null : Math.max(0, Math.min(ms, nowMs)))
   const { createdMs, lastInputMs, lastOutputMs } = parsed.data
   const times = {

@@ -246,7 +246,7 @@ class EndedLogins {
     )
   }
 
-  /** True when a credential of this sign-in was issued before the sign-in ended, or may have been: not all say when. */
+  /** True when a credential of this sign-in was issued before the sign-in ended, or may have been: not all have an issue time. */
   includes(login: string, issuedMs: number | undefined, nowMs: number): boolean {
     const [row] = this.#exec('SELECT ended_ms, forget_ms FROM ended_logins WHERE login = ?', login)
     if (row === undefined || !isIssuedBefore(numberOf(row, 'ended_ms'), issuedMs)) return false

@@ -14,7 +14,7 @@ import type { ProxyRoute } from './route.ts'
 import { findProxyRoute } from './routes.ts'
 import { streamBody } from './stream-body.ts'
 
-/** Tells the Worker that an error response already has its final body. */
+/** Marks an error response that already has its final body, for the Worker. */
 export const FINAL_BODY_HEADER = 'x-sandwire-final-body'
 
 /** Statuses that are passed on. Redirects are not: a sandbox must not choose where a client goes. */

@@ -40,7 +40,7 @@ export class UploadAudit {
   succeeded(call: WorkspaceCall): void {
     const chunk = chunkOf(call)
     if (chunk === undefined) return
-    // An upload that starts over is a new one.
+    // An upload that restarts is a new one.
     const known = chunk.isContinuation ? this.#accounts.get(chunk.upload) : undefined
     this.#accounts.delete(chunk.upload)
     this.#accounts.set(chunk.upload, new Set([...(known ?? []), call.identity]))

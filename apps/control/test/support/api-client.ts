@@ -79,7 +79,7 @@ export class ApiClient {
     return { status: response.status, body: undefined, headers: response.headers }
   }
 
-  async ask(
+  async request(
     method: string,
     route: string,
     json?: unknown,
@@ -110,15 +110,15 @@ export class ApiClient {
   }
 
   get(route: string): Promise<ApiResponse> {
-    return this.ask('GET', route)
+    return this.request('GET', route)
   }
 
   post(route: string, json: unknown): Promise<ApiResponse> {
-    return this.ask('POST', route, json)
+    return this.request('POST', route, json)
   }
 
   delete(route: string): Promise<ApiResponse> {
-    return this.ask('DELETE', route)
+    return this.request('DELETE', route)
   }
 }
 

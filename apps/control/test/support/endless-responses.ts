@@ -1,6 +1,6 @@
 /** Interval between chunks: short enough that the connection is never idle. */
-const DROP_MS = 20
-const DROP = new TextEncoder().encode(' ')
+const CHUNK_INTERVAL_MS = 20
+const CHUNK = new TextEncoder().encode(' ')
 const HEADERS = {
   'content-type': 'application/json',
   'sandwire-from': '0',
@@ -11,21 +11,21 @@ const HEADERS = {
 /** Creates JSON responses that begin immediately and never end. */
 export class EndlessResponses {
   /** Responses so far. */
-  begun = 0
+  started = 0
   /** Responses that were not canceled. */
-  heard = 0
+  open = 0
 
-  answer(status = 200): Response {
-    this.begun += 1
-    this.heard += 1
+  respond(status = 200): Response {
+    this.started += 1
+    this.open += 1
     let timer: Timer | undefined
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {
-        timer = setInterval(() => controller.enqueue(DROP), DROP_MS)
+        timer = setInterval(() => controller.enqueue(CHUNK), CHUNK_INTERVAL_MS)
       },
       cancel: () => {
         clearInterval(timer)
-        this.heard -= 1
+        this.open -= 1
       },
     })
     return new Response(body, { status, headers: HEADERS })

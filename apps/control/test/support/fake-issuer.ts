@@ -45,7 +45,7 @@ export class FakeIssuer implements AsyncDisposable {
   /** Overrides of its metadata. */
   metadata: Record<string, unknown> = {}
   /** Requested paths. */
-  readonly asked: string[] = []
+  readonly requested: string[] = []
   readonly #server: Bun.Server<undefined>
 
   constructor(keys: readonly SigningKey[], at: { readonly hostname?: string } = {}) {
@@ -89,7 +89,7 @@ export class FakeIssuer implements AsyncDisposable {
 
   async #answer(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url)
-    this.asked.push(pathname)
+    this.requested.push(pathname)
     switch (this.behavior) {
       case 'broken':
         return new Response('no', { status: 500 })
@@ -109,7 +109,7 @@ export class FakeIssuer implements AsyncDisposable {
     if (pathname === '/keys' || pathname === '/elsewhere/keys')
       return Response.json({ keys: this.keys.map(({ publicJwk }) => publicJwk) })
     if (pathname === '/.well-known/openid-configuration') {
-      const issuer = this.behavior === 'lying' ? 'https://somebody.else' : this.url
+      const issuer = this.behavior === 'lying' ? 'https://other.example' : this.url
       return Response.json({ issuer, jwks_uri: `${this.url}/keys`, ...this.metadata })
     }
     return new Response(null, { status: 404 })

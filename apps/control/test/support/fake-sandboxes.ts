@@ -122,9 +122,9 @@ export class FakeSandboxes implements SandboxRunner, AsyncDisposable {
 
   /** True if the request was upgraded; `made` is the id of a session that it starts. */
   #upgrade(request: Request, server: Bun.Server<{ session: string }>, made: string | undefined): boolean {
-    const asked = new URL(request.url).searchParams.get('session')
-    const session = asked ?? made ?? ''
-    if (asked === null) this.sessions.add(session)
+    const requested = new URL(request.url).searchParams.get('session')
+    const session = requested ?? made ?? ''
+    if (requested === null) this.sessions.add(session)
     const offered = request.headers.get('sec-websocket-protocol') ?? ''
     const headers = { 'sec-websocket-protocol': offered, ...this.socketHeaders }
     return this.sessions.has(session) && server.upgrade(request, { data: { session }, headers })

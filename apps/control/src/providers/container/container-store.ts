@@ -21,7 +21,7 @@ const MAX_LINES = 200
 
 /**
  * Why a container ended, as the host reports it too. `requested`: a user or control stopped it. `disconnect_failed`: it was ended
- * to close its connections. `lost`: the engine does not know.
+ * to close its connections. `lost`: the engine reports no reason.
  */
 export type EndReason = StopReason | 'disconnect_failed' | 'lost' | `exit_${number}`
 

@@ -10,10 +10,10 @@ export interface FleetEvent {
 /** All events of a sandbox in order: its visits, and the reconnect of its open tabs `backMs` after each deployment. */
 export function eventsOf(
   visits: readonly Visit[],
-  cuts: readonly { readonly atMs: number; readonly backMs: number }[],
+  disconnects: readonly { readonly atMs: number; readonly backMs: number }[],
 ): readonly FleetEvent[] {
   const attaches = visits.map(({ fromMs }) => ({ atMs: fromMs, kind: 'attach' as const }))
-  const joins = cuts.flatMap(({ atMs, backMs }) =>
+  const joins = disconnects.flatMap(({ atMs, backMs }) =>
     visits
       .filter(({ fromMs, openUntilMs }) => fromMs < atMs && atMs < openUntilMs)
       .map(() => ({ atMs: atMs + backMs, kind: 'join' as const })),
@@ -36,7 +36,7 @@ export function* drive(
   }
   for (const { atMs, kind } of [...events, { atMs: untilMs, kind: 'end' as const }]) {
     for (let alarmMs = sandbox.alarmMs; alarmMs !== undefined && alarmMs <= atMs; alarmMs = sandbox.alarmMs)
-      yield { atMs: alarmMs, done: sandbox.ring(alarmMs, movedBy(alarmMs)) }
+      yield { atMs: alarmMs, done: sandbox.fire(alarmMs, movedBy(alarmMs)) }
     if (kind === 'attach') yield { atMs, done: sandbox.attach(atMs) }
     if (kind === 'join') yield { atMs, done: sandbox.join(atMs) }
   }

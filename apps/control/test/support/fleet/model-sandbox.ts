@@ -20,7 +20,7 @@ export class ModelSandbox implements FleetSandbox {
   #lastActivityMs = 0
   #epoch = 0
   /** The last report to the account. */
-  #told = { view: '', movedMs: undefined as number | undefined }
+  #reported = { view: '', movedMs: undefined as number | undefined }
 
   constructor(settings: FleetSettings) {
     this.#settings = settings
@@ -47,7 +47,7 @@ export class ModelSandbox implements FleetSandbox {
     if (!this.isRunning) this.tally.refusedJoins += 1
   }
 
-  ring(nowMs: number, movedMs: number): void {
+  fire(nowMs: number, movedMs: number): void {
     this.tally.wakeUps += 1
     // The platform clears an alarm that fires.
     this.#alarmMs = undefined
@@ -114,12 +114,12 @@ export class ModelSandbox implements FleetSandbox {
     this.tally.reports += 1
     const startedMs = this.#state.kind === 'running' ? this.#state.startedMs : null
     const view = JSON.stringify([this.#state.kind, startedMs, this.#lastActivityMs])
-    if (view !== this.#told.view) this.tally.accountRows += 1
-    this.#told.view = view
+    if (view !== this.#reported.view) this.tally.accountRows += 1
+    this.#reported.view = view
     if (sessions === undefined) return
     const [movedMs] = sessions
-    if (movedMs !== this.#told.movedMs) this.tally.accountRows += 1
-    this.#told.movedMs = movedMs
+    if (movedMs !== this.#reported.movedMs) this.tally.accountRows += 1
+    this.#reported.movedMs = movedMs
   }
 
   #wakeBy(atMs: number): void {

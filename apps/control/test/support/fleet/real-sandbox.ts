@@ -129,7 +129,7 @@ export class RealSandbox implements FleetSandbox {
     if (!this.isRunning) this.tally.refusedJoins += 1
   }
 
-  async ring(nowMs: number, movedMs: number): Promise<void> {
+  async fire(nowMs: number, movedMs: number): Promise<void> {
     this.tally.wakeUps += 1
     this.#alarm = null
     this.#movedMs = movedMs

@@ -44,7 +44,7 @@ export interface FleetSandbox {
   /** A disconnected client rejoins its session. */
   join(nowMs: number): void | Promise<void>
   /** The alarm fires. `movedMs` is the last activity reported by sandboxd. */
-  ring(nowMs: number, movedMs: number): void | Promise<void>
+  fire(nowMs: number, movedMs: number): void | Promise<void>
 }
 
 /** Adds one tally to another. */

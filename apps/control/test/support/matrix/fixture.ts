@@ -5,11 +5,11 @@ import { JWT_SECRET, ApiClient, textIn, type ApiResponse, tokenOf, UNLIMITED } f
 import { RealSandboxes } from '../real-sandboxes.ts'
 import { helloText } from '../wire.ts'
 import { CREDENTIALS, type CredentialKind, type CallerKind } from './rules.ts'
-import type { Asked, Place } from './verbs.ts'
+import type { MatrixRequest, Target } from './verbs.ts'
 import { fieldOf } from '../json.ts'
 
 /** The result of a request, without values that differ between runs. */
-export interface Answer {
+export interface MatrixResult {
   /** `allowed`, or the code of the refusal. */
   readonly outcome: string
   /** Status, headers and body, or the frames of a socket. */
@@ -26,7 +26,7 @@ function codeOf(body: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
-function steady(headers: Headers): unknown {
+function stableHeaders(headers: Headers): unknown {
   return [...headers].filter(([name]) => !VARYING_HEADERS.includes(name))
 }
 
@@ -36,7 +36,7 @@ function withoutRequestId(body: unknown): unknown {
 }
 
 /** A control with real sandboxes that accounts own, share and lose access to. */
-export class Stage implements AsyncDisposable {
+export class MatrixFixture implements AsyncDisposable {
   readonly control: RunningControl
   readonly #sandboxes: RealSandboxes
   #count = 0
@@ -46,7 +46,7 @@ export class Stage implements AsyncDisposable {
     this.#sandboxes = sandboxes
   }
 
-  static async open(): Promise<Stage> {
+  static async open(): Promise<MatrixFixture> {
     const sandboxes = new RealSandboxes()
     const config = {
       // An open server has no guests.
@@ -55,11 +55,14 @@ export class Stage implements AsyncDisposable {
       limits: UNLIMITED,
       commands: { templates: [TEMPLATE] },
     }
-    return new Stage(await startControl({ runner: sandboxes, config, bindings: { JWT_SECRET } }), sandboxes)
+    return new MatrixFixture(
+      await startControl({ runner: sandboxes, config, bindings: { JWT_SECRET } }),
+      sandboxes,
+    )
   }
 
   /** A caller with a credential; `none` has none. Another name is another account. */
-  async person(
+  async client(
     kind: CallerKind,
     credential: CredentialKind = 'all scopes',
     name: string = kind,
@@ -70,38 +73,45 @@ export class Stage implements AsyncDisposable {
   }
 
   /** A running sandbox with a session, shared with each kind of caller. */
-  async createTarget(): Promise<Place> {
+  async createTarget(): Promise<Target> {
     this.#count += 1
-    const owner = await this.person('owner')
-    const sandbox = textIn(await must(owner.post('/api/sandboxes', { name: `place-${this.#count}` })), 'id')
-    const begun = await must(
+    const owner = await this.client('owner')
+    const sandbox = textIn(
+      await expectSuccess(owner.post('/api/sandboxes', { name: `target-${this.#count}` })),
+      'id',
+    )
+    const begun = await expectSuccess(
       owner.post(`/api/sandboxes/${sandbox}/sessions`, { cmd: 'cat', keep: 3_600, mode: 'pty' }),
     )
     const session = textIn(begun, 'id')
     const give = async (kind: CallerKind, request: object): Promise<string> => {
-      const account = textIn(await must((await this.person(kind)).get('/api/whoami')), 'account')
-      return textIn(await must(owner.post('/api/grants', { ...request, account })), 'grant')
+      const account = textIn(await expectSuccess((await this.client(kind)).get('/api/whoami')), 'account')
+      return textIn(await expectSuccess(owner.post('/api/grants', { ...request, account })), 'grant')
     }
     const grant = await give('collaborator', { sandbox, role: 'collaborator' })
     await give('viewer', { sandbox, role: 'viewer' })
     await give('session guest', { session, role: 'viewer' })
     const taken = await give('revoked', { sandbox, role: 'collaborator' })
-    await must(owner.delete(`/api/grants/${taken}`))
+    await expectSuccess(owner.delete(`/api/grants/${taken}`))
     return { sandbox, session, grant }
   }
 
-  async removeTarget({ sandbox }: Place): Promise<void> {
-    await (await this.person('owner')).delete(`/api/sandboxes/${sandbox}`)
+  async removeTarget({ sandbox }: Target): Promise<void> {
+    await (await this.client('owner')).delete(`/api/sandboxes/${sandbox}`)
   }
 
   /** Sends a request and returns its result. */
-  async ask(method: string, { path, json, socket, streams }: Asked, person: ApiClient): Promise<Answer> {
-    if (streams === true) return judge(await person.begin(method, path))
-    if (socket === 'bearer') return this.#attach(path, person.headers, [])
-    if (socket === 'envelope') return this.#openEnvelope(path, person.headers)
-    if (socket === undefined) return judge(await person.ask(method, path, json))
-    const given = await person.post('/api/tickets', socket.ticketFor)
-    if (given.status !== 201) return judge(given)
+  async request(
+    method: string,
+    { path, json, socket, streams }: MatrixRequest,
+    caller: ApiClient,
+  ): Promise<MatrixResult> {
+    if (streams === true) return resultOf(await caller.begin(method, path))
+    if (socket === 'bearer') return this.#attach(path, caller.headers, [])
+    if (socket === 'compat') return this.#openCompat(path, caller.headers)
+    if (socket === undefined) return resultOf(await caller.request(method, path, json))
+    const given = await caller.post('/api/tickets', socket.ticketFor)
+    if (given.status !== 201) return resultOf(given)
     return this.#attach(path, [], [`sandwire.ticket.${textIn(given, 'ticket')}`])
   }
 
@@ -109,7 +119,7 @@ export class Stage implements AsyncDisposable {
     path: string,
     headers: readonly (readonly [string, string])[],
     subprotocols: readonly string[],
-  ): Promise<Answer> {
+  ): Promise<MatrixResult> {
     const handshake = await upgrade(this.control, path, {
       headers,
       subprotocols: ['sandwire.v1', ...subprotocols],
@@ -121,13 +131,13 @@ export class Stage implements AsyncDisposable {
       .catch(() => undefined)
     const frame: unknown = JSON.parse(new TextDecoder().decode((await socket.nextFrame()).payload))
     const code: unknown = fieldOf(frame, 'code')
-    const seen = [socket.response.status, steady(socket.response.headers), frame]
+    const seen = [socket.response.status, stableHeaders(socket.response.headers), frame]
     socket.reset()
     return { outcome: typeof code === 'string' ? code : 'allowed', seen }
   }
 
   /** Opens a compat terminal: its first message, and the reason of a close. */
-  async #openEnvelope(path: string, headers: readonly (readonly [string, string])[]): Promise<Answer> {
+  async #openCompat(path: string, headers: readonly (readonly [string, string])[]): Promise<MatrixResult> {
     const handshake = await upgrade(this.control, path, { headers })
     if (handshake.kind !== 'open') return handshakeResult(handshake)
     await using socket = handshake.socket
@@ -136,7 +146,7 @@ export class Stage implements AsyncDisposable {
     // The reason follows the two bytes of the code.
     const reason = isOpen ? '' : new TextDecoder().decode((await socket.nextFrame()).payload.subarray(2))
     socket.reset()
-    const seen = [socket.response.status, steady(socket.response.headers), frame, reason]
+    const seen = [socket.response.status, stableHeaders(socket.response.headers), frame, reason]
     return { outcome: isOpen ? 'allowed' : reason, seen }
   }
 
@@ -146,22 +156,22 @@ export class Stage implements AsyncDisposable {
   }
 }
 
-function handshakeResult(handshake: Exclude<RawHandshake, { kind: 'open' }>): Answer {
+function handshakeResult(handshake: Exclude<RawHandshake, { kind: 'open' }>): MatrixResult {
   if (handshake.kind === 'ended') throw new Error(`The connection ended: ${JSON.stringify(handshake.how)}`)
   const body: unknown = JSON.parse(handshake.body)
-  const seen = [handshake.status, steady(handshake.headers), withoutRequestId(body)]
+  const seen = [handshake.status, stableHeaders(handshake.headers), withoutRequestId(body)]
   return { outcome: codeOf(body) ?? String(handshake.status), seen }
 }
 
-async function must(asked: Promise<ApiResponse>): Promise<ApiResponse> {
-  const told = await asked
-  if (told.status >= 300) throw new Error(`Cannot prepare the fixture: ${JSON.stringify(told.body)}`)
-  return told
+async function expectSuccess(requested: Promise<ApiResponse>): Promise<ApiResponse> {
+  const response = await requested
+  if (response.status >= 300) throw new Error(`Cannot prepare the fixture: ${JSON.stringify(response.body)}`)
+  return response
 }
 
-function judge({ status, headers, body }: ApiResponse): Answer {
+function resultOf({ status, headers, body }: ApiResponse): MatrixResult {
   // Compat bodies have no code.
   const code = codeOf(body) ?? headers.get('x-sandwire-code')
   const outcome = status < 400 ? 'allowed' : (code ?? String(status))
-  return { outcome, seen: [status, steady(headers), withoutRequestId(body ?? null)] }
+  return { outcome, seen: [status, stableHeaders(headers), withoutRequestId(body ?? null)] }
 }

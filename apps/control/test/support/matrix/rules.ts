@@ -48,18 +48,18 @@ const ORDER = ['watch', 'see', 'work', 'own']
 export function expectedOf(
   policy: Exclude<Policy, 'public'>,
   { names = 'sandbox', need: extraNeed, scope: extraScope, heldBy, drives = false }: Requirement,
-  [person, credential]: readonly [CallerKind, CredentialKind],
+  [client, credential]: readonly [CallerKind, CredentialKind],
 ): string {
   const scopes: readonly string[] = CREDENTIALS[credential]
   const need = extraNeed ?? policy.need
-  if (person === 'none') return 'unauthorized'
+  if (client === 'none') return 'unauthorized'
   if (!scopes.includes('connect') || !scopes.includes(policy.scope)) return 'forbidden'
   if (extraScope !== undefined && !scopes.includes(extraScope)) return 'forbidden'
-  if (heldBy !== undefined) return person === heldBy ? 'allowed' : MISSING.grant
+  if (heldBy !== undefined) return client === heldBy ? 'allowed' : MISSING.grant
   if (need === 'self') return 'allowed'
-  const has = CALLERS[person][names === 'session' ? 'session' : 'sandbox']
+  const has = CALLERS[client][names === 'session' ? 'session' : 'sandbox']
   if (has === undefined) return MISSING[names]
   if (ORDER.indexOf(has) < ORDER.indexOf(need)) return 'forbidden'
   // Input to a process that is not a template can run any command.
-  return drives && !(CALLERS[person].drives && scopes.includes('exec')) ? 'forbidden' : 'allowed'
+  return drives && !(CALLERS[client].drives && scopes.includes('exec')) ? 'forbidden' : 'allowed'
 }

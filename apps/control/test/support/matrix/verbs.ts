@@ -2,7 +2,7 @@ import { mintHex } from '../wire.ts'
 import type { Requirement } from './rules.ts'
 
 /** What requests are sent to. */
-export interface Place {
+export interface Target {
   /** Account name of the caller. */
   readonly name?: string
   readonly sandbox: string
@@ -11,50 +11,50 @@ export interface Place {
 }
 
 /** A request over HTTP, or the upgrade to a WebSocket. */
-export interface Asked {
+export interface MatrixRequest {
   readonly path: string
   readonly json?: unknown
   /** The response does not end; only its status and headers are compared. */
   readonly streams?: boolean
   /** Opens a socket, with a bearer token or a ticket. */
-  readonly socket?: 'bearer' | 'envelope' | { readonly ticketFor: unknown }
+  readonly socket?: 'bearer' | 'compat' | { readonly ticketFor: unknown }
 }
 
 /** One way to use a route. */
 export interface Verb extends Requirement {
   /** Distinguishes verbs of one route. */
   readonly how?: string
-  readonly ask: (place: Place) => Asked
+  readonly request: (target: Target) => MatrixRequest
   /** Changes the fixture or the account, so that an allowed request needs one of its own. */
-  readonly spends?: 'place' | 'account'
+  readonly changes?: 'target' | 'account'
   /** The error code of an allowed request that cannot succeed on the fixture. */
-  readonly gets?: string
+  readonly expectedError?: string
 }
 
 const plain = (path: string, json?: unknown): Verb => ({
-  ask: () => ({ path, ...(json === undefined ? {} : { json }) }),
+  request: () => ({ path, ...(json === undefined ? {} : { json }) }),
 })
 const ofSandbox = (path: string, json?: unknown): Verb => ({
   names: 'sandbox',
-  ask: ({ sandbox }) => ({
+  request: ({ sandbox }) => ({
     path: path.replace(':sandbox', sandbox),
     ...(json === undefined ? {} : { json }),
   }),
 })
 const ofSession = (path: string): Verb => ({
   names: 'session',
-  ask: ({ sandbox, session }) => ({
+  request: ({ sandbox, session }) => ({
     path: path.replace(':sandbox', sandbox).replace(':session', session),
   }),
 })
 
 /** Joins as viewer and as driver. */
 const join = (path: string): Verb[] => [
-  { ...ofSession(`${path}role=viewer`), how: 'as viewer', ask: socket(`${path}role=viewer`) },
-  { ...ofSession(path), how: 'as driver', drives: true, ask: socket(`${path}role=driver`) },
+  { ...ofSession(`${path}role=viewer`), how: 'as viewer', request: socket(`${path}role=viewer`) },
+  { ...ofSession(path), how: 'as driver', drives: true, request: socket(`${path}role=driver`) },
 ]
 
-function socket(path: string): Verb['ask'] {
+function socket(path: string): Verb['request'] {
   return ({ sandbox, session }) => ({
     path: path.replace(':sandbox', sandbox).replace(':session', session),
     socket: 'bearer',
@@ -64,9 +64,11 @@ function socket(path: string): Verb['ask'] {
 /** The workspace contains the key and the socket of sandboxd, and no git repository. */
 const W = '/api/workspaces/:sandbox'
 const UPLOAD = `${W}/uploads/${'0'.repeat(32)}`
-const getting = (gets: string, verb: Verb): Verb[] => [{ ...verb, gets }]
-const ofNothing = (path: string, json?: unknown): Verb[] => getting('file_not_found', ofSandbox(path, json))
-const ofGit = (path: string, json?: unknown): Verb[] => getting('not_a_repository', ofSandbox(path, json))
+const expectingError = (expectedError: string, verb: Verb): Verb[] => [{ ...verb, expectedError }]
+const ofNothing = (path: string, json?: unknown): Verb[] =>
+  expectingError('file_not_found', ofSandbox(path, json))
+const ofGit = (path: string, json?: unknown): Verb[] =>
+  expectingError('not_a_repository', ofSandbox(path, json))
 
 const OF_WORKSPACES: Readonly<Record<string, readonly Verb[]>> = {
   [`GET ${W}/tree`]: [ofSandbox(`${W}/tree?path=.`)],
@@ -74,25 +76,25 @@ const OF_WORKSPACES: Readonly<Record<string, readonly Verb[]>> = {
   [`GET ${W}/file`]: [ofSandbox(`${W}/file?path=key`)],
   [`PUT ${W}/file`]: [ofSandbox(`${W}/file?path=written`, {})],
   [`DELETE ${W}/file`]: ofNothing(`${W}/file?path=none`),
-  [`POST ${W}/mkdir`]: getting('file_exists', ofSandbox(`${W}/mkdir`, { path: 'made' })),
+  [`POST ${W}/mkdir`]: expectingError('file_exists', ofSandbox(`${W}/mkdir`, { path: 'made' })),
   [`POST ${W}/rename`]: ofNothing(`${W}/rename`, { from: 'none', to: 'other' }),
   [`POST ${W}/copy`]: ofNothing(`${W}/copy`, { from: 'none', to: 'other' }),
-  'PUT /api/workspaces/:sandbox/uploads/:id': getting(
+  'PUT /api/workspaces/:sandbox/uploads/:id': expectingError(
     'conflict',
     ofSandbox(`${UPLOAD}?path=uploaded&offset=0`, {}),
   ),
   'GET /api/workspaces/:sandbox/uploads/:id': ofNothing(`${UPLOAD}?path=none`),
-  'POST /api/workspaces/:sandbox/uploads/:id': getting(
+  'POST /api/workspaces/:sandbox/uploads/:id': expectingError(
     'conflict',
     ofSandbox(UPLOAD, { path: 'none', size: 0 }),
   ),
   'DELETE /api/workspaces/:sandbox/uploads/:id': ofNothing(`${UPLOAD}?path=none`),
   [`GET ${W}/archive`]: [ofSandbox(`${W}/archive?path=.`)],
-  [`PUT ${W}/archive`]: getting('bad_request', ofSandbox(`${W}/archive?path=.`, {})),
+  [`PUT ${W}/archive`]: expectingError('bad_request', ofSandbox(`${W}/archive?path=.`, {})),
   [`GET ${W}/watch`]: [
     {
       names: 'sandbox',
-      ask: ({ sandbox }) => ({ path: `/api/workspaces/${sandbox}/watch?path=.`, streams: true }),
+      request: ({ sandbox }) => ({ path: `/api/workspaces/${sandbox}/watch?path=.`, streams: true }),
     },
   ],
   [`GET ${W}/find`]: [ofSandbox(`${W}/find?q=key&path=.`)],
@@ -143,17 +145,17 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'GET /join.js': [plain('/join.js')],
   'GET /page.css': [plain('/page.css')],
   'POST /api/signin': [plain('/api/signin', { code: 'x'.repeat(32) })],
-  'POST /api/signout': [{ ...plain('/api/signout'), spends: 'account' }],
+  'POST /api/signout': [{ ...plain('/api/signout'), changes: 'account' }],
   'GET /api/auth': [plain('/api/auth')],
   'GET /api/whoami': [plain('/api/whoami')],
   'GET /api/openapi.json': [plain('/api/openapi.json')],
   'GET /api/sandboxes': [plain('/api/sandboxes')],
-  'POST /api/sandboxes': [{ ...plain('/api/sandboxes', { start: false }), spends: 'account' }],
+  'POST /api/sandboxes': [{ ...plain('/api/sandboxes', { start: false }), changes: 'account' }],
   'GET /api/sandboxes/:sandbox': [ofSandbox('/api/sandboxes/:sandbox')],
-  'DELETE /api/sandboxes/:sandbox': [{ ...ofSandbox('/api/sandboxes/:sandbox'), spends: 'place' }],
+  'DELETE /api/sandboxes/:sandbox': [{ ...ofSandbox('/api/sandboxes/:sandbox'), changes: 'target' }],
   'POST /api/sandboxes/:sandbox/start': [ofSandbox('/api/sandboxes/:sandbox/start')],
   'POST /api/sandboxes/:sandbox/stop': [
-    { ...ofSandbox('/api/sandboxes/:sandbox/stop?discard=1'), spends: 'place' },
+    { ...ofSandbox('/api/sandboxes/:sandbox/stop?discard=1'), changes: 'target' },
   ],
   'PUT /api/sandboxes/:sandbox/env': [ofSandbox('/api/sandboxes/:sandbox/env', { env: {} })],
   'POST /api/sandboxes/:sandbox/exec': [ofSandbox('/api/sandboxes/:sandbox/exec', { cmd: 'true' })],
@@ -169,16 +171,18 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     ofSession('/api/sandboxes/:sandbox/sessions/:session/output'),
   ],
   'DELETE /api/account': [
-    { spends: 'account', ask: ({ name }) => ({ path: '/api/account', json: { confirm: name } }) },
+    { changes: 'account', request: ({ name }) => ({ path: '/api/account', json: { confirm: name } }) },
   ],
   // None of the callers is an operator.
   'DELETE /api/accounts/:account': [plain(`/api/accounts/u${'0'.repeat(32)}`, { confirm: 'x' })],
   'GET /api/account/sign-ins': [plain('/api/account/sign-ins')],
-  'DELETE /api/account/sign-ins/:login': [{ ...plain('/api/account/sign-ins/another'), gets: 'not_found' }],
+  'DELETE /api/account/sign-ins/:login': [
+    { ...plain('/api/account/sign-ins/another'), expectedError: 'not_found' },
+  ],
   'GET /api/account/sessions': [plain('/api/account/sessions')],
   'GET /api/account/sessions/:session': [ofSession('/api/account/sessions/:session')],
   'DELETE /api/account/sessions/:session': [
-    { ...ofSession('/api/account/sessions/:session'), spends: 'place' },
+    { ...ofSession('/api/account/sessions/:session'), changes: 'target' },
   ],
   'PUT /api/account/sessions/:session/pin': [ofSession('/api/account/sessions/:session/pin')],
   'DELETE /api/account/sessions/:session/pin': [ofSession('/api/account/sessions/:session/pin')],
@@ -188,32 +192,32 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     {
       names: 'grant',
       heldBy: 'collaborator',
-      spends: 'place',
-      ask: ({ grant }) => ({ path: `/api/account/grants/${grant}` }),
+      changes: 'target',
+      request: ({ grant }) => ({ path: `/api/account/grants/${grant}` }),
     },
   ],
   'POST /api/grants': [
     {
       names: 'sandbox',
       how: 'of a sandbox',
-      ask: ({ sandbox }) => ({ path: '/api/grants', json: { sandbox, expiresSeconds: 60 } }),
+      request: ({ sandbox }) => ({ path: '/api/grants', json: { sandbox, expiresSeconds: 60 } }),
     },
     {
       names: 'session',
       how: 'of a session',
-      ask: ({ session }) => ({ path: '/api/grants', json: { session, expiresSeconds: 60 } }),
+      request: ({ session }) => ({ path: '/api/grants', json: { session, expiresSeconds: 60 } }),
     },
   ],
   'GET /api/grants': [
-    { names: 'sandbox', ask: ({ sandbox }) => ({ path: `/api/grants?sandbox=${sandbox}` }) },
+    { names: 'sandbox', request: ({ sandbox }) => ({ path: `/api/grants?sandbox=${sandbox}` }) },
   ],
   'DELETE /api/grants/:grant': [
-    { names: 'grant', spends: 'place', ask: ({ grant }) => ({ path: `/api/grants/${grant}` }) },
+    { names: 'grant', changes: 'target', request: ({ grant }) => ({ path: `/api/grants/${grant}` }) },
   ],
   'POST /api/grants/redeem': [
     {
-      gets: 'link_spent',
-      ask: ({ grant }) => ({
+      expectedError: 'link_spent',
+      request: ({ grant }) => ({
         path: '/api/grants/redeem',
         json: { link: `${grant}.${'x'.repeat(43)}` },
       }),
@@ -223,13 +227,13 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     {
       names: 'session',
       how: 'to join',
-      ask: ({ session }) => ({ path: '/api/tickets', json: { session, role: 'viewer' } }),
+      request: ({ session }) => ({ path: '/api/tickets', json: { session, role: 'viewer' } }),
     },
     {
       names: 'sandbox',
       how: 'to start',
       need: 'work',
-      ask: ({ sandbox }) => ({ path: '/api/tickets', json: { sandbox } }),
+      request: ({ sandbox }) => ({ path: '/api/tickets', json: { sandbox } }),
     },
   ],
   'GET /api/templates': [plain('/api/templates')],
@@ -241,7 +245,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
       how: 'to start',
       need: 'work',
       scope: 'exec',
-      ask: ({ sandbox }) => ({
+      request: ({ sandbox }) => ({
         path: `/attach?sandbox=${sandbox}&cmd=true&keep=1&createId=${mintHex()}`,
         socket: 'bearer',
       }),
@@ -250,7 +254,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
       names: 'sandbox',
       how: 'to start a template',
       need: 'work',
-      ask: ({ sandbox }) => ({
+      request: ({ sandbox }) => ({
         path: `/attach?sandbox=${sandbox}&template=nothing&keep=1&createId=${mintHex()}`,
         socket: 'bearer',
       }),
@@ -259,7 +263,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     {
       names: 'session',
       how: 'with a ticket',
-      ask: ({ session }) => ({
+      request: ({ session }) => ({
         path: `/attach?session=${session}&role=viewer`,
         socket: { ticketFor: { session, role: 'viewer' } },
       }),
@@ -268,7 +272,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
       names: 'session',
       how: 'with a ticket to drive',
       drives: true,
-      ask: ({ session }) => ({
+      request: ({ session }) => ({
         path: `/attach?session=${session}&role=driver`,
         socket: { ticketFor: { session, role: 'driver' } },
       }),
@@ -281,18 +285,18 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
       how: 'to start',
       need: 'work',
       scope: 'exec',
-      ask: ({ sandbox }) => ({ path: `/ws/pty?sandbox=${sandbox}`, socket: 'envelope' }),
+      request: ({ sandbox }) => ({ path: `/ws/pty?sandbox=${sandbox}`, socket: 'compat' }),
     },
     {
       names: 'sandbox',
       how: 'to start a template',
       need: 'work',
-      ask: ({ sandbox }) => ({ path: `/ws/pty?sandbox=${sandbox}&provider=nothing`, socket: 'envelope' }),
+      request: ({ sandbox }) => ({ path: `/ws/pty?sandbox=${sandbox}&provider=nothing`, socket: 'compat' }),
     },
     {
       names: 'session',
       how: 'to join',
-      ask: ({ session }) => ({ path: `/ws/pty?session_id=${session}`, socket: 'envelope' }),
+      request: ({ session }) => ({ path: `/ws/pty?session_id=${session}`, socket: 'compat' }),
     },
   ],
 }
