@@ -77,9 +77,9 @@ export interface RevocationDependencies {
 }
 
 /**
- * Closes connections whose authorization ended. Control does not carry them, so it requests this from sandboxd, and stores the request in
- * the turn in which the authorization is removed, until sandboxd confirms it. If sandboxd does not confirm in time, the
- * provider closes all connections into the sandbox: authorized clients reconnect, the others are refused by control.
+ * Closes connections whose authorization ended. Control does not carry them, so it sends a request to sandboxd, and stores
+ * it in the turn in which the authorization is removed, until sandboxd confirms it. If sandboxd does not confirm in time,
+ * the provider closes all connections into the sandbox: authorized clients reconnect, control refuses the others.
  */
 export class Revocation {
   readonly #deps: RevocationDependencies
