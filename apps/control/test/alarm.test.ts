@@ -7,7 +7,8 @@ import type { SandboxState } from '../src/sandbox/state.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
-const STEPS = ['revoke', 'audit', 'poll', 'recheck', 'rearm'] as const
+// The alarm is set first, for a crash on the way, and last, for what the steps have left.
+const STEPS = ['revoke', 'rearm', 'audit', 'poll', 'recheck', 'rearm'] as const
 type Step = (typeof STEPS)[number]
 
 const RUNNING: SandboxState = { kind: 'running', address: 'slot:1', epoch: 'e1', startedMs: 0 }
@@ -50,7 +51,7 @@ function open(state: SandboxState = RUNNING) {
 }
 
 describe('the alarm of a sandbox', () => {
-  test('retries revocations, sends the audit, polls, rechecks authorizations and is set again', async () => {
+  test('retries revocations, is set again, sends the audit, polls and rechecks authorizations', async () => {
     const made = open()
     await made.fire()
     expect(made.done).toEqual([...STEPS])
@@ -60,7 +61,7 @@ describe('the alarm of a sandbox', () => {
   test.each(['stopped', 'failed'] as const)('does not poll a sandbox that is %s', async (kind) => {
     const made = open({ kind, reason: 'why' })
     await made.fire()
-    expect(made.done).toEqual(['revoke', 'audit', 'rearm'])
+    expect(made.done).toEqual(['revoke', 'rearm', 'audit', 'rearm'])
   })
 
   test.each(['audit', 'poll', 'recheck', 'rearm'] as const)(
@@ -75,7 +76,7 @@ describe('the alarm of a sandbox', () => {
 
   test('throws the first error', async () => {
     const made = open()
-    for (const step of ['poll', 'rearm'] as const) made.failing.add(step)
+    for (const step of ['poll', 'recheck'] as const) made.failing.add(step)
     expect((await rejectionOf(made.fire()))?.message).toBe('Cannot poll')
   })
 

@@ -63,7 +63,8 @@ export async function onAlarm(deps: AlarmDependencies): Promise<void> {
   const isStopped = kind === 'stopped' || kind === 'failed'
   const polls = isStopped ? [] : [() => lifecycle.poll(mintRequestId()), () => recheck.onAlarm()]
   const failures: unknown[] = []
-  for (const step of [() => audit.deliver(), ...polls, rearm])
+  // The fired alarm is gone, and a step may set the next one for much later: a crash before the end must not delay what is pending.
+  for (const step of [rearm, () => audit.deliver(), ...polls, rearm])
     await step().catch((error: unknown) => void failures.push(error))
   if (failures.length > 0) throw failures[0]
 }
