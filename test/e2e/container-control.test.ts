@@ -51,7 +51,7 @@ describe.skipIf(reason !== undefined)('control whose sandboxes are containers', 
   test('keeps streams and container when the object is evicted', async () => {
     // Cloudflare evicts an object that monitors its container; workerd does not.
     const alter = (script: string): string => {
-      const unheld = script.replace('hold: (work) => ctx.waitUntil(work)', 'hold: () => undefined')
+      const unheld = script.replace('hold = (work) => ctx.waitUntil(work)', 'hold = () => undefined')
       const unwatched = unheld.replace('engine.monitor().then(', 'new Promise(() => undefined).then(')
       expect(new Set([script, unheld, unwatched]).size).toBe(3)
       return unwatched

@@ -326,7 +326,7 @@ test.skipIf(reason !== undefined)('a host without its images names them and how 
     async (host) => host.stop().then(() => 'it started'),
     (error: unknown) => String(error),
   )
-  expect(failure).toContain('There is no image "no-such:1": make it with npm run image')
+  expect(failure).toContain('Image "no-such:1" not found: build it with npm run image')
   expect(failure).toContain('docker pull neither:1')
 })
 

@@ -269,7 +269,7 @@ function environmentOf(pid: number): string {
 test('sandboxes without isolation work, and the host warns about them', async () => {
   await using host = await startHost({ ...optionsFor(false), env: { SANDWIRE_ISOLATION: 'none' } })
   expect(host.output()).toMatch(
-    /Isolation {2}none, loopback only: every command .* Sandboxes are not isolated from this machine/,
+    /Isolation {2}none, loopback only: commands in sandboxes .* Sandboxes are not isolated from this machine/,
   )
   expect(await readShell(sandboxOf(host), 'id -u')).toBe(`${process.getuid?.()}\n`)
   expect((await (await host.fetch('/readyz')).json()).dependencies.provider.isolation).toBe('none')

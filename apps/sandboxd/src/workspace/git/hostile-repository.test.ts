@@ -317,7 +317,7 @@ test('a file with a filter is neither staged nor restored', async () => {
   using fixture = createPlantedFixture((planted, program) => plantFilter(planted, 'z', 'clean', program))
   for (const [route, message] of [
     ['git/stage', /filter '?z'? failed/],
-    ['git/discard', /a filter would have to/],
+    ['git/discard', /it needs a filter/],
   ] as const)
     expect(await fixture.post(route, { paths: ['file'] })).toMatchObject({
       status: 409,
