@@ -24,7 +24,7 @@ export interface ConnectionAdapter {
   closed(): void
 }
 
-/** The last message to a client that is refused, and the close frame behind it. */
+/** The last message to a client that is refused, and the close frame after it. */
 export type RefuseSocket = (error: SandwireError) => {
   readonly message: string
   readonly code: number
@@ -95,7 +95,7 @@ export function createSocketHandlers(
         send: (frame) => sendFrame(socket, frame),
         sendOutput: (stream, bytes) => sendFrame(socket, frames.pack(stream, bytes)),
         close: (code, reason) => {
-          // The client's close frame is behind what it has sent before.
+          // The client's close frame follows what it has already sent.
           socket.resume()
           socket.close(code, reason)
         },

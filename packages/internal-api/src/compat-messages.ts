@@ -74,7 +74,7 @@ function reasonOf(text: string): string {
   return text.slice(0, read)
 }
 
-/** The last message to a client, and the close frame behind it. */
+/** The last message to a client, and the close frame after it. */
 export interface CompatClose {
   readonly last: CompatServerMessage
   readonly code: number

@@ -26,7 +26,7 @@ export const DEFAULT_WINDOW: WindowBounds = {
 
 /** The minimum delay is being measured. */
 interface Probe {
-  /** Bytes behind this offset were sent with the small window. */
+  /** Bytes after this offset were sent with the small window. */
   readonly from: number
   minimumMs: number
 }

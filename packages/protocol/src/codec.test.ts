@@ -238,7 +238,7 @@ describe('a decoder refuses', () => {
     ['a huge terminal', '{"type":"resize","seq":1,"at":0,"cols":80,"rows":4097}'],
     ['a signal in small letters', '{"type":"signal","seq":1,"at":0,"signal":"sigint"}'],
     ['a signal by number', '{"type":"signal","seq":1,"at":0,"signal":2}'],
-    ['a signal with more behind it', '{"type":"signal","seq":1,"at":0,"signal":"SIGINT\\n"}'],
+    ['a signal followed by more text', '{"type":"signal","seq":1,"at":0,"signal":"SIGINT\\n"}'],
     ['a name that is no attachment', '{"type":"give","to":"b1"}'],
     ['an identity in capitals', hello({ identity: IDENTITY.toUpperCase() })],
     ['a short identity', hello({ identity: IDENTITY.slice(1) })],

@@ -6,7 +6,7 @@ export interface LogSlice {
   readonly stream: OutputStream
   /** A view of the log's memory, which is never modified. */
   readonly bytes: Uint8Array
-  /** Offset behind the bytes. */
+  /** Offset after the last byte. */
   readonly end: number
 }
 
@@ -63,7 +63,7 @@ export class OutputLog {
     return this.#start
   }
 
-  /** Offset behind the newest byte. */
+  /** Offset after the newest byte. */
   get end(): number {
     return this.#end
   }

@@ -43,7 +43,7 @@ export class ResizeLog {
     return this.#resizes.find((resize) => resize.serial > serial)
   }
 
-  /** Resizes behind `from`, up to and including `to`. */
+  /** Resizes after `from`, up to and including `to`. */
   between(from: number, to: number): readonly Resize[] {
     return this.#resizes.filter((resize) => resize.at > from && resize.at <= to)
   }

@@ -96,7 +96,7 @@ export const serverMessage = tagged({
     bytes: integer(0, MAX_SNAPSHOT_BYTES),
     /** False when output was trimmed before it could be rendered; the program was asked to repaint. */
     exact: bool,
-    /** Consecutive parts of the bytes, for drawing in a smaller window; bytes behind the last part are an incomplete sequence. */
+    /** Consecutive parts of the bytes, for drawing in a smaller window; bytes after the last part are an incomplete sequence. */
     parts: optional(list(snapshotPart, MAX_SNAPSHOT_PARTS)),
   }),
   /** The terminal has this size from offset `at` on. */

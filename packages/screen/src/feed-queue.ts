@@ -49,14 +49,14 @@ export class FeedQueue {
 
   /** Drops text that will be scrolled out by at least this many lines of text after it. */
   dropScrolledOut(lines: number): void {
-    let behind = 0
+    let linesAfter = 0
     let count = 1
     while (this.#linesOf(count) !== undefined) {
-      behind += this.#linesOf(count) ?? 0
+      linesAfter += this.#linesOf(count) ?? 0
       count += 1
     }
-    while (this.#linesOf(0) !== undefined && behind >= lines) {
-      behind -= this.#linesOf(1) ?? 0
+    while (this.#linesOf(0) !== undefined && linesAfter >= lines) {
+      linesAfter -= this.#linesOf(1) ?? 0
       const [dropped] = this.#items.splice(0, 1)
       if (dropped?.kind === 'bytes') dropped.done()
     }

@@ -65,11 +65,11 @@ function readNumber(block: Uint8Array, field: Field): number | undefined {
 /** Octal digits between spaces, up to a NUL. Parsed without a string, because every header has several. */
 function readOctal(block: Uint8Array, from: number, to: number): number | undefined {
   let value = 0
-  let state: 'before' | 'digits' | 'behind' = 'before'
+  let state: 'before' | 'digits' | 'after' = 'before'
   for (let at = from; at < to; at += 1) {
     const byte = block[at] ?? 0
-    if (byte === SPACE || byte === 0) state = state === 'before' && byte === SPACE ? 'before' : 'behind'
-    else if (byte < ZERO || byte > ZERO + 7 || state === 'behind') return undefined
+    if (byte === SPACE || byte === 0) state = state === 'before' && byte === SPACE ? 'before' : 'after'
+    else if (byte < ZERO || byte > ZERO + 7 || state === 'after') return undefined
     else {
       state = 'digits'
       value = value * 8 + byte - ZERO

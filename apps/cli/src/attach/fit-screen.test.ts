@@ -8,7 +8,7 @@ const ALTERNATE = '\x1b[?1047h\x1b[r\x1b[2J\x1b[H'
 
 type PartOf = readonly [kind: SnapshotPart['kind'], text: string, row?: number, column?: number]
 
-/** A snapshot of these parts, and bytes behind them. */
+/** A snapshot of these parts, and bytes after them. */
 function screenOf(parts: readonly PartOf[], rest = ''): Screen {
   return {
     ...SESSION,

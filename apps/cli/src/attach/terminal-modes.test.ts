@@ -34,7 +34,7 @@ describe('TerminalModes', () => {
     ['a soft reset', '\x1b[4h\x1b[?6h\x1b[!p', ''],
     ['a full reset', '\x1b[?1049h\x1b[?1000h\x1bc', ''],
     ['what stands in a string', '\x1b]52;c;[?1000h\x1b\\', ''],
-    ['a sequence behind a cut-off string', '\x1bPx\x1b[?1000h', '\x1b[?1000l'],
+    ['a sequence after an unterminated string', '\x1bPx\x1b[?1000h', '\x1b[?1000l'],
     ['a canceled sequence', '\x1b[?100\x180h', ''],
     ['an endless sequence', `\x1b[${'1'.repeat(1000)}h`, ''],
   ])('undoes exactly what was left on: %s', (_name, text, undone) => {

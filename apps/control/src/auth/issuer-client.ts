@@ -263,7 +263,7 @@ export class IssuerClient {
 
   /** Fetches within the concurrency limit unless the value is cached by then; after a failure, fails at once for a while. */
   async #lookUp<T>(cached: () => T | undefined, fetchValue: () => Promise<T>): Promise<T> {
-    const look = async (): Promise<T> => {
+    const request = async (): Promise<T> => {
       if (this.#failure !== undefined && this.#failure.untilMs > this.#nowMs()) throw this.#failure.error
       const value = cached()
       if (value !== undefined) return value
@@ -275,7 +275,7 @@ export class IssuerClient {
         throw error
       }
     }
-    return this.#limit.run(look, () => this.#unavailable('does not respond'))
+    return this.#limit.run(request, () => this.#unavailable('does not respond'))
   }
 
   /** Checks a URL from the metadata: it must be secure, and loopback only if the issuer is. */

@@ -33,7 +33,7 @@ export async function readRequestBody(
   }
 }
 
-/** Buffers the body within bounds before a handler reads it. Runs behind the guard, so only for authenticated clients. */
+/** Buffers the body within bounds before a handler reads it. Runs after the guard, so only for authenticated clients. */
 export function holdBody(maxBytes: number, ms = BODY_MS): MiddlewareHandler {
   const late = (): SandwireError =>
     new SandwireError('silent', `Cannot read the body: not received within ${Math.ceil(ms / 1000)} s`)

@@ -50,7 +50,7 @@ export class OutboxDelivery {
   #join(head: OutboxMessage): Promise<readonly unknown[]> {
     const running = this.#running.get(this.#laneOf(head))
     if (running === undefined) return this.#start(head)
-    // A message behind one that is being sent goes out in the same run; a lane of one message has none behind it.
+    // A message after one that is being sent goes out in the same run; a lane of one message has none after it.
     return this.#deps.outbox.policy.order === 'fifo' ? running : Promise.resolve([])
   }
 

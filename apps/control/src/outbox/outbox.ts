@@ -144,7 +144,7 @@ export class Outbox {
     )
   }
 
-  /** Counts a failed attempt on the first message of a batch, which holds up those behind it. */
+  /** Counts a failed attempt on the first message of a batch, which holds up those after it. */
   fail([{ seq, attempts }]: Batch, nowMs: number): void {
     const { maxAttempts } = this.policy
     if (maxAttempts !== undefined && attempts + 1 >= maxAttempts) return this.#bury(seq, attempts + 1)

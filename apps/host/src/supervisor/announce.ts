@@ -1,6 +1,6 @@
-import { dlopen } from 'bun:ffi'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { shape } from '@sandwire/protocol'
+import { openLibc } from '../libc.ts'
 
 const announcementShape = shape.tagged({
   /** The state file has the details. */
@@ -31,6 +31,6 @@ export function announce(announcement: Announcement): void {
   }
   const nowhere = openSync('/dev/null', 'w')
   // dup2 is atomic: a closed descriptor 1 could be reused by another open.
-  dlopen('libc.so.6', { dup2: { args: ['i32', 'i32'], returns: 'i32' } }).symbols.dup2(nowhere, 1)
+  openLibc({ dup2: { args: ['i32', 'i32'], returns: 'i32' } }).dup2(nowhere, 1)
   closeSync(nowhere)
 }

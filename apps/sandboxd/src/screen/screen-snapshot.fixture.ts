@@ -76,7 +76,7 @@ function describeRows(terminal: Terminal, buffer: IBuffer): string[] {
     const line = buffer.getLine(y)
     if (line === undefined) return ''
     const cells = Array.from({ length: terminal.cols }, (__, column) => describeCell(terminal, line, column))
-    // Only a space can put the cursor behind an empty cell.
+    // Only a space can put the cursor after an empty cell.
     const isActive = buffer.type === terminal.buffer.active.type
     const isEdge = isActive && y === buffer.baseY + buffer.cursorY && buffer.cursorX >= terminal.cols
     const text = isEdge ? cells.with(-1, (cells.at(-1) ?? '').replace(/^ /, '·')) : cells
@@ -136,7 +136,7 @@ function isBroken({ buffer: { alternate, active }, rows }: Terminal): boolean {
 
 /**
  * True when a terminal has hidden state that no sequence can reproduce: cells beyond the edge, which xterm.js keeps on an
- * alternate screen that became narrower, rows above one that shrank while hidden, a cursor, current or saved, behind an empty
+ * alternate screen that became narrower, rows above one that shrank while hidden, a cursor, current or saved, after an empty
  * cell at the edge, and halves of wide characters.
  */
 function hasHiddenState(terminal: Terminal): boolean {
@@ -144,13 +144,13 @@ function hasHiddenState(terminal: Terminal): boolean {
   const { active, normal, alternate } = terminal.buffer
   const buffers = inner(terminal, '_core', 'buffers')
   const isTooHigh = alternate.baseY > 0 || inner(buffers, 'alt', 'lines', 'maxLength') !== rows
-  const isSavedBehind = ['alt', 'normal'].some((name) => inner(buffers, name, 'savedX') === cols)
+  const isSavedPastEnd = ['alt', 'normal'].some((name) => inner(buffers, name, 'savedX') === cols)
   const last = active.getLine(active.baseY + active.cursorY)?.getCell(cols - 1)
-  const isBehindNothing = active.cursorX >= cols && last?.getChars() === '' && last.getWidth() > 0
+  const isPastEmptyCell = active.cursorX >= cols && last?.getChars() === '' && last.getWidth() > 0
   return (
     isTooHigh ||
-    isSavedBehind ||
-    isBehindNothing ||
+    isSavedPastEnd ||
+    isPastEmptyCell ||
     [active, normal].some((buffer) => hasOddCells(buffer, cols))
   )
 }

@@ -11,9 +11,9 @@ const NARROWER: Size = { cols: 6, rows: 4 }
 const CASES: readonly (readonly [name: string, before: string, after: string, resize?: Size])[] = [
   ['a full last row with the cursor above it', '\x1b[4;1H0123456789\x1b[2;5H', 'X'],
   ['a full last row on the alternate screen', '\x1b[?1049h\x1b[4;1H0123456789\x1b[2;5H', 'X'],
-  ['a cursor behind the last column', '0123456789', 'X'],
-  ['a cursor behind the last column, in other colors', '01234567\x1b[31m\u4f60\x1b[0m', 'X'],
-  ['a cursor behind an erased last column', '0123456789\x1b[1K', 'X'],
+  ['a cursor past the last column', '0123456789', 'X'],
+  ['a cursor past the last column, in other colors', '01234567\x1b[31m\u4f60\x1b[0m', 'X'],
+  ['a cursor past an erased last column', '0123456789\x1b[1K', 'X'],
   [
     'an alternate screen that got narrower',
     '\x1b[?1049hAAAAAAAAAA\x1b[4;1HBBBBBBBBBB\x1b[2;3H',

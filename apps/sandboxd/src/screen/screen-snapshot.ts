@@ -65,14 +65,14 @@ export function drawSnapshot(
   { maxBytes, isPlain }: SnapshotRequest,
 ): DrawnScreen | undefined {
   const isAlternate = terminal.buffer.active.type === 'alternate'
-  const behind: readonly DrawnPart[] = isAlternate
+  const hidden: readonly DrawnPart[] = isAlternate
     ? [
         ...drawHiddenNormal(terminal),
         { kind: 'alternate', text: ALTERNATE_SCREEN },
         { kind: 'rows', text: drawRows(terminal, 'alternate', { maxBytes: 0, isPlain }) },
       ]
     : [{ kind: 'hidden', text: drawHiddenAlternate(terminal) }]
-  const parts = [...behind, ...drawState(terminal, modes)]
+  const parts = [...hidden, ...drawState(terminal, modes)]
   const end = encoder.encode(parts.map(({ text }) => text).join(''))
   const rows = encoder.encode(drawRows(terminal, 'normal', { maxBytes: maxBytes - end.byteLength, isPlain }))
   if (rows.byteLength + end.byteLength > maxBytes) return undefined
@@ -212,7 +212,7 @@ function characterBefore({
   return cell === undefined ? undefined : { cell, column }
 }
 
-/** The cursor is behind the last column only after a character is written there, so that character is written again. */
+/** The cursor is past the last column only after a character is written there, so that character is written again. */
 function drawEdge(cursor: Cursor): readonly DrawnPart[] {
   const { terminal, pen } = cursor
   const before = characterBefore(cursor)

@@ -9,7 +9,7 @@ import { UnfinishedTail } from './screen-tail.ts'
 /** A terminal that parses like the clients' terminals. */
 export function openTerminal(cols: number, rows: number): Terminal {
   const terminal = new Terminal({ cols, rows, scrollback: limits.SCROLLBACK_LINES, allowProposedApi: true })
-  // The same character widths as in clients; otherwise text behind an emoji would shift.
+  // The same character widths as in clients; otherwise text after an emoji would shift.
   terminal.loadAddon(new Unicode11Addon())
   terminal.unicode.activeVersion = '11'
   guardErase(terminal)

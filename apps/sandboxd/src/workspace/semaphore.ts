@@ -73,7 +73,7 @@ export class Semaphore {
       if (!this.#waiting.delete(waiter)) return
       settle()
       reject(reason)
-      // Smaller requests behind it may fit now.
+      // Smaller requests after it may fit now.
       this.#admit()
     }
     const onAbort = (): void => giveUp(signal?.reason)

@@ -113,7 +113,7 @@ describe('a path of 1 KB/s', () => {
         pings += 1
       }
       heartbeat.received(nowMs)
-      // The pong is behind a window of output.
+      // The pong is queued after a window of output.
       if (nowMs % (4 * frameMs) === 0) heartbeat.pong(pings + 1, nowMs)
     }
     expect(pings).toBeGreaterThan(10)

@@ -11,7 +11,7 @@ const SILENCE_FACTOR = 4
 
 /**
  * Tells a slow connection from a dead one. Any frame proves that the connection is alive, so only silence counts, and only
- * while a ping is unanswered. On a slow path the pong waits behind a window of output; the silences between its frames
+ * while a ping is unanswered. On a slow path the pong is queued after a window of output; the silences between its frames
  * measure the path.
  */
 export class Heartbeat {

@@ -48,7 +48,7 @@ export interface Attachment {
 
   /** Where its raw stream begins: 0, the offset of its last snapshot, or infinity before its first one. */
   base: number
-  /** Offset behind the last output byte passed to the connection. */
+  /** Offset after the last output byte passed to the connection. */
   sent: number
   /** Highest value of `sent` so far; nothing beyond it can have been received. */
   sentMax: number

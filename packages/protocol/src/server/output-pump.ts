@@ -106,7 +106,7 @@ export class OutputPump {
     this.#effects.push({ do: 'snapshot', attachment: attachment.id })
   }
 
-  /** Sends a rendered screen and continues behind it. */
+  /** Sends a rendered screen and continues after it. */
   sendSnapshot(attachment: Attachment, snapshot: Snapshot): void {
     attachment.outputPhase = 'streaming'
     if (attachment.state.kind !== 'attached') return

@@ -1,9 +1,10 @@
 // Replaces sandboxd in a temporary sandbox, and tries to break out as a user's process would.
 // Prints one JSON line for each attempt.
 
-import { dlopen, FFIType } from 'bun:ffi'
+import { FFIType } from 'bun:ffi'
 import { limitsShape } from '@sandwire/internal-api'
 import { shape } from '@sandwire/protocol'
+import { openLibc } from '../../libc.ts'
 import { probeTargetsShape, type ProbeReport } from '../probe-protocol.ts'
 import { probeFiles } from './file-probes.ts'
 import { probeKernel, probeTools } from './kernel-probes.ts'
@@ -39,10 +40,10 @@ function launcher(runAs: string | undefined): string[] {
 
 /** Acts as sandboxd: becomes non-dumpable, listens, and runs the attempts in sequence. */
 async function serve(task: string, runAs: string | undefined): Promise<void> {
-  const libc = dlopen('libc.so.6', {
+  const libc = openLibc({
     prctl: { args: [FFIType.i32, FFIType.u64, FFIType.u64, FFIType.u64, FFIType.u64], returns: FFIType.i32 },
   })
-  libc.symbols.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+  libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
   const { targets, workspace } = decodeTask(task)
   process.umask(0o177)
   using _server = Bun.serve({ unix: targets.daemonSocket, fetch: () => new Response() })

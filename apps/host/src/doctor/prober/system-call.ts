@@ -1,9 +1,10 @@
-import { dlopen, FFIType, ptr, read } from 'bun:ffi'
+import { FFIType, ptr, read } from 'bun:ffi'
+import { openLibc } from '../../libc.ts'
 
 export const EPERM = 1
 export const EAFNOSUPPORT = 97
 
-const { symbols: libc } = dlopen('libc.so.6', {
+const libc = openLibc({
   __errno_location: { args: [], returns: 'ptr' },
   syscall: {
     args: Array.from({ length: 7 }, () => FFIType.i64),

@@ -1,4 +1,5 @@
-import { dlopen, FFIType, ptr, read } from 'bun:ffi'
+import { FFIType, ptr } from 'bun:ffi'
+import { openLibc, orErrno } from './open-libc.ts'
 
 /** Linux errno values used here. */
 export const EINTR = 4
@@ -34,11 +35,7 @@ const X_OK = 1
 /** The kernel's `struct io_event`. */
 export const AIO_EVENT_BYTES = 32
 
-/** glibc's stable ABI name. `i64_fast` keeps byte counts plain numbers. */
-const LIBC = 'libc.so.6'
-
-const { symbols: libc } = dlopen(LIBC, {
-  __errno_location: { args: [], returns: 'ptr' },
+const libc = openLibc({
   close: { args: ['i32'], returns: 'i32' },
   epoll_create1: { args: ['i32'], returns: 'i32' },
   epoll_ctl: { args: ['i32', 'i32', 'i32', 'ptr'], returns: 'i32' },
@@ -62,27 +59,17 @@ const { symbols: libc } = dlopen(LIBC, {
 })
 
 /** The same function with its last argument passed by value: C's variadic `ioctl` takes both. */
-const { symbols: byValue } = dlopen(LIBC, {
+const byValue = openLibc({
   ioctl: { args: ['i32', FFIType.u64_fast, FFIType.u64_fast], returns: 'i32' },
 })
 
 /** `io_getevents` has one argument more than the other calls here. */
-const { symbols: ofSix } = dlopen(LIBC, {
+const ofSix = openLibc({
   syscall: {
     args: [FFIType.i64_fast, FFIType.i64_fast, FFIType.i64_fast, FFIType.i64_fast, 'ptr', 'ptr'],
     returns: FFIType.i64_fast,
   },
 })
-
-/** errno is per thread at a fixed address; each thread has its own instance of this module. */
-const errnoAddress = libc.__errno_location()
-
-/** Turns a C result into the kernel's own convention: a count, or a negative errno. */
-function orErrno(result: number | bigint): number {
-  const value = Number(result)
-  if (value >= 0 || errnoAddress === null) return value
-  return -read.i32(errnoAddress, 0)
-}
 
 /** Every function below returns a value ≥ 0, or a negative errno; none throws. */
 

@@ -1,4 +1,5 @@
-import { dlopen, FFIType } from 'bun:ffi'
+import { FFIType } from 'bun:ffi'
+import { openLibc } from './open-libc.ts'
 
 const PR_SET_DUMPABLE = 4
 const PR_SET_CHILD_SUBREAPER = 36
@@ -12,7 +13,7 @@ const WNOWAIT = 0x0100_0000
 const SIGINFO_BYTES = 128
 const SIGINFO_PID_AT = 16
 
-const { symbols: libc } = dlopen('libc.so.6', {
+const libc = openLibc({
   getrlimit: { args: ['i32', 'ptr'], returns: 'i32' },
   prctl: {
     args: ['i32', FFIType.u64_fast, FFIType.u64_fast, FFIType.u64_fast, FFIType.u64_fast],

@@ -3,7 +3,7 @@ import { EAGAIN, EINTR, readableBytes, readFd } from '../linux/libc.ts'
 import type { OutputReaderEvents } from '../pipe/output-reader.ts'
 import type { Readiness } from '../linux/readiness.ts'
 
-/** Largest chunk for an owner that paused the process lately: output after a Ctrl-C is queued behind it. */
+/** Largest chunk for an owner that paused the process lately: output after a Ctrl-C is queued after it. */
 export const SMALL_CHUNK_BYTES = 20 * 1024
 /** Largest chunk for an owner that keeps up. */
 const LARGE_CHUNK_BYTES = 64 * 1024

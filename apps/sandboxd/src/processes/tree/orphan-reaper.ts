@@ -29,7 +29,7 @@ export class OrphanReaper implements AwaitedChildren {
     this.reap()
   }
 
-  /** Reaps up to the first awaited child; `delete` continues behind it. */
+  /** Reaps up to the first awaited child; `delete` continues after it. */
   reap(): void {
     for (let pid = peekDeadChild(); pid > 0 && !this.#awaited.has(pid); pid = peekDeadChild()) reapChild(pid)
   }

@@ -1,4 +1,5 @@
-import { dlopen, FFIType, ptr, read } from 'bun:ffi'
+import { FFIType, ptr } from 'bun:ffi'
+import { openLibc, orErrno } from '../../processes/linux/open-libc.ts'
 import { AT_EMPTY_PATH, EINTR, O_CLOEXEC, RENAME_EXCHANGE, RENAME_NOREPLACE } from './constants.ts'
 
 /** Descriptors below this number are tracked; a process rarely has more. */
@@ -52,8 +53,7 @@ const NR =
 const NR_OPENAT2 = 437
 
 const I64 = FFIType.i64_fast
-const { symbols: libc } = dlopen('libc.so.6', {
-  __errno_location: { args: [], returns: 'ptr' },
+const libc = openLibc({
   close: { args: ['i32'], returns: 'i32' },
   fchmod: { args: ['i32', 'u32'], returns: 'i32' },
   ftruncate: { args: ['i32', I64], returns: 'i32' },
@@ -70,15 +70,6 @@ const { symbols: libc } = dlopen('libc.so.6', {
   utimensat: { args: ['i32', 'ptr', 'ptr', 'i32'], returns: 'i32' },
   write: { args: ['i32', 'ptr', I64], returns: I64 },
 })
-
-/** errno is per thread and its address does not change; every thread loads this module for itself. */
-const errnoAddress = libc.__errno_location()
-
-function orErrno(result: number | bigint): number {
-  const value = Number(result)
-  if (value >= 0 || errnoAddress === null) return value
-  return -read.i32(errnoAddress, 0)
-}
 
 /** Repeats a call that was interrupted by a signal. */
 function retryInterrupted(call: () => number | bigint): number {

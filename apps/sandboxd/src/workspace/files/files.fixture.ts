@@ -167,7 +167,7 @@ const LIMITS = { maxEntries: 100, timeMs: 10_000 }
 /** Every operation on a path; each returns what it discloses. */
 export const VERBS: Readonly<Record<string, (context: FileContext, at: string) => unknown>> = {
   stat: (context, at) => stat(context, at, false),
-  'stat behind links': (context, at) => stat(context, at, true),
+  'stat through symlinks': (context, at) => stat(context, at, true),
   list: (context, at) => finish(list(context, at, LIMITS)),
   read: readAll,
   'open folder': (context, at) => {
@@ -177,7 +177,7 @@ export const VERBS: Readonly<Record<string, (context: FileContext, at: string) =
     return seen
   },
   write: (context, at) => writeText(context, at, {}),
-  'write behind links': (context, at) => writeText(context, at, { followsLink: true }),
+  'write through symlinks': (context, at) => writeText(context, at, { followsLink: true }),
   'write with folders': (context, at) => writeText(context, at, { makesParents: true, followsLink: true }),
   'make folder': (context, at) => makeFolder(context, at, { makesParents: false }),
   'make folders': (context, at) => makeFolder(context, at, { makesParents: true }),

@@ -33,7 +33,7 @@ interface RaceResult {
 
 /** Paths through the swapped folder. The folder itself is only read, or there would be nothing left to swap. */
 const TARGETS = ['swap/f', 'swap/new', 'swap/deep/f', 'swap/deep', 'swap/victim'] as const
-const LOOKS: readonly string[] = ['stat', 'stat behind links', 'list', 'read', 'open folder', 'walk']
+const LOOKS: readonly string[] = ['stat', 'stat through symlinks', 'list', 'read', 'open folder', 'walk']
 
 /** Operations between two checks of the files outside. */
 const LOOK_EVERY = 200

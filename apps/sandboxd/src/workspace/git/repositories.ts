@@ -18,9 +18,9 @@ export interface Repositories {
 type FolderReader = Pick<Files, 'list' | 'stat'>
 
 /** Treats an unreadable folder as empty; internal errors are thrown. */
-async function orElse<T>(look: () => Promise<T>, fallback: T): Promise<T> {
+async function orElse<T>(read: () => Promise<T>, fallback: T): Promise<T> {
   try {
-    return await look()
+    return await read()
   } catch (caught) {
     if (SandwireError.from(caught).code === 'internal') throw caught
     return fallback

@@ -33,7 +33,7 @@ test.each([1, 5, 1_000])('a long line without the marker has only a head, in pie
 })
 
 test.each([1, 5, 1_000])(
-  'a marker in the head is not taken for the one behind it, in pieces of %d',
+  'a marker in the head is not taken for the one after it, in chunks of %d',
   (size) => {
     expect(lines(`<M>${'x'.repeat(40)}<M>7\n`, size)).toEqual([['<M>xxxxx', '<M>7']])
   },

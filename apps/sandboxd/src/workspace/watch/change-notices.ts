@@ -135,7 +135,7 @@ export class ChangeBatch {
     this.#lastMs = nowMs
     const before = this.#changes.get(path)
     const merged = before === undefined ? kind : MERGED[before][kind]
-    // Moves it behind earlier changes.
+    // Moves it after earlier changes.
     this.#changes.delete(path)
     if (merged !== undefined) this.#changes.set(path, merged)
     if (this.#changes.size <= this.#limits.maxPaths) return true

@@ -1,6 +1,6 @@
-import { dlopen, read } from 'bun:ffi'
 import { pathFromBytes } from '@sandwire/protocol'
 import { closeFd, EINTR, O_CLOEXEC, O_NONBLOCK, readFd } from '../../processes/linux/libc.ts'
+import { openLibc, orErrno } from '../../processes/linux/open-libc.ts'
 
 /** Event flags of inotify(7). */
 const IN_MODIFY = 0x2
@@ -28,19 +28,11 @@ const OF_CONTENTS =
 const READ_BYTES = 64 * 1024
 const READS = 16
 
-const { symbols: libc } = dlopen('libc.so.6', {
-  __errno_location: { args: [], returns: 'ptr' },
+const libc = openLibc({
   inotify_init1: { args: ['i32'], returns: 'i32' },
   inotify_add_watch: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },
   inotify_rm_watch: { args: ['i32', 'i32'], returns: 'i32' },
 })
-
-/** errno is per thread and its address does not change; every thread loads this module for itself. */
-const errnoAddress = libc.__errno_location()
-
-function orErrno(result: number): number {
-  return result >= 0 || errnoAddress === null ? result : -read.i32(errnoAddress, 0)
-}
 
 /** An inotify instance. */
 export class Inotify {
