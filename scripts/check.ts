@@ -13,9 +13,9 @@ const steps: readonly Step[] = [
   { name: 'types', argv: [bin('tsc'), '--noEmit', '--pretty', 'false'] },
   // The worker has its own globals; its tests run in Bun.
   { name: 'worker', argv: [bin('tsc'), '--noEmit', '--pretty', 'false', '-p', 'apps/control'] },
-  { name: 'its tests', argv: [bin('tsc'), '--noEmit', '--pretty', 'false', '-p', 'apps/control/test'] },
+  { name: 'worker tests', argv: [bin('tsc'), '--noEmit', '--pretty', 'false', '-p', 'apps/control/test'] },
   {
-    name: 'its edge',
+    name: 'cloudflare',
     argv: [bin('tsc'), '--noEmit', '--pretty', 'false', '-p', 'deploy/cloudflare'],
   },
   { name: 'lint', argv: [bin('oxlint'), '--type-aware', '--deny-warnings'] },
