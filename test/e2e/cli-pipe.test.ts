@@ -399,11 +399,7 @@ describe('sbx-stdio without a terminal', () => {
     test('three in a row detach from a process that ignores them, and print how to reattach', async () => {
       const child = startCli(sh('trap "" INT; echo up; while :; do sleep 0.01; done'))
       await child.stdout.getReader().read()
-      for (let count = 0; count < 3; count++) {
-        child.kill('SIGINT')
-        await Bun.sleep(20)
-      }
-      await child.exited
+      await killUntilExit(child, 'SIGINT')
       expect(child.exitCode).toBe(130)
       expect(await new Response(child.stderr).text()).toMatch(
         /^sbx-stdio: detached; .*\nnpx sbx-stdio .* --session .*\n$/,
@@ -428,11 +424,7 @@ describe('sbx-stdio without a terminal', () => {
         },
         { what: 'the pipe to be full', timeoutMs: 20_000 },
       )
-      for (let count = 0; count < 3; count++) {
-        child.kill('SIGTERM')
-        await Bun.sleep(50)
-      }
-      await child.exited
+      await killUntilExit(child, 'SIGTERM')
       closeSync(full)
       expect(child.exitCode).toBe(143)
     })
@@ -536,6 +528,15 @@ function readProc(pid: number, name: string): string {
     // The process ended meanwhile, or does not let itself be read.
     return ''
   }
+}
+
+/** Sends a signal three times, and then on: the kernel merges signals that a busy process has not handled yet. */
+async function killUntilExit(child: Bun.Subprocess, signal: NodeJS.Signals): Promise<void> {
+  for (let count = 0; count < 50 && child.exitCode === null; count++) {
+    child.kill(signal)
+    await Promise.race([child.exited, Bun.sleep(100)])
+  }
+  await child.exited
 }
 
 async function metric({ sandboxd }: Target, part: string): Promise<number> {

@@ -110,7 +110,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
 
   test('serve files, search and git', async () => {
     await server.post('/api/sandboxes', { name: 'files' })
-    const at = (tail: string): string => `/api/workspaces/desk/${tail}`
+    const at = (tail: string): string => `/api/workspaces/files/${tail}`
     const bytes = new Uint8Array(3 * 1024 * 1024).map((_, index) => index % 251)
     const written = await server.host.fetch(at('file?path=deep/data.bin&parents=1'), {
       method: 'PUT',
