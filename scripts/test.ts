@@ -35,6 +35,8 @@ const PARALLEL_GROUPS = 3
 /** Test files that run in one process, one after the other, and can share a host, an engine and a browser. */
 interface Group {
   readonly name: string
+  /** Rough duration. The longest group starts first. */
+  readonly seconds: number
   /** Globs. A file belongs to the first group that matches it, unless the group repeats files of others. */
   readonly patterns: readonly string[]
   readonly env?: Readonly<Record<string, string>>
@@ -49,10 +51,11 @@ const e2e = (...names: string[]): string[] => names.map((name) => `test/e2e/${na
 /** Tests of the wire that do not depend on what is between client and sandboxd. */
 const WIRE_TESTS = e2e('streams', 'terminal-input', 'sharing', 'disconnects')
 
-/** In the order they start, the longest first. */
+/** In the order in which they claim files. */
 const GROUPS: readonly Group[] = [
   {
     name: 'workbench',
+    seconds: 360,
     patterns: e2e(
       'workbench-*',
       'terminal-component',
@@ -62,27 +65,38 @@ const GROUPS: readonly Group[] = [
       'embedding',
     ),
   },
-  { name: 'threats', patterns: e2e('threats-*') },
-  { name: 'control', patterns: ['apps/control/**/*.test.ts'] },
-  { name: 'command line', patterns: e2e('cli-*') },
-  { name: 'sandboxd', patterns: ['apps/sandboxd/**/*.test.ts'] },
-  { name: 'host', patterns: e2e('up', 'up-*', 'isolation*', 'egress', 'doctor', 'sandbox-inside') },
-  { name: 'containers', patterns: e2e('container-*') },
-  { name: 'workspace', patterns: [...e2e('workspace-*'), 'test/co*/**/*.test.ts'] },
-  { name: 'wire', patterns: [...WIRE_TESTS, ...e2e('flow', 'lifetime', 'create', 'stop', 'snapshot')] },
-  { name: 'end to end', patterns: e2e('**/*') },
+  { name: 'threats', seconds: 150, patterns: e2e('threats-*') },
+  { name: 'control', seconds: 170, patterns: ['apps/control/**/*.test.ts'] },
+  { name: 'command line', seconds: 80, patterns: e2e('cli-*') },
+  { name: 'sandboxd', seconds: 90, patterns: ['apps/sandboxd/**/*.test.ts'] },
+  {
+    name: 'host',
+    seconds: 190,
+    patterns: e2e('up', 'up-*', 'isolation*', 'egress', 'doctor', 'sandbox-inside'),
+  },
+  { name: 'containers', seconds: 180, patterns: e2e('container-*') },
+  { name: 'workspace', seconds: 70, patterns: [...e2e('workspace-*'), 'test/co*/**/*.test.ts'] },
+  {
+    name: 'wire',
+    seconds: 130,
+    patterns: [...WIRE_TESTS, ...e2e('flow', 'lifetime', 'create', 'stop', 'snapshot')],
+  },
+  { name: 'end to end', seconds: 220, patterns: e2e('**/*') },
   {
     name: 'units',
+    seconds: 40,
     patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
   },
   {
     name: 'wire through control',
+    seconds: 60,
     patterns: WIRE_TESTS,
     env: { SANDWIRE_E2E: 'control' },
     isRepeat: true,
   },
   {
     name: 'wire through containers',
+    seconds: 50,
     patterns: e2e('streams', 'disconnects'),
     env: { SANDWIRE_E2E: 'container' },
     isRepeat: true,
@@ -183,9 +197,9 @@ async function runGroup(group: Group, files: readonly string[], engine: Engine |
 async function runGroups(): Promise<Run> {
   await using engine = await openEngine()
   mkdirSync(logFolder, { recursive: true })
-  const waiting = [...assignFiles(GROUPS)].filter(
-    ([group, files]) => files.length > 0 && (group.needsEngine !== true || engine !== undefined),
-  )
+  const waiting = [...assignFiles(GROUPS)]
+    .filter(([group, files]) => files.length > 0 && (group.needsEngine !== true || engine !== undefined))
+    .toSorted(([a], [b]) => b.seconds - a.seconds)
   const runs: Run[] = []
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift())

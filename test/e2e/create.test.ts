@@ -29,7 +29,7 @@ describe('a create whose reply is lost', () => {
   test('[C1] starts the process exactly once, at whichever byte the connection breaks', async () => {
     const random = new Random(20)
     const file = startsFile()
-    const runs = 60
+    const runs = 30
     for (let run = 0; run < runs; run++) {
       await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
       // The upgrade response has about 150 bytes, welcome and ack another 400: disconnects fall before, within and after them.

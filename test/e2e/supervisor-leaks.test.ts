@@ -7,7 +7,7 @@ import { findLeftovers } from './support/leftovers.ts'
 import { findProcesses } from './support/process-list.ts'
 
 /** `SANDWIRE_LEAK_SANDBOXES=200` for a long run. */
-const SANDBOXES = Number(process.env['SANDWIRE_LEAK_SANDBOXES'] ?? 50)
+const SANDBOXES = Number(process.env['SANDWIRE_LEAK_SANDBOXES'] ?? 20)
 /** Sandboxes after which the runtime has opened what it keeps open. */
 const WARM_UP = 8
 /** Concurrent sandboxes. */
