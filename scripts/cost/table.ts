@@ -65,7 +65,7 @@ export function describeCosts(): string {
         'instance',
         'idle hour',
         'active hour',
-        'idle hour: share of control',
+        'of an idle hour, the cost of control',
         `${whole(SANDBOXES)} sandboxes, working month`,
         `${whole(SANDBOXES)} sandboxes, idle all month`,
       ],
@@ -73,15 +73,15 @@ export function describeCosts(): string {
     ),
     '',
     `${whole(SANDBOXES)} stopped sandboxes cost ${dollars(stored)} a month for storage. The plan costs $${PLAN_PER_MONTH} a month; the usage that it includes is not deducted here. ` +
-      `Of control's share, ${dollars(costOfMonitoring())} is the sandbox's object, which stays in memory while its container runs, because it waits for the container's end.`,
+      `Of the cost of control, ${dollars(costOfMonitoring())} is the sandbox's object, which stays in memory while its container runs, because it waits for the container's end.`,
     '',
     table(
       [
         'instance',
-        'running at once in one account',
+        'running at once in one Cloudflare account',
         'limited by',
-        'accounts for a million running sandboxes',
-        `accounts for a million, ${RUNNING_SHARE * 100} % running`,
+        'Cloudflare accounts for a million running sandboxes',
+        `Cloudflare accounts for a million, ${RUNNING_SHARE * 100} % running`,
       ],
       capacities,
     ),
