@@ -45,8 +45,8 @@ export async function chooseSecrets(
     if (value !== undefined && value !== '') chosen[name] = value
   }
   // The server would refuse every request with an invalid secret.
-  const fault = findIdentityProblem({ mode: 'local', issuers: [] }, readSecrets(chosen))
-  if (fault !== undefined) throw new Error(`Cannot use the secrets: ${fault}`)
+  const problem = findIdentityProblem({ mode: 'local', issuers: [] }, readSecrets(chosen))
+  if (problem !== undefined) throw new Error(`Cannot use the secrets: ${problem}`)
   if (chosen.SESSION_TOKEN_SECRET !== undefined) decodeSessionKeys(chosen.SESSION_TOKEN_SECRET)
   for (const name of MADE_SECRETS)
     if (chosen[name] === undefined && !present.includes(name)) chosen[name] = await makers[name]()

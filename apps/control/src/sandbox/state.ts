@@ -97,7 +97,7 @@ export function step(state: SandboxState, event: SandboxEvent): Step {
 /** What decides whether a running sandbox is idle. */
 export interface IdleFacts {
   readonly nowMs: number
-  /** Latest input, output, attach or start. */
+  /** Latest input or output, or the start of the sandbox or of a process. */
   readonly lastActivityMs: number
   /** Null: never. */
   readonly sleepAfterMs: number | null

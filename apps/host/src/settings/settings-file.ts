@@ -44,7 +44,7 @@ const PASSED: Readonly<Record<string, Validate>> = {
   tokenInUrl: one('tokenInUrl', { shape: shape.bool, expected: 'true or false' }),
 }
 
-const NOT_FOUND_CODES: SettingsFile = { issuers: [], passed: {} }
+const EMPTY_SETTINGS: SettingsFile = { issuers: [], passed: {} }
 
 function parse(text: string): Record<string, unknown> | undefined {
   try {
@@ -76,13 +76,13 @@ export function validateSettingsFile(
     text = readFile(file)
   } catch (error) {
     problems.push(`"${file}" cannot be used: ${error instanceof Error ? error.message : 'it cannot be read'}`)
-    return NOT_FOUND_CODES
+    return EMPTY_SETTINGS
   }
-  if (text === undefined) return NOT_FOUND_CODES
+  if (text === undefined) return EMPTY_SETTINGS
   const all = parse(text)
   if (all === undefined) {
     problems.push(`"${file}" cannot be used: it is not a JSON object`)
-    return NOT_FOUND_CODES
+    return EMPTY_SETTINGS
   }
   const { issuers, ...passed } = all
   const fileProblems: string[] = []

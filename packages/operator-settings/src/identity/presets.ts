@@ -188,7 +188,7 @@ function checkInputs(preset: string, needs: readonly InputName[], texts: Texts):
     if ((texts[name] ?? '').trim() === '') refuse(preset, `"${name}" is missing`, name)
   for (const [name, shape] of INPUT_SHAPES)
     if (texts[name] !== undefined && !shape.test(texts[name]))
-      refuse(preset, `"${name}" is not spelled like one`, name)
+      refuse(preset, `"${name}" has an invalid format`, name)
   if (texts.issuer !== undefined && !isSecureUrl(texts.issuer)) refuse(preset, '"issuer" is not an https URL')
   if (MANY_TENANTS.includes(texts.tenant ?? '')) refuse(preset, '"tenant" must name one tenant', 'tenant')
 }
@@ -197,8 +197,8 @@ function checkParameters(preset: string, parameters: Readonly<Record<string, str
   const entries = Object.entries(parameters)
   for (const [name, value] of entries) {
     if (!PARAMETER.test(name) || value.length > 1024)
-      refuse(preset, '"requestParameters" is not spelled like one')
-    if (OWN_PARAMETERS.test(name)) refuse(preset, `"${name}" is not for the settings to say`)
+      refuse(preset, '"requestParameters" has an invalid format')
+    if (OWN_PARAMETERS.test(name)) refuse(preset, `"${name}" is set by Sandwire itself`)
   }
   if (entries.length > MAX_PARAMETERS) refuse(preset, '"requestParameters" are too many')
 }
