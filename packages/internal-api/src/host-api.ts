@@ -96,7 +96,7 @@ const runningShape = shape.record({
   state: shape.literal('running'),
   address: shape.text(16, SLOT_ADDRESS),
   epoch: shape.text(64),
-  startedMs: shape.offset,
+  startedMs: shape.nonNegativeInteger,
 })
 const stoppedShape = shape.record({
   id: shape.text(32),

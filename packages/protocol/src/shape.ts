@@ -35,6 +35,9 @@ export function integer(min: number, max: number): Shape<number> {
   }
 }
 
+/** A count, a size, or a time in milliseconds. */
+export const nonNegativeInteger: Shape<number> = integer(0, Number.MAX_SAFE_INTEGER)
+
 /** A byte offset or a sequence number. */
 export const offset: Shape<number> = integer(0, Number.MAX_SAFE_INTEGER)
 

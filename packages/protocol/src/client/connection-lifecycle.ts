@@ -114,11 +114,11 @@ export class ConnectionLifecycle {
       return { code: 'link_lost', message: 'The connection did not open in time' }
     }
     if (this.#phase.kind !== 'attached') return undefined
-    const beat = this.#heartbeat.beat(nowMs)
-    if (beat === 'dead') return { code: 'link_lost', message: 'The server did not answer' }
-    if (beat !== undefined) this.send({ type: 'ping', id: beat })
-    const { silenceNoticeMs } = this.#heartbeat
-    if (silenceNoticeMs !== undefined && nowMs >= silenceNoticeMs) this.#reportSilence(true)
+    const due = this.#heartbeat.poll(nowMs)
+    if (due === 'dead') return { code: 'link_lost', message: 'The server did not answer' }
+    if (due !== undefined) this.send({ type: 'ping', id: due })
+    const { silenceNoticeAtMs } = this.#heartbeat
+    if (silenceNoticeAtMs !== undefined && nowMs >= silenceNoticeAtMs) this.#reportSilence(true)
     return undefined
   }
 
@@ -128,8 +128,10 @@ export class ConnectionLifecycle {
       case 'backingOff':
         return this.#phase.untilMs
       case 'attached': {
-        const { nextMs, silenceNoticeMs } = this.#heartbeat
-        return silenceNoticeMs === undefined || this.#isSilent ? nextMs : Math.min(nextMs, silenceNoticeMs)
+        const { nextMs, silenceNoticeAtMs } = this.#heartbeat
+        return silenceNoticeAtMs === undefined || this.#isSilent
+          ? nextMs
+          : Math.min(nextMs, silenceNoticeAtMs)
       }
       case 'connecting':
       case 'handshaking':

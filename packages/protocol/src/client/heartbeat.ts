@@ -1,9 +1,9 @@
 /** Minimum timeout of a ping. */
-const MIN_DEADLINE_MS = 10_000
-/** Minimum timeout before the first pong: one frame of a fresh window takes 16 s at 1 KB/s. */
-const UNKNOWN_DEADLINE_MS = 30_000
+const MIN_TIMEOUT_MS = 10_000
+/** Minimum timeout before the first pong: a frame of 16 KiB, a quarter of the initial window, takes 16 s at 1 KB/s. */
+const INITIAL_MIN_TIMEOUT_MS = 30_000
 /** Maximum timeout of a ping, on any path. */
-const MAX_DEADLINE_MS = 120_000
+const MAX_TIMEOUT_MS = 120_000
 /** Silence after a ping that is reported to the user. */
 const SILENCE_NOTICE_MS = 5_000
 /** The timeout is this many times the longest silence observed. */
@@ -20,9 +20,9 @@ export class Heartbeat {
   #lastPingMs = 0
   #pingId = 0
   /** When the unanswered ping was sent. */
-  #unansweredMs: number | undefined
-  /** When a frame must have been received after an urgent ping. */
-  #urgentMs: number | undefined
+  #pingSentMs: number | undefined
+  /** When a frame must have been received after a probe. */
+  #probeDeadlineMs: number | undefined
   /** Longest silence since the unanswered ping was sent. */
   #silenceMs = 0
   /** The same for earlier pings, halved with each pong so that it follows a path that recovers; undefined at first. */
@@ -36,8 +36,8 @@ export class Heartbeat {
   opened(nowMs: number): void {
     this.#lastReceivedMs = nowMs
     this.#lastPingMs = nowMs
-    this.#unansweredMs = undefined
-    this.#urgentMs = undefined
+    this.#pingSentMs = undefined
+    this.#probeDeadlineMs = undefined
     this.#silenceMs = 0
     this.#pastSilenceMs = undefined
   }
@@ -49,65 +49,65 @@ export class Heartbeat {
 
   /** A frame was received. */
   received(nowMs: number): void {
-    if (this.#unansweredMs !== undefined) {
-      const sinceMs = Math.max(this.#lastReceivedMs, this.#unansweredMs)
+    if (this.#pingSentMs !== undefined) {
+      const sinceMs = Math.max(this.#lastReceivedMs, this.#pingSentMs)
       this.#silenceMs = Math.max(this.#silenceMs, nowMs - sinceMs)
     }
     this.#lastReceivedMs = nowMs
-    this.#urgentMs = undefined
+    this.#probeDeadlineMs = undefined
   }
 
   /** Returns the id of a ping to send at once. Without any frame within `withinMs` the connection is dead. */
   probe(withinMs: number, nowMs: number): number {
-    this.#urgentMs = nowMs + withinMs
+    this.#probeDeadlineMs = nowMs + withinMs
     return this.#ping(nowMs)
   }
 
   /** Handles a pong, after `received`; returns the round-trip time when it answers the last ping. */
   pong(id: number, nowMs: number): number | undefined {
-    if (id !== this.#pingId || this.#unansweredMs === undefined) return undefined
-    const ms = nowMs - this.#unansweredMs
-    this.#unansweredMs = undefined
+    if (id !== this.#pingId || this.#pingSentMs === undefined) return undefined
+    const ms = nowMs - this.#pingSentMs
+    this.#pingSentMs = undefined
     this.#pastSilenceMs = Math.max(this.#silenceMs, (this.#pastSilenceMs ?? 0) / 2)
     this.#silenceMs = 0
     return ms
   }
 
   /** What is due: a ping with this id, `dead`, or nothing. */
-  beat(nowMs: number): number | 'dead' | undefined {
+  poll(nowMs: number): number | 'dead' | undefined {
     if (nowMs < this.nextMs) return undefined
-    if (this.#unansweredMs !== undefined) return 'dead'
+    if (this.#pingSentMs !== undefined) return 'dead'
     return this.#ping(nowMs)
   }
 
-  /** When `beat` next returns something. */
+  /** When `poll` next returns something. */
   get nextMs(): number {
-    if (this.#unansweredMs === undefined) return this.#lastPingMs + this.#intervalMs
-    const deadlineMs = this.#silentFromMs(this.#unansweredMs) + this.#deadlineMs()
-    return this.#urgentMs === undefined ? deadlineMs : Math.min(deadlineMs, this.#urgentMs)
+    if (this.#pingSentMs === undefined) return this.#lastPingMs + this.#intervalMs
+    const deadlineMs = this.#silentFromMs(this.#pingSentMs) + this.#timeoutMs()
+    return this.#probeDeadlineMs === undefined ? deadlineMs : Math.min(deadlineMs, this.#probeDeadlineMs)
   }
 
   /** When the silence is to be reported; undefined while no ping is unanswered. */
-  get silenceNoticeMs(): number | undefined {
-    return this.#unansweredMs === undefined
+  get silenceNoticeAtMs(): number | undefined {
+    return this.#pingSentMs === undefined
       ? undefined
-      : this.#silentFromMs(this.#unansweredMs) + SILENCE_NOTICE_MS
+      : this.#silentFromMs(this.#pingSentMs) + SILENCE_NOTICE_MS
   }
 
-  #silentFromMs(unansweredMs: number): number {
-    return Math.max(this.#lastReceivedMs, unansweredMs)
+  #silentFromMs(pingSentMs: number): number {
+    return Math.max(this.#lastReceivedMs, pingSentMs)
   }
 
   #ping(nowMs: number): number {
     this.#pingId += 1
     this.#lastPingMs = nowMs
-    this.#unansweredMs = nowMs
+    this.#pingSentMs = nowMs
     return this.#pingId
   }
 
-  #deadlineMs(): number {
+  #timeoutMs(): number {
     const known = Math.max(this.#silenceMs, this.#pastSilenceMs ?? 0)
-    const leastMs = this.#pastSilenceMs === undefined ? UNKNOWN_DEADLINE_MS : MIN_DEADLINE_MS
-    return Math.min(MAX_DEADLINE_MS, Math.max(leastMs, SILENCE_FACTOR * known))
+    const minTimeoutMs = this.#pastSilenceMs === undefined ? INITIAL_MIN_TIMEOUT_MS : MIN_TIMEOUT_MS
+    return Math.min(MAX_TIMEOUT_MS, Math.max(minTimeoutMs, SILENCE_FACTOR * known))
   }
 }

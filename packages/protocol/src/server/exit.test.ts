@@ -125,14 +125,14 @@ describe('the exit', () => {
       { code: null, signal: 'SIGTERM' },
       { type: 'exit', code: 143, signal: 'SIGTERM' },
     ],
-  ] as const)('[P3] of %j is told to a plain client last, before close 1000', (exit, told) => {
+  ] as const)('[P3] of %j is sent to a plain client last, before close 1000', (exit, message) => {
     const fixture = new SessionFixture({ keepSeconds: 0 })
     const plain = fixture.connect({ dialect: 'plain' })
     fixture.output('abc')
     fixture.run(fixture.session.ended({ ...exit, truncated: false }, 0))
     expect(plain.received()).toEqual([
       { type: 'stdout', text: 'abc' },
-      told,
+      message,
       { type: 'closed', code: 1000, reason: '' },
     ])
   })

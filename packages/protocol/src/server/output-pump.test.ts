@@ -406,7 +406,7 @@ describe('a limit per second', () => {
     fixture.run(fixture.session.tick(fixture.nowMs))
     expect(peer.receivedOutput().length).toBe(10)
     peer.disconnect()
-    // Nobody is there whom it could go on for, so nothing is woken for it.
+    // No attachment is left that could receive output, so no tick is scheduled.
     expect(fixture.session.nextTickMs(fixture.nowMs + 100)).toBeGreaterThan(1_000)
   })
 
