@@ -159,7 +159,7 @@ test.skipIf(!isRoot)('cp writes to a named device without replacing it', async (
   expect(readlinkSync(join(here, 'by-link/x'))).toBe('../null')
 })
 
-test('cp follows a named link and replaces its file', async () => {
+test('cp follows a target that is a symlink and replaces its file', async () => {
   mkdirSync(join(here, 'real'))
   writeFileSync(join(here, 'real/file'), 'older')
   symlinkSync('real/file', join(here, 'link'))

@@ -22,44 +22,44 @@ export interface ScreenEvents {
 
 /** stdout and stderr of this program, and the terminal behind them, if any. */
 export class LocalScreen implements Disposable {
-  readonly line: StatusLine
+  readonly statusLine: StatusLine
   readonly #stdout: OutputWriter
   readonly #stderr: OutputWriter
   readonly #modes = new TerminalModes()
-  readonly #isTalkative: boolean
+  readonly #showsStatus: boolean
   #raw: RawTerminal | undefined
   /** True while a remote terminal is shown on a local one. */
   #isMirroring = false
 
   constructor(options: { isVerbose: boolean }, events: ScreenEvents) {
-    this.#isTalkative = options.isVerbose && isatty(2)
+    this.#showsStatus = options.isVerbose && isatty(2)
     this.#stdout = new OutputWriter(1, (errno) => events.stdoutFailed(errno))
     // Errors on stderr are ignored.
     this.#stderr = new OutputWriter(2, () => {})
     // Through stdout if that is a terminal, to keep the order of writes.
     const statusOutput = isatty(1) ? this.#stdout : this.#stderr
-    this.line = new StatusLine({
+    this.statusLine = new StatusLine({
       write: (text) => void statusOutput.write(encoder.encode(text)),
       columns: () => readTerminalSize().cols,
       isAlternateScreen: () => this.#modes.isAlternateScreen,
-      canDraw: () => this.#isTalkative && this.#modes.isBetweenSequences,
+      canDraw: () => this.#showsStatus && this.#modes.isBetweenSequences,
       onRepaintNeeded: () => events.repaintNeeded(),
     })
   }
 
-  /** Shows the remote terminal here, with a raw keyboard if stdin is a terminal. */
+  /** Shows the remote terminal here, with stdin in raw mode if it is a terminal. */
   startMirroring(): void {
     this.#isMirroring = isatty(1)
     if (isatty(0)) this.#raw = new RawTerminal(0)
   }
 
-  get hasKeys(): boolean {
+  get hasRawInput(): boolean {
     return this.#raw !== undefined
   }
 
-  /** Resolves when the bytes are out. */
+  /** Resolves when the bytes have been written. */
   output(stream: OutputStream, bytes: Uint8Array): Promise<void> {
-    this.line.clear()
+    this.statusLine.clear()
     if (stream === 'stderr') return this.#stderr.write(bytes)
     if (this.#isMirroring) this.#modes.scan(bytes)
     return this.#stdout.write(bytes)
@@ -67,7 +67,7 @@ export class LocalScreen implements Disposable {
 
   /** Draws a screen, fitted to the window. */
   draw(screen: Screen): Promise<void> {
-    this.line.clear()
+    this.statusLine.clear()
     if (!this.#isMirroring) return this.#stdout.write(screen.bytes)
     const undo = this.#modes.undo()
     const fitted = fitScreen(screen, readTerminalSize())
@@ -76,9 +76,9 @@ export class LocalScreen implements Disposable {
     return this.#stdout.write(fitted)
   }
 
-  /** Resets terminal modes and the keyboard, after all output is written. */
+  /** Resets terminal modes and leaves raw mode, after all output is written. */
   async stopMirroring(): Promise<void> {
-    this.line.clear()
+    this.statusLine.clear()
     if (this.#isMirroring) void this.#stdout.write(encoder.encode(this.#modes.undo()))
     this.#isMirroring = false
     await Promise.all([this.#stdout.drained(), this.#stderr.drained()])
@@ -87,7 +87,7 @@ export class LocalScreen implements Disposable {
 
   /** Prints lines to stderr. */
   async print(...lines: readonly string[]): Promise<void> {
-    this.line.clear()
+    this.statusLine.clear()
     if (lines.length === 0) return
     await this.#stderr.write(
       encoder.encode(lines.map((line) => `${line}${this.#raw?.isRaw === true ? '\r' : ''}\n`).join('')),
@@ -102,7 +102,7 @@ export class LocalScreen implements Disposable {
     this.#raw?.enter()
   }
 
-  /** Restores the keyboard at once. */
+  /** Leaves raw mode at once. */
   [Symbol.dispose](): void {
     this.#raw?.leave()
   }

@@ -110,13 +110,13 @@ export class SessionNotices {
 
   /** Shows a notice: on the status line of a terminal, otherwise on stderr. */
   show(text: string): void {
-    if (this.#screen.hasKeys) this.flash(text)
+    if (this.#screen.hasRawInput) this.flash(text)
     else if (!this.#options.isQuiet) void this.#screen.print(`sbx-stdio: ${printable(text)}`)
   }
 
   /** Shows a notice for a while; terminals only. */
   flash(text: string): void {
-    if (this.#screen.hasKeys) this.#screen.line.flash(`sbx-stdio: ${printable(text)}`, FLASH_MS)
+    if (this.#screen.hasRawInput) this.#screen.statusLine.flash(`sbx-stdio: ${printable(text)}`, FLASH_MS)
   }
 
   outputLost(bytes: number): void {
@@ -127,7 +127,7 @@ export class SessionNotices {
   resized(cols: number, rows: number): void {
     const own = readTerminalSize()
     if (this.#role() === 'driver' || !isLarger({ cols, rows }, own)) return
-    if (this.#screen.hasKeys)
+    if (this.#screen.hasRawInput)
       this.show(`the session is ${cols}x${rows}, this terminal is ${own.cols}x${own.rows}`)
   }
 
@@ -139,7 +139,7 @@ export class SessionNotices {
   }
 
   detachHint(): string {
-    if (!this.#screen.hasKeys) return 'Ctrl+C twice to detach'
+    if (!this.#screen.hasRawInput) return 'Ctrl+C twice to detach'
     const key = this.#options.escape?.label ?? (this.#role() === 'viewer' ? 'Ctrl+C' : 'SIGTERM')
     return `${key} to detach`
   }

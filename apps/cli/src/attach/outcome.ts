@@ -2,7 +2,7 @@ import type { SessionDetails } from '@sandwire/client'
 import type { Exit, SandwireError, StopReason } from '@sandwire/protocol'
 import { shellQuote } from '@sandwire/shell-quote'
 import { reattachCommand, formatSeconds } from '../text/command-line.ts'
-import type { StopSignal } from './stop-signals.ts'
+import type { TerminationSignal } from './termination-signals.ts'
 import { sandboxIdOf } from '../commands/session-id.ts'
 import { HintedError } from '../errors/errors.ts'
 import {
@@ -18,7 +18,7 @@ import type { CredentialKind } from '../server/find-server.ts'
 import { printable } from '../text/printable.ts'
 
 /** Why the CLI detached from a running session. */
-export type DetachReason = 'escape' | 'SIGPIPE' | StopSignal
+export type DetachReason = 'escape' | 'SIGPIPE' | TerminationSignal
 
 /** How the attachment ended. */
 export type Outcome =

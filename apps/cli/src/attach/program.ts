@@ -26,7 +26,7 @@ import { ConnectionNotices, SessionNotices } from './notices.ts'
 import { LocalScreen } from './local-screen.ts'
 import { withPlainHttpCheck } from '../server/probe-server.ts'
 import { printable } from '../text/printable.ts'
-import { STOP_SIGNALS, type StopSignal, StopSignals } from './stop-signals.ts'
+import { TERMINATION_SIGNALS, type TerminationSignal, TerminationSignals } from './termination-signals.ts'
 import { readTerminalSize, watchTerminalSize } from './terminal-size.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -53,7 +53,7 @@ export class Program implements Disposable {
   readonly #screen: LocalScreen
   readonly #notices: SessionNotices
   readonly #handle: AttachHandle
-  readonly #signals = new StopSignals()
+  readonly #signals = new TerminationSignals()
   readonly #undo = new DisposableStack()
   /** Undefined until the first attach succeeded. */
   #mode: 'pipe' | 'pty' | undefined
@@ -92,7 +92,7 @@ export class Program implements Disposable {
       detachHint: () => this.#notices.detachHint(),
       role: options.role ?? 'driver',
     }
-    this.#undo.use(new ConnectionNotices(this.#handle, this.#screen.line, context))
+    this.#undo.use(new ConnectionNotices(this.#handle, this.#screen.statusLine, context))
     this.#undo.defer(
       this.#handle.status.subscribe((status) => status.kind === 'attached' && this.#attached()),
     )
@@ -167,7 +167,7 @@ export class Program implements Disposable {
       process.on(signal, listener)
       this.#undo.defer(() => process.off(signal, listener))
     }
-    for (const signal of STOP_SIGNALS) on(signal, () => this.#stopSignal(signal))
+    for (const signal of TERMINATION_SIGNALS) on(signal, () => this.#onTerminationSignal(signal))
     on('SIGTSTP', () => {
       this.#screen.suspend()
       process.kill(process.pid, 'SIGSTOP')
@@ -197,15 +197,16 @@ export class Program implements Disposable {
       this.#mode = this.#handle.details?.mode ?? 'pipe'
       if (this.#mode === 'pty') this.#screen.startMirroring()
     }
-    if (this.#isReading || (this.#handle.role === 'viewer' && !this.#screen.hasKeys)) return
+    if (this.#isReading || (this.#handle.role === 'viewer' && !this.#screen.hasRawInput)) return
     this.#isReading = true
     const stdin = Bun.stdin.stream()
     const events = { escaped: () => this.#detach('escape'), refused: () => this.#notices.inputRefused() }
-    if (this.#screen.hasKeys) void pumpTyping(this.#handle, stdin, { escape: this.#options.escape, events })
+    if (this.#screen.hasRawInput)
+      void pumpTyping(this.#handle, stdin, { escape: this.#options.escape, events })
     else void pumpPipe(this.#handle, stdin)
   }
 
-  #stopSignal(signal: StopSignal): void {
+  #onTerminationSignal(signal: TerminationSignal): void {
     const { kind } = this.#handle.status.get()
     // Only output that is not being read is left.
     if (kind === 'exited' || kind === 'failed' || kind === 'detached') process.exit(exitCodeOfSignal(signal))

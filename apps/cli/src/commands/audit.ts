@@ -18,7 +18,7 @@ const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 const text = shape.text(1024)
 const optionalText = shape.optional(shape.nullable(text))
 const rowShape = looseObject({
-  atMs: shape.offset,
+  atMs: shape.nonNegativeInteger,
   actorName: text,
   action: text,
   sandbox: optionalText,

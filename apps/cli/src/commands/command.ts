@@ -1,5 +1,5 @@
 import type { Api } from '../server/api.ts'
-import type { ProgressCanvas } from '../copy/progress.ts'
+import type { ProgressTerminal } from '../copy/progress.ts'
 import type { CredentialKind } from '../server/find-server.ts'
 import type { FieldNames } from '../errors/field-names.ts'
 import type { OptionTable } from '../options/parse-options.ts'
@@ -26,7 +26,7 @@ export interface CommandIo {
   /** Attaches with these arguments; undefined when stdin is not a terminal. Returns the exit code. */
   readonly attach: ((argv: readonly string[]) => Promise<number>) | undefined
   /** The terminal on stderr, for progress; undefined without one. */
-  readonly progress: ProgressCanvas | undefined
+  readonly progress: ProgressTerminal | undefined
   /** Waits this long; throws when aborted. */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
   /** The signal is aborted by SIGINT, SIGTERM or SIGHUP; its reason is the name. */

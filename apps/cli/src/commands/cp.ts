@@ -16,11 +16,11 @@ as ./a:b
   sbx-stdio cp box:out/report.pdf .
   sbx-stdio cp box:data.csv - | head
 
-As with cp, a named device or pipe is written to, and a named link is followed.
+As with cp, a TARGET that is a device or FIFO is written to, and a SOURCE or TARGET that is a symlink is followed.
 
-Modes, times and links are kept. Links that point outside the folder, and special files, are skipped and reported. An
-interrupted copy resumes by itself; a large upload can be resumed within a day by running the same command again. A
-stopped sandbox is started first.
+Modes, times and symlinks are kept. Symlinks that point outside the folder, and special files, are skipped and
+reported. An interrupted copy resumes by itself; a large upload can be resumed within a day by running the same
+command again. A stopped sandbox is started first.
 
   --quiet              print errors only
 
@@ -28,6 +28,7 @@ Exit status
   0 if everything was copied, 1 if something was skipped or changed meanwhile, 2 for wrong usage or a missing file,
   255 for other failures
 `,
+  // `recursive` is accepted and ignored, for users who type `cp -r`.
   options: { quiet: 'flag', recursive: 'flag' },
   parse: (options) => {
     const [source, target, further] = options.positionals

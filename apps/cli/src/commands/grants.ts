@@ -21,6 +21,7 @@ function printGivenGrants(
     grant.grant,
     grant.role,
     grant.session ?? 'the sandbox',
+    // An open grant is one whose share link was not used yet.
     grant.state === 'open' ? '(link not used)' : (grant.name ?? '?'),
     formatTimeLeft(grant.expiresMs, nowMs),
     grant.label,

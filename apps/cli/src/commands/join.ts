@@ -8,7 +8,7 @@ import { CredentialStore } from '../sign-in/credential-store.ts'
 import { formatJson } from '../text/table.ts'
 import { UsageError } from '../errors/errors.ts'
 import type { Command, CommandContext, CommandIo, CommandOptions } from './command.ts'
-import { decodeRedeemed, type Redeemed } from './responses.ts'
+import { decodeRedeemedGrant, type RedeemedGrant } from './responses.ts'
 import { attachArguments, accessCommand } from '../text/command-line.ts'
 
 function readLinkFile(file: string): string {
@@ -36,14 +36,14 @@ async function readLink(options: CommandOptions, io: CommandIo): Promise<ShareLi
   if (file !== undefined) return parseShareLink(readLinkFile(file))
   if (io.promptSecret === undefined) return parseShareLink(await io.readStdin())
   const typed = io.promptSecret('Share link (not echoed): ')
-  if (typed === undefined || typed.trim() === '') throw new UsageError('No link is given')
+  if (typed === undefined || typed.trim() === '') throw new UsageError('No share link was given')
   return parseShareLink(typed)
 }
 
 /** Stores the guest's token like a sign-in, until the last of its grants expires. */
 function storeGuest(
   { origin }: ShareLink,
-  { token, ...shared }: Redeemed,
+  { token, ...shared }: RedeemedGrant,
   { env, credential }: CommandContext,
 ): void {
   if (token === undefined) return
@@ -82,7 +82,7 @@ async function joinAndAttach(
 ): Promise<number> {
   const { env, io, isJson, program } = context
   const guestName = name ?? printable(env['USER'] ?? '').slice(0, limits.MAX_NAME_CHARS)
-  const redeemed = decodeRedeemed(await redeemLink(link, guestName, context))
+  const redeemed = decodeRedeemedGrant(await redeemLink(link, guestName, context))
   storeGuest(link, redeemed, context)
   if (isJson) {
     const { token: _, ...rest } = redeemed

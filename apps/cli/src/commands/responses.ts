@@ -2,7 +2,7 @@ import { shape } from '@sandwire/protocol'
 import { decodeResponse, looseObject } from '../server/response.ts'
 
 const shortText = shape.text(64)
-const optionalMs = shape.optional(shape.nullable(shape.offset))
+const optionalMs = shape.optional(shape.nullable(shape.nonNegativeInteger))
 
 const sandboxShape = looseObject({
   id: shape.text(64),
@@ -10,7 +10,7 @@ const sandboxShape = looseObject({
   /** Any text: a newer server may have more states. */
   state: shortText,
   reason: shape.optional(shape.nullable(shape.text(256))),
-  createdMs: shape.offset,
+  createdMs: shape.nonNegativeInteger,
   lastActivityMs: optionalMs,
   ephemeral: shape.optional(shape.bool),
   isolation: shape.optional(shape.nullable(shortText)),
@@ -27,13 +27,14 @@ const sessionShape = looseObject({
   state: shortText,
   mode: shape.optional(shortText),
   cmd: shape.text(64 * 1024),
-  attachments: shape.offset,
+  attachments: shape.nonNegativeInteger,
   createdMs: optionalMs,
   lastInputMs: optionalMs,
   lastOutputMs: optionalMs,
   exit: shape.optional(
     shape.nullable(
       looseObject({
+        // The range of the server's schema; processes on Linux exit with 0 to 255.
         code: shape.nullable(shape.integer(-1, 0xffff_ffff)),
         signal: shape.nullable(shortText),
       }),
@@ -63,22 +64,22 @@ const role = shape.text(32)
 const session = shape.optional(shape.nullable(id))
 const MAX_GRANTS = 10_000
 
-const createdShape = looseObject({
+const createdGrantShape = looseObject({
   grant: id,
   /** Absent when the grant was given to an account directly. */
   link: shape.optional(shape.text(2048)),
   role,
-  expiresMs: shape.offset,
+  expiresMs: shape.nonNegativeInteger,
   notice: shape.optional(shape.text(1024)),
 })
-export type CreatedGrant = shape.Decoded<typeof createdShape>
+export type CreatedGrant = shape.Decoded<typeof createdGrantShape>
 
 const grantShape = looseObject({
   grant: id,
   session,
   role,
   label: shape.text(256),
-  expiresMs: shape.offset,
+  expiresMs: shape.nonNegativeInteger,
   state: shape.text(32),
   name: shape.optional(shape.nullable(shape.text(256))),
 })
@@ -91,24 +92,24 @@ const heldFields = {
   session,
   role,
   owner: shape.text(256),
-  expiresMs: shape.offset,
+  expiresMs: shape.nonNegativeInteger,
 }
-const heldShape = looseObject(heldFields)
+const heldGrantShape = looseObject(heldFields)
 /** A grant as its holder sees it. */
-export type HeldGrant = shape.Decoded<typeof heldShape>
+export type HeldGrant = shape.Decoded<typeof heldGrantShape>
 
 /** `token` is the credential of a new guest. */
-const redeemedShape = looseObject({
+const redeemedGrantShape = looseObject({
   ...heldFields,
   token: shape.optional(shape.text(4096, /^[\x21-\x7e]+$/)),
 })
-export type Redeemed = shape.Decoded<typeof redeemedShape>
+export type RedeemedGrant = shape.Decoded<typeof redeemedGrantShape>
 
 const grantsShape = looseObject({ grants: shape.list(grantShape, MAX_GRANTS) })
-const heldGrantsShape = looseObject({ grants: shape.list(heldShape, MAX_GRANTS) })
+const heldGrantsShape = looseObject({ grants: shape.list(heldGrantShape, MAX_GRANTS) })
 
 export function decodeCreatedGrant(value: unknown): CreatedGrant {
-  return decodeResponse(createdShape, value)
+  return decodeResponse(createdGrantShape, value)
 }
 
 export function decodeGrants(value: unknown): readonly Grant[] {
@@ -119,6 +120,6 @@ export function decodeHeldGrants(value: unknown): readonly HeldGrant[] {
   return decodeResponse(heldGrantsShape, value).grants
 }
 
-export function decodeRedeemed(value: unknown): Redeemed {
-  return decodeResponse(redeemedShape, value)
+export function decodeRedeemedGrant(value: unknown): RedeemedGrant {
+  return decodeResponse(redeemedGrantShape, value)
 }

@@ -154,12 +154,12 @@ export class ArchiveSink {
 
   #note({ code, path }: TarNote): void {
     // About the entry before it, which was copied.
-    if (code === 'file_changed' && path === this.#last) this.#report.skipped.addChanged(path)
+    if (code === 'file_changed' && path === this.#last) this.#report.problems.addChanged(path)
     else this.#skip(path, noteReason(code))
   }
 
   #skip(path: string, reason: string): void {
-    this.#report.skipped.add(path, reason)
+    this.#report.problems.add(path, reason)
   }
 }
 

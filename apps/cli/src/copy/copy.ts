@@ -11,7 +11,7 @@ import type { Api } from '../server/api.ts'
 import { printable } from '../text/printable.ts'
 import { formatJson } from '../text/table.ts'
 
-/** Something was skipped. */
+/** Something was skipped, or changed during the copy. */
 const EXIT_INCOMPLETE = 1
 
 export interface CopyRequest {
@@ -31,8 +31,8 @@ export async function copy(request: CopyRequest, context: CommandContext): Promi
   using interruption = io.openInterruption()
   const { signal } = interruption
   const { from, to, sandbox, isQuiet } = request
-  const canvas = isQuiet || (to.kind === 'stream' && io.columns !== undefined) ? undefined : io.progress
-  using report = new CopyReport(canvas, () => performance.now())
+  const terminal = isQuiet || (to.kind === 'stream' && io.columns !== undefined) ? undefined : io.progress
+  using report = new CopyReport(terminal, () => performance.now())
   const transfer: Transfer = { remote: new RemoteWorkspace(api, sandbox, signal), report, signal }
   try {
     const target = to.kind === 'sandbox' ? to.path : from.kind === 'sandbox' ? from.path : '.'
@@ -53,10 +53,10 @@ export async function copy(request: CopyRequest, context: CommandContext): Promi
   } finally {
     report[Symbol.dispose]()
   }
-  for (const line of report.skipped.lines) io.info(line)
+  for (const line of report.problems.lines) io.info(line)
   // With stdout as the target, nothing else is printed there.
   if (isJson && to.kind !== 'stream') io.print(formatJson(report.summary))
-  return report.skipped.count === 0 ? 0 : EXIT_INCOMPLETE
+  return report.problems.count === 0 ? 0 : EXIT_INCOMPLETE
 }
 
 /** Starts the sandbox if a request for a path says that it is stopped. */

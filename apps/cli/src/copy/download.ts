@@ -23,25 +23,24 @@ import { printable } from '../text/printable.ts'
 /** Copies from the sandbox to this machine. */
 export async function download(transfer: Transfer, from: SandboxLocation, to: LocalLocation): Promise<void> {
   const shown = `"${printable(from.path)}"`
-  const known = (await statRemote(transfer, from.path)) ?? fail(shown, 'no such file in the sandbox')
+  const stat = (await statRemote(transfer, from.path)) ?? fail(shown, 'no such file in the sandbox')
   if (to.kind === 'stream') {
-    if (isFolder(known)) fail(shown, 'a folder cannot be copied to stdout')
+    if (isFolder(stat)) fail(shown, 'a folder cannot be copied to stdout')
     await downloadToStream(
       transfer,
-      { path: from.path, known },
+      { path: from.path, stat },
       createStreamWriter(1, 'stdout', transfer.signal),
     )
     return
   }
   const existing = statSync(to.path, { throwIfNoEntry: false })
-  if (isFolder(known))
-    await downloadFolderTo(transfer, { path: from.path, known }, { path: to.path, existing })
-  else await downloadFileTo(transfer, { path: from.path, known }, { path: to.path, existing })
+  if (isFolder(stat)) await downloadFolderTo(transfer, { path: from.path, stat }, { path: to.path, existing })
+  else await downloadFileTo(transfer, { path: from.path, stat }, { path: to.path, existing })
 }
 
 interface Found {
   readonly path: string
-  readonly known: RemoteStat
+  readonly stat: RemoteStat
 }
 
 interface Target {
@@ -69,7 +68,7 @@ async function downloadFileTo(transfer: Transfer, found: Found, { path, existing
   )
 }
 
-async function downloadFolderTo(transfer: Transfer, { path, known }: Found, target: Target): Promise<void> {
+async function downloadFolderTo(transfer: Transfer, { path, stat }: Found, target: Target): Promise<void> {
   const { existing } = target
   if (existing !== undefined && !existing.isDirectory())
     fail(`to "${printable(target.path)}"`, 'it is not a folder')
@@ -79,7 +78,7 @@ async function downloadFolderTo(transfer: Transfer, { path, known }: Found, targ
   }
   const base = toLocalPath(realFolder(target.path))
   const name = existing === undefined ? undefined : baseName(path)
-  const own = { mode: known.mode, mtimeNs: nanoseconds(known.mtimeMs) }
+  const own = { mode: stat.mode, mtimeNs: nanoseconds(stat.mtimeMs) }
   if (name === undefined) {
     await downloadFolder(transfer, path, { base, own: existing === undefined ? own : undefined })
     return
@@ -90,9 +89,9 @@ async function downloadFolderTo(transfer: Transfer, { path, known }: Found, targ
 }
 
 /** Copies to a stream that cannot be rewound. */
-async function downloadToStream(transfer: Transfer, { path, known }: Found, sink: FileSink): Promise<void> {
-  transfer.report.setTotal(known.size)
-  await receiveFile(transfer, path, { known, from: 0, sink })
+async function downloadToStream(transfer: Transfer, { path, stat }: Found, sink: FileSink): Promise<void> {
+  transfer.report.setTotal(stat.size)
+  await receiveFile(transfer, path, { expected: stat, from: 0, sink })
   transfer.report.addEntries()
 }
 
@@ -106,7 +105,7 @@ function nanoseconds(mtimeMs: number): string {
 /** Copies a file of the sandbox into a folder of this machine. */
 async function downloadFile(
   transfer: Transfer,
-  { path, known }: { readonly path: string; readonly known: RemoteStat },
+  { path, stat }: { readonly path: string; readonly stat: RemoteStat },
   { base, name }: { readonly base: LocalPath; readonly name: string },
 ): Promise<void> {
   using folder = new LocalFolder(base)
@@ -119,8 +118,8 @@ async function downloadFile(
     },
   }
   transfer.report.startEntry(name)
-  transfer.report.setTotal(known.size)
-  const { kind, mode, mtimeMs } = await receiveFile(transfer, path, { sink, known, from: 0 })
+  transfer.report.setTotal(stat.size)
+  const { kind, mode, mtimeMs } = await receiveFile(transfer, path, { sink, expected: stat, from: 0 })
   // The mode of a link is not the mode of its file.
   const own = kind === 'link' ? 0o666 & ~process.umask() : mode
   pendingFile.commit({ mode: own, mtimeNs: nanoseconds(mtimeMs) })
@@ -158,10 +157,10 @@ async function resumePending(transfer: Transfer, path: string, sink: ArchiveSink
     return
   }
   const file = within(path, parts.join('/'))
-  const known = await transfer.remote.stat(file)
+  const stat = await transfer.remote.stat(file)
   // Times are sent in whole milliseconds.
   const entryMs = Number(BigInt(entry.mtimeNs) / 1_000_000n)
-  const isSame = known.size === entry.sizeBytes && Math.trunc(known.mtimeMs) === entryMs
+  const isSame = stat.size === entry.sizeBytes && Math.trunc(stat.mtimeMs) === entryMs
   if (!isSame) {
     sink.discardPending()
     return
@@ -173,7 +172,7 @@ async function resumePending(transfer: Transfer, path: string, sink: ArchiveSink
   try {
     await receiveFile(transfer, file, {
       sink: { write: (bytes) => sink.write(bytes), restart },
-      known,
+      expected: stat,
       from: received,
     })
     sink.complete()

@@ -73,13 +73,13 @@ export function* walkLocal(folder: LocalPath, path: string): Generator<LocalEntr
   }
   for (const bytes of names) {
     const name = pathFromBytes(bytes)
-    const within = path === '' ? name : `${path}/${name}`
+    const relativePath = path === '' ? name : `${path}/${name}`
     try {
-      const entry = statLocal(joinLocalPath(folder, name), within)
+      const entry = statLocal(joinLocalPath(folder, name), relativePath)
       yield entry
-      if (entry.kind === 'folder') yield* walkLocal(entry.at, within)
+      if (entry.kind === 'folder') yield* walkLocal(entry.at, relativePath)
     } catch (error) {
-      yield { path: within, reason: describeSystemError(error) }
+      yield { path: relativePath, reason: describeSystemError(error) }
     }
   }
 }

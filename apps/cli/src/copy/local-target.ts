@@ -32,12 +32,12 @@ function splitReal(at: LocalPath): { base: LocalPath; name: string } {
 /** Finds the destination for a name, following symlinks. Throws `WriteRefusedError`. */
 export function findTarget(base: LocalPath, name: string): CopyDestination {
   const at = joinLocalPath(base, name)
-  const own = lstatSync(at, { throwIfNoEntry: false })
-  if (own === undefined) return { kind: 'file', base, name }
+  const linkStat = lstatSync(at, { throwIfNoEntry: false })
+  if (linkStat === undefined) return { kind: 'file', base, name }
   const stat = statSync(at, { throwIfNoEntry: false })
   if (stat === undefined) throw new WriteRefusedError('it is a dangling symlink')
   if (stat.isDirectory()) throw new WriteRefusedError('it is a folder')
-  const isSymlink = own.isSymbolicLink()
+  const isSymlink = linkStat.isSymbolicLink()
   if (!stat.isFile() || (isSymlink && SYSTEM_FOLDER.test(base.toString()))) {
     if (stat.isSocket()) throw new WriteRefusedError('it is a socket')
     return { kind: 'stream', at, isPipe: stat.isFIFO() }

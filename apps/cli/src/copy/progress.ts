@@ -59,11 +59,11 @@ export function formatProgress(progress: Progress, columns: number): string {
     .join('')
 }
 
-/** Most lines about skipped files. */
+/** Maximum number of lines about problems. */
 const MAX_LINES = 10
 
-/** Files that were skipped, or changed while they were copied. */
-class SkippedFiles {
+/** Entries that were skipped, or changed during the copy. */
+class CopyProblems {
   readonly #lines: string[] = []
   #count = 0
 
@@ -71,7 +71,7 @@ class SkippedFiles {
     this.#addLine(`skipped "${printable(path)}": ${printable(reason)}`)
   }
 
-  /** The file was copied, but may mix two states. */
+  /** The file was copied, but may contain parts of two versions. */
   addChanged(path: string): void {
     this.#addLine(`"${printable(path)}" changed while it was copied; check it`)
   }
@@ -81,7 +81,7 @@ class SkippedFiles {
     if (this.#lines.length < MAX_LINES) this.#lines.push(line)
   }
 
-  /** Counts further skipped files without details. */
+  /** Counts further problems without details. */
   addMore(count: number): void {
     this.#count += count
   }
@@ -101,15 +101,15 @@ const DRAW_EVERY_MS = 100
 const CLEAR_LINE = '\r\x1b[K'
 
 /** The terminal that progress is drawn on. */
-export interface ProgressCanvas {
+export interface ProgressTerminal {
   readonly write: (text: string) => void
   readonly columns: () => number
 }
 
-/** Progress and skipped files of one copy, with a line on the terminal. */
+/** Progress and problems of one copy, with a line on the terminal. */
 export class CopyReport implements Disposable {
-  readonly skipped = new SkippedFiles()
-  readonly #canvas: ProgressCanvas | undefined
+  readonly problems = new CopyProblems()
+  readonly #terminal: ProgressTerminal | undefined
   readonly #now: () => number
   readonly #startedMs: number
   #bytes = 0
@@ -121,20 +121,20 @@ export class CopyReport implements Disposable {
   #isShown = false
   #resumable: string | undefined
 
-  constructor(canvas: ProgressCanvas | undefined, now: () => number) {
-    this.#canvas = canvas
+  constructor(terminal: ProgressTerminal | undefined, now: () => number) {
+    this.#terminal = terminal
     this.#now = now
     this.#startedMs = now()
   }
 
   /** True if progress is shown. */
-  get isDrawn(): boolean {
-    return this.#canvas !== undefined
+  get isEnabled(): boolean {
+    return this.#terminal !== undefined
   }
 
-  /** Totals for JSON output. */
+  /** Totals for JSON output. `leftOut` counts entries that were skipped, or changed during the copy. */
   get summary(): { readonly entries: number; readonly bytes: number; readonly leftOut: number } {
-    return { entries: this.#entries, bytes: this.#bytes, leftOut: this.skipped.count }
+    return { entries: this.#entries, bytes: this.#bytes, leftOut: this.problems.count }
   }
 
   /** An upload that can be resumed by copying again. */
@@ -175,13 +175,13 @@ export class CopyReport implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (this.#isShown) this.#canvas?.write(CLEAR_LINE)
+    if (this.#isShown) this.#terminal?.write(CLEAR_LINE)
     this.#isShown = false
   }
 
   #draw(): void {
     const now = this.#now()
-    if (this.#canvas === undefined || now - this.#drawnMs < DRAW_EVERY_MS) return
+    if (this.#terminal === undefined || now - this.#drawnMs < DRAW_EVERY_MS) return
     this.#drawnMs = now
     const progress: Progress = {
       bytes: this.#bytes,
@@ -192,6 +192,6 @@ export class CopyReport implements Disposable {
       problem: this.#problem,
     }
     this.#isShown = true
-    this.#canvas.write(`${CLEAR_LINE}${formatProgress(progress, this.#canvas.columns())}`)
+    this.#terminal.write(`${CLEAR_LINE}${formatProgress(progress, this.#terminal.columns())}`)
   }
 }

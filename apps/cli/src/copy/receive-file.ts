@@ -21,7 +21,7 @@ function lengthOf(headers: Headers): number | undefined {
 }
 
 /** The etag without quotes, as in JSON. */
-function tagOf(headers: Headers): string | undefined {
+function etagOf(headers: Headers): string | undefined {
   return /^"(.*)"$/.exec(headers.get('etag') ?? '')?.[1]
 }
 
@@ -29,9 +29,9 @@ function tagOf(headers: Headers): string | undefined {
 export async function receiveFile(
   transfer: Transfer,
   path: string,
-  { sink, known, from }: { readonly sink: FileSink; readonly known: RemoteStat; readonly from: number },
+  { sink, expected, from }: { readonly sink: FileSink; readonly expected: RemoteStat; readonly from: number },
 ): Promise<RemoteStat> {
-  const received: Received = { offset: from, etag: known.etag }
+  const received: Received = { offset: from, etag: expected.etag }
   const restart = (): void => {
     if (received.offset === 0) return
     sink.restart()
@@ -43,7 +43,7 @@ export async function receiveFile(
     () => receiveRest(transfer, path, { sink, received, restart }),
     () => received.offset,
   )
-  if (received.etag === known.etag) return known
+  if (received.etag === expected.etag) return expected
   return await retryTransfer(
     transfer,
     () => transfer.remote.stat(path),
@@ -69,7 +69,7 @@ async function receiveRest(
       'Cannot understand the response: the server sent a different range than requested',
     )
   if (isResumed && response.status !== 206) restart()
-  received.etag = tagOf(response.headers) ?? received.etag
+  received.etag = etagOf(response.headers) ?? received.etag
   const length = lengthOf(response.headers)
   const end = length === undefined ? undefined : received.offset + length
   for await (const chunk of response.bytes()) {

@@ -14,7 +14,7 @@ const milliseconds: shape.Shape<number> = {
 const kind = shape.oneOf(['file', 'folder', 'link', 'special'])
 const facts = {
   kind,
-  size: shape.offset,
+  size: shape.nonNegativeInteger,
   mode: shape.integer(0, 0o7777),
   mtimeMs: milliseconds,
   etag: shape.text(256),
@@ -26,10 +26,10 @@ const statShape = looseObject(facts)
 const entryShape = looseObject({ ...facts, name: pathText })
 const treeShape = looseObject({ entries: shape.list(entryShape, 100_000), truncated: shape.bool })
 const unpackedShape = looseObject({
-  entries: shape.offset,
-  bytes: shape.offset,
+  entries: shape.nonNegativeInteger,
+  bytes: shape.nonNegativeInteger,
   refused: shape.list(looseObject({ path: pathText, reason: shape.text(1024) }), 10_000),
-  refusedMore: shape.offset,
+  refusedMore: shape.nonNegativeInteger,
 })
 const receivedShape = looseObject({ received: shape.offset })
 

@@ -42,7 +42,7 @@ export async function upload(transfer: Transfer, from: LocalLocation, to: Sandbo
     return
   }
   const resolved = resolveUpload(from.path, { to, intoFolder, folder, existing })
-  if (transfer.report.isDrawn) transfer.report.setTotal(measure(resolved))
+  if (transfer.report.isEnabled) transfer.report.setTotal(measure(resolved))
   await uploadTree(transfer, resolved)
 }
 
@@ -185,8 +185,8 @@ class Uploader {
     )
     report.addBytes(batch.contentBytes)
     report.addEntries(response.entries)
-    for (const { path, reason } of response.refused) report.skipped.add(path, reason)
-    report.skipped.addMore(response.refusedMore)
+    for (const { path, reason } of response.refused) report.problems.add(path, reason)
+    report.problems.addMore(response.refusedMore)
   }
 
   async #putLarge(entry: LocalEntry): Promise<void> {
@@ -228,8 +228,8 @@ async function uploadTree(transfer: Transfer, upload: Upload): Promise<void> {
   const uploader = new Uploader(transfer, upload.sandbox, upload.folder)
   const folders: LocalEntry[] = []
   for (const entry of entriesOf(upload)) {
-    if ('reason' in entry) report.skipped.add(entry.path, entry.reason)
-    else if (entry.kind === 'special') report.skipped.add(entry.path, 'it is a special file')
+    if ('reason' in entry) report.problems.add(entry.path, entry.reason)
+    else if (entry.kind === 'special') report.problems.add(entry.path, 'it is a special file')
     else {
       const isFolder = entry.kind === 'folder'
       if (isFolder) folders.push(entry)
@@ -247,11 +247,11 @@ async function putOrSkip({ report }: Transfer, uploader: Uploader, entry: LocalE
     await uploader.put(entry)
   } catch (error) {
     if (error instanceof SandwireError && error.code === 'file_changed')
-      report.skipped.add(entry.path, 'it changed while it was read')
+      report.problems.add(entry.path, 'it changed while it was read')
     else if (error instanceof SandwireError && error.code === 'special_file')
-      report.skipped.add(entry.path, 'it is a special file')
+      report.problems.add(entry.path, 'it is a special file')
     else if (error instanceof Error && 'code' in error && 'syscall' in error)
-      report.skipped.add(entry.path, describeSystemError(error))
+      report.problems.add(entry.path, describeSystemError(error))
     else throw error
   }
 }

@@ -27,7 +27,7 @@ const credentialShape = shape.record({
   origin: address,
   bearer: token,
   /** Expiry of the bearer; absent if unknown. */
-  expiresMs: shape.optional(shape.offset),
+  expiresMs: shape.optional(shape.nonNegativeInteger),
   /** Absent for guests, whose token cannot be renewed. */
   renewal: shape.optional(renewalShape),
 })
