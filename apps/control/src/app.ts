@@ -42,7 +42,7 @@ import { addTicketRoutes } from './routes/tickets.ts'
 import { addWorkbenchRoutes, type Assets } from './routes/workbench.ts'
 import { addWorkspaceRoutes } from './routes/workspace.ts'
 import type { Runtime } from './runtime.ts'
-import type { Directory } from './sandbox/directory.ts'
+import type { SandboxLookup } from './sandbox/sandbox-lookup.ts'
 import type { IdMint } from './sandbox/sandbox-id.ts'
 import { SessionNames } from './sandbox/session-names.ts'
 import { isProxiedPath } from './workspace-proxy/routes.ts'
@@ -54,7 +54,7 @@ const MAX_PUBLIC_BODY_BYTES = 16 * 1024
 
 export interface AppDependencies {
   readonly runtime: Runtime
-  readonly directory: Directory
+  readonly lookup: SandboxLookup
   readonly mint: IdMint
   readonly accounts: AccountIds
   readonly loginStates: LoginStates
@@ -91,13 +91,13 @@ function requestError(error: z.ZodError): SandwireError {
 /** Authenticates by guest token, bearer token or cookie. */
 function createAuthenticator({
   runtime: { config, nowMs },
-  directory,
+  lookup,
   accounts,
   secrets,
   fetchIssuer,
 }: AppDependencies): Authenticator {
   const findSignIn = async (account: string, hash: string) =>
-    unwrap(await directory.account(account).findSignIn(hash))
+    unwrap(await lookup.account(account).findSignIn(hash))
   const bearer = createBearerAuthenticator(
     { ...config, ...secrets },
     { accounts, fetchUrl: fetchIssuer, nowMs },
@@ -105,7 +105,7 @@ function createAuthenticator({
   return firstOf([
     ...(acceptsGuests(config) ? [createGuestAuthenticator({ accounts, find: findSignIn })] : []),
     refuseEndedSignIns(bearer, async (account, token) =>
-      unwrap(await directory.account(account).acceptsToken(token)),
+      unwrap(await lookup.account(account).acceptsToken(token)),
     ),
     createCookieAuthenticator({
       accounts,
@@ -117,7 +117,7 @@ function createAuthenticator({
 
 /** The public HTTP API. Every request passes the source check, then authentication, then its route. */
 export function createApp(deps: AppDependencies): App {
-  const { runtime, directory, mint, accounts, loginStates, secrets, fetchIssuer, redeem, assets } = deps
+  const { runtime, lookup, mint, accounts, loginStates, secrets, fetchIssuer, redeem, assets } = deps
   const { config, log, metrics, nowMs } = runtime
   const app: App = new OpenAPIHono<AppEnv>({
     defaultHook: (result) => {
@@ -128,14 +128,14 @@ export function createApp(deps: AppDependencies): App {
   const authenticator = createAuthenticator(deps)
   const tickets = createTicketAuthenticator({
     isMinted: (sandbox) => mint.isMinted(sandbox),
-    take: async (sandbox, hash, origin) => unwrap(await directory.sandbox(sandbox).takeTicket(hash, origin)),
+    take: async (sandbox, hash, origin) => unwrap(await lookup.sandbox(sandbox).takeTicket(hash, origin)),
   })
   const exemptsLoopback = config.mode === 'local'
   const budget = new RequestBudget({ perMinute: config.limits.strangersPerMinutePerAddress, exemptsLoopback })
   const limits = new AttachLimits({
     perAddress: { perMinute: config.limits.attachesPerMinutePerAddress, exemptsLoopback },
     rateLimit: deps.rateLimit,
-    takeOfAccount: (account) => directory.account(account).takeAttach(),
+    takeOfAccount: (account) => lookup.account(account).takeAttach(),
     nowMs,
   })
   const commands = new CommandPolicy(config.commands)
@@ -153,31 +153,31 @@ export function createApp(deps: AppDependencies): App {
   if (config.tokenInUrl) log.warn('token_in_url')
 
   app.use(recordRequests({ log, metrics, nowMs, mintRequestId: deps.mintRequestId }))
-  app.use(auditRequests({ directory, sessionNames, log, metrics, nowMs }))
+  app.use(auditRequests({ lookup, sessionNames, log, metrics, nowMs }))
   app.use(checkRequestSource(config))
   app.use(refuseWithoutIdentity(findIdentityProblem(config, secrets)))
 
   addHealthRoutes(app, guardOf, runtime)
   addWorkspaceRoutes(app, guardOf, {
-    directory,
+    lookup,
     defaultName: config.defaultName,
     isFolder: config.workspaceMode === 'local',
     budget: new WorkspaceBudget(config.limits.workspaceCostPerMinutePerUser),
     nowMs,
   })
-  addCompatRoutes(app, guardOf, { directory, config, commands, mintId: () => crypto.randomUUID() })
-  addSandboxRoutes(app, guardOf, { directory, ...runtime })
-  addSessionRoutes(app, guardOf, { directory, mint, commands, sessionNames })
-  addAuditRoutes(app, guardOf, directory)
-  addGrantRoutes(app, guardOf, { directory, mint, accounts, source: config })
-  addRedeemRoutes(app, guardOf, { directory, mint, accounts, source: config, hasGuests, nowMs })
-  addTicketRoutes(app, guardOf, { directory, sessionNames, source: config })
+  addCompatRoutes(app, guardOf, { lookup, config, commands, mintId: () => crypto.randomUUID() })
+  addSandboxRoutes(app, guardOf, { lookup, ...runtime })
+  addSessionRoutes(app, guardOf, { lookup, mint, commands, sessionNames })
+  addAuditRoutes(app, guardOf, lookup)
+  addGrantRoutes(app, guardOf, { lookup, mint, accounts, source: config })
+  addRedeemRoutes(app, guardOf, { lookup, mint, accounts, source: config, hasGuests, nowMs })
+  addTicketRoutes(app, guardOf, { lookup, sessionNames, source: config })
   const { defaultName } = config
-  const attachDeps = { directory, mint, defaultName, limits, log, metrics, commands, sessionNames }
+  const attachDeps = { lookup, mint, defaultName, limits, log, metrics, commands, sessionNames }
   addAttachRoutes(app, guardOf, attachDeps)
   addPtyRoute(app, guardOf, attachDeps)
   addSignInRoutes(app, guardOf, {
-    directory,
+    lookup,
     accounts,
     source: config,
     budget,
@@ -188,7 +188,7 @@ export function createApp(deps: AppDependencies): App {
     flows: createCodeFlows(config.issuers, { accounts, fetchUrl: fetchIssuer, nowMs }),
     states: loginStates,
   })
-  addAccountRoutes(app, guardOf, { directory, accounts, config })
+  addAccountRoutes(app, guardOf, { lookup, accounts, config })
   addTemplateRoutes(app, guardOf, commands)
   addPageRoutes(app, guardOf)
   addWorkbenchRoutes(app, guardOf, { assets, codings: config.assetCodings })

@@ -6,7 +6,7 @@ import type { Env } from './env.ts'
 import { trustProxy } from './http/client-address.ts'
 import type { App } from './routes/context.ts'
 import { runtimeOf } from './runtime.ts'
-import { Directory } from './sandbox/directory.ts'
+import { SandboxLookup } from './sandbox/sandbox-lookup.ts'
 
 export { Egress } from './providers/container/egress.ts'
 export { AccountObject } from './account/object.ts'
@@ -26,7 +26,7 @@ async function appOf(env: Env): Promise<App> {
     accounts,
     loginStates,
     sessionTokens,
-    directory: new Directory(env, mint),
+    lookup: new SandboxLookup(env, mint),
     secrets: readSecrets(env),
     fetchIssuer: (url, init) => (env.ISSUERS === undefined ? fetch(url, init) : env.ISSUERS.fetch(url, init)),
     rateLimit: env.RATE_LIMIT,

@@ -49,7 +49,7 @@ describe('the routes', () => {
         metrics: { count: none, set: none },
         nowMs: () => 0,
       },
-      directory: {},
+      lookup: {},
       mint: {},
       accounts: {},
       secrets: {},

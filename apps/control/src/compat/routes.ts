@@ -7,14 +7,14 @@ import { type App, callOf } from '../routes/context.ts'
 import { endpoint, type GuardOf, json } from '../routes/endpoint.ts'
 import { detailBody } from '../routes/schemas.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
 import { capabilities, describeCapabilities, modeOf, workspaceMode, WORKSPACE_ROOT } from './capabilities.ts'
 import { listProviders } from './pty-providers.ts'
 
 export interface CompatDependencies {
-  readonly directory: Directory
+  readonly lookup: SandboxLookup
   readonly config: Pick<Config, 'workspaceMode' | 'defaultName'>
   readonly commands: CommandPolicy
   readonly mintId: () => string
@@ -67,7 +67,7 @@ function unwrapSessions(outcome: Outcome<readonly SessionFacts[]>): readonly Ses
 export function addCompatRoutes(
   app: App,
   guardOf: GuardOf,
-  { directory, config, commands, mintId }: CompatDependencies,
+  { lookup, config, commands, mintId }: CompatDependencies,
 ): void {
   const listSessions = async (
     call: SandboxCall,
@@ -75,8 +75,8 @@ export function addCompatRoutes(
   ): Promise<readonly SessionFacts[]> => {
     try {
       const ref = parseSandboxRef(sandbox ?? config.defaultName)
-      const id = await directory.resolve(call.identity, ref)
-      return unwrapSessions(await directory.sandbox(id).refreshSessions(call))
+      const id = await lookup.resolve(call.identity, ref)
+      return unwrapSessions(await lookup.sandbox(id).refreshSessions(call))
     } catch (error) {
       // The default sandbox is created by the first attach.
       const isMissing = error instanceof SandwireError && error.code === 'sandbox_not_found'

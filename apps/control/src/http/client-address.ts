@@ -1,19 +1,22 @@
 import { parseIpAddress } from '@sandwire/network-policy'
 
 /** Cloudflare's properties of a request. The unit tests compile with Bun's types, which do not have them. */
-function platformOf(request: Request): object {
+function cfPropertiesOf(request: Request): object {
   return 'cf' in request && typeof request.cf === 'object' ? (request.cf ?? {}) : {}
 }
 
-/** Options for a copy of a request that keep what the platform reported about it, with these changes. */
-export function keepPlatform(request: Request, changes: { readonly clientIp?: string } = {}): RequestInit {
+/** Options for a copy of a request that has the same `cf` properties, with these changes. */
+export function copyCfProperties(
+  request: Request,
+  changes: { readonly clientIp?: string } = {},
+): RequestInit {
   const init: RequestInit = {}
-  return Object.assign(init, { cf: { ...platformOf(request), ...changes } })
+  return Object.assign(init, { cf: { ...cfPropertiesOf(request), ...changes } })
 }
 
 /** The network address of the client as the platform reports it; empty if unknown. Request headers are not trusted. */
 export function addressOf(request: Request): string {
-  const platform = platformOf(request)
+  const platform = cfPropertiesOf(request)
   const peer = 'clientIp' in platform ? platform.clientIp : undefined
   return typeof peer === 'string' ? withoutPort(peer) : ''
 }
@@ -52,5 +55,5 @@ export function trustProxy(request: Request, header: string | undefined): Reques
   const address = lastAddress(list)
   if (address === undefined) return request
   const peer = address.includes(':') ? `[${address}]:0` : `${address}:0`
-  return new Request(request, keepPlatform(request, { clientIp: peer }))
+  return new Request(request, copyCfProperties(request, { clientIp: peer }))
 }

@@ -2,9 +2,9 @@ import { SandwireError } from '@sandwire/protocol'
 import type { MiddlewareHandler } from 'hono'
 import { hasSignInCookie } from '../auth/browser-sign-in.ts'
 import { hasTicket } from '../auth/ticket.ts'
-import { keepPlatform } from './client-address.ts'
+import { copyCfProperties } from './client-address.ts'
 import { COMMON_HEADERS } from './respond.ts'
-import { isSocketPath, readUpgrade } from './upgrade.ts'
+import { isWebSocketPath, readUpgrade } from './upgrade.ts'
 
 export interface SourceSettings {
   readonly hosts: readonly string[]
@@ -19,8 +19,8 @@ const EMBEDDED_PATH = /^\/(?:attach|terminal\/[^/]+)$/
 const TOKEN_PARAMETER = 'token'
 const MAX_TOKEN_CHARS = 8 * 1024
 
-/** True if the request's origin is exactly one of ours. */
-export function hasListedOrigin(headers: Headers, { publicOrigins }: SourceSettings): boolean {
+/** True if the request's origin is one of the server's public origins. */
+export function hasPublicOrigin(headers: Headers, { publicOrigins }: SourceSettings): boolean {
   const origin = headers.get('origin')
   // Compared as text: no other spelling, port, scheme, list of origins or `null` matches.
   return origin !== null && publicOrigins.includes(origin)
@@ -44,16 +44,17 @@ export function checkSource(request: Request, settings: SourceSettings): Sandwir
   const host = headers.get('host')
   if (host === null || !settings.hosts.includes(host.toLowerCase()))
     return new SandwireError('host_refused', 'This host name is not served here')
-  const isOurs = headers.get('origin') === null || hasListedOrigin(headers, settings)
-  if (!isOurs && !isEmbedded(request, settings))
+  // Without an Origin header it is not a cross-origin request of a browser.
+  const hasAllowedOrigin = headers.get('origin') === null || hasPublicOrigin(headers, settings)
+  if (!hasAllowedOrigin && !isEmbedded(request, settings))
     return new SandwireError('origin_refused', 'Requests from this origin are not allowed')
   return undefined
 }
 
 function findTokenProblem(request: Request, url: URL): string | undefined {
   const { headers } = request
-  // Other requests can set a header.
-  if (!isSocketPath(url.pathname) || !readUpgrade(request).isUpgrade) return 'only allowed when attaching'
+  // Every request but a browser's WebSocket upgrade can set a header.
+  if (!isWebSocketPath(url.pathname) || !readUpgrade(request).isUpgrade) return 'only allowed when attaching'
   // Two credentials could identify two accounts.
   if (headers.has('authorization') || hasSignInCookie(headers) || hasTicket(headers))
     return 'another credential was sent'
@@ -75,7 +76,7 @@ function moveTokenFromUrl(request: Request, isEnabled: boolean): Request | undef
   const headers = new Headers(request.headers)
   headers.set('authorization', `Bearer ${url.searchParams.get(TOKEN_PARAMETER) ?? ''}`)
   url.searchParams.delete(TOKEN_PARAMETER)
-  return new Request(url, { ...keepPlatform(request), method: request.method, headers })
+  return new Request(url, { ...copyCfProperties(request), method: request.method, headers })
 }
 
 /** The first check of a request: host, origin, and no credential in its URL. Adds the common headers to the response. */

@@ -41,6 +41,6 @@ export function checkHandshake(request: Request): UpgradeHeaders {
 }
 
 /** Routes that become WebSockets. */
-export function isSocketPath(pathname: string): boolean {
+export function isWebSocketPath(pathname: string): boolean {
   return pathname === '/attach' || pathname.startsWith('/terminal/') || pathname.startsWith('/ws/')
 }

@@ -36,7 +36,7 @@ const healthShape = shape.record({
   status: shape.literal('ok'),
   version: shape.text(64),
   isolation: shape.oneOf(['bubblewrap', 'container', 'none']),
-  sandboxes: shape.offset,
+  sandboxes: shape.nonNegativeInteger,
 })
 const errorShape = shape.record({
   error: shape.record({

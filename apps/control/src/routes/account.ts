@@ -6,7 +6,7 @@ import { isGuestLogin, SCOPES } from '../auth/identity.ts'
 import { LOCAL_ACCOUNT } from '../auth/local-identity.ts'
 import type { Config, IssuerConfig } from '../config.ts'
 import { unwrap } from '../outcome.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { type App, identityOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
 
@@ -78,7 +78,7 @@ const deletion = z
 const confirmation = body(z.strictObject({ confirm: z.string().min(1).max(256) }))
 
 export interface AccountDependencies {
-  readonly directory: Directory
+  readonly lookup: SandboxLookup
   readonly accounts: Pick<AccountIds, 'isMinted'>
   readonly config: Config
 }
@@ -101,7 +101,7 @@ function toIssuerView(config: IssuerConfig): z.infer<typeof issuerView> {
 
 /** Deletes an account with its sandboxes; returns how many of them are still being destroyed. */
 async function deleteAccount(
-  directory: Directory,
+  lookup: SandboxLookup,
   account: string,
   confirm: string,
   names: readonly string[],
@@ -110,10 +110,10 @@ async function deleteAccount(
     throw new SandwireError('forbidden', "Cannot delete the account of the machine's owner")
   if (!names.includes(confirm))
     throw new SandwireError('bad_request', 'Cannot use "confirm": expected the name or id of the account')
-  return unwrap(await directory.account(account).deleteAccount(account))
+  return unwrap(await lookup.account(account).deleteAccount(account))
 }
 
-function addIdentityRoutes(app: App, guardOf: GuardOf, { config, directory }: AccountDependencies): void {
+function addIdentityRoutes(app: App, guardOf: GuardOf, { config, lookup }: AccountDependencies): void {
   app.openapi(
     endpoint(guardOf, {
       method: 'get',
@@ -147,7 +147,7 @@ function addIdentityRoutes(app: App, guardOf: GuardOf, { config, directory }: Ac
     }),
     async (context) => {
       const identity = identityOf(context)
-      const all = unwrap(await directory.account(identity.account).signIns())
+      const all = unwrap(await lookup.account(identity.account).signIns())
       const signIns = all.map(({ login, issuer, name, scopes, createdMs, expiresMs }) => ({
         login,
         issuer,
@@ -170,7 +170,7 @@ function addIdentityRoutes(app: App, guardOf: GuardOf, { config, directory }: Ac
     }),
     async (context) => {
       const { login } = context.req.valid('param')
-      const ended = unwrap(await directory.account(identityOf(context).account).signOut(login))
+      const ended = unwrap(await lookup.account(identityOf(context).account).signOut(login))
       if (ended === null) throw new SandwireError('not_found', 'No such sign-in')
       return context.body(null, 204)
     },
@@ -179,7 +179,7 @@ function addIdentityRoutes(app: App, guardOf: GuardOf, { config, directory }: Ac
 
 /** Identity, sign-ins and deletion of accounts. */
 export function addAccountRoutes(app: App, guardOf: GuardOf, deps: AccountDependencies): void {
-  const { directory, accounts } = deps
+  const { lookup, accounts } = deps
   addIdentityRoutes(app, guardOf, deps)
 
   app.openapi(
@@ -192,7 +192,7 @@ export function addAccountRoutes(app: App, guardOf: GuardOf, deps: AccountDepend
     async (context) => {
       const { account, name } = identityOf(context)
       const { confirm } = context.req.valid('json')
-      const left = await deleteAccount(directory, account, confirm, [account, name])
+      const left = await deleteAccount(lookup, account, confirm, [account, name])
       context.header('set-cookie', CLEAR_COOKIE)
       return context.json({ left }, 200)
     },
@@ -208,7 +208,7 @@ export function addAccountRoutes(app: App, guardOf: GuardOf, deps: AccountDepend
     async (context) => {
       const { account } = context.req.valid('param')
       if (!(await accounts.isMinted(account))) throw new SandwireError('not_found', 'No account has this id')
-      const left = await deleteAccount(directory, account, context.req.valid('json').confirm, [account])
+      const left = await deleteAccount(lookup, account, context.req.valid('json').confirm, [account])
       return context.json({ left }, 200)
     },
   )

@@ -11,7 +11,7 @@ import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { readObjectError } from '../outcome.ts'
 import { type AttachCall, CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { noSuchSession } from '../sandbox/not-found.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
@@ -23,7 +23,7 @@ import { DEFAULT_SETTINGS } from './sandboxes.ts'
 import { sessionParams } from './schemas.ts'
 
 export interface AttachDependencies {
-  readonly directory: Directory
+  readonly lookup: SandboxLookup
   readonly mint: IdMint
   /** Name of the sandbox for an attach that names none. */
   readonly defaultName: string
@@ -52,10 +52,10 @@ function checkTicket(
 
 /** Forwards the attach to the sandbox's object and logs the outcome. */
 async function connect(id: string, call: AttachCall, deps: AttachDependencies): Promise<Response> {
-  const { directory, log, metrics, sessionNames } = deps
+  const { lookup, log, metrics, sessionNames } = deps
   // No header of the client is forwarded.
   const headers = { upgrade: 'websocket', [CALL_HEADER]: JSON.stringify(call) }
-  const response = await directory.sandbox(id).fetch('http://sandbox/attach', { headers })
+  const response = await lookup.sandbox(id).fetch('http://sandbox/attach', { headers })
   const isOpen = response.status === 101 && response.webSocket !== null
   const error = isOpen ? undefined : await readObjectError(response)
   const code = error?.code ?? 'ok'
@@ -82,7 +82,7 @@ export async function startSession(
   ticket: TicketBinding | undefined,
   deps: AttachDependencies,
 ): Promise<Response> {
-  const { directory, mint, defaultName } = deps
+  const { lookup, mint, defaultName } = deps
   const fallback =
     ticket === undefined
       ? { by: 'name' as const, name: defaultName }
@@ -93,14 +93,14 @@ export async function startSession(
     return connect(id, { ...call, session: mint.mintSession(id) }, deps)
   }
   try {
-    return await start(await directory.resolve(call.identity, sandbox))
+    return await start(await lookup.resolve(call.identity, sandbox))
   } catch (error) {
     if (!isMissing(error) || sandbox.by === 'id' || !target.mayCreate || ticket !== undefined) throw error
     // A caller who may not create sandboxes means the one that is shared under this name.
     const mayCreate = call.scopes.includes('admin')
-    if (!mayCreate && (await directory.sharedUnder(call.identity, sandbox.name)).length > 0) throw error
+    if (!mayCreate && (await lookup.sharedUnder(call.identity, sandbox.name)).length > 0) throw error
     checkScope(call, 'admin')
-    const created = await directory.create(call, sandbox.name, DEFAULT_SETTINGS, true)
+    const created = await lookup.create(call, sandbox.name, DEFAULT_SETTINGS, true)
     return start(created.id)
   }
 }
@@ -109,10 +109,10 @@ export async function startSession(
 async function sandboxOf(
   account: string,
   { session, sandbox }: JoinTarget,
-  { directory }: AttachDependencies,
+  { lookup }: AttachDependencies,
 ): Promise<string> {
-  const id = await directory.ofSession(session)
-  if (sandbox !== undefined && (await directory.resolve(account, sandbox)) !== id) throw noSuchSession()
+  const id = await lookup.ofSession(session)
+  if (sandbox !== undefined && (await lookup.resolve(account, sandbox)) !== id) throw noSuchSession()
   return id
 }
 

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
 import { ACTIONS } from '../audit/actions.ts'
 import { unwrap } from '../outcome.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { type App, callOf } from './context.ts'
 import { endpoint, type GuardOf, json } from './endpoint.ts'
 
@@ -56,7 +56,7 @@ function parseLimit(text: string | undefined): number {
 }
 
 /** `/api/audit`: audit events of the caller's account and sandboxes, newest first. */
-export function addAuditRoutes(app: App, guardOf: GuardOf, directory: Directory): void {
+export function addAuditRoutes(app: App, guardOf: GuardOf, lookup: SandboxLookup): void {
   app.openapi(
     endpoint(guardOf, {
       method: 'get',
@@ -66,7 +66,7 @@ export function addAuditRoutes(app: App, guardOf: GuardOf, directory: Directory)
     }),
     async (context) => {
       const { sandbox, action, since, before, limit } = context.req.valid('query')
-      const page = await directory.account(callOf(context).identity).readAudit({
+      const page = await lookup.account(callOf(context).identity).readAudit({
         limit: parseLimit(limit),
         ...(sandbox === undefined ? {} : { sandbox }),
         ...(action === undefined ? {} : { action }),

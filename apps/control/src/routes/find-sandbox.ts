@@ -1,26 +1,26 @@
 import { sandboxIdOf } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { type Outcome, unwrap } from '../outcome.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { noSuchSession } from '../sandbox/not-found.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 
 /** The sandbox of a session; throws if the id is malformed or was never issued. */
-export async function findSandboxOfSession(directory: Directory, session: string): Promise<string> {
+export async function findSandboxOfSession(lookup: SandboxLookup, session: string): Promise<string> {
   if (sandboxIdOf(session) === undefined)
     throw new SandwireError('bad_request', 'Cannot use the session id: malformed')
-  return directory.ofSession(session)
+  return lookup.ofSession(session)
 }
 
 /** The sandbox that a request names, directly or by one of its sessions; both must agree if both are given. */
 export async function findSandbox(
-  directory: Directory,
+  lookup: SandboxLookup,
   account: string,
   { sandbox, session }: { readonly sandbox: string | undefined; readonly session: string | undefined },
 ): Promise<string> {
-  if (session === undefined) return directory.resolve(account, parseSandboxRef(sandbox ?? ''))
-  const id = await findSandboxOfSession(directory, session)
-  if (sandbox !== undefined && (await directory.resolve(account, parseSandboxRef(sandbox))) !== id)
+  if (session === undefined) return lookup.resolve(account, parseSandboxRef(sandbox ?? ''))
+  const id = await findSandboxOfSession(lookup, session)
+  if (sandbox !== undefined && (await lookup.resolve(account, parseSandboxRef(sandbox))) !== id)
     throw noSuchSession()
   return id
 }

@@ -3,7 +3,7 @@ import type { AccountIds } from '../auth/account-id.ts'
 import { mintSecret, sha256Hex } from '../bytes.ts'
 import type { SourceSettings } from '../http/source-check.ts'
 import { type Outcome, unwrap } from '../outcome.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { type GrantRecord, noSuchGrant, noticeOf, sandboxOfGrant } from '../sandbox/grants.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
@@ -13,7 +13,7 @@ import { findSandbox, unwrapSession } from './find-sandbox.ts'
 import { createGrantBody, grantList, grantMade, grantParams, grantsQuery } from './sharing-schemas.ts'
 
 export interface GrantDependencies {
-  readonly directory: Directory
+  readonly lookup: SandboxLookup
   readonly mint: IdMint
   readonly accounts: AccountIds
   readonly source: SourceSettings
@@ -54,7 +54,7 @@ function unwrapGrant<T>(outcome: Outcome<T>): T {
 
 /** `/api/grants`: creating, listing and revoking grants of one's own sandboxes. */
 export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependencies): void {
-  const { directory, mint, accounts, source } = deps
+  const { lookup, mint, accounts, source } = deps
 
   app.openapi(
     endpoint(guardOf, {
@@ -68,9 +68,9 @@ export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependenci
       const { sandbox: named, session, role, expiresSeconds, label, account } = context.req.valid('json')
       if (account !== undefined && !(await accounts.isMinted(account)))
         throw new SandwireError('bad_request', 'Cannot use "account": expected the id of an account')
-      const sandbox = await findSandbox(directory, call.identity, { sandbox: named, session })
+      const sandbox = await findSandbox(lookup, call.identity, { sandbox: named, session })
       const secret = mintSecret()
-      const outcome = await directory.sandbox(sandbox).grant(call, {
+      const outcome = await lookup.sandbox(sandbox).grant(call, {
         role,
         label,
         lifeMs: expiresSeconds * 1e3,
@@ -105,8 +105,8 @@ export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependenci
     async (context) => {
       const call = callOf(context)
       const ref = parseSandboxRef(context.req.valid('query').sandbox)
-      const sandbox = await directory.resolve(call.identity, ref)
-      const grants = unwrap(await directory.sandbox(sandbox).grants(call))
+      const sandbox = await lookup.resolve(call.identity, ref)
+      const grants = unwrap(await lookup.sandbox(sandbox).grants(call))
       return context.json({ sandbox, grants: grants.map(toGrantView) }, 200)
     },
   )
@@ -122,7 +122,7 @@ export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependenci
       const { grant } = context.req.valid('param')
       const sandbox = sandboxOfGrant(grant)
       if (sandbox === undefined || !(await mint.isMinted(sandbox))) throw noSuchGrant()
-      unwrapGrant(await directory.sandbox(sandbox).revokeGrant(callOf(context), grant))
+      unwrapGrant(await lookup.sandbox(sandbox).revokeGrant(callOf(context), grant))
       return context.body(null, 204)
     },
   )

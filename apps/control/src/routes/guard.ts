@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from 'hono'
 import { type Authenticator, type Identity, type Scope, unauthorized } from '../auth/identity.ts'
 import { sha256Hex } from '../bytes.ts'
 import type { RequestBudget } from '../http/rate-limits.ts'
-import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
+import { hasPublicOrigin, type SourceSettings } from '../http/source-check.ts'
 import type { AppEnv } from './context.ts'
 import type { Credential, Policy } from './policies.ts'
 
@@ -30,11 +30,11 @@ function cookieRefusal(
     case 'write':
     case 'invited':
     case 'page socket':
-      return hasListedOrigin(headers, source)
+      return hasPublicOrigin(headers, source)
         ? undefined
         : new SandwireError('origin_refused', 'Changes with a cookie need an origin of this server')
     case 'read':
-      return hasListedOrigin(headers, source) || headers.get('sec-fetch-site') === 'same-origin'
+      return hasPublicOrigin(headers, source) || headers.get('sec-fetch-site') === 'same-origin'
         ? undefined
         : new SandwireError('origin_refused', 'Another site cannot read this with a cookie')
   }

@@ -3,10 +3,10 @@ import type { AccountIds } from '../auth/account-id.ts'
 import { signInGuest } from '../auth/guest.ts'
 import { guestName, type Identity, isGuestLogin, NAMELESS_GUEST } from '../auth/identity.ts'
 import { sha256Hex } from '../bytes.ts'
-import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
+import { hasPublicOrigin, type SourceSettings } from '../http/source-check.ts'
 import { unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { type HeldGrant, linkSpent, noSuchGrant, parseLink, sandboxOfGrant } from '../sandbox/grants.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import { type App, callFor, callOf } from './context.ts'
@@ -14,7 +14,7 @@ import { body, endpoint, type GuardOf, json } from './endpoint.ts'
 import { grantParams, heldGrantList, redeemBody, redeemed } from './sharing-schemas.ts'
 
 export interface RedeemDependencies {
-  readonly directory: Directory
+  readonly lookup: SandboxLookup
   readonly mint: IdMint
   readonly accounts: AccountIds
   readonly source: SourceSettings
@@ -31,14 +31,14 @@ function toHeldGrantView({ session, ownerName, ...held }: HeldGrant) {
 /** Browsers send their origin with every POST; a client that sends none is not a browser and has no cookies to abuse. */
 function isBrowser(headers: Headers, source: SourceSettings): boolean {
   if (!headers.has('origin') && !headers.has('sec-fetch-site')) return false
-  if (!hasListedOrigin(headers, source))
+  if (!hasPublicOrigin(headers, source))
     throw new SandwireError('origin_refused', 'Cannot join from this origin')
   return true
 }
 
 /** Redeeming share links, and the grants that the caller holds. */
 export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependencies): void {
-  const { directory, mint, accounts, source, hasGuests, nowMs } = deps
+  const { lookup, mint, accounts, source, hasGuests, nowMs } = deps
 
   const redeem = async (link: string, call: SandboxCall): Promise<HeldGrant> => {
     const { grant, secret } = parseLink(link) ?? {}
@@ -46,11 +46,11 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
     if (grant === undefined || secret === undefined || sandbox === undefined) throw linkSpent()
     if (!(await mint.isMinted(sandbox))) throw linkSpent()
     const hash = await sha256Hex(secret)
-    const outcome = await directory.sandbox(sandbox).redeemGrant(call, grant, hash)
+    const outcome = await lookup.sandbox(sandbox).redeemGrant(call, grant, hash)
     if (outcome.ok || outcome.code !== 'too_many_grants') return unwrap(outcome)
     // Listing the grants removes those that no longer exist.
-    await directory.sharedWith(call.identity)
-    return unwrap(await directory.sandbox(sandbox).redeemGrant(call, grant, hash))
+    await lookup.sharedWith(call.identity)
+    return unwrap(await lookup.sandbox(sandbox).redeemGrant(call, grant, hash))
   }
 
   const redeemAsGuest = async (
@@ -63,7 +63,7 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
     const held = await redeem(link, guest)
     const credential = await signInGuest(
       { account: guest.identity, name: guest.name, held, previous, isBrowser: isPage },
-      async (account, signIn, hash) => void unwrap(await directory.account(account).signIn(signIn, hash)),
+      async (account, signIn, hash) => void unwrap(await lookup.account(account).signIn(signIn, hash)),
       nowMs(),
     )
     return { held, ...credential }
@@ -99,7 +99,7 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
       responses: { 200: json(heldGrantList, 'Grants held by the caller, oldest first') },
     }),
     async (context) => {
-      const grants = await directory.sharedWith(callOf(context).identity)
+      const grants = await lookup.sharedWith(callOf(context).identity)
       return context.json({ grants: grants.map(toHeldGrantView) }, 200)
     },
   )
@@ -115,7 +115,7 @@ export function addRedeemRoutes(app: App, guardOf: GuardOf, deps: RedeemDependen
       const { grant } = context.req.valid('param')
       const sandbox = sandboxOfGrant(grant)
       if (sandbox === undefined || !(await mint.isMinted(sandbox))) throw noSuchGrant()
-      unwrap(await directory.sandbox(sandbox).leaveGrant(callOf(context), grant))
+      unwrap(await lookup.sandbox(sandbox).leaveGrant(callOf(context), grant))
       return context.body(null, 204)
     },
   )

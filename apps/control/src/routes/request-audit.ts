@@ -12,13 +12,13 @@ import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
 import { type AppEnv, type AuditTarget, callOf, identityOf } from './context.ts'
 
 export interface AuditDependencies {
-  readonly directory: Directory
+  readonly lookup: SandboxLookup
   readonly sessionNames: SessionNames
   readonly log: Log
   readonly metrics: Metrics
@@ -42,7 +42,7 @@ const ACCOUNT_ACTIONS: ReadonlySet<Action> = new Set([
  * that an object has recorded too has the same id and stays one row.
  */
 export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv> {
-  const { directory, log, metrics, nowMs } = deps
+  const { lookup, log, metrics, nowMs } = deps
   const chatter = new AuditSampling()
 
   const noteRefusal = async (
@@ -56,7 +56,7 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
     const command = target.command === undefined ? {} : { command: commandName(target.command) }
     if (location === undefined) return noteOfAccount(call, error, { ...command, ...accountOf(target) })
     const details = { session: location.session, ...command }
-    unwrap(await directory.sandbox(location.sandbox).recordRefusal(call, error.code, details))
+    unwrap(await lookup.sandbox(location.sandbox).recordRefusal(call, error.code, details))
   }
 
   const noteOfAccount = async (
@@ -79,7 +79,7 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
       ...(login === undefined ? {} : { login }),
       ...about,
     }
-    unwrap(await directory.account(identity).recordAudit(identity, [entry]))
+    unwrap(await lookup.account(identity).recordAudit(identity, [entry]))
   }
 
   return async (context, next) => {
@@ -151,17 +151,17 @@ function targetOf(target: AuditTarget | undefined, request: Request): AuditTarge
 
 /** The sandbox and session of a target; undefined if it has none or does not exist. */
 async function locationOf(
-  { directory, sessionNames }: AuditDependencies,
+  { lookup, sessionNames }: AuditDependencies,
   account: string,
   { sandbox, session: name }: AuditTarget,
 ): Promise<{ readonly sandbox: string; readonly session?: string } | undefined> {
   try {
     if (name !== undefined) {
       const session = await sessionNames.resolve(name, account)
-      return { sandbox: await directory.ofSession(session), session }
+      return { sandbox: await lookup.ofSession(session), session }
     }
     if (sandbox === undefined) return undefined
-    return { sandbox: await directory.resolve(account, parseSandboxRef(sandbox)) }
+    return { sandbox: await lookup.resolve(account, parseSandboxRef(sandbox)) }
   } catch {
     // It does not exist.
     return undefined

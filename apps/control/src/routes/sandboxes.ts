@@ -5,7 +5,7 @@ import { COMMON_HEADERS } from '../http/respond.ts'
 import { unwrap } from '../outcome.ts'
 import { enforcedSettings, checkEnforced } from '../providers/capabilities.ts'
 import type { IsolationOf } from '../providers/isolation.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import type { SandboxSettings, SandboxView } from '../sandbox/record.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import { type App, callOf } from './context.ts'
@@ -37,7 +37,7 @@ function mintName(): string {
 }
 
 interface SandboxRouteDependencies {
-  readonly directory: Directory
+  readonly lookup: SandboxLookup
   readonly isolationOf: IsolationOf
   readonly config: Pick<Config, 'provider' | 'commands'>
 }
@@ -46,10 +46,10 @@ interface SandboxRouteDependencies {
 export function addSandboxRoutes(
   app: App,
   guardOf: GuardOf,
-  { directory, isolationOf, config }: SandboxRouteDependencies,
+  { lookup, isolationOf, config }: SandboxRouteDependencies,
 ): void {
   const find = (account: string, text: string): Promise<string> =>
-    directory.resolve(account, parseSandboxRef(text))
+    lookup.resolve(account, parseSandboxRef(text))
 
   app.openapi(
     endpoint(guardOf, {
@@ -60,9 +60,9 @@ export function addSandboxRoutes(
       },
     }),
     async (context) => {
-      const entries = unwrap(await directory.account(callOf(context).identity).sandboxes())
+      const entries = unwrap(await lookup.account(callOf(context).identity).sandboxes())
       const sandboxes = entries.map((entry) => entry.view).filter((view) => view !== undefined)
-      const shared = await sharedSandboxes(directory, callOf(context))
+      const shared = await sharedSandboxes(lookup, callOf(context))
       const isolation = await isolationOf(context.get('requestId'))
       return context.json(
         { sandboxes: [...sandboxes, ...shared].map((view) => toSandboxView(view, isolation)) },
@@ -93,8 +93,8 @@ export function addSandboxRoutes(
         config.provider === 'container' ? 'container' : isolationOf(call.requestId),
       )
       checkEnvironment(call, settings.env, config.commands)
-      const created = await directory.create(call, name, settings, false)
-      const view = start ? unwrap(await directory.sandbox(created.id).start(call)) : created
+      const created = await lookup.create(call, name, settings, false)
+      const view = start ? unwrap(await lookup.sandbox(created.id).start(call)) : created
       return context.json(toSandboxView(view, await isolationOf(call.requestId)), 201)
     },
   )
@@ -109,7 +109,7 @@ export function addSandboxRoutes(
     async (context) => {
       const call = callOf(context)
       const id = await find(call.identity, context.req.valid('param').sandbox)
-      const view = unwrap(await directory.sandbox(id).describe(call))
+      const view = unwrap(await lookup.sandbox(id).describe(call))
       return context.json(toSandboxView(view, await isolationOf(call.requestId)), 200)
     },
   )
@@ -124,7 +124,7 @@ export function addSandboxRoutes(
     async (context) => {
       const call = callOf(context)
       const id = await find(call.identity, context.req.valid('param').sandbox)
-      unwrap(await directory.sandbox(id).destroy(call, id))
+      unwrap(await lookup.sandbox(id).destroy(call, id))
       return context.body(null, 204)
     },
   )
@@ -139,7 +139,7 @@ export function addSandboxRoutes(
     async (context) => {
       const call = callOf(context)
       const id = await find(call.identity, context.req.valid('param').sandbox)
-      const view = unwrap(await directory.sandbox(id).start(call))
+      const view = unwrap(await lookup.sandbox(id).start(call))
       return context.json(toSandboxView(view, await isolationOf(call.requestId)), 200)
     },
   )
@@ -155,7 +155,7 @@ export function addSandboxRoutes(
       const call = callOf(context)
       const id = await find(call.identity, context.req.valid('param').sandbox)
       const discard = context.req.valid('query').discard === '1'
-      const view = unwrap(await directory.sandbox(id).stop(call, discard))
+      const view = unwrap(await lookup.sandbox(id).stop(call, discard))
       return context.json(toSandboxView(view, await isolationOf(call.requestId)), 200)
     },
   )
@@ -173,7 +173,7 @@ export function addSandboxRoutes(
       // Checked before the lookup, so that the error reveals nothing about the sandbox.
       checkEnvironment(call, env, config.commands)
       const id = await find(call.identity, context.req.valid('param').sandbox)
-      const view = unwrap(await directory.sandbox(id).setEnvVars(call, env))
+      const view = unwrap(await lookup.sandbox(id).setEnvVars(call, env))
       return context.json(toSandboxView(view, await isolationOf(call.requestId)), 200)
     },
   )
@@ -190,7 +190,7 @@ export function addSandboxRoutes(
       const id = await find(call.identity, context.req.valid('param').sandbox)
       const bytes = Math.min(Number(context.req.valid('query').bytes ?? DEFAULT_LOG_BYTES), MAX_LOG_BYTES)
       const headers = { ...COMMON_HEADERS, 'content-type': 'application/x-ndjson' }
-      return new Response(unwrap(await directory.sandbox(id).logs(call, bytes)), { headers })
+      return new Response(unwrap(await lookup.sandbox(id).logs(call, bytes)), { headers })
     },
   )
 }

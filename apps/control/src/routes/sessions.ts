@@ -5,7 +5,7 @@ import type { CommandPolicy } from '../commands/command-policy.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
 import { unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
@@ -45,7 +45,7 @@ function toProcess({
 }
 
 export interface SessionRouteDependencies {
-  readonly directory: Directory
+  readonly lookup: SandboxLookup
   readonly mint: IdMint
   readonly commands: CommandPolicy
   readonly sessionNames: SessionNames
@@ -83,14 +83,14 @@ function readStart(
 export function addSessionRoutes(
   app: App,
   guardOf: GuardOf,
-  { directory, mint, commands, sessionNames }: SessionRouteDependencies,
+  { lookup, mint, commands, sessionNames }: SessionRouteDependencies,
 ): void {
   /** Refreshes the sessions of running sandboxes; one that does not respond keeps its last known sessions. */
   const refresh = async (call: SandboxCall): Promise<void> => {
-    const entries = unwrap(await directory.account(call.identity).sandboxes())
+    const entries = unwrap(await lookup.account(call.identity).sandboxes())
     const running = entries.filter(({ view }) => view?.state === 'running')
     const refreshOne = async (id: string): Promise<void> => {
-      await directory.sandbox(id).refreshSessions(call)
+      await lookup.sandbox(id).refreshSessions(call)
     }
     await Promise.allSettled(
       running.map(({ id }) => withTimeout(refreshOne(id), REFRESH_MS, () => new Error('Timed out'))),
@@ -106,9 +106,9 @@ export function addSessionRoutes(
     async (context) => {
       const call = callOf(context)
       await refresh(call)
-      const sessions = unwrap(await directory.account(call.identity).sessions())
+      const sessions = unwrap(await lookup.account(call.identity).sessions())
       const own = sessions.map((session) => ({ ...session, access: 'owner' as const }))
-      return context.json({ sessions: [...own, ...(await sharedSessions(directory, call))] }, 200)
+      return context.json({ sessions: [...own, ...(await sharedSessions(lookup, call))] }, 200)
     },
   )
 
@@ -121,9 +121,9 @@ export function addSessionRoutes(
     }),
     async (context) => {
       const { session } = context.req.valid('param')
-      const sandbox = await findSandboxOfSession(directory, session)
+      const sandbox = await findSandboxOfSession(lookup, session)
       const call = callOf(context)
-      const facts = unwrapSession(await directory.sandbox(sandbox).showSession(call, session))
+      const facts = unwrapSession(await lookup.sandbox(sandbox).showSession(call, session))
       return context.json({ ...facts, sandbox, ...(await sessionNames.tokenOf(facts, call.identity)) }, 200)
     },
   )
@@ -139,8 +139,8 @@ export function addSessionRoutes(
     }),
     async (context) => {
       const { session } = context.req.valid('param')
-      const sandbox = await findSandboxOfSession(directory, session)
-      const facts = unwrapSession(await directory.sandbox(sandbox).endSession(callOf(context), session))
+      const sandbox = await findSandboxOfSession(lookup, session)
+      const facts = unwrapSession(await lookup.sandbox(sandbox).endSession(callOf(context), session))
       return context.json({ ...facts, sandbox }, 202)
     },
   )
@@ -155,7 +155,7 @@ export function addSessionRoutes(
       }),
       async (context) => {
         const { session } = context.req.valid('param')
-        const object = directory.sandbox(await findSandboxOfSession(directory, session))
+        const object = lookup.sandbox(await findSandboxOfSession(lookup, session))
         unwrapSession(await object.pinSession(callOf(context), session, method === 'put'))
         return context.body(null, 204)
       },
@@ -173,8 +173,8 @@ export function addSessionRoutes(
       noteCommand(context, body.cmd)
       const { call, request, start } = readStart(body, callOf(context), commands)
       const ref = parseSandboxRef(context.req.valid('param').sandbox)
-      const sandbox = await directory.resolve(call.identity, ref)
-      const object = directory.sandbox(sandbox)
+      const sandbox = await lookup.resolve(call.identity, ref)
+      const object = lookup.sandbox(sandbox)
       const facts = unwrap(await object.startProcess(call, mint.mintSession(sandbox), request, start))
       return context.json({ ...facts, sandbox, ...(await sessionNames.tokenOf(facts, call.identity)) }, 201)
     },
@@ -190,11 +190,11 @@ export function addSessionRoutes(
     async (context) => {
       const call = callOf(context)
       const ref = parseSandboxRef(context.req.valid('param').sandbox)
-      const sandbox = await directory.resolve(call.identity, ref)
+      const sandbox = await lookup.resolve(call.identity, ref)
       const { timeoutSeconds, ...request } = context.req.valid('json')
       noteCommand(context, request.cmd)
       commands.checkFree(call, request.cmd)
-      const object = directory.sandbox(sandbox)
+      const object = lookup.sandbox(sandbox)
       const session = mint.mintSession(sandbox)
       const result = unwrap(await object.exec(call, session, toProcess(request), timeoutSeconds * 1000))
       return context.json(result, 200)
@@ -213,9 +213,9 @@ export function addSessionRoutes(
     async (context) => {
       const call = callOf(context)
       const { sandbox, session } = context.req.valid('param')
-      const id = await findSandbox(directory, call.identity, { sandbox, session })
+      const id = await findSandbox(lookup, call.identity, { sandbox, session })
       const from = Number(context.req.valid('query').from ?? '0')
-      const part = unwrapSession(await directory.sandbox(id).sessionOutput(call, session, from))
+      const part = unwrapSession(await lookup.sandbox(id).sessionOutput(call, session, from))
       return new Response(part.bytes, {
         headers: {
           ...COMMON_HEADERS,

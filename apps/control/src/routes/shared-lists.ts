@@ -2,7 +2,7 @@ import { withTimeout } from '@sandwire/async'
 import { unwrap } from '../outcome.ts'
 import type { AccessName } from '../sandbox/access.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import type { HeldGrant } from '../sandbox/grants.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
@@ -37,23 +37,23 @@ function byRole(grants: readonly HeldGrant[]): readonly HeldGrant[] {
 
 /** Sandboxes of other accounts that are shared with the caller. */
 export async function sharedSandboxes(
-  directory: Directory,
+  lookup: SandboxLookup,
   call: SandboxCall,
 ): Promise<readonly SandboxView[]> {
-  const whole = (await directory.sharedWith(call.identity)).filter(({ session }) => session === undefined)
+  const whole = (await lookup.sharedWith(call.identity)).filter(({ session }) => session === undefined)
   const ids = [...new Set(whole.map(({ sandbox }) => sandbox))]
-  return settledInTime(ids.map(async (id) => unwrap(await directory.sandbox(id).lastKnown(call))))
+  return settledInTime(ids.map(async (id) => unwrap(await lookup.sandbox(id).lastKnown(call))))
 }
 
 /** Sessions of other accounts that are shared with the caller, alone or with their sandbox. */
 export async function sharedSessions(
-  directory: Directory,
+  lookup: SandboxLookup,
   call: SandboxCall,
 ): Promise<readonly SharedSession[]> {
-  const grants = byRole(await directory.sharedWith(call.identity))
+  const grants = byRole(await lookup.sharedWith(call.identity))
   const read = async (grant: HeldGrant): Promise<readonly SharedSession[]> => {
     const { sandbox, sandboxName, session, role, ownerName } = grant
-    const object = directory.sandbox(sandbox)
+    const object = lookup.sandbox(sandbox)
     const access = {
       sandbox,
       access: role,

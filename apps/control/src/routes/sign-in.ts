@@ -10,11 +10,11 @@ import { CLEAR_LOGIN_COOKIE, type LoginState, type LoginStates, returnPathOf } f
 import { mintSecret, sha256Hex } from '../bytes.ts'
 import type { RequestBudget } from '../http/rate-limits.ts'
 import { respondPage } from '../http/respond.ts'
-import { hasListedOrigin, type SourceSettings } from '../http/source-check.ts'
+import { hasPublicOrigin, type SourceSettings } from '../http/source-check.ts'
 import type { Log } from '../log.ts'
 import { unwrap } from '../outcome.ts'
 import { signInFailedPage } from '../pages/sign-in.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { type App, type AppEnv, identityOf, setSignedIn } from './context.ts'
 import { body, endpoint, type GuardOf } from './endpoint.ts'
 import { signInBody } from './schemas.ts'
@@ -36,7 +36,7 @@ const STATUS: Readonly<Record<SignInProblem, number>> = {
 }
 
 export interface SignInDependencies {
-  readonly directory: Directory
+  readonly lookup: SandboxLookup
   readonly accounts: AccountIds
   readonly source: SourceSettings
   readonly budget: RequestBudget
@@ -62,7 +62,7 @@ interface NewSignIn {
  * browser, whichever account they belong to: a cookie planted before the sign-in must not be valid after it.
  */
 async function replaceSignIn(
-  { directory, accounts }: Pick<SignInDependencies, 'directory' | 'accounts'>,
+  { lookup, accounts }: Pick<SignInDependencies, 'lookup' | 'accounts'>,
   previous: readonly CookieClaim[],
   { user, nowMs, state }: NewSignIn,
 ): Promise<{ readonly cookie: string; readonly login: string }> {
@@ -71,10 +71,10 @@ async function replaceSignIn(
   const login = mintSecret().slice(0, LOGIN_CHARS)
   const times = { createdMs: nowMs, expiresMs: nowMs + SIGN_IN_LIFE_MS }
   const signIn = { login, name, scopes, issuer, issuerBinding, ...times }
-  unwrap(await directory.account(account).signIn(signIn, hash, state))
+  unwrap(await lookup.account(account).signIn(signIn, hash, state))
   for (const claim of previous) {
     if (!(await accounts.isMinted(claim.account))) continue
-    const owner = directory.account(claim.account)
+    const owner = lookup.account(claim.account)
     const known = unwrap(await owner.findSignIn(claim.hash))
     if (known !== null) unwrap(await owner.signOut(known.login))
   }
@@ -82,10 +82,10 @@ async function replaceSignIn(
 }
 
 /** Ends the sign-in of the caller. The local token and the API token have none and stay valid. */
-async function signOut(directory: Directory, identity: Identity, nowMs: number): Promise<void> {
+async function signOut(lookup: SandboxLookup, identity: Identity, nowMs: number): Promise<void> {
   const { account, login, token = login, issuedMs, expiresMs = nowMs + TOKEN_LIFE_MS } = identity
   if (login === undefined || token === undefined) return
-  const object = directory.account(account)
+  const object = lookup.account(account)
   const ended = unwrap(await object.signOut(login))
   if (ended !== null) return
   const issued = issuedMs === undefined ? {} : { issuedMs }
@@ -114,7 +114,7 @@ function redirectTo(location: string, cookies: readonly string[] = []): Response
 
 /** Sign-in with a code of the host, and sign-out. */
 function addCodeRoutes(app: App, guardOf: GuardOf, deps: SignInDependencies): void {
-  const { directory, source, budget, nowMs, redeem, hasLocalIdentity } = deps
+  const { lookup, source, budget, nowMs, redeem, hasLocalIdentity } = deps
 
   app.openapi(
     endpoint(guardOf, {
@@ -124,7 +124,7 @@ function addCodeRoutes(app: App, guardOf: GuardOf, deps: SignInDependencies): vo
       responses: { 204: { description: 'Signed in; sets the cookie' } },
     }),
     async (context) => {
-      if (!hasListedOrigin(context.req.raw.headers, source))
+      if (!hasPublicOrigin(context.req.raw.headers, source))
         throw new SandwireError('origin_refused', 'Cannot sign in from this origin')
       const refusal = budget.signInRefusal(context.req.raw, nowMs())
       if (refusal !== undefined) throw refusal
@@ -147,7 +147,7 @@ function addCodeRoutes(app: App, guardOf: GuardOf, deps: SignInDependencies): vo
       responses: { 204: { description: 'Signed out' } },
     }),
     async (context) => {
-      await signOut(directory, identityOf(context), nowMs())
+      await signOut(lookup, identityOf(context), nowMs())
       context.header('set-cookie', CLEAR_COOKIE)
       return context.body(null, 204)
     },

@@ -2,7 +2,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { mintSecret, sha256Hex } from '../bytes.ts'
 import type { SourceSettings } from '../http/source-check.ts'
 import { unwrap } from '../outcome.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
 import { type App, callOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
@@ -10,7 +10,7 @@ import { findSandbox, unwrapSession } from './find-sandbox.ts'
 import { ticketBody, ticketMade } from './sharing-schemas.ts'
 
 export interface TicketRouteDependencies {
-  readonly directory: Directory
+  readonly lookup: SandboxLookup
   readonly sessionNames: SessionNames
   readonly source: SourceSettings
 }
@@ -39,7 +39,7 @@ function originOfTicket(
 export function addTicketRoutes(
   app: App,
   guardOf: GuardOf,
-  { directory, sessionNames, source }: TicketRouteDependencies,
+  { lookup, sessionNames, source }: TicketRouteDependencies,
 ): void {
   app.openapi(
     endpoint(guardOf, {
@@ -54,7 +54,7 @@ export function addTicketRoutes(
       const origin = originOfTicket(context.req.raw.headers.get('origin'), input.origin, source)
       const session =
         input.session === undefined ? undefined : await sessionNames.resolve(input.session, call.identity)
-      const sandbox = await findSandbox(directory, call.identity, { sandbox: input.sandbox, session })
+      const sandbox = await findSandbox(lookup, call.identity, { sandbox: input.sandbox, session })
       const ticket = `${sandbox}.${mintSecret()}`
       const request = {
         hash: await sha256Hex(ticket),
@@ -62,7 +62,7 @@ export function addTicketRoutes(
         ...(session === undefined ? {} : { session }),
         ...(role === undefined ? {} : { role }),
       }
-      const outcome = await directory.sandbox(sandbox).issueTicket(call, request)
+      const outcome = await lookup.sandbox(sandbox).issueTicket(call, request)
       const expiresMs = session === undefined ? unwrap(outcome) : unwrapSession(outcome)
       return context.json({ ticket, expiresMs }, 201)
     },

@@ -11,7 +11,7 @@ import { COMMON_HEADERS } from '../http/respond.ts'
 import type { WorkspaceBudget } from '../http/rate-limits.ts'
 import { readObjectError } from '../outcome.ts'
 import { CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
-import type { Directory } from '../sandbox/directory.ts'
+import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-id.ts'
 import { FINAL_BODY_HEADER } from '../workspace-proxy/proxy.ts'
 import { WORKSPACE_URL, type WorkspaceCall } from '../workspace-proxy/call.ts'
@@ -21,7 +21,7 @@ import { DEFAULT_SETTINGS } from './sandboxes.ts'
 import { describeRoute } from './workspace-openapi.ts'
 
 export interface WorkspaceRouteDependencies {
-  readonly directory: Directory
+  readonly lookup: SandboxLookup
   /** Name of the sandbox of a request that names none. */
   readonly defaultName: string
   /** The only sandbox serves a folder of this machine. */
@@ -99,16 +99,16 @@ function readId({ path }: ProxyRoute, id: string | undefined): { readonly id?: s
 async function findOrCreate(
   call: SandboxCall,
   ref: SandboxRef,
-  { directory, defaultName, isFolder }: WorkspaceRouteDependencies,
+  { lookup, defaultName, isFolder }: WorkspaceRouteDependencies,
 ): Promise<string> {
   try {
-    return await directory.resolve(call.identity, ref)
+    return await lookup.resolve(call.identity, ref)
   } catch (error) {
     const isMissing = error instanceof SandwireError && error.code === 'sandbox_not_found'
     const isDefault = ref.by === 'name' && ref.name === defaultName
     const isOwner = call.identity === LOCAL_ACCOUNT && call.scopes.includes('admin')
     if (!(isMissing && isFolder && isDefault && isOwner)) throw error
-    return (await directory.create(call, defaultName, DEFAULT_SETTINGS, true)).id
+    return (await lookup.create(call, defaultName, DEFAULT_SETTINGS, true)).id
   }
 }
 
@@ -118,7 +118,7 @@ async function forward(
   route: ProxyRoute,
   deps: WorkspaceRouteDependencies,
 ): Promise<Response> {
-  const { directory, defaultName, budget, nowMs } = deps
+  const { lookup, defaultName, budget, nowMs } = deps
   const request = context.req.raw
   const { sandbox, rest } = splitQuery(route, new URL(request.url).search)
   const call = callOf(context)
@@ -142,7 +142,7 @@ async function forward(
     },
     ...(body.length === undefined ? {} : { length: body.length }),
   }
-  const response = await directory.sandbox(id).fetch(WORKSPACE_URL, {
+  const response = await lookup.sandbox(id).fetch(WORKSPACE_URL, {
     method: isHead ? 'HEAD' : route.method,
     headers: { [CALL_HEADER]: JSON.stringify(workspaceCall) },
     ...(body.content === null ? {} : { body: body.content }),

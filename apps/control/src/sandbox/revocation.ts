@@ -36,7 +36,7 @@ export const DISCONNECT_OUTBOX: OutboxPolicy = {
   escalateAfter: { ms: DISCONNECT_ALL_AFTER_MS, attempts: 5 },
 }
 
-const confirmation = shape.record({ closed: shape.offset })
+const confirmation = shape.record({ closed: shape.nonNegativeInteger })
 
 /** Selects the connections that match every given field. */
 export interface Selector {

@@ -11,7 +11,7 @@ import type { SandboxSettings, SandboxView } from './record.ts'
 import type { IdMint, SandboxRef } from './sandbox-id.ts'
 
 /** Resolves the sandbox that a request names. Names are those of the caller's own sandboxes; others are named by id. */
-export class Directory {
+export class SandboxLookup {
   readonly #env: Env
   readonly #mint: IdMint
 
