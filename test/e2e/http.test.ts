@@ -277,6 +277,6 @@ describe('GET /attach', () => {
       { what: 'the refusal', ...WAIT },
     )
     expect(status.error.code).toBe('path_refused')
-    expect(status.error.message).toContain('no such directory')
+    expect(status.error.message).toContain('no such folder')
   })
 })

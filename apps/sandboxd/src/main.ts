@@ -40,7 +40,7 @@ function findWorkspace(directory: string): string {
     // Reported below, as when the path is a file.
   }
   return fail(
-    `cannot use workspace "${directory}": no such directory`,
+    `cannot use workspace "${directory}": no such folder`,
     'give an existing folder with --workspace DIR',
   )
 }

@@ -4,10 +4,10 @@ import { FILE_HANDLERS } from './file-routes.ts'
 import { GIT_HANDLERS } from './git-routes.ts'
 import { SEARCH_HANDLERS } from './search-routes.ts'
 
-/** Path prefix of the older front end's file API. Its errors are `{"detail": …}`. */
+/** Path prefix of the compat API's file routes. Its errors are `{"detail": …}`. */
 export const COMPAT_PREFIX = '/workspace/compat/'
 
-/** Routes of that API, over the same functions as the native file routes. */
+/** File routes of the compat API, over the same functions as the native file routes. */
 export const COMPAT_ROUTES = createRoutes(COMPAT_WORKSPACE_ROUTES, {
   ...FILE_HANDLERS,
   ...GIT_HANDLERS,

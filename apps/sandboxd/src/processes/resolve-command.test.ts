@@ -55,7 +55,7 @@ test('a command that is not executable differs from one that does not exist', ()
   const folder = join(root, 'bin', 'folder')
   expect(resolve('folder')).toEqual({
     failure: 'not_executable',
-    message: `Cannot start "folder": "${folder}" is a directory`,
+    message: `Cannot start "folder": "${folder}" is a folder`,
   })
 })
 

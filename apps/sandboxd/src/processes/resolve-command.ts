@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { checkExecutable, ENOSYS } from './linux/libc.ts'
 import type { ProcessSpec, SpawnFailure } from './process.ts'
 
-/** What the C library searches when PATH is not set. */
+/** Searched when the process has no PATH; `process-env.ts` gives one to every session. */
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
 /** The kernel reads no more of a script's first line than this. */
 const SHEBANG_BYTES = 256
@@ -33,7 +33,7 @@ export function resolveCommand(spec: ProcessSpec): ResolvedCommand | SpawnFailur
     return fail(
       'not_executable',
       name,
-      `"${blocked}" is ${isDirectory(blocked) ? 'a directory' : 'not executable'}`,
+      `"${blocked}" is ${isDirectory(blocked) ? 'a folder' : 'not executable'}`,
     )
   }
   return fail('not_found', name, name.includes('/') ? 'no such file' : 'not found in PATH')
@@ -43,8 +43,8 @@ export function isFailure<T extends object>(value: T | SpawnFailure): value is S
   return 'failure' in value
 }
 
-export function fail(failure: SpawnFailure['failure'], name: string, state: string): SpawnFailure {
-  return { failure, message: `Cannot start "${name}": ${state}` }
+export function fail(failure: SpawnFailure['failure'], name: string, reason: string): SpawnFailure {
+  return { failure, message: `Cannot start "${name}": ${reason}` }
 }
 
 function searchPath(name: string, spec: ProcessSpec): string[] {
@@ -67,10 +67,10 @@ function inspect(file: string): FileState {
     // ENOTDIR, ELOOP or a NUL in the name: there is no such file.
     return 'missing'
   }
-  const answer = checkExecutable(file)
-  if (answer !== -ENOSYS) return answer === 0 ? 'executable' : 'not_executable'
+  const result = checkExecutable(file)
+  if (result !== -ENOSYS) return result === 0 ? 'executable' : 'not_executable'
   try {
-    // Kernels before 5.8 lack the call; this one checks the real user instead.
+    // faccessat2 needs Linux 5.8; access() checks the real user id instead of the effective one.
     accessSync(file, constants.X_OK)
     return 'executable'
   } catch {

@@ -97,8 +97,8 @@ function drawRows(
   const buffer = terminal.buffer[which]
   const { saved } = readScreenState(terminal, which)
   const sequence = saveSequence(terminal, saved)
-  const mark = sequence === '' ? undefined : { y: Math.min(saved.y, buffer.length - 1), sequence }
-  const writer = new RowWriter({ buffer, cols, rows, pen: openPen(terminal, isPlain), mark })
+  const savedCursor = sequence === '' ? undefined : { y: Math.min(saved.y, buffer.length - 1), sequence }
+  const writer = new RowWriter({ buffer, cols, rows, pen: openPen(terminal, isPlain), savedCursor })
   const drawn: string[] = []
   let bytes = OPENING_BYTES + Buffer.byteLength(sequence)
   for (const row of writer.upwards()) {
@@ -111,7 +111,7 @@ function drawRows(
     // A first row that continues an omitted one: written as the second row, which then moves up.
     (buffer.getLine(first)?.isWrapped === true && rows > 1 ? `\x1b[${cols}G  \x1b[H\x1b[M` : '') +
     // A cursor saved in an omitted row is saved in the first row instead.
-    (mark !== undefined && mark.y < first ? `${mark.sequence}\r` : '') +
+    (savedCursor !== undefined && savedCursor.y < first ? `${savedCursor.sequence}\r` : '') +
     drawn.toReversed().join('')
   )
 }

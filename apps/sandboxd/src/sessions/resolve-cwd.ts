@@ -13,12 +13,12 @@ export function resolveCwd(workspace: string, cwd: string | undefined): string {
     real = realpathSync(resolve(root, cwd))
   } catch {
     // Missing, a link loop or not readable; the caller need not know which.
-    throw new SandwireError('path_refused', `Cannot use cwd ${shown}: no such directory`)
+    throw new SandwireError('path_refused', `Cannot use cwd ${shown}: no such folder`)
   }
   const inside = relative(root, real)
   if (inside === '..' || inside.startsWith('../') || isAbsolute(inside))
     throw new SandwireError('path_refused', `Cannot use cwd ${shown}: outside the workspace`)
   if (!statSync(real).isDirectory())
-    throw new SandwireError('path_refused', `Cannot use cwd ${shown}: not a directory`)
+    throw new SandwireError('path_refused', `Cannot use cwd ${shown}: not a folder`)
   return real
 }

@@ -149,7 +149,7 @@ export function signalPidFd(pidFd: number, signal: number): number {
   return orErrno(libc.syscall(SYS_PIDFD_SEND_SIGNAL, pidFd, signal, 0, 0))
 }
 
-/** 0 when this thread may execute the file at an absolute path. */
+/** 0 when the effective user may execute the file at an absolute path; `-ENOSYS` before Linux 5.8. */
 export function checkExecutable(file: string): number {
   const path = Buffer.from(`${file}\0`)
   return orErrno(libc.syscall(SYS_FACCESSAT2, AT_FDCWD, Number(ptr(path)), X_OK, AT_EACCESS))

@@ -33,7 +33,7 @@ const milliseconds: shape.Shape<number> = {
 }
 const finishShape = shape.record({
   path: pathText,
-  size: shape.offset,
+  size: shape.nonNegativeInteger,
   mode: shape.optional(shape.integer(0, 0o777)),
   mtimeMs: shape.optional(milliseconds),
   ifMatch: shape.optional(shape.text(256)),
