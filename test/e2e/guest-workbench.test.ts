@@ -138,7 +138,7 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
-      'is told that a sandbox was destroyed, not stopped',
+      'sees that a sandbox was destroyed, not stopped',
       async () => {
         await using host = await fixture.openPage()
         const post = (path: string, body: object) =>

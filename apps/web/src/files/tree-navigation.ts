@@ -97,8 +97,8 @@ export function nextSelection(
   for (let gone = path; gone !== ROOT; gone = parentOf(gone)) {
     const siblings = paths.filter((each) => parentOf(each) === parentOf(gone))
     const at = siblings.indexOf(gone)
-    const heirs = [...siblings.slice(at), ...siblings.slice(0, at).toReversed(), parentOf(gone)]
-    const found = heirs.find((each) => isThere.has(each))
+    const candidates = [...siblings.slice(at), ...siblings.slice(0, at).toReversed(), parentOf(gone)]
+    const found = candidates.find((each) => isThere.has(each))
     if (found !== undefined) return found
   }
   return undefined

@@ -25,10 +25,10 @@ export class WorkspaceWatch {
       this.#watches.set(sandbox, watch)
     }
     watch.listeners.add(onEvent)
-    return () => this.#leave(sandbox, onEvent)
+    return () => this.#unsubscribe(sandbox, onEvent)
   }
 
-  #leave(sandbox: string, onEvent: Listener): void {
+  #unsubscribe(sandbox: string, onEvent: Listener): void {
     const watch = this.#watches.get(sandbox)
     watch?.listeners.delete(onEvent)
     if (watch === undefined || watch.listeners.size > 0) return

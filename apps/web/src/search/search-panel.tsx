@@ -59,7 +59,7 @@ function outcomeText({ outcome, groups }: SearchResult): string {
 
 function SearchIn({ sandbox }: { readonly sandbox: string }): ReactElement {
   const search = useSearch(sandbox)
-  const { q, glob, isRegex, isCased, isAll } = useStore(search.form)
+  const { q, glob, isRegex, isCaseSensitive, includesHiddenAndIgnored } = useStore(search.form)
   const result = useStore(search.result)
   return (
     <>
@@ -92,14 +92,14 @@ function SearchIn({ sandbox }: { readonly sandbox: string }): ReactElement {
           <Toggle
             label={searchTexts.matchCase}
             short="Aa"
-            isOn={isCased}
-            onToggle={(isOn) => search.change({ isCased: isOn })}
+            isOn={isCaseSensitive}
+            onToggle={(isOn) => search.change({ isCaseSensitive: isOn })}
           />
           <Toggle
             label={searchTexts.all}
             short="all"
-            isOn={isAll}
-            onToggle={(isOn) => search.change({ isAll: isOn })}
+            isOn={includesHiddenAndIgnored}
+            onToggle={(isOn) => search.change({ includesHiddenAndIgnored: isOn })}
           />
           <span role="status" className={result.outcome.kind === 'failed' ? 'problem' : 'dim'}>
             {outcomeText(result)}

@@ -8,18 +8,18 @@ const end: SearchEnd = { type: 'end', matches: 1, files: 1, truncated: false }
 /** A search whose delay ends when the test says so. */
 function open(answer: (query: SearchQuery, signal: AbortSignal) => AsyncGenerator<SearchMatch | SearchEnd>): {
   search: Search
-  settle: () => void
+  endDelay: () => void
 } {
   const waiting = new Set<() => void>()
   const search = new Search(answer, (run) => {
     waiting.add(run)
     return () => waiting.delete(run)
   })
-  const settle = (): void => {
+  const endDelay = (): void => {
     for (const run of waiting) run()
     waiting.clear()
   }
-  return { search, settle }
+  return { search, endDelay }
 }
 
 async function isOver(search: Search): Promise<void> {
@@ -27,47 +27,47 @@ async function isOver(search: Search): Promise<void> {
 }
 
 test('starts when typing pauses, and keeps query and matches', async () => {
-  const wishes: SearchQuery[] = []
-  const { search, settle } = open(async function* (query) {
-    wishes.push(query)
+  const queries: SearchQuery[] = []
+  const { search, endDelay } = open(async function* (query) {
+    queries.push(query)
     yield match(1)
     yield end
   })
   search.change({ q: 'n' })
   search.change({ q: 'ne', glob: '*.ts, !b' })
-  search.change({ isAll: true, isCased: true })
-  settle()
+  search.change({ includesHiddenAndIgnored: true, isCaseSensitive: true })
+  endDelay()
   await isOver(search)
-  expect(wishes).toEqual([
+  expect(queries).toEqual([
     { q: 'ne', regex: false, case: 'sensitive', glob: ['*.ts', '!b'], hidden: true, ignored: true },
   ])
-  expect(search.form.get()).toMatchObject({ q: 'ne', glob: '*.ts, !b', isAll: true })
+  expect(search.form.get()).toMatchObject({ q: 'ne', glob: '*.ts, !b', includesHiddenAndIgnored: true })
   expect(search.result.get()).toEqual({
     groups: [{ path: 'f', matches: [match(1)] }],
     outcome: { kind: 'done', end },
   })
   search.resume()
-  settle()
-  expect(wishes).toHaveLength(1)
+  endDelay()
+  expect(queries).toHaveLength(1)
   search.change({ q: '' })
-  settle()
+  endDelay()
   expect(search.result.get()).toEqual({ groups: [], outcome: { kind: 'idle' } })
 })
 
 test('cancels the previous one, which reports nothing more', async () => {
   const gate = Promise.withResolvers<void>()
   const signals: AbortSignal[] = []
-  const { search, settle } = open(async function* ({ q }, signal) {
+  const { search, endDelay } = open(async function* ({ q }, signal) {
     signals.push(signal)
     if (q === 'old') await gate.promise
     yield match(q === 'old' ? 1 : 2)
     yield end
   })
   search.change({ q: 'old' })
-  settle()
+  endDelay()
   search.change({ q: 'new' })
   expect(signals[0]?.aborted).toBe(true)
-  settle()
+  endDelay()
   await isOver(search)
   gate.resolve()
   await gate.promise
@@ -77,27 +77,27 @@ test('cancels the previous one, which reports nothing more', async () => {
 
 test('is retried when the panel is shown again after a failure', async () => {
   let isBroken = true
-  const { search, settle } = open(async function* () {
+  const { search, endDelay } = open(async function* () {
     if (isBroken) throw new Error('no answer')
     yield end
   })
   search.change({ q: 'x' })
-  settle()
+  endDelay()
   await isOver(search)
   expect(search.result.get().outcome).toEqual({ kind: 'failed', message: 'no answer' })
   isBroken = false
   search.resume()
-  settle()
+  endDelay()
   await isOver(search)
   expect(search.result.get().outcome).toEqual({ kind: 'done', end })
 })
 
 test('keeps a bounded number of matches', async () => {
-  const { search, settle } = open(async function* () {
+  const { search, endDelay } = open(async function* () {
     for (let line = 0; line < 5_000; line += 1) yield match(line)
   })
   search.change({ q: 'x' })
-  settle()
+  endDelay()
   await isOver(search)
   expect(search.result.get().groups[0]?.matches).toHaveLength(2_000)
   expect(search.result.get().outcome).toEqual({ kind: 'done', end: undefined })

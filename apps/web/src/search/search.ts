@@ -11,9 +11,8 @@ interface SearchForm {
   readonly q: string
   readonly glob: string
   readonly isRegex: boolean
-  readonly isCased: boolean
-  /** Includes hidden and ignored files. */
-  readonly isAll: boolean
+  readonly isCaseSensitive: boolean
+  readonly includesHiddenAndIgnored: boolean
 }
 
 export type Outcome =
@@ -30,32 +29,38 @@ export interface SearchResult {
 type SearchFiles = (query: SearchQuery, signal: AbortSignal) => AsyncIterable<SearchMatch | SearchEnd>
 
 /** Runs a callback after a delay, unless the returned function is called first. */
-type Settle = (run: () => void) => () => void
+type Debounce = (run: () => void) => () => void
 
-function queryOf({ q, glob, isRegex, isCased, isAll }: SearchForm): SearchQuery {
+function queryOf({ q, glob, isRegex, isCaseSensitive, includesHiddenAndIgnored }: SearchForm): SearchQuery {
   return {
     q,
     regex: isRegex,
-    case: isCased ? 'sensitive' : 'insensitive',
+    case: isCaseSensitive ? 'sensitive' : 'insensitive',
     glob: glob.split(/[\s,]+/).filter((text) => text !== ''),
-    hidden: isAll,
-    ignored: isAll,
+    hidden: includesHiddenAndIgnored,
+    ignored: includesHiddenAndIgnored,
   }
 }
 
 /** The search in one sandbox, shown or not. A change cancels the previous search. */
 export class Search {
   readonly #search: SearchFiles
-  readonly #settle: Settle
-  readonly #form = createStore<SearchForm>({ q: '', glob: '', isRegex: false, isCased: false, isAll: false })
+  readonly #debounce: Debounce
+  readonly #form = createStore<SearchForm>({
+    q: '',
+    glob: '',
+    isRegex: false,
+    isCaseSensitive: false,
+    includesHiddenAndIgnored: false,
+  })
   readonly #result = createStore<SearchResult>({ groups: [], outcome: { kind: 'idle' } })
   #stop: () => void = () => undefined
   /** Scroll position of the results. */
   scrollPx = 0
 
-  constructor(search: SearchFiles, settle: Settle) {
+  constructor(search: SearchFiles, debounce: Debounce) {
     this.#search = search
-    this.#settle = settle
+    this.#debounce = debounce
   }
 
   get form(): Store<SearchForm> {
@@ -70,9 +75,9 @@ export class Search {
     this.#form.set({ ...this.#form.get(), ...part })
     this.#stop()
     const aborter = new AbortController()
-    const forget = this.#settle(() => void this.#run(aborter.signal))
+    const cancel = this.#debounce(() => void this.#run(aborter.signal))
     this.#stop = () => {
-      forget()
+      cancel()
       aborter.abort()
     }
   }

@@ -22,7 +22,8 @@ function listed(...rows: readonly Pick<Sandbox, 'id' | 'access'>[]) {
   }))
   return { kind: 'ready', value } as const
 }
-const somebody = (guest: boolean) => ({ kind: 'ready', value: { account: 'a', name: 'Gus', guest } }) as const
+const readyAccount = (guest: boolean) =>
+  ({ kind: 'ready', value: { account: 'a', name: 'Gus', guest } }) as const
 
 test('users work in their own and in wholly shared sandboxes, not where they only watch or join a session', () => {
   const known = listed({ id: 'a' }, { id: 'b', access: 'collaborator' }, { id: 'c', access: 'viewer' })
@@ -40,9 +41,9 @@ test('the first sandbox need not exist, and anything may be tried before the lis
 })
 
 test('a guest cannot start shells until a sandbox is shared', () => {
-  expect(canWork(somebody(false), listed())).toBe(true)
-  expect(canWork(somebody(true), listed())).toBe(false)
-  expect(canWork(somebody(true), { kind: 'loading' })).toBe(false)
-  expect(canWork(somebody(true), listed({ id: 'c', access: 'viewer' }))).toBe(false)
-  expect(canWork(somebody(true), listed({ id: 'b', access: 'collaborator' }))).toBe(true)
+  expect(canWork(readyAccount(false), listed())).toBe(true)
+  expect(canWork(readyAccount(true), listed())).toBe(false)
+  expect(canWork(readyAccount(true), { kind: 'loading' })).toBe(false)
+  expect(canWork(readyAccount(true), listed({ id: 'c', access: 'viewer' }))).toBe(false)
+  expect(canWork(readyAccount(true), listed({ id: 'b', access: 'collaborator' }))).toBe(true)
 })

@@ -5,11 +5,11 @@ import { messageOf } from '../../state/workbench.ts'
 import type { FirstCommand } from '../../terminals/terminals.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 import { shellTexts } from '../../texts/shell.ts'
-import { planSandbox } from './new-sandbox.ts'
+import { networksFor, planSandbox } from './new-sandbox.ts'
 
 const { create: texts } = sandboxTexts
 
-export interface MadeSandbox {
+export interface CreatedSandbox {
   readonly id: string
   /** The command to run in the first terminal. */
   readonly firstCommand?: FirstCommand
@@ -17,25 +17,26 @@ export interface MadeSandbox {
 
 /** The form for a new sandbox. */
 export function CreateDialog({
-  networks,
-  onMade,
+  isIsolated,
+  onCreated,
   onClose,
 }: {
-  /** The networks on offer, default first. */
-  readonly networks: readonly [Network, ...Network[]]
-  readonly onMade: (made: MadeSandbox) => void
+  /** False if the server runs sandboxes without isolation. */
+  readonly isIsolated: boolean
+  readonly onCreated: (created: CreatedSandbox) => void
   readonly onClose: () => void
 }): ReactElement {
+  const networks = networksFor(isIsolated)
   const [name, setName] = useState('')
-  const [policy, setPolicy] = useState<Network>(networks[0])
+  const [network, setNetwork] = useState<Network>(networks[0])
   const [hosts, setHosts] = useState('')
   const [repository, setRepository] = useState('')
   const [problem, setProblem] = useState('')
   const [isBusy, setBusy] = useState(false)
   const group = useId()
-  const make = async (): Promise<void> => {
-    const plan = planSandbox({ name, policy, hosts, repository })
-    if (plan.kind === 'refused') {
+  const create = async (): Promise<void> => {
+    const plan = planSandbox({ name, network, hosts, repository })
+    if (plan.kind === 'invalid') {
       setProblem(plan.problem)
       return
     }
@@ -43,7 +44,7 @@ export function CreateDialog({
     setProblem('')
     try {
       const { id } = await createSandbox(plan.sandbox)
-      onMade({ id, ...(plan.firstCommand === undefined ? {} : { firstCommand: plan.firstCommand }) })
+      onCreated({ id, ...(plan.firstCommand === undefined ? {} : { firstCommand: plan.firstCommand }) })
     } catch (caught) {
       setProblem(messageOf(caught))
       setBusy(false)
@@ -51,7 +52,7 @@ export function CreateDialog({
   }
   const submit = (event: FormEvent): void => {
     event.preventDefault()
-    void make()
+    void create()
   }
   return (
     <Dialog title={texts.title} onClose={onClose}>
@@ -76,8 +77,8 @@ export function CreateDialog({
               <input
                 type="radio"
                 name={group}
-                checked={policy === choice}
-                onChange={() => setPolicy(choice)}
+                checked={network === choice}
+                onChange={() => setNetwork(choice)}
               />
               <span>
                 <strong>{texts.networks[choice].label}</strong>
@@ -85,9 +86,9 @@ export function CreateDialog({
               </span>
             </label>
           ))}
-          {networks.length === 1 && <p className="dim">{texts.notIsolated}</p>}
+          {!isIsolated && <p className="dim">{texts.notIsolated}</p>}
         </fieldset>
-        {policy === 'allowlist' && (
+        {network === 'allowlist' && (
           <label className="field">
             <span>{texts.hosts}</span>
             <textarea
@@ -98,7 +99,7 @@ export function CreateDialog({
             />
           </label>
         )}
-        {policy === 'none' ? (
+        {network === 'none' ? (
           <p className="dim">{texts.repositoryNeedsNetwork}</p>
         ) : (
           <label className="field">

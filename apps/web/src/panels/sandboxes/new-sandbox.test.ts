@@ -1,22 +1,24 @@
 import { expect, test } from 'bun:test'
-import { cloneCommand, isRepositoryAddress, networksFor, planSandbox } from './new-sandbox.ts'
+import { cloneCommand, hasIsolation, isRepositoryAddress, networksFor, planSandbox } from './new-sandbox.ts'
 
 const form = {
   name: '',
-  policy: 'allowlist',
+  network: 'allowlist',
   hosts: 'github.com',
   repository: 'https://github.com/a/b',
 } as const
 
 test('offers only an open network where sandboxes are not isolated', () => {
-  expect(networksFor([])[0]).toBe('none')
-  expect(networksFor([{ isolation: 'bubblewrap' }, { isolation: null }])).toHaveLength(3)
-  expect(networksFor([{ isolation: 'none' }])).toEqual(['open'])
+  expect(hasIsolation([])).toBe(true)
+  expect(hasIsolation([{ isolation: 'bubblewrap' }, { isolation: null }])).toBe(true)
+  expect(hasIsolation([{ isolation: 'bubblewrap' }, { isolation: 'none' }])).toBe(false)
+  expect(networksFor(true)).toEqual(['none', 'allowlist', 'open'])
+  expect(networksFor(false)).toEqual(['open'])
 })
 
 test('clones a repository first', () => {
   expect(planSandbox(form)).toMatchObject({
-    kind: 'good',
+    kind: 'valid',
     sandbox: { network: { policy: 'allowlist', allow: ['github.com'] } },
     firstCommand: { args: expect.arrayContaining(['https://github.com/a/b']) },
   })
@@ -24,27 +26,27 @@ test('clones a repository first', () => {
 
 test('ignores fields that the selected network hides', () => {
   for (const repository of [form.repository, 'nonsense'])
-    expect(planSandbox({ ...form, policy: 'none', repository })).toEqual({
-      kind: 'good',
+    expect(planSandbox({ ...form, network: 'none', repository })).toEqual({
+      kind: 'valid',
       sandbox: { network: { policy: 'none', allow: [] }, start: true },
     })
-  expect(planSandbox({ ...form, policy: 'open' })).toMatchObject({ sandbox: { network: { allow: [] } } })
+  expect(planSandbox({ ...form, network: 'open' })).toMatchObject({ sandbox: { network: { allow: [] } } })
 })
 
 test('rejects a repository that git must not be given', () => {
-  expect(planSandbox({ ...form, repository: 'ext::sh -c id' })).toMatchObject({ kind: 'refused' })
+  expect(planSandbox({ ...form, repository: 'ext::sh -c id' })).toMatchObject({ kind: 'invalid' })
 })
 
 test('rejects a name that control would reject', () => {
   for (const name of ['Upper', '-a', 'a_b', 'x'.repeat(64), 'a'.repeat(32)])
-    expect(planSandbox({ ...form, name })).toMatchObject({ kind: 'refused' })
+    expect(planSandbox({ ...form, name })).toMatchObject({ kind: 'invalid' })
   expect(planSandbox({ ...form, name: ' my-box ' })).toMatchObject({ sandbox: { name: 'my-box' } })
 })
 
 test('rejects an empty list of hosts', () => {
   for (const hosts of ['', ' ,\n'])
     expect(planSandbox({ ...form, hosts })).toEqual({
-      kind: 'refused',
+      kind: 'invalid',
       problem: 'Add at least one host, or set Network to None',
     })
 })

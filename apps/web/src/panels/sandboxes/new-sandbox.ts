@@ -6,19 +6,24 @@ import { sandboxTexts } from '../../texts/sandboxes.ts'
 /** The form's values, including fields that the selected network hides. */
 interface NewSandboxForm {
   readonly name: string
-  readonly policy: Network
+  readonly network: Network
   readonly hosts: string
   readonly repository: string
 }
 
 /** The request that a form makes, or why it is invalid. */
 type SandboxPlan =
-  | { readonly kind: 'refused'; readonly problem: string }
-  | { readonly kind: 'good'; readonly sandbox: NewSandbox; readonly firstCommand?: FirstCommand }
+  | { readonly kind: 'invalid'; readonly problem: string }
+  | { readonly kind: 'valid'; readonly sandbox: NewSandbox; readonly firstCommand?: FirstCommand }
+
+/** False if a sandbox of this server is known to run without isolation. */
+export function hasIsolation(sandboxes: readonly Pick<Sandbox, 'isolation'>[]): boolean {
+  return sandboxes.every(({ isolation }) => isolation !== 'none')
+}
 
 /** The networks on offer, default first. Without isolation, network access cannot be limited. */
-export function networksFor(known: readonly Pick<Sandbox, 'isolation'>[]): readonly [Network, ...Network[]] {
-  return known.some(({ isolation }) => isolation === 'none') ? ['open'] : ['none', 'allowlist', 'open']
+export function networksFor(isIsolated: boolean): readonly [Network, ...Network[]] {
+  return isIsolated ? ['none', 'allowlist', 'open'] : ['open']
 }
 
 /** What control accepts as the name of a sandbox. */
@@ -30,20 +35,23 @@ function readHosts(text: string): readonly string[] {
 }
 
 /** Validates a form. Hidden fields are ignored: without a network there are neither hosts nor a repository. */
-export function planSandbox({ name, policy, hosts, repository }: NewSandboxForm): SandboxPlan {
+export function planSandbox({ name, network, hosts, repository }: NewSandboxForm): SandboxPlan {
   const chosenName = name.trim()
   if (chosenName !== '' && (!NAME.test(chosenName) || isSandboxId(chosenName)))
-    return { kind: 'refused', problem: sandboxTexts.create.badName }
-  const address = policy === 'none' ? '' : repository.trim()
+    return { kind: 'invalid', problem: sandboxTexts.create.badName }
+  const address = network === 'none' ? '' : repository.trim()
   if (address !== '' && !isRepositoryAddress(address))
-    return { kind: 'refused', problem: sandboxTexts.create.badRepository }
-  const allow = policy === 'allowlist' ? readHosts(hosts) : []
-  if (policy === 'allowlist' && allow.length === 0)
-    return { kind: 'refused', problem: sandboxTexts.create.noHosts }
-  const network = { policy, allow }
+    return { kind: 'invalid', problem: sandboxTexts.create.badRepository }
+  const allow = network === 'allowlist' ? readHosts(hosts) : []
+  if (network === 'allowlist' && allow.length === 0)
+    return { kind: 'invalid', problem: sandboxTexts.create.noHosts }
   return {
-    kind: 'good',
-    sandbox: { ...(chosenName === '' ? {} : { name: chosenName }), network, start: true },
+    kind: 'valid',
+    sandbox: {
+      ...(chosenName === '' ? {} : { name: chosenName }),
+      network: { policy: network, allow },
+      start: true,
+    },
     ...(address === '' ? {} : { firstCommand: cloneCommand(address) }),
   }
 }

@@ -6,8 +6,8 @@ import { IconButton } from '../../shell/icon.tsx'
 import { joinSession, openTerminal } from '../../shell/open-terminal.ts'
 import { useParts } from '../../state/context.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
-import { CreateDialog, type MadeSandbox } from './create-dialog.tsx'
-import { networksFor } from './new-sandbox.ts'
+import { CreateDialog, type CreatedSandbox } from './create-dialog.tsx'
+import { hasIsolation } from './new-sandbox.ts'
 import { SandboxRow } from './sandbox-row.tsx'
 import { SessionRows } from './session-rows.tsx'
 
@@ -19,7 +19,7 @@ export function SandboxesPanel(): ReactElement {
   const isOffline = useStore(workbench.isOffline)
   const [isCreating, setCreating] = useState(false)
   const isGuest = user.kind === 'ready' && user.value?.guest === true
-  const made = ({ id, firstCommand }: MadeSandbox): void => {
+  const onCreated = ({ id, firstCommand }: CreatedSandbox): void => {
     setCreating(false)
     workbench.choose(id)
     if (firstCommand !== undefined) terminals.startFirst(firstCommand)
@@ -68,8 +68,8 @@ export function SandboxesPanel(): ReactElement {
       <SharedRows />
       {isCreating && (
         <CreateDialog
-          networks={networksFor(sandboxes.kind === 'ready' ? sandboxes.value : [])}
-          onMade={made}
+          isIsolated={hasIsolation(sandboxes.kind === 'ready' ? sandboxes.value : [])}
+          onCreated={onCreated}
           onClose={() => setCreating(false)}
         />
       )}
