@@ -8,7 +8,7 @@ import { isRunning, type ProcessIdentity, programOf } from '../data/process-iden
 const GONE_TIMEOUT_MS = 10_000
 const POLL_MS = 10
 
-const identityShape = shape.record({ pid: shape.integer(2, 2 ** 31), startTicks: shape.offset })
+const identityShape = shape.record({ pid: shape.integer(2, 2 ** 31), startTicks: shape.nonNegativeInteger })
 
 /** Records the workerd of a data folder. */
 export function recordWorkerd(file: string, { pid, startTicks }: ProcessIdentity): void {

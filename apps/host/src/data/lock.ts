@@ -5,7 +5,7 @@ import { identifyProcess, isRunning } from './process-identity.ts'
 
 const holderShape = shape.record({
   pid: shape.integer(1, 2 ** 31),
-  startTicks: shape.offset,
+  startTicks: shape.nonNegativeInteger,
   /** Public URL, once it is served. */
   url: shape.optional(shape.text(256)),
   /** Socket of the host API. */

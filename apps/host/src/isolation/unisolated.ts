@@ -26,7 +26,7 @@ import { DAEMON_MEMORY, findTool } from './system-tools.ts'
 /** Longer than sandboxd takes to kill its processes. */
 const SWEEP_MS = 6_000
 
-const identityShape = shape.record({ pid: shape.integer(1, 2 ** 31), startTicks: shape.offset })
+const identityShape = shape.record({ pid: shape.integer(1, 2 ** 31), startTicks: shape.nonNegativeInteger })
 
 const NO_IMAGES = { hasImages: false }
 

@@ -35,7 +35,7 @@ const aliveFields = {
   epoch: shape.text(64),
   pid: pidShape,
   /** Start time of the process, to detect a reused pid. */
-  startTicks: shape.offset,
+  startTicks: shape.nonNegativeInteger,
   controlSocket: shape.text(4096),
 }
 const startingShape = shape.record({ state: shape.literal('starting'), ...aliveFields })
@@ -46,7 +46,7 @@ const runningShape = shape.record({
   slot: shape.integer(0, MAX_SLOTS - 1),
   /** Host pid of sandboxd, by which connections to the sandbox are recognized. */
   daemonPid: pidShape,
-  startedMs: shape.offset,
+  startedMs: shape.nonNegativeInteger,
 })
 const stoppingShape = shape.record({
   state: shape.literal('stopping'),
