@@ -404,7 +404,10 @@ describe('with a fake sandboxd', () => {
     }
     const attaching = refusalTo(control, ada, session)
     await arrived.promise
+    const beforeSignOut = closes()
     expect((await ada.post('/api/signout', undefined)).status).toBe(204)
+    // The sign-out's own request is sent after its response.
+    await eventually(() => closes() > beforeSignOut, { what: 'the request of the sign-out', ...WAIT })
     const before = closes()
     held.resolve(undefined)
     expect(await attaching).toBe('unauthorized')
