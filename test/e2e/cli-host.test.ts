@@ -172,13 +172,18 @@ test(
 test(
   'the audit log has the actions of both users',
   async () => {
-    const { rows } = JSON.parse(
-      (await ann.run(['audit', '--sandbox', 'dev', '--json'])).stdout.toString(),
-    ) as {
-      rows: { action: string; actorName: string }[]
-    }
-    expect(rows.map(({ action }) => action)).toContain('grant.create')
-    expect(rows.map(({ actorName }) => actorName)).toContain('Bob Baker')
+    // Sandboxes deliver their entries in the background.
+    await eventually(
+      async () => {
+        const { stdout } = await ann.run(['audit', '--sandbox', 'dev', '--json'])
+        const { rows } = JSON.parse(stdout.toString()) as { rows: { action: string; actorName: string }[] }
+        return (
+          rows.some(({ action }) => action === 'grant.create') &&
+          rows.some(({ actorName }) => actorName === 'Bob Baker')
+        )
+      },
+      { what: 'the entries of both users', timeoutMs: 20_000 },
+    )
   },
   TIMEOUT_MS,
 )
