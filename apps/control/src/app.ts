@@ -118,7 +118,7 @@ function createAuthenticator({
 /** The public HTTP API. Every request passes the source check, then authentication, then its route. */
 export function createApp(deps: AppDependencies): App {
   const { runtime, lookup, mint, accounts, loginStates, secrets, fetchIssuer, redeem, assets } = deps
-  const { config, log, metrics, nowMs } = runtime
+  const { config, log, metrics, nowMs, sleep } = runtime
   const app: App = new OpenAPIHono<AppEnv>({
     defaultHook: (result) => {
       if (!result.success) throw requestError(result.error)
@@ -153,7 +153,7 @@ export function createApp(deps: AppDependencies): App {
   if (config.tokenInUrl) log.warn('token_in_url')
 
   app.use(recordRequests({ log, metrics, nowMs, mintRequestId: deps.mintRequestId }))
-  app.use(auditRequests({ lookup, sessionNames, log, metrics, nowMs }))
+  app.use(auditRequests({ lookup, sessionNames, log, metrics, nowMs, sleep, mintId: deps.mintRequestId }))
   app.use(checkRequestSource(config))
   app.use(refuseWithoutIdentity(findIdentityProblem(config, secrets)))
 

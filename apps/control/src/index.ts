@@ -44,7 +44,8 @@ async function appOf(env: Env): Promise<App> {
 export class Public extends WorkerEntrypoint<Env> {
   override async fetch(request: Request): Promise<Response> {
     const { clientAddressHeader } = runtimeOf(this.env).config
-    return (await appOf(this.env)).fetch(trustProxy(request, clientAddressHeader))
+    const app = await appOf(this.env)
+    return app.fetch(trustProxy(request, clientAddressHeader), this.env, this.ctx)
   }
 }
 

@@ -2,7 +2,7 @@ import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import { toSandwireError } from './disk-full.ts'
 import { readBoundedJson } from './http/read-bounded.ts'
-import { CODE_HEADER } from './http/respond.ts'
+import { AUDITED_HEADER, CODE_HEADER } from './http/respond.ts'
 
 /** The result of calling an object. Errors are values, because an exception loses its code between objects. */
 export type Outcome<T> =
@@ -12,6 +12,8 @@ export type Outcome<T> =
       readonly code: ErrorCode
       readonly message: string
       readonly retryAfterMs?: number | undefined
+      /** The object has recorded the error in the audit, if it belongs there. */
+      readonly isAudited?: true
     }
 
 /** Runs and catches; `onInternalError` gets the cause of an `internal` error. */
@@ -22,18 +24,37 @@ export async function settle<T>(
   try {
     return { ok: true, value: await run() }
   } catch (caught) {
-    const { code, message, cause, retryAfterMs } = toSandwireError(caught)
+    const error = toSandwireError(caught)
+    const { code, message, cause, retryAfterMs } = error
     if (code === 'internal') onInternalError(cause)
-    return { ok: false, code, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
+    return {
+      ok: false,
+      code,
+      message,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(isAudited(error) ? { isAudited: true } : {}),
+    }
   }
+}
+
+/** The cause of an error that an object has recorded in the audit. */
+class Audited extends Error {}
+
+/** True for an error that an object has recorded in the audit, if it belongs there. */
+export function isAudited({ cause }: SandwireError): boolean {
+  return cause instanceof Audited
 }
 
 export function errorOf({
   code,
   message,
   retryAfterMs,
+  isAudited: wasAudited,
 }: Extract<Outcome<never>, { ok: false }>): SandwireError {
-  return new SandwireError(code, message, { retryAfterMs })
+  return new SandwireError(code, message, {
+    retryAfterMs,
+    ...(wasAudited === true ? { cause: new Audited() } : {}),
+  })
 }
 
 /** Returns the value, or throws the error. */
@@ -60,5 +81,6 @@ export async function readObjectError(response: Response): Promise<SandwireError
     headError(response) ?? objectError.parse(await readBoundedJson(response, MAX_ERROR_BYTES)).error
   const waitSeconds = response.headers.get('retry-after')
   const retryAfterMs = waitSeconds === null ? undefined : Number(waitSeconds) * 1000
-  return new SandwireError(error.code, error.message, { retryAfterMs })
+  const wasAudited = response.headers.has(AUDITED_HEADER)
+  return errorOf({ ok: false, ...error, retryAfterMs, ...(wasAudited ? { isAudited: true } : {}) })
 }

@@ -7,7 +7,7 @@ import { AccountStore } from '../src/account/store.ts'
 import { AuditSampling } from '../src/audit/sampling.ts'
 import type { AuditEntry } from '../src/audit/entry.ts'
 import { SCOPES } from '../src/auth/identity.ts'
-import { AuditLog, BATCH_SIZE, DROP_COUNT_MS, MAX_PENDING } from '../src/sandbox/audit-log.ts'
+import { AuditLog, BATCH_SIZE, DROP_COUNT_MS, MAX_PENDING_OF } from '../src/sandbox/audit-log.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
@@ -20,6 +20,9 @@ const call = (requestId: string, identity = 'owner') => ({
   address: '192.0.2.7',
   requestId,
 })
+
+/** Entries of the owner that can wait. */
+const MAX_PENDING = MAX_PENDING_OF.activity.owner
 
 type Delivery = 'arrives' | 'is lost' | 'arrives without confirmation'
 
@@ -233,7 +236,10 @@ test('(threat T50) limits the rows of refused requests per actor', () => {
   // Other actors and other actions have their own limits.
   expect(admitted({ ...refused, actor: 'other' }, NOW)).toBe(60)
   expect(admitted({ actor: 'guest', action: 'exec', outcome: 'allowed' }, NOW)).toBe(300)
-  expect(admitted({ actor: 'guest', action: 'ticket.create', outcome: 'allowed' }, NOW)).toBe(0)
+  expect(admitted({ actor: 'guest', action: 'sandbox.start', outcome: 'allowed' }, NOW)).toBe(0)
+  // So have rows that are relevant to security.
+  expect(admitted({ actor: 'guest', action: 'grant.leave', outcome: 'allowed' }, NOW)).toBe(300)
+  expect(admitted({ ...refused, action: 'grant.create' }, NOW)).toBe(60)
   expect(admitted({ actor: 'owner', action: 'exec', outcome: 'allowed' }, NOW, true)).toBe(1_000)
   expect(sampling.admits(refused, false, NOW + 20_000)).toBe(true)
 })
@@ -251,8 +257,40 @@ test('counts the rows that sampling drops', async () => {
   expect(rows().filter(({ action }) => action === 'audit.dropped')).toMatchObject([{ dropped: 10 }])
 })
 
-test('logs an entry that is lost because the disk is full, and does not fail the request', async () => {
-  const { audit, database, lost, write, store } = open()
+test('(threat T50) reserves queue space for entries that are relevant to security', async () => {
+  const { audit, store, rows } = open()
+  grantTo(store, 'bob')
+  const record = async (
+    requestId: string,
+    identity: string,
+    action: 'exec' | 'grant.leave',
+  ): Promise<void> => {
+    const context = audit.contextOf(call(requestId, identity))
+    if (context !== undefined) await audit.record(call(requestId, identity), { action }, context)
+  }
+  for (let index = 0; index < MAX_PENDING + 50; index += 1) await record(`r${index}`, 'owner', 'exec')
+  await record('bob', 'bob', 'grant.leave')
+  await record('own', 'owner', 'grant.leave')
+  await audit.flush()
+  const leaves = rows().filter(({ action }) => action === 'grant.leave')
+  expect(leaves.map(({ actor }) => actor).toSorted()).toEqual(['bob', 'owner'])
+})
+
+test('records events that the Worker dropped, if the account has access', async () => {
+  const { audit, store, clock, rows } = open()
+  grantTo(store, 'bob')
+  await audit.recordDropped(call('a', 'bob'), { dropped: 4, sinceMs: NOW - 5 })
+  await audit.recordDropped(call('b', 'bob'), { dropped: 3, sinceMs: NOW + 5 })
+  await audit.recordDropped(call('c', 'eve'), { dropped: 9, sinceMs: NOW })
+  clock.nowMs += DROP_COUNT_MS
+  await audit.flush()
+  expect(rows()).toMatchObject([
+    { action: 'audit.dropped', actor: 'bob', dropped: 7, droppedSinceMs: NOW - 5, atMs: clock.nowMs },
+  ])
+})
+
+test('logs an entry that is lost because the disk is full, and records the gap later', async () => {
+  const { audit, database, lost, write, store, clock, rows } = open()
   database.run(
     "CREATE TRIGGER full BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'disk: SQLITE_FULL'); END",
   )
@@ -262,6 +300,10 @@ test('logs an entry that is lost because the disk is full, and does not fail the
   await write(audit, 'b')
   expect(lost).toEqual(['a'])
   expect(store.auditOutbox.isEmpty).toBe(false)
+  clock.nowMs += DROP_COUNT_MS
+  await audit.flush()
+  const gaps = rows().filter(({ action }) => action === 'audit.dropped')
+  expect(gaps).toMatchObject([{ actor: 'owner', dropped: 1, droppedSinceMs: NOW }])
 })
 
 test('fails on any other storage error', async () => {

@@ -1,7 +1,14 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { AUDIT_LIFE_MS, AuditStore, MAX_OTHERS_ROWS, MAX_OWN_ROWS } from '../src/account/audit-store.ts'
+import {
+  AUDIT_LIFE_MS,
+  AuditStore,
+  MAX_ROWS,
+  MAX_SUMMARIES,
+  PRUNED_AT_ONCE,
+} from '../src/account/audit-store.ts'
 import { AccountStore } from '../src/account/store.ts'
+import { type Action, classOf } from '../src/audit/actions.ts'
 import { type AuditEntry, cleanField, commandName } from '../src/audit/entry.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
@@ -32,14 +39,25 @@ function open() {
 }
 
 /** Inserts rows that differ only in their number, bypassing the store. */
-function fill(database: Database, count: number, atMs: number, actor = 'local'): void {
+function fill(
+  database: Database,
+  count: number,
+  atMs: number,
+  actor = 'local',
+  action: Action = 'exec',
+): void {
   database.run(
-    `INSERT INTO audit (id, at_ms, actor, actor_name, action, address, outcome, request_id)
+    `INSERT INTO audit (id, class, at_ms, actor, actor_name, action, address, outcome, request_id)
      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-     SELECT ? || i || '-' || ?, ?, ?, '', 'exec', '', 'allowed', 'r' FROM n`,
-    [count, actor, atMs, atMs, actor],
+     SELECT ? || i || '-' || ?, ?, ?, ?, '', ?, '', 'allowed', 'r' FROM n`,
+    [count, `${actor} ${action} `, atMs, classOf(action), atMs, actor, action],
   )
-  database.run('INSERT INTO audit_row_counts VALUES (?, ?)', [actor, count])
+  database.run("INSERT INTO audit_row_counts VALUES (?, ?, ?, 'allowed', ?)", [
+    classOf(action),
+    actor,
+    action,
+    count,
+  ])
 }
 
 test('stores an entry that is delivered twice once', () => {
@@ -127,48 +145,120 @@ test('filters rows by sandbox id and name, action and time', () => {
 })
 
 /** Adds this many batches of rows of one account through the store. */
-function pour(store: AuditStore, actor: string, batches: number): void {
+function pour(store: AuditStore, actor: string, batches: number, changes: Partial<AuditEntry> = {}): void {
   for (let batch = 0; batch < batches; batch += 1)
     store.add(
-      Array.from({ length: 100 }, () => entry({ atMs: NOW + 1, actor })),
+      Array.from({ length: 100 }, () => entry({ atMs: NOW + 1, actor, ...changes })),
       OWNER,
       NOW,
     )
 }
 
-test('keeps at most 50,000 rows of the owner and removes the oldest', () => {
-  const { database, store, count } = open()
-  fill(database, MAX_OWN_ROWS, NOW)
-  pour(store, OWNER, 30)
-  expect(count()).toBe(MAX_OWN_ROWS)
-  const [oldest] = database.query('SELECT id FROM audit WHERE at_ms = ? ORDER BY seq LIMIT 1').values(NOW)
-  expect(oldest).toEqual([`local3001-${NOW}`])
+/** Rows that say that others are missing. */
+function gapsOf(store: AuditStore) {
+  return store.page({ limit: 5_000, action: 'audit.dropped' }, NOW).rows
+}
+
+test('keeps at most 50,000 rows of activity of the owner, removes the oldest and counts them in a row', () => {
+  const { database, store } = open()
+  fill(database, MAX_ROWS.activity, NOW)
+  pour(store, OWNER, 30, { action: 'exec' })
+  const [kept] = database.query("SELECT COUNT(*), MIN(seq) FROM audit WHERE action = 'exec'").values()
+  const rows = Number(kept?.[0])
+  expect(rows).toBeLessThanOrEqual(MAX_ROWS.activity)
+  expect(rows).toBeGreaterThan(MAX_ROWS.activity - PRUNED_AT_ONCE)
+  const dropped = MAX_ROWS.activity + 3_000 - rows
+  expect(kept?.[1]).toBe(dropped + 1)
+  expect(gapsOf(store)).toMatchObject([{ actor: OWNER, dropped, droppedSinceMs: NOW, atMs: NOW }])
+})
+
+test('(threat T50) a flood of requests evicts no row that is relevant to security, and leaves a row', () => {
+  const { database, store } = open()
+  const evidence: readonly Action[] = [
+    'signin',
+    'grant.create',
+    'grant.revoke',
+    'ticket.create',
+    'sandbox.destroy',
+  ]
+  fill(database, MAX_ROWS.activity, NOW)
+  store.add(
+    evidence.map((action) => entry({ action, id: action, requestId: 'evidence' })),
+    OWNER,
+    NOW,
+  )
+  pour(store, OWNER, 10, { action: 'exec' })
+  const kept = database.query("SELECT action FROM audit WHERE request_id = 'evidence' ORDER BY seq").values()
+  expect(kept.flat()).toEqual([...evidence])
+  expect(gapsOf(store)).toMatchObject([{ actor: OWNER, dropped: 1_000 }])
+  expect(store.page({ limit: 10, sandbox: 'any' }, NOW).rows).toMatchObject([{ action: 'audit.dropped' }])
+})
+
+test('(threat T50) a flood of one action evicts only rows of that action and outcome', () => {
+  const { database, store } = open()
+  const kinds = () =>
+    database
+      .query(
+        "SELECT action, outcome, COUNT(*) FROM audit WHERE class = 'security' GROUP BY action, outcome ORDER BY action, outcome",
+      )
+      .values()
+  fill(database, MAX_ROWS.security - 2, NOW, OWNER, 'signin')
+  store.add([entry({ action: 'grant.revoke' }), entry({ action: 'ticket.create' })], OWNER, NOW)
+  pour(store, OWNER, 3, { action: 'ticket.create', outcome: 'refused' })
+  expect(kinds()).toEqual([
+    ['grant.revoke', 'allowed', 1],
+    ['signin', 'allowed', MAX_ROWS.security - 2 - PRUNED_AT_ONCE],
+    ['ticket.create', 'allowed', 1],
+    ['ticket.create', 'refused', 300],
+  ])
 })
 
 test('(threat T50) an account that fills the audit evicts only its own rows', () => {
-  const { database, store, count } = open()
+  const { database, store } = open()
   const rowsOf = (actor: string): number =>
-    Number(database.query('SELECT COUNT(*) FROM audit WHERE actor = ?').values(actor)[0]?.[0])
-  fill(database, MAX_OWN_ROWS, NOW, OWNER)
+    Number(
+      database
+        .query("SELECT COUNT(*) FROM audit WHERE actor = ? AND class = 'activity'")
+        .values(actor)[0]?.[0],
+    )
+  const max = MAX_ROWS.activity
+  fill(database, max, NOW, OWNER)
   fill(database, 40, NOW, 'bob')
-  fill(database, MAX_OTHERS_ROWS - 40, NOW, 'mallory')
+  fill(database, max - 40, NOW, 'mallory')
   pour(store, 'mallory', 20)
-  expect([OWNER, 'bob', 'mallory'].map(rowsOf)).toEqual([MAX_OWN_ROWS, 40, MAX_OTHERS_ROWS - 40])
+  expect([OWNER, 'bob'].map(rowsOf)).toEqual([max, 40])
+  expect(rowsOf('mallory')).toBeLessThanOrEqual(max - 40)
   // An account with few rows evicts rows of the account with the most.
-  pour(store, 'bob', 3)
-  expect([OWNER, 'bob', 'mallory'].map(rowsOf)).toEqual([MAX_OWN_ROWS, 340, MAX_OTHERS_ROWS - 340])
+  pour(store, 'bob', 10)
+  expect([OWNER, 'bob'].map(rowsOf)).toEqual([max, 1_040])
   // Two accounts with equally many rows are evicted equally.
-  fill(database, MAX_OTHERS_ROWS - 340, NOW, 'eve')
-  for (let part = 0; part < 200; part += 1) store.add([], OWNER, NOW)
-  expect([OWNER, 'bob'].map(rowsOf)).toEqual([MAX_OWN_ROWS, 340])
+  fill(database, rowsOf('mallory'), NOW, 'eve')
+  const later = new AuditStore(sqlOf(database))
+  for (let part = 0; part < 200; part += 1) later.add([], OWNER, NOW)
+  expect([OWNER, 'bob'].map(rowsOf)).toEqual([max, 1_040])
   expect(rowsOf('mallory')).toBe(rowsOf('eve'))
-  expect(count()).toBe(MAX_OWN_ROWS + MAX_OTHERS_ROWS)
-  pour(store, OWNER, 20)
-  expect(count()).toBe(MAX_OWN_ROWS + MAX_OTHERS_ROWS)
-  expect(rowsOf('bob')).toBe(340)
+  expect(rowsOf('mallory') + rowsOf('eve') + rowsOf('bob')).toBeLessThanOrEqual(max)
+  const summaries = gapsOf(later).map(({ actor }) => actor)
+  expect(summaries.toSorted()).toEqual(['eve', 'mallory'])
 })
 
-test('keeps row counts per account exact with duplicates and expired rows', () => {
+test('merges counts of dropped rows without losing any, and bounds their number', () => {
+  const { store, count } = open()
+  const batches = 30
+  for (let batch = 0; batch < batches; batch += 1)
+    store.add(
+      Array.from({ length: 100 }, (_, index) =>
+        entry({ actor: `guest-${batch * 100 + index}`, action: 'audit.dropped', dropped: 2, atMs: NOW }),
+      ),
+      OWNER,
+      NOW,
+    )
+  expect(count()).toBeLessThanOrEqual(MAX_ROWS.gap + MAX_SUMMARIES + 1)
+  const total = gapsOf(store).reduce((sum, { dropped }) => sum + (dropped ?? 0), 0)
+  expect(total).toBe(batches * 100 * 2)
+})
+
+test('keeps row counts exact with duplicates and expired rows', () => {
   const { database, store } = open()
   const once = entry({ id: 'a', actor: 'bob' })
   store.add([once, once, entry(), entry({ actor: 'eve', atMs: NOW + 5 })], OWNER, NOW)

@@ -242,6 +242,18 @@ describe('the audit', () => {
     await full.delete('/api/sandboxes/mine')
   })
 
+  test('(threat T50) has a row that says that refusals were dropped', async () => {
+    const full = await ApiClient.named(control, 'flooded')
+    const weak = new ApiClient(control, await tokenOf('flooded', { scope: 'sandbox:connect' }))
+    for (let index = 0; index < 62; index += 1)
+      expect(codeIn(await weak.post('/api/sandboxes', { name: 'more' }))).toBe('403 forbidden')
+    const rows = await rowsWhen(full, '', (all) => all.some(({ action }) => action === 'audit.dropped'))
+    expect(rows.map(brief).filter((text) => text === 'sandbox.create refused forbidden')).toHaveLength(60)
+    expect(rows.filter(({ action }) => action === 'audit.dropped')).toMatchObject([
+      { actorName: 'flooded', dropped: 1, outcome: 'allowed' },
+    ])
+  })
+
   test('is returned in pages, for the own account only', async () => {
     const ann = await ApiClient.named(control, 'ann')
     const ben = await ApiClient.named(control, 'ben')

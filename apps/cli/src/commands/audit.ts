@@ -11,12 +11,13 @@ const HEADER = ['WHEN', 'WHO', 'FROM', 'WHAT', 'SANDBOX', 'OUTCOME', 'HOW']
 const DEFAULT_SINCE = '7d'
 /** Rows per response. */
 const PAGE_ROWS = 1_000
-/** As many as a server keeps, so that a hostile server cannot make this run forever. */
-const MAX_ROWS = 100_000
+/** More than a server keeps, so that a hostile server cannot make this run forever. */
+const MAX_ROWS = 150_000
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 const text = shape.text(1024)
 const optionalText = shape.optional(shape.nullable(text))
+const optionalNumber = shape.optional(shape.nullable(shape.nonNegativeInteger))
 const rowShape = looseObject({
   atMs: shape.nonNegativeInteger,
   actorName: text,
@@ -29,6 +30,8 @@ const rowShape = looseObject({
   code: optionalText,
   template: optionalText,
   command: optionalText,
+  dropped: optionalNumber,
+  droppedSinceMs: optionalNumber,
 })
 type Row = shape.Decoded<typeof rowShape>
 /** Rows are passed through for JSON output. */
@@ -69,10 +72,22 @@ async function readRows(api: Api, query: Readonly<Record<string, string>>): Prom
   return rows
 }
 
+function formatTime(atMs: number): string {
+  return new Date(atMs).toISOString().replace('T', ' ').slice(0, 19)
+}
+
+/** How many events are missing. */
+function formatGap({ dropped, droppedSinceMs }: Row): string | undefined {
+  if (dropped === undefined || dropped === null) return undefined
+  const since = typeof droppedSinceMs === 'number' ? ` since ${formatTime(droppedSinceMs)}` : ''
+  return `${dropped} ${dropped === 1 ? 'event' : 'events'} not recorded${since}`
+}
+
 function formatRow(row: Row): readonly string[] {
-  const how = [row.template ?? row.command, row.code].filter((part) => part !== undefined && part !== null)
+  const parts = [row.template ?? row.command, row.code, formatGap(row)]
+  const how = parts.filter((part) => part !== undefined && part !== null)
   return [
-    new Date(row.atMs).toISOString().replace('T', ' ').slice(0, 19),
+    formatTime(row.atMs),
     row.actorName === '' ? '(server)' : row.actorName,
     row.address === '' ? '-' : row.address,
     row.action,
@@ -87,7 +102,7 @@ export const audit: Command = {
   help: `Usage: sbx-stdio audit [--sandbox NAME] [--since TIME] [--json]
 
 Shows who did what in your account and your sandboxes: when (UTC), from where, and whether it was allowed; newest
-first. The log is kept for 90 days, also for removed sandboxes.
+first. The log is kept for 90 days, also for removed sandboxes. An event "audit.dropped" says how many are missing.
 
   --sandbox NAME       only this sandbox, by name or id
   --since TIME         how far back: 30m, 24h, 7d (default: 7d)

@@ -1,26 +1,32 @@
 import { type AuditEntry, cleanEntry, isRefusal } from '../audit/entry.ts'
 import type { LateRefusal } from '../sandbox/late-refusals.ts'
-import type { Action } from '../audit/actions.ts'
+import { type Action, type AuditClass, classOf } from '../audit/actions.ts'
 import { numberOf, type Row, type Sql, textOf } from '../sql.ts'
+import { ROW_COUNTS_SCHEMA, RowCounts, type RowGroup } from './audit-row-counts.ts'
 
 /** How long a row is stored. */
 export const AUDIT_LIFE_MS = 90 * 24 * 60 * 60 * 1000
 /** Rows deleted at a time, a few times what one delivery adds: no request waits for a long cleanup. */
-const PRUNED_AT_ONCE = 500
+export const PRUNED_AT_ONCE = 500
 
 /** Actions that sandboxd can refuse after control allowed them; the ids of their rows end with the action. */
 const LATE_ACTIONS: readonly Action[] = ['session.start', 'session.join', 'exec']
 
-/** Most rows of the owner's own actions. */
-export const MAX_OWN_ROWS = 50_000
-/** Most rows of all other actors together. */
-export const MAX_OTHERS_ROWS = 50_000
+/** Most rows of a class by the owner, and again by all other actors together. A class never evicts rows of another. */
+export const MAX_ROWS: Readonly<Record<AuditClass, number>> = {
+  security: 20_000,
+  activity: 50_000,
+  gap: 1_000,
+}
+/** Actors with rows of their own that summarize evicted rows; evicted rows of further actors share one. */
+export const MAX_SUMMARIES = 1_000
 
 export const AUDIT_SCHEMA: readonly string[] = [
   // `seq` is the order of arrival; pages are in the order of `at_ms`.
   `CREATE TABLE audit (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
+    class TEXT NOT NULL,
     at_ms INTEGER NOT NULL,
     actor TEXT NOT NULL,
     actor_name TEXT NOT NULL,
@@ -37,13 +43,13 @@ export const AUDIT_SCHEMA: readonly string[] = [
     command TEXT,
     login TEXT,
     request_id TEXT NOT NULL,
-    dropped INTEGER
+    dropped INTEGER,
+    dropped_since_ms INTEGER
   )`,
   'CREATE INDEX audit_by_time ON audit (at_ms, seq)',
   'CREATE INDEX audit_by_sandbox ON audit (sandbox, at_ms, seq)',
-  'CREATE INDEX audit_by_actor ON audit (actor, seq)',
-  // Rows per actor, so that they need not be counted.
-  'CREATE TABLE audit_row_counts (actor TEXT PRIMARY KEY, rows INTEGER NOT NULL)',
+  'CREATE INDEX audit_by_group ON audit (class, actor, action, outcome, seq)',
+  ...ROW_COUNTS_SCHEMA,
 ]
 
 export interface AuditQuery {
@@ -75,6 +81,7 @@ export interface AuditRow {
   readonly login: string | null
   readonly requestId: string
   readonly dropped: number | null
+  readonly droppedSinceMs: number | null
 }
 
 export interface AuditPage {
@@ -85,6 +92,10 @@ export interface AuditPage {
 
 function optionalText(row: Row, column: string): string | null {
   return row[column] === null ? null : textOf(row, column)
+}
+
+function optionalNumber(row: Row, column: string): number | null {
+  return row[column] === null ? null : numberOf(row, column)
 }
 
 function toAuditRow(row: Row): AuditRow {
@@ -105,7 +116,17 @@ function toAuditRow(row: Row): AuditRow {
     command: optionalText(row, 'command'),
     login: optionalText(row, 'login'),
     requestId: textOf(row, 'request_id'),
-    dropped: row['dropped'] === null ? null : numberOf(row, 'dropped'),
+    dropped: optionalNumber(row, 'dropped'),
+    droppedSinceMs: optionalNumber(row, 'dropped_since_ms'),
+  }
+}
+
+function groupOf(row: Row): RowGroup {
+  return {
+    class: textOf(row, 'class') as RowGroup['class'],
+    actor: textOf(row, 'actor'),
+    action: textOf(row, 'action'),
+    outcome: textOf(row, 'outcome'),
   }
 }
 
@@ -121,9 +142,8 @@ export class AuditStore {
 
   /** Adds rows to the audit of `owner`; a row with a known id is ignored. */
   add(entries: readonly AuditEntry[], owner: string, nowMs: number): void {
-    const added = entries.map(cleanEntry).filter((entry) => this.#insert(entry))
     this.#added(
-      added.map(({ actor }) => actor),
+      entries.map(cleanEntry).flatMap((entry) => this.#insert(entry)),
       owner,
       nowMs,
     )
@@ -134,28 +154,71 @@ export class AuditStore {
    * what. Rows are never changed, so that a sandbox can hide nothing; refusals of requests without a row are ignored.
    */
   addRefusals(sandbox: string, refusals: readonly LateRefusal[], owner: string, nowMs: number): void {
-    const actors = refusals.flatMap((refusal) => this.#copyAsRefused(sandbox, refusal, nowMs))
-    this.#added(actors, owner, nowMs)
+    this.#added(
+      refusals.flatMap((refusal) => this.#copyAsRefused(sandbox, refusal, nowMs)),
+      owner,
+      nowMs,
+    )
   }
 
-  /** Updates the counts and enforces the limits after rows of these actors were added. */
-  #added(actors: readonly string[], owner: string, nowMs: number): void {
-    this.#rowCounts.add(actors)
+  /** Updates the counts and enforces the limits after rows of these groups were added. */
+  #added(groups: readonly RowGroup[], owner: string, nowMs: number): void {
+    this.#rowCounts.add(groups)
     this.prune(nowMs)
-    for (const { actor, rows } of this.#rowCounts.surplus(owner, PRUNED_AT_ONCE))
-      this.#delete('SELECT seq FROM audit WHERE actor = ? ORDER BY seq LIMIT ?', actor, rows)
+    for (const { rows, ...group } of this.#rowCounts.surplus(owner, MAX_ROWS, PRUNED_AT_ONCE))
+      this.#evict(group, rows)
   }
 
-  /** Returns the actor of the row that was added, if any. */
-  #copyAsRefused(sandbox: string, { requestId, code }: LateRefusal, nowMs: number): readonly string[] {
+  /** Deletes the oldest rows of a group, and adds them to the row that summarizes what the actor lost in this class. */
+  #evict(group: RowGroup, count: number): void {
+    const evicted = this.#delete(
+      `SELECT seq FROM audit WHERE class = ? AND actor = ? AND action = ? AND outcome = ? ORDER BY seq LIMIT ?`,
+      group.class,
+      group.actor,
+      group.action,
+      group.outcome,
+      count,
+    )
+    const [first] = evicted
+    if (first === undefined) return
+    const sinceMs = evicted.map((row) => optionalNumber(row, 'dropped_since_ms') ?? numberOf(row, 'at_ms'))
+    const dropped = evicted.reduce((sum, row) => sum + (optionalNumber(row, 'dropped') ?? 1), 0)
+    const own = `evicted ${group.class} ${group.actor}`
+    const isShared = !this.#has(own) && this.#rowCounts.total('summary') >= MAX_SUMMARIES
+    const id = isShared ? `evicted ${group.class}` : own
+    const isNew = !this.#has(id)
+    const actor = isShared ? '' : group.actor
+    this.#sql.exec(
+      `INSERT INTO audit (id, class, at_ms, actor, actor_name, action, address, outcome, request_id, dropped, dropped_since_ms)
+       VALUES (?, 'summary', ?, ?, ?, 'audit.dropped', '', 'allowed', '', ?, ?)
+       ON CONFLICT (id) DO UPDATE SET
+         dropped = dropped + excluded.dropped,
+         at_ms = MAX(at_ms, excluded.at_ms),
+         dropped_since_ms = MIN(dropped_since_ms, excluded.dropped_since_ms)`,
+      id,
+      Math.max(...evicted.map((row) => numberOf(row, 'at_ms'))),
+      actor,
+      isShared ? '' : textOf(first, 'actor_name'),
+      dropped,
+      Math.min(...sinceMs),
+    )
+    if (isNew) this.#rowCounts.add([{ class: 'summary', actor, action: 'audit.dropped', outcome: 'allowed' }])
+  }
+
+  #has(id: string): boolean {
+    return this.#sql.exec('SELECT seq FROM audit WHERE id = ?', id).toArray().length > 0
+  }
+
+  /** Returns the group of the row that was added, if any. */
+  #copyAsRefused(sandbox: string, { requestId, code }: LateRefusal, nowMs: number): readonly RowGroup[] {
     const same =
-      'actor, actor_name, action, sandbox, sandbox_name, session, address, template, command, login'
+      'class, actor, actor_name, action, sandbox, sandbox_name, session, address, template, command, login'
     return this.#sql
       .exec(
         `INSERT INTO audit (id, at_ms, outcome, code, request_id, grant_id, account, ${same})
          SELECT id || '.late', ?, ?, ?, request_id, grant_id, account, ${same} FROM audit
          WHERE id IN (?, ?, ?) AND sandbox = ? AND outcome = 'allowed' AND code IS NULL
-         ON CONFLICT (id) DO NOTHING RETURNING actor`,
+         ON CONFLICT (id) DO NOTHING RETURNING class, actor, action, outcome`,
         nowMs,
         isRefusal(code) ? 'refused' : 'allowed',
         code,
@@ -163,7 +226,7 @@ export class AuditStore {
         sandbox,
       )
       .toArray()
-      .map((row) => textOf(row, 'actor'))
+      .map(groupOf)
   }
 
   /** Deletes expired rows, up to a limit. */
@@ -187,7 +250,7 @@ export class AuditStore {
     const found = this.#sql
       .exec(
         `SELECT * FROM audit WHERE at_ms >= ?
-         ${sandbox === undefined ? '' : 'AND (sandbox = ? OR sandbox_name = ?)'}
+         ${sandbox === undefined ? '' : "AND (sandbox = ? OR sandbox_name = ? OR class = 'summary')"}
          ${action === undefined ? '' : 'AND action = ?'}
          ${before === undefined ? '' : 'AND (at_ms, seq) < (?, ?)'}
          ORDER BY at_ms DESC, seq DESC LIMIT ?`,
@@ -207,19 +270,25 @@ export class AuditStore {
     }
   }
 
-  /** Deletes the rows that a query selects. */
-  #delete(query: string, ...bindings: (string | number)[]): void {
-    const gone = this.#sql.exec(`DELETE FROM audit WHERE seq IN (${query}) RETURNING actor`, ...bindings)
-    this.#rowCounts.remove(gone.toArray().map((row) => textOf(row, 'actor')))
+  /** Deletes the rows that a query selects, and returns them. */
+  #delete(query: string, ...bindings: (string | number)[]): readonly Row[] {
+    const columns = 'class, actor, actor_name, action, outcome, at_ms, dropped, dropped_since_ms'
+    const gone = this.#sql
+      .exec(`DELETE FROM audit WHERE seq IN (${query}) RETURNING ${columns}`, ...bindings)
+      .toArray()
+    this.#rowCounts.remove(gone.map(groupOf))
+    return gone
   }
 
-  /** False when a row with this id exists. */
-  #insert(entry: AuditEntry): boolean {
+  /** Returns the group of the row; none when a row with this id exists. */
+  #insert(entry: AuditEntry): readonly RowGroup[] {
+    const rowClass = classOf(entry.action)
     const inserted = this.#sql.exec(
-      `INSERT INTO audit (id, at_ms, actor, actor_name, action, sandbox, sandbox_name, session, address, outcome,
-         code, template, command, login, request_id, dropped, grant_id, account)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
+      `INSERT INTO audit (id, class, at_ms, actor, actor_name, action, sandbox, sandbox_name, session, address, outcome,
+         code, template, command, login, request_id, dropped, dropped_since_ms, grant_id, account)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
       entry.id,
+      rowClass,
       entry.atMs,
       entry.actor,
       entry.actorName,
@@ -235,86 +304,11 @@ export class AuditStore {
       entry.login ?? null,
       entry.requestId,
       entry.dropped ?? null,
+      entry.droppedSinceMs ?? null,
       entry.grant ?? null,
       entry.account ?? null,
     )
-    return inserted.toArray().length > 0
+    const { actor, action, outcome } = entry
+    return inserted.toArray().map(() => ({ class: rowClass, actor, action, outcome }))
   }
-}
-
-interface RowCount {
-  readonly actor: string
-  readonly rows: number
-}
-
-/**
- * How many rows of which actors to delete so that `surplus` rows go: those with the most rows are reduced to a common level, actors
- * below it lose none.
- */
-function levelDown(counts: readonly RowCount[], surplus: number): readonly RowCount[] {
-  const largestFirst = counts.toSorted((a, b) => b.rows - a.rows)
-  let left = surplus
-  let level = largestFirst[0]?.rows ?? 0
-  let count = 0
-  for (const { rows } of largestFirst) {
-    if ((level - rows) * count >= left) break
-    left -= (level - rows) * count
-    level = rows
-    count += 1
-  }
-  level -= Math.ceil(left / Math.max(count, 1))
-  let open = surplus
-  return largestFirst.slice(0, count).map(({ actor, rows }) => {
-    const taken = Math.min(open, rows - level)
-    open -= taken
-    return { actor, rows: taken }
-  })
-}
-
-/** Number of rows per actor. */
-class RowCounts {
-  readonly #sql: Sql
-
-  constructor(sql: Sql) {
-    this.#sql = sql
-  }
-
-  /** Counts an added row for each actor given. */
-  add(actors: readonly string[]): void {
-    for (const [actor, count] of tally(actors))
-      this.#sql.exec(
-        'INSERT INTO audit_row_counts VALUES (?, ?) ON CONFLICT (actor) DO UPDATE SET rows = rows + excluded.rows',
-        actor,
-        count,
-      )
-  }
-
-  /** Counts a deleted row for each actor given. */
-  remove(actors: readonly string[]): void {
-    for (const [actor, count] of tally(actors)) {
-      this.#sql.exec('UPDATE audit_row_counts SET rows = rows - ? WHERE actor = ?', count, actor)
-      this.#sql.exec('DELETE FROM audit_row_counts WHERE actor = ? AND rows <= 0', actor)
-    }
-  }
-
-  /** Rows to delete per actor; at most `atOnce` of the owner's and of the others' each. */
-  surplus(owner: string, atOnce: number): readonly RowCount[] {
-    const counts = this.#sql.exec('SELECT actor, rows FROM audit_row_counts').toArray()
-    const all = counts.map((row) => ({ actor: textOf(row, 'actor'), rows: numberOf(row, 'rows') }))
-    const tooMany = (of: readonly RowCount[], max: number): readonly RowCount[] => {
-      const rows = of.reduce((sum, count) => sum + count.rows, 0)
-      return rows <= max ? [] : levelDown(of, Math.min(rows - max, atOnce))
-    }
-    const [own, others] = [
-      all.filter(({ actor }) => actor === owner),
-      all.filter(({ actor }) => actor !== owner),
-    ]
-    return [...tooMany(own, MAX_OWN_ROWS), ...tooMany(others, MAX_OTHERS_ROWS)]
-  }
-}
-
-function tally(actors: readonly string[]): ReadonlyMap<string, number> {
-  const tallied = new Map<string, number>()
-  for (const actor of actors) tallied.set(actor, (tallied.get(actor) ?? 0) + 1)
-  return tallied
 }

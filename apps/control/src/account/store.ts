@@ -7,7 +7,7 @@ import { numberOf, openSchema, type Schema, type Sql, textOf } from '../sql.ts'
 import { AUDIT_SCHEMA } from './audit-store.ts'
 
 const SCHEMA: Schema = {
-  version: 1,
+  version: 2,
   statements: [
     // Sandboxes of the account; `view` is null until the sandbox's object was created.
     'CREATE TABLE sandboxes (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, view TEXT)',

@@ -34,10 +34,35 @@ export const ACTIONS = [
   'account.remove',
   /** An attach that was refused before its target was known. */
   'attach',
-  /** Rows were dropped because there were too many; `dropped` is their number. */
+  /** Rows are missing, because there were too many or they could not be stored; `dropped` is their number. */
   'audit.dropped',
 ] as const
 export type Action = (typeof ACTIONS)[number]
+
+/** What a row is about. Rows of a class are evicted only by rows of the same class. */
+export type AuditClass = (typeof AUDIT_CLASSES)[number]
+export const AUDIT_CLASSES = ['security', 'activity', 'gap'] as const
+
+/** Who has access, and what cannot be undone. */
+const SECURITY: ReadonlySet<Action> = new Set([
+  'signin',
+  'signout',
+  'account.delete',
+  'account.remove',
+  'grant.create',
+  'grant.redeem',
+  'grant.revoke',
+  'grant.leave',
+  'ticket.create',
+  'sandbox.create',
+  'sandbox.destroy',
+  'sandbox.env',
+])
+
+export function classOf(action: Action): AuditClass {
+  if (action === 'audit.dropped') return 'gap'
+  return SECURITY.has(action) ? 'security' : 'activity'
+}
 
 /** Actions of the proxied file routes. */
 const WORKSPACE_ACTIONS: Readonly<Record<string, Action>> = Object.fromEntries(

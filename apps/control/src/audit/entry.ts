@@ -30,8 +30,9 @@ export interface AuditEntry {
   /** Sign-in that the credential belongs to. */
   readonly login?: string
   readonly requestId: string
-  /** Number of dropped rows, for `audit.dropped`. */
+  /** Number of dropped rows and the time of the first, for `audit.dropped`; `atMs` is the time of the last. */
   readonly dropped?: number
+  readonly droppedSinceMs?: number
 }
 
 /** Longest text of a field; ids and names are shorter. */

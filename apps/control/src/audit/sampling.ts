@@ -1,5 +1,5 @@
 import { Buckets } from '../http/buckets.ts'
-import type { Action } from './actions.ts'
+import { type Action, classOf } from './actions.ts'
 
 const MAX_ACTORS = 256
 /** Rows per actor for refused requests and reads, which cost the actor nothing: a burst, then one every ten seconds. */
@@ -13,8 +13,9 @@ const FILE_CHANGES: ReadonlySet<Action> = new Set(['file.write', 'file.delete', 
 
 /** Limits how fast one actor can add rows to an audit. Which rows are kept there is up to the account's limits. */
 export class AuditSampling {
-  readonly #cheap = new Buckets(CHEAP)
-  readonly #frequent = new Buckets(FREQUENT)
+  // By class, so that a flood of other rows takes nothing from those that are relevant to security.
+  readonly #cheap = { security: new Buckets(CHEAP), activity: new Buckets(CHEAP) }
+  readonly #frequent = { security: new Buckets(FREQUENT), activity: new Buckets(FREQUENT) }
 
   /** True when the row should be written. `isOwner`: the actor owns the audit. */
   admits(
@@ -22,8 +23,11 @@ export class AuditSampling {
     isOwner: boolean,
     nowMs: number,
   ): boolean {
-    if (row.outcome === 'refused' || READS.has(row.action)) return this.#cheap.take(row.actor, nowMs)
+    const rowClass = classOf(row.action)
+    if (rowClass === 'gap') return true
+    if (row.outcome === 'refused' || READS.has(row.action))
+      return this.#cheap[rowClass].take(row.actor, nowMs)
     const isUnlimited = isOwner && !FILE_CHANGES.has(row.action)
-    return isUnlimited || this.#frequent.take(row.actor, nowMs)
+    return isUnlimited || this.#frequent[rowClass].take(row.actor, nowMs)
   }
 }

@@ -9,6 +9,8 @@ export const COMMON_HEADERS = {
 
 /** Carries the error code where the body does not. */
 export const CODE_HEADER = 'x-sandwire-code'
+/** In a response of a sandbox's object: it has recorded the error in the audit. */
+export const AUDITED_HEADER = 'x-sandwire-audited'
 
 type ExtraHeaders = Readonly<Record<string, string>>
 

@@ -27,7 +27,11 @@ const auditRow = z
     command: z.string().nullable().openapi({ description: 'Name only, without arguments.' }),
     login: z.string().nullable(),
     requestId: z.string(),
-    dropped: z.int().nullable().openapi({ description: 'Number of omitted rows, for `audit.dropped`.' }),
+    dropped: z.int().nullable().openapi({ description: 'Number of missing rows, for `audit.dropped`.' }),
+    droppedSinceMs: z
+      .int()
+      .nullable()
+      .openapi({ description: 'Time of the first missing row, for `audit.dropped`; `atMs`: of the last.' }),
   })
   .openapi('AuditRow')
 const auditPage = z

@@ -2,6 +2,7 @@ import { SandwireError } from '@sandwire/protocol'
 import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
 import type { Action } from '../audit/actions.ts'
+import { DropCounts } from '../audit/drop-counts.ts'
 import { AuditSampling } from '../audit/sampling.ts'
 import { type AuditEntry, isRefusal, commandName } from '../audit/entry.ts'
 import type { TicketBinding } from '../auth/identity.ts'
@@ -10,7 +11,7 @@ import { withDeadline } from '../http/deadline.ts'
 import { readBoundedJson } from '../http/read-bounded.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { unwrap } from '../outcome.ts'
+import { isAudited, unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
@@ -23,6 +24,8 @@ export interface AuditDependencies {
   readonly log: Log
   readonly metrics: Metrics
   readonly nowMs: () => number
+  readonly sleep: (ms: number) => Promise<void>
+  readonly mintId: () => string
 }
 
 /** Enough to hold the name of a sandbox. */
@@ -37,13 +40,54 @@ const ACCOUNT_ACTIONS: ReadonlySet<Action> = new Set([
   'account.remove',
 ])
 
+/** A caller and the sandbox whose audit its events belong to, as far as the URL names it. */
+interface EventSource {
+  readonly call: SandboxCall
+  readonly target: AuditTarget
+}
+
 /**
- * Records audit events that no sandbox's object sees: refusals by the guard or a rate limit, and actions on accounts. An event
- * that an object has recorded too has the same id and stays one row.
+ * Records audit events that no sandbox's object sees: refusals by the guard or a rate limit, and actions on accounts. Events
+ * that are dropped are counted, and each count is recorded as an event.
  */
 export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv> {
-  const { lookup, log, metrics, nowMs } = deps
-  const chatter = new AuditSampling()
+  const { lookup, log, metrics, nowMs, sleep, mintId } = deps
+  const sampling = new AuditSampling()
+  const drops = new DropCounts<EventSource>({
+    nowMs,
+    sleep,
+    record: async ({ call, target }, counted) => {
+      const location = await locationOf(deps, call.identity, target)
+      if (location === undefined) return noteDropped(call, counted)
+      unwrap(await lookup.sandbox(location.sandbox).recordDropped(call, counted))
+    },
+    onFailure: (error, { call }) => logFailure(call, error),
+  })
+
+  const logFailure = ({ requestId }: SandboxCall, caught: unknown): void => {
+    const { code, message } = SandwireError.from(caught)
+    log.warn('audit_failed', { request_id: requestId, code, cause: message })
+  }
+
+  const noteDropped = async (
+    { identity, name }: SandboxCall,
+    { dropped, sinceMs }: { readonly dropped: number; readonly sinceMs: number },
+  ): Promise<void> => {
+    const requestId = mintId()
+    const entry = {
+      id: `${requestId}.audit.dropped`,
+      atMs: nowMs(),
+      actor: identity,
+      actorName: name,
+      action: 'audit.dropped' as const,
+      address: '',
+      requestId,
+      outcome: 'allowed' as const,
+      dropped,
+      droppedSinceMs: sinceMs,
+    }
+    unwrap(await lookup.account(identity).recordAudit(identity, [entry]))
+  }
 
   const noteRefusal = async (
     call: SandboxCall,
@@ -89,15 +133,19 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
     const { error } = context
     const refusal = error instanceof SandwireError && isRefusal(error.code) ? error : undefined
     if (refusal === undefined && (error !== undefined || !ACCOUNT_ACTIONS.has(action))) return
+    // The sandbox's object has recorded it.
+    if (refusal !== undefined && isAudited(refusal)) return
     const call = callOf(context)
+    const target = targetOf(context.get('target'), context.req.raw)
+    const countDropped = (): void => {
+      metrics.count('sandwire_audit_dropped_total')
+      const key = JSON.stringify([call.identity, target.sandbox, target.session])
+      context.executionCtx.waitUntil(drops.count(key, { call, target }))
+    }
     const outcome = refusal === undefined ? 'allowed' : 'refused'
     // An allowed action here concerns the caller's own account.
-    if (!chatter.admits({ actor: call.identity, action, outcome }, true, nowMs())) {
-      metrics.count('sandwire_audit_dropped_total')
-      return
-    }
+    if (!sampling.admits({ actor: call.identity, action, outcome }, true, nowMs())) return countDropped()
     try {
-      const target = targetOf(context.get('target'), context.req.raw)
       if (refusal === undefined) await noteOfAccount(call, undefined, accountOf(target))
       else {
         // A refusal may precede the decoding of the body, which may be all that names the sandbox.
@@ -106,9 +154,9 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
         await noteRefusal(call, whole, refusal, identityOf(context).ticket)
       }
     } catch (caught) {
-      // The response does not depend on it; the log shows the missing row.
-      const { code, message } = SandwireError.from(caught)
-      log.warn('audit_failed', { request_id: call.requestId, code, cause: message })
+      // The response does not depend on it.
+      logFailure(call, caught)
+      countDropped()
     }
   }
 }

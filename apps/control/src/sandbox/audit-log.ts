@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@sandwire/protocol'
-import type { Action } from '../audit/actions.ts'
+import { type Action, classOf } from '../audit/actions.ts'
 import { type AuditEntry, cleanEntry, isRefusal, commandName } from '../audit/entry.ts'
 import { AuditSampling } from '../audit/sampling.ts'
 import { isDiskFull, toSandwireError } from '../disk-full.ts'
@@ -8,12 +8,20 @@ import { OutboxDelivery } from '../outbox/delivery.ts'
 import type { OutboxPolicy } from '../outbox/policy.ts'
 import type { AttachCall, SandboxCall } from './call.ts'
 import type { SandboxRecord } from './record.ts'
-import type { SandboxStore } from './store.ts'
+import type { DroppedRows, SandboxStore } from './store.ts'
 
 /** Entries that wait for the owner's account; further ones are dropped and counted. */
-export const MAX_PENDING = 1_000
-/** Of them, entries of other actors than the owner: there is always room for the owner's. */
-const MAX_PENDING_OF_OTHERS = MAX_PENDING / 2
+const MAX_PENDING = 1_000
+/**
+ * With this many waiting, an entry is dropped. Other actors leave room for the owner's entries, and all of them for entries that
+ * are relevant to security.
+ */
+export const MAX_PENDING_OF = {
+  activity: { others: 400, owner: 800 },
+  security: { others: 900, owner: MAX_PENDING },
+} as const
+/** Actors whose entries are counted while the disk is full; entries of further ones are only logged. */
+const MAX_UNSTORED_ACTORS = 256
 /** Entries sent at once. */
 export const BATCH_SIZE = 100
 /** How long dropped entries are counted before the count is queued as an entry of its own. */
@@ -58,6 +66,10 @@ export function attachEvent({ joins, session, query }: AttachCall): AuditEvent {
   return { action: 'session.start', session, ...commandOf(cmd === undefined ? {} : { cmd }) }
 }
 
+function droppedRow({ actor, actorName, atMs }: AuditEntry): DroppedRows {
+  return { actor, actorName, dropped: 1, sinceMs: atMs }
+}
+
 /** The sandbox before a request changed it. */
 export interface AuditContext {
   readonly record: SandboxRecord
@@ -89,6 +101,8 @@ export class AuditLog {
   readonly #deps: AuditLogDependencies
   readonly #sampling = new AuditSampling()
   readonly #delivery: OutboxDelivery
+  /** Counts of entries, by actor, that could not be stored because the disk is full. */
+  readonly #unstored = new Map<string, DroppedRows>()
 
   constructor(deps: AuditLogDependencies) {
     this.#deps = deps
@@ -182,16 +196,46 @@ export class AuditLog {
     }
     const isOwner = call.identity === record.owner
     try {
-      const maxPending = isOwner ? MAX_PENDING : MAX_PENDING_OF_OTHERS
+      this.#storeUnstored()
+      const maxPending =
+        MAX_PENDING_OF[classOf(event.action) === 'security' ? 'security' : 'activity'][
+          isOwner ? 'owner' : 'others'
+        ]
       const isQueued = this.#sampling.admits(entry, isOwner, nowMs()) && this.#enqueue(entry, maxPending)
-      if (!isQueued) store.droppedAuditRows.count(entry, nowMs())
+      if (!isQueued) store.droppedAuditRows.add(droppedRow(entry))
       await wakeBy(nowMs() + CRASH_DELAY_MS)
     } catch (caught) {
       // Refusing the request would keep the owner from freeing space.
       if (!isDiskFull(caught)) throw caught
+      this.#countUnstored(droppedRow(entry))
       log.error('audit_lost', { request_id: call.requestId, sandbox: record.id })
     }
     deliverSoon()
+  }
+
+  /** Counts events that were dropped elsewhere, if the caller has access. */
+  async recordDropped(call: SandboxCall, dropped: Pick<DroppedRows, 'dropped' | 'sinceMs'>): Promise<void> {
+    const { store, nowMs, wakeBy } = this.#deps
+    if (this.contextOf(call)?.hadAccess !== true) return
+    store.droppedAuditRows.add({ actor: call.identity, actorName: call.name, ...dropped })
+    await wakeBy(nowMs() + CRASH_DELAY_MS)
+  }
+
+  #countUnstored(row: DroppedRows): void {
+    const counted = this.#unstored.get(row.actor)
+    if (counted === undefined && this.#unstored.size >= MAX_UNSTORED_ACTORS) return
+    this.#unstored.set(
+      row.actor,
+      counted === undefined ? row : { ...counted, dropped: counted.dropped + row.dropped },
+    )
+  }
+
+  /** Stores the counts of what could not be stored, now that there may be space. */
+  #storeUnstored(): void {
+    for (const row of this.#unstored.values()) {
+      this.#deps.store.droppedAuditRows.add(row)
+      this.#unstored.delete(row.actor)
+    }
   }
 
   /** Sends the pending entries; failures are logged and retried by the alarm. */
@@ -227,11 +271,13 @@ export class AuditLog {
     const { store, nowMs, mintId } = this.#deps
     const record = store.read()
     if (record === undefined) return
-    for (const dropped of store.droppedAuditRows.take(untilMs)) {
+    this.#storeUnstored()
+    for (const { sinceMs, ...dropped } of store.droppedAuditRows.take(untilMs)) {
       const id = mintId()
       this.#enqueue(
         {
           ...dropped,
+          droppedSinceMs: sinceMs,
           id: `${id}.audit.dropped`,
           atMs: nowMs(),
           action: 'audit.dropped',

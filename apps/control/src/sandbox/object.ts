@@ -1,7 +1,7 @@
 import { DurableObject } from 'cloudflare:workers'
 import type { ErrorCode } from '@sandwire/protocol'
 import type { Env } from '../env.ts'
-import { CODE_HEADER, respondError } from '../http/respond.ts'
+import { AUDITED_HEADER, CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { Need } from './access.ts'
@@ -17,10 +17,14 @@ import type { RevocationEvent } from './revocation.ts'
 import type { SessionFacts } from './session-view.ts'
 import type { ExecResult, OutputPart, ProcessRequest, StartOptions } from './sessions.ts'
 import type { GrantRequest, TakenTicket } from './sharing.ts'
-import { SandboxStore } from './store.ts'
+import { type DroppedRows, SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
 import { UploadAudit } from '../workspace-proxy/upload-audit.ts'
 import { WORKSPACE_URL, parseWorkspaceCall } from '../workspace-proxy/call.ts'
+
+function auditedHeader({ isAudited }: { readonly isAudited?: true }): Readonly<Record<string, string>> {
+  return isAudited === true ? { [AUDITED_HEADER]: '1' } : {}
+}
 
 /** One sandbox: its owner, lifecycle, grants and sessions. Every request to it goes through here. */
 export class SandboxObject extends DurableObject<Env> {
@@ -223,7 +227,7 @@ export class SandboxObject extends DurableObject<Env> {
     if (outcome.ok) return outcome.value
     // A response to HEAD has no body for the code.
     const error = errorOf(outcome)
-    return respondError(error, call.requestId, { [CODE_HEADER]: error.code })
+    return respondError(error, call.requestId, { [CODE_HEADER]: error.code, ...auditedHeader(outcome) })
   }
 
   async #attach(request: Request): Promise<Response> {
@@ -235,7 +239,7 @@ export class SandboxObject extends DurableObject<Env> {
       compat === undefined
         ? await this.#joinOrStart(call)
         : await this.#run(({ ptySessions }) => ptySessions.open(call, compat, attach))
-    return outcome.ok ? outcome.value : respondError(errorOf(outcome), call.requestId)
+    return outcome.ok ? outcome.value : respondError(errorOf(outcome), call.requestId, auditedHeader(outcome))
   }
 
   #joinOrStart(call: AttachCall): Promise<Outcome<Response>> {
@@ -283,6 +287,14 @@ export class SandboxObject extends DurableObject<Env> {
     })
   }
 
+  /** Records that the Worker dropped events of a caller. */
+  recordDropped(
+    call: SandboxCall,
+    dropped: Pick<DroppedRows, 'dropped' | 'sinceMs'>,
+  ): Promise<Outcome<void>> {
+    return this.#run(({ audit }) => audit.recordDropped(call, dropped))
+  }
+
   /** Fires while the sandbox runs, and when a revocation or an audit entry is pending. */
   override async alarm(): Promise<void> {
     const store = this.#store
@@ -306,12 +318,15 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   /** Runs a request and records its outcome in the audit. */
-  #audited<T>(
+  async #audited<T>(
     call: SandboxCall,
     details: EventDetails<T>,
     run: (parts: SandboxParts, recordDone: () => Promise<void>) => T | Promise<T>,
   ): Promise<Outcome<T>> {
-    return this.#run((parts) => parts.audit.audited(call, details, (recordDone) => run(parts, recordDone)))
+    const outcome = await this.#run((parts) =>
+      parts.audit.audited(call, details, (recordDone) => run(parts, recordDone)),
+    )
+    return outcome.ok ? outcome : { ...outcome, isAudited: true }
   }
 
   #run<T>(run: (parts: SandboxParts) => T | Promise<T>): Promise<Outcome<T>> {

@@ -299,6 +299,8 @@ export interface DroppedRows {
   readonly actor: string
   readonly actorName: string
   readonly dropped: number
+  /** Time of the first. */
+  readonly sinceMs: number
 }
 
 class DroppedAuditRows {
@@ -308,13 +310,15 @@ class DroppedAuditRows {
     this.#exec = exec
   }
 
-  count({ actor, actorName }: Pick<DroppedRows, 'actor' | 'actorName'>, nowMs: number): void {
+  add({ actor, actorName, dropped, sinceMs }: DroppedRows): void {
     this.#exec(
-      `INSERT INTO dropped_audit_rows VALUES (?, ?, 1, ?)
-       ON CONFLICT (actor) DO UPDATE SET dropped = dropped + 1`,
+      `INSERT INTO dropped_audit_rows VALUES (?, ?, ?, ?)
+       ON CONFLICT (actor) DO UPDATE SET
+         dropped = dropped + excluded.dropped, since_ms = MIN(since_ms, excluded.since_ms)`,
       actor,
       actorName,
-      nowMs,
+      dropped,
+      sinceMs,
     )
   }
 
@@ -331,6 +335,7 @@ class DroppedAuditRows {
         actor: textOf(row, 'actor'),
         actorName: textOf(row, 'name'),
         dropped: numberOf(row, 'dropped'),
+        sinceMs: numberOf(row, 'since_ms'),
       }),
     )
   }

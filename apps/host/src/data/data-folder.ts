@@ -73,7 +73,7 @@ export function openDataFolder(root: string): DataFolder {
 }
 
 /** Raised with every change that another version would misread. Folders of another format are refused, never converted. */
-const DATA_FORMAT = 2
+const DATA_FORMAT = 3
 
 /** Writes the format into a new folder. Throws for a folder that a version with another format has used. */
 export function claimFormat(
