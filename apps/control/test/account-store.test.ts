@@ -77,3 +77,12 @@ test('a report after the removal of a sandbox is ignored', () => {
   expect(store.sandboxes()).toEqual([])
   expect(store.sessions()).toEqual([])
 })
+
+test("the sessions of a sandbox are found without reading the others'", () => {
+  const database = new Database(':memory:')
+  new AccountStore(sqlOf(database))
+  const plan = database
+    .query<{ detail: string }, []>("EXPLAIN QUERY PLAN SELECT id, facts FROM sessions WHERE sandbox = 'a'")
+    .all()
+  expect(plan.map(({ detail }) => detail)).toEqual([expect.stringMatching(/^SEARCH sessions USING INDEX/)])
+})

@@ -12,6 +12,8 @@ const SCHEMA: Schema = {
     // Sandboxes of the account; `view` is null until the sandbox's object was created.
     'CREATE TABLE sandboxes (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, view TEXT)',
     'CREATE TABLE sessions (id TEXT PRIMARY KEY, sandbox TEXT NOT NULL, facts TEXT NOT NULL)',
+    // Every poll of a sandbox reads and replaces its own sessions.
+    'CREATE INDEX sessions_by_sandbox ON sessions (sandbox)',
     `CREATE TABLE sign_ins (
       login TEXT PRIMARY KEY,
       hash TEXT NOT NULL UNIQUE,
@@ -69,7 +71,8 @@ export class AccountStore {
   }
 
   countSandboxes(): number {
-    return this.#sql.exec('SELECT id FROM sandboxes').toArray().length
+    const [row] = this.#sql.exec('SELECT COUNT(*) AS count FROM sandboxes').toArray()
+    return row === undefined ? 0 : numberOf(row, 'count')
   }
 
   idOf(name: string): string | undefined {
