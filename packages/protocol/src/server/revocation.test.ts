@@ -119,3 +119,13 @@ test('[A7] the name in the token replaces the one in hello', () => {
   expect(named.attachment?.name).toBe('Ada')
   expect(fixture.attach({ hello: { name: 'laptop' } }).attachment?.name).toBe('laptop')
 })
+
+test('[A8] a session without a match sends nothing', () => {
+  const fixture = new SessionFixture()
+  const ada = fixture.attach({ rights: { principal: 'ada' } })
+  fixture.wait(1_000)
+  ada.received('presence')
+  expect(revoke(fixture, { principal: 'bob' })).toBe(0)
+  fixture.wait(1_000)
+  expect(ada.received('presence')).toEqual([])
+})

@@ -33,6 +33,7 @@ function matches(filter: AttachmentFilter, of: ConnectionRights | Attachment): b
 export function revoke(parts: SessionParts, filter: AttachmentFilter, nowMs: number): number {
   const { connections, attachments } = parts
   let closed = 0
+  let hasRetired = false
   for (const [connectionId, { rights }] of connections.all()) {
     if (
       !matches(filter, rights) ||
@@ -46,9 +47,12 @@ export function revoke(parts: SessionParts, filter: AttachmentFilter, nowMs: num
     if (
       matches(filter, attachment) &&
       (filter.attachment === undefined || filter.attachment === attachment.id)
-    )
+    ) {
       attachments.retire(attachment)
+      hasRetired = true
+    }
   }
-  attachments.presenceChanged()
+  // A session without a match sends nothing to its other attachments.
+  if (hasRetired) attachments.presenceChanged()
   return closed
 }
