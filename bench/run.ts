@@ -13,6 +13,7 @@ import { connect } from './rows/connect.ts'
 import { copyIn, copyOut } from './rows/copy-files.ts'
 import { echoPipe, echoPty } from './rows/echo.ts'
 import { downloadFile, transferMemory, uploadFile } from './rows/file-transfer.ts'
+import { endSessions } from './rows/end-sessions.ts'
 import { frozenViewer } from './rows/frozen-viewer.ts'
 import { interruptFast, interruptSlow } from './rows/interrupt.ts'
 import { manySessions } from './rows/many-sessions.ts'
@@ -48,6 +49,7 @@ const ROWS: readonly Row[] = [
   command,
   stalledControl,
   manySessions,
+  endSessions,
   reattach,
   tree,
   search,
