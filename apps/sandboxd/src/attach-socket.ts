@@ -12,6 +12,7 @@ import {
 import type { Log } from './log.ts'
 import { sendFrame, type SessionConnection } from './sessions/connections.ts'
 import type { SessionRunner } from './sessions/session-runner.ts'
+import { SlicedQueue } from './sliced-queue.ts'
 
 /** Translates between a session and a client that speaks another protocol. */
 export interface ConnectionAdapter {
@@ -75,6 +76,8 @@ export function createSocketHandlers(
   close(socket: ServerWebSocket<SocketData>): void
 } {
   const frames = new FramePacker()
+  // A network or proxy that fails closes thousands of connections in one turn.
+  const closed = new SlicedQueue(now)
   const touch = (data: SocketData): void => {
     if (data.kind === 'attach') data.liveness.receivedMs = now()
   }
@@ -136,11 +139,14 @@ export function createSocketHandlers(
       touch(socket.data)
     },
     close(socket) {
-      if (socket.data.kind !== 'attach') return
-      log.info('disconnected', logFieldsOf(socket.data))
-      clearInterval(socket.data.liveness.timer)
-      socket.data.adapter?.closed()
-      socket.data.runner.disconnected(socket.data.connection)
+      const { data } = socket
+      if (data.kind !== 'attach') return
+      clearInterval(data.liveness.timer)
+      closed.push(() => {
+        log.info('disconnected', logFieldsOf(data))
+        data.adapter?.closed()
+        data.runner.disconnected(data.connection)
+      })
     },
   }
 }

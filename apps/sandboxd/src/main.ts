@@ -8,6 +8,7 @@ import { createLog, type Log } from './log.ts'
 import { forbidDumps } from './processes/linux/process-calls.ts'
 import { OrphanReaper } from './processes/tree/orphan-reaper.ts'
 import { SAME_USER, createUserContext, type RunAs, type UserContext } from './processes/run-as.ts'
+import { ProcessScanner } from './processes/tree/process-scanner.ts'
 import { openOomScore } from './processes/tree/oom-score.ts'
 import { createStartProcess } from './processes/start-process.ts'
 import { listen, type ListenAddress, type ServerDependencies } from './server.ts'
@@ -132,6 +133,7 @@ async function main(): Promise<void> {
     log.warn('no_subreaper', {
       message: 'The kernel refuses to make orphaned processes children of this one',
     })
+  const scanner = new ProcessScanner()
   const baseEnv = await composeEnv(parsed, log)
   const settings: Settings = {
     version: SOFTWARE_VERSION,
@@ -153,7 +155,7 @@ async function main(): Promise<void> {
   const registry = new SessionRegistry(
     settings,
     {
-      startProcess: createStartProcess({ children: reaper, withOomScore }, user),
+      startProcess: createStartProcess({ children: reaper, scanner, withOomScore }, user),
       asUser: user.asUser,
       createScreen: (session) => new ScreenModel(session, renderer),
       log,
@@ -165,7 +167,7 @@ async function main(): Promise<void> {
     createWorker: () => new Worker(new URL('./workspace/thread/files-worker.ts', import.meta.url).href),
     setUp: { root: workspace, umask: process.umask(), user: parsed.runAs },
   })
-  const runTool = createRunTool({ baseEnv, user, children: reaper, withOomScore, now })
+  const runTool = createRunTool({ baseEnv, user, children: reaper, scanner, withOomScore, now })
   const ripgrep = await findRipgrep({
     programFolder: import.meta.dir,
     executable: process.execPath,

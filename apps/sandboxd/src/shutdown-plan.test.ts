@@ -11,7 +11,7 @@ describe('planShutdown', () => {
   })
 
   test('leaves time for the last output of processes that are killed', () => {
-    expect(planShutdown(4_000).timeouts).toEqual({ hangupMs: 500, terminateMs: 2_500 })
-    expect(planShutdown(1_000).timeouts).toEqual({ hangupMs: 250, terminateMs: 500 })
+    expect(planShutdown(4_000).timeouts).toEqual({ hangupMs: 500, terminateMs: 2_500, giveUpMs: 1_000 })
+    expect(planShutdown(1_000).timeouts).toEqual({ hangupMs: 250, terminateMs: 500, giveUpMs: 250 })
   })
 })

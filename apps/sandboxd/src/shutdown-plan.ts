@@ -37,6 +37,6 @@ export function planShutdown(totalMs: number, reason?: StopReason): ShutdownPlan
       message: `The sandbox is stopping${why}: it ends within ${Math.ceil(totalMs / 1000)} s`,
       ...(reason === undefined ? {} : { reason }),
     },
-    timeouts: { hangupMs, terminateMs: totalMs - hangupMs - finalOutputMs },
+    timeouts: { hangupMs, terminateMs: totalMs - hangupMs - finalOutputMs, giveUpMs: finalOutputMs },
   }
 }

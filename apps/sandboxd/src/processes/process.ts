@@ -1,5 +1,6 @@
 import type { WithOomScore } from './tree/oom-score.ts'
 import type { AwaitedChildren } from './tree/orphan-reaper.ts'
+import type { ProcessScanner } from './tree/process-scanner.ts'
 import type { Launcher } from './run-as.ts'
 import type { TerminationTimeouts } from './tree/terminate-tree.ts'
 
@@ -86,6 +87,8 @@ export interface StartOptions {
   readonly withOomScore: WithOomScore
   /** Every child whose exit status Bun collects. */
   readonly children: AwaitedChildren
+  /** Finds the processes of every tree. */
+  readonly scanner: ProcessScanner
   /** Monotonic milliseconds. */
   readonly now: () => number
 }

@@ -1,5 +1,6 @@
 import { EchoWait, createWaitCalls } from './terminal/echo-wait.ts'
 import { INHERIT_OOM_SCORE } from './tree/oom-score.ts'
+import { ProcessScanner } from './tree/process-scanner.ts'
 import { startPipeProcess } from './pipe/pipe-process.ts'
 import {
   DRAIN_BYTES,
@@ -30,6 +31,7 @@ export function createStartProcess(
     terminateMs: TERMINATE_MS,
     withOomScore: INHERIT_OOM_SCORE,
     children: new Set<number>(),
+    scanner: new ProcessScanner(),
     now: () => performance.now(),
     ...options,
     launcher,

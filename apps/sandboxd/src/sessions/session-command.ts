@@ -1,5 +1,5 @@
 import type { StartParameters } from '@sandwire/protocol'
-import { MARKER_VARIABLE } from '../processes/tree/process-tree.ts'
+import { MARKER_VARIABLE } from '../processes/tree/process-table.ts'
 import type { ProcessSpec } from '../processes/process.ts'
 
 /** What a session runs; environment and size come with the first hello. */

@@ -153,15 +153,14 @@ export class SessionRegistry {
 
   /** Closes the attachments that match; returns how many had a connection. */
   revoke({ identity, session, ...rest }: AttachmentFilter): number {
+    const named = session === undefined ? undefined : this.#runners.get(session)
+    const runners = session === undefined ? [...this.#runners.values()] : named === undefined ? [] : [named]
     let closed = 0
-    for (const runner of Array.from(this.#runners.values())) {
-      if (session === undefined || runner.session.id === session)
-        closed += runner.revoke({ principal: identity, ...rest })
-    }
+    for (const runner of runners) closed += runner.revoke({ principal: identity, ...rest })
     return closed
   }
 
-  /** Refuses new sessions and ends all others; resolves when no process is left. */
+  /** Refuses new sessions and ends all others; resolves when no process is left, at the deadline at the latest. */
   async shutDown(plan: ShutdownPlan): Promise<void> {
     this.#isStopping = true
     await Promise.all([...this.#runners.values()].map((runner) => runner.shutDown(plan)))

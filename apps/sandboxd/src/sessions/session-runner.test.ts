@@ -12,6 +12,7 @@ import {
 } from '@sandwire/protocol'
 import { createLog } from '../log.ts'
 import type { ProcessEvents, ProcessSpec, RunningProcess } from '../processes/process.ts'
+import { planShutdown } from '../shutdown-plan.ts'
 import { SessionRunner } from './session-runner.ts'
 import type { SendOutcome, SessionConnection } from './connections.ts'
 
@@ -23,6 +24,8 @@ class FakeProcess implements RunningProcess {
   readonly calls: string[] = []
   /** Called inside `resume`, like a process that delivers a held chunk. */
   onResume: () => void = () => {}
+  /** Resolves when it is terminated. */
+  onTerminate: Promise<void> = Promise.resolve()
 
   constructor(spec: ProcessSpec, events: ProcessEvents) {
     this.spec = spec
@@ -51,6 +54,7 @@ class FakeProcess implements RunningProcess {
   }
   async terminate(): Promise<void> {
     this.calls.push('terminate')
+    await this.onTerminate
   }
 }
 
@@ -255,6 +259,14 @@ describe('SessionRunner', () => {
     const { runner, process } = setUp()
     runner.end()
     expect(process.calls).toEqual(['terminate'])
+  })
+
+  test('shuts down in the announced time when a process does not end', async () => {
+    const { runner, connection, process } = setUp()
+    process.onTerminate = Promise.withResolvers<void>().promise
+    await runner.shutDown(planShutdown(20))
+    expect(process.calls).toEqual(['terminate'])
+    expect(connection.closed).toBe(ERRORS.shutting_down.close)
   })
 })
 

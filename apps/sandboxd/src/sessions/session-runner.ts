@@ -1,3 +1,4 @@
+import { raceTimeout } from '@sandwire/async'
 import {
   EffectQueue,
   type ConnectionId,
@@ -131,13 +132,18 @@ export class SessionRunner {
 
   /**
    * Announces the stop, ends the process, and gives attachments until the deadline to receive its last bytes and its exit.
-   * Those that have not are closed with `shutting_down`. Resolves when no process is left.
+   * Those that have not are closed with `shutting_down`. Resolves when no process is left, at the deadline at the latest.
    */
   async shutDown({ notice, timeouts, totalMs }: ShutdownPlan): Promise<void> {
     this.#run(this.session.warnAll({ code: 'shutting_down', ...notice }, this.#deps.now()))
     // A session still waiting for its first hello does not start its process any more.
     if (this.#process === undefined) this.end()
-    await Promise.all([this.#process?.terminate(timeouts), this.#connections.whenEmpty(totalMs)])
+    const terminated = this.#process?.terminate(timeouts)
+    await Promise.all([
+      // A process that survives SIGKILL, or was being terminated with longer timeouts, does not delay the stop.
+      terminated === undefined ? undefined : raceTimeout(terminated, totalMs, undefined),
+      this.#connections.whenEmpty(totalMs),
+    ])
     this.#run(
       this.session.closeAll(
         { ...notice, code: 'shutting_down', message: 'The sandbox is stopping' },

@@ -15,6 +15,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { eventually, isAlive, readProcessCounts, rejectionOf } from '@sandwire/testing'
 import { afterAll, expect, test } from 'bun:test'
 import { INHERIT_OOM_SCORE } from '../processes/tree/oom-score.ts'
+import { ProcessScanner } from '../processes/tree/process-scanner.ts'
 import { SAME_USER, createUserContext } from '../processes/run-as.ts'
 import { CANNOT_ENTER, createRunTool, type RunningTool, type ToolPlan } from './tool.ts'
 
@@ -37,6 +38,7 @@ const deps = {
   },
   user: SAME_USER,
   children,
+  scanner: new ProcessScanner(),
   withOomScore: INHERIT_OOM_SCORE,
   now: () => performance.now(),
 }

@@ -9,6 +9,7 @@ import {
 import { isFailure, resolveCommand } from '../processes/resolve-command.ts'
 import type { WithOomScore } from '../processes/tree/oom-score.ts'
 import type { AwaitedChildren } from '../processes/tree/orphan-reaper.ts'
+import type { ProcessScanner } from '../processes/tree/process-scanner.ts'
 import type { UserContext } from '../processes/run-as.ts'
 import { startTool, type ToolProcess } from './tool-process.ts'
 import { Semaphore, type SemaphoreLimits } from './semaphore.ts'
@@ -80,6 +81,7 @@ interface RunToolDependencies {
   readonly baseEnv: Readonly<Record<string, string>>
   readonly user: UserContext
   readonly children: AwaitedChildren
+  readonly scanner: ProcessScanner
   readonly withOomScore: WithOomScore
   /** Monotonic milliseconds. */
   readonly now: () => number

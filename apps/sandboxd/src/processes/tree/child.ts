@@ -3,13 +3,8 @@ import type { Launcher } from '../run-as.ts'
 import { terminateTree, type TerminationTimeouts } from './terminate-tree.ts'
 import { fail } from '../resolve-command.ts'
 import type { ProcessSpec, SpawnFailure, StartOptions } from '../process.ts'
-import {
-  type ProcessTree,
-  findProcessTree,
-  MARKER_VARIABLE,
-  readProcess,
-  signalProcess,
-} from './process-tree.ts'
+import { MARKER_VARIABLE, readProcess, signalProcess } from './process-table.ts'
+import type { ProcessTree } from './process-tree.ts'
 import { tagOf, withTag } from './process-tag.ts'
 
 export interface ExitStatus {
@@ -59,14 +54,14 @@ export class Child {
 
   /** Signals the leader's group. */
   signalGroup(signal: number): void {
-    if (this.#hasExited) this.#signalMembers(signal)
+    if (this.#hasExited) void this.#signalMembers(signal)
     // The child may not lead its group yet.
     else if (kill(-this.pid, signal) < 0) kill(this.pid, signal)
   }
 
   /** Ends the whole tree; concurrent calls share one run. */
   terminate(timeouts: TerminationTimeouts = this.#options): Promise<void> {
-    this.#termination ??= terminateTree(this.#tree, timeouts).finally(() => {
+    this.#termination ??= terminateTree(this.#tree, timeouts, this.#options.scanner).finally(() => {
       this.#termination = undefined
     })
     return this.#termination
@@ -80,8 +75,9 @@ export class Child {
   }
 
   /** After the leader is reaped, its pid may be reused for another group, so each member is identified first. */
-  #signalMembers(signal: number): void {
-    for (const member of findProcessTree(this.#tree).members) {
+  async #signalMembers(signal: number): Promise<void> {
+    const { members } = await this.#options.scanner.find(this.#tree)
+    for (const member of members) {
       if (member.groupId === this.pid) signalProcess(member, signal)
     }
   }

@@ -12,10 +12,11 @@ export interface AwaitedChildren {
  */
 export class OrphanReaper implements AwaitedChildren {
   readonly #awaited = new Set<number>()
+  #isScheduled = false
 
   /** Starts adopting. False when the kernel refuses; process 1 adopts orphans in any case. */
   start(): boolean {
-    process.on('SIGCHLD', () => this.reap())
+    process.on('SIGCHLD', () => this.#schedule())
     return becomeSubreaper()
   }
 
@@ -26,7 +27,17 @@ export class OrphanReaper implements AwaitedChildren {
   /** Bun has collected the status, so the pid may be reused. */
   delete(pid: number): void {
     this.#awaited.delete(pid)
-    this.reap()
+    this.#schedule()
+  }
+
+  /** Once per turn, however many children exit in it: the kernel searches all children. */
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.reap()
+    })
   }
 
   /** Reaps up to the first awaited child; `delete` continues after it. */

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { getLimit, setLimit } from '../linux/process-calls.ts'
 
 /**
@@ -29,12 +28,12 @@ export function withTag<T>(tag: bigint, action: () => T): T {
   }
 }
 
-/** Whether a process has the tag; false when there is no such process. */
-export function hasTag(pid: number, tag: bigint): boolean {
-  try {
-    return LIMIT_LINE.exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))?.[1] === String(tag)
-  } catch {
-    // Exited between listing and reading.
-    return false
-  }
+/** The tag in the text of `/proc/<pid>/limits`; undefined where there is no such limit. */
+export function readTag(limits: string): string | undefined {
+  return LIMIT_LINE.exec(limits)?.[1]
+}
+
+/** True for a value that `tagOf` can return. */
+export function isTag(value: string | undefined): boolean {
+  return value !== undefined && BigInt(value) >> 51n === 1n
 }

@@ -1,54 +1,57 @@
-import { eventually } from '@sandwire/testing'
 import { expect, test } from 'bun:test'
-import {
-  type ProcessTree,
-  isAlive,
-  parseStat,
-  type ProcessEntry,
-  readProcess,
-  selectProcessTree,
-  signalProcess,
-} from './process-tree.ts'
+import type { MarkedEntry } from './process-table.ts'
+import { type ProcessTree, selectProcessTrees } from './process-tree.ts'
+import { tagOf } from './process-tag.ts'
 
 const TREE: ProcessTree = { leaderPid: 100, leaderStartTicks: '5000', marker: 'm' }
-const entry = (pid: number, changes: Partial<ProcessEntry> = {}): ProcessEntry => ({
+const OTHER: ProcessTree = { leaderPid: 300, leaderStartTicks: '5000', marker: 'n' }
+
+const entry = (pid: number, changes: Partial<MarkedEntry> = {}): MarkedEntry => ({
   pid,
   parentPid: 1,
   groupId: pid,
   sessionId: pid,
   startTicks: '6000',
   isDead: false,
+  tag: undefined,
+  markers: [],
   ...changes,
 })
-const pidsOf = (table: readonly ProcessEntry[], marked: readonly number[] = []) =>
-  selectProcessTree(TREE, table, ({ pid }) => (marked.includes(pid) ? 'marked' : 'unmarked')).members.map(
-    (member) => member.pid,
-  )
+const viewOf = (table: readonly MarkedEntry[], tree = TREE) => {
+  const { members = [], isCertain } = selectProcessTrees([TREE, OTHER], table).get(tree) ?? {}
+  return { pids: members.map(({ pid }) => pid).toSorted((a, b) => a - b), isCertain }
+}
+const pidsOf = (table: readonly MarkedEntry[], tree = TREE) => viewOf(table, tree).pids
 
-test('parseStat handles spaces and parentheses in the name', () => {
-  const fields = ['S', '1', '2', '3', ...Array.from({ length: 15 }, () => '0'), '987', '0']
-  expect(parseStat(`42 (a (b) c) ${fields.join(' ')}`)).toEqual({
-    pid: 42,
-    parentPid: 1,
-    groupId: 2,
-    sessionId: 3,
-    startTicks: '987',
-    isDead: false,
-  })
-  expect(parseStat('garbage')).toBeUndefined()
-})
-
-test('a tree contains its group, its session, marked processes and their descendants', () => {
+test('a tree contains its group, its session, marked and tagged processes and their descendants', () => {
   const table = [
     entry(100, { startTicks: '5000' }),
     entry(101, { groupId: 100 }),
     entry(102, { sessionId: 100 }),
-    entry(103),
-    entry(104, { parentPid: 103 }),
+    entry(103, { markers: ['x', 'm'] }),
+    entry(106, { tag: String(tagOf('m')) }),
     entry(105, { parentPid: 104 }),
+    entry(104, { parentPid: 103 }),
     entry(200),
   ]
-  expect(pidsOf(table, [103])).toEqual([100, 101, 102, 103, 104, 105])
+  expect(pidsOf(table)).toEqual([100, 101, 102, 103, 104, 105, 106])
+})
+
+test('each tree gets its own processes from one table', () => {
+  const table = [
+    entry(100, { startTicks: '5000', tag: String(tagOf('m')) }),
+    entry(101, { parentPid: 100, tag: String(tagOf('m')), markers: ['m'] }),
+    entry(300, { startTicks: '5000', tag: String(tagOf('n')) }),
+    entry(301, { markers: ['n'] }),
+    entry(302, { tag: String(tagOf('n')), markers: ['m'] }),
+  ]
+  expect(pidsOf(table, TREE)).toEqual([100, 101, 302])
+  expect(pidsOf(table, OTHER)).toEqual([300, 301, 302])
+})
+
+test('a tree omits this process and what descends from it alone', () => {
+  const table = [entry(process.pid, { markers: ['m'] }), entry(101, { parentPid: process.pid })]
+  expect(pidsOf(table)).toEqual([])
 })
 
 test('a tree omits zombies and contains their children', () => {
@@ -62,16 +65,8 @@ test('a tree omits a process that reuses the pid of its leader', () => {
 })
 
 test('a tree is uncertain during the execve of a process that may belong to it', () => {
-  expect(selectProcessTree(TREE, [entry(200)], () => 'unknown')).toEqual({ members: [], isCertain: false })
-  expect(selectProcessTree(TREE, [entry(200, { sessionId: 100 })], () => 'unknown').isCertain).toBe(true)
-})
-
-test('signalProcess spares a process with another start time', async () => {
-  const child = Bun.spawn(['sleep', '60'])
-  const real = await eventually(() => readProcess(child.pid), { what: 'the child' })
-  signalProcess({ ...real, startTicks: '1' }, 9)
-  expect(isAlive(real)).toBe(true)
-  signalProcess(real, 9)
-  await child.exited
-  expect(child.signalCode).toBe('SIGKILL')
+  expect(viewOf([entry(200, { markers: undefined })])).toEqual({ pids: [], isCertain: false })
+  expect(viewOf([entry(200, { markers: undefined, sessionId: 100 })]).isCertain).toBe(true)
+  expect(viewOf([entry(200, { markers: undefined, sessionId: 100 })], OTHER).isCertain).toBe(false)
+  expect(viewOf([entry(200, { markers: undefined, tag: String(tagOf('another')) })]).isCertain).toBe(true)
 })

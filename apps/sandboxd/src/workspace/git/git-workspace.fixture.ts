@@ -5,6 +5,7 @@ import { pathToBytes, SandwireError } from '@sandwire/protocol'
 import { BEARER } from '../../caller.ts'
 import { respondError } from '../../http/respond.ts'
 import { INHERIT_OOM_SCORE } from '../../processes/tree/oom-score.ts'
+import { ProcessScanner } from '../../processes/tree/process-scanner.ts'
 import { SAME_USER } from '../../processes/run-as.ts'
 import type { Files } from '../files.ts'
 import { respondCompatError } from '../../compat/responses.ts'
@@ -76,7 +77,14 @@ export function createFixture({
   })
   const user = SAME_USER
   const now = (): number => performance.now()
-  const run = createRunTool({ baseEnv: env, user, children: new Set(), withOomScore: INHERIT_OOM_SCORE, now })
+  const run = createRunTool({
+    baseEnv: env,
+    user,
+    children: new Set(),
+    scanner: new ProcessScanner(),
+    withOomScore: INHERIT_OOM_SCORE,
+    now,
+  })
   const runTool: RunTool = (plan) => run(spoil?.(plan) ?? plan)
   const handle = (request: Request): Promise<Answer> => serve(request, { root, files, runTool })
   if (isRepository) gitIn('.', 'init', '--quiet')

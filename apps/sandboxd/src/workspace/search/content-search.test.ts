@@ -15,6 +15,7 @@ import { rgPath } from '@vscode/ripgrep'
 import { eventually, readDescendants, readProcessCounts, rejectionOf } from '@sandwire/testing'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { INHERIT_OOM_SCORE } from '../../processes/tree/oom-score.ts'
+import { ProcessScanner } from '../../processes/tree/process-scanner.ts'
 import { SAME_USER } from '../../processes/run-as.ts'
 import { Query } from '../routes/parameters.ts'
 import { createRunTool, type RunTool } from '../tool.ts'
@@ -34,6 +35,7 @@ const toolOf = (env: Readonly<Record<string, string>>): RunTool =>
     baseEnv: { PATH: '/usr/bin:/bin', HOME: root, LANG: 'C.UTF-8', ...env },
     user: SAME_USER,
     children: new Set(),
+    scanner: new ProcessScanner(),
     withOomScore: INHERIT_OOM_SCORE,
     now: () => performance.now(),
   })
