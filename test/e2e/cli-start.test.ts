@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'bun:test'
@@ -46,3 +46,31 @@ test('npx sbx-stdio, sandboxd and sandwire work with only Node on PATH', async (
     ]))
       expect(version).toMatch(new RegExp(`^${name} \\d`))
 })
+
+test.each(['cli/bin/sbx-stdio', 'sandboxd/bin/sandboxd', 'host/bin/sandwire'])(
+  'apps/%s works after a plain npm ci, before the first npm script',
+  async (file) => {
+    const [app = '', , name = ''] = file.split('/')
+    const root = await mkdtemp(join(tmpdir(), 'cli-launcher-'))
+    const at = (...parts: string[]): string => join(root, ...parts)
+    await mkdir(at('apps', app, 'bin'), { recursive: true })
+    await mkdir(at('node_modules', '.bin'), { recursive: true })
+    await mkdir(at('node_modules', '@sandwire'))
+    await mkdir(at('scripts'))
+    await cp(join(ROOT, 'apps', file), at('apps', file))
+    // As npm links workspaces and their commands.
+    await symlink(`../../apps/${app}`, at('node_modules', '@sandwire', app))
+    await symlink(`../@sandwire/${app}/bin/${name}`, at('node_modules', '.bin', name))
+    await writeFile(at('scripts', 'bootstrap.mjs'), 'console.log("installed")')
+    await writeFile(at('node_modules', '.bin', 'bun'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 })
+    const child = Bun.spawn([at('node_modules', '.bin', name), 'a b'], {
+      cwd: tmpdir(),
+      env: { PATH: '/usr/bin:/bin' },
+      stdout: 'pipe',
+    })
+    expect(await new Response(child.stdout).text()).toBe(
+      `installed\n${await realpath(at('apps', app))}/src/main.ts\na b\n`,
+    )
+    await rm(root, { recursive: true })
+  },
+)
