@@ -226,16 +226,14 @@ describe.skipIf(problem !== undefined)(
           const isBroken = page.locator('.file-pane .empty:visible', { hasText: 'Cannot show this image' })
           await page.locator('.cm-content:visible, .picture img:visible').or(isBroken).first().waitFor()
         }
-        const address = await page.locator('.picture img:visible').getAttribute('src')
-        // Opened alone, the image is a document of our origin with our policy.
-        expect(address).toStartWith('blob:')
-        await page.evaluate((url) => void window.open(url ?? ''), address)
-        const alone = await eventually(() => recorder.opened[0], { what: 'the picture to open' })
-        // A new page starts as about:blank.
-        await alone.waitForURL(address ?? '')
-        expect(
-          await alone.evaluate(() => [document.documentElement.tagName, Reflect.get(globalThis, 'pwned')]),
-        ).toEqual(['svg', undefined])
+        const address = (await page.locator('.picture img:visible').getAttribute('src')) ?? ''
+        // As from "Open image in new tab" or the address bar, which apply no policy of the page that shows the image.
+        const alone = await workbench.context.newPage()
+        await alone.goto(address)
+        expect(await alone.evaluate(() => [document.documentElement.tagName, self.origin])).toEqual([
+          'svg',
+          'null',
+        ])
         await alone.close()
         recorder.opened.length = 0
         expect(await pwned()).toBeUndefined()
@@ -249,16 +247,35 @@ describe.skipIf(problem !== undefined)(
     test(
       'a file opened by its URL is a download (threat T25)',
       async () => {
+        const run = 'globalThis.pwned=1'
+        const files: Readonly<Record<string, string>> = {
+          'page.html': `<script>${run}</script>`,
+          'picture.svg': `<svg xmlns="http://www.w3.org/2000/svg"><script>${run}</script></svg>`,
+          'page.xml': `<html xmlns="http://www.w3.org/1999/xhtml"><script>${run}</script></html>`,
+          'page.pdf': '%PDF-1.4\n1 0 obj<</OpenAction<</S/JavaScript/JS(app.alert(1))>>>>endobj\n',
+        }
         await toTerminal()
+        for (const [file, content] of Object.entries(files)) await put(file, content)
         const [sandbox = ''] = (await workbench.first.session()).split('.')
-        for (const file of ['page.html', 'picture.svg']) {
-          const answer = await fixture.host.fetch(`/api/workspaces/${sandbox}/file?path=${file}`)
-          expect(answer.status).toBe(200)
-          expect(answer.headers.get('content-type')).toBe('application/octet-stream')
+        const base = `/api/workspaces/${sandbox}`
+        const urls = [...Object.keys(files).map((file) => `${base}/file?path=${file}`), `${base}/archive?path=.`]
+        for (const url of urls) {
+          const answer = await fixture.host.fetch(url)
+          expect([url, answer.status]).toEqual([url, 200])
+          expect(answer.headers.get('content-type')).toMatch(/^application\/(octet-stream|x-tar)$/)
           expect(answer.headers.get('content-disposition')).toStartWith('attachment')
           expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+          expect(answer.headers.get('content-security-policy')).toEndWith('sandbox')
           await answer.body?.cancel()
+          // A page of ours opens it, so the browser sends the cookie.
+          const started = workbench.page.waitForEvent('download')
+          await workbench.page.evaluate((address) => location.assign(address), url)
+          const download = await started
+          expect(new URL(download.url()).pathname).toBe(new URL(url, fixture.origin).pathname)
+          await download.cancel()
         }
+        expect(workbench.page.url()).toBe(`${fixture.origin}/`)
+        expect(await pwned()).toBeUndefined()
       },
       TIMEOUT_MS,
     )

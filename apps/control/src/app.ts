@@ -18,6 +18,7 @@ import { addPtyRoute } from './compat/pty.ts'
 import { addCompatRoutes } from './compat/routes.ts'
 import { AttachLimits, type RateLimit, RequestBudget, WorkspaceBudget } from './http/rate-limits.ts'
 import { holdBody } from './http/request-body.ts'
+import { addResponseHeaders } from './http/respond.ts'
 import { checkRequestSource } from './http/source-check.ts'
 import { unwrap } from './outcome.ts'
 import { addAccountRoutes } from './routes/account.ts'
@@ -154,6 +155,7 @@ export function createApp(deps: AppDependencies): App {
 
   app.use(recordRequests({ log, metrics, nowMs, mintRequestId: deps.mintRequestId }))
   app.use(auditRequests({ lookup, sessionNames, log, metrics, nowMs, sleep, mintId: deps.mintRequestId }))
+  app.use(addResponseHeaders(config))
   app.use(checkRequestSource(config))
   app.use(refuseWithoutIdentity(findIdentityProblem(config, secrets)))
 

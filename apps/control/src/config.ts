@@ -60,6 +60,8 @@ const configSchema = z.strictObject({
   embedOrigins: z.array(z.string().superRefine(refuseEmbedOrigin)).max(MAX_EMBED_ORIGINS).default([]),
   /** `Host` headers of this server, with port. */
   hosts: z.array(z.string().min(1)).min(1).max(64),
+  /** Control terminates TLS itself, instead of a proxy. */
+  hasTls: z.boolean('expected true or false').default(false),
   /** Header in which a proxy on this machine sends the client's address; absent: no proxy is trusted. */
   clientAddressHeader: z
     .string()

@@ -434,6 +434,7 @@ describe('an error (threat T46)', () => {
       expect([...response.headers.keys()].sort()).toEqual([
         'cache-control',
         'content-length',
+        'content-security-policy',
         'content-type',
         'referrer-policy',
         'x-content-type-options',

@@ -1,8 +1,11 @@
+import { isLoopbackUrl } from '@sandwire/operator-settings'
 import { ERRORS, retryAfterSeconds, type SandwireError } from '@sandwire/protocol'
+import type { MiddlewareHandler } from 'hono'
 
-/** Headers of every response that is not a page: not stored, not sniffed. */
+/** Headers of every response that is not a page: not stored, not sniffed, and inert if a browser renders it. */
 export const COMMON_HEADERS = {
   'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
 } as const
@@ -73,4 +76,33 @@ export function respondPage(
   { type, status = 200 }: { readonly type?: string; readonly status?: number } = {},
 ): Response {
   return new Response(text, { status, headers: pageHeaders(type) })
+}
+
+/** A year. Covers the host name itself, not names below it. */
+const STRICT_TRANSPORT_SECURITY = 'max-age=31536000'
+
+/** Hosts that browsers may be told to use HTTPS for. Not loopback names, whose other ports belong to other programs. */
+function strictHostsOf(publicOrigins: readonly string[]): ReadonlySet<string> {
+  const isStrict = (origin: string): boolean => origin.startsWith('https://') && !isLoopbackUrl(origin)
+  return new Set(publicOrigins.filter(isStrict).map((origin) => new URL(origin).host))
+}
+
+/** Adds the common headers to every response, and `Strict-Transport-Security` if this server terminates TLS itself. */
+export function addResponseHeaders({
+  publicOrigins,
+  hasTls,
+}: {
+  readonly publicOrigins: readonly string[]
+  readonly hasTls: boolean
+}): MiddlewareHandler {
+  const strictHosts = hasTls ? strictHostsOf(publicOrigins) : new Set<string>()
+  return async (context, next) => {
+    await next()
+    const { status, headers } = context.res
+    if (status === 101) return
+    for (const [name, value] of Object.entries(COMMON_HEADERS))
+      if (!headers.has(name)) headers.set(name, value)
+    if (strictHosts.has(context.req.header('host')?.toLowerCase() ?? ''))
+      headers.set('strict-transport-security', STRICT_TRANSPORT_SECURITY)
+  }
 }

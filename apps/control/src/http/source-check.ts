@@ -3,7 +3,6 @@ import type { MiddlewareHandler } from 'hono'
 import { hasSignInCookie } from '../auth/browser-sign-in.ts'
 import { hasTicket } from '../auth/ticket.ts'
 import { copyCfProperties } from './client-address.ts'
-import { COMMON_HEADERS } from './respond.ts'
 import { isWebSocketPath, readUpgrade } from './upgrade.ts'
 
 export interface SourceSettings {
@@ -79,7 +78,7 @@ function moveTokenFromUrl(request: Request, isEnabled: boolean): Request | undef
   return new Request(url, { ...copyCfProperties(request), method: request.method, headers })
 }
 
-/** The first check of a request: host, origin, and no credential in its URL. Adds the common headers to the response. */
+/** The first check of a request: host, origin, and no credential in its URL. */
 export function checkRequestSource(
   settings: SourceSettings & { readonly tokenInUrl: boolean },
 ): MiddlewareHandler {
@@ -89,8 +88,5 @@ export function checkRequestSource(
     const moved = moveTokenFromUrl(context.req.raw, settings.tokenInUrl)
     if (moved !== undefined) context.req.raw = moved
     await next()
-    if (context.res.status === 101) return
-    for (const [name, value] of Object.entries(COMMON_HEADERS))
-      if (!context.res.headers.has(name)) context.res.headers.set(name, value)
   }
 }

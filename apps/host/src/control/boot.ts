@@ -92,7 +92,7 @@ function describeControl(
   { configuration, keys }: BootOptions,
   { origins, hosts }: ServerNames,
 ): ControlConfig {
-  const { mode, issuers, passed, workspace, clientAddressHeader, embedOrigins } = configuration
+  const { mode, issuers, passed, workspace, clientAddressHeader, embedOrigins, tls } = configuration
   return {
     ...passed,
     mode,
@@ -100,6 +100,7 @@ function describeControl(
     publicOrigins: origins,
     ...(embedOrigins !== undefined && { embedOrigins }),
     hosts,
+    hasTls: tls !== undefined,
     ...(clientAddressHeader !== undefined && { clientAddressHeader }),
     // In open mode the local token is not accepted.
     ...(mode === 'local' && { localTokenSha256: keys.localTokenSha256 }),

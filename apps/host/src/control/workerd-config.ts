@@ -15,6 +15,8 @@ export interface ControlConfig {
   /** Absent: none. */
   readonly embedOrigins?: readonly string[]
   readonly hosts: readonly string[]
+  /** Workerd terminates TLS. */
+  readonly hasTls?: boolean
   /** Header in which a proxy passes the client's address. */
   readonly clientAddressHeader?: string
   /** Absent: the local token is not accepted. */

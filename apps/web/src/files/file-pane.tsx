@@ -198,9 +198,11 @@ function Picture({
   /** URL that failed to load; a new version of the file has another URL. */
   const [broken, setBroken] = useState<string>()
   useEffect(() => {
-    const made = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type }))
-    setUrl(made)
-    return () => URL.revokeObjectURL(made)
+    // Opened alone, a `data:` URL has an opaque origin; a script in an SVG at a `blob:` URL would have the page's.
+    const reader = new FileReader()
+    reader.addEventListener('load', () => setUrl(String(reader.result)))
+    reader.readAsDataURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type }))
+    return () => reader.abort()
   }, [bytes, type])
   if (url !== undefined && url === broken) return <p className="empty">{fileTexts.pane.brokenImage}</p>
   return (
