@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
 import { CookieJar } from './support/cookie-jar.ts'
 import { type RunningControl, startControl } from './support/control.ts'
+import { FakeIssuer, makeKey } from './support/fake-issuer.ts'
 import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
@@ -10,6 +11,7 @@ const COOKIE = '__Host-sandwire'
 
 let sandboxes: FakeSandboxes
 let issuer: TestIssuer
+let malicious: FakeIssuer
 let control: RunningControl
 beforeAll(async () => {
   sandboxes = new FakeSandboxes()
@@ -27,14 +29,20 @@ beforeAll(async () => {
   })
   const { clientId: _, ...tokensOnly } = issuer.configFor({ id: 'tokens-only', issuer: 'http://127.0.0.1:1' })
   const away = issuer.configFor({ id: 'away', issuer: 'http://127.0.0.1:2' })
+  malicious = new FakeIssuer([await makeKey('k')])
+  malicious.metadata = {
+    authorization_endpoint: `${malicious.url}/authorize`,
+    token_endpoint: `${malicious.url}/token`,
+  }
   control = await startControl({
     runner: sandboxes,
-    config: { issuers: [issuer.configFor(), tokensOnly, away] },
+    config: { issuers: [issuer.configFor(), tokensOnly, away, malicious.config({ id: 'malicious' })] },
   })
 })
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await issuer[Symbol.asyncDispose]()
+  await malicious[Symbol.asyncDispose]()
   await sandboxes[Symbol.asyncDispose]()
 })
 
@@ -51,7 +59,7 @@ async function leave(jar: CookieJar, query = 'issuer=test'): Promise<URL> {
 /** Path and query of the issuer's redirect. */
 async function comeBack(authorization: URL, caller: string): Promise<string> {
   const { origin, pathname, search } = await issuer.signIn(authorization, caller)
-  expect(origin + pathname).toBe(`${control.origin}/signin/callback`)
+  expect(origin + pathname).toBe(`${control.origin}/signin/callback/test`)
   return pathname + search
 }
 
@@ -83,7 +91,7 @@ describe('signing in through an issuer', () => {
     expect(Object.fromEntries(authorization.searchParams)).toMatchObject({
       response_type: 'code',
       code_challenge_method: 'S256',
-      redirect_uri: `${control.origin}/signin/callback`,
+      redirect_uri: `${control.origin}/signin/callback/test`,
       scope: 'openid profile email sandbox:connect sandbox:exec sandbox:admin',
     })
     const response = await jar.open(await comeBack(authorization, 'ann'))
@@ -216,6 +224,23 @@ describe('the callback of an issuer', () => {
     }
   })
 
+  test('of another issuer sends it neither code nor PKCE verifier (mix-up)', async () => {
+    const victim = new CookieJar(control)
+    const forwarded = await leave(victim, 'issuer=malicious')
+    expect(forwarded.origin).toBe(malicious.url)
+    // The malicious issuer sends the browser on to the honest one, with its client and redirect URI.
+    const honest = await leave(new CookieJar(control))
+    const authorization = new URL(honest)
+    for (const name of ['state', 'nonce', 'code_challenge'])
+      authorization.searchParams.set(name, forwarded.searchParams.get(name) ?? '')
+    const back = await issuer.signIn(authorization, 'ann')
+    back.searchParams.delete('iss')
+    expect(back.searchParams.has('code')).toBe(true)
+    const response = await victim.open(back.pathname + back.search)
+    expect(malicious.requested).not.toContain('/token')
+    await expectRefused(victim, response)
+  })
+
   test('is refused with a parameter given twice', async () => {
     const jar = new CookieJar(control)
     const back = await comeBack(await leave(jar), 'ann')
@@ -234,7 +259,16 @@ describe('the callback of an issuer', () => {
       await expectRefused(jar, await jar.open(back))
     }
     const bare = new CookieJar(control)
-    await expectRefused(bare, await bare.open('/signin/callback?code=x&state=y'))
+    await expectRefused(bare, await bare.open('/signin/callback/test?code=x&state=y'))
+  })
+
+  test('is refused at a redirect URI that names no issuer, or another one', async () => {
+    for (const path of ['/away', '/TEST', '/test%20', '/none', '']) {
+      const jar = new CookieJar(control)
+      const { search } = await issuer.signIn(await leave(jar), 'ann')
+      const page = await expectRefused(jar, await jar.open(`/signin/callback${path}${search}`))
+      expect(page.includes('register the redirect URI of this issuer')).toBe(path === '')
+    }
   })
 
   test('is refused under another of our origins', async () => {

@@ -8,7 +8,7 @@ const STATE: LoginState = {
   verifier: 'v'.repeat(43),
   issuer: 'test',
   issuerBinding: 'v',
-  redirectUri: 'http://localhost:1/signin/callback',
+  redirectUri: 'http://localhost:1/signin/callback/test',
   to: '/',
   expiresMs: NOW + LOGIN_LIFE_MS,
 }

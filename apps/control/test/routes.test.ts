@@ -84,6 +84,7 @@ describe('the routes', () => {
       'GET /signin.js',
       'GET /signin/start',
       'GET /signin/callback',
+      'GET /signin/callback/:issuer',
       'GET /join',
       'GET /join.js',
       'GET /page.css',

@@ -77,6 +77,7 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'POST /api/signin': 'signin',
   'POST /api/signout': 'signout',
   'GET /signin/callback': 'signin',
+  'GET /signin/callback/:issuer': 'signin',
   'DELETE /api/account': 'account.delete',
   'DELETE /api/accounts/:account': 'account.remove',
   'DELETE /api/account/sign-ins/:login': 'signout',

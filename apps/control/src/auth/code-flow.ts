@@ -13,6 +13,8 @@ import { verifyIdToken } from './oidc-token.ts'
 export type SignInProblem =
   /** The sign-in was not started by this browser, has expired, or was completed before. */
   | 'stale'
+  /** The issuer redirected to a URI that names no issuer. */
+  | 'redirect_uri'
   /** The user or the issuer declined. */
   | 'denied'
   /** The issuer's response is invalid. */

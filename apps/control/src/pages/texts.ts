@@ -26,6 +26,8 @@ export const SIGN_IN_FAILED_TEXTS = {
   retry: 'Try again',
   problems: {
     stale: 'This sign-in was started in another browser, has expired, or was already completed.',
+    redirect_uri:
+      'The identity provider redirected to an address that names no issuer. The operator has to register the redirect URI of this issuer there.',
     denied: 'The sign-in was canceled or denied.',
     invalid_response: 'The identity provider sent an invalid response.',
     unavailable: 'The identity provider is not responding.',

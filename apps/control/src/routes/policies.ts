@@ -51,6 +51,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /signin.js': 'public',
   'GET /signin/start': 'public',
   'GET /signin/callback': 'public',
+  'GET /signin/callback/:issuer': 'public',
   'GET /join': 'public',
   'GET /join.js': 'public',
   'GET /page.css': 'public',

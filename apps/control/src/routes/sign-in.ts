@@ -20,6 +20,7 @@ import { body, endpoint, type GuardOf } from './endpoint.ts'
 import { signInBody } from './schemas.ts'
 
 const START = '/signin/start'
+/** Without the id of an issuer. */
 const CALLBACK = '/signin/callback'
 
 /** Length of a login id. */
@@ -29,6 +30,7 @@ const TOKEN_LIFE_MS = 24 * 60 * 60 * 1000
 
 const STATUS: Readonly<Record<SignInProblem, number>> = {
   stale: 400,
+  redirect_uri: 400,
   denied: 403,
   invalid_response: 502,
   unavailable: 503,
@@ -199,11 +201,12 @@ function addIssuerRoutes(app: App, guardOf: GuardOf, deps: SignInDependencies): 
     const { raw } = context.req
     checkBudget(raw)
     const origin = originOf(raw, source)
-    const flow = flows.get(context.req.query('issuer') ?? '')
+    const issuer = context.req.query('issuer') ?? ''
+    const flow = flows.get(issuer)
     if (flow === undefined || isCrossSite(raw)) return redirectTo(`${origin}/signin`)
     try {
       const to = returnPathOf(context.req.query('to'))
-      const { location, state } = await flow.start(origin + CALLBACK, to)
+      const { location, state } = await flow.start(`${origin}${CALLBACK}/${issuer}`, to)
       // The browser does not send its strict cookie on the redirect back from the issuer.
       const replaces = await claimsOf(raw.headers)
       return redirectTo(location, [await states.seal({ ...state, replaces })])
@@ -212,16 +215,23 @@ function addIssuerRoutes(app: App, guardOf: GuardOf, deps: SignInDependencies): 
     }
   })
 
-  app.openapi(route(CALLBACK), async (context) => {
+  // One redirect URI per issuer: otherwise a malicious issuer could send the browser to another one, whose code control would
+  // then send to the malicious one (RFC 9700, section 4.4.2.2).
+  app.openapi(route(`${CALLBACK}/{issuer}`), async (context) => {
     const { raw } = context.req
     checkBudget(raw)
     try {
       const started = await states.open(raw.headers, nowMs())
-      if (started?.redirectUri !== originOf(raw, source) + CALLBACK) throw new SignInError('stale')
+      if (started?.redirectUri !== originOf(raw, source) + context.req.path) throw new SignInError('stale')
       return await finish(context, started)
     } catch (caught) {
       return respondProblem(context, caught)
     }
+  })
+
+  app.openapi(route(CALLBACK), (context) => {
+    checkBudget(context.req.raw)
+    return respondProblem(context, new SignInError('redirect_uri'))
   })
 }
 

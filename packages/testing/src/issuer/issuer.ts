@@ -8,12 +8,12 @@ import { FormBrowser, hiddenField } from './form-browser.ts'
 
 /** Redirect URIs of the page and the CLI; native clients may use any loopback port. */
 const REDIRECTS = ['127.0.0.1', 'localhost', '[::1]'].flatMap((host) => [
-  `http://${host}/signin/callback`,
+  `http://${host}/signin/callback/test`,
   `http://${host}/callback`,
 ])
 
 export interface IssuerOptions {
-  /** Default: `/signin/callback` and `/callback` on any loopback port. */
+  /** Default: `/signin/callback/test` and `/callback` on any loopback port. */
   readonly redirectUris?: readonly string[]
   /** Audience of the tokens; a URL, as RFC 8707 requires. */
   readonly audience?: string

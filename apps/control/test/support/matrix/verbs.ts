@@ -141,6 +141,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'GET /signin.js': [plain('/signin.js')],
   'GET /signin/start': [plain('/signin/start')],
   'GET /signin/callback': [plain('/signin/callback')],
+  'GET /signin/callback/:issuer': [plain('/signin/callback/none')],
   'GET /join': [plain('/join')],
   'GET /join.js': [plain('/join.js')],
   'GET /page.css': [plain('/page.css')],
