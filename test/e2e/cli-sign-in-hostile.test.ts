@@ -31,6 +31,54 @@ describe('a hostile server', () => {
     expect((await done()).code).toBe(0)
   })
 
+  describe('that asks for a token of another server gets none unless it is trusted (threat T2)', () => {
+    /** The stand-in under another origin. */
+    const hostile = (): string => `http://localhost:${fixture.server.port}`
+    const metadata = () => ({ issuer: hostile(), ...fixture.relay.metadata })
+
+    test.each<[string, () => Readonly<Record<string, unknown>>]>([
+      ['by another spelling of the issuer', () => ({ issuer: `${issuer.url}/` })],
+      [
+        'by endpoints of the issuer',
+        () => ({
+          issuer: hostile(),
+          endpoints: {
+            token: fixture.relay.metadata['token_endpoint'],
+            deviceAuthorization: fixture.relay.metadata['device_authorization_endpoint'],
+          },
+        }),
+      ],
+      ['by metadata that names endpoints of the issuer', () => ({ issuer: hostile() })],
+      ['by metadata and another client', () => ({ issuer: hostile(), clientId: issuer.otherClientId })],
+      ['by another client', () => ({ clientId: issuer.otherClientId })],
+    ])('%s', async (_, changes) => {
+      for (const isSignedIn of [true, false]) {
+        if (isSignedIn) await fixture.login()
+        // Without a sign-in there is no other server to compare with.
+        else if (changes()['issuer'] === undefined) return
+        else await fixture.cli('logout', fixture.url)
+        fixture.requests.length = 0
+        // Without an ID token, which names its issuer.
+        const hostileAuth = { requestScopes: ['sandbox:connect'], ...changes() }
+        fixture.answers['GET /api/auth'] = () => fixture.auth(hostileAuth)
+        fixture.answers['GET /.well-known/openid-configuration'] = () => Response.json(metadata())
+        const run = await fixture.tryLogin(hostile())
+        expect(run.code).not.toBe(0)
+        expect(fixture.requests.filter(({ authorization }) => authorization !== null)).toEqual([])
+        fixture.answers['GET /api/auth'] = () => fixture.auth()
+      }
+    })
+
+    test('and the refused token is revoked', async () => {
+      await fixture.login()
+      fixture.answers['GET /api/auth'] = () => fixture.auth({ clientId: issuer.otherClientId })
+      const run = await fixture.tryLogin(hostile())
+      expect(run.stderr).toContain(`${fixture.url} accepts the same token`)
+      expect(run.stderr).toContain(`hint: npx sbx-stdio login ${hostile()} --trust`)
+      expect(fixture.relay.paths.at(-1)).toBe('/token/revocation')
+    })
+  })
+
   const MANY = 'x'.repeat(1024 * 1024)
 
   test('cannot exhaust memory with its response', async () => {
@@ -49,10 +97,6 @@ describe('a hostile server', () => {
     ['nonsense', () => new Response('<html>')],
     ['a list', () => Response.json([])],
     ['an issuer over plain http (threat T2)', () => fixture.auth({ issuer: 'http://login.example' })],
-    [
-      'an endpoint over plain http (threat T2)',
-      () => fixture.auth({ endpoints: { token: 'http://login.example/t' } }),
-    ],
   ])('is refused: %s', async (_, answer) => {
     fixture.answers['GET /api/auth'] = answer
     const run = await fixture.cli('login', fixture.url)
@@ -63,9 +107,8 @@ describe('a hostile server', () => {
   const remoteTest = test.skipIf(REMOTE_SERVER_PROBLEM !== '')
 
   remoteTest.each([
-    ['as the issuer', (own: string) => ({ issuer: own, endpoints: {} })],
+    ['as the issuer', (own: string) => ({ issuer: own })],
     ['as the issuer, with endpoints', (own: string) => ({ issuer: own, endpoints: endpointsAt(own) })],
-    ['as endpoints', (own: string) => ({ issuer: 'https://remote.example', endpoints: endpointsAt(own) })],
   ])(
     `elsewhere cannot direct requests to a local service: %s (threat T2)${REMOTE_SERVER_PROBLEM}`,
     async (_, changes) => {
@@ -88,7 +131,7 @@ describe('a hostile server', () => {
     `elsewhere cannot direct requests to a private network unless it is trusted (threat T2)${REMOTE_SERVER_PROBLEM}`,
     async () => {
       await using remote = await openRemoteServer(() =>
-        fixture.auth({ issuer: 'https://192.168.7.1', endpoints: {} }),
+        fixture.auth({ issuer: 'https://192.168.7.1' }),
       )
       const login = (...more: readonly string[]) =>
         runCli([process.execPath, MAIN, 'login', remote.url, ...more], {
@@ -116,7 +159,7 @@ describe('a hostile server', () => {
       }
       await using remote = await openRemoteServer((request) =>
         new URL(request.url).pathname === '/api/auth'
-          ? fixture.auth({ issuer, endpoints: {} })
+          ? fixture.auth({ issuer, endpoints: endpointsAt(own) })
           : Response.json(metadata),
       )
       const run = await runCli([process.execPath, MAIN, 'login', remote.url], {
@@ -130,7 +173,6 @@ describe('a hostile server', () => {
   )
 
   test('is reported before it directs a sign-in to another host', async () => {
-    fixture.answers['GET /api/auth'] = () => fixture.auth({ issuer: fixture.url })
     const { shown, interrupt, done } = await fixture.beginLogin()
     const relay = new URL(fixture.relay.url).host
     expect(shown()).toContain(`sbx-stdio: the sign-in also uses ${relay}`)
@@ -185,7 +227,7 @@ describe('a hostile issuer', () => {
       '/device': () => device(),
       '/token': () => Response.json({ error: 'access_denied' }, { status: 400 }),
     }
-    fixture.answers['GET /api/auth'] = () => fixture.auth({ issuer: at(), endpoints: {} })
+    fixture.answers['GET /api/auth'] = () => fixture.auth({ issuer: at() })
   })
   afterEach(() => hostile.stop(true))
 

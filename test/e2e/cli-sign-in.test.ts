@@ -49,7 +49,7 @@ describe('login', () => {
 
   test('finds the endpoints in the metadata of the issuer, and prints JSON', async () => {
     fixture.answers['GET /api/auth'] = () =>
-      fixture.auth({ endpoints: {}, requestParameters: { resource: issuer.audience } })
+      fixture.auth({ requestParameters: { resource: issuer.audience } })
     const { code, done } = await fixture.beginLogin('--json')
     await issuer.approveDevice(code, 'bob')
     const run = await done()
@@ -61,7 +61,7 @@ describe('login', () => {
     })
     const { tokenEndpoint, resource } = fixture.stored.renewal
     expect({ tokenEndpoint, resource }).toEqual({
-      tokenEndpoint: `${issuer.url}/token`,
+      tokenEndpoint: `${fixture.relay.url}/token`,
       resource: issuer.audience,
     })
     fixture.expire()
@@ -137,7 +137,7 @@ describe('login', () => {
   })
 
   test('hints at the issuer settings for an opaque token', async () => {
-    fixture.answers['GET /api/auth'] = () => fixture.auth({ issuer: opaque.url.origin, endpoints: {} })
+    fixture.answers['GET /api/auth'] = () => fixture.auth({ issuer: opaque.url.origin })
     using opaque = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
@@ -168,6 +168,8 @@ describe('login', () => {
     expect(run.stderr).toContain('"resource" or "bearer": "id_token" in the issuer settings')
     expect(run.code).toBe(255)
     expect(fixture.isSignedIn).toBe(false)
+    // It may be valid elsewhere.
+    expect(fixture.requests.map(({ what }) => what)).toEqual(['GET /api/auth'])
   })
 
   test('fails when the server has no issuer, or several', async () => {

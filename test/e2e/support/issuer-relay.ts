@@ -3,19 +3,23 @@ export interface IssuerRelay extends Disposable {
   readonly url: string
   /** Grant types of token requests. */
   readonly grants: readonly string[]
-  /** Endpoints to give in place of those in the issuer's metadata. */
-  readonly endpoints: Readonly<Record<'token' | 'deviceAuthorization' | 'revocation', string>>
+  /** Paths of all requests. */
+  readonly paths: readonly string[]
+  /** Endpoints for the issuer's metadata. */
+  readonly metadata: Readonly<Record<string, string>>
   /** Stops responding. */
   close(): void
 }
 
 export function openIssuerRelay(issuer: string): IssuerRelay {
   const grants: string[] = []
+  const paths: string[] = []
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     fetch: async (request) => {
       const { pathname } = new URL(request.url)
+      paths.push(pathname)
       const body = await request.text()
       if (pathname === '/token') grants.push(new URLSearchParams(body).get('grant_type') ?? '')
       const answer = await fetch(issuer + pathname, {
@@ -33,10 +37,11 @@ export function openIssuerRelay(issuer: string): IssuerRelay {
   return {
     url,
     grants,
-    endpoints: {
-      token: `${url}/token`,
-      deviceAuthorization: `${url}/device/auth`,
-      revocation: `${url}/token/revocation`,
+    paths,
+    metadata: {
+      token_endpoint: `${url}/token`,
+      device_authorization_endpoint: `${url}/device/auth`,
+      revocation_endpoint: `${url}/token/revocation`,
     },
     close,
     [Symbol.dispose]: close,

@@ -60,6 +60,7 @@ export class SignInFixture implements AsyncDisposable {
   constructor(issuer: TestIssuer) {
     this.issuer = issuer
     this.relay = openIssuerRelay(issuer.url)
+    issuer.metadata = this.relay.metadata
     this.server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: (request) => this.answer(request) })
     this.url = `http://127.0.0.1:${this.server.port}`
     this.folder = join(this.#home, 'sandwire', 'sign-ins')
@@ -70,6 +71,7 @@ export class SignInFixture implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.server.stop(true)
     this.relay.close()
+    this.issuer.metadata = {}
     rmSync(this.#home, { recursive: true })
   }
 
@@ -82,7 +84,7 @@ export class SignInFixture implements AsyncDisposable {
   /** The server's description of its issuer, with these changes. */
   auth(changes: Readonly<Record<string, unknown>> = {}): Response {
     const { audiences: _, algorithms: _a, defaultScopes: _d, ...known } = this.issuer.configFor()
-    const issuer = { ...known, requestParameters: {}, endpoints: this.relay.endpoints, ...changes }
+    const issuer = { ...known, requestParameters: {}, ...changes }
     return Response.json({ mode: 'open', local: false, issuers: [issuer] })
   }
 
@@ -100,6 +102,14 @@ export class SignInFixture implements AsyncDisposable {
   async beginLogin(...argv: readonly string[]) {
     const { stderr, interrupt, done } = startCommand(['login', this.url, ...argv], { env: this.env })
     return { code: await waitForUserCode(stderr), shown: stderr, interrupt, done: () => done }
+  }
+
+  /** Signs in, and confirms as this user if a code is shown. */
+  async tryLogin(url: string, ...argv: readonly string[]): Promise<CommandRun> {
+    const { stderr, done } = startCommand(['login', url, ...argv], { env: this.env })
+    const code = await Promise.race([waitForUserCode(stderr), done.then(() => undefined)])
+    if (code !== undefined) await this.issuer.approveDevice(code, 'ann')
+    return done
   }
 
   async login(account = 'ann'): Promise<void> {

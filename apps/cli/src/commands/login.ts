@@ -6,11 +6,12 @@ import { shellQuote } from '@sandwire/shell-quote'
 import { exitCodeOfSignal } from '../errors/exit-code.ts'
 import { printable } from '../text/printable.ts'
 import { selectIssuer, decodeAuth, type SignInIssuer } from '../sign-in/issuer-info.ts'
-import { type Credential, isJwt } from '../sign-in/credential.ts'
+import type { Credential } from '../sign-in/credential.ts'
 import { CredentialStore } from '../sign-in/credential-store.ts'
 import type { DevicePrompt } from '../sign-in/device-sign-in.ts'
 import { type EndpointSource, checkEndpoints } from '../sign-in/endpoint-policy.ts'
-import { replaceSignIn } from '../sign-in/stored-sign-in.ts'
+import { ServerTrust } from '../sign-in/server-trust.ts'
+import { replaceSignIn, revokeAtIssuer } from '../sign-in/stored-sign-in.ts'
 import { isSecureUrl } from '../server/address.ts'
 import { formatJson } from '../text/table.ts'
 import { UsageError } from '../errors/errors.ts'
@@ -23,9 +24,6 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthorized', 'forbidden', '
 const REFUSED_HINT = 'ask the operator of the server to check the audience and scopes of its issuer'
 const JUST_ENDED = 'Cannot sign in: the account was just deleted or signed out'
 const JUST_ENDED_HINT = 'try again in a minute'
-const UNREADABLE = 'Cannot sign in: the issuer gave a token that the server cannot read'
-const UNREADABLE_HINT =
-  'the operator has to set "resource" or "bearer": "id_token" in the issuer settings of the server'
 
 type Trust = Pick<EndpointSource, 'isTrusted' | 'trustHint'>
 
@@ -37,7 +35,7 @@ function formatPrompt({ address, code, completeAddress }: DevicePrompt): string 
 }
 
 /** The account name for a credential; undefined when the server cannot be reached. Throws if it is not accepted. */
-async function fetchName({ origin, bearer, renewal }: Credential): Promise<string | undefined> {
+async function fetchName({ origin, bearer }: Credential): Promise<string | undefined> {
   const api = createApi({ origin, bearer: () => Promise.resolve(bearer) })
   try {
     return printable(decodeResponse(nameShape, await api.request('GET', '/api/whoami')).name)
@@ -46,8 +44,6 @@ async function fetchName({ origin, bearer, renewal }: Credential): Promise<strin
     if (!REFUSALS.has(error.code)) return undefined
     if (error.details.reason === 'sign_in_ended')
       throw new HintedError('forbidden', JUST_ENDED, JUST_ENDED_HINT)
-    if (renewal?.bearerKind === 'access_token' && !isJwt(bearer))
-      throw new HintedError('forbidden', UNREADABLE, UNREADABLE_HINT)
     const what = `Cannot sign in: the server refused the token: ${error.message}`
     throw new HintedError('forbidden', what, REFUSED_HINT)
   }
@@ -55,7 +51,7 @@ async function fetchName({ origin, bearer, renewal }: Credential): Promise<strin
 
 async function signInWith(
   info: SignInIssuer,
-  trust: Trust,
+  { trust, servers }: { readonly trust: Trust; readonly servers: ServerTrust },
   { io, origin }: CommandContext,
 ): Promise<Credential | undefined> {
   using interruption = io.openInterruption()
@@ -73,6 +69,7 @@ async function signInWith(
     return await signIn(origin, info, {
       show,
       onOtherHosts,
+      confirmEndpoints: (endpoints) => servers.checkEndpoints(endpoints),
       trust,
       wait: io.wait,
       signal: interruption.signal,
@@ -81,28 +78,6 @@ async function signInWith(
     if (interruption.signal.aborted) return undefined
     throw error
   }
-}
-
-/**
- * A server that names the issuer and client of another server could use the token there, so the user has to confirm it.
- */
-async function confirmSharedIssuer(
-  info: SignInIssuer,
-  isTrusted: boolean,
-  context: CommandContext,
-): Promise<void> {
-  const { env, io, origin, server } = context
-  const store = new CredentialStore(env)
-  const other = store.origins().find((each) => each !== origin && isSameClient(store.read(each), info))
-  if (other === undefined || isTrusted) return
-  const { host } = new URL(origin)
-  io.info(`${host} uses the same issuer and client as ${other}, and could use your token there`)
-  if (await io.confirm?.(`Do you trust ${host}?`)) return
-  throw new UsageError(`Not signed in to ${host}`, `sbx-stdio login ${shellQuote(server)} --trust`)
-}
-
-function isSameClient(credential: Credential | undefined, { issuer, clientId }: SignInIssuer): boolean {
-  return credential?.renewal?.issuer === issuer && credential.renewal.clientId === clientId
 }
 
 /** Signs in to a server through one of its issuers. */
@@ -134,17 +109,19 @@ It replaces an earlier sign-in to this server.
         const info = selectIssuer(decodeAuth(await api.request('GET', '/api/auth')), issuerId)
         const trustHint = `if you trust it: ${program} login ${shellQuote(server)} --trust`
         const trust = { isTrusted, trustHint }
-        checkEndpoints(Object.values({ issuer: info.issuer, ...info.endpoints }), {
-          kind: 'server',
-          url: origin,
-          ...trust,
-        })
-        await confirmSharedIssuer(info, isTrusted, context)
+        checkEndpoints([info.issuer], { kind: 'server', url: origin, ...trust })
         io.info(`signing in to ${host} through ${printable(info.name)} (${new URL(info.issuer).host})`)
-        const credential = await signInWith(info, trust, context)
+        const servers = new ServerTrust(context, isTrusted)
+        const credential = await signInWith(info, { trust, servers }, context)
         if (credential === undefined) {
           io.info('canceled; you are not signed in')
           return exitCodeOfSignal('SIGINT')
+        }
+        try {
+          await servers.checkToken(credential, info)
+        } catch (error) {
+          await revokeAtIssuer(credential)
+          throw error
         }
         const name = await fetchName(credential)
         const problems = await replaceSignIn(new CredentialStore(env), credential)

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import {
   decodeCredential,
+  findTokenProblem,
+  hasSameAudience,
+  isSameClient,
   jwtExpiryMs,
   isSameSignIn,
   createCredential,
@@ -115,4 +118,38 @@ describe('isSameSignIn', () => {
     const guest = { version: 1, origin: 'https://h', bearer: jwt({ sid: 's', jti: '1' }) } as const
     expect(isSameSignIn(guest, of(jwt({ sid: 's', jti: '2' })))).toBe(false)
   })
+})
+
+test('findTokenProblem names a token that the server cannot read, or that is of another issuer (threat T2)', () => {
+  expect(findTokenProblem(jwt({ iss: 'https://login.example' }), 'https://login.example')).toBeUndefined()
+  expect(findTokenProblem(jwt({ iss: 'https://login.example' }), 'https://login.example/')).toBe('otherIssuer')
+  expect(findTokenProblem(jwt({}), 'https://login.example')).toBe('otherIssuer')
+  expect(findTokenProblem('opaque', 'https://login.example')).toBe('opaque')
+})
+
+describe('hasSameAudience (threat T2)', () => {
+  const of = (claims: object) => make('access_token', { ...TOKENS, accessToken: jwt(claims) })
+  const token = of({ iss: 'i', aud: ['api', 'other'] })
+
+  test.each([
+    [{ iss: 'i', aud: 'api' }, true],
+    [{ iss: 'i', aud: ['x', 'other'] }, true],
+    [{ iss: 'i' }, true],
+    [{ iss: 'i', aud: 'x' }, false],
+    [{ iss: 'j', aud: 'api' }, false],
+    [{ aud: 'api' }, false],
+  ])('compares issuer and audiences with %j', (claims, expected) => {
+    expect(hasSameAudience(token, of(claims))).toBe(expected)
+    expect(hasSameAudience(of(claims), token)).toBe(expected)
+  })
+})
+
+test('isSameClient compares the client, and the issuer or the token endpoint (threat T2)', () => {
+  const stored = make('access_token')
+  const own = { issuer: 'https://evil.example', clientId: 'cli', token: 'https://evil.example/token' }
+  expect(isSameClient(stored, own)).toBe(false)
+  expect(isSameClient(stored, { ...own, issuer: INFO.issuer })).toBe(true)
+  expect(isSameClient(stored, { ...own, token: 'https://LOGIN.example:443/token' })).toBe(true)
+  expect(isSameClient(stored, { ...own, issuer: INFO.issuer, clientId: 'other' })).toBe(false)
+  expect(isSameClient({ version: 1, origin: 'https://h', bearer: 'guest' }, own)).toBe(false)
 })

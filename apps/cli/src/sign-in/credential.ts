@@ -55,9 +55,27 @@ function decodeClaims(token: string): JWTPayload | undefined {
   }
 }
 
-/** True for a token that the server can read, not only its issuer. */
-export function isJwt(token: string): boolean {
-  return decodeClaims(token) !== undefined
+/** Why a token is not sent to a server that names this issuer: only the issuer can read it, or another one issued it. */
+export function findTokenProblem(token: string, issuer: string): 'opaque' | 'otherIssuer' | undefined {
+  const claims = decodeClaims(token)
+  if (claims === undefined) return 'opaque'
+  return claims.iss === issuer ? undefined : 'otherIssuer'
+}
+
+/** True if a server that accepts the bearer of one may accept that of the other: same issuer and a common audience. */
+export function hasSameAudience(one: Credential, other: Credential): boolean {
+  const [a, b] = [decodeClaims(one.bearer), decodeClaims(other.bearer)]
+  if (a?.iss === undefined || a.iss !== b?.iss) return false
+  // A token without an audience is for every server.
+  if (a.aud === undefined || b.aud === undefined) return true
+  const audiences = new Set([b.aud].flat())
+  return [a.aud].flat().some((audience) => audiences.has(audience))
+}
+
+/** True if these endpoints give out tokens of the same issuer to the same client as a stored sign-in. */
+export function isSameClient({ renewal }: Credential, { issuer, clientId, token }: IssuerEndpoints): boolean {
+  if (renewal?.clientId !== clientId) return false
+  return renewal.issuer === issuer || new URL(renewal.tokenEndpoint).href === new URL(token).href
 }
 
 /** The `exp` claim in milliseconds; undefined for opaque tokens. */

@@ -148,6 +148,8 @@ export interface SignInOptions {
   readonly show: (prompt: DevicePrompt) => void
   /** Called before a request to a host other than the issuer's. */
   readonly onOtherHosts: (hosts: readonly string[]) => void
+  /** Called before the sign-in starts; throws if the user does not trust the server with these endpoints. */
+  readonly confirmEndpoints: (endpoints: IssuerEndpoints) => Promise<void>
   readonly trust: Pick<EndpointSource, 'isTrusted' | 'trustHint'>
   /** Waits between two polls; throws when aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
@@ -165,10 +167,11 @@ function otherHosts({ issuer, token, deviceAuthorization, revocation }: IssuerEn
 export async function signIn(
   origin: string,
   info: SignInIssuer,
-  { show, onOtherHosts, trust, wait, signal }: SignInOptions,
+  { show, onOtherHosts, confirmEndpoints, trust, wait, signal }: SignInOptions,
 ): Promise<Credential> {
   try {
     const endpoints = await findEndpoints(info, trust, signal)
+    await confirmEndpoints(endpoints)
     const others = otherHosts(endpoints)
     if (others.length > 0) onOtherHosts(others)
     const authorization = await beginDeviceSignIn(endpoints, info, signal)

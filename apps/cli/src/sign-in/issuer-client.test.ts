@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { rejectionOf } from '@sandwire/testing'
-import { issuerFetch } from './issuer-client.ts'
+import { findEndpoints, issuerFetch } from './issuer-client.ts'
 
 let server: ReturnType<typeof Bun.serve>
 let answer: () => Response
@@ -38,4 +38,21 @@ test('issuerFetch reports why a request failed, and rethrows an abort', async ()
   expect((await rejectionOf(issuerFetch(url))).message).toContain('Cannot reach the issuer 127.0.0.1:')
   const signal = AbortSignal.abort()
   expect(await rejectionOf(issuerFetch(url, { signal }))).toBe(signal.reason)
+})
+
+test('findEndpoints knows the endpoints of oauth.do, whose metadata has others', async () => {
+  const info = {
+    id: 'oauth-do',
+    name: 'oauth.do',
+    issuer: 'https://id.org.ai',
+    clientId: 'cli',
+    requestScopes: [],
+    bearer: 'access_token',
+  } as const
+  const trust = { isTrusted: false, trustHint: '' }
+  expect(await findEndpoints(info, trust, AbortSignal.timeout(1_000))).toMatchObject({
+    issuer: 'https://id.org.ai',
+    token: 'https://id.org.ai/oauth/token',
+    deviceAuthorization: 'https://id.org.ai/oauth/device',
+  })
 })

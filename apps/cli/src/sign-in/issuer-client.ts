@@ -1,3 +1,4 @@
+import { ISSUER_PRESETS, type IssuerConfig, type IssuerPreset } from '@sandwire/operator-settings'
 import * as oauth from 'oauth4webapi'
 import { SandwireError } from '@sandwire/protocol'
 import { describeNetworkError, readBounded } from '../server/response.ts'
@@ -125,8 +126,14 @@ export function toSandwireError(error: unknown, action: string): SandwireError |
 
 async function discover(issuer: string, signal: AbortSignal): Promise<oauth.AuthorizationServer> {
   const url = new URL(issuer)
-  const request = async (algorithm: 'oidc' | 'oauth2'): Promise<oauth.AuthorizationServer> =>
-    oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, { ...options(signal), algorithm }))
+  const request = async (algorithm: 'oidc' | 'oauth2'): Promise<oauth.AuthorizationServer> => {
+    const response = await oauth.discoveryRequest(url, { ...options(signal), algorithm })
+    const found = await oauth.processDiscoveryResponse(url, response)
+    // Stricter than oauth4webapi, which compares normalized URLs: tokens and stored sign-ins have the exact text.
+    if (found.issuer !== issuer)
+      throw new SandwireError('no_issuer', 'Cannot sign in: the server names its issuer in another spelling')
+    return found
+  }
   try {
     return await request('oidc')
   } catch (error) {
@@ -138,14 +145,23 @@ async function discover(issuer: string, signal: AbortSignal): Promise<oauth.Auth
   }
 }
 
-/** Finds the endpoints of an issuer: from the server, and the rest from the metadata of the issuer. */
+/** Endpoints that this release knows to differ from the metadata of an issuer. */
+function knownEndpoints(issuer: string): IssuerConfig['endpoints'] {
+  const presets: readonly IssuerPreset[] = Object.values(ISSUER_PRESETS)
+  return presets.find((preset) => preset.issuer === issuer)?.endpoints ?? {}
+}
+
+/**
+ * Finds the endpoints of an issuer in its metadata. Those that the server names are ignored: they could belong to the issuer
+ * of another server.
+ */
 export async function findEndpoints(
   info: SignInIssuer,
   trust: Pick<EndpointSource, 'isTrusted' | 'trustHint'>,
   signal: AbortSignal,
 ): Promise<IssuerEndpoints> {
-  const { issuer, clientId, endpoints = {} } = info
-  const { token, deviceAuthorization, revocation } = endpoints
+  const { issuer, clientId } = info
+  const { token, deviceAuthorization, revocation } = knownEndpoints(issuer)
   if (token !== undefined && deviceAuthorization !== undefined)
     return { issuer, clientId, token, deviceAuthorization, revocation }
   try {

@@ -9,17 +9,17 @@ const ISSUER = {
   requestScopes: ['openid'],
   requestParameters: {},
   bearer: 'access_token',
-  endpoints: {},
 }
 
-test('decodeAuth ignores fields of newer servers', () => {
-  const [issuer] = decodeAuth({ mode: 'open', local: false, issuers: [{ ...ISSUER, color: 'red' }] })
+test('decodeAuth ignores endpoints (threat T2) and unknown fields', () => {
+  const endpoints = { token: 'https://other.example/token' }
+  const issuers = [{ ...ISSUER, endpoints, color: 'red' }]
+  const [issuer] = decodeAuth({ mode: 'open', local: false, issuers })
   expect(issuer).toEqual(ISSUER as never)
 })
 
 test.each([
   ['an issuer over plain http (threat T2)', { issuer: 'http://login.example' }],
-  ['an endpoint over plain http (threat T2)', { endpoints: { token: 'http://login.example/token' } }],
   ['a user in an address', { issuer: 'https://user@login.example' }],
   ['a parameter that is ours to set', { requestParameters: { client_id: 'other' } }],
   ['a scope of two words', { requestScopes: ['openid admin'] }],

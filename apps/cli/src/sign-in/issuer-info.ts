@@ -24,14 +24,6 @@ const issuerShape = looseObject({
   bearer: shape.oneOf(['access_token', 'id_token']),
   /** Sent with the device authorization request, such as `resource`. */
   requestParameters: shape.optional(shape.dictionary(8, PARAMETER, shape.text(1024))),
-  /** Replaces missing or wrong metadata of the issuer. */
-  endpoints: shape.optional(
-    looseObject({
-      token: shape.optional(address),
-      deviceAuthorization: shape.optional(address),
-      revocation: shape.optional(address),
-    }),
-  ),
 })
 const authShape = looseObject({ issuers: shape.list(issuerShape, 16) })
 
@@ -40,7 +32,7 @@ export type IssuerInfo = shape.Decoded<typeof issuerShape>
 /** An issuer with a client to sign in with. */
 export type SignInIssuer = IssuerInfo & { readonly clientId: string }
 
-/** Decodes the response of `GET /api/auth`. Throws if an address in it is not secure. */
+/** Decodes the response of `GET /api/auth`. Throws if the address of an issuer is not secure. */
 export function decodeAuth(response: unknown): readonly IssuerInfo[] {
   return decodeResponse(authShape, response).issuers
 }

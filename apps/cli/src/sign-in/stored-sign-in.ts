@@ -107,7 +107,8 @@ async function notify(send: () => Promise<unknown>): Promise<NotifyResult> {
   }
 }
 
-async function revokeAtIssuer({ renewal }: Credential): Promise<NotifyResult> {
+/** Revokes the refresh token of a sign-in. */
+export async function revokeAtIssuer({ renewal }: Credential): Promise<NotifyResult> {
   if (renewal?.refreshToken === undefined || renewal.revocationEndpoint === undefined)
     return { kind: 'notNeeded' }
   const { refreshToken } = renewal

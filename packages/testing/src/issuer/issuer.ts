@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { answerInteraction } from './interaction-pages.ts'
 import { createProvider, resourceServer } from './issuer-provider.ts'
@@ -11,6 +11,10 @@ const REDIRECTS = ['127.0.0.1', 'localhost', '[::1]'].flatMap((host) => [
   `http://${host}/signin/callback/test`,
   `http://${host}/callback`,
 ])
+
+const METADATA = '/.well-known/openid-configuration'
+/** Header of a request for the provider's own metadata. */
+const ORIGINAL = 'x-original'
 
 export interface IssuerOptions {
   /** Default: `/signin/callback/test` and `/callback` on any loopback port. */
@@ -55,6 +59,8 @@ export interface TestIssuer extends AsyncDisposable {
   /** A second client of the same issuer, for which Sandwire must not accept codes or tokens. */
   readonly otherClientId: string
   readonly audience: string
+  /** Replaces members of its metadata. */
+  metadata: Readonly<Record<string, unknown>>
   /** A valid access token, signed by the provider itself. */
   mintToken(user: string, options?: MintOptions): Promise<string>
   /** Signs in at an authorization URL and returns the URL that the issuer redirects to. */
@@ -105,11 +111,19 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<TestIssu
     extraClaims: (token) => claimsOf.get(token),
   })
   const answer = provider.callback()
+  const answerMetadata = async (response: ServerResponse): Promise<void> => {
+    const original = await fetch(url + METADATA, { headers: { [ORIGINAL]: '1' } })
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ ...((await original.json()) as object), ...issuer.metadata }))
+  }
   server.on('request', (request, response) => {
     const isInteraction = (request.url ?? '').startsWith('/interaction/')
+    const isMetadata = request.url === METADATA && request.headers[ORIGINAL] === undefined
     const done = isInteraction
       ? answerInteraction(provider, findUser, request, response)
-      : answer(request, response)
+      : isMetadata
+        ? answerMetadata(response)
+        : answer(request, response)
     Promise.resolve(done).catch((error: unknown) => {
       response.statusCode = 500
       response.end(String(error))
@@ -138,11 +152,12 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<TestIssu
     await browser.open(confirmed.url, form)
   }
 
-  return {
+  const issuer: TestIssuer = {
     url,
     clientId,
     otherClientId,
     audience,
+    metadata: {},
 
     async mintToken(user, mint = {}) {
       const client = await provider.Client.find(clientId)
@@ -189,4 +204,5 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<TestIssu
       await new Promise<void>((resolve) => server.close(() => resolve()))
     },
   }
+  return issuer
 }
