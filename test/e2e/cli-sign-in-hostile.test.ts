@@ -130,9 +130,7 @@ describe('a hostile server', () => {
   remoteTest(
     `elsewhere cannot direct requests to a private network unless it is trusted (threat T2)${REMOTE_SERVER_PROBLEM}`,
     async () => {
-      await using remote = await openRemoteServer(() =>
-        fixture.auth({ issuer: 'https://192.168.7.1' }),
-      )
+      await using remote = await openRemoteServer(() => fixture.auth({ issuer: 'https://192.168.7.1' }))
       const login = (...more: readonly string[]) =>
         runCli([process.execPath, MAIN, 'login', remote.url, ...more], {
           env: { ...fixture.env, ...remote.env },

@@ -258,7 +258,10 @@ describe.skipIf(problem !== undefined)(
         for (const [file, content] of Object.entries(files)) await put(file, content)
         const [sandbox = ''] = (await workbench.first.session()).split('.')
         const base = `/api/workspaces/${sandbox}`
-        const urls = [...Object.keys(files).map((file) => `${base}/file?path=${file}`), `${base}/archive?path=.`]
+        const urls = [
+          ...Object.keys(files).map((file) => `${base}/file?path=${file}`),
+          `${base}/archive?path=.`,
+        ]
         for (const url of urls) {
           const answer = await fixture.host.fetch(url)
           expect([url, answer.status]).toEqual([url, 200])

@@ -122,7 +122,9 @@ describe('isSameSignIn', () => {
 
 test('findTokenProblem names a token that the server cannot read, or that is of another issuer (threat T2)', () => {
   expect(findTokenProblem(jwt({ iss: 'https://login.example' }), 'https://login.example')).toBeUndefined()
-  expect(findTokenProblem(jwt({ iss: 'https://login.example' }), 'https://login.example/')).toBe('otherIssuer')
+  expect(findTokenProblem(jwt({ iss: 'https://login.example' }), 'https://login.example/')).toBe(
+    'otherIssuer',
+  )
   expect(findTokenProblem(jwt({}), 'https://login.example')).toBe('otherIssuer')
   expect(findTokenProblem('opaque', 'https://login.example')).toBe('opaque')
 })

@@ -200,7 +200,9 @@ function Picture({
   useEffect(() => {
     // Opened alone, a `data:` URL has an opaque origin; a script in an SVG at a `blob:` URL would have the page's.
     const reader = new FileReader()
-    reader.addEventListener('load', () => setUrl(String(reader.result)))
+    reader.addEventListener('load', () => {
+      if (typeof reader.result === 'string') setUrl(reader.result)
+    })
     reader.readAsDataURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type }))
     return () => reader.abort()
   }, [bytes, type])
