@@ -321,6 +321,7 @@ describe('a file response', () => {
       'accept-ranges': 'bytes',
       'content-length': '5',
       'cache-control': 'no-store',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
       'referrer-policy': 'no-referrer',
       'content-disposition': 'attachment',
       'x-content-type-options': 'nosniff',
