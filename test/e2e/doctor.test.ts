@@ -17,14 +17,17 @@ const PROBER = join(import.meta.dir, '../../apps/host/src/doctor/prober/main.ts'
 /** Probes that may report `weak` when sandboxes are not started by root. */
 const WEAK_WITHOUT_ROOT = [
   'daemon-reach',
+  'watch-devices',
+  'mount-table',
   'terminal-limit',
   'processor-limit',
   'memory-limit',
   'file-limit',
   'disk-limit',
 ]
-/** Probes that may pass without a sandbox. The first two are shown to fail below; a busy machine can hold back the third. */
-const NOT_HELD_BY_SANDBOX = ['descriptors', 'environment', 'processor-limit']
+/** Probes that may pass without a sandbox. The first two are shown to fail below; a busy machine can hold
+ * back the third, and a process without a sandbox has no mounts of its own. */
+const NOT_HELD_BY_SANDBOX = ['descriptors', 'environment', 'processor-limit', 'mount-table']
 
 let data = ''
 afterEach(() => removeDataFolder(data))
@@ -83,6 +86,9 @@ describe('a single probe', () => {
       abstractSocket: 'x',
       addresses: [],
       files: [],
+      used: [],
+      locked: '/usr/bin/env',
+      folder: '/nowhere',
       variable: 'PROBE_TARGET',
     }
     const limits = { memoryBytes: 2 ** 28, pids: 64, milliCpus: 500, diskBytes: 2 ** 25 }

@@ -10,6 +10,7 @@ import { type Choice, chooseIsolation, hasBubblewrap } from './isolation/choose-
 import { BUNDLE_ENTRY, bundleDaemon } from './isolation/daemon-bundle.ts'
 import { installBubblewrap, planBubblewrap } from './isolation/install-bubblewrap.ts'
 import { defaultRunBase, type IsolationSettings } from './isolation/isolation.ts'
+import { canMountOverlays } from './isolation/overlays.ts'
 import { ensureOwnedFolder } from './isolation/sandbox-folders.ts'
 import { findTool } from './isolation/system-tools.ts'
 import { createSandboxManager, type SandboxManager } from './sandboxes/sandbox-manager.ts'
@@ -96,11 +97,16 @@ export async function describeMachine(
   workspace?: string,
 ): Promise<IsolationSettings> {
   const uid = process.getuid?.() ?? 0
-  const code = { folder: await bundleDaemon(DAEMON_SOURCE, cache), entry: BUNDLE_ENTRY }
+  const isRoot = uid === 0 && workspace === undefined
+  const [folder, hasOverlays] = await Promise.all([
+    bundleDaemon(DAEMON_SOURCE, cache),
+    canMountOverlays(isRoot, cache),
+  ])
   const runBase = defaultRunBase(env, uid)
-  const common = { dataFolder: root, program: { executable: process.execPath, code } }
-  if (workspace === undefined) return { ...common, runBase, isRoot: uid === 0 }
-  return { ...common, runBase: `${runBase}-local`, isRoot: false, workspace }
+  const program = { executable: process.execPath, code: { folder, entry: BUNDLE_ENTRY } }
+  const common = { dataFolder: root, program, isRoot, hasOverlays }
+  if (workspace === undefined) return { ...common, runBase }
+  return { ...common, runBase: `${runBase}-local`, workspace }
 }
 
 /** Chooses the isolation. Throws when bubblewrap is required and does not work. */

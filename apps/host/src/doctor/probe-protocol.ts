@@ -10,6 +10,12 @@ export const probeTargetsShape = shape.record({
   addresses: shape.list(shape.text(64), 16),
   /** Readable files outside. */
   files: shape.list(shape.text(400), 16),
+  /** Files and devices of this machine, also in the sandbox, that a process outside opens all the time. */
+  used: shape.list(shape.text(200), 16),
+  /** One of them, on which a process outside has a lock. */
+  locked: shape.text(200),
+  /** The data folder. */
+  folder: shape.text(400),
   /** Name of a variable in the environment outside. */
   variable: shape.text(64),
   /** Socket of the program that runs the sandbox, as seen inside. */

@@ -4,8 +4,10 @@ import { ensureDiskImage, hasLoopDevices } from './disk-image.ts'
 import type { Isolation, IsolationSettings, LaunchPlan, OutsidePaths } from './isolation.ts'
 import { launchInBubblewrap, type Machine } from './launch.ts'
 import { listProcesses, signalProcess } from './process-table.ts'
+import { canMountOverlays } from './overlays.ts'
 import { removeTree } from './remove-tree.ts'
 import {
+  cacheFolderOf,
   ensureFolder,
   ensureOwnedFolderMode,
   foldersOf,
@@ -23,7 +25,7 @@ class Bubblewrap implements Isolation {
   readonly kind = 'bubblewrap'
   readonly weaknesses: readonly string[]
   readonly #settings: IsolationSettings
-  readonly #machine: Machine
+  readonly #machine: Omit<Machine, 'hasOverlays'>
   readonly #claims: UidClaims
 
   constructor(settings: IsolationSettings) {
@@ -49,9 +51,14 @@ class Bubblewrap implements Isolation {
   }
 
   async launch(plan: LaunchPlan): ReturnType<Isolation['launch']> {
+    const { isRoot, hasOverlays } = this.#settings
+    const machine = {
+      ...this.#machine,
+      hasOverlays: hasOverlays ?? (await canMountOverlays(isRoot, cacheFolderOf(this.#settings))),
+    }
     const folders = foldersOf(this.#settings, plan.id)
     const ids = this.#settings.isRoot ? this.#claimIds(plan.id) : undefined
-    return launchInBubblewrap({ plan, folders, ids, settings: this.#settings, machine: this.#machine })
+    return launchInBubblewrap({ plan, folders, ids, settings: this.#settings, machine })
   }
 
   async sweep(id: string): Promise<void> {
@@ -114,13 +121,20 @@ function describeDisk(why: string): string[] {
   return [`disk limit by watchdog: ${why}`, ...(process.getuid?.() === 0 ? [] : [hidden])]
 }
 
-function describeWeaknesses({ isRoot, workspace }: IsolationSettings, machine: Machine): string[] {
+function describeWeaknesses(
+  { isRoot, workspace, hasOverlays }: IsolationSettings,
+  machine: Omit<Machine, 'hasOverlays'>,
+): string[] {
   const why = workspace === undefined ? 'not started as root' : 'a served folder is accessed as its owner'
   return [
     ...(isRoot ? [] : [`one uid for sandboxd and user processes: ${why}`]),
     ...describeLimits(machine.cgroups),
     ...(workspace === undefined ? [] : ['the served folder has no size limit']),
     ...(machine.hasImages ? [] : describeDisk(isRoot ? 'no loop devices' : why)),
+    ...(hasOverlays === false
+      ? ['other sandboxes can see which system programs a sandbox runs: this user cannot mount overlays']
+      : []),
+    ...(isRoot ? [] : [`other sandboxes can see the use of /dev/null and other devices: ${why}`]),
     ...(isRoot ? [] : [`terminals are limited only by the number of open files: ${why}`]),
   ]
 }

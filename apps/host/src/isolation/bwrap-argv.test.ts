@@ -8,8 +8,10 @@ const PLAN: BwrapPlan = {
   filterFd: 3,
   infoFd: 4,
   usrLinks: ['bin', 'lib'],
-  readOnly: [{ from: '/run/sandwire/ID/etc', to: '/etc' }],
+  system: [{ from: '/run/sandwire/ID/stage/shared-usr', to: '/usr' }],
+  readOnly: [{ from: '/run/sandwire/ID/stage/empty', to: '/proc/fs' }],
   writable: [{ from: '/run/sandwire/ID/stage/disk/workspace', to: '/workspace' }],
+  devices: '/run/sandwire/ID/stage/devices',
   terminals: '/run/sandwire/ID/stage/terminals',
   env: { PATH: '/usr/bin', HOME: '/home/user' },
   command: ['/opt/sandwire/executable', 'main.js'],
@@ -19,25 +21,26 @@ const SHARED = [
   '--unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try',
   '--die-with-parent --new-session --hostname dev',
   '--seccomp 3 --info-fd 4 --clearenv --setenv PATH /usr/bin --setenv HOME /home/user',
-  '--ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib',
-  '--proc /proc --dev /dev',
+  '--perms 0755 --dir /var --perms 0755 --dir /home --perms 0755 --dir /opt --perms 0755 --dir /opt/sandwire',
+  '--ro-bind /run/sandwire/ID/stage/shared-usr /usr --symlink usr/bin /bin --symlink usr/lib /lib',
+  '--proc /proc',
 ].join(' ')
 const MEMORY = [
   '--perms 1777 --size 16777216 --tmpfs /dev/shm',
   '--perms 1777 --size 33554432 --tmpfs /tmp',
   '--perms 0755 --size 16777216 --tmpfs /run',
-  '--perms 0755 --dir /var --perms 0755 --dir /home --perms 0755 --dir /opt --perms 0755 --dir /opt/sandwire',
   '--symlink ../tmp /var/tmp --symlink ../run /var/run',
 ].join(' ')
-const BINDINGS = '--ro-bind /run/sandwire/ID/etc /etc --bind /run/sandwire/ID/stage/disk/workspace /workspace'
-const END = '--remount-ro /dev --remount-ro /run --remount-ro / --chdir /workspace --'
+const BINDINGS =
+  '--ro-bind /run/sandwire/ID/stage/empty /proc/fs --bind /run/sandwire/ID/stage/disk/workspace /workspace'
+const END = '--remount-ro /run --remount-ro / --chdir /workspace --'
 
 describe("bubblewrap's arguments (threat T39)", () => {
   test('with root: two users of a prepared namespace, four capabilities for sandboxd, and the descriptor closed', () => {
     expect(createBwrapArgv(PLAN)).toEqual([
       ...'--userns 5 --uid 0 --gid 0 --cap-drop ALL'.split(' '),
       ...'--cap-add CAP_KILL --cap-add CAP_SETGID --cap-add CAP_SETPCAP --cap-add CAP_SETUID'.split(' '),
-      ...`${SHARED} --dev-bind /run/sandwire/ID/stage/terminals /dev/pts ${MEMORY} ${BINDINGS} ${END}`.split(
+      ...`${SHARED} --dev-bind /run/sandwire/ID/stage/devices /dev --dev-bind /run/sandwire/ID/stage/terminals /dev/pts ${MEMORY} ${BINDINGS} ${END}`.split(
         ' ',
       ),
       '/bin/sh',
@@ -50,9 +53,13 @@ describe("bubblewrap's arguments (threat T39)", () => {
   })
 
   test('without root: one user, and no namespaces below', () => {
-    expect(createBwrapArgv({ ...PLAN, users: { kind: 'one' }, terminals: undefined })).toEqual([
+    expect(
+      createBwrapArgv({ ...PLAN, users: { kind: 'one' }, devices: undefined, terminals: undefined }),
+    ).toEqual([
       ...'--unshare-user --disable-userns --uid 1000 --gid 1000 --cap-drop ALL'.split(' '),
-      ...`${SHARED} ${MEMORY} ${BINDINGS} ${END} /opt/sandwire/executable main.js`.split(' '),
+      ...`${SHARED} --dev /dev ${MEMORY} ${BINDINGS} --remount-ro /dev ${END} /opt/sandwire/executable main.js`.split(
+        ' ',
+      ),
     ])
   })
   test('tmpfs sizes have an upper bound (threat T32)', () => {

@@ -2,8 +2,8 @@ import { INSIDE } from './isolation.ts'
 
 const MEBIBYTE = 1024 ** 2
 
-/** Folder of sandboxd's program in the sandbox. */
-export const INSIDE_PROGRAM = '/opt/sandwire'
+/** Folder of programs in the sandbox, each in a folder of its own. */
+export const INSIDE_PROGRAMS = '/opt/sandwire'
 
 /**
  * tmpfs counts as memory of the sandbox and cannot be freed by killing a process: together they are limited to less than half of
@@ -41,8 +41,12 @@ export interface BwrapPlan {
   readonly infoFd: number
   /** System folders that are symbolic links into `/usr`, such as `lib64`. */
   readonly usrLinks: readonly string[]
+  /** Folders of the system and of programs. */
+  readonly system: readonly Binding[]
   readonly readOnly: readonly Binding[]
   readonly writable: readonly Binding[]
+  /** A complete `/dev`; absent: bubblewrap's, with the machine's device nodes. */
+  readonly devices: string | undefined
   /** A mounted devpts with a limit on terminals. */
   readonly terminals: string | undefined
   readonly env: Readonly<Record<string, string>>
@@ -105,19 +109,16 @@ export function createBwrapArgv(plan: BwrapPlan): string[] {
     String(plan.infoFd),
     '--clearenv',
     ...Object.entries(plan.env).flatMap(([name, value]) => ['--setenv', name, value]),
-    '--ro-bind',
-    '/usr',
-    '/usr',
+    ...['/var', '/home', '/opt', INSIDE_PROGRAMS].flatMap((folder) => ['--perms', '0755', '--dir', folder]),
+    ...bind('--ro-bind', plan.system),
     ...plan.usrLinks.flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
     '--proc',
     '/proc',
-    '--dev',
-    '/dev',
+    ...(plan.devices === undefined ? ['--dev', '/dev'] : ['--dev-bind', plan.devices, '/dev']),
     ...(plan.terminals === undefined ? [] : ['--dev-bind', plan.terminals, '/dev/pts']),
     ...memoryFolder('/dev/shm', '1777', shareOf(plan.memoryBytes, SHM)),
     ...memoryFolder('/tmp', '1777', shareOf(plan.memoryBytes, TMP)),
     ...memoryFolder('/run', '0755', RUN_BYTES),
-    ...['/var', '/home', '/opt', INSIDE_PROGRAM].flatMap((folder) => ['--perms', '0755', '--dir', folder]),
     '--symlink',
     '../tmp',
     '/var/tmp',
@@ -126,8 +127,8 @@ export function createBwrapArgv(plan: BwrapPlan): string[] {
     '/var/run',
     ...bind('--ro-bind', plan.readOnly),
     ...bind('--bind', plan.writable),
-    '--remount-ro',
-    '/dev',
+    // Would make device nodes unusable that are in the folder itself; a complete `/dev` is read-only already.
+    ...(plan.devices === undefined ? ['--remount-ro', '/dev'] : []),
     '--remount-ro',
     '/run',
     '--remount-ro',

@@ -1,7 +1,7 @@
-import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { rgPath } from '@vscode/ripgrep'
-import { temporaryName } from '../data/private-file.ts'
+import { ensureVersionFolder } from './version-folder.ts'
 
 /** Name of sandboxd's main file in a bundle. */
 export const BUNDLE_ENTRY = 'main.js'
@@ -56,30 +56,22 @@ export async function bundleProgram(source: BundleSource, cacheFolder: string): 
     })),
   )
   const hash = Bun.hash(JSON.stringify([files, programs.map((each) => [each.name, each.hash])])).toString(36)
-  const folder = path.join(cacheFolder, `${source.name}-${hash}`)
-  if (existsSync(folder)) return folder
-  mkdirSync(cacheFolder, { recursive: true, mode: 0o700 })
-  const unfinished = temporaryName(folder)
-  try {
-    mkdirSync(unfinished, { mode: 0o755 })
-    chmodSync(unfinished, 0o755)
-    for (const { name, text } of files) {
-      mkdirSync(path.dirname(path.join(unfinished, name)), { recursive: true, mode: 0o755 })
-      writeFileSync(path.join(unfinished, name), text, { mode: 0o644 })
-    }
-    for (const { name, file } of programs) {
-      const target = path.join(unfinished, name)
-      mkdirSync(path.dirname(target), { recursive: true, mode: 0o755 })
-      copyFileSync(file, target)
-      chmodSync(target, 0o755)
-    }
-    renameSync(unfinished, folder)
-  } catch (error) {
-    rmSync(unfinished, { recursive: true, force: true })
-    // Created concurrently.
-    if (!existsSync(folder)) throw error
-  }
-  return folder
+  return ensureVersionFolder(cacheFolder, {
+    name: source.name,
+    version: hash,
+    write: (folder) => {
+      for (const { name, text } of files) {
+        mkdirSync(path.dirname(path.join(folder, name)), { recursive: true, mode: 0o755 })
+        writeFileSync(path.join(folder, name), text, { mode: 0o644 })
+      }
+      for (const { name, file } of programs) {
+        const target = path.join(folder, name)
+        mkdirSync(path.dirname(target), { recursive: true, mode: 0o755 })
+        copyFileSync(file, target)
+        chmodSync(target, 0o755)
+      }
+    },
+  })
 }
 
 /** Workers keep their source's name, because sandboxd starts them by it. */

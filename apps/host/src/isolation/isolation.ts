@@ -88,6 +88,8 @@ export interface IsolationSettings {
   readonly runBase: string
   readonly program: DaemonProgram
   readonly isRoot: boolean
+  /** True when this user can mount overlays; absent: not tried yet. */
+  readonly hasOverlays?: boolean
   /** A served folder, used as the workspace of the only sandbox. Only without `isRoot`. */
   readonly workspace?: string
 }

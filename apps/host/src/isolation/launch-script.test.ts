@@ -1,17 +1,19 @@
 import { expect, test } from 'bun:test'
 import { createLaunchArgv, createLaunchScript } from './launch-script.ts'
+import { formatMountTable } from './mount-table.ts'
 
 test('the launch script joins its cgroup first and runs bubblewrap with the given uid', () => {
   const script = createLaunchScript({
     joinFiles: ['/sys/fs/cgroup/pids/sandwire/ID/cgroup.procs'],
-    root: {
-      hostId: 1_879_048_192,
+    mounting: {
       mounts: [
-        { kind: 'bind', from: "/srv/it's/bun", to: '/run/sandwire/ID/stage/executable' },
         { kind: 'image', from: '/data/ID.ext4', to: '/run/sandwire/ID/stage/disk' },
-        { kind: 'terminals', to: '/run/sandwire/ID/stage/terminals', max: 64 },
+        { kind: 'devices', links: '/run/sandwire/ID/stage/links', to: '/run/sandwire/ID/stage/devices' },
       ],
+      table: '/run/sandwire/ID/mounts',
+      folder: "/srv/it's/cache",
     },
+    hostId: 1_879_048_192,
     rlimits: ['--core=0:0'],
     oomScore: 200,
   })
@@ -20,17 +22,38 @@ test('the launch script joins its cgroup first and runs bubblewrap with the give
     '[ "$PPID" = "$0" ]',
     'echo $$ > /sys/fs/cgroup/pids/sandwire/ID/cgroup.procs',
     'echo 200 2>/dev/null > /proc/self/oom_score_adj || :',
-    "mount --bind '/srv/it'\\''s/bun' /run/sandwire/ID/stage/executable",
-    'mount -t ext4 -o loop,discard,nosuid,nodev,noatime /data/ID.ext4 /run/sandwire/ID/stage/disk',
+    "cd '/srv/it'\\''s/cache'",
+    'mount -a -T /run/sandwire/ID/mounts',
+    'cd /',
     'chmod 755 /run/sandwire/ID/stage/disk/workspace /run/sandwire/ID/stage/disk/home',
-    'mount -t devpts -o newinstance,ptmxmode=0666,mode=620,max=64 devpts /run/sandwire/ID/stage/terminals',
+    'cp -a /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /run/sandwire/ID/stage/links/. /run/sandwire/ID/stage/devices',
+    'mount -o remount,bind,ro /run/sandwire/ID/stage/devices',
     'exec prlimit --core=0:0 setpriv --pdeathsig KILL --reuid 1879048192 --regid 1879048192 --clear-groups -- "$@"',
   ])
 })
 
-test('without root the script mounts nothing, and changes neither user nor OOM score', () => {
-  const steps = { joinFiles: [], root: undefined, rlimits: [] }
-  expect(createLaunchArgv(steps, 42, ['bwrap', '--version'])).toEqual([
+test('mounts have the format of fstab, with quoted paths', () => {
+  const table = formatMountTable([
+    { kind: 'bind', from: '/srv/a b', to: '/to' },
+    { kind: 'image', from: '/data/ID.ext4', to: '/disk' },
+    { kind: 'terminals', to: '/terminals', max: 64 },
+    { kind: 'overlay', layers: ['code:1,2', '/run/empty'], to: '/code' },
+    { kind: 'devices', links: '/links', to: '/devices' },
+  ])
+  expect(table.split('\n')).toEqual([
+    '/srv/a\\040b /to none bind 0 0',
+    '/data/ID.ext4 /disk ext4 loop,discard,nosuid,nodev,noatime 0 0',
+    'devpts /terminals devpts newinstance,ptmxmode=0666,mode=620,max=64 0 0',
+    'overlay /code overlay ro,nosuid,nodev,lowerdir=code\\134:1\\134,2:/run/empty 0 0',
+    'tmpfs /devices tmpfs nosuid,noexec,mode=755,size=64k,nr_inodes=64 0 0',
+    '',
+  ])
+})
+
+const STEPS = { joinFiles: [], mounting: undefined, hostId: undefined, rlimits: [] }
+
+test('without mounts and root the script changes neither namespace, user nor OOM score', () => {
+  expect(createLaunchArgv(STEPS, 42, ['bwrap', '--version'])).toEqual([
     'setpriv',
     '--pdeathsig',
     'KILL',
@@ -44,22 +67,22 @@ test('without root the script mounts nothing, and changes neither user nor OOM s
   ])
 })
 
-test('with root the mounts are in their own namespace', () => {
-  const steps = { joinFiles: [], root: { hostId: 7, mounts: [] }, rlimits: [] }
-  expect(createLaunchArgv(steps, 42, []).slice(4, 9)).toEqual([
-    'unshare',
-    '--mount',
-    '--propagation',
-    'private',
-    '--',
-  ])
+test('mounts are in their own namespace, without root also in a user namespace', () => {
+  const mounting = { mounts: [], table: '/table', folder: '/cache' }
+  const prefixOf = (hostId: number | undefined): string =>
+    createLaunchArgv({ ...STEPS, mounting, hostId }, 42, []).join(' ')
+  expect(prefixOf(7)).toStartWith(
+    'setpriv --pdeathsig KILL -- unshare --mount --propagation private -- sh -c ',
+  )
+  expect(prefixOf(undefined)).toStartWith(
+    'setpriv --pdeathsig KILL -- unshare --user --map-root-user --mount --propagation private -- sh -c ',
+  )
 })
 
 test('the launch script exits if its parent is not the supervisor (threat T40)', async () => {
-  const steps = { joinFiles: [], root: undefined, rlimits: [] }
-  const child = Bun.spawn(createLaunchArgv(steps, 1, ['echo', 'started']), { stdout: 'pipe' })
+  const child = Bun.spawn(createLaunchArgv(STEPS, 1, ['echo', 'started']), { stdout: 'pipe' })
   expect(await new Response(child.stdout).text()).toBe('')
   expect(await child.exited).toBe(1)
-  const own = Bun.spawn(createLaunchArgv(steps, process.pid, ['echo', 'started']), { stdout: 'pipe' })
+  const own = Bun.spawn(createLaunchArgv(STEPS, process.pid, ['echo', 'started']), { stdout: 'pipe' })
   expect(await new Response(own.stdout).text()).toBe('started\n')
 })

@@ -1,24 +1,20 @@
 import { closeSync, constants, lchownSync, openSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { pollUntil } from '../poll.ts'
-import { type Binding, createBwrapArgv, INSIDE_PROGRAM } from './bwrap-argv.ts'
+import { type Binding, createBwrapArgv } from './bwrap-argv.ts'
 import { type CgroupKind, cgroupOf } from './cgroups.ts'
 import { BUNDLE_PROGRAMS } from './daemon-bundle.ts'
 import { enableDirectIo, isAttached } from './disk-image.ts'
 import { INSIDE, type IsolationSettings, type LaunchedSandbox, type LaunchPlan } from './isolation.ts'
-import { createLaunchArgv, type Mount } from './launch-script.ts'
+import { createLaunchArgv } from './launch-script.ts'
 import { Launched } from './launched-sandbox.ts'
 import { findDaemon, findInit, signalProcess } from './process-table.ts'
 import { createRlimits, findOomScore, limitProcesses } from './resource-limits.ts'
-import { ensureFolder, type SandboxFolders, type SandboxIds } from './sandbox-folders.ts'
+import { INSIDE_DAEMON, shareDaemon } from './programs.ts'
+import { cacheFolderOf, type SandboxFolders, type SandboxIds } from './sandbox-folders.ts'
 import { createFilterBytes } from './seccomp/filter.ts'
-import {
-  hostEtcBindings,
-  ownSystemFolders,
-  procReadOnlyBindings,
-  usrLinks,
-  writeEtcFolder,
-} from './system-files.ts'
+import { prepareStage, type Stage } from './stage.ts'
+import { ensureHostEtc, procReadOnlyBindings, usrLinks } from './system-files.ts'
 import { DAEMON_MEMORY, SYSTEM_ENV } from './system-tools.ts'
 import { openUserNamespace } from './user-namespace.ts'
 import { startWatches, watchDisk, watchMemory } from './watchdog.ts'
@@ -28,6 +24,8 @@ export interface Machine {
   readonly cgroups: CgroupKind
   /** True when each sandbox has a disk image. */
   readonly hasImages: boolean
+  /** True when shared folders are mounted as an overlay for each sandbox. */
+  readonly hasOverlays: boolean
 }
 
 /** Inputs of a launch. */
@@ -40,8 +38,6 @@ export interface LaunchRequest {
   readonly machine: Machine
 }
 
-/** Terminals of one sandbox; the machine has a few thousand in total. */
-const MAX_TERMINALS = 64
 /** Descriptors passed to bubblewrap. */
 const FILTER_FD = 3
 const INFO_FD = 4
@@ -54,47 +50,10 @@ const SETTLED_MS = 1_000
 /** Environment of sandboxd, which processes inherit in part. */
 const DAEMON_ENV = {
   // Programs that ship with sandboxd come last: those of the machine are preferred.
-  PATH: `/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:${INSIDE_PROGRAM}/code/${BUNDLE_PROGRAMS}`,
+  PATH: `/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:${INSIDE_DAEMON.code}/${BUNDLE_PROGRAMS}`,
   HOME: INSIDE.home,
   LANG: 'C.UTF-8',
   ...DAEMON_MEMORY,
-}
-
-interface Sources {
-  readonly mounts: readonly Mount[]
-  readonly executable: string
-  readonly code: string | undefined
-  readonly files: string
-  readonly terminals: string | undefined
-}
-
-/** Paths that bubblewrap binds. A sandbox's uid cannot traverse root's folders, so with root everything is mounted below `stage` first. */
-function findSources({ folders, ids, settings, machine }: LaunchRequest): Sources {
-  const { executable, code } = settings.program
-  if (ids === undefined)
-    return { mounts: [], executable, code: code?.folder, files: folders.files, terminals: undefined }
-  const stage = (name: string): string => path.join(folders.stage, name)
-  return {
-    mounts: [
-      { kind: 'bind', from: executable, to: stage('executable') },
-      ...(code === undefined ? [] : [{ kind: 'bind' as const, from: code.folder, to: stage('code') }]),
-      machine.hasImages
-        ? { kind: 'image', from: folders.image, to: stage('disk') }
-        : { kind: 'bind', from: folders.files, to: stage('disk') },
-      { kind: 'terminals', to: stage('terminals'), max: MAX_TERMINALS },
-    ],
-    executable: stage('executable'),
-    code: code === undefined ? undefined : stage('code'),
-    files: stage('disk'),
-    terminals: stage('terminals'),
-  }
-}
-
-function prepareStage(folders: SandboxFolders, ids: SandboxIds | undefined): void {
-  if (ids === undefined) return
-  ensureFolder(folders.stage, 0o755)
-  for (const name of ['code', 'disk', 'terminals']) ensureFolder(path.join(folders.stage, name), 0o755)
-  closeSync(openSync(path.join(folders.stage, 'executable'), 'a', 0o755))
 }
 
 /** Changes the owner of sandboxd's files (key, environment) before anything of the sandbox runs. */
@@ -106,8 +65,8 @@ function commandOf({ plan, ids, settings, machine }: LaunchRequest): string[] {
   const { code } = settings.program
   return [
     ...(machine.cgroups === 'none' ? limitProcesses(plan.limits.pids) : []),
-    `${INSIDE_PROGRAM}/executable`,
-    ...(code === undefined ? [] : [`${INSIDE_PROGRAM}/code/${code.entry}`]),
+    INSIDE_DAEMON.executable,
+    ...(code === undefined ? [] : [`${INSIDE_DAEMON.code}/${code.entry}`]),
     ...plan.daemonArgs,
     ...(ids === undefined ? [] : ['--run-as', '1000:1000']),
   ]
@@ -115,22 +74,18 @@ function commandOf({ plan, ids, settings, machine }: LaunchRequest): string[] {
 
 function createBindings(
   { plan, folders, settings, ids }: LaunchRequest,
-  sources: Sources,
+  { files, masks }: Stage,
 ): { readOnly: Binding[]; writable: Binding[] } {
   return {
     readOnly: [
       ...(ids === undefined && process.getuid?.() === 0 ? procReadOnlyBindings() : []),
-      ...ownSystemFolders(),
+      ...masks,
       ...(plan.hasEgress ? [{ from: folders.egress, to: path.dirname(INSIDE.proxySocket) }] : []),
-      { from: folders.etc, to: '/etc' },
-      ...hostEtcBindings(),
-      { from: sources.executable, to: `${INSIDE_PROGRAM}/executable` },
-      ...(sources.code === undefined ? [] : [{ from: sources.code, to: `${INSIDE_PROGRAM}/code` }]),
     ],
     writable: [
       { from: folders.io, to: INSIDE.run },
-      { from: settings.workspace ?? path.join(sources.files, 'workspace'), to: INSIDE.workspace },
-      { from: path.join(sources.files, 'home'), to: INSIDE.home },
+      { from: settings.workspace ?? path.join(files, 'workspace'), to: INSIDE.workspace },
+      { from: path.join(files, 'home'), to: INSIDE.home },
     ],
   }
 }
@@ -148,8 +103,6 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
   for (const pid of cgroup.pids()) signalProcess(pid, 'SIGKILL')
   if (machine.hasImages) await awaitRelease(folders.image)
   cgroup.create(plan.limits)
-  writeEtcFolder(folders.etc, plan.name)
-  prepareStage(folders, ids)
   writeFileSync(folders.filter, createFilterBytes(process.arch === 'arm64' ? 'arm64' : 'x64'))
   const keyFile = path.join(folders.io, path.basename(INSIDE.publicKey))
   writeFileSync(keyFile, plan.publicKey, { flag: 'wx', mode: 0o600 })
@@ -206,8 +159,18 @@ async function spawn(
   request: LaunchRequest,
   joinFiles: readonly string[],
 ): Promise<Bun.Subprocess<'ignore', 'pipe', 'pipe'>> {
-  const { plan, folders, ids, machine } = request
-  const sources = findSources(request)
+  const { plan, folders, ids, settings, machine } = request
+  const cacheFolder = cacheFolderOf(settings)
+  const stage = prepareStage({
+    folders,
+    hostname: plan.name,
+    isRoot: ids !== undefined,
+    hasImages: machine.hasImages,
+    hasOverlays: machine.hasOverlays,
+    programs: shareDaemon(settings.program),
+    hostEtc: ensureHostEtc(cacheFolder),
+    cacheFolder,
+  })
   const bwrap = createBwrapArgv({
     hostname: plan.name,
     memoryBytes: plan.limits.memoryBytes,
@@ -215,17 +178,21 @@ async function spawn(
     filterFd: FILTER_FD,
     infoFd: INFO_FD,
     usrLinks: usrLinks(),
-    ...createBindings(request, sources),
-    terminals: sources.terminals,
+    system: stage.system,
+    ...createBindings(request, stage),
+    devices: stage.devices,
+    terminals: stage.terminals,
     env: DAEMON_ENV,
     command: commandOf(request),
   })
-  const root = ids === undefined ? undefined : { hostId: ids.daemon, mounts: sources.mounts }
-  const rlimits = createRlimits(plan.limits, machine.cgroups !== 'none')
-  const argv = createLaunchArgv({ joinFiles, root, rlimits, oomScore: findOomScore() }, process.pid, [
-    'bwrap',
-    ...bwrap,
-  ])
+  const steps = {
+    joinFiles,
+    mounting: stage.mounting,
+    hostId: ids?.daemon,
+    rlimits: createRlimits(plan.limits, machine.cgroups !== 'none'),
+    oomScore: findOomScore(),
+  }
+  const argv = createLaunchArgv(steps, process.pid, ['bwrap', ...bwrap])
   using namespace = ids === undefined ? undefined : await openUserNamespace(ids)
   using filter = openFile(folders.filter, constants.O_RDONLY)
   using info = openFile(folders.info, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC)

@@ -10,10 +10,12 @@ export interface SandboxFolders {
   readonly io: string
   /** Contains the socket of the egress proxy; read-only inside. */
   readonly egress: string
-  /** Bound to `/etc`. */
+  /** Generated files of `/etc`. */
   readonly etc: string
   /** Mount points of the sandbox's mount namespace. */
   readonly stage: string
+  /** Mounts below `stage`. */
+  readonly mounts: string
   /** System call filter for bubblewrap. */
   readonly filter: string
   /** Info that bubblewrap writes. */
@@ -34,11 +36,17 @@ export function foldersOf(base: { dataFolder: string; runBase: string }, id: str
     egress: path.join(run, 'egress'),
     etc: path.join(run, 'etc'),
     stage: path.join(run, 'stage'),
+    mounts: path.join(run, 'mounts'),
     filter: path.join(run, 'filter.bpf'),
     info: path.join(run, 'info.json'),
     files: path.join(kept, 'files', id),
     image: path.join(kept, 'images', `${id}.ext4`),
   }
+}
+
+/** Folder of bundles and other version folders. */
+export function cacheFolderOf({ dataFolder }: { dataFolder: string }): string {
+  return path.join(dataFolder, 'cache')
 }
 
 /** Host ids of a sandbox; equal when there is only one. */

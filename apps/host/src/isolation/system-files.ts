@@ -1,17 +1,20 @@
 import {
-  closeSync,
-  existsSync,
+  accessSync,
+  constants,
+  copyFileSync,
+  cpSync,
   lstatSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readlinkSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
 import type { Binding } from './bwrap-argv.ts'
+import { ensureVersionFolder } from './version-folder.ts'
 
 /** Generated files of `/etc` in a sandbox. `name` is its host name. */
 export function createEtcFiles(name: string): Readonly<Record<string, string>> {
@@ -60,8 +63,8 @@ const ETC_LINKS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Entries of `/etc` that common programs need: bound read-only from this machine if they exist. None of them reveals users
- * or network settings.
+ * Entries of `/etc` that common programs need: copied from this machine if they exist. None of them reveals users or network
+ * settings.
  */
 const ETC_FROM_HOST: readonly { readonly name: string; readonly kind: 'file' | 'folder' }[] = [
   { name: 'alternatives', kind: 'folder' },
@@ -78,27 +81,44 @@ const ETC_FROM_HOST: readonly { readonly name: string; readonly kind: 'file' | '
   { name: 'vim', kind: 'folder' },
 ]
 
-/** Bindings of this machine's `/etc` entries. */
-export function hostEtcBindings(): Binding[] {
-  return ETC_FROM_HOST.filter(({ name }) => existsSync(`/etc/${name}`)).map(({ name }) => ({
-    from: `/etc/${name}`,
-    to: `/etc/${name}`,
-  }))
+/** Copies this machine's `/etc` entries into a version folder; returns its path. A changed entry makes another version. */
+export function ensureHostEtc(cacheFolder: string): string {
+  const found = ETC_FROM_HOST.flatMap((entry) => {
+    const stat = statSync(`/etc/${entry.name}`, { throwIfNoEntry: false })
+    return stat === undefined ? [] : [{ ...entry, key: [entry.name, stat.ino, stat.size, stat.mtimeMs] }]
+  })
+  return ensureVersionFolder(cacheFolder, {
+    name: 'etc',
+    version: Bun.hash(JSON.stringify(found.map(({ key }) => key))).toString(36),
+    write: (folder) => {
+      for (const { name, kind } of found) {
+        const target = path.join(folder, name)
+        mkdirSync(path.dirname(target), { recursive: true, mode: 0o755 })
+        if (kind === 'file') copyFileSync(`/etc/${name}`, target)
+        else cpSync(`/etc/${name}`, target, { recursive: true, verbatimSymlinks: true, filter: isReadable })
+      }
+    },
+  })
 }
 
-/** Writes the `/etc` of a sandbox, with mount points for this machine's entries. */
+function isReadable(file: string): boolean {
+  if (lstatSync(file).isSymbolicLink()) return true
+  try {
+    accessSync(file, constants.R_OK)
+    return true
+  } catch {
+    // Not for every user, so not for sandboxes.
+    return false
+  }
+}
+
+/** Writes the generated files of the `/etc` of a sandbox. */
 export function writeEtcFolder(folder: string, hostname: string): void {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true, mode: 0o755 })
   for (const [name, text] of Object.entries(createEtcFiles(hostname)))
     writeFileSync(path.join(folder, name), text, { mode: 0o644 })
   for (const [name, target] of Object.entries(ETC_LINKS)) symlinkSync(target, path.join(folder, name))
-  for (const { name, kind } of ETC_FROM_HOST) {
-    if (!existsSync(`/etc/${name}`)) continue
-    const mountPoint = path.join(folder, name)
-    mkdirSync(kind === 'folder' ? mountPoint : path.dirname(mountPoint), { recursive: true, mode: 0o755 })
-    if (kind === 'file') closeSync(openSync(mountPoint, 'w', 0o644))
-  }
 }
 
 const SYSTEM_FOLDERS = ['bin', 'sbin', 'lib', 'lib32', 'lib64']
@@ -140,4 +160,29 @@ function isSwitch(file: string): boolean {
   const found = lstatSync(file, { throwIfNoEntry: false })
   if (found === undefined || found.isSymbolicLink()) return false
   return found.isDirectory() || (found.mode & OWNER_MAY_WRITE) !== 0
+}
+
+/** Parts of `/proc` about devices, interrupts and users of the whole machine: they show when and how others use it. */
+const MASKED_PROC = [
+  'diskstats',
+  'fs',
+  'interrupts',
+  'irq',
+  'key-users',
+  'keys',
+  'partitions',
+  'pressure',
+  'sched_debug',
+  'scsi',
+  'softirqs',
+  'swaps',
+  'timer_list',
+]
+
+/** Those parts that this kernel has. */
+export function maskedProcNames(): { readonly name: string; readonly kind: 'file' | 'folder' }[] {
+  return MASKED_PROC.flatMap((name) => {
+    const found = lstatSync(`/proc/${name}`, { throwIfNoEntry: false })
+    return found === undefined ? [] : [{ name, kind: found.isDirectory() ? 'folder' : 'file' }]
+  })
 }

@@ -10,6 +10,7 @@ import { probeFiles } from './file-probes.ts'
 import { probeKernel, probeTools } from './kernel-probes.ts'
 import { probeDisk, probeLimits, takeMemory } from './limit-probes.ts'
 import { probeNeighbors } from './neighbor-probes.ts'
+import { probeWatching } from './watch-probes.ts'
 
 const PR_SET_DUMPABLE = 4
 const SELF = [process.execPath, import.meta.path]
@@ -48,7 +49,7 @@ async function serve(task: string, runAs: string | undefined): Promise<void> {
   process.umask(0o177)
   using _server = Bun.serve({ unix: targets.daemonSocket, fetch: () => new Response() })
   process.umask(0o022)
-  for (const part of ['tools', 'kernel', 'files', 'neighbors', 'limits', 'disk']) {
+  for (const part of ['tools', 'kernel', 'files', 'neighbors', 'watching', 'limits', 'disk']) {
     const argv = [...launcher(runAs), ...SELF, part, task]
     const child = Bun.spawn(argv, { cwd: workspace, stdio: ['ignore', 'inherit', 'inherit'] })
     await child.exited
@@ -66,6 +67,8 @@ async function attempt(part: string, text: string): Promise<void> {
       return print(probeFiles(targets))
     case 'neighbors':
       return print(await probeNeighbors(targets))
+    case 'watching':
+      return print(await probeWatching(targets))
     case 'limits':
       return print(await probeLimits(limits, SELF))
     case 'disk':

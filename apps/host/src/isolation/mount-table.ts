@@ -1,0 +1,73 @@
+import { shellQuote } from '@sandwire/shell-quote'
+
+/** A mount in the sandbox's mount namespace; unmounted with it. */
+export type Mount =
+  | { readonly kind: 'bind'; readonly from: string; readonly to: string }
+  | { readonly kind: 'image'; readonly from: string; readonly to: string }
+  | { readonly kind: 'terminals'; readonly to: string; readonly max: number }
+  /** A read-only union of folders, the first on top. At least two; paths may be relative to the working directory. */
+  | { readonly kind: 'overlay'; readonly layers: readonly string[]; readonly to: string }
+  /** Device nodes of the sandbox's own, and what the folder `links` has. */
+  | { readonly kind: 'devices'; readonly links: string; readonly to: string }
+
+/** Devices that every sandbox has. */
+const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty']
+/** Size and inodes of the file system with the device nodes. */
+const DEVICES_LIMIT = 'size=64k,nr_inodes=64'
+
+/** Quotes a field of fstab(5). */
+function field(text: string): string {
+  return text.replaceAll(
+    /[\s\\#]/g,
+    (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`,
+  )
+}
+
+/** Quotes a path in an option of overlayfs, where commas and colons separate. */
+function layer(folder: string): string {
+  return folder.replaceAll(/[\\:,]/g, (character) => `\\${character}`)
+}
+
+function row(mount: Mount): readonly [source: string, target: string, type: string, options: string] {
+  switch (mount.kind) {
+    case 'bind':
+      return [mount.from, mount.to, 'none', 'bind']
+    case 'image':
+      // `discard` makes freed blocks sparse again.
+      return [mount.from, mount.to, 'ext4', 'loop,discard,nosuid,nodev,noatime']
+    case 'terminals':
+      return ['devpts', mount.to, 'devpts', `newinstance,ptmxmode=0666,mode=620,max=${mount.max}`]
+    case 'overlay':
+      return ['overlay', mount.to, 'overlay', `ro,nosuid,nodev,lowerdir=${mount.layers.map(layer).join(':')}`]
+    case 'devices':
+      return ['tmpfs', mount.to, 'tmpfs', `nosuid,noexec,mode=755,${DEVICES_LIMIT}`]
+  }
+}
+
+/** The mounts in the format of fstab(5): one `mount` process for all of them. */
+export function formatMountTable(mounts: readonly Mount[]): string {
+  return mounts.map((mount) => `${row(mount).map(field).join(' ')} 0 0\n`).join('')
+}
+
+/** Shell commands that complete the mounts. */
+export function completeMounts(mounts: readonly Mount[]): string[] {
+  return mounts.flatMap((mount) => {
+    switch (mount.kind) {
+      case 'image':
+        // The user may have changed their modes. Their parent belongs to root, so they are no symbolic links.
+        return [`chmod 755 ${shellQuote(`${mount.to}/workspace`)} ${shellQuote(`${mount.to}/home`)}`]
+      case 'devices': {
+        // Copies are other inodes than the machine's, so that they show no use by others.
+        const nodes = DEVICES.map((name) => `/dev/${name}`).join(' ')
+        return [
+          `cp -a ${nodes} ${shellQuote(`${mount.links}/.`)} ${shellQuote(mount.to)}`,
+          `mount -o remount,bind,ro ${shellQuote(mount.to)}`,
+        ]
+      }
+      case 'bind':
+      case 'terminals':
+      case 'overlay':
+        return []
+    }
+  })
+}
