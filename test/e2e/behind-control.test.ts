@@ -83,6 +83,29 @@ describe('[A8] closing attachments', () => {
     expect((await close({})).status).toBe(400)
   })
 
+  test('(threat T6) ends the sessions of a grant on request, and refuses further ones', async () => {
+    const claims = { identity: 'ada', grant: 'box.g9' }
+    const create = async (changes: ClaimChanges) => {
+      const init = { method: 'POST', body: JSON.stringify({ createId: mintHex(), cmd: 'cat', keep: 600 }) }
+      return (await (await signed.fetch('/sessions', init, changes)).json()) as { id: string; code: string }
+    }
+    const isRunning = async (id: string): Promise<boolean> =>
+      (await readActivity()).sessions.some((session) => session.id === id && session.running)
+    const [own, other, theirs] = await Promise.all([
+      start({ cmd: 'cat', keep: 600 }),
+      create({ ...claims, grant: 'box.g8' }),
+      create(claims),
+    ])
+    expect(await isRunning(theirs.id)).toBe(true)
+    expect((await close({ identity: 'ada', endSessions: true })).status).toBe(400)
+    expect((await close({ grant: claims.grant })).status).toBe(200)
+    expect(await isRunning(theirs.id)).toBe(true)
+    expect((await close({ grant: claims.grant, endSessions: true })).status).toBe(200)
+    await eventually(async () => !(await isRunning(theirs.id)), { what: 'the end', timeoutMs: 10_000 })
+    expect([await isRunning(own), await isRunning(other.id)]).toEqual([true, true])
+    expect(await create(claims)).toMatchObject({ error: { code: 'revoked' } })
+  })
+
   test('refuses to resume a closed attachment', async () => {
     const id = await start({ cmd: 'cat' })
     const identity = mintHex()

@@ -132,7 +132,9 @@ test(
       grants: { grant: string; name: string }[]
     }
     expect(grants.map(({ name }) => name)).toEqual(['Bob Baker'])
-    expect(await ann.run(['revoke', grants[0]?.grant ?? ''])).toMatchObject({ code: 0 })
+    const revoked = await ann.run(['revoke', grants[0]?.grant ?? '', '--end-sessions'])
+    expect(revoked.code).toBe(0)
+    expect(revoked.stderr).toContain('its sessions ended')
     const cut = await watched.done
     expect(cut.code).toBe(255)
     expect(cut.stderr).toContain('hint: ask the owner for a new link')

@@ -155,6 +155,43 @@ describe.skipIf(problem !== undefined)(
       expect(await guest.first.text()).toBe(before)
     }, 120_000)
 
+    test('ends what a collaborator of the sandbox started, if the owner chooses so', async () => {
+      await using owner = await fixture.openPage()
+      await owner.first.until(({ status }) => status === 'attached')
+      /** Requests of the owner's page, and of a guest with a token. */
+      const ask = (path: string, json: unknown, token?: string): Promise<Record<string, string>> =>
+        owner.page.evaluate(
+          async ([url, text, bearer]) => {
+            const authorization = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
+            const init = text === undefined ? {} : { method: 'POST', body: text }
+            const headers = { 'content-type': 'application/json', ...authorization }
+            const response = await fetch(url, { ...init, headers })
+            return (await response.json()) as Record<string, string>
+          },
+          [path, json === undefined ? undefined : JSON.stringify(json), token] as const,
+        )
+      const sandboxes = JSON.stringify(await ask('/api/sandboxes', undefined))
+      const sandbox = /"id":"([0-9a-z]{32})"/.exec(sandboxes)?.[1] ?? ''
+      const { link = '' } = await ask('/api/grants', { sandbox, role: 'collaborator' })
+      const redeem = { link: link.split('#')[1] ?? '', name: 'Gale' }
+      const redeemed = await fetch(new URL('/api/grants/redeem', link), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(redeem),
+      })
+      const { token } = (await redeemed.json()) as { token: string }
+      const { id = '' } = await ask(`/api/sandboxes/${sandbox}/sessions`, { cmd: 'cat', keep: 600 }, token)
+      await owner.button('Share terminal').click()
+      const rows = owner.page.getByRole('list', { name: 'Shared with' })
+      await rows.getByText('Gale').waitFor()
+      await owner.page.getByRole('checkbox', { name: 'also end the terminals' }).check()
+      await rows.getByRole('listitem').filter({ hasText: 'Gale' }).getByRole('button').click()
+      const isListed = async (): Promise<boolean> =>
+        JSON.stringify(await ask('/api/account/sessions', undefined)).includes(id)
+      await eventually(async () => !(await isListed()), { what: 'its end', ...WAIT })
+      expect((await owner.first.until(() => true)).status).toBe('attached')
+    }, 120_000)
+
     test('shows a full-screen program to a late viewer', async () => {
       await using owner = await fixture.openPage()
       await owner.first.run('seq 1 300 > numbers; vim -u NONE -c "set number ruler showmode" numbers')

@@ -96,7 +96,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
         'container_log',
         'sandbox',
         'pins',
-        'plain_connections',
+        'rechecked_connections',
         'session_aliases',
         'grants',
         'tickets',
@@ -156,17 +156,17 @@ describe('the lifecycle of a sandbox', () => {
     const made = open()
     await made.create()
     await made.lifecycle.start('r')
-    const stay = { identity: 'local', login: 'l1', hasStoredSignIn: false }
-    made.store.plainConnections.add({ ...stay, session: SESSION }, 0)
-    made.store.plainConnections.add({ ...stay, session: 'over' }, 0)
+    const stay = { need: 'work' as const, identity: 'local', login: 'l1', hasStoredSignIn: false }
+    made.store.recheckedConnections.add({ ...stay, session: SESSION }, 0)
+    made.store.recheckedConnections.add({ ...stay, session: 'over' }, 0)
     made.say([session()])
     const { answer } = made.provider
     made.provider.answer = (request) => {
-      made.store.plainConnections.add({ ...stay, session: 'new' }, 0)
+      made.store.recheckedConnections.add({ ...stay, session: 'new' }, 0)
       return answer(request)
     }
     await made.lifecycle.poll('r')
-    expect(made.store.plainConnections.all().map((each) => each.session)).toEqual([SESSION, 'new'])
+    expect(made.store.recheckedConnections.all().map((each) => each.session)).toEqual([SESSION, 'new'])
   })
 
   test('starts once for concurrent requests', async () => {

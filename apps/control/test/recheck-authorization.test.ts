@@ -7,6 +7,7 @@ import { createLog } from '../src/log.ts'
 import type { AttachCall } from '../src/sandbox/call.ts'
 import { needsRecheck, RecheckAuthorization } from '../src/sandbox/recheck-authorization.ts'
 import type { Selector } from '../src/sandbox/revocation.ts'
+import { reauthorizeAt } from '../src/sandbox/sessions.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
@@ -180,10 +181,11 @@ describe('(threat T6) a plain connection', () => {
     const made = open()
     made.account.hasSignIn = true
     await made.attach({ identity: 'owner', login: 'l1', token: 't1' })
-    expect(made.store.plainConnections.all()).toEqual([
+    expect(made.store.recheckedConnections.all()).toEqual([
       {
         session: 's1',
         identity: 'owner',
+        need: 'work',
         login: 'l1',
         token: 't1',
         hasStoredSignIn: true,
@@ -196,17 +198,78 @@ describe('(threat T6) a plain connection', () => {
     const made = open()
     await made.attach({ identity: 'owner' })
     await made.attach({ identity: 'owner', login: 'l1', dialect: 'v1' })
-    expect(made.store.plainConnections.all()).toEqual([])
+    expect(made.store.recheckedConnections.all()).toEqual([])
   })
 
   test('is refused while the maximum number is stored', async () => {
     const made = open()
-    const stay = { identity: 'owner', login: 'l1', hasStoredSignIn: false }
+    const stay = { identity: 'owner', need: 'work', login: 'l1', hasStoredSignIn: false } as const
     for (let number = 0; number < 10_000; number += 1)
-      made.store.plainConnections.add({ session: `s${number}`, ...stay }, 0)
+      made.store.recheckedConnections.add({ session: `s${number}`, ...stay }, 0)
     const refused = await rejectionOf(made.attach({ identity: 'owner', login: 'l1', session: 'more' }))
     expect(refused).toMatchObject({ code: 'rate_limited', retryAfterMs: MINUTE_MS })
     expect(refused).toBeInstanceOf(SandwireError)
+  })
+})
+
+describe('(threat T6) a compat connection', () => {
+  const compat = { select: 'either' } as const
+
+  test('is rechecked like a plain one, and closed when its sign-in has ended', async () => {
+    const made = open()
+    await made.attach({ identity: 'owner', dialect: 'v1', compat, login: 'l1', issuedMs: 5 })
+    await made.pass(QUARTER_MS)
+    expect(made.checked).toHaveLength(1)
+    expect(made.disconnected).toEqual([])
+    made.account.accepts = async () => false
+    await made.pass(QUARTER_MS)
+    expect(made.disconnected).toEqual([{ identity: 'owner', session: 's1', login: 'l1' }])
+  })
+
+  test('of a viewer stays open while the grant allows viewing', async () => {
+    const made = open()
+    made.give('g1', 'viewer')
+    const join = { dialect: 'v1', compat, joins: 's7' } as const
+    const { session: _, ...call } = CALL
+    made.recheck.add(await made.recheck.prepare({ ...call, ...join }, 'g1'))
+    await made.pass(QUARTER_MS)
+    expect(made.disconnected).toEqual([])
+    made.store.sharing.removeGrant('g1')
+    await made.pass(QUARTER_MS)
+    expect(made.disconnected).toEqual([{ identity: 'ada', session: 's7', grant: 'g1' }])
+  })
+
+  test('shares a row with connections of the same sign-in, and has one beside those of others', async () => {
+    const made = open()
+    for (const login of ['l1', 'l1', 'l2'])
+      await made.attach({ identity: 'owner', dialect: 'v1', compat, login })
+    expect(made.store.recheckedConnections.all().map(({ login }) => login)).toEqual(['l1', 'l2'])
+  })
+})
+
+describe('(threat T6) a connection must be authorized again', () => {
+  const NOW_MS = 1_800_000_000_000
+  const at = (expiresMs: number | undefined, more: Partial<AttachCall> = {}): number | undefined => {
+    const { dialect = 'v1', compat } = more
+    const known = { ...(expiresMs === undefined ? {} : { expiresMs }), ...(compat ? { compat } : {}) }
+    const ms = reauthorizeAt({ dialect, ...known }, NOW_MS)
+    return ms === undefined ? undefined : ms - NOW_MS
+  }
+
+  test('when its credential expires, and after 15 minutes at the latest', () => {
+    expect(at(NOW_MS + 5 * MINUTE_MS)).toBe(5 * MINUTE_MS)
+    expect(at(NOW_MS + 60 * MINUTE_MS)).toBe(QUARTER_MS)
+    expect(at(undefined)).toBeUndefined()
+  })
+
+  test('not within the first minute, when the credential is about to expire', () => {
+    expect(at(NOW_MS + 1)).toBe(MINUTE_MS)
+    expect(at(NOW_MS - MINUTE_MS)).toBe(MINUTE_MS)
+  })
+
+  test('at the end of its credential, if it is plain, and never, if it is compat', () => {
+    expect(at(NOW_MS + 60 * MINUTE_MS, { dialect: 'plain' })).toBe(60 * MINUTE_MS)
+    expect(at(NOW_MS + 60 * MINUTE_MS, { compat: { select: 'either' } })).toBeUndefined()
   })
 })
 

@@ -10,7 +10,7 @@ import { ObjectAlarm } from '../sandbox/alarm.ts'
 import type { HeldGrant } from '../sandbox/grants.ts'
 import type { LateRefusal } from '../sandbox/late-refusals.ts'
 import type { SandboxObject } from '../sandbox/object.ts'
-import type { PlainConnection } from '../sandbox/recheck-authorization.ts'
+import type { RecheckedConnection } from '../sandbox/recheck-authorization.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { RevocationEvent } from '../sandbox/revocation.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
@@ -188,7 +188,9 @@ export class AccountObject extends DurableObject<Env> {
     token = login,
     issuedMs,
     hasStoredSignIn,
-  }: Pick<PlainConnection, 'login' | 'token' | 'issuedMs' | 'hasStoredSignIn'>): Promise<Outcome<boolean>> {
+  }: Pick<RecheckedConnection, 'login' | 'token' | 'issuedMs' | 'hasStoredSignIn'>): Promise<
+    Outcome<boolean>
+  > {
     const { config } = runtimeOf(this.env)
     return this.#run(() => {
       const credential = { login: token, ...(issuedMs === undefined ? {} : { issuedMs }) }

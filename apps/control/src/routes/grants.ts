@@ -10,7 +10,14 @@ import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import { type App, callOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
 import { findSandbox, unwrapSession } from './find-sandbox.ts'
-import { createGrantBody, grantList, grantMade, grantParams, grantsQuery } from './sharing-schemas.ts'
+import {
+  createGrantBody,
+  grantList,
+  grantMade,
+  grantParams,
+  grantsQuery,
+  revokeQuery,
+} from './sharing-schemas.ts'
 
 export interface GrantDependencies {
   readonly lookup: SandboxLookup
@@ -115,14 +122,15 @@ export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependenci
     endpoint(guardOf, {
       method: 'delete',
       path: '/api/grants/{grant}',
-      request: { params: grantParams },
+      request: { params: grantParams, query: revokeQuery },
       responses: { 204: { description: 'The grant is revoked and its connections are being closed' } },
     }),
     async (context) => {
       const { grant } = context.req.valid('param')
       const sandbox = sandboxOfGrant(grant)
       if (sandbox === undefined || !(await mint.isMinted(sandbox))) throw noSuchGrant()
-      unwrapGrant(await lookup.sandbox(sandbox).revokeGrant(callOf(context), grant))
+      const endsSessions = context.req.valid('query').endSessions === '1'
+      unwrapGrant(await lookup.sandbox(sandbox).revokeGrant(callOf(context), grant, endsSessions))
       return context.body(null, 204)
     },
   )

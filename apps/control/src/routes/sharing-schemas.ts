@@ -86,6 +86,13 @@ export const grantParams = z.object({
   grant: z.string().openapi({ param: { name: 'grant', in: 'path' } }),
 })
 
+export const revokeQuery = z.strictObject({
+  endSessions: z
+    .enum(['0', '1'])
+    .optional()
+    .openapi({ description: '1: also end the sessions that were started by the grant. Default 0.' }),
+})
+
 /** Body of `POST /api/grants/redeem`. */
 export const redeemBody = z
   .strictObject({

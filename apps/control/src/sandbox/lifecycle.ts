@@ -196,7 +196,7 @@ export class SandboxLifecycle {
     const { store, sandboxd, refusals, nowMs } = this.#deps
     const { id } = this.#record
     const path = '/activity'
-    const connections = store.plainConnections.all()
+    const connections = store.recheckedConnections.all()
     const response = await sandboxd(id).request(running.address, controlItself(requestId), {
       method: 'GET',
       path,
@@ -207,7 +207,8 @@ export class SandboxLifecycle {
     const alive = new Set(sessions.map((session) => session.id))
     for (const session of store.pins().keys()) if (!alive.has(session)) store.removePin(session)
     // Only those from before the request: sandboxd may not know newer ones yet.
-    for (const { session } of connections) if (!alive.has(session)) store.plainConnections.remove(session)
+    for (const { session } of connections)
+      if (!alive.has(session)) store.recheckedConnections.removeOfSession(session)
     const pins = store.pins()
     const known = sessions.map((session) => withPin(session, pins))
     await this.publish(known)

@@ -156,8 +156,8 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#run(({ sharing }) => sharing.grants(call))
   }
 
-  revokeGrant(call: SandboxCall, grant: string): Promise<Outcome<void>> {
-    return this.#audited(call, { grant }, ({ sharing }) => sharing.revoke(call, grant))
+  revokeGrant(call: SandboxCall, grant: string, endsSessions = false): Promise<Outcome<void>> {
+    return this.#audited(call, { grant }, ({ sharing }) => sharing.revoke(call, grant, endsSessions))
   }
 
   /** Removes a grant that the caller holds. */

@@ -1,17 +1,19 @@
 import { SandwireError } from '@sandwire/protocol'
 import { signInEnded } from '../auth/identity.ts'
 import type { Log } from '../log.ts'
-import { accessOf, requireAccess } from './access.ts'
+import { accessOf, type Need, requireAccess } from './access.ts'
 import type { AttachCall } from './call.ts'
 import { noSuchSandbox } from './not-found.ts'
 import type { Revocation } from './revocation.ts'
 import { REAUTHORIZE_MS } from './sessions.ts'
 import type { SandboxStore } from './store.ts'
 
-/** A plain connection and what authorizes it. It has the session that it started to itself, and ends with it. */
-export interface PlainConnection {
+/** A connection whose client cannot authenticate again while it is open, and what authorizes it. */
+export interface RecheckedConnection {
   readonly session: string
   readonly identity: string
+  /** Access that it needs. */
+  readonly need: Need
   /** Grant that authorizes it; absent for the owner. */
   readonly grant?: string
   readonly login?: string
@@ -22,13 +24,13 @@ export interface PlainConnection {
   readonly hasStoredSignIn: boolean
 }
 
-/** A plain connection and when its authorization was last found to be valid. */
-export interface CheckedConnection extends PlainConnection {
+/** A connection and when its authorization was last found to be valid. */
+export interface CheckedConnection extends RecheckedConnection {
   readonly checkedMs: number
 }
 
 /** True when something that authorizes a connection can end while it is open. */
-function canEnd({ login, grant }: Pick<PlainConnection, 'login' | 'grant'>): boolean {
+function canEnd({ login, grant }: Pick<RecheckedConnection, 'login' | 'grant'>): boolean {
   return login !== undefined || grant !== undefined
 }
 
@@ -48,7 +50,7 @@ export interface AccountCredentials {
   /** True when the credential of a connection would still be accepted. */
   accepts(
     account: string,
-    connection: Pick<PlainConnection, 'login' | 'token' | 'issuedMs' | 'hasStoredSignIn'>,
+    connection: Pick<RecheckedConnection, 'login' | 'token' | 'issuedMs' | 'hasStoredSignIn'>,
   ): Promise<boolean>
 }
 
@@ -63,8 +65,8 @@ export interface RecheckDependencies {
 }
 
 /**
- * Rechecks the authorization of plain connections. Other connections are closed after a while and authenticate again when they
- * resume; a plain one cannot resume, so control stores what authorizes it and rechecks that.
+ * Rechecks the authorization of connections in the plain dialect and of the compat API. Other connections are closed after a
+ * while and authenticate again when they resume; these cannot, so control stores what authorizes them and rechecks that.
  */
 export class RecheckAuthorization {
   readonly #deps: RecheckDependencies
@@ -74,20 +76,24 @@ export class RecheckAuthorization {
   }
 
   /** What to store about an attach; undefined when its authorization cannot end. Call it before the connection is opened. */
-  async prepare(call: AttachCall, grant: string | undefined): Promise<PlainConnection | undefined> {
-    const { identity, login, token, issuedMs, session, dialect } = call
+  async prepare(call: AttachCall, grant: string | undefined): Promise<RecheckedConnection | undefined> {
+    const { identity, login, token, issuedMs, joins, session = joins, dialect, compat } = call
     const authorizedBy = {
       ...(login === undefined ? {} : { login }),
       ...(grant === undefined ? {} : { grant }),
     }
-    if (dialect !== 'plain' || session === undefined || !canEnd(authorizedBy)) return undefined
+    const isRechecked = dialect === 'plain' || compat !== undefined
+    if (!isRechecked || session === undefined || !canEnd(authorizedBy)) return undefined
     const { store, credentials, pollMs } = this.#deps
-    if (store.plainConnections.isFull)
-      throw new SandwireError('rate_limited', 'Too many plain connections are open', { retryAfterMs: pollMs })
+    if (store.recheckedConnections.isFull)
+      throw new SandwireError('rate_limited', 'Too many connections are open that cannot resume', {
+        retryAfterMs: pollMs,
+      })
     const hasStoredSignIn = login !== undefined && (await credentials.hasSignIn(identity, login))
     return {
       session,
       identity,
+      need: joins === undefined ? 'work' : 'watch',
       hasStoredSignIn,
       ...authorizedBy,
       ...(token === undefined ? {} : { token }),
@@ -96,15 +102,15 @@ export class RecheckAuthorization {
   }
 
   /** Stores a connection that was opened. */
-  add(connection: PlainConnection | undefined): void {
-    if (connection !== undefined) this.#deps.store.plainConnections.add(connection, this.#deps.nowMs())
+  add(connection: RecheckedConnection | undefined): void {
+    if (connection !== undefined) this.#deps.store.recheckedConnections.add(connection, this.#deps.nowMs())
   }
 
   /** Rechecks every connection that needs it, and closes those that are no longer authorized. */
   async onAlarm(): Promise<void> {
     const { store, nowMs, pollMs } = this.#deps
     const at = { nowMs: nowMs(), maxAgeMs: REAUTHORIZE_MS, pollMs }
-    const due = store.plainConnections.all().filter((connection) => needsRecheck(connection, at))
+    const due = store.recheckedConnections.all().filter((connection) => needsRecheck(connection, at))
     await Promise.all(due.map((connection) => this.#recheck(connection)))
   }
 
@@ -113,7 +119,7 @@ export class RecheckAuthorization {
     const { session, identity, login, grant } = connection
     try {
       const refusal = this.#refuseAccess(connection) ?? (await this.#refuseCredential(connection))
-      if (refusal === undefined) return store.plainConnections.setChecked(session, nowMs())
+      if (refusal === undefined) return store.recheckedConnections.setChecked(connection, nowMs())
       log.warn('reauthorize_refused', { session, code: refusal.code })
       const disconnected = revocation.disconnect({
         identity,
@@ -122,7 +128,7 @@ export class RecheckAuthorization {
         ...(grant === undefined ? {} : { grant }),
       })
       // In the turn in which the request to close it was stored.
-      store.plainConnections.remove(session)
+      store.recheckedConnections.remove(connection)
       await disconnected
     } catch (caught) {
       // A connection is not closed because an account does not respond; the next poll checks again.
@@ -132,13 +138,14 @@ export class RecheckAuthorization {
   }
 
   /** Why its grant no longer authorizes it. Other grants that the account got since then do not count. */
-  #refuseAccess({ identity, grant }: CheckedConnection): SandwireError | undefined {
+  #refuseAccess({ identity, session, need, grant }: CheckedConnection): SandwireError | undefined {
     const { store, nowMs } = this.#deps
     const record = store.read()
     if (record === undefined) return noSuchSandbox()
     const grants = store.sharing.grantsOf(identity).filter(({ id }) => id === grant)
     try {
-      requireAccess(accessOf({ owner: record.owner, grants }, identity, { nowMs: nowMs() }), 'work')
+      const access = accessOf({ owner: record.owner, grants }, identity, { session, nowMs: nowMs() })
+      requireAccess(access, need)
       return undefined
     } catch (caught) {
       return SandwireError.from(caught)

@@ -44,6 +44,8 @@ export interface Selector {
   readonly session?: string
   readonly grant?: string
   readonly login?: string
+  /** Also ends the sessions that the grant authorized to start. */
+  readonly endSessions?: true
 }
 
 /** Body of a message in the disconnect outbox. Its key is the selector, so that a repeated request replaces the pending one. */
@@ -118,8 +120,8 @@ export class Revocation {
     const state = store.read()?.state
     // A sandbox that is not running has no connections; an attach in progress is rechecked by `recheckAttach`.
     if (state === undefined || state.kind === 'stopped' || state.kind === 'failed') return {}
-    const { identity, session, grant, login } = selector
-    const key = JSON.stringify({ identity, session, grant, login })
+    const { identity, session, grant, login, endSessions } = selector
+    const key = JSON.stringify({ identity, session, grant, login, endSessions })
     const body: Disconnect = { epoch: state.kind === 'running' ? state.epoch : null }
     this.#outbox.enqueue({ destination: 'sandboxd', key, body: JSON.stringify(body) }, nowMs())
     const attempted = this.#delivery.deliver()

@@ -19,8 +19,10 @@ import type { SandboxStore } from './store.ts'
 const MAX_OUTPUT_BYTES = 1024 * 1024
 /** Most continuation bytes of a UTF-8 character. */
 const MAX_UTF8_TAIL = 3
-/** How long a connection may be open before it must authenticate again. */
+/** How long a connection may be open before it must authenticate again, if its credential does not expire sooner. */
 export const REAUTHORIZE_MS = 15 * 60 * 1000
+/** How long it may be open at least: a credential that is about to expire must not make clients reconnect over and over. */
+const MIN_AUTHORIZED_MS = 60 * 1000
 
 /** Body of `POST /sessions` at sandboxd. */
 export interface ProcessRequest {
@@ -100,15 +102,17 @@ interface ReachOptions {
 }
 
 /**
- * When a connection must authenticate again; undefined: never, because its credential does not expire. A plain connection cannot
- * resume, so it lasts as long as its credential, and control rechecks it.
+ * When sandboxd closes a connection so that its client authenticates again; undefined: never, because its credential does not
+ * expire or because it is a compat connection, which control only rechecks. A plain connection cannot resume, so it lasts as long
+ * as its credential, and control rechecks it.
  */
-function reauthorizeAt(
-  { expiresMs, dialect }: Pick<AttachCall, 'expiresMs' | 'dialect'>,
+export function reauthorizeAt(
+  { expiresMs, dialect, compat }: Pick<AttachCall, 'expiresMs' | 'dialect' | 'compat'>,
   nowMs: number,
 ): number | undefined {
-  if (expiresMs === undefined) return undefined
-  return dialect === 'plain' ? expiresMs : nowMs + REAUTHORIZE_MS
+  if (expiresMs === undefined || compat !== undefined) return undefined
+  if (dialect === 'plain') return expiresMs
+  return Math.min(Math.max(expiresMs, nowMs + MIN_AUTHORIZED_MS), nowMs + REAUTHORIZE_MS)
 }
 
 /** The caller as sandboxd sees it. */

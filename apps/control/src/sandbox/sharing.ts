@@ -101,13 +101,13 @@ export class SandboxSharing {
     return store.sharing.liveGrants(nowMs())
   }
 
-  /** Revokes a grant and closes its connections. */
-  async revoke(call: SandboxCall, grant: string): Promise<void> {
+  /** Revokes a grant and closes its connections; on request also ends the sessions that its holder started by it. */
+  async revoke(call: SandboxCall, grant: string, endsSessions: boolean): Promise<void> {
     const { lifecycle, store, revocation, holders } = this.#deps
     lifecycle.authorize(call, 'own')
     const holder = store.sharing.grant(grant)?.holder
     if (!store.sharing.removeGrant(grant)) throw noSuchGrant()
-    await revocation.disconnect({ grant })
+    await revocation.disconnect({ grant, ...(endsSessions ? { endSessions: true } : {}) })
     // Only an index entry: the account also removes it when it finds the grant gone.
     if (holder !== undefined) await holders.remove(holder.account, grant).catch(() => undefined)
   }

@@ -15,14 +15,14 @@ import {
 import type { Grant } from './access.ts'
 import { AUDIT_OUTBOX } from './audit-log.ts'
 import type { GrantRecord } from './grants.ts'
-import type { CheckedConnection, PlainConnection } from './recheck-authorization.ts'
+import type { CheckedConnection, RecheckedConnection } from './recheck-authorization.ts'
 import type { SandboxRecord, SandboxSettings } from './record.ts'
 import { DISCONNECT_OUTBOX } from './revocation.ts'
 import type { SandboxState } from './state.ts'
 import { decodeTicket, encodeTicket, type LiveTicket, type TicketRecord } from './tickets.ts'
 
 const SCHEMA: Schema = {
-  version: 1,
+  version: 2,
   statements: [
     `CREATE TABLE sandbox (
       one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -54,8 +54,9 @@ const SCHEMA: Schema = {
       ticket TEXT NOT NULL
     )`,
     'CREATE TABLE ended_logins (login TEXT PRIMARY KEY, ended_ms INTEGER NOT NULL, forget_ms INTEGER NOT NULL)',
-    `CREATE TABLE plain_connections (
-      session TEXT PRIMARY KEY,
+    `CREATE TABLE rechecked_connections (
+      key TEXT PRIMARY KEY,
+      session TEXT NOT NULL,
       checked_ms INTEGER NOT NULL,
       connection TEXT NOT NULL
     )`,
@@ -75,8 +76,8 @@ const SCHEMA: Schema = {
 /** How long an ended sign-in is remembered: calls that were authenticated before it ended arrive sooner. */
 const ENDED_LOGIN_MS = 10 * 60 * 1000
 const MAX_ENDED_LOGINS = 1_000
-/** Plain connections that are tracked. Ended ones are removed by each poll, so this is far more than can be open. */
-const MAX_PLAIN_CONNECTIONS = 10_000
+/** Rechecked connections. Those of ended sessions are removed by each poll, so this is far more than can be open. */
+const MAX_RECHECKED_CONNECTIONS = 10_000
 
 function roleOf(row: Row): Grant['role'] {
   return textOf(row, 'role') === 'collaborator' ? 'collaborator' : 'viewer'
@@ -254,8 +255,12 @@ class EndedLogins {
   }
 }
 
-/** Open plain connections whose authorization can end. */
-class PlainConnections {
+function keyOf({ session, identity, login, grant }: RecheckedConnection): string {
+  return JSON.stringify([session, identity, login, grant])
+}
+
+/** Connections that control rechecks; connections of a session with the same authorization share a row. */
+class RecheckedConnections {
   readonly #exec: Exec
 
   constructor(exec: Exec) {
@@ -263,13 +268,14 @@ class PlainConnections {
   }
 
   get isFull(): boolean {
-    const [row] = this.#exec('SELECT COUNT(*) AS count FROM plain_connections')
-    return row !== undefined && numberOf(row, 'count') >= MAX_PLAIN_CONNECTIONS
+    const [row] = this.#exec('SELECT COUNT(*) AS count FROM rechecked_connections')
+    return row !== undefined && numberOf(row, 'count') >= MAX_RECHECKED_CONNECTIONS
   }
 
-  add(connection: PlainConnection, nowMs: number): void {
+  add(connection: RecheckedConnection, nowMs: number): void {
     this.#exec(
-      'INSERT OR REPLACE INTO plain_connections VALUES (?, ?, ?)',
+      'INSERT OR REPLACE INTO rechecked_connections VALUES (?, ?, ?, ?)',
+      keyOf(connection),
       connection.session,
       nowMs,
       JSON.stringify(connection),
@@ -277,20 +283,24 @@ class PlainConnections {
   }
 
   all(): readonly CheckedConnection[] {
-    return this.#exec('SELECT connection, checked_ms FROM plain_connections ORDER BY checked_ms').map(
+    return this.#exec('SELECT connection, checked_ms FROM rechecked_connections ORDER BY checked_ms').map(
       (row) => ({
-        ...(JSON.parse(textOf(row, 'connection')) as PlainConnection),
+        ...(JSON.parse(textOf(row, 'connection')) as RecheckedConnection),
         checkedMs: numberOf(row, 'checked_ms'),
       }),
     )
   }
 
-  setChecked(session: string, nowMs: number): void {
-    this.#exec('UPDATE plain_connections SET checked_ms = ? WHERE session = ?', nowMs, session)
+  setChecked(connection: RecheckedConnection, nowMs: number): void {
+    this.#exec('UPDATE rechecked_connections SET checked_ms = ? WHERE key = ?', nowMs, keyOf(connection))
   }
 
-  remove(session: string): void {
-    this.#exec('DELETE FROM plain_connections WHERE session = ?', session)
+  remove(connection: RecheckedConnection): void {
+    this.#exec('DELETE FROM rechecked_connections WHERE key = ?', keyOf(connection))
+  }
+
+  removeOfSession(session: string): void {
+    this.#exec('DELETE FROM rechecked_connections WHERE session = ?', session)
   }
 }
 
@@ -350,7 +360,7 @@ export class SandboxStore {
   #hasTables = false
   readonly sharing: SharingStore
   readonly endedLogins: EndedLogins
-  readonly plainConnections: PlainConnections
+  readonly recheckedConnections: RecheckedConnections
   readonly aliases: SessionAliases
   readonly droppedAuditRows: DroppedAuditRows
   /** Audit entries for the owner's account. */
@@ -364,7 +374,7 @@ export class SandboxStore {
     const exec: Exec = (query, ...bindings) => this.#exec(query, ...bindings)
     this.sharing = new SharingStore(exec)
     this.endedLogins = new EndedLogins(exec)
-    this.plainConnections = new PlainConnections(exec)
+    this.recheckedConnections = new RecheckedConnections(exec)
     this.aliases = new SessionAliases(exec)
     this.droppedAuditRows = new DroppedAuditRows(exec)
     this.auditOutbox = new Outbox(exec, AUDIT_OUTBOX)

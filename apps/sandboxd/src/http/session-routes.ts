@@ -107,17 +107,25 @@ const filterShape = shape.record({
   grant: shape.optional(shape.text(128)),
   session: shape.optional(shape.text(128)),
   attachment: shape.optional(shape.text(32)),
+  endSessions: shape.optional(shape.bool),
 })
 
-/** `POST /attachments/close`: closes the attachments that match every given field with `revoked`. */
+/**
+ * `POST /attachments/close`: closes the attachments that match every given field with `revoked`. With `endSessions`, also ends
+ * the sessions that the grant authorized to start.
+ */
 export async function closeAttachments(
   request: Request,
   { registry }: SessionRouteDependencies,
 ): Promise<Response> {
-  const filter = filterShape.decode(await readJson(request))
-  if (filter === undefined || Object.keys(filter).length === 0)
+  const { endSessions = false, ...filter } = filterShape.decode(await readJson(request)) ?? {}
+  if (Object.keys(filter).length === 0)
     throw new SandwireError('bad_request', 'Cannot close attachments: the filter is empty')
   if (filter.attachment !== undefined && filter.session === undefined)
     throw new SandwireError('bad_request', 'Cannot close an attachment: its session is missing')
-  return respondJson({ closed: registry.revoke(filter) })
+  if (endSessions && filter.grant === undefined)
+    throw new SandwireError('bad_request', 'Cannot end sessions: the grant is missing')
+  const closed = registry.revoke(filter)
+  if (endSessions && filter.grant !== undefined) registry.endSessionsOf(filter.grant)
+  return respondJson({ closed })
 }

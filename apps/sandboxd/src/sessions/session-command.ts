@@ -12,6 +12,8 @@ export interface SessionCommand {
   readonly isPinned: boolean
   /** Made from a template of the operator, so that typing into it does not amount to running any command. */
   readonly isTemplate: boolean
+  /** The grant that authorized the request; absent: the owner's access. */
+  readonly grant?: string
   /** The request that created the session, for the log. */
   readonly requestId: string
 }

@@ -57,6 +57,9 @@ export interface AttachmentFilter {
   readonly attachment?: string
 }
 
+/** Grants whose sessions were ended, which start no others; the newest ones. Control refuses them too. */
+const MAX_ENDED_GRANTS = 1_000
+
 type RunnerParts = Pick<RunnerDependencies, 'startProcess' | 'createScreen' | 'log' | 'now'> & {
   /** Accesses files as the user that processes run as. */
   readonly asUser: <T>(action: () => T) => T
@@ -80,6 +83,7 @@ export class SessionRegistry {
   readonly #refusals: FrameRefusal[] = []
   /** Ids of removed sessions that had a process, oldest first, so that a returning client gets `session_gone`. */
   readonly #gone = new Set<string>()
+  readonly #endedGrants = new Set<string>()
   #isStopping = false
 
   constructor(
@@ -121,6 +125,9 @@ export class SessionRegistry {
   /** The session of this create id, created if there is none. Throws `conflict`, `session_gone`, `too_many_sessions`, `path_refused`. */
   create(request: CreateRequest): { runner: SessionRunner; isNew: boolean } {
     const { caller, createId, create } = request
+    // A request that control sent before the grant was revoked.
+    if (caller.grant !== undefined && this.#endedGrants.has(caller.grant))
+      throw new SandwireError('revoked', 'Cannot start a process: access to the sandbox was revoked')
     const isTaken = caller.session !== undefined && this.#isKnown(caller.session)
     // A repeated create is found by its create id, whatever session id it brings this time.
     const id = caller.session === undefined || isTaken ? this.#mintId() : caller.session
@@ -158,6 +165,14 @@ export class SessionRegistry {
     let closed = 0
     for (const runner of runners) closed += runner.revoke({ principal: identity, ...rest })
     return closed
+  }
+
+  /** Ends the sessions that a grant authorized to start, and refuses further ones. */
+  endSessionsOf(grant: string): void {
+    this.#endedGrants.add(grant)
+    const [oldest] = this.#endedGrants
+    if (this.#endedGrants.size > MAX_ENDED_GRANTS && oldest !== undefined) this.#endedGrants.delete(oldest)
+    for (const runner of Array.from(this.#runners.values())) if (runner.command.grant === grant) runner.end()
   }
 
   /** Refuses new sessions and ends all others; resolves when no process is left, at the deadline at the latest. */
@@ -204,6 +219,7 @@ export class SessionRegistry {
         isPinned: create.isPinned,
         requestId,
         isTemplate: caller.starts === true,
+        ...(caller.grant === undefined ? {} : { grant: caller.grant }),
         ...(caller.env === undefined ? {} : { fixedEnv: caller.env }),
       },
       {

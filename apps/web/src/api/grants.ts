@@ -50,8 +50,10 @@ export async function listGrants(sandbox: string): Promise<readonly Grant[]> {
   return (await requestJson<{ grants: readonly Grant[] }>(path)).grants
 }
 
-export async function revokeGrant(grant: string): Promise<void> {
-  await request(`/api/grants/${encodeURIComponent(grant)}`, { method: 'DELETE' })
+/** `endsSessions`: also ends the terminals and commands that were started with the grant. */
+export async function revokeGrant(grant: string, endsSessions: boolean): Promise<void> {
+  const query = endsSessions ? '?endSessions=1' : ''
+  await request(`/api/grants/${encodeURIComponent(grant)}${query}`, { method: 'DELETE' })
 }
 
 export async function listHeldGrants(): Promise<readonly HeldGrant[]> {

@@ -76,8 +76,8 @@ export function ShareDialog({
     setCreated(grant)
     await refresh()
   }
-  const revoke = async (grant: string): Promise<void> => {
-    await workbench.attempt(sharingTexts.cannotRevoke, () => revokeGrant(grant))
+  const revoke = async (grant: string, endsSessions: boolean): Promise<void> => {
+    await workbench.attempt(sharingTexts.cannotRevoke, () => revokeGrant(grant, endsSessions))
     if (created?.grant === grant) setCreated(undefined)
     await refresh()
   }
@@ -116,7 +116,7 @@ export function ShareDialog({
       </div>
       {created?.link !== undefined && <CreatedLink link={created.link} />}
       <PresentRows participants={participants} />
-      <GrantRows grants={grants} onRevoke={(grant) => void revoke(grant)} />
+      <GrantRows grants={grants} onRevoke={(...choice) => void revoke(...choice)} />
     </Dialog>
   )
 }
@@ -150,8 +150,9 @@ function GrantRows({
   onRevoke,
 }: {
   readonly grants: Loaded<readonly Grant[]>
-  readonly onRevoke: (grant: string) => void
+  readonly onRevoke: (grant: string, endsSessions: boolean) => void
 }): ReactElement {
+  const [endsSessions, setEndsSessions] = useState(false)
   if (grants.kind === 'loading') return <p className="dim">{sharingTexts.loading}</p>
   if (grants.kind === 'failed') return <p className="dim">{sharingTexts.retrying(grants.message)}</p>
   if (grants.value.length === 0) return <p className="dim">{sharingTexts.notShared}</p>
@@ -171,14 +172,29 @@ function GrantRows({
                 ].join(' · ')}
               </small>
             </span>
-            <button type="button" className="danger" onClick={() => onRevoke(grant)}>
+            <button type="button" className="danger" onClick={() => onRevoke(grant, endsSessions)}>
               {sharingTexts.revoke}
             </button>
           </li>
         ))}
       </ul>
+      {grants.value.some(canStartSessions) && (
+        <label className="check">
+          <input
+            type="checkbox"
+            checked={endsSessions}
+            onChange={(event) => setEndsSessions(event.target.checked)}
+          />
+          {sharingTexts.endsSessions}
+        </label>
+      )}
     </section>
   )
+}
+
+/** True when the holder of the grant can start terminals and commands of their own. */
+function canStartSessions({ session, role }: Grant): boolean {
+  return session === null && role === 'collaborator'
 }
 
 /** The participants of a terminal. */

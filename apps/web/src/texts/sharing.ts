@@ -31,6 +31,7 @@ export const sharingTexts = {
   wholeSandbox: 'whole sandbox',
   expiresAt: (when: string) => `expires ${when}`,
   revoke: 'Revoke',
+  endsSessions: 'When revoking, also end the terminals and commands they started',
   cannotRevoke: 'Cannot revoke access',
 
   you: 'You',
