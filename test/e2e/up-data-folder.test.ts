@@ -98,7 +98,7 @@ describe('sandwire up', () => {
     writeFileSync(join(data, 'format'), '9\n', { mode: 0o600 })
     chmodSync(data, 0o755)
     const { stderrLines } = await up(data)
-    expect(stderrLines[0]).toContain('it was written by format "9", and this version needs format 2')
+    expect(stderrLines[0]).toContain('it was written by format "9", and this version needs format 3')
   })
 
   test('refuses an empty --data, which would resolve to the current folder', async () => {

@@ -5,8 +5,9 @@ import { join, resolve } from 'node:path'
 import { DISK_FULL } from '@sandwire/internal-api'
 import { type RunningHost, startHost } from './support/control.ts'
 
-/** Enough for bundles, databases and logs, and quick to fill. */
-const DISK_BYTES = 48 * 1024 ** 2
+/** Enough for bundles, databases, logs and small sandboxes, and quick to fill. */
+const DISK_BYTES = 192 * 1024 ** 2
+const LIMITS = { diskBytes: 64 * 1024 ** 2 }
 
 async function run(argv: readonly string[]): Promise<void> {
   await Bun.spawn([...argv], { stdio: ['ignore', 'ignore', 'ignore'] }).exited
@@ -40,18 +41,17 @@ async function expectFull(response: Response): Promise<void> {
   expect(error.message).toEndWith(DISK_FULL)
 }
 
-test.if(process.getuid?.() === 0)('create and stop name a full disk, and destroy still works', async () => {
+test.if(process.getuid?.() === 0)('create names a full disk, and destroy still works', async () => {
   const data = mkdtempSync(join(tmpdir(), 'sandwire-full-'))
   await run(['mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'tmpfs', data])
   try {
     await using host = await startHost({ data })
     for (const name of ['runs', 'stopped'])
-      expect((await post(host, '/api/sandboxes', { name })).status).toBe(201)
+      expect((await post(host, '/api/sandboxes', { name, limits: LIMITS })).status).toBe(201)
     expect((await post(host, '/api/sandboxes/stopped/stop')).status).toBe(200)
     const fill = join(data, 'fill')
-    await run(['dd', 'if=/dev/zero', `of=${fill}`, 'bs=4k'])
-    await expectFull(await post(host, '/api/sandboxes', { name: 'another' }))
-    await expectFull(await post(host, '/api/sandboxes/runs/stop'))
+    await run(['dd', 'if=/dev/zero', `of=${fill}`, 'bs=64k'])
+    await expectFull(await post(host, '/api/sandboxes', { name: 'another', limits: LIMITS }))
     expect((await host.fetch('/api/sandboxes/runs', { method: 'DELETE' })).status).toBe(204)
     rmSync(fill)
     expect((await post(host, '/api/sandboxes/stopped/start')).status).toBe(200)

@@ -70,6 +70,7 @@ describe('workerd started by the host', () => {
         issuers: [],
         secrets: {},
         passed: {},
+        disk: { overcommit: 4 },
       },
       folder: data,
       keys: await openKeys(data, { isNewToken: false }),

@@ -13,6 +13,8 @@ const HELP: Readonly<Record<string, { readonly type: 'counter' | 'gauge'; readon
     type: 'gauge',
     help: 'Circuit breaker of the provider: 1 open, 0.5 half-open, 0 closed.',
   },
+  sandwire_disk_free_bytes: { type: 'gauge', help: 'Free space on the disk of the data folder.' },
+  sandwire_disk_reserve_bytes: { type: 'gauge', help: 'Space on that disk that is held back for control.' },
 }
 
 /** Series per metric; later ones are not counted, so that memory is bounded. */

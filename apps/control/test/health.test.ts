@@ -41,3 +41,30 @@ test('/readyz reports a breaker that tries one call as half-open', async () => {
   expect(await readiness()).toMatchObject({ dependencies: { provider: { breaker: 'closed' } } })
   expect(await (await app.request('/metrics')).text()).toContain('sandwire_breaker_open 0\n')
 })
+
+test.each([
+  ['ok', 200, 'ok'],
+  ['low', 503, 'unavailable'],
+  ['full', 503, 'unavailable'],
+] as const)('/readyz and metrics report a data disk that is %s', async (disk, code, status) => {
+  const app = new OpenAPIHono<AppEnv>()
+  const health = { status: 'ok', version: '0', isolation: 'none', sandboxes: 0 } as const
+  addHealthRoutes(app, () => (_, next) => next(), {
+    config: CONFIG,
+    provider: {
+      health: () => Promise.resolve({ ...health, disk: { status: disk, freeBytes: 5, reserveBytes: 7 } }),
+    },
+    breaker: new Breaker(),
+    workspaceBreakers: new Breakers(),
+    metrics: new Metrics(),
+    nowMs: () => 0,
+  })
+  const response = await app.request('/readyz')
+  expect([response.status, await response.json()]).toMatchObject([
+    code,
+    { status, dependencies: { provider: { status: 'ok' }, disk: { status: disk } } },
+  ])
+  const metrics = await (await app.request('/metrics')).text()
+  expect(metrics).toContain('sandwire_disk_free_bytes 5\n')
+  expect(metrics).toContain('sandwire_disk_reserve_bytes 7\n')
+})

@@ -69,6 +69,7 @@ describe('validateConfiguration', () => {
         issuers: [],
         secrets: {},
         passed: {},
+        disk: { overcommit: 4 },
       },
     })
   })
@@ -76,6 +77,18 @@ describe('validateConfiguration', () => {
   test.each(['/etc/passwd', '/etc/passwd/below'])('refuses the unusable data folder %s', (data) => {
     expect(problemsOf(validate({ data }))).toEqual([
       `Cannot use the data folder "${data}": "/etc/passwd" is not a folder; choose another with --data`,
+    ])
+  })
+
+  test('reads the settings of the data disk', () => {
+    const env = { SANDWIRE_DISK_RESERVE: '2G', SANDWIRE_DISK_OVERCOMMIT: '1.5' }
+    expect(validate({}, env)).toMatchObject({
+      value: { disk: { reserveBytes: 2 * 1024 ** 3, overcommit: 1.5 } },
+    })
+    const bad = { SANDWIRE_DISK_RESERVE: '2 GB', SANDWIRE_DISK_OVERCOMMIT: '0.5' }
+    expect(problemsOf(validate({}, bad))).toEqual([
+      'SANDWIRE_DISK_RESERVE is "2 GB": give bytes, or a number with K, M, G or T',
+      'SANDWIRE_DISK_OVERCOMMIT is "0.5": give a number from 1 to 1000',
     ])
   })
 

@@ -4,6 +4,7 @@ import { isLoopbackUrl } from '@sandwire/operator-settings'
 import type { PathFlags, UpFlags } from './arguments.ts'
 import { showPath } from './data/folder-problem.ts'
 import { type Containers, validateContainers } from './settings/containers.ts'
+import { type DiskSettings, validateDisk } from './settings/disk.ts'
 import { type Environment, read } from './settings/input.ts'
 import { hasIdentity, type Identity, validateIdentity } from './settings/identity.ts'
 import { validateListenSettings, type ListenSettings } from './settings/listen.ts'
@@ -48,6 +49,7 @@ export interface Configuration extends InstallationPaths, ListenSettings, Identi
   readonly isolation?: 'bubblewrap' | 'none'
   /** Absent: the host creates sandboxes itself. */
   readonly containers?: Containers
+  readonly disk: DiskSettings
 }
 
 /** A valid value, or all problems: one line each, with what to do. */
@@ -226,6 +228,7 @@ export function validateConfiguration(
     { hasWorkspace: paths.workspace !== undefined },
     problems,
   )
+  const disk = validateDisk(context.env, problems)
   if (listen.mode === 'open') refuseLoopbackIssuers(identity, problems)
   if (paths.workspace !== undefined && listen.mode === 'open')
     problems.push(
@@ -241,6 +244,7 @@ export function validateConfiguration(
       ...listen,
       port,
       passed,
+      disk,
       ...(containers === undefined ? isolation && { isolation } : { containers }),
     },
   }

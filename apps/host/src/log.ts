@@ -14,6 +14,9 @@ export interface LogFields {
   readonly port?: number
   readonly sandboxes?: number
   readonly isolation?: string
+  readonly disk?: string
+  readonly free_bytes?: number
+  readonly reserve_bytes?: number
   /** Cause of an error, for the operator; never sent to a peer. */
   readonly cause?: string
 }

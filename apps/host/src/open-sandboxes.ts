@@ -6,8 +6,10 @@ import type { Configuration } from './configuration.ts'
 import { openContainers } from './containers/containers.ts'
 import { MAX_SANDBOXES } from './control/boot.ts'
 import type { DataFolder } from './data/data-folder.ts'
+import type { DiskGuard } from './disk/disk-guard.ts'
 import { type Choice, chooseIsolation, hasBubblewrap } from './isolation/choose-isolation.ts'
 import { BUNDLE_ENTRY, bundleDaemon } from './isolation/daemon-bundle.ts'
+import { hasLoopDevices } from './isolation/disk-image.ts'
 import { installBubblewrap, planBubblewrap } from './isolation/install-bubblewrap.ts'
 import { defaultRunBase, type IsolationSettings } from './isolation/isolation.ts'
 import { canMountOverlays } from './isolation/overlays.ts'
@@ -33,6 +35,8 @@ export interface Sandboxes {
   readonly weaknesses: readonly string[]
   /** Programs that sandboxes use from this machine and that are not installed. */
   readonly missingPrograms: readonly string[]
+  /** Keeps space for control on the disk of the data folder. */
+  readonly disk: DiskGuard
   /** One line for the user when isolation is weaker than bubblewrap's. */
   readonly notice?: string
   /** Finds sandboxes that outlived the last host; returns their number. */
@@ -50,6 +54,7 @@ export interface OpenSandboxesOptions {
   readonly env: Environment
   /** Closes control's connections to sandboxes, except those whose sandboxd is one of these processes. */
   readonly closeConnections: (exceptPids: ReadonlySet<number>) => void
+  readonly openDisk: (hasImages: boolean) => DiskGuard
   readonly notify: (line: string) => void
 }
 
@@ -131,7 +136,9 @@ async function pickIsolation(
 /** Opens the provider of a data folder's sandboxes. */
 export async function openSandboxes(options: OpenSandboxesOptions): Promise<Sandboxes> {
   const { containers } = options.configuration
-  return containers === undefined ? openHosted(options) : openContainers(containers, options.folder.objects)
+  if (containers === undefined) return openHosted(options)
+  const opened = await openContainers(containers, options.folder.objects)
+  return { ...opened, disk: options.openDisk(false) }
 }
 
 async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
@@ -143,6 +150,7 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
   claimRunBase(settings)
   const { isolation, notice } = await pickIsolation(settings, options, installFailure)
   const slots = planSlots(settings, MAX_SANDBOXES)
+  const disk = options.openDisk(isolation.kind === 'bubblewrap' && hasLoopDevices(settings.isRoot))
   const manager = createSandboxManager({
     sandboxesFolder: folder.sandboxes,
     controlFolder: socketFolder,
@@ -151,10 +159,12 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
     supervisor: SUPERVISOR,
     slots,
     closeConnections: options.closeConnections,
+    disk,
   })
   return {
     isolation: isolation.kind,
     manager,
+    disk,
     slots: socketsOf(slots),
     weaknesses: isolation.weaknesses,
     missingPrograms: findTool('git') === null ? ['git'] : [],

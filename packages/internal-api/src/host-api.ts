@@ -89,6 +89,14 @@ export interface HostHealth {
   /** How sandboxes are isolated. */
   readonly isolation: 'bubblewrap' | 'container' | 'none'
   readonly sandboxes: number
+  /** The disk of the data folder. */
+  readonly disk?: {
+    /** `low`: no new sandbox fits. `full`: control uses its reserve. */
+    readonly status: 'ok' | 'low' | 'full'
+    readonly freeBytes: number
+    /** Held back for control. */
+    readonly reserveBytes: number
+  }
 }
 
 const runningShape = shape.record({

@@ -37,6 +37,13 @@ const healthShape = shape.record({
   version: shape.text(64),
   isolation: shape.oneOf(['bubblewrap', 'container', 'none']),
   sandboxes: shape.nonNegativeInteger,
+  disk: shape.optional(
+    shape.record({
+      status: shape.oneOf(['ok', 'low', 'full']),
+      freeBytes: shape.nonNegativeInteger,
+      reserveBytes: shape.nonNegativeInteger,
+    }),
+  ),
 })
 const errorShape = shape.record({
   error: shape.record({

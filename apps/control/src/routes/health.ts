@@ -30,6 +30,10 @@ const readiness = z
         code: z.string().nullable(),
         isolation: z.string().nullable(),
       }),
+      disk: z.object({ status: z.enum(['ok', 'low', 'full', 'unknown']) }).openapi({
+        description:
+          'The disk of the data folder. `low`: no new sandbox fits. `full`: the server uses the space that it held back for itself. `unknown`: the provider does not say.',
+      }),
       workspaces: z.object({ breaker: breakerState, open: z.int() }).openapi({
         description: 'Sandboxes whose workspace does not respond: the worst state, and how many are open.',
       }),
@@ -70,17 +74,25 @@ export function addHealthRoutes(
     }),
     async (context) => {
       const found = await provider.health(context.get('requestId')).then(
-        ({ isolation }) => ({ status: 'ok' as const, code: null, isolation }),
+        ({ isolation, disk }) => ({ status: 'ok' as const, code: null, isolation, disk }),
         (caught: unknown) => ({
           status: 'unavailable' as const,
           code: SandwireError.from(caught).code,
           isolation: null,
+          disk: undefined,
         }),
       )
-      const status = found.status
+      const { disk, ...answered } = found
+      const hasSpace = disk === undefined || disk.status === 'ok'
+      const status = answered.status === 'ok' && hasSpace ? ('ok' as const) : ('unavailable' as const)
+      if (disk !== undefined) {
+        metrics.set('sandwire_disk_free_bytes', disk.freeBytes)
+        metrics.set('sandwire_disk_reserve_bytes', disk.reserveBytes)
+      }
       const { worst, open } = workspaceBreakers.summary(nowMs())
       const dependencies = {
-        provider: { ...found, breaker: breaker.state.kind },
+        provider: { ...answered, breaker: breaker.state.kind },
+        disk: { status: disk?.status ?? ('unknown' as const) },
         workspaces: { breaker: worst, open },
       }
       return context.json({ status, version: SOFTWARE_VERSION, dependencies }, status === 'ok' ? 200 : 503)

@@ -1,5 +1,6 @@
 import { type HostHealth, isSandboxId, type SandboxStatus, startSpecShape } from '@sandwire/internal-api'
 import { parseStopReason, SandwireError, shape, SOFTWARE_VERSION } from '@sandwire/protocol'
+import type { DiskGuard } from '../disk/disk-guard.ts'
 import type { SandboxManager } from '../sandboxes/sandbox-manager.ts'
 import { readJson, refuse } from './respond.ts'
 import type { SignInCodes } from './sign-in-codes.ts'
@@ -19,6 +20,7 @@ export interface ApiDependencies {
   /** Absent when control creates sandboxes itself, as containers of `engine`. */
   readonly manager?: SandboxManager
   readonly engine?: ContainerEngine
+  readonly disk?: Pick<DiskGuard, 'health'>
   /** Absent when the local user cannot sign in by link. */
   readonly codes?: SignInCodes
   /** Origin of sign-in links. */
@@ -36,21 +38,28 @@ type Handler = (request: Request, id: string, manager: SandboxManager) => Promis
 
 const empty = (): Response => new Response(null, { status: 204 })
 
-async function health(manager: SandboxManager): Promise<HostHealth> {
+async function health(manager: SandboxManager, { disk }: ApiDependencies): Promise<HostHealth> {
   const all = await manager.list()
   return {
     status: 'ok',
     version: SOFTWARE_VERSION,
     isolation: manager.isolation,
     sandboxes: all.filter(({ state }) => state === 'running').length,
+    ...(disk !== undefined && { disk: disk.health }),
   }
 }
 
 /** Health of a host whose sandboxes are containers. Control counts them itself. */
-async function engineHealth(engine: ContainerEngine): Promise<HostHealth> {
+async function engineHealth(engine: ContainerEngine, { disk }: ApiDependencies): Promise<HostHealth> {
   if (!(await engine.isAnswering()))
     throw new SandwireError('provider_unavailable', 'The Docker engine does not answer')
-  return { status: 'ok', version: SOFTWARE_VERSION, isolation: 'container', sandboxes: 0 }
+  return {
+    status: 'ok',
+    version: SOFTWARE_VERSION,
+    isolation: 'container',
+    sandboxes: 0,
+    ...(disk !== undefined && { disk: disk.health }),
+  }
 }
 
 async function start(request: Request, id: string, manager: SandboxManager): Promise<SandboxStatus> {
@@ -100,8 +109,10 @@ async function redeem(request: Request, { codes }: ApiDependencies): Promise<Res
 }
 
 /** Routes about all sandboxes. */
-const MANAGER_ROUTES: Readonly<Record<string, (manager: SandboxManager) => Promise<Response>>> = {
-  'GET /health': async (manager) => Response.json(await health(manager)),
+const MANAGER_ROUTES: Readonly<
+  Record<string, (manager: SandboxManager, deps: ApiDependencies) => Promise<Response>>
+> = {
+  'GET /health': async (manager, deps) => Response.json(await health(manager, deps)),
   'GET /sandboxes': async (manager) => Response.json({ sandboxes: await manager.list() }),
 }
 
@@ -113,10 +124,15 @@ const PLAIN_ROUTES: Readonly<Record<string, (request: Request, deps: ApiDependen
       Response.json({ link: signInLink(publicUrl, codes) }),
   }
 
-function routeToManager(request: Request, pathname: string, manager: SandboxManager): Answer | undefined {
+function routeToManager(
+  request: Request,
+  pathname: string,
+  manager: SandboxManager,
+  deps: ApiDependencies,
+): Answer | undefined {
   const ofAll = `${request.method} ${pathname}`
   const answerAll = Object.hasOwn(MANAGER_ROUTES, ofAll) ? MANAGER_ROUTES[ofAll] : undefined
-  if (answerAll !== undefined) return { route: ofAll, respond: () => answerAll(manager) }
+  if (answerAll !== undefined) return { route: ofAll, respond: () => answerAll(manager, deps) }
   const match = /^\/sandboxes\/([^/]+)((?:\/[a-z]+)?)$/.exec(pathname)
   if (match === null) return undefined
   const [, id = '', rest = ''] = match
@@ -138,7 +154,7 @@ export function route(request: Request, deps: ApiDependencies): Answer | undefin
   const handler = Object.hasOwn(PLAIN_ROUTES, plain) ? PLAIN_ROUTES[plain] : undefined
   if (handler !== undefined) return { route: plain, respond: () => handler(request, deps) }
   const { manager, engine } = deps
-  if (manager !== undefined) return routeToManager(request, pathname, manager)
+  if (manager !== undefined) return routeToManager(request, pathname, manager, deps)
   if (engine === undefined || plain !== 'GET /health') return undefined
-  return { route: plain, respond: async () => Response.json(await engineHealth(engine)) }
+  return { route: plain, respond: async () => Response.json(await engineHealth(engine, deps)) }
 }

@@ -17,9 +17,12 @@ import { DataLock } from '../data/lock.ts'
 import { removeTemporaryFiles } from '../data/private-file.ts'
 import { publishServer, serversFile, withdrawServer } from '../data/servers-file.ts'
 import { hostSocketIn, openSocketFolder, removeIfEmpty } from '../data/socket-path.ts'
+import { DiskGuard } from '../disk/disk-guard.ts'
+import { foldersOf } from '../isolation/sandbox-folders.ts'
 import { createLog, describeCause, type Log, LogFile } from '../log.ts'
 import { openSandboxes, type Sandboxes } from '../open-sandboxes.ts'
 import { startClaimTimer } from '../sandboxes/claim-sandboxes.ts'
+import { listRunning } from '../sandboxes/sandbox-status.ts'
 import { listIdentities } from '../settings/identity.ts'
 import { formatStartMessage, type StartMessageFacts } from '../start-message.ts'
 
@@ -118,6 +121,20 @@ async function takeDataFolder({ configuration, env }: UpOptions, undo: AsyncDisp
   return { folder, lock, log, writeLog, socketFolder }
 }
 
+/** Holds space back for control. */
+function openDiskGuard({ folder, log }: Base, { disk }: Configuration, hasImages: boolean): DiskGuard {
+  return new DiskGuard({
+    dataFolder: folder.root,
+    reserveFile: folder.reserve,
+    settings: disk,
+    hasImages,
+    // The folder for sockets plays no part in the path of an image.
+    imageOf: (id) => foldersOf({ dataFolder: folder.root, runBase: '/' }, id).image,
+    listRunning: () => listRunning(folder.sandboxes),
+    log,
+  })
+}
+
 /** What is running once control serves. */
 interface Served {
   /** The URL to print. */
@@ -140,7 +157,7 @@ async function serve(
 ): Promise<Served> {
   const { folder, log, writeLog } = base
   const { keys, sandboxes, prepared } = parts
-  const { manager, engine, slots } = sandboxes
+  const { manager, engine, disk, slots } = sandboxes
   // As late as possible: the port is not reserved until control listens on it.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
   const { url, pageUrl } = planServerNames(configuration, { port, pageName: keys.pageName })
@@ -150,6 +167,7 @@ async function serve(
   const options = {
     ...(manager !== undefined && { manager }),
     ...(engine !== undefined && { engine }),
+    disk,
     publicUrl: pageUrl,
     socket,
     dataFolder: folder.root,
@@ -210,7 +228,8 @@ async function begin(options: UpOptions): Promise<Running> {
   const late: { control?: Workerd } = {}
   const closeConnections = (exceptPids: ReadonlySet<number>): void =>
     late.control?.closeSandboxConnections(exceptPids)
-  const sandboxes = await openSandboxes({ ...base, configuration, env, closeConnections, notify })
+  const openDisk = (hasImages: boolean): DiskGuard => undo.use(openDiskGuard(base, configuration, hasImages))
+  const sandboxes = await openSandboxes({ ...base, configuration, env, closeConnections, openDisk, notify })
   const { manager } = sandboxes
   const adopted = await sandboxes.adopt()
   const served = await serve(base, options, { keys, sandboxes, prepared: await preparing }, undo)

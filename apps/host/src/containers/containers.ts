@@ -7,7 +7,10 @@ import { Docker } from './docker.ts'
 import { OwnContainers } from './own-containers.ts'
 
 /** Checks that sandboxes can run in containers. Control creates them; leftovers are removed here. */
-export async function openContainers(containers: Containers, objects: string): Promise<Sandboxes> {
+export async function openContainers(
+  containers: Containers,
+  objects: string,
+): Promise<Omit<Sandboxes, 'disk'>> {
   const docker = new Docker(containers.socket)
   const problems = await findContainerProblems(containers, docker)
   if (problems.length > 0)

@@ -23,6 +23,8 @@ export interface DataFolder {
   /** One folder for each sandbox. */
   readonly sandboxes: string
   readonly log: string
+  /** Space that is held back for control. */
+  readonly reserve: string
 }
 
 export function dataFolderAt(root: string): DataFolder {
@@ -38,6 +40,7 @@ export function dataFolderAt(root: string): DataFolder {
     cache: at('cache'),
     sandboxes: at('sandboxes'),
     log: at('host.log'),
+    reserve: at('reserve'),
   }
 }
 

@@ -13,6 +13,7 @@ const CONFIGURATION: Configuration = {
   issuers: [issuerFromPreset('auth0', { domain: 'id.example', audience: 'a', clientId: 'c' })],
   secrets: {},
   passed: {},
+  disk: { overcommit: 4 },
 }
 
 function probes(

@@ -61,10 +61,29 @@ export function isAttached(file: string): boolean {
   return findDevice(file) !== undefined
 }
 
+function listLoopDevices(): string[] {
+  return readdirSync('/sys/block').filter((name) => name.startsWith('loop'))
+}
+
 function findDevice(file: string): string | undefined {
-  return readdirSync('/sys/block')
-    .filter((name) => name.startsWith('loop'))
-    .find((name) => backingFileOf(name) === file)
+  return listLoopDevices().find((name) => backingFileOf(name) === file)
+}
+
+/** Loop devices by the file that they use. */
+export function listAttachedFiles(): ReadonlyMap<string, string> {
+  return new Map(
+    listLoopDevices().flatMap((device) => {
+      const file = backingFileOf(device)
+      return file === undefined ? [] : [[file, device] as const]
+    }),
+  )
+}
+
+/** The loop device of a file. Throws when it has none. */
+export function deviceOf(file: string): string {
+  const device = findDevice(file)
+  if (device === undefined) throw new Error(`Cannot find the loop device of "${file}": it has none`)
+  return device
 }
 
 function backingFileOf(device: string): string | undefined {

@@ -50,6 +50,8 @@ export interface LaunchedSandbox {
   readonly stderr: ReadableStream<Uint8Array<ArrayBuffer>>
   /** Resolves when the sandbox has ended, with the reason: `exit_N`, `signal_NAME`, `oom`, `disk_full`. */
   readonly ended: Promise<string>
+  /** Limits what processes may still write to the sandbox's disk image; absent without one. */
+  readonly limitGrowth?: (bytes: number) => void
   /** Sends SIGTERM to sandboxd, then kills everything; resolves when no process and no mount is left. */
   stop(graceMs: number): Promise<void>
 }

@@ -4,7 +4,9 @@ import { pollUntil } from '../poll.ts'
 import { type Binding, createBwrapArgv } from './bwrap-argv.ts'
 import { type CgroupKind, cgroupOf } from './cgroups.ts'
 import { BUNDLE_PROGRAMS } from './daemon-bundle.ts'
-import { enableDirectIo, isAttached } from './disk-image.ts'
+import { limitGrowth } from '../disk/image-growth.ts'
+import { watchFullDisk } from '../disk/watch-full-disk.ts'
+import { deviceOf, enableDirectIo, isAttached } from './disk-image.ts'
 import { INSIDE, type IsolationSettings, type LaunchedSandbox, type LaunchPlan } from './isolation.ts'
 import { createLaunchArgv } from './launch-script.ts'
 import { Launched } from './launched-sandbox.ts'
@@ -130,6 +132,12 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
     // The socket is not trusted any more; its folder is recreated at the next start.
     cleanUp: () => void cgroup.remove(),
     ranOutOfMemory: () => cgroup.oomKills() > oomKillsBefore,
+    ...(machine.hasImages && {
+      limitGrowth: (bytes: number) => {
+        const pid = findDaemon(folders.info)
+        if (pid !== undefined) limitGrowth({ device: deviceOf(folders.image), pid }, bytes)
+      },
+    }),
   })
   startWatchdogs(request, launched)
   if (machine.hasImages) settleDisk(folders.image, launched)
@@ -150,7 +158,14 @@ function startWatchdogs({ plan, folders, machine }: LaunchRequest, launched: Lau
     ...(machine.cgroups === 'none'
       ? [watchMemory(launched.pid, memoryBytes, () => launched.terminate('oom'))]
       : []),
-    ...(machine.hasImages ? [] : [watchDisk(disk, () => launched.terminate('disk_full'))]),
+    ...(machine.hasImages
+      ? []
+      : [
+          watchDisk(disk, () => launched.terminate('disk_full')),
+          watchFullDisk({ rootPid: launched.pid, folder: folders.files }, () =>
+            launched.terminate('disk_full'),
+          ),
+        ]),
   ])
   void launched.ended.finally(() => watches[Symbol.dispose]())
 }

@@ -21,6 +21,7 @@ export interface LaunchedParts {
   readonly cleanUp: () => void
   /** True when the kernel's OOM killer acted since the launch. */
   readonly ranOutOfMemory: () => boolean
+  readonly limitGrowth?: (bytes: number) => void
 }
 
 /** Names the end of a process: `exit_N` or `signal_NAME`. Bubblewrap and shells exit with 128 + N for signal N. */
@@ -42,6 +43,7 @@ export class Launched implements LaunchedSandbox {
   readonly stdout: LaunchedSandbox['stdout']
   readonly stderr: LaunchedSandbox['stderr']
   readonly ended: Promise<string>
+  readonly limitGrowth?: (bytes: number) => void
   readonly #parts: LaunchedParts
   /** Set when this process ended it. */
   #verdict: string | undefined
@@ -52,6 +54,7 @@ export class Launched implements LaunchedSandbox {
     this.daemonUid = parts.daemonUid ?? process.getuid?.() ?? 0
     this.stdout = parts.child.stdout
     this.stderr = parts.child.stderr
+    if (parts.limitGrowth !== undefined) this.limitGrowth = parts.limitGrowth
     this.ended = this.#watch()
   }
 

@@ -2,6 +2,7 @@ import path from 'node:path'
 import { KeyedSerializer, raceTimeout } from '@sandwire/async'
 import { DISK_FULL, type SandboxStatus, type StartSpec } from '@sandwire/internal-api'
 import { SandwireError, type StopReason } from '@sandwire/protocol'
+import type { Admission, DiskGuard } from '../disk/disk-guard.ts'
 import { FullDisk, isDiskFull } from '../data/folder-problem.ts'
 import { DataLock } from '../data/lock.ts'
 import { isRunning } from '../data/process-identity.ts'
@@ -70,6 +71,8 @@ export interface SandboxManagerOptions {
   readonly slots: SlotPlan
   /** Closes every connection to sandboxes, except those whose sandboxd is one of these processes. */
   readonly closeConnections: (exceptPids: ReadonlySet<number>) => void
+  /** Admits sandboxes to the data disk; absent: every sandbox. */
+  readonly disk?: Pick<DiskGuard, 'admit'>
   readonly unclaimedMs?: number
   readonly readyMs?: number
 }
@@ -192,7 +195,8 @@ class SupervisedSandboxManager implements SandboxManager {
 
   /** Starts a supervisor; undefined when another supervisor holds the sandbox. */
   async #spawn(spec: StartSpec, files: SandboxFiles, deadlineMs: number): Promise<SandboxStatus | undefined> {
-    replaceFile(files.spec, JSON.stringify(this.#specFor(spec, files)))
+    using admission = this.#options.disk?.admit(spec)
+    replaceFile(files.spec, JSON.stringify(this.#specFor(spec, files, admission)))
     const spawned = spawnSupervisor(this.#options.supervisor, files)
     const announced = await raceTimeout(spawned.announcement, deadlineMs - performance.now(), 'late')
     if (announced === 'late') {
@@ -296,7 +300,7 @@ class SupervisedSandboxManager implements SandboxManager {
     return (this.#options.readyMs ?? READY_MS) + START_MARGIN_MS
   }
 
-  #specFor(start: StartSpec, files: SandboxFiles): SupervisorSpec {
+  #specFor(start: StartSpec, files: SandboxFiles, admission: Admission | undefined): SupervisorSpec {
     const { isolation, settings, slots, unclaimedMs = UNCLAIMED_MS, readyMs = READY_MS } = this.#options
     return {
       start,
@@ -306,6 +310,7 @@ class SupervisedSandboxManager implements SandboxManager {
       slots,
       unclaimedMs,
       readyMs,
+      ...(admission?.growthBytes !== undefined && { growthBytes: admission.growthBytes }),
     }
   }
 }

@@ -1,6 +1,14 @@
-import { formatSlotAddress, type SandboxStatus } from '@sandwire/internal-api'
+import { readdirSync } from 'node:fs'
+import path from 'node:path'
+import { formatSlotAddress, isSandboxId, type SandboxStatus } from '@sandwire/internal-api'
 import { isRunning } from '../data/process-identity.ts'
-import type { AliveState, SupervisorState } from '../supervisor/sandbox-files.ts'
+import {
+  type AliveState,
+  filesIn,
+  readState,
+  type RunningState,
+  type SupervisorState,
+} from '../supervisor/sandbox-files.ts'
 
 /** True while the supervisor that wrote this state runs. */
 export function isAlive(state: SupervisorState | undefined): state is AliveState {
@@ -27,4 +35,13 @@ export function statusFrom(id: string, state: SupervisorState | undefined): Sand
       return { id, state: 'running', address: formatSlotAddress(slot), epoch, startedMs }
     }
   }
+}
+
+/** States of the sandboxes that run, from a folder with one folder for each. */
+export function listRunning(sandboxesFolder: string): RunningState[] {
+  return readdirSync(sandboxesFolder)
+    .filter(isSandboxId)
+    .map((id) => readState(filesIn(path.join(sandboxesFolder, id)).state))
+    .filter((state) => state?.state === 'running')
+    .filter(isRunning)
 }

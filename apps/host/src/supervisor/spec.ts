@@ -27,6 +27,8 @@ const specShape = shape.record({
   slots: shape.record({ folder: pathShape, count: shape.integer(1, MAX_SLOTS) }),
   unclaimedMs: shape.integer(1, 2 ** 31 - 1),
   readyMs: shape.integer(1, 2 ** 31 - 1),
+  /** How much the sandbox may write to its disk image until the host sets another limit; no limit when absent. */
+  growthBytes: shape.optional(shape.nonNegativeInteger),
 })
 
 /** The isolation that a supervisor creates. */

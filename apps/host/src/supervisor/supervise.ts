@@ -94,6 +94,15 @@ async function awaitReady(
   }
 }
 
+/** Called before a process of a user can run. Where the kernel does not permit it, the host counts the whole image as used. */
+function limitGrowth(launched: LaunchedSandbox, bytes: number, log: SupervisorLog): void {
+  try {
+    launched.limitGrowth?.(bytes)
+  } catch (error) {
+    log.warn('disk_growth_unlimited', { cause: describeCause(error) })
+  }
+}
+
 interface StartedSandbox {
   readonly launched: LaunchedSandbox
   readonly paths: OutsidePaths
@@ -125,6 +134,7 @@ async function startSandbox(
   undo.defer(() => launched.stop(STOP_GRACE_MS))
   log.follow(launched.stderr).catch((error: unknown) => log.warn('log_lost', { cause: describeCause(error) }))
   await awaitReady(launched, spec.readyMs, deps.stopRequested)
+  if (spec.growthBytes !== undefined) limitGrowth(launched, spec.growthBytes, log)
   return { launched, paths }
 }
 
