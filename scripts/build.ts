@@ -17,6 +17,7 @@ const programs = [
     workers: [
       'apps/sandboxd/src/screen/screen-worker.ts',
       'apps/sandboxd/src/workspace/thread/files-worker.ts',
+      'apps/sandboxd/src/versions/version-worker.ts',
     ],
   },
 ]

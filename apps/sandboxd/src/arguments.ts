@@ -18,6 +18,7 @@ Usage: sandboxd --secret-file FILE | --public-key FILE --sandbox ID [options]
 
   --listen ADDRESS          127.0.0.1:8080 (default), HOST:PORT, or unix:PATH; port 0 picks a free one
   --workspace DIR           directory in which processes start (default: the current one)
+  --save-home DIR           folder that is saved besides the workspace
   --secret-file FILE        file with the bearer secret; removed after reading
   --public-key FILE         file with control's public key, which verifies the tokens of requests
   --sandbox ID              the sandbox that tokens must be for
@@ -58,6 +59,7 @@ export type Arguments =
       readonly kind: 'run'
       readonly listen: ListenAddress
       readonly workspace: string
+      readonly saveHome: string | undefined
       readonly credential: CredentialArgument
       readonly origins: readonly string[]
       readonly hosts: readonly string[]
@@ -147,6 +149,7 @@ function parse(argv: readonly string[]): Arguments {
       'secret-file': { type: 'string' },
       'public-key': { type: 'string' },
       sandbox: { type: 'string' },
+      'save-home': { type: 'string' },
       insecure: { type: 'boolean', default: false },
       origin: { type: 'string', multiple: true, default: [] },
       host: { type: 'string', multiple: true, default: [] },
@@ -184,6 +187,7 @@ function parse(argv: readonly string[]): Arguments {
     kind: 'run',
     listen,
     workspace: values.workspace,
+    saveHome: values['save-home'],
     credential: parseCredential(values, listen),
     origins: values.origin,
     hosts: values.host,

@@ -26,6 +26,9 @@ import { ARCHIVE_LIMITS } from './workspace/routes/transfer-routes.ts'
 import { FilesThread } from './workspace/thread/files-thread.ts'
 import { findRipgrep } from './workspace/search/find-ripgrep.ts'
 import { Uploads } from './workspace/transfer/uploads.ts'
+import { pauseProcesses } from './versions/pause-processes.ts'
+import { VersionService } from './versions/version-service.ts'
+import { VersionThread } from './versions/version-thread.ts'
 import { WatchService } from './workspace/watch/watch-service.ts'
 
 function fail(message: string, hint: string): never {
@@ -174,12 +177,34 @@ async function main(): Promise<void> {
     user,
   })
   const watches = new WatchService({ files, asUser: user.asUser, now })
+  const paused = new SharedArrayBuffer(4)
+  const versions = new VersionService({
+    thread: new VersionThread({
+      createWorker: () => new Worker(new URL('./versions/version-worker.ts', import.meta.url).href),
+      setUp: {
+        roots: [
+          { name: 'workspace', path: workspace },
+          ...(parsed.saveHome === undefined ? [] : [{ name: 'home', path: parsed.saveHome }]),
+        ],
+        user: parsed.runAs,
+        paused,
+      },
+    }),
+    paused: new Int32Array(paused),
+    pause: pauseProcesses,
+    wallClock: Date.now,
+    later: (ms, action) => {
+      const timer = setTimeout(action, ms)
+      return () => clearTimeout(timer)
+    },
+  })
   const { listen: address } = parsed
   /** Set by control where there is no supervisor to write the file. */
   let stopReason: StopReason | undefined
   const server = await open(address, {
     settings,
     registry,
+    versions,
     workspace: {
       root: workspace,
       files,

@@ -15,6 +15,7 @@ import { BandwidthShares } from './sessions/bandwidth-shares.ts'
 import type { SessionRegistry } from './sessions/session-registry.ts'
 import { MAX_BUFFERED_BYTES } from './sessions/connections.ts'
 import type { Settings } from './settings.ts'
+import type { VersionService } from './versions/version-service.ts'
 import type { Workspace } from './workspace/routes/route.ts'
 
 export type ListenAddress =
@@ -25,6 +26,7 @@ export interface ServerDependencies {
   readonly settings: Settings
   readonly registry: SessionRegistry
   readonly workspace: Workspace
+  readonly versions: VersionService
   readonly log: Log
   readonly mintRequestId: () => string
   /** A secret for a compat client: 32 hex digits. */
@@ -108,9 +110,17 @@ class App {
     const { requestsPerSecond } = deps.settings
     this.#authenticated = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
     this.#unauthenticated = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
-    const { registry, workspace, epochMs, settings, setStopReason } = deps
+    const { registry, workspace, versions, epochMs, settings, setStopReason } = deps
     const { version } = settings
-    this.#api = new Api({ registry, workspace, epochMs, version, refusals: this.#refusals, setStopReason })
+    this.#api = new Api({
+      registry,
+      workspace,
+      versions,
+      epochMs,
+      version,
+      refusals: this.#refusals,
+      setStopReason,
+    })
     const { now, wallClock, mintIdentity } = deps
     this.#attach = new AttachHandler({
       registry,

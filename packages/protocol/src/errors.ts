@@ -153,6 +153,8 @@ export const ERRORS = {
   timed_out: transient(504, 4474),
   /** The sandbox cannot handle file requests at the moment. */
   workspace_unavailable: transient(503, 4475),
+  /** A saved version cannot be read: bytes of it are missing or damaged. */
+  version_damaged: final(500, 4476),
   /** The server is stopping. */
   shutting_down: transient(503, 1012),
   /** The connection broke. */

@@ -7,7 +7,12 @@ import { ensureVersionFolder } from './version-folder.ts'
 export const BUNDLE_ENTRY = 'main.js'
 
 /** Entry points of sandboxd: its program and workers. */
-const ENTRIES = ['main.ts', 'screen/screen-worker.ts', 'workspace/thread/files-worker.ts']
+const ENTRIES = [
+  'main.ts',
+  'screen/screen-worker.ts',
+  'workspace/thread/files-worker.ts',
+  'versions/version-worker.ts',
+]
 
 /** A program to bundle: its source folder and entry points. */
 export interface BundleSource {

@@ -25,6 +25,8 @@ import { latest } from '../sessions/session-registry.ts'
 import { toWall, viewSession } from './session-view.ts'
 import { COMPAT_ROUTES } from '../compat/routes.ts'
 import { type Workspace, type WorkspaceRoute } from '../workspace/routes/route.ts'
+import { VERSION_ROUTES, type VersionHandler } from '../versions/version-routes.ts'
+import type { VersionService } from '../versions/version-service.ts'
 import { WORKSPACE_ROUTES } from '../workspace/routes/routes.ts'
 
 export interface ApiDependencies extends SessionRouteDependencies {
@@ -32,6 +34,7 @@ export interface ApiDependencies extends SessionRouteDependencies {
   /** Number of error responses by code. */
   readonly refusals: ReadonlyMap<string, number>
   readonly workspace: Workspace
+  readonly versions: VersionService
   readonly setStopReason: (reason: StopReason) => void
 }
 
@@ -103,6 +106,10 @@ function workspaceRow({ access, parameters, handle }: WorkspaceRoute): Row {
 const ROUTES: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   ...mapRows(OWN_ROUTES, (run, path) => ({ run, parameters: OWN_PARAMETERS[path] ?? [] })),
   ...mapRows({ ...WORKSPACE_ROUTES, ...COMPAT_ROUTES }, workspaceRow),
+  ...mapRows(VERSION_ROUTES, (handle: VersionHandler) => ({
+    run: (call, deps) => handle(call, deps.versions),
+    parameters: [],
+  })),
 }
 
 /** Throws `bad_request` for a parameter that the route does not accept. */

@@ -1,5 +1,6 @@
 import { type Role, SandwireError } from '@sandwire/protocol'
 import { COMPAT_ROUTES } from '../compat/routes.ts'
+import { VERSION_ROUTES } from '../versions/version-routes.ts'
 import { WORKSPACE_ROUTES } from '../workspace/routes/routes.ts'
 import { type Caller, type CallerAuthority, roleOf } from '../caller.ts'
 
@@ -15,6 +16,13 @@ const ANY: Row = ['control', 'driver', 'collaborator', 'viewer']
 const WORKSPACE_AUTHORITIES: Readonly<Record<string, Row>> = Object.fromEntries(
   Object.entries({ ...WORKSPACE_ROUTES, ...COMPAT_ROUTES }).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => [`${method} ${path}`, DRIVER]),
+  ),
+)
+
+/** Control saves and restores all files of the sandbox, without looking into them. */
+const VERSION_AUTHORITIES: Readonly<Record<string, Row>> = Object.fromEntries(
+  Object.entries(VERSION_ROUTES).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => [`${method} ${path}`, CONTROL]),
   ),
 )
 
@@ -37,6 +45,7 @@ export const ROUTE_AUTHORITIES: Readonly<Record<string, Row>> = {
   'POST /attachments/close': CONTROL,
   'PUT /stop-reason': CONTROL,
   ...WORKSPACE_AUTHORITIES,
+  ...VERSION_AUTHORITIES,
 }
 
 /** Throws `forbidden` unless the caller may use the route, such as `GET /sessions`. */

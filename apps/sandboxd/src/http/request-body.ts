@@ -6,7 +6,7 @@ const MAX_BODY_BYTES = 256 * 1024
 
 /** The JSON body of a request; throws `frame_too_large` and `bad_request`. Holds at most `maxBytes` of it. */
 export async function readJson(request: Request, maxBytes = MAX_BODY_BYTES): Promise<unknown> {
-  const bytes = await readBody(request, maxBytes)
+  const bytes = await readBytes(request, maxBytes)
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
@@ -14,7 +14,8 @@ export async function readJson(request: Request, maxBytes = MAX_BODY_BYTES): Pro
   }
 }
 
-async function readBody(request: Request, maxBytes: number): Promise<Uint8Array> {
+/** The body of a request; throws `frame_too_large`. */
+export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = `Cannot read the body: more than ${maxBytes} bytes`
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) refuse('frame_too_large', tooLarge)
   const chunks: Uint8Array[] = []

@@ -45,7 +45,7 @@ const MEANINGS: Readonly<Record<number, readonly [ErrorCode, string]>> = {
 }
 
 /** The action in the message: `Cannot read "a/b": no such file`. */
-export type FileAction = 'read' | 'list' | 'write' | 'make' | 'remove' | 'move' | 'copy' | 'open'
+export type FileAction = 'read' | 'list' | 'write' | 'make' | 'remove' | 'move' | 'copy' | 'open' | 'restore'
 
 /** Error code and reason of a failed system call; `errno` is negative, as the calls return it. */
 export function describeErrno(errno: number): readonly [ErrorCode, string] {

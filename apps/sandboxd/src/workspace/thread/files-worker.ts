@@ -1,7 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
-import { setFileGroup, setFileUser } from '../../processes/linux/libc.ts'
 import { Root } from '../beneath/root.ts'
-import { dropGroups, OpenTable, trackOpen } from '../beneath/system-calls.ts'
+import { OpenTable, trackOpen } from '../beneath/system-calls.ts'
 import type { FileContext } from '../files/context.ts'
 import { copy } from '../files/copy.ts'
 import { list, open, openFolder, stat } from '../files/listing.ts'
@@ -12,6 +11,7 @@ import { rename } from '../files/rename.ts'
 import { dropUpload, finishUpload, openUpload } from '../files/upload-file.ts'
 import { walk } from '../files/walk.ts'
 import { makeFolder, PendingFiles } from '../files/write.ts'
+import { becomeFileUser } from './become-file-user.ts'
 import { type AnyJob, JobRunner } from './job-runner.ts'
 import type { FileRequest, FileResults, FromThread, SetUp, ToThread } from './messages.ts'
 
@@ -143,17 +143,3 @@ self.addEventListener('message', (event: MessageEvent<ToThread>) => {
       return
   }
 })
-
-/** Invalid id: setfsuid and setfsgid return the current one and change nothing. */
-const NOBODY_AT_ALL = 0xffff_ffff
-
-/**
- * Gives this thread the file access rights of a user, permanently and without supplementary groups. Returns false when the
- * kernel did not do it.
- */
-function becomeFileUser({ uid, gid }: { readonly uid: number; readonly gid: number }): boolean {
-  if (dropGroups() !== 0) return false
-  setFileGroup(gid)
-  setFileUser(uid)
-  return setFileUser(NOBODY_AT_ALL) === uid && setFileGroup(NOBODY_AT_ALL) === gid
-}

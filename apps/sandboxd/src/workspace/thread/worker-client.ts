@@ -158,7 +158,8 @@ function canceled(): SandwireError {
   return new SandwireError('internal', 'Cannot continue: the request was canceled')
 }
 
-function closeAll(table: OpenTable): void {
+/** Closes the descriptors that an ended thread left open. */
+export function closeAll(table: OpenTable): void {
   for (const fd of table.take()) {
     try {
       closeSync(fd)

@@ -1,0 +1,87 @@
+import type { ErrorCode } from '@sandwire/protocol'
+import type { SegmentId } from '@sandwire/version-format'
+
+export interface ThreadSetUp {
+  readonly roots: readonly { readonly name: string; readonly path: string }[]
+  /** The user whose file access rights the thread takes permanently. */
+  readonly user: { readonly uid: number; readonly gid: number } | undefined
+  readonly table: SharedArrayBuffer
+  /** One when the processes of the sandbox are stopped. */
+  readonly paused: SharedArrayBuffer
+}
+
+export interface BeginSave {
+  /** First 28 hex digits of the ids of its segments. */
+  readonly save: string
+  /** The save that the tree must be at; another or none: the save is a base that stores everything. */
+  readonly parent: string | undefined
+  readonly record: string
+  readonly isBase: boolean
+  readonly replaced: readonly SegmentId[]
+  /** Scans every folder, whatever the hints say. */
+  readonly isFullScan: boolean
+  /** Wall clock before changed pages were synced. */
+  readonly syncedMs: number
+}
+
+/** What a save found; sent after its last segment. */
+export interface SaveSummary {
+  readonly isChanged: boolean
+  readonly isBase: boolean
+  /** Segments that the version needs. */
+  readonly segments: readonly SegmentId[]
+  readonly isFuzzy: boolean
+  readonly unreadable: readonly string[]
+  readonly unreadableCount: number
+}
+
+export interface RestoreEnd {
+  readonly id: SegmentId
+  readonly sizeBytes: number
+  readonly end: Uint8Array
+}
+
+export type VersionRequest =
+  | { readonly verb: 'sync' }
+  | { readonly verb: 'begin'; readonly begin: BeginSave }
+  /** The next segment of the save. */
+  | { readonly verb: 'next' }
+  | { readonly verb: 'commit' }
+  | { readonly verb: 'discard' }
+  /** True when hints say that files changed since the last save. */
+  | { readonly verb: 'poll' }
+  | { readonly verb: 'beginRestore'; readonly ends: readonly RestoreEnd[] }
+  | { readonly verb: 'addSegment'; readonly id: SegmentId; readonly bytes: Uint8Array }
+  | { readonly verb: 'finishRestore'; readonly save: string }
+
+export interface VersionResults {
+  readonly sync: undefined
+  readonly begin: undefined
+  readonly next: NextStep
+  readonly commit: undefined
+  readonly discard: undefined
+  readonly poll: boolean
+  readonly beginRestore: readonly SegmentId[]
+  readonly addSegment: undefined
+  readonly finishRestore: { readonly files: number; readonly folders: number }
+}
+
+export type NextStep =
+  /** Every file has been read, and processes may go on. */
+  | { readonly kind: 'read' }
+  | {
+      readonly kind: 'segment'
+      readonly bytes: Uint8Array<ArrayBuffer>
+      readonly trailerBytes: number
+      readonly sha256: string
+    }
+  | { readonly kind: 'end'; readonly summary: SaveSummary }
+
+export type ToThread =
+  | { readonly kind: 'setUp'; readonly setUp: ThreadSetUp }
+  | { readonly kind: 'request'; readonly id: number; readonly request: VersionRequest }
+
+export type FromThread =
+  | { readonly kind: 'unfit'; readonly message: string }
+  | { readonly kind: 'done'; readonly id: number; readonly result: VersionResults[keyof VersionResults] }
+  | { readonly kind: 'refused'; readonly id: number; readonly code: ErrorCode; readonly message: string }

@@ -1,0 +1,104 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Scans until no new process appears: one may fork before it is stopped. */
+const MAX_SCANS = 8
+/** Looks at a process that was told to stop and is still in a system call. */
+const MAX_LOOKS = 50
+const LOOK_AGAIN_MS = 0.2
+
+interface ProcessStat {
+  readonly pid: number
+  readonly parent: number
+  readonly state: string
+}
+
+export interface ProcessSystem {
+  readonly list: () => readonly ProcessStat[]
+  /** False when the process is gone or may not be signaled. */
+  readonly signal: (pid: number, signal: 'SIGSTOP' | 'SIGCONT') => boolean
+  readonly sleep: (ms: number) => void
+  readonly ownPid: number
+}
+
+const LINUX_PROCESSES: ProcessSystem = {
+  list: () =>
+    readdirSync('/proc')
+      .filter((name) => /^[0-9]+$/.test(name))
+      .flatMap((name) => readStat(Number(name))),
+  signal: (pid, signal) => {
+    try {
+      return process.kill(pid, signal)
+    } catch {
+      return false
+    }
+  },
+  sleep: (ms) => Bun.sleepSync(ms),
+  ownPid: process.pid,
+}
+
+function readStat(pid: number): ProcessStat[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // The name is in parentheses and may contain any character.
+    const [state = '', parent = ''] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    return [{ pid, state, parent: Number(parent) }]
+  } catch {
+    // It ended since the folder was read.
+    return []
+  }
+}
+
+const STOPPED = new Set(['T', 't'])
+const ENDED = new Set(['Z', 'X'])
+
+/** Descendants of a process with their distance from it. */
+function descendants(
+  all: readonly ProcessStat[],
+  root: number,
+): readonly (ProcessStat & { readonly depth: number })[] {
+  const children = Map.groupBy(all, ({ parent }) => parent)
+  const found: (ProcessStat & { depth: number })[] = []
+  const queue = [{ pid: root, depth: 0 }]
+  for (const { pid, depth } of queue)
+    for (const child of children.get(pid) ?? []) {
+      found.push({ ...child, depth: depth + 1 })
+      queue.push({ pid: child.pid, depth: depth + 1 })
+    }
+  return found
+}
+
+/**
+ * Stops every process below this one that was running, so that files do not change. Returns a function that lets them go on. A
+ * process that was stopped before stays stopped.
+ */
+export function pauseProcesses(system: ProcessSystem = LINUX_PROCESSES): () => void {
+  const stopped = new Map<number, number>()
+  const alreadyStopped = new Set<number>()
+  for (let scans = 0; scans < MAX_SCANS; scans += 1) {
+    const fresh = descendants(system.list(), system.ownPid).filter(
+      ({ pid, state }) => !stopped.has(pid) && !alreadyStopped.has(pid) && !ENDED.has(state),
+    )
+    if (fresh.length === 0) break
+    for (const { pid, state, depth } of fresh)
+      if (STOPPED.has(state)) alreadyStopped.add(pid)
+      else if (system.signal(pid, 'SIGSTOP')) stopped.set(pid, depth)
+      else alreadyStopped.add(pid)
+  }
+  waitUntilStopped(system, stopped)
+  return () => {
+    // Children first: a shell that goes on before its job would report the job as stopped.
+    const order = [...stopped].sort(([, a], [, b]) => b - a)
+    for (const [pid] of order) system.signal(pid, 'SIGCONT')
+  }
+}
+
+function waitUntilStopped(system: ProcessSystem, stopped: ReadonlyMap<number, number>): void {
+  if (stopped.size === 0) return
+  for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
+    const running = system
+      .list()
+      .some(({ pid, state }) => stopped.has(pid) && !STOPPED.has(state) && !ENDED.has(state) && state !== 'D')
+    if (!running) return
+    system.sleep(LOOK_AGAIN_MS)
+  }
+}

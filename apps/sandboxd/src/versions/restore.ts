@@ -1,0 +1,331 @@
+import {
+  BLOCK_BYTES,
+  buildTree,
+  checkHeader,
+  type ChunkRef,
+  type Compression,
+  damaged,
+  decodeManifest,
+  type FileEntry,
+  latin1Bytes,
+  latin1Text,
+  type ManifestEntry,
+  pathIn,
+  readFrame,
+  readTrailer,
+  type SegmentId,
+  type Trailer,
+  type VersionTree,
+} from '@sandwire/version-format'
+import {
+  AT_SYMLINK_NOFOLLOW,
+  O_CREAT,
+  O_DIRECTORY,
+  O_EXCL,
+  O_NOFOLLOW,
+  O_RDONLY,
+  O_WRONLY,
+} from '../workspace/beneath/constants.ts'
+import { fileError } from '../workspace/beneath/file-error.ts'
+import {
+  chmodFd,
+  cString,
+  Descriptor,
+  linkAt,
+  makeFolderAt,
+  openAt,
+  setTimeAt,
+  setTimeFd,
+  symlinkAt,
+  truncateFd,
+} from '../workspace/beneath/system-calls.ts'
+import { chmodAt, makeFifoAt, setXattr, writeAt } from './system-calls.ts'
+
+/** Within a block, runs of zeros of this size become holes when the file had holes. */
+const PAGE_BYTES = 4096
+
+export interface RestoreRoot {
+  readonly name: string
+  /** An empty folder. */
+  readonly fd: number
+}
+
+/** A file that is being written. */
+interface RestoredFile {
+  readonly folder: string
+  readonly entry: FileEntry
+  /** Blocks that are still to come. */
+  missing: number
+}
+
+interface Use {
+  readonly file: RestoredFile
+  readonly block: number
+}
+
+export interface SegmentEnd {
+  readonly id: SegmentId
+  /** Size of the whole segment. */
+  readonly sizeBytes: number
+  /** Its trailer and footer. */
+  readonly end: Uint8Array
+}
+
+/**
+ * Writes a version into empty folders. First the ends of all segments are read, which have the manifests; then each segment that
+ * is needed is given once, in any order. Every operation names an entry of an open folder and follows no link, so a hostile
+ * manifest cannot write outside.
+ */
+export class Restore {
+  readonly #roots: readonly RestoreRoot[]
+  readonly #compression: Compression
+  readonly #tree: VersionTree
+  readonly #trailers = new Map<SegmentId, Trailer>()
+  readonly #sizes = new Map<SegmentId, number>()
+  /** Where the chunks of each segment go, by chunk. */
+  readonly #uses = new Map<SegmentId, Map<number, Use[]>>()
+  /** First name of each group of hard links; the others are made at the end. */
+  readonly #linked = new Map<number, { readonly folder: string; readonly name: Uint8Array }>()
+  readonly #laterLinks: { readonly group: number; readonly folder: string; readonly name: Uint8Array }[] = []
+  readonly #folders = new Map<string, Descriptor>()
+  #files = 0
+  #missing = 0
+
+  constructor(options: {
+    readonly roots: readonly RestoreRoot[]
+    readonly compression: Compression
+    /** All segments of the version; those with a manifest from the base to the newest. */
+    readonly ends: readonly SegmentEnd[]
+  }) {
+    this.#roots = options.roots
+    this.#compression = options.compression
+    const manifests = []
+    for (const { id, sizeBytes, end } of options.ends) {
+      const trailer = readTrailer(end, sizeBytes, options.compression)
+      this.#trailers.set(id, trailer)
+      this.#sizes.set(id, sizeBytes)
+      if (trailer.manifest !== undefined) manifests.push(decodeManifest(trailer.manifest))
+    }
+    this.#tree = buildTree(manifests)
+  }
+
+  /** Creates folders, links and empty files; returns the segments whose content is needed. */
+  begin(): readonly SegmentId[] {
+    for (const entry of this.#tree.get('') ?? []) {
+      const name = latin1Text(entry.name)
+      const root = this.#roots.find((each) => each.name === name)
+      // A root that this sandbox does not have.
+      if (root === undefined || entry.kind !== 'folder') throw damaged(`it has an unknown folder "${name}"`)
+      this.#make(root.fd, name)
+    }
+    return [...this.#uses.keys()]
+  }
+
+  /** Creates the entries of a folder, and those below it. */
+  #make(fd: number, path: string): void {
+    for (const entry of this.#tree.get(path) ?? []) {
+      const name = cString(entry.name)
+      switch (entry.kind) {
+        case 'folder': {
+          // Writable until its content is complete.
+          this.#check(makeFolderAt(fd, name, 0o700), path)
+          using inner = new Descriptor(this.#check(openAt(fd, name, FOLDER_FLAGS), path))
+          this.#make(inner.fd, pathIn(path, latin1Text(entry.name)))
+          break
+        }
+        case 'link':
+          this.#check(symlinkAt(cString(entry.target), fd, name), path)
+          this.#check(setTimeAt(fd, name, timeOf(entry), AT_SYMLINK_NOFOLLOW), path)
+          break
+        case 'fifo':
+          this.#check(makeFifoAt(fd, name, 0o600), path)
+          break
+        case 'file':
+          this.#makeFile(fd, path, entry)
+          break
+      }
+    }
+  }
+
+  #makeFile(fd: number, folder: string, entry: FileEntry): void {
+    const { name, linkGroup } = entry
+    if (linkGroup !== 0) {
+      if (this.#linked.has(linkGroup)) {
+        this.#laterLinks.push({ group: linkGroup, folder, name })
+        return
+      }
+      this.#linked.set(linkGroup, { folder, name })
+    }
+    const file: RestoredFile = { folder, entry, missing: 0 }
+    for (const [block, ref] of entry.blocks.entries()) {
+      if (ref === undefined) continue
+      const chunks = this.#uses.get(ref.segment) ?? new Map<number, Use[]>()
+      this.#uses.set(ref.segment, chunks)
+      const uses = chunks.get(ref.chunk)
+      if (uses === undefined) chunks.set(ref.chunk, [{ file, block }])
+      else uses.push({ file, block })
+      file.missing += 1
+    }
+    this.#files += 1
+    if (file.missing > 0) {
+      this.#missing += 1
+      return
+    }
+    using made = new Descriptor(this.#check(openAt(fd, cString(name), NEW_FILE_FLAGS, 0o600), folder))
+    this.#complete(made.fd, file)
+  }
+
+  /** Takes one whole segment and writes its content into files. */
+  addSegment(id: SegmentId, bytes: Uint8Array): void {
+    const trailer = this.#trailers.get(id)
+    const uses = this.#uses.get(id)
+    if (trailer === undefined || bytes.byteLength !== this.#sizes.get(id))
+      throw damaged('a segment has another size than stated')
+    if (uses === undefined) return
+    this.#uses.delete(id)
+    checkHeader(bytes)
+    const byFrame = Map.groupBy(uses, ([chunk]) => {
+      const known = trailer.chunks[chunk]
+      if (known === undefined) throw damaged('a reference names no chunk')
+      return known.frame
+    })
+    for (const [number, chunks] of byFrame) {
+      const frame = trailer.frames[number]
+      if (frame === undefined) throw damaged('a chunk names no frame')
+      const compressed = bytes.subarray(frame.start, frame.start + frame.sizeBytes)
+      const raw = readFrame(frame, compressed, this.#compression)
+      for (const [chunk, places] of chunks) {
+        const known = trailer.chunks[chunk]
+        if (known === undefined) continue
+        const content = raw.subarray(known.start, known.start + known.sizeBytes)
+        for (const { file, block } of places) this.#write(file, block, content)
+      }
+    }
+  }
+
+  #write(file: RestoredFile, block: number, content: Uint8Array): void {
+    const { entry, folder } = file
+    const start = block * BLOCK_BYTES
+    if (content.byteLength !== Math.min(BLOCK_BYTES, entry.sizeBytes - start))
+      throw damaged('a block has another size than its file needs')
+    const flags = O_WRONLY | O_CREAT | O_NOFOLLOW
+    using target = new Descriptor(
+      this.#check(openAt(this.#folder(folder), cString(entry.name), flags, 0o600), folder),
+    )
+    const runs = entry.isSparse ? dataRuns(content) : [[0, content.byteLength] as const]
+    for (const [from, to] of runs) this.#writeAll(target.fd, content.subarray(from, to), start + from, folder)
+    file.missing -= 1
+    if (file.missing > 0) return
+    this.#missing -= 1
+    this.#complete(target.fd, file)
+  }
+
+  #writeAll(fd: number, bytes: Uint8Array, position: number, path: string): void {
+    let written = 0
+    while (written < bytes.byteLength)
+      written += this.#check(writeAt(fd, bytes.subarray(written), position + written), path)
+  }
+
+  /** Sets the size and attributes of a file that has all its content. */
+  #complete(fd: number, { entry, folder }: RestoredFile): void {
+    const hasHoleAtEnd = entry.isSparse || (entry.blocks.length > 0 && entry.blocks.at(-1) === undefined)
+    if (hasHoleAtEnd) this.#check(truncateFd(fd, entry.sizeBytes), folder)
+    for (const { name, value } of entry.xattrs) this.#check(setXattr(fd, name, value), folder)
+    this.#check(chmodFd(fd, entry.mode), folder)
+    this.#check(setTimeFd(fd, timeOf(entry)), folder)
+  }
+
+  /** Makes hard links, and sets modes and times of folders, the innermost first. */
+  finish(): { readonly files: number; readonly folders: number } {
+    if (this.#missing > 0 || this.#uses.size > 0) throw damaged('content of a file is missing')
+    for (const { group, folder, name } of this.#laterLinks) {
+      const first = this.#linked.get(group)
+      if (first === undefined) continue
+      const from = { folder: this.#folder(first.folder), name: cString(first.name) }
+      this.#check(linkAt(from, { folder: this.#folder(folder), name: cString(name) }, 0), folder)
+    }
+    for (const entry of this.#tree.get('') ?? []) {
+      const root = this.#roots.find((each) => each.name === latin1Text(entry.name))
+      if (root === undefined) continue
+      this.#finishFolder(root.fd, root.name, entry)
+    }
+    this[Symbol.dispose]()
+    return { files: this.#files, folders: this.#tree.size - 1 }
+  }
+
+  #finishFolder(fd: number, path: string, self: ManifestEntry): void {
+    for (const entry of this.#tree.get(path) ?? []) {
+      if (entry.kind === 'folder') {
+        using inner = new Descriptor(this.#check(openAt(fd, cString(entry.name), FOLDER_FLAGS), path))
+        this.#finishFolder(inner.fd, pathIn(path, latin1Text(entry.name)), entry)
+      }
+      if (entry.kind === 'fifo') {
+        this.#check(chmodAt(fd, cString(entry.name), entry.mode), path)
+        this.#check(setTimeAt(fd, cString(entry.name), timeOf(entry), AT_SYMLINK_NOFOLLOW), path)
+      }
+    }
+    this.#check(chmodFd(fd, self.mode), path)
+    this.#check(setTimeFd(fd, timeOf(self)), path)
+  }
+
+  /** The listings of the version, and where their content is stored. */
+  get content(): { readonly tree: VersionTree; readonly chunks: ReadonlyMap<string, ChunkRef> } {
+    const chunks = new Map<string, ChunkRef>()
+    for (const [segment, trailer] of this.#trailers)
+      for (const [chunk, { hash }] of trailer.chunks.entries())
+        chunks.set(latin1Text(hash), { segment, chunk })
+    return { tree: this.#tree, chunks }
+  }
+
+  [Symbol.dispose](): void {
+    for (const folder of this.#folders.values()) folder[Symbol.dispose]()
+    this.#folders.clear()
+  }
+
+  /** An open folder of the tree. The last few stay open: files of one folder are mostly stored together. */
+  #folder(path: string): number {
+    const known = this.#folders.get(path)
+    if (known !== undefined) return known.fd
+    const [name = '', ...names] = path.split('/')
+    const root = this.#roots.find((each) => each.name === name)
+    if (root === undefined) throw damaged('a file is outside the folders of the version')
+    let fd = root.fd
+    let opened: Descriptor | undefined
+    for (const each of names.length === 0 ? ['.'] : names) {
+      using _above = opened
+      fd = this.#check(openAt(fd, cString(latin1Bytes(each)), FOLDER_FLAGS), path)
+      opened = new Descriptor(fd)
+    }
+    if (opened === undefined) return fd
+    if (this.#folders.size >= MAX_OPEN_FOLDERS) this[Symbol.dispose]()
+    this.#folders.set(path, opened)
+    return opened.fd
+  }
+
+  #check(result: number, path: string): number {
+    if (result < 0) throw fileError('restore', path, result)
+    return result
+  }
+}
+
+const MAX_OPEN_FOLDERS = 64
+const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
+const NEW_FILE_FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
+
+function timeOf({ seconds, nanos }: ManifestEntry): bigint {
+  return BigInt(seconds) * 1_000_000_000n + BigInt(nanos)
+}
+
+/** Ranges of a block that are not whole pages of zeros. */
+function* dataRuns(bytes: Uint8Array): Generator<readonly [from: number, to: number], void, void> {
+  let from = -1
+  for (let at = 0; at < bytes.byteLength; at += PAGE_BYTES) {
+    const isData = bytes.subarray(at, at + PAGE_BYTES).some((byte) => byte !== 0)
+    if (isData && from < 0) from = at
+    if (!isData && from >= 0) {
+      yield [from, at]
+      from = -1
+    }
+  }
+  if (from >= 0) yield [from, bytes.byteLength]
+}

@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  chmodSync,
+  closeSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { readXattrs, setXattr } from './system-calls.ts'
+import { describeTree, VersionFixture } from './versions.fixture.ts'
+
+function withFile<Result>(path: string, use: (fd: number) => Result): Result {
+  const fd = openSync(path, 'r')
+  try {
+    return use(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** One of everything that a file system can hold. */
+function fill(folder: string): void {
+  mkdirSync(join(folder, 'src/deep/er'), { recursive: true })
+  mkdirSync(join(folder, 'empty'))
+  writeFileSync(join(folder, 'a.txt'), 'hello')
+  writeFileSync(join(folder, 'nothing'), '')
+  writeFileSync(join(folder, 'src/run'), '#!/bin/sh\n', { mode: 0o755 })
+  writeFileSync(join(folder, 'src/large'), crypto.getRandomValues(new Uint8Array(60_000)))
+  const large = Buffer.alloc(3 * 1024 * 1024 + 17, 'large file ')
+  writeFileSync(join(folder, 'src/deep/er/blocks'), large)
+  symlinkSync('../outside/ünknown', join(folder, 'link'))
+  symlinkSync('/usr/bin/env', join(folder, 'absolute'))
+  linkSync(join(folder, 'a.txt'), join(folder, 'src/same'))
+  writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff, 0xfe, 0x0a, 0x22])]), 'bytes')
+  writeFileSync(join(folder, 'n'.repeat(255)), 'long name')
+  writeFileSync(join(folder, 'old'), 'before 1970')
+  utimesSync(join(folder, 'old'), -1000.5, -1000.5)
+  chmodSync(join(folder, 'empty'), 0o1777)
+  writeFileSync(join(folder, 'sticky'), '', { mode: 0o600 })
+  chmodSync(join(folder, 'sticky'), 0o4711)
+  Bun.spawnSync(['mkfifo', join(folder, 'pipe')])
+  withFile(join(folder, 'a.txt'), (fd) => setXattr(fd, Buffer.from('user.note'), Buffer.from('kept')))
+  writeFileSync(join(folder, 'holes'), '')
+  truncateSync(join(folder, 'holes'), 5 * 1024 * 1024)
+  Bun.spawnSync([
+    'dd',
+    'if=/dev/urandom',
+    `of=${folder}/holes`,
+    'bs=4096',
+    'count=1',
+    'seek=700',
+    'conv=notrunc',
+  ])
+  writeFileSync(join(folder, 'closed'), 'no one may read this')
+  chmodSync(join(folder, 'closed'), 0)
+}
+
+describe('a version', () => {
+  test('restores every kind of entry with its mode, times, links and holes', () => {
+    using fixture = new VersionFixture()
+    fill(fixture.workspace)
+    writeFileSync(join(fixture.home, '.profile'), 'export A=1')
+    fixture.save()
+    const restored = fixture.restore()
+    expect(describeTree(join(restored, 'workspace'))).toBe(describeTree(fixture.workspace))
+    expect(describeTree(join(restored, 'home'))).toBe(describeTree(fixture.home))
+    const holes = statSync(join(restored, 'workspace/holes'))
+    expect(holes.blocks * 512).toBeLessThan(64 * 1024)
+    const [note] = withFile(join(restored, 'workspace/a.txt'), readXattrs)
+    expect(Buffer.from(note?.value ?? []).toString()).toBe('kept')
+    const same = statSync(join(restored, 'workspace/src/same'))
+    expect(same.ino).toBe(statSync(join(restored, 'workspace/a.txt')).ino)
+  })
+
+  test('has only the changed folder, in one small segment', () => {
+    using fixture = new VersionFixture()
+    fill(fixture.workspace)
+    fixture.save()
+    const before = fixture.store.size
+    writeFileSync(join(fixture.workspace, 'src/deep/er/new'), 'x'.repeat(300))
+    const { made, change } = fixture.save()
+    expect(made).toBe(1)
+    expect(change.folders.map(({ listing }) => listing.path)).toEqual([
+      'workspace/src/deep',
+      'workspace/src/deep/er',
+    ])
+    const [added] = [...fixture.store.values()].slice(before)
+    expect(added?.bytes.byteLength).toBeLessThan(2000)
+    expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
+  })
+
+  test('is not made when nothing changed', () => {
+    using fixture = new VersionFixture()
+    fill(fixture.workspace)
+    fixture.save()
+    expect(fixture.save().made).toBe(0)
+    chmodSync(join(fixture.workspace, 'a.txt'), 0o600)
+    chmodSync(join(fixture.workspace, 'a.txt'), 0o644)
+    expect(fixture.save().made).toBe(0)
+  })
+
+  test('follows removals, renames, and files that become folders', () => {
+    using fixture = new VersionFixture()
+    fill(fixture.workspace)
+    fixture.save()
+    const at = (path: string): string => join(fixture.workspace, path)
+    renameSync(at('src'), at('moved'))
+    rmSync(at('a.txt'))
+    mkdirSync(at('a.txt/inside'), { recursive: true })
+    rmSync(at('empty'), { recursive: true })
+    writeFileSync(at('empty'), 'a file now')
+    fixture.save()
+    expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
+    rmSync(at('moved'), { recursive: true })
+    symlinkSync('elsewhere', at('moved'))
+    fixture.save()
+    expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
+  })
+
+  test('stores equal content once, and one changed block of a large file alone', () => {
+    using fixture = new VersionFixture()
+    const content = crypto.getRandomValues(new Uint8Array(4 * 1024 * 1024 + 5).subarray(0, 65_536))
+    const large = Buffer.concat(
+      Array.from({ length: 65 }, (_, at) => Buffer.concat([content, Buffer.from([at])])),
+    )
+    writeFileSync(join(fixture.workspace, 'large'), large)
+    writeFileSync(join(fixture.workspace, 'copy'), large)
+    fixture.save()
+    const stored = [...fixture.store.values()].reduce((sum, { bytes }) => sum + bytes.byteLength, 0)
+    expect(stored).toBeLessThan(large.byteLength * 1.1)
+    large[2_000_000] = (large[2_000_000] ?? 0) ^ 1
+    writeFileSync(join(fixture.workspace, 'large'), large)
+    fixture.save()
+    const again = [...fixture.store.values()].at(-1)?.bytes.byteLength ?? 0
+    expect(again).toBeLessThan(1.1 * 1024 * 1024)
+    expect(readFileSync(join(fixture.restore(), 'workspace/large')).equals(large)).toBe(true)
+  })
+
+  test('that control did not commit is made again', () => {
+    using fixture = new VersionFixture()
+    fixture.save()
+    writeFileSync(join(fixture.workspace, 'a'), 'kept')
+    expect(fixture.save({ commits: false }).made).toBe(1)
+    expect(fixture.save().made).toBe(1)
+    expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
+  })
+
+  test('reads a file again that changed while pages were being synced', () => {
+    using fixture = new VersionFixture()
+    const path = join(fixture.workspace, 'a')
+    writeFileSync(path, 'one')
+    fixture.save({ syncedMs: 0 })
+    const { mtime } = statSync(path)
+    // As a store into a mapped page would: other content, the same status. The tree is told so.
+    expect(fixture.save({ syncedMs: 0 }).made).toBe(0)
+    writeFileSync(path, 'two')
+    utimesSync(path, mtime, mtime)
+    expect(fixture.save().made).toBe(1)
+  })
+
+  test('scans only hinted folders and new ones below them', () => {
+    using fixture = new VersionFixture()
+    fill(fixture.workspace)
+    fixture.save()
+    mkdirSync(join(fixture.workspace, 'src/new/inner'), { recursive: true })
+    writeFileSync(join(fixture.workspace, 'src/new/inner/file'), 'new')
+    writeFileSync(join(fixture.workspace, 'src/deep/unseen'), 'not hinted')
+    const { change } = fixture.save({ hints: ['workspace', 'workspace/src'] })
+    expect(change.folders.map(({ listing }) => listing.path)).toEqual([
+      'workspace',
+      'workspace/src',
+      'workspace/src/new',
+      'workspace/src/new/inner',
+    ])
+    fixture.save()
+    expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
+  })
+
+  test('stores content again whose segments are replaced, and needs them no more', () => {
+    using fixture = new VersionFixture()
+    fill(fixture.workspace)
+    fixture.save()
+    writeFileSync(join(fixture.workspace, 'later'), 'later')
+    fixture.save()
+    const old = new Set(fixture.head?.segments)
+    const { segments } = fixture.save({ isBase: true, replaced: old })
+    expect(segments.filter((id) => old.has(id))).toEqual([])
+    for (const id of old) fixture.store.delete(id)
+    expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
+  })
+
+  test('leaves out what is excluded', () => {
+    using fixture = new VersionFixture()
+    mkdirSync(join(fixture.home, '.cache/deep'), { recursive: true })
+    writeFileSync(join(fixture.home, '.cache/deep/x'), 'x')
+    writeFileSync(join(fixture.home, 'kept'), 'x')
+    fixture.save({ excludesOf: (folder) => (folder === 'home' ? (name) => name === '.cache' : undefined) })
+    const restored = describeTree(join(fixture.restore(), 'home'))
+    expect(restored).toContain('kept')
+    expect(restored).not.toContain('cache')
+  })
+})

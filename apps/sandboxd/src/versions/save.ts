@@ -1,0 +1,451 @@
+import {
+  BLOCK_BYTES,
+  type BuiltSegment,
+  type ChunkRef,
+  type Compression,
+  encodeFolder,
+  encodeManifest,
+  type FolderListing,
+  HASH_BYTES,
+  latin1Bytes,
+  type ManifestEntry,
+  pathIn,
+  SegmentBuilder,
+  type SegmentId,
+  SegmentNumbers,
+} from '@sandwire/version-format'
+import {
+  EACCES,
+  EPERM,
+  O_DIRECTORY,
+  O_NOCTTY,
+  O_NOFOLLOW,
+  O_NONBLOCK,
+  O_RDONLY,
+} from '../workspace/beneath/constants.ts'
+import { Descriptor, openAt, readFd, readLinkAt } from '../workspace/beneath/system-calls.ts'
+import { cName } from '../workspace/files/context.ts'
+import type { FolderScanner, FoundEntry } from './scan.ts'
+import {
+  hashKey,
+  type RefreshedFolder,
+  type SavedTree,
+  type ScannedFolder,
+  type TreeChange,
+} from './saved-tree.ts'
+import { chmodAt, readXattrs } from './system-calls.ts'
+
+/** Content that was read and is not yet packed. Packing takes longer than reading, and processes may be stopped meanwhile. */
+const MAX_UNPACKED_BYTES = 32 * 1024 * 1024
+/** Each level of folders holds a descriptor open. */
+const MAX_DEPTH = 512
+/** Unreadable paths that are named; further ones are counted. */
+const MAX_NAMED = 100
+/** Attempts to read a file that changes meanwhile. */
+const MAX_READS = 3
+/** Kernels before 6.13 count file times in ticks of at most this. */
+const TICK_MS = 10
+const MAX_TARGET_BYTES = 4096
+
+export interface SaveRoot {
+  /** Name under which the folder is saved. */
+  readonly name: string
+  readonly fd: number
+  readonly scanner: FolderScanner
+}
+
+export interface SaveOptions {
+  readonly roots: readonly SaveRoot[]
+  /** Folders that are known to have changed, with the root's name in front; absent: every folder is scanned. */
+  readonly hints?: readonly string[]
+  readonly tree: SavedTree
+  readonly compression: Compression
+  readonly segmentId: (number: number) => SegmentId
+  /** Version record of control, which the last segment carries. */
+  readonly record: Uint8Array
+  /** Lists every folder, so that the version needs no earlier manifest. */
+  readonly isBase: boolean
+  /** Segments whose content is stored again, so that control can delete them. */
+  readonly replaced: ReadonlySet<SegmentId>
+  /** Wall clock before changed pages were written to the disk. A page that is dirty can change again without a new time. */
+  readonly syncedMs: number
+  /** Called with every folder that is scanned, while it is open. */
+  readonly onFolder?: (fd: number, path: string) => void
+  /** True while the processes of the sandbox are stopped, or there are none. */
+  readonly isPaused: () => boolean
+}
+
+export interface SaveResult {
+  readonly change: TreeChange
+  /** Folders that turned out to be saved as they are. */
+  readonly refreshed: readonly RefreshedFolder[]
+  /** Segments that the version needs. */
+  readonly segments: readonly SegmentId[]
+  /** Number of segments that the save made; 0 when nothing changed. */
+  readonly made: number
+  /** Processes ran while files were read: the version may not show one moment. */
+  readonly isFuzzy: boolean
+  readonly unreadable: readonly string[]
+  readonly unreadableCount: number
+}
+
+/** `read`: every file has been read, and processes may go on. */
+export type SaveStep = 'read' | BuiltSegment
+
+type Steps<Result> = Generator<SaveStep, Result, void>
+
+/** A block of content that waits to be packed. */
+interface PendingBlock {
+  readonly bytes: Uint8Array
+  readonly setRef: (ref: ChunkRef) => void
+}
+
+interface OpenFolder {
+  readonly root: SaveRoot
+  readonly fd: number
+  readonly path: string
+  readonly depth: number
+}
+
+/** Scans the roots, reads what changed, and packs it into segments. The tree is changed by the caller, after the commit. */
+export class Save {
+  readonly #options: SaveOptions
+  readonly #scanned: ScannedFolder[] = []
+  readonly #removed: string[] = []
+  readonly #chunks = new Map<string, ChunkRef>()
+  readonly #unreadable: string[] = []
+  #unreadableCount = 0
+  #builder: SegmentBuilder
+  #made = 0
+  #pending: PendingBlock[] = []
+  #pendingBytes = 0
+  readonly #arena = new Uint8Array(MAX_UNPACKED_BYTES)
+
+  constructor(options: SaveOptions) {
+    this.#options = options
+    this.#builder = new SegmentBuilder(options.compression)
+  }
+
+  /** Yields `read` once, and every segment. */
+  *run(): Steps<SaveResult> {
+    const { tree, isBase, isPaused } = this.#options
+    yield* this.#scanTop()
+    const isFuzzy = !isPaused()
+    yield 'read'
+    yield* this.#pack()
+    const { folders, refreshed } = this.#sortOut()
+    const change: TreeChange = { isBase, folders, removed: this.#removed, chunks: this.#chunks }
+    if (folders.length > 0 || this.#removed.length > 0) yield this.#finish(change)
+    return {
+      change,
+      refreshed,
+      segments: tree.segmentsAfter(change),
+      made: this.#made,
+      isFuzzy,
+      unreadable: this.#unreadable,
+      unreadableCount: this.#unreadableCount,
+    }
+  }
+
+  #finish({ isBase, folders, removed }: TreeChange): BuiltSegment {
+    const manifest = encodeManifest({ isBase, removed, folders: folders.map(({ listing }) => listing) })
+    this.#made += 1
+    return this.#builder.finish({ manifest, record: this.#options.record })
+  }
+
+  /** Tells folders that differ from the saved ones from those that were only touched. */
+  #sortOut(): { readonly folders: readonly ScannedFolder[]; readonly refreshed: readonly RefreshedFolder[] } {
+    const { tree, isBase } = this.#options
+    const folders: ScannedFolder[] = []
+    const refreshed: RefreshedFolder[] = []
+    for (const scanned of this.#scanned) {
+      const { path } = scanned.listing
+      const saved = tree.folder(path)
+      const isSame =
+        saved !== undefined && isSameListing(scanned.listing, { path, entries: tree.entriesOf(saved) })
+      if (isBase || !isSame) folders.push(scanned)
+      else refreshed.push({ path, high: scanned.high, low: scanned.low, statuses: scanned.statuses })
+    }
+    return { folders, refreshed }
+  }
+
+  /** The top folder lists the roots themselves. */
+  *#scanTop(): Steps<void> {
+    const { roots, hints } = this.#options
+    const found: FoundEntry[] = []
+    for (const { name, fd, scanner } of roots.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      const entry = scanner.find(fd, '.')
+      if (entry !== undefined) found.push({ ...entry, name, kind: 'folder', linkGroup: 0 })
+    }
+    const [first] = roots
+    if (first === undefined) return
+    yield* this.#compare({ root: first, fd: -1, path: '', depth: 0 }, { high: 0, low: 0 }, found)
+    for (const root of roots) {
+      const top = { root, fd: root.fd, path: root.name, depth: 0 }
+      if (hints === undefined) yield* this.#scan(top)
+      else yield* this.#scanHinted(top, hints)
+    }
+  }
+
+  *#scanHinted(top: OpenFolder, hints: readonly string[]): Steps<void> {
+    for (const path of hints) {
+      if (path === top.path) yield* this.#scan(top)
+      if (!path.startsWith(`${top.path}/`)) continue
+      const folder = this.#openBelow(top.fd, path.slice(top.path.length + 1).split('/'))
+      // Gone, or on a path that changed: the folder above it is hinted too.
+      if (folder === undefined) continue
+      using opened = folder
+      yield* this.#scan({ ...top, fd: opened.fd, path, depth: path.split('/').length })
+    }
+  }
+
+  #openBelow(start: number, names: readonly string[]): Descriptor | undefined {
+    let folder: Descriptor | undefined
+    for (const name of names) {
+      using above = folder
+      const fd = this.#open(above?.fd ?? start, name, FOLDER_FLAGS, 0o500)
+      if (fd < 0) return undefined
+      folder = new Descriptor(fd)
+    }
+    return folder
+  }
+
+  *#scan(folder: OpenFolder): Steps<void> {
+    const { tree, hints } = this.#options
+    const { root, fd, path, depth } = folder
+    // Before it is read, so that no later change goes unnoticed.
+    this.#options.onFolder?.(fd, path)
+    const summary = root.scanner.summarize(fd, path)
+    if (typeof summary === 'number') return this.#skipFolder(path)
+    let { subfolders } = summary
+    if (this.#needsComparing(path, summary)) {
+      const found = root.scanner.list(fd, path)
+      if (typeof found === 'number') return this.#skipFolder(path)
+      yield* this.#compare(folder, summary, found)
+      subfolders = found.filter(({ kind }) => kind === 'folder').map(({ name }) => name)
+    }
+    for (const name of subfolders) {
+      const below = pathIn(path, name)
+      // A known folder that is not hinted has not changed.
+      if (hints !== undefined && tree.folder(below) !== undefined) continue
+      const opened = depth >= MAX_DEPTH ? -EPERM : this.#open(fd, name, FOLDER_FLAGS, 0o500)
+      if (opened < 0) {
+        this.#skipFolder(below)
+        continue
+      }
+      using inner = new Descriptor(opened)
+      yield* this.#scan({ root, fd: inner.fd, path: below, depth: depth + 1 })
+    }
+  }
+
+  #needsComparing(path: string, { high, low }: { readonly high: number; readonly low: number }): boolean {
+    const { tree, isBase, replaced } = this.#options
+    const saved = tree.folder(path)
+    if (isBase || saved === undefined || saved.high !== high || saved.low !== low) return true
+    if (saved.statuses.includes(0)) return true
+    return replaced.size > 0 && tree.entriesOf(saved).some((entry) => this.#isReplaced(entry))
+  }
+
+  #isReplaced(entry: ManifestEntry): boolean {
+    const { replaced } = this.#options
+    if (entry.kind !== 'file' || replaced.size === 0) return false
+    return entry.blocks.some((block) => block !== undefined && replaced.has(block.segment))
+  }
+
+  /** Lists a folder: entries with the same status as before are taken over, the others are read. */
+  *#compare(
+    folder: OpenFolder,
+    { high, low }: { readonly high: number; readonly low: number },
+    found: readonly FoundEntry[],
+  ): Steps<void> {
+    const { tree, syncedMs } = this.#options
+    const { path } = folder
+    const saved = tree.folder(path)
+    const before = new Map(
+      (saved === undefined ? [] : tree.entriesOf(saved)).map((entry, at) => [nameOf(entry), { entry, at }]),
+    )
+    const statuses: number[] = []
+    const entries: ManifestEntry[] = []
+    for (const each of found) {
+      const old = before.get(each.name)
+      const isSame =
+        old !== undefined &&
+        saved?.statuses[old.at * 2] === each.high &&
+        saved.statuses[old.at * 2 + 1] === each.low &&
+        !this.#isReplaced(old.entry)
+      const read = isSame ? { entry: old.entry, status: each } : yield* this.#read(folder, each)
+      if (old?.entry.kind === 'folder' && read?.entry.kind !== 'folder')
+        this.#removed.push(pathIn(path, each.name))
+      before.delete(each.name)
+      if (read === undefined) continue
+      entries.push(read.entry)
+      const isSettled = read.entry.kind !== 'file' || read.status.changedMs < syncedMs - TICK_MS
+      statuses.push(isSettled ? read.status.high : 0, isSettled ? read.status.low : 0)
+    }
+    for (const [name, { entry }] of before)
+      if (entry.kind === 'folder') this.#removed.push(pathIn(path, name))
+    this.#scanned.push({ high, low, statuses: Int32Array.from(statuses), listing: { path, entries } })
+  }
+
+  /** Reads something that is new or has changed; undefined when it is gone or cannot be read. */
+  *#read(
+    folder: OpenFolder,
+    found: FoundEntry,
+  ): Steps<{ readonly entry: ManifestEntry; readonly status: FoundEntry } | undefined> {
+    const { mode, seconds, nanos } = found
+    const attributes = { name: latin1Bytes(found.name), mode, seconds, nanos, xattrs: [] }
+    switch (found.kind) {
+      case 'folder':
+        return { entry: { kind: 'folder', ...attributes }, status: found }
+      case 'fifo':
+        return { entry: { kind: 'fifo', ...attributes }, status: found }
+      case 'link': {
+        const target = Buffer.alloc(MAX_TARGET_BYTES)
+        const size = readLinkAt(folder.fd, cName(found.name), target)
+        if (size <= 0) return undefined
+        return {
+          entry: { kind: 'link', ...attributes, target: new Uint8Array(target.subarray(0, size)) },
+          status: found,
+        }
+      }
+      case 'file':
+        return yield* this.#readFile(folder, found)
+    }
+  }
+
+  *#readFile(
+    { root, fd, path }: OpenFolder,
+    found: FoundEntry,
+  ): Steps<{ readonly entry: ManifestEntry; readonly status: FoundEntry } | undefined> {
+    let status = found
+    for (let reads = 1; ; reads += 1) {
+      const opened = this.#open(fd, found.name, FILE_FLAGS, 0o400)
+      const content = opened < 0 ? undefined : yield* this.#readContent(opened)
+      const after = root.scanner.find(fd, found.name)
+      if (after === undefined || after.kind !== 'file') return undefined
+      if (content === undefined) {
+        this.#addUnreadable(pathIn(path, found.name))
+        return undefined
+      }
+      const isSteady = after.high === status.high && after.low === status.low
+      status = after
+      if (!isSteady && reads < MAX_READS && content.sizeBytes !== after.sizeBytes) continue
+      const { mode, seconds, nanos, isSparse, linkGroup } = status
+      const name = latin1Bytes(found.name)
+      const entry = { kind: 'file', name, mode, seconds, nanos, isSparse, linkGroup, ...content } as const
+      return { entry, status }
+    }
+  }
+
+  *#readContent(
+    fd: number,
+  ): Steps<Pick<Extract<ManifestEntry, { kind: 'file' }>, 'xattrs' | 'sizeBytes' | 'blocks'> | undefined> {
+    using file = new Descriptor(fd)
+    const blocks: (ChunkRef | undefined)[] = []
+    let sizeBytes = 0
+    for (;;) {
+      const bytes = this.#readBlock(file.fd)
+      if (bytes === undefined) return undefined
+      if (bytes.byteLength === 0) break
+      const at = blocks.push(undefined) - 1
+      sizeBytes += bytes.byteLength
+      if (!isZero(bytes)) {
+        this.#pending.push({
+          bytes,
+          setRef: (ref) => {
+            blocks[at] = ref
+          },
+        })
+        this.#pendingBytes += bytes.byteLength
+      }
+      // A short read of a file is its end.
+      const isEnd = bytes.byteLength < BLOCK_BYTES
+      if (this.#pendingBytes + BLOCK_BYTES > MAX_UNPACKED_BYTES) yield* this.#pack()
+      if (isEnd) break
+    }
+    return { xattrs: readXattrs(file.fd), sizeBytes, blocks }
+  }
+
+  /** Reads the next block into the arena, which is used again after packing: garbage of this size would not be freed in time. */
+  #readBlock(fd: number): Uint8Array | undefined {
+    const free = this.#arena.subarray(this.#pendingBytes, this.#pendingBytes + BLOCK_BYTES)
+    const size = readFd(fd, free)
+    return size < 0 ? undefined : free.subarray(0, size)
+  }
+
+  /** Packs what was read; yields every segment that is full. */
+  *#pack(): Steps<void> {
+    const { tree, segmentId, replaced, compression } = this.#options
+    const pending = this.#pending
+    this.#pending = []
+    this.#pendingBytes = 0
+    for (const { bytes, setRef } of pending) {
+      const hash = new Bun.CryptoHasher('sha256').update(bytes).digest().subarray(0, HASH_BYTES)
+      const key = hashKey(hash)
+      const saved = tree.findChunk(key)
+      const known =
+        this.#chunks.get(key) ?? (saved === undefined || replaced.has(saved.segment) ? undefined : saved)
+      if (known !== undefined) {
+        setRef(known)
+        continue
+      }
+      const ref = { segment: segmentId(this.#made), chunk: this.#builder.add(bytes, hash) }
+      this.#chunks.set(key, ref)
+      setRef(ref)
+      if (!this.#builder.isFull) continue
+      this.#made += 1
+      yield this.#builder.finish()
+      this.#builder = new SegmentBuilder(compression)
+    }
+  }
+
+  /** Opens a name. Its owner may have taken its own right to read away: it is granted for the moment of opening. */
+  #open(folder: number, name: string, flags: number, neededMode: number): number {
+    const fd = openAt(folder, cName(name), flags)
+    if (fd !== -EACCES) return fd
+    const mode = this.#options.roots[0]?.scanner.find(folder, name)?.mode
+    if (mode === undefined || chmodAt(folder, cName(name), mode | neededMode) < 0) return fd
+    const opened = openAt(folder, cName(name), flags)
+    chmodAt(folder, cName(name), mode)
+    return opened
+  }
+
+  /** A folder that cannot be read stays as it was saved; a new one is saved without content. */
+  #skipFolder(path: string): void {
+    this.#addUnreadable(path)
+    const { tree, isBase } = this.#options
+    const saved = tree.folder(path)
+    if (saved !== undefined && !isBase) return
+    const entries = saved === undefined ? [] : tree.entriesOf(saved)
+    this.#scanned.push({
+      high: 0,
+      low: 0,
+      statuses: new Int32Array(entries.length * 2),
+      listing: { path, entries },
+    })
+  }
+
+  #addUnreadable(path: string): void {
+    this.#unreadableCount += 1
+    if (this.#unreadable.length < MAX_NAMED) this.#unreadable.push(path)
+  }
+}
+
+const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK
+const FILE_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+
+const ZEROS = new Uint8Array(BLOCK_BYTES)
+
+function isZero(bytes: Uint8Array): boolean {
+  return bytes[0] === 0 && Buffer.compare(bytes, ZEROS.subarray(0, bytes.byteLength)) === 0
+}
+
+function nameOf({ name }: ManifestEntry): string {
+  return Buffer.from(name.buffer, name.byteOffset, name.byteLength).toString('latin1')
+}
+
+function isSameListing(a: FolderListing, b: FolderListing): boolean {
+  const [numbersOfA, numbersOfB] = [new SegmentNumbers(), new SegmentNumbers()]
+  const isSame = Buffer.compare(encodeFolder(a, numbersOfA), encodeFolder(b, numbersOfB)) === 0
+  return isSame && numbersOfA.ids.join() === numbersOfB.ids.join()
+}

@@ -1,0 +1,172 @@
+import {
+  type ChunkRef,
+  decodeFolder,
+  encodeFolder,
+  type FolderListing,
+  latin1Text,
+  MAX_CHUNKS,
+  type ManifestEntry,
+  type SegmentId,
+  SegmentNumbers,
+} from '@sandwire/version-format'
+
+/** What was saved of one folder. */
+export interface SavedFolder {
+  /** Summary of the folder when it was saved; see `FolderScanner.summarize`. */
+  readonly high: number
+  readonly low: number
+  /** Status hashes of its entries in order, two numbers each; zeros for an entry that must be read again. */
+  readonly statuses: Int32Array
+  /** The encoded listing: a tenth of the memory that objects would take. */
+  readonly listing: Uint8Array
+}
+
+/** A folder as a save found it. */
+export interface ScannedFolder {
+  readonly high: number
+  readonly low: number
+  readonly statuses: Int32Array
+  readonly listing: FolderListing
+}
+
+/** What one save changes; it takes effect when control has committed the version. */
+export interface TreeChange {
+  readonly isBase: boolean
+  readonly folders: readonly ScannedFolder[]
+  /** Topmost removed folders. */
+  readonly removed: readonly string[]
+  /** New chunks by hash. */
+  readonly chunks: ReadonlyMap<string, ChunkRef>
+}
+
+/** A folder whose status changed and whose listing did not. */
+export interface RefreshedFolder extends Omit<ScannedFolder, 'listing'> {
+  readonly path: string
+}
+
+/** The tree of the last committed version, with where the content of every file is stored. */
+export class SavedTree {
+  readonly #folders = new Map<string, SavedFolder>()
+  readonly #numbers = new SegmentNumbers()
+  /** References to each segment from the tree, by its number. */
+  readonly #uses: number[] = []
+  /** Chunks by hash: the segment's number times `MAX_CHUNKS`, plus the chunk. */
+  readonly #chunks = new Map<string, number>()
+
+  folder(path: string): SavedFolder | undefined {
+    return this.#folders.get(path)
+  }
+
+  entriesOf(folder: SavedFolder): readonly ManifestEntry[] {
+    return decodeFolder(folder.listing, this.#numbers.ids).entries
+  }
+
+  /** Where content with this hash is stored, in a segment that the current version uses. */
+  findChunk(hash: string): ChunkRef | undefined {
+    const packed = this.#chunks.get(hash)
+    if (packed === undefined) return undefined
+    const number = Math.floor(packed / MAX_CHUNKS)
+    const segment = this.#numbers.ids[number]
+    if (segment === undefined || (this.#uses[number] ?? 0) === 0) return undefined
+    return { segment, chunk: packed % MAX_CHUNKS }
+  }
+
+  /** Segments that the version needs, with the number of references to each. */
+  segments(): ReadonlyMap<SegmentId, number> {
+    const used = new Map<SegmentId, number>()
+    for (const [number, uses] of this.#uses.entries()) {
+      const id = this.#numbers.ids[number]
+      if (uses > 0 && id !== undefined) used.set(id, uses)
+    }
+    return used
+  }
+
+  /** Segments that the tree would need after a change. */
+  segmentsAfter(change: TreeChange): readonly SegmentId[] {
+    const uses = new Map(this.segments())
+    const count = (entries: readonly ManifestEntry[], by: number): void => {
+      for (const { segment } of refsOf(entries)) uses.set(segment, (uses.get(segment) ?? 0) + by)
+    }
+    for (const { listing } of change.folders) {
+      const before = this.#folders.get(listing.path)
+      if (before !== undefined) count(this.entriesOf(before), -1)
+      count(listing.entries, 1)
+    }
+    for (const path of this.#below(change.removed)) {
+      const before = this.#folders.get(path)
+      if (before !== undefined) count(this.entriesOf(before), -1)
+    }
+    return [...uses].filter(([, count]) => count > 0).map(([id]) => id)
+  }
+
+  /** Makes this the tree of a version that was just restored: `folders` as they are on the disk now. */
+  load(folders: readonly ScannedFolder[], chunks: ReadonlyMap<string, ChunkRef>): void {
+    this.apply({ isBase: true, folders, removed: [], chunks })
+  }
+
+  /** Takes over the status of folders that are saved as they are. */
+  refresh(folders: readonly RefreshedFolder[]): void {
+    for (const { path, high, low, statuses } of folders) {
+      const folder = this.#folders.get(path)
+      if (folder !== undefined) this.#folders.set(path, { ...folder, high, low, statuses })
+    }
+  }
+
+  apply(change: TreeChange): void {
+    for (const [hash, ref] of change.chunks)
+      this.#chunks.set(hash, this.#numbers.of(ref.segment) * MAX_CHUNKS + ref.chunk)
+    for (const path of this.#below(change.removed)) this.#forget(path)
+    for (const { listing, high, low, statuses } of change.folders) {
+      this.#forget(listing.path)
+      this.#count(listing.entries, 1)
+      this.#folders.set(listing.path, { high, low, statuses, listing: encodeFolder(listing, this.#numbers) })
+    }
+    if (change.isBase) this.#dropUnusedChunks()
+  }
+
+  #forget(path: string): void {
+    const folder = this.#folders.get(path)
+    if (folder === undefined) return
+    this.#count(this.entriesOf(folder), -1)
+    this.#folders.delete(path)
+  }
+
+  #count(entries: readonly ManifestEntry[], by: number): void {
+    for (const { segment } of refsOf(entries)) {
+      const number = this.#numbers.of(segment)
+      this.#uses[number] = (this.#uses[number] ?? 0) + by
+    }
+  }
+
+  /** These folders and all folders below them. */
+  #below(folders: readonly string[]): readonly string[] {
+    if (folders.length === 0) return []
+    const roots = new Set(folders)
+    return [...this.#folders.keys()].filter((path) => hasAncestorIn(path, roots))
+  }
+
+  #dropUnusedChunks(): void {
+    for (const [hash, packed] of this.#chunks)
+      if ((this.#uses[Math.floor(packed / MAX_CHUNKS)] ?? 0) === 0) this.#chunks.delete(hash)
+  }
+}
+
+function hasAncestorIn(path: string, folders: ReadonlySet<string>): boolean {
+  let at = path
+  for (;;) {
+    if (folders.has(at)) return true
+    const slash = at.lastIndexOf('/')
+    if (slash < 0) return false
+    at = at.slice(0, slash)
+  }
+}
+
+function* refsOf(entries: readonly ManifestEntry[]): Iterable<ChunkRef> {
+  for (const entry of entries)
+    if (entry.kind === 'file') for (const block of entry.blocks) if (block !== undefined) yield block
+}
+
+/** Key of a chunk's hash. */
+export function hashKey(hash: Uint8Array): string {
+  return latin1Text(hash)
+}

@@ -1,0 +1,244 @@
+import { Database } from 'bun:sqlite'
+import { afterEach, describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { eventually } from '@sandwire/testing'
+import { ByteWriter, type SegmentId } from '@sandwire/version-format'
+import type { SaveSummary } from './messages.ts'
+import { pauseProcesses } from './pause-processes.ts'
+import { VERSION_ROUTES } from './version-routes.ts'
+import { VersionService } from './version-service.ts'
+import { VersionThread } from './version-thread.ts'
+
+interface Stored {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly trailerBytes: number
+  readonly sha256: string
+}
+
+const opened: Disposable[] = []
+afterEach(() => {
+  for (const each of opened.splice(0)) each[Symbol.dispose]()
+})
+
+/** sandboxd's routes over a real thread, and what control would store. */
+class Sandbox implements Disposable {
+  readonly folder = mkdtempSync(join(tmpdir(), 'sandwire-save-'))
+  readonly workspace = join(this.folder, 'workspace')
+  readonly store: Map<SegmentId, Stored>
+  readonly #thread: VersionThread
+  readonly #service: VersionService
+  #saves = 0
+
+  constructor(store = new Map<SegmentId, Stored>()) {
+    mkdirSync(this.workspace)
+    this.store = store
+    const paused = new SharedArrayBuffer(4)
+    this.#thread = new VersionThread({
+      createWorker: () => new Worker(new URL('./version-worker.ts', import.meta.url).href),
+      setUp: { roots: [{ name: 'workspace', path: this.workspace }], user: undefined, paused },
+    })
+    this.#service = new VersionService({
+      thread: this.#thread,
+      paused: new Int32Array(paused),
+      pause: pauseProcesses,
+      wallClock: Date.now,
+      later: (ms, action) => {
+        const timer = setTimeout(action, ms)
+        return () => clearTimeout(timer)
+      },
+    })
+    opened.push(this)
+  }
+
+  call(
+    method: string,
+    path: string,
+    body?: BodyInit,
+    headers: Record<string, string> = {},
+  ): Promise<Response> {
+    const pattern = path.replace(/(segments|saves|restore)\/[0-9a-f]+$/, '$1/:id')
+    const handle = VERSION_ROUTES[pattern]?.[method]
+    if (handle === undefined) throw new Error(`No route ${method} ${pattern}`)
+    const url = new URL(`http://localhost${path}`)
+    const request = new Request(url, { method, headers, ...(body === undefined ? {} : { body }) })
+    return handle({ request, url, id: path.split('/').at(-1) ?? '' }, this.#service)
+  }
+
+  /** Saves as control does; returns the id of the save and what it found. */
+  async save(
+    options: { readonly parent?: string; readonly commits?: boolean; readonly kind?: string } = {},
+  ): Promise<SaveSummary & { readonly save: string }> {
+    this.#saves += 1
+    const save = (Date.now() * 1000 + this.#saves).toString(16).padStart(28, '0')
+    const { commits = true, parent, kind = 'checkpoint' } = options
+    const body = { save, kind, record: '{}', isBase: false, isFullScan: false, replaced: [] }
+    await this.call(
+      'POST',
+      '/versions/saves',
+      JSON.stringify({ ...body, ...(parent === undefined ? {} : { parent }) }),
+    )
+    for (let number = 0; ; number += 1) {
+      const id = save + number.toString(16).padStart(4, '0')
+      const response = await this.call('GET', `/versions/segments/${id}`)
+      if (response.status === 204) break
+      this.store.set(id, {
+        bytes: await response.bytes(),
+        trailerBytes: Number(response.headers.get('sandwire-trailer-bytes')),
+        sha256: response.headers.get('sandwire-sha256') ?? '',
+      })
+    }
+    const summary = (await (await this.call('GET', `/versions/saves/${save}`)).json()) as SaveSummary
+    if (commits && summary.isChanged) await this.call('POST', `/versions/saves/${save}`)
+    return { ...summary, save }
+  }
+
+  /** Restores as control does, with the manifests first. */
+  async restore(
+    manifests: readonly string[],
+    { segments, save }: SaveSummary & { readonly save: string },
+  ): Promise<void> {
+    const lastOf = (each: string): SegmentId =>
+      [...this.store.keys()].findLast((id) => id.startsWith(each)) ?? ''
+    const ordered = [
+      ...manifests.map(lastOf),
+      ...segments.filter((id) => !manifests.map(lastOf).includes(id)),
+    ]
+    const writer = new ByteWriter()
+    for (const id of ordered) {
+      const stored = this.store.get(id)
+      if (stored === undefined) throw new Error(`Segment ${id} is missing`)
+      writer.raw(Uint8Array.fromHex(id))
+      writer.number(stored.bytes.byteLength)
+      writer.bytes(stored.bytes.subarray(stored.bytes.byteLength - stored.trailerBytes))
+    }
+    const begun = await this.call('POST', '/versions/restore', writer.take().slice())
+    const { needed } = (await begun.json()) as { needed: SegmentId[] }
+    for (const id of needed) {
+      const stored = this.store.get(id)
+      if (stored === undefined) throw new Error(`Segment ${id} is missing`)
+      await this.call('PUT', `/versions/segments/${id}`, stored.bytes, { 'sandwire-sha256': stored.sha256 })
+    }
+    await this.call('POST', `/versions/restore/${save}`)
+  }
+
+  [Symbol.dispose](): void {
+    this.#thread.stop()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+const WRITER = `
+import { Database } from 'bun:sqlite'
+const [path, mode] = process.argv.slice(2)
+const db = new Database(path)
+db.exec('PRAGMA journal_mode = ' + mode)
+db.exec('PRAGMA synchronous = OFF')
+db.exec('CREATE TABLE IF NOT EXISTS pairs (id INTEGER PRIMARY KEY, a TEXT, b TEXT)')
+const insert = db.prepare('INSERT INTO pairs (a, b) VALUES (?, ?)')
+console.log('ready')
+for (let n = 0; ; n += 1) {
+  db.transaction(() => { for (let i = 0; i < 20; i += 1) { const text = 'x'.repeat(n % 500) + i; insert.run(text, text) } })()
+  if (n % 50 === 0) db.exec('DELETE FROM pairs WHERE id % 3 = 0')
+}
+`
+
+describe('saving', () => {
+  test.each(['WAL', 'DELETE'])(
+    'leaves a sound database in every version while it is written, with journal mode %s',
+    async (mode) => {
+      const sandbox = new Sandbox()
+      const script = join(sandbox.folder, 'writer.ts')
+      writeFileSync(script, WRITER)
+      const path = join(sandbox.workspace, 'live.db')
+      await using writer = Bun.spawn([process.execPath, script, path, mode], {
+        stdout: 'pipe',
+        stderr: 'ignore',
+      })
+      const reader = writer.stdout.getReader()
+      await reader.read()
+      const manifests: string[] = []
+      for (let round = 0; round < 4; round += 1) {
+        const saved = await sandbox.save(manifests.length === 0 ? {} : { parent: manifests.at(-1) ?? '' })
+        expect(saved).toMatchObject({ isChanged: true, isFuzzy: false })
+        manifests.push(saved.save)
+        const target = new Sandbox(sandbox.store)
+        await target.restore(manifests, saved)
+        using restored = new Database(join(target.workspace, 'live.db'))
+        expect(restored.query('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' })
+        expect(restored.query('SELECT COUNT(*) AS n FROM pairs WHERE a <> b').get()).toEqual({ n: 0 })
+      }
+      writer.kill()
+    },
+    60_000,
+  )
+
+  test('stores only what changed since the version that was restored', async () => {
+    const first = new Sandbox()
+    writeFileSync(join(first.workspace, 'a'), crypto.getRandomValues(new Uint8Array(300_000)))
+    mkdirSync(join(first.workspace, 'folder'))
+    const saved = await first.save()
+    const second = new Sandbox(first.store)
+    await second.restore([saved.save], saved)
+    writeFileSync(join(second.workspace, 'folder/b'), 'new')
+    const next = await second.save({ parent: saved.save })
+    expect(next).toMatchObject({ isChanged: true, isBase: false })
+    const added = [...first.store].filter(([id]) => id.startsWith(next.save))
+    expect(added.reduce((sum, [, { bytes }]) => sum + bytes.byteLength, 0)).toBeLessThan(2000)
+    const third = new Sandbox(first.store)
+    await third.restore([saved.save, next.save], next)
+    expect(readFileSync(join(third.workspace, 'folder/b'), 'utf8')).toBe('new')
+    expect(readFileSync(join(third.workspace, 'a')).equals(readFileSync(join(first.workspace, 'a')))).toBe(
+      true,
+    )
+  })
+
+  test('takes up a commit whose confirmation was lost, and gives up a save that was not committed', async () => {
+    const sandbox = new Sandbox()
+    writeFileSync(join(sandbox.workspace, 'a'), 'a')
+    const first = await sandbox.save({ commits: false })
+    writeFileSync(join(sandbox.workspace, 'b'), 'b')
+    const second = await sandbox.save({ parent: first.save, commits: false })
+    expect(second.isBase).toBe(false)
+    const third = await sandbox.save({ parent: first.save })
+    expect(third).toMatchObject({ isChanged: true, isBase: false })
+  })
+
+  test('stores everything when control is at another version', async () => {
+    const sandbox = new Sandbox()
+    writeFileSync(join(sandbox.workspace, 'a'), 'a')
+    await sandbox.save()
+    expect(await sandbox.save({ parent: '0'.repeat(28) })).toMatchObject({ isBase: true, isChanged: true })
+  })
+
+  test('reports changes by inotify, and then scans the changed folders only', async () => {
+    const sandbox = new Sandbox()
+    mkdirSync(join(sandbox.workspace, 'a/b'), { recursive: true })
+    const first = await sandbox.save()
+    const isDirty = async (): Promise<boolean> => {
+      const { isDirty: value } = (await (await sandbox.call('GET', '/versions/changes')).json()) as {
+        isDirty: boolean
+      }
+      return value
+    }
+    expect(await isDirty()).toBe(false)
+    writeFileSync(join(sandbox.workspace, 'a/b/c'), 'c')
+    await eventually(isDirty, { what: 'the change' })
+    const second = await sandbox.save({ parent: first.save })
+    expect(second).toMatchObject({ isChanged: true, isBase: false })
+    expect(await isDirty()).toBe(false)
+    expect(await sandbox.save({ parent: second.save })).toMatchObject({ isChanged: false })
+  })
+
+  test('refuses a segment with a wrong checksum', async () => {
+    const sandbox = new Sandbox()
+    const put = sandbox.call('PUT', `/versions/segments/${'0'.repeat(32)}`, 'x', {
+      'sandwire-sha256': '0'.repeat(64),
+    })
+    await put.then(
+      () => expect.unreachable(),
+      (error: unknown) => expect(error).toMatchObject({ code: 'version_damaged' }),
+    )
+  })
+})

@@ -1,0 +1,178 @@
+import { KeyedSerializer } from '@sandwire/async'
+import { SandwireError } from '@sandwire/protocol'
+import type { SegmentId } from '@sandwire/version-format'
+import type { BeginSave, NextStep, RestoreEnd, SaveSummary } from './messages.ts'
+import type { VersionThread } from './version-thread.ts'
+
+/** Longest time that processes are stopped for a periodic save; the version is marked as fuzzy when it was not enough. */
+const MAX_PAUSE_MS = 500
+/** Processes go on when control does not fetch the next segment for this long: it may have ended. */
+const MAX_SILENCE_MS = 15_000
+
+export interface SaveRequest extends Omit<BeginSave, 'syncedMs'> {
+  /** `periodic` saves limit the pause of processes; `checkpoint` and `stop` show one moment whatever it takes. */
+  readonly kind: 'periodic' | 'checkpoint' | 'stop'
+}
+
+export interface VersionServiceDependencies {
+  readonly thread: Pick<VersionThread, 'request'>
+  /** Shared with the thread: one while processes are stopped. */
+  readonly paused: Int32Array
+  /** Stops the processes of the sandbox; returns what lets them go on. */
+  readonly pause: () => () => void
+  readonly wallClock: () => number
+  /** Runs an action once after a delay; returns what cancels it. */
+  readonly later: (ms: number, action: () => void) => () => void
+}
+
+type Segment = Extract<NextStep, { kind: 'segment' }>
+
+/** The save that is running, or complete and not yet committed. */
+interface Current {
+  readonly save: string
+  /** Number of the segment that `segment` is. */
+  number: number
+  segment: Segment | undefined
+  summary: SaveSummary | undefined
+}
+
+/** Serves control: one save at a time, whose segments are made as they are fetched. */
+export class VersionService {
+  readonly #deps: VersionServiceDependencies
+  /** Requests of control are handled one after the other. */
+  readonly #turns = new KeyedSerializer()
+  #current: Current | undefined
+  #resume: (() => void) | undefined
+  #cancelTimer: (() => void) | undefined
+  #isCapped = false
+
+  constructor(deps: VersionServiceDependencies) {
+    this.#deps = deps
+  }
+
+  /** Begins a save; one that was not committed is given up. Returns when the first segment is ready, or nothing changed. */
+  begin(request: SaveRequest): Promise<void> {
+    return this.#inTurn(async () => {
+      const { thread, wallClock } = this.#deps
+      this.#goOn()
+      this.#current = undefined
+      const syncedMs = wallClock()
+      await thread.request({ verb: 'sync' })
+      this.#stopProcesses(request.kind)
+      try {
+        const { kind: _, ...begin } = request
+        await thread.request({ verb: 'begin', begin: { ...begin, syncedMs } })
+        this.#current = { save: request.save, number: -1, segment: undefined, summary: undefined }
+        await this.#advance(this.#current)
+      } catch (error) {
+        this.#goOn()
+        this.#current = undefined
+        throw error
+      }
+    })
+  }
+
+  /** A segment of the running save: the last one that was fetched, or the next. Undefined after the last. */
+  segment(id: SegmentId): Promise<Segment | undefined> {
+    return this.#inTurn(async () => {
+      const current = this.#running(id.slice(0, -4))
+      const number = Number.parseInt(id.slice(-4), 16)
+      if (number === current.number + 1) await this.#advance(current)
+      if (number !== current.number)
+        throw new SandwireError('conflict', 'Cannot read the segment: it is not the next one')
+      return current.segment
+    })
+  }
+
+  /** What the save found, once all its segments were fetched. */
+  summary(save: string): Promise<SaveSummary> {
+    return this.#inTurn(async () => {
+      const { summary } = this.#running(save)
+      if (summary === undefined)
+        throw new SandwireError('conflict', 'Cannot read the summary: segments are left')
+      return summary
+    })
+  }
+
+  /** Control has committed the version: the next save starts from it. */
+  commit(save: string): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#running(save)
+      await this.#deps.thread.request({ verb: 'commit' })
+      this.#current = undefined
+    })
+  }
+
+  /** True when hints say that files changed since the last save. */
+  isDirty(): Promise<boolean> {
+    return this.#deps.thread.request({ verb: 'poll' })
+  }
+
+  beginRestore(ends: readonly RestoreEnd[]): Promise<readonly SegmentId[]> {
+    return this.#inTurn(() => this.#deps.thread.request({ verb: 'beginRestore', ends }))
+  }
+
+  addSegment(id: SegmentId, bytes: Uint8Array): Promise<void> {
+    return this.#inTurn(() => this.#deps.thread.request({ verb: 'addSegment', id, bytes }))
+  }
+
+  finishRestore(save: string): Promise<{ readonly files: number; readonly folders: number }> {
+    return this.#inTurn(() => this.#deps.thread.request({ verb: 'finishRestore', save }))
+  }
+
+  #inTurn<Result>(action: () => Promise<Result>): Promise<Result> {
+    return this.#turns.run('request', action)
+  }
+
+  #running(save: string): Current {
+    if (this.#current?.save === save) return this.#current
+    throw new SandwireError('conflict', 'Cannot continue the save: it is not running')
+  }
+
+  /** Makes the next segment; at the end there is none. */
+  async #advance(current: Current): Promise<void> {
+    if (current.summary !== undefined) {
+      current.segment = undefined
+      return
+    }
+    if (this.#resume !== undefined && !this.#isCapped) this.#armTimer(MAX_SILENCE_MS)
+    for (;;) {
+      const step = await this.#deps.thread.request({ verb: 'next' })
+      switch (step.kind) {
+        case 'read':
+          this.#goOn()
+          continue
+        case 'segment':
+          current.segment = step
+          current.number += 1
+          return
+        case 'end':
+          current.segment = undefined
+          current.summary = step.summary
+          current.number += 1
+          return
+      }
+    }
+  }
+
+  #stopProcesses(kind: SaveRequest['kind']): void {
+    this.#resume = this.#deps.pause()
+    Atomics.store(this.#deps.paused, 0, 1)
+    this.#isCapped = kind === 'periodic'
+    this.#armTimer(this.#isCapped ? MAX_PAUSE_MS : MAX_SILENCE_MS)
+  }
+
+  /** Bounds how long processes stay stopped. */
+  #armTimer(ms: number): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = this.#deps.later(ms, () => this.#goOn())
+  }
+
+  #goOn(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    Atomics.store(this.#deps.paused, 0, 0)
+    this.#resume?.()
+    this.#resume = undefined
+  }
+}

@@ -1,0 +1,212 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { SegmentId } from '@sandwire/version-format'
+import { becomeFileUser } from '../workspace/thread/become-file-user.ts'
+import { fileError } from '../workspace/beneath/file-error.ts'
+import { AT_FDCWD, O_DIRECTORY, O_RDONLY } from '../workspace/beneath/constants.ts'
+import { cString, OpenTable, openAt, trackOpen } from '../workspace/beneath/system-calls.ts'
+import { Inotify } from '../workspace/watch/inotify.ts'
+import { ChangeHints } from './change-hints.ts'
+import { COMPRESSION } from './compression.ts'
+import { deviceOf } from './entry-stat.ts'
+import { Excludes } from './excludes.ts'
+import type {
+  BeginSave,
+  FromThread,
+  NextStep,
+  ThreadSetUp,
+  ToThread,
+  VersionRequest,
+  VersionResults,
+} from './messages.ts'
+import { Restore } from './restore.ts'
+import { scanRestored } from './scan-restored.ts'
+import { Save, type SaveResult, type SaveRoot, type SaveStep } from './save.ts'
+import { SavedTree } from './saved-tree.ts'
+import { FolderScanner } from './scan.ts'
+import { syncFileSystem } from './system-calls.ts'
+
+declare const self: Worker
+
+interface Running {
+  readonly begin: BeginSave
+  readonly isBase: boolean
+  readonly steps: Generator<SaveStep, SaveResult, void>
+  result?: SaveResult
+}
+
+/** Saves and restores the roots. Every operation blocks this thread only. */
+class Service {
+  readonly #roots: readonly SaveRoot[]
+  readonly #excludes: readonly Excludes[]
+  readonly #paused: Int32Array
+  readonly #hints = new ChangeHints(Inotify.open())
+  #tree = new SavedTree()
+  /** The save that the tree is at. */
+  #head: string | undefined
+  #running: Running | undefined
+  #restore: Restore | undefined
+
+  constructor({ roots, paused }: ThreadSetUp) {
+    this.#paused = new Int32Array(paused)
+    const opened = roots.map(({ name, path }) => {
+      const fd = openAt(AT_FDCWD, cString(Buffer.from(path)), O_RDONLY | O_DIRECTORY)
+      if (fd < 0) throw fileError('open', path, fd)
+      return { name, fd, excludes: new Excludes(name, fd) }
+    })
+    this.#excludes = opened.map(({ excludes }) => excludes)
+    this.#roots = opened.map(({ name, fd, excludes }) => ({
+      name,
+      fd,
+      scanner: new FolderScanner(deviceOf(fd), (folder) => excludes.of(folder)),
+    }))
+  }
+
+  perform(request: VersionRequest): VersionResults[keyof VersionResults] {
+    switch (request.verb) {
+      case 'sync':
+        for (const { fd } of this.#roots) syncFileSystem(fd)
+        return undefined
+      case 'begin':
+        return this.#begin(request.begin)
+      case 'next':
+        return this.#next()
+      case 'commit':
+        return this.#commit()
+      case 'discard':
+        return this.#discard()
+      case 'poll':
+        return this.#hints.poll()
+      case 'beginRestore':
+        this.#restore?.[Symbol.dispose]()
+        this.#restore = new Restore({ roots: this.#roots, compression: COMPRESSION, ends: request.ends })
+        return this.#restore.begin()
+      case 'addSegment':
+        this.#restored.addSegment(request.id, request.bytes)
+        return undefined
+      case 'finishRestore': {
+        const counts = this.#restored.finish()
+        this.#adopt(this.#restored, request.save)
+        this.#restore = undefined
+        return counts
+      }
+    }
+  }
+
+  /** What was restored is what the next save starts from; no process has changed it yet. */
+  #adopt(restore: Restore, save: string): void {
+    const { tree, chunks } = restore.content
+    this.#tree = new SavedTree()
+    this.#tree.load([...scanRestored(this.#roots, tree)], chunks)
+    this.#head = save
+    this.#hints.invalidate()
+  }
+
+  get #restored(): Restore {
+    if (this.#restore === undefined) throw new SandwireError('conflict', 'Cannot restore: it was not begun')
+    return this.#restore
+  }
+
+  #begin(begin: BeginSave): undefined {
+    // Control committed the save, and the message that says so was lost.
+    if (this.#running?.begin.save === begin.parent && this.#running?.result !== undefined) this.#commit()
+    else this.#discard()
+    const isKnown = begin.parent !== undefined && begin.parent === this.#head
+    if (!isKnown) this.#tree = new SavedTree()
+    const isBase = begin.isBase || !isKnown
+    const hasNewRules = this.#excludes.filter((excludes) => excludes.reload()).length > 0
+    const needsFullScan = isBase || hasNewRules || begin.isFullScan || begin.replaced.length > 0
+    const hints = this.#hints.take()
+    const segmentId = (number: number): SegmentId => begin.save + number.toString(16).padStart(4, '0')
+    const save = new Save({
+      roots: this.#roots,
+      ...(hints === undefined || needsFullScan ? {} : { hints }),
+      tree: this.#tree,
+      compression: COMPRESSION,
+      segmentId,
+      record: Buffer.from(begin.record),
+      isBase,
+      replaced: new Set(begin.replaced),
+      syncedMs: begin.syncedMs,
+      onFolder: (fd, path) => this.#hints.watch(fd, path),
+      isPaused: () => Atomics.load(this.#paused, 0) === 1,
+    })
+    this.#running = { begin, isBase, steps: save.run() }
+    return undefined
+  }
+
+  #next(): NextStep {
+    const running = this.#running
+    if (running === undefined)
+      throw new SandwireError('conflict', 'Cannot continue the save: none is running')
+    const { done, value } = running.steps.next()
+    if (done !== true) {
+      if (value === 'read') return { kind: 'read' }
+      const sha256 = new Bun.CryptoHasher('sha256').update(value.bytes).digest('hex')
+      return { kind: 'segment', bytes: value.bytes, trailerBytes: value.trailerBytes, sha256 }
+    }
+    running.result = value
+    this.#tree.refresh(value.refreshed)
+    const { segments, made, isFuzzy, unreadable, unreadableCount } = value
+    const { isBase } = running
+    return {
+      kind: 'end',
+      summary: { isChanged: made > 0, isBase, segments, isFuzzy, unreadable, unreadableCount },
+    }
+  }
+
+  #commit(): undefined {
+    const running = this.#running
+    if (running?.result === undefined)
+      throw new SandwireError('conflict', 'Cannot commit the save: it is not complete')
+    this.#tree.apply(running.result.change)
+    this.#head = running.begin.save
+    this.#running = undefined
+    return undefined
+  }
+
+  #discard(): undefined {
+    if (this.#running === undefined) return undefined
+    // A save that found no change leaves nothing to do again.
+    if (this.#running.result?.made !== 0) this.#hints.invalidate()
+    this.#running = undefined
+    return undefined
+  }
+}
+
+function send(message: FromThread): void {
+  self.postMessage(message)
+}
+
+let service: Service | undefined
+
+function setUp(options: ThreadSetUp): void {
+  trackOpen(new OpenTable(options.table))
+  if (options.user !== undefined && !becomeFileUser(options.user))
+    send({ kind: 'unfit', message: 'it cannot act as the user' })
+  else service = new Service(options)
+}
+
+function answer(id: number, request: VersionRequest): void {
+  try {
+    if (service !== undefined) send({ kind: 'done', id, result: service.perform(request) })
+  } catch (caught) {
+    const { code, message } = SandwireError.from(caught)
+    send({ kind: 'refused', id, code, message })
+  }
+}
+
+self.addEventListener('message', (event: MessageEvent<ToThread>) => {
+  const message = event.data
+  switch (message.kind) {
+    case 'setUp':
+      try {
+        setUp(message.setUp)
+      } catch (caught) {
+        send({ kind: 'unfit', message: SandwireError.from(caught).message })
+      }
+      return
+    case 'request':
+      answer(message.id, message.request)
+      return
+  }
+})
