@@ -15,7 +15,7 @@ describe('ROUTE_AUTHORITIES', () => {
     )
   })
 
-  test('lets control manage sessions, but not attach, start processes or read output', () => {
+  test('lets control manage sessions and versions, but not attach, start processes or read output', () => {
     const allowed = Object.keys(ROUTE_AUTHORITIES).filter((route) =>
       ROUTE_AUTHORITIES[route]?.includes('control'),
     )
@@ -26,9 +26,17 @@ describe('ROUTE_AUTHORITIES', () => {
       'GET /metrics',
       'GET /sessions',
       'GET /sessions/:id',
+      'GET /versions/changes',
+      'GET /versions/saves/:id',
+      'GET /versions/segments/:id',
       'POST /attachments/close',
       'POST /sessions/:id/signal',
+      'POST /versions/restore',
+      'POST /versions/restore/:id',
+      'POST /versions/saves',
+      'POST /versions/saves/:id',
       'PUT /stop-reason',
+      'PUT /versions/segments/:id',
     ])
   })
 
