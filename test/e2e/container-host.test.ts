@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { eventually } from '@sandwire/testing'
+import { eventually, rejectionOf } from '@sandwire/testing'
 import { runShell } from './support/attached.ts'
 import { type Containers, CONTAINERS_READY_MS, openContainers } from './support/container/containers.ts'
 import { findEngineProblem } from './support/container/engine.ts'
@@ -19,6 +19,14 @@ const WAIT = { timeoutMs: 20_000 }
 interface Answer {
   readonly status: number
   readonly body: Record<string, unknown>
+}
+
+/** Gives this machine a public address until it is disposed. */
+function addOwnAddress(): Disposable & { readonly address: string } {
+  const address = '93.184.215.99'
+  const ip = (verb: string): void => void Bun.spawnSync(['ip', 'address', verb, `${address}/32`, 'dev', 'lo'])
+  ip('add')
+  return { address, [Symbol.dispose]: () => ip('del') }
 }
 
 /** A client for a host whose sandboxes are containers. */
@@ -107,6 +115,13 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
 
   const inspect = async (name: string, format: string): Promise<string> =>
     (await containers.engine.docker('inspect', name, '--format', format)).trim()
+
+  /** Sends a raw request to port 80 of any address from inside a sandbox, and returns the answer. */
+  const send = (sandbox: string, request: string): Promise<string> => {
+    const encoded = Buffer.from(request).toString('base64')
+    const script = `exec 3<>/dev/tcp/192.0.2.1/80; echo ${encoded} | base64 -d >&3; timeout 10 sed /Sandwire/q <&3`
+    return server.run(sandbox, `bash -c "${script}"`)
+  }
 
   test('serve files, search and git', async () => {
     await server.post('/api/sandboxes', { name: 'files' })
@@ -255,17 +270,58 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
       expect(await server.get('none', inner)).toBe('refused')
       expect(await server.get('none', 'http://a.test/')).toBe('refused')
       // Even on the allow list: only public addresses are reachable.
-      expect(await server.get('listed', inner)).toStartWith('502 Sandwire cannot reach')
+      expect(await server.get('listed', inner)).toStartWith('403 Sandwire blocked')
       expect(await server.get('listed', 'http://b.test/')).toStartWith('403 Sandwire blocked b.test')
       expect(await server.get('listed', 'https://b.test/')).toStartWith('403 Sandwire blocked b.test')
       expect(await server.get('listed', 'http://a.test/')).toStartWith('502 Sandwire cannot reach a.test')
       expect(await server.get('open', inner)).toBe('refused')
       for (const url of ['http://169.254.169.254/', `http://${gateway}/`])
-        expect(await server.get('open', url)).toStartWith('502 Sandwire cannot reach')
+        expect(await server.get('open', url)).toStartWith('403 Sandwire blocked')
     } finally {
       await innerServer.stop(true)
     }
   }, 120_000)
+
+  test('reach neither public addresses of this machine nor the network settings of other sandboxes (threats T21, T22)', async () => {
+    using own = addOwnAddress()
+    using inner = Bun.serve({ hostname: own.address, port: 80, fetch: () => new Response('inner') })
+    expect(await (await fetch(inner.url)).text()).toBe('inner')
+    const closed = await create('closed')
+    await create('outward', { network: { policy: 'open' } })
+    await create('outward-listed', { network: { policy: 'allowlist', allow: [own.address] } })
+    for (const sandbox of ['outward', 'outward-listed'])
+      expect(await server.get(sandbox, `http://${own.address}/`)).toStartWith(
+        `403 Sandwire blocked ${own.address}:80: sandboxes may not connect to this address`,
+      )
+    const settings = (await containers.engine.docker('port', `${closed}-proxy`)).match(/:(\d+)\s*$/m)?.[1]
+    const body = JSON.stringify({ internet: { enabled: true } })
+    const put = `PUT /egress HTTP/1.1\r\nHost: ${own.address}:${settings}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
+    expect(await send('outward', put)).toStartWith('HTTP/1.1 403 ')
+    const direct = fetch(`http://${own.address}:${settings}/egress`, { method: 'PUT', body })
+    expect((await rejectionOf(direct)).message).toContain('Unable to connect')
+  }, 60_000)
+
+  test('write a limited number of log lines about blocked requests (threat T22)', async () => {
+    await create('noisy-listed', { network: { policy: 'allowlist', allow: ['a.test'] } })
+    const request = 'GET / HTTP/1.1\\r\\nHost: b.test\\r\\n\\r\\n'
+    const script = `exec 3<>/dev/tcp/192.0.2.1/80; for i in $(seq 200); do printf '${request}' >&3; done; timeout 10 grep -m 200 -c Sandwire <&3`
+    expect(await server.run('noisy-listed', `bash -c "${script.replaceAll('$', '\\$')}"`)).toBe('200\n')
+    const lines = readFileSync(join(server.host.data, 'host.log'), 'utf8').split('\n')
+    const blocked = lines.filter((line) => line.includes('"egress_blocked"'))
+    expect(blocked.length).toBeGreaterThan(0)
+    expect(blocked.length).toBeLessThan(100)
+  })
+
+  test('send no mail with the policy open (threat T22)', async () => {
+    await create('mailer', { network: { policy: 'open' } })
+    for (const port of [25, 465, 587]) {
+      const answer = await send(
+        'mailer',
+        `GET / HTTP/1.1\r\nHost: example.com:${port}\r\nConnection: close\r\n\r\n`,
+      )
+      expect(answer).toContain(`Sandwire blocked example.com:${port}: sandboxes may not send mail`)
+    }
+  })
 
   test('get an error for an invalid address, without details of this machine (threat T21)', async () => {
     await create('garbled', { network: { policy: 'open' } })

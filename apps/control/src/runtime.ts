@@ -5,6 +5,7 @@ import { openSessionTokens, type SessionTokens } from './auth/session-token.ts'
 import { fromBase64 } from './bytes.ts'
 import { type Config, decodeConfig } from './config.ts'
 import type { Env } from './env.ts'
+import { Buckets } from './http/buckets.ts'
 import { createLog, type Log } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { Breaker, Breakers } from './providers/breaker.ts'
@@ -25,6 +26,9 @@ interface Keys {
   readonly sessionTokens: SessionTokens | undefined
 }
 
+/** Log lines of one sandbox about outbound requests, as the host limits them too. */
+const EGRESS_LOG_LIMIT = { perSecond: 1, burst: 20, max: 1_000 }
+
 /** Shared by the worker and its objects in one isolate. */
 export interface Runtime {
   readonly config: Config
@@ -38,6 +42,8 @@ export interface Runtime {
   /** The provider of a sandbox's object. */
   readonly providerOf: (context: ContainerContext) => Provider
   readonly isolationOf: IsolationOf
+  /** Log lines about outbound requests, by sandbox. */
+  readonly egressLogLimit: Buckets
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly keys: () => Promise<Keys>
@@ -111,6 +117,7 @@ function createRuntime(env: Env): Runtime {
     provider: env.HOST === undefined ? maker : host,
     providerOf: (context) => (config.provider === 'host' ? host : openContainer(context, { nowMs, sleep })),
     isolationOf: cacheIsolation(maker),
+    egressLogLimit: new Buckets(EGRESS_LOG_LIMIT),
     nowMs,
     sleep,
     // Caches the value, not the promise, which belongs to the request that created it.

@@ -30,6 +30,8 @@ export interface Sandboxes {
   readonly manager?: SandboxManager
   /** The container engine; absent when there is a manager. */
   readonly engine?: ContainerEngine
+  /** Socket of the egress proxy of containers; absent when there is a manager. */
+  readonly egressSocket?: string
   /** Slot sockets of sandboxes; all of them are in control's configuration. */
   readonly slots: readonly string[]
   readonly weaknesses: readonly string[]
@@ -137,7 +139,8 @@ async function pickIsolation(
 export async function openSandboxes(options: OpenSandboxesOptions): Promise<Sandboxes> {
   const { containers } = options.configuration
   if (containers === undefined) return openHosted(options)
-  const opened = await openContainers(containers, options.folder.objects)
+  const { folder, socketFolder } = options
+  const opened = await openContainers(containers, { objects: folder.objects, socketFolder })
   return { ...opened, disk: options.openDisk(false) }
 }
 

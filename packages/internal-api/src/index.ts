@@ -1,4 +1,5 @@
 export * from './compat-messages.ts'
+export * from './egress.ts'
 export * from './host-api.ts'
 export * from './ids.ts'
 export * from './internal-token.ts'

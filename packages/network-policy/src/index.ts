@@ -1,4 +1,6 @@
 export { AllowList, isAllowEntry } from './allow-list.ts'
 export { type IpAddress, NetworkList, parseIpAddress } from './ip-address.ts'
 export { HOST_SETS } from './host-sets.ts'
+export * from './policy.ts'
+export { isPublicAddress, NOT_PUBLIC } from './refused-addresses.ts'
 export * from './target.ts'

@@ -87,6 +87,9 @@ test('a request target is parsed to host, port and path', () => {
   expect(read('http://good.com?x')).toEqual(['good.com', 80, '/?x'])
   expect(read('http://good.com:8080/x@y')).toEqual(['good.com:8080', 8080, '/x@y'])
   expect(read('http://[2606::1]/')).toEqual(['[2606::1]', 80, '/'])
+  const secure = parseRequestTarget('https://good.com/x', ['http', 'https'])
+  expect(secure).toMatchObject({ port: 443, path: '/x', scheme: 'https' })
+  expect(secure === undefined ? '' : formatHostHeader(secure)).toBe('good.com')
   const wrong = [
     '/',
     'https://good.com/',

@@ -14,14 +14,17 @@ export interface Target {
 export interface RequestTarget extends Target {
   /** Path and query, beginning with a slash. */
   readonly path: string
+  readonly scheme: Scheme
 }
+
+export type Scheme = 'http' | 'https'
 
 const MAX_NAME_CHARS = 253
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 /** With a last label like this, programs read the name as an IPv4 address: `0x7f.1`, `10.1`. */
 const NUMBER_LABEL = /^([0-9]+|0x[0-9a-f]*)$/
-const HTTP_PREFIX = 'http://'
-const HTTP_PORT = 80
+const URL_START = /^(https?):\/\//i
+const DEFAULT_PORTS: Readonly<Record<Scheme, number>> = { http: 80, https: 443 }
 
 /** Parses a name. Single labels are refused, because the resolver's search list changes their meaning. */
 export function parseName(text: string): string | undefined {
@@ -69,15 +72,20 @@ export function parseConnectTarget(text: string): Target | undefined {
   return parseAuthority(text, undefined)
 }
 
-/** Parses the target of any other request: an `http://` address without user name, password or fragment. */
-export function parseRequestTarget(text: string): RequestTarget | undefined {
-  if (text.slice(0, HTTP_PREFIX.length).toLowerCase() !== HTTP_PREFIX || text.includes('#')) return undefined
-  const rest = text.slice(HTTP_PREFIX.length)
+/** Parses the target of any other request: an address of one of these schemes without user name, password or fragment. */
+export function parseRequestTarget(
+  text: string,
+  schemes: readonly Scheme[] = ['http'],
+): RequestTarget | undefined {
+  const [start = '', name = ''] = URL_START.exec(text) ?? []
+  const scheme = schemes.find((each) => each === name.toLowerCase())
+  if (scheme === undefined || text.includes('#')) return undefined
+  const rest = text.slice(start.length)
   const end = rest.search(/[/?]/)
-  const target = parseAuthority(end < 0 ? rest : rest.slice(0, end), HTTP_PORT)
+  const target = parseAuthority(end < 0 ? rest : rest.slice(0, end), DEFAULT_PORTS[scheme])
   if (target === undefined) return undefined
   const tail = end < 0 ? '' : rest.slice(end)
-  return { ...target, path: tail.startsWith('/') ? tail : `/${tail}` }
+  return { ...target, path: tail.startsWith('/') ? tail : `/${tail}`, scheme }
 }
 
 /** The host for messages and logs, with brackets; contains only characters that the parser accepts. */
@@ -86,7 +94,7 @@ export function formatHost(host: Host): string {
   return host.address.bytes.length === 16 ? `[${host.address.text}]` : host.address.text
 }
 
-/** Host and port, without the default port of `http://`. */
-export function formatHostHeader({ host, port }: Target): string {
-  return port === HTTP_PORT ? formatHost(host) : `${formatHost(host)}:${port}`
+/** Host and port, without the default port of the scheme. */
+export function formatHostHeader({ host, port, scheme }: Target & { readonly scheme: Scheme }): string {
+  return port === DEFAULT_PORTS[scheme] ? formatHost(host) : `${formatHost(host)}:${port}`
 }

@@ -157,7 +157,7 @@ async function serve(
 ): Promise<Served> {
   const { folder, log, writeLog } = base
   const { keys, sandboxes, prepared } = parts
-  const { manager, engine, disk, slots } = sandboxes
+  const { manager, engine, egressSocket, disk, slots } = sandboxes
   // As late as possible: the port is not reserved until control listens on it.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
   const { url, pageUrl } = planServerNames(configuration, { port, pageName: keys.pageName })
@@ -185,6 +185,7 @@ async function serve(
     port,
     listen,
     hostSocket: socket,
+    ...(egressSocket !== undefined && { egressSocket }),
     slots,
     log,
     writeLog,

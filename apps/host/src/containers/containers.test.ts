@@ -6,6 +6,7 @@ const GOOD = {
   isAnswering: async () => true,
   hasImage: async () => true,
   gateway: async (): Promise<string | undefined> => '172.17.0.1',
+  publishAddress: async (): Promise<string | undefined> => '127.0.0.1',
 }
 
 test('reports no problem for a complete engine', async () => {
@@ -23,11 +24,17 @@ test('reports only that the engine does not answer', async () => {
 })
 
 test('reports everything that is missing at once, with remedies', async () => {
-  const bare = { ...GOOD, hasImage: async () => false, gateway: async () => undefined }
+  const bare = {
+    ...GOOD,
+    hasImage: async () => false,
+    gateway: async () => undefined,
+    publishAddress: async () => undefined,
+  }
   const problems = await findContainerProblems(CONTAINERS, bare)
   expect(problems).toEqual([
     'Image "sandbox:1" not found: build it with npm run image',
     'Image "egress:1" not found: docker pull egress:1',
     expect.stringContaining('--bip'),
+    expect.stringContaining('"ip": "127.0.0.1"'),
   ])
 })

@@ -1,15 +1,27 @@
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
 import { SANDBOX_OBJECTS } from '../control/workerd-config.ts'
+import { egressSocketIn } from '../data/socket-path.ts'
+import { openEgressProxy } from '../egress/egress-proxy.ts'
 import type { Sandboxes } from '../open-sandboxes.ts'
 import type { Containers } from '../settings/containers.ts'
 import { Docker } from './docker.ts'
 import { OwnContainers } from './own-containers.ts'
 
-/** Checks that sandboxes can run in containers. Control creates them; leftovers are removed here. */
+export interface ContainerFolders {
+  /** Folder of the objects' databases. */
+  readonly objects: string
+  /** Private folder for sockets. */
+  readonly socketFolder: string
+}
+
+/**
+ * Checks that sandboxes can run in containers, and opens the proxy for their requests. Control creates them; leftovers are removed
+ * here.
+ */
 export async function openContainers(
   containers: Containers,
-  objects: string,
+  { objects, socketFolder }: ContainerFolders,
 ): Promise<Omit<Sandboxes, 'disk'>> {
   const docker = new Docker(containers.socket)
   const problems = await findContainerProblems(containers, docker)
@@ -19,9 +31,13 @@ export async function openContainers(
       `Cannot run sandboxes in containers: ${problems.join('; ')}`,
     )
   const own = new OwnContainers(docker, path.join(objects, SANDBOX_OBJECTS))
+  const egressSocket = egressSocketIn(socketFolder)
+  // Control logs what the proxy blocks, with the sandbox.
+  const proxy = await openEgressProxy({ socketPath: egressSocket, log: { warn: () => undefined } })
   return {
     isolation: 'container',
     engine: docker,
+    egressSocket,
     slots: [],
     weaknesses: WEAKNESSES,
     // The image has its own programs.
@@ -29,16 +45,22 @@ export async function openContainers(
     adopt: () => own.adopt(),
     close: async ({ stop }) => {
       if (stop) await own.end()
+      await proxy.close()
     },
   }
 }
 
-type Engine = Pick<Docker, 'isAnswering' | 'hasImage' | 'gateway'>
+/** The network settings of a sandbox are on a published port and require no credential. */
+const PUBLISHES_OUTSIDE =
+  'The Docker engine publishes ports of containers on addresses that other machines can reach, and with them the network settings of ' +
+  'sandboxes: set "ip": "127.0.0.1" in /etc/docker/daemon.json, or start dockerd with --ip 127.0.0.1'
+
+type Engine = Pick<Docker, 'isAnswering' | 'hasImage' | 'gateway' | 'publishAddress'>
 
 /** Where containers are weaker than bubblewrap; docs/operations.md describes the remedies. */
 export const WEAKNESSES: readonly string[] = [
   'workerd sets no memory, process and disk limits for containers: set defaults in the engine',
-  'workerd publishes a port of each container on every address of this machine: start dockerd with --ip 127.0.0.1',
+  'users of this machine can connect to the ports that workerd publishes on loopback, and to its egress listeners',
 ]
 
 /** Everything that prevents sandboxes in containers on this machine, one line each with what to do. */
@@ -50,10 +72,11 @@ export async function findContainerProblems(
     return [
       `No Docker engine answers at "${socket}": start it, give this user access to its socket, or set DOCKER_HOST`,
     ]
-  const [hasImage, hasEgressImage, gateway] = await Promise.all([
+  const [hasImage, hasEgressImage, gateway, publishAddress] = await Promise.all([
     engine.hasImage(image),
     engine.hasImage(egressImage),
     engine.gateway(),
+    engine.publishAddress(),
   ])
   return [
     ...(hasImage ? [] : [`Image "${image}" not found: build it with npm run image`]),
@@ -61,5 +84,6 @@ export async function findContainerProblems(
     ...(gateway === undefined
       ? ['The default network of the Docker engine has no gateway: start dockerd with --bip 172.17.0.1/16']
       : []),
+    ...(publishAddress?.startsWith('127.') === true ? [] : [PUBLISHES_OUTSIDE]),
   ]
 }

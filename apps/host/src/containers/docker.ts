@@ -53,6 +53,13 @@ export class Docker {
     return gateways.find((gateway) => gateway !== '')
   }
 
+  /** Address on which the default network publishes ports; undefined when it is every address of this machine. */
+  async publishAddress(): Promise<string | undefined> {
+    const bridge: unknown = await (await this.#request('GET', '/networks/bridge')).json()
+    const address = textOf(at(at(bridge, 'Options'), 'com.docker.network.bridge.host_binding_ipv4'))
+    return address === '' || address === '0.0.0.0' ? undefined : address
+  }
+
   /** Containers with this in their name, including stopped ones. */
   async list(part: string): Promise<readonly FoundContainer[]> {
     const filters = encodeURIComponent(JSON.stringify({ name: [part] }))

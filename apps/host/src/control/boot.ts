@@ -77,6 +77,8 @@ export interface BootOptions {
   readonly port: number
   readonly listen: readonly string[]
   readonly hostSocket: string
+  /** Socket of the egress proxy of containers; absent without containers. */
+  readonly egressSocket?: string
   /** Sockets of the slots, in order. */
   readonly slots: readonly string[]
   readonly log: Log
@@ -125,8 +127,8 @@ function sweepObjects({ folder, log }: BootOptions): void {
 
 /** Starts control. */
 export async function bootControl(options: BootOptions): Promise<Workerd> {
-  const { prepared, folder, keys, listen, hostSocket, slots, log, writeLog, onRestarted, onRestartFailed } =
-    options
+  const { prepared, folder, keys, listen, hostSocket, egressSocket, slots, log, writeLog } = options
+  const { onRestarted, onRestartFailed } = options
   const { issuers, secrets, issuerAuthorities, tls, containers } = options.configuration
   const config = describeWorkerd({
     script: prepared.script,
@@ -142,7 +144,8 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
       ...(issuerAuthorities !== undefined && { authorities: issuerAuthorities }),
     },
     ...(tls !== undefined && { tls }),
-    ...(containers !== undefined && { containers }),
+    ...(containers !== undefined &&
+      egressSocket !== undefined && { containers: { ...containers, egressSocket } }),
     listen,
     hostSocket,
     slots,

@@ -1,9 +1,8 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { parseIpAddress } from '@sandwire/network-policy'
+import { isPublicAddress, NOT_PUBLIC, parseIpAddress } from '@sandwire/network-policy'
 import { type IssuerConfig } from '@sandwire/operator-settings'
 import type { Network } from 'miniflare'
-import { isPublicAddress, NOT_PUBLIC } from '../egress/refused-addresses.ts'
 
 /** Control's network access to issuers. */
 export interface IssuerNetwork {

@@ -103,8 +103,13 @@ test('sockets use TLS with a certificate, and drop client headers', () => {
   }
 })
 
-test('with containers, only sandbox objects have one, and they reach only public addresses', () => {
-  const containers = { socket: '/run/docker.sock', image: 'sandbox:1', egressImage: 'egress:1' }
+test('with containers, only sandbox objects have one, and their requests go to the egress proxy', () => {
+  const containers = {
+    socket: '/run/docker.sock',
+    image: 'sandbox:1',
+    egressImage: 'egress:1',
+    egressSocket: '/run/egress.sock',
+  }
   const services = describeWorkerd({ ...PLAN, slots: [], containers }).services ?? []
   const control = services.find(({ name }) => name === 'control')
   expect(control).toMatchObject({
@@ -122,7 +127,8 @@ test('with containers, only sandbox objects have one, and they reach only public
   expect(worker?.durableObjectNamespaces?.[1]).not.toHaveProperty('container')
   expect(worker?.bindings).toContainEqual({ name: 'OUTSIDE', service: { name: 'outside' } })
   const outside = services.find(({ name }) => name === 'outside')
-  expect(outside).toMatchObject({ network: { allow: ['public'] } })
-  const denied = outside !== undefined && 'network' in outside ? (outside.network?.deny ?? []) : []
-  for (const network of ['127.0.0.0/8', '10.0.0.0/8', '169.254.0.0/16']) expect(denied).toContain(network)
+  expect(outside).toEqual({
+    name: 'outside',
+    external: { address: 'unix:/run/egress.sock', http: { style: 1 } },
+  })
 })

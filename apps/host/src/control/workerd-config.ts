@@ -47,8 +47,8 @@ export interface ControlPlan {
   readonly hostSocket: string
   /** Unix sockets of the slots, in order; each exists while a sandbox has the slot. */
   readonly slots: readonly string[]
-  /** Container settings; absent: the host creates sandboxes. */
-  readonly containers?: Containers
+  /** Container settings, with the socket of the egress proxy; absent: the host creates sandboxes. */
+  readonly containers?: Containers & { readonly egressSocket: string }
   /** Folder of the objects' databases. */
   readonly objects: string
   /** Folder with the files of the workbench. */
@@ -83,8 +83,8 @@ const CLAIMED_HEADERS = [
   'x-real-ip',
 ]
 
-/** Network for containers' requests through control: public addresses only. */
-const PUBLIC_NETWORK = describeIssuerNetwork({ hasIssuers: true, privateAddresses: [] })
+/** `HttpOptions_Style.PROXY`; importing the value would load miniflare, which is slow. */
+const PROXY_STYLE = 1
 
 /** Folder of the sandboxes' databases. */
 export const SANDBOX_OBJECTS = 'sandbox'
@@ -102,6 +102,11 @@ function nameOfSlot(slot: number): string {
 /** An HTTP service on a unix socket. */
 function dial(name: string, socket: string): Service {
   return { name, external: { address: `unix:${socket}`, http: {} } }
+}
+
+/** The egress proxy of containers; the request line has the whole URL. */
+function describeOutside(socket: string): Service {
+  return { name: 'outside', external: { address: `unix:${socket}`, http: { style: PROXY_STYLE } } }
 }
 
 function bindings(plan: ControlPlan): Worker_Binding[] {
@@ -149,7 +154,7 @@ function describeSocket(address: string, index: number, { tls, control }: Contro
 
 /**
  * workerd's configuration: one Worker and its public sockets, which lead to entrypoint `Public` alone. The Worker can connect to the
- * sockets of the host and of the slots, to issuers and, with containers, to public addresses: each through its own binding.
+ * sockets of the host and of the slots, to issuers and, with containers, to the egress proxy: each through its own binding.
  */
 export function describeWorkerd(plan: ControlPlan): Config {
   const { containers } = plan
@@ -177,7 +182,7 @@ export function describeWorkerd(plan: ControlPlan): Config {
       dial('host', plan.hostSocket),
       ...plan.slots.map((socket, slot) => dial(nameOfSlot(slot), socket)),
       { name: 'issuers', network: describeIssuerNetwork(plan.issuerNetwork) },
-      ...(containers === undefined ? [] : [{ name: 'outside', network: PUBLIC_NETWORK }]),
+      ...(containers === undefined ? [] : [describeOutside(containers.egressSocket)]),
       { name: 'nowhere', network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } },
       { name: 'objects', disk: { path: plan.objects, writable: true } },
       { name: 'workbench', disk: { path: plan.workbench, writable: false } },

@@ -33,6 +33,11 @@ export function hostSocketIn(folder: string): string {
   return path.join(folder, 'host.sock')
 }
 
+/** Socket of the egress proxy of containers. */
+export function egressSocketIn(folder: string): string {
+  return path.join(folder, 'egress.sock')
+}
+
 function isShortEnough(folder: string): boolean {
   return Buffer.byteLength(`${folder}/`) + MAX_NAME_BYTES <= MAX_SOCKET_PATH_BYTES
 }

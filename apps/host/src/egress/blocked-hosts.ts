@@ -1,4 +1,4 @@
-import type { BlockReason } from './policy.ts'
+import type { BlockReason } from '@sandwire/network-policy'
 
 /** A recently blocked target. */
 export interface BlockedHost {

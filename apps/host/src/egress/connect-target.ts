@@ -1,18 +1,25 @@
 import type { SocketHandler } from 'bun'
-import { lookup } from 'node:dns/promises'
+import { Resolver } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'
-import type { IpAddress, Target } from '@sandwire/network-policy'
-import { checkAddresses, type BlockReason } from './policy.ts'
+import {
+  type BlockReason,
+  checkAddresses,
+  type IpAddress,
+  type Scheme,
+  type Target,
+} from '@sandwire/network-policy'
 import { SocketEvents } from './socket-events.ts'
 import type { PeerSocket } from './socket-writer.ts'
 
-/** Resolves a name to its addresses; throws when there are none. */
-export type Resolve = (name: string) => Promise<readonly string[]>
+/** Resolves a name to its addresses, until `signal` aborts. */
+export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>
 
 /** A checked address to connect to, never a name. */
 export interface Endpoint {
   readonly address: string
   readonly port: number
+  /** Name in the target's certificate; absent: no TLS. */
+  readonly tlsName?: string
 }
 
 /** Opens a connection with half-open allowed. */
@@ -36,13 +43,70 @@ const DIAL_TIMEOUT_MS = 8_000
 /** Addresses of one name that are tried in order. */
 const MAX_DIALED = 3
 
-/** Uses the machine's resolver. The trailing dot bypasses its search list. */
-export async function resolveName(name: string): Promise<readonly string[]> {
-  return (await lookup(`${name}.`, { all: true })).map(({ address }) => address)
+/**
+ * Asks the machine's name servers. There is one resolver per lookup, because canceling ends all queries of a resolver; and it needs no
+ * thread, unlike getaddrinfo, so that a name server that does not answer delays only its own names.
+ */
+export async function resolveName(name: string, signal: AbortSignal): Promise<readonly string[]> {
+  const resolver = new Resolver()
+  const cancel = (): void => resolver.cancel()
+  signal.addEventListener('abort', cancel)
+  try {
+    const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+    return found.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+  } finally {
+    signal.removeEventListener('abort', cancel)
+  }
 }
 
-export function dialAddress({ address, port }: Endpoint, handlers: SocketHandler): Promise<PeerSocket> {
-  return Bun.connect<undefined>({ hostname: address, port, allowHalfOpen: true, socket: handlers })
+export function dialAddress(endpoint: Endpoint, handlers: SocketHandler): Promise<PeerSocket> {
+  const { address, port, tlsName } = endpoint
+  return tlsName === undefined
+    ? Bun.connect<undefined>({ hostname: address, port, allowHalfOpen: true, socket: handlers })
+    : dialSecurely({ address, port, tlsName }, handlers)
+}
+
+/** Opens a TLS connection; resolves when the certificate was verified. */
+export async function dialSecurely(
+  { address, port, tlsName }: Required<Endpoint>,
+  handlers: SocketHandler,
+  authorities?: string,
+): Promise<PeerSocket> {
+  const { promise, resolve, reject } = Promise.withResolvers<PeerSocket>()
+  const connected = await Bun.connect<undefined>({
+    hostname: address,
+    port,
+    tls: {
+      serverName: tlsName,
+      ALPNProtocols: 'http/1.1',
+      rejectUnauthorized: true,
+      ...(authorities !== undefined && { ca: authorities }),
+    },
+    socket: {
+      ...handlers,
+      // The handlers pause the socket, so they must not have it before the handshake.
+      open: () => undefined,
+      handshake: (socket, isTrusted, error) => {
+        if (isTrusted) {
+          void handlers.open?.(socket)
+          resolve(socket)
+          return
+        }
+        reject(error ?? new Error('The TLS handshake failed'))
+        socket.terminate()
+      },
+      close: (socket, error) => {
+        reject(error ?? new Error('The connection was closed during the TLS handshake'))
+        return handlers.close?.(socket, error)
+      },
+    },
+  })
+  const timer = setTimeout(() => connected.terminate(), DIAL_TIMEOUT_MS)
+  try {
+    return await promise
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 export function listOwnAddresses(): readonly string[] {
@@ -76,28 +140,42 @@ async function withinMs<T>(
   }
 }
 
-/** Checks a target against the policy and connects to it. The name is resolved once, and only checked addresses are dialed. */
+/** The addresses of a name; undefined when they cannot be found in time or `signal` aborts. */
+function resolveInTime(
+  name: string,
+  resolve: Resolve,
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  const either = AbortSignal.any([signal, AbortSignal.timeout(RESOLVE_TIMEOUT_MS)])
+  return withinMs(RESOLVE_TIMEOUT_MS, resolve(name, either), () => undefined)
+}
+
+/**
+ * Checks a target against the policy and connects to it, with TLS for `https`. The name is resolved once, and only checked addresses are
+ * dialed. Gives up when `signal` aborts.
+ */
 export async function connectToTarget(
-  target: Target,
+  target: Target & { readonly scheme?: Scheme },
   { checkPolicy, resolve, dial, ownAddresses }: ConnectOptions,
+  signal: AbortSignal,
 ): Promise<ConnectResult> {
-  const { host, port } = target
+  const { host, port, scheme } = target
+  const tls = scheme === 'https' ? { tlsName: host.kind === 'name' ? host.name : host.address.text } : {}
   // Before the policy: no allowlist can permit such an address, so the advice to add it would be wrong.
   if (host.kind === 'address' && checkAddresses([host.address.text], ownAddresses()) === undefined)
     return { kind: 'blocked', reason: 'address_refused' }
   const reason = checkPolicy(target)
   if (reason !== undefined) return { kind: 'blocked', reason }
   const found =
-    host.kind === 'address'
-      ? [host.address.text]
-      : await withinMs(RESOLVE_TIMEOUT_MS, resolve(host.name), () => undefined)
+    host.kind === 'address' ? [host.address.text] : await resolveInTime(host.name, resolve, signal)
   if (found === undefined || found.length === 0)
     return { kind: 'failed', message: 'the name cannot be resolved' }
   const addresses = checkAddresses(found, ownAddresses())
   if (addresses === undefined) return { kind: 'blocked', reason: 'address_refused' }
   for (const { text } of pickAddresses(addresses)) {
+    if (signal.aborted) break
     const events = new SocketEvents()
-    const dialed = dial({ address: text, port }, events.handlers)
+    const dialed = dial({ address: text, port, ...tls }, events.handlers)
     const socket = await withinMs(DIAL_TIMEOUT_MS, dialed, (late) => late.terminate())
     if (socket !== undefined) return { kind: 'open', socket, events }
   }

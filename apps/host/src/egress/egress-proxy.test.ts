@@ -400,6 +400,64 @@ describe('limits', () => {
     })
   })
 
+  test('buffers a bounded number of bytes for clients that do not read', async () => {
+    const block = Buffer.alloc(1024 * 1024, 7)
+    serve = (socket) => {
+      const fill = (): void => {
+        while (socket.write(block)) continue
+      }
+      socket.on('drain', fill)
+      fill()
+    }
+    const opened = await open(GOOD)
+    const stalled = Array.from({ length: 100 }, () => client())
+    for (const { socket } of stalled) {
+      socket.pause()
+      socket.write('CONNECT good.com:443 HTTP/1.1\r\n\r\n')
+    }
+    // More than the limit, so that the connections that buffer the most are closed.
+    await eventually(() => opened.counts().heldBytes > 12 * 1024 * 1024, { what: 'buffered bytes' })
+    let before = -1
+    await eventually(
+      () => {
+        const { receivedBytes } = opened.counts()
+        const hasStopped = receivedBytes === before
+        before = receivedBytes
+        return hasStopped
+      },
+      { what: 'the targets to be paused' },
+    )
+    expect(opened.counts().heldBytes).toBeLessThanOrEqual(16 * 1024 * 1024)
+    for (const { socket } of stalled) socket.destroy()
+    await eventually(() => opened.counts().heldBytes === 0, { what: 'the buffers to be dropped' })
+  })
+
+  test('ends a lookup when its client leaves, and counts the connection until then', async () => {
+    const ended: string[] = []
+    await open(OPEN, {
+      resolve: (name, signal) =>
+        new Promise((_resolve, reject) => {
+          resolved.push(name)
+          signal.addEventListener('abort', () => {
+            ended.push(name)
+            reject(new Error('aborted'))
+          })
+        }),
+    })
+    const waiting = Array.from({ length: 256 }, (_, index) => {
+      const made = client()
+      made.socket.write(`CONNECT slow${index}.com:443 HTTP/1.1\r\n\r\n`)
+      return made
+    })
+    await eventually(() => resolved.length === 256, { what: 'the lookups' })
+    expect(await connectTo('good.com:443')).toStartWith('HTTP/1.1 503 ')
+    for (const { socket } of waiting) socket.destroy()
+    await eventually(() => ended.length === 256, { what: 'the lookups to be canceled' })
+    const made = client()
+    made.socket.write('CONNECT good.com:443 HTTP/1.1\r\n\r\n')
+    await eventually(() => resolved.includes('good.com'), { what: 'the next lookup' })
+  })
+
   test('reports names that cannot be resolved and targets that do not answer', async () => {
     await open(OPEN, { resolve: () => Promise.reject(new Error('ENOTFOUND secret detail')) })
     expect(await connectTo('good.com:443')).toContain(

@@ -1,10 +1,10 @@
 import { chmodSync, rmSync } from 'node:fs'
 import { type NetworkSpec } from '@sandwire/internal-api'
-import { formatHost, type Target } from '@sandwire/network-policy'
+import { type BlockReason, createPolicy, formatHost, type Target } from '@sandwire/network-policy'
 import { TokenBucket } from '@sandwire/protocol'
 import type { Socket } from 'bun'
 import { type BlockedHost, BlockedHosts } from './blocked-hosts.ts'
-import { createPolicy, type BlockReason } from './policy.ts'
+import { ConnectionGroup } from './connection-group.ts'
 import { type ConnectionOwner, ProxyConnection } from './proxy-connection.ts'
 import {
   type Dial,
@@ -15,8 +15,6 @@ import {
   resolveName,
 } from './connect-target.ts'
 
-/** Connections of one sandbox at a time. */
-const MAX_CONNECTIONS = 256
 /** Time to receive the head of a request. */
 const HEAD_TIMEOUT_MS = 10_000
 /** Time after which an idle connection is closed. */
@@ -34,7 +32,8 @@ export interface EgressLog {
 export interface EgressProxyOptions {
   /** Where to listen. Connections count as the sandbox's, so its folder must be private. */
   readonly socketPath: string
-  readonly network: NetworkSpec
+  /** Absent: control sends the requests of all containers, and has checked hosts and ports. */
+  readonly network?: NetworkSpec
   readonly log: EgressLog
   readonly resolve?: Resolve
   readonly dial?: Dial
@@ -49,17 +48,21 @@ export interface EgressCounts {
   /** Bytes from the sandbox. */
   readonly sentBytes: number
   readonly receivedBytes: number
+  /** Bytes that are buffered now, because a peer does not read. */
+  readonly heldBytes: number
 }
 
 type ClientSocket = Socket<{ connection: ProxyConnection | undefined }>
 
-/** The egress proxy of one sandbox: an HTTP proxy on a unix socket. */
+/** The egress proxy of one sandbox, or of all containers: an HTTP proxy on a unix socket. */
 export class EgressProxy implements AsyncDisposable {
   readonly #socketPath: string
   readonly #log: EgressLog
   readonly #owner: ConnectionOwner
   readonly #listener: { stop(closeActive: boolean): void }
   readonly #connections = new Set<ProxyConnection>()
+  /** By sandbox; undefined is the only one. */
+  readonly #groups = new Map<string | undefined, ConnectionGroup>()
   readonly #blockedHosts = new BlockedHosts()
   readonly #logBucket = new TokenBucket(LOG_PER_SECOND, LOG_BURST, performance.now())
   readonly #counts = { connections: 0, blocked: 0, sentBytes: 0, receivedBytes: 0 }
@@ -69,19 +72,21 @@ export class EgressProxy implements AsyncDisposable {
     this.#socketPath = options.socketPath
     this.#log = options.log
     const connectOptions = {
-      checkPolicy: createPolicy(options.network),
+      checkPolicy: options.network === undefined ? () => undefined : createPolicy(options.network),
       resolve: options.resolve ?? resolveName,
       dial: options.dial ?? dialAddress,
       ownAddresses: options.ownAddresses ?? listOwnAddresses,
     }
     this.#owner = {
       headTimeoutMs: options.headTimeoutMs ?? HEAD_TIMEOUT_MS,
-      connect: (target) => connectToTarget(target, connectOptions),
+      source: options.network === undefined ? 'control' : 'sandbox',
+      groupOf: (sandbox) => this.#groupOf(sandbox),
+      connect: (target, signal) => connectToTarget(target, connectOptions, signal),
       blocked: (target, reason) => this.#blocked(target, reason),
       moved: (direction, bytes) => {
         this.#counts[direction === 'sent' ? 'sentBytes' : 'receivedBytes'] += bytes
       },
-      closed: (connection) => void this.#connections.delete(connection),
+      closed: (connection) => this.#closed(connection),
     }
     rmSync(this.#socketPath, { force: true })
     this.#listener = this.#listen()
@@ -97,7 +102,8 @@ export class EgressProxy implements AsyncDisposable {
   }
 
   counts(): EgressCounts {
-    return { ...this.#counts }
+    const heldBytes = [...this.#groups.values()].reduce((sum, group) => sum + group.heldBytes, 0)
+    return { ...this.#counts, heldBytes }
   }
 
   /** Closes every connection and removes the socket. */
@@ -132,7 +138,19 @@ export class EgressProxy implements AsyncDisposable {
     socket.data = { connection }
     this.#counts.connections++
     this.#connections.add(connection)
-    if (this.#connections.size > MAX_CONNECTIONS) connection.refuse()
+    if (this.#owner.source === 'sandbox') connection.join(this.#groupOf(undefined))
+  }
+
+  #groupOf(sandbox: string | undefined): ConnectionGroup {
+    const group = this.#groups.get(sandbox) ?? new ConnectionGroup()
+    this.#groups.set(sandbox, group)
+    return group
+  }
+
+  #closed(connection: ProxyConnection): void {
+    this.#connections.delete(connection)
+    connection.leave()
+    for (const [sandbox, group] of this.#groups) if (group.isEmpty) this.#groups.delete(sandbox)
   }
 
   #blocked(target: Target, reason: BlockReason): void {
@@ -148,7 +166,7 @@ export class EgressProxy implements AsyncDisposable {
   }
 }
 
-/** Opens the egress proxy of one sandbox. Throws `bad_request` for an invalid network policy. */
+/** Opens an egress proxy. Throws `bad_request` for an invalid network policy. */
 export async function openEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
   return new EgressProxy(options)
 }

@@ -1,8 +1,15 @@
-import { formatHost, type Target } from '@sandwire/network-policy'
+import { EGRESS_PROXY_HEADER } from '@sandwire/internal-api'
+import {
+  type BlockReason,
+  explainBlock,
+  formatHost,
+  type Scheme,
+  type Target,
+} from '@sandwire/network-policy'
+import type { ConnectionGroup, GroupedConnection } from './connection-group.ts'
 import { findHeadEnd } from './message-head.ts'
 import { SocketWriter, type PeerSocket } from './socket-writer.ts'
-import { explainBlock, type BlockReason } from './policy.ts'
-import { type ProxyRequest, readProxyRequest } from './proxy-request.ts'
+import { type ProxyRequest, readProxyRequest, type RequestSource } from './proxy-request.ts'
 import type { ConnectResult } from './connect-target.ts'
 import { ResponseHead } from './response-head.ts'
 
@@ -13,11 +20,17 @@ const LINGER_MS = 2_000
 /** The proxy, as its connections use it. */
 export interface ConnectionOwner {
   readonly headTimeoutMs: number
-  readonly connect: (target: Target) => Promise<ConnectResult>
+  readonly source: RequestSource
+  /** The connections of a sandbox; undefined is the only sandbox of this proxy. */
+  readonly groupOf: (sandbox: string | undefined) => ConnectionGroup
+  readonly connect: (target: ConnectTarget, signal: AbortSignal) => Promise<ConnectResult>
   readonly blocked: (target: Target, reason: BlockReason) => void
   readonly moved: (direction: 'sent' | 'received', bytes: number) => void
+  /** The client has left, and no attempt to connect for it is under way. */
   readonly closed: (connection: ProxyConnection) => void
 }
+
+type ConnectTarget = Target & { readonly scheme?: Scheme }
 
 type AcceptedRequest = Exclude<ProxyRequest, { kind: 'bad' }>
 
@@ -32,28 +45,34 @@ const STATUS_TEXT = {
 type Status = keyof typeof STATUS_TEXT
 
 /** A response of the proxy itself: one line of text. */
-function formatResponse(status: Status, line: string): Buffer {
+function formatResponse(status: Status, line: string, reason?: BlockReason): Buffer {
   const body = `${line}\n`
   return Buffer.from(
     `HTTP/1.1 ${status} ${STATUS_TEXT[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
-      `Content-Length: ${body.length}\r\nX-Sandwire-Proxy: ${status}\r\nConnection: close\r\n\r\n${body}`,
+      `Content-Length: ${body.length}\r\n${EGRESS_PROXY_HEADER}: ${reason === undefined ? status : `blocked:${reason}`}\r\n` +
+      `Connection: close\r\n\r\n${body}`,
     'latin1',
   )
 }
 
 /** One connection from a sandbox: one request, then bytes in both directions until both sides have ended. */
-export class ProxyConnection {
+export class ProxyConnection implements GroupedConnection {
   /** Time of the last bytes, on the monotonic clock. */
   activeMs = performance.now()
   readonly #client: PeerSocket
   readonly #owner: ConnectionOwner
   readonly #toClient: SocketWriter
+  /** Aborts the attempt to connect when the client leaves. */
+  readonly #left = new AbortController()
+  #group: ConnectionGroup | undefined
+  #isConnecting = false
+  #isClientClosed = false
   #target: PeerSocket | undefined
   #toTarget: SocketWriter | undefined
-  /** `head`: reading the request; `opening`: connecting, client paused; `open`: forwarding; `closing`: sending an error. */
+  /** `head`: reading the request; `opening`: connecting, client paused when it sends more; `open`: forwarding; `closing`: sending an error. */
   #state: 'head' | 'opening' | 'open' | 'closing' | 'closed' = 'head'
   /** The incomplete head; while opening, the bytes after it. */
-  #early = Buffer.alloc(0)
+  #early: Buffer = Buffer.alloc(0)
   /** Undefined while the head is read. */
   #request: AcceptedRequest | undefined
   #response: ResponseHead | undefined
@@ -67,11 +86,32 @@ export class ProxyConnection {
   constructor(client: PeerSocket, owner: ConnectionOwner) {
     this.#client = client
     this.#owner = owner
-    this.#toClient = new SocketWriter(client, () => this.#target?.resume())
+    this.#toClient = new SocketWriter(client, {
+      onWritable: () => this.#target?.resume(),
+      onHeld: (delta) => this.#group?.changeHeldBytes(delta),
+    })
     this.#deadline = setTimeout(
       () => this.#answer(408, 'Sandwire proxy: the request took too long'),
       owner.headTimeoutMs,
     )
+  }
+
+  get heldBytes(): number {
+    return this.#early.length + this.#toClient.heldBytes + (this.#toTarget?.heldBytes ?? 0)
+  }
+
+  /** Counts this connection as one of its sandbox, and refuses it when there are too many. */
+  join(group: ConnectionGroup): boolean {
+    this.#group = group
+    group.changeHeldBytes(this.heldBytes)
+    if (group.add(this)) return true
+    this.#answer(503, 'Sandwire proxy: this sandbox has too many connections open')
+    return false
+  }
+
+  /** Leaves its group. */
+  leave(): void {
+    this.#group?.delete(this)
   }
 
   /** Bytes from the client. */
@@ -79,8 +119,9 @@ export class ProxyConnection {
     this.activeMs = performance.now()
     if (this.#state === 'open') this.#send(bytes)
     else if (this.#state === 'head' || this.#state === 'opening') {
-      this.#early = Buffer.concat([this.#early, bytes])
+      this.#setEarly(Buffer.concat([this.#early, bytes]))
       if (this.#state === 'head') this.#readHead(this.#early.length - bytes.length)
+      else this.#client.pause()
     }
   }
 
@@ -99,22 +140,34 @@ export class ProxyConnection {
 
   /** The client's socket is closed. */
   clientClosed(): void {
-    this.#state = 'closed'
-    clearTimeout(this.#deadline)
-    this.#target?.terminate()
-    this.#owner.closed(this)
+    this.#isClientClosed = true
+    this.#release()
+    this.#closeIfLeft()
   }
 
   terminate(): void {
-    this.#state = 'closed'
-    clearTimeout(this.#deadline)
-    this.#target?.terminate()
+    this.#release()
     this.#client.terminate()
   }
 
-  /** Refuses a client above the connection limit. */
-  refuse(): void {
-    this.#answer(503, 'Sandwire proxy: this sandbox has too many connections open')
+  #release(): void {
+    this.#state = 'closed'
+    clearTimeout(this.#deadline)
+    this.#left.abort()
+    this.#setEarly(Buffer.alloc(0))
+    this.#toClient.discard()
+    this.#toTarget?.discard()
+    this.#target?.terminate()
+  }
+
+  #setEarly(bytes: Buffer): void {
+    const delta = bytes.length - this.#early.length
+    this.#early = bytes
+    this.#group?.changeHeldBytes(delta)
+  }
+
+  #closeIfLeft(): void {
+    if (this.#isClientClosed && !this.#isConnecting) this.#owner.closed(this)
   }
 
   #readHead(from: number): void {
@@ -124,20 +177,31 @@ export class ProxyConnection {
       return
     }
     if (end === undefined) return
-    const request = readProxyRequest(this.#early.subarray(0, end))
+    const request = readProxyRequest(this.#early.subarray(0, end), this.#owner.source)
     if (request.kind === 'bad') {
       this.#answer(400, request.message)
       return
     }
     clearTimeout(this.#deadline)
-    this.#early = this.#early.subarray(end)
+    if (request.kind === 'forward' && request.sandbox !== undefined)
+      if (!this.join(this.#owner.groupOf(request.sandbox))) return
+    this.#setEarly(this.#early.subarray(end))
+    // Otherwise not paused: a paused socket does not report that the client left.
+    if (this.#early.length > 0) this.#client.pause()
     this.#request = request
     this.#state = 'opening'
-    this.#client.pause()
-    this.#owner.connect(request.target).then(
-      (result) => this.#result(request, result),
-      () => this.#unreachable(request.target, 'the connection failed'),
-    )
+    this.#isConnecting = true
+    void this.#connect(request)
+  }
+
+  async #connect(request: AcceptedRequest): Promise<void> {
+    try {
+      this.#result(request, await this.#owner.connect(request.target, this.#left.signal))
+    } catch {
+      this.#unreachable(request.target, 'the connection failed')
+    }
+    this.#isConnecting = false
+    this.#closeIfLeft()
   }
 
   #result(request: AcceptedRequest, result: ConnectResult): void {
@@ -148,7 +212,7 @@ export class ProxyConnection {
     switch (result.kind) {
       case 'blocked':
         this.#owner.blocked(request.target, result.reason)
-        this.#answer(403, explainBlock(result.reason, request.target))
+        this.#answer(403, explainBlock(result.reason, request.target), result.reason)
         return
       case 'failed':
         this.#unreachable(request.target, result.message)
@@ -166,17 +230,20 @@ export class ProxyConnection {
   #open(request: AcceptedRequest, { socket, events }: Extract<ConnectResult, { kind: 'open' }>): void {
     this.#state = 'open'
     this.#target = socket
-    this.#toTarget = new SocketWriter(socket, () => this.#client.resume())
+    this.#toTarget = new SocketWriter(socket, {
+      onWritable: () => this.#client.resume(),
+      onHeld: (delta) => this.#group?.changeHeldBytes(delta),
+    })
     if (request.kind === 'tunnel')
       this.#toClient.write(Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n'))
     else {
-      this.#response = new ResponseHead()
+      this.#response = new ResponseHead({ isUpgrade: request.isUpgrade })
       this.#toTarget.write(request.head)
       if (request.expectsContinue) this.#toClient.write(Buffer.from('HTTP/1.1 100 Continue\r\n\r\n'))
     }
     this.#client.resume()
     const early = this.#early
-    this.#early = Buffer.alloc(0)
+    this.#setEarly(Buffer.alloc(0))
     this.#send(early)
     if (this.#hasClientEnded) this.#toTarget.end()
     events.listen({
@@ -197,14 +264,16 @@ export class ProxyConnection {
 
   /** Client to target. Bytes after the request body are dropped. */
   #send(bytes: Buffer): void {
-    const taken = this.#request?.kind === 'forward' ? this.#request.body.take(bytes) : bytes.length
+    const request = this.#request
+    const isBody = request?.kind === 'forward' && this.#response?.isSwitched !== true
+    const taken = isBody ? request.body.take(bytes) : bytes.length
     if (taken === undefined) {
       this.terminate()
       return
     }
     this.#toTarget?.write(bytes.subarray(0, taken))
     this.#owner.moved('sent', taken)
-    if (this.#toTarget?.isFull === true) this.#client.pause()
+    if ((this.#toTarget?.heldBytes ?? 0) > 0) this.#client.pause()
   }
 
   /** Target to client. */
@@ -219,7 +288,7 @@ export class ProxyConnection {
     }
     this.#toClient.write(passed)
     this.#owner.moved('received', bytes.length)
-    if (this.#toClient.isFull) this.#target?.pause()
+    if (this.#toClient.heldBytes > 0) this.#target?.pause()
   }
 
   #targetEnded(): void {
@@ -235,13 +304,13 @@ export class ProxyConnection {
   }
 
   /** Sends one line and closes. Further client bytes are read and dropped, so that a reset does not discard the line. */
-  #answer(status: Status, line: string): void {
+  #answer(status: Status, line: string, reason?: BlockReason): void {
     if (this.#state === 'closed' || this.#state === 'closing') return
     clearTimeout(this.#deadline)
     this.#state = 'closing'
-    this.#early = Buffer.alloc(0)
+    this.#setEarly(Buffer.alloc(0))
     this.#client.resume()
-    this.#toClient.write(formatResponse(status, line))
+    this.#toClient.write(formatResponse(status, line, reason))
     this.#toClient.end()
     this.#deadline = setTimeout(() => this.terminate(), LINGER_MS)
     this.#closeIfDone()

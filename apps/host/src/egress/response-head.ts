@@ -1,3 +1,4 @@
+import { EGRESS_PROXY_HEADER } from '@sandwire/internal-api'
 import { findHeadEnd, parseHead, formatHead, withoutHopHeaders } from './message-head.ts'
 
 /** Leaves room for large policies and cookies. */
@@ -6,12 +7,24 @@ const STATUS_LINE = /^HTTP\/1\.[01] ([1-9][0-9]{2})( .*)?$/
 
 /** Rewrites the head of a response, to announce that the connection closes after it. */
 export class ResponseHead {
+  readonly #isUpgrade: boolean
   #held = Buffer.alloc(0)
   #isDone = false
+  #isSwitched = false
+
+  /** `isUpgrade`: the request asks for a WebSocket, so that 101 is a final response. */
+  constructor({ isUpgrade = false } = {}) {
+    this.#isUpgrade = isUpgrade
+  }
 
   /** True when the head of the final response has passed. */
   get isComplete(): boolean {
     return this.#isDone
+  }
+
+  /** True when the response was 101: what follows is no HTTP. */
+  get isSwitched(): boolean {
+    return this.#isSwitched
   }
 
   /** Bytes to forward; undefined when this is not HTTP. Bytes after the head are unchanged. */
@@ -36,11 +49,16 @@ export class ResponseHead {
   #rewrite(bytes: Buffer): Buffer | undefined {
     const parsed = parseHead(bytes, 'allowed')
     const [, status] = STATUS_LINE.exec(parsed?.startLine ?? '') ?? []
-    // The proxy forwards no `Upgrade`, so 101 is unexpected.
-    if (parsed === undefined || status === undefined || status === '101') return undefined
-    const isInterim = status.startsWith('1')
+    this.#isSwitched = status === '101'
+    if (parsed === undefined || status === undefined || (this.#isSwitched && !this.#isUpgrade))
+      return undefined
+    const isInterim = status.startsWith('1') && !this.#isSwitched
     this.#isDone = !isInterim
-    const kept = withoutHopHeaders(parsed.headers)
+    if (this.#isSwitched) return bytes
+    // Only the proxy's own responses have that header.
+    const kept = withoutHopHeaders(parsed.headers).filter(
+      ([name]) => name.toLowerCase() !== EGRESS_PROXY_HEADER,
+    )
     return formatHead({
       startLine: parsed.startLine,
       headers: isInterim ? kept : [...kept, ['Connection', 'close']],

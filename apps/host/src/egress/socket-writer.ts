@@ -1,27 +1,30 @@
 import type { Socket } from 'bun'
 
-/** Buffered bytes at which the sender must pause. */
-const MAX_HELD_BYTES = 256 * 1024
-
 /** The part of a socket that is used here. */
 export type PeerSocket = Pick<Socket, 'write' | 'shutdown' | 'end' | 'pause' | 'resume' | 'terminate'>
 
-/** Writes to a socket and buffers what the kernel does not accept yet. */
+export interface SocketWriterOptions {
+  /** Called when nothing is buffered any more. */
+  readonly onWritable: () => void
+  /** Called when the number of buffered bytes changes. */
+  readonly onHeld: (delta: number) => void
+}
+
+/** Writes to a socket and buffers what the kernel does not accept yet. The sender must pause while anything is buffered. */
 export class SocketWriter {
   readonly #socket: PeerSocket
-  /** Called when the buffer is below its limit again. */
-  readonly #onWritable: () => void
+  readonly #options: SocketWriterOptions
   #held: Uint8Array[] = []
   #heldBytes = 0
   #ending: 'no' | 'after_held' | 'done' = 'no'
 
-  constructor(socket: PeerSocket, onWritable: () => void) {
+  constructor(socket: PeerSocket, options: SocketWriterOptions) {
     this.#socket = socket
-    this.#onWritable = onWritable
+    this.#options = options
   }
 
-  get isFull(): boolean {
-    return this.#heldBytes >= MAX_HELD_BYTES
+  get heldBytes(): number {
+    return this.#heldBytes
   }
 
   /** True when the last byte and FIN were sent. */
@@ -34,8 +37,8 @@ export class SocketWriter {
     if (this.#ending !== 'no' || bytes.length === 0) return
     const written = this.#held.length > 0 ? 0 : Math.max(0, this.#socket.write(bytes))
     if (written === bytes.length) return
-    this.#held.push(Uint8Array.from(bytes.subarray(written)))
-    this.#heldBytes += bytes.length - written
+    this.#held.push(new Uint8Array(bytes.subarray(written)))
+    this.#change(bytes.length - written)
   }
 
   /** Sends FIN after all buffered bytes. */
@@ -47,18 +50,33 @@ export class SocketWriter {
 
   /** The kernel accepts bytes again. */
   drained(): void {
-    const wasFull = this.isFull
+    const before = this.#heldBytes
+    let sent = 0
     for (let head = this.#held[0]; head !== undefined; head = this.#held[0]) {
       const written = Math.max(0, this.#socket.write(head))
-      this.#heldBytes -= written
+      sent += written
       if (written < head.length) {
         this.#held[0] = head.subarray(written)
         break
       }
       this.#held.shift()
     }
+    this.#change(-sent)
     this.#finish()
-    if (wasFull && !this.isFull) this.#onWritable()
+    if (before > 0 && this.#heldBytes === 0) this.#options.onWritable()
+  }
+
+  /** Drops what is buffered, because the connection was terminated. */
+  discard(): void {
+    this.#ending = 'done'
+    this.#held = []
+    this.#change(-this.#heldBytes)
+  }
+
+  #change(delta: number): void {
+    if (delta === 0) return
+    this.#heldBytes += delta
+    this.#options.onHeld(delta)
   }
 
   #finish(): void {

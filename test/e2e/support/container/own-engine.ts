@@ -61,6 +61,8 @@ export class OwnEngine {
         join(folder, 'pid'),
         '--bip',
         BRIDGE_ADDRESS,
+        '--ip',
+        '127.0.0.1',
         '--iptables=false',
         '--ip6tables=false',
         '--ip-forward=false',

@@ -84,4 +84,5 @@ export const FILTERED_CALLS = {
   personality: call(135, 92),
   shmget: call(29, 194),
   socket: call(41, 198),
+  socketpair: call(53, 199),
 } as const

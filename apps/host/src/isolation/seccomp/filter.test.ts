@@ -107,8 +107,9 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
     { family: 38n, answer: refused(97) },
     { family: 40n, answer: refused(97) },
     { family: 0x1_0000_0028n, answer: refused(97) },
-  ])('returns $answer for a socket of family $family', ({ family, answer }) => {
-    expect(evaluate(architecture, { nr: numberOf('socket'), args: [family] })).toBe(answer)
+  ])('returns $answer for a socket of family $family, and for a pair', ({ family, answer }) => {
+    for (const name of ['socket', 'socketpair'] as const)
+      expect(evaluate(architecture, { nr: numberOf(name), args: [family] })).toBe(answer)
   })
 
   test('allows common personalities only', () => {

@@ -58,7 +58,7 @@ function onCall(number: number | undefined, body: readonly Instruction[]): Instr
 
 /** The filter as instructions: everything else is allowed. */
 export function createFilter(architecture: Architecture): Instruction[] {
-  const { clone, clone3, ioctl, personality, shmget, socket } = FILTERED_CALLS
+  const { clone, clone3, ioctl, personality, shmget, socket, socketpair } = FILTERED_CALLS
   return [
     load(DATA_ARCH),
     ...unlessEqual(AUDIT_ARCH[architecture], [refuse(EPERM)]),
@@ -87,6 +87,7 @@ export function createFilter(architecture: Architecture): Instruction[] {
       ALLOW,
     ]),
     ...onCall(socket[architecture], allowOnly(0, SOCKET_FAMILIES, EAFNOSUPPORT)),
+    ...onCall(socketpair[architecture], allowOnly(0, SOCKET_FAMILIES, EAFNOSUPPORT)),
     ALLOW,
   ]
 }

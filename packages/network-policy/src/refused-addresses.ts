@@ -1,4 +1,4 @@
-import { NetworkList } from '@sandwire/network-policy'
+import { NetworkList } from './ip-address.ts'
 
 /** IPv4 networks that are blocked under every policy: everything outside the public Internet, and metadata services. */
 const REFUSED_IPV4 = [
@@ -86,5 +86,6 @@ export function isPublicAddress(address: Uint8Array): boolean {
 
 /** True for equal addresses, and for an IPv4 address and its IPv6 forms. */
 export function isSameAddress(one: Uint8Array, other: Uint8Array): boolean {
-  return Buffer.compare(innermost(one), innermost(other)) === 0
+  const [left, right] = [innermost(one), innermost(other)]
+  return left.length === right.length && left.every((byte, index) => byte === right[index])
 }

@@ -1,6 +1,13 @@
-import { type NetworkSpec } from '@sandwire/internal-api'
-import { AllowList, type IpAddress, parseIpAddress, formatHost, type Target } from '@sandwire/network-policy'
+import { AllowList } from './allow-list.ts'
+import { type IpAddress, parseIpAddress } from './ip-address.ts'
 import { isPublicAddress, isSameAddress } from './refused-addresses.ts'
+import { formatHost, type Target } from './target.ts'
+
+/** The network policy of a sandbox. */
+export interface NetworkRules {
+  readonly policy: 'none' | 'allowlist' | 'open'
+  readonly allow: readonly string[]
+}
 
 /** Why a target is blocked. Part of the log. */
 export type BlockReason =
@@ -18,7 +25,7 @@ export type BlockReason =
 const MAIL_PORTS: readonly number[] = [25, 465, 587]
 
 /** Decides by host and port, before name resolution. */
-export function createPolicy({ policy, allow }: NetworkSpec): (target: Target) => BlockReason | undefined {
+export function createPolicy({ policy, allow }: NetworkRules): (target: Target) => BlockReason | undefined {
   switch (policy) {
     case 'none':
       return () => 'network_off'

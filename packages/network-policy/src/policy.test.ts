@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { parseConnectTarget, HOST_SETS } from '@sandwire/network-policy'
+import { HOST_SETS } from './host-sets.ts'
 import { checkAddresses, createPolicy, explainBlock } from './policy.ts'
+import { parseConnectTarget } from './target.ts'
 
 function target(text: string) {
   const parsed = parseConnectTarget(text)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { parseIpAddress } from '@sandwire/network-policy'
+import { parseIpAddress } from './ip-address.ts'
 import { isPublicAddress, isSameAddress } from './refused-addresses.ts'
 
 function bytes(text: string): Uint8Array {
