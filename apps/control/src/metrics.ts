@@ -6,8 +6,23 @@ const HELP: Readonly<Record<string, { readonly type: 'counter' | 'gauge'; readon
   sandwire_errors_total: { type: 'counter', help: 'Error responses, by code.' },
   sandwire_attaches_total: { type: 'counter', help: 'Attaches, by outcome.' },
   sandwire_audit_dropped_total: { type: 'counter', help: 'Audit events dropped by sampling.' },
-  sandwire_provider_calls_total: { type: 'counter', help: 'Provider calls, by call and outcome.' },
-  sandwire_provider_seconds_total: { type: 'counter', help: 'Time in provider calls, by call.' },
+  sandwire_websocket_disconnects_total: {
+    type: 'counter',
+    help: 'Closed WebSockets to running sandboxes as of their last poll, by close code.',
+  },
+  sandwire_ready: { type: 'gauge', help: 'Result of the last readiness check: 1 ok, 0 unavailable.' },
+  sandwire_readiness_failures_total: {
+    type: 'counter',
+    help: 'Checks that found a dependency unavailable, by dependency and reason.',
+  },
+  sandwire_provider_calls_total: {
+    type: 'counter',
+    help: 'Provider calls with their retries, by provider, call and outcome.',
+  },
+  sandwire_provider_seconds_total: {
+    type: 'counter',
+    help: 'Time in provider calls, by provider and call.',
+  },
   sandwire_objects_constructed_total: { type: 'counter', help: 'Durable Objects constructed, by class.' },
   sandwire_breaker_open: {
     type: 'gauge',

@@ -12,8 +12,10 @@ import { Breaker, Breakers } from './providers/breaker.ts'
 import { containerHealth } from './providers/container/container.ts'
 import { type ContainerContext, openContainer } from './providers/container/open-container.ts'
 import { HostProvider } from './providers/host.ts'
+import { measureProvider } from './providers/measured-provider.ts'
 import { type IsolationOf, cacheIsolation } from './providers/isolation.ts'
 import type { Provider } from './providers/provider.ts'
+import { DisconnectMetrics } from './sandbox/disconnect-metrics.ts'
 import { type IdMint, openIdMint } from './sandbox/sandbox-id.ts'
 import { openSigner, type Signer } from './signer.ts'
 
@@ -34,6 +36,7 @@ export interface Runtime {
   readonly config: Config
   readonly log: Log
   readonly metrics: Metrics
+  readonly disconnectMetrics: DisconnectMetrics
   readonly breaker: Breaker
   /** Circuit breakers of workspaces, for this isolate. */
   readonly workspaceBreakers: Breakers
@@ -90,18 +93,24 @@ function createRuntime(env: Env): Runtime {
   const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
   const metrics = new Metrics()
   const breaker = new Breaker()
-  const host = new HostProvider({
+  const measured = (kind: 'host' | 'container', provider: Provider): Provider =>
+    measureProvider(provider, {
+      nowMs,
+      onCall: ({ call, elapsedMs, isOk }) => {
+        const labels = { provider: kind, call }
+        metrics.count('sandwire_provider_calls_total', { ...labels, outcome: isOk ? 'ok' : 'error' })
+        metrics.count('sandwire_provider_seconds_total', labels, elapsedMs / 1000)
+      },
+    })
+  const hostProvider = new HostProvider({
     fetchHost: (url, init) => (env.HOST === undefined ? failWithoutHost() : env.HOST.fetch(url, init)),
     findSlot: (slot) => env[slotBindingName(slot)],
     breaker,
     nowMs,
     sleep,
     random: () => Math.random(),
-    onCall: (call, elapsedMs, isOk) => {
-      metrics.count('sandwire_provider_calls_total', { call, outcome: isOk ? 'ok' : 'error' })
-      metrics.count('sandwire_provider_seconds_total', { call }, elapsedMs / 1000)
-    },
   })
+  const host = measured('host', hostProvider)
   let opened: Keys | undefined
   const log = createLog((line) => console.log(line), nowMs)
   const config = readConfig(env, log)
@@ -111,11 +120,13 @@ function createRuntime(env: Env): Runtime {
     config,
     log,
     metrics,
+    disconnectMetrics: new DisconnectMetrics(metrics, nowMs()),
     breaker,
     workspaceBreakers: new Breakers(),
     // On one machine, the host knows whether the container engine is available.
     provider: env.HOST === undefined ? maker : host,
-    providerOf: (context) => (config.provider === 'host' ? host : openContainer(context, { nowMs, sleep })),
+    providerOf: (context) =>
+      config.provider === 'host' ? host : measured('container', openContainer(context, { nowMs, sleep })),
     isolationOf: cacheIsolation(maker),
     egressLogLimit: new Buckets(EGRESS_LOG_LIMIT),
     nowMs,

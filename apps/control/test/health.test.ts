@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { OpenAPIHono } from '@hono/zod-openapi'
+import { SandwireError } from '@sandwire/protocol'
 import { decodeConfig } from '../src/config.ts'
 import { Metrics } from '../src/metrics.ts'
 import { Breaker, Breakers, FAILURES_TO_OPEN, OPEN_MS } from '../src/providers/breaker.ts'
@@ -18,6 +19,36 @@ const CONFIG = decodeConfig(
     workspaceMode: 'sandboxes',
   }),
 )
+
+test('/metrics counts why the server was not ready', async () => {
+  const metrics = new Metrics()
+  const app = new OpenAPIHono<AppEnv>()
+  const disk = { status: 'full', freeBytes: 1, reserveBytes: 2 } as const
+  const healthy = { status: 'ok', version: '0', isolation: 'none', sandboxes: 0 } as const
+  const answers = [
+    () => Promise.reject(new SandwireError('provider_unavailable', 'The host does not respond')),
+    () => Promise.resolve({ ...healthy, disk }),
+    () => Promise.resolve(healthy),
+  ]
+  addHealthRoutes(app, () => (_, next) => next(), {
+    config: CONFIG,
+    provider: { health: () => (answers.shift() ?? answers[0] ?? (() => Promise.resolve(healthy)))() },
+    breaker: new Breaker(),
+    workspaceBreakers: new Breakers(),
+    metrics,
+    nowMs: () => 0,
+  })
+  const check = async (): Promise<string> => {
+    await app.request('/readyz')
+    return (await app.request('/metrics')).text()
+  }
+  const failures = 'sandwire_readiness_failures_total'
+  expect(await check()).toContain(`${failures}{dependency="provider",reason="provider_unavailable"} 1\n`)
+  const second = await check()
+  expect(second).toContain(`${failures}{dependency="disk",reason="full"} 1\n`)
+  expect(second).toContain('sandwire_ready 0\n')
+  expect(await check()).toContain('sandwire_ready 1\n')
+})
 
 test('/readyz reports a breaker that tries one call as half-open', async () => {
   const breaker = new Breaker()

@@ -74,6 +74,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     sandboxd,
     publicKey: 'k',
     refusals: { receive: async () => undefined },
+    disconnects: { receive: () => undefined },
     settings: {
       sleepAfterMs: 600_000,
       alarmMs: 30_000,

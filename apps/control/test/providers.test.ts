@@ -55,7 +55,6 @@ async function openHost(answer: (request: Request) => Response | Promise<Respons
     nowMs: () => nowMs,
     sleep: async (ms) => void waits.push(ms),
     random: () => 0.5,
-    onCall: () => undefined,
   })
   return {
     provider,

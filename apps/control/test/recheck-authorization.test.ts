@@ -343,6 +343,21 @@ describe('with the real sandboxd, and sandboxes that are not notified of the end
     }
   }, 40_000)
 
+  test('/metrics counts closed WebSockets by code, and the calls of the provider', async () => {
+    const owner = new ApiClient(control, TOKEN)
+    const sandbox = textIn(await owner.post('/api/sandboxes', { name: 'counted' }), 'id')
+    const metrics = async (): Promise<string> => (await control.fetch('/metrics')).text()
+    const lost = async (): Promise<number> =>
+      Number(/sandwire_websocket_disconnects_total\{code="1006"\} (\d+)/.exec(await metrics())?.[1] ?? 0)
+    const before = await lost()
+    const socket = await attachPlain(owner, sandbox)
+    socket.reset()
+    await eventually(async () => (await lost()) > before, { what: 'the count', timeoutMs: 15_000 })
+    expect(await metrics()).toMatch(
+      /sandwire_provider_calls_total\{provider="host",call="start",outcome="ok"\} \d/,
+    )
+  }, 40_000)
+
   test('(threat T6) a plain connection of a guest ends with its sign-in, which the account stores', async () => {
     const owner = new ApiClient(control, TOKEN)
     const sandbox = textIn(await owner.post('/api/sandboxes', { name: 'shared' }), 'id')

@@ -68,12 +68,13 @@ const INPUT_LOW_BYTES = 256 * 1024
 export function createSocketHandlers(
   now: () => number,
   log: Log,
+  countDisconnect: (code: number) => void,
 ): {
   open(socket: ServerWebSocket<SocketData>): void
   message(socket: ServerWebSocket<SocketData>, data: string | Buffer): void
   drain(socket: ServerWebSocket<SocketData>): void
   pong(socket: ServerWebSocket<SocketData>): void
-  close(socket: ServerWebSocket<SocketData>): void
+  close(socket: ServerWebSocket<SocketData>, code: number): void
 } {
   const frames = new FramePacker()
   // A network or proxy that fails closes thousands of connections in one turn.
@@ -138,9 +139,10 @@ export function createSocketHandlers(
     pong(socket) {
       touch(socket.data)
     },
-    close(socket) {
+    close(socket, code) {
       const { data } = socket
       if (data.kind !== 'attach') return
+      countDisconnect(code)
       clearInterval(data.liveness.timer)
       closed.push(() => {
         log.info('disconnected', logFieldsOf(data))

@@ -68,7 +68,7 @@ function hostNames(address: ListenAddress, port: number, extra: readonly string[
 /** Listens and serves until stopped. */
 export function listen(address: ListenAddress, deps: ServerDependencies): Server<SocketData> {
   const app = new App(deps)
-  const handlers = createSocketHandlers(deps.now, deps.log)
+  const handlers = createSocketHandlers(deps.now, deps.log, (code) => deps.registry.countDisconnect(code))
   const common = {
     maxRequestBodySize: MAX_REQUEST_BYTES,
     development: false,

@@ -38,6 +38,9 @@ const CLOSE = {
 /** Errors that clients cannot distinguish from a session that never existed. */
 const MISSING: readonly ErrorCode[] = ['session_not_found', 'session_gone', 'resume_lost']
 
+/** Close codes of compat connections. */
+export const COMPAT_CLOSE_CODES: readonly number[] = Object.values(CLOSE)
+
 const CLOSE_OF: Partial<Record<ErrorCode, number>> = {
   sandbox_not_found: CLOSE.notFound,
   session_ended: CLOSE.terminated,

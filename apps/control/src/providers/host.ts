@@ -65,12 +65,9 @@ export interface HostProviderDependencies {
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly random: () => number
-  /** Called with the duration of each call. */
-  readonly onCall: (call: string, elapsedMs: number, isOk: boolean) => void
 }
 
 interface HostCall {
-  readonly name: string
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
   readonly path: string
   readonly requestId: string
@@ -104,7 +101,6 @@ export class HostProvider implements Provider {
   start(spec: StartSpec, requestId: string): Promise<SandboxStatus> {
     const body = JSON.stringify(spec)
     return this.#requestStatus(spec.id, {
-      name: 'start',
       method: 'PUT',
       path: `/sandboxes/${spec.id}`,
       requestId,
@@ -114,13 +110,12 @@ export class HostProvider implements Provider {
   }
 
   status(id: string, requestId: string): Promise<SandboxStatus> {
-    return this.#requestStatus(id, { name: 'status', method: 'GET', path: `/sandboxes/${id}`, requestId })
+    return this.#requestStatus(id, { method: 'GET', path: `/sandboxes/${id}`, requestId })
   }
 
   stop(id: string, requestId: string, reason: StopReason = 'requested'): Promise<SandboxStatus> {
     const path = `/sandboxes/${id}/stop?reason=${reason}`
     return this.#requestStatus(id, {
-      name: 'stop',
       method: 'POST',
       path,
       requestId,
@@ -130,15 +125,12 @@ export class HostProvider implements Provider {
 
   async destroy(id: string, requestId: string): Promise<void> {
     const path = `/sandboxes/${id}`
-    const call = { name: 'destroy', method: 'DELETE', path, requestId, timeoutMs: START_TIMEOUT_MS } as const
+    const call = { method: 'DELETE', path, requestId, timeoutMs: START_TIMEOUT_MS } as const
     await this.#request(call, discard)
   }
 
   async disconnectAll(id: string, requestId: string): Promise<void> {
-    await this.#request(
-      { name: 'disconnect_all', method: 'POST', path: `/sandboxes/${id}/disconnect`, requestId },
-      discard,
-    )
+    await this.#request({ method: 'POST', path: `/sandboxes/${id}/disconnect`, requestId }, discard)
   }
 
   async renew(): Promise<void> {
@@ -147,16 +139,14 @@ export class HostProvider implements Provider {
 
   logs(id: string, maxBytes: number, requestId: string): Promise<string> {
     const path = `/sandboxes/${id}/logs?bytes=${maxBytes}`
-    return this.#request({ name: 'logs', method: 'GET', path, requestId }, (response, signal) =>
+    return this.#request({ method: 'GET', path, requestId }, (response, signal) =>
       readBounded(response, MAX_LOG_BYTES, signal),
     )
   }
 
   health(requestId: string): Promise<HostHealth> {
-    return this.#request(
-      { name: 'health', method: 'GET', path: '/health', requestId },
-      async (response, signal) =>
-        healthShape.decode(await readBoundedJson(response, MAX_RESPONSE_BYTES, signal)),
+    return this.#request({ method: 'GET', path: '/health', requestId }, async (response, signal) =>
+      healthShape.decode(await readBoundedJson(response, MAX_RESPONSE_BYTES, signal)),
     )
   }
 
@@ -190,9 +180,8 @@ export class HostProvider implements Provider {
 
   /** Any valid response, also an error, counts as success for the circuit breaker. */
   async #requestOnce<T>(call: HostCall, read: Read<T>): Promise<T> {
-    const { breaker, nowMs, onCall } = this.#deps
-    const startedMs = nowMs()
-    if (!breaker.admit(startedMs)) throw unavailable('it failed repeatedly; try again in a moment')
+    const { breaker, nowMs } = this.#deps
+    if (!breaker.admit(nowMs())) throw unavailable('it failed repeatedly; try again in a moment')
     try {
       const deadline = {
         ms: call.timeoutMs ?? CALL_TIMEOUT_MS,
@@ -203,13 +192,11 @@ export class HostProvider implements Provider {
       )
       if (value === undefined) throw unavailable('it sent an invalid response')
       breaker.succeeded()
-      onCall(call.name, nowMs() - startedMs, true)
       return value
     } catch (error) {
       const isDown = error instanceof SandwireError && error.code === 'provider_unavailable'
       if (isDown) breaker.failed(nowMs())
       else breaker.succeeded()
-      onCall(call.name, nowMs() - startedMs, false)
       throw error
     }
   }

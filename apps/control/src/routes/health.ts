@@ -50,6 +50,27 @@ export interface HealthDependencies {
   readonly nowMs: () => number
 }
 
+/** Counts the dependencies that a check found unavailable. */
+function recordReadiness(
+  metrics: Metrics,
+  {
+    provider,
+    disk,
+  }: {
+    readonly provider: { readonly code: string | null }
+    readonly disk: { readonly status: string }
+  },
+): void {
+  const reasons = [
+    ...(provider.code === null ? [] : [{ dependency: 'provider', reason: provider.code }]),
+    ...(disk.status === 'ok' || disk.status === 'unknown'
+      ? []
+      : [{ dependency: 'disk', reason: disk.status }]),
+  ]
+  metrics.set('sandwire_ready', reasons.length === 0 ? 1 : 0)
+  for (const labels of reasons) metrics.count('sandwire_readiness_failures_total', labels)
+}
+
 /** Health checks and metrics. */
 export function addHealthRoutes(
   app: App,
@@ -95,6 +116,7 @@ export function addHealthRoutes(
         disk: { status: disk?.status ?? ('unknown' as const) },
         workspaces: { breaker: worst, open },
       }
+      recordReadiness(metrics, dependencies)
       return context.json({ status, version: SOFTWARE_VERSION, dependencies }, status === 'ok' ? 200 : 503)
     },
   )

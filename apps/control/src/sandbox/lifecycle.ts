@@ -7,6 +7,7 @@ import type { Log } from '../log.ts'
 import type { Provider } from '../providers/provider.ts'
 import { type Access, accessName, accessOf, type Need, requireAccess } from './access.ts'
 import type { SandboxCall } from './call.ts'
+import type { DisconnectMetrics } from './disconnect-metrics.ts'
 import type { LateRefusals } from './late-refusals.ts'
 import { noSuchSandbox } from './not-found.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
@@ -51,6 +52,7 @@ export interface LifecycleDependencies {
   readonly sandboxd: (sandbox: string) => SandboxdClient
   /** Receives each activity response of sandboxd. */
   readonly refusals: Pick<LateRefusals, 'receive'>
+  readonly disconnects: Pick<DisconnectMetrics, 'receive'>
   /** Verifies control's tokens in the sandbox. */
   readonly publicKey: string
   readonly settings: {
@@ -212,6 +214,7 @@ export class SandboxLifecycle {
     const pins = store.pins()
     const known = sessions.map((session) => withPin(session, pins))
     await this.publish(known)
+    this.#deps.disconnects.receive(id, running, response)
     await refusals.receive(response)
     return known
   }

@@ -49,7 +49,7 @@ export async function openParts(
   env: Env,
   store: SandboxStore,
 ): Promise<SandboxParts> {
-  const { config, log, nowMs, sleep, keys, providerOf, workspaceBreakers } = runtimeOf(env)
+  const { config, log, nowMs, sleep, keys, providerOf, workspaceBreakers, disconnectMetrics } = runtimeOf(env)
   const { signer, sessionTokens } = await keys()
   const alarm = new ObjectAlarm(ctx.storage)
   const hold = (work: Promise<unknown>): void => ctx.waitUntil(work)
@@ -133,6 +133,7 @@ export async function openParts(
     settings: config,
     nowMs,
     log,
+    disconnects: disconnectMetrics,
     refusals: new LateRefusals({
       store,
       log,

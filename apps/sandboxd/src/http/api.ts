@@ -190,6 +190,7 @@ function showActivity({ registry, epochMs }: ApiDependencies): Response {
     sessions,
     exits: registry.exits,
     refused: registry.refusals,
+    disconnects: Object.fromEntries(registry.counters.disconnects),
   })
 }
 

@@ -33,6 +33,12 @@ export function renderMetrics(
   add('log_bytes', 'gauge', 'Output stored for resume.', [['', logBytes]])
   add('sessions_created_total', 'counter', 'Sessions created.', [['', counters.started]])
   add('processes_ended_total', 'counter', 'Processes that exited.', [['', counters.ended]])
+  add(
+    'disconnects_total',
+    'counter',
+    'Closed connections, by WebSocket close code.',
+    [...counters.disconnects].map(([code, count]) => [`{code="${code}"}`, count]),
+  )
   add('output_bytes_total', 'counter', 'Bytes read from processes.', [['', counters.outputBytes]])
   add('input_bytes_total', 'counter', 'Bytes received for processes.', [['', counters.inputBytes]])
   add(

@@ -32,12 +32,18 @@ export interface FrameRefusal {
 /** Refusals kept for `/activity`, the newest ones. */
 const MAX_FRAME_REFUSALS = 256
 
+/** Close codes that are counted apart: clients choose among thousands. */
+const MAX_CLOSE_CODES = 64
+const OTHER_CLOSE_CODE = 0
+
 /** Totals since the start, for `/metrics`. */
 export interface Counters {
   started: number
   ended: number
   outputBytes: number
   inputBytes: number
+  /** Closed connections by WebSocket close code; 1006 is a lost connection. */
+  readonly disconnects: Map<number, number>
 }
 
 /** A session to create, and the caller it is for. */
@@ -67,7 +73,13 @@ type RunnerParts = Pick<RunnerDependencies, 'startProcess' | 'createScreen' | 'l
 
 /** Every session of this sandbox, created once per create id and removed when it ends. */
 export class SessionRegistry {
-  readonly counters: Counters = { started: 0, ended: 0, outputBytes: 0, inputBytes: 0 }
+  readonly counters: Counters = {
+    started: 0,
+    ended: 0,
+    outputBytes: 0,
+    inputBytes: 0,
+    disconnects: new Map(),
+  }
   /** Last input and output of removed sessions, in monotonic milliseconds. */
   readonly past: { lastInputMs: number | null; lastOutputMs: number | null } = {
     lastInputMs: null,
@@ -156,6 +168,12 @@ export class SessionRegistry {
     const { size } = this.#runners
     if (size < this.#settings.maxSessions) return undefined
     return new SandwireError('too_many_sessions', `Cannot start a process: ${size} sessions are running`)
+  }
+
+  countDisconnect(code: number): void {
+    const { disconnects } = this.counters
+    const known = disconnects.has(code) || disconnects.size < MAX_CLOSE_CODES ? code : OTHER_CLOSE_CODE
+    disconnects.set(known, (disconnects.get(known) ?? 0) + 1)
   }
 
   /** Closes the attachments that match; returns how many had a connection. */

@@ -60,6 +60,7 @@ export class RealSandbox implements FleetSandbox {
         }),
       publicKey: 'k',
       refusals: { receive: async () => undefined },
+      disconnects: { receive: () => undefined },
       settings: {
         sleepAfterMs: sleepAfterMs ?? 600_000,
         alarmMs,
