@@ -7,6 +7,7 @@ import { runShell } from './support/attached.ts'
 import { type Containers, CONTAINERS_READY_MS, openContainers } from './support/container/containers.ts'
 import { findEngineProblem } from './support/container/engine.ts'
 import { type HostOptions, type RunningHost, startHost } from './support/control.ts'
+import { listListening } from './support/listening.ts'
 import type { WireServer } from './support/wire-server.ts'
 
 const reason = findEngineProblem()
@@ -299,6 +300,34 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     expect(await send('outward', put)).toStartWith('HTTP/1.1 403 ')
     const direct = fetch(`http://${own.address}:${settings}/egress`, { method: 'PUT', body })
     expect((await rejectionOf(direct)).message).toContain('Unable to connect')
+  }, 60_000)
+
+  test('have egress listeners that no one else can use (threat T22)', async () => {
+    await create('guarded', { network: { policy: 'allowlist', allow: ['a.test'] } })
+    expect(await server.get('guarded', 'http://b.test/')).toStartWith('403 Sandwire blocked b.test')
+    const { gateway } = containers.engine
+    const hex = Buffer.from(gateway.split('.').map(Number).toReversed()).toString('hex').toUpperCase()
+    const { pid } = JSON.parse(readFileSync(join(server.host.data, 'workerd'), 'utf8')) as { pid: number }
+    const ports = listListening(pid).flatMap((each) => (each.startsWith(hex) ? [each.split(':')[1]] : []))
+    expect(ports.length).toBeGreaterThan(0)
+    for (const port of ports) {
+      const probe = `timeout 2 bash -c 'exec 3<>/dev/tcp/${gateway}/${port}' 2> /dev/null && echo open || echo closed`
+      const local = Bun.spawnSync(['setpriv', '--reuid', '65534', '--clear-groups', 'bash', '-c', probe])
+      expect(local.stdout.toString()).toBe('closed\n')
+      const run = [
+        'run',
+        '--rm',
+        '--network',
+        'bridge',
+        '--entrypoint',
+        'bash',
+        containers.image,
+        '-c',
+        probe,
+      ]
+      expect(await containers.engine.docker(...run)).toBe('closed\n')
+    }
+    expect(await server.get('guarded', 'http://b.test/')).toStartWith('403 Sandwire blocked b.test')
   }, 60_000)
 
   test('write a limited number of log lines about blocked requests (threat T22)', async () => {

@@ -6,6 +6,7 @@ import type { Configuration } from './configuration.ts'
 import { openContainers } from './containers/containers.ts'
 import { MAX_SANDBOXES } from './control/boot.ts'
 import type { DataFolder } from './data/data-folder.ts'
+import type { Log } from './log.ts'
 import type { DiskGuard } from './disk/disk-guard.ts'
 import { type Choice, chooseIsolation, hasBubblewrap } from './isolation/choose-isolation.ts'
 import { BUNDLE_ENTRY, bundleDaemon } from './isolation/daemon-bundle.ts'
@@ -57,6 +58,9 @@ export interface OpenSandboxesOptions {
   /** Closes control's connections to sandboxes, except those whose sandboxd is one of these processes. */
   readonly closeConnections: (exceptPids: ReadonlySet<number>) => void
   readonly openDisk: (hasImages: boolean) => DiskGuard
+  /** workerd's process; undefined while it does not run. */
+  readonly workerdPid: () => number | undefined
+  readonly log: Log
   readonly notify: (line: string) => void
 }
 
@@ -139,8 +143,7 @@ async function pickIsolation(
 export async function openSandboxes(options: OpenSandboxesOptions): Promise<Sandboxes> {
   const { containers } = options.configuration
   if (containers === undefined) return openHosted(options)
-  const { folder, socketFolder } = options
-  const opened = await openContainers(containers, { objects: folder.objects, socketFolder })
+  const opened = await openContainers(containers, options)
   return { ...opened, disk: options.openDisk(false) }
 }
 

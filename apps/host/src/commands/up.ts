@@ -230,7 +230,16 @@ async function begin(options: UpOptions): Promise<Running> {
   const closeConnections = (exceptPids: ReadonlySet<number>): void =>
     late.control?.closeSandboxConnections(exceptPids)
   const openDisk = (hasImages: boolean): DiskGuard => undo.use(openDiskGuard(base, configuration, hasImages))
-  const sandboxes = await openSandboxes({ ...base, configuration, env, closeConnections, openDisk, notify })
+  const workerdPid = (): number | undefined => late.control?.pid
+  const sandboxes = await openSandboxes({
+    ...base,
+    configuration,
+    env,
+    closeConnections,
+    workerdPid,
+    openDisk,
+    notify,
+  })
   const { manager } = sandboxes
   const adopted = await sandboxes.adopt()
   const served = await serve(base, options, { keys, sandboxes, prepared: await preparing }, undo)

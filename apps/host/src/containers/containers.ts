@@ -3,16 +3,21 @@ import { SandwireError } from '@sandwire/protocol'
 import { SANDBOX_OBJECTS } from '../control/workerd-config.ts'
 import { egressSocketIn } from '../data/socket-path.ts'
 import { openEgressProxy } from '../egress/egress-proxy.ts'
+import type { DataFolder } from '../data/data-folder.ts'
+import { describeCause, type Log } from '../log.ts'
 import type { Sandboxes } from '../open-sandboxes.ts'
 import type { Containers } from '../settings/containers.ts'
 import { Docker } from './docker.ts'
+import { EgressFilter } from './egress-filter.ts'
 import { OwnContainers } from './own-containers.ts'
 
-export interface ContainerFolders {
-  /** Folder of the objects' databases. */
-  readonly objects: string
+export interface OpenContainersOptions {
+  readonly folder: Pick<DataFolder, 'root' | 'objects'>
   /** Private folder for sockets. */
   readonly socketFolder: string
+  /** workerd's process; undefined while it does not run. */
+  readonly workerdPid: () => number | undefined
+  readonly log: Log
 }
 
 /**
@@ -21,7 +26,7 @@ export interface ContainerFolders {
  */
 export async function openContainers(
   containers: Containers,
-  { objects, socketFolder }: ContainerFolders,
+  { folder, socketFolder, workerdPid, log }: OpenContainersOptions,
 ): Promise<Omit<Sandboxes, 'disk'>> {
   const docker = new Docker(containers.socket)
   const problems = await findContainerProblems(containers, docker)
@@ -30,7 +35,14 @@ export async function openContainers(
       'provider_unavailable',
       `Cannot run sandboxes in containers: ${problems.join('; ')}`,
     )
-  const own = new OwnContainers(docker, path.join(objects, SANDBOX_OBJECTS))
+  const own = new OwnContainers(docker, path.join(folder.objects, SANDBOX_OBJECTS))
+  const filter = EgressFilter.open({
+    dataFolder: folder.root,
+    gateway: (await docker.gateway()) ?? '',
+    workerdPid,
+    listContainers: () => own.list(),
+    onFailure: (error) => log.warn('egress_filter', { cause: describeCause(error) }),
+  })
   const egressSocket = egressSocketIn(socketFolder)
   // Control logs what the proxy blocks, with the sandbox.
   const proxy = await openEgressProxy({ socketPath: egressSocket, log: { warn: () => undefined } })
@@ -39,13 +51,14 @@ export async function openContainers(
     engine: docker,
     egressSocket,
     slots: [],
-    weaknesses: WEAKNESSES,
+    weaknesses: filter === undefined ? [...WEAKNESSES, OPEN_LISTENERS] : WEAKNESSES,
     // The image has its own programs.
     missingPrograms: [],
     adopt: () => own.adopt(),
     close: async ({ stop }) => {
       if (stop) await own.end()
       await proxy.close()
+      filter?.[Symbol.dispose]()
     },
   }
 }
@@ -60,8 +73,12 @@ type Engine = Pick<Docker, 'isAnswering' | 'hasImage' | 'gateway' | 'publishAddr
 /** Where containers are weaker than bubblewrap; docs/operations.md describes the remedies. */
 export const WEAKNESSES: readonly string[] = [
   'workerd sets no memory, process and disk limits for containers: set defaults in the engine',
-  'users of this machine can connect to the ports that workerd publishes on loopback, and to its egress listeners',
+  'users of this machine can connect to the ports that workerd publishes on loopback',
 ]
+
+/** Without root or iptables. */
+const OPEN_LISTENERS =
+  "users and other containers of this machine can use sandboxes' networks through workerd's listeners: run as root, with iptables"
 
 /** Everything that prevents sandboxes in containers on this machine, one line each with what to do. */
 export async function findContainerProblems(

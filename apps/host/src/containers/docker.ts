@@ -7,6 +7,9 @@ const CALL_TIMEOUT_MS = 30_000
 export interface FoundContainer {
   readonly name: string
   readonly isRunning: boolean
+  /** Its address on the default network; empty when it has none. */
+  readonly address: string
+  readonly command: string
 }
 
 /** Reads one field of Docker's JSON. */
@@ -74,6 +77,8 @@ export class Docker {
       listOf(at(each, 'Names')).map((name) => ({
         name: textOf(name).replace(/^\//, ''),
         isRunning: at(each, 'State') === 'running',
+        address: textOf(at(at(at(at(each, 'NetworkSettings'), 'Networks'), 'bridge'), 'IPAddress')),
+        command: textOf(at(each, 'Command')),
       })),
     )
   }

@@ -19,7 +19,8 @@ function engineOf(containers: Record<string, boolean>) {
   const calls: string[] = []
   return {
     calls,
-    list: async () => Object.entries(containers).map(([name, isRunning]) => ({ name, isRunning })),
+    list: async () =>
+      Object.entries(containers).map(([name, isRunning]) => ({ name, isRunning, address: '', command: '' })),
     stop: async (name: string) => void calls.push(`stop ${name}`),
     remove: async (name: string) => void calls.push(`remove ${name}`),
   }

@@ -24,7 +24,7 @@ export class OwnContainers {
 
   /** Counts running containers, and removes stopped ones. */
   async adopt(): Promise<number> {
-    const all = await this.#list()
+    const all = await this.list()
     const running = new Set(all.flatMap(({ name, isRunning }) => (isRunning ? [name] : [])))
     const ended = all.filter(({ name }) => !running.has(name.replace(BESIDE, '')))
     await Promise.all(ended.map(({ name }) => this.#engine.remove(name)))
@@ -33,13 +33,14 @@ export class OwnContainers {
 
   /** Stops and removes all of them; clients receive their last output first. */
   async end(): Promise<void> {
-    const all = await this.#list()
+    const all = await this.list()
     const sandboxes = all.filter(({ name, isRunning }) => isRunning && !BESIDE.test(name))
     await Promise.all(sandboxes.map(({ name }) => this.#engine.stop(name, STOP_SECONDS)))
     await Promise.all(all.map(({ name }) => this.#engine.remove(name)))
   }
 
-  async #list(): Promise<readonly FoundContainer[]> {
+  /** All of them, sidecars and stopped ones included. */
+  async list(): Promise<readonly FoundContainer[]> {
     if (!existsSync(this.#folder)) return []
     const objects = new Set(readdirSync(this.#folder).flatMap((name) => OBJECT_FILE.exec(name)?.[1] ?? []))
     if (objects.size === 0) return []

@@ -62,6 +62,11 @@ export class Workerd {
     return workerd
   }
 
+  /** Undefined while it does not run. */
+  get pid(): number | undefined {
+    return this.#run?.child.pid
+  }
+
   /** Stops accepting requests; open connections continue. New ones wait in the kernel until `end`. */
   stopListening(): void {
     this.#isEnding = true

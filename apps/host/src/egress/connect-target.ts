@@ -47,8 +47,13 @@ const MAX_DIALED = 3
  * Asks the machine's name servers. There is one resolver per lookup, because canceling ends all queries of a resolver; and it needs no
  * thread, unlike getaddrinfo, so that a name server that does not answer delays only its own names.
  */
-export async function resolveName(name: string, signal: AbortSignal): Promise<readonly string[]> {
+export async function resolveName(
+  name: string,
+  signal: AbortSignal,
+  servers?: readonly string[],
+): Promise<readonly string[]> {
   const resolver = new Resolver()
+  if (servers !== undefined) resolver.setServers([...servers])
   const cancel = (): void => resolver.cancel()
   signal.addEventListener('abort', cancel)
   try {
