@@ -1,5 +1,5 @@
 import { OpenAPIHono, type z } from '@hono/zod-openapi'
-import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
+import { SandwireError } from '@sandwire/protocol'
 import type { MiddlewareHandler } from 'hono'
 import type { AccountIds } from './auth/account-id.ts'
 import { createBearerAuthenticator, firstOf, refuseEndedSignIns } from './auth/authenticator.ts'
@@ -16,6 +16,7 @@ import { createTicketAuthenticator } from './auth/ticket.ts'
 import { CommandPolicy } from './commands/command-policy.ts'
 import { addPtyRoute } from './compat/pty.ts'
 import { addCompatRoutes } from './compat/routes.ts'
+import { Callers } from './http/callers.ts'
 import { AttachLimits, type RateLimit, RequestBudget, WorkspaceBudget } from './http/rate-limits.ts'
 import { holdBody } from './http/request-body.ts'
 import { addResponseHeaders } from './http/respond.ts'
@@ -23,16 +24,17 @@ import { checkRequestSource } from './http/source-check.ts'
 import { unwrap } from './outcome.ts'
 import { addAccountRoutes } from './routes/account.ts'
 import { addAttachRoutes } from './routes/attach.ts'
+import { admitRequests } from './routes/admission.ts'
 import { auditRequests } from './routes/request-audit.ts'
 import { addAuditRoutes } from './routes/audit.ts'
 import type { App, AppEnv } from './routes/context.ts'
-import { refuseQuery } from './routes/endpoint.ts'
 import { addErrorResponses } from './routes/error-responses.ts'
 import { addGrantRoutes } from './routes/grants.ts'
 import { guard, refuseWithoutIdentity } from './routes/guard.ts'
 import { addHealthRoutes } from './routes/health.ts'
+import { addOpenApiRoute } from './routes/openapi.ts'
 import { addPageRoutes } from './routes/pages.ts'
-import { type Policy, policyOf } from './routes/policies.ts'
+import type { Policy } from './routes/policies.ts'
 import { recordRequests } from './routes/request-log.ts'
 import { addRedeemRoutes } from './routes/redeem.ts'
 import { addSandboxRoutes } from './routes/sandboxes.ts'
@@ -133,6 +135,7 @@ export function createApp(deps: AppDependencies): App {
   })
   const exemptsLoopback = config.mode === 'local'
   const budget = new RequestBudget({ perMinute: config.limits.strangersPerMinutePerAddress, exemptsLoopback })
+  const callers = new Callers()
   const limits = new AttachLimits({
     perAddress: { perMinute: config.limits.attachesPerMinutePerAddress, exemptsLoopback },
     rateLimit: deps.rateLimit,
@@ -142,7 +145,7 @@ export function createApp(deps: AppDependencies): App {
   const commands = new CommandPolicy(config.commands)
   const sessionNames = new SessionNames(deps.sessionTokens, config.provider, nowMs)
   const guardOf = (policy: Policy): MiddlewareHandler<AppEnv> => {
-    const admit = guard(policy, { source: config, authenticator, tickets, hasGuests, budget, nowMs })
+    const admit = guard(policy, { source: config, authenticator, tickets, hasGuests, budget, callers, nowMs })
     const hold = holdBody(policy === 'public' ? MAX_PUBLIC_BODY_BYTES : MAX_BODY_BYTES)
     return (context, next) =>
       admit(context, async () => {
@@ -154,6 +157,7 @@ export function createApp(deps: AppDependencies): App {
   if (config.tokenInUrl) log.warn('token_in_url')
 
   app.use(recordRequests({ log, metrics, nowMs, mintRequestId: deps.mintRequestId }))
+  app.use(admitRequests({ callers, nowMs, sleep }))
   app.use(auditRequests({ lookup, sessionNames, log, metrics, nowMs, sleep, mintId: deps.mintRequestId }))
   app.use(addResponseHeaders(config))
   app.use(checkRequestSource(config))
@@ -194,20 +198,8 @@ export function createApp(deps: AppDependencies): App {
   addTemplateRoutes(app, guardOf, commands)
   addPageRoutes(app, guardOf)
   addWorkbenchRoutes(app, guardOf, { assets, codings: config.assetCodings })
-  addOpenApiDocument(app, guardOf)
+  addOpenApiRoute(app, guardOf)
 
   addErrorResponses(app, runtime)
   return app
-}
-
-function addOpenApiDocument(app: App, guardOf: (policy: Policy) => ReturnType<typeof guard>): void {
-  app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' })
-  app.get('/api/openapi.json', guardOf(policyOf('get', '/api/openapi.json')), refuseQuery, (context) =>
-    context.json(
-      app.getOpenAPI31Document({
-        openapi: '3.1.0',
-        info: { title: 'Sandwire', version: SOFTWARE_VERSION, license: { name: 'Apache-2.0' } },
-      }),
-    ),
-  )
 }

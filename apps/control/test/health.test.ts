@@ -3,6 +3,7 @@ import { OpenAPIHono } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
 import { decodeConfig } from '../src/config.ts'
 import { Metrics } from '../src/metrics.ts'
+import { cacheHealth, FRESH_MS, MAX_AGE_MS } from '../src/providers/health-cache.ts'
 import { Breaker, Breakers, FAILURES_TO_OPEN, OPEN_MS } from '../src/providers/breaker.ts'
 import type { AppEnv } from '../src/routes/context.ts'
 import { addHealthRoutes } from '../src/routes/health.ts'
@@ -25,6 +26,7 @@ test('/metrics counts why the server was not ready', async () => {
   const app = new OpenAPIHono<AppEnv>()
   const disk = { status: 'full', freeBytes: 1, reserveBytes: 2 } as const
   const healthy = { status: 'ok', version: '0', isolation: 'none', sandboxes: 0 } as const
+  let nowMs = 0
   const answers = [
     () => Promise.reject(new SandwireError('provider_unavailable', 'The host does not respond')),
     () => Promise.resolve({ ...healthy, disk }),
@@ -36,9 +38,10 @@ test('/metrics counts why the server was not ready', async () => {
     breaker: new Breaker(),
     workspaceBreakers: new Breakers(),
     metrics,
-    nowMs: () => 0,
+    nowMs: () => nowMs,
   })
   const check = async (): Promise<string> => {
+    nowMs += FRESH_MS
     await app.request('/readyz')
     return (await app.request('/metrics')).text()
   }
@@ -98,4 +101,42 @@ test.each([
   const metrics = await (await app.request('/metrics')).text()
   expect(metrics).toContain('sandwire_disk_free_bytes 5\n')
   expect(metrics).toContain('sandwire_disk_reserve_bytes 7\n')
+})
+
+test('however many requests there are, one at a time asks the provider for its health', async () => {
+  let nowMs = 0
+  const calls: PromiseWithResolvers<void>[] = []
+  const read = cacheHealth(
+    {
+      health: async () => {
+        const call = Promise.withResolvers<void>()
+        calls.push(call)
+        await call.promise
+        return { status: 'ok', version: '0', isolation: 'none', sandboxes: 0 } as const
+      },
+    },
+    () => nowMs,
+  )
+  const first = read('r')
+  calls[0]?.resolve()
+  expect(await first).toMatchObject({ status: 'ok' })
+  for (let count = 0; count < 100; count += 1) await read('r')
+  expect(calls).toHaveLength(1)
+
+  nowMs = FRESH_MS
+  const refresh = read('r')
+  for (let count = 0; count < 100; count += 1) expect(await read('r')).toMatchObject({ status: 'ok' })
+  expect(calls).toHaveLength(2)
+  calls[1]?.reject(new Error('The host is gone'))
+  expect(await refresh).toMatchObject({ status: 'unavailable', code: 'internal' })
+  expect(await read('r')).toMatchObject({ status: 'unavailable' })
+
+  // A refresh whose request was canceled never ends.
+  nowMs += FRESH_MS
+  void read('r')
+  expect(await read('r')).toMatchObject({ status: 'unavailable' })
+  nowMs += MAX_AGE_MS
+  const next = read('r')
+  calls.at(-1)?.resolve()
+  expect(await next).toMatchObject({ status: 'ok' })
 })

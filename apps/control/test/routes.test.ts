@@ -290,7 +290,8 @@ describe('a sandbox over the API', () => {
 
 describe('a request', () => {
   test('has the same id in the response, at the host and in the log', async () => {
-    const response = await control.fetch('/readyz')
+    await control.fetch('/api/sandboxes', { method: 'POST', json: { name: 'logged' } })
+    const response = await control.fetch('/logs/logged')
     const id = response.headers.get('x-request-id')
     expect(control.host.requestIds).toContain(id)
     const line = await eventually(() => control.log.find((text) => text.includes(String(id))), {
@@ -302,7 +303,7 @@ describe('a request', () => {
       source: 'control',
       event: 'request',
       request_id: id,
-      route: '/readyz',
+      route: '/logs/:sandbox',
       method: 'GET',
       status: 200,
       duration_ms: expect.any(Number),

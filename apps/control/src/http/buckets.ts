@@ -13,9 +13,9 @@ export class Buckets {
     this.#max = max
   }
 
-  /** Takes one token of a key; false if there is none. */
-  take(key: string, nowMs: number): boolean {
-    return this.#bucket(key, nowMs).take(1, nowMs)
+  /** Takes tokens of a key; false if there are fewer. */
+  take(key: string, nowMs: number, count = 1): boolean {
+    return this.#bucket(key, nowMs).take(count, nowMs)
   }
 
   /** Takes as many whole tokens as available, up to `wanted`; returns how many. */

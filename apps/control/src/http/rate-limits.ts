@@ -9,16 +9,16 @@ const MAX_NETWORKS = 10_000
 const MAX_ACCOUNTS = 1_000
 const MINUTE_MS = 60_000
 
-/** Requests of one account: far more than users and tools send, far less than the server can take. */
+/** Cost of the requests of one account: far more than users and tools send, far less than the server can take. */
 const ACCOUNT_PER_SECOND = 500
 const ACCOUNT_BURST = 2_000
-/** Requests without a valid credential, all clients together. */
-const UNAUTHENTICATED_PER_SECOND = 50
-const UNAUTHENTICATED_BURST = 200
+/** Requests without a valid credential, of each kind, all clients together. */
+const STRANGERS_PER_SECOND = 50
+const STRANGERS_BURST = 200
+/** A page has dozens of files, which are cheap: the limits for pages and files are higher by this factor. */
+const FILES_FACTOR = 10
 /** Share links redeemed without a credential from one network; enough for a class of students. */
 const GUESTS_PER_MINUTE = 300
-/** Valid tokens that are remembered; the oldest is dropped first. */
-const MAX_VALID_TOKENS = 1_000
 
 /** A rate limiter of the platform that counts for all isolates. */
 export interface RateLimit {
@@ -116,58 +116,68 @@ export class AttachLimits {
   }
 }
 
-/** Limits requests per account. Requests without a valid credential have limits of their own, so they use up nobody else's. */
+/** Requests without a valid credential. Each kind has limits of its own, so that a flood of one does not stop the others. */
+export type StrangerRequest =
+  /** A route that needs a credential, without a valid one. */
+  | 'refused'
+  | 'sign-in'
+  | 'health'
+  /** Pages, their files, and other public routes. */
+  | 'page'
+
+const STRANGER_FACTORS: Readonly<Record<StrangerRequest, number>> = {
+  refused: 1,
+  'sign-in': 1,
+  health: 1,
+  page: FILES_FACTOR,
+}
+
+/** Limits one kind of requests per address, and for all addresses together. */
+class StrangerLimit {
+  readonly #addresses: AddressLimit
+  readonly #factor: number
+  #all: TokenBucket | undefined
+
+  constructor({ perMinute, exemptsLoopback }: AddressLimitSettings, factor: number) {
+    this.#addresses = new AddressLimit({ perMinute: perMinute * factor, exemptsLoopback })
+    this.#factor = factor
+  }
+
+  refusal(request: Request, nowMs: number): SandwireError | undefined {
+    const refusal = this.#addresses.refusal(addressOf(request), nowMs)
+    if (refusal !== undefined) return refusal
+    this.#all ??= new TokenBucket(STRANGERS_PER_SECOND * this.#factor, STRANGERS_BURST * this.#factor, nowMs)
+    return this.#all.take(1, nowMs) ? undefined : rateLimited(this.#all.waitMs(1, nowMs))
+  }
+}
+
+/** Limits the cost of requests per account. Requests without a valid credential have limits of their own, so they use up nobody else's. */
 export class RequestBudget {
   readonly #accounts = new Buckets({ perSecond: ACCOUNT_PER_SECOND, burst: ACCOUNT_BURST, max: MAX_ACCOUNTS })
-  readonly #addresses: AddressLimit
-  readonly #signInAddresses: AddressLimit
-  #unauthenticated: TokenBucket | undefined
-  #signIns: TokenBucket | undefined
-  /** Hashes of tokens that were valid when last checked. */
-  readonly #validTokens = new Set<string>()
+  readonly #strangers: Readonly<Record<StrangerRequest, StrangerLimit>>
   /** Separate from other unauthenticated requests, because guests were invited. Exempts no address. */
   readonly #guests = new AddressLimit({ perMinute: GUESTS_PER_MINUTE, exemptsLoopback: false })
 
-  /** `unauthenticated`: the limit per address for requests without a valid credential. */
-  constructor(unauthenticated: AddressLimitSettings) {
-    this.#addresses = new AddressLimit(unauthenticated)
-    this.#signInAddresses = new AddressLimit(unauthenticated)
+  /** `strangers`: the limit per address for requests without a valid credential. */
+  constructor(strangers: AddressLimitSettings) {
+    const limitOf = (kind: StrangerRequest) => new StrangerLimit(strangers, STRANGER_FACTORS[kind])
+    this.#strangers = {
+      refused: limitOf('refused'),
+      'sign-in': limitOf('sign-in'),
+      health: limitOf('health'),
+      page: limitOf('page'),
+    }
   }
 
-  /** Counts a request of an account; returns the error if it exceeds the limit. */
-  refusal(account: string, nowMs: number): SandwireError | undefined {
-    const isTaken = this.#accounts.take(account, nowMs)
-    return isTaken ? undefined : rateLimited(this.#accounts.waitMs(account, nowMs))
+  /** Takes the cost of a request of an account; returns the error if it exceeds the limit. */
+  refusal(account: string, cost: number, nowMs: number): SandwireError | undefined {
+    const isTaken = this.#accounts.take(account, nowMs, cost)
+    return isTaken ? undefined : rateLimited(this.#accounts.waitMs(account, nowMs, cost))
   }
 
   /** Counts a request without a valid credential; returns the error if it exceeds the limit. */
-  unauthenticatedRefusal(request: Request, nowMs: number): SandwireError | undefined {
-    const refusal = this.#addresses.refusal(addressOf(request), nowMs)
-    if (refusal !== undefined) return refusal
-    this.#unauthenticated ??= new TokenBucket(UNAUTHENTICATED_PER_SECOND, UNAUTHENTICATED_BURST, nowMs)
-    const bucket = this.#unauthenticated
-    return bucket.take(1, nowMs) ? undefined : rateLimited(bucket.waitMs(1, nowMs))
-  }
-
-  /** Why a token is not even checked: its address sent too many invalid ones, and this one is not known to be valid. */
-  tokenRefusal(request: Request, hash: string, nowMs: number): SandwireError | undefined {
-    return this.#validTokens.has(hash) ? undefined : this.#addresses.nextRefusal(addressOf(request), nowMs)
-  }
-
-  /** Remembers that a token is valid. */
-  addValidToken(hash: string): void {
-    this.#validTokens.delete(hash)
-    this.#validTokens.add(hash)
-    const [oldest] = this.#validTokens
-    if (this.#validTokens.size > MAX_VALID_TOKENS && oldest !== undefined) this.#validTokens.delete(oldest)
-  }
-
-  /** Counts a step of a sign-in, separately from other unauthenticated requests; returns the error if it exceeds the limit. */
-  signInRefusal(request: Request, nowMs: number): SandwireError | undefined {
-    const refusal = this.#signInAddresses.refusal(addressOf(request), nowMs)
-    if (refusal !== undefined) return refusal
-    this.#signIns ??= new TokenBucket(UNAUTHENTICATED_PER_SECOND, UNAUTHENTICATED_BURST, nowMs)
-    return this.#signIns.take(1, nowMs) ? undefined : rateLimited(this.#signIns.waitMs(1, nowMs))
+  strangerRefusal(kind: StrangerRequest, request: Request, nowMs: number): SandwireError | undefined {
+    return this.#strangers[kind].refusal(request, nowMs)
   }
 
   /** Counts a guest who redeems a share link; returns the error if it exceeds the limit. */

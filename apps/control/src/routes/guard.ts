@@ -1,8 +1,9 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { MiddlewareHandler } from 'hono'
 import { type Authenticator, type Identity, type Scope, unauthorized } from '../auth/identity.ts'
-import { sha256Hex } from '../bytes.ts'
-import type { RequestBudget } from '../http/rate-limits.ts'
+import type { Callers } from '../http/callers.ts'
+import type { RequestBudget, StrangerRequest } from '../http/rate-limits.ts'
+import { costOf } from '../http/request-cost.ts'
 import { hasPublicOrigin, type SourceSettings } from '../http/source-check.ts'
 import type { AppEnv } from './context.ts'
 import type { Credential, Policy } from './policies.ts'
@@ -15,6 +16,7 @@ export interface GuardDependencies {
   /** Share links can be redeemed without a credential. */
   readonly hasGuests: boolean
   readonly budget: RequestBudget
+  readonly callers: Callers
   readonly nowMs: () => number
 }
 
@@ -46,17 +48,19 @@ export function checkScope({ scopes }: Pick<Identity, 'scopes'>, scope: Scope): 
     throw new SandwireError('forbidden', `The credential does not have the scope "${scope}"`)
 }
 
-/** Hash of a bearer token whose check takes a signature or a lookup; undefined for tokens that are only compared. */
-async function hashCostlyToken(headers: Headers): Promise<string | undefined> {
-  const authorization = headers.get('authorization')
-  return authorization?.includes('.') === true ? sha256Hex(authorization) : undefined
+/** Routes that answer even when the server cannot authenticate anyone, so that the operator can monitor it. */
+const HEALTH_ROUTES: readonly string[] = ['/health', '/healthz', '/readyz']
+
+/** Whether a public route is limited as a health check or as a page. Sign-in steps have a limit in addition. */
+function kindOf(pathname: string): StrangerRequest {
+  return HEALTH_ROUTES.includes(pathname) ? 'health' : 'page'
 }
 
 /** Authenticates a request and checks its policy, scopes and rate limits. */
 export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandler<AppEnv> {
-  const { source, authenticator, tickets, hasGuests, budget, nowMs } = deps
+  const { source, authenticator, tickets, hasGuests, budget, callers, nowMs } = deps
   const refuseUnauthenticated = (request: Request, error: SandwireError): never => {
-    throw budget.unauthenticatedRefusal(request, nowMs()) ?? error
+    throw budget.strangerRefusal('refused', request, nowMs()) ?? error
   }
   const takesTickets =
     policy !== 'public' && (policy.credential === 'socket' || policy.credential === 'page socket')
@@ -66,9 +70,6 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
     const { headers } = request
     // An expired cookie counts as no credential here: a guest cannot delete it.
     const mayBeGuest = takesGuests && !headers.has('authorization')
-    const hash = await hashCostlyToken(headers)
-    const tokenRefusal = hash === undefined ? undefined : budget.tokenRefusal(request, hash, nowMs())
-    if (tokenRefusal !== undefined) throw tokenRefusal
     let identity: Identity | undefined
     try {
       identity = takesTickets ? await tickets.authenticate(headers) : undefined
@@ -76,22 +77,43 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
     } catch (caught) {
       if (!mayBeGuest) return refuseUnauthenticated(request, SandwireError.from(caught))
     }
-    if (identity !== undefined && hash !== undefined) budget.addValidToken(hash)
-    if (identity !== undefined) return identity
+    if (identity !== undefined) {
+      await callers.add(request, identity.account)
+      return identity
+    }
     if (!mayBeGuest) return refuseUnauthenticated(request, unauthorized('no credential was sent'))
     const refusal = budget.guestRefusal(request, nowMs())
     if (refusal !== undefined) throw refusal
     return undefined
   }
+  /** Counts a request to a public route: for the account of a valid credential, so that strangers cannot use up its requests. */
+  const admitPublic = async (request: Request): Promise<void> => {
+    const kind = kindOf(new URL(request.url).pathname)
+    const caller = await callers.find(request)
+    let account = caller.group === 'account' ? caller.key : undefined
+    if (account === undefined) {
+      const refusal = budget.strangerRefusal(kind, request, nowMs())
+      if (refusal === undefined) return
+      const identity = await authenticator.authenticate(request.headers).catch(() => undefined)
+      if (identity === undefined) throw refusal
+      account = identity.account
+      await callers.add(request, account)
+    }
+    const limited = budget.refusal(account, costOf(request), nowMs())
+    if (limited !== undefined) throw limited
+  }
   return async (context, next) => {
-    if (policy === 'public') return next()
+    if (policy === 'public') {
+      await admitPublic(context.req.raw)
+      return next()
+    }
     const { headers } = context.req.raw
     const identity = await identify(context.req.raw)
     if (identity === undefined) return next()
     const refusal = identity.via === 'cookie' ? cookieRefusal(headers, policy.credential, source) : undefined
     if (refusal !== undefined) throw refusal
     context.set('identity', identity)
-    const limited = budget.refusal(identity.account, nowMs())
+    const limited = budget.refusal(identity.account, costOf(context.req.raw), nowMs())
     if (limited !== undefined) throw limited
     // Every other scope builds on `connect`.
     checkScope(identity, 'connect')
@@ -100,13 +122,10 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
   }
 }
 
-/** Routes that answer even when the server cannot authenticate anyone, so that the operator can monitor it. */
-const ALWAYS_SERVED = ['/health', '/healthz', '/readyz']
-
 /** Refuses everything but health checks while the identity settings have a problem. */
 export function refuseWithoutIdentity(problem: string | undefined): MiddlewareHandler<AppEnv> {
   return async (context, next) => {
-    if (problem !== undefined && !ALWAYS_SERVED.includes(context.req.path))
+    if (problem !== undefined && !HEALTH_ROUTES.includes(context.req.path))
       throw new SandwireError('no_issuer', `Cannot authenticate anyone: ${problem}`)
     return next()
   }

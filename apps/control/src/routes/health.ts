@@ -1,9 +1,10 @@
 import { z } from '@hono/zod-openapi'
-import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
+import { SOFTWARE_VERSION } from '@sandwire/protocol'
 import { COMMON_HEADERS } from '../http/respond.ts'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Breaker, Breakers } from '../providers/breaker.ts'
+import { cacheHealth } from '../providers/health-cache.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { App } from './context.ts'
 import { describeWorkspace, workspaceFeatures, workspaceMode } from '../compat/capabilities.ts'
@@ -77,6 +78,8 @@ export function addHealthRoutes(
   guardOf: GuardOf,
   { config, provider, breaker, workspaceBreakers, metrics, nowMs }: HealthDependencies,
 ): void {
+  const readHealth = cacheHealth(provider, nowMs)
+
   for (const path of ['/health', '/healthz'] as const)
     app.openapi(
       endpoint(guardOf, { method: 'get', path, responses: { 200: json(alive, 'The server is running') } }),
@@ -94,16 +97,7 @@ export function addHealthRoutes(
       },
     }),
     async (context) => {
-      const found = await provider.health(context.get('requestId')).then(
-        ({ isolation, disk }) => ({ status: 'ok' as const, code: null, isolation, disk }),
-        (caught: unknown) => ({
-          status: 'unavailable' as const,
-          code: SandwireError.from(caught).code,
-          isolation: null,
-          disk: undefined,
-        }),
-      )
-      const { disk, ...answered } = found
+      const { disk, ...answered } = await readHealth(context.get('requestId'))
       const hasSpace = disk === undefined || disk.status === 'ok'
       const status = answered.status === 'ok' && hasSpace ? ('ok' as const) : ('unavailable' as const)
       if (disk !== undefined) {

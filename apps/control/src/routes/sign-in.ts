@@ -128,7 +128,7 @@ function addCodeRoutes(app: App, guardOf: GuardOf, deps: SignInDependencies): vo
     async (context) => {
       if (!hasPublicOrigin(context.req.raw.headers, source))
         throw new SandwireError('origin_refused', 'Cannot sign in from this origin')
-      const refusal = budget.signInRefusal(context.req.raw, nowMs())
+      const refusal = budget.strangerRefusal('sign-in', context.req.raw, nowMs())
       if (refusal !== undefined) throw refusal
       const { code } = context.req.valid('json')
       if (!hasLocalIdentity || !(await redeem(code, context.get('requestId'))))
@@ -167,7 +167,7 @@ function addIssuerRoutes(app: App, guardOf: GuardOf, deps: SignInDependencies): 
       responses: { 303: { description: 'The next page' }, 200: { description: 'A page' } },
     })
   const checkBudget = (request: Request): void => {
-    const refusal = budget.signInRefusal(request, nowMs())
+    const refusal = budget.strangerRefusal('sign-in', request, nowMs())
     if (refusal !== undefined) throw refusal
   }
   /** Shows a page with the problem; it contains nothing of the request. */
