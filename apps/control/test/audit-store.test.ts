@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import {
   AUDIT_LIFE_MS,
+  type AuditRow,
   AuditStore,
   MAX_ROWS,
   MAX_SUMMARIES,
@@ -155,9 +156,33 @@ function pour(store: AuditStore, actor: string, batches: number, changes: Partia
 }
 
 /** Rows that say that others are missing. */
-function gapsOf(store: AuditStore) {
-  return store.page({ limit: 5_000, action: 'audit.dropped' }, NOW).rows
+function gapsOf(store: AuditStore): readonly AuditRow[] {
+  const rows: AuditRow[] = []
+  let before: string | null | undefined
+  while (before !== null) {
+    const page = store.page({ limit: 5_000, action: 'audit.dropped', ...(before && { before }) }, NOW)
+    rows.push(...page.rows)
+    before = page.next
+  }
+  return rows
 }
+
+test('(threat T50) a page with a filter examines a bounded number of rows, and continues after them', () => {
+  const { database, store } = open()
+  fill(database, 1, NOW - 1, 'local', 'grant.create')
+  fill(database, 20_000, NOW)
+  const query = { limit: 10, action: 'grant.create' } as const
+  let page = store.page(query, NOW)
+  // An unbounded page would have found the row at once.
+  expect(page.rows).toEqual([])
+  let pages = 1
+  while (page.rows.length === 0 && page.next !== null) {
+    page = store.page({ ...query, before: page.next }, NOW)
+    pages += 1
+  }
+  expect(page).toMatchObject({ rows: [{ action: 'grant.create' }], next: null })
+  expect(pages).toBe(5)
+})
 
 test('keeps at most 50,000 rows of activity of the owner, removes the oldest and counts them in a row', () => {
   const { database, store } = open()

@@ -13,6 +13,7 @@ const DEFAULT_SINCE = '7d'
 const PAGE_ROWS = 1_000
 /** More than a server keeps, so that a hostile server cannot make this run forever. */
 const MAX_ROWS = 150_000
+const MAX_PAGES = 1_000
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 const text = shape.text(1024)
@@ -59,6 +60,7 @@ function parseSandboxOption(options: CommandOptions): string | undefined {
 async function readRows(api: Api, query: Readonly<Record<string, string>>): Promise<readonly unknown[]> {
   const rows: unknown[] = []
   let before: string | undefined
+  let pages = 0
   do {
     const parameters = new URLSearchParams({
       ...query,
@@ -67,8 +69,10 @@ async function readRows(api: Api, query: Readonly<Record<string, string>>): Prom
     })
     const page = decodeResponse(pageShape, await api.request('GET', `/api/audit?${parameters.toString()}`))
     rows.push(...page.rows)
-    before = page.rows.length === 0 ? undefined : (page.next ?? undefined)
-  } while (before !== undefined && rows.length < MAX_ROWS)
+    // A page can be empty when none of the rows that the server examined for it match.
+    before = page.next ?? undefined
+    pages += 1
+  } while (before !== undefined && rows.length < MAX_ROWS && pages < MAX_PAGES)
   return rows
 }
 

@@ -8,6 +8,8 @@ import { ROW_COUNTS_SCHEMA, RowCounts, type RowGroup } from './audit-row-counts.
 export const AUDIT_LIFE_MS = 90 * 24 * 60 * 60 * 1000
 /** Rows deleted at a time, a few times what one delivery adds: no request waits for a long cleanup. */
 export const PRUNED_AT_ONCE = 500
+/** Rows that a page with a filter examines: a few milliseconds, in which nothing else runs. */
+const MAX_EXAMINED_ROWS = 5_000
 
 /** Actions that sandboxd can refuse after control allowed them; the ids of their rows end with the action. */
 const LATE_ACTIONS: readonly Action[] = ['session.start', 'session.join', 'exec']
@@ -244,29 +246,41 @@ export class AuditStore {
     return row === undefined ? undefined : numberOf(row, 'at_ms') + AUDIT_LIFE_MS
   }
 
+  /** A page of the newest rows. With a filter it examines a bounded number of rows, so it can be short and have a `next`. */
   page(query: AuditQuery, nowMs: number): AuditPage {
     const { sandbox, action, sinceMs = 0, before, limit } = query
     const [beforeMs = '', beforeSeq = ''] = before?.split('-') ?? []
+    const isFiltered = sandbox !== undefined || action !== undefined
+    const range = `at_ms >= ? ${before === undefined ? '' : 'AND (at_ms, seq) < (?, ?)'}`
+    const order = 'ORDER BY at_ms DESC, seq DESC LIMIT ?'
+    const bounds = [
+      Math.max(sinceMs, nowMs - AUDIT_LIFE_MS + 1),
+      ...(before === undefined ? [] : [Number(beforeMs), Number(beforeSeq)]),
+    ]
+    const oldest = `SELECT at_ms, seq FROM audit WHERE ${range} ${order} OFFSET ?`
+    const [lastExamined] = isFiltered
+      ? this.#sql.exec(oldest, ...bounds, 1, MAX_EXAMINED_ROWS - 1).toArray()
+      : []
     const found = this.#sql
       .exec(
-        `SELECT * FROM audit WHERE at_ms >= ?
+        `SELECT * FROM audit WHERE ${range}
+         ${lastExamined === undefined ? '' : 'AND (at_ms, seq) >= (?, ?)'}
          ${sandbox === undefined ? '' : "AND (sandbox = ? OR sandbox_name = ? OR class = 'summary')"}
-         ${action === undefined ? '' : 'AND action = ?'}
-         ${before === undefined ? '' : 'AND (at_ms, seq) < (?, ?)'}
-         ORDER BY at_ms DESC, seq DESC LIMIT ?`,
-        Math.max(sinceMs, nowMs - AUDIT_LIFE_MS + 1),
+         ${action === undefined ? '' : 'AND action = ?'} ${order}`,
+        ...bounds,
+        ...(lastExamined === undefined
+          ? []
+          : [numberOf(lastExamined, 'at_ms'), numberOf(lastExamined, 'seq')]),
         ...(sandbox === undefined ? [] : [sandbox, sandbox]),
         ...(action === undefined ? [] : [action]),
-        ...(before === undefined ? [] : [Number(beforeMs), Number(beforeSeq)]),
         limit + 1,
       )
       .toArray()
     const shown = found.slice(0, limit)
-    const last = shown.at(-1)
-    const hasMore = found.length > limit && last !== undefined
+    const last = found.length > limit ? shown.at(-1) : lastExamined
     return {
       rows: shown.map(toAuditRow),
-      next: hasMore ? `${numberOf(last, 'at_ms')}-${numberOf(last, 'seq')}` : null,
+      next: last === undefined ? null : `${numberOf(last, 'at_ms')}-${numberOf(last, 'seq')}`,
     }
   }
 
