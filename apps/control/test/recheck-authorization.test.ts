@@ -135,25 +135,25 @@ describe('(threat T6) a plain connection', () => {
   })
 
   test.each([
-    ['was withdrawn', (made: ReturnType<typeof open>) => void made.store.sharing.removeGrant('g1')],
+    ['was withdrawn', (made: ReturnType<typeof open>) => void made.store.sharing.removeGrant('g1', 0)],
     [
       'was withdrawn, though another was given',
       (made: ReturnType<typeof open>) => {
-        made.store.sharing.removeGrant('g1')
+        made.store.sharing.removeGrant('g1', 0)
         made.give('g2')
       },
     ],
     [
       'has expired',
       (made: ReturnType<typeof open>) => {
-        made.store.sharing.removeGrant('g1')
+        made.store.sharing.removeGrant('g1', 0)
         made.give('g1', 'collaborator', made.clock.nowMs)
       },
     ],
     [
       'allows viewing only',
       (made: ReturnType<typeof open>) => {
-        made.store.sharing.removeGrant('g1')
+        made.store.sharing.removeGrant('g1', 0)
         made.give('g1', 'viewer')
       },
     ],
@@ -234,7 +234,7 @@ describe('(threat T6) a compat connection', () => {
     made.recheck.add(await made.recheck.prepare({ ...call, ...join }, 'g1'))
     await made.pass(QUARTER_MS)
     expect(made.disconnected).toEqual([])
-    made.store.sharing.removeGrant('g1')
+    made.store.sharing.removeGrant('g1', 0)
     await made.pass(QUARTER_MS)
     expect(made.disconnected).toEqual([{ identity: 'ada', session: 's7', grant: 'g1' }])
   })

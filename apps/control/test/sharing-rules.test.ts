@@ -185,8 +185,8 @@ describe('the store', () => {
       grant({ session: 's', label: 'for Bob', holder: { account: 'bob', name: 'Bob' } }),
     )
     expect(sharing.grantsOf('bob')).toHaveLength(1)
-    expect(sharing.removeGrant(GRANT)).toBe(true)
-    expect(sharing.removeGrant(GRANT)).toBe(false)
+    expect(sharing.removeGrant(GRANT, 0)).toBe(true)
+    expect(sharing.removeGrant(GRANT, 0)).toBe(false)
   })
 
   test('returns expired grants and the next expiry', () => {
@@ -291,6 +291,7 @@ function openSharing(addHeldGrant: () => Promise<void> = async () => undefined) 
     holders: {
       add: addHeldGrant,
       remove: async (_, id) => void dropped.push(id),
+      deliver: async () => undefined,
     },
   })
   return { store, sharing, dropped }

@@ -1,5 +1,6 @@
 import { KeyedSerializer } from '@sandwire/async'
 import type { AuditLog } from './audit-log.ts'
+import type { HolderIndex } from './holder-index.ts'
 import type { SandboxLifecycle } from './lifecycle.ts'
 import type { RecheckAuthorization } from './recheck-authorization.ts'
 import type { Revocation } from './revocation.ts'
@@ -42,6 +43,7 @@ export interface AlarmDependencies {
   readonly store: Pick<SandboxStore, 'read'>
   readonly revocation: Pick<Revocation, 'onAlarm'>
   readonly audit: Pick<AuditLog, 'deliver'>
+  readonly holders: Pick<HolderIndex, 'deliver'>
   readonly lifecycle: Pick<SandboxLifecycle, 'poll'>
   readonly recheck: Pick<RecheckAuthorization, 'onAlarm'>
   /** Sets the alarm for what is pending beside the lifecycle. */
@@ -56,7 +58,7 @@ export interface AlarmDependencies {
  * that the runtime fires the alarm again.
  */
 export async function onAlarm(deps: AlarmDependencies): Promise<void> {
-  const { store, revocation, audit, lifecycle, recheck, rearm, hold, mintRequestId } = deps
+  const { store, revocation, audit, holders, lifecycle, recheck, rearm, hold, mintRequestId } = deps
   // First, and not awaited: nothing may delay a revocation, and it delays nothing.
   hold(revocation.onAlarm())
   const kind = store.read()?.state.kind
@@ -64,7 +66,7 @@ export async function onAlarm(deps: AlarmDependencies): Promise<void> {
   const polls = isStopped ? [] : [() => lifecycle.poll(mintRequestId()), () => recheck.onAlarm()]
   const failures: unknown[] = []
   // The fired alarm is gone, and a step may set the next one for much later: a crash before the end must not delay what is pending.
-  for (const step of [rearm, () => audit.deliver(), ...polls, rearm])
+  for (const step of [rearm, () => audit.deliver(), () => holders.deliver(), ...polls, rearm])
     await step().catch((error: unknown) => void failures.push(error))
   if (failures.length > 0) throw failures[0]
 }

@@ -8,6 +8,7 @@ import { WorkspaceProxy } from '../workspace-proxy/proxy.ts'
 import { ProxiedRequests } from '../workspace-proxy/requests.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { AuditLog } from './audit-log.ts'
+import { HolderIndex } from './holder-index.ts'
 import { LateRefusals } from './late-refusals.ts'
 import { SandboxLifecycle } from './lifecycle.ts'
 import { OutputBudget } from './output-budget.ts'
@@ -27,6 +28,7 @@ export interface SandboxParts {
   readonly revocation: Revocation
   readonly recheck: RecheckAuthorization
   readonly audit: AuditLog
+  readonly holders: HolderIndex
   readonly provider: Provider
   /** Finds or starts the sessions of compat clients. */
   readonly ptySessions: PtySessions
@@ -115,9 +117,18 @@ export async function openParts(
     mintId,
   })
 
+  const holders = new HolderIndex({
+    store,
+    nowMs,
+    log,
+    wakeBy: (atMs) => alarm.setBy(atMs),
+    add: async (holder, held, source) => unwrap(await account(holder).addHeldGrant(held, source)),
+    remove: (holder, grant) => inTime(async () => unwrap(await account(holder).removeHeldGrant(grant))),
+  })
+
   /** When the alarm must fire for what does not depend on the lifecycle. */
   const nextMs = (): number | undefined => {
-    const times = [revocation.nextMs(), audit.nextMs()].filter((time) => time !== undefined)
+    const times = [revocation.nextMs(), audit.nextMs(), holders.nextMs()].filter((time) => time !== undefined)
     return times.length === 0 ? undefined : Math.min(...times)
   }
   const rearm = async (): Promise<void> => {
@@ -164,10 +175,7 @@ export async function openParts(
     revocation,
     nowMs,
     ticketMs: config.ticketMs,
-    holders: {
-      add: async (holder, held, source) => unwrap(await account(holder).addHeldGrant(held, source)),
-      remove: async (holder, grant) => unwrap(await account(holder).removeHeldGrant(grant)),
-    },
+    holders,
     random: (bytes) => crypto.getRandomValues(bytes),
   })
   const workspace = new WorkspaceProxy({
@@ -193,6 +201,7 @@ export async function openParts(
     revocation,
     recheck,
     audit,
+    holders,
     provider,
     ptySessions,
     workspace,

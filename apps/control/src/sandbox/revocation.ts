@@ -156,8 +156,8 @@ export class Revocation {
   }
 
   async #removeHolder(account: string): Promise<void> {
-    const { store } = this.#deps
-    for (const { id } of store.sharing.grantsOf(account)) store.sharing.removeGrant(id)
+    const { store, nowMs } = this.#deps
+    for (const { id } of store.sharing.grantsOf(account)) store.sharing.removeGrant(id, nowMs())
     store.sharing.removeTicketsOfAccount(account)
     await this.#disconnectSoon({ identity: account })
   }
@@ -167,7 +167,7 @@ export class Revocation {
     const { store, nowMs } = this.#deps
     if (store.read()?.owner !== owner) return
     const grants = store.sharing.liveGrants(nowMs())
-    for (const { id } of grants) store.sharing.removeGrant(id)
+    for (const { id } of grants) store.sharing.removeGrant(id, nowMs())
     // A ticket would let the owner in without another check of the account.
     store.sharing.removeTickets()
     await Promise.all([

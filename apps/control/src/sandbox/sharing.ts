@@ -12,6 +12,7 @@ import {
   noSuchGrant,
   toHeld,
 } from './grants.ts'
+import type { HolderIndex } from './holder-index.ts'
 import type { SandboxLifecycle } from './lifecycle.ts'
 import type { Revocation } from './revocation.ts'
 import type { SandboxSessions } from './sessions.ts'
@@ -43,15 +44,7 @@ export interface SharingDependencies {
   readonly sessions: SandboxSessions
   readonly store: SandboxStore
   readonly revocation: Pick<Revocation, 'disconnect'>
-  /**
-   * The accounts' indexes of the grants that they hold. Updated before the grant itself is stored, so that no account holds a
-   * grant that is missing from its index.
-   */
-  readonly holders: {
-    /** Throws `too_many_grants` at the account's limit. */
-    add(account: string, held: HeldGrant, source: GrantSource): Promise<void>
-    remove(account: string, grant: string): Promise<void>
-  }
+  readonly holders: Pick<HolderIndex, 'add' | 'remove' | 'deliver'>
   /** Lifetime of tickets. */
   readonly ticketMs: number
   readonly nowMs: () => number
@@ -103,22 +96,20 @@ export class SandboxSharing {
 
   /** Revokes a grant and closes its connections; on request also ends the sessions that its holder started by it. */
   async revoke(call: SandboxCall, grant: string, endsSessions: boolean): Promise<void> {
-    const { lifecycle, store, revocation, holders } = this.#deps
+    const { lifecycle, store, revocation, holders, nowMs } = this.#deps
     lifecycle.authorize(call, 'own')
-    const holder = store.sharing.grant(grant)?.holder
-    if (!store.sharing.removeGrant(grant)) throw noSuchGrant()
+    if (!store.sharing.removeGrant(grant, nowMs())) throw noSuchGrant()
     await revocation.disconnect({ grant, ...(endsSessions ? { endSessions: true } : {}) })
-    // Only an index entry: the account also removes it when it finds the grant gone.
-    if (holder !== undefined) await holders.remove(holder.account, grant).catch(() => undefined)
+    await holders.deliver()
   }
 
   /** Removes a grant that the caller holds, and closes its connections. */
   async leave({ identity }: SandboxCall, grant: string): Promise<void> {
-    const { store, revocation, holders } = this.#deps
+    const { store, revocation, holders, nowMs } = this.#deps
     if (this.held(identity, grant) === undefined) throw noSuchGrant()
-    store.sharing.removeGrant(grant)
+    store.sharing.removeGrant(grant, nowMs())
     await revocation.disconnect({ grant })
-    await holders.remove(identity, grant).catch(() => undefined)
+    await holders.deliver()
   }
 
   /** Redeems a share link. */
@@ -189,7 +180,7 @@ export class SandboxSharing {
     try {
       return insert()
     } catch (error) {
-      await holders.remove(account, held.grant).catch(() => undefined)
+      await holders.remove(account, held.grant)
       throw error
     }
   }

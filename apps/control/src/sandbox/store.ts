@@ -17,6 +17,7 @@ import { AUDIT_OUTBOX } from './audit-log.ts'
 import type { GrantRecord } from './grants.ts'
 import type { CheckedConnection, RecheckedConnection } from './recheck-authorization.ts'
 import type { SandboxRecord, SandboxSettings } from './record.ts'
+import { HOLDER_OUTBOX } from './holder-index.ts'
 import { DISCONNECT_OUTBOX } from './revocation.ts'
 import type { SandboxState } from './state.ts'
 import { decodeTicket, encodeTicket, type LiveTicket, type TicketRecord } from './tickets.ts'
@@ -118,9 +119,11 @@ function toGrantRecord(row: Row): GrantRecord & { readonly linkHash?: string } {
 /** Grants and tickets. */
 class SharingStore {
   readonly #exec: Exec
+  readonly #holderOutbox: Outbox
 
-  constructor(exec: Exec) {
+  constructor(exec: Exec, holderOutbox: Outbox) {
     this.#exec = exec
+    this.#holderOutbox = holderOutbox
   }
 
   /** Grants that an account holds, expired ones too. */
@@ -167,16 +170,24 @@ class SharingStore {
     )
   }
 
-  /** False when there is no such grant. */
-  removeGrant(id: string): boolean {
-    return this.#exec('DELETE FROM grants WHERE id = ? RETURNING id', id).length > 0
+  /** Removes a grant, and queues its removal from its holder's index. False when there is no such grant. */
+  removeGrant(id: string, nowMs: number): boolean {
+    const rows = this.#exec('DELETE FROM grants WHERE id = ? RETURNING id, account', id)
+    this.#queueRemovals(rows, nowMs)
+    return rows.length > 0
   }
 
-  /** Removes expired grants; returns their ids. */
+  /** The same for expired grants; returns their ids. */
   removeExpiredGrants(nowMs: number): readonly string[] {
-    return this.#exec('DELETE FROM grants WHERE expires_ms <= ? RETURNING id', nowMs).map((row) =>
-      textOf(row, 'id'),
-    )
+    const rows = this.#exec('DELETE FROM grants WHERE expires_ms <= ? RETURNING id, account', nowMs)
+    this.#queueRemovals(rows, nowMs)
+    return rows.map((row) => textOf(row, 'id'))
+  }
+
+  #queueRemovals(rows: readonly Row[], nowMs: number): void {
+    for (const row of rows)
+      if (typeof row['account'] === 'string')
+        this.#holderOutbox.enqueue({ destination: row['account'], key: textOf(row, 'id'), body: '' }, nowMs)
   }
 
   /** When the next grant expires; undefined without grants. */
@@ -365,6 +376,8 @@ export class SandboxStore {
   readonly droppedAuditRows: DroppedAuditRows
   /** Audit entries for the owner's account. */
   readonly auditOutbox: Outbox
+  /** Grants to remove from the indexes of their holders. */
+  readonly holderOutbox: Outbox
   /** Connections that sandboxd must close. */
   readonly disconnectOutbox: Outbox
   readonly container: ContainerStore
@@ -372,7 +385,8 @@ export class SandboxStore {
   constructor(sql: Sql) {
     this.#sql = sql
     const exec: Exec = (query, ...bindings) => this.#exec(query, ...bindings)
-    this.sharing = new SharingStore(exec)
+    this.holderOutbox = new Outbox(exec, HOLDER_OUTBOX)
+    this.sharing = new SharingStore(exec, this.holderOutbox)
     this.endedLogins = new EndedLogins(exec)
     this.recheckedConnections = new RecheckedConnections(exec)
     this.aliases = new SessionAliases(exec)
