@@ -8,7 +8,7 @@ import { AS_NOBODY, canBecomeNobody, NOBODY } from './support/nobody.ts'
 
 const MEBIBYTE = 1024 ** 2
 /** Much less than the disks of three sandboxes. */
-const DISK_BYTES = 640 * MEBIBYTE
+const DISK_BYTES = 720 * MEBIBYTE
 const OVERCOMMIT = { SANDWIRE_DISK_OVERCOMMIT: '20' }
 
 async function post(host: RunningHost, path: string, body: unknown = {}): Promise<Response> {

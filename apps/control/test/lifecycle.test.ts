@@ -11,6 +11,7 @@ import { SandboxdClient } from '../src/sandbox/sandboxd-client.ts'
 import type { SessionFacts } from '../src/sandbox/session-view.ts'
 import { OutputBudget } from '../src/sandbox/output-budget.ts'
 import { SandboxSessions } from '../src/sandbox/sessions.ts'
+import type { Destroyer } from '../src/sandbox/state.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { MemoryProvider } from './support/memory-provider.ts'
@@ -51,6 +52,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     database.query("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").all()
   const reports: { view: SandboxView; sessions: readonly SessionFacts[] | undefined }[] = []
   const removed: string[] = []
+  const destroyers: Destroyer[] = []
   const clock = { nowMs: 1_000 }
   let alarmMs: number | undefined
   let activity: readonly SessionFacts[] = []
@@ -91,6 +93,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
       has: async (owner) => owner === CALL.identity,
     },
     alarm: { set: async (atMs) => void (alarmMs = atMs), clear: async () => void (alarmMs = undefined) },
+    onDestroyed: async (by) => void destroyers.push(by),
     deleteAll: async () => {
       for (const table of [
         'container',
@@ -117,6 +120,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     clock,
     reports,
     removed,
+    destroyers,
     requested,
     tables,
     sessions: new SandboxSessions({
@@ -413,6 +417,74 @@ describe('the alarm', () => {
     made.clock.nowMs += 5
     await made.lifecycle.poll('r')
     expect(made.alarm()).toBe(made.clock.nowMs + 30_000)
+  })
+})
+
+describe('a destroy that the provider does not answer', () => {
+  async function interrupted() {
+    const made = open()
+    await made.create()
+    await made.lifecycle.start('r')
+    const { provider } = made
+    const destroy = provider.destroy.bind(provider)
+    provider.destroy = async () => {
+      throw new SandwireError('provider_unavailable', 'The host does not respond')
+    }
+    const failure = await rejectionOf(made.lifecycle.destroy(CALL, ID))
+    expect(failure).toMatchObject({ code: 'provider_unavailable' })
+    return { ...made, recover: () => void (provider.destroy = destroy) }
+  }
+
+  test('leaves a sandbox that is seen as being destroyed, and never starts', async () => {
+    const made = await interrupted()
+    expect(made.reports.at(-1)?.view.state).toBe('destroying')
+    expect(made.lifecycle.show(made.lifecycle.authorize(CALL, 'see')).state).toBe('destroying')
+    const refused = { code: 'sandbox_destroying' }
+    expect(await rejectionOf(made.lifecycle.start('r'))).toMatchObject(refused)
+    expect(await rejectionOf(made.lifecycle.ready('r', false))).toMatchObject(refused)
+    expect(await rejectionOf(made.create())).toMatchObject(refused)
+    for (const need of ['watch', 'work'] as const)
+      expect(() => made.lifecycle.authorize(CALL, need)).toThrow('is being destroyed')
+    expect(() => made.lifecycle.authorize(STRANGER, 'work')).toThrow('No sandbox')
+    // What the provider reports, or a start that was in progress, does not revive it.
+    await made.lifecycle.observe('r')
+    await made.lifecycle.stop('r', true)
+    expect(made.state()).toBe('destroying')
+  })
+
+  test('is finished by the alarm', async () => {
+    const made = await interrupted()
+    expect(made.alarm()).toBe(made.clock.nowMs + 5_000)
+    made.clock.nowMs += 5_000
+    await made.lifecycle.poll('r')
+    expect([made.state(), made.alarm()]).toEqual(['destroying', made.clock.nowMs + 5_000])
+    made.recover()
+    await made.lifecycle.poll('r')
+    expect(made.removed).toEqual([ID])
+    expect(made.destroyers).toEqual([{ identity: 'local', name: 'owner', address: '' }])
+    expect([made.tables(), made.alarm()]).toEqual([[], undefined])
+    expect(await rejectionOf(made.lifecycle.start('r'))).toMatchObject({ code: 'sandbox_not_found' })
+  })
+
+  test('can be repeated', async () => {
+    const made = await interrupted()
+    made.recover()
+    await Promise.all([made.lifecycle.destroy(CALL, ID), made.lifecycle.destroy(CALL, ID)])
+    expect(made.removed).toEqual([ID])
+  })
+
+  test('wins over a start in progress', async () => {
+    const made = open()
+    await made.create()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    made.provider.gate = promise
+    const starting = rejectionOf(made.lifecycle.ready('r', true))
+    await eventually(() => made.state() === 'creating', { what: 'the start' })
+    const destroyed = made.lifecycle.destroy(CALL, ID)
+    resolve()
+    await destroyed
+    expect(await starting).toMatchObject({ code: expect.stringMatching(/^sandbox_(destroying|not_found)$/) })
+    expect(made.provider.sandboxes.size).toBe(0)
   })
 })
 

@@ -65,6 +65,22 @@ describe('the state of a sandbox', () => {
     expect(step({ kind: 'stopping' }, { type: 'stopFailed' }).effects).toEqual(['set_alarm'])
   })
 
+  test('never leaves `destroying`', () => {
+    const by = { identity: 'local', name: 'owner', address: '' }
+    const state: SandboxState = { kind: 'destroying', by }
+    for (const before of [stopped, running, state])
+      expect(step(before, { type: 'destroy', by })).toEqual({ state, effects: ['set_alarm', 'publish'] })
+    for (const event of [
+      { type: 'start' },
+      { type: 'startFailed', reason: 'x' },
+      { type: 'stop' },
+      { type: 'stopFailed' },
+      { type: 'observed', status: up },
+      { type: 'observed', status: { id: 'x', state: 'absent' } },
+    ] as const)
+      expect(step(state, event)).toEqual({ state, effects: [] })
+  })
+
   test('drops the version of a sandboxd that was replaced', () => {
     const greeted = step(running, { type: 'version_known', epoch: 'a', protocol: 1 }).state
     expect(greeted).toEqual({ ...running, protocol: 1 })

@@ -65,6 +65,8 @@ export const ERRORS = {
   needs_discard: final(409, 4415),
   /** Another sandbox of the account has this name. */
   name_taken: final(409, 4416),
+  /** The sandbox is being destroyed, which is finished even if the request for it failed. */
+  sandbox_destroying: final(409, 4419),
   /** The account has reached its limit of sandboxes. */
   too_many_sandboxes: final(429, 4456),
   /** The same create id was used with other parameters, or an upload is at another offset. */

@@ -93,6 +93,7 @@ const COMMAND_HINTS: Partial<Readonly<Record<ErrorCode, readonly [string, (name:
   sandbox_unreachable: ['see why: ', (name) => `logs ${name}`],
   needs_discard: ['to stop it and lose its files: ', (name) => `stop ${name} --discard`],
   name_taken: ['choose another name; list your sandboxes: ', () => 'list'],
+  sandbox_destroying: ['wait until it is gone, or choose another name; list your sandboxes: ', () => 'list'],
   too_many_sandboxes: ['remove one with rm NAME; list them: ', () => 'list'],
   too_many_grants: [
     'remove one with revoke GRANT or leave GRANT; list them: ',

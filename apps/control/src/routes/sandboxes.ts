@@ -1,10 +1,12 @@
 import { DEFAULT_SANDBOX_LIMITS, type HostHealth, encodeId } from '@sandwire/internal-api'
+import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import { checkEnvironment } from '../commands/command-policy.ts'
 import type { Config } from '../config.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
 import { unwrap } from '../outcome.ts'
 import { enforcedSettings, checkEnforced } from '../providers/capabilities.ts'
 import type { IsolationOf } from '../providers/isolation.ts'
+import { retryIdempotent } from '../providers/retry.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import type { SandboxSettings, SandboxView } from '../sandbox/record.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
@@ -31,6 +33,11 @@ export const DEFAULT_SETTINGS: SandboxSettings = {
 const DEFAULT_LOG_BYTES = 64 * 1024
 const MAX_LOG_BYTES = 1024 * 1024
 
+/** Errors that a full disk causes; workerd does not report all of them as such. */
+const DISK_FULL_CODES: ReadonlySet<ErrorCode> = new Set(['internal', 'sandbox_failed'])
+/** The host releases space for control within a second. */
+const RELEASE_MS = 1_200
+
 /** The name of a sandbox that is created without one. */
 function mintName(): string {
   return `sandbox-${encodeId(crypto.getRandomValues(new Uint8Array(5)))}`
@@ -40,13 +47,14 @@ interface SandboxRouteDependencies {
   readonly lookup: SandboxLookup
   readonly isolationOf: IsolationOf
   readonly config: Pick<Config, 'provider' | 'commands'>
+  readonly sleep: (ms: number) => Promise<void>
 }
 
 /** `/api/sandboxes` and `/logs/:sandbox`. */
 export function addSandboxRoutes(
   app: App,
   guardOf: GuardOf,
-  { lookup, isolationOf, config }: SandboxRouteDependencies,
+  { lookup, isolationOf, config, sleep }: SandboxRouteDependencies,
 ): void {
   const find = (account: string, text: string): Promise<string> =>
     lookup.resolve(account, parseSandboxRef(text))
@@ -124,7 +132,11 @@ export function addSandboxRoutes(
     async (context) => {
       const call = callOf(context)
       const id = await find(call.identity, context.req.valid('param').sandbox)
-      unwrap(await lookup.sandbox(id).destroy(call, id))
+      await retryIdempotent(async () => unwrap(await lookup.sandbox(id).destroy(call, id)), {
+        isWorthRetrying: (error) => DISK_FULL_CODES.has(SandwireError.from(error).code),
+        sleep: () => sleep(RELEASE_MS),
+        random: () => Math.random(),
+      })
       return context.body(null, 204)
     },
   )

@@ -156,7 +156,7 @@ export const sandboxView = z
   .object({
     id: z.string(),
     name: z.string(),
-    state: z.enum(['creating', 'running', 'stopping', 'stopped', 'failed']),
+    state: z.enum(['creating', 'running', 'stopping', 'stopped', 'failed', 'destroying']),
     reason: z.string().nullable(),
     createdMs: timeMs,
     startedMs: timeMs.nullable(),

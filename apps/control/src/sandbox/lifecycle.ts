@@ -9,7 +9,7 @@ import { type Access, accessName, accessOf, type Need, requireAccess } from './a
 import type { SandboxCall } from './call.ts'
 import type { DisconnectMetrics } from './disconnect-metrics.ts'
 import type { LateRefusals } from './late-refusals.ts'
-import { noSuchSandbox } from './not-found.ts'
+import { beingDestroyed, noSuchSandbox } from './not-found.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
 import { controlItself, invalidResponse, type SandboxdClient } from './sandboxd-client.ts'
 import {
@@ -19,7 +19,7 @@ import {
   type SessionFacts,
   withPin,
 } from './session-view.ts'
-import { isIdle, type SandboxEvent, type SandboxState, sleepAfter, step } from './state.ts'
+import { type Destroyer, isIdle, type SandboxEvent, type SandboxState, sleepAfter, step } from './state.ts'
 import type { SandboxStore } from './store.ts'
 
 /** Polls for which a container is kept running without its object: one may be late. */
@@ -27,6 +27,9 @@ const RENEWED_POLLS = 3
 
 /** A sandboxd that does not respond delays its own stop by this much. */
 const STOP_REASON_TIMEOUT_MS = 2_000
+
+/** The alarm tries this often to destroy a sandbox whose provider did not respond. */
+const DESTROY_RETRY_MS = 5_000
 
 /** A sandbox and the caller's access to it. */
 export interface Authorized {
@@ -63,6 +66,8 @@ export interface LifecycleDependencies {
   readonly nowMs: () => number
   readonly log: Log
   readonly alarm: { set(atMs: number): Promise<void>; clear(): Promise<void> }
+  /** Called when the provider has destroyed the sandbox, before the object's own storage is deleted. */
+  readonly onDestroyed: (by: Destroyer, requestId: string) => Promise<void>
   /** Deletes the object's storage. */
   readonly deleteAll: () => Promise<void>
 }
@@ -77,7 +82,10 @@ export class SandboxLifecycle {
     this.#deps = deps
   }
 
-  /** Returns the caller's access if it is sufficient; throws `sandbox_not_found` for callers without any. */
+  /**
+   * Returns the caller's access if it is sufficient; throws `sandbox_not_found` for callers without any. A sandbox that is being
+   * destroyed can only be seen and managed.
+   */
   authorize(
     call: Pick<SandboxCall, 'identity' | 'login' | 'token' | 'issuedMs'>,
     need: Need,
@@ -92,6 +100,7 @@ export class SandboxLifecycle {
     if (hasEnded(login) || hasEnded(token)) throw signInEnded()
     const sandbox = { owner: record.owner, grants: store.sharing.grantsOf(identity) }
     const access = requireAccess(accessOf(sandbox, identity, { session, nowMs: nowMs() }), need)
+    if (need === 'watch' || need === 'work') this.#refuseDestroying()
     return { record, access }
   }
 
@@ -110,6 +119,7 @@ export class SandboxLifecycle {
       state: { kind: 'stopped' },
     })
     const view = this.view(this.authorize({ identity: record.owner }, 'own').record)
+    this.#refuseDestroying()
     await this.#deps.index.report(record.owner, view)
     return view
   }
@@ -138,18 +148,19 @@ export class SandboxLifecycle {
     else if (!(await this.#deps.index.has(call.identity, sandbox))) throw noSuchSandbox()
   }
 
-  /** `onDestroyed` is called before the object's own storage is deleted. */
-  async destroy(call: SandboxCall, sandbox: string, onDestroyed?: () => Promise<void>): Promise<void> {
-    const { identity, requestId } = call
-    const { store, provider, index, alarm, deleteAll } = this.#deps
-    if (store.read() !== undefined) this.authorize(call, 'own')
+  /** Stores the intent, then destroys the sandbox. If that fails, the alarm finishes it. */
+  async destroy(call: SandboxCall, sandbox: string): Promise<void> {
+    const { identity, name, address, login, requestId } = call
+    const by = { identity, name, address, ...(login === undefined ? {} : { login }) }
+    const hasRecord = this.#deps.store.read() !== undefined
+    if (hasRecord) {
+      this.authorize(call, 'own')
+      await this.apply({ type: 'destroy', by })
+    }
     await this.#serialize(async () => {
-      await provider.destroy(sandbox, requestId)
-      await index.remove(identity, sandbox)
-      await onDestroyed?.()
-      await alarm.clear()
-      await deleteAll()
-      store.reset()
+      // Another call may have finished it meanwhile.
+      if (hasRecord && this.#deps.store.read() === undefined) return
+      await this.#destroy(by, sandbox, requestId)
     })
   }
 
@@ -157,6 +168,7 @@ export class SandboxLifecycle {
   async ready(requestId: string, mayStart: boolean): Promise<Running> {
     if (mayStart) await this.start(requestId)
     else if (this.#state.kind !== 'running') await this.observe(requestId)
+    this.#refuseDestroying()
     const state = this.#state
     if (state.kind !== 'running') throw new SandwireError('sandbox_stopped', 'The sandbox is not running')
     return state
@@ -177,7 +189,8 @@ export class SandboxLifecycle {
     store.setState(state)
     const left: ('start' | 'stop')[] = []
     for (const effect of effects) {
-      if (effect === 'set_alarm') await alarm.set(nowMs() + settings.alarmMs)
+      if (effect === 'set_alarm')
+        await alarm.set(nowMs() + (state.kind === 'destroying' ? DESTROY_RETRY_MS : settings.alarmMs))
       else if (effect === 'clear_alarm') await alarm.clear()
       else if (effect === 'publish') {
         log.info('sandbox_state', { sandbox: record.id, state: state.kind })
@@ -222,8 +235,10 @@ export class SandboxLifecycle {
   /** Reads the state and activity, and stops the sandbox when it is idle. Called by the alarm. */
   async poll(requestId: string): Promise<void> {
     const { store, alarm, nowMs, settings, log } = this.#deps
-    const sandbox = store.read()?.id
-    if (sandbox === undefined) return
+    const record = store.read()
+    if (record === undefined) return
+    if (record.state.kind === 'destroying') return this.#resumeDestroy(record.state.by, record.id, requestId)
+    const sandbox = record.id
     // The start in progress reports its own result.
     if (this.#starting !== undefined) return alarm.set(nowMs() + settings.alarmMs)
     try {
@@ -303,8 +318,37 @@ export class SandboxLifecycle {
     })
   }
 
+  async #destroy(by: Destroyer, sandbox: string, requestId: string): Promise<void> {
+    const { store, provider, index, onDestroyed, alarm, deleteAll } = this.#deps
+    const owner = store.read()?.owner ?? by.identity
+    await provider.destroy(sandbox, requestId)
+    await index.remove(owner, sandbox)
+    await onDestroyed(by, requestId)
+    await deleteAll()
+    store.reset()
+    // Last: until then the alarm would finish what a crash interrupts.
+    await alarm.clear()
+  }
+
+  async #resumeDestroy(by: Destroyer, sandbox: string, requestId: string): Promise<void> {
+    const { alarm, nowMs, log } = this.#deps
+    // A crash during this attempt must not be the end of it.
+    await alarm.set(nowMs() + DESTROY_RETRY_MS)
+    try {
+      await this.#serialize(() => this.#destroy(by, sandbox, requestId))
+    } catch (caught) {
+      const { code, message } = SandwireError.from(caught)
+      log.warn('destroy_delayed', { request_id: requestId, sandbox, code, cause: message })
+    }
+  }
+
+  #refuseDestroying(): void {
+    if (this.#state.kind === 'destroying') throw beingDestroyed()
+  }
+
   async #start(requestId: string): Promise<void> {
     const { provider, store, publicKey, nowMs } = this.#deps
+    this.#refuseDestroying()
     if (!(await this.apply({ type: 'start' })).includes('start')) return
     const { id, name, settings } = this.#record
     const { network, limits, env } = settings

@@ -25,6 +25,10 @@ export function sharedUnderName(
   )
 }
 
+export function beingDestroyed(): SandwireError {
+  return new SandwireError('sandbox_destroying', 'The sandbox is being destroyed')
+}
+
 export function noSuchSession(): SandwireError {
   return new SandwireError('session_not_found', 'No session has this id')
 }

@@ -71,13 +71,9 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   destroy(call: SandboxCall, sandbox: string): Promise<Outcome<void>> {
-    return this.#audited(call, {}, async ({ lifecycle, audit, holders }) => {
-      const context = audit.contextOf(call)
+    return this.#audited(call, {}, async ({ lifecycle }) => {
       await lifecycle.authorizeDestroy(call, sandbox)
-      return lifecycle.destroy(call, sandbox, async () => {
-        await holders.removeAll()
-        await audit.recordDestroyed(call, context)
-      })
+      return lifecycle.destroy(call, sandbox)
     })
   }
 
@@ -203,17 +199,13 @@ export class SandboxObject extends DurableObject<Env> {
 
   /** Destroys the sandbox of a deleted account. */
   destroyOrphaned(owner: string, sandbox: string): Promise<Outcome<void>> {
-    return this.#run(async ({ lifecycle, audit, holders, revocation }) => {
+    return this.#run(async ({ lifecycle, revocation }) => {
       const requestId = crypto.randomUUID()
       const call = { identity: owner, name: '', scopes: [], address: '', requestId }
       if (this.#store.read() !== undefined) lifecycle.authorize(call, 'own')
       // Connections are closed even if the provider does not respond.
       this.ctx.waitUntil(revocation.handle({ type: 'owner_deleted', account: owner }))
-      const context = audit.contextOf(call)
-      await lifecycle.destroy(call, sandbox, async () => {
-        await holders.removeAll()
-        await audit.recordDestroyed(call, context)
-      })
+      await lifecycle.destroy(call, sandbox)
     })
   }
 

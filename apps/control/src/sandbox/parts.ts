@@ -164,6 +164,10 @@ export async function openParts(
       // Revocations and audit entries need it even when the sandbox is stopped.
       clear: () => alarm.setAt(nextMs()),
     },
+    onDestroyed: async (by, requestId) => {
+      await holders.removeAll()
+      await audit.recordDestroyed({ ...by, scopes: [], requestId }, audit.contextOf(by))
+    },
     deleteAll: () => ctx.storage.deleteAll(),
   })
   const budget = new OutputBudget(config.limits.outputBytesPerSecond)

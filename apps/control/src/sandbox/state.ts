@@ -20,12 +20,23 @@ export type SandboxState =
   | { readonly kind: 'stopped'; readonly reason?: string }
   /** The last start failed. */
   | { readonly kind: 'failed'; readonly reason: string }
+  /** Being deleted with its files. It never leaves this state, and the alarm finishes what a request could not. */
+  | { readonly kind: 'destroying'; readonly by: Destroyer }
+
+/** Who requested that a sandbox is destroyed, for the audit. */
+export interface Destroyer {
+  readonly identity: string
+  readonly name: string
+  readonly address: string
+  readonly login?: string
+}
 
 export type SandboxEvent =
   | { readonly type: 'start' }
   | { readonly type: 'startFailed'; readonly reason: string }
   | { readonly type: 'stop' }
   | { readonly type: 'stopFailed' }
+  | { readonly type: 'destroy'; readonly by: Destroyer }
   /** The provider reported its status. */
   | { readonly type: 'observed'; readonly status: SandboxStatus }
   /** sandboxd reported its protocol version. */
@@ -70,7 +81,11 @@ function observe(state: SandboxState, status: SandboxStatus): Step {
 
 /** The next state and what must be done. */
 export function step(state: SandboxState, event: SandboxEvent): Step {
+  if (state.kind === 'destroying')
+    return { state, effects: event.type === 'destroy' ? ['set_alarm', 'publish'] : [] }
   switch (event.type) {
+    case 'destroy':
+      return { state: { kind: 'destroying', by: event.by }, effects: ['set_alarm', 'publish'] }
     case 'start':
       // Also in `creating`: an object that was evicted during a start repeats it; starting is idempotent.
       return state.kind === 'running'

@@ -5,7 +5,7 @@ export type Network = 'none' | 'allowlist' | 'open'
 export interface Sandbox {
   readonly id: string
   readonly name: string
-  readonly state: 'creating' | 'running' | 'stopping' | 'stopped' | 'failed'
+  readonly state: 'creating' | 'running' | 'stopping' | 'stopped' | 'failed' | 'destroying'
   readonly reason: string | null
   readonly createdMs: number
   readonly startedMs: number | null

@@ -81,6 +81,7 @@ export class RealSandbox implements FleetSandbox {
         has: async () => true,
       },
       alarm: { set: (atMs) => alarm.setBy(atMs), clear: () => alarm.setAt(undefined) },
+      onDestroyed: async () => undefined,
       deleteAll: async () => undefined,
     })
   }

@@ -32,6 +32,7 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
     setDoing('')
   }
   const isOwner = access === 'owner'
+  const canRun = access !== 'viewer' && state !== 'destroying'
   const stateText = sandboxTexts.states[state]
   const note = doing === '' ? (isOffline ? sandboxTexts.wasState(stateText) : stateText) : doing
   return (
@@ -53,7 +54,7 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
             </small>
           </span>
         </button>
-        {access !== 'viewer' && state !== 'running' && (
+        {canRun && state !== 'running' && (
           <IconButton
             icon="play"
             label={sandboxTexts.start(name)}
@@ -62,7 +63,7 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
             }
           />
         )}
-        {access !== 'viewer' && (
+        {canRun && (
           <IconButton
             icon="terminal"
             label={sandboxTexts.newTerminal(name)}
@@ -93,7 +94,9 @@ export function SandboxRow({ sandbox }: { readonly sandbox: Sandbox }): ReactEle
               stopSandbox(id, ephemeral),
             )
           if (isYes && question === 'destroy')
-            void act(sandboxTexts.destroying, sandboxTexts.cannotDestroy(name), () => destroySandbox(id))
+            void act(sandboxTexts.states.destroying, sandboxTexts.cannotDestroy(name), () =>
+              destroySandbox(id),
+            )
         }}
       />
     </li>
