@@ -9,7 +9,7 @@ import type { DataFolder } from './data/data-folder.ts'
 import type { Log } from './log.ts'
 import type { DiskGuard } from './disk/disk-guard.ts'
 import { type Choice, chooseIsolation, hasBubblewrap } from './isolation/choose-isolation.ts'
-import { BUNDLE_ENTRY, bundleDaemon } from './isolation/daemon-bundle.ts'
+import { BUNDLE_ENTRY, bundleDaemon, bundleEgress } from './isolation/daemon-bundle.ts'
 import { hasLoopDevices } from './isolation/disk-image.ts'
 import { installBubblewrap, planBubblewrap } from './isolation/install-bubblewrap.ts'
 import { defaultRunBase, type IsolationSettings } from './isolation/isolation.ts'
@@ -17,7 +17,8 @@ import { canMountOverlays } from './isolation/overlays.ts'
 import { ensureOwnedFolder } from './isolation/sandbox-folders.ts'
 import { findTool } from './isolation/system-tools.ts'
 import { createSandboxManager, type SandboxManager } from './sandboxes/sandbox-manager.ts'
-import { planSlots, socketsOf } from './slots/slots.ts'
+import { planSlots, Slots, socketsOf } from './slots/slots.ts'
+import { limitSupervisor } from './supervisor/supervisor-privileges.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -55,6 +56,8 @@ export interface OpenSandboxesOptions {
   /** Private folder with a path short enough for unix sockets. */
   readonly socketFolder: string
   readonly env: Environment
+  /** Group of control, if it runs as another user. */
+  readonly controlGroup?: number
   /** Closes control's connections to sandboxes, except those whose sandboxd is one of these processes. */
   readonly closeConnections: (exceptPids: ReadonlySet<number>) => void
   readonly openDisk: (hasImages: boolean) => DiskGuard
@@ -109,13 +112,14 @@ export async function describeMachine(
 ): Promise<IsolationSettings> {
   const uid = process.getuid?.() ?? 0
   const isRoot = uid === 0 && workspace === undefined
-  const [folder, hasOverlays] = await Promise.all([
+  const [folder, egressCode, hasOverlays] = await Promise.all([
     bundleDaemon(DAEMON_SOURCE, cache),
+    bundleEgress(cache),
     canMountOverlays(isRoot, cache),
   ])
   const runBase = defaultRunBase(env, uid)
   const program = { executable: process.execPath, code: { folder, entry: BUNDLE_ENTRY } }
-  const common = { dataFolder: root, program, isRoot, hasOverlays }
+  const common = { dataFolder: root, program, isRoot, egressCode, hasOverlays }
   if (workspace === undefined) return { ...common, runBase }
   return { ...common, runBase: `${runBase}-local`, workspace }
 }
@@ -155,14 +159,15 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
   ])
   claimRunBase(settings)
   const { isolation, notice } = await pickIsolation(settings, options, installFailure)
-  const slots = planSlots(settings, MAX_SANDBOXES)
+  const slots = planSlots(settings, MAX_SANDBOXES, options.controlGroup)
+  new Slots(slots).open()
   const disk = options.openDisk(isolation.kind === 'bubblewrap' && hasLoopDevices(settings.isRoot))
   const manager = createSandboxManager({
     sandboxesFolder: folder.sandboxes,
     controlFolder: socketFolder,
     isolation,
     settings,
-    supervisor: SUPERVISOR,
+    supervisor: [...limitSupervisor(process.getuid?.() === 0), ...SUPERVISOR],
     slots,
     closeConnections: options.closeConnections,
     disk,

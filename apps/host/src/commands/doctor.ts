@@ -1,4 +1,4 @@
-import { mkdtempSync, rmdirSync, rmSync, statfsSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmdirSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
@@ -6,6 +6,7 @@ import type { Configuration } from '../configuration.ts'
 import { findContainerProblems, WEAKNESSES } from '../containers/containers.ts'
 import { Docker } from '../containers/docker.ts'
 import { explainListenCode, planListen } from '../control/addresses.ts'
+import { findControlUserProblem } from '../control/control-user.ts'
 import { findWorkerd } from '../control/workerd.ts'
 import { dataFolderAt, openDataFolder } from '../data/data-folder.ts'
 import { explainSystemError, findFile } from '../data/folder-problem.ts'
@@ -21,6 +22,7 @@ import { SYSTEM_ENV } from '../isolation/system-tools.ts'
 import { describeCause } from '../log.ts'
 import { describeMachine } from '../open-sandboxes.ts'
 import type { Containers } from '../settings/containers.ts'
+import { findMissingCapabilities } from '../supervisor/supervisor-privileges.ts'
 
 const VERSION_TIMEOUT_MS = 10_000
 
@@ -121,6 +123,18 @@ async function findPort({ port, addresses }: Configuration): Promise<DoctorFacts
   }
 }
 
+/** Privileges that processes of a server of root have in excess, or lack. */
+function findPrivilegeWeaknesses(): string[] {
+  if (process.getuid?.() !== 0) return []
+  const program = findWorkerd()
+  const problem = findControlUserProblem(program, path.dirname(program))
+  const missing = findMissingCapabilities(readFileSync('/proc/self/status', 'utf8'))
+  return [
+    ...(problem === undefined ? [] : [`control runs as root: ${problem}`]),
+    ...(missing.length === 0 ? [] : [`this machine does not give root ${missing.join(', ')}`]),
+  ]
+}
+
 type Surface = Pick<DoctorFacts, 'isolation' | 'weaknesses' | 'notice' | 'limits'>
 
 async function composeAll(configuration: Configuration, surface: Surface): Promise<string> {
@@ -161,7 +175,7 @@ export async function doctor(options: DoctorOptions): Promise<boolean> {
     print(
       await composeAll(configuration, {
         isolation: isolation.kind,
-        weaknesses: isolation.weaknesses,
+        weaknesses: [...isolation.weaknesses, ...findPrivilegeWeaknesses()],
         notice: notice ?? null,
         limits: {
           processes: isIsolated

@@ -9,7 +9,8 @@ import type { Configuration } from '../configuration.ts'
 import { chooseAddresses, planServerNames } from '../control/addresses.ts'
 import { bootControl, CONTROL_ENTRY, prepareControl, type PreparedControl } from '../control/boot.ts'
 import { endOrphanedWorkerd, removeWorkerdRecord } from '../control/orphan-workerd.ts'
-import type { Workerd } from '../control/workerd.ts'
+import { claimControlUser, type ControlUser, findControlUserProblem } from '../control/control-user.ts'
+import { findWorkerd, type Workerd } from '../control/workerd.ts'
 import { claimFormat, type DataFolder, openDataFolder } from '../data/data-folder.ts'
 import { toFolderError } from '../data/folder-problem.ts'
 import { type Keys, openKeys } from '../data/keys.ts'
@@ -152,11 +153,16 @@ interface Served {
 async function serve(
   base: Base,
   { configuration, notify }: UpOptions,
-  parts: { readonly keys: Keys; readonly sandboxes: Sandboxes; readonly prepared: PreparedControl },
+  parts: {
+    readonly keys: Keys
+    readonly sandboxes: Sandboxes
+    readonly prepared: PreparedControl
+    readonly user: ControlUser | undefined
+  },
   undo: AsyncDisposableStack,
 ): Promise<Served> {
   const { folder, log, writeLog } = base
-  const { keys, sandboxes, prepared } = parts
+  const { keys, sandboxes, prepared, user } = parts
   const { manager, engine, egressSocket, disk, slots } = sandboxes
   // As late as possible: the port is not reserved until control listens on it.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
@@ -184,6 +190,7 @@ async function serve(
     keys,
     port,
     listen,
+    ...(user !== undefined && { user }),
     hostSocket: socket,
     ...(egressSocket !== undefined && { egressSocket }),
     slots,
@@ -203,6 +210,18 @@ async function serve(
     ...new Set([url, `${scheme}://localhost:${port}`, ...listen.map((address) => `${scheme}://${address}`)]),
   ]
   return { url, urls, listen, signInLink: signInLink(pageUrl, codes), api, control }
+}
+
+/** The user that runs workerd; undefined where it can only be the current one. */
+function checkControlUser(
+  user: ControlUser | undefined,
+  { workbench }: PreparedControl,
+  notify: (line: string) => void,
+): ControlUser | undefined {
+  if (user === undefined) return undefined
+  const problem = findControlUserProblem(findWorkerd(), workbench)
+  if (problem !== undefined) notify(`Control runs as root: ${problem}`)
+  return problem === undefined ? user : undefined
 }
 
 /** Starts everything; a failure undoes the steps before it. An unusable data folder is named in the error. */
@@ -231,10 +250,13 @@ async function begin(options: UpOptions): Promise<Running> {
     late.control?.closeSandboxConnections(exceptPids)
   const openDisk = (hasImages: boolean): DiskGuard => undo.use(openDiskGuard(base, configuration, hasImages))
   const workerdPid = (): number | undefined => late.control?.pid
+  // With containers it needs the engine, and access to that is as good as root.
+  const user = configuration.containers === undefined ? claimControlUser(folder.root) : undefined
   const sandboxes = await openSandboxes({
     ...base,
     configuration,
     env,
+    ...(user !== undefined && { controlGroup: user.id }),
     closeConnections,
     workerdPid,
     openDisk,
@@ -242,7 +264,9 @@ async function begin(options: UpOptions): Promise<Running> {
   })
   const { manager } = sandboxes
   const adopted = await sandboxes.adopt()
-  const served = await serve(base, options, { keys, sandboxes, prepared: await preparing }, undo)
+  const prepared = await preparing
+  const parts = { keys, sandboxes, prepared, user: checkControlUser(user, prepared, notify) }
+  const served = await serve(base, options, parts, undo)
   late.control = served.control
   if (manager !== undefined) undo.use(startClaimTimer(manager, log))
   // The local token is published only where it is accepted.

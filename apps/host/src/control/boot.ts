@@ -9,6 +9,7 @@ import type { DataFolder } from '../data/data-folder.ts'
 import type { Keys } from '../data/keys.ts'
 import { describeCause, type Log } from '../log.ts'
 import { planServerNames, type ServerNames } from './addresses.ts'
+import { becomeControlUser, type ControlUser, giveAccess, InheritedFolders } from './control-user.ts'
 import { bundleControl } from './bundle.ts'
 import { ControlLog } from './control-log.ts'
 import { findPrivateAddresses } from './issuer-network.ts'
@@ -16,7 +17,7 @@ import { refuseBrokenDatabases, removeEmptyObjects } from './object-databases.ts
 import { recordWorkerd } from './orphan-workerd.ts'
 import { findWorkbench, prepareWorkbench } from './workbench-files.ts'
 import { type ControlConfig, describeWorkerd, SANDBOX_OBJECTS } from './workerd-config.ts'
-import { findWorkerd, Workerd } from './workerd.ts'
+import { FIRST_INHERITED_FD, findWorkerd, Workerd } from './workerd.ts'
 
 /** Idle time after which control stops a sandbox. */
 const SLEEP_AFTER_MS = 600_000
@@ -76,6 +77,8 @@ export interface BootOptions {
   readonly keys: Keys
   readonly port: number
   readonly listen: readonly string[]
+  /** The user that runs workerd; absent: the current one. */
+  readonly user?: ControlUser
   readonly hostSocket: string
   /** Socket of the egress proxy of containers; absent without containers. */
   readonly egressSocket?: string
@@ -127,9 +130,12 @@ function sweepObjects({ folder, log }: BootOptions): void {
 
 /** Starts control. */
 export async function bootControl(options: BootOptions): Promise<Workerd> {
-  const { prepared, folder, keys, listen, hostSocket, egressSocket, slots, log, writeLog } = options
+  const { prepared, folder, keys, user, listen, hostSocket, egressSocket, slots, log, writeLog } = options
   const { onRestarted, onRestartFailed } = options
   const { issuers, secrets, issuerAuthorities, tls, containers } = options.configuration
+  // As its own user, workerd cannot enter the folders above its files.
+  const inherited = user === undefined ? undefined : new InheritedFolders(FIRST_INHERITED_FD)
+  const paths = inherited ?? { folder: (each: string) => each, file: (each: string) => each }
   const config = describeWorkerd({
     script: prepared.script,
     control: describeControl(
@@ -147,17 +153,19 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     ...(containers !== undefined &&
       egressSocket !== undefined && { containers: { ...containers, egressSocket } }),
     listen,
-    hostSocket,
-    slots,
-    objects: folder.objects,
-    workbench: prepared.workbench,
+    hostSocket: paths.file(hostSocket),
+    slots: slots.map((socket) => paths.file(socket)),
+    objects: paths.folder(folder.objects),
+    workbench: paths.folder(prepared.workbench),
   })
   refuseBrokenDatabases(folder.objects)
   sweepObjects(options)
+  if (user !== undefined) giveAccess(user, { objects: folder.objects, hostSocket })
   const controlLog = new ControlLog()
   const settingsCheck = new SettingsCheck()
   const workerd = await Workerd.start({
-    program: findWorkerd(),
+    command: [...(user === undefined ? [] : becomeControlUser(user, listen)), paths.file(findWorkerd())],
+    inherited: inherited?.fds ?? [],
     config: prepared.encode(config),
     sockets: listen.length,
     onProcess: (identity) => {

@@ -11,12 +11,16 @@ import { closeConnections } from '../slots/close-connections.ts'
 const READY_TIMEOUT_MS = 30_000
 /** Time for the response to the disconnect request to be sent before workerd is killed. */
 const KILL_DELAY_MS = 100
+/** After the standard streams and the control descriptor. */
+export const FIRST_INHERITED_FD = 4
 /** Last output lines that explain a failed start. */
 const MAX_LAST_LINES = 20
 
 export interface WorkerdOptions {
-  /** The executable. */
-  readonly program: string
+  /** The executable, after a prefix that may change the user. */
+  readonly command: readonly string[]
+  /** Descriptors that it inherits, from `FIRST_INHERITED_FD` on. */
+  readonly inherited: readonly number[]
   /** Encoded configuration; passed by pipe, because it contains keys. */
   readonly config: Uint8Array
   /** How many sockets must listen before it counts as ready. */
@@ -99,9 +103,9 @@ export class Workerd {
   }
 
   async #launch(): Promise<Run> {
-    const { program, config } = this.#options
-    const child: Child = Bun.spawn([program, 'serve', '--binary', '--control-fd=3', '-'], {
-      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    const { command, inherited, config } = this.#options
+    const child: Child = Bun.spawn([...command, 'serve', '--binary', '--control-fd=3', '-'], {
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe', ...inherited],
       env: { TZ: 'UTC' },
       // Its own session: Ctrl-C reaches only the host, which stops workerd in order.
       detached: true,

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
 import { toFolderError } from './folder-problem.ts'
@@ -66,8 +66,9 @@ export function openDataFolder(root: string): DataFolder {
   const folder = dataFolderAt(root)
   try {
     rejectOccupiedFolder(folder)
-    for (const each of [root, folder.keys, folder.objects, folder.cache, folder.sandboxes])
-      makePrivateFolder(each)
+    for (const each of [root, folder.keys, folder.cache, folder.sandboxes]) makePrivateFolder(each)
+    // With root it belongs to workerd's user.
+    mkdirSync(folder.objects, { recursive: true, mode: 0o700 })
     return folder
   } catch (error) {
     if (!(error instanceof SandwireError)) throw toFolderError(error, root)

@@ -2,6 +2,7 @@ import {
   chmodSync,
   closeSync,
   fsyncSync,
+  lchownSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -24,6 +25,22 @@ export function makePrivateFolder(folder: string): void {
   if (!found.isDirectory() || found.uid !== process.getuid?.())
     throw new SandwireError('forbidden', `Cannot use "${folder}": not a folder of this user`)
   if ((found.mode & OTHERS) !== 0) chmodSync(folder, 0o700)
+}
+
+/** Like `makePrivateFolder`, but a group can use the files in it whose names it knows. */
+export function makeGroupFolder(folder: string, gid: number): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const found = lstatSync(folder)
+  if (!found.isDirectory() || found.uid !== process.getuid?.())
+    throw new SandwireError('forbidden', `Cannot use "${folder}": not a folder of this user`)
+  lchownSync(folder, found.uid, gid)
+  chmodSync(folder, 0o710)
+}
+
+/** Lets a group connect to a socket, in a folder that only this user can change. */
+export function giveSocket(socket: string, uid: number, gid: number): void {
+  lchownSync(socket, uid, gid)
+  chmodSync(socket, 0o660)
 }
 
 /** Replaces a file atomically: readers see the old or the new content, also after a power failure. */

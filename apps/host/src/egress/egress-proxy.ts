@@ -3,6 +3,7 @@ import { type NetworkSpec } from '@sandwire/internal-api'
 import { type BlockReason, createPolicy, formatHost, type Target } from '@sandwire/network-policy'
 import { TokenBucket } from '@sandwire/protocol'
 import type { Socket } from 'bun'
+import { LOG_BURST, LOG_PER_SECOND } from './egress-messages.ts'
 import { type BlockedHost, BlockedHosts } from './blocked-hosts.ts'
 import { ConnectionGroup } from './connection-group.ts'
 import { type ConnectionOwner, ProxyConnection } from './proxy-connection.ts'
@@ -20,9 +21,6 @@ const HEAD_TIMEOUT_MS = 10_000
 /** Time after which an idle connection is closed. */
 const MAX_IDLE_MS = 60 * 60_000
 const SWEEP_MS = 60_000
-/** Rate of log lines about blocked targets, so that a sandbox cannot fill the log. */
-const LOG_PER_SECOND = 1
-const LOG_BURST = 20
 
 /** Log of blocked targets, which the user can read. */
 export interface EgressLog {

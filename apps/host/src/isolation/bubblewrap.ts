@@ -2,6 +2,7 @@ import { pollUntil } from '../poll.ts'
 import { type CgroupKind, cgroupOf, detectCgroups } from './cgroups.ts'
 import { ensureDiskImage, hasLoopDevices } from './disk-image.ts'
 import type { Isolation, IsolationSettings, LaunchPlan, OutsidePaths } from './isolation.ts'
+import { launchEgress } from './launch-egress.ts'
 import { launchInBubblewrap, type Machine } from './launch.ts'
 import { listProcesses, signalProcess } from './process-table.ts'
 import { canMountOverlays } from './overlays.ts'
@@ -50,6 +51,11 @@ class Bubblewrap implements Isolation {
     return outsidePaths(folders, { ...this.#machine, workspace: this.#settings.workspace })
   }
 
+  launchEgress(id: string): ReturnType<Isolation['launchEgress']> {
+    const ids = this.#settings.isRoot ? this.#claimIds(id) : undefined
+    return launchEgress(foldersOf(this.#settings, id), ids, this.#settings)
+  }
+
   async launch(plan: LaunchPlan): ReturnType<Isolation['launch']> {
     const { isRoot, hasOverlays } = this.#settings
     const machine = {
@@ -89,7 +95,7 @@ class Bubblewrap implements Isolation {
 /** Processes with one of the ids. */
 function pidsOf(ids: SandboxIds): number[] {
   return listProcesses()
-    .filter(({ uid, isZombie }) => !isZombie && (uid === ids.daemon || uid === ids.user))
+    .filter(({ uid, isZombie }) => !isZombie && [ids.daemon, ids.user, ids.egress].includes(uid))
     .map(({ pid }) => pid)
 }
 
@@ -98,13 +104,14 @@ async function prepareRunFolder(
   folders: SandboxFolders,
   ids: SandboxIds | undefined,
 ): Promise<void> {
-  // With root, sandbox uids traverse this folder; each can enter only its own subfolder.
+  // With root, uids of sandboxes and egress proxies traverse these folders. What is private has its own mode.
   ensureOwnedFolderMode(runBase, ids === undefined ? 0o700 : 0o711)
-  ensureFolder(folders.run, ids === undefined ? 0o700 : 0o710, ids && { uid: 0, gid: ids.daemon })
+  ensureFolder(folders.run, ids === undefined ? 0o700 : 0o711, ids && { uid: 0, gid: 0 })
   // An earlier run of the sandbox may have left symbolic links.
   await removeTree(folders.io)
   ensureFolder(folders.io, 0o700, ids && { uid: ids.daemon, gid: ids.daemon })
-  ensureFolder(folders.egress, ids === undefined ? 0o700 : 0o710, ids && { uid: 0, gid: ids.daemon })
+  await removeTree(folders.egress)
+  ensureFolder(folders.egress, ids === undefined ? 0o700 : 0o710, ids && { uid: ids.egress, gid: ids.daemon })
 }
 
 function describeLimits(kind: CgroupKind): string[] {

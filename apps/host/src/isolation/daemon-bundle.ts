@@ -41,6 +41,13 @@ export function bundleDaemon(
   )
 }
 
+const EGRESS_SOURCE = path.resolve(import.meta.dir, '../egress')
+
+/** Bundles the egress proxy into one folder with `main.js`. Returns its path. */
+export function bundleEgress(cacheFolder: string): Promise<string> {
+  return bundleProgram({ name: 'egress', root: EGRESS_SOURCE, entries: ['main.ts'] }, cacheFolder)
+}
+
 /** Bundles a program into a folder named by content hash, so that running sandboxes keep their version. */
 export async function bundleProgram(source: BundleSource, cacheFolder: string): Promise<string> {
   const built = await Bun.build({

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { SandboxLimits } from '@sandwire/internal-api'
+import type { EgressLaunch } from '../egress/egress-process.ts'
 
 /** Paths in a sandbox, the same on every machine. */
 export const INSIDE = {
@@ -66,6 +67,8 @@ export interface Isolation {
    * before `launch`. The sandbox must not be running.
    */
   prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths>
+  /** Starts the egress proxy of a prepared sandbox. It dies with the calling process. */
+  launchEgress(id: string): Promise<EgressLaunch>
   /** Launches the sandbox. It dies with the calling process. */
   launch(plan: LaunchPlan): Promise<LaunchedSandbox>
   /** Cleans up after a supervisor that died: kills processes, removes everything but the files. */
@@ -90,6 +93,8 @@ export interface IsolationSettings {
   readonly runBase: string
   readonly program: DaemonProgram
   readonly isRoot: boolean
+  /** Bundle of the egress proxy; absent: bundled when needed. */
+  readonly egressCode?: string
   /** True when this user can mount overlays; absent: not tried yet. */
   readonly hasOverlays?: boolean
   /** A served folder, used as the workspace of the only sandbox. Only without `isRoot`. */

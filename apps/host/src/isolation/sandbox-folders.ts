@@ -49,12 +49,14 @@ export function cacheFolderOf({ dataFolder }: { dataFolder: string }): string {
   return path.join(dataFolder, 'cache')
 }
 
-/** Host ids of a sandbox; equal when there is only one. */
+/** Host ids of a sandbox. */
 export interface SandboxIds {
   /** sandboxd's user and group. */
   readonly daemon: number
   /** User and group of the user's processes. */
   readonly user: number
+  /** User and group of the egress proxy. */
+  readonly egress: number
 }
 
 /** Opens a path without read permission, which its owner may lack. */

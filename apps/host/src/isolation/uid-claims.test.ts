@@ -11,12 +11,17 @@ describe('claims on user ids', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('give each sandbox two stable ids', () => {
+  test('give each sandbox three stable ids, one for its egress proxy', () => {
     const first = firstIdOf(folder)
     const claims = new UidClaims(folder)
-    expect(claims.claim('a', () => true)).toEqual({ daemon: first, user: first + 1 })
-    expect(claims.claim('b', () => true)).toEqual({ daemon: first + 2, user: first + 3 })
-    expect(new UidClaims(folder).claim('a', () => true)).toEqual({ daemon: first, user: first + 1 })
+    const a = { daemon: first, user: first + 1, egress: first + 16_384 }
+    expect(claims.claim('a', () => true)).toEqual(a)
+    expect(claims.claim('b', () => true)).toEqual({
+      daemon: first + 2,
+      user: first + 3,
+      egress: first + 16_386,
+    })
+    expect(new UidClaims(folder).claim('a', () => true)).toEqual(a)
   })
 
   test('skip ids that a process still uses', () => {

@@ -8,7 +8,9 @@ const FIRST_ID = 0x7000_0000
 const BLOCKS = 8192
 const IDS_PER_BLOCK = 32_768
 const IDS_PER_SANDBOX = 2
-const PAIRS = IDS_PER_BLOCK / IDS_PER_SANDBOX
+/** The second half of a block has the ids of egress proxies, at the same places as the pairs of their sandboxes. */
+const EGRESS_OFFSET = IDS_PER_BLOCK / 2
+const PAIRS = EGRESS_OFFSET / IDS_PER_SANDBOX
 
 /** First id of a data folder's block. */
 export function firstIdOf(dataFolder: string): number {
@@ -16,11 +18,11 @@ export function firstIdOf(dataFolder: string): number {
 }
 
 function idsFrom(daemon: number): SandboxIds {
-  return { daemon, user: daemon + 1 }
+  return { daemon, user: daemon + 1, egress: daemon + EGRESS_OFFSET }
 }
 
 /**
- * Assigns a pair of host ids to each sandbox. The claim's name is the first id, so that files keep their owners when the data
+ * Assigns host ids to each sandbox. The claim's name is the first id, so that files keep their owners when the data
  * folder moves.
  */
 export class UidClaims {

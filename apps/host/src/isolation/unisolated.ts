@@ -2,7 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { shape } from '@sandwire/protocol'
 import { identifyProcess, isRunning, type ProcessIdentity } from '../data/process-identity.ts'
+import type { EgressLaunch } from '../egress/egress-process.ts'
 import { pollUntil } from '../poll.ts'
+import { bundleEgress } from './daemon-bundle.ts'
 import {
   INSIDE,
   type Isolation,
@@ -15,6 +17,7 @@ import { Launched } from './launched-sandbox.ts'
 import { descendantsOf, findProcess, listProcesses, signalProcess } from './process-table.ts'
 import { removeTree } from './remove-tree.ts'
 import {
+  cacheFolderOf,
   ensureFolder,
   ensureOwnedFolderMode,
   foldersOf,
@@ -90,6 +93,19 @@ class Unisolated implements Isolation {
     for (const folder of [folders.run, folders.io, folders.egress]) ensureFolder(folder, 0o700)
     for (const name of ['workspace', 'home']) ensureFolder(path.join(folders.files, name), 0o700)
     return this.#outside(folders)
+  }
+
+  async launchEgress(id: string): Promise<EgressLaunch> {
+    const { program, egressCode } = this.#settings
+    const code = egressCode ?? (await bundleEgress(cacheFolderOf(this.#settings)))
+    const folders = foldersOf(this.#settings, id)
+    const argv = [findTool(LAUNCHER) ?? LAUNCHER, '--pdeathsig', 'KILL', '--', program.executable]
+    const child = Bun.spawn([...argv, path.join(code, 'main.js')], {
+      cwd: folders.egress,
+      env: { PATH: process.env['PATH'] },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    })
+    return { child, socketPath: this.#outside(folders).proxySocket }
   }
 
   launch(plan: LaunchPlan): Promise<LaunchedSandbox> {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { linkSync, lstatSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { SymlinkClaims } from '../data/link-claims.ts'
-import { makePrivateFolder } from '../data/private-file.ts'
+import { giveSocket, makeGroupFolder, makePrivateFolder } from '../data/private-file.ts'
 import { removeIfEmpty } from '../data/socket-path.ts'
 import { ensureOwnedFolder } from '../isolation/sandbox-folders.ts'
 
@@ -11,12 +11,18 @@ export interface SlotPlan {
   /** Private folder, on the file system of the sandboxes' sockets, which are hard-linked into it. */
   readonly folder: string
   readonly count: number
+  /** Group that connects to the slots, besides this user. */
+  readonly group?: number
 }
 
 /** Plans the slots of a data folder, next to the sockets of its sandboxes. */
-export function planSlots(base: { dataFolder: string; runBase: string }, count: number): SlotPlan {
+export function planSlots(
+  base: { dataFolder: string; runBase: string },
+  count: number,
+  group?: number,
+): SlotPlan {
   const mark = createHash('sha256').update(base.dataFolder).digest('hex').slice(0, 12)
-  return { folder: path.join(base.runBase, `slots-${mark}`), count }
+  return { folder: path.join(base.runBase, `slots-${mark}`), count, ...(group !== undefined && { group }) }
 }
 
 /** Sockets of all slots, in order. */
@@ -38,11 +44,22 @@ export class Slots {
     this.#claims = new SymlinkClaims(path.join(plan.folder, 'claims'))
   }
 
+  /** Creates the folder unless it exists; its group can then connect to every sandbox that runs already. */
+  open(): void {
+    const { folder, count, group } = this.#plan
+    ensureOwnedFolder(path.dirname(folder), 0o700)
+    if (group === undefined) return makePrivateFolder(folder)
+    makeGroupFolder(folder, group)
+    for (const socket of socketsOf({ folder, count })) {
+      const found = lstatSync(socket, { throwIfNoEntry: false })
+      if (found?.isSocket() === true && found.gid !== group) giveSocket(socket, found.uid, group)
+    }
+  }
+
   /** Links a socket, which must belong to `uid`, into a slot. Throws when it is something else, or no slot is free. */
   publish(sandbox: string, socket: string, uid: number): number {
     const { folder, count } = this.#plan
-    ensureOwnedFolder(path.dirname(folder), 0o700)
-    makePrivateFolder(folder)
+    this.open()
     const names = Array.from({ length: count }, (_, slot) => String(slot))
     const name = this.#claims.claim(sandbox, names)
     if (name === undefined) throw new Error('Cannot publish the socket of the sandbox: all slots are in use')
@@ -79,6 +96,7 @@ export class Slots {
       rmSync(fresh)
       throw new Error('Cannot publish the socket of the sandbox: not a socket of sandboxd')
     }
+    if (this.#plan.group !== undefined) giveSocket(fresh, uid, this.#plan.group)
     renameSync(fresh, slot)
   }
 }

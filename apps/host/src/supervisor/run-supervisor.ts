@@ -51,8 +51,6 @@ export async function runSupervisor(
   let isAnnounced = false
   const reason = await supervise(spec, {
     isolation: createIsolation(spec.isolation),
-    // Loaded on demand: most sandboxes have no network, and start faster without it.
-    openEgress: async (options) => (await import('../egress/egress-proxy.ts')).openEgressProxy(options),
     files,
     log,
     self,

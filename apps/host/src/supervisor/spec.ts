@@ -13,6 +13,7 @@ const isolationShape = shape.record({
     code: shape.optional(shape.record({ folder: pathShape, entry: shape.text(4096) })),
   }),
   isRoot: shape.bool,
+  egressCode: shape.optional(pathShape),
   hasOverlays: shape.optional(shape.bool),
   workspace: shape.optional(pathShape),
 })
@@ -24,7 +25,11 @@ const specShape = shape.record({
   folder: pathShape,
   controlSocket: pathShape,
   /** Slots of the data folder. */
-  slots: shape.record({ folder: pathShape, count: shape.integer(1, MAX_SLOTS) }),
+  slots: shape.record({
+    folder: pathShape,
+    count: shape.integer(1, MAX_SLOTS),
+    group: shape.optional(shape.nonNegativeInteger),
+  }),
   unclaimedMs: shape.integer(1, 2 ** 31 - 1),
   readyMs: shape.integer(1, 2 ** 31 - 1),
   /** How much the sandbox may write to its disk image until the host sets another limit; no limit when absent. */

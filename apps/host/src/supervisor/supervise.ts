@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import type { StopReason } from '@sandwire/protocol'
 import type { ProcessIdentity } from '../data/process-identity.ts'
-import type { EgressProxyOptions } from '../egress/egress-proxy.ts'
+import { openEgressProcess } from '../egress/egress-process.ts'
 import type { Isolation, LaunchedSandbox, OutsidePaths } from '../isolation/isolation.ts'
 import { describeCause } from '../log.ts'
 import { Slots } from '../slots/slots.ts'
@@ -15,7 +15,6 @@ import type { SupervisorLog } from './supervisor-log.ts'
 /** Dependencies of a supervisor. */
 export interface SuperviseDependencies {
   readonly isolation: Isolation
-  readonly openEgress: (options: EgressProxyOptions) => Promise<AsyncDisposable>
   readonly files: SandboxFiles
   readonly log: SupervisorLog
   readonly self: ProcessIdentity
@@ -103,6 +102,20 @@ function limitGrowth(launched: LaunchedSandbox, bytes: number, log: SupervisorLo
   }
 }
 
+/** Opens the egress proxy while the sandbox starts. */
+function openEgress(
+  { start: { id, network } }: SupervisorSpec,
+  { isolation, log }: SuperviseDependencies,
+  undo: AsyncDisposableStack,
+): Promise<unknown> {
+  const opening = openEgressProcess({ launch: () => isolation.launchEgress(id), network, log })
+  undo.defer(async () => {
+    const opened = await opening.catch(() => undefined)
+    await opened?.[Symbol.asyncDispose]()
+  })
+  return opening
+}
+
 interface StartedSandbox {
   readonly launched: LaunchedSandbox
   readonly paths: OutsidePaths
@@ -118,10 +131,7 @@ async function startSandbox(
   const { start } = spec
   const paths = await step('prepare_failed', isolation.prepare(start))
   if (Object.keys(start.env).length > 0) writeEnvFile(paths, start.env)
-  if (hasEgress(start)) {
-    const options = { socketPath: paths.proxySocket, network: start.network, log }
-    undo.use(await step('egress_failed', deps.openEgress(options)))
-  }
+  const egress = hasEgress(start) ? openEgress(spec, deps, undo) : undefined
   const plan = {
     id: start.id,
     name: start.name,
@@ -135,6 +145,7 @@ async function startSandbox(
   log.follow(launched.stderr).catch((error: unknown) => log.warn('log_lost', { cause: describeCause(error) }))
   await awaitReady(launched, spec.readyMs, deps.stopRequested)
   if (spec.growthBytes !== undefined) limitGrowth(launched, spec.growthBytes, log)
+  if (egress !== undefined) await step('egress_failed', egress)
   return { launched, paths }
 }
 
