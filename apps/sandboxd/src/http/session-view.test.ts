@@ -24,6 +24,7 @@ test('viewSession truncates a long command', () => {
       () => new Date(0),
     ),
     now: () => 0,
+    onFinished: () => undefined,
     onExit: () => undefined,
     onGone: () => undefined,
     onRefused: () => undefined,

@@ -90,6 +90,8 @@ export class SessionRegistry {
   readonly #mintId: () => string
   readonly #wallClock: () => number
   readonly #runners = new Map<string, SessionRunner>()
+  /** Sessions whose process has exited or could not be started, oldest first. */
+  readonly #finished = new Set<SessionRunner>()
   readonly #ledger = new CreateLedger()
   readonly #exits: PastExit[] = []
   readonly #refusals: FrameRefusal[] = []
@@ -166,7 +168,7 @@ export class SessionRegistry {
     if (this.#isStopping)
       return new SandwireError('shutting_down', 'Cannot start a process: the sandbox is stopping')
     const { size } = this.#runners
-    if (size < this.#settings.maxSessions) return undefined
+    if (size < this.#settings.maxSessions || this.#makeRoom()) return undefined
     return new SandwireError('too_many_sessions', `Cannot start a process: ${size} sessions are running`)
   }
 
@@ -174,6 +176,16 @@ export class SessionRegistry {
     const { disconnects } = this.counters
     const known = disconnects.has(code) || disconnects.size < MAX_CLOSE_CODES ? code : OTHER_CLOSE_CODE
     disconnects.set(known, (disconnects.get(known) ?? 0) + 1)
+  }
+
+  /** Removes the session that finished first and has no connection; false when there is none. */
+  #makeRoom(): boolean {
+    for (const runner of this.#finished) {
+      if (runner.session.attachments.attachedCount > 0) continue
+      runner.forget()
+      return true
+    }
+    return false
   }
 
   /** Closes the attachments that match; returns how many had a connection. */
@@ -243,6 +255,7 @@ export class SessionRegistry {
       {
         ...this.#parts,
         onExit: (session, end) => this.#exited(session, end),
+        onFinished: (runner) => this.#finished.add(runner),
         onGone: (session, wasStarted) => this.#removed(session, wasStarted),
         onRefused: (refused, code) => this.#refused(refused, code),
         countOutput: (bytes) => (this.counters.outputBytes += bytes),
@@ -269,6 +282,7 @@ export class SessionRegistry {
     const runner = this.#runners.get(session)
     this.#runners.delete(session)
     if (runner !== undefined) {
+      this.#finished.delete(runner)
       this.past.lastInputMs = latest([this.past.lastInputMs, runner.session.lastInputMs])
       this.past.lastOutputMs = latest([this.past.lastOutputMs, runner.session.lastOutputMs])
     }

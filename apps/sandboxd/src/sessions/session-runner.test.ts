@@ -139,6 +139,7 @@ function setUp(windowBytes = 8, rights: ConnectionRights = RIGHTS) {
         () => new Date(0),
       ),
       now: () => performance.now(),
+      onFinished: () => {},
       onExit: () => {},
       onGone: (_, wasStarted) => gone.push(wasStarted),
       onRefused: (requestId, code) => refused.push(`${requestId} ${code}`),

@@ -31,6 +31,8 @@ export interface RunnerDependencies {
   readonly log: Log
   readonly now: () => number
   readonly onExit: (id: string, end: ProcessEnd) => void
+  /** The process has exited or could not be started; the session stays for its clients. */
+  readonly onFinished: (runner: SessionRunner) => void
   readonly onGone: (id: string, wasStarted: boolean) => void
   /** A request was refused after its upgrade. */
   readonly onRefused: (requestId: string, code: string) => void
@@ -128,6 +130,11 @@ export class SessionRunner {
   end(): void {
     this.#run(this.session.end(this.#deps.now()))
     if (this.#hasEnded) void this.#process?.terminate()
+  }
+
+  /** Removes a session that has finished before its keep time is over; processes that it left running stay. */
+  forget(): void {
+    this.#run(this.session.end(this.#deps.now()))
   }
 
   /**
@@ -238,6 +245,7 @@ export class SessionRunner {
       const code = SPAWN_CODES[started.failure]
       log.info('start_failed', { ...this.#logFields, code })
       this.#deps.onRefused(this.command.requestId, code)
+      this.#deps.onFinished(this)
       this.#run(this.session.startFailed({ code, message: started.message }, now()))
       return
     }
@@ -278,6 +286,7 @@ export class SessionRunner {
     this.#hasEnded = true
     this.#deps.log.info('ended', { ...this.#logFields, exit: end.code, signal: end.signal })
     this.#deps.onExit(this.session.id, end)
+    this.#deps.onFinished(this)
     this.#run(this.session.ended(end, this.#deps.now()))
   }
 
