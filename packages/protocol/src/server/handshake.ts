@@ -23,6 +23,8 @@ interface NewConnection {
   readonly rights: ConnectionRights
 }
 
+const SESSION_GONE: Refusal = { code: 'session_gone', message: 'Cannot attach: the session has ended' }
+
 /** Refuses connections that cannot attach whatever their hello says. */
 export function checkConnection(
   parts: SessionParts,
@@ -30,8 +32,7 @@ export function checkConnection(
   nowMs: number,
 ): Refusal | undefined {
   const { lifecycle } = parts
-  if (lifecycle.state.kind === 'gone')
-    return { code: 'session_gone', message: 'Cannot attach: the session has ended' }
+  if (lifecycle.isOver) return SESSION_GONE
   if (rights.dialect === 'plain' && lifecycle.state.kind !== 'pending') {
     return { code: 'needs_v1', message: 'Cannot join a session without the subprotocol "sandwire.v1"' }
   }
@@ -80,6 +81,8 @@ export function handleHello(
   nowMs: number,
 ): Refusal | undefined {
   const { authority } = opening.rights
+  // The session may have begun to end since the connection was opened.
+  if (parts.lifecycle.isOver) return SESSION_GONE
   if (hello.version < COMPATIBLE_FROM || hello.version > PROTOCOL_VERSION) {
     return {
       code: 'version_unsupported',

@@ -49,6 +49,11 @@ export class SessionLifecycle {
     return this.#endingSinceMs
   }
 
+  /** True once the session ends: its process is terminated, so nothing more may attach. */
+  get isOver(): boolean {
+    return this.#endingSinceMs !== null || this.#state.kind === 'gone'
+  }
+
   get lastInputMs(): number | null {
     return this.#lastInputMs
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ERRORS } from '../errors.ts'
-import { SessionFixture } from './server-session.fixture.ts'
+import { identityOf, SessionFixture } from './server-session.fixture.ts'
 
 const names = (fixture: SessionFixture): string[] => fixture.takeEffects().map((effect) => effect.do)
 
@@ -165,13 +165,31 @@ describe('a session that is ended', () => {
     expect(fixture.session.state.kind).toBe('gone')
   })
 
-  test('[X12] accepts new attachments while it ends', () => {
+  test('[C10] refuses connections while it ends, and delivers the exit to those it has', () => {
     const fixture = new SessionFixture()
-    fixture.attach({ identity: 1 })
+    const early = fixture.attach({ identity: 1 })
+    const silent = fixture.connect()
     fixture.run(fixture.session.end(0))
-    const late = fixture.attach({ identity: 2, role: 'viewer' })
+    const late = fixture.connect()
+    silent.hello({ identity: identityOf(2) })
+    for (const refused of [silent, late])
+      expect(refused.refusal()).toEqual({ error: 'session_gone', close: ERRORS.session_gone.close })
     fixture.exit(9)
-    expect(late.received('exit')).toMatchObject([{ code: 9 }])
+    expect(early.received('exit')).toMatchObject([{ code: 9 }])
+  })
+
+  test('[C8] [C10] takes no input from a client that returns after the keep time', () => {
+    const fixture = new SessionFixture({ keepSeconds: 5 })
+    fixture.attach({ identity: 1 }).disconnect()
+    fixture.wait(5_000)
+    expect(names(fixture)).toContain('terminate')
+    for (const resuming of [true, false]) {
+      const late = fixture.connect()
+      late.hello({ identity: identityOf(1), attempt: 2, resuming })
+      late.sendInput('x')
+      expect(late.received('welcome')).toEqual([])
+    }
+    expect(names(fixture)).not.toContain('write')
   })
 })
 
