@@ -1,4 +1,5 @@
 import { realpathSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { SOFTWARE_VERSION, type StopReason } from '@sandwire/protocol'
 import { createBaseEnv, readAccount, takeEnvFile } from './process-env.ts'
 import { type Arguments, HELP, parseArguments } from './arguments.ts'
@@ -19,6 +20,7 @@ import type { Settings } from './settings.ts'
 import { planShutdown } from './shutdown-plan.ts'
 import { readStopReason } from './stop-reason.ts'
 import { clearSocketPath, listenPrivately } from './unix-socket.ts'
+import { GitScratch } from './workspace/git/private-config.ts'
 import { createRunTool } from './workspace/tool.ts'
 import { Semaphore } from './workspace/semaphore.ts'
 import { RESPONSE_MEMORY } from './workspace/routes/listing-response.ts'
@@ -171,6 +173,7 @@ async function main(): Promise<void> {
     setUp: { root: workspace, umask: process.umask(), user: parsed.runAs },
   })
   const runTool = createRunTool({ baseEnv, user, children: reaper, scanner, withOomScore, now })
+  const gitScratch = new GitScratch(tmpdir())
   const ripgrep = await findRipgrep({
     programFolder: import.meta.dir,
     executable: process.execPath,
@@ -211,6 +214,7 @@ async function main(): Promise<void> {
       transfer: files,
       uploads: new Uploads(files),
       runTool,
+      gitScratch,
       ripgrep,
       watches,
       texts: new Semaphore(RESPONSE_MEMORY),
@@ -237,6 +241,7 @@ async function main(): Promise<void> {
     log.info('stopping', { sessions: registry.size })
     await registry.shutDown(planShutdown(parsed.stopMs, stopReason ?? readStopReason(address)))
     await server.stop(true)
+    gitScratch[Symbol.dispose]()
     if (address.kind === 'unix') rmSync(address.path, { force: true })
     process.exit(0)
   }

@@ -1,8 +1,10 @@
 import { pathToBytes, SandwireError } from '@sandwire/protocol'
 import type { RunTool, RunningTool } from '../tool.ts'
+import { GLOBAL_PROBE } from './private-config.ts'
 
 /**
- * The only place that starts git. A repository's configuration is untrusted and can name programs; none of them is run.
+ * The only place that starts git. A repository's configuration is untrusted and can name programs; none of them is run. It is
+ * read once, and git gets a copy that processes of the sandbox cannot change meanwhile.
  * Arguments are fixed: request input is passed after `--`, on stdin, or as an object name that `rev-parse --end-of-options` has
  * resolved.
  */
@@ -60,6 +62,8 @@ export interface GitFolder {
   readonly runTool: RunTool
   readonly folder: number
   readonly config: GitConfig
+  /** Common directory with a copy of the configuration; undefined while that is not known yet. */
+  readonly commonFolder?: string
   readonly signal?: AbortSignal | undefined
 }
 
@@ -88,32 +92,42 @@ export const NO_CONFIG: GitConfig = { filters: [], hooks: [], hasIdentity: false
 const MAX_NAMES = 256
 const MAX_NAME_CHARS = 16 * 1024
 
-export function callGit({ runTool, folder, config, signal }: GitFolder, call: GitCall): Promise<RunningTool> {
+export function callGit(
+  { runTool, folder, config, commonFolder, signal }: GitFolder,
+  call: GitCall,
+): Promise<RunningTool> {
   const settings = [...Object.entries(SETTINGS), ...disableCommands(config, call.filtered ?? 'as_is')]
   return runTool({
     ...argumentsOf(call),
     folder,
-    env: { ...ENVIRONMENT, ...call.env, ...toEnvironment(settings) },
+    env: { ...ENVIRONMENT, ...call.env, ...privateConfig(commonFolder), ...toEnvironment(settings) },
     timeMs: call.timeMs,
     ...(signal === undefined ? {} : { signal }),
   })
 }
 
-/** Lists all configured names. Includes the system's configuration, so that its filters are disabled too. */
-export function startConfigListing(runTool: RunTool, folder: number, timeMs: number): Promise<RunningTool> {
+function privateConfig(commonFolder: string | undefined): Record<string, string> {
+  return commonFolder === undefined ? {} : { GIT_COMMON_DIR: commonFolder, GIT_CONFIG_GLOBAL: '/dev/null' }
+}
+
+/** Lists all settings. Includes the system's configuration, so that its filters are disabled too. */
+export function startConfigListing(
+  runTool: RunTool,
+  { folder, globalConfig, timeMs }: { folder: number; globalConfig: string; timeMs: number },
+): Promise<RunningTool> {
   const { GIT_CONFIG_NOSYSTEM: _, ...env } = ENVIRONMENT
   return runTool({
-    argv: ['git', 'config', '--list', '--name-only', '--null'],
+    argv: ['git', 'config', '--list', '--includes', '--show-scope', '--null'],
     folder,
-    env: { ...env, ...toEnvironment(Object.entries(SETTINGS)) },
+    env: { ...env, GIT_CONFIG_GLOBAL: globalConfig, ...toEnvironment(Object.entries(SETTINGS)) },
     timeMs,
   })
 }
 
 /** Parses the configured names. Throws `git_failed` when a program cannot be disabled. */
 export function parseConfigNames(names: readonly string[]): GitConfig {
-  if (!names.includes(VERSION_PROBE))
-    throw new SandwireError('git_failed', 'Cannot use git: version 2.31 or newer is required')
+  if (!names.includes(VERSION_PROBE) || !names.includes(GLOBAL_PROBE))
+    throw new SandwireError('git_failed', 'Cannot use git: version 2.32 or newer is required')
   const has = (name: string): boolean => names.includes(`user.${name}`) || names.includes(`committer.${name}`)
   return {
     filters: namesOf(/^filter\.(.*)\.[^.]+$/s, names),

@@ -13,6 +13,7 @@ import { GIT_HANDLERS as COMPAT_GIT_HANDLERS } from '../../compat/git-routes.ts'
 import { COMPAT_PREFIX } from '../../compat/routes.ts'
 import { GIT_HANDLERS, type GitDeps } from '../routes/git-routes.ts'
 import type { WorkspaceHandler } from '../routes/route.ts'
+import { GitScratch } from './private-config.ts'
 import { createRunTool, type RunTool, type ToolPlan } from '../tool.ts'
 import { FilesThread } from '../thread/files-thread.ts'
 
@@ -22,6 +23,7 @@ export interface Fixture extends Disposable {
   readonly home: string
   readonly files: Files
   readonly runTool: RunTool
+  readonly gitScratch: GitScratch
   /** Runs git as a user would, with the repository's configuration; throws when it fails. */
   readonly git: (...args: readonly string[]) => string
   readonly gitIn: (folder: string, ...args: readonly string[]) => string
@@ -86,13 +88,15 @@ export function createFixture({
     now,
   })
   const runTool: RunTool = (plan) => run(spoil?.(plan) ?? plan)
-  const handle = (request: Request): Promise<Answer> => serve(request, { root, files, runTool })
+  const gitScratch = new GitScratch(top)
+  const handle = (request: Request): Promise<Answer> => serve(request, { root, files, runTool, gitScratch })
   if (isRepository) gitIn('.', 'init', '--quiet')
   return {
     root,
     home,
     files,
     runTool,
+    gitScratch,
     pathOf,
     gitIn,
     git: (...args) => gitIn('.', ...args),
@@ -126,7 +130,7 @@ const HANDLERS: Readonly<Record<string, WorkspaceHandler<GitDeps['workspace']>>>
 
 async function serve(
   request: Request,
-  workspace: { readonly root: string; readonly files: Files; readonly runTool: RunTool },
+  workspace: GitDeps['workspace'],
 ): Promise<Answer> {
   const url = new URL(request.url)
   const handle = HANDLERS[`${request.method} ${url.pathname}`]

@@ -1,6 +1,15 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { ToolPlan } from '../tool.ts'
 import { parseConfigNames } from './git-command.ts'
 import { createFixture, type Fixture } from './git-workspace.fixture.ts'
@@ -131,7 +140,7 @@ const PLANTED: readonly Planted[] = [
   {
     name: 'hooks',
     plant: (fixture, program) => plantHooks(join(fixture.root, '.git/hooks'), program),
-    without: withoutSetting('core.hooksPath'),
+    without: (plan) => withoutVariable('GIT_COMMON_DIR')(withoutSetting('core.hooksPath')(plan)),
   },
   {
     name: 'core.hooksPath',
@@ -338,6 +347,7 @@ test("refuses git when a filter's name does not fit into the environment (threat
 test("finds configured hooks and the system's filters by name", () => {
   const names = [
     'sandwire.witness',
+    'sandwire.global',
     'hook.lint.command',
     'hook.lint.event',
     'filter.lfs.process',
@@ -347,7 +357,8 @@ test("finds configured hooks and the system's filters by name", () => {
 })
 
 test('refuses a git that reads no configuration from the environment (threat T19)', async () => {
-  expect(() => parseConfigNames(['user.name'])).toThrow('2.31 or newer')
+  for (const names of [['user.name'], ['sandwire.witness'], ['sandwire.global']])
+    expect(() => parseConfigNames(names)).toThrow('2.32 or newer')
   using fixture = createFixture({ spoil: withoutVariable('GIT_CONFIG_COUNT') })
   expect(await fixture.get('git/status')).toMatchObject({ body: { error: { code: 'git_failed' } } })
 })
@@ -383,11 +394,71 @@ test('ignores core.worktree (threat T19)', async () => {
     return readdirSync(join(fixture.home, 'elsewhere'))
   }
   expect(await elsewhere()).toEqual([])
-  expect(await elsewhere(withoutVariable('GIT_WORK_TREE'))).toEqual(['file'])
+  const without: Spoil = (plan) => withoutVariable('GIT_COMMON_DIR')(withoutVariable('GIT_WORK_TREE')(plan))
+  expect(await elsewhere(without)).toEqual(['file'])
 })
 
 test('does not use the .git of a parent folder', async () => {
   using fixture = createPlantedFixture(() => undefined)
   renameSync(join(fixture.root, '.git'), join(fixture.root, '../.git'))
   expect(await fixture.get('git/status')).toMatchObject({ body: { error: { code: 'not_a_repository' } } })
+})
+
+/** Configuration files that a process of the sandbox changes after they were checked. */
+const SWAPPED: readonly { readonly name: string; readonly file: (fixture: Fixture) => string }[] = [
+  { name: 'the configuration of the repository', file: ({ root }) => join(root, '.git/config') },
+  { name: 'the configuration of the user', file: ({ home }) => join(home, '.gitconfig') },
+  { name: 'the configuration of the work tree', file: ({ root }) => join(root, '.git/config.worktree') },
+  { name: 'an included file', file: ({ root }) => join(root, 'included') },
+]
+
+describe.each([...SWAPPED])('$name', ({ file }) => {
+  /** Adds a filter for all files to the configuration before each command, and removes it before the configuration is read. */
+  function createSwapped(without: Spoil = (plan) => plan): ReturnType<typeof createPlantedFixture> {
+    let swap: (isSwapped: boolean) => void = () => {}
+    const spoil: Spoil = (plan) => {
+      swap(!plan.argv.includes('config') && !plan.argv.includes('--absolute-git-dir'))
+      return without(plan)
+    }
+    return createPlantedFixture((fixture, program) => {
+      fixture.write('included', '')
+      for (const [key, value] of [
+        ['core.repositoryFormatVersion', '1'],
+        ['extensions.worktreeConfig', 'true'],
+        ['include.path', '../included'],
+      ] as const)
+        fixture.git('config', key, value)
+      fixture.write('.gitattributes', '* filter=z\n')
+      const path = file(fixture)
+      const before = existsSync(path) ? readFileSync(path, 'utf8') : ''
+      const filters = ['clean', 'smudge', 'process'].map((name) => `\t${name} = ${program}\n`)
+      swap = (isSwapped) =>
+        writeFileSync(path, isSwapped ? `${before}\n[filter "z"]\n${filters.join('')}` : before)
+    }, spoil)
+  }
+
+  /** Requests that convert files between the work tree and the index. */
+  async function ask(fixture: Fixture): Promise<void> {
+    await fixture.get('git/status')
+    await fixture.post('git/stage', { paths: ['file', 'new'] })
+    await fixture.post('git/commit', { message: 'next' })
+    await fixture.post('git/discard', { paths: ['other'] })
+  }
+
+  test('runs no filter that is added after it was read (threat T19)', async () => {
+    using fixture = createSwapped()
+    await ask(fixture)
+    expect(fixture.isMarked()).toBe(false)
+    expect(fixture.git('log', '--format=%s')).toStartWith('next\n')
+  })
+
+  test('runs such a filter without the copy', async () => {
+    const without: Spoil = (plan) =>
+      withoutVariable('GIT_COMMON_DIR')(
+        plan.argv.includes('config') ? plan : withoutVariable('GIT_CONFIG_GLOBAL')(plan),
+      )
+    using fixture = createSwapped(without)
+    await ask(fixture)
+    expect(fixture.isMarked()).toBe(true)
+  })
 })

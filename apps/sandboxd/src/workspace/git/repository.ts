@@ -8,26 +8,27 @@ import {
   callGit,
   startConfigListing,
   expectSuccess,
-  type GitConfig,
   type GitFolder,
   NO_CONFIG,
   readBytes,
   readLine,
   parseConfigNames,
-  readTokens,
 } from './git-command.ts'
+import { type GitScratch, type GitSetting, parseSettings } from './private-config.ts'
 import type { RunTool } from '../tool.ts'
 
 /** Timeout of commands that read a few small files. */
 const QUERY_MS = 10_000
 const MAX_LOCATION_BYTES = 16 * 1024
-/** Maximum number of configured names. */
-const MAX_SETTINGS = 100_000
+/** Size of the whole configuration. */
+const MAX_CONFIG_BYTES = 4 * 1024 * 1024
 
 /** The part of a workspace that git needs. */
 interface GitWorkspace {
   readonly files: Pick<Files, 'openFolder' | 'stat' | 'remove'>
   readonly runTool: RunTool
+  /** For copies of configurations. */
+  readonly gitScratch: GitScratch
 }
 
 /** An open repository of the workspace. */
@@ -44,7 +45,7 @@ export interface Repository extends GitFolder, Disposable {
  * elsewhere, and a planted `.git` can point anywhere. Throws `not_a_repository`.
  */
 export async function openRepository(
-  { files, runTool }: GitWorkspace,
+  { files, runTool, gitScratch }: GitWorkspace,
   path = '.',
   signal?: AbortSignal,
 ): Promise<Repository> {
@@ -53,26 +54,51 @@ export async function openRepository(
     folders.adopt(await files.openFolder(name), (fd) => closeSync(fd))
   const root = await open('.')
   const folder = path === '.' ? root : await open(path)
-  const gitPath = await locate({ runTool, folder, config: NO_CONFIG, signal }, root)
-  const config = await readConfig(runTool, folder)
+  const { gitPath, commonPath } = await locate({ runTool, folder, config: NO_CONFIG, signal }, root)
+  const settings = await readSettings(runTool, folder, gitScratch.globalConfig)
+  const config = parseConfigNames(settings.map(({ key }) => key))
+  const common = folders.adopt(openCommonFolder(gitScratch, commonPath, settings), ({ remove }) => remove())
   const kept = folders.move()
-  return { files, runTool, folder, config, signal, path, gitPath, [Symbol.dispose]: () => kept.dispose() }
-}
-
-async function readConfig(runTool: RunTool, folder: number): Promise<GitConfig> {
-  const tool = await startConfigListing(runTool, folder, QUERY_MS)
-  const names: string[] = []
-  for await (const token of readTokens(tool)) {
-    names.push(pathFromBytes(token))
-    if (names.length > MAX_SETTINGS)
-      throw new SandwireError('git_failed', 'Cannot use git: too many settings')
+  return {
+    files,
+    runTool,
+    folder,
+    config,
+    commonFolder: common.path,
+    signal,
+    path,
+    gitPath,
+    [Symbol.dispose]: () => kept.dispose(),
   }
-  await expectSuccess(tool, 'Cannot use git')
-  return parseConfigNames(names)
 }
 
-/** The git directory relative to the root. Throws `not_a_repository` when it is outside the workspace. */
-async function locate(git: GitFolder, root: number): Promise<string> {
+async function readSettings(
+  runTool: RunTool,
+  folder: number,
+  globalConfig: string,
+): Promise<readonly GitSetting[]> {
+  const tool = await startConfigListing(runTool, { folder, globalConfig, timeMs: QUERY_MS })
+  const { bytes, isCut } = await readBytes(tool, MAX_CONFIG_BYTES)
+  if (isCut) throw new SandwireError('git_failed', 'Cannot use git: the configuration is too large')
+  await expectSuccess(tool, 'Cannot use git')
+  return parseSettings(bytes)
+}
+
+function openCommonFolder(
+  gitScratch: GitScratch,
+  commonPath: string,
+  settings: readonly GitSetting[],
+): ReturnType<GitScratch['openCommonFolder']> {
+  try {
+    return gitScratch.openCommonFolder(commonPath, settings)
+  } catch (cause) {
+    const message = 'Cannot use git: its configuration cannot be copied; make room in the temporary folder'
+    throw new SandwireError('git_failed', message, { cause })
+  }
+}
+
+/** The git directory relative to the root, and its common directory. Throws `not_a_repository` when one is outside the workspace. */
+async function locate(git: GitFolder, root: number): Promise<{ gitPath: string; commonPath: string }> {
   const args = ['--absolute-git-dir', '--path-format=absolute', '--git-common-dir'] as const
   const tool = await callGit(git, { args: ['rev-parse', ...args], timeMs: QUERY_MS })
   const { bytes } = await readBytes(tool, MAX_LOCATION_BYTES)
@@ -83,8 +109,9 @@ async function locate(git: GitFolder, root: number): Promise<string> {
   const [own, common, ...more] = pathFromBytes(bytes).replace(/\n$/, '').split('\n')
   // A path with a newline reads as two lines and is refused.
   const isInside = own?.startsWith(top) === true && common?.startsWith(top) === true && more.length === 0
-  if (own === undefined || !isInside) throw notARepository('the git directory is outside the workspace')
-  return own.slice(top.length)
+  if (own === undefined || common === undefined || !isInside)
+    throw notARepository('the git directory is outside the workspace')
+  return { gitPath: own.slice(top.length), commonPath: common }
 }
 
 function notARepository(why: string): SandwireError {

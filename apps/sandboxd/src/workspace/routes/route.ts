@@ -1,6 +1,7 @@
 import type { WorkspaceRoute as RouteDefinition } from '@sandwire/internal-api'
 import type { Caller } from '../../caller.ts'
 import type { Files } from '../files.ts'
+import type { GitScratch } from '../git/private-config.ts'
 import type { Semaphore } from '../semaphore.ts'
 import type { RunTool } from '../tool.ts'
 import type { TransferFiles } from '../transfer/transfer-files.ts'
@@ -11,6 +12,8 @@ import type { WatchService } from '../watch/watch-service.ts'
 export interface Workspace {
   readonly files: Files
   readonly runTool: RunTool
+  /** Where git gets its configuration from. */
+  readonly gitScratch: GitScratch
   /** Path of ripgrep, or its name on PATH. */
   readonly ripgrep: string
   readonly watches: WatchService
