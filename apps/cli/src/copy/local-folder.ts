@@ -8,6 +8,7 @@ import {
   lutimesSync,
   mkdirSync,
   openSync,
+  readdirSync,
   renameSync,
   symlinkSync,
   unlinkSync,
@@ -39,6 +40,29 @@ const OWNER_ACCESS = 0o700
 const NEW_FILE = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW
 const NS_PER_SECOND = 1e9
 
+/** Temporary names, and the age at which one belongs to a copy that was killed. */
+const TEMPORARY_PREFIX = '.sandwire-copy-'
+const TEMPORARY_NAME = /^\.sandwire-copy-[0-9a-f]{16}$/
+const ABANDONED_MS = 24 * 60 * 60 * 1000
+
+function temporaryName(): string {
+  return `${TEMPORARY_PREFIX}${randomBytes(8).toString('hex')}`
+}
+
+/** Removes temporary files that killed copies left in a folder. Nothing fails when that is not possible. */
+function removeAbandoned(folder: LocalPath, nowMs: number): void {
+  try {
+    const names = readdirSync(folder).filter((name) => TEMPORARY_NAME.test(name))
+    for (const path of names.map((name) => joinLocalPath(folder, name))) {
+      // The time of the last change: a copy sets the modification time itself.
+      const { ctimeMs } = lstatSync(path)
+      if (kindAt(path) === 'replaceable' && nowMs - ctimeMs > ABANDONED_MS) unlinkSync(path)
+    }
+  } catch {
+    // The folder cannot be listed, or another copy removes them now.
+  }
+}
+
 function secondsOf(mtimeNs: string): number {
   return Number(mtimeNs) / NS_PER_SECOND
 }
@@ -64,16 +88,20 @@ function checkReplaceable(target: LocalPath): void {
  */
 export class LocalFolder implements Disposable {
   readonly #base: LocalPath
+  readonly #nowMs: number
   /** Folders that are known to be real folders. */
   readonly #seen = new Set<string>()
+  /** Folders without abandoned temporary files. */
+  readonly #swept = new Set<string>()
   readonly #unfinished = new Set<() => void>()
   readonly #folders = new Map<
     string,
     { readonly parts: readonly string[]; readonly attributes: Attributes }
   >()
 
-  constructor(base: LocalPath) {
+  constructor(base: LocalPath, nowMs = Date.now()) {
     this.#base = base
+    this.#nowMs = nowMs
   }
 
   /** Creates a folder and its parents. Mode and time are set by `finish`, after its contents. */
@@ -89,7 +117,7 @@ export class LocalFolder implements Disposable {
     const { folder, target } = this.#targetOf(parts)
     // Checked before the content is received.
     checkReplaceable(target)
-    const temporary = joinLocalPath(folder, `.sandwire-copy-${randomBytes(8).toString('hex')}`)
+    const temporary = joinLocalPath(folder, temporaryName())
     const fd = openSync(temporary, NEW_FILE, 0o600)
     let isOpen = true
     const close = (): void => {
@@ -120,7 +148,7 @@ export class LocalFolder implements Disposable {
   makeLink(parts: readonly string[], linkTarget: string, mtimeNs: string): void {
     if (!staysBeneath(linkTarget, parts.length - 1)) throw new WriteRefusedError('the link points outside')
     const { folder, target } = this.#targetOf(parts)
-    const temporary = joinLocalPath(folder, `.sandwire-copy-${randomBytes(8).toString('hex')}`)
+    const temporary = joinLocalPath(folder, temporaryName())
     symlinkSync(joinLocalPath(Buffer.alloc(0), linkTarget).subarray(1), temporary)
     lutimesSync(temporary, secondsOf(mtimeNs), secondsOf(mtimeNs))
     try {
@@ -152,6 +180,9 @@ export class LocalFolder implements Disposable {
     const name = parts.at(-1)
     if (name === undefined) throw new WriteRefusedError('it has no name')
     const folder = this.#enter(parts.slice(0, -1))
+    const key = parts.slice(0, -1).join('/')
+    if (!this.#swept.has(key)) removeAbandoned(folder, this.#nowMs)
+    this.#swept.add(key)
     return { folder, target: joinLocalPath(folder, name) }
   }
 
