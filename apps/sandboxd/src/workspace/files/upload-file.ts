@@ -25,15 +25,16 @@ import { type Slot, statSlot } from '../beneath/root.ts'
 import { readStat, STATX_BYTES } from '../beneath/statx.ts'
 import type { FileStat } from '../files.ts'
 import { type FinishedUpload, type OpenUpload, UPLOAD_PREFIX } from '../transfer/transfer-files.ts'
-import { checkCondition, cName, eachName, type FileContext, type Job } from './context.ts'
+import { checkCondition, cName, eachName, type FileContext, isHiddenName, type Job } from './context.ts'
 import { statOpen } from './listing.ts'
+import { removeTree } from './remove.ts'
 
 const UPLOAD_FLAGS = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 /** Mode of new files, less the umask. */
 const FILE_MODE = 0o666
 /** No other user reads a file before it is complete. */
 const PENDING_MODE = 0o600
-/** Names of a folder that are searched for abandoned uploads. */
+/** Names of a folder that are searched for abandoned files. */
 const MAX_SWEPT = 20_000
 
 function hiddenOf(id: string): Uint8Array {
@@ -56,7 +57,7 @@ export interface UploadRequest {
   readonly id: string
 }
 
-/** Opens an upload to continue it, or starts one; then removes abandoned uploads from the folder. */
+/** Opens an upload to continue it, or starts one; then removes abandoned uploads and other temporary files from the folder. */
 export function* openUpload(
   { root }: FileContext,
   { path, id }: UploadRequest,
@@ -73,22 +74,26 @@ export function* openUpload(
 
 function* sweep(slot: Slot, staleBeforeNs: bigint): Job<void> {
   const fd = openAt(slot.folder, cName('.'), O_RDONLY | O_DIRECTORY | O_NONBLOCK)
-  // A user who may write but not list the folder leaves abandoned uploads there.
+  // A user who may write but not list the folder leaves abandoned files there.
   if (fd < 0) return
   using folder = new Descriptor(fd)
-  const uploads: string[] = []
+  const abandoned: string[] = []
   let seen = 0
   const visit = (name: string): boolean => {
-    if (name.startsWith(UPLOAD_PREFIX)) uploads.push(name)
+    if (name.startsWith(UPLOAD_PREFIX) || isHiddenName(name)) abandoned.push(name)
     seen += 1
     return seen < MAX_SWEPT
   }
   yield* eachName(folder.fd, visit, { action: 'list', path: slot.path })
   const stat = new Uint8Array(STATX_BYTES)
-  for (const name of uploads) {
+  for (const name of abandoned) {
     if (statAt(folder.fd, cName(name), AT_SYMLINK_NOFOLLOW, stat) < 0) continue
     const { kind, mtimeNs } = readStat(stat)
-    if (kind === 'file' && BigInt(mtimeNs) < staleBeforeNs) unlinkAt(folder.fd, cName(name), 0)
+    if (BigInt(mtimeNs) >= staleBeforeNs) continue
+    const entry = { folder: folder.fd, name: cName(name), path: slot.path }
+    if (kind === 'file' || kind === 'link') unlinkAt(entry.folder, entry.name, 0)
+    // A copy of a folder that was not completed.
+    if (kind === 'folder' && isHiddenName(name)) yield* removeTree(entry, 0)
   }
 }
 

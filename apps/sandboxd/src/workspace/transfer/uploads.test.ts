@@ -9,6 +9,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { join } from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
 import { archiveOf, Fixture, slices } from './transfer.fixture.ts'
 import { unpack } from './unpack.ts'
@@ -138,6 +139,16 @@ test('removes abandoned uploads after a day, when another starts in the folder',
   for (const path of [stale, unlike]) utimesSync(path, A_DAY_AGO, A_DAY_AGO)
   await uploads.append(upload, 0, bytes('x'))
   expect([stale, fresh, unlike].map((path) => existsSync(path))).toEqual([false, true, true])
+})
+
+test('removes files and folders of interrupted writes and copies after a day', async () => {
+  const partOf = (digit: string): string => fixture.at(`dir/.sandwire-${digit.repeat(24)}.part`)
+  const [file, folder, fresh] = [partOf('a'), partOf('b'), partOf('c')]
+  mkdirSync(join(folder, 'inner'), { recursive: true })
+  for (const path of [file, join(folder, 'inner/x'), fresh]) writeFileSync(path, '')
+  for (const path of [file, folder]) utimesSync(path, A_DAY_AGO, A_DAY_AGO)
+  await uploads.append(upload, 0, bytes('x'))
+  expect([file, folder, fresh].map((path) => existsSync(path))).toEqual([false, false, true])
 })
 
 // Only root may mount.
