@@ -19,6 +19,7 @@ Usage: sandboxd --secret-file FILE | --public-key FILE --sandbox ID [options]
   --listen ADDRESS          127.0.0.1:8080 (default), HOST:PORT, or unix:PATH; port 0 picks a free one
   --workspace DIR           directory in which processes start (default: the current one)
   --save-home DIR           folder that is saved besides the workspace
+  --shared-workspace        programs outside the sandbox use the workspace too: leave their lock files alone
   --secret-file FILE        file with the bearer secret; removed after reading
   --public-key FILE         file with control's public key, which verifies the tokens of requests
   --sandbox ID              the sandbox that tokens must be for
@@ -59,6 +60,7 @@ export type Arguments =
       readonly kind: 'run'
       readonly listen: ListenAddress
       readonly workspace: string
+      readonly isWorkspaceShared: boolean
       readonly saveHome: string | undefined
       readonly credential: CredentialArgument
       readonly origins: readonly string[]
@@ -146,6 +148,7 @@ function parse(argv: readonly string[]): Arguments {
     options: {
       listen: { type: 'string', default: '127.0.0.1:8080' },
       workspace: { type: 'string', default: '.' },
+      'shared-workspace': { type: 'boolean', default: false },
       'secret-file': { type: 'string' },
       'public-key': { type: 'string' },
       sandbox: { type: 'string' },
@@ -187,6 +190,7 @@ function parse(argv: readonly string[]): Arguments {
     kind: 'run',
     listen,
     workspace: values.workspace,
+    isWorkspaceShared: values['shared-workspace'],
     saveHome: values['save-home'],
     credential: parseCredential(values, listen),
     origins: values.origin,

@@ -215,6 +215,11 @@ async function main(): Promise<void> {
       uploads: new Uploads(files),
       runTool,
       gitScratch,
+      gitLocks: {
+        // Processes outside the sandbox are not visible.
+        hasProcess: async (prefix) => parsed.isWorkspaceShared || (await scanner.hasName(prefix)),
+        wallClock: Date.now,
+      },
       ripgrep,
       watches,
       texts: new Semaphore(RESPONSE_MEMORY),

@@ -27,6 +27,11 @@ test('starts sandboxd on a unix socket with the required arguments', () => {
   ])
 })
 
+test('tells sandboxd that other programs use a served folder', () => {
+  expect(createDaemonArguments(spec)).not.toContain('--shared-workspace')
+  expect(createDaemonArguments(spec, true)).toContain('--shared-workspace')
+})
+
 test('(threat T2) passes the environment of processes in a file, never in arguments', () => {
   const args = createDaemonArguments({ ...spec, env: { TOKEN: 'canary' } })
   expect(args.join(' ')).not.toContain('canary')

@@ -7,8 +7,8 @@ import { readLines } from '../read-lines.ts'
 /** File with the environment of processes, in sandboxd's run folder. */
 export const ENV_FILE = 'env.json'
 
-/** Arguments of sandboxd in a sandbox. */
-export function createDaemonArguments(spec: StartSpec): string[] {
+/** Arguments of sandboxd in a sandbox. `isServed`: its workspace is a served folder, which other programs of the machine use too. */
+export function createDaemonArguments(spec: StartSpec, isServed = false): string[] {
   const hasEnv = Object.keys(spec.env).length > 0
   const { maxSessions, outputBytesPerSecond } = spec
   return [
@@ -16,6 +16,7 @@ export function createDaemonArguments(spec: StartSpec): string[] {
     `unix:${INSIDE.daemonSocket}`,
     '--workspace',
     INSIDE.workspace,
+    ...(isServed ? ['--shared-workspace'] : []),
     '--public-key',
     INSIDE.publicKey,
     '--sandbox',

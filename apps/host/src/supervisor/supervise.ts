@@ -136,7 +136,7 @@ async function startSandbox(
     id: start.id,
     name: start.name,
     limits: start.limits,
-    daemonArgs: createDaemonArguments(start),
+    daemonArgs: createDaemonArguments(start, spec.isolation.workspace !== undefined),
     publicKey: start.publicKey,
     hasEgress: hasEgress(start),
   }

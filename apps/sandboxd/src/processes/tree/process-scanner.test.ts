@@ -13,6 +13,7 @@ const tree = (leaderPid: number): ProcessTree => ({
 
 const entry = (pid: number): MarkedEntry => ({
   pid,
+  name: 'x',
   parentPid: 1,
   groupId: pid,
   sessionId: pid,
@@ -84,6 +85,16 @@ test('a scan that fails leaves every tree uncertain, and the next one succeeds',
   })
   expect(await scanner.find(tree(1_000))).toEqual({ members: [], isCertain: false })
   expect((await scanner.find(tree(1_000))).members).toHaveLength(1)
+})
+
+test('hasName finds a living process by the beginning of its name', async () => {
+  const table = createTable([1_000])
+  const named = (name: string, isDead = false) =>
+    new ProcessScanner({ ...table, readMarked: (pid) => ({ ...entry(pid), name, isDead }) })
+  expect(await named('git').hasName('git')).toBe(true)
+  expect(await named('git-lfs').hasName('git')).toBe(true)
+  expect(await named('digit').hasName('git')).toBe(false)
+  expect(await named('git', true).hasName('git')).toBe(false)
 })
 
 test('awaitChange resolves when a process has exited, or at the deadline', async () => {

@@ -55,6 +55,16 @@ export class ProcessScanner {
     return promise
   }
 
+  /** Whether a living process has a name that begins like this. True when the table cannot be read. */
+  async hasName(prefix: string): Promise<boolean> {
+    try {
+      const table = await this.#readTable()
+      return table.some(({ name, isDead }) => !isDead && name.startsWith(prefix))
+    } catch {
+      return true
+    }
+  }
+
   /** Resolves with true when one of the processes may have exited, with false at the deadline. */
   awaitChange(members: readonly ProcessEntry[], deadlineMs: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>()

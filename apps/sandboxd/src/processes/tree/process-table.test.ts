@@ -15,6 +15,7 @@ test('parseStat handles spaces and parentheses in the name', () => {
   const fields = ['S', '1', '2', '3', ...Array.from({ length: 15 }, () => '0'), '987', '0']
   expect(parseStat(`42 (a (b) c) ${fields.join(' ')}`)).toEqual({
     pid: 42,
+    name: 'a (b) c',
     parentPid: 1,
     groupId: 2,
     sessionId: 3,

@@ -15,6 +15,8 @@ const UNREADABLE: readonly unknown[] = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM']
 /** One row of the process table. `startTicks` distinguishes a process from a later one with the same pid. */
 export interface ProcessEntry {
   readonly pid: number
+  /** The first 15 bytes of the program's file name. */
+  readonly name: string
   readonly parentPid: number
   readonly groupId: number
   readonly sessionId: number
@@ -42,6 +44,7 @@ export function parseStat(text: string): ProcessEntry | undefined {
   if (state === undefined || sessionId === undefined || startTicks === undefined) return undefined
   return {
     pid: Number(text.slice(0, open)),
+    name: text.slice(open + 2, close),
     parentPid: Number(parentPid),
     groupId: Number(groupId),
     sessionId: Number(sessionId),

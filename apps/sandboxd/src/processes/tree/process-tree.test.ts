@@ -8,6 +8,7 @@ const OTHER: ProcessTree = { leaderPid: 300, leaderStartTicks: '5000', marker: '
 
 const entry = (pid: number, changes: Partial<MarkedEntry> = {}): MarkedEntry => ({
   pid,
+  name: 'x',
   parentPid: 1,
   groupId: pid,
   sessionId: pid,

@@ -1,6 +1,7 @@
 import type { GitFailureReason } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { callGit, expectSuccess, readBytes } from './git-command.ts'
+import { runChange } from './git-locks.ts'
 import { readProgress, type Repository, requireCommit } from './repository.ts'
 
 export interface CommitRequest {
@@ -30,14 +31,13 @@ export async function commit(
   if (!amend && !(await hasSomethingToCommit(repository)))
     throw new SandwireError('git_failed', 'Cannot commit: nothing is staged')
   const env = identityEnv(author, repository.config.hasIdentity)
-  const tool = await callGit(repository, {
+  const { tool, status } = await runChange(repository, {
     args: ['commit', ...OPTIONS, ...amendOptions(amend, author)],
     stdin: new TextEncoder().encode(message),
     env,
     timeMs: COMMIT_MS,
   })
-  await readBytes(tool, MAX_OUTPUT_BYTES)
-  const { code, isLate } = await tool.exited
+  const { code, isLate } = status
   if (code !== 0 && !isLate && !(await hasIdentity(repository, env))) return { reason: 'author_unknown' }
   await expectSuccess(tool, 'Cannot commit')
   return { oid: await requireCommit(repository, 'HEAD') }

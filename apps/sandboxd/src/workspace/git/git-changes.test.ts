@@ -1,13 +1,26 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'bun:test'
+import type { ToolPlan } from '../tool.ts'
 import { createFixture, type Fixture } from './git-workspace.fixture.ts'
 
 const DONE = { status: 200 }
 const FAILED = { status: 409, body: { error: { code: 'git_failed' } } }
 
 function createCommitted(...names: readonly string[]): Fixture {
-  const fixture = createFixture()
+  return commitAll(createFixture(), names)
+}
+
+function commitAll(fixture: Fixture, names: readonly string[]): Fixture {
   for (const name of names) fixture.write(name, 'one\n')
   fixture.git('add', '.')
   fixture.git('commit', '--quiet', '--allow-empty', '--message', 'first')
@@ -293,14 +306,52 @@ test('commits without a configured identity only with an author', async () => {
   expect(fixture.git('log', '--format=%an %ae %cn %ce')).toBe('Me me@example.test Me me@example.test\n')
 })
 
+const LOCKED = { ...FAILED, body: { error: { message: expect.stringContaining('index.lock') } } }
+
+/** Creates the lock of the index, some minutes ago. */
+function lockIndex({ root }: Fixture, minutes: number): void {
+  const lock = join(root, '.git/index.lock')
+  writeFileSync(lock, '')
+  const seconds = Date.now() / 1000 - 60 * minutes
+  utimesSync(lock, seconds, seconds)
+}
+
 test('reports a lock of another git', async () => {
+  using fresh = createCommitted('a')
+  using held = commitAll(createFixture({ hasGit: true }), ['a'])
+  lockIndex(fresh, 0)
+  lockIndex(held, 60)
+  for (const fixture of [fresh, held]) {
+    fixture.write('a', 'two\n')
+    expect(await fixture.post('git/stage', { paths: ['a'] })).toMatchObject(LOCKED)
+    expect(existsSync(join(fixture.root, '.git/index.lock'))).toBe(true)
+  }
+})
+
+test('removes a lock that a killed git has left behind', async () => {
   using fixture = createCommitted('a')
   fixture.write('a', 'two\n')
-  writeFileSync(join(fixture.root, '.git/index.lock'), '')
-  expect(await fixture.post('git/stage', { paths: ['a'] })).toMatchObject({
-    ...FAILED,
-    body: { error: { message: expect.stringContaining('index.lock') } },
-  })
+  for (const [route, body] of [
+    ['git/stage', { paths: ['a'] }],
+    ['git/unstage', { paths: ['a'] }],
+    ['git/stage', { paths: ['a'] }],
+    ['git/commit', { message: 'x' }],
+  ] as const) {
+    lockIndex(fixture, 2)
+    expect(await fixture.post(route, body)).toMatchObject(DONE)
+    expect(existsSync(join(fixture.root, '.git/index.lock'))).toBe(false)
+  }
+})
+
+test('removes the lock of its own git when that was killed', async () => {
+  const isChange = ({ argv }: ToolPlan): boolean => argv.includes('update-index')
+  const script = 'touch .git/index.lock; kill -KILL $$'
+  const spoil = (plan: ToolPlan): ToolPlan =>
+    isChange(plan) ? { ...plan, argv: ['sh', '-c', script] } : plan
+  using fixture = commitAll(createFixture({ spoil }), ['a'])
+  fixture.write('a', 'two\n')
+  expect(await fixture.post('git/stage', { paths: ['a'] })).toMatchObject(FAILED)
+  expect(existsSync(join(fixture.root, '.git/index.lock'))).toBe(false)
 })
 
 test.each([

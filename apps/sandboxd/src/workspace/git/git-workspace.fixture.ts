@@ -13,6 +13,7 @@ import { GIT_HANDLERS as COMPAT_GIT_HANDLERS } from '../../compat/git-routes.ts'
 import { COMPAT_PREFIX } from '../../compat/routes.ts'
 import { GIT_HANDLERS, type GitDeps } from '../routes/git-routes.ts'
 import type { WorkspaceHandler } from '../routes/route.ts'
+import type { GitLocks } from './git-locks.ts'
 import { GitScratch } from './private-config.ts'
 import { createRunTool, type RunTool, type ToolPlan } from '../tool.ts'
 import { FilesThread } from '../thread/files-thread.ts'
@@ -24,6 +25,7 @@ export interface Fixture extends Disposable {
   readonly files: Files
   readonly runTool: RunTool
   readonly gitScratch: GitScratch
+  readonly gitLocks: GitLocks
   /** Runs git as a user would, with the repository's configuration; throws when it fails. */
   readonly git: (...args: readonly string[]) => string
   readonly gitIn: (folder: string, ...args: readonly string[]) => string
@@ -55,11 +57,14 @@ interface FixtureOptions {
   readonly parent?: string
   /** Removes a protection from a command line, to prove that it is needed. */
   readonly spoil?: (plan: ToolPlan) => ToolPlan
+  /** Whether another git runs. */
+  readonly hasGit?: boolean
 }
 
 export function createFixture({
   isRepository = true,
   parent = tmpdir(),
+  hasGit = false,
   spoil,
 }: FixtureOptions = {}): Fixture {
   const top = realpathSync(mkdtempSync(join(parent, 'git-fixture-')))
@@ -88,8 +93,10 @@ export function createFixture({
     now,
   })
   const runTool: RunTool = (plan) => run(spoil?.(plan) ?? plan)
+  const gitLocks: GitLocks = { hasProcess: async () => hasGit, wallClock: Date.now }
   const gitScratch = new GitScratch(top)
-  const handle = (request: Request): Promise<Answer> => serve(request, { root, files, runTool, gitScratch })
+  const handle = (request: Request): Promise<Answer> =>
+    serve(request, { root, files, runTool, gitScratch, gitLocks })
   if (isRepository) gitIn('.', 'init', '--quiet')
   return {
     root,
@@ -97,6 +104,7 @@ export function createFixture({
     files,
     runTool,
     gitScratch,
+    gitLocks,
     pathOf,
     gitIn,
     git: (...args) => gitIn('.', ...args),
@@ -128,10 +136,7 @@ const HANDLERS: Readonly<Record<string, WorkspaceHandler<GitDeps['workspace']>>>
   ...COMPAT_GIT_HANDLERS,
 }
 
-async function serve(
-  request: Request,
-  workspace: GitDeps['workspace'],
-): Promise<Answer> {
+async function serve(request: Request, workspace: GitDeps['workspace']): Promise<Answer> {
   const url = new URL(request.url)
   const handle = HANDLERS[`${request.method} ${url.pathname}`]
   if (handle === undefined) throw new Error(`no route ${url.pathname}`)

@@ -105,7 +105,8 @@ export class GitScratch implements Disposable {
     try {
       chmodSync(path, 0o755)
       writeReadable(join(path, 'config'), formatConfig(settings))
-      for (const name of SHARED) symlinkSync(Buffer.from(pathToBytes(`${commonPath}/${name}`) ?? []), join(path, name))
+      for (const name of SHARED)
+        symlinkSync(Buffer.from(pathToBytes(`${commonPath}/${name}`) ?? []), join(path, name))
     } catch (error) {
       rmSync(path, { recursive: true, force: true })
       throw error

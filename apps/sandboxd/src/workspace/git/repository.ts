@@ -15,6 +15,7 @@ import {
   parseConfigNames,
 } from './git-command.ts'
 import { type GitScratch, type GitSetting, parseSettings } from './private-config.ts'
+import type { GitLocks } from './git-locks.ts'
 import type { RunTool } from '../tool.ts'
 
 /** Timeout of commands that read a few small files. */
@@ -29,6 +30,7 @@ interface GitWorkspace {
   readonly runTool: RunTool
   /** For copies of configurations. */
   readonly gitScratch: GitScratch
+  readonly gitLocks: GitLocks
 }
 
 /** An open repository of the workspace. */
@@ -38,6 +40,7 @@ export interface Repository extends GitFolder, Disposable {
   readonly path: string
   /** The git directory of this work tree, relative to the workspace. */
   readonly gitPath: string
+  readonly gitLocks: GitLocks
 }
 
 /**
@@ -45,7 +48,7 @@ export interface Repository extends GitFolder, Disposable {
  * elsewhere, and a planted `.git` can point anywhere. Throws `not_a_repository`.
  */
 export async function openRepository(
-  { files, runTool, gitScratch }: GitWorkspace,
+  { files, runTool, gitScratch, gitLocks }: GitWorkspace,
   path = '.',
   signal?: AbortSignal,
 ): Promise<Repository> {
@@ -68,6 +71,7 @@ export async function openRepository(
     signal,
     path,
     gitPath,
+    gitLocks,
     [Symbol.dispose]: () => kept.dispose(),
   }
 }

@@ -1,17 +1,16 @@
 import { pathFromBytes, SandwireError } from '@sandwire/protocol'
 import { quotePath } from '../beneath/file-error.ts'
 import { pathIn } from '../beneath/path.ts'
-import { callGit, expectSuccess, type GitCall, readBytes, readTokens } from './git-command.ts'
+import { callGit, expectSuccess, type GitCall, readTokens } from './git-command.ts'
+import { runChange } from './git-locks.ts'
 import { isUnfinished, type Repository } from './repository.ts'
 
 /** Timeout of changes, which may hash many files. */
 const CHANGE_MS = 60_000
-const MAX_OUTPUT_BYTES = 64 * 1024
 
 /** Runs a command that changes something; throws `git_failed`. */
 async function change(repository: Repository, call: Omit<GitCall, 'timeMs'>, action: string): Promise<void> {
-  const tool = await callGit(repository, { ...call, timeMs: CHANGE_MS })
-  await readBytes(tool, MAX_OUTPUT_BYTES)
+  const { tool } = await runChange(repository, { ...call, timeMs: CHANGE_MS })
   await expectSuccess(tool, action)
 }
 

@@ -12,7 +12,7 @@ import type { Workspace, WorkspaceCall } from './route.ts'
 
 /** The part of a workspace that git needs. */
 export interface GitDeps {
-  readonly workspace: Pick<Workspace, 'files' | 'runTool' | 'root' | 'gitScratch'>
+  readonly workspace: Pick<Workspace, 'files' | 'runTool' | 'root' | 'gitScratch' | 'gitLocks'>
 }
 
 export const GIT_HANDLERS = {

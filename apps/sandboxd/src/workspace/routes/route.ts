@@ -1,6 +1,7 @@
 import type { WorkspaceRoute as RouteDefinition } from '@sandwire/internal-api'
 import type { Caller } from '../../caller.ts'
 import type { Files } from '../files.ts'
+import type { GitLocks } from '../git/git-locks.ts'
 import type { GitScratch } from '../git/private-config.ts'
 import type { Semaphore } from '../semaphore.ts'
 import type { RunTool } from '../tool.ts'
@@ -14,6 +15,7 @@ export interface Workspace {
   readonly runTool: RunTool
   /** Where git gets its configuration from. */
   readonly gitScratch: GitScratch
+  readonly gitLocks: GitLocks
   /** Path of ripgrep, or its name on PATH. */
   readonly ripgrep: string
   readonly watches: WatchService
