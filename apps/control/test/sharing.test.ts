@@ -514,6 +514,20 @@ describe('a guest of this machine', () => {
     expect(textIn(who, 'name')).toHaveLength(64)
   })
 
+  test.each([
+    [`owner${'\u3164'.repeat(40)}x`, 'owner x (guest)'],
+    [`owner${'\u2800'.repeat(40)}x`, 'owner x (guest)'],
+    ['o\u034fw\u115fner\u00a0\u3000 x', 'ow ner x (guest)'],
+    [`a${'\u0301'.repeat(40)}b`, 'á\u0301\u0301\u0301b (guest)'],
+    ['ｏｗｎｅｒ', 'owner (guest)'],
+    ['\u2800\u3164', 'guest'],
+  ])('cannot hide its mark behind invisible characters: %j', async (name, shown) => {
+    const link = linkIn(await share({ session }))
+    const response = await anonymous().post('/api/grants/redeem', { link, name })
+    const who = await new ApiClient(control, textIn(response, 'token')).get('/api/whoami')
+    expect(textIn(who, 'name')).toBe(shown)
+  })
+
   test('with a sign-in that ended is a new guest', async () => {
     const headers = { cookie: `__Host-sandwire=sws_local.${'x'.repeat(43)}`, origin: control.origin }
     const link = linkIn(await share({}))

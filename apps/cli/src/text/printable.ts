@@ -1,12 +1,12 @@
+import { INVISIBLE } from '@sandwire/protocol'
+
 /** Longest text to print. */
 const MAX_CHARS = 500
+const INVISIBLE_RUN = new RegExp(`(?:${INVISIBLE.source})+`, INVISIBLE.flags)
 
 /** Makes untrusted text safe for a terminal: one line of printable characters. */
 export function printable(text: string): string {
-  return text
-    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
-    .trim()
-    .slice(0, MAX_CHARS)
+  return text.replaceAll(INVISIBLE_RUN, ' ').trim().slice(0, MAX_CHARS)
 }
 
 /** Escapes control characters in JSON, so that it is safe for a terminal and has the same value. */

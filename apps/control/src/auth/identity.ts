@@ -1,4 +1,4 @@
-import { type Role, SandwireError } from '@sandwire/protocol'
+import { normalizeName, type Role, SandwireError } from '@sandwire/protocol'
 
 /**
  * What a credential may be used for; access to a sandbox is checked separately. `connect`: list and join. `exec`: run any
@@ -67,11 +67,9 @@ export const MAX_GUEST_NAME_CHARS = 64 - MARK.length
 
 /** The displayed name of a guest. Guests choose their names, so each is marked to prevent impersonation. */
 export function guestName(chosen: string): string {
-  if (chosen === NAMELESS_GUEST || chosen.endsWith(MARK)) return chosen
-  let name = chosen.slice(0, MAX_GUEST_NAME_CHARS)
-  // The slice may have split a surrogate pair.
-  if (!name.isWellFormed()) name = name.slice(0, -1)
-  return name + MARK
+  const unmarked = chosen.endsWith(MARK) ? chosen.slice(0, -MARK.length) : chosen
+  const name = normalizeName(unmarked, MAX_GUEST_NAME_CHARS)
+  return name === '' || name === NAMELESS_GUEST ? NAMELESS_GUEST : name + MARK
 }
 
 /** Prefix of the login ids of guests. */

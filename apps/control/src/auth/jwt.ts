@@ -1,5 +1,6 @@
 import { fromBase64Url } from '@sandwire/bytes'
 import { ISSUED_SCOPES, type IssuedScope } from '@sandwire/operator-settings'
+import { normalizeName } from '@sandwire/protocol'
 import { type CryptoKey, errors, jwtVerify, type JWTVerifyGetKey, type JWTVerifyOptions } from 'jose'
 import { z } from 'zod'
 import { findDuplicateKey } from '../http/request-body.ts'
@@ -182,12 +183,7 @@ export function scopesOf(
 export function nameOf(claims: Claims, account: string): string {
   for (const value of [claims.name, claims.preferred_username, claims.email]) {
     if (typeof value !== 'string') continue
-    const short = value
-      .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
-      .trim()
-      .slice(0, MAX_NAME_CHARS)
-    // Removes half of a surrogate pair that the slice left at the end.
-    const name = short.replaceAll(/\p{C}/gu, '').trim()
+    const name = normalizeName(value, MAX_NAME_CHARS)
     if (name !== '') return name
   }
   return account.slice(0, 8)

@@ -12,9 +12,9 @@ const CONTROL_NAMES: Readonly<Record<string, string>> = {
 /** Control characters and lone surrogates, which stand for bytes that are not UTF-8. */
 const UNSEEN = /[\p{Cc}\p{Cs}]/gu
 /**
- * Spaces that would go unnoticed: leading, trailing, repeated or unusual ones. The ideographic space is not unusual.
+ * Spaces that would go unnoticed: leading, trailing, repeated or unusual ones, and letters that look like one. The ideographic space is not unusual.
  */
-const LOST_SPACES = /(?<=^|\/) +| +(?=\/|$)| {2,}|[^\P{Zs} \u3000]/gu
+const LOST_SPACES = /(?<=^|\/) +| +(?=\/|$)| {2,}|[^\P{Zs} \u3000]|[\u115f\u1160\u2800\u3164\uffa0]/gu
 
 function hexOf(character: string): string {
   return character.charCodeAt(0).toString(16).padStart(2, '0')

@@ -29,6 +29,7 @@ test('lists the user first, with printable names', () => {
       initials: 'You',
       isSelf: true,
       isOwn: false,
+      isGuest: false,
       hasControl: false,
       isConnected: true,
     },
@@ -39,6 +40,7 @@ test('lists the user first, with printable names', () => {
       initials: 'AN',
       isSelf: false,
       isOwn: false,
+      isGuest: false,
       hasControl: true,
       isConnected: true,
     },
@@ -49,6 +51,7 @@ test('lists the user first, with printable names', () => {
       initials: 'UU',
       isSelf: false,
       isOwn: false,
+      isGuest: false,
       hasControl: false,
       isConnected: false,
     },
@@ -109,6 +112,25 @@ function peopleNamed(names: readonly string[], roles: readonly ('driver' | 'coll
     attachment: `a${names.length - 1}`,
   })
 }
+
+test('marks guests before their name, where it cannot be cut off', () => {
+  const [self, gus, nameless] = peopleNamed(['Gus (guest)', 'guest', 'ann'], ['driver'])
+  if (self === undefined || gus === undefined || nameless === undefined) throw new Error('Nobody is here')
+  expect([self, gus, nameless].map(participantName)).toEqual(['ann (you)', 'Guest Gus', 'Guest'])
+  const watching = {
+    role: 'viewer',
+    requester: undefined,
+    canTakeByTyping: false,
+    isRequested: false,
+  } as const
+  expect(controlText({ ...watching, driver: gus })).toBe('Guest Gus has control')
+  expect(controlText({ ...watching, driver: gus, isRequested: true })).toBe(
+    'Control requested. Waiting for guest Gus',
+  )
+  expect(controlText({ ...watching, role: 'driver', driver: self, requester: nameless })).toBe(
+    'Control requested by guest',
+  )
+})
 
 test("tells the user's own windows from others, but never by names of guests", () => {
   const [self, ann] = peopleNamed(['ann', 'ann'], ['driver'])

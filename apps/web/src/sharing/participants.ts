@@ -9,13 +9,26 @@ export interface Participant {
   readonly isSelf: boolean
   /** Another window of the same user, judging by the name; guests choose theirs, so they never match. */
   readonly isOwn: boolean
+  /** Redeemed a share link without an account, and chose the name. */
+  readonly isGuest: boolean
   readonly hasControl: boolean
   readonly isConnected: boolean
   readonly role: 'driver' | 'collaborator' | 'viewer'
 }
 
-/** Suffix that control adds to the names of guests. */
-const GUEST_MARK = '(guest)'
+/** Control adds this to the names of guests. One who gave no name is called just `guest`. */
+const GUEST_NAME = /^(?:(.*) \(guest\)|guest)$/su
+
+/** A name, and whether control marked it as that of a guest. */
+export function parseName(marked: string): { readonly name: string; readonly isGuest: boolean } {
+  const guest = GUEST_NAME.exec(marked)
+  return guest === null ? { name: marked, isGuest: false } : { name: guest[1] ?? '', isGuest: true }
+}
+
+/** A holder's or participant's name with the mark first, where a long name cannot push it out of sight. */
+export function markedName({ name, isGuest }: Pick<Participant, 'name' | 'isGuest'>): string {
+  return isGuest ? sharingTexts.guest(name) : name
+}
 
 const characters = new Intl.Segmenter('en')
 
@@ -42,18 +55,20 @@ export function participantsOf({
   const order = ['driver', 'collaborator', 'viewer']
   const attachments = presence?.attachments ?? []
   const own = attachments.find(({ id }) => id === attachment)?.name ?? ''
-  const isAccount = own !== '' && !own.endsWith(GUEST_MARK)
+  const isAccount = own !== '' && !parseName(own).isGuest
   return attachments
     .map(({ id, name, role, connected }) => {
-      const shown = printable(name) === '' ? sharingTexts.unknownUser : printable(name)
+      const { name: printed, isGuest } = parseName(printable(name))
+      const shown = printed === '' && !isGuest ? sharingTexts.unknownUser : printed
       const isSelf = id === attachment
       return {
         id,
         role,
         name: shown,
-        initials: isSelf ? sharingTexts.you : initialsOf(shown),
+        initials: isSelf ? sharingTexts.you : initialsOf(shown === '' ? sharingTexts.guest('') : shown),
         isSelf,
         isOwn: isAccount && !isSelf && name === own,
+        isGuest,
         hasControl: id === presence?.driver,
         isConnected: connected,
       }
@@ -66,7 +81,9 @@ export function participantsOf({
 }
 
 /** The participant's name, marked when it is the user. */
-export function participantName({ name, isSelf, isOwn }: Participant): string {
+export function participantName(participant: Participant): string {
+  const { isSelf, isOwn } = participant
+  const name = markedName(participant)
   return isSelf ? sharingTexts.self(name) : isOwn ? sharingTexts.ownWindow(name) : name
 }
 
@@ -135,10 +152,11 @@ export function controlText({
   if (driver === undefined)
     return canTakeByTyping ? sharingTexts.typeToTakeControl : sharingTexts.nobodyHasControl
   if (isRequested) return sharingTexts.waitingFor(nameInSentence(driver))
-  return driver.isOwn ? sharingTexts.controlInOtherWindow : sharingTexts.hasControlOf(driver.name)
+  return driver.isOwn ? sharingTexts.controlInOtherWindow : sharingTexts.hasControlOf(markedName(driver))
 }
 
 /** The participant's name within a sentence. */
-export function nameInSentence({ name, isOwn }: Participant): string {
-  return isOwn ? sharingTexts.yourOtherWindow : name
+export function nameInSentence({ name, isOwn, isGuest }: Participant): string {
+  if (isOwn) return sharingTexts.yourOtherWindow
+  return isGuest ? sharingTexts.guestInSentence(name) : name
 }

@@ -1,4 +1,4 @@
-import { type TerminalController, useStore } from '@sandwire/react'
+import { printable, type TerminalController, useStore } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect, useId, useState } from 'react'
 import {
   type CreatedGrant,
@@ -13,7 +13,14 @@ import { formatRelativeTime } from '../shell/format-time.ts'
 import { useParts } from '../state/context.ts'
 import { type Loaded, messageOf } from '../state/workbench.ts'
 import { sharingTexts } from '../texts/sharing.ts'
-import { type Participant, participantActivity, participantName, participantsOf } from './participants.ts'
+import {
+  markedName,
+  parseName,
+  type Participant,
+  participantActivity,
+  participantName,
+  participantsOf,
+} from './participants.ts'
 
 const LIFETIMES = [
   { seconds: 60 * 60, label: sharingTexts.lifetimes.hour },
@@ -25,6 +32,10 @@ const ROLES: readonly GrantRole[] = ['viewer', 'collaborator']
 
 /** Poll interval while the dialog is open: a link may be used at any moment. */
 const REFRESH_MS = 3_000
+
+function holderName(name: string | null): string {
+  return name === null ? sharingTexts.unknownUser : markedName(parseName(printable(name)))
+}
 
 /** Creates share links for a terminal, and lists participants and grants. */
 export function ShareDialog({
@@ -163,7 +174,7 @@ function GrantRows({
         {grants.value.map(({ grant, name, role, session, state, expiresMs }) => (
           <li key={grant} className="row">
             <span className="row-text">
-              {state === 'open' ? sharingTexts.unusedLink : (name ?? sharingTexts.unknownUser)}
+              {state === 'open' ? sharingTexts.unusedLink : holderName(name)}
               <small>
                 {[
                   role === 'viewer' ? sharingTexts.viewOnly : sharingTexts.canType,

@@ -34,6 +34,8 @@ export const sharingTexts = {
   endsSessions: 'When revoking, also end the terminals and commands they started',
   cannotRevoke: 'Cannot revoke access',
 
+  guest: (name: string) => `Guest ${name}`.trimEnd(),
+  guestInSentence: (name: string) => `guest ${name}`.trimEnd(),
   you: 'You',
   self: (name: string) => `${name} (you)`,
   ownWindow: (name: string) => `${name} (you, in another window)`,

@@ -1,10 +1,12 @@
+import { INVISIBLE } from '@sandwire/protocol'
+
 /** Default length limit. */
 const MAX_CHARS = 120
 
-/** Makes untrusted text safe to show outside a terminal: one line without control or bidirectional characters. */
+/** Makes untrusted text safe to show outside a terminal: one line without invisible characters. */
 export function printable(text: string, maxChars = MAX_CHARS): string {
   return text
-    .replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+    .replaceAll(INVISIBLE, '')
     .trim()
     .slice(0, maxChars)
 }
