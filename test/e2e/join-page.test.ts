@@ -7,6 +7,7 @@ import { linkIn, ApiClient, textIn } from '../../apps/control/test/support/api-c
 import { FakeSandboxes } from '../../apps/control/test/support/fake-sandboxes.ts'
 import { findBrowserProblem, openSharedBrowser } from './support/browser.ts'
 import { buildWorkbench } from './support/built-workbench.ts'
+import { ForeignServer } from './support/page-recorder.ts'
 
 const problem = findBrowserProblem()
 
@@ -91,6 +92,8 @@ describe.skipIf(problem !== undefined)(
       await page.goBack().catch(() => null)
       expect(page.url()).not.toContain(secret)
       await page.goto(link)
+      await page.getByText('its owner will see your name, Gus (guest).').waitFor()
+      await page.getByRole('button', { name: 'Join' }).click()
       await page.getByText('owner invited you to a session').waitFor()
       await page.context().close()
 
@@ -155,6 +158,7 @@ describe.skipIf(problem !== undefined)(
       for (const label of ['New terminal', 'New sandbox', 'Split down', 'Files', 'Search', 'Git'])
         expect(await button(label).count()).toBe(0)
       await page.goto(textIn(whole, 'link'))
+      await page.getByRole('button', { name: 'Join' }).click()
       await page.getByText(`owner invited you to sandbox ${name} as collaborator.`).waitFor()
       await page.goto(control.origin)
       await rows.nth(1).waitFor()
@@ -182,10 +186,49 @@ describe.skipIf(problem !== undefined)(
       await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
       await page.getByLabel('User name').fill('ann')
       await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('button', { name: 'Join' }).click()
       await page.getByText('owner invited you to a session as viewer.').waitFor()
       expect(await openSocket(page, session)).toEqual(['sandwire.v1', `session ${session}`])
       expect(lastAttach()?.claims).toMatchObject({ name: 'Ann Archer', authority: 'viewer' })
       expect(sent.join('\n')).not.toContain(secret)
+      await page.context().close()
+    })
+
+    test('redeems nothing until a signed-in user clicks, wherever the link was opened (login CSRF)', async () => {
+      await using control = await startControl({
+        runner: sandboxes,
+        workbench,
+        config: { issuers: [issuer.configFor()] },
+      })
+      const { session, link } = await share(control)
+      const owner = new ApiClient(control, TOKEN)
+      const states = async () => {
+        const { body } = await owner.get(`/api/grants?sandbox=${session.split('.')[0]}`)
+        return (body as { grants: { state: string; name: string | null }[] }).grants.map(
+          ({ state, name }) => `${state} ${name}`,
+        )
+      }
+      const { page, sent } = await openPage(browser)
+      await page.goto(`${control.origin}/signin`)
+      await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
+      await page.getByLabel('User name').fill('ann')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.waitForURL(`${control.origin}/`)
+      await using foreign = new ForeignServer()
+      await page.goto(`http://127.0.0.1:${foreign.port}`)
+      await page.evaluate((address) => location.assign(address), link)
+      const join = page.getByRole('button', { name: 'Join' })
+      await Promise.race([join.waitFor(), page.getByText('owner invited you to a session').waitFor()])
+      expect(await states()).toEqual(['open null'])
+      expect(sent.filter((text) => text.endsWith('/api/grants/redeem'))).toEqual([])
+      await page.getByText('its owner will see your name, Ann Archer.').waitFor()
+      expect(await page.getByLabel('Your name').isVisible()).toBe(false)
+      // Pressing Enter is not consent either.
+      await page.keyboard.press('Enter')
+      await join.click()
+      await page.getByText('owner invited you to a session as viewer.').waitFor()
+      expect(await states()).toEqual(['held Ann Archer'])
+      expect(sent.filter((text) => text.endsWith('/api/grants/redeem'))).toHaveLength(1)
       await page.context().close()
     })
 
@@ -204,6 +247,7 @@ describe.skipIf(problem !== undefined)(
       await page.getByRole('link', { name: 'Continue with Test issuer' }).click()
       await page.getByLabel('User name').fill('ann')
       await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('button', { name: 'Join' }).click()
       await page.getByText('owner invited you to a session as viewer.').waitFor()
       const lineFor = (place: { readonly session?: string }, role: string): string =>
         accessCommand('npx sbx-stdio', control.origin, { sandbox, role, ...place })
@@ -217,6 +261,7 @@ describe.skipIf(problem !== undefined)(
         const made = await owner.post('/api/grants', { sandbox, ...place, role })
         const what = 'session' in place ? 'a session' : 'sandbox'
         await page.goto(textIn(made, 'link'))
+        await page.getByRole('button', { name: 'Join' }).click()
         await page.getByText(new RegExp(`invited you to ${what}.* as ${role}\\.`)).waitFor()
         expect(await page.locator('#line').textContent()).toBe(lineFor(place, role))
         lines.push(lineFor(place, role))

@@ -17,6 +17,8 @@ export const JOIN_HTML = frame(
 )
 
 /**
+ * Joins only on a click: any site can open this page, and joining shows the user's name to the owner of the link.
+ *
  * Removes the secret from the address bar and the history first. Keeps it in the tab's storage until the link is redeemed or
  * known to be invalid, so that signing in or a failed request does not lose it. Leaves the grant in the same storage for the
  * workbench to open.
@@ -85,9 +87,11 @@ const begin = async () => {
   if (link === '') return show(texts.incomplete)
   const whoami = await fetch('/api/whoami')
   if (whoami.ok) {
-    isGuest = (await whoami.json()).guest
+    const { name, guest } = await whoami.json()
+    isGuest = guest
     byId('naming').hidden = true
-    return join('')
+    show(fill(texts.confirm, { name }))
+    return offer(true)
   }
   const { mode, local, issuers } = await (await fetch('/api/auth')).json()
   isGuest = mode === 'local' && local && issuers.length === 0

@@ -52,6 +52,7 @@ export const JOIN_TEXTS = {
   failed: 'The server responded with status {status}.',
   incomplete: 'This link is incomplete. Open the whole link.',
   guest: 'You were invited to a terminal.',
+  confirm: 'You were invited to a terminal. If you join, its owner will see your name, {name}.',
   signInFirst: 'Sign in to accept the invitation.',
 } as const
 
