@@ -299,6 +299,7 @@ describe.skipIf(problem !== undefined)(
             `printf '\\033]0;t\\342\\200\\256itle\\007'; echo all "set"`,
         )
         await workbench.first.waitFor('all set')
+        await page.waitForFunction(() => document.title.startsWith('Terminal: title — '))
         const strays = (): Promise<readonly string[]> =>
           page.evaluate(() => {
             const isStray = (text: string): boolean => /[^\P{C}\n\t]|[\u2028\u2029]/u.test(text)

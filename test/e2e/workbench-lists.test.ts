@@ -164,7 +164,7 @@ describe.skipIf(problem !== undefined)(
       await building.getByRole('button').first().click()
       expect(await page.getByRole('tab').count()).toBe(2)
       await page.getByRole('tab', { name: 'building', selected: true }).waitFor()
-      await page.waitForFunction(() => document.title === 'building — dev — Sandwire')
+      await page.waitForFunction(() => document.title === 'Terminal: building — dev — Sandwire')
       // After a reload the user is listed at once.
       await page.reload()
       await building.getByText(/dev · you · /).waitFor()

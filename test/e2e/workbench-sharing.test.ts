@@ -73,14 +73,18 @@ describe.skipIf(problem !== undefined)(
       )
       await owner.first.waitFor('100 漢字')
       const link = await share(owner, 'View only')
-      await using guest = await join(link, `Gus Guest${'\u3164'.repeat(20)}\u2800.`, { viewport: { width: 900, height: 600 } })
+      await using guest = await join(link, `Gus Guest${'\u3164'.repeat(20)}\u2800.`, {
+        viewport: { width: 900, height: 600 },
+      })
       expect((await guest.first.facts())?.role).toBe('viewer')
       await expectSame(guest.first, owner.first)
       await guest.page.locator('.read-only-line').waitFor()
       await guest.page.getByText('owner has control').waitFor()
       await owner.page.getByText('You have control').first().waitFor()
       // No action without effect is offered.
-      await owner.page.locator('.participant', { hasText: /^..?Guest Gus Guest \.: view only\. Viewers/ }).waitFor()
+      await owner.page
+        .locator('.participant', { hasText: /^..?Guest Gus Guest \.: view only\. Viewers/ })
+        .waitFor()
       expect(await owner.button(/Give control/).count()).toBe(0)
 
       await guest.first.type('echo never\n')

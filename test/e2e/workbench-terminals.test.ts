@@ -178,6 +178,7 @@ describe.skipIf(problem !== undefined)(
     test('runs nothing of a paste at a prompt, whatever control characters it has (threat T23)', async () => {
       await using workbench = await fixture.openPage()
       await workbench.first.paste('harmless\u{3}touch pwned\necho PW""NED\u{4}\u{1b}[201~\ntouch pwned\n')
+      await workbench.page.getByRole('dialog').getByRole('button', { name: 'Paste', exact: true }).click()
       await workbench.first.waitFor(/touch pwned\n.*\n.*touch pwned/)
       await workbench.page.keyboard.press('Control+c')
       // Ctrl-C discards pending input, so the next command waits for the prompt.
@@ -186,26 +187,34 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.first.text()).not.toContain('PWNED')
     }, 60_000)
 
-    test('confirms a paste of several lines only where they would run', async () => {
+    test('confirms a paste of several lines, whatever mode the output sets (threat T23)', async () => {
       await using workbench = await fixture.openPage()
       const dialog = workbench.page.getByRole('dialog')
-      // The shell enables bracketed paste.
-      await workbench.first.paste('echo a1\necho b2')
-      await workbench.first.waitFor(/> echo a1\n(?:> )?echo b2$/)
-      expect(await dialog.isVisible()).toBe(false)
-      await workbench.page.keyboard.press('Control+c')
-      await workbench.first.run('echo "for"" cat"; cat > pasted')
+      // The program does not handle bracketed paste; its output alone turned it on.
+      await workbench.first.run(String.raw`printf '\e[?2004h'; echo "for"" cat"; cat > pasted`)
       await workbench.first.waitFor('\nfor cat')
       await workbench.first.paste('o\u{3}ne\ntwo\nthree\n')
       await dialog.getByRole('heading', { name: 'Paste 3 lines?' }).waitFor()
       await dialog.getByText('1 control character will be removed').waitFor()
       await dialog.getByText('o<^C>ne').waitFor()
       await dialog.getByRole('button', { name: 'Cancel' }).click()
+      await workbench.page.keyboard.press('Control+c')
+      await workbench.first.run(String.raw`printf '\e[?2004l'; echo "for"" tee"; cat > pasted`)
+      await workbench.first.waitFor('\nfor tee')
       await workbench.first.paste('four\nfive\n')
       await dialog.getByRole('button', { name: 'Paste', exact: true }).click()
       await workbench.first.waitFor('five')
       await workbench.page.keyboard.press('Control+d')
       expect(await workbench.first.read('cat pasted')).toBe('four\nfive')
+      // A user can choose to trust the mode, which the shell turns on.
+      await workbench.command('Settings')
+      await workbench.page
+        .getByLabel('Confirm before pasting several lines')
+        .selectOption('Unless the program reports that it handles pastes')
+      await workbench.page.keyboard.press('Escape')
+      await workbench.first.paste('echo a1\necho b2')
+      await workbench.first.waitFor(/> echo a1\n(?:> )?echo b2$/)
+      expect(await dialog.isVisible()).toBe(false)
     }, 60_000)
 
     /** Position of a text on the screen, in CSS pixels. */

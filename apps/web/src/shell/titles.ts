@@ -40,11 +40,31 @@ export function titleOf(
 const NO_STATE = createStore(undefined)
 const PRODUCT = 'Sandwire'
 
-/** The document title: view, sandbox and product. */
-export function pageTitle(view: View | undefined, name: string | undefined, sandboxName: string): string {
+/** The kind and title of a view. The kind comes first, since programs and files choose their titles and could pose as others. */
+function kindAndTitle(view: View, programTitle: string): string {
+  switch (view.kind) {
+    case 'terminal':
+      return programTitle === ''
+        ? shellTexts.pageTitles.terminal
+        : shellTexts.pageTitles.program(programTitle)
+    case 'file':
+      return shellTexts.pageTitles.file(displayName(baseName(view.path)))
+    case 'diff':
+      return shellTexts.pageTitles.changes(displayName(baseName(view.path)))
+  }
+}
+
+/** The document title: view or the user's name for the tab, sandbox and product. */
+export function pageTitle(
+  view: View | undefined,
+  {
+    tabName,
+    programTitle = '',
+  }: { readonly tabName?: string | undefined; readonly programTitle?: string | undefined },
+  sandboxName: string,
+): string {
   if (view === undefined) return PRODUCT
-  const own = name === undefined || name === '' ? titleOf(view, shellTexts.tabs.terminal, sandboxName) : name
-  return [own, sandboxName, PRODUCT].join(' — ')
+  return [tabName ?? kindAndTitle(view, programTitle), sandboxName, PRODUCT].join(' — ')
 }
 
 /** Keeps the document title up to date while mounted. */
@@ -58,7 +78,11 @@ export function useDocumentTitle(): void {
   const user = useStore(workbench.user)
   const isOut = user.kind === 'ready' && user.value === undefined
   // While signed out, the title must not reveal what is open.
-  const title = pageTitle(isOut ? undefined : view, tab?.name ?? state?.title, sandboxName)
+  const title = pageTitle(
+    isOut ? undefined : view,
+    { tabName: tab?.name, programTitle: state?.title },
+    sandboxName,
+  )
   useEffect(() => {
     document.title = title
     return () => {

@@ -24,7 +24,7 @@ export const DEFAULT_SETTINGS: Settings = {
   fontFamily: '',
   copiesOnSelect: false,
   allowsClipboardWrite: false,
-  asksBeforePaste: 'would-run',
+  asksBeforePaste: 'always',
   bell: 'visual',
   screenReader: false,
 }

@@ -74,7 +74,12 @@ export const shellTexts = {
     changes: (name: string) => `${name} (changes)`,
     pathHint: (path: string, sandbox: string) => `${path} — ${sandbox}`,
     terminalHint: (name: string, sandbox: string) => `${name} — terminal in ${sandbox}`,
+  },
+  pageTitles: {
     terminal: 'Terminal',
+    program: (title: string) => `Terminal: ${title}`,
+    file: (name: string) => `File: ${name}`,
+    changes: (name: string) => `Changes: ${name}`,
   },
   panes: {
     resize: 'Resize panes',
@@ -97,7 +102,8 @@ export const shellTexts = {
   link: { title: 'Open this link?', text: 'Link text:', address: 'Opens:', open: 'Open' },
   paste: {
     title: (lines: number) => `Paste ${plural(lines, 'line')}?`,
-    mayRun: 'The program in this terminal may run each line as it arrives.',
+    mayRun:
+      'The program in this terminal may run each line as it arrives. Settings decide when this is asked.',
     removed: (characters: number) => `${plural(characters, 'control character')} will be removed.`,
     notShown: (characters: number) => `${plural(characters, 'more character')} not shown.`,
     paste: 'Paste',
@@ -121,7 +127,11 @@ export const shellTexts = {
     bell: 'Bell',
     bells: { visual: 'Flash', none: 'Off' },
     paste: 'Confirm before pasting several lines',
-    pastes: { always: 'Always', 'would-run': 'Only if they would run at once', never: 'Never' },
+    pastes: {
+      always: 'Always',
+      'would-run': 'Unless the program reports that it handles pastes',
+      never: 'Never',
+    },
     copyOnSelect: { label: 'Copy on select', hint: 'Selecting text in a terminal copies it.' },
     clipboard: {
       label: 'Allow clipboard access',

@@ -1,7 +1,7 @@
 /** When pasting several lines needs confirmation. */
 export type AskBeforePaste =
   | 'always'
-  /** Without bracketed paste mode: a shell would run each line. */
+  /** Without bracketed paste mode: a shell would run each line. Any output can turn the mode on, such as that of `cat`. */
   | 'would-run'
   | 'never'
 

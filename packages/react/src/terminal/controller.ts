@@ -31,7 +31,7 @@ export interface TerminalOptions {
   /** Programs may write to the clipboard (OSC 52). They can never read it. */
   readonly allowsClipboardWrite?: boolean | undefined
   readonly copiesOnSelect?: boolean | undefined
-  /** When `confirmPaste` is called for several lines; default: when they would run at once. */
+  /** When `confirmPaste` is called for several lines; default: always. */
   readonly asksBeforePaste?: AskBeforePaste | undefined
   /** Confirms a paste; without it, such pastes are dropped. */
   readonly confirmPaste?: ((paste: RiskyPaste) => Promise<boolean>) | undefined
@@ -194,7 +194,7 @@ export class TerminalController {
   async paste(text: string): Promise<void> {
     const risk = checkPaste(text, {
       isBracketed: this.#surface.isPasteBracketed,
-      asks: this.#options.asksBeforePaste ?? 'would-run',
+      asks: this.#options.asksBeforePaste ?? 'always',
     })
     if (risk !== undefined && (await this.#options.confirmPaste?.(risk)) !== true) return
     // Another program may run by now.
