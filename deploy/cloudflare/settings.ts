@@ -17,7 +17,16 @@ export interface DeploySettings {
 }
 
 /** Settings that the platform determines. */
-const DECIDED = ['mode', 'provider', 'workspaceMode', 'hosts', 'publicOrigins', 'hasTls', 'localTokenSha256']
+const DECIDED = [
+  'mode',
+  'provider',
+  'workspaceMode',
+  'hosts',
+  'publicOrigins',
+  'privateOrigins',
+  'hasTls',
+  'localTokenSha256',
+]
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -97,12 +97,14 @@ describe('a secret (threat T2)', () => {
     )
     return response
   }
-  const signIn = (code: string): Promise<Response> =>
-    ask('/api/signin', {
+  const signIn = (code: string): Promise<Response> => {
+    const [, host = ''] = /http:\/\/(\S+)\/signin#/.exec(deployment.host.output()) ?? []
+    return ask('/api/signin', {
       method: 'POST',
-      headers: { 'content-type': 'application/json', origin: `http://127.0.0.1:${deployment.host.port}` },
+      headers: { 'content-type': 'application/json', host, origin: `http://${host}` },
       body: JSON.stringify({ code }),
     })
+  }
 
   const post = (
     path: string,

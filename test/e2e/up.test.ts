@@ -290,19 +290,22 @@ describe('sandwire up', () => {
 
   test('signs a browser in once per sign-in link', async () => {
     const link = new URL((await sandwire(['signin', '--data', host.data])).stdout)
-    const signIn = (origin: string): Promise<Response> =>
+    const signIn = (origin: string, name = new URL(origin).host): Promise<Response> =>
       fetch(`${host.url}/api/signin`, {
         method: 'POST',
-        headers: { origin, 'content-type': 'application/json' },
+        headers: { host: name, origin, 'content-type': 'application/json' },
         body: JSON.stringify({ code: link.hash.slice(1) }),
       })
-    expect((await signIn('https://evil.example')).status).toBe(403)
-    const first = await signIn(host.url)
+    // Other programs on this machine get the cookies of these names.
+    for (const origin of [host.url, `http://localhost:${host.port}`])
+      expect((await signIn(origin)).status).toBe(403)
+    expect((await signIn('https://evil.example', link.host)).status).toBe(403)
+    const first = await signIn(link.origin)
     expect([first.status, first.headers.get('set-cookie')]).toEqual([
       204,
       expect.stringContaining('HttpOnly'),
     ])
-    expect((await signIn(host.url)).status).toBe(401)
+    expect((await signIn(link.origin)).status).toBe(401)
   })
 
   test('gives fresh sign-in links on request', async () => {

@@ -120,7 +120,7 @@ describe.skipIf(problem !== undefined)(
       await expectSame(guest.first, owner.first)
 
       await guest.button('Request control').click()
-      await owner.button(/^Give control to Cleo/).click()
+      await owner.button(/^Give control to guest Cleo/).click()
       await guest.first.until(({ role }) => role === 'driver')
       // Giving control away leaves a viewer.
       await owner.first.until(({ role }) => role === 'viewer')

@@ -175,7 +175,7 @@ export function createApp(deps: AppDependencies): App {
   addSandboxRoutes(app, guardOf, { lookup, ...runtime })
   addSessionRoutes(app, guardOf, { lookup, mint, commands, sessionNames })
   addAuditRoutes(app, guardOf, lookup)
-  addGrantRoutes(app, guardOf, { lookup, mint, accounts, source: config })
+  addGrantRoutes(app, guardOf, { lookup, mint, accounts, source: config, hasGuests })
   addRedeemRoutes(app, guardOf, { lookup, mint, accounts, source: config, hasGuests, nowMs })
   addTicketRoutes(app, guardOf, { lookup, sessionNames, source: config })
   const { defaultName } = config

@@ -43,6 +43,8 @@ const issuerSchema = z.strictObject({
   }),
 }) satisfies z.ZodType<IssuerConfig>
 
+const origin = z.string().refine(isOrigin, 'expected an origin, such as https://sandwire.example')
+
 const configSchema = z.strictObject({
   /** `local`: on one machine, over loopback. `open`: reachable by others, so it needs a way to authenticate them. */
   mode: z.enum(['local', 'open'], 'expected local or open'),
@@ -53,13 +55,16 @@ const configSchema = z.strictObject({
     .refine(areDistinct, 'expected each id and each issuer once')
     .default([]),
   /** Origins of this server's own pages, as in `URL.origin`. */
-  publicOrigins: z
-    .array(z.string().refine(isOrigin, 'expected an origin, such as https://sandwire.example'))
-    .max(64),
+  publicOrigins: z.array(origin).max(64),
   /** Origins of other sites, which may open terminals with a ticket and nothing else. */
   embedOrigins: z.array(z.string().superRefine(refuseEmbedOrigin)).max(MAX_EMBED_ORIGINS).default([]),
   /** `Host` headers of this server, with port. */
   hosts: z.array(z.string().min(1)).min(1).max(64),
+  /**
+   * Names of a local server that no other program shares, since browsers send cookies to every port of a host. Its owner signs in
+   * with a code only under one, and guests get cookies only under the other. Absent: under every public origin.
+   */
+  privateOrigins: z.strictObject({ owner: origin, guests: origin }).exactOptional(),
   /** Control terminates TLS itself, instead of a proxy. */
   hasTls: z.boolean('expected true or false').default(false),
   /** Header in which a proxy on this machine sends the client's address; absent: no proxy is trusted. */

@@ -54,6 +54,13 @@ test('parseShareLink returns the origin and the secret', () => {
   })
 })
 
+test('parseShareLink uses localhost for the names of a local server', () => {
+  const text = `http://sandwire-0123456789abcdef0123.localhost:8787/join#${SECRET}`
+  expect(parseShareLink(text)).toEqual({ origin: 'http://localhost:8787', secret: SECRET })
+  const secure = `https://sandwire.localhost/join#${SECRET}`
+  expect(parseShareLink(secure).origin).toBe('https://sandwire.localhost')
+})
+
 test.each([
   '',
   'x',

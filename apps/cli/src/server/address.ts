@@ -47,6 +47,8 @@ export function parseShareLink(text: string): ShareLink {
   const secret = url?.hash.slice(1) ?? ''
   if (url === undefined || url.pathname !== '/join' || !SECRET.test(secret))
     throw new UsageError('This is not a share link', 'share links look like https://HOST/join#…')
+  // The names of a local server below localhost are for browsers, and few systems resolve them.
+  if (url.protocol === 'http:' && url.hostname.endsWith('.localhost')) url.hostname = 'localhost'
   if (!isSecureUrl(url))
     throw new UsageError('Cannot use this link: it is neither https nor for this machine')
   return { origin: url.origin, secret }

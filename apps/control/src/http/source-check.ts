@@ -8,6 +8,8 @@ import { isWebSocketPath, readUpgrade } from './upgrade.ts'
 export interface SourceSettings {
   readonly hosts: readonly string[]
   readonly publicOrigins: readonly string[]
+  /** The only origins at which the owner of a local server signs in with a code, and guests get a cookie. */
+  readonly privateOrigins?: { readonly owner: string; readonly guests: string }
   /** Origins of other sites, which may open terminals with a ticket and nothing else. */
   readonly embedOrigins: readonly string[]
 }
@@ -23,6 +25,22 @@ export function hasPublicOrigin(headers: Headers, { publicOrigins }: SourceSetti
   const origin = headers.get('origin')
   // Compared as text: no other spelling, port, scheme, list of origins or `null` matches.
   return origin !== null && publicOrigins.includes(origin)
+}
+
+/** True if the request comes from a page where this user may get a cookie: of the private origin, if there is one. */
+export function mayGetCookie(
+  headers: Headers,
+  user: 'owner' | 'guests',
+  source: Pick<SourceSettings, 'publicOrigins' | 'privateOrigins'>,
+): boolean {
+  const allowed = source.privateOrigins === undefined ? source.publicOrigins : [source.privateOrigins[user]]
+  const origin = headers.get('origin')
+  // The cookie belongs to the requested host.
+  return (
+    origin !== null &&
+    allowed.includes(origin) &&
+    (source.privateOrigins === undefined || new URL(origin).host === headers.get('host')?.toLowerCase())
+  )
 }
 
 /** True if a page of an embed origin opens a terminal with a ticket. Its other credentials, such as cookies, do not count. */

@@ -35,7 +35,7 @@ const redeem = async (code) => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ code }),
   })
-  if (!response.ok) return offer(texts.linkInvalid)
+  if (!response.ok) return offer(response.status === 403 ? texts.otherName : texts.linkInvalid)
   show(texts.signedIn)
   location.replace(isOurs ? new URL(to, location.origin).href : '/')
 }

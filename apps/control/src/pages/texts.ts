@@ -17,6 +17,8 @@ export const SIGN_IN_TEXTS = {
   signingIn: 'Signing in…',
   signedIn: 'Signed in.',
   linkInvalid: 'The link was used or has expired. Run npx sandwire signin to get a new one.',
+  otherName:
+    'You cannot sign in under this host name. Open the whole link that npx sandwire signin prints, or paste it here.',
   issuerButton: 'Continue with {name}',
   unavailable: 'This server has no browser sign-in.',
 } as const

@@ -24,15 +24,18 @@ export interface GrantDependencies {
   readonly mint: IdMint
   readonly accounts: AccountIds
   readonly source: SourceSettings
+  /** Share links can be redeemed without an account. */
+  readonly hasGuests: boolean
 }
 
-/** The origin of share links: the one the owner uses, unless it is the owner's private .localhost name. */
-function originOf(headers: Headers, { publicOrigins }: SourceSettings): string {
+/** The origin of share links: where guests get their cookie, or the one the owner uses, unless it is the owner's private name. */
+function originOf(headers: Headers, { source, hasGuests }: GrantDependencies): string {
+  const { publicOrigins, privateOrigins } = source
+  if (hasGuests && privateOrigins !== undefined) return privateOrigins.guests
   const host = headers.get('host')?.toLowerCase()
-  const known = publicOrigins
-    .map((origin) => new URL(origin))
-    .filter(({ hostname }) => !hostname.endsWith('.localhost'))
-  const origin = known.find((candidate) => candidate.host === host)?.origin ?? publicOrigins[0]
+  const isUsed = (origin: string): boolean =>
+    new URL(origin).host === host && origin !== privateOrigins?.owner && origin !== privateOrigins?.guests
+  const origin = publicOrigins.find(isUsed) ?? publicOrigins[0]
   if (origin === undefined)
     throw new SandwireError('internal', 'Cannot create a share link: no public origin is configured')
   return origin
@@ -61,7 +64,7 @@ function unwrapGrant<T>(outcome: Outcome<T>): T {
 
 /** `/api/grants`: creating, listing and revoking grants of one's own sandboxes. */
 export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependencies): void {
-  const { lookup, mint, accounts, source } = deps
+  const { lookup, mint, accounts } = deps
 
   app.openapi(
     endpoint(guardOf, {
@@ -86,7 +89,7 @@ export function addGrantRoutes(app: App, guardOf: GuardOf, deps: GrantDependenci
       })
       const { id, expiresMs } = session === undefined ? unwrap(outcome) : unwrapSession(outcome)
       const notice = noticeOf(role)
-      const link = `${originOf(context.req.raw.headers, source)}/join#${id}.${secret}`
+      const link = `${originOf(context.req.raw.headers, deps)}/join#${id}.${secret}`
       return context.json(
         {
           grant: id,

@@ -3,7 +3,7 @@ import type { AccountIds } from '../auth/account-id.ts'
 import { signInGuest } from '../auth/guest.ts'
 import { guestName, type Identity, isGuestLogin, NAMELESS_GUEST } from '../auth/identity.ts'
 import { sha256Hex } from '../bytes.ts'
-import { hasPublicOrigin, type SourceSettings } from '../http/source-check.ts'
+import { mayGetCookie, type SourceSettings } from '../http/source-check.ts'
 import { unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
@@ -31,8 +31,11 @@ function toHeldGrantView({ session, ownerName, ...held }: HeldGrant) {
 /** Browsers send their origin with every POST; a client that sends none is not a browser and has no cookies to abuse. */
 function isBrowser(headers: Headers, source: SourceSettings): boolean {
   if (!headers.has('origin') && !headers.has('sec-fetch-site')) return false
-  if (!hasPublicOrigin(headers, source))
-    throw new SandwireError('origin_refused', 'Cannot join from this origin')
+  if (!mayGetCookie(headers, 'guests', source))
+    throw new SandwireError(
+      'origin_refused',
+      'Cannot join under this host name. Open the whole share link, or ask for a new one.',
+    )
   return true
 }
 

@@ -10,7 +10,7 @@ import { CLEAR_LOGIN_COOKIE, type LoginState, type LoginStates, returnPathOf } f
 import { mintSecret, sha256Hex } from '../bytes.ts'
 import type { RequestBudget } from '../http/rate-limits.ts'
 import { respondPage } from '../http/respond.ts'
-import { hasPublicOrigin, type SourceSettings } from '../http/source-check.ts'
+import { mayGetCookie, type SourceSettings } from '../http/source-check.ts'
 import type { Log } from '../log.ts'
 import { unwrap } from '../outcome.ts'
 import { signInFailedPage } from '../pages/sign-in.ts'
@@ -126,8 +126,11 @@ function addCodeRoutes(app: App, guardOf: GuardOf, deps: SignInDependencies): vo
       responses: { 204: { description: 'Signed in; sets the cookie' } },
     }),
     async (context) => {
-      if (!hasPublicOrigin(context.req.raw.headers, source))
-        throw new SandwireError('origin_refused', 'Cannot sign in from this origin')
+      if (!mayGetCookie(context.req.raw.headers, 'owner', source))
+        throw new SandwireError(
+          'origin_refused',
+          'Cannot sign in under this host name. Open the whole link that npx sandwire signin prints.',
+        )
       const refusal = budget.strangerRefusal('sign-in', context.req.raw, nowMs())
       if (refusal !== undefined) throw refusal
       const { code } = context.req.valid('json')

@@ -11,7 +11,8 @@ export const TOKEN = `swl_${'t'.repeat(43)}`
 
 export interface ControlOptions {
   readonly runner: SandboxRunner
-  readonly config?: Readonly<Record<string, unknown>>
+  /** Settings, or a function that returns them for the port that control listens on. */
+  readonly config?: Readonly<Record<string, unknown>> | ((port: number) => Readonly<Record<string, unknown>>)
   /** Secrets of the operator, by the names of their bindings. */
   readonly bindings?: Readonly<Record<string, string>>
   /** Gives every sandbox object a container. Its outbound connections end at servers of the tests on this machine. */
@@ -216,7 +217,7 @@ export async function startControl({
   })
   // Miniflare reads it only from the environment.
   if (containers !== undefined) process.env['MINIFLARE_WORKERD_PATH'] = containers.workerd
-  const miniflare = new Miniflare(optionsOf(config ?? {}))
+  const miniflare = new Miniflare(optionsOf(typeof config === 'function' ? config(port) : (config ?? {})))
   await miniflare.ready
   return new RunningControl({ host, port, log, miniflare, folder, optionsOf })
 }

@@ -25,6 +25,8 @@ test('skips addresses that the machine does not have, unless it is the only one'
 })
 
 const address = { port: 8787, pageName: 'sandwire-0123456789abcdef0123' }
+/** Derived from the other. */
+const GUESTS = 'sandwire-815b4fdc5c1dd50d4b44.localhost:8787'
 const PAGE = 'sandwire-0123456789abcdef0123.localhost:8787'
 
 describe('planServerNames', () => {
@@ -32,20 +34,23 @@ describe('planServerNames', () => {
     const names = planServerNames({ mode: 'local' }, address)
     expect(names.url).toBe('http://localhost:8787')
     expect(names.pageUrl).toBe(`http://${PAGE}`)
-    expect(names.hosts).toEqual(['localhost:8787', '127.0.0.1:8787', '[::1]:8787', PAGE])
+    expect(names.hosts).toEqual(['localhost:8787', '127.0.0.1:8787', '[::1]:8787', PAGE, GUESTS])
     expect(names.origins[0]).toBe('http://localhost:8787')
-    expect(names.origins).toContain(`http://${PAGE}`)
+    expect(names.origins.slice(-2)).toEqual([`http://${PAGE}`, `http://${GUESTS}`])
+    expect(names.privateOrigins).toEqual({ owner: `http://${PAGE}`, guests: `http://${GUESTS}` })
   })
 
   test('uses only the configured name', () => {
     const names = planServerNames({ mode: 'local', publicOrigin: 'http://localhost:8787' }, address)
     expect(names.pageUrl).toBe('http://localhost:8787')
+    expect(names.privateOrigins).toBeUndefined()
     expect(names.hosts).not.toContain(PAGE)
   })
 
   test('uses no random name in open mode', () => {
     const names = planServerNames({ mode: 'open', publicOrigin: 'https://sandwire.example' }, address)
     expect(names.pageUrl).toBe('https://sandwire.example')
+    expect(names.privateOrigins).toBeUndefined()
     expect(names.origins).toEqual(['https://sandwire.example'])
     expect(names.hosts).not.toContain(PAGE)
   })

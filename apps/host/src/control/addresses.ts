@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { createServer } from 'node:net'
 import { SandwireError } from '@sandwire/protocol'
 import type { ListenSettings } from '../settings/listen.ts'
@@ -82,13 +83,16 @@ export interface ServerNames {
   readonly pageUrl: string
   /** Origins of its own pages, the public one first. */
   readonly origins: readonly [string, ...string[]]
+  /** Where the local user signs in and guests get their cookie; absent: at every origin. */
+  readonly privateOrigins?: { readonly owner: string; readonly guests: string }
   /** Host headers it answers to. */
   readonly hosts: readonly string[]
 }
 
 /**
  * Names of a server that listens on a port: its public origin, if any, and loopback. Cookies are shared by all ports of a host,
- * and `localhost` has many; so the local user signs in under a random name below `localhost` that no other page knows.
+ * and `localhost` has many; so the local user signs in under a random name below `localhost` that no other page knows. Guests have
+ * another such name, because share links reveal it.
  */
 export function planServerNames(
   { mode, publicOrigin, tls }: Pick<ListenSettings, 'mode' | 'publicOrigin' | 'tls'>,
@@ -101,12 +105,24 @@ export function planServerNames(
   const others = mode === 'open' ? [] : loopback.map((host) => `${scheme}://${host}`)
   const hosts = publicOrigin === undefined ? loopback : [new URL(publicOrigin).host, ...loopback]
   const hasPageName = mode === 'local' && publicOrigin === undefined && tls === undefined
-  const page = hasPageName ? [`${pageName}.localhost:${port}`] : []
-  const pages = page.map((host) => `${scheme}://${host}`)
+  const names = hasPageName ? [pageName, guestPageName(pageName)] : []
+  const privateHosts = names.map((name) => `${name}.localhost:${port}`)
+  const [owner, guests] = privateHosts.map((host) => `${scheme}://${host}`)
+  const privateOrigins = owner === undefined || guests === undefined ? undefined : { owner, guests }
   return {
     url: first,
-    pageUrl: pages[0] ?? first,
-    origins: [first, ...others.filter((origin) => origin !== first), ...pages],
-    hosts: [...new Set([...hosts, ...page])],
+    pageUrl: owner ?? first,
+    origins: [
+      first,
+      ...others.filter((origin) => origin !== first),
+      ...(privateOrigins === undefined ? [] : [privateOrigins.owner, privateOrigins.guests]),
+    ],
+    ...(privateOrigins !== undefined && { privateOrigins }),
+    hosts: [...new Set([...hosts, ...privateHosts])],
   }
+}
+
+/** The name of guests' pages: derived, so that it stays the same, by a hash, so that it does not reveal the owner's. */
+function guestPageName(pageName: string): string {
+  return `sandwire-${createHash('sha256').update(`guests of ${pageName}`).digest('hex').slice(0, 20)}`
 }

@@ -95,7 +95,7 @@ export interface BootOptions {
 
 function describeControl(
   { configuration, keys }: BootOptions,
-  { origins, hosts }: ServerNames,
+  { origins, privateOrigins, hosts }: ServerNames,
 ): ControlConfig {
   const { mode, issuers, passed, workspace, clientAddressHeader, embedOrigins, tls } = configuration
   return {
@@ -103,6 +103,7 @@ function describeControl(
     mode,
     issuers,
     publicOrigins: origins,
+    ...(privateOrigins !== undefined && { privateOrigins }),
     ...(embedOrigins !== undefined && { embedOrigins }),
     hosts,
     hasTls: tls !== undefined,

@@ -12,6 +12,8 @@ export interface ControlConfig {
   readonly mode: ListenSettings['mode']
   readonly issuers: readonly IssuerConfig[]
   readonly publicOrigins: readonly string[]
+  /** Absent: cookies are set under every public origin. */
+  readonly privateOrigins?: { readonly owner: string; readonly guests: string }
   /** Absent: none. */
   readonly embedOrigins?: readonly string[]
   readonly hosts: readonly string[]
