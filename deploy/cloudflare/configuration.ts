@@ -3,6 +3,8 @@ import { decodeConfig } from '../../apps/control/src/config.ts'
 import type { DeploySettings } from './settings.ts'
 
 const FOLDER = import.meta.dir
+/** Highest ceiling of running sandboxes. */
+const MAX_RUNNING = 10_000
 
 /** The fields of `wrangler.jsonc` used here; the others are passed through. */
 interface WranglerFile {
@@ -11,6 +13,7 @@ interface WranglerFile {
   readonly containers: readonly (Readonly<Record<string, unknown>> & {
     readonly image: string
     readonly image_build_context: string
+    readonly max_instances: number
   })[]
   readonly assets: {
     readonly directory: string
@@ -34,12 +37,22 @@ export async function readWranglerFile(): Promise<WranglerFile> {
   return Bun.JSONC.parse(await Bun.file(path.join(FOLDER, 'wrangler.jsonc')).text()) as WranglerFile
 }
 
+/** The operator's ceilings; by default, as many sandboxes may run as there are instances. */
+function withRunning(ceilings: unknown = {}, running: number): unknown {
+  // Control refuses what is no object.
+  if (typeof ceilings !== 'object' || ceilings === null) return ceilings
+  const machine: unknown = Reflect.get(ceilings, 'machine')
+  return { ...ceilings, machine: { running, ...(typeof machine === 'object' ? machine : {}) } }
+}
+
 /** The settings of control for a deployment; throws when control would refuse them. */
-function describeControl(file: WranglerFile, { url, control = {} }: DeploySettings): string {
+function describeControl(file: WranglerFile, { url, maxInstances, control = {} }: DeploySettings): string {
   const { host, origin } = new URL(url)
+  const running = Math.min(MAX_RUNNING, maxInstances ?? file.containers[0]?.max_instances ?? MAX_RUNNING)
   const config = {
     ...file.vars.SANDWIRE_CONFIG,
     ...control,
+    ceilings: withRunning(control['ceilings'], running),
     hosts: [host],
     publicOrigins: [origin],
   }

@@ -68,7 +68,12 @@ describe('npm run deploy', () => {
         expect(metadata).toMatchObject({
           main_module: 'worker.js',
           containers: [{ class_name: 'SandboxObject' }],
-          migrations: { steps: [{ new_sqlite_classes: ['SandboxObject', 'AccountObject'] }] },
+          migrations: {
+            steps: [
+              { new_sqlite_classes: ['SandboxObject', 'AccountObject'] },
+              { new_sqlite_classes: ['MachineObject'] },
+            ],
+          },
         })
         const image = expect.stringMatching(/\/sandwire-sandboxobject@sha256:a{64}$/)
         expect(api.applications).toMatchObject([
@@ -215,6 +220,7 @@ describe('the bundle of a dry run', () => {
       durableObjects: {
         SANDBOX: { className: 'SandboxObject', useSQLite: true },
         ACCOUNT: { className: 'AccountObject', useSQLite: true },
+        MACHINE: { className: 'MachineObject', useSQLite: true },
       },
       bindings: { ...vars, ...secrets },
       assets: {

@@ -42,6 +42,7 @@ import { addSessionRoutes } from './routes/sessions.ts'
 import { addSignInRoutes } from './routes/sign-in.ts'
 import { addTemplateRoutes } from './routes/templates.ts'
 import { addTicketRoutes } from './routes/tickets.ts'
+import { addUsageRoutes } from './routes/usage.ts'
 import { addWorkbenchRoutes, type Assets } from './routes/workbench.ts'
 import { addWorkspaceRoutes } from './routes/workspace.ts'
 import type { Runtime } from './runtime.ts'
@@ -163,7 +164,10 @@ export function createApp(deps: AppDependencies): App {
   app.use(checkRequestSource(config))
   app.use(refuseWithoutIdentity(findIdentityProblem(config, secrets)))
 
-  addHealthRoutes(app, guardOf, runtime)
+  addHealthRoutes(app, guardOf, {
+    ...runtime,
+    machineUsage: async () => unwrap(await lookup.machine().usage()),
+  })
   addWorkspaceRoutes(app, guardOf, {
     lookup,
     defaultName: config.defaultName,
@@ -195,6 +199,7 @@ export function createApp(deps: AppDependencies): App {
     states: loginStates,
   })
   addAccountRoutes(app, guardOf, { lookup, accounts, config })
+  addUsageRoutes(app, guardOf, { lookup, ...runtime })
   addTemplateRoutes(app, guardOf, commands)
   addPageRoutes(app, guardOf)
   addWorkbenchRoutes(app, guardOf, { assets, codings: config.assetCodings })

@@ -4,11 +4,14 @@ import {
   ISSUER_ALGORITHMS,
   type IssuerConfig,
   isSecureUrl,
+  type CeilingSettings,
   type CommandSettings,
+  validateCeilingSettings,
   validateCommandSettings,
   MAX_EMBED_ORIGINS,
 } from '@sandwire/operator-settings'
 import { z } from 'zod'
+import type { MachineFacts } from './ceilings/ceilings.ts'
 import { CODINGS } from './http/content-coding.ts'
 import { MAX_TICKET_MS } from './sandbox/tickets.ts'
 import { completeLimits, type Limits, limitsSchema, whole } from './limits.ts'
@@ -20,6 +23,13 @@ const MAX_ALARM_MS = 60_000
 /** Longest timer. */
 const MAX_MS = 2 ** 31 - 1
 const MAX_SANDBOXES = 1_000_000
+
+const machineSchema = z.strictObject({
+  memoryBytes: whole(1, Number.MAX_SAFE_INTEGER),
+  milliCpus: whole(1, Number.MAX_SAFE_INTEGER),
+  pids: whole(1, Number.MAX_SAFE_INTEGER),
+  diskBytes: whole(1, Number.MAX_SAFE_INTEGER),
+}) satisfies z.ZodType<MachineFacts>
 
 const secureUrl = z.string().refine(isSecureUrl, 'expected an https URL')
 
@@ -80,10 +90,15 @@ const configSchema = z.strictObject({
   /** Default idle time after which a sandbox stops. */
   sleepAfterMs: whole(1_000, MAX_MS),
   alarmMs: whole(50, MAX_ALARM_MS),
+  /** Sandboxes of an account, unless the operator sets that ceiling. */
   maxSandboxes: whole(1, MAX_SANDBOXES),
   /** Lifetime of a ticket. */
   ticketMs: whole(1, MAX_TICKET_MS).default(MAX_TICKET_MS),
   limits: limitsSchema.prefault({}),
+  /** The operator's ceilings. */
+  ceilings: z.unknown().transform(toCeilings).prefault({}),
+  /** What the machine has; absent: not known. */
+  machine: machineSchema.exactOptional(),
   /** Command templates and restrictions. */
   commands: z.unknown().transform(toCommands).prefault({}),
   /** Accept a bearer token in the URL of an attach, for clients that cannot set headers. */
@@ -113,6 +128,13 @@ function areDistinct(issuers: readonly IssuerConfig[]): boolean {
 function toCommands(raw: unknown, context: z.RefinementCtx): CommandSettings {
   const problems: string[] = []
   const settings = validateCommandSettings(raw, problems)
+  for (const problem of problems) context.addIssue(problem)
+  return settings
+}
+
+function toCeilings(raw: unknown, context: z.RefinementCtx): CeilingSettings {
+  const problems: string[] = []
+  const settings = validateCeilingSettings(raw, problems)
   for (const problem of problems) context.addIssue(problem)
   return settings
 }

@@ -1,6 +1,7 @@
 import type { AccountObject } from './account/object.ts'
 import type * as main from './index.ts'
 import type { RateLimit } from './http/rate-limits.ts'
+import type { MachineObject } from './machine/object.ts'
 import type { SandboxObject } from './sandbox/object.ts'
 
 /** Bindings of the worker. */
@@ -9,6 +10,8 @@ export interface Env {
   readonly SANDBOX: DurableObjectNamespace<SandboxObject>
   /** One object per account, named by its id. */
   readonly ACCOUNT: DurableObjectNamespace<AccountObject>
+  /** The one object of the whole server. */
+  readonly MACHINE: DurableObjectNamespace<MachineObject>
   /** The host API; absent without a host. */
   readonly HOST?: Fetcher
   /** Network of sandboxes with an allow list, if the runtime has none of its own. */

@@ -10,6 +10,7 @@ import { SandboxLookup } from './sandbox/sandbox-lookup.ts'
 
 export { Egress } from './providers/container/egress.ts'
 export { AccountObject } from './account/object.ts'
+export { MachineObject } from './machine/object.ts'
 export { SandboxObject } from './sandbox/object.ts'
 
 /** The app of each environment, created once per isolate. */

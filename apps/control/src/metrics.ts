@@ -24,6 +24,10 @@ const HELP: Readonly<Record<string, { readonly type: 'counter' | 'gauge'; readon
     help: 'Time in provider calls, by provider and call.',
   },
   sandwire_objects_constructed_total: { type: 'counter', help: 'Durable Objects constructed, by class.' },
+  sandwire_usage: { type: 'gauge', help: 'What the sandboxes of all accounts use, by resource.' },
+  sandwire_usage_accounts: { type: 'gauge', help: 'Accounts that have sandboxes.' },
+  sandwire_ceiling: { type: 'gauge', help: 'Ceiling of the machine, by resource; +Inf: none.' },
+  sandwire_ceiling_refusals_total: { type: 'counter', help: 'Requests that exceeded a ceiling, by ceiling.' },
   sandwire_breaker_open: {
     type: 'gauge',
     help: 'Circuit breaker of the provider: 1 open, 0.5 half-open, 0 closed.',
@@ -43,6 +47,10 @@ function formatLabels(labels: Labels): string {
   return parts.length === 0 ? '' : `{${parts.join(',')}}`
 }
 
+function formatValue(value: number): string {
+  return value === Number.POSITIVE_INFINITY ? '+Inf' : String(value)
+}
+
 /** Metrics of this isolate, in the Prometheus text format. */
 export class Metrics {
   readonly #values = new Map<string, Map<string, number>>()
@@ -51,8 +59,8 @@ export class Metrics {
     this.#write(name, labels, (value) => value + by)
   }
 
-  set(name: string, value: number): void {
-    this.#write(name, {}, () => value)
+  set(name: string, value: number, labels: Labels = {}): void {
+    this.#write(name, labels, () => value)
   }
 
   render(): string {
@@ -61,7 +69,7 @@ export class Metrics {
       const described = HELP[name]
       if (described !== undefined)
         lines.push(`# HELP ${name} ${described.help}`, `# TYPE ${name} ${described.type}`)
-      for (const [labels, value] of series) lines.push(`${name}${labels} ${value}`)
+      for (const [labels, value] of series) lines.push(`${name}${labels} ${formatValue(value)}`)
     }
     return `${lines.join('\n')}\n`
   }

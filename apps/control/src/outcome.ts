@@ -1,4 +1,4 @@
-import { type ErrorCode, isErrorCode, SandwireError } from '@sandwire/protocol'
+import { type ErrorCode, type ErrorDetails, isErrorCode, SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import { toSandwireError } from './disk-full.ts'
 import { readBoundedJson } from './http/read-bounded.ts'
@@ -14,6 +14,7 @@ export type Outcome<T> =
       readonly retryAfterMs?: number | undefined
       /** The object has recorded the error in the audit, if it belongs there. */
       readonly isAudited?: true
+      readonly details?: ErrorDetails
     }
 
 /** Runs and catches; `onInternalError` gets the cause of an `internal` error. */
@@ -25,13 +26,14 @@ export async function settle<T>(
     return { ok: true, value: await run() }
   } catch (caught) {
     const error = toSandwireError(caught)
-    const { code, message, cause, retryAfterMs } = error
+    const { code, message, cause, retryAfterMs, details } = error
     if (code === 'internal') onInternalError(cause)
     return {
       ok: false,
       code,
       message,
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(Object.keys(details).length === 0 ? {} : { details }),
       ...(isAudited(error) ? { isAudited: true } : {}),
     }
   }
@@ -49,10 +51,12 @@ export function errorOf({
   code,
   message,
   retryAfterMs,
+  details = {},
   isAudited: wasAudited,
 }: Extract<Outcome<never>, { ok: false }>): SandwireError {
   return new SandwireError(code, message, {
     retryAfterMs,
+    details,
     ...(wasAudited === true ? { cause: new Audited() } : {}),
   })
 }

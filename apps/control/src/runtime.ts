@@ -3,6 +3,7 @@ import { type AccountIds, openAccountIds } from './auth/account-id.ts'
 import { type LoginStates, openLoginStates } from './auth/login-state.ts'
 import { openSessionTokens, type SessionTokens } from './auth/session-token.ts'
 import { fromBase64 } from './bytes.ts'
+import { type Ceilings, resolveCeilings } from './ceilings/ceilings.ts'
 import { type Config, decodeConfig } from './config.ts'
 import type { Env } from './env.ts'
 import { Buckets } from './http/buckets.ts'
@@ -34,6 +35,7 @@ const EGRESS_LOG_LIMIT = { perSecond: 1, burst: 20, max: 1_000 }
 /** Shared by the worker and its objects in one isolate. */
 export interface Runtime {
   readonly config: Config
+  readonly ceilings: Ceilings
   readonly log: Log
   readonly metrics: Metrics
   readonly disconnectMetrics: DisconnectMetrics
@@ -84,6 +86,19 @@ function readConfig(env: Env, log: Log): Config {
   }
 }
 
+/** Completes the operator's ceilings for this server. */
+function ceilingsOf(config: Config, { JWT_SECRET, API_TOKEN }: Env): Ceilings {
+  const { mode, issuers, provider, maxSandboxes, sleepAfterMs } = config
+  const hasSecrets = JWT_SECRET !== undefined || API_TOKEN !== undefined
+  return resolveCeilings(config.ceilings, {
+    machine: config.machine,
+    isShared: mode === 'open' || issuers.length > 0 || hasSecrets,
+    filesSurviveStop: provider === 'host',
+    maxSandboxes,
+    idleSeconds: sleepAfterMs / 1000,
+  })
+}
+
 function failWithoutHost(): never {
   throw new Error('No host is configured')
 }
@@ -118,6 +133,7 @@ function createRuntime(env: Env): Runtime {
   const maker = config.provider === 'host' ? host : containers
   return {
     config,
+    ceilings: ceilingsOf(config, env),
     log,
     metrics,
     disconnectMetrics: new DisconnectMetrics(metrics, nowMs()),

@@ -51,7 +51,7 @@ test('a name resolves to one sandbox until that is removed', () => {
   store.removeSandbox('a')
   expect(store.idOf('dev')).toBeUndefined()
   store.insertSandbox('b', 'dev')
-  expect(store.countSandboxes()).toBe(1)
+  expect(store.usage().all.count).toBe(1)
 })
 
 test('a report replaces the stored state of one sandbox and of no other', () => {

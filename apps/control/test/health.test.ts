@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { OpenAPIHono } from '@hono/zod-openapi'
+import { NO_CEILING_SETTINGS } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
+import { resolveCeilings } from '../src/ceilings/ceilings.ts'
 import { decodeConfig } from '../src/config.ts'
 import { Metrics } from '../src/metrics.ts'
 import { cacheHealth, FRESH_MS, MAX_AGE_MS } from '../src/providers/health-cache.ts'
@@ -66,6 +68,13 @@ test('/readyz reports a breaker that tries one call as half-open', async () => {
     workspaceBreakers: new Breakers(),
     metrics: new Metrics(),
     nowMs: () => OPEN_MS,
+    ceilings: resolveCeilings(NO_CEILING_SETTINGS, {
+      isShared: false,
+      filesSurviveStop: true,
+      maxSandboxes: 1,
+      idleSeconds: 60,
+    }),
+    machineUsage: () => Promise.resolve({ accounts: 1, running: 2 }),
   })
   const readiness = async (): Promise<unknown> => (await app.request('/readyz')).json()
   expect(await readiness()).toMatchObject({ dependencies: { provider: { breaker: 'open' } } })
@@ -74,6 +83,7 @@ test('/readyz reports a breaker that tries one call as half-open', async () => {
   breaker.succeeded()
   expect(await readiness()).toMatchObject({ dependencies: { provider: { breaker: 'closed' } } })
   expect(await (await app.request('/metrics')).text()).toContain('sandwire_breaker_open 0\n')
+  expect(await (await app.request('/metrics')).text()).toContain('sandwire_usage{resource="running"} 2\n')
 })
 
 test.each([

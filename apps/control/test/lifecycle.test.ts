@@ -1,8 +1,10 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
+import { NO_CEILING_SETTINGS } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import { eventually, rejectionOf } from '@sandwire/testing'
+import { resolveCeilings } from '../src/ceilings/ceilings.ts'
 import { createLog } from '../src/log.ts'
 import { SCOPES } from '../src/auth/identity.ts'
 import { SandboxLifecycle } from '../src/sandbox/lifecycle.ts'
@@ -78,10 +80,15 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     refusals: { receive: async () => undefined },
     disconnects: { receive: () => undefined },
     settings: {
-      sleepAfterMs: 600_000,
       alarmMs: 30_000,
       limits: { sessionsPerSandbox: 7, outputBytesPerSecond: 9_000 },
     },
+    ceilings: resolveCeilings(NO_CEILING_SETTINGS, {
+      isShared: false,
+      filesSurviveStop: true,
+      maxSandboxes: 100,
+      idleSeconds: 600,
+    }),
     nowMs: () => clock.nowMs,
     log: createLog(
       () => undefined,
@@ -89,6 +96,8 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
     ),
     index: {
       report: async (_, view, sessions) => void reports.push({ view, sessions }),
+      reserve: async (_, view) => void reports.push({ view, sessions: [] }),
+      admitSession: async () => undefined,
       remove: async (_, sandbox) => void removed.push(sandbox),
       has: async (owner) => owner === CALL.identity,
     },

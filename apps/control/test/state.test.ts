@@ -21,7 +21,7 @@ describe('the state of a sandbox', () => {
   ])('starts from %j', (state) => {
     expect(step(state, { type: 'start' })).toEqual({
       state: { kind: 'creating' },
-      effects: ['set_alarm', 'publish', 'start'],
+      effects: ['set_alarm', 'reserve', 'start'],
     })
   })
 
@@ -103,8 +103,27 @@ test('a pinned session, or no idle time, keeps it running', () => {
 })
 
 test('where files do not survive a stop, it has no idle time by default', () => {
-  expect(sleepAfter(undefined, 600, true)).toBe(600)
-  expect(sleepAfter(undefined, 600, false)).toBe(null)
-  expect(sleepAfter(5, 600, false)).toBe(5)
-  expect(sleepAfter(null, 600, true)).toBe(null)
+  const server = { fallbackMs: 600, maxMs: null }
+  expect(sleepAfter(undefined, server, true)).toBe(600)
+  expect(sleepAfter(undefined, server, false)).toBe(null)
+  expect(sleepAfter(5, server, false)).toBe(5)
+  expect(sleepAfter(null, server, true)).toBe(null)
+})
+
+test('its idle time never exceeds the ceiling', () => {
+  const server = { fallbackMs: 600, maxMs: 100 }
+  expect([undefined, 50, 500, null].map((own) => sleepAfter(own, server, true))).toEqual([100, 50, 100, 100])
+  expect(sleepAfter(undefined, server, false)).toBe(100)
+})
+
+test('a refused start leaves it as it was, and reads the state from the provider if that is not known', () => {
+  const refused = (before: SandboxState) => step({ kind: 'creating' }, { type: 'startRefused', before })
+  const effects = ['set_alarm', 'publish'] as const
+  const failed = { kind: 'failed', reason: 'sandbox_failed' } as const
+  expect(refused(failed)).toEqual({ state: failed, effects })
+  expect(refused({ kind: 'stopped', reason: 'idle' })).toEqual({
+    state: { kind: 'stopped', reason: 'idle' },
+    effects,
+  })
+  expect(refused({ kind: 'stopping' })).toEqual({ state: { kind: 'stopped' }, effects })
 })

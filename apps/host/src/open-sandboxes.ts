@@ -4,7 +4,6 @@ import { SandwireError } from '@sandwire/protocol'
 import type { ContainerEngine } from './api/routes.ts'
 import type { Configuration } from './configuration.ts'
 import { openContainers } from './containers/containers.ts'
-import { MAX_SANDBOXES } from './control/boot.ts'
 import type { DataFolder } from './data/data-folder.ts'
 import type { Log } from './log.ts'
 import type { DiskGuard } from './disk/disk-guard.ts'
@@ -16,6 +15,7 @@ import { defaultRunBase, type IsolationSettings } from './isolation/isolation.ts
 import { canMountOverlays } from './isolation/overlays.ts'
 import { ensureOwnedFolder } from './isolation/sandbox-folders.ts'
 import { findTool } from './isolation/system-tools.ts'
+import type { Machine } from './machine.ts'
 import { createSandboxManager, type SandboxManager } from './sandboxes/sandbox-manager.ts'
 import { planSlots, Slots, socketsOf } from './slots/slots.ts'
 import { limitSupervisor } from './supervisor/supervisor-privileges.ts'
@@ -53,6 +53,7 @@ export interface Sandboxes {
 export interface OpenSandboxesOptions {
   readonly configuration: Pick<Configuration, 'isolation' | 'workspace' | 'containers'>
   readonly folder: DataFolder
+  readonly machine: Pick<Machine, 'running'>
   /** Private folder with a path short enough for unix sockets. */
   readonly socketFolder: string
   readonly env: Environment
@@ -159,7 +160,7 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
   ])
   claimRunBase(settings)
   const { isolation, notice } = await pickIsolation(settings, options, installFailure)
-  const slots = planSlots(settings, MAX_SANDBOXES, options.controlGroup)
+  const slots = planSlots(settings, options.machine.running, options.controlGroup)
   new Slots(slots).open()
   const disk = options.openDisk(isolation.kind === 'bubblewrap' && hasLoopDevices(settings.isRoot))
   const manager = createSandboxManager({

@@ -15,3 +15,4 @@ export {
 export { findEmbedOriginProblem, MAX_EMBED_ORIGINS } from './embed-origin.ts'
 export * from './identity/issuer-config.ts'
 export * from './identity/presets.ts'
+export * from './ceilings/ceiling-settings.ts'

@@ -69,6 +69,8 @@ export const ERRORS = {
   sandbox_destroying: final(409, 4419),
   /** The account has reached its limit of sandboxes. */
   too_many_sandboxes: final(429, 4456),
+  /** A sandbox, its account or the machine would exceed a ceiling of the operator; the details name it. */
+  ceiling_exceeded: final(429, 4455),
   /** The same create id was used with other parameters, or an upload is at another offset. */
   conflict: final(409, 4409),
   /** A parameter works only with the `sandwire.v1` subprotocol. */
@@ -180,6 +182,14 @@ export interface ErrorDetails {
   readonly problem?: string
   /** The sign-in or the account was ended after the token was issued. */
   readonly reason?: 'sign_in_ended'
+  /** Ceiling that was reached, such as `account.memoryBytes`. */
+  readonly ceiling?: string
+  /** Value of the ceiling. */
+  readonly limit?: number | readonly string[] | undefined
+  /** How much of it is in use already, where it counts several sandboxes. */
+  readonly used?: number | undefined
+  /** What the request asked for; null: without an end. */
+  readonly asked?: number | string | null | undefined
 }
 
 /** The one error class of Sandwire. `cause` is for logs and never leaves the process. */

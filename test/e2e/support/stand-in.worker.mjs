@@ -12,6 +12,7 @@ export class SandboxObject extends DurableObject {
 }
 
 export class AccountObject extends DurableObject {}
+export class MachineObject extends DurableObject {}
 
 export class Public extends WorkerEntrypoint {
   async fetch(request) {

@@ -3,7 +3,9 @@ import { SandwireError } from '@sandwire/protocol'
 import type { AuditEntry } from '../audit/entry.ts'
 import { isTrustedSignIn, type SignIn } from '../auth/browser-sign-in.ts'
 import { isGuestLogin, unauthorized } from '../auth/identity.ts'
+import type { SandboxRequest } from '../ceilings/check-ceilings.ts'
 import type { Env } from '../env.ts'
+import { MACHINE } from '../machine/store.ts'
 import { type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import { ObjectAlarm } from '../sandbox/alarm.ts'
@@ -17,6 +19,7 @@ import type { SessionFacts } from '../sandbox/session-view.ts'
 import { type AuditPage, type AuditQuery, AuditStore } from './audit-store.ts'
 import { AccountRevocation } from './revocation.ts'
 import { EndedTokens, type EndedToken, type IssuedCredential, SignIns, type UsedState } from './sign-ins.ts'
+import { AccountUsage } from './usage.ts'
 import { AccountStore, AttachBudget, type GrantSource, HeldGrants, type IndexedSession } from './store.ts'
 
 /** Between two steps of a long cleanup of the audit. */
@@ -33,12 +36,26 @@ export class AccountObject extends DurableObject<Env> {
   readonly #attachBudget: AttachBudget
   readonly #audit: AuditStore
   readonly #revocation: AccountRevocation
+  readonly #usage: AccountUsage
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env)
     const { sql } = ctx.storage
-    const { metrics, log, nowMs } = runtimeOf(env)
+    const { metrics, log, nowMs, ceilings, config } = runtimeOf(env)
     this.#store = new AccountStore(sql)
+    const machine = () => env.MACHINE.get(env.MACHINE.idFromName(MACHINE))
+    // Unique for the account, without its name.
+    const self = ctx.id.toString()
+    this.#usage = new AccountUsage({
+      store: this.#store,
+      machine: {
+        reserve: async (usage, asked, action) => unwrap(await machine().reserve(self, usage, asked, action)),
+        report: async (usage) => unwrap(await machine().report(self, usage)),
+      },
+      ceilings,
+      countsLimits: config.provider === 'host',
+      nowMs,
+    })
     this.#signIns = new SignIns(sql)
     this.#endedTokens = new EndedTokens(sql)
     this.#heldGrants = new HeldGrants(sql)
@@ -58,20 +75,32 @@ export class AccountObject extends DurableObject<Env> {
   }
 
   /** Reserves a name for a new sandbox. For a name in use, returns the id that has it, with `isNew` false. */
-  claim(name: string, id: string): Promise<Outcome<{ id: string; isNew: boolean }>> {
+  claim(name: string, id: string, sandbox: SandboxRequest): Promise<Outcome<{ id: string; isNew: boolean }>> {
     return this.#run((store) => {
       const known = store.idOf(name)
       if (known !== undefined) return { id: known, isNew: false }
-      const { maxSandboxes, workspaceMode, defaultName } = runtimeOf(this.env).config
+      const { workspaceMode, defaultName } = runtimeOf(this.env).config
       if (workspaceMode === 'local' && name !== defaultName)
         throw new SandwireError('sandbox_not_found', `This server has one sandbox, "${defaultName}"`)
       if (Date.now() < (this.#endedTokens.accountDeletedMs ?? 0) + DELETION_MS)
         throw unauthorized('the account was just deleted')
-      if (store.countSandboxes() >= maxSandboxes)
-        throw new SandwireError('too_many_sandboxes', `Cannot have more than ${maxSandboxes} sandboxes`)
-      store.insertSandbox(id, name)
-      return { id, isNew: true }
+      return this.#usage.claim(name, id, sandbox)
     })
+  }
+
+  /** Stores that a sandbox is about to start; throws `ceiling_exceeded` when there is no room for it. */
+  reserveStart(view: SandboxView): Promise<Outcome<void>> {
+    return this.#run(() => this.#usage.reserveStart(view))
+  }
+
+  /** Counts a session that is about to start; throws `ceiling_exceeded` at the ceiling. */
+  admitSession(session: string): Promise<Outcome<void>> {
+    return this.#run(() => this.#usage.admitSession(session))
+  }
+
+  /** What the account uses, against its ceilings. */
+  usage(): Promise<Outcome<ReturnType<AccountUsage['uses']>>> {
+    return this.#run(() => this.#usage.uses())
   }
 
   find(name: string): Promise<Outcome<string | null>> {
@@ -91,11 +120,16 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run((store) => {
       store.setView(view)
       if (sessions !== undefined) store.setSessions(view.id, sessions)
+      this.#usage.setKnownSessions((sessions ?? []).map(({ id }) => id))
+      this.#reportUsage()
     })
   }
 
   remove(sandbox: string): Promise<Outcome<void>> {
-    return this.#run((store) => store.removeSandbox(sandbox))
+    return this.#run(() => {
+      this.#usage.remove(sandbox)
+      this.#reportUsage()
+    })
   }
 
   /** Adds a grant that this account is about to hold; `too_many_grants` at the limit. */
@@ -263,6 +297,15 @@ export class AccountObject extends DurableObject<Env> {
     const held = this.#heldGrants.list(Date.now()).map(({ sandbox }) => sandbox)
     for (const event of events) this.#revocation.enqueue([...own, ...held], event)
     return this.#revocation.deliver()
+  }
+
+  /** Reports to the machine in the background; if that fails, the next report repeats it. */
+  #reportUsage(): void {
+    const { log } = runtimeOf(this.env)
+    const report = this.#usage.report().catch((cause: unknown) => {
+      log.warn('usage_not_reported', { cause: String(cause) })
+    })
+    this.ctx.waitUntil(report)
   }
 
   #sandbox(id: string): DurableObjectStub<SandboxObject> {

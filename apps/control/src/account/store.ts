@@ -1,3 +1,4 @@
+import type { SandboxLimits } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { OUTBOX_SCHEMA } from '../outbox/outbox.ts'
 import type { HeldGrant } from '../sandbox/grants.ts'
@@ -61,6 +62,16 @@ export interface IndexedSession extends SessionFacts {
   readonly sandboxName: string
 }
 
+/** What the sandboxes of an account use together. */
+interface SandboxTotals {
+  readonly running: Omit<SandboxLimits, 'diskBytes'> & { readonly count: number }
+  readonly all: Pick<SandboxLimits, 'diskBytes'> & {
+    readonly count: number
+    /** Sandboxes whose limits are not known yet. */
+    readonly unreported: readonly string[]
+  }
+}
+
 /** The account's sandboxes and an index of their sessions. Creates the tables of all stores of the account's object. */
 export class AccountStore {
   readonly #sql: Sql
@@ -70,9 +81,47 @@ export class AccountStore {
     openSchema(sql, SCHEMA)
   }
 
-  countSandboxes(): number {
-    const [row] = this.#sql.exec('SELECT COUNT(*) AS count FROM sandboxes').toArray()
-    return row === undefined ? 0 : numberOf(row, 'count')
+  /** What the sandboxes use together: those that run or may run, without one of them, and all. */
+  usage(exceptRunning = ''): SandboxTotals {
+    const [row] = this.#sql
+      .exec(
+        `SELECT COUNT(*) AS sandboxes, COALESCE(SUM(view ->> '$.limits.diskBytes'), 0) AS disk,
+           COUNT(*) FILTER (WHERE runs) AS running,
+           COALESCE(SUM(view ->> '$.limits.memoryBytes') FILTER (WHERE runs), 0) AS memory,
+           COALESCE(SUM(view ->> '$.limits.milliCpus') FILTER (WHERE runs), 0) AS cpus,
+           COALESCE(SUM(view ->> '$.limits.pids') FILTER (WHERE runs), 0) AS pids
+         FROM (SELECT view, id <> ? AND view ->> '$.state' IN ('creating', 'running', 'stopping') AS runs FROM sandboxes)`,
+        exceptRunning,
+      )
+      .toArray()
+    if (row === undefined) throw new Error('A sum has no row')
+    const unreported = this.#sql.exec('SELECT id FROM sandboxes WHERE view IS NULL').toArray()
+    return {
+      running: {
+        count: numberOf(row, 'running'),
+        memoryBytes: numberOf(row, 'memory'),
+        milliCpus: numberOf(row, 'cpus'),
+        pids: numberOf(row, 'pids'),
+      },
+      all: {
+        count: numberOf(row, 'sandboxes'),
+        diskBytes: numberOf(row, 'disk'),
+        unreported: unreported.map((each) => textOf(each, 'id')),
+      },
+    }
+  }
+
+  /** Sessions that have not ended, as last reported. */
+  countLiveSessions(): number {
+    const query = `SELECT COUNT(*) AS live FROM sessions WHERE facts ->> '$.state' IN ('pending', 'running')`
+    const [row] = this.#sql.exec(query).toArray()
+    return row === undefined ? 0 : numberOf(row, 'live')
+  }
+
+  /** A sandbox as it was last reported. */
+  viewOf(id: string): SandboxView | undefined {
+    const [row] = this.#sql.exec('SELECT view FROM sandboxes WHERE id = ? AND view IS NOT NULL', id).toArray()
+    return row === undefined ? undefined : (JSON.parse(textOf(row, 'view')) as SandboxView)
   }
 
   idOf(name: string): string | undefined {

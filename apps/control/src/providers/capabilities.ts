@@ -1,9 +1,4 @@
-import {
-  DEFAULT_SANDBOX_LIMITS,
-  type HostHealth,
-  type NetworkSpec,
-  type SandboxLimits,
-} from '@sandwire/internal-api'
+import type { HostHealth, NetworkSpec, SandboxLimits } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 
 type Isolation = HostHealth['isolation']
@@ -25,11 +20,11 @@ const CAPABILITIES: Readonly<Record<Isolation, Capabilities>> = {
 /** Requested settings that need enforcement. */
 interface RequestedSettings {
   readonly network?: NetworkSpec | undefined
-  readonly limits?: SandboxLimits | undefined
+  readonly limits?: { readonly [L in keyof SandboxLimits]?: number | undefined } | undefined
 }
 
-function isDefault(limits: SandboxLimits): boolean {
-  return Object.entries(limits).every(([name, value]) => Reflect.get(DEFAULT_SANDBOX_LIMITS, name) === value)
+function hasOther(limits: object, defaults: SandboxLimits): boolean {
+  return Object.entries(limits).some(([name, value]) => Reflect.get(defaults, name) !== value)
 }
 
 function refuse(problem: string): never {
@@ -39,10 +34,11 @@ function refuse(problem: string): never {
 /** Throws when a requested setting is not enforced, or not known to be. The isolation is read only if needed. */
 export async function checkEnforced(
   { network, limits }: RequestedSettings,
+  defaults: SandboxLimits,
   findIsolation: () => Promise<Isolation | null>,
 ): Promise<void> {
   const policy = network === undefined || network.policy === 'open' ? undefined : network.policy
-  const hasLimits = limits !== undefined && !isDefault(limits)
+  const hasLimits = limits !== undefined && hasOther(limits, defaults)
   if (policy === undefined && !hasLimits) return
   const isolation = await findIsolation()
   if (isolation === null)

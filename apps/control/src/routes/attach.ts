@@ -19,7 +19,6 @@ import { type AttachRequest, parseAttachRequest } from './attach-query.ts'
 import { type App, type AppEnv, callOf, identityOf } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { checkScope } from './guard.ts'
-import { DEFAULT_SETTINGS } from './sandboxes.ts'
 import { sessionParams } from './schemas.ts'
 
 export interface AttachDependencies {
@@ -100,7 +99,7 @@ export async function startSession(
     const mayCreate = call.scopes.includes('admin')
     if (!mayCreate && (await lookup.sharedUnder(call.identity, sandbox.name)).length > 0) throw error
     checkScope(call, 'admin')
-    const created = await lookup.create(call, sandbox.name, DEFAULT_SETTINGS, true)
+    const created = await lookup.create(call, sandbox.name, lookup.defaultSettings, true)
     return start(created.id)
   }
 }

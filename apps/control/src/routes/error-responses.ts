@@ -60,6 +60,8 @@ export function addErrorResponses(
     const error = toError(caught, request.headers)
     const requestId = context.get('requestId')
     metrics.count('sandwire_errors_total', { code: error.code })
+    const { ceiling } = error.details
+    if (ceiling !== undefined) metrics.count('sandwire_ceiling_refusals_total', { ceiling })
     const cause = error.code === 'internal' ? { cause: String(error.cause) } : {}
     log.info('request_failed', { request_id: requestId, code: error.code, ...cause })
     const { pathname } = new URL(request.url)

@@ -1,6 +1,8 @@
 import { z } from '@hono/zod-openapi'
+import { type Amounts, RESOURCES } from '@sandwire/operator-settings'
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
 import { COMMON_HEADERS } from '../http/respond.ts'
+import type { Ceilings } from '../ceilings/ceilings.ts'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Breaker, Breakers } from '../providers/breaker.ts'
@@ -49,6 +51,24 @@ export interface HealthDependencies {
   readonly workspaceBreakers: Breakers
   readonly metrics: Metrics
   readonly nowMs: () => number
+  readonly ceilings: Ceilings
+  /** What the sandboxes of all accounts use. */
+  readonly machineUsage: () => Promise<MachineUse>
+}
+
+/** What all accounts use, and how many there are. */
+type MachineUse = Amounts & { readonly accounts: number }
+
+/** Sets the gauges of the machine. They are missing while its object does not respond. */
+async function measureUsage({ metrics, ceilings, machineUsage }: HealthDependencies): Promise<void> {
+  const { accounts, ...amounts } = await machineUsage()
+  metrics.set('sandwire_usage_accounts', accounts)
+  for (const resource of RESOURCES) {
+    const { [resource]: used } = amounts
+    if (used === undefined) continue
+    metrics.set('sandwire_usage', used, { resource })
+    metrics.set('sandwire_ceiling', ceilings.machine[resource] ?? Number.POSITIVE_INFINITY, { resource })
+  }
 }
 
 /** Counts the dependencies that a check found unavailable. */
@@ -73,11 +93,8 @@ function recordReadiness(
 }
 
 /** Health checks and metrics. */
-export function addHealthRoutes(
-  app: App,
-  guardOf: GuardOf,
-  { config, provider, breaker, workspaceBreakers, metrics, nowMs }: HealthDependencies,
-): void {
+export function addHealthRoutes(app: App, guardOf: GuardOf, deps: HealthDependencies): void {
+  const { config, provider, breaker, workspaceBreakers, metrics, nowMs } = deps
   const readHealth = cacheHealth(provider, nowMs)
 
   for (const path of ['/health', '/healthz'] as const)
@@ -121,7 +138,8 @@ export function addHealthRoutes(
       path: '/metrics',
       responses: { 200: { description: 'Metrics in the Prometheus text format' } },
     }),
-    () => {
+    async () => {
+      await measureUsage(deps)
       const level = { closed: 0, 'half-open': 0.5, open: 1 }[breaker.state.kind]
       metrics.set('sandwire_breaker_open', level)
       const headers = { ...COMMON_HEADERS, 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }

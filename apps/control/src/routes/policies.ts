@@ -73,6 +73,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /api/sandboxes/:sandbox/sessions/:session/output': rule('read', 'connect', 'watch'),
   'DELETE /api/account': rule('write', 'admin', 'self'),
   'DELETE /api/accounts/:account': rule('write', 'operator', 'self'),
+  'GET /api/account/usage': rule('read', 'connect', 'self'),
   'GET /api/account/sign-ins': rule('read', 'connect', 'self'),
   'DELETE /api/account/sign-ins/:login': rule('write', 'admin', 'self'),
   'GET /api/account/sessions': rule('read', 'connect', 'self'),

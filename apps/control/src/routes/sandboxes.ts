@@ -1,5 +1,6 @@
-import { DEFAULT_SANDBOX_LIMITS, type HostHealth, encodeId } from '@sandwire/internal-api'
+import { type HostHealth, encodeId } from '@sandwire/internal-api'
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
+import { present } from '../ceilings/ceilings.ts'
 import { checkEnvironment } from '../commands/command-policy.ts'
 import type { Config } from '../config.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
@@ -22,13 +23,6 @@ import {
   stopQuery,
 } from './schemas.ts'
 import { sharedSandboxes } from './shared-lists.ts'
-
-/** Settings of a sandbox that an attach creates. */
-export const DEFAULT_SETTINGS: SandboxSettings = {
-  network: { policy: 'none', allow: [] },
-  limits: DEFAULT_SANDBOX_LIMITS,
-  env: {},
-}
 
 const DEFAULT_LOG_BYTES = 64 * 1024
 const MAX_LOG_BYTES = 1024 * 1024
@@ -89,15 +83,16 @@ export function addSandboxRoutes(
     async (context) => {
       const call = callOf(context)
       const { name = mintName(), start = true, sleepAfterSeconds, ...input } = context.req.valid('json')
+      const defaults = lookup.defaultSettings
       const settings: SandboxSettings = {
-        network: input.network ?? DEFAULT_SETTINGS.network,
-        limits: input.limits ?? DEFAULT_SETTINGS.limits,
-        env: input.env ?? DEFAULT_SETTINGS.env,
+        network: input.network ?? defaults.network,
+        limits: { ...defaults.limits, ...present(input.limits ?? {}) },
+        env: input.env ?? defaults.env,
         ...(sleepAfterSeconds === undefined
           ? {}
           : { sleepAfterMs: sleepAfterSeconds === null ? null : sleepAfterSeconds * 1000 }),
       }
-      await checkEnforced(input, async () =>
+      await checkEnforced(input, defaults.limits, async () =>
         config.provider === 'container' ? 'container' : isolationOf(call.requestId),
       )
       checkEnvironment(call, settings.env, config.commands)

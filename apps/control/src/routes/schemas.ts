@@ -1,5 +1,4 @@
 import { z } from '@hono/zod-openapi'
-import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { isAllowEntry } from '@sandwire/network-policy'
 import { ERRORS, limits, MAX_ARGS, MAX_CWD_CHARS, MODES, OVERFLOWS } from '@sandwire/protocol'
 import { isSandboxName } from '../sandbox/sandbox-id.ts'
@@ -50,10 +49,10 @@ const network = z.strictObject({
     .default([]),
 })
 const sandboxLimits = z.strictObject({
-  memoryBytes: between(16 * 1024 ** 2, 1024 ** 4).default(DEFAULT_SANDBOX_LIMITS.memoryBytes),
-  pids: between(8, 100_000).default(DEFAULT_SANDBOX_LIMITS.pids),
-  milliCpus: between(10, 1_000_000).default(DEFAULT_SANDBOX_LIMITS.milliCpus),
-  diskBytes: between(1024 ** 2, 1024 ** 5).default(DEFAULT_SANDBOX_LIMITS.diskBytes),
+  memoryBytes: between(16 * 1024 ** 2, 1024 ** 4),
+  pids: between(8, 100_000),
+  milliCpus: between(10, 1_000_000),
+  diskBytes: between(1024 ** 2, 1024 ** 5),
 })
 
 /** Body of `POST /api/sandboxes`. */
@@ -61,7 +60,9 @@ export const createSandboxBody = z
   .strictObject({
     name: name.optional(),
     network: network.optional(),
-    limits: sandboxLimits.optional(),
+    limits: sandboxLimits.partial().optional().openapi({
+      description: 'Defaults and ceilings are those of `/api/account/usage`.',
+    }),
     env: env.optional(),
     sleepAfterSeconds: between(1, MAX_SLEEP_SECONDS).nullable().optional().openapi({
       description: 'Stop after this long without input and output; null: never.',
@@ -225,6 +226,10 @@ export const errorBody = z
       field: z.string().optional(),
       problem: z.string().optional(),
       reason: z.enum(['sign_in_ended']).optional(),
+      ceiling: z.string().optional().openapi({ description: 'Such as `account.memoryBytes`.' }),
+      limit: z.union([z.number(), z.array(z.string())]).optional(),
+      used: z.number().optional(),
+      asked: z.union([z.number(), z.string()]).nullable().optional(),
       request_id: z.string(),
     }),
   })

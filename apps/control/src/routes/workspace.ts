@@ -17,7 +17,6 @@ import { FINAL_BODY_HEADER } from '../workspace-proxy/proxy.ts'
 import { WORKSPACE_URL, type WorkspaceCall } from '../workspace-proxy/call.ts'
 import { type App, type AppEnv, callOf } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
-import { DEFAULT_SETTINGS } from './sandboxes.ts'
 import { describeRoute } from './workspace-openapi.ts'
 
 export interface WorkspaceRouteDependencies {
@@ -108,7 +107,7 @@ async function findOrCreate(
     const isDefault = ref.by === 'name' && ref.name === defaultName
     const isOwner = call.identity === LOCAL_ACCOUNT && call.scopes.includes('admin')
     if (!(isMissing && isFolder && isDefault && isOwner)) throw error
-    return (await lookup.create(call, defaultName, DEFAULT_SETTINGS, true)).id
+    return (await lookup.create(call, defaultName, lookup.defaultSettings, true)).id
   }
 }
 

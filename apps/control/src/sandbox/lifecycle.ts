@@ -2,6 +2,7 @@ import { KeyedSerializer } from '@sandwire/async'
 import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import { SandwireError, type StopReason } from '@sandwire/protocol'
 import { signInEnded } from '../auth/identity.ts'
+import { type Ceilings, settingsWithin } from '../ceilings/ceilings.ts'
 import type { Limits } from '../limits.ts'
 import type { Log } from '../log.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -43,6 +44,10 @@ export type Running = Extract<SandboxState, { kind: 'running' }>
 export interface SandboxIndex {
   /** `sessions` replaces the known sessions of the sandbox. */
   report(owner: string, view: SandboxView, sessions?: readonly SessionFacts[]): Promise<void>
+  /** Reports a sandbox that is about to start; throws `ceiling_exceeded` when the account or the machine has no room for it. */
+  reserve(owner: string, view: SandboxView): Promise<void>
+  /** Counts a session that is about to start; throws `ceiling_exceeded` at the account's ceiling. */
+  admitSession(owner: string, session: string): Promise<void>
   remove(owner: string, sandbox: string): Promise<void>
   /** True when the account has a name for the sandbox. */
   has(owner: string, sandbox: string): Promise<boolean>
@@ -59,10 +64,10 @@ export interface LifecycleDependencies {
   /** Verifies control's tokens in the sandbox. */
   readonly publicKey: string
   readonly settings: {
-    readonly sleepAfterMs: number
     readonly alarmMs: number
     readonly limits: Pick<Limits, 'sessionsPerSandbox' | 'outputBytesPerSecond'>
   }
+  readonly ceilings: Pick<Ceilings, 'sandbox' | 'account' | 'defaults'>
   readonly nowMs: () => number
   readonly log: Log
   readonly alarm: { set(atMs: number): Promise<void>; clear(): Promise<void> }
@@ -174,6 +179,14 @@ export class SandboxLifecycle {
     return state
   }
 
+  /** Admits a session that is about to start; throws `ceiling_exceeded` when the account has too many. */
+  async admitSession(session: string | undefined): Promise<void> {
+    const { ceilings, index } = this.#deps
+    const { sessions = null } = ceilings.account
+    if (session === undefined || sessions === null) return
+    await index.admitSession(this.#record.owner, session)
+  }
+
   /** Reads the state from the provider, after any start or stop in progress. */
   observe(requestId: string): Promise<SandboxState> {
     return this.#serialize(async () => {
@@ -182,6 +195,7 @@ export class SandboxLifecycle {
     })
   }
 
+  /** Performs a change of state; returns what the caller must have the provider do. */
   async apply(event: SandboxEvent): Promise<readonly ('start' | 'stop')[]> {
     const { store, alarm, nowMs, settings, log } = this.#deps
     const record = this.#record
@@ -195,6 +209,9 @@ export class SandboxLifecycle {
       else if (effect === 'publish') {
         log.info('sandbox_state', { sandbox: record.id, state: state.kind })
         await this.publish(state.kind === 'running' ? undefined : [])
+      } else if (effect === 'reserve') {
+        await this.#deps.index.reserve(record.owner, this.view(this.#record))
+        log.info('sandbox_state', { sandbox: record.id, state: state.kind })
       } else left.push(effect)
     }
     return left
@@ -268,7 +285,8 @@ export class SandboxLifecycle {
   }
 
   view(record: SandboxRecord): SandboxView {
-    const { state, settings } = record
+    const { state } = record
+    const settings = settingsWithin(record.settings, this.#deps.ceilings)
     const sleepMs = this.#sleepAfterMs(settings)
     return {
       id: record.id,
@@ -301,7 +319,9 @@ export class SandboxLifecycle {
   }
 
   #sleepAfterMs({ sleepAfterMs }: SandboxSettings): number | null {
-    return sleepAfter(sleepAfterMs, this.#deps.settings.sleepAfterMs, this.#filesSurvive)
+    const { sandbox, defaults } = this.#deps.ceilings
+    const maxMs = sandbox.idleSeconds === null ? null : sandbox.idleSeconds * 1000
+    return sleepAfter(sleepAfterMs, { fallbackMs: defaults.idleSeconds * 1000, maxMs }, this.#filesSurvive)
   }
 
   #isIdle(sessions: readonly SessionFacts[]): boolean {
@@ -349,9 +369,9 @@ export class SandboxLifecycle {
   async #start(requestId: string): Promise<void> {
     const { provider, store, publicKey, nowMs } = this.#deps
     this.#refuseDestroying()
-    if (!(await this.apply({ type: 'start' })).includes('start')) return
+    if (!(await this.#admitStart())) return
     const { id, name, settings } = this.#record
-    const { network, limits, env } = settings
+    const { network, limits, env } = settingsWithin(settings, this.#deps.ceilings)
     try {
       const status = await provider.start(
         { id, name, publicKey, network, limits, env, ...this.#traffic },
@@ -365,6 +385,17 @@ export class SandboxLifecycle {
     } catch (caught) {
       const error = SandwireError.from(caught)
       await this.apply({ type: 'startFailed', reason: error.code })
+      throw error
+    }
+  }
+
+  /** Enters the starting state; false when the sandbox runs already. */
+  async #admitStart(): Promise<boolean> {
+    const before = this.#state
+    try {
+      return (await this.apply({ type: 'start' })).includes('start')
+    } catch (error) {
+      await this.apply({ type: 'startRefused', before })
       throw error
     }
   }

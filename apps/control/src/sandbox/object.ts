@@ -252,7 +252,10 @@ export class SandboxObject extends DurableObject<Env> {
       ({ sessions, lifecycle, revocation, recheck }, recordDone) =>
         sessions.reach(call, options, async ({ address }, sandboxd, caller) => {
           // Joining is not activity: a forgotten tab that reconnects would keep the sandbox running.
-          if (options.mayStart) this.#store.touch(Date.now())
+          if (options.mayStart) {
+            await lifecycle.admitSession(call.session)
+            this.#store.touch(Date.now())
+          }
           const connection = await recheck.prepare(call, caller.grant)
           const opened = await passThrough(address, sandboxd, caller, call)
           try {

@@ -51,7 +51,8 @@ export async function openParts(
   env: Env,
   store: SandboxStore,
 ): Promise<SandboxParts> {
-  const { config, log, nowMs, sleep, keys, providerOf, workspaceBreakers, disconnectMetrics } = runtimeOf(env)
+  const { config, ceilings, log, nowMs, sleep, keys, providerOf, workspaceBreakers, disconnectMetrics } =
+    runtimeOf(env)
   const { signer, sessionTokens } = await keys()
   const alarm = new ObjectAlarm(ctx.storage)
   const hold = (work: Promise<unknown>): void => ctx.waitUntil(work)
@@ -142,6 +143,7 @@ export async function openParts(
     sandboxd,
     publicKey: signer.publicKey,
     settings: config,
+    ceilings,
     nowMs,
     log,
     disconnects: disconnectMetrics,
@@ -155,6 +157,8 @@ export async function openParts(
     }),
     index: {
       report: async (owner, view, sessions) => unwrap(await account(owner).report(view, sessions)),
+      reserve: async (owner, view) => unwrap(await account(owner).reserveStart(view)),
+      admitSession: async (owner, session) => unwrap(await account(owner).admitSession(session)),
       remove: async (owner, sandbox) => unwrap(await account(owner).remove(sandbox)),
       has: async (owner, sandbox) =>
         unwrap(await account(owner).sandboxes()).some(({ id }) => id === sandbox),

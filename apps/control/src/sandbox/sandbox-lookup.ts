@@ -1,7 +1,9 @@
 import { sandboxIdOf } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { LOCAL_ACCOUNT } from '../auth/local-identity.ts'
+import { defaultSettings } from '../ceilings/ceilings.ts'
 import type { Env } from '../env.ts'
+import { MACHINE } from '../machine/store.ts'
 import { unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import { type HeldGrant, sandboxOfGrant } from './grants.ts'
@@ -48,6 +50,11 @@ export class SandboxLookup {
     return id
   }
 
+  /** Settings of a sandbox that an attach creates. */
+  get defaultSettings(): SandboxSettings {
+    return defaultSettings(runtimeOf(this.#env).ceilings)
+  }
+
   /** Creates a sandbox; with `reuse`, returns the one that has the name already. */
   async create(
     call: SandboxCall,
@@ -63,7 +70,11 @@ export class SandboxLookup {
         'Cannot create a sandbox: this server serves a folder of its owner',
       )
     const minted = await this.#mint.mintSandbox()
-    const { id, isNew } = unwrap(await this.account(account).claim(name, minted))
+    const { limits, network, sleepAfterMs } = settings
+    const idle =
+      sleepAfterMs === undefined ? {} : { idleSeconds: sleepAfterMs === null ? null : sleepAfterMs / 1000 }
+    const request = { limits, network, ...idle }
+    const { id, isNew } = unwrap(await this.account(account).claim(name, minted, request))
     if (!isNew && !reuse) throw new SandwireError('name_taken', 'A sandbox with this name exists already')
     // Also for an existing name: an earlier attempt may have been interrupted between the two objects.
     return unwrap(await this.sandbox(id).create({ id, owner: account, name, settings }, call))
@@ -85,6 +96,10 @@ export class SandboxLookup {
 
   sandbox(id: string) {
     return this.#env.SANDBOX.get(this.#env.SANDBOX.idFromName(id))
+  }
+
+  machine() {
+    return this.#env.MACHINE.get(this.#env.MACHINE.idFromName(MACHINE))
   }
 
   account(account: string) {

@@ -175,9 +175,10 @@ export class SandboxSessions {
     request: ProcessRequest,
     start: StartOptions = {},
   ): Promise<SessionFacts> {
-    const { store, nowMs } = this.#deps
+    const { lifecycle, store, nowMs } = this.#deps
     const entry = { need: 'work', mayStart: true, isIdempotent: true } as const
     return this.reach(call, entry, async (running, sandboxd, caller) => {
+      await lifecycle.admitSession(session)
       store.touch(nowMs())
       const post = { method: 'POST', path: '/sessions', session, body: request } as const
       const facts = this.#decode(

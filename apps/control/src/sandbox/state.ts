@@ -33,6 +33,8 @@ export interface Destroyer {
 
 export type SandboxEvent =
   | { readonly type: 'start' }
+  /** The start was not admitted; nothing was started. */
+  | { readonly type: 'startRefused'; readonly before: SandboxState }
   | { readonly type: 'startFailed'; readonly reason: string }
   | { readonly type: 'stop' }
   | { readonly type: 'stopFailed' }
@@ -44,6 +46,8 @@ export type SandboxEvent =
 
 /** What the object must do, in order. */
 export type SandboxEffect =
+  /** Have the account admit the start and show it. */
+  | 'reserve'
   /** Have the provider start it. */
   | 'start'
   /** Have the provider stop it. */
@@ -90,7 +94,12 @@ export function step(state: SandboxState, event: SandboxEvent): Step {
       // Also in `creating`: an object that was evicted during a start repeats it; starting is idempotent.
       return state.kind === 'running'
         ? unchanged(state)
-        : { state: { kind: 'creating' }, effects: ['set_alarm', 'publish', 'start'] }
+        : { state: { kind: 'creating' }, effects: ['set_alarm', 'reserve', 'start'] }
+    case 'startRefused': {
+      // A start or stop that was interrupted may have left it running; the alarm reads that from the provider.
+      const isKnown = event.before.kind === 'stopped' || event.before.kind === 'failed'
+      return { state: isKnown ? event.before : { kind: 'stopped' }, effects: ['set_alarm', 'publish'] }
+    }
     case 'startFailed':
       return { state: { kind: 'failed', reason: event.reason }, effects: ['clear_alarm', 'publish'] }
     case 'stop':
@@ -125,12 +134,15 @@ export function isIdle({ nowMs, lastActivityMs, sleepAfterMs, hasPin }: IdleFact
   return sleepAfterMs !== null && !hasPin && nowMs - lastActivityMs >= sleepAfterMs
 }
 
-/** Idle time until a sandbox stops: as created, else the server's default, unless stopping would lose its files. */
+/**
+ * Idle time until a sandbox stops: as created, else the server's default, unless stopping would lose its files; never longer than
+ * the operator's ceiling.
+ */
 export function sleepAfter(
   requested: number | null | undefined,
-  fallbackMs: number,
+  { fallbackMs, maxMs }: { readonly fallbackMs: number; readonly maxMs: number | null },
   filesSurviveStop: boolean,
 ): number | null {
-  if (requested !== undefined) return requested
-  return filesSurviveStop ? fallbackMs : null
+  const own = requested === undefined && filesSurviveStop ? fallbackMs : (requested ?? null)
+  return own === null || maxMs === null ? (own ?? maxMs) : Math.min(own, maxMs)
 }

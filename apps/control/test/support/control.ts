@@ -173,6 +173,7 @@ export async function startControl({
         ...(containers !== undefined && { container: { imageName: containers.image } }),
       },
       ACCOUNT: { className: 'AccountObject', useSQLite: true },
+      MACHINE: { className: 'MachineObject', useSQLite: true },
     },
     durableObjectsPersist: path.join(folder, 'state'),
     serviceBindings: {

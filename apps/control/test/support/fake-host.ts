@@ -2,6 +2,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import {
   formatSlotAddress,
+  type HostHealth,
   type SandboxStatus,
   parseSlotAddress,
   type StartSpec,
@@ -29,6 +30,8 @@ export class FakeHost implements AsyncDisposable {
   /** Codes that can be redeemed once. */
   readonly codes = new Set<string>()
   readonly sandboxes = new Map<string, SandboxStatus>()
+  /** Control caches it from its first request on. */
+  isolation: HostHealth['isolation'] = 'none'
   /** Responds instead of the host while set; undefined falls through. */
   intercept: Served | undefined
   readonly #server: ReturnType<typeof Bun.serve>
@@ -89,7 +92,12 @@ export class FakeHost implements AsyncDisposable {
     const intercepted = await this.intercept?.(request, request.headers.get('x-request-id'))
     if (intercepted !== undefined) return intercepted
     if (url.pathname === '/health')
-      return Response.json({ status: 'ok', version: '0', isolation: 'none', sandboxes: this.sandboxes.size })
+      return Response.json({
+        status: 'ok',
+        version: '0',
+        isolation: this.isolation,
+        sandboxes: this.sandboxes.size,
+      })
     if (url.pathname === '/signin/redeem') return this.#redeem(await request.json())
     if (folder !== 'sandboxes' || id === '') return new Response(null, { status: 404 })
     if (verb === 'logs') return new Response('{"event":"line"}\n')

@@ -21,6 +21,7 @@ import { hostSocketIn, openSocketFolder, removeIfEmpty } from '../data/socket-pa
 import { DiskGuard } from '../disk/disk-guard.ts'
 import { foldersOf } from '../isolation/sandbox-folders.ts'
 import { createLog, describeCause, type Log, LogFile } from '../log.ts'
+import { type Machine, readMachine } from '../machine.ts'
 import { openSandboxes, type Sandboxes } from '../open-sandboxes.ts'
 import { startClaimTimer } from '../sandboxes/claim-sandboxes.ts'
 import { listRunning } from '../sandboxes/sandbox-status.ts'
@@ -156,13 +157,14 @@ async function serve(
   parts: {
     readonly keys: Keys
     readonly sandboxes: Sandboxes
+    readonly machine: Machine
     readonly prepared: PreparedControl
     readonly user: ControlUser | undefined
   },
   undo: AsyncDisposableStack,
 ): Promise<Served> {
   const { folder, log, writeLog } = base
-  const { keys, sandboxes, prepared, user } = parts
+  const { keys, sandboxes, machine, prepared, user } = parts
   const { manager, engine, egressSocket, disk, slots } = sandboxes
   // As late as possible: the port is not reserved until control listens on it.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
@@ -194,6 +196,7 @@ async function serve(
     hostSocket: socket,
     ...(egressSocket !== undefined && { egressSocket }),
     slots,
+    machine,
     log,
     writeLog,
     onRestarted: () => notify('Control crashed and was restarted'),
@@ -252,9 +255,11 @@ async function begin(options: UpOptions): Promise<Running> {
   const workerdPid = (): number | undefined => late.control?.pid
   // With containers it needs the engine, and access to that is as good as root.
   const user = configuration.containers === undefined ? claimControlUser(folder.root) : undefined
+  const machine = readMachine(configuration, folder.root)
   const sandboxes = await openSandboxes({
     ...base,
     configuration,
+    machine,
     env,
     ...(user !== undefined && { controlGroup: user.id }),
     closeConnections,
@@ -265,7 +270,7 @@ async function begin(options: UpOptions): Promise<Running> {
   const { manager } = sandboxes
   const adopted = await sandboxes.adopt()
   const prepared = await preparing
-  const parts = { keys, sandboxes, prepared, user: checkControlUser(user, prepared, notify) }
+  const parts = { keys, sandboxes, machine, prepared, user: checkControlUser(user, prepared, notify) }
   const served = await serve(base, options, parts, undo)
   late.control = served.control
   if (manager !== undefined) undo.use(startClaimTimer(manager, log))

@@ -8,6 +8,7 @@ import type { Configuration } from '../configuration.ts'
 import type { DataFolder } from '../data/data-folder.ts'
 import type { Keys } from '../data/keys.ts'
 import { describeCause, type Log } from '../log.ts'
+import type { Machine } from '../machine.ts'
 import { planServerNames, type ServerNames } from './addresses.ts'
 import { becomeControlUser, type ControlUser, giveAccess, InheritedFolders } from './control-user.ts'
 import { bundleControl } from './bundle.ts'
@@ -23,8 +24,8 @@ import { FIRST_INHERITED_FD, findWorkerd, Workerd } from './workerd.ts'
 const SLEEP_AFTER_MS = 600_000
 /** How often control checks a running sandbox. */
 const ALARM_MS = 30_000
-/** Most sandboxes on this machine, each with a slot. A thousand would slow the start by 20 ms. */
-export const MAX_SANDBOXES = 100
+/** Sandboxes of an account; more on a machine that can run more at once. */
+const SANDBOXES_PER_ACCOUNT = 100
 
 const ROOT = path.resolve(import.meta.dir, '../../../..')
 
@@ -84,6 +85,7 @@ export interface BootOptions {
   readonly egressSocket?: string
   /** Sockets of the slots, in order. */
   readonly slots: readonly string[]
+  readonly machine: Machine
   readonly log: Log
   /** Writes formatted log lines. */
   readonly writeLog: (line: string) => void
@@ -94,7 +96,7 @@ export interface BootOptions {
 }
 
 function describeControl(
-  { configuration, keys }: BootOptions,
+  { configuration, keys, machine }: BootOptions,
   { origins, privateOrigins, hosts }: ServerNames,
 ): ControlConfig {
   const { mode, issuers, passed, workspace, clientAddressHeader, embedOrigins, tls } = configuration
@@ -112,7 +114,8 @@ function describeControl(
     ...(mode === 'local' && { localTokenSha256: keys.localTokenSha256 }),
     sleepAfterMs: SLEEP_AFTER_MS,
     alarmMs: ALARM_MS,
-    maxSandboxes: MAX_SANDBOXES,
+    maxSandboxes: Math.max(SANDBOXES_PER_ACCOUNT, machine.running),
+    machine: machine.facts,
     provider: configuration.containers === undefined ? 'host' : 'container',
     workspaceMode: workspace === undefined ? 'sandboxes' : 'local',
     assetCodings: ['br', 'gzip'],

@@ -12,6 +12,7 @@ const PLAN: ControlPlan = {
     sleepAfterMs: 1,
     alarmMs: 1,
     maxSandboxes: 1,
+    machine: { memoryBytes: 1, milliCpus: 1, pids: 1, diskBytes: 1 },
     provider: 'host',
     workspaceMode: 'sandboxes',
   },
@@ -120,11 +121,13 @@ test('with containers, only sandbox objects have one, and their requests go to t
       durableObjectNamespaces: [
         { className: 'SandboxObject', container: { imageName: 'sandbox:1' } },
         { className: 'AccountObject' },
+        { className: 'MachineObject' },
       ],
     },
   })
   const worker = control !== undefined && 'worker' in control ? control.worker : undefined
-  expect(worker?.durableObjectNamespaces?.[1]).not.toHaveProperty('container')
+  for (const other of worker?.durableObjectNamespaces?.slice(1) ?? [])
+    expect(other).not.toHaveProperty('container')
   expect(worker?.bindings).toContainEqual({ name: 'OUTSIDE', service: { name: 'outside' } })
   const outside = services.find(({ name }) => name === 'outside')
   expect(outside).toEqual({

@@ -1,4 +1,4 @@
-import { slotBindingName } from '@sandwire/internal-api'
+import { type SandboxLimits, slotBindingName } from '@sandwire/internal-api'
 import { type IssuerConfig } from '@sandwire/operator-settings'
 import type { Config, Service, Socket, Worker, Worker_Binding } from 'miniflare'
 import type { Keys } from '../data/keys.ts'
@@ -26,6 +26,8 @@ export interface ControlConfig {
   readonly sleepAfterMs: number
   readonly alarmMs: number
   readonly maxSandboxes: number
+  /** What the machine has, from which control derives ceilings. */
+  readonly machine: SandboxLimits
   readonly provider: 'host' | 'container'
   readonly workspaceMode: 'sandboxes' | 'local'
   /** Content codings of the precompressed workbench files. */
@@ -95,6 +97,7 @@ export const SANDBOX_OBJECTS = 'sandbox'
 const OBJECTS = [
   { binding: 'SANDBOX', className: 'SandboxObject', uniqueKey: SANDBOX_OBJECTS },
   { binding: 'ACCOUNT', className: 'AccountObject', uniqueKey: 'account' },
+  { binding: 'MACHINE', className: 'MachineObject', uniqueKey: 'machine' },
 ]
 
 function nameOfSlot(slot: number): string {

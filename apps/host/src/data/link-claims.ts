@@ -12,6 +12,11 @@ export class SymlinkClaims {
     this.#folder = folder
   }
 
+  /** Every claimed name. */
+  names(): readonly string[] {
+    return list(this.#folder)
+  }
+
   /** The name that an owner has claimed. */
   find(owner: string): string | undefined {
     return list(this.#folder).find((name) => targetOf(path.join(this.#folder, name)) === owner)

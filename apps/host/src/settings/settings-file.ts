@@ -1,4 +1,9 @@
-import { type Field, validateCommandSettings, validateRecord } from '@sandwire/operator-settings'
+import {
+  type Field,
+  validateCeilingSettings,
+  validateCommandSettings,
+  validateRecord,
+} from '@sandwire/operator-settings'
 import { shape } from '@sandwire/protocol'
 import { type IssuerInput, validateIssuerInput } from './identity.ts'
 
@@ -38,6 +43,7 @@ function one<T>(key: string, { shape: { decode }, expected }: Field<T>): Validat
 
 /** Settings of control that an operator may set, and their validation, equal to control's. */
 const PASSED: Readonly<Record<string, Validate>> = {
+  ceilings: (value, problems) => void validateCeilingSettings(value, problems),
   commands: validateCommandSettings,
   limits: (value, problems) => void validateRecord('limits', value, LIMITS, problems),
   sessionTokenMinutes: one('sessionTokenMinutes', whole(15, 60)),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { linkSync, lstatSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path'
+import { MAX_SLOTS } from '@sandwire/internal-api'
 import { SymlinkClaims } from '../data/link-claims.ts'
 import { giveSocket, makeGroupFolder, makePrivateFolder } from '../data/private-file.ts'
 import { removeIfEmpty } from '../data/socket-path.ts'
@@ -15,14 +16,26 @@ export interface SlotPlan {
   readonly group?: number
 }
 
-/** Plans the slots of a data folder, next to the sockets of its sandboxes. */
+function claimsIn(folder: string): SymlinkClaims {
+  return new SymlinkClaims(path.join(folder, 'claims'))
+}
+
+/**
+ * Plans the slots of a data folder, next to the sockets of its sandboxes: as many as given, or more if a sandbox that outlived the
+ * last host has a higher one.
+ */
 export function planSlots(
   base: { dataFolder: string; runBase: string },
   count: number,
   group?: number,
 ): SlotPlan {
   const mark = createHash('sha256').update(base.dataFolder).digest('hex').slice(0, 12)
-  return { folder: path.join(base.runBase, `slots-${mark}`), count, ...(group !== undefined && { group }) }
+  const folder = path.join(base.runBase, `slots-${mark}`)
+  const used = claimsIn(folder)
+    .names()
+    .map((name) => (/^\d{1,4}$/.test(name) ? Number(name) + 1 : 0))
+  const all = Math.min(MAX_SLOTS, Math.max(count, ...used))
+  return { folder, count: all, ...(group !== undefined && { group }) }
 }
 
 /** Sockets of all slots, in order. */
@@ -41,7 +54,7 @@ export class Slots {
 
   constructor(plan: SlotPlan) {
     this.#plan = plan
-    this.#claims = new SymlinkClaims(path.join(plan.folder, 'claims'))
+    this.#claims = claimsIn(plan.folder)
   }
 
   /** Creates the folder unless it exists; its group can then connect to every sandbox that runs already. */

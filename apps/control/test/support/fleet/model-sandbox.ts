@@ -99,7 +99,8 @@ export class ModelSandbox implements FleetSandbox {
     for (const effect of effects) {
       if (effect === 'set_alarm') this.#wakeBy(nowMs + this.#settings.alarmMs)
       else if (effect === 'clear_alarm') this.#rest()
-      else if (effect === 'publish') this.#report(state.kind === 'running' ? undefined : [])
+      else if (effect === 'publish' || effect === 'reserve')
+        this.#report(state.kind === 'running' ? undefined : [])
     }
   }
 

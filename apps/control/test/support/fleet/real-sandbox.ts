@@ -1,6 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
+import { NO_CEILING_SETTINGS } from '@sandwire/operator-settings'
 import { AccountStore } from '../../../src/account/store.ts'
+import { resolveCeilings } from '../../../src/ceilings/ceilings.ts'
 import { createLog } from '../../../src/log.ts'
 import { ObjectAlarm } from '../../../src/sandbox/alarm.ts'
 import { SandboxLifecycle } from '../../../src/sandbox/lifecycle.ts'
@@ -62,10 +64,15 @@ export class RealSandbox implements FleetSandbox {
       refusals: { receive: async () => undefined },
       disconnects: { receive: () => undefined },
       settings: {
-        sleepAfterMs: sleepAfterMs ?? 600_000,
         alarmMs,
         limits: { sessionsPerSandbox: 7, outputBytesPerSecond: 0 },
       },
+      ceilings: resolveCeilings(NO_CEILING_SETTINGS, {
+        isShared: false,
+        filesSurviveStop: true,
+        maxSandboxes: 100,
+        idleSeconds: (sleepAfterMs ?? 600_000) / 1000,
+      }),
       nowMs,
       log: createLog(
         () => undefined,
@@ -77,6 +84,12 @@ export class RealSandbox implements FleetSandbox {
           index.setView(view)
           if (sessions !== undefined) index.setSessions(ID, sessions)
         },
+        reserve: async (_owner, view) => {
+          this.tally.reports += 1
+          index.setView(view)
+          index.setSessions(ID, [])
+        },
+        admitSession: async () => undefined,
         remove: async () => undefined,
         has: async () => true,
       },

@@ -176,6 +176,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   ],
   // None of the callers is an operator.
   'DELETE /api/accounts/:account': [plain(`/api/accounts/u${'0'.repeat(32)}`, { confirm: 'x' })],
+  'GET /api/account/usage': [plain('/api/account/usage')],
   'GET /api/account/sign-ins': [plain('/api/account/sign-ins')],
   'DELETE /api/account/sign-ins/:login': [
     { ...plain('/api/account/sign-ins/another'), expectedError: 'not_found' },
