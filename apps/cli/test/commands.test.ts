@@ -126,6 +126,52 @@ test('create sends the options and prints the name', async () => {
   })
 })
 
+test('usage prints what the account uses against its limits', async () => {
+  const USAGE = {
+    account: {
+      sandboxes: { used: 3, limit: 100 },
+      running: { used: 1, limit: 5 },
+      sessions: { used: 12, limit: null },
+      memoryBytes: { used: 1024 ** 3, limit: 8.5 * 1024 ** 3 },
+      milliCpus: { used: 1_500, limit: null },
+    },
+    sandbox: {
+      memoryBytes: 512 * 1024 ** 2,
+      sessions: 1_000,
+      networks: ['none', 'allowlist'],
+      idleSeconds: 3_600,
+    },
+    defaults: { network: 'none', idleSeconds: 600 },
+  }
+  answers['GET /api/account/usage'] = () => Response.json(USAGE)
+  const run = await cli('usage')
+  expect(run).toMatchObject({
+    code: 0,
+    stderr: 'sbx-stdio: networks: none, allowlist; idle before a sandbox stops: at most 3600 s\n',
+  })
+  expect(run.stdout.toString()).toBe(
+    '                   USED  LIMIT  PER SANDBOX\n' +
+      'sandboxes          3     100    -\n' +
+      'running sandboxes  1     5      -\n' +
+      'sessions           12    -      1000\n' +
+      'memory             1G    8.5G   512M\n' +
+      'CPUs               1.5   -      -\n',
+  )
+  expect(JSON.parse((await cli('usage', '--json')).stdout.toString())).toEqual(USAGE)
+})
+
+test('a refusal for a ceiling is one line, with the command that shows the ceilings', async () => {
+  const message = 'Cannot create the sandbox: a sandbox may have at most 8 GiB of memory (requested: 1 TiB)'
+  answers['POST /api/sandboxes'] = () => {
+    const details = { ceiling: 'sandbox.memoryBytes', field: 'limits.memoryBytes', limit: 1, asked: 2 }
+    const error = { code: 'ceiling_exceeded', message, request_id: 'r1', ...details }
+    return Response.json({ error }, { status: 429 })
+  }
+  const { code, stderr } = await cli('create', 'dev', '--memory', '1T')
+  expect(code).toBe(255)
+  expect(stderr).toBe(`sbx-stdio: ${message}\nhint: see what you use and may use: npx sbx-stdio usage\n`)
+})
+
 test('start and stop print the new state', async () => {
   answers['POST /api/sandboxes/dev/start'] = () => Response.json(SANDBOX)
   answers['POST /api/sandboxes/dev/stop'] = () =>

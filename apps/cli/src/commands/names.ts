@@ -20,6 +20,7 @@ export const COMMAND_NAMES = [
   'leave',
   'join',
   'audit',
+  'usage',
 ] as const
 export type CommandName = (typeof COMMAND_NAMES)[number]
 

@@ -22,6 +22,7 @@ import { share } from './share.ts'
 import { start } from './start.ts'
 import { stop } from './stop.ts'
 import { templates } from './templates.ts'
+import { usage } from './usage.ts'
 import { whoami } from './whoami.ts'
 import { HintedError, InterruptedError, UsageError } from '../errors/errors.ts'
 import { EXIT_USAGE, exitCodeOfError, exitCodeOfSignal } from '../errors/exit-code.ts'
@@ -56,6 +57,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
   leave,
   join,
   audit,
+  usage,
 }
 
 type Environment = Readonly<Record<string, string | undefined>>

@@ -95,6 +95,7 @@ const COMMAND_HINTS: Partial<Readonly<Record<ErrorCode, readonly [string, (name:
   name_taken: ['choose another name; list your sandboxes: ', () => 'list'],
   sandbox_destroying: ['wait until it is gone, or choose another name; list your sandboxes: ', () => 'list'],
   too_many_sandboxes: ['remove one with rm NAME; list them: ', () => 'list'],
+  ceiling_exceeded: ['see what you use and may use: ', () => 'usage'],
   too_many_grants: [
     'remove one with revoke GRANT or leave GRANT; list them: ',
     (name) => (name === ANY ? 'grants' : `grants ${name}`),

@@ -22,6 +22,7 @@ Sessions
 Accounts and sharing
   login, logout [URL]    sign in to a server, or out
   whoami                 show your account
+  usage                  show what your sandboxes use, and how much they may use
   share SANDBOX          create a link that gives someone access
   join                   use such a link
   grants [SANDBOX]       list who has access to a sandbox, or what is shared with you

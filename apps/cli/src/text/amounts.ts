@@ -10,6 +10,14 @@ export function parseBytes(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined
 }
 
+const LARGEST_FIRST = ['T', 'G', 'M', 'K'] as const
+
+/** Bytes in the largest unit that fits, such as `1.5G`. */
+export function formatBytes(bytes: number): string {
+  const unit = LARGEST_FIRST.find((each) => bytes >= (UNITS[each] ?? 1)) ?? ''
+  return `${Number((bytes / (UNITS[unit] ?? 1)).toFixed(1))}${unit}`
+}
+
 /** Parses a duration in seconds: `30s`, `10m`, `2h`, `1d`, `90`. */
 export function parseSeconds(text: string): number | undefined {
   const [, number, unit = 's'] = /^([0-9]{1,9})([smhd])?$/.exec(text) ?? []

@@ -1,0 +1,90 @@
+import { shape } from '@sandwire/protocol'
+import { decodeResponse, looseObject } from '../server/response.ts'
+import { formatBytes } from '../text/amounts.ts'
+import { formatJson, formatTable } from '../text/table.ts'
+import type { Command } from './command.ts'
+import { requireNoPositionals } from './positionals.ts'
+
+const amount = shape.nonNegativeInteger
+const useShape = looseObject({ used: amount, limit: shape.nullable(amount) })
+const optionalUse = shape.optional(useShape)
+const optionalAmount = shape.optional(amount)
+
+const usageShape = looseObject({
+  account: looseObject({
+    sandboxes: useShape,
+    running: useShape,
+    sessions: useShape,
+    memoryBytes: optionalUse,
+    milliCpus: optionalUse,
+    pids: optionalUse,
+    diskBytes: optionalUse,
+  }),
+  sandbox: looseObject({
+    sessions: optionalAmount,
+    memoryBytes: optionalAmount,
+    milliCpus: optionalAmount,
+    pids: optionalAmount,
+    diskBytes: optionalAmount,
+    networks: shape.list(shape.text(64), 16),
+    idleSeconds: shape.nullable(amount),
+  }),
+})
+type Usage = shape.Decoded<typeof usageShape>
+
+type Format = (amount: number) => string
+const count: Format = String
+const cpus: Format = (milliCpus) => String(milliCpus / 1000)
+
+/** Rows of the table: what is counted, and how it is shown. */
+const ROWS = [
+  ['sandboxes', 'sandboxes', count],
+  ['running sandboxes', 'running', count],
+  ['sessions', 'sessions', count],
+  ['memory', 'memoryBytes', formatBytes],
+  ['CPUs', 'milliCpus', cpus],
+  ['processes', 'pids', count],
+  ['disk', 'diskBytes', formatBytes],
+] as const
+
+const HEADER = ['', 'USED', 'LIMIT', 'PER SANDBOX']
+
+/** Use and limits of the account, as a table and a line about sandboxes. */
+function formatUsage({ account, sandbox }: Usage, columns: number | undefined): string {
+  const highest: Readonly<Record<string, unknown>> = sandbox
+  const rows = ROWS.flatMap(([title, name, format]) => {
+    const use = account[name]
+    const own = highest[name]
+    if (use === undefined) return []
+    const limit = use.limit === null ? '-' : format(use.limit)
+    return [[title, format(use.used), limit, typeof own === 'number' ? format(own) : '-']]
+  })
+  return formatTable(HEADER, rows, columns)
+}
+
+/** Shows what the account uses and how much it may use. */
+export const usage: Command = {
+  help: `Usage: sbx-stdio usage [--json]
+
+Shows what your sandboxes use, how much they may use together, and how much one of them may use.
+Memory, CPUs and processes are those of running sandboxes, as they were reserved when they were created.
+`,
+  options: {},
+  parse: (options) => {
+    requireNoPositionals(options)
+    return {
+      run: async ({ api, io, isJson }) => {
+        const response = await api.request('GET', '/api/account/usage')
+        if (isJson) {
+          io.print(formatJson(response))
+          return
+        }
+        const decoded = decodeResponse(usageShape, response)
+        io.print(formatUsage(decoded, io.columns))
+        const { networks, idleSeconds } = decoded.sandbox
+        const idle = idleSeconds === null ? 'any time' : `at most ${idleSeconds} s`
+        io.info(`networks: ${networks.join(', ')}; idle before a sandbox stops: ${idle}`)
+      },
+    }
+  },
+}
