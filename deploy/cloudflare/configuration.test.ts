@@ -21,7 +21,7 @@ describe('wrangler.jsonc', () => {
         sleepAfterMs: 1,
         alarmMs: 1,
         maxSandboxes: 1,
-        machine: { memoryBytes: 1, milliCpus: 1, pids: 1, diskBytes: 1 },
+        machine: { memoryBytes: 1, milliCpus: 1, pids: 1, diskBytes: 1, diskOvercommit: 1 },
         workspaceMode: 'sandboxes',
       },
       keys: {

@@ -78,7 +78,10 @@ describe('workerd started by the host', () => {
       listen,
       hostSocket: `/tmp/stand-in-${process.pid}.sock`,
       slots,
-      machine: { facts: { memoryBytes: 1, milliCpus: 1, pids: 1, diskBytes: 1 }, running: 100 },
+      machine: {
+        facts: { memoryBytes: 1, milliCpus: 1, pids: 1, diskBytes: 1, diskOvercommit: 1 },
+        running: 100,
+      },
       log: createLog(
         (line) => lines.push(line),
         () => new Date(0),

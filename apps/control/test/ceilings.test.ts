@@ -6,7 +6,13 @@ import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
 
 const GiB = 1024 ** 3
-const MACHINE = { memoryBytes: 16 * GiB, milliCpus: 4_000, pids: 32_768, diskBytes: 200 * GiB }
+const MACHINE = {
+  memoryBytes: 16 * GiB,
+  milliCpus: 4_000,
+  pids: 32_768,
+  diskBytes: 200 * GiB,
+  diskOvercommit: 2,
+}
 
 const sandboxes = new FakeSandboxes()
 

@@ -17,7 +17,13 @@ import type { SandboxView } from '../src/sandbox/record.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
 const GiB = 1024 ** 3
-const MACHINE = { memoryBytes: 16 * GiB, milliCpus: 4_000, pids: 32_768, diskBytes: 200 * GiB }
+const MACHINE = {
+  memoryBytes: 16 * GiB,
+  milliCpus: 4_000,
+  pids: 32_768,
+  diskBytes: 200 * GiB,
+  diskOvercommit: 2,
+}
 const FACTS: CeilingFacts = {
   machine: MACHINE,
   isShared: true,
@@ -56,7 +62,8 @@ describe('resolveCeilings', () => {
 
   test('gives the machine to an owner who is alone', () => {
     const { sandbox, account, machine } = resolve({}, { isShared: false })
-    expect(sandbox).toEqual({ ...MACHINE, networks: ['none', 'allowlist', 'open'], idleSeconds: null })
+    const { diskOvercommit: _, ...all } = MACHINE
+    expect(sandbox).toEqual({ ...all, networks: ['none', 'allowlist', 'open'], idleSeconds: null })
     expect(account).toEqual({ sandboxes: 100, sessions: null })
     expect(machine).toEqual({
       running: 128,
@@ -72,12 +79,12 @@ describe('resolveCeilings', () => {
       sandbox: { memoryBytes: GiB / 2, networks: ['open'], idleSeconds: null },
       account: { sandboxes: 3, sessions: null },
       machine: { pids: null, memoryBytes: 5 * GiB },
-      overcommit: { memory: 9, disk: 1 },
+      overcommit: { memory: 9 },
       defaults: { pids: 9_000, idleSeconds: 60 },
     })
     expect(ceilings.sandbox).toMatchObject({ memoryBytes: GiB / 2, networks: ['open'], idleSeconds: null })
     expect(ceilings.account).toEqual({ sandboxes: 3, sessions: null })
-    expect(ceilings.machine).toMatchObject({ pids: null, memoryBytes: 5 * GiB, diskBytes: 200 * GiB })
+    expect(ceilings.machine).toMatchObject({ pids: null, memoryBytes: 5 * GiB, diskBytes: 400 * GiB })
     // Defaults are never above the ceilings.
     expect(ceilings.defaults).toMatchObject({
       limits: { memoryBytes: GiB / 2, pids: 4_096 },

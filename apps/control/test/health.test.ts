@@ -23,6 +23,16 @@ const CONFIG = decodeConfig(
   }),
 )
 
+const USAGE = {
+  ceilings: resolveCeilings(NO_CEILING_SETTINGS, {
+    isShared: false,
+    filesSurviveStop: true,
+    maxSandboxes: 1,
+    idleSeconds: 60,
+  }),
+  machineUsage: () => Promise.resolve({ accounts: 1, running: 2 }),
+}
+
 test('/metrics counts why the server was not ready', async () => {
   const metrics = new Metrics()
   const app = new OpenAPIHono<AppEnv>()
@@ -41,6 +51,7 @@ test('/metrics counts why the server was not ready', async () => {
     workspaceBreakers: new Breakers(),
     metrics,
     nowMs: () => nowMs,
+    ...USAGE,
   })
   const check = async (): Promise<string> => {
     nowMs += FRESH_MS
@@ -68,13 +79,7 @@ test('/readyz reports a breaker that tries one call as half-open', async () => {
     workspaceBreakers: new Breakers(),
     metrics: new Metrics(),
     nowMs: () => OPEN_MS,
-    ceilings: resolveCeilings(NO_CEILING_SETTINGS, {
-      isShared: false,
-      filesSurviveStop: true,
-      maxSandboxes: 1,
-      idleSeconds: 60,
-    }),
-    machineUsage: () => Promise.resolve({ accounts: 1, running: 2 }),
+    ...USAGE,
   })
   const readiness = async (): Promise<unknown> => (await app.request('/readyz')).json()
   expect(await readiness()).toMatchObject({ dependencies: { provider: { breaker: 'open' } } })
@@ -102,6 +107,7 @@ test.each([
     workspaceBreakers: new Breakers(),
     metrics: new Metrics(),
     nowMs: () => 0,
+    ...USAGE,
   })
   const response = await app.request('/readyz')
   expect([response.status, await response.json()]).toMatchObject([

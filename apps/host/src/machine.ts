@@ -9,7 +9,7 @@ const DEFAULT_PID_MAX = 32_768
 
 /** What this machine can give to sandboxes. */
 export interface Machine {
-  readonly facts: SandboxLimits
+  readonly facts: SandboxLimits & { readonly diskOvercommit: number }
   /** How many sandboxes may run at once; each has a slot. */
   readonly running: number
 }
@@ -36,12 +36,16 @@ function readDiskBytes(folder: string): number {
 }
 
 /** Reads what this machine has; the files of sandboxes are in the data folder. */
-export function readMachine({ passed }: Pick<Configuration, 'passed'>, dataFolder: string): Machine {
+export function readMachine(
+  { passed, disk }: Pick<Configuration, 'passed' | 'disk'>,
+  dataFolder: string,
+): Machine {
   const facts = {
     memoryBytes: readMemoryBytes(),
     milliCpus: availableParallelism() * 1_000,
     pids: readPidMax(),
     diskBytes: readDiskBytes(dataFolder),
+    diskOvercommit: disk.overcommit,
   }
   // Problems were reported when the settings file was read.
   const ceilings = validateCeilingSettings(passed['ceilings'] ?? {}, [])

@@ -9,7 +9,10 @@ import {
 import type { SandboxSettings } from '../sandbox/record.ts'
 
 /** What the machine has. */
-export type MachineFacts = SandboxLimits
+export interface MachineFacts extends SandboxLimits {
+  /** How many times its disk may be promised; the host enforces that too. */
+  readonly diskOvercommit: number
+}
 
 /** The ceilings in effect: the operator's, completed from the machine. */
 export interface Ceilings {
@@ -55,10 +58,10 @@ const API_MAXIMUMS: SandboxLimits = {
 }
 
 /**
- * Over-commitment on a shared machine. An account leaves at least as much as it has, so with a factor of 2 it can use up
- * neither memory nor disk alone. CPUs are shared by the scheduler.
+ * Over-commitment on a shared machine. An account leaves at least as much as it has, so with a factor of 2 it cannot use up the
+ * memory alone. CPUs are shared by the scheduler.
  */
-const SHARED_OVERCOMMIT = { memory: 2, cpus: 16, disk: 2 } as const
+const SHARED_OVERCOMMIT = { memory: 2, cpus: 16 } as const
 /** Part of the machine's process ids that sandboxes get; without a free one nothing can be started. */
 const PIDS_SHARE = 3 / 4
 /** Part of the machine that one sandbox may request where others use it too. */
@@ -102,12 +105,12 @@ function deriveMachine(
     const used = factor ?? (isShared ? shared : undefined)
     return amount === undefined || used === undefined ? null : Math.floor(amount * used)
   }
-  const { memory, cpus, disk } = overcommit
+  const { memory, cpus } = overcommit
   const derived: Maximums = {
     running: runningSandboxes({ machine: set, overcommit, ...settings }, machine?.memoryBytes ?? 0),
     memoryBytes: promise(machine?.memoryBytes, memory, SHARED_OVERCOMMIT.memory),
     milliCpus: promise(machine?.milliCpus, cpus, SHARED_OVERCOMMIT.cpus),
-    diskBytes: promise(machine?.diskBytes, disk, SHARED_OVERCOMMIT.disk),
+    diskBytes: promise(machine?.diskBytes, undefined, machine?.diskOvercommit ?? 1),
     pids: promise(machine?.pids, undefined, PIDS_SHARE),
   }
   return { ...derived, ...present(set) }

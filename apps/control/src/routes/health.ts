@@ -59,9 +59,11 @@ export interface HealthDependencies {
 /** What all accounts use, and how many there are. */
 type MachineUse = Amounts & { readonly accounts: number }
 
-/** Sets the gauges of the machine. They are missing while its object does not respond. */
+/** Sets the gauges of the machine. They stay as they are while its object does not respond. */
 async function measureUsage({ metrics, ceilings, machineUsage }: HealthDependencies): Promise<void> {
-  const { accounts, ...amounts } = await machineUsage()
+  const usage = await machineUsage().catch(() => undefined)
+  if (usage === undefined) return
+  const { accounts, ...amounts } = usage
   metrics.set('sandwire_usage_accounts', accounts)
   for (const resource of RESOURCES) {
     const { [resource]: used } = amounts

@@ -1,7 +1,8 @@
-import { type SandboxLimits, slotBindingName } from '@sandwire/internal-api'
+import { slotBindingName } from '@sandwire/internal-api'
 import { type IssuerConfig } from '@sandwire/operator-settings'
 import type { Config, Service, Socket, Worker, Worker_Binding } from 'miniflare'
 import type { Keys } from '../data/keys.ts'
+import type { Machine } from '../machine.ts'
 import type { Containers } from '../settings/containers.ts'
 import type { ListenSettings } from '../settings/listen.ts'
 import type { Secrets } from '../settings/secrets.ts'
@@ -27,7 +28,7 @@ export interface ControlConfig {
   readonly alarmMs: number
   readonly maxSandboxes: number
   /** What the machine has, from which control derives ceilings. */
-  readonly machine: SandboxLimits
+  readonly machine: Machine['facts']
   readonly provider: 'host' | 'container'
   readonly workspaceMode: 'sandboxes' | 'local'
   /** Content codings of the precompressed workbench files. */

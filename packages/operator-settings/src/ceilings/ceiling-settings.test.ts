@@ -16,7 +16,7 @@ describe('validateCeilingSettings', () => {
       sandbox: { ...limits, networks: ['none'], idleSeconds: null },
       account: { ...totals, sessions: 100, memoryBytes: null },
       machine: totals,
-      overcommit: { memory: 1.5, cpus: 4, disk: 1 },
+      overcommit: { memory: 1.5, cpus: 4 },
       defaults: { ...limits, network: 'none', idleSeconds: 60 },
     }
     expect(problemsOf(all)).toEqual([])

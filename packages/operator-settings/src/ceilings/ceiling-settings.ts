@@ -37,11 +37,10 @@ export interface CeilingSettings {
   readonly account: { readonly [R in Resource]?: number | null | undefined }
   /** What all sandboxes may have together. */
   readonly machine: { readonly [R in Exclude<Resource, 'sessions'>]?: number | null | undefined }
-  /** How many times the machine's memory, CPUs and disk may be promised to sandboxes. */
+  /** How many times the machine's memory and CPUs may be promised to sandboxes. */
   readonly overcommit: {
     readonly memory?: number | undefined
     readonly cpus?: number | undefined
-    readonly disk?: number | undefined
   }
   /** Settings of a sandbox that requests none. */
   readonly defaults: {
@@ -125,7 +124,7 @@ const LEVELS = {
   account: { ...totals, sessions: wholeOrNull(0, MAX_SESSIONS) },
   // Each running sandbox has a slot, so their number is never unlimited.
   machine: { ...totals, running: whole(1, MAX_RUNNING) },
-  overcommit: { memory: factor, cpus: factor, disk: factor },
+  overcommit: { memory: factor, cpus: factor },
   defaults: {
     ...limits,
     network: optional({ shape: policy, expected: `one of ${NETWORK_POLICIES.join(', ')}` }),
