@@ -70,7 +70,7 @@ describe('workerd started by the host', () => {
         issuers: [],
         secrets: {},
         passed: {},
-        disk: { overcommit: 4 },
+        disk: { overcommit: 4, bytesPerSecond: 0 },
       },
       folder: data,
       keys: await openKeys(data, { isNewToken: false }),

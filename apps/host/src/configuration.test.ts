@@ -69,7 +69,7 @@ describe('validateConfiguration', () => {
         issuers: [],
         secrets: {},
         passed: {},
-        disk: { overcommit: 4 },
+        disk: { overcommit: 4, bytesPerSecond: 256 * 1024 ** 2 },
       },
     })
   })
@@ -81,14 +81,23 @@ describe('validateConfiguration', () => {
   })
 
   test('reads the settings of the data disk', () => {
-    const env = { SANDWIRE_DISK_RESERVE: '2G', SANDWIRE_DISK_OVERCOMMIT: '1.5' }
+    const env = {
+      SANDWIRE_DISK_RESERVE: '2G',
+      SANDWIRE_DISK_OVERCOMMIT: '1.5',
+      SANDWIRE_DISK_BANDWIDTH: '10M',
+    }
     expect(validate({}, env)).toMatchObject({
-      value: { disk: { reserveBytes: 2 * 1024 ** 3, overcommit: 1.5 } },
+      value: { disk: { reserveBytes: 2 * 1024 ** 3, overcommit: 1.5, bytesPerSecond: 10 * 1024 ** 2 } },
     })
-    const bad = { SANDWIRE_DISK_RESERVE: '2 GB', SANDWIRE_DISK_OVERCOMMIT: '0.5' }
+    const bad = {
+      SANDWIRE_DISK_RESERVE: '2 GB',
+      SANDWIRE_DISK_OVERCOMMIT: '0.5',
+      SANDWIRE_DISK_BANDWIDTH: 'fast',
+    }
     expect(problemsOf(validate({}, bad))).toEqual([
       'SANDWIRE_DISK_RESERVE is "2 GB": give bytes, or a number with K, M, G or T',
       'SANDWIRE_DISK_OVERCOMMIT is "0.5": give a number from 1 to 1000',
+      'SANDWIRE_DISK_BANDWIDTH is "fast": give bytes, or a number with K, M, G or T',
     ])
   })
 

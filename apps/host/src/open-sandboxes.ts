@@ -51,7 +51,7 @@ export interface Sandboxes {
 
 /** Dependencies of `openSandboxes`. */
 export interface OpenSandboxesOptions {
-  readonly configuration: Pick<Configuration, 'isolation' | 'workspace' | 'containers'>
+  readonly configuration: Pick<Configuration, 'isolation' | 'workspace' | 'containers' | 'disk'>
   readonly folder: DataFolder
   readonly machine: Pick<Machine, 'running'>
   /** Private folder with a path short enough for unix sockets. */
@@ -154,10 +154,11 @@ export async function openSandboxes(options: OpenSandboxesOptions): Promise<Sand
 
 async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
   const { configuration, folder, socketFolder, env } = options
-  const [settings, installFailure] = await Promise.all([
+  const [found, installFailure] = await Promise.all([
     describeMachine(folder, env, configuration.workspace),
     provideBubblewrap(options),
   ])
+  const settings = { ...found, diskBytesPerSecond: configuration.disk.bytesPerSecond }
   claimRunBase(settings)
   const { isolation, notice } = await pickIsolation(settings, options, installFailure)
   const slots = planSlots(settings, options.machine.running, options.controlGroup)

@@ -13,7 +13,7 @@ const CONFIGURATION: Configuration = {
   issuers: [issuerFromPreset('auth0', { domain: 'id.example', audience: 'a', clientId: 'c' })],
   secrets: {},
   passed: {},
-  disk: { overcommit: 4 },
+  disk: { overcommit: 4, bytesPerSecond: 0 },
 }
 
 function probes(

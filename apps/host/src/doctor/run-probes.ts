@@ -43,6 +43,7 @@ export const PROBES: readonly string[] = [
   'process-roots',
   'foreign-files',
   'temporary-bytes',
+  'temporary-files',
   'abstract-sockets',
   'host-network',
   'foreign-processes',

@@ -1,5 +1,5 @@
 import { pollUntil } from '../poll.ts'
-import { type CgroupKind, cgroupOf, detectCgroups } from './cgroups.ts'
+import { canLimitDevices, type CgroupKind, cgroupOf, detectCgroups } from './cgroups.ts'
 import { ensureDiskImage, hasLoopDevices } from './disk-image.ts'
 import type { Isolation, IsolationSettings, LaunchPlan, OutsidePaths } from './isolation.ts'
 import { launchEgress } from './launch-egress.ts'
@@ -137,6 +137,12 @@ function describeWeaknesses(
     ...(isRoot ? [] : [`one uid for sandboxd and user processes: ${why}`]),
     ...describeLimits(machine.cgroups),
     ...(workspace === undefined ? [] : ['the served folder has no size limit']),
+    ...(machine.hasImages && canLimitDevices(machine.cgroups)
+      ? []
+      : [`disk bandwidth is not limited: ${isRoot ? 'no cgroup with io or blkio' : why}`]),
+    ...(isRoot || hasOverlays !== false
+      ? []
+      : ['the number of files in /tmp is not limited: this user cannot mount']),
     ...(machine.hasImages ? [] : describeDisk(isRoot ? 'no loop devices' : why)),
     ...(hasOverlays === false
       ? ['other sandboxes can see which system programs a sandbox runs: this user cannot mount overlays']

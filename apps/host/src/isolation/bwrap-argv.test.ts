@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { createBwrapArgv, type BwrapPlan } from './bwrap-argv.ts'
+import { planMemoryFolders } from './memory-folders.ts'
 
 const PLAN: BwrapPlan = {
   hostname: 'dev',
-  memoryBytes: 128 * 1024 ** 2,
+  memory: [
+    { path: '/dev/shm', bytes: 16_777_216, inodes: 4096 },
+    { path: '/tmp', bytes: 33_554_432, inodes: 8192, from: '/run/sandwire/ID/stage/tmp' },
+  ],
   users: { kind: 'two', usernsFd: 5 },
   filterFd: 3,
   infoFd: 4,
@@ -27,7 +31,7 @@ const SHARED = [
 ].join(' ')
 const MEMORY = [
   '--perms 1777 --size 16777216 --tmpfs /dev/shm',
-  '--perms 1777 --size 33554432 --tmpfs /tmp',
+  '--bind /run/sandwire/ID/stage/tmp /tmp',
   '--perms 0755 --size 16777216 --tmpfs /run',
   '--symlink ../tmp /var/tmp --symlink ../run /var/run',
 ].join(' ')
@@ -62,12 +66,10 @@ describe("bubblewrap's arguments (threat T39)", () => {
       ),
     ])
   })
-  test('tmpfs sizes have an upper bound (threat T32)', () => {
-    const argv = createBwrapArgv({ ...PLAN, memoryBytes: 1024 ** 4 })
-    expect(argv.filter((_, index) => argv[index - 1] === '--size')).toEqual([
-      '67108864',
-      '268435456',
-      '16777216',
+  test('tmpfs sizes and their inodes have an upper bound (threat T32)', () => {
+    expect(planMemoryFolders(1024 ** 4)).toEqual([
+      { path: '/dev/shm', bytes: 67_108_864, inodes: 16_384 },
+      { path: '/tmp', bytes: 268_435_456, inodes: 65_536 },
     ])
   })
 })

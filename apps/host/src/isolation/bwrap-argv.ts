@@ -1,16 +1,11 @@
 import { INSIDE } from './isolation.ts'
+import type { MemoryFolder } from './memory-folders.ts'
 
 const MEBIBYTE = 1024 ** 2
 
 /** Folder of programs in the sandbox, each in a folder of its own. */
 export const INSIDE_PROGRAMS = '/opt/sandwire'
 
-/**
- * tmpfs counts as memory of the sandbox and cannot be freed by killing a process: together they are limited to less than half of
- * it, and to these sizes.
- */
-const TMP = { maxBytes: 256 * MEBIBYTE, share: 1 / 4 }
-const SHM = { maxBytes: 64 * MEBIBYTE, share: 1 / 8 }
 /** Contains only mount points; read-only. */
 const RUN_BYTES = 16 * MEBIBYTE
 
@@ -33,8 +28,8 @@ export type UserModel =
 /** Inputs of bubblewrap's command line. */
 export interface BwrapPlan {
   readonly hostname: string
-  /** Memory of the whole sandbox. */
-  readonly memoryBytes: number
+  /** Folders in memory, and the mounted ones that are bound for them. bubblewrap's own have no limit on inodes. */
+  readonly memory: readonly (MemoryFolder & { readonly from?: string })[]
   readonly users: UserModel
   readonly filterFd: number
   /** Where bubblewrap writes the pid of the sandbox's init. */
@@ -70,10 +65,6 @@ function users(model: UserModel): string[] {
     case 'one':
       return ['--unshare-user', '--disable-userns', '--uid', '1000', '--gid', '1000', '--cap-drop', 'ALL']
   }
-}
-
-function shareOf(memoryBytes: number, { maxBytes, share }: typeof TMP): number {
-  return Math.min(maxBytes, Math.floor(memoryBytes * share))
 }
 
 function memoryFolder(folder: string, mode: string, bytes: number): string[] {
@@ -116,8 +107,9 @@ export function createBwrapArgv(plan: BwrapPlan): string[] {
     '/proc',
     ...(plan.devices === undefined ? ['--dev', '/dev'] : ['--dev-bind', plan.devices, '/dev']),
     ...(plan.terminals === undefined ? [] : ['--dev-bind', plan.terminals, '/dev/pts']),
-    ...memoryFolder('/dev/shm', '1777', shareOf(plan.memoryBytes, SHM)),
-    ...memoryFolder('/tmp', '1777', shareOf(plan.memoryBytes, TMP)),
+    ...plan.memory.flatMap(({ path, bytes, from }) =>
+      from === undefined ? memoryFolder(path, '1777', bytes) : ['--bind', from, path],
+    ),
     ...memoryFolder('/run', '0755', RUN_BYTES),
     '--symlink',
     '../tmp',

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
-import { cgroupOf, detectCgroups } from './cgroups.ts'
+import { canLimitDevices, cgroupOf, detectCgroups } from './cgroups.ts'
 
 /** Uses plain files in place of the kernel's, and checks what is written to them. */
 describe('cgroups', () => {
@@ -58,6 +58,22 @@ describe('cgroups', () => {
     expect(get('pids/sandwire/ID/pids.max')).toBe('512')
     expect(get('cpu/sandwire/ID/cpu.cfs_quota_us')).toBe('100000')
     expect(group.joinFiles).toHaveLength(3)
+  })
+
+  test('limit the disk of the sandbox where the kernel can (threat T32)', () => {
+    put('sandwire/cgroup.subtree_control', 'cpu io memory pids\n')
+    expect(canLimitDevices('v2', root)).toBe(true)
+    cgroupOf('v2', 'ID', root).create(DEFAULT_SANDBOX_LIMITS)
+    cgroupOf('v2', 'ID', root).limitDevice('7:3', 1024 ** 2)
+    expect(get('sandwire/ID/io.max')).toBe('7:3 rbps=1048576 wbps=1048576 riops=100 wiops=100')
+    expect(canLimitDevices('v1', root)).toBe(false)
+    put('blkio/blkio.throttle.read_bps_device')
+    const group = cgroupOf('v1', 'ID', root)
+    group.create(DEFAULT_SANDBOX_LIMITS)
+    group.limitDevice('7:3', 64 * 1024 ** 2)
+    expect(group.joinFiles).toContain(path.join(root, 'blkio/sandwire/ID/cgroup.procs'))
+    expect(get('blkio/sandwire/ID/blkio.throttle.write_bps_device')).toBe('7:3 67108864')
+    expect(get('blkio/sandwire/ID/blkio.throttle.read_iops_device')).toBe('7:3 4096')
   })
 
   test('report their processes and OOM kills', () => {

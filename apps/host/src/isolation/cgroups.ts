@@ -5,6 +5,9 @@ import type { SandboxLimits } from '@sandwire/internal-api'
 /** Parent of the sandboxes' cgroups in every hierarchy. */
 const OURS = 'sandwire'
 const CPU_PERIOD_US = 100_000
+/** Operations per second that go with a limit on bytes per second. */
+const BYTES_PER_OPERATION = 16 * 1024
+const MIN_OPERATIONS = 100
 
 /** The cgroup version of this machine. With `none`, rlimits and a watchdog enforce limits. */
 export type CgroupKind = 'v2' | 'v1' | 'none'
@@ -16,6 +19,8 @@ export interface Cgroup {
   readonly joinFiles: readonly string[]
   /** Creates the cgroup unless it exists, and sets its limits. */
   create(limits: SandboxLimits): void
+  /** Limits reads and writes of a block device, named `MAJOR:MINOR`. Throws where the kernel cannot. */
+  limitDevice(device: string, bytesPerSecond: number): void
   pids(): number[]
   /** Number of OOM kills in the cgroup. */
   oomKills(): number
@@ -70,9 +75,32 @@ export function detectCgroups(root = '/sys/fs/cgroup'): CgroupKind {
   return isV1 ? 'v1' : 'none'
 }
 
+/** Operations are limited too, because small ones cost a disk as much as large ones. */
+function operationsFor(bytesPerSecond: number): number {
+  return Math.max(MIN_OPERATIONS, Math.floor(bytesPerSecond / BYTES_PER_OPERATION))
+}
+
+/** Disks are limited where the kernel can; the other limits are required. */
+function delegateDisks(root: string): void {
+  try {
+    for (const folder of [root, path.join(root, OURS)])
+      writeFileSync(path.join(folder, 'cgroup.subtree_control'), '+io')
+  } catch {
+    // No such controller; `canLimitDevices` reports it.
+  }
+}
+
+/** True when cgroups of this kind can limit reads and writes of devices. */
+export function canLimitDevices(kind: CgroupKind, root = '/sys/fs/cgroup'): boolean {
+  if (kind === 'v1') return isWritable(path.join(root, 'blkio', 'blkio.throttle.read_bps_device'))
+  const delegated = readText(path.join(root, OURS, 'cgroup.subtree_control')).split(/\s+/)
+  return kind === 'v2' && delegated.includes('io')
+}
+
 function canDelegate(root: string): boolean {
   try {
     mkdirSync(path.join(root, OURS), { recursive: true })
+    delegateDisks(root)
     for (const folder of [root, path.join(root, OURS)])
       writeFileSync(path.join(folder, 'cgroup.subtree_control'), '+memory +pids +cpu')
     return true
@@ -101,6 +129,14 @@ class CgroupV2 implements Cgroup {
     this.#set('cpu.max', `${(limits.milliCpus * CPU_PERIOD_US) / 1000} ${CPU_PERIOD_US}`)
   }
 
+  limitDevice(device: string, bytesPerSecond: number): void {
+    const operations = operationsFor(bytesPerSecond)
+    this.#set(
+      'io.max',
+      `${device} rbps=${bytesPerSecond} wbps=${bytesPerSecond} riops=${operations} wiops=${operations}`,
+    )
+  }
+
   pids(): number[] {
     return pidsIn(path.join(this.#folder, 'cgroup.procs'))
   }
@@ -126,21 +162,39 @@ class CgroupV2 implements Cgroup {
 class CgroupV1 implements Cgroup {
   readonly kind = 'v1'
   readonly joinFiles: readonly string[]
-  readonly #folders: { readonly memory: string; readonly pids: string; readonly cpu: string }
+  readonly #folders: Readonly<Record<'memory' | 'pids' | 'cpu' | 'blkio', string>>
+  /** `blkio` is missing on some machines. */
+  readonly #used: readonly string[]
 
   constructor(root: string, id: string) {
     const at = (controller: string): string => path.join(root, controller, OURS, id)
-    this.#folders = { memory: at('memory'), pids: at('pids'), cpu: at('cpu') }
-    this.joinFiles = Object.values(this.#folders).map((folder) => path.join(folder, 'cgroup.procs'))
+    const folders = { memory: at('memory'), pids: at('pids'), cpu: at('cpu'), blkio: at('blkio') }
+    this.#folders = folders
+    this.#used = [
+      folders.memory,
+      folders.pids,
+      folders.cpu,
+      ...(canLimitDevices('v1', root) ? [folders.blkio] : []),
+    ]
+    this.joinFiles = this.#used.map((folder) => path.join(folder, 'cgroup.procs'))
   }
 
   create(limits: SandboxLimits): void {
     const { memory, pids, cpu } = this.#folders
-    for (const folder of Object.values(this.#folders)) mkdirSync(folder, { recursive: true })
+    for (const folder of this.#used) mkdirSync(folder, { recursive: true })
     this.#setMemory(memory, limits.memoryBytes)
     writeFileSync(path.join(pids, 'pids.max'), String(limits.pids))
     writeFileSync(path.join(cpu, 'cpu.cfs_period_us'), String(CPU_PERIOD_US))
     writeFileSync(path.join(cpu, 'cpu.cfs_quota_us'), String((limits.milliCpus * CPU_PERIOD_US) / 1000))
+  }
+
+  limitDevice(device: string, bytesPerSecond: number): void {
+    const operations = operationsFor(bytesPerSecond)
+    for (const direction of ['read', 'write']) {
+      const file = path.join(this.#folders.blkio, `blkio.throttle.${direction}`)
+      writeFileSync(`${file}_bps_device`, `${device} ${bytesPerSecond}`)
+      writeFileSync(`${file}_iops_device`, `${device} ${operations}`)
+    }
   }
 
   pids(): number[] {
@@ -156,7 +210,7 @@ class CgroupV1 implements Cgroup {
   }
 
   remove(): boolean {
-    return Object.values(this.#folders).map(removeFolder).every(Boolean)
+    return this.#used.map(removeFolder).every(Boolean)
   }
 
   /** The limit of memory plus swap may never be below that of memory, so it is raised first and set last. */
@@ -173,6 +227,9 @@ const NO_CGROUP: Cgroup = {
   kind: 'none',
   joinFiles: [],
   create: () => undefined,
+  limitDevice: () => {
+    throw new Error('Cannot limit a device: no writable cgroup')
+  },
   pids: () => [],
   oomKills: () => 0,
   kill: () => undefined,

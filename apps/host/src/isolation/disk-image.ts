@@ -86,6 +86,11 @@ export function deviceOf(file: string): string {
   return device
 }
 
+/** The device number of a file's loop device, as `MAJOR:MINOR`. */
+export function deviceNumberOf(file: string): string {
+  return readFileSync(`/sys/block/${deviceOf(file)}/dev`, 'utf8').trim()
+}
+
 function backingFileOf(device: string): string | undefined {
   try {
     return readFileSync(`/sys/block/${device}/loop/backing_file`, 'utf8').trimEnd()

@@ -93,6 +93,8 @@ export interface IsolationSettings {
   readonly runBase: string
   readonly program: DaemonProgram
   readonly isRoot: boolean
+  /** Limit on reads and on writes of a sandbox's disk, where cgroups have one; absent or 0: none. */
+  readonly diskBytesPerSecond?: number
   /** Bundle of the egress proxy; absent: bundled when needed. */
   readonly egressCode?: string
   /** True when this user can mount overlays; absent: not tried yet. */

@@ -38,6 +38,7 @@ test('mounts have the format of fstab, with quoted paths', () => {
     { kind: 'image', from: '/data/ID.ext4', to: '/disk' },
     { kind: 'terminals', to: '/terminals', max: 64 },
     { kind: 'overlay', layers: ['code:1,2', '/run/empty'], to: '/code' },
+    { kind: 'memory', bytes: 4096, inodes: 7, owner: 9, to: '/tmp' },
     { kind: 'devices', links: '/links', to: '/devices' },
   ])
   expect(table.split('\n')).toEqual([
@@ -45,6 +46,7 @@ test('mounts have the format of fstab, with quoted paths', () => {
     '/data/ID.ext4 /disk ext4 loop,discard,nosuid,nodev,noatime 0 0',
     'devpts /terminals devpts newinstance,ptmxmode=0666,mode=620,max=64 0 0',
     'overlay /code overlay ro,nosuid,nodev,lowerdir=code\\134:1\\134,2:/run/empty 0 0',
+    'tmpfs /tmp tmpfs nosuid,nodev,mode=1777,size=4096,nr_inodes=7,uid=9,gid=9 0 0',
     'tmpfs /devices tmpfs nosuid,noexec,mode=755,size=64k,nr_inodes=64 0 0',
     '',
   ])

@@ -6,7 +6,7 @@ import { type CgroupKind, cgroupOf } from './cgroups.ts'
 import { BUNDLE_PROGRAMS } from './daemon-bundle.ts'
 import { limitGrowth } from '../disk/image-growth.ts'
 import { watchFullDisk } from '../disk/watch-full-disk.ts'
-import { deviceOf, enableDirectIo, isAttached } from './disk-image.ts'
+import { deviceNumberOf, deviceOf, enableDirectIo, isAttached } from './disk-image.ts'
 import { INSIDE, type IsolationSettings, type LaunchedSandbox, type LaunchPlan } from './isolation.ts'
 import { createLaunchArgv } from './launch-script.ts'
 import { Launched } from './launched-sandbox.ts'
@@ -46,7 +46,7 @@ const INFO_FD = 4
 const USERNS_FD = 5
 /** Time for an earlier run of the sandbox to release its image. */
 const RELEASE_MS = 5_000
-/** Delay of optimizations, so that they do not slow down the start. */
+/** Delay of optimizations and of the disk's bandwidth limit, so that they do not slow down the start. */
 const SETTLED_MS = 1_000
 
 /** Environment of sandboxd, which processes inherit in part. */
@@ -140,13 +140,23 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
     }),
   })
   startWatchdogs(request, launched)
-  if (machine.hasImages) settleDisk(folders.image, launched)
+  if (machine.hasImages) settleDisk(request, launched)
   return launched
 }
 
-function settleDisk(image: string, launched: Launched): void {
-  // Optional, so failures are ignored.
-  const timer = setTimeout(() => void enableDirectIo(image).catch(() => undefined), SETTLED_MS)
+function settleDisk({ plan, folders, settings, machine }: LaunchRequest, launched: Launched): void {
+  const { image } = folders
+  const { diskBytesPerSecond = 0 } = settings
+  const timer = setTimeout(() => {
+    // Optional, so failures are ignored.
+    void enableDirectIo(image).catch(() => undefined)
+    try {
+      if (diskBytesPerSecond > 0)
+        cgroupOf(machine.cgroups, plan.id).limitDevice(deviceNumberOf(image), diskBytesPerSecond)
+    } catch {
+      // Ended, or this kernel cannot; `doctor` reports that.
+    }
+  }, SETTLED_MS)
   void launched.ended.finally(() => clearTimeout(timer))
 }
 
@@ -179,7 +189,8 @@ async function spawn(
   const stage = prepareStage({
     folders,
     hostname: plan.name,
-    isRoot: ids !== undefined,
+    daemonId: ids?.daemon,
+    memoryBytes: plan.limits.memoryBytes,
     hasImages: machine.hasImages,
     hasOverlays: machine.hasOverlays,
     programs: shareDaemon(settings.program),
@@ -188,7 +199,7 @@ async function spawn(
   })
   const bwrap = createBwrapArgv({
     hostname: plan.name,
-    memoryBytes: plan.limits.memoryBytes,
+    memory: stage.memory,
     users: ids === undefined ? { kind: 'one' } : { kind: 'two', usernsFd: USERNS_FD },
     filterFd: FILTER_FD,
     infoFd: INFO_FD,

@@ -7,6 +7,14 @@ export type Mount =
   | { readonly kind: 'terminals'; readonly to: string; readonly max: number }
   /** A read-only union of folders, the first on top. At least two; paths may be relative to the working directory. */
   | { readonly kind: 'overlay'; readonly layers: readonly string[]; readonly to: string }
+  /** A tmpfs that every user can write to. Its root belongs to `owner`, or to the user who mounts it. */
+  | {
+      readonly kind: 'memory'
+      readonly bytes: number
+      readonly inodes: number
+      readonly owner: number | undefined
+      readonly to: string
+    }
   /** Device nodes of the sandbox's own, and what the folder `links` has. */
   | { readonly kind: 'devices'; readonly links: string; readonly to: string }
 
@@ -39,6 +47,11 @@ function row(mount: Mount): readonly [source: string, target: string, type: stri
       return ['devpts', mount.to, 'devpts', `newinstance,ptmxmode=0666,mode=620,max=${mount.max}`]
     case 'overlay':
       return ['overlay', mount.to, 'overlay', `ro,nosuid,nodev,lowerdir=${mount.layers.map(layer).join(':')}`]
+    case 'memory': {
+      const owner = mount.owner === undefined ? '' : `,uid=${mount.owner},gid=${mount.owner}`
+      const limits = `size=${mount.bytes},nr_inodes=${mount.inodes}`
+      return ['tmpfs', mount.to, 'tmpfs', `nosuid,nodev,mode=1777,${limits}${owner}`]
+    }
     case 'devices':
       return ['tmpfs', mount.to, 'tmpfs', `nosuid,noexec,mode=755,${DEVICES_LIMIT}`]
   }
@@ -67,6 +80,7 @@ export function completeMounts(mounts: readonly Mount[]): string[] {
       case 'bind':
       case 'terminals':
       case 'overlay':
+      case 'memory':
         return []
     }
   })

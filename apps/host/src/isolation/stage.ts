@@ -1,7 +1,8 @@
 import { closeSync, cpSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Binding } from './bwrap-argv.ts'
+import type { Binding, BwrapPlan } from './bwrap-argv.ts'
 import type { MountSteps } from './launch-script.ts'
+import { planMemoryFolders } from './memory-folders.ts'
 import { formatMountTable, type Mount } from './mount-table.ts'
 import type { SharedFolder } from './programs.ts'
 import { ensureFolder, type SandboxFolders } from './sandbox-folders.ts'
@@ -14,7 +15,9 @@ const MAX_TERMINALS = 64
 export interface StageInput {
   readonly folders: SandboxFolders
   readonly hostname: string
-  readonly isRoot: boolean
+  /** Host id of sandboxd, with root. */
+  readonly daemonId: number | undefined
+  readonly memoryBytes: number
   readonly hasImages: boolean
   readonly hasOverlays: boolean
   readonly programs: readonly SharedFolder[]
@@ -31,6 +34,8 @@ export interface Stage {
   readonly system: readonly Binding[]
   /** Empty files and folders for parts of `/proc`. */
   readonly masks: readonly Binding[]
+  /** Folders in memory. */
+  readonly memory: BwrapPlan['memory']
   /** Folder with `workspace` and `home`. */
   readonly files: string
   /** A complete `/dev`; absent: bubblewrap's. */
@@ -54,7 +59,8 @@ const DEVICE_LINKS: Readonly<Record<string, string>> = {
  * cache is shared, but inodes are not, so that watches, locks and leases on them show nothing of other sandboxes or of this machine.
  */
 export function prepareStage(input: StageInput): Stage {
-  const { folders, isRoot, hasImages } = input
+  const { folders, daemonId, hasImages, hasOverlays } = input
+  const isRoot = daemonId !== undefined
   const at = (name: string): string => path.join(folders.stage, name)
   const mounts: Mount[] = []
   const mount = (name: string, create: (to: string) => Mount): string => {
@@ -77,6 +83,10 @@ export function prepareStage(input: StageInput): Stage {
   const devices = isRoot
     ? mount('devices', (to) => ({ kind: 'devices', links: makeDeviceLinks(at('device-links')), to }))
     : undefined
+  const memory = planMemoryFolders(input.memoryBytes).map((each) => {
+    const create = (to: string): Mount => ({ ...each, kind: 'memory', owner: daemonId, to })
+    return isRoot || hasOverlays ? { ...each, from: mount(path.basename(each.path), create) } : each
+  })
   writeFileSync(folders.mounts, formatMountTable(mounts), { mode: 0o600 })
   return {
     mounting: mounts.length === 0 ? undefined : { mounts, table: folders.mounts, folder: input.cacheFolder },
@@ -85,6 +95,7 @@ export function prepareStage(input: StageInput): Stage {
       from: at(kind === 'folder' ? 'empty' : 'nothing'),
       to: `/proc/${name}`,
     })),
+    memory,
     files,
     devices,
     terminals,
@@ -93,7 +104,7 @@ export function prepareStage(input: StageInput): Stage {
 
 /** Folders of the system, of programs, and `/etc`. */
 function shareFolders(
-  { folders, hostname, isRoot, hasOverlays, programs, hostEtc, cacheFolder }: StageInput,
+  { folders, hostname, daemonId, hasOverlays, programs, hostEtc, cacheFolder }: StageInput,
   mount: (name: string, create: (to: string) => Mount) => string,
 ): Binding[] {
   writeEtcFolder(folders.etc, hostname)
@@ -117,7 +128,7 @@ function shareFolders(
     bindingOf(
       each,
       // A sandbox's uid cannot traverse private folders.
-      isRoot && each.isPrivate === true
+      daemonId !== undefined && each.isPrivate === true
         ? mount(nameOf(each.to), (to) => ({ kind: 'bind', from: each.from, to }))
         : each.from,
     )

@@ -6,19 +6,23 @@ export interface DiskSettings {
   readonly reserveBytes?: number
   /** How many times the available space the disks of sandboxes may add up to. */
   readonly overcommit: number
+  /** Limit on reads and on writes of each sandbox, where cgroups have one; 0: none. */
+  readonly bytesPerSecond: number
 }
 
 const DEFAULT_OVERCOMMIT = 4
+/** Less than half of what a solid-state disk delivers. */
+const DEFAULT_BYTES_PER_SECOND = 256 * 1024 ** 2
 const MAX_OVERCOMMIT = 1_000
 const UNITS: Readonly<Record<string, number>> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3, T: 1024 ** 4 }
 
-function validateReserve(env: Environment, problems: string[]): number | undefined {
-  const text = read(env, 'SANDWIRE_DISK_RESERVE')
+function validateBytes(name: string, env: Environment, problems: string[]): number | undefined {
+  const text = read(env, name)
   if (text === undefined) return undefined
   const [, digits = '', unit = ''] = /^([0-9]{1,15})([KMGT]?)$/.exec(text) ?? []
   const bytes = Number(digits) * (UNITS[unit] ?? 1)
   if (digits !== '' && Number.isSafeInteger(bytes)) return bytes
-  problems.push(`SANDWIRE_DISK_RESERVE is "${text}": give bytes, or a number with K, M, G or T`)
+  problems.push(`${name} is "${text}": give bytes, or a number with K, M, G or T`)
   return undefined
 }
 
@@ -32,9 +36,10 @@ function validateOvercommit(env: Environment, problems: string[]): number {
 }
 
 export function validateDisk(env: Environment, problems: string[]): DiskSettings {
-  const reserveBytes = validateReserve(env, problems)
+  const reserveBytes = validateBytes('SANDWIRE_DISK_RESERVE', env, problems)
   return {
     ...(reserveBytes !== undefined && { reserveBytes }),
     overcommit: validateOvercommit(env, problems),
+    bytesPerSecond: validateBytes('SANDWIRE_DISK_BANDWIDTH', env, problems) ?? DEFAULT_BYTES_PER_SECOND,
   }
 }

@@ -16,6 +16,7 @@ const settings = {
   runBase: '/run/x',
   program: { executable: '/bun', code: { folder: '/code', entry: 'main.js' } },
   isRoot: false,
+  diskBytesPerSecond: 7,
   egressCode: '/egress',
   hasOverlays: true,
   workspace: '/home/me/work',

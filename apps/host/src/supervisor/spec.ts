@@ -13,6 +13,7 @@ const isolationShape = shape.record({
     code: shape.optional(shape.record({ folder: pathShape, entry: shape.text(4096) })),
   }),
   isRoot: shape.bool,
+  diskBytesPerSecond: shape.optional(shape.nonNegativeInteger),
   egressCode: shape.optional(pathShape),
   hasOverlays: shape.optional(shape.bool),
   workspace: shape.optional(pathShape),

@@ -11,6 +11,7 @@ const isolation = createBubblewrap({
   dataFolder,
   runBase: defaultRunBase(process.env, uid),
   isRoot: uid === 0,
+  diskBytesPerSecond: 64 * 1024 ** 2,
   program: { executable: process.execPath, code: { folder: codeFolder, entry: 'stand-in.ts' } },
 })
 const print = (value: unknown): void => console.log(JSON.stringify(value))

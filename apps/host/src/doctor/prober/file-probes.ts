@@ -1,10 +1,12 @@
 import {
   closeSync,
   existsSync,
+  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   statSync,
   unlinkSync,
   writeSync,
@@ -36,6 +38,9 @@ const KERNEL_FILES = [
   '/sys/fs/cgroup/cgroup.procs',
   '/sys/fs/cgroup/memory/cgroup.procs',
 ]
+
+/** More than fit into the memory of the probed sandbox. */
+const MANY_FILES = 40_000
 
 function canCreateIn(folder: string): boolean {
   const file = `${folder}/.probe-${process.pid}`
@@ -182,6 +187,21 @@ function probeTemporaryBytes(): ProbeReport {
       )
 }
 
+/** Empty files take memory too; without a limit they could use all of it. */
+function probeTemporaryFiles(): ProbeReport {
+  const folder = mkdtempSync('/tmp/.probe-files-')
+  let made = 0
+  try {
+    for (; made < MANY_FILES; made += 1) closeSync(openSync(`${folder}/${made}`, 'wx'))
+  } catch {
+    // The limit.
+  }
+  rmSync(folder, { recursive: true })
+  return made < MANY_FILES
+    ? report('temporary-files', 'ok', `could create no more than ${made} temporary files`)
+    : report('temporary-files', 'weak', `could create ${made} temporary files, which take memory`)
+}
+
 /** Attempts that files, mounts and `/proc` must block. */
 export function probeFiles(targets: ProbeTargets): ProbeReport[] {
   return [
@@ -194,6 +214,7 @@ export function probeFiles(targets: ProbeTargets): ProbeReport[] {
     probeRoots(),
     probeForeignFiles(targets),
     probeTemporaryBytes(),
+    probeTemporaryFiles(),
   ]
 }
 
