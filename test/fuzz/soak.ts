@@ -1,6 +1,7 @@
-// Long runs of stress tests: `npm run soak -- [--disconnects N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--seed N]`.
+// Long runs of stress tests: `npm run soak -- [--disconnects N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--faults N] [--leaks N] [--seed N]`.
 // Disconnects attachments and compares every byte; kills workerd and the host during transfers; creates and destroys sandboxes;
-// runs file operations while folders are swapped with symlinks that lead outside. 0 skips a stage.
+// runs file operations while folders are swapped with symlinks that lead outside; kills and freezes processes during operations and
+// compares the state with a model; repeats requests and reports how the memory of each program grows. 0 skips a stage.
 
 import { parseArgs } from 'node:util'
 import { RESOLVERS } from '../../apps/sandboxd/src/workspace/files/files.fixture.ts'
@@ -8,14 +9,23 @@ import { runSwapRace } from '../../apps/sandboxd/src/workspace/files/swap-race.f
 import { Deployment } from '../e2e/support/deployment.ts'
 import { findLeaks } from '../e2e/support/sandbox-leaks.ts'
 import { startSandboxd } from '../e2e/support/sandboxd.ts'
-import { simulate } from '@sandwire/testing'
+import { Random, simulate } from '@sandwire/testing'
 import { runDisconnectStress } from './disconnect-stress.ts'
 import { runHostKillStress } from './host-kill-stress.ts'
+import { measureLeakSlopes } from './leak-slopes.ts'
+import { describeRound, randomRound, StateTruth } from './state-truth.ts'
 
 const DEFAULT_DISCONNECTS = 10_000
 const DEFAULT_KILLS = 1_000
 const DEFAULT_SIMULATIONS = 100_000
 const DEFAULT_SANDBOXES = 200
+const DEFAULT_FAULTS = 300
+/** Attaches, PUTs and GETs each. */
+const DEFAULT_LEAKS = 20_000
+/** Growth in the second half of a run that counts as a leak; garbage collected heaps vary by less. */
+const MAX_LATE_GROWTH_BYTES = 32 * 1024 ** 2
+/** Faults per deployment. */
+const FAULTS_PER_DEPLOYMENT = 25
 /** File operations per path resolver. */
 const DEFAULT_SWAPS = 100_000
 /** Disconnects per session; new sessions make a run cover starts and exits too. */
@@ -32,7 +42,16 @@ function readWhole(text: string | undefined, fallback: number): number {
 
 const text = { type: 'string' } as const
 const { values } = parseArgs({
-  options: { disconnects: text, kills: text, sandboxes: text, swaps: text, simulations: text, seed: text },
+  options: {
+    disconnects: text,
+    kills: text,
+    sandboxes: text,
+    swaps: text,
+    simulations: text,
+    faults: text,
+    leaks: text,
+    seed: text,
+  },
 })
 const firstSeed = readWhole(values.seed, crypto.getRandomValues(new Uint32Array(1))[0] ?? 0)
 const startedMs = performance.now()
@@ -126,6 +145,46 @@ async function soakSwaps(wanted: number): Promise<void> {
   }
 }
 
+/** Kills and freezes processes during operations. The random numbers of a deployment start from its own seed. */
+async function soakFaults(wanted: number): Promise<void> {
+  let done = 0
+  using _ = reportEvery(() => `${done} of ${wanted} faults`)
+  for (let seed = firstSeed; done < wanted; seed += 1) {
+    const random = new Random(seed)
+    await using truth = await StateTruth.open()
+    for (let index = 0; index < FAULTS_PER_DEPLOYMENT && done < wanted; index += 1) {
+      const round = randomRound(random)
+      try {
+        await truth.run(round)
+      } catch (error) {
+        throw new Error(`Failed at ${describeRound(round)}, fault ${index} of seed ${seed}`, { cause: error })
+      }
+      done += 1
+    }
+  }
+  print(`passed ${done} faults; list, show, files, names and grants were true after each`)
+}
+
+/** Repeats attach, exec, PUT and GET and reports the growth of workerd, host and sandboxd. */
+async function soakLeaks(wanted: number): Promise<void> {
+  let progress = ''
+  using _ = reportEvery(() => progress)
+  const slopes = await measureLeakSlopes(wanted, (operation, done) => {
+    progress = `${done} times ${operation}`
+  })
+  const megabytes = (bytes: number): string => (bytes / 1024 ** 2).toFixed(0)
+  for (const { operation, program, firstBytes, lastBytes, bytesPerOperation } of slopes)
+    print(
+      `${operation}: ${program} ${megabytes(firstBytes)} to ${megabytes(lastBytes)} MiB, at the end ${bytesPerOperation.toFixed(0)} bytes per operation`,
+    )
+  const leaks = slopes.filter(({ lateGrowthBytes }) => lateGrowthBytes > MAX_LATE_GROWTH_BYTES)
+  if (leaks.length > 0)
+    throw new Error(
+      `Growing: ${leaks.map(({ operation, program }) => `${program} by ${operation}`).join(', ')}`,
+    )
+  print('passed attach, exec, PUT and GET without growth')
+}
+
 /** Runs simulated sessions in virtual time. A failing seed is part of the error. */
 function soakSimulations(wanted: number): Promise<void> {
   for (let done = 0; done < wanted; done += 1) {
@@ -142,6 +201,8 @@ const stages = [
   { run: soakKills, count: readWhole(values.kills, DEFAULT_KILLS) },
   { run: soakSandboxes, count: readWhole(values.sandboxes, DEFAULT_SANDBOXES) },
   { run: soakSwaps, count: readWhole(values.swaps, DEFAULT_SWAPS) },
+  { run: soakFaults, count: readWhole(values.faults, DEFAULT_FAULTS) },
+  { run: soakLeaks, count: readWhole(values.leaks, DEFAULT_LEAKS) },
 ]
 print(`seed ${firstSeed}`)
 for (const { run, count } of stages.filter((stage) => stage.count > 0))

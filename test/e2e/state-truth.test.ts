@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, describe, test } from 'bun:test'
+import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
+import { describeRound, type Round, StateTruth } from '../fuzz/state-truth.ts'
+
+const reason = await findBubblewrapProblem()
+if (reason !== undefined) console.error(`Skipped, because ${reason}: state after faults`)
+
+/** `npm run soak` runs random ones. */
+const ROUNDS: readonly Round[] = [
+  { operation: 'create', fault: 'kill_workerd', moment: 'after' },
+  { operation: 'start', fault: 'kill_host', moment: 200 },
+  { operation: 'stop', fault: 'freeze_host_kill_workerd', moment: 'before' },
+  { operation: 'revoke', fault: 'kill_workerd', moment: 5 },
+  { operation: 'share', fault: 'freeze_workerd', moment: 2 },
+]
+
+describe.skipIf(reason !== undefined)('list, show, files, names and grants are true after', () => {
+  let truth: StateTruth
+
+  beforeAll(async () => {
+    truth = await StateTruth.open()
+  }, 120_000)
+
+  afterAll(() => truth?.[Symbol.asyncDispose](), 120_000)
+
+  for (const round of ROUNDS) test(describeRound(round), () => truth.run(round), 120_000)
+})

@@ -1,0 +1,122 @@
+import { attach } from '@sandwire/client'
+import { Deployment } from '../e2e/support/deployment.ts'
+import { readResidentBytes } from '../e2e/support/memory.ts'
+
+const SANDBOX = 'slopes'
+const PROGRAMS = ['workerd', 'host', 'sandboxd'] as const
+type Program = (typeof PROGRAMS)[number]
+
+/** Memory is sampled after each batch. */
+const BATCHES = 20
+/** Concurrent operations. */
+const LANES = 8
+/** A file for `put` and `get`. */
+const FILE = `/api/workspaces/${SANDBOX}/file?path=slope.bin`
+const FILE_BYTES = 16 * 1024
+/** Garbage collectors return memory late. */
+const SETTLE_MS = 500
+
+export interface Slope {
+  readonly operation: string
+  readonly program: Program
+  readonly firstBytes: number
+  readonly lastBytes: number
+  /** Growth within the second half of the run: caches and heaps have filled by then, a leak goes on. */
+  readonly lateGrowthBytes: number
+  /** The same per operation. */
+  readonly bytesPerOperation: number
+}
+
+/** Slope of the least-squares line through the samples, per step. */
+export function slopeOf(samples: readonly number[]): number {
+  const meanX = (samples.length - 1) / 2
+  const meanY = samples.reduce((sum, each) => sum + each, 0) / samples.length
+  let above = 0
+  let below = 0
+  for (const [x, y] of samples.entries()) {
+    above += (x - meanX) * (y - meanY)
+    below += (x - meanX) ** 2
+  }
+  return below === 0 ? 0 : above / below
+}
+
+async function succeed(request: Promise<Response>): Promise<void> {
+  const response = await request
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${response.url} answered ${response.status}: ${text}`)
+}
+
+/** Attaches to a running session and detaches. */
+async function attachOnce({ host }: Deployment, session: string): Promise<void> {
+  const { url, headers } = host
+  const attached = Promise.withResolvers<void>()
+  const handle = attach({
+    url,
+    request: { session },
+    credentials: async () => ({ headers }),
+    onOutput: () => undefined,
+  })
+  handle.exit.catch(attached.reject)
+  handle.status.subscribe((status) => {
+    if (status.kind === 'attached') attached.resolve()
+  })
+  await attached.promise
+  handle.detach()
+}
+
+/** Repeats attach, exec, PUT and GET, and measures how the memory of each program grows. `count`: attaches; a tenth of it are execs. */
+export async function measureLeakSlopes(
+  count: number,
+  onBatch: (operation: string, done: number) => void = () => undefined,
+): Promise<readonly Slope[]> {
+  await using deployment = await Deployment.open()
+  const { id } = await deployment.create(SANDBOX)
+  const pids: Readonly<Record<Program, number>> = {
+    workerd: deployment.workerd ?? 0,
+    host: deployment.host.pid,
+    sandboxd: deployment.sandboxd(id),
+  }
+  const json = { 'content-type': 'application/json' }
+  const post = (tail: string, body: object): Promise<Response> =>
+    deployment.fetch(`/api/sandboxes/${SANDBOX}/${tail}`, {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify(body),
+    })
+  const started = (await (await post('sessions', { cmd: 'cat' })).json()) as { id: string }
+  const body = crypto.getRandomValues(new Uint8Array(FILE_BYTES))
+  const operations: readonly { name: string; times: number; run: () => Promise<void> }[] = [
+    { name: 'attach', times: count, run: () => attachOnce(deployment, started.id) },
+    { name: 'exec', times: Math.ceil(count / 10), run: () => succeed(post('exec', { cmd: 'true' })) },
+    { name: 'PUT', times: count, run: () => succeed(deployment.fetch(FILE, { method: 'PUT', body })) },
+    { name: 'GET', times: count, run: () => succeed(deployment.fetch(FILE)) },
+  ]
+  const slopes: Slope[] = []
+  for (const { name, times, run } of operations) {
+    const perBatch = Math.ceil(times / BATCHES)
+    const samples: Record<Program, number[]> = { workerd: [], host: [], sandboxd: [] }
+    for (let batch = 0; batch < BATCHES; batch += 1) {
+      let left = perBatch
+      const lane = async (): Promise<void> => {
+        while (left-- > 0) await run()
+      }
+      await Promise.all(Array.from({ length: LANES }, lane))
+      await Bun.sleep(SETTLE_MS)
+      for (const program of PROGRAMS) samples[program].push(readResidentBytes(pids[program]))
+      onBatch(name, (batch + 1) * perBatch)
+    }
+    for (const program of PROGRAMS) {
+      const all = samples[program]
+      const slope = slopeOf(all.slice(BATCHES / 2))
+      slopes.push({
+        operation: name,
+        program,
+        firstBytes: all[0] ?? 0,
+        lastBytes: all.at(-1) ?? 0,
+        lateGrowthBytes: (slope * BATCHES) / 2,
+        bytesPerOperation: slope / perBatch,
+      })
+    }
+  }
+  return slopes
+}
