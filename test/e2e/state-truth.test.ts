@@ -12,6 +12,8 @@ const ROUNDS: readonly Round[] = [
   { operation: 'stop', fault: 'freeze_host_kill_workerd', moment: 'before' },
   { operation: 'revoke', fault: 'kill_workerd', moment: 5 },
   { operation: 'share', fault: 'freeze_workerd', moment: 2 },
+  { operation: 'destroy', fault: 'freeze_host_kill_workerd', moment: 'before' },
+  { operation: 'destroy', fault: 'kill_workerd', moment: 'after' },
 ]
 
 describe.skipIf(reason !== undefined)('list, show, files, names and grants are true after', () => {
