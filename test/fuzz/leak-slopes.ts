@@ -28,7 +28,7 @@ export interface Slope {
 }
 
 /** Slope of the least-squares line through the samples, per step. */
-export function slopeOf(samples: readonly number[]): number {
+function slopeOf(samples: readonly number[]): number {
   const meanX = (samples.length - 1) / 2
   const meanY = samples.reduce((sum, each) => sum + each, 0) / samples.length
   let above = 0

@@ -1,4 +1,4 @@
-import { eventually, Random } from '@sandwire/testing'
+import { eventually, type Random } from '@sandwire/testing'
 import { Deployment } from '../e2e/support/deployment.ts'
 import { Failpoints } from '../e2e/support/failpoints/failpoints.ts'
 import { mintToken, TestUser, USERS_ENV } from '../e2e/support/test-user.ts'

@@ -1,4 +1,4 @@
-import { chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { eventually, type ProcessEntry, readDescendants, readProcessTable } from '@sandwire/testing'
 import { type HostOptions, type RunningHost, startHost } from './control.ts'
@@ -241,9 +241,11 @@ export function commandOf(pid: number): string {
   }
 }
 
+/** Paths below a folder. Symlinks are not followed: one in a sandbox's folders leads to `/proc/self/fd`, and from there to the folder itself. */
 function list(folder: string): string[] {
   try {
-    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    const options = { cwd: folder, dot: true, onlyFiles: false, followSymlinks: false }
+    return [...new Bun.Glob('**').scanSync(options)]
   } catch {
     // Missing, or removed while it was read.
     return []

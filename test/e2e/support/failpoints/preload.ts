@@ -29,6 +29,6 @@ Object.assign(Bun, {
       await report(SOCKET, 'after', request)
       return response
     }
-    return serve({ ...options, fetch: reporting } as Bun.Serve.Options<undefined>)
+    return serve({ ...options, fetch: reporting })
   },
 })
