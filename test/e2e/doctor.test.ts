@@ -17,6 +17,7 @@ const PROBER = join(import.meta.dir, '../../apps/host/src/doctor/prober/main.ts'
 /** Probes that may report `weak` when sandboxes are not started by root. */
 const WEAK_WITHOUT_ROOT = [
   'daemon-reach',
+  'init-memory',
   'watch-devices',
   'mount-table',
   'terminal-limit',
@@ -25,9 +26,11 @@ const WEAK_WITHOUT_ROOT = [
   'file-limit',
   'disk-limit',
 ]
-/** Probes that may pass without a sandbox. The first two are shown to fail below; a busy machine can hold
- * back the third, and a process without a sandbox has no mounts of its own. */
-const NOT_HELD_BY_SANDBOX = ['descriptors', 'environment', 'processor-limit', 'mount-table']
+/**
+ * Probes that may pass without a sandbox. The first two are shown to fail below; a busy machine can hold back the third; a process
+ * without a sandbox has no mounts of its own, and the init of a machine may be protected.
+ */
+const NOT_HELD_BY_SANDBOX = ['descriptors', 'environment', 'processor-limit', 'mount-table', 'init-memory']
 
 let data = ''
 afterEach(() => removeDataFolder(data))

@@ -50,6 +50,8 @@ export const PROBES: readonly string[] = [
   'environment',
   'daemon-memory',
   'daemon-reach',
+  'daemon-limits',
+  'init-memory',
   'watch-files',
   'watch-devices',
   'file-locks',

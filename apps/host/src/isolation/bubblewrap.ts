@@ -16,6 +16,7 @@ import {
   type SandboxFolders,
   type SandboxIds,
 } from './sandbox-folders.ts'
+import { SandboxInit } from './sandbox-init.ts'
 import { UidClaims } from './uid-claims.ts'
 
 /** Time for killed processes to disappear. */
@@ -70,10 +71,12 @@ class Bubblewrap implements Isolation {
   async sweep(id: string): Promise<void> {
     const ids = this.#claims.find(id)
     const cgroup = cgroupOf(this.#machine.cgroups, id)
+    const init = SandboxInit.read(foldersOf(this.#settings, id))
     const isOver = await pollUntil(() => {
+      init.kill()
       const pids = [...cgroup.pids(), ...(ids === undefined ? [] : pidsOf(ids))]
       for (const pid of pids) signalProcess(pid, 'SIGKILL')
-      return pids.length === 0
+      return pids.length === 0 && init.isGone
     }, REMOVE_MS)
     if (!isOver) throw new Error(`Cannot remove sandbox "${id}": its processes do not end`)
     cgroup.remove()

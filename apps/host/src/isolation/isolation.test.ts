@@ -9,7 +9,7 @@ import { parseInfo } from './process-table.ts'
 import { countsPerNamespace, createRlimits } from './resource-limits.ts'
 import { createEtcFiles } from './system-files.ts'
 import { toOutside } from './unisolated.ts'
-import { decideMemoryAction, parseRollup, pauseAfter, sumOfLines } from './watchdog.ts'
+import { decideMemoryAction, DiskTally, parseRollup, pauseAfter } from './watchdog.ts'
 
 const folder = mkdtempSync('/tmp/run-')
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -44,8 +44,14 @@ describe('the memory watchdog (threat T32)', () => {
   test('kills the user’s largest process first, not sandboxd', () => {
     expect(decideMemoryAction([use(1, 1), use(2, 80), use(7, 10), use(8, 20)], 0, 100)).toEqual({
       kind: 'kill',
-      pid: 1008,
+      pids: [1008],
     })
+  })
+
+  test('kills as many processes as it takes to get below the limit', () => {
+    const uses = [use(1, 1), use(2, 20), use(7, 300), use(8, 200), use(9, 50), use(10, 10)]
+    expect(decideMemoryAction(uses, 0, 100)).toEqual({ kind: 'kill', pids: [1007, 1008] })
+    expect(decideMemoryAction(uses, 0, 25)).toEqual({ kind: 'kill', pids: [1007, 1008, 1009, 1010] })
   })
 
   test('stops the sandbox when only init and sandboxd are left', () => {
@@ -54,7 +60,7 @@ describe('the memory watchdog (threat T32)', () => {
 
   test('counts unmapped memory files, and kills their holder', () => {
     const uses = [use(1, 1), use(2, 20), use(7, 10, 0, 70), use(8, 20)]
-    expect(decideMemoryAction(uses, 70, 100)).toEqual({ kind: 'kill', pid: 1007 })
+    expect(decideMemoryAction(uses, 70, 100)).toEqual({ kind: 'kill', pids: [1007] })
   })
 
   test('counts a memory file that is also mapped once', () => {
@@ -117,11 +123,22 @@ test('limits the number of processes if the kernel counts per namespace', () => 
 
 test('pauses in proportion to the duration of a check', () => {
   expect(pauseAfter(1, 2_000)).toBe(2_000)
-  expect(pauseAfter(1_000, 2_000)).toBe(20_000)
+  expect(pauseAfter(300, 2_000)).toBe(6_000)
+  expect(pauseAfter(60_000, 2_000)).toBe(10_000)
 })
 
-test('parses the output of du and bubblewrap', () => {
-  expect(sumOfLines('4096\t/a\n12\t/b\n\n')).toBe(4108)
+test('counts a file with several names once, and its names (threat T32)', () => {
+  const tally = new DiskTally()
+  tally.add('1 8 3\n2 16 1\n3 1')
+  tally.add('6 2\n3 16 2\n')
+  expect([tally.bytes, tally.inodes, tally.names]).toEqual([40 * 512, 3, 4])
+  expect(tally.isOver(1024 ** 2)).toBe(false)
+  expect(tally.isOver(20_000)).toBe(true)
+  for (let name = 0; name < 2100; name += 1) tally.add('3 16 2100\n')
+  expect([tally.inodes, tally.isOver(1024 ** 2)]).toEqual([3, true])
+})
+
+test('parses the output of bubblewrap', () => {
   expect(parseInfo('{\n    "child-pid": 4711\n}\n')).toBe(4711)
   expect(parseInfo('')).toBeUndefined()
 })

@@ -10,10 +10,11 @@ import { deviceNumberOf, deviceOf, enableDirectIo, isAttached } from './disk-ima
 import { INSIDE, type IsolationSettings, type LaunchedSandbox, type LaunchPlan } from './isolation.ts'
 import { createLaunchArgv } from './launch-script.ts'
 import { Launched } from './launched-sandbox.ts'
-import { findDaemon, findInit, signalProcess } from './process-table.ts'
+import { findDaemon, signalProcess } from './process-table.ts'
 import { createRlimits, findOomScore, limitProcesses } from './resource-limits.ts'
 import { INSIDE_DAEMON, shareDaemon } from './programs.ts'
 import { cacheFolderOf, type SandboxFolders, type SandboxIds } from './sandbox-folders.ts'
+import { SandboxInit } from './sandbox-init.ts'
 import { createFilterBytes } from './seccomp/filter.ts'
 import { prepareStage, type Stage } from './stage.ts'
 import { ensureHostEtc, procReadOnlyBindings, usrLinks } from './system-files.ts'
@@ -103,6 +104,7 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
   const { plan, folders, ids, machine } = request
   const cgroup = cgroupOf(machine.cgroups, plan.id)
   for (const pid of cgroup.pids()) signalProcess(pid, 'SIGKILL')
+  SandboxInit.read(folders).kill()
   if (machine.hasImages) await awaitRelease(folders.image)
   cgroup.create(plan.limits)
   writeFileSync(folders.filter, createFilterBytes(process.arch === 'arm64' ? 'arm64' : 'x64'))
@@ -114,6 +116,7 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
     cgroup.remove()
     throw error
   })
+  const init = await SandboxInit.record(folders, () => child.exitCode !== null || child.signalCode !== null)
   const launched = new Launched({
     child,
     ...(ids !== undefined && { daemonUid: ids.daemon }),
@@ -121,14 +124,11 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
     killAll: () => {
       cgroup.kill()
       for (const pid of cgroup.pids()) signalProcess(pid, 'SIGKILL')
-      const init = findInit(folders.info)
-      if (init !== undefined) signalProcess(init, 'SIGKILL')
+      init.kill()
       child.kill('SIGKILL')
     },
     isGone: () =>
-      cgroup.pids().length === 0 &&
-      findInit(folders.info) === undefined &&
-      !(machine.hasImages && isAttached(folders.image)),
+      cgroup.pids().length === 0 && init.isGone && !(machine.hasImages && isAttached(folders.image)),
     // The socket is not trusted any more; its folder is recreated at the next start.
     cleanUp: () => void cgroup.remove(),
     ranOutOfMemory: () => cgroup.oomKills() > oomKillsBefore,

@@ -20,6 +20,8 @@ export interface SandboxFolders {
   readonly filter: string
   /** Info that bubblewrap writes. */
   readonly info: string
+  /** The sandbox's init, for cleanup after a supervisor that died. */
+  readonly init: string
   /** Contains `workspace` and `home` when there is no image. */
   readonly files: string
   /** Disk image, when loop devices work. */
@@ -39,6 +41,7 @@ export function foldersOf(base: { dataFolder: string; runBase: string }, id: str
     mounts: path.join(run, 'mounts'),
     filter: path.join(run, 'filter.bpf'),
     info: path.join(run, 'info.json'),
+    init: path.join(run, 'init.json'),
     files: path.join(kept, 'files', id),
     image: path.join(kept, 'images', `${id}.ext4`),
   }

@@ -16,16 +16,21 @@ import { SYSTEM_ENV } from './system-tools.ts'
 export interface Watch {
   /** Pause before each check. */
   readonly intervalMs: number
-  /** Measures once, and acts. */
-  readonly check: () => Promise<void> | void
+  /** Measures once, and acts. True when it found the limit exceeded: it is then repeated without a pause. */
+  readonly check: () => Promise<boolean> | boolean
 }
 
 /** Largest share of time spent checking, so that a large sandbox does not load the machine. */
 const BUSY_SHARE = 0.05
 
+/** Longest pause: a sandbox can exceed its limit by what it writes in this time. */
+const MAX_PAUSE_MS = 10_000
+/** Pause after a check that found the limit exceeded, so that killed processes can end. */
+const EXCEEDED_PAUSE_MS = 50
+
 /** Pause after a check that took `tookMs`. */
 export function pauseAfter(tookMs: number, intervalMs: number): number {
-  return Math.max(intervalMs, tookMs / BUSY_SHARE)
+  return Math.max(intervalMs, Math.min(MAX_PAUSE_MS, tookMs / BUSY_SHARE))
 }
 
 /** Repeats the checks until disposed. */
@@ -43,12 +48,14 @@ export function startWatches(watches: readonly Watch[]): Disposable {
   }
   const run = async (watch: Watch): Promise<void> => {
     const startedMs = performance.now()
+    let isExceeded = false
     try {
-      await watch.check()
+      isExceeded = await watch.check()
     } catch {
       // The processes may be ending; the next check decides.
     }
-    schedule(watch, pauseAfter(performance.now() - startedMs, watch.intervalMs))
+    const tookMs = performance.now() - startedMs
+    schedule(watch, isExceeded ? EXCEEDED_PAUSE_MS : pauseAfter(tookMs, watch.intervalMs))
   }
   for (const watch of watches) schedule(watch, watch.intervalMs)
   return {
@@ -80,10 +87,10 @@ export interface MemoryUse {
   readonly heldBytes: number
 }
 
-/** What to do: nothing, kill one process, or stop the sandbox when init and sandboxd alone exceed the limit. */
+/** What to do: nothing, kill processes, or stop the sandbox when init and sandboxd alone exceed the limit. */
 export type MemoryAction =
   | { readonly kind: 'fine' }
-  | { readonly kind: 'kill'; readonly pid: number }
+  | { readonly kind: 'kill'; readonly pids: readonly number[] }
   | { readonly kind: 'end' }
 
 function sizeOf({ bytes, sharedBytes, heldBytes }: MemoryUse): number {
@@ -91,8 +98,8 @@ function sizeOf({ bytes, sharedBytes, heldBytes }: MemoryUse): number {
 }
 
 /**
- * Kills the largest process of the user first, as the kernel does. `heldBytes` is the total of memory files and tmpfs, each counted
- * once. It may overlap with mapped shared memory, so the larger of both counts.
+ * Kills the largest processes of the user, as the kernel does, and as many as it takes to get below the limit. `heldBytes` is the
+ * total of memory files and tmpfs, each counted once. It may overlap with mapped shared memory, so the larger of both counts.
  */
 export function decideMemoryAction(
   uses: readonly MemoryUse[],
@@ -101,22 +108,28 @@ export function decideMemoryAction(
 ): MemoryAction {
   const own = uses.reduce((sum, { bytes }) => sum + bytes, 0)
   const shared = uses.reduce((sum, { sharedBytes }) => sum + sharedBytes, 0)
-  if (own + Math.max(shared, heldBytes) <= limitBytes) return { kind: 'fine' }
-  const mortal = uses.filter(({ innerPid }) => !VITAL_PIDS.has(innerPid))
-  const largest = mortal.reduce<MemoryUse | undefined>(
-    (most, use) => (most === undefined || sizeOf(use) > sizeOf(most) ? use : most),
-    undefined,
-  )
-  return largest === undefined ? { kind: 'end' } : { kind: 'kill', pid: largest.pid }
+  let excess = own + Math.max(shared, heldBytes) - limitBytes
+  if (excess <= 0) return { kind: 'fine' }
+  const mortal = uses
+    .filter(({ innerPid }) => !VITAL_PIDS.has(innerPid))
+    .toSorted((a, b) => sizeOf(b) - sizeOf(a))
+  if (mortal.length === 0) return { kind: 'end' }
+  const pids: number[] = []
+  for (const use of mortal) {
+    if (excess <= 0) break
+    pids.push(use.pid)
+    excess -= sizeOf(use)
+  }
+  return { kind: 'kill', pids }
 }
 
-/** Proportional memory of a process; its resident memory when that is not readable. */
-function measure(entry: ProcessEntry, held: readonly OpenFile[]): MemoryUse {
+/** Proportional memory of a process; its resident memory when that is not readable or takes too long. */
+function measure(entry: ProcessEntry, held: readonly OpenFile[], isExact: boolean): MemoryUse {
   const { pid, innerPid, residentBytes } = entry
   return {
     pid,
     innerPid,
-    ...(proportionalBytes(pid) ?? { bytes: residentBytes, sharedBytes: 0 }),
+    ...((isExact ? proportionalBytes(pid) : undefined) ?? { bytes: residentBytes, sharedBytes: 0 }),
     heldBytes: sumOnce(held),
   }
 }
@@ -155,8 +168,14 @@ function memoryFileBytes(pid: number | undefined): number {
   }, 0)
 }
 
+/** Consecutive checks above the limit after which the sandbox is stopped: its processes are replaced faster than they are killed. */
+const MAX_EXCEEDED = 20
+/** Exact sizes are measured for this long, the largest first; the others count with their resident memory, an upper bound. */
+const MEASURE_MS = 200
+
 /** Enforces a memory limit on the processes below `rootPid`, where the kernel does not. */
 export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () => void): Watch {
+  let exceeded = 0
   return {
     intervalMs: MEMORY_POLL_MS,
     check: () => {
@@ -166,26 +185,62 @@ export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () 
       const held = inFiles + sumOnce([...open.values()].flat())
       const resident = entries.reduce((sum, { residentBytes }) => sum + residentBytes, 0)
       // An upper bound; the exact figure is more expensive.
-      if (resident + held <= limitBytes) return
-      const uses = entries.map((entry) => measure(entry, open.get(entry.pid) ?? []))
-      const verdict = decideMemoryAction(uses, held, limitBytes)
-      if (verdict.kind === 'kill') signalProcess(verdict.pid, 'SIGKILL')
-      if (verdict.kind === 'end') endSandbox()
+      const uses = resident + held <= limitBytes ? [] : measureAll(entries, open)
+      const action = decideMemoryAction(uses, uses.length === 0 ? 0 : held, limitBytes)
+      exceeded = action.kind === 'fine' ? 0 : exceeded + 1
+      if (action.kind === 'kill') for (const pid of action.pids) signalProcess(pid, 'SIGKILL')
+      if (action.kind === 'end' || exceeded > MAX_EXCEEDED) endSandbox()
+      return action.kind !== 'fine'
     },
   }
 }
 
-const DISK_POLL_MS = 2_000
-/** A longer `du` is killed; the next one finds more in the cache. */
-const DU_TIMEOUT_MS = 60_000
+function measureAll(
+  entries: readonly ProcessEntry[],
+  open: ReadonlyMap<number, readonly OpenFile[]>,
+): MemoryUse[] {
+  const deadlineMs = performance.now() + MEASURE_MS
+  return entries
+    .toSorted((a, b) => b.residentBytes - a.residentBytes)
+    .map((entry) => measure(entry, open.get(entry.pid) ?? [], performance.now() < deadlineMs))
+}
 
-/** Sum of the first column of `du`'s output. */
-export function sumOfLines(text: string): number {
-  return text
-    .split('\n')
-    .map((line) => Number.parseInt(line, 10))
-    .filter((value) => !Number.isNaN(value))
-    .reduce((sum, value) => sum + value, 0)
+const DISK_POLL_MS = 1_000
+/** Pause between looks at all files of a sandbox that has space left. */
+const LOOK_INTERVAL_MS = 2_000
+/** A longer look counts as one that found too much. */
+const LOOK_TIMEOUT_MS = 60_000
+/** Names of one file: a few are normal, and each costs as much to find as a file. */
+const NAMES_PER_INODE = 4
+
+/** Counts what a look at the disk finds, line by line: inode, blocks of 512 bytes, number of names. */
+export class DiskTally {
+  /** Bytes on disk; a file with several names counts once. */
+  bytes = 0
+  inodes = 0
+  /** Files and folders, by name. */
+  names = 0
+  readonly #linked = new Set<string>()
+  #rest = ''
+
+  add(text: string): void {
+    const lines = (this.#rest + text).split('\n')
+    this.#rest = lines.pop() ?? ''
+    for (const line of lines) {
+      const [inode = '', blocks = '', links = ''] = line.split(' ')
+      this.names += 1
+      if (links !== '1' && this.#linked.has(inode)) continue
+      if (links !== '1') this.#linked.add(inode)
+      this.inodes += 1
+      this.bytes += Number(blocks) * 512
+    }
+  }
+
+  /** True when the limit is exceeded, whatever is found later. */
+  isOver(limitBytes: number): boolean {
+    const inodes = inodesFor(limitBytes)
+    return this.bytes > limitBytes || this.inodes > inodes || this.names > inodes * NAMES_PER_INODE
+  }
 }
 
 /**
@@ -213,17 +268,30 @@ function asReader(folders: readonly string[]): string[] {
   ]
 }
 
-/** `du` follows no links and stays on one file system, whatever the sandbox changes meanwhile. */
-async function usage(folders: readonly string[], what: '--block-size=1' | '--inodes'): Promise<number> {
-  const du = ['du', '--summarize', '--one-file-system', what, '--', ...folders]
-  const child = Bun.spawn([...asReader(folders), ...du], {
+/**
+ * Looks at the folders until it has seen everything or too much. `find` follows no links and stays on one file system, whatever the
+ * sandbox changes meanwhile. Undefined when it took too long.
+ */
+async function tallyFolders(folders: readonly string[], limitBytes: number): Promise<DiskTally | undefined> {
+  const find = ['find', ...folders, '-xdev', '-printf', '%i %b %n\\n']
+  const child = Bun.spawn([...asReader(folders), ...find], {
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'ignore',
     env: SYSTEM_ENV,
-    timeout: DU_TIMEOUT_MS,
+    timeout: LOOK_TIMEOUT_MS,
+    killSignal: 'SIGKILL',
   })
-  return sumOfLines(await new Response(child.stdout).text())
+  const tally = new DiskTally()
+  const decoder = new TextDecoder()
+  for await (const chunk of child.stdout) {
+    tally.add(decoder.decode(chunk))
+    if (!tally.isOver(limitBytes)) continue
+    child.kill('SIGKILL')
+    return tally
+  }
+  await child.exited
+  return child.signalCode === null ? tally : undefined
 }
 
 /** Bytes of deleted files that processes below `rootPid` hold open. */
@@ -242,16 +310,35 @@ export interface WatchedDisk {
   readonly limitBytes: number
 }
 
-/** Stops a sandbox that exceeds its disk limit, where it has no disk image. */
+/** Bytes in use on the file system of a folder, by everything. */
+function usedBytesAt(folder: string): number {
+  const { blocks, bfree, bsize } = statfsSync(folder)
+  return (blocks - bfree) * bsize
+}
+
+/**
+ * Stops a sandbox that exceeds its disk limit, where it has no disk image. A look at all files is expensive, so it is repeated only
+ * after a pause, or when the file system has grown by as much as the sandbox had left.
+ */
 export function watchDisk({ rootPid, folders, limitBytes }: WatchedDisk, endSandbox: () => void): Watch {
+  const [first = '/'] = folders
+  let nextLookMs = 0
+  let usedBefore = 0
+  let leftBytes = 0
   return {
     intervalMs: DISK_POLL_MS,
     check: async () => {
-      const named = await usage(folders, '--block-size=1')
-      const isOver =
-        named + namelessBytes(rootPid, folders) > limitBytes ||
-        (await usage(folders, '--inodes')) > inodesFor(limitBytes)
+      const startedMs = performance.now()
+      const usedBytes = usedBytesAt(first)
+      if (startedMs < nextLookMs && usedBytes - usedBefore < leftBytes) return false
+      const tally = await tallyFolders(folders, limitBytes)
+      const bytes = (tally?.bytes ?? 0) + namelessBytes(rootPid, folders)
+      const isOver = tally === undefined || tally.isOver(limitBytes) || bytes > limitBytes
       if (isOver) endSandbox()
+      usedBefore = usedBytes
+      leftBytes = limitBytes - bytes
+      nextLookMs = performance.now() + pauseAfter(performance.now() - startedMs, LOOK_INTERVAL_MS)
+      return false
     },
   }
 }

@@ -30,14 +30,27 @@ const ALLOCATION_REPORTS: Readonly<Record<Allocation, ProbeReport>> = {
   ),
 }
 
+/** Processes that together use three times the limit, each half of it. */
+const HOGS = 6
+
+/** Uses memory in several processes at once; true when they exceeded the limit and lived. */
+async function canSpread(limits: SandboxLimits, self: readonly string[]): Promise<boolean> {
+  const argv = [...self, 'hog', String(limits.memoryBytes / 2), 'mapped']
+  const hogs = Array.from({ length: HOGS }, () => Bun.spawn(argv, { stdout: 'pipe', stderr: 'ignore' }))
+  const outputs = await Promise.all(hogs.map((hog) => new Response(hog.stdout).text()))
+  return outputs.filter((text) => text.includes('took')).length > 2
+}
+
 /** Runs this program again to use memory, since it will be killed. */
-function probeMemory(limits: SandboxLimits, self: readonly string[]): ProbeReport {
+async function probeMemory(limits: SandboxLimits, self: readonly string[]): Promise<ProbeReport> {
   const bytes = String(limits.memoryBytes * EXCESS)
   const got = ALLOCATIONS.find((how) => {
     const hog = Bun.spawnSync([...self, 'hog', bytes, how], { stdout: 'pipe', stderr: 'ignore' })
     return hog.stdout.toString().includes('took')
   })
   if (got !== undefined) return ALLOCATION_REPORTS[got]
+  if (await canSpread(limits, self))
+    return report('memory-limit', 'failed', 'could use more than its memory in several processes')
   return report(
     'memory-limit',
     'ok',
@@ -135,7 +148,7 @@ export async function probeLimits(limits: SandboxLimits, self: readonly string[]
     probeTerminals(),
     probeDescriptors(),
     await probeProcessor(limits),
-    probeMemory(limits, self),
+    await probeMemory(limits, self),
   ]
 }
 

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { type ProbeTargets, type ProbeReport, report } from '../probe-protocol.ts'
+import { systemCall } from './system-call.ts'
 
 const CONNECT_MS = 1_000
 
@@ -79,6 +80,33 @@ function tryOpen(file: string): string | undefined {
     : undefined
 }
 
+const SYS_PRLIMIT64 = process.arch === 'arm64' ? 261 : 302
+const RLIMIT_NOFILE = 7
+
+/** Sets a limit of sandboxd to the value that it has, so that a success changes nothing. */
+function probeDaemonLimits(): ProbeReport {
+  const limits = new Uint8Array(16)
+  systemCall(SYS_PRLIMIT64, process.ppid, RLIMIT_NOFILE, 0, limits)
+  return systemCall(SYS_PRLIMIT64, process.ppid, RLIMIT_NOFILE, limits, 0) < 0
+    ? report('daemon-limits', 'ok', 'cannot change the resource limits of sandboxd')
+    : report('daemon-limits', 'failed', 'could change the resource limits of sandboxd')
+}
+
+/** Opens the memory of init for writing, without writing. */
+function probeInitMemory(): ProbeReport {
+  try {
+    closeSync(openSync('/proc/1/mem', 'r+'))
+    return report(
+      'init-memory',
+      'weak',
+      'can change its init, which has the same user; it is ended from outside',
+    )
+  } catch {
+    // Refused, as it should be.
+    return report('init-memory', 'ok', 'cannot change its init')
+  }
+}
+
 async function probeDaemonReach(targets: ProbeTargets): Promise<ProbeReport> {
   const canConnect = await answers({ path: targets.daemonSocket })
   const canSignal = Bun.spawnSync(['sh', '-c', 'kill -0 "$1"', 'sh', String(process.ppid)], {
@@ -105,5 +133,7 @@ export async function probeNeighbors(targets: ProbeTargets): Promise<ProbeReport
     probeEnvironment(targets),
     probeDaemonMemory(),
     await probeDaemonReach(targets),
+    probeDaemonLimits(),
+    probeInitMemory(),
   ]
 }

@@ -82,6 +82,7 @@ export const FILTERED_CALLS = {
   clone3: common(435),
   ioctl: call(16, 29),
   personality: call(135, 92),
+  prlimit64: call(302, 261),
   shmget: call(29, 194),
   socket: call(41, 198),
   socketpair: call(53, 199),

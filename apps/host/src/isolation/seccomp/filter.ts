@@ -58,7 +58,7 @@ function onCall(number: number | undefined, body: readonly Instruction[]): Instr
 
 /** The filter as instructions: everything else is allowed. */
 export function createFilter(architecture: Architecture): Instruction[] {
-  const { clone, clone3, ioctl, personality, shmget, socket, socketpair } = FILTERED_CALLS
+  const { clone, clone3, ioctl, personality, prlimit64, shmget, socket, socketpair } = FILTERED_CALLS
   return [
     load(DATA_ARCH),
     ...unlessEqual(AUDIT_ARCH[architecture], [refuse(EPERM)]),
@@ -79,6 +79,16 @@ export function createFilter(architecture: Architecture): Instruction[] {
       ALLOW,
     ]),
     ...onCall(personality[architecture], allowOnly(0, PERSONALITIES, EPERM)),
+    // A process may read limits, and change its own. Without root, sandboxd has the same user as processes.
+    ...onCall(prlimit64[architecture], [
+      load(lowHalfOfArgument(0)),
+      ...whenEqual(0, [ALLOW]),
+      load(lowHalfOfArgument(2)),
+      ...unlessEqual(0, [refuse(EPERM)]),
+      load(highHalfOfArgument(2)),
+      ...unlessEqual(0, [refuse(EPERM)]),
+      ALLOW,
+    ]),
     ...onCall(shmget[architecture], [
       load(highHalfOfArgument(1)),
       ...unlessEqual(0, [refuse(ENOSPC)]),
