@@ -266,6 +266,54 @@ function environmentOf(pid: number): string {
   }
 }
 
+/** The last state that the supervisor of a sandbox wrote. */
+function supervisorOf(id: string): { readonly state?: string; readonly pid?: number } {
+  try {
+    return JSON.parse(readFileSync(join(data, 'sandboxes', id, 'state.json'), 'utf8'))
+  } catch {
+    // Not started yet.
+    return {}
+  }
+}
+
+test('a sandbox whose supervisor was killed is not reported as running, and starts again', async () => {
+  await using host = await startHost(optionsFor(false))
+  const { id } = await makeSandbox(host)
+  const kill = (): void => void process.kill(supervisorOf(id).pid ?? 0, 'SIGKILL')
+  kill()
+  const started = await (await host.fetch('/api/sandboxes/dev/start', { method: 'POST' })).json()
+  expect(started).toMatchObject({ state: 'running' })
+  expect(isAlive(supervisorOf(id).pid ?? 0)).toBe(true)
+  expect(await readShell(sandboxOf(host), 'echo there')).toBe('there\n')
+  kill()
+  await eventually(async () => (await sandboxesOf(host))[0]?.state === 'stopped', { what: 'the list' })
+  expect(await (await host.fetch('/api/sandboxes/dev')).json()).toMatchObject({
+    state: 'stopped',
+    reason: 'supervisor_lost',
+  })
+  await host.stop()
+})
+
+test('a sandbox whose host was killed during its start is found by the next host', async () => {
+  const options = optionsFor(false)
+  await using first = await startHost(options)
+  const body = JSON.stringify({ name: 'dev', start: false })
+  const headers = { 'content-type': 'application/json' }
+  const made = await (await first.fetch('/api/sandboxes', { method: 'POST', headers, body })).json()
+  const { id } = made as { id: string }
+  const starting = first.fetch('/api/sandboxes/dev/start', { method: 'POST' }).catch(() => undefined)
+  await eventually(() => supervisorOf(id).state === 'starting', { what: 'the start' })
+  first.kill('SIGKILL')
+  await Promise.all([first.exited, starting])
+  await eventually(() => supervisorOf(id).state === 'running', { what: 'the supervisor', timeoutMs: 20_000 })
+  await using second = await startHost(options)
+  const stateOf = async (): Promise<string | undefined> => (await sandboxesOf(second))[0]?.state
+  await eventually(async () => (await stateOf()) === 'running', { what: 'the list', timeoutMs: 20_000 })
+  expect(await (await second.fetch('/api/sandboxes/dev')).json()).toMatchObject({ state: 'running' })
+  await second.stop()
+  expect(processesOf(data)).toEqual([])
+})
+
 test('sandboxes without isolation work, and the host warns about them', async () => {
   await using host = await startHost({ ...optionsFor(false), env: { SANDWIRE_ISOLATION: 'none' } })
   expect(host.output()).toMatch(

@@ -16,6 +16,7 @@ import { HostProvider } from './providers/host.ts'
 import { measureProvider } from './providers/measured-provider.ts'
 import { type IsolationOf, cacheIsolation } from './providers/isolation.ts'
 import type { Provider } from './providers/provider.ts'
+import { cacheRunning, type RunningSandboxes } from './providers/running.ts'
 import { DisconnectMetrics } from './sandbox/disconnect-metrics.ts'
 import { type IdMint, openIdMint } from './sandbox/sandbox-id.ts'
 import { openSigner, type Signer } from './signer.ts'
@@ -47,6 +48,7 @@ export interface Runtime {
   /** The provider of a sandbox's object. */
   readonly providerOf: (context: ContainerContext) => Provider
   readonly isolationOf: IsolationOf
+  readonly runningSandboxes: RunningSandboxes
   /** Log lines about outbound requests, by sandbox. */
   readonly egressLogLimit: Buckets
   readonly nowMs: () => number
@@ -144,6 +146,10 @@ function createRuntime(env: Env): Runtime {
     providerOf: (context) =>
       config.provider === 'host' ? host : measured('container', openContainer(context, { nowMs, sleep })),
     isolationOf: cacheIsolation(maker),
+    runningSandboxes:
+      config.provider === 'host'
+        ? cacheRunning((requestId) => hostProvider.running(requestId), nowMs)
+        : () => Promise.resolve(undefined),
     egressLogLimit: new Buckets(EGRESS_LOG_LIMIT),
     nowMs,
     sleep,

@@ -166,6 +166,53 @@ describe('the lifecycle of a sandbox', () => {
     expect(made.removed).toEqual([])
   })
 
+  test('starts a sandbox again that only seems to run', async () => {
+    const made = open()
+    await made.create()
+    await made.lifecycle.start('r')
+    made.provider.sandboxes.set(ID, { id: ID, state: 'stopped', reason: 'supervisor_lost' })
+    await made.lifecycle.startObserved('r')
+    expect([made.provider.starts, made.state()]).toEqual([2, 'running'])
+    expect(made.provider.sandboxes.get(ID)?.state).toBe('running')
+  })
+
+  test('finds out what became of a start that was not answered', async () => {
+    const made = open()
+    await made.create()
+    made.provider.failure = new SandwireError('provider_unavailable', 'The host died')
+    await rejectionOf(made.lifecycle.start('r'))
+    expect([made.state(), made.alarm()]).toEqual(['failed', 31_000])
+    // The supervisor went on.
+    const status = { id: ID, address: 'slot:1', epoch: 'e9', startedMs: 1 } as const
+    made.provider.sandboxes.set(ID, { id: ID, state: 'starting' })
+    await made.lifecycle.poll('r')
+    expect(made.state()).toBe('creating')
+    made.provider.sandboxes.set(ID, { ...status, state: 'running' })
+    await made.lifecycle.poll('r')
+    expect(made.state()).toBe('running')
+    // It is stopped when idle, like any other.
+    made.clock.nowMs += 600_000
+    await made.lifecycle.poll('r')
+    expect([made.state(), made.provider.reasons]).toEqual(['stopped', ['idle']])
+  })
+
+  test('is shown as the provider reports it, at most seconds old', async () => {
+    const made = open()
+    await made.create()
+    await made.lifecycle.start('r')
+    made.provider.sandboxes.set(ID, { id: ID, state: 'stopped', reason: 'oom' })
+    made.clock.nowMs += 2_000
+    await made.lifecycle.refresh('r')
+    expect(made.state()).toBe('stopped')
+    const running = { id: ID, state: 'running', address: 'slot:1', epoch: 'e9', startedMs: 1 } as const
+    made.provider.sandboxes.set(ID, running)
+    await made.lifecycle.refresh('r')
+    expect(made.state()).toBe('stopped')
+    made.clock.nowMs += 2_000
+    await made.lifecycle.refresh('r')
+    expect(made.state()).toBe('running')
+  })
+
   test('removes a plain connection whose session ended, but none that was opened during the poll', async () => {
     const made = open()
     await made.create()

@@ -261,6 +261,26 @@ describe('a sandbox over the API', () => {
     expect(await send('application/json; charset=utf-8', '')).toMatchObject(broken)
   })
 
+  test('is listed, shown and started as it is, not as it was', async () => {
+    const id = String((await json(await post('/api/sandboxes', { name: 'truth' })))['id'])
+    const stateIn = async (path: string): Promise<string> =>
+      /"name":"truth","state":"([a-z]+)"/.exec(await (await control.fetch(path)).text())?.[1] ?? ''
+    expect(await stateIn('/api/sandboxes')).toBe('running')
+    // Its supervisor was killed.
+    const before = control.host.sandboxes.get(id)
+    control.host.sandboxes.set(id, { id, state: 'stopped', reason: 'supervisor_lost' })
+    await eventually(async () => (await stateIn('/api/sandboxes')) === 'stopped', { what: 'the list' })
+    expect(await stateIn(`/api/sandboxes/${id}`)).toBe('stopped')
+    // A start of an earlier host ended after all.
+    if (before !== undefined) control.host.sandboxes.set(id, before)
+    await eventually(async () => (await stateIn('/api/sandboxes')) === 'running', { what: 'the list' })
+    control.host.sandboxes.set(id, { id, state: 'stopped', reason: 'supervisor_lost' })
+    const starts = control.host.count(`PUT /sandboxes/${id}`)
+    expect(await json(await post('/api/sandboxes/truth/start'))).toMatchObject({ state: 'running' })
+    expect(control.host.count(`PUT /sandboxes/${id}`)).toBe(starts + 1)
+    expect((await control.fetch('/api/sandboxes/truth', { method: 'DELETE' })).status).toBe(204)
+  })
+
   test('reports a failed start and can be started again', async () => {
     control.host.intercept = (request) =>
       request.method === 'PUT'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { SandboxStatus } from '@sandwire/internal-api'
-import { isIdle, type SandboxState, step, sleepAfter } from '../src/sandbox/state.ts'
+import { isAtRest, isIdle, type SandboxState, step, sleepAfter } from '../src/sandbox/state.ts'
 
 const up: SandboxStatus = {
   id: 'x',
@@ -59,6 +59,35 @@ describe('the state of a sandbox', () => {
       state: failed.state,
       effects: [],
     })
+  })
+
+  test('keeps the alarm after a start without an answer, until the provider reports the state', () => {
+    const failed = step(
+      { kind: 'creating' },
+      { type: 'startFailed', reason: 'provider_unavailable', isUncertain: true },
+    )
+    expect(failed.effects).toEqual(['set_alarm', 'publish'])
+    expect(isAtRest(failed.state)).toBe(false)
+    expect(step(failed.state, { type: 'observed', status: up })).toEqual({
+      state: running,
+      effects: ['set_alarm', 'publish'],
+    })
+    const settled = step(failed.state, { type: 'observed', status: { id: 'x', state: 'absent' } })
+    expect(settled).toEqual({
+      state: { kind: 'failed', reason: 'provider_unavailable' },
+      effects: ['clear_alarm'],
+    })
+    expect(isAtRest(settled.state)).toBe(true)
+  })
+
+  test('waits for a start of an earlier host', () => {
+    const starting = { type: 'observed', status: { id: 'x', state: 'starting' } } as const
+    for (const state of [stopped, { kind: 'failed', reason: 'x' } as const])
+      expect(step(state, starting)).toEqual({
+        state: { kind: 'creating' },
+        effects: ['set_alarm', 'publish'],
+      })
+    expect(step({ kind: 'creating' }, starting).effects).toEqual(['set_alarm'])
   })
 
   test('keeps the alarm after a failed stop', () => {

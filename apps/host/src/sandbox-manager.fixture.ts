@@ -24,6 +24,10 @@ export class FakeSandboxManager implements SandboxManager {
     return this.#sandboxes.get(id) ?? { id, state: 'absent' }
   }
 
+  runningIds(): readonly string[] {
+    return [...this.#sandboxes.values()].filter(({ state }) => state === 'running').map(({ id }) => id)
+  }
+
   async list(): Promise<readonly SandboxStatus[]> {
     return [...this.#sandboxes.values()]
   }

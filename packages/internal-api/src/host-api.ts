@@ -8,6 +8,7 @@ import { SLOT_ADDRESS } from './slots.ts'
  * |---|---|
  * | `GET /health` | `HostHealth` |
  * | `GET /sandboxes` | `{sandboxes: SandboxStatus[]}` |
+ * | `GET /running` | `{ids: string[]}`, the running sandboxes; asks no supervisor |
  * | `PUT /sandboxes/:id` with `StartSpec` | `SandboxStatus`; starts it unless it runs; concurrent requests share one start |
  * | `GET /sandboxes/:id` | `SandboxStatus` |
  * | `POST /sandboxes/:id/stop?reason=` | `SandboxStatus`; files stay; the reason is a `StopReason` |
@@ -74,6 +75,8 @@ export type SandboxStatus =
       readonly epoch: string
       readonly startedMs: number
     }
+  /** A start is in progress, possibly of an earlier host. */
+  | { readonly id: string; readonly state: 'starting' }
   | {
       readonly id: string
       readonly state: 'stopped'
@@ -111,9 +114,15 @@ const stoppedShape = shape.record({
   state: shape.literal('stopped'),
   reason: shape.optional(shape.text(64)),
 })
+const startingShape = shape.record({ id: shape.text(32), state: shape.literal('starting') })
 const absentShape = shape.record({ id: shape.text(32), state: shape.literal('absent') })
 
 /** Decodes a sandbox status; undefined when it is invalid. */
 export function decodeSandboxStatus(value: unknown): SandboxStatus | undefined {
-  return runningShape.decode(value) ?? stoppedShape.decode(value) ?? absentShape.decode(value)
+  return (
+    runningShape.decode(value) ??
+    stoppedShape.decode(value) ??
+    startingShape.decode(value) ??
+    absentShape.decode(value)
+  )
 }

@@ -1,6 +1,7 @@
 import {
   decodeSandboxStatus,
   DISK_FULL,
+  MAX_SLOTS,
   type HostHealth,
   type SandboxStatus,
   parseSlotAddress,
@@ -18,6 +19,7 @@ import { sendUpstream, unreachable } from './upstream.ts'
 const START_TIMEOUT_MS = 30_000
 const CALL_TIMEOUT_MS = 10_000
 const MAX_RESPONSE_BYTES = 64 * 1024
+const MAX_LIST_BYTES = 1024 * 1024
 /** More than is ever requested at once. */
 const MAX_LOG_BYTES = 2 * 1024 * 1024
 
@@ -45,6 +47,7 @@ const healthShape = shape.record({
     }),
   ),
 })
+const runningShape = shape.record({ ids: shape.list(shape.text(32), MAX_SLOTS) })
 const errorShape = shape.record({
   error: shape.record({
     code: shape.text(64),
@@ -148,6 +151,15 @@ export class HostProvider implements Provider {
     return this.#request({ method: 'GET', path: '/health', requestId }, async (response, signal) =>
       healthShape.decode(await readBoundedJson(response, MAX_RESPONSE_BYTES, signal)),
     )
+  }
+
+  /** Ids of the running sandboxes, of all accounts. */
+  async running(requestId: string): Promise<ReadonlySet<string>> {
+    const path = '/running'
+    const { ids } = await this.#request({ method: 'GET', path, requestId }, async (response, signal) =>
+      runningShape.decode(await readBoundedJson(response, MAX_LIST_BYTES, signal)),
+    )
+    return new Set(ids)
   }
 
   async fetch(address: string, request: UpstreamRequest): Promise<Response> {

@@ -8,6 +8,7 @@ import { unwrap } from '../outcome.ts'
 import { enforcedSettings, checkEnforced } from '../providers/capabilities.ts'
 import type { IsolationOf } from '../providers/isolation.ts'
 import { retryIdempotent } from '../providers/retry.ts'
+import type { RunningSandboxes } from '../providers/running.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import type { SandboxSettings, SandboxView } from '../sandbox/record.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
@@ -22,7 +23,7 @@ import {
   sandboxView,
   stopQuery,
 } from './schemas.ts'
-import { sharedSandboxes } from './shared-lists.ts'
+import { currentViews, sharedSandboxes } from './shared-lists.ts'
 
 const DEFAULT_LOG_BYTES = 64 * 1024
 const MAX_LOG_BYTES = 1024 * 1024
@@ -40,6 +41,7 @@ function mintName(): string {
 interface SandboxRouteDependencies {
   readonly lookup: SandboxLookup
   readonly isolationOf: IsolationOf
+  readonly runningSandboxes: RunningSandboxes
   readonly config: Pick<Config, 'provider' | 'commands'>
   readonly sleep: (ms: number) => Promise<void>
 }
@@ -48,7 +50,7 @@ interface SandboxRouteDependencies {
 export function addSandboxRoutes(
   app: App,
   guardOf: GuardOf,
-  { lookup, isolationOf, config, sleep }: SandboxRouteDependencies,
+  { lookup, isolationOf, runningSandboxes, config, sleep }: SandboxRouteDependencies,
 ): void {
   const find = (account: string, text: string): Promise<string> =>
     lookup.resolve(account, parseSandboxRef(text))
@@ -62,9 +64,12 @@ export function addSandboxRoutes(
       },
     }),
     async (context) => {
-      const entries = unwrap(await lookup.account(callOf(context).identity).sandboxes())
-      const sandboxes = entries.map((entry) => entry.view).filter((view) => view !== undefined)
-      const shared = await sharedSandboxes(lookup, callOf(context))
+      const call = callOf(context)
+      const entries = unwrap(await lookup.account(call.identity).sandboxes())
+      const known = entries.map((entry) => entry.view).filter((view) => view !== undefined)
+      const running = await runningSandboxes(call.requestId)
+      const sandboxes = await currentViews(lookup, call, known, running)
+      const shared = await currentViews(lookup, call, await sharedSandboxes(lookup, call), running)
       const isolation = await isolationOf(context.get('requestId'))
       return context.json(
         { sandboxes: [...sandboxes, ...shared].map((view) => toSandboxView(view, isolation)) },

@@ -1,5 +1,6 @@
 import { withTimeout } from '@sandwire/async'
 import { unwrap } from '../outcome.ts'
+import { isOutdated } from '../providers/running.ts'
 import type { AccessName } from '../sandbox/access.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
@@ -33,6 +34,23 @@ function distinct<T>(items: readonly T[], idOf: (item: T) => string): readonly T
 /** Collaborator grants first. */
 function byRole(grants: readonly HeldGrant[]): readonly HeldGrant[] {
   return grants.toSorted((left, right) => left.role.localeCompare(right.role))
+}
+
+/** The views of a list; sandboxes whose view is outdated are asked. One that does not respond keeps its view. */
+export function currentViews(
+  lookup: SandboxLookup,
+  call: SandboxCall,
+  views: readonly SandboxView[],
+  running: ReadonlySet<string> | undefined,
+): Promise<readonly SandboxView[]> {
+  const read = async (view: SandboxView): Promise<SandboxView> => {
+    if (!isOutdated(view, running)) return view
+    // Lists are not audited.
+    const { action: _, ...reading } = call
+    const ask = async (): Promise<SandboxView> => unwrap(await lookup.sandbox(view.id).describe(reading))
+    return withTimeout(ask(), RESPONSE_MS, () => new Error('Timed out')).catch(() => view)
+  }
+  return Promise.all(views.map(read))
 }
 
 /** Sandboxes of other accounts that are shared with the caller. */

@@ -4,6 +4,7 @@ import type { HolderIndex } from './holder-index.ts'
 import type { SandboxLifecycle } from './lifecycle.ts'
 import type { RecheckAuthorization } from './recheck-authorization.ts'
 import type { Revocation } from './revocation.ts'
+import { isAtRest } from './state.ts'
 import type { SandboxStore } from './store.ts'
 
 /** The part of an object's storage that its alarm needs. */
@@ -61,8 +62,8 @@ export async function onAlarm(deps: AlarmDependencies): Promise<void> {
   const { store, revocation, audit, holders, lifecycle, recheck, rearm, hold, mintRequestId } = deps
   // First, and not awaited: nothing may delay a revocation, and it delays nothing.
   hold(revocation.onAlarm())
-  const kind = store.read()?.state.kind
-  const isStopped = kind === 'stopped' || kind === 'failed'
+  const state = store.read()?.state
+  const isStopped = state !== undefined && isAtRest(state)
   const polls = isStopped ? [] : [() => lifecycle.poll(mintRequestId()), () => recheck.onAlarm()]
   const failures: unknown[] = []
   // The fired alarm is gone, and a step may set the next one for much later: a crash before the end must not delay what is pending.

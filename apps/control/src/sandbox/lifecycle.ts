@@ -1,6 +1,6 @@
 import { KeyedSerializer } from '@sandwire/async'
 import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
-import { SandwireError, type StopReason } from '@sandwire/protocol'
+import { type ErrorCode, SandwireError, type StopReason } from '@sandwire/protocol'
 import { signInEnded } from '../auth/identity.ts'
 import { type Ceilings, settingsWithin } from '../ceilings/ceilings.ts'
 import type { Limits } from '../limits.ts'
@@ -20,7 +20,15 @@ import {
   type SessionFacts,
   withPin,
 } from './session-view.ts'
-import { type Destroyer, isIdle, type SandboxEvent, type SandboxState, sleepAfter, step } from './state.ts'
+import {
+  type Destroyer,
+  isAtRest,
+  isIdle,
+  type SandboxEvent,
+  type SandboxState,
+  sleepAfter,
+  step,
+} from './state.ts'
 import type { SandboxStore } from './store.ts'
 
 /** Polls for which a container is kept running without its object: one may be late. */
@@ -31,6 +39,15 @@ const STOP_REASON_TIMEOUT_MS = 2_000
 
 /** The alarm tries this often to destroy a sandbox whose provider did not respond. */
 const DESTROY_RETRY_MS = 5_000
+
+/** Errors after which a start may still succeed: the provider gave no valid answer. */
+const UNCERTAIN_CODES: readonly ErrorCode[] = ['provider_unavailable', 'internal']
+
+/** States that end by themselves. */
+const CHANGING: readonly SandboxState['kind'][] = ['creating', 'stopping', 'destroying']
+
+/** How old a reported state may be. */
+const FRESH_MS = 2_000
 
 /** A sandbox and the caller's access to it. */
 export interface Authorized {
@@ -81,6 +98,8 @@ export interface LifecycleDependencies {
 export class SandboxLifecycle {
   readonly #deps: LifecycleDependencies
   #starting: Promise<void> | undefined
+  /** When the provider last reported the state. */
+  #observedMs = Number.NEGATIVE_INFINITY
   readonly #serializer = new KeyedSerializer()
 
   constructor(deps: LifecycleDependencies) {
@@ -136,6 +155,25 @@ export class SandboxLifecycle {
       this.#starting = undefined
     })
     await this.#starting
+  }
+
+  /** The same, but does not trust that a sandbox runs which ran when the provider was last asked. */
+  async startObserved(requestId: string): Promise<void> {
+    if (this.#state.kind === 'running') await this.observe(requestId)
+    await this.start(requestId)
+  }
+
+  /** Reads the state from the provider unless it is seconds old, or changing. */
+  async refresh(requestId: string): Promise<void> {
+    const { state } = this.#record
+    if (CHANGING.includes(state.kind)) return
+    if (this.#deps.nowMs() < this.#observedMs + FRESH_MS) return
+    try {
+      await this.observe(requestId)
+    } catch (error) {
+      // A sandbox at rest stays there while the provider is away.
+      if (!isAtRest(state)) throw error
+    }
   }
 
   async stop(requestId: string, discard: boolean): Promise<void> {
@@ -271,9 +309,8 @@ export class SandboxLifecycle {
       const { code, message } = SandwireError.from(caught)
       log.warn('poll_failed', { request_id: requestId, sandbox, code, cause: message })
     }
-    const after = store.read()?.state.kind
-    if (after === 'running' || after === 'stopping' || after === 'creating')
-      await alarm.set(nowMs() + settings.alarmMs)
+    const after = store.read()?.state
+    if (after !== undefined && !isAtRest(after)) await alarm.set(nowMs() + settings.alarmMs)
   }
 
   /** The sandbox as the caller sees it. */
@@ -384,7 +421,11 @@ export class SandboxLifecycle {
       await this.#renew(requestId)
     } catch (caught) {
       const error = SandwireError.from(caught)
-      await this.apply({ type: 'startFailed', reason: error.code })
+      await this.apply({
+        type: 'startFailed',
+        reason: error.code,
+        isUncertain: UNCERTAIN_CODES.includes(error.code),
+      })
       throw error
     }
   }
@@ -444,6 +485,7 @@ export class SandboxLifecycle {
   }
 
   async #observed(status: SandboxStatus): Promise<void> {
+    this.#observedMs = this.#deps.nowMs()
     await this.apply({ type: 'observed', status })
   }
 

@@ -52,9 +52,7 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   describe(call: SandboxCall): Promise<Outcome<SandboxView>> {
-    return this.#operate(call, 'see', async ({ lifecycle }, { record }) => {
-      if (record.state.kind === 'running') await lifecycle.observe(call.requestId)
-    })
+    return this.#operate(call, 'see', ({ lifecycle }) => lifecycle.refresh(call.requestId))
   }
 
   /** The sandbox as last reported, without a request to the provider; for lists. */
@@ -63,7 +61,7 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   start(call: SandboxCall): Promise<Outcome<SandboxView>> {
-    return this.#operate(call, 'work', ({ lifecycle }) => lifecycle.start(call.requestId))
+    return this.#operate(call, 'work', ({ lifecycle }) => lifecycle.startObserved(call.requestId))
   }
 
   stop(call: SandboxCall, discard: boolean): Promise<Outcome<SandboxView>> {

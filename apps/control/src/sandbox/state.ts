@@ -18,8 +18,8 @@ export type SandboxState =
   | { readonly kind: 'stopping' }
   /** Not running; whether files survive depends on the provider. `reason`: when no user stopped it. */
   | { readonly kind: 'stopped'; readonly reason?: string }
-  /** The last start failed. */
-  | { readonly kind: 'failed'; readonly reason: string }
+  /** The last start failed. `isUncertain`: the provider did not answer, so it may run after all. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly isUncertain?: true }
   /** Being deleted with its files. It never leaves this state, and the alarm finishes what a request could not. */
   | { readonly kind: 'destroying'; readonly by: Destroyer }
 
@@ -35,7 +35,7 @@ export type SandboxEvent =
   | { readonly type: 'start' }
   /** The start was not admitted; nothing was started. */
   | { readonly type: 'startRefused'; readonly before: SandboxState }
-  | { readonly type: 'startFailed'; readonly reason: string }
+  | { readonly type: 'startFailed'; readonly reason: string; readonly isUncertain?: boolean }
   | { readonly type: 'stop' }
   | { readonly type: 'stopFailed' }
   | { readonly type: 'destroy'; readonly by: Destroyer }
@@ -73,10 +73,17 @@ function observe(state: SandboxState, status: SandboxStatus): Step {
     if (isSame) return unchanged(state)
     return { state: { kind: 'running', address, epoch, startedMs }, effects: ['set_alarm', 'publish'] }
   }
+  if (status.state === 'starting')
+    return state.kind === 'creating'
+      ? { state, effects: ['set_alarm'] }
+      : { state: { kind: 'creating' }, effects: ['set_alarm', 'publish'] }
   const reason = status.state === 'stopped' ? status.reason : undefined
   if (state.kind === 'stopped' && (reason === undefined || reason === state.reason)) return unchanged(state)
   // A sandbox that failed to start is not running either; `failed` says more.
-  if (state.kind === 'failed') return unchanged(state)
+  if (state.kind === 'failed') {
+    if (state.isUncertain !== true) return unchanged(state)
+    return { state: { kind: 'failed', reason: state.reason }, effects: ['clear_alarm'] }
+  }
   return {
     state: { kind: 'stopped', ...(reason === undefined ? {} : { reason }) },
     effects: ['clear_alarm', 'publish'],
@@ -101,6 +108,12 @@ export function step(state: SandboxState, event: SandboxEvent): Step {
       return { state: isKnown ? event.before : { kind: 'stopped' }, effects: ['set_alarm', 'publish'] }
     }
     case 'startFailed':
+      // The alarm finds out whether it runs.
+      if (event.isUncertain === true)
+        return {
+          state: { kind: 'failed', reason: event.reason, isUncertain: true },
+          effects: ['set_alarm', 'publish'],
+        }
       return { state: { kind: 'failed', reason: event.reason }, effects: ['clear_alarm', 'publish'] }
     case 'stop':
       return state.kind === 'stopped'
@@ -116,6 +129,11 @@ export function step(state: SandboxState, event: SandboxEvent): Step {
         ? unchanged({ ...state, protocol: event.protocol })
         : unchanged(state)
   }
+}
+
+/** True when the sandbox is known not to run, so that it need not be polled. */
+export function isAtRest(state: SandboxState): boolean {
+  return state.kind === 'stopped' || (state.kind === 'failed' && state.isUncertain !== true)
 }
 
 /** What decides whether a running sandbox is idle. */

@@ -98,6 +98,10 @@ export class FakeHost implements AsyncDisposable {
         isolation: this.isolation,
         sandboxes: this.sandboxes.size,
       })
+    if (url.pathname === '/running') {
+      const running = [...this.sandboxes.values()].filter(({ state }) => state === 'running')
+      return Response.json({ ids: running.map(({ id: each }) => each) })
+    }
     if (url.pathname === '/signin/redeem') return this.#redeem(await request.json())
     if (folder !== 'sandboxes' || id === '') return new Response(null, { status: 404 })
     if (verb === 'logs') return new Response('{"event":"line"}\n')

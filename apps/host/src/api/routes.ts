@@ -113,6 +113,7 @@ const MANAGER_ROUTES: Readonly<
   Record<string, (manager: SandboxManager, deps: ApiDependencies) => Promise<Response>>
 > = {
   'GET /health': async (manager, deps) => Response.json(await health(manager, deps)),
+  'GET /running': async (manager) => Response.json({ ids: manager.runningIds() }),
   'GET /sandboxes': async (manager) => Response.json({ sandboxes: await manager.list() }),
 }
 

@@ -90,6 +90,7 @@ describe('the host API', () => {
     expect((await send('GET', `/sandboxes/${ID}`)).body).toEqual({ id: ID, state: 'absent' })
     expect(await send('PUT', `/sandboxes/${ID}`, SPEC)).toEqual({ status: 200, body: running })
     expect((await send('GET', '/sandboxes')).body).toEqual({ sandboxes: [running] })
+    expect((await send('GET', '/running')).body).toEqual({ ids: [ID] })
     expect(await send('POST', `/sandboxes/${ID}/disconnect`)).toEqual({ status: 204, body: '' })
     expect((await send('POST', `/sandboxes/${ID}/stop`)).body).toEqual({ id: ID, state: 'stopped' })
     expect(await send('DELETE', `/sandboxes/${ID}`)).toEqual({ status: 204, body: '' })

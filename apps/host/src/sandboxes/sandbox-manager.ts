@@ -31,6 +31,8 @@ export interface SandboxManager {
   start(spec: StartSpec): Promise<SandboxStatus>
   status(id: string): Promise<SandboxStatus>
   list(): Promise<readonly SandboxStatus[]>
+  /** Ids of the sandboxes whose supervisor runs and has started them. */
+  runningIds(): readonly string[]
   /** Stops a sandbox; its files stay. The reason is logged and, unless requested by a user, part of its state. */
   stop(id: string, reason?: StopReason): Promise<SandboxStatus>
   /** Stops a sandbox and removes everything; a missing one is no error. */
@@ -110,6 +112,13 @@ class SupervisedSandboxManager implements SandboxManager {
     if (!this.#hasLostSupervisor(id)) return status
     await this.#serializer.run(id, () => this.#cleanUp(id))
     return this.#readStatus(id)
+  }
+
+  runningIds(): readonly string[] {
+    return this.#store.list().filter((id) => {
+      const state = readState(this.#store.filesOf(id).state)
+      return state?.state === 'running' && isRunning(state)
+    })
   }
 
   list(): Promise<readonly SandboxStatus[]> {

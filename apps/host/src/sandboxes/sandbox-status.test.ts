@@ -25,10 +25,19 @@ test('(threat T40) does not take a process with a reused pid for the supervisor'
   expect(statusFrom('a', { ...earlier, state: 'stopping', reason: 'oom' })).toMatchObject({ reason: 'oom' })
 })
 
-test('a starting, stopping or ended sandbox is stopped', () => {
+test('a start in progress is reported, and one whose supervisor died is not', () => {
+  expect(statusFrom('a', { state: 'starting', ...alive })).toEqual({ id: 'a', state: 'starting' })
+  const lost = { ...alive, startTicks: earlier.startTicks }
+  expect(statusFrom('a', { state: 'starting', ...lost })).toEqual({
+    id: 'a',
+    state: 'stopped',
+    reason: 'supervisor_lost',
+  })
+})
+
+test('a stopping or ended sandbox is stopped', () => {
   const stopped = { id: 'a', state: 'stopped' } as const
   expect(statusFrom('a', undefined)).toEqual(stopped)
-  expect(statusFrom('a', { state: 'starting', ...alive })).toEqual(stopped)
   expect(statusFrom('a', { state: 'stopping', ...alive })).toEqual(stopped)
   expect(statusFrom('a', { ...stopped, reason: 'exit_1' })).toEqual({ ...stopped, reason: 'exit_1' })
 })

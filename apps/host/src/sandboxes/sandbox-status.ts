@@ -28,7 +28,7 @@ export function statusFrom(id: string, state: SupervisorState | undefined): Sand
     case 'stopping':
       return stopped(id, state.reason)
     case 'starting':
-      return stopped(id, isRunning(state) ? undefined : 'supervisor_lost')
+      return isRunning(state) ? { id, state: 'starting' } : stopped(id, 'supervisor_lost')
     case 'running': {
       if (!isRunning(state)) return stopped(id, 'supervisor_lost')
       const { epoch, startedMs, slot } = state
