@@ -476,6 +476,25 @@ describe('the alarm', () => {
   })
 })
 
+test('the provider is told that a sandbox has files once it ran', async () => {
+  const made = open()
+  await made.create()
+  const { provider } = made
+  const start = provider.start.bind(provider)
+  const told: unknown[] = []
+  provider.start = (spec) => {
+    told.push(spec.hasFiles)
+    return start(spec)
+  }
+  provider.failure = new SandwireError('sandbox_failed', 'It failed')
+  await rejectionOf(made.lifecycle.start('r'))
+  provider.failure = undefined
+  await made.lifecycle.start('r')
+  await made.lifecycle.stop('r', false)
+  await made.lifecycle.start('r')
+  expect(told).toEqual([false, false, true])
+})
+
 describe('a destroy that the provider does not answer', () => {
   async function interrupted() {
     const made = open()

@@ -16,8 +16,9 @@ import { SLOT_ADDRESS } from './slots.ts'
  * | `DELETE /sandboxes/:id` | 204; removes files too; also when there is none |
  * | `GET /sandboxes/:id/logs?bytes=N` | JSON lines, the last N bytes of them |
  *
- * An error is `{error: {code, message, request_id, full_disk?}}` with the status of its row; `full_disk` is a folder on the
- * disk that has no space left, when that was the reason.
+ * An error is `{error: {code, message, request_id, full_disk?, missing_file?}}` with the status of its row; `full_disk` is a
+ * folder on the disk that has no space left, and `missing_file` the path in the data folder of what is missing, when that was
+ * the reason.
  */
 
 /** How messages describe a full disk. */
@@ -60,6 +61,8 @@ export const startSpecShape = shape.record({
   env: shape.dictionary(256, /^[A-Za-z_][A-Za-z0-9_]*$/, shape.text(32 * 1024)),
   /** Most concurrent sessions; sandboxd's own limit when absent. */
   maxSessions: shape.optional(shape.integer(1, 10_000)),
+  /** True when it ran before: it does not start without its files. */
+  hasFiles: shape.optional(shape.bool),
   /** Output limit of one attachment; none when absent. */
   outputBytesPerSecond: shape.optional(shape.integer(1, 2 ** 40)),
 })

@@ -53,6 +53,8 @@ export const ERRORS = {
   sandbox_stopped: final(409, 4411),
   /** The sandbox could not be started, or broke. */
   sandbox_failed: transient(502, 4412),
+  /** The sandbox had files, and they are not where the server keeps them. */
+  files_missing: final(500, 4420),
   /** The sandbox does not answer. */
   sandbox_unreachable: transient(502, 4413),
   /** The provider of sandboxes does not answer. */

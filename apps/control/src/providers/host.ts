@@ -54,6 +54,7 @@ const errorShape = shape.record({
     message: shape.text(4096),
     request_id: shape.optional(shape.text(128)),
     full_disk: shape.optional(shape.text(4096)),
+    missing_file: shape.optional(shape.text(4096)),
   }),
 })
 
@@ -89,6 +90,13 @@ async function discard(response: Response): Promise<true> {
 
 function unavailable(problem: string, cause?: unknown): SandwireError {
   return new SandwireError('provider_unavailable', `Cannot use the host: ${problem}`, { cause })
+}
+
+function missingFiles(file: string): SandwireError {
+  return new SandwireError(
+    'files_missing',
+    `Cannot start the sandbox: its files are missing, "${file}" in the data folder of the server. The operator can mount the disk that holds them or restore a backup`,
+  )
 }
 
 /** Runs sandboxes on this machine through the host API. */
@@ -229,7 +237,8 @@ export class HostProvider implements Provider {
     if (response.ok) return response
     const failure = errorShape.decode(await readBoundedJson(response, MAX_RESPONSE_BYTES, signal))
     if (failure === undefined) throw unavailable(`it responded with ${response.status}`)
-    const { code: hostCode, full_disk } = failure.error
+    const { code: hostCode, full_disk, missing_file } = failure.error
+    if (missing_file !== undefined) throw missingFiles(missing_file)
     const { code, message } =
       (Object.hasOwn(HOST_CODES, hostCode) ? HOST_CODES[hostCode] : undefined) ?? FAILED
     throw new SandwireError(code, full_disk === undefined ? message : `${FAILED.message}: ${DISK_FULL}`)

@@ -407,11 +407,11 @@ export class SandboxLifecycle {
     const { provider, store, publicKey, nowMs } = this.#deps
     this.#refuseDestroying()
     if (!(await this.#admitStart())) return
-    const { id, name, settings } = this.#record
+    const { id, name, settings, hasFiles } = this.#record
     const { network, limits, env } = settingsWithin(settings, this.#deps.ceilings)
     try {
       const status = await provider.start(
-        { id, name, publicKey, network, limits, env, ...this.#traffic },
+        { id, name, publicKey, network, limits, env, hasFiles, ...this.#traffic },
         requestId,
       )
       if (status.state !== 'running')

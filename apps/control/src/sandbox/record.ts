@@ -23,6 +23,8 @@ export interface SandboxRecord {
   readonly state: SandboxState
   /** Latest input, output, attach or start. */
   readonly lastActivityMs: number
+  /** It ran, so that it may have files of a user. */
+  readonly hasFiles: boolean
 }
 
 /** A sandbox as the API shows it. */

@@ -23,7 +23,7 @@ import type { SandboxState } from './state.ts'
 import { decodeTicket, encodeTicket, type LiveTicket, type TicketRecord } from './tickets.ts'
 
 const SCHEMA: Schema = {
-  version: 2,
+  version: 3,
   statements: [
     `CREATE TABLE sandbox (
       one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -33,7 +33,8 @@ const SCHEMA: Schema = {
       created_ms INTEGER NOT NULL,
       settings TEXT NOT NULL,
       state TEXT NOT NULL,
-      last_activity_ms INTEGER NOT NULL
+      last_activity_ms INTEGER NOT NULL,
+      has_files INTEGER NOT NULL
     )`,
     'CREATE TABLE pins (session TEXT PRIMARY KEY, pinned INTEGER NOT NULL)',
     `CREATE TABLE grants (
@@ -408,14 +409,15 @@ export class SandboxStore {
       settings: JSON.parse(textOf(row, 'settings')) as SandboxSettings,
       state: JSON.parse(textOf(row, 'state')) as SandboxState,
       lastActivityMs: numberOf(row, 'last_activity_ms'),
+      hasFiles: numberOf(row, 'has_files') === 1,
     }
   }
 
   /** Inserts the record unless there is one. */
-  insert(record: SandboxRecord): void {
+  insert(record: Omit<SandboxRecord, 'hasFiles'>): void {
     this.#createTables()
     this.#exec(
-      'INSERT INTO sandbox VALUES (1, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+      'INSERT INTO sandbox VALUES (1, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING',
       record.id,
       record.owner,
       record.name,
@@ -434,7 +436,14 @@ export class SandboxStore {
   setState(state: SandboxState): void {
     // Unchanged state is not written: row writes are billed, and most polls find no change.
     const text = JSON.stringify(state)
-    this.#exec('UPDATE sandbox SET state = ? WHERE state <> ?', text, text)
+    // Stored before a process of a user can run: nothing is sent to sandboxd until this is durable.
+    const hasFiles = state.kind === 'running' ? 1 : 0
+    this.#exec(
+      'UPDATE sandbox SET state = ?, has_files = MAX(has_files, ?) WHERE state <> ?',
+      text,
+      hasFiles,
+      text,
+    )
   }
 
   setSettings(settings: SandboxSettings): void {

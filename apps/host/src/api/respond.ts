@@ -1,15 +1,18 @@
 import { ERRORS, SandwireError } from '@sandwire/protocol'
-import { FullDisk } from '../data/folder-problem.ts'
+import { FullDisk, MissingFile } from '../data/folder-problem.ts'
 
 /** Largest accepted body; most of it may be the environment of a sandbox. */
 export const MAX_BODY_BYTES = 2 * 1024 * 1024
 
-/** The error format of the host API. Of the cause, only the folder of a full disk is sent. */
+/** The error format of the host API. Of the cause, only the folder of a full disk or a missing file is sent. */
 export function respondError(error: SandwireError, requestId: string): Response {
   const { code, message, cause } = error
-  const fullDisk = cause instanceof FullDisk ? { full_disk: cause.folder } : {}
+  const details = {
+    ...(cause instanceof FullDisk && { full_disk: cause.folder }),
+    ...(cause instanceof MissingFile && { missing_file: cause.file }),
+  }
   return Response.json(
-    { error: { code, message, request_id: requestId, ...fullDisk } },
+    { error: { code, message, request_id: requestId, ...details } },
     { status: ERRORS[code].status },
   )
 }

@@ -120,6 +120,16 @@ export class FullDisk extends Error {
   }
 }
 
+/** A file or folder that must exist is missing. As the cause of an error, the host API reports it to control as a field. */
+export class MissingFile extends Error {
+  readonly file: string
+
+  constructor(file: string) {
+    super(`"${file}" is missing`)
+    this.file = file
+  }
+}
+
 /** The error to answer a host API request with; a full disk is named, because the operator can act on it. */
 export function toHostError(caught: unknown, dataFolder: string): SandwireError {
   if (!isDiskFullError(caught)) return SandwireError.from(caught)

@@ -1,7 +1,7 @@
 import { pollUntil } from '../poll.ts'
 import { canLimitDevices, type CgroupKind, cgroupOf, detectCgroups } from './cgroups.ts'
 import { ensureDiskImage, hasLoopDevices } from './disk-image.ts'
-import type { Isolation, IsolationSettings, LaunchPlan, OutsidePaths } from './isolation.ts'
+import type { Isolation, IsolationSettings, LaunchPlan, OutsidePaths, PreparePlan } from './isolation.ts'
 import { launchEgress } from './launch-egress.ts'
 import { launchInBubblewrap, type Machine } from './launch.ts'
 import { listProcesses, signalProcess } from './process-table.ts'
@@ -13,6 +13,7 @@ import {
   ensureOwnedFolderMode,
   foldersOf,
   outsidePaths,
+  requireFiles,
   type SandboxFolders,
   type SandboxIds,
 } from './sandbox-folders.ts'
@@ -38,8 +39,14 @@ class Bubblewrap implements Isolation {
     this.weaknesses = describeWeaknesses(settings, this.#machine)
   }
 
-  async prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths> {
+  filesOf(id: string): string {
+    const { image, files } = foldersOf(this.#settings, id)
+    return this.#machine.hasImages ? image : files
+  }
+
+  async prepare(plan: PreparePlan): Promise<OutsidePaths> {
     const folders = foldersOf(this.#settings, plan.id)
+    requireFiles(plan, this.filesOf(plan.id))
     const ids = this.#settings.isRoot ? this.#claimIds(plan.id) : undefined
     await prepareRunFolder(this.#settings.runBase, folders, ids)
     if (this.#machine.hasImages && ids !== undefined) {

@@ -30,6 +30,12 @@ export interface LaunchPlan {
   readonly hasEgress: boolean
 }
 
+/** A sandbox to prepare. */
+export interface PreparePlan extends Pick<LaunchPlan, 'id' | 'limits'> {
+  /** True when its files must exist: they are never replaced by empty ones. */
+  readonly hasFiles?: boolean
+}
+
 /** Paths on this machine of files in the sandbox. Only this user and the sandbox can enter their folder. */
 export interface OutsidePaths {
   readonly daemonSocket: string
@@ -64,9 +70,11 @@ export interface Isolation {
   readonly weaknesses: readonly string[]
   /**
    * Creates folders, image and uids of a sandbox unless they exist, and an empty folder for its sockets, which can be opened
-   * before `launch`. The sandbox must not be running.
+   * before `launch`. The sandbox must not be running. Throws `MissingFile` when the files must exist and do not.
    */
-  prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths>
+  prepare(plan: PreparePlan): Promise<OutsidePaths>
+  /** Path of the file or folder that holds the sandbox's files. */
+  filesOf(id: string): string
   /** Starts the egress proxy of a prepared sandbox. It dies with the calling process. */
   launchEgress(id: string): Promise<EgressLaunch>
   /** Launches the sandbox. It dies with the calling process. */

@@ -1,6 +1,7 @@
-import { chmodSync, chownSync, closeSync, constants, lstatSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, chownSync, closeSync, constants, existsSync, lstatSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
-import { INSIDE, type OutsidePaths } from './isolation.ts'
+import { MissingFile } from '../data/folder-problem.ts'
+import { INSIDE, type OutsidePaths, type PreparePlan } from './isolation.ts'
 
 /** Paths of one sandbox on this machine. */
 export interface SandboxFolders {
@@ -60,6 +61,11 @@ export interface SandboxIds {
   readonly user: number
   /** User and group of the egress proxy. */
   readonly egress: number
+}
+
+/** Throws when files that must exist are missing, for instance because their disk is not mounted. */
+export function requireFiles({ hasFiles }: PreparePlan, file: string): void {
+  if (hasFiles === true && !existsSync(file)) throw new MissingFile(file)
 }
 
 /** Opens a path without read permission, which its owner may lack. */

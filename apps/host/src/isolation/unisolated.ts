@@ -12,6 +12,7 @@ import {
   type LaunchedSandbox,
   type LaunchPlan,
   type OutsidePaths,
+  type PreparePlan,
 } from './isolation.ts'
 import { Launched } from './launched-sandbox.ts'
 import { descendantsOf, findProcess, listProcesses, signalProcess } from './process-table.ts'
@@ -22,6 +23,7 @@ import {
   ensureOwnedFolderMode,
   foldersOf,
   outsidePaths,
+  requireFiles,
   type SandboxFolders,
 } from './sandbox-folders.ts'
 import { DAEMON_MEMORY, findTool } from './system-tools.ts'
@@ -86,8 +88,13 @@ class Unisolated implements Isolation {
     this.#settings = settings
   }
 
-  async prepare(plan: Pick<LaunchPlan, 'id' | 'limits'>): Promise<OutsidePaths> {
+  filesOf(id: string): string {
+    return foldersOf(this.#settings, id).files
+  }
+
+  async prepare(plan: PreparePlan): Promise<OutsidePaths> {
     const folders = foldersOf(this.#settings, plan.id)
+    requireFiles(plan, folders.files)
     ensureOwnedFolderMode(this.#settings.runBase, 0o700)
     await removeTree(folders.io)
     for (const folder of [folders.run, folders.io, folders.egress]) ensureFolder(folder, 0o700)

@@ -3,7 +3,7 @@ import { KeyedSerializer, raceTimeout } from '@sandwire/async'
 import { DISK_FULL, type SandboxStatus, type StartSpec } from '@sandwire/internal-api'
 import { SandwireError, type StopReason } from '@sandwire/protocol'
 import type { Admission, DiskGuard } from '../disk/disk-guard.ts'
-import { FullDisk, isDiskFull } from '../data/folder-problem.ts'
+import { FullDisk, isDiskFull, MissingFile } from '../data/folder-problem.ts'
 import { DataLock } from '../data/lock.ts'
 import { isRunning } from '../data/process-identity.ts'
 import type { Isolation, IsolationSettings } from '../isolation/isolation.ts'
@@ -17,7 +17,7 @@ import {
   type SupervisorState,
   writeState,
 } from '../supervisor/sandbox-files.ts'
-import { READY_MS, STOP_GRACE_MS, type SupervisorSpec, UNCLAIMED_MS } from '../supervisor/spec.ts'
+import { FILES_MISSING, READY_MS, STOP_GRACE_MS, type SupervisorSpec, UNCLAIMED_MS } from '../supervisor/spec.ts'
 import { pollUntil } from '../poll.ts'
 import { isAlive, statusFrom } from './sandbox-status.ts'
 import { readTail, SandboxStore } from './sandbox-store.ts'
@@ -219,6 +219,7 @@ class SupervisedSandboxManager implements SandboxManager {
       case 'held':
         return undefined
       case 'failed':
+        if (announced.reason === FILES_MISSING) throw this.#missing(spec)
         throw this.#failed(spec.name, announced.reason)
       case undefined:
         throw this.#failed(spec.name, 'supervisor_lost')
@@ -288,6 +289,14 @@ class SupervisedSandboxManager implements SandboxManager {
     return this.#isFull
       ? failed(name, 'data_disk_full', new FullDisk(path.dirname(sandboxesFolder)))
       : failed(name, reason)
+  }
+
+  #missing({ id, name }: StartSpec): SandwireError {
+    const { isolation, settings } = this.#options
+    const file = path.relative(settings.dataFolder, isolation.filesOf(id))
+    return new SandwireError('files_missing', `Cannot start sandbox "${name}": "${file}" is missing`, {
+      cause: new MissingFile(file),
+    })
   }
 
   get #isFull(): boolean {

@@ -47,6 +47,8 @@ export function readSpec(file: string): SupervisorSpec | undefined {
   return specShape.decode(JSON.parse(readFileSync(file, 'utf8')))
 }
 
+/** Reason of a start that failed because the sandbox had files and they are missing. */
+export const FILES_MISSING = 'files_missing'
 /** Time without a claim after which a supervisor stops its sandbox. */
 export const UNCLAIMED_MS = 10 * 60_000
 /** Time for sandboxd to become ready; a cold start on a loaded machine takes seconds. */

@@ -1,6 +1,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import type { StopReason } from '@sandwire/protocol'
+import { MissingFile } from '../data/folder-problem.ts'
 import type { ProcessIdentity } from '../data/process-identity.ts'
 import { openEgressProcess } from '../egress/egress-process.ts'
 import type { Isolation, LaunchedSandbox, OutsidePaths } from '../isolation/isolation.ts'
@@ -9,7 +10,7 @@ import { Slots } from '../slots/slots.ts'
 import { serveControl } from './control-server.ts'
 import { createDaemonArguments, ENV_FILE, hasEgress, writeStopReason, watchForReady } from './daemon.ts'
 import { reasonInState, type RunningState, type SandboxFiles, writeState } from './sandbox-files.ts'
-import { STOP_GRACE_MS, type SupervisorSpec } from './spec.ts'
+import { FILES_MISSING, STOP_GRACE_MS, type SupervisorSpec } from './spec.ts'
 import type { SupervisorLog } from './supervisor-log.ts'
 
 /** Dependencies of a supervisor. */
@@ -40,7 +41,7 @@ async function step<T>(reason: string, work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (cause) {
-    throw new StartFailure(reason, cause)
+    throw new StartFailure(cause instanceof MissingFile ? FILES_MISSING : reason, cause)
   }
 }
 
