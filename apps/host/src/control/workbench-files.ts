@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { SandwireError } from '@sandwire/protocol'
+import { hasRecordedContent, moveDamaged, recordContent } from '../data/content-record.ts'
 import { temporaryName } from '../data/private-file.ts'
 
 /** Inputs of the page's build, relative to the repository. */
@@ -70,7 +71,7 @@ async function build(root: string, folder: string): Promise<void> {
 function removeOld(cache: string, current: string): void {
   for (const name of readdirSync(cache)) {
     const build = path.join(cache, name)
-    if (!name.startsWith(PREFIX) || name === current) continue
+    if (!name.startsWith(PREFIX) || name.startsWith(current)) continue
     if (Date.now() - statSync(build).mtimeMs > MAX_UNUSED_MS) rmSync(build, { recursive: true, force: true })
   }
 }
@@ -78,7 +79,7 @@ function removeOld(cache: string, current: string): void {
 /** Folder of the current build; undefined when not built. */
 export function findWorkbench(root: string, cache: string): string | undefined {
   const folder = path.join(cache, `${PREFIX}${hashSources(root)}`)
-  return existsSync(path.join(folder, 'index.html')) ? folder : undefined
+  return hasRecordedContent(folder) ? folder : undefined
 }
 
 /** Folder of the current build, built if needed. Safe for concurrent processes. */
@@ -89,17 +90,19 @@ export async function prepareWorkbench(
 ): Promise<string> {
   const name = `${PREFIX}${hashSources(root)}`
   const folder = path.join(cache, name)
-  if (existsSync(path.join(folder, 'index.html'))) return folder
+  if (hasRecordedContent(folder)) return folder
+  moveDamaged(folder)
   notify('Building the workbench …')
   const fresh = temporaryName(folder)
   try {
     await build(root, fresh)
     await compressFiles(fresh)
+    recordContent(folder, fresh)
     renameSync(fresh, folder)
   } catch (error) {
     rmSync(fresh, { recursive: true, force: true })
     // Built concurrently.
-    if (!existsSync(path.join(folder, 'index.html'))) throw error
+    if (!hasRecordedContent(folder)) throw error
   }
   removeOld(cache, name)
   return folder

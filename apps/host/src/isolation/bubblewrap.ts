@@ -1,6 +1,6 @@
 import { pollUntil } from '../poll.ts'
 import { canLimitDevices, type CgroupKind, cgroupOf, detectCgroups } from './cgroups.ts'
-import { ensureDiskImage, hasLoopDevices } from './disk-image.ts'
+import { ensureDiskImage, hasLoopDevices, removeUnfinishedImage } from './disk-image.ts'
 import type { Isolation, IsolationSettings, LaunchPlan, OutsidePaths, PreparePlan } from './isolation.ts'
 import { launchEgress } from './launch-egress.ts'
 import { launchInBubblewrap, type Machine } from './launch.ts'
@@ -94,6 +94,7 @@ class Bubblewrap implements Isolation {
     await this.sweep(id)
     const folders = foldersOf(this.#settings, id)
     for (const each of [folders.files, folders.image]) await removeTree(each)
+    removeUnfinishedImage(folders.image)
     this.#claims.release(id)
   }
 

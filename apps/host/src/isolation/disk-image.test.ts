@@ -1,7 +1,21 @@
 import { expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { enableDirectIo, hasLoopDevices, isAttached } from './disk-image.ts'
+import {
+  enableDirectIo,
+  ensureDiskImage,
+  hasLoopDevices,
+  isAttached,
+  removeUnfinishedImage,
+} from './disk-image.ts'
 
 // Not in the temporary folder, which may be a tmpfs: that does not support direct I/O.
 const FOLDER = resolve(import.meta.dir, '../../../../.cache')
@@ -27,5 +41,28 @@ test.skipIf(!hasLoopDevices(process.getuid?.() === 0))(
       rmSync(folder, { recursive: true })
     }
     await enableDirectIo(file)
+  },
+)
+
+test.skipIf(!hasLoopDevices(process.getuid?.() === 0))(
+  'ensureDiskImage removes what a killed mkfs left, and so does the removal of the sandbox',
+  async () => {
+    mkdirSync(FOLDER, { recursive: true })
+    const folder = mkdtempSync(join(FOLDER, 'image-'))
+    const image = join(folder, 'a.ext4')
+    const interrupt = (): void => {
+      mkdirSync(`${image}.unfinished/mkfs-x/content/workspace`, { recursive: true })
+      writeFileSync(`${image}.unfinished/mkfs-x/image`, 'part')
+    }
+    try {
+      interrupt()
+      await ensureDiskImage(image, 4 * 1024 ** 2, { daemon: 100_000, user: 100_001, egress: 100_002 })
+      expect(readdirSync(folder)).toEqual(['a.ext4'])
+      interrupt()
+      removeUnfinishedImage(image)
+      expect(readdirSync(folder)).toEqual(['a.ext4'])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   },
 )

@@ -24,8 +24,10 @@ export function inodesFor(diskBytes: number): number {
 /** Creates the file system of a sandbox, with `workspace` and `home`, unless it exists. The image is sparse. */
 export async function ensureDiskImage(image: string, diskBytes: number, ids: SandboxIds): Promise<void> {
   if (existsSync(image)) return
-  mkdirSync(path.dirname(image), { recursive: true, mode: 0o700 })
-  const made = mkdtempSync(`${image}.`)
+  removeUnfinishedImage(image)
+  mkdirSync(unfinishedFolder(image), { recursive: true, mode: 0o700 })
+  // A name of its own: an earlier mkfs.ext4 may still run although its supervisor was killed.
+  const made = mkdtempSync(path.join(unfinishedFolder(image), 'mkfs-'))
   try {
     const content = path.join(made, 'content')
     for (const name of ['workspace', 'home']) {
@@ -52,8 +54,17 @@ export async function ensureDiskImage(image: string, diskBytes: number, ids: San
     // Renamed when complete, so that an interrupted start leaves no partial image.
     renameSync(unfinished, image)
   } finally {
-    rmSync(made, { recursive: true, force: true })
+    removeUnfinishedImage(image)
   }
+}
+
+function unfinishedFolder(image: string): string {
+  return `${image}.unfinished`
+}
+
+/** Removes what a killed mkfs.ext4 left. */
+export function removeUnfinishedImage(image: string): void {
+  rmSync(unfinishedFolder(image), { recursive: true, force: true })
 }
 
 /** True while a loop device uses the file: mounted, or being unmounted. */

@@ -1,4 +1,13 @@
-import { chmodSync, chownSync, closeSync, constants, existsSync, lstatSync, mkdirSync, openSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+} from 'node:fs'
 import path from 'node:path'
 import { MissingFile } from '../data/folder-problem.ts'
 import { INSIDE, type OutsidePaths, type PreparePlan } from './isolation.ts'

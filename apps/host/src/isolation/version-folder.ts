@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path'
+import { hasRecordedContent, moveDamaged, recordContent } from '../data/content-record.ts'
 import { temporaryName } from '../data/private-file.ts'
 
 /** An immutable folder of the cache: a program, or files, in one version. */
@@ -12,12 +13,13 @@ export interface VersionedContent {
 }
 
 /**
- * Creates the folder of a version unless it exists, and returns its path. Everything that sandboxes see of this machine besides
+ * Creates the folder of a version unless it exists and is intact, and returns its path. Everything that sandboxes see of this machine besides
  * its system folders is in such a folder: running sandboxes keep their version, and see no other files.
  */
 export function ensureVersionFolder(cacheFolder: string, content: VersionedContent): string {
   const folder = path.join(cacheFolder, `${content.name}-${content.version}`)
-  if (existsSync(folder)) return folder
+  if (hasRecordedContent(folder)) return folder
+  moveDamaged(folder)
   mkdirSync(cacheFolder, { recursive: true, mode: 0o700 })
   const unfinished = temporaryName(folder)
   const umask = process.umask(0o022)
@@ -25,11 +27,12 @@ export function ensureVersionFolder(cacheFolder: string, content: VersionedConte
     rmSync(unfinished, { recursive: true, force: true })
     mkdirSync(unfinished, { mode: 0o755 })
     content.write(unfinished)
+    recordContent(folder, unfinished)
     renameSync(unfinished, folder)
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true })
     // Created concurrently.
-    if (!existsSync(folder)) throw error
+    if (!hasRecordedContent(folder)) throw error
   } finally {
     process.umask(umask)
   }

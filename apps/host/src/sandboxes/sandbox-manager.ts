@@ -17,7 +17,13 @@ import {
   type SupervisorState,
   writeState,
 } from '../supervisor/sandbox-files.ts'
-import { FILES_MISSING, READY_MS, STOP_GRACE_MS, type SupervisorSpec, UNCLAIMED_MS } from '../supervisor/spec.ts'
+import {
+  FILES_MISSING,
+  READY_MS,
+  STOP_GRACE_MS,
+  type SupervisorSpec,
+  UNCLAIMED_MS,
+} from '../supervisor/spec.ts'
 import { pollUntil } from '../poll.ts'
 import { isAlive, statusFrom } from './sandbox-status.ts'
 import { readTail, SandboxStore } from './sandbox-store.ts'
