@@ -160,7 +160,7 @@ export class DiskGuard {
   #share(available: number): boolean {
     if (!this.#options.hasImages) return available >= this.#amounts.newSandboxBytes
     const { sizeBytes, isScarce } = this.#last
-    const another = newImage('', DEFAULT_SANDBOX_LIMITS.diskBytes)
+    const another = newImage('', Math.min(DEFAULT_SANDBOX_LIMITS.diskBytes, this.#space.totalBytes))
     // Enough even if every sandbox fills its disk.
     if (!isScarce && available > sizeBytes + another.sizeBytes) return true
     const images = this.#measure()
