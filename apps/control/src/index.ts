@@ -4,6 +4,7 @@ import { redeemAtHost } from './auth/local-identity.ts'
 import { readSecrets } from './auth/service-token.ts'
 import type { Env } from './env.ts'
 import { trustProxy } from './http/client-address.ts'
+import { hasAmbiguousLength, refuseAndClose } from './http/framing.ts'
 import type { App } from './routes/context.ts'
 import { runtimeOf } from './runtime.ts'
 import { SandboxLookup } from './sandbox/sandbox-lookup.ts'
@@ -44,6 +45,7 @@ async function appOf(env: Env): Promise<App> {
 /** The public entrypoint. */
 export class Public extends WorkerEntrypoint<Env> {
   override async fetch(request: Request): Promise<Response> {
+    if (hasAmbiguousLength(request.headers)) return refuseAndClose(crypto.randomUUID())
     const { clientAddressHeader } = runtimeOf(this.env).config
     const app = await appOf(this.env)
     return app.fetch(trustProxy(request, clientAddressHeader), this.env, this.ctx)
