@@ -3,7 +3,7 @@ import { createApp } from './app.ts'
 import { redeemAtHost } from './auth/local-identity.ts'
 import { readSecrets } from './auth/service-token.ts'
 import type { Env } from './env.ts'
-import { trustProxy } from './http/client-address.ts'
+import { isFromProxy, trustProxy, withoutProxyHeaders } from './http/client-address.ts'
 import { hasAmbiguousLength, refuseAndClose } from './http/framing.ts'
 import type { App } from './routes/context.ts'
 import { runtimeOf } from './runtime.ts'
@@ -42,13 +42,28 @@ async function appOf(env: Env): Promise<App> {
   return app
 }
 
+/** Environments in which a proxy was reported. */
+const reportedProxies = new WeakSet<Env>()
+
+/** Logs once that a proxy passes client addresses that are not used. The host tells the operator. */
+function reportUnusedProxy(env: Env, request: Request): void {
+  if (reportedProxies.has(env) || !isFromProxy(request)) return
+  reportedProxies.add(env)
+  runtimeOf(env).log.warn('proxy_header_not_configured')
+}
+
 /** The public entrypoint. */
 export class Public extends WorkerEntrypoint<Env> {
   override async fetch(request: Request): Promise<Response> {
     if (hasAmbiguousLength(request.headers)) return refuseAndClose(crypto.randomUUID())
     const { clientAddressHeader } = runtimeOf(this.env).config
+    if (clientAddressHeader === undefined) reportUnusedProxy(this.env, request)
+    const trusted =
+      clientAddressHeader === undefined
+        ? withoutProxyHeaders(request)
+        : trustProxy(request, clientAddressHeader)
     const app = await appOf(this.env)
-    return app.fetch(trustProxy(request, clientAddressHeader), this.env, this.ctx)
+    return app.fetch(trusted, this.env, this.ctx)
   }
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
+import { withoutProxyHeaders } from '../src/http/client-address.ts'
 import { fromAddress, SPOOFS } from './support/addresses.ts'
 import { type RunningControl, startControl } from './support/control.ts'
 import { FakeSandboxes } from './support/fake-sandboxes.ts'
@@ -74,5 +75,27 @@ describe('the address of a client (threat T50)', () => {
 
   test('is read from a header only for peers on this machine', async () => {
     expect(await addressOf(behind, { [HEADER]: '203.0.113.9' }, '198.51.100.7')).toBe('198.51.100.7')
+  })
+
+  test('is in no header that routes can read without a configured proxy', () => {
+    const headers = { [HEADER]: '203.0.113.9', forwarded: 'for=203.0.113.9', 'x-kept': '1' }
+    const request = new Request('http://h/', { method: 'POST', body: 'b', headers })
+    const names = [...withoutProxyHeaders(request).headers.keys()]
+    expect(names).toContain('x-kept')
+    expect(names).not.toContain(HEADER)
+    expect(names).not.toContain('forwarded')
+  })
+
+  test('is reported as unused, once, when a proxy on this machine sends it in an unknown header', async () => {
+    const reported = (control: RunningControl): number =>
+      control.log.filter((line) => line.includes('"proxy_header_not_configured"')).length
+    await using fresh = await startControl({ runner: sandboxes })
+    await fresh.fetch('/healthz', { headers: { [HEADER]: '203.0.113.9', ...fromAddress('198.51.100.7') } })
+    await fresh.fetch('/healthz')
+    expect(reported(fresh)).toBe(0)
+    for (const name of [HEADER, 'forwarded'])
+      await fresh.fetch('/healthz', { headers: { [name]: '203.0.113.9', ...fromAddress('127.0.0.1') } })
+    await eventually(() => reported(fresh) > 0, { what: 'the log' })
+    expect([reported(fresh), reported(behind)]).toEqual([1, 0])
   })
 })

@@ -70,6 +70,7 @@ describe('validateConfiguration', () => {
         secrets: {},
         passed: {},
         disk: { overcommit: 4, bytesPerSecond: 256 * 1024 ** 2 },
+        connections: {},
       },
     })
   })
@@ -285,6 +286,20 @@ describe('validateConfiguration', () => {
     expect(found).toMatchObject({
       value: { issuers: [{ issuer: 'https://id.example' }], passed: { limits: { sessionsPerSandbox: 3 } } },
     })
+  })
+
+  test('reads limits on connections from the settings file', () => {
+    const read = (connections: unknown) => {
+      FILES['/etc/sandwire.json'] = JSON.stringify({ connections })
+      const env = context({ SANDWIRE_SETTINGS: '/etc/sandwire.json' })
+      return validateConfiguration(NO_FLAGS, { ...env, ownerOf: () => 1000 })
+    }
+    expect(read({ total: 500, perAddress: 20 })).toMatchObject({
+      value: { connections: { total: 500, perAddress: 20 }, passed: {} },
+    })
+    expect(problemsOf(read({ total: 0 }))).toEqual([
+      '"/etc/sandwire.json": connections: "total" must be a whole number from 1 to 1000000',
+    ])
   })
 
   test('rejects a settings file inside the workspace (threat T38)', () => {

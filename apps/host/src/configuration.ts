@@ -45,6 +45,8 @@ export interface Configuration extends InstallationPaths, ListenSettings, Identi
   readonly port: number
   /** Settings that are passed to control. */
   readonly passed: SettingsFile['passed']
+  /** Limits on connections; absent ones are derived from the machine. */
+  readonly connections: SettingsFile['connections']
   /** Absent: the strongest that works on this machine. */
   readonly isolation?: 'bubblewrap' | 'none'
   /** Absent: the host creates sandboxes itself. */
@@ -235,7 +237,7 @@ export function validateConfiguration(
       'A served folder is only for the local user: remove --workspace and WORKSPACE_MODE, or listen on loopback only',
     )
   if (problems.length > 0) return { isOk: false, problems }
-  const { passed } = settings
+  const { passed, connections } = settings
   return {
     isOk: true,
     value: {
@@ -244,6 +246,7 @@ export function validateConfiguration(
       ...listen,
       port,
       passed,
+      connections,
       disk,
       ...(containers === undefined ? isolation && { isolation } : { containers }),
     },

@@ -13,6 +13,10 @@ export interface LogFields {
   readonly pid?: number
   readonly port?: number
   readonly sandboxes?: number
+  readonly connections?: number
+  readonly closed?: number
+  readonly per_address?: number
+  readonly files?: number
   readonly isolation?: string
   readonly disk?: string
   readonly free_bytes?: number

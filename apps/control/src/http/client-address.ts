@@ -57,3 +57,19 @@ export function trustProxy(request: Request, header: string | undefined): Reques
   const peer = address.includes(':') ? `[${address}]:0` : `${address}:0`
   return new Request(request, copyCfProperties(request, { clientIp: peer }))
 }
+
+/** Headers by which a proxy is noticed. workerd's socket removes all others that name a client. */
+const PROXY_HEADERS = ['forwarded', 'x-forwarded-for']
+
+/** True if a proxy on this machine sent the request and names the client. */
+export function isFromProxy(request: Request): boolean {
+  return PROXY_HEADERS.some((name) => request.headers.has(name)) && isLoopback(addressOf(request))
+}
+
+/** The request without headers that name a client: without a configured proxy, nothing else may read them. */
+export function withoutProxyHeaders(request: Request): Request {
+  if (!PROXY_HEADERS.some((name) => request.headers.has(name))) return request
+  const headers = new Headers(request.headers)
+  for (const name of PROXY_HEADERS) headers.delete(name)
+  return new Request(request, { ...copyCfProperties(request), headers })
+}

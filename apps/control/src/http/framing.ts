@@ -15,7 +15,8 @@ export function hasAmbiguousLength(headers: Headers): boolean {
  */
 export function refuseAndClose(requestId: string): Response {
   const message = 'The request has both Content-Length and Transfer-Encoding'
-  const { status, headers, body } = respondError(new SandwireError('bad_request', message), requestId)
+  const response = respondError(new SandwireError('bad_request', message), requestId)
+  const body: ReadableStream<Uint8Array> | null = response.body
   const reader = body?.getReader()
   const failing = new ReadableStream<Uint8Array>({
     pull: async (controller) => {
@@ -24,5 +25,5 @@ export function refuseAndClose(requestId: string): Response {
       else controller.enqueue(read.value)
     },
   })
-  return new Response(failing, { status, headers })
+  return new Response(failing, response)
 }

@@ -6,7 +6,7 @@ import { type HostApi, serveHostApi } from '../api/server.ts'
 import { SignInCodes } from '../api/sign-in-codes.ts'
 import type { UpFlags } from '../arguments.ts'
 import type { Configuration } from '../configuration.ts'
-import { chooseAddresses, planServerNames } from '../control/addresses.ts'
+import { chooseAddresses, isBehindProxy, planServerNames, PROXY_NOTICE } from '../control/addresses.ts'
 import { bootControl, CONTROL_ENTRY, prepareControl, type PreparedControl } from '../control/boot.ts'
 import { endOrphanedWorkerd, removeWorkerdRecord } from '../control/orphan-workerd.ts'
 import { claimControlUser, type ControlUser, findControlUserProblem } from '../control/control-user.ts'
@@ -201,11 +201,14 @@ async function serve(
     writeLog,
     onRestarted: () => notify('Control crashed and was restarted'),
     onRestartFailed: (message) => notify(`${message}; retrying`),
+    onNotice: notify,
   })
   undo.defer(async () => {
     await control.end()
     removeWorkerdRecord(folder.workerd)
   })
+  if (configuration.clientAddressHeader === undefined && isBehindProxy(configuration, port))
+    notify(PROXY_NOTICE)
   base.lock.describe({ url, socket })
   const scheme = configuration.tls === undefined ? 'http' : 'https'
   // Only addresses it listens on: the token would otherwise be sent to another server.

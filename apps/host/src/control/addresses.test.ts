@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { rejectionOf } from '@sandwire/testing'
-import { chooseAddresses, planServerNames } from './addresses.ts'
+import { chooseAddresses, isBehindProxy, planServerNames } from './addresses.ts'
 
 test('port 0 becomes one free port for every address', async () => {
   const { port, listen } = await chooseAddresses(['127.0.0.1', '::1'], 0)
@@ -54,4 +54,17 @@ describe('planServerNames', () => {
     expect(names.origins).toEqual(['https://sandwire.example'])
     expect(names.hosts).not.toContain(PAGE)
   })
+})
+
+test.each([
+  [undefined, false, false],
+  ['https://sandwire.example', false, true],
+  ['https://sandwire.example', true, true],
+  ['https://sandwire.example:8787', true, false],
+  ['http://localhost:8787', false, false],
+  ['http://localhost:9000', false, true],
+] as const)('isBehindProxy of %s, with TLS %s: %s', (publicOrigin, hasTls, expected) => {
+  const tls = { certificateChain: '', privateKey: '' }
+  const settings = { ...(publicOrigin !== undefined && { publicOrigin }), ...(hasTls && { tls }) }
+  expect(isBehindProxy(settings, 8787)).toBe(expected)
 })

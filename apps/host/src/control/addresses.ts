@@ -126,3 +126,18 @@ export function planServerNames(
 function guestPageName(pageName: string): string {
   return `sandwire-${createHash('sha256').update(`guests of ${pageName}`).digest('hex').slice(0, 20)}`
 }
+
+/** What to do about a proxy whose header is not configured. */
+export const PROXY_NOTICE =
+  'Behind a proxy, all clients share the limits of one address: let it set X-Forwarded-For, and set SANDWIRE_CLIENT_ADDRESS_HEADER=X-Forwarded-For'
+
+/** True when the public origin is not one that this server serves itself, so that a proxy does. */
+export function isBehindProxy(
+  { publicOrigin, tls }: Pick<ListenSettings, 'publicOrigin' | 'tls'>,
+  port: number,
+): boolean {
+  if (publicOrigin === undefined) return false
+  const { protocol, port: publicPort } = new URL(publicOrigin)
+  const isSecure = protocol === 'https:'
+  return isSecure !== (tls !== undefined) || Number(publicPort || (isSecure ? 443 : 80)) !== port
+}

@@ -9,9 +9,10 @@ import type { DataFolder } from '../data/data-folder.ts'
 import type { Keys } from '../data/keys.ts'
 import { describeCause, type Log } from '../log.ts'
 import type { Machine } from '../machine.ts'
-import { planServerNames, type ServerNames } from './addresses.ts'
+import { planServerNames, PROXY_NOTICE, type ServerNames } from './addresses.ts'
 import { becomeControlUser, type ControlUser, giveAccess, InheritedFolders } from './control-user.ts'
 import { bundleControl } from './bundle.ts'
+import { type WatchedConnections, watchConnections } from './connection-guard.ts'
 import { ControlLog } from './control-log.ts'
 import { findPrivateAddresses } from './issuer-network.ts'
 import { refuseBrokenDatabases, removeEmptyObjects } from './object-databases.ts'
@@ -93,6 +94,27 @@ export interface BootOptions {
   readonly onRestarted: () => void
   /** Called when the first restart fails. */
   readonly onRestartFailed: (message: string) => void
+  /** Called with what the operator should know and do, once each. */
+  readonly onNotice: (line: string) => void
+}
+
+/** Control's log event for requests of a proxy whose header is not configured. */
+const PROXY_EVENT = '"proxy_header_not_configured"'
+
+/** Reports each notice once, however often control restarts. */
+class Notices {
+  readonly #report: (line: string) => void
+  readonly #known = new Set<string>()
+
+  constructor(report: (line: string) => void) {
+    this.#report = report
+  }
+
+  add(line: string): void {
+    if (this.#known.has(line)) return
+    this.#known.add(line)
+    this.#report(line)
+  }
 }
 
 function describeControl(
@@ -167,6 +189,10 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
   if (user !== undefined) giveAccess(user, { objects: folder.objects, hostSocket })
   const controlLog = new ControlLog()
   const settingsCheck = new SettingsCheck()
+  const settings = options.configuration.connections
+  const nowMs = (): number => performance.now()
+  const notices = new Notices(options.onNotice)
+  let connections: WatchedConnections | undefined
   const workerd = await Workerd.start({
     command: [...(user === undefined ? [] : becomeControlUser(user, listen)), paths.file(findWorkerd())],
     inherited: inherited?.fds ?? [],
@@ -174,6 +200,8 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     sockets: listen.length,
     onProcess: (identity) => {
       log.info('control_started', { pid: identity.pid })
+      connections = watchConnections({ pid: identity.pid, port: options.port, settings, log, nowMs })
+      if (connections.notice !== undefined) notices.add(connections.notice)
       try {
         recordWorkerd(folder.workerd, identity)
       } catch (error) {
@@ -181,16 +209,18 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
         log.error('control_not_recorded', { pid: identity.pid, cause: describeCause(error) })
       }
     },
+    onProcessEnd: () => connections?.[Symbol.dispose](),
     onLine: (line) => {
       const translated = controlLog.translate(line, new Date())
       if (translated === undefined) return
       writeLog(translated)
+      if (translated.includes(PROXY_EVENT)) notices.add(PROXY_NOTICE)
       settingsCheck.receiveLine(translated)
     },
     onRestarted,
     onRestartFailed,
     log,
-    nowMs: () => performance.now(),
+    nowMs,
   })
   try {
     await settingsCheck.check(listen[0] ?? '', tls !== undefined)

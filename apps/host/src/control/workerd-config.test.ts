@@ -99,9 +99,22 @@ test('sockets use TLS with a certificate, and drop client headers', () => {
   for (const socket of describeWorkerd({ ...PLAN, tls }).sockets ?? []) {
     const https = 'https' in socket ? socket.https : undefined
     expect(https?.tlsOptions).toEqual({ keypair: tls })
-    expect(https?.options?.injectRequestHeaders).toContainEqual({ name: 'x-forwarded-for' })
+    expect(https?.options?.injectRequestHeaders).toContainEqual({ name: 'x-forwarded-host' })
     expect(socket).not.toHaveProperty('http')
   }
+})
+
+test('sockets drop headers of proxies, except those by which a proxy that is not configured is noticed', () => {
+  const droppedWith = (control: Partial<ControlPlan['control']>): readonly string[] =>
+    (describeWorkerd({ ...PLAN, control: { ...PLAN.control, ...control } }).sockets ?? []).flatMap((socket) =>
+      'http' in socket ? (socket.http?.injectRequestHeaders ?? []).map(({ name = '' }) => name) : [],
+    )
+  for (const name of ['forwarded', 'x-forwarded-for']) {
+    expect(droppedWith({})).not.toContain(name)
+    expect(droppedWith({ clientAddressHeader: 'x-client' })).toContain(name)
+    expect(droppedWith({ clientAddressHeader: name })).not.toContain(name)
+  }
+  expect(droppedWith({})).toContain('cf-connecting-ip')
 })
 
 test('with containers, only sandbox objects have one, and their requests go to the egress proxy', () => {

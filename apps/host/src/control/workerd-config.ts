@@ -77,16 +77,17 @@ const CLAIMED_HEADERS = [
   'cf-ray',
   'cf-visitor',
   'cf-worker',
-  'forwarded',
   'mf-cf-blob',
   'mf-original-url',
   'mf-route-override',
   'true-client-ip',
-  'x-forwarded-for',
   'x-forwarded-host',
   'x-forwarded-proto',
   'x-real-ip',
 ]
+
+/** Headers by which control notices a proxy whose header is not configured; otherwise they are removed too. */
+const PROXY_HEADERS = ['forwarded', 'x-forwarded-for']
 
 /** `HttpOptions_Style.PROXY`; importing the value would load miniflare, which is slow. */
 const PROXY_STYLE = 1
@@ -150,7 +151,9 @@ function describeEngine({ socket, egressImage }: Containers): Pick<Worker, 'cont
 
 /** A public socket; it removes headers that clients could forge. */
 function describeSocket(address: string, index: number, { tls, control }: ControlPlan): Socket {
-  const dropped = CLAIMED_HEADERS.filter((name) => name !== control.clientAddressHeader)
+  const { clientAddressHeader } = control
+  const claimed = clientAddressHeader === undefined ? CLAIMED_HEADERS : [...CLAIMED_HEADERS, ...PROXY_HEADERS]
+  const dropped = claimed.filter((name) => name !== clientAddressHeader)
   const options = { injectRequestHeaders: dropped.map((name) => ({ name })) }
   const socket = { name: `public-${index}`, address, service: { name: 'control', entrypoint: 'Public' } }
   return tls === undefined

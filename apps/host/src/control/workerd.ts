@@ -27,6 +27,8 @@ export interface WorkerdOptions {
   readonly sockets: number
   /** Called for each process before it gets its configuration, so that every orphan is recorded. */
   readonly onProcess: (identity: ProcessIdentity) => void
+  /** Called when the last reported process has ended. */
+  readonly onProcessEnd: () => void
   /** Called for each output line. */
   readonly onLine: (line: string) => void
   /** Called when it serves again after a crash. */
@@ -117,7 +119,10 @@ export class Workerd {
       this.#options.onLine(line)
     }
     const outputRead = Promise.allSettled([follow(child.stdout, onLine), follow(child.stderr, onLine)])
-    const exited = child.exited.then((code): string => String(child.signalCode ?? `exit ${code}`))
+    const exited = child.exited.then((code): string => {
+      this.#options.onProcessEnd()
+      return String(child.signalCode ?? `exit ${code}`)
+    })
     const identity = identifyProcess(child.pid)
     if (identity !== undefined) this.#options.onProcess(identity)
     await feed(child, config)

@@ -14,6 +14,7 @@ const CONFIGURATION: Configuration = {
   secrets: {},
   passed: {},
   disk: { overcommit: 4, bytesPerSecond: 0 },
+  connections: {},
 }
 
 function probes(

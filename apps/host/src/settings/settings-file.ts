@@ -5,6 +5,7 @@ import {
   validateRecord,
 } from '@sandwire/operator-settings'
 import { shape } from '@sandwire/protocol'
+import type { ConnectionSettings } from '../control/connection-limits.ts'
 import { type IssuerInput, validateIssuerInput } from './identity.ts'
 
 /** Far more than any installation needs. */
@@ -15,6 +16,7 @@ export interface SettingsFile {
   readonly issuers: readonly IssuerInput[]
   /** Settings for control, unchanged. */
   readonly passed: Readonly<Record<string, unknown>>
+  readonly connections: ConnectionSettings
 }
 
 function whole(min: number, max: number): Field<number> {
@@ -23,6 +25,8 @@ function whole(min: number, max: number): Field<number> {
 
 const optional = <T>(field: Field<T>) => ({ ...field, fallback: undefined })
 const perMinute = optional(whole(0, 1_000_000))
+const connectionCount = optional(whole(1, 1_000_000))
+const CONNECTIONS = { total: connectionCount, perAddress: connectionCount }
 const LIMITS = {
   attachesPerMinutePerAddress: perMinute,
   attachesPerMinutePerUser: perMinute,
@@ -50,7 +54,7 @@ const PASSED: Readonly<Record<string, Validate>> = {
   tokenInUrl: one('tokenInUrl', { shape: shape.bool, expected: 'true or false' }),
 }
 
-const EMPTY_SETTINGS: SettingsFile = { issuers: [], passed: {} }
+const EMPTY_SETTINGS: SettingsFile = { issuers: [], passed: {}, connections: {} }
 
 function parse(text: string): Record<string, unknown> | undefined {
   try {
@@ -90,17 +94,18 @@ export function validateSettingsFile(
     problems.push(`"${file}" cannot be used: it is not a JSON object`)
     return EMPTY_SETTINGS
   }
-  const { issuers, ...passed } = all
+  const { issuers, connections = {}, ...passed } = all
   const fileProblems: string[] = []
   for (const [key, value] of Object.entries(passed)) {
     const validate = Object.hasOwn(PASSED, key) ? PASSED[key] : undefined
     if (validate !== undefined) validate(value, fileProblems)
     else
       fileProblems.push(
-        `"${key}" is not a setting; known settings are issuers, ${Object.keys(PASSED).join(', ')}`,
+        `"${key}" is not a setting; known settings are issuers, connections, ${Object.keys(PASSED).join(', ')}`,
       )
   }
   const issuerInputs = validateIssuers(issuers, fileProblems)
+  const counts = validateRecord('connections', connections, CONNECTIONS, fileProblems) ?? {}
   problems.push(...fileProblems.map((problem) => `"${file}": ${problem}`))
-  return { issuers: issuerInputs, passed }
+  return { issuers: issuerInputs, passed, connections: counts }
 }
