@@ -71,7 +71,7 @@ const GROUPS: readonly Group[] = [
   { name: 'sandboxd', seconds: 90, patterns: ['apps/sandboxd/**/*.test.ts'] },
   {
     name: 'host',
-    seconds: 190,
+    seconds: 230,
     patterns: e2e('up', 'up-*', 'isolation*', 'egress', 'doctor', 'sandbox-inside'),
   },
   { name: 'containers', seconds: 180, patterns: e2e('container-*') },

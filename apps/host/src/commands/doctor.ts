@@ -6,7 +6,7 @@ import type { Configuration } from '../configuration.ts'
 import { findContainerProblems, WEAKNESSES } from '../containers/containers.ts'
 import { Docker } from '../containers/docker.ts'
 import { explainListenCode, planListen } from '../control/addresses.ts'
-import { findControlUserProblem } from '../control/control-user.ts'
+import { claimControlUser, findControlUserProblem } from '../control/control-user.ts'
 import { findWorkerd } from '../control/workerd.ts'
 import { dataFolderAt, openDataFolder } from '../data/data-folder.ts'
 import { explainSystemError, findFile } from '../data/folder-problem.ts'
@@ -124,10 +124,10 @@ async function findPort({ port, addresses }: Configuration): Promise<DoctorFacts
 }
 
 /** Privileges that processes of a server of root have in excess, or lack. */
-function findPrivilegeWeaknesses(): string[] {
+function findPrivilegeWeaknesses(scratch: string): string[] {
   if (process.getuid?.() !== 0) return []
   const program = findWorkerd()
-  const problem = findControlUserProblem(program, path.dirname(program))
+  const problem = findControlUserProblem(claimControlUser(scratch), program, path.dirname(program))
   const missing = findMissingCapabilities(readFileSync('/proc/self/status', 'utf8'))
   return [
     ...(problem === undefined ? [] : [`control runs as root: ${problem}`]),
@@ -175,7 +175,7 @@ export async function doctor(options: DoctorOptions): Promise<boolean> {
     print(
       await composeAll(configuration, {
         isolation: isolation.kind,
-        weaknesses: [...isolation.weaknesses, ...findPrivilegeWeaknesses()],
+        weaknesses: [...isolation.weaknesses, ...findPrivilegeWeaknesses(scratch)],
         notice: notice ?? null,
         limits: {
           processes: isIsolated

@@ -224,8 +224,8 @@ function checkControlUser(
   { workbench }: PreparedControl,
   notify: (line: string) => void,
 ): ControlUser | undefined {
-  if (user === undefined) return undefined
-  const problem = findControlUserProblem(findWorkerd(), workbench)
+  if (process.getuid?.() !== 0) return undefined
+  const problem = findControlUserProblem(user, findWorkerd(), workbench)
   if (problem !== undefined) notify(`Control runs as root: ${problem}`)
   return problem === undefined ? user : undefined
 }
@@ -273,7 +273,8 @@ async function begin(options: UpOptions): Promise<Running> {
   const { manager } = sandboxes
   const adopted = await sandboxes.adopt()
   const prepared = await preparing
-  const parts = { keys, sandboxes, machine, prepared, user: checkControlUser(user, prepared, notify) }
+  const runsAs = configuration.containers === undefined ? checkControlUser(user, prepared, notify) : undefined
+  const parts = { keys, sandboxes, machine, prepared, user: runsAs }
   const served = await serve(base, options, parts, undo)
   late.control = served.control
   if (manager !== undefined) undo.use(startClaimTimer(manager, log))

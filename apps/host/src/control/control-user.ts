@@ -2,7 +2,7 @@ import { closeSync, constants, lchownSync, lstatSync, openSync, readdirSync, sta
 import path from 'node:path'
 import { giveSocket, makeGroupFolder } from '../data/private-file.ts'
 import { UidClaims } from '../isolation/uid-claims.ts'
-import { findTool } from '../isolation/system-tools.ts'
+import { canRun, findTool } from '../isolation/system-tools.ts'
 
 /** The user and group that workerd runs as, when the host is root. */
 export interface ControlUser {
@@ -14,15 +14,22 @@ const CLAIM = 'control'
 const OTHERS_ENTER = 0o005
 const FIRST_PORT_OF_USERS = 1024
 
-/** Claims the user of workerd. The id stays with the data folder. Undefined without root. */
+/** Claims the user of workerd. The id stays with the data folder. Undefined without root, and where root cannot become that user. */
 export function claimControlUser(dataFolder: string): ControlUser | undefined {
   if (process.getuid?.() !== 0) return undefined
-  return { id: new UidClaims(dataFolder).claim(CLAIM, () => true).daemon }
+  const user = { id: new UidClaims(dataFolder).claim(CLAIM, () => true).daemon }
+  // Not in a container whose user namespace lacks the id, or without these capabilities.
+  return canRun(becomeControlUser(user, [])) ? user : undefined
 }
 
-/** Why workerd cannot run as another user; undefined when it can. Its program and the workbench belong to the installation. */
-export function findControlUserProblem(program: string, workbench: string): string | undefined {
+/** Why workerd cannot run as its user; undefined when it can. Its program and the workbench belong to the installation. */
+export function findControlUserProblem(
+  user: ControlUser | undefined,
+  program: string,
+  workbench: string,
+): string | undefined {
   if (findTool('setpriv') === null) return 'setpriv (util-linux) is not installed'
+  if (user === undefined) return 'this machine does not let root run programs as other users'
   const closed = [path.dirname(program), program, workbench].find(
     (file) => (statSync(file).mode & OTHERS_ENTER) !== OTHERS_ENTER,
   )

@@ -26,7 +26,10 @@ test('the launch script joins its cgroup first and runs bubblewrap with the give
     'mount -a -T /run/sandwire/ID/mounts',
     'cd /',
     'chmod 755 /run/sandwire/ID/stage/disk/workspace /run/sandwire/ID/stage/disk/home',
-    'cp -a /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /run/sandwire/ID/stage/links/. /run/sandwire/ID/stage/devices',
+    'cp -a /run/sandwire/ID/stage/links/. /run/sandwire/ID/stage/devices',
+    'cp -a /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /run/sandwire/ID/stage/devices 2>/dev/null || ' +
+      'for name in null zero full random urandom tty; do : > /run/sandwire/ID/stage/devices/$name; ' +
+      'mount --bind /dev/$name /run/sandwire/ID/stage/devices/$name; done',
     'mount -o remount,bind,ro /run/sandwire/ID/stage/devices',
     'exec prlimit --core=0:0 setpriv --pdeathsig KILL --reuid 1879048192 --regid 1879048192 --clear-groups -- "$@"',
   ])

@@ -72,8 +72,12 @@ export function completeMounts(mounts: readonly Mount[]): string[] {
       case 'devices': {
         // Copies are other inodes than the machine's, so that they show no use by others.
         const nodes = DEVICES.map((name) => `/dev/${name}`).join(' ')
+        const to = shellQuote(mount.to)
+        const bind = `: > ${to}/$name; mount --bind /dev/$name ${to}/$name`
         return [
-          `cp -a ${nodes} ${shellQuote(`${mount.links}/.`)} ${shellQuote(mount.to)}`,
+          `cp -a ${shellQuote(`${mount.links}/.`)} ${to}`,
+          // Where root may not create device nodes, they are the machine's.
+          `cp -a ${nodes} ${to} 2>/dev/null || for name in ${DEVICES.join(' ')}; do ${bind}; done`,
           `mount -o remount,bind,ro ${shellQuote(mount.to)}`,
         ]
       }

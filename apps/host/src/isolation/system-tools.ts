@@ -10,6 +10,19 @@ export function findTool(name: string): string | null {
   return Bun.which(name, { PATH: paths.join(':') })
 }
 
+/** True when a command prefix, such as `setpriv …`, works on this machine. Checked by running it. */
+export function canRun(prefix: readonly string[]): boolean {
+  try {
+    return Bun.spawnSync([...prefix, 'true'], {
+      env: { ...SYSTEM_ENV },
+      stdio: ['ignore', 'ignore', 'ignore'],
+    }).success
+  } catch {
+    // Not installed.
+    return false
+  }
+}
+
 /** Runs a system tool; throws with its first line of stderr when it fails. */
 export async function runTool(argv: readonly string[]): Promise<void> {
   const child = Bun.spawn([...argv], { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe', env: SYSTEM_ENV })

@@ -1,4 +1,4 @@
-import { findTool } from '../isolation/system-tools.ts'
+import { canRun, findTool } from '../isolation/system-tools.ts'
 
 /** Capabilities of a supervisor that root starts, and what isolation needs them for. */
 const CAPABILITIES = [
@@ -44,10 +44,11 @@ export function findMissingCapabilities(status: string): string[] {
   )
 }
 
-/** Command prefix of a supervisor: root keeps only these capabilities, and its programs gain none. */
+/** Command prefix of a supervisor: root keeps only these capabilities, and its programs gain none. Empty where that does not work. */
 export function limitSupervisor(isRoot: boolean): string[] {
   const setpriv = isRoot ? findTool('setpriv') : null
   if (setpriv === null) return []
   const kept = CAPABILITIES.map((name) => `+${name}`).join(',')
-  return [setpriv, '--no-new-privs', '--inh-caps=-all', `--bounding-set=-all,${kept}`, '--']
+  const prefix = [setpriv, '--no-new-privs', '--inh-caps=-all', `--bounding-set=-all,${kept}`, '--']
+  return canRun(prefix) ? prefix : []
 }

@@ -68,7 +68,12 @@ export class IsolatedSandbox implements AsyncDisposable {
   static async start(
     starter: Starter,
     dataFolder: string,
-    options: { readonly id?: string; readonly limits?: Partial<SandboxLimits> } = {},
+    options: {
+      readonly id?: string
+      readonly limits?: Partial<SandboxLimits>
+      /** As on a machine without overlays. */
+      readonly hasNoOverlays?: boolean
+    } = {},
   ): Promise<IsolatedSandbox> {
     const cache = join(dataFolder, 'code')
     mkdirSync(cache, { recursive: true })
@@ -78,7 +83,8 @@ export class IsolatedSandbox implements AsyncDisposable {
     )
     const id = options.id ?? mintId()
     const limits = JSON.stringify({ ...DEFAULT_SANDBOX_LIMITS, ...options.limits })
-    const argv = [process.execPath, SUPERVISOR, dataFolder, code, id, limits]
+    const overlays = options.hasNoOverlays === true ? ['no-overlays'] : []
+    const argv = [process.execPath, SUPERVISOR, dataFolder, code, id, limits, ...overlays]
     const supervisor = Bun.spawn([...asStarter(starter), ...argv], { stdio: ['pipe', 'pipe', 'inherit'] })
     const sandbox = new IsolatedSandbox(id, supervisor)
     sandbox.#socket = String((await sandbox.await('ready'))['socket'])

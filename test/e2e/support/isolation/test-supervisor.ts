@@ -4,7 +4,7 @@
 import { createBubblewrap } from '../../../../apps/host/src/isolation/bubblewrap.ts'
 import { defaultRunBase, INSIDE } from '../../../../apps/host/src/isolation/isolation.ts'
 
-const [dataFolder = '', codeFolder = '', id = '', limitsText = ''] = process.argv.slice(2)
+const [dataFolder = '', codeFolder = '', id = '', limitsText = '', overlays] = process.argv.slice(2)
 const uid = process.getuid?.() ?? 0
 const limits = JSON.parse(limitsText)
 const isolation = createBubblewrap({
@@ -12,6 +12,7 @@ const isolation = createBubblewrap({
   runBase: defaultRunBase(process.env, uid),
   isRoot: uid === 0,
   diskBytesPerSecond: 64 * 1024 ** 2,
+  ...(overlays === 'no-overlays' && { hasOverlays: false }),
   program: { executable: process.execPath, code: { folder: codeFolder, entry: 'stand-in.ts' } },
 })
 const print = (value: unknown): void => console.log(JSON.stringify(value))
