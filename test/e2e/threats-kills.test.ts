@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import {
   eventually,
@@ -214,7 +215,11 @@ test('workerd recovers from running out of descriptors without loss to an attach
   await counted.continues()
   const workerd = await eventually(() => deployment.workerd, { what: 'workerd', ...WAIT })
   const limit = `--nofile=${readProcessCounts(workerd).fds + 20}`
-  expect(Bun.spawnSync(['prlimit', '--pid', String(workerd), limit]).exitCode).toBe(0)
+  // As its own user: root needs CAP_SYS_RESOURCE for another user's process.
+  const { uid } = statSync(`/proc/${workerd}`)
+  const become =
+    uid === process.getuid?.() ? [] : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--']
+  expect(Bun.spawnSync([...become, 'prlimit', '--pid', String(workerd), limit]).exitCode).toBe(0)
   const greedy = await Promise.all(
     Array.from({ length: 200 }, () => openRawTcp(deployment.host).catch(() => undefined)),
   )

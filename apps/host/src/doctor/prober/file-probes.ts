@@ -69,14 +69,14 @@ function probeWrites(): ProbeReport {
   const closed = WRITABLE_FOLDERS.filter((folder) => existsSync(folder) && !canCreateIn(folder))
   if (open.length > 0) return report('write-outside', 'failed', `could write to ${open.join(', ')}`)
   if (closed.length > 0) return report('write-outside', 'weak', `cannot write to ${closed.join(', ')} either`)
-  return report('write-outside', 'ok', 'can write only to workspace, home and temporary files')
+  return report('write-outside', 'ok', `cannot write to ${READ_ONLY_FOLDERS.join(', ')}`)
 }
 
 function probeKernelFiles(): ProbeReport {
   const open = KERNEL_FILES.filter((file) => canOpen(file, 'r+'))
   return open.length > 0
     ? report('kernel-switches', 'failed', `could open ${open.join(', ')} for writing`)
-    : report('kernel-switches', 'ok', 'cannot write to kernel settings in /proc and /sys')
+    : report('kernel-switches', 'ok', `cannot open ${KERNEL_FILES.length} kernel settings for writing`)
 }
 
 function probeDeviceNode(): ProbeReport {
@@ -113,7 +113,8 @@ function probeCapabilities(): ProbeReport {
     ([, , bits = '0']) => BigInt(`0x${bits}`) !== 0n,
   )
   const names = held.map(([, name = '']) => name)
-  if (names.length === 0) return report('capabilities', 'ok', 'has no capability, and cannot get any')
+  if (names.length === 0)
+    return report('capabilities', 'ok', 'has no capability, and empty sets to gain any from')
   const isReal = names.some((name) => name === 'Prm' || name === 'Eff' || name === 'Amb')
   return isReal
     ? report('capabilities', 'failed', 'has capabilities')
@@ -167,7 +168,7 @@ function probeRoots(): ProbeReport {
 function probeForeignFiles(targets: ProbeTargets): ProbeReport {
   const seen = targets.files.filter((file) => canOpen(file, 'r'))
   return seen.length === 0
-    ? report('foreign-files', 'ok', 'sees no file of this machine or of other sandboxes')
+    ? report('foreign-files', 'ok', `cannot open ${targets.files.length} files of this machine`)
     : report('foreign-files', 'failed', `could read ${seen.join(', ')}`)
 }
 
@@ -179,7 +180,7 @@ function probeTemporaryBytes(): ProbeReport {
     return options?.split(',').some((option) => option.startsWith('size=') || option === 'ro') === true
   })
   return bounded.length === 3
-    ? report('temporary-bytes', 'ok', 'temporary files have a size limit')
+    ? report('temporary-bytes', 'ok', '/tmp, /dev/shm and /run have a size limit')
     : report(
         'temporary-bytes',
         'failed',

@@ -33,7 +33,7 @@ async function probeNetwork(targets: ProbeTargets): Promise<ProbeReport> {
     if (await answers({ host, port: Number(port) })) reachable.push(address)
   }
   return reachable.length === 0
-    ? report('host-network', 'ok', "does not reach this machine's network")
+    ? report('host-network', 'ok', `cannot connect to ${targets.addresses.length} addresses of this machine`)
     : report('host-network', 'failed', `could connect to ${reachable.join(', ')}`)
 }
 
@@ -44,7 +44,7 @@ function probeProcesses(targets: ProbeTargets): ProbeReport {
     .some((pid) => textOf(`/proc/${pid}/cmdline`)?.includes(marker) === true)
   return found
     ? report('foreign-processes', 'failed', 'could see a process of this machine')
-    : report('foreign-processes', 'ok', 'sees no process of this machine or of other sandboxes')
+    : report('foreign-processes', 'ok', 'does not see a process of this machine in /proc')
 }
 
 function textOf(file: string): string | undefined {
@@ -58,7 +58,7 @@ function textOf(file: string): string | undefined {
 
 function probeEnvironment(targets: ProbeTargets): ProbeReport {
   return process.env[targets.variable] === undefined
-    ? report('environment', 'ok', "has nothing of this machine's environment")
+    ? report('environment', 'ok', "does not have a variable of this machine's environment")
     : report('environment', 'failed', "could read this machine's environment")
 }
 
