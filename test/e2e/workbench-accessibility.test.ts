@@ -78,6 +78,12 @@ describe.skipIf(problem !== undefined)(
         await workbench.page.keyboard.press('Escape')
         await workbench.button('Settings').click()
       },
+      usage: async (workbench) => {
+        await workbench.page.keyboard.press('Escape')
+        await workbench.button('Usage').click()
+        const running = workbench.page.getByRole('row', { name: /^Running sandboxes [1-9]/ })
+        await running.waitFor()
+      },
       keys: async (workbench) => {
         await workbench.page.keyboard.press('Escape')
         await workbench.page.keyboard.press('Control+Shift+Slash')

@@ -16,6 +16,7 @@ import { fuzzyFilter } from './fuzzy.ts'
 import { Picker } from './picker.tsx'
 import { SettingsDialog } from './settings-dialog.tsx'
 import { baseName } from './titles.ts'
+import { UsageDialog } from './usage-dialog.tsx'
 
 /** The open overlay. */
 export function Overlays(): ReactElement | null {
@@ -38,6 +39,8 @@ export function Overlays(): ReactElement | null {
       return <ShortcutSheet onClose={close} />
     case 'settings':
       return <SettingsDialog onClose={close} />
+    case 'usage':
+      return <UsageDialog onClose={close} />
   }
 }
 

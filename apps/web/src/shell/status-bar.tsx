@@ -45,6 +45,11 @@ export function StatusBar(): ReactElement {
       {user.kind === 'ready' && user.value !== undefined && (
         <span className="status-person">{shellTexts.account.signedInAs(user.value.name)}</span>
       )}
+      {user.kind === 'ready' && user.value?.guest === false && (
+        <button type="button" className="link" onClick={() => workbench.showOverlay('usage')}>
+          {shellTexts.usage.title}
+        </button>
+      )}
       <button
         type="button"
         className="link"

@@ -26,7 +26,7 @@ export interface Notice {
 }
 
 /** A modal overlay. */
-type Overlay = 'commands' | 'files' | 'keys' | 'settings'
+type Overlay = 'commands' | 'files' | 'keys' | 'settings' | 'usage'
 
 const SETTINGS_KEY = 'sandwire.settings'
 /** Id of the open panel; empty: none. */

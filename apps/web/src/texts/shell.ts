@@ -32,6 +32,7 @@ export const shellTexts = {
     shortcuts: 'Keyboard shortcuts',
     splitDown: 'Split down',
     splitRight: 'Split right',
+    usage: 'Show usage',
   },
   palette: { title: 'Commands', placeholder: 'Type a command', none: 'No matching commands' },
   quickOpen: {
@@ -139,6 +140,23 @@ export const shellTexts = {
     },
     screenReader: { label: 'Screen reader support', hint: 'Terminals announce new output.' },
     done: 'Done',
+  },
+
+  usage: {
+    title: 'Usage',
+    resource: 'Resource',
+    used: 'Used',
+    limit: 'Limit',
+    noLimit: 'No limit',
+    resources: {
+      sandboxes: 'Sandboxes',
+      running: 'Running sandboxes',
+      sessions: 'Sessions',
+      memoryBytes: 'Memory of running sandboxes',
+      milliCpus: 'CPUs of running sandboxes',
+      pids: 'Processes of running sandboxes',
+      diskBytes: 'Disk',
+    },
   },
 
   account: {

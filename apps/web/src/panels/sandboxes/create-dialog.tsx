@@ -1,5 +1,6 @@
-import { type FormEvent, type ReactElement, useId, useState } from 'react'
+import { type FormEvent, type ReactElement, useEffect, useId, useState } from 'react'
 import { createSandbox, type Network } from '../../api/sandboxes.ts'
+import { readUsage } from '../../api/usage.ts'
 import { Dialog } from '../../shell/dialog.tsx'
 import { messageOf } from '../../state/workbench.ts'
 import type { FirstCommand } from '../../terminals/terminals.ts'
@@ -15,6 +16,21 @@ export interface CreatedSandbox {
   readonly firstCommand?: FirstCommand
 }
 
+/** The networks that the operator allows; undefined until they are known. The server checks them in any case. */
+function useAllowedNetworks(): readonly Network[] | undefined {
+  const [networks, setNetworks] = useState<readonly Network[]>()
+  useEffect(() => {
+    const aborter = new AbortController()
+    readUsage(aborter.signal).then(
+      ({ sandbox }) => setNetworks(sandbox.networks),
+      // All networks are offered; the server refuses what it does not allow.
+      () => undefined,
+    )
+    return () => aborter.abort()
+  }, [])
+  return networks
+}
+
 /** The form for a new sandbox. */
 export function CreateDialog({
   isIsolated,
@@ -26,9 +42,10 @@ export function CreateDialog({
   readonly onCreated: (created: CreatedSandbox) => void
   readonly onClose: () => void
 }): ReactElement {
-  const networks = networksFor(isIsolated)
+  const networks = networksFor(isIsolated, useAllowedNetworks())
   const [name, setName] = useState('')
-  const [network, setNetwork] = useState<Network>(networks[0])
+  const [chosen, setNetwork] = useState<Network>()
+  const network = chosen ?? networks[0] ?? 'none'
   const [hosts, setHosts] = useState('')
   const [repository, setRepository] = useState('')
   const [problem, setProblem] = useState('')

@@ -16,6 +16,10 @@ test('offers only an open network where sandboxes are not isolated', () => {
   expect(networksFor(false)).toEqual(['open'])
 })
 
+test('offers only the networks that the operator allows', () => {
+  expect(networksFor(true, ['allowlist', 'none'])).toEqual(['none', 'allowlist'])
+})
+
 test('clones a repository first', () => {
   expect(planSandbox(form)).toMatchObject({
     kind: 'valid',

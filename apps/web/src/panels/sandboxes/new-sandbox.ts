@@ -21,9 +21,14 @@ export function hasIsolation(sandboxes: readonly Pick<Sandbox, 'isolation'>[]): 
   return sandboxes.every(({ isolation }) => isolation !== 'none')
 }
 
-/** The networks on offer, default first. Without isolation, network access cannot be limited. */
-export function networksFor(isIsolated: boolean): readonly [Network, ...Network[]] {
-  return isIsolated ? ['none', 'allowlist', 'open'] : ['open']
+const NETWORKS: readonly Network[] = ['none', 'allowlist', 'open']
+
+/**
+ * The networks on offer, default first: those that the operator allows, once they are known. Without isolation, network access
+ * cannot be limited.
+ */
+export function networksFor(isIsolated: boolean, allowed: readonly Network[] = NETWORKS): readonly Network[] {
+  return isIsolated ? NETWORKS.filter((network) => allowed.includes(network)) : ['open']
 }
 
 /** What control accepts as the name of a sandbox. */
