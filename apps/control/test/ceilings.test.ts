@@ -142,6 +142,11 @@ describe('one account', () => {
     const refused = await client.post('/api/sandboxes', { name: 'b' })
     expect(ceilingIn(refused)).toBe('account.running')
     expect(fieldOf(fieldOf(refused.body, 'error'), 'used')).toBe(1)
+    // Nothing was created.
+    expect((await client.get('/api/sandboxes/b')).status).toBe(404)
+    await client.post('/api/sandboxes', { name: 'b', start: false })
+    expect(ceilingIn(await client.request('POST', '/api/sandboxes/b/start'))).toBe('account.running')
+    expect((await client.get('/api/sandboxes/b')).body).toMatchObject({ state: 'stopped' })
     await client.request('POST', '/api/sandboxes/a/stop')
     expect((await client.request('POST', '/api/sandboxes/b/start')).status).toBe(200)
   })

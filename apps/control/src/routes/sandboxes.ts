@@ -9,6 +9,7 @@ import { enforcedSettings, checkEnforced } from '../providers/capabilities.ts'
 import type { IsolationOf } from '../providers/isolation.ts'
 import { retryIdempotent } from '../providers/retry.ts'
 import type { RunningSandboxes } from '../providers/running.ts'
+import type { SandboxCall } from '../sandbox/call.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import type { SandboxSettings, SandboxView } from '../sandbox/record.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
@@ -54,6 +55,16 @@ export function addSandboxRoutes(
 ): void {
   const find = (account: string, text: string): Promise<string> =>
     lookup.resolve(account, parseSandboxRef(text))
+
+  /** Starts a new sandbox; where there is no room for it, the request creates nothing. */
+  const startNew = async (call: SandboxCall, id: string): Promise<SandboxView> => {
+    const sandbox = lookup.sandbox(id)
+    const started = await sandbox.start(call)
+    // If it cannot be destroyed now, it is later.
+    if (!started.ok && started.code === 'ceiling_exceeded')
+      await sandbox.destroy({ ...call, action: 'sandbox.destroy' }, id)
+    return unwrap(started)
+  }
 
   app.openapi(
     endpoint(guardOf, {
@@ -102,7 +113,7 @@ export function addSandboxRoutes(
       )
       checkEnvironment(call, settings.env, config.commands)
       const created = await lookup.create(call, name, settings, false)
-      const view = start ? unwrap(await lookup.sandbox(created.id).start(call)) : created
+      const view = start ? await startNew(call, created.id) : created
       return context.json(toSandboxView(view, await isolationOf(call.requestId)), 201)
     },
   )
