@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { startIssuer, type TestIssuer } from '@sandwire/testing/issuer'
@@ -89,6 +89,35 @@ test(
     expect(await ann.run(['create', 'dev'])).toMatchObject({ code: 0 })
     expect((await ann.run(['list'])).stdout.toString()).toContain('dev')
     expect((await bob.run(['list'])).stderr).toContain('no sandboxes yet')
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  'users cannot request more than a part of the machine',
+  async () => {
+    const asked = [
+      ['--memory', '1T', 'of memory'],
+      ['--cpus', '999', 'CPUs'],
+      ['--disk', '900T', 'of disk space'],
+      ['--network', 'open', 'may be none or allowlist'],
+      ['--sleep-after', 'never', 'must stop after at most 86400 s'],
+    ] as const
+    for (const [option, value, reason] of asked) {
+      const { code, stderr } = await bob.run(['create', 'huge', option, value])
+      expect(code).toBe(255)
+      expect(stderr).toContain('Cannot create the sandbox: ')
+      expect(stderr).toContain(reason)
+      expect(stderr).toContain('hint: see what you use and may use: ')
+    }
+    expect((await bob.run(['list'])).stderr).toContain('no sandboxes yet')
+    expect((await ann.run(['usage'])).stdout.toString()).toMatch(/^running sandboxes +1 +\d+ /m)
+    const { account } = JSON.parse((await bob.run(['usage', '--json'])).stdout.toString()) as {
+      account: { memoryBytes: { used: number; limit: number } }
+    }
+    expect(account.memoryBytes.used).toBe(0)
+    // Half of what may be promised, which is twice the memory of the machine, or of the control group of the host.
+    expect(account.memoryBytes.limit).toBeWithin(1, totalmem() + 1)
   },
   TIMEOUT_MS,
 )
