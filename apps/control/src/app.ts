@@ -37,6 +37,7 @@ import { addPageRoutes } from './routes/pages.ts'
 import type { Policy } from './routes/policies.ts'
 import { recordRequests } from './routes/request-log.ts'
 import { addRedeemRoutes } from './routes/redeem.ts'
+import { addCheckpointRoutes } from './routes/checkpoints.ts'
 import { addSandboxRoutes } from './routes/sandboxes.ts'
 import { addSessionRoutes } from './routes/sessions.ts'
 import { addSignInRoutes } from './routes/sign-in.ts'
@@ -177,6 +178,7 @@ export function createApp(deps: AppDependencies): App {
   })
   addCompatRoutes(app, guardOf, { lookup, config, commands, mintId: () => crypto.randomUUID() })
   addSandboxRoutes(app, guardOf, { lookup, ...runtime })
+  addCheckpointRoutes(app, guardOf, { lookup, ...runtime })
   addSessionRoutes(app, guardOf, { lookup, mint, commands, sessionNames })
   addAuditRoutes(app, guardOf, lookup)
   addGrantRoutes(app, guardOf, { lookup, mint, accounts, source: config, hasGuests })

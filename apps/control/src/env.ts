@@ -14,6 +14,8 @@ export interface Env {
   readonly MACHINE: DurableObjectNamespace<MachineObject>
   /** The host API; absent without a host. */
   readonly HOST?: Fetcher
+  /** The host's store of versions; absent: files are not saved. */
+  readonly STORE?: Fetcher
   /** Network of sandboxes with an allow list, if the runtime has none of its own. */
   readonly OUTSIDE?: Fetcher
   /** Sandboxes of this machine, by slot. */

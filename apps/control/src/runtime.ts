@@ -20,6 +20,8 @@ import { cacheRunning, type RunningSandboxes } from './providers/running.ts'
 import { DisconnectMetrics } from './sandbox/disconnect-metrics.ts'
 import { type IdMint, openIdMint } from './sandbox/sandbox-id.ts'
 import { openSigner, type Signer } from './signer.ts'
+import { HostStore } from './versions/host-store.ts'
+import type { SegmentStore } from './versions/segment-store.ts'
 
 interface Keys {
   readonly signer: Signer
@@ -49,6 +51,8 @@ export interface Runtime {
   readonly providerOf: (context: ContainerContext) => Provider
   readonly isolationOf: IsolationOf
   readonly runningSandboxes: RunningSandboxes
+  /** Where versions of files are stored; undefined: they are not saved. */
+  readonly segments: SegmentStore | undefined
   /** Log lines about outbound requests, by sandbox. */
   readonly egressLogLimit: Buckets
   readonly nowMs: () => number
@@ -101,6 +105,10 @@ function ceilingsOf(config: Config, { JWT_SECRET, API_TOKEN }: Env): Ceilings {
   })
 }
 
+function openSegments({ STORE }: Env): SegmentStore | undefined {
+  return STORE === undefined ? undefined : new HostStore((url, init) => STORE.fetch(url, init))
+}
+
 function failWithoutHost(): never {
   throw new Error('No host is configured')
 }
@@ -150,6 +158,7 @@ function createRuntime(env: Env): Runtime {
       config.provider === 'host'
         ? cacheRunning((requestId) => hostProvider.running(requestId), nowMs)
         : () => Promise.resolve(undefined),
+    segments: openSegments(env),
     egressLogLimit: new Buckets(EGRESS_LOG_LIMIT),
     nowMs,
     sleep,

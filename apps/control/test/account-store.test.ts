@@ -19,6 +19,7 @@ function view(id: string, name: string): SandboxView {
     lastActivityMs: 1,
     sleepAfterSeconds: null,
     ephemeral: false,
+    saved: null,
     network: { policy: 'none', allow: [] },
     limits: DEFAULT_SANDBOX_LIMITS,
     env: [],

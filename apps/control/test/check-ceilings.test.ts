@@ -257,6 +257,7 @@ function view(id: string, state: SandboxView['state'] = 'creating'): SandboxView
     lastActivityMs: 1,
     sleepAfterSeconds: null,
     ephemeral: false,
+    saved: null,
     network: { policy: 'none', allow: [] },
     limits: DEFAULT_SANDBOX_LIMITS,
     env: [],

@@ -17,6 +17,7 @@ import type { Destroyer } from '../src/sandbox/state.ts'
 import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { MemoryProvider } from './support/memory-provider.ts'
+import { NO_VERSIONS } from './support/no-versions.ts'
 
 const ID = '0'.repeat(32)
 const SESSION = `${ID}.${'1'.repeat(26)}`
@@ -75,6 +76,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
   const lifecycle = new SandboxLifecycle({
     store,
     provider,
+    files: NO_VERSIONS,
     sandboxd,
     publicKey: 'k',
     refusals: { receive: async () => undefined },
@@ -117,6 +119,10 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
         'dead_letters',
         'dropped_audit_rows',
         'ended_logins',
+        'segments',
+        'versions',
+        'pending_restore',
+        'restored_start',
         'schema_version',
       ])
         database.run(`DROP TABLE ${table}`)

@@ -71,6 +71,7 @@ describe('validateConfiguration', () => {
         passed: {},
         disk: { overcommit: 4, bytesPerSecond: 256 * 1024 ** 2 },
         connections: {},
+        store: { folder: '/home/me/project/.sandwire/store' },
       },
     })
   })

@@ -9,6 +9,7 @@ import { type Environment, read } from './settings/input.ts'
 import { hasIdentity, type Identity, validateIdentity } from './settings/identity.ts'
 import { validateListenSettings, type ListenSettings } from './settings/listen.ts'
 import { validateSettingsFile, type SettingsFile } from './settings/settings-file.ts'
+import { type StoreSettings, validateStore } from './settings/store.ts'
 
 export const DEFAULT_PORT = 8787
 
@@ -52,6 +53,8 @@ export interface Configuration extends InstallationPaths, ListenSettings, Identi
   /** Absent: the host creates sandboxes itself. */
   readonly containers?: Containers
   readonly disk: DiskSettings
+  /** Absent: files are not saved. */
+  readonly store?: StoreSettings
 }
 
 /** A valid value, or all problems: one line each, with what to do. */
@@ -231,6 +234,9 @@ export function validateConfiguration(
     problems,
   )
   const disk = validateDisk(context.env, problems)
+  // A served folder is the operator's own.
+  const store =
+    paths.workspace === undefined ? validateStore(context.env, paths.dataFolder, problems) : undefined
   if (listen.mode === 'open') refuseLoopbackIssuers(identity, problems)
   if (paths.workspace !== undefined && listen.mode === 'open')
     problems.push(
@@ -248,6 +254,7 @@ export function validateConfiguration(
       passed,
       connections,
       disk,
+      ...(store !== undefined && { store }),
       ...(containers === undefined ? isolation && { isolation } : { containers }),
     },
   }

@@ -196,6 +196,7 @@ async function main(): Promise<void> {
     paused: new Int32Array(paused),
     pause: pauseProcesses,
     wallClock: Date.now,
+    sleep: (ms) => Bun.sleep(ms),
     later: (ms, action) => {
       const timer = setTimeout(action, ms)
       return () => clearTimeout(timer)

@@ -161,6 +161,8 @@ export const ERRORS = {
   workspace_unavailable: transient(503, 4475),
   /** A saved version cannot be read: bytes of it are missing or damaged. */
   version_damaged: final(500, 4476),
+  /** The store of saved versions does not respond. */
+  store_unavailable: transient(503, 4477),
   /** The server is stopping. */
   shutting_down: transient(503, 1012),
   /** The connection broke. */

@@ -53,7 +53,7 @@ export class ByteWriter {
   }
 
   /** A copy of what was written. */
-  take(): Uint8Array {
+  take(): Uint8Array<ArrayBuffer> {
     return this.#buffer.slice(0, this.#size)
   }
 

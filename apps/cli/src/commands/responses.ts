@@ -123,3 +123,25 @@ export function decodeHeldGrants(value: unknown): readonly HeldGrant[] {
 export function decodeRedeemedGrant(value: unknown): RedeemedGrant {
   return decodeResponse(redeemedGrantShape, value)
 }
+
+const versionShape = looseObject({
+  version: shape.nonNegativeInteger,
+  name: shape.nullable(shape.text(63)),
+  kind: shortText,
+  savedMs: shape.nonNegativeInteger,
+  isNewest: shape.bool,
+  isFuzzy: shape.bool,
+  unreadable: shape.nonNegativeInteger,
+})
+/** A saved version of a sandbox's files. */
+export type Version = shape.Decoded<typeof versionShape>
+
+const versionsShape = looseObject({ versions: shape.list(versionShape, MAX_ITEMS) })
+
+export function decodeVersion(value: unknown): Version {
+  return decodeResponse(versionShape, value)
+}
+
+export function decodeVersions(value: unknown): readonly Version[] {
+  return decodeResponse(versionsShape, value).versions
+}

@@ -20,6 +20,9 @@ import { rm } from './rm.ts'
 import { sessions } from './sessions.ts'
 import { share } from './share.ts'
 import { start } from './start.ts'
+import { checkpoint } from './checkpoint.ts'
+import { checkpoints } from './checkpoints.ts'
+import { restore } from './restore.ts'
 import { stop } from './stop.ts'
 import { templates } from './templates.ts'
 import { usage } from './usage.ts'
@@ -41,6 +44,9 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
   create,
   start,
   stop,
+  checkpoint,
+  checkpoints,
+  restore,
   rm,
   sessions,
   kill,

@@ -9,6 +9,8 @@ Sandboxes
   list                   list your sandboxes
   create [NAME]          create a sandbox: network, limits, variables
   start, stop NAME       start or stop a sandbox (files stay)
+  checkpoint NAME, checkpoints NAME, restore NAME@VERSION
+                         save its files, list saved versions, go back to one
   rm NAME                remove a sandbox and its files
   logs NAME              show its log, including blocked hosts
   cp SOURCE TARGET       copy files and folders; one side is SANDBOX:PATH

@@ -7,6 +7,9 @@ export const ACTIONS = [
   'sandbox.stop',
   'sandbox.destroy',
   'sandbox.env',
+  'version.create',
+  'version.delete',
+  'version.restore',
   'session.start',
   'session.join',
   'session.end',
@@ -57,6 +60,8 @@ const SECURITY: ReadonlySet<Action> = new Set([
   'sandbox.create',
   'sandbox.destroy',
   'sandbox.env',
+  'version.delete',
+  'version.restore',
 ])
 
 export function classOf(action: Action): AuditClass {
@@ -90,6 +95,9 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'DELETE /api/sandboxes/:sandbox': 'sandbox.destroy',
   'POST /api/sandboxes/:sandbox/start': 'sandbox.start',
   'POST /api/sandboxes/:sandbox/stop': 'sandbox.stop',
+  'POST /api/sandboxes/:sandbox/checkpoints': 'version.create',
+  'DELETE /api/sandboxes/:sandbox/checkpoints/:version': 'version.delete',
+  'POST /api/sandboxes/:sandbox/checkpoints/:version/restore': 'version.restore',
   'PUT /api/sandboxes/:sandbox/env': 'sandbox.env',
   'POST /api/sandboxes/:sandbox/exec': 'exec',
   'POST /api/sandboxes/:sandbox/sessions': 'session.start',

@@ -19,7 +19,7 @@ export interface UpstreamRequest {
   /** Path and query, as the token in the headers was signed for. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string | ReadableStream
+  readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream
   /** Aborts the request and its response with its reason. A caller that passes one also limits the time until the response. */
   readonly signal?: AbortSignal
 }

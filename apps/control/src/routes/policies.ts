@@ -67,6 +67,10 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'POST /api/sandboxes/:sandbox/start': rule('write', 'exec', 'work'),
   'POST /api/sandboxes/:sandbox/stop': rule('write', 'admin', 'own'),
   'PUT /api/sandboxes/:sandbox/env': rule('write', 'admin', 'own'),
+  'GET /api/sandboxes/:sandbox/checkpoints': rule('read', 'connect', 'work'),
+  'POST /api/sandboxes/:sandbox/checkpoints': rule('write', 'exec', 'work'),
+  'DELETE /api/sandboxes/:sandbox/checkpoints/:version': rule('write', 'admin', 'own'),
+  'POST /api/sandboxes/:sandbox/checkpoints/:version/restore': rule('write', 'admin', 'own'),
   'POST /api/sandboxes/:sandbox/exec': rule('write', 'exec', 'work'),
   // A template needs `connect`; the caller's own command needs `exec`, which the route checks.
   'POST /api/sandboxes/:sandbox/sessions': rule('write', 'connect', 'work'),

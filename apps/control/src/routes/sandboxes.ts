@@ -219,7 +219,7 @@ export function addSandboxRoutes(
 }
 
 /** The sandbox as the API returns it. */
-function toSandboxView(view: SandboxView, isolation: HostHealth['isolation'] | null) {
+export function toSandboxView(view: SandboxView, isolation: HostHealth['isolation'] | null) {
   return {
     ...view,
     isolation,

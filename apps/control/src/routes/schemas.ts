@@ -164,6 +164,14 @@ export const sandboxView = z
     lastActivityMs: timeMs,
     sleepAfterSeconds: z.int().nullable(),
     ephemeral: z.boolean().openapi({ description: 'Files do not survive a stop.' }),
+    saved: z
+      .object({
+        state: z.enum(['idle', 'pending', 'syncing', 'flushing', 'retrying', 'error']),
+        savedMs: timeMs.nullable(),
+        error: z.string().nullable(),
+      })
+      .nullable()
+      .openapi({ description: 'Whether its files are saved; null: this server does not save them.' }),
     network,
     isolation: z.enum(['bubblewrap', 'container', 'none']).nullable().openapi({
       description: 'Isolation; null: currently unknown. With `none`, network and limits are not enforced.',

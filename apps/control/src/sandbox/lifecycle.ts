@@ -6,6 +6,7 @@ import { type Ceilings, settingsWithin } from '../ceilings/ceilings.ts'
 import type { Limits } from '../limits.ts'
 import type { Log } from '../log.ts'
 import type { Provider } from '../providers/provider.ts'
+import type { FileVersions } from './file-versions.ts'
 import { type Access, accessName, accessOf, type Need, requireAccess } from './access.ts'
 import type { SandboxCall } from './call.ts'
 import type { DisconnectMetrics } from './disconnect-metrics.ts'
@@ -74,6 +75,11 @@ export interface LifecycleDependencies {
   readonly store: SandboxStore
   readonly provider: Provider
   readonly index: SandboxIndex
+  /** Saves and restores its files. */
+  readonly files: Pick<
+    FileVersions,
+    'isEnabled' | 'saved' | 'watch' | 'saveBeforeStop' | 'restoreAtStart' | 'deleteAll'
+  >
   readonly sandboxd: (sandbox: string) => SandboxdClient
   /** Receives each activity response of sandboxd. */
   readonly refusals: Pick<LateRefusals, 'receive'>
@@ -100,6 +106,8 @@ export class SandboxLifecycle {
   #starting: Promise<void> | undefined
   /** When the provider last reported the state. */
   #observedMs = Number.NEGATIVE_INFINITY
+  /** A stop saves the files while the state is still `running`; a start that is requested then follows it. */
+  #isStopping = false
   readonly #serializer = new KeyedSerializer()
 
   constructor(deps: LifecycleDependencies) {
@@ -150,7 +158,7 @@ export class SandboxLifecycle {
 
   /** Starts the sandbox unless it runs; concurrent callers share one start. */
   async start(requestId: string): Promise<void> {
-    if (this.#state.kind === 'running') return
+    if (this.#state.kind === 'running' && !this.#isStopping) return
     this.#starting ??= this.#serialize(() => this.#start(requestId)).finally(() => {
       this.#starting = undefined
     })
@@ -179,7 +187,7 @@ export class SandboxLifecycle {
   async stop(requestId: string, discard: boolean): Promise<void> {
     if (!this.#filesSurvive && !discard && this.#state.kind !== 'stopped')
       throw new SandwireError('needs_discard', 'Cannot stop the sandbox: its files would be lost')
-    await this.#serialize(() => this.#stop(requestId))
+    await this.#serialize(() => this.#stop(requestId, 'requested', discard))
   }
 
   /**
@@ -303,7 +311,10 @@ export class SandboxLifecycle {
         await this.#serialize(async () =>
           this.#isIdle(sessions) ? this.#stop(requestId, 'idle') : undefined,
         )
-      if (this.#state.kind === 'running') await this.#renew(requestId)
+      if (this.#state.kind === 'running') {
+        this.#deps.files.watch()
+        await this.#renew(requestId)
+      }
     } catch (caught) {
       // The next alarm polls again; a lasting problem is also reported to clients that attach.
       const { code, message } = SandwireError.from(caught)
@@ -335,6 +346,7 @@ export class SandboxLifecycle {
       lastActivityMs: record.lastActivityMs,
       sleepAfterSeconds: sleepMs === null ? null : Math.round(sleepMs / 1000),
       ephemeral: !this.#filesSurvive,
+      saved: this.#deps.files.isEnabled ? this.#deps.files.saved : null,
       network: settings.network,
       limits: settings.limits,
       env: Object.keys(settings.env),
@@ -352,7 +364,7 @@ export class SandboxLifecycle {
   }
 
   get #filesSurvive(): boolean {
-    return this.#deps.provider.survives.stop !== 'nothing'
+    return this.#deps.provider.survives.stop !== 'nothing' || this.#deps.files.isEnabled
   }
 
   #sleepAfterMs({ sleepAfterMs }: SandboxSettings): number | null {
@@ -376,9 +388,10 @@ export class SandboxLifecycle {
   }
 
   async #destroy(by: Destroyer, sandbox: string, requestId: string): Promise<void> {
-    const { store, provider, index, onDestroyed, alarm, deleteAll } = this.#deps
+    const { store, provider, files, index, onDestroyed, alarm, deleteAll } = this.#deps
     const owner = store.read()?.owner ?? by.identity
     await provider.destroy(sandbox, requestId)
+    await files.deleteAll(sandbox)
     await index.remove(owner, sandbox)
     await onDestroyed(by, requestId)
     await deleteAll()
@@ -404,7 +417,7 @@ export class SandboxLifecycle {
   }
 
   async #start(requestId: string): Promise<void> {
-    const { provider, store, publicKey, nowMs } = this.#deps
+    const { provider, store, files, publicKey, nowMs } = this.#deps
     this.#refuseDestroying()
     if (!(await this.#admitStart())) return
     const { id, name, settings, hasFiles } = this.#record
@@ -416,8 +429,10 @@ export class SandboxLifecycle {
       )
       if (status.state !== 'running')
         throw new SandwireError('sandbox_failed', 'The sandbox stopped while it was starting')
+      await files.restoreAtStart({ sandbox: id, address: status.address, epoch: status.epoch }, requestId)
       store.touch(nowMs())
       await this.#observed(status)
+      files.watch()
       await this.#renew(requestId)
     } catch (caught) {
       const error = SandwireError.from(caught)
@@ -456,7 +471,17 @@ export class SandboxLifecycle {
     await provider.renew(this.#record.id, RENEWED_POLLS * settings.alarmMs, requestId)
   }
 
-  async #stop(requestId: string, reason: StopReason = 'requested'): Promise<void> {
+  async #stop(requestId: string, reason: StopReason = 'requested', discard = false): Promise<void> {
+    this.#isStopping = true
+    try {
+      if (!discard) await this.#deps.files.saveBeforeStop(requestId)
+      await this.#end(requestId, reason)
+    } finally {
+      this.#isStopping = false
+    }
+  }
+
+  async #end(requestId: string, reason: StopReason): Promise<void> {
     const before = this.#state
     if (!(await this.apply({ type: 'stop' })).includes('stop')) return
     try {

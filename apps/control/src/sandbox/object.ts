@@ -21,6 +21,7 @@ import { type DroppedRows, SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
 import { UploadAudit } from '../workspace-proxy/upload-audit.ts'
 import { WORKSPACE_URL, parseWorkspaceCall } from '../workspace-proxy/call.ts'
+import type { Version } from '../versions/version-store.ts'
 
 function auditedHeader({ isAudited }: { readonly isAudited?: true }): Readonly<Record<string, string>> {
   return isAudited === true ? { [AUDITED_HEADER]: '1' } : {}
@@ -80,6 +81,50 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#operate(call, 'own', ({ lifecycle }, { record }) => {
       this.#store.setSettings({ ...record.settings, env })
       return lifecycle.publish()
+    })
+  }
+
+  /** Saved versions of its files, newest first. */
+  versions(call: SandboxCall): Promise<Outcome<readonly Version[]>> {
+    return this.#run(({ lifecycle, files }) => {
+      lifecycle.authorize(call, 'work')
+      return files.list()
+    })
+  }
+
+  /** Saves the files and keeps the version until it is deleted. Starts a stopped sandbox. */
+  checkpoint(call: SandboxCall, name: string | undefined): Promise<Outcome<Version>> {
+    return this.#audited(call, {}, async ({ lifecycle, files }) => {
+      lifecycle.authorize(call, 'work')
+      files.checkName(name)
+      await lifecycle.start(call.requestId)
+      const { requestId } = call
+      return files.save({
+        pause: 'checkpoint',
+        kind: 'checkpoint',
+        requestId,
+        ...(name !== undefined && { name }),
+      })
+    })
+  }
+
+  removeVersion(call: SandboxCall, nameOrNumber: string): Promise<Outcome<void>> {
+    return this.#audited(call, {}, ({ lifecycle, files }) => {
+      lifecycle.authorize(call, 'own')
+      return files.remove(nameOrNumber)
+    })
+  }
+
+  /** Replaces the files by a version. The present files become a checkpoint first, so that this can be undone. */
+  restoreVersion(call: SandboxCall, nameOrNumber: string): Promise<Outcome<SandboxView>> {
+    const { requestId } = call
+    return this.#operate(call, 'own', async ({ lifecycle, files }) => {
+      const version = files.find(nameOrNumber)
+      await lifecycle.start(requestId)
+      await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId })
+      await lifecycle.stop(requestId, true)
+      files.setPendingRestore(version)
+      await lifecycle.start(requestId)
     })
   }
 

@@ -7,8 +7,10 @@ import { runtimeOf } from '../runtime.ts'
 import { WorkspaceProxy } from '../workspace-proxy/proxy.ts'
 import { ProxiedRequests } from '../workspace-proxy/requests.ts'
 import { ObjectAlarm } from './alarm.ts'
+import { SandboxVersions } from '../versions/sandbox-versions.ts'
 import { AuditLog } from './audit-log.ts'
 import { HolderIndex } from './holder-index.ts'
+import { FileVersions } from './file-versions.ts'
 import { LateRefusals } from './late-refusals.ts'
 import { SandboxLifecycle } from './lifecycle.ts'
 import { OutputBudget } from './output-budget.ts'
@@ -33,6 +35,7 @@ export interface SandboxParts {
   /** Finds or starts the sessions of compat clients. */
   readonly ptySessions: PtySessions
   readonly workspace: WorkspaceProxy
+  readonly files: FileVersions
   /** Sets the alarm for what is pending beside the lifecycle. */
   readonly rearm: () => Promise<void>
 }
@@ -51,8 +54,18 @@ export async function openParts(
   env: Env,
   store: SandboxStore,
 ): Promise<SandboxParts> {
-  const { config, ceilings, log, nowMs, sleep, keys, providerOf, workspaceBreakers, disconnectMetrics } =
-    runtimeOf(env)
+  const {
+    config,
+    ceilings,
+    log,
+    nowMs,
+    sleep,
+    keys,
+    providerOf,
+    workspaceBreakers,
+    disconnectMetrics,
+    segments,
+  } = runtimeOf(env)
   const { signer, sessionTokens } = await keys()
   const alarm = new ObjectAlarm(ctx.storage)
   const hold = (work: Promise<unknown>): void => ctx.waitUntil(work)
@@ -137,9 +150,35 @@ export async function openParts(
     if (next !== undefined) await alarm.setBy(Math.max(next, nowMs() + MIN_ALARM_PAUSE_MS))
   }
 
-  const lifecycle = new SandboxLifecycle({
+  const files: FileVersions = new FileVersions({
+    store: store.versions,
+    versions:
+      segments === undefined
+        ? undefined
+        : new SandboxVersions({
+            store: store.versions,
+            segments,
+            sandboxd,
+            nowMs,
+            randomHex: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)).toHex(),
+          }),
+    losesFiles: provider.survives.stop === 'nothing',
+    sandboxd,
+    running: () => {
+      const record = store.read()
+      return record?.state.kind === 'running' ? { sandbox: record.id, state: record.state } : undefined
+    },
+    nowMs,
+    sleep,
+    log,
+    mintRequestId: mintId,
+    hold,
+    onChange: () => lifecycle.publish(),
+  })
+  const lifecycle: SandboxLifecycle = new SandboxLifecycle({
     store,
     provider,
+    files,
     sandboxd,
     publicKey: signer.publicKey,
     settings: config,
@@ -213,6 +252,7 @@ export async function openParts(
     provider,
     ptySessions,
     workspace,
+    files,
     rearm,
   }
 }

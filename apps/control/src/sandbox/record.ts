@@ -1,5 +1,6 @@
 import type { NetworkSpec, SandboxLimits } from '@sandwire/internal-api'
 import type { AccessName } from './access.ts'
+import type { SavedState } from './file-versions.ts'
 import type { SandboxState } from './state.ts'
 
 /** Settings of a sandbox. */
@@ -41,6 +42,8 @@ export interface SandboxView {
   readonly sleepAfterSeconds: number | null
   /** Files do not survive a stop. */
   readonly ephemeral: boolean
+  /** Whether its files are saved; null: this server does not save them. */
+  readonly saved: SavedState | null
   readonly network: NetworkSpec
   readonly limits: SandboxLimits
   /** Names only: values may be private. */

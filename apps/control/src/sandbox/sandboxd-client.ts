@@ -72,6 +72,7 @@ export interface SandboxdRequest {
   readonly body?: unknown
   /** A raw body instead of JSON. */
   readonly stream?: ReadableStream | string
+  readonly bytes?: Uint8Array<ArrayBuffer>
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
 }
@@ -102,7 +103,7 @@ export class SandboxdClient {
   /** Returns the raw response. Nothing of the client's request is sent but what is in `request`. */
   async fetch(address: string, caller: Caller, request: SandboxdRequest): Promise<Response> {
     const { sandbox, provider, signer, nowMs } = this.#deps
-    const { method, path, session, body, stream, headers, signal } = request
+    const { method, path, session, body, stream, bytes, headers, signal } = request
     const token = await signer.sign(
       { method, path, sandbox, ...caller, ...(session === undefined ? {} : { session }) },
       nowMs(),
@@ -117,6 +118,7 @@ export class SandboxdClient {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(stream === undefined ? {} : { body: stream }),
+      ...(bytes === undefined ? {} : { body: bytes }),
       ...(signal === undefined ? {} : { signal }),
     })
   }

@@ -20,6 +20,7 @@ import type { SandboxRecord, SandboxSettings } from './record.ts'
 import { HOLDER_OUTBOX } from './holder-index.ts'
 import { DISCONNECT_OUTBOX } from './revocation.ts'
 import type { SandboxState } from './state.ts'
+import { VERSION_SCHEMA, VersionStore } from '../versions/version-store.ts'
 import { decodeTicket, encodeTicket, type LiveTicket, type TicketRecord } from './tickets.ts'
 
 const SCHEMA: Schema = {
@@ -72,6 +73,7 @@ const SCHEMA: Schema = {
     ...SESSION_ALIAS_SCHEMA,
     ...OUTBOX_SCHEMA,
     ...CONTAINER_SCHEMA,
+    ...VERSION_SCHEMA,
   ],
 }
 
@@ -382,6 +384,8 @@ export class SandboxStore {
   /** Connections that sandboxd must close. */
   readonly disconnectOutbox: Outbox
   readonly container: ContainerStore
+  /** Saved versions of its files. */
+  readonly versions: VersionStore
 
   constructor(sql: Sql) {
     this.#sql = sql
@@ -395,6 +399,7 @@ export class SandboxStore {
     this.auditOutbox = new Outbox(exec, AUDIT_OUTBOX)
     this.disconnectOutbox = new Outbox(exec, DISCONNECT_OUTBOX)
     this.container = new ContainerStore(exec)
+    this.versions = new VersionStore(exec)
     if (hasSchema(sql)) this.#createTables()
   }
 

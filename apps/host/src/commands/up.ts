@@ -17,7 +17,7 @@ import { type Keys, openKeys } from '../data/keys.ts'
 import { DataLock } from '../data/lock.ts'
 import { removeTemporaryFiles } from '../data/private-file.ts'
 import { publishServer, serversFile, withdrawServer } from '../data/servers-file.ts'
-import { hostSocketIn, openSocketFolder, removeIfEmpty } from '../data/socket-path.ts'
+import { hostSocketIn, openSocketFolder, removeIfEmpty, storeSocketIn } from '../data/socket-path.ts'
 import { DiskGuard } from '../disk/disk-guard.ts'
 import { foldersOf } from '../isolation/sandbox-folders.ts'
 import { createLog, describeCause, type Log, LogFile } from '../log.ts'
@@ -27,6 +27,8 @@ import { startClaimTimer } from '../sandboxes/claim-sandboxes.ts'
 import { listRunning } from '../sandboxes/sandbox-status.ts'
 import { listIdentities } from '../settings/identity.ts'
 import { formatStartMessage, type StartMessageFacts } from '../start-message.ts'
+import { FolderStore } from '../store/folder-store.ts'
+import { serveStore } from '../store/store-server.ts'
 
 const PROGRAMS = path.resolve(import.meta.dir, '../../../..')
 
@@ -137,6 +139,20 @@ function openDiskGuard({ folder, log }: Base, { disk }: Configuration, hasImages
   })
 }
 
+/** Serves the folder of versions; returns its socket, or undefined when files are not saved. */
+async function openStore(
+  { socketFolder, log }: Base,
+  { store: settings }: Configuration,
+  undo: AsyncDisposableStack,
+): Promise<string | undefined> {
+  if (settings === undefined) return undefined
+  const store = new FolderStore(settings.folder)
+  await store.open()
+  const socket = storeSocketIn(socketFolder)
+  undo.adopt(serveStore({ socket, store, folder: settings.folder, log }), (served) => served.close())
+  return socket
+}
+
 /** What is running once control serves. */
 interface Served {
   /** The URL to print. */
@@ -185,6 +201,7 @@ async function serve(
     ...(codes !== undefined && { codes }),
   }
   const api = undo.adopt(serveHostApi(options), (served) => served.close())
+  const storeSocket = await openStore(base, configuration, undo)
   const control = await bootControl({
     prepared,
     configuration,
@@ -194,6 +211,7 @@ async function serve(
     listen,
     ...(user !== undefined && { user }),
     hostSocket: socket,
+    ...(storeSocket !== undefined && { storeSocket }),
     ...(egressSocket !== undefined && { egressSocket }),
     slots,
     machine,

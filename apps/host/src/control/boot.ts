@@ -82,6 +82,8 @@ export interface BootOptions {
   /** The user that runs workerd; absent: the current one. */
   readonly user?: ControlUser
   readonly hostSocket: string
+  /** Socket of the store of versions; absent: files are not saved. */
+  readonly storeSocket?: string
   /** Socket of the egress proxy of containers; absent without containers. */
   readonly egressSocket?: string
   /** Sockets of the slots, in order. */
@@ -156,7 +158,19 @@ function sweepObjects({ folder, log }: BootOptions): void {
 
 /** Starts control. */
 export async function bootControl(options: BootOptions): Promise<Workerd> {
-  const { prepared, folder, keys, user, listen, hostSocket, egressSocket, slots, log, writeLog } = options
+  const {
+    prepared,
+    folder,
+    keys,
+    user,
+    listen,
+    hostSocket,
+    storeSocket,
+    egressSocket,
+    slots,
+    log,
+    writeLog,
+  } = options
   const { onRestarted, onRestartFailed } = options
   const { issuers, secrets, issuerAuthorities, tls, containers } = options.configuration
   // As its own user, workerd cannot enter the folders above its files.
@@ -180,6 +194,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
       egressSocket !== undefined && { containers: { ...containers, egressSocket } }),
     listen,
     hostSocket: paths.file(hostSocket),
+    ...(storeSocket !== undefined && { storeSocket: paths.file(storeSocket) }),
     slots: slots.map((socket) => paths.file(socket)),
     objects: paths.folder(folder.objects),
     workbench: paths.folder(prepared.workbench),

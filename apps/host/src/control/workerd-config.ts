@@ -50,6 +50,8 @@ export interface ControlPlan {
   readonly listen: readonly string[]
   /** Unix socket of the host API. */
   readonly hostSocket: string
+  /** Unix socket of the store of versions; absent: files are not saved. */
+  readonly storeSocket?: string
   /** Unix sockets of the slots, in order; each exists while a sandbox has the slot. */
   readonly slots: readonly string[]
   /** Container settings, with the socket of the egress proxy; absent: the host creates sandboxes. */
@@ -121,6 +123,7 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
   return [
     { name: 'HOST', service: { name: 'host' } },
     { name: 'ASSETS', service: { name: 'workbench' } },
+    ...(plan.storeSocket === undefined ? [] : [{ name: 'STORE', service: { name: 'store' } }]),
     ...plan.slots.map((_socket, slot) => ({
       name: slotBindingName(slot),
       service: { name: nameOfSlot(slot) },
@@ -189,6 +192,7 @@ export function describeWorkerd(plan: ControlPlan): Config {
         },
       },
       dial('host', plan.hostSocket),
+      ...(plan.storeSocket === undefined ? [] : [dial('store', plan.storeSocket)]),
       ...plan.slots.map((socket, slot) => dial(nameOfSlot(slot), socket)),
       { name: 'issuers', network: describeIssuerNetwork(plan.issuerNetwork) },
       ...(containers === undefined ? [] : [describeOutside(containers.egressSocket)]),

@@ -33,6 +33,11 @@ export function hostSocketIn(folder: string): string {
   return path.join(folder, 'host.sock')
 }
 
+/** Socket of the store of versions. */
+export function storeSocketIn(folder: string): string {
+  return path.join(folder, 'store.sock')
+}
+
 /** Socket of the egress proxy of containers. */
 export function egressSocketIn(folder: string): string {
   return path.join(folder, 'egress.sock')

@@ -20,6 +20,8 @@ test('starts sandboxd on a unix socket with the required arguments', () => {
     'unix:/run/sandwire/sandboxd.sock',
     '--workspace',
     '/workspace',
+    '--save-home',
+    '/home/user',
     '--public-key',
     '/run/sandwire/public-key',
     '--sandbox',

@@ -17,6 +17,8 @@ export function createDaemonArguments(spec: StartSpec, isServed = false): string
     '--workspace',
     INSIDE.workspace,
     ...(isServed ? ['--shared-workspace'] : []),
+    '--save-home',
+    INSIDE.home,
     '--public-key',
     INSIDE.publicKey,
     '--sandbox',

@@ -25,7 +25,7 @@ import { latest } from '../sessions/session-registry.ts'
 import { toWall, viewSession } from './session-view.ts'
 import { COMPAT_ROUTES } from '../compat/routes.ts'
 import { type Workspace, type WorkspaceRoute } from '../workspace/routes/route.ts'
-import { VERSION_ROUTES, type VersionHandler } from '../versions/version-routes.ts'
+import { VERSION_PARAMETERS, VERSION_ROUTES, type VersionHandler } from '../versions/version-routes.ts'
 import type { VersionService } from '../versions/version-service.ts'
 import { WORKSPACE_ROUTES } from '../workspace/routes/routes.ts'
 
@@ -106,9 +106,9 @@ function workspaceRow({ access, parameters, handle }: WorkspaceRoute): Row {
 const ROUTES: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   ...mapRows(OWN_ROUTES, (run, path) => ({ run, parameters: OWN_PARAMETERS[path] ?? [] })),
   ...mapRows({ ...WORKSPACE_ROUTES, ...COMPAT_ROUTES }, workspaceRow),
-  ...mapRows(VERSION_ROUTES, (handle: VersionHandler) => ({
+  ...mapRows(VERSION_ROUTES, (handle: VersionHandler, path) => ({
     run: (call, deps) => handle(call, deps.versions),
-    parameters: [],
+    parameters: VERSION_PARAMETERS[path] ?? [],
   })),
 }
 

@@ -15,7 +15,7 @@ export class ChangeHints {
   readonly #hints = new Set<string>()
   /** Events were lost, folders moved, or not every folder is watched. */
   #isIncomplete = true
-  #isDirty = false
+  #events = 0
 
   constructor(inotify: Inotify | undefined) {
     this.#inotify = inotify
@@ -34,10 +34,10 @@ export class ChangeHints {
     this.#paths.set(watch, path)
   }
 
-  /** Reads pending events; returns true when something has changed since the last `take`. */
-  poll(): boolean {
+  /** Reads pending events. Returns how many there were since the start, or undefined when changes cannot be observed. */
+  poll(): number | undefined {
     for (const event of this.#inotify?.take() ?? []) {
-      this.#isDirty = true
+      this.#events += 1
       if (event.kind === 'lost') {
         this.#isIncomplete = true
         continue
@@ -52,7 +52,7 @@ export class ChangeHints {
       if (path === undefined) this.#isIncomplete = true
       else this.#add(path)
     }
-    return this.#isDirty
+    return this.#inotify === undefined ? undefined : this.#events
   }
 
   /** The hinted folders, each after the one above it, or undefined when all must be scanned. Starts over. */
@@ -62,7 +62,6 @@ export class ChangeHints {
     const hints = isComplete ? [...this.#hints].sort() : undefined
     if (hints === undefined) this.#unwatchAll()
     this.#hints.clear()
-    this.#isDirty = false
     this.#isIncomplete = false
     return hints
   }
@@ -70,7 +69,7 @@ export class ChangeHints {
   /** The save that took the hints failed: everything is scanned next time. */
   invalidate(): void {
     this.#isIncomplete = true
-    this.#isDirty = true
+    this.#events += 1
   }
 
   #add(path: string): void {

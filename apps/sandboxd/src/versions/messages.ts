@@ -48,7 +48,7 @@ export type VersionRequest =
   | { readonly verb: 'next' }
   | { readonly verb: 'commit' }
   | { readonly verb: 'discard' }
-  /** True when hints say that files changed since the last save. */
+  /** Number of observed changes; undefined when they cannot be observed. */
   | { readonly verb: 'poll' }
   | { readonly verb: 'beginRestore'; readonly ends: readonly RestoreEnd[] }
   | { readonly verb: 'addSegment'; readonly id: SegmentId; readonly bytes: Uint8Array }
@@ -60,7 +60,7 @@ export interface VersionResults {
   readonly next: NextStep
   readonly commit: undefined
   readonly discard: undefined
-  readonly poll: boolean
+  readonly poll: number | undefined
   readonly beginRestore: readonly SegmentId[]
   readonly addSegment: undefined
   readonly finishRestore: { readonly files: number; readonly folders: number }

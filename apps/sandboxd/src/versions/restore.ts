@@ -39,6 +39,7 @@ import {
   symlinkAt,
   truncateFd,
 } from '../workspace/beneath/system-calls.ts'
+import { emptyFolder } from './empty-folder.ts'
 import { chmodAt, makeFifoAt, setXattr, writeAt } from './system-calls.ts'
 
 /** Within a block, runs of zeros of this size become holes when the file had holes. */
@@ -46,7 +47,7 @@ const PAGE_BYTES = 4096
 
 export interface RestoreRoot {
   readonly name: string
-  /** An empty folder. */
+  /** The folder; what it contains is removed. */
   readonly fd: number
 }
 
@@ -72,7 +73,7 @@ export interface SegmentEnd {
 }
 
 /**
- * Writes a version into empty folders. First the ends of all segments are read, which have the manifests; then each segment that
+ * Replaces the content of folders by a version. First the ends of all segments are read, which have the manifests; then each segment that
  * is needed is given once, in any order. Every operation names an entry of an open folder and follows no link, so a hostile
  * manifest cannot write outside.
  */
@@ -109,8 +110,9 @@ export class Restore {
     this.#tree = buildTree(manifests)
   }
 
-  /** Creates folders, links and empty files; returns the segments whose content is needed. */
+  /** Empties the roots, then creates folders, links and empty files. Returns the segments whose content is needed. */
   begin(): readonly SegmentId[] {
+    for (const { fd, name } of this.#roots) emptyFolder(fd, name)
     for (const entry of this.#tree.get('') ?? []) {
       const name = latin1Text(entry.name)
       const root = this.#roots.find((each) => each.name === name)

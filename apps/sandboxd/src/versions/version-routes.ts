@@ -10,6 +10,9 @@ const MAX_ENDS_BYTES = 256 * 1024 * 1024
 /** A segment of 8 MiB with the manifest of a million files. */
 const MAX_SEGMENT_BYTES = 144 * 1024 * 1024
 
+/** Below the idle timeout of connections. */
+const MAX_WAIT_SECONDS = 60
+
 const SAVE = /^[0-9a-f]{28}$/
 const SEGMENT = /^[0-9a-f]{32}$/
 const KINDS = ['periodic', 'checkpoint', 'stop'] as const
@@ -32,12 +35,17 @@ interface VersionCall {
 
 export type VersionHandler = (call: VersionCall, service: VersionService) => Promise<Response>
 
+/** Routes that accept query parameters. */
+export const VERSION_PARAMETERS: Readonly<Record<string, readonly string[]>> = {
+  '/versions/changes': ['known', 'wait'],
+}
+
 /** Routes that control uses to save and restore. */
 export const VERSION_ROUTES: Readonly<Record<string, Readonly<Record<string, VersionHandler>>>> = {
   '/versions/saves': { POST: beginSave },
   '/versions/saves/:id': { GET: showSave, POST: commitSave },
   '/versions/segments/:id': { GET: readSegment, PUT: addSegment },
-  '/versions/changes': { GET: async (_, service) => respondJson({ isDirty: await service.isDirty() }) },
+  '/versions/changes': { GET: showChanges },
   '/versions/restore': { POST: beginRestore },
   '/versions/restore/:id': { POST: finishRestore },
 }
@@ -60,6 +68,20 @@ async function readSegment({ id }: VersionCall, service: VersionService): Promis
       'sandwire-trailer-bytes': String(segment.trailerBytes),
     },
   })
+}
+
+/** `known` is the number that the caller has; the response waits until it changes, for at most `wait` seconds. */
+async function showChanges({ url }: VersionCall, service: VersionService): Promise<Response> {
+  const known = numberOf(url, 'known', Number.MAX_SAFE_INTEGER)
+  const waitSeconds = numberOf(url, 'wait', MAX_WAIT_SECONDS) ?? 0
+  return respondJson({ changes: (await service.changes(known, waitSeconds * 1000)) ?? null })
+}
+
+function numberOf(url: URL, name: string, max: number): number | undefined {
+  const text = url.searchParams.get(name)
+  if (text === null) return undefined
+  if (!/^[0-9]{1,15}$/.test(text) || Number(text) > max) throw invalid(`the parameter "${name}"`)
+  return Number(text)
 }
 
 async function showSave({ id }: VersionCall, service: VersionService): Promise<Response> {

@@ -3,7 +3,6 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { eventually } from '@sandwire/testing'
 import { ByteWriter, type SegmentId } from '@sandwire/version-format'
 import type { SaveSummary } from './messages.ts'
 import { pauseProcesses } from './pause-processes.ts'
@@ -44,6 +43,7 @@ class Sandbox implements Disposable {
       paused: new Int32Array(paused),
       pause: pauseProcesses,
       wallClock: Date.now,
+      sleep: (ms) => Bun.sleep(ms),
       later: (ms, action) => {
         const timer = setTimeout(action, ms)
         return () => clearTimeout(timer)
@@ -58,7 +58,8 @@ class Sandbox implements Disposable {
     body?: BodyInit,
     headers: Record<string, string> = {},
   ): Promise<Response> {
-    const pattern = path.replace(/(segments|saves|restore)\/[0-9a-f]+$/, '$1/:id')
+    const [route = ''] = path.split('?')
+    const pattern = route.replace(/(segments|saves|restore)\/[0-9a-f]+$/, '$1/:id')
     const handle = VERSION_ROUTES[pattern]?.[method]
     if (handle === undefined) throw new Error(`No route ${method} ${pattern}`)
     const url = new URL(`http://localhost${path}`)
@@ -216,18 +217,17 @@ describe('saving', () => {
     const sandbox = new Sandbox()
     mkdirSync(join(sandbox.workspace, 'a/b'), { recursive: true })
     const first = await sandbox.save()
-    const isDirty = async (): Promise<boolean> => {
-      const { isDirty: value } = (await (await sandbox.call('GET', '/versions/changes')).json()) as {
-        isDirty: boolean
-      }
-      return value
+    const changes = async (query = ''): Promise<number | null> => {
+      const response = await sandbox.call('GET', `/versions/changes${query}`)
+      return ((await response.json()) as { changes: number | null }).changes
     }
-    expect(await isDirty()).toBe(false)
+    const before = await changes()
+    expect(await changes()).toBe(before)
+    const waiting = changes(`?known=${before}&wait=30`)
     writeFileSync(join(sandbox.workspace, 'a/b/c'), 'c')
-    await eventually(isDirty, { what: 'the change' })
+    expect(await waiting).toBeGreaterThan(before ?? 0)
     const second = await sandbox.save({ parent: first.save })
     expect(second).toMatchObject({ isChanged: true, isBase: false })
-    expect(await isDirty()).toBe(false)
     expect(await sandbox.save({ parent: second.save })).toMatchObject({ isChanged: false })
   })
 

@@ -9,6 +9,9 @@ const MAX_PAUSE_MS = 500
 /** Processes go on when control does not fetch the next segment for this long: it may have ended. */
 const MAX_SILENCE_MS = 15_000
 
+/** Between two looks at the observed changes. */
+const POLL_MS = 250
+
 export interface SaveRequest extends Omit<BeginSave, 'syncedMs'> {
   /** `periodic` saves limit the pause of processes; `checkpoint` and `stop` show one moment whatever it takes. */
   readonly kind: 'periodic' | 'checkpoint' | 'stop'
@@ -21,6 +24,7 @@ export interface VersionServiceDependencies {
   /** Stops the processes of the sandbox; returns what lets them go on. */
   readonly pause: () => () => void
   readonly wallClock: () => number
+  readonly sleep: (ms: number) => Promise<void>
   /** Runs an action once after a delay; returns what cancels it. */
   readonly later: (ms: number, action: () => void) => () => void
 }
@@ -103,9 +107,18 @@ export class VersionService {
     })
   }
 
-  /** True when hints say that files changed since the last save. */
-  isDirty(): Promise<boolean> {
-    return this.#deps.thread.request({ verb: 'poll' })
+  /**
+   * Number of changes observed since the start; undefined when they cannot be observed. Waits up to this long while it is
+   * still `known`.
+   */
+  async changes(known: number | undefined, waitMs: number): Promise<number | undefined> {
+    const { thread, wallClock, sleep } = this.#deps
+    const endMs = wallClock() + waitMs
+    for (;;) {
+      const changes = await thread.request({ verb: 'poll' })
+      if (changes !== known || wallClock() >= endMs) return changes
+      await sleep(POLL_MS)
+    }
   }
 
   beginRestore(ends: readonly RestoreEnd[]): Promise<readonly SegmentId[]> {

@@ -12,6 +12,7 @@ import { sqlOf } from '../bun-sql.ts'
 import { MemoryProvider } from '../memory-provider.ts'
 import type { FleetSettings } from './model-sandbox.ts'
 import { emptyTally, type FleetSandbox } from './tally.ts'
+import { NO_VERSIONS } from '../no-versions.ts'
 
 const ID = '0'.repeat(32)
 const SESSION = `${ID}.${'1'.repeat(26)}`
@@ -50,6 +51,7 @@ export class RealSandbox implements FleetSandbox {
     this.#lifecycle = new SandboxLifecycle({
       store: this.#store,
       provider,
+      files: NO_VERSIONS,
       sandboxd: (sandbox) =>
         new SandboxdClient({
           sandbox,

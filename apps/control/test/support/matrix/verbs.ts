@@ -158,6 +158,20 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'POST /api/sandboxes/:sandbox/stop': [
     { ...ofSandbox('/api/sandboxes/:sandbox/stop?discard=1'), changes: 'target' },
   ],
+  'GET /api/sandboxes/:sandbox/checkpoints': [ofSandbox('/api/sandboxes/:sandbox/checkpoints')],
+  // The fixture has no store of versions.
+  'POST /api/sandboxes/:sandbox/checkpoints': expectingError(
+    'not_found',
+    ofSandbox('/api/sandboxes/:sandbox/checkpoints', {}),
+  ),
+  'DELETE /api/sandboxes/:sandbox/checkpoints/:version': expectingError(
+    'not_found',
+    ofSandbox('/api/sandboxes/:sandbox/checkpoints/none'),
+  ),
+  'POST /api/sandboxes/:sandbox/checkpoints/:version/restore': expectingError(
+    'not_found',
+    ofSandbox('/api/sandboxes/:sandbox/checkpoints/none/restore'),
+  ),
   'PUT /api/sandboxes/:sandbox/env': [ofSandbox('/api/sandboxes/:sandbox/env', { env: {} })],
   'POST /api/sandboxes/:sandbox/exec': [ofSandbox('/api/sandboxes/:sandbox/exec', { cmd: 'true' })],
   'POST /api/sandboxes/:sandbox/sessions': [

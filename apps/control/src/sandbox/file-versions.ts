@@ -1,0 +1,238 @@
+import { KeyedSerializer } from '@sandwire/async'
+import { SandwireError } from '@sandwire/protocol'
+import { z } from 'zod'
+import type { Log } from '../log.ts'
+import type { SandboxVersions, SaveOptions } from '../versions/sandbox-versions.ts'
+import { IDLE, nextSyncMs, stepSync, type SyncEvent, type SyncState } from '../versions/sync-state.ts'
+import type { Version, VersionStore } from '../versions/version-store.ts'
+import type { Running } from './lifecycle.ts'
+import { controlItself, type SandboxdClient } from './sandboxd-client.ts'
+
+/** Longest wait for a change; sandboxd answers at once when one occurs. */
+const WAIT_SECONDS = 20
+/** While a save is pending, changes are polled this often. */
+const PENDING_POLL_MS = 500
+/** After a failed request to sandboxd. */
+const RETRY_MS = 2_000
+/** Where changes cannot be observed, and for stores into mapped memory, which inotify does not report. */
+const UNOBSERVED_SAVE_MS = 10_000
+const UNSEEN_CHANGES_MS = 5 * 60 * 1000
+
+const changesBody = z.object({ changes: z.int().min(0).nullable() })
+
+/** What a user sees of saving. */
+export interface SavedState {
+  readonly state: SyncState['kind']
+  /** When the newest version was saved; null: never. */
+  readonly savedMs: number | null
+  /** Code of the last failure, until a save succeeds. */
+  readonly error: string | null
+}
+
+export interface FileVersionsDependencies {
+  readonly store: VersionStore
+  /** Undefined: files are not saved. */
+  readonly versions: SandboxVersions | undefined
+  /** A stopped sandbox of the provider has no files. */
+  readonly losesFiles: boolean
+  readonly sandboxd: (sandbox: string) => SandboxdClient
+  /** The sandbox and its state while it runs. */
+  readonly running: () => { readonly sandbox: string; readonly state: Running } | undefined
+  readonly nowMs: () => number
+  readonly sleep: (ms: number) => Promise<void>
+  readonly log: Log
+  readonly mintRequestId: () => string
+  /** Keeps the object alive until the work is done. */
+  readonly hold: (work: Promise<unknown>) => void
+  /** Called when what users see of saving has changed. */
+  readonly onChange: () => Promise<void>
+}
+
+/** A sandbox that has started; `epoch` identifies the start. */
+export interface StartedSandbox {
+  readonly sandbox: string
+  readonly address: string
+  readonly epoch: string
+}
+
+/** Saves the files of a running sandbox whenever they have changed, and on request. */
+export class FileVersions {
+  readonly #deps: FileVersionsDependencies
+  readonly #saves = new KeyedSerializer()
+  #state: SyncState = IDLE
+  #error: string | null = null
+  #watched: string | undefined
+
+  constructor(deps: FileVersionsDependencies) {
+    this.#deps = deps
+  }
+
+  get isEnabled(): boolean {
+    return this.#deps.versions !== undefined
+  }
+
+  get saved(): SavedState {
+    const { store } = this.#deps
+    return { state: this.#state.kind, savedMs: store.head?.createdMs ?? null, error: this.#error }
+  }
+
+  /** Watches the running sandbox for changes, unless it does so already. */
+  watch(): void {
+    const running = this.#deps.running()
+    if (!this.isEnabled || running === undefined || this.#watched === running.state.epoch) return
+    this.#watched = running.state.epoch
+    this.#state = IDLE
+    this.#deps.hold(this.#watch(running.state.epoch))
+  }
+
+  /** Saves now. Throws when that fails, and when the sandbox does not run. */
+  async save(options: Omit<SaveOptions, 'requestId'> & { readonly requestId?: string }): Promise<Version> {
+    const { versions, running, mintRequestId, nowMs } = this.#deps
+    if (versions === undefined) throw notSaved()
+    return this.#saves.run('save', async () => {
+      const target = running()
+      if (target === undefined) throw new SandwireError('sandbox_stopped', 'The sandbox is not running')
+      const { sandbox, state } = target
+      const startedMs = nowMs()
+      if (this.#state.kind !== 'syncing') this.#apply({ type: 'flush' })
+      try {
+        const version = await versions.save(
+          { sandbox, address: state.address, isCurrent: () => running()?.state.epoch === state.epoch },
+          { requestId: mintRequestId(), ...options },
+        )
+        this.#error = null
+        this.#apply({ type: 'saved', tookMs: nowMs() - startedMs })
+        if (version === undefined)
+          throw new SandwireError('internal', 'Cannot save the files: nothing was saved')
+        return version
+      } catch (caught) {
+        const { code, message } = SandwireError.from(caught)
+        this.#error = code
+        this.#apply({ type: 'failed' })
+        this.#deps.log.warn('save_failed', { sandbox, code, cause: message })
+        throw caught
+      } finally {
+        await this.#deps.onChange().catch(() => undefined)
+      }
+    })
+  }
+
+  /**
+   * Saves before the sandbox stops. A failure prevents the stop where the files would be lost; elsewhere they stay on the disk
+   * and are saved after the next start.
+   */
+  async saveBeforeStop(requestId: string): Promise<void> {
+    const { losesFiles, running } = this.#deps
+    if (!this.isEnabled || running() === undefined) return
+    try {
+      await this.save({ pause: 'stop', kind: 'automatic', requestId })
+    } catch (error) {
+      if (losesFiles) throw error
+    }
+  }
+
+  /** Restores the files of a sandbox that has started and has no process yet. */
+  async restoreAtStart(target: StartedSandbox, requestId: string): Promise<void> {
+    const { store, versions, losesFiles, log } = this.#deps
+    const pending = store.pendingRestore
+    if (!losesFiles && pending === undefined) return
+    const version = pending ?? store.head
+    if (version === undefined || store.isRestored(target.epoch)) return store.setRestored(target.epoch)
+    if (versions === undefined) throw notSaved()
+    await versions.restore(target, version, requestId)
+    log.info('restored', { sandbox: target.sandbox, request_id: requestId })
+    store.setRestored(target.epoch)
+    store.setPendingRestore(undefined)
+  }
+
+  list(): readonly Version[] {
+    return this.#deps.store.list()
+  }
+
+  /** Throws `not_found`. */
+  find(nameOrNumber: string): Version {
+    const version = this.#deps.store.find(nameOrNumber)
+    if (version === undefined) throw new SandwireError('not_found', 'No version has this name or number')
+    return version
+  }
+
+  /** Throws `name_taken` when another version has the name. */
+  checkName(name: string | undefined): void {
+    if (!this.isEnabled) throw notSaved()
+    if (name !== undefined && this.#deps.store.find(name) !== undefined)
+      throw new SandwireError('name_taken', 'Another version of the sandbox has this name')
+  }
+
+  /** Deletes a version; the newest one stays, because it is the saved state of the files. */
+  async remove(nameOrNumber: string): Promise<void> {
+    const { store, versions } = this.#deps
+    const { number } = this.find(nameOrNumber)
+    if (number === store.head?.number)
+      throw new SandwireError('conflict', 'Cannot delete the version: it is the newest')
+    store.remove(number)
+    await versions?.collectGarbage()
+  }
+
+  /** Has the next start replace the files by a version. */
+  setPendingRestore(version: Version): void {
+    this.#deps.store.setPendingRestore(version.number)
+  }
+
+  /** Deletes all versions of a destroyed sandbox. */
+  async deleteAll(sandbox: string): Promise<void> {
+    await this.#deps.versions?.deleteAll(sandbox)
+  }
+
+  async #watch(epoch: string): Promise<void> {
+    let known: number | null | undefined
+    let lastSaveMs = 0
+    const isCurrent = (): boolean => this.#deps.running()?.state.epoch === epoch
+    while (isCurrent()) {
+      const { nowMs, sleep } = this.#deps
+      const isPending = nextSyncMs(this.#state) !== undefined
+      const changes = await this.#changes(known, isPending).catch(() => undefined)
+      if (changes === undefined) {
+        await sleep(RETRY_MS)
+        continue
+      }
+      const unseenMs = changes === null ? UNOBSERVED_SAVE_MS : UNSEEN_CHANGES_MS
+      // The first look counts as a change: files may have changed before.
+      if (changes !== known || nowMs() - lastSaveMs >= unseenMs) this.#apply({ type: 'changed' })
+      known = changes
+      if (this.#apply({ type: 'tick' })) {
+        lastSaveMs = nowMs()
+        await this.save({ pause: 'periodic', kind: 'automatic' }).catch(() => undefined)
+      }
+    }
+    if (this.#watched === epoch) this.#watched = undefined
+  }
+
+  /** Number of changes in the sandbox; null where they cannot be observed. */
+  async #changes(known: number | null | undefined, isPending: boolean): Promise<number | null> {
+    const { running, sandboxd, sleep, mintRequestId } = this.#deps
+    const target = running()
+    if (target === undefined) throw new SandwireError('sandbox_stopped', 'The sandbox is not running')
+    if (isPending) await sleep(PENDING_POLL_MS)
+    const wait = isPending || known === undefined ? 0 : WAIT_SECONDS
+    const query = known === undefined || known === null ? `wait=${wait}` : `known=${known}&wait=${wait}`
+    const late = (): Error => new SandwireError('timed_out', 'The sandbox does not respond in time')
+    const response = await sandboxd(target.sandbox).request(
+      target.state.address,
+      controlItself(mintRequestId()),
+      { method: 'GET', path: `/versions/changes?${query}`, deadline: { ms: (wait + 15) * 1000, late } },
+    )
+    if (known === null) await sleep(UNOBSERVED_SAVE_MS)
+    return changesBody.parse(response).changes
+  }
+
+  /** Returns true when a save must begin. */
+  #apply(event: SyncEvent): boolean {
+    const { state, saves } = stepSync(this.#state, event, this.#deps.nowMs())
+    this.#state = state
+    return saves
+  }
+}
+
+function notSaved(): SandwireError {
+  return new SandwireError('not_found', 'Cannot use versions: this server has no store for them')
+}

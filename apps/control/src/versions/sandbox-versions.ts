@@ -1,0 +1,284 @@
+import { SandwireError } from '@sandwire/protocol'
+import { ByteWriter, type SegmentId } from '@sandwire/version-format'
+import { z } from 'zod'
+import { readToEnd } from '../http/read-bounded.ts'
+import {
+  type Caller,
+  controlItself,
+  invalidResponse,
+  type SandboxdClient,
+} from '../sandbox/sandboxd-client.ts'
+import { segmentKey, type SegmentStore } from './segment-store.ts'
+import type { SegmentRow, Version, VersionKind, VersionStore } from './version-store.ts'
+
+/** Scanning and reading before the first segment, on a slow disk. */
+const BEGIN_TIMEOUT_MS = 5 * 60 * 1000
+const CALL_TIMEOUT_MS = 60_000
+/** Deltas after which a version lists every folder again. */
+const MAX_DELTAS = 32
+/** Small segments are stored again together when there are this many. */
+const MAX_SMALL_SEGMENTS = 16
+const SMALL_BYTES = 512 * 1024
+/** Segments written to the sandbox at a time. */
+const CONCURRENT_RESTORES = 2
+/** Tables of all segments of a version. */
+const MAX_ENDS_BYTES = 64 * 1024 * 1024
+/** Segments of one save, and so at most about 500 GB. */
+const MAX_SEGMENTS = 0xffff
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
+const segmentId = z.string().regex(/^[0-9a-f]{32}$/)
+const summaryBody = z.object({
+  isChanged: z.boolean(),
+  isBase: z.boolean(),
+  segments: z.array(segmentId),
+  isFuzzy: z.boolean(),
+  unreadableCount: z.int().min(0),
+})
+const neededBody = z.object({ needed: z.array(segmentId) })
+const restoredBody = z.object({ files: z.int().min(0), folders: z.int().min(0) })
+
+/** A running sandbox, and whether it still is the one that a save began with. */
+export interface SaveTarget {
+  readonly sandbox: string
+  readonly address: string
+  readonly isCurrent: () => boolean
+}
+
+export interface SaveOptions {
+  /** How long processes may be stopped; see sandboxd. */
+  readonly pause: 'periodic' | 'checkpoint' | 'stop'
+  readonly kind: VersionKind
+  readonly name?: string
+  readonly requestId: string
+}
+
+export interface VersionsDependencies {
+  readonly store: VersionStore
+  readonly segments: SegmentStore
+  readonly sandboxd: (sandbox: string) => SandboxdClient
+  readonly nowMs: () => number
+  /** Random bytes in hex. */
+  readonly randomHex: (bytes: number) => string
+}
+
+/** Saves the files of a running sandbox as versions, and restores them. Segments pass through; control does not read them. */
+export class SandboxVersions {
+  readonly #deps: VersionsDependencies
+
+  constructor(deps: VersionsDependencies) {
+    this.#deps = deps
+  }
+
+  /** Saves what changed. Returns the newest version, which is the previous one when nothing did. */
+  async save(target: SaveTarget, options: SaveOptions): Promise<Version | undefined> {
+    const { store, nowMs, randomHex } = this.#deps
+    const head = store.head
+    const save = randomHex(14)
+    const small = this.#smallSegments(head)
+    await this.#request(target, options.requestId, 'POST', '/versions/saves', {
+      ms: BEGIN_TIMEOUT_MS,
+      body: {
+        save,
+        ...(head === undefined ? {} : { parent: head.save }),
+        kind: options.pause,
+        record: JSON.stringify(this.#record(target, save, options)),
+        isBase: (head?.manifests.length ?? 0) >= MAX_DELTAS,
+        isFullScan: options.pause !== 'periodic',
+        replaced: small,
+      },
+    })
+    const made = await this.#pull(target, save, options.requestId)
+    const summary = summaryBody.parse(
+      await this.#request(target, options.requestId, 'GET', `/versions/saves/${save}`),
+    )
+    const last = made.at(-1)
+    if (!summary.isChanged || last === undefined) return this.#unchanged(head, options)
+    const version: Omit<Version, 'number'> = {
+      save,
+      createdMs: nowMs(),
+      kind: options.kind,
+      name: options.name,
+      isFuzzy: summary.isFuzzy,
+      unreadable: summary.unreadableCount,
+      manifests: summary.isBase ? [last] : [...(head?.manifests ?? []), last],
+      segments: summary.segments,
+    }
+    // From here to the commit nothing else runs: the check and the change are one step.
+    if (!target.isCurrent())
+      throw new SandwireError('sandbox_stopped', 'Cannot save the files: the sandbox was restarted')
+    const { isCommitted, missing } = store.commit(version, head?.save)
+    if (missing !== undefined)
+      throw new SandwireError('internal', `Cannot save the files: segment ${missing} was not stored`)
+    if (!isCommitted) throw new SandwireError('conflict', 'Cannot save the files: another save was committed')
+    store.prune()
+    // Without this message the next save still starts from this version: it names its parent.
+    await this.#request(target, options.requestId, 'POST', `/versions/saves/${save}`).catch(() => undefined)
+    return store.head
+  }
+
+  /** Writes a version into the empty folders of a sandbox that has not started a process yet. */
+  async restore(
+    target: Pick<SaveTarget, 'sandbox' | 'address'>,
+    version: Version,
+    requestId: string,
+  ): Promise<{ readonly files: number; readonly folders: number }> {
+    const rows = [...new Set([...version.manifests, ...version.segments])].map((id) => this.#row(id))
+    const ends = await this.#readEnds(rows)
+    const begun = await this.#request(target, requestId, 'POST', '/versions/restore', {
+      ms: BEGIN_TIMEOUT_MS,
+      bytes: ends,
+    })
+    const { needed } = neededBody.parse(begun)
+    const queue = needed.map((id) => this.#row(id)).values()
+    const work = async (): Promise<void> => {
+      for (const row of queue) await this.#restoreSegment(target, row, requestId)
+    }
+    await Promise.all(Array.from({ length: CONCURRENT_RESTORES }, work))
+    const path = `/versions/restore/${version.save}`
+    return restoredBody.parse(await this.#request(target, requestId, 'POST', path, { ms: BEGIN_TIMEOUT_MS }))
+  }
+
+  /** Deletes segments that no version needs. Returns their number. */
+  async collectGarbage(): Promise<number> {
+    const { store, segments, nowMs } = this.#deps
+    const unused = store.unused(nowMs())
+    for (const { id, lineage } of unused) {
+      await segments.delete(segmentKey(lineage, id))
+      store.removeSegment(id)
+    }
+    return unused.length
+  }
+
+  /** Deletes every version of a destroyed sandbox from the store. */
+  async deleteAll(sandbox: string): Promise<void> {
+    const { segments } = this.#deps
+    for (;;) {
+      const keys = await segments.list(segmentKey(sandbox, ''))
+      for (const key of keys) await segments.delete(key)
+      if (keys.length === 0) return
+    }
+  }
+
+  #unchanged(head: Version | undefined, { kind, name }: SaveOptions): Version | undefined {
+    const { store, nowMs } = this.#deps
+    if (kind === 'checkpoint' && head !== undefined) store.addCheckpoint(head, name, nowMs())
+    return store.head
+  }
+
+  /** What the last segment says about its version, so that the list can be rebuilt from the store alone. */
+  #record(target: SaveTarget, save: string, { kind, name }: SaveOptions): Record<string, unknown> {
+    const { store, nowMs } = this.#deps
+    const { sandbox } = target
+    return { sandbox, save, parent: store.head?.save ?? null, kind, name: name ?? null, savedMs: nowMs() }
+  }
+
+  #smallSegments(head: Version | undefined): readonly SegmentId[] {
+    if (head === undefined) return []
+    const small = head.segments.filter((id) => (this.#deps.store.segment(id)?.sizeBytes ?? 0) < SMALL_BYTES)
+    return small.length >= MAX_SMALL_SEGMENTS ? small : []
+  }
+
+  /** Moves the segments of a save from the sandbox to the store; returns their ids. */
+  async #pull(target: SaveTarget, save: string, requestId: string): Promise<readonly SegmentId[]> {
+    const { store, segments, nowMs } = this.#deps
+    const made: SegmentId[] = []
+    for (let number = 0; number <= MAX_SEGMENTS; number += 1) {
+      const id = save + number.toString(16).padStart(4, '0')
+      const response = await this.#fetch(target, requestId, {
+        method: 'GET',
+        path: `/versions/segments/${id}`,
+      })
+      if (response.status === 204) return made
+      const row = rowOf(response, id, target.sandbox)
+      if (response.body === null || row === undefined) throw invalidResponse()
+      store.addSegment(row, nowMs())
+      await segments.put(segmentKey(row.lineage, id), response.body, row)
+      made.push(id)
+    }
+    throw new SandwireError('file_too_large', 'Cannot save the files: there are too many')
+  }
+
+  #row(id: SegmentId): SegmentRow {
+    const row = this.#deps.store.segment(id)
+    if (row === undefined) throw damaged(`segment ${id} is not known`)
+    return row
+  }
+
+  /** The ends of all segments: id, size, and bytes with their length in front. */
+  async #readEnds(rows: readonly SegmentRow[]): Promise<Uint8Array<ArrayBuffer>> {
+    const writer = new ByteWriter()
+    for (const { id, lineage, sizeBytes, trailerBytes } of rows) {
+      const range = { start: sizeBytes - trailerBytes, end: sizeBytes }
+      const body = await this.#deps.segments.get(segmentKey(lineage, id), range)
+      if (body === undefined) throw damaged(`segment ${id} is missing`)
+      const read = await readToEnd(body, trailerBytes)
+      if (read.kind !== 'whole') throw damaged(`segment ${id} cannot be read`)
+      writer.raw(Uint8Array.fromHex(id))
+      writer.number(sizeBytes)
+      writer.bytes(new Uint8Array(read.bytes))
+      if (writer.size > MAX_ENDS_BYTES) throw damaged('its tables are too large')
+    }
+    return writer.take()
+  }
+
+  async #restoreSegment(
+    target: Pick<SaveTarget, 'sandbox' | 'address'>,
+    { id, lineage, sha256: checksum }: SegmentRow,
+    requestId: string,
+  ): Promise<void> {
+    const body = await this.#deps.segments.get(segmentKey(lineage, id))
+    if (body === undefined) throw damaged(`segment ${id} is missing`)
+    const response = await this.#fetch(target, requestId, {
+      method: 'PUT',
+      path: `/versions/segments/${id}`,
+      stream: body,
+      headers: { 'sandwire-sha256': checksum },
+    })
+    await response.body?.cancel()
+    if (!response.ok) throw damaged(`segment ${id} was refused`)
+  }
+
+  async #request(
+    target: Pick<SaveTarget, 'sandbox' | 'address'>,
+    requestId: string,
+    method: 'GET' | 'POST',
+    path: string,
+    options: { readonly ms?: number; readonly body?: unknown; readonly bytes?: Uint8Array<ArrayBuffer> } = {},
+  ): Promise<unknown> {
+    const { ms = CALL_TIMEOUT_MS, body, bytes } = options
+    const late = (): Error => new SandwireError('timed_out', 'The sandbox does not respond in time')
+    const caller: Caller = controlItself(requestId)
+    return this.#deps.sandboxd(target.sandbox).request(target.address, caller, {
+      method,
+      path,
+      deadline: { ms, late },
+      ...(body === undefined ? {} : { body }),
+      ...(bytes === undefined ? {} : { bytes }),
+    })
+  }
+
+  #fetch(
+    target: Pick<SaveTarget, 'sandbox' | 'address'>,
+    requestId: string,
+    request: Parameters<SandboxdClient['fetch']>[2],
+  ): Promise<Response> {
+    return this.#deps.sandboxd(target.sandbox).fetch(target.address, controlItself(requestId), {
+      ...request,
+      signal: AbortSignal.timeout(BEGIN_TIMEOUT_MS),
+    })
+  }
+}
+
+function rowOf({ headers, ok }: Response, id: SegmentId, lineage: string): SegmentRow | undefined {
+  const checksum = sha256.safeParse(headers.get('sandwire-sha256'))
+  const sizeBytes = Number(headers.get('content-length'))
+  const trailerBytes = Number(headers.get('sandwire-trailer-bytes'))
+  const areValid = [sizeBytes, trailerBytes].every((size) => Number.isSafeInteger(size) && size > 0)
+  if (!ok || !checksum.success || !areValid || trailerBytes > sizeBytes) return undefined
+  return { id, lineage, sizeBytes, trailerBytes, sha256: checksum.data }
+}
+
+function damaged(problem: string): SandwireError {
+  return new SandwireError('version_damaged', `Cannot restore the version: ${problem}`)
+}

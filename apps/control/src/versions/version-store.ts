@@ -1,0 +1,225 @@
+import type { SegmentId } from '@sandwire/version-format'
+import { type Exec, numberOf, type Row, textOf } from '../sql.ts'
+import type { SegmentFacts } from './segment-store.ts'
+
+export const VERSION_SCHEMA: readonly string[] = [
+  `CREATE TABLE segments (
+    id TEXT PRIMARY KEY,
+    lineage TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    trailer_bytes INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    -- 0 until a version is committed that needs it.
+    is_live INTEGER NOT NULL,
+    created_ms INTEGER NOT NULL
+  )`,
+  // AUTOINCREMENT: the number of a deleted version is never given to another.
+  `CREATE TABLE versions (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    save TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT UNIQUE,
+    is_fuzzy INTEGER NOT NULL,
+    unreadable INTEGER NOT NULL,
+    -- JSON: the segments with the manifests, from the base to this version.
+    manifests TEXT NOT NULL,
+    -- JSON: all segments that the version needs.
+    segments TEXT NOT NULL
+  )`,
+  // The version that the next start restores.
+  'CREATE TABLE pending_restore (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL)',
+  // The start whose files are complete, so that a repeated start does not replace them.
+  'CREATE TABLE restored_start (one INTEGER PRIMARY KEY CHECK (one = 1), epoch TEXT NOT NULL)',
+]
+
+/** `automatic`: saved while the sandbox ran or stopped. `checkpoint`: kept until it is deleted. */
+export type VersionKind = 'automatic' | 'checkpoint'
+
+export interface Version {
+  readonly number: number
+  /** The save that made its files; the next save starts from it. */
+  readonly save: string
+  readonly createdMs: number
+  readonly kind: VersionKind
+  readonly name: string | undefined
+  /** Processes ran while it was saved: it may not show one moment. */
+  readonly isFuzzy: boolean
+  /** Number of files that could not be read. */
+  readonly unreadable: number
+  readonly manifests: readonly SegmentId[]
+  readonly segments: readonly SegmentId[]
+}
+
+export interface SegmentRow extends SegmentFacts {
+  readonly id: SegmentId
+  readonly lineage: string
+  /** Size of its end, which has the tables and the manifest. */
+  readonly trailerBytes: number
+}
+
+/** Automatic versions that are kept, newest first. */
+const MAX_AUTOMATIC_VERSIONS = 10
+/** A segment that no version needs is deleted after this time: a save or fork in progress may still refer to it. */
+const UNUSED_MS = 60 * 60 * 1000
+
+function toVersion(row: Row): Version {
+  const name = row['name']
+  return {
+    number: numberOf(row, 'number'),
+    save: textOf(row, 'save'),
+    createdMs: numberOf(row, 'created_ms'),
+    kind: textOf(row, 'kind') === 'checkpoint' ? 'checkpoint' : 'automatic',
+    name: typeof name === 'string' ? name : undefined,
+    isFuzzy: numberOf(row, 'is_fuzzy') === 1,
+    unreadable: numberOf(row, 'unreadable'),
+    // Written by `commit`.
+    manifests: JSON.parse(textOf(row, 'manifests')) as SegmentId[],
+    segments: JSON.parse(textOf(row, 'segments')) as SegmentId[],
+  }
+}
+
+function toSegment(row: Row): SegmentRow {
+  return {
+    id: textOf(row, 'id'),
+    lineage: textOf(row, 'lineage'),
+    sizeBytes: numberOf(row, 'bytes'),
+    trailerBytes: numberOf(row, 'trailer_bytes'),
+    sha256: textOf(row, 'sha256'),
+  }
+}
+
+/** The versions of a sandbox and the segments that they need. */
+export class VersionStore {
+  readonly #exec: Exec
+
+  constructor(exec: Exec) {
+    this.#exec = exec
+  }
+
+  /** The newest version: what the files were when they were last saved. */
+  get head(): Version | undefined {
+    return this.#exec('SELECT * FROM versions ORDER BY number DESC LIMIT 1').map(toVersion)[0]
+  }
+
+  /** Newest first. */
+  list(): readonly Version[] {
+    return this.#exec('SELECT * FROM versions ORDER BY number DESC').map(toVersion)
+  }
+
+  find(nameOrNumber: string): Version | undefined {
+    const number = /^[1-9][0-9]{0,14}$/.test(nameOrNumber) ? Number(nameOrNumber) : 0
+    const query = 'SELECT * FROM versions WHERE name = ? OR number = ? ORDER BY name IS NULL LIMIT 1'
+    return this.#exec(query, nameOrNumber, number).map(toVersion)[0]
+  }
+
+  segment(id: SegmentId): SegmentRow | undefined {
+    return this.#exec('SELECT * FROM segments WHERE id = ?', id).map(toSegment)[0]
+  }
+
+  /** Records a segment before it is stored, so that it is found again if the save does not end. */
+  addSegment(segment: SegmentRow, nowMs: number): void {
+    this.#exec(
+      `INSERT OR REPLACE INTO segments (id, lineage, bytes, trailer_bytes, sha256, is_live, created_ms)
+       VALUES (?, ?, ?, ?, ?, 0, ?)`,
+      segment.id,
+      segment.lineage,
+      segment.sizeBytes,
+      segment.trailerBytes,
+      segment.sha256,
+      nowMs,
+    )
+  }
+
+  /** Adds a version, unless another save was committed since it began. All its segments must be recorded. */
+  commit(
+    version: Omit<Version, 'number'>,
+    parent: string | undefined,
+  ): { readonly isCommitted: boolean; readonly missing?: SegmentId } {
+    if (this.head?.save !== parent) return { isCommitted: false }
+    const needed = new Set([...version.manifests, ...version.segments])
+    for (const id of needed) if (this.segment(id) === undefined) return { isCommitted: false, missing: id }
+    this.#insert(version)
+    for (const id of needed) this.#exec('UPDATE segments SET is_live = 1 WHERE id = ?', id)
+    return { isCommitted: true }
+  }
+
+  /** Keeps the newest version under a name. Its files are those of the last save. */
+  addCheckpoint(head: Version, name: string | undefined, nowMs: number): void {
+    if (head.kind === 'automatic')
+      this.#exec(
+        "UPDATE versions SET kind = 'checkpoint', name = ? WHERE number = ?",
+        name ?? null,
+        head.number,
+      )
+    else this.#insert({ ...head, kind: 'checkpoint', name, createdMs: nowMs })
+  }
+
+  remove(number: number): void {
+    this.#exec('DELETE FROM versions WHERE number = ?', number)
+  }
+
+  /** Deletes old automatic versions; the newest version always stays. */
+  prune(): void {
+    this.#exec(
+      `DELETE FROM versions WHERE kind = 'automatic' AND number NOT IN
+       (SELECT number FROM versions WHERE kind = 'automatic' ORDER BY number DESC LIMIT ?)
+       AND number <> (SELECT MAX(number) FROM versions)`,
+      MAX_AUTOMATIC_VERSIONS,
+    )
+  }
+
+  /** Segments that no version needs and that are old enough to be deleted. */
+  unused(nowMs: number): readonly SegmentRow[] {
+    const needed = new Set(this.list().flatMap(({ manifests, segments }) => [...manifests, ...segments]))
+    return this.#exec('SELECT * FROM segments WHERE created_ms <= ?', nowMs - UNUSED_MS)
+      .map(toSegment)
+      .filter(({ id }) => !needed.has(id))
+  }
+
+  /** Forgets a segment that was deleted from the store. */
+  removeSegment(id: SegmentId): void {
+    this.#exec('DELETE FROM segments WHERE id = ?', id)
+  }
+
+  /** The version that replaces the files at the next start; undefined: they stay. */
+  get pendingRestore(): Version | undefined {
+    const query = 'SELECT versions.* FROM versions JOIN pending_restore USING (number)'
+    return this.#exec(query).map(toVersion)[0]
+  }
+
+  setPendingRestore(number: number | undefined): void {
+    this.#exec('DELETE FROM pending_restore')
+    if (number !== undefined) this.#exec('INSERT INTO pending_restore VALUES (1, ?)', number)
+  }
+
+  /** True when this start of the sandbox has its files. */
+  isRestored(epoch: string): boolean {
+    return this.#exec('SELECT one FROM restored_start WHERE epoch = ?', epoch).length > 0
+  }
+
+  setRestored(epoch: string): void {
+    this.#exec('INSERT OR REPLACE INTO restored_start VALUES (1, ?)', epoch)
+  }
+
+  /** Bytes in the store. */
+  get storedBytes(): number {
+    const [row] = this.#exec('SELECT COALESCE(SUM(bytes), 0) AS bytes FROM segments')
+    return row === undefined ? 0 : numberOf(row, 'bytes')
+  }
+
+  #insert(version: Omit<Version, 'number'>): void {
+    this.#exec(
+      `INSERT INTO versions (save, created_ms, kind, name, is_fuzzy, unreadable, manifests, segments)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      version.save,
+      version.createdMs,
+      version.kind,
+      version.name ?? null,
+      version.isFuzzy ? 1 : 0,
+      version.unreadable,
+      JSON.stringify(version.manifests),
+      JSON.stringify(version.segments),
+    )
+  }
+}

@@ -1,0 +1,11 @@
+import type { LifecycleDependencies } from '../../src/sandbox/lifecycle.ts'
+
+/** A server that does not save files. */
+export const NO_VERSIONS: LifecycleDependencies['files'] = {
+  isEnabled: false,
+  saved: { state: 'idle', savedMs: null, error: null },
+  watch: () => undefined,
+  saveBeforeStop: async () => undefined,
+  restoreAtStart: async () => undefined,
+  deleteAll: async () => undefined,
+}
