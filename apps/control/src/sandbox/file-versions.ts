@@ -12,6 +12,8 @@ import { controlItself, type SandboxdClient } from './sandboxd-client.ts'
 const WAIT_SECONDS = 20
 /** While a save is pending, changes are polled this often. */
 const PENDING_POLL_MS = 500
+/** After the start: its first processes have the processor to themselves. */
+const FIRST_LOOK_MS = 3_000
 /** After a failed request to sandboxd. */
 const RETRY_MS = 2_000
 /** Where changes cannot be observed, and for stores into mapped memory, which inotify does not report. */
@@ -187,6 +189,7 @@ export class FileVersions {
     let known: number | null | undefined
     let lastSaveMs = 0
     const isCurrent = (): boolean => this.#deps.running()?.state.epoch === epoch
+    await this.#deps.sleep(FIRST_LOOK_MS)
     while (isCurrent()) {
       const { nowMs, sleep } = this.#deps
       const isPending = nextSyncMs(this.#state) !== undefined

@@ -201,7 +201,12 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
   })
   refuseBrokenDatabases(folder.objects)
   sweepObjects(options)
-  if (user !== undefined) giveAccess(user, { objects: folder.objects, hostSocket })
+  if (user !== undefined)
+    giveAccess(user, {
+      objects: folder.objects,
+      hostSocket,
+      ...(storeSocket !== undefined && { storeSocket }),
+    })
   const controlLog = new ControlLog()
   const settingsCheck = new SettingsCheck()
   const settings = options.configuration.connections

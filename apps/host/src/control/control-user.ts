@@ -39,11 +39,12 @@ export function findControlUserProblem(
 /** Gives workerd its databases, and lets its group connect to the host. Called before every start of the host. */
 export function giveAccess(
   { id }: ControlUser,
-  files: { readonly objects: string; readonly hostSocket: string },
+  files: { readonly objects: string; readonly hostSocket: string; readonly storeSocket?: string },
 ): void {
   giveTree(files.objects, id)
   makeGroupFolder(path.dirname(files.hostSocket), id)
-  giveSocket(files.hostSocket, process.getuid?.() ?? 0, id)
+  for (const socket of [files.hostSocket, files.storeSocket])
+    if (socket !== undefined) giveSocket(socket, process.getuid?.() ?? 0, id)
 }
 
 /** Databases of earlier versions, restored backups and files that the host created while it read them belong to root. */
