@@ -93,13 +93,13 @@ function readConfig(env: Env, log: Log): Config {
 }
 
 /** Completes the operator's ceilings for this server. */
-function ceilingsOf(config: Config, { JWT_SECRET, API_TOKEN }: Env): Ceilings {
+function ceilingsOf(config: Config, { JWT_SECRET, API_TOKEN, STORE }: Env): Ceilings {
   const { mode, issuers, provider, maxSandboxes, sleepAfterMs } = config
   const hasSecrets = JWT_SECRET !== undefined || API_TOKEN !== undefined
   return resolveCeilings(config.ceilings, {
     machine: config.machine,
     isShared: mode === 'open' || issuers.length > 0 || hasSecrets,
-    filesSurviveStop: provider === 'host',
+    filesSurviveStop: provider === 'host' || STORE !== undefined,
     maxSandboxes,
     idleSeconds: sleepAfterMs / 1000,
   })
