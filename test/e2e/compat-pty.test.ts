@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { eventually, openRawWebSocket, PtyClient } from '@sandwire/testing'
+import { eventually, OPCODE, openRawWebSocket, openRawWebSocketOrThrow, PtyClient } from '@sandwire/testing'
 import { Attached } from './support/attached.ts'
 import { traceMemory } from './support/memory.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
@@ -52,6 +52,15 @@ describe('the compat terminal endpoint', () => {
     client.send({ type: 'ping' })
     await client.first('pong')
     expect(client.close).toBeUndefined()
+  })
+
+  test('pings its client in the requested interval', async () => {
+    const { port, headers } = sandboxd
+    await using socket = await openRawWebSocketOrThrow({ port, headers, path: `${PATH}${run('cat')}&ping=1` })
+    for (;;) {
+      const { opcode } = await socket.nextFrame(WAIT.timeoutMs)
+      if (opcode === OPCODE.ping) return
+    }
   })
 
   test('gives the terminal the last requested size', async () => {

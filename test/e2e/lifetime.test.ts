@@ -244,3 +244,21 @@ test('[C6] a session that never received hello starts no process and frees its s
   )
   expect(await Bun.file(file).exists()).toBe(false)
 })
+
+describe('timeouts of a session', () => {
+  test('[C14] [C15] end a running process, and its client learns why', async () => {
+    for (const request of [{ lifetimeSeconds: 1 }, { idleSeconds: 1 }]) {
+      await using client = new Attached(sandboxd, { cmd: 'sleep', args: ['600'], mode: 'pipe', ...request })
+      expect(await client.handle.exit).toMatchObject({ code: null, signal: 'SIGHUP' })
+      expect(client.warnings).toEqual(['timed_out'])
+    }
+  })
+
+  test("[C14] [C15] are at most the operator's, also for sessions that request none", async () => {
+    await using limited = await startSandboxd({ args: ['--max-lifetime-seconds', '1'] })
+    await using client = new Attached(limited, { cmd: 'cat', mode: 'pty', lifetimeSeconds: 600 })
+    expect(await client.handle.exit).toMatchObject({ signal: 'SIGHUP' })
+    const plain = await connectPlain(limited.socketUrl('/attach?cmd=cat'), { headers: limited.headers })
+    expect(await plain.closed).toMatchObject({ code: 1000 })
+  })
+})

@@ -10,7 +10,7 @@ import {
   DEFAULT_SESSION_LIMITS,
 } from './settings.ts'
 import { DEFAULT_STOP_SECONDS } from './shutdown-plan.ts'
-import type { SessionLimits } from '@sandwire/protocol'
+import { limits, type SessionLimits } from '@sandwire/protocol'
 
 export const HELP = `sandboxd: runs processes in a sandbox and attaches WebSocket clients to them
 
@@ -33,6 +33,8 @@ Usage: sandboxd --secret-file FILE | --public-key FILE --sandbox ID [options]
 
 Limits
   --max-sessions N          sessions at a time (${DEFAULT_MAX_SESSIONS})
+  --max-lifetime-seconds N  from the creation of a session to its end (0: no limit)
+  --max-idle-seconds N      without input and output while a client is attached, to its end (0: no limit)
   --max-attachments N       attachments of one session (${DEFAULT_SESSION_LIMITS.maxAttachments})
   --log-bytes N             output stored per session for resume (${DEFAULT_SESSION_LIMITS.logBytes})
   --max-message-bytes N     largest WebSocket message accepted (${DEFAULT_MAX_MESSAGE_BYTES})
@@ -70,6 +72,8 @@ export type Arguments =
       readonly envFile: string | undefined
       readonly proxySocket: string | undefined
       readonly maxSessions: number
+      readonly maxLifetimeSeconds: number
+      readonly maxIdleSeconds: number
       readonly requestsPerSecond: number
       readonly maxMessageBytes: number
       readonly stopMs: number
@@ -102,6 +106,14 @@ function parseInteger(
   const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= range.min)) throw new UsageError(`--${name} takes a whole number from ${range.min}`)
   return value
+}
+
+/** 0: none. */
+function parseTimeout(name: string, text: string | undefined): number {
+  const seconds = parseInteger(name, text, { min: 0, fallback: 0 })
+  if (seconds > limits.MAX_SESSION_SECONDS)
+    throw new UsageError(`--${name} takes at most ${limits.MAX_SESSION_SECONDS}`)
+  return seconds
 }
 
 /** Exactly one credential is required. */
@@ -161,6 +173,8 @@ function parse(argv: readonly string[]): Arguments {
       'env-file': { type: 'string' },
       'proxy-socket': { type: 'string' },
       'max-sessions': { type: 'string' },
+      'max-lifetime-seconds': { type: 'string' },
+      'max-idle-seconds': { type: 'string' },
       'max-attachments': { type: 'string' },
       'log-bytes': { type: 'string' },
       'max-message-bytes': { type: 'string' },
@@ -203,6 +217,8 @@ function parse(argv: readonly string[]): Arguments {
       min: 1,
       fallback: DEFAULT_MAX_SESSIONS,
     }),
+    maxLifetimeSeconds: parseTimeout('max-lifetime-seconds', values['max-lifetime-seconds']),
+    maxIdleSeconds: parseTimeout('max-idle-seconds', values['max-idle-seconds']),
     requestsPerSecond: parseInteger('requests-per-second', values['requests-per-second'], {
       min: 1,
       fallback: DEFAULT_REQUESTS_PER_SECOND,

@@ -7,7 +7,7 @@ import {
   SandwireError,
   SUBPROTOCOL,
 } from '@sandwire/protocol'
-import type { ConnectionAdapter, RefuseSocket, SocketData } from './attach-socket.ts'
+import { type ConnectionAdapter, PING_MS, type RefuseSocket, type SocketData } from './attach-socket.ts'
 import type { Caller } from './caller.ts'
 import { type AttachParameters, parseAttach } from './http/attach-parameters.ts'
 import { narrowRole } from './http/authorization.ts'
@@ -32,6 +32,8 @@ export interface CompatEndpoint {
     readonly parameters: AttachParameters
     /** Throws when the session is not one that the query may join. */
     readonly adapt: (session: AdaptedSession) => ConnectionAdapter
+    /** Interval of pings to the client; undefined: the default. */
+    readonly pingMs?: number
   }
   readonly refuse: RefuseSocket
   /** Options of its connections that differ from those of `sandwire.v1` clients. */
@@ -185,6 +187,7 @@ export class AttachHandler {
         adapter,
         hasWindow: dialect === 'v1' && adapter === undefined,
         liveness: { receivedMs: now(), timer: undefined },
+        pingMs: parsed?.pingMs ?? PING_MS,
       },
     }
   }

@@ -48,16 +48,18 @@ export type SocketData =
       readonly requestId: string
       /** Only without `hasWindow`: when anything was last received, and the timer that pings. */
       liveness: { receivedMs: number; timer: ReturnType<typeof setInterval> | undefined }
+      /** Interval of these pings. */
+      readonly pingMs: number
     }
   /** A refusal that the client can read: browsers cannot see the response to a refused upgrade. */
   | { readonly kind: 'refuse'; readonly error: SandwireError; readonly refuse: RefuseSocket | undefined }
 
 /** Interval of pings to a client without heartbeat. */
-const PING_MS = 30_000
+export const PING_MS = 30_000
 /** Interval while input is paused, when a close frame cannot be read: the kernel of a closed peer answers with a reset. */
 const PAUSED_PING_MS = 1_000
-/** A client that has no output waiting and answers no ping for this long is gone. */
-const SILENCE_MS = 120_000
+/** A client that has no output waiting and answers none of this many pings is gone. */
+const MAX_UNANSWERED_PINGS = 4
 
 /** Input not yet taken by the process at which a client without input credit is paused through TCP. */
 const INPUT_HIGH_BYTES = 1024 * 1024
@@ -174,7 +176,7 @@ function startPings(
 ): ReturnType<typeof setInterval> {
   return setInterval(() => {
     if (socket.getBufferedAmount() > 0) data.liveness.receivedMs = now()
-    else if (now() > data.liveness.receivedMs + SILENCE_MS) socket.terminate()
+    else if (now() > data.liveness.receivedMs + MAX_UNANSWERED_PINGS * data.pingMs) socket.terminate()
     else socket.ping()
-  }, PING_MS)
+  }, data.pingMs)
 }

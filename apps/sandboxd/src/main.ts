@@ -149,6 +149,8 @@ async function main(): Promise<void> {
     origins: parsed.origins,
     hosts: parsed.hosts,
     maxSessions: parsed.maxSessions,
+    maxLifetimeSeconds: parsed.maxLifetimeSeconds,
+    maxIdleSeconds: parsed.maxIdleSeconds,
     requestsPerSecond: parsed.requestsPerSecond,
     maxMessageBytes: parsed.maxMessageBytes,
     session: parsed.session,

@@ -16,6 +16,9 @@ export interface Settings {
   /** Accepted Host headers besides the listening address. */
   readonly hosts: readonly string[]
   readonly maxSessions: number
+  /** Longest lifetime and idle timeout of a session, also of one that requests none; 0: no limit. */
+  readonly maxLifetimeSeconds: number
+  readonly maxIdleSeconds: number
   /** HTTP requests and upgrades per second; bursts may have twice that. */
   readonly requestsPerSecond: number
   readonly maxMessageBytes: number

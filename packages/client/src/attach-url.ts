@@ -21,6 +21,9 @@ export interface AttachRequest {
   readonly take?: boolean
   /** Seconds the session lives without a connection. */
   readonly keepSeconds?: number
+  /** Seconds until the session is ended: after its creation, and without input and output while attached. */
+  readonly lifetimeSeconds?: number
+  readonly idleSeconds?: number
   readonly overflow?: Overflow
   /** Keep the sandbox awake while the process runs, even if it is idle. */
   readonly pin?: boolean
@@ -65,6 +68,8 @@ export function attachUrl(
   if (request.template === undefined) set('mode', request.mode)
   set('cwd', request.cwd)
   set('keep', request.keepSeconds)
+  set('lifetime', request.lifetimeSeconds)
+  set('idle', request.idleSeconds)
   set('overflow', request.overflow)
   if (request.pin === true) set('pin', '1')
   return url

@@ -44,6 +44,8 @@ export const HELLO_MS = 10_000
 export const KEEP_SECONDS = 60
 /** Longest keep time that a client may request. */
 export const MAX_KEEP_SECONDS = 7 * 24 * 3600
+/** Longest lifetime and idle timeout of a session. */
+export const MAX_SESSION_SECONDS = 365 * 24 * 3600
 /** Interval of pings from an otherwise silent client. */
 export const HEARTBEAT_MS = 15_000
 /** Silence after which the server closes a connection; a little over three heartbeats. */

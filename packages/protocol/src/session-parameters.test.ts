@@ -1,5 +1,11 @@
 import { expect, test } from 'bun:test'
-import { formatAttachQuery, parseAttachQuery, parseCreateBody } from './session-parameters.ts'
+import {
+  createParametersOf,
+  formatAttachQuery,
+  limitTimeout,
+  parseAttachQuery,
+  parseCreateBody,
+} from './session-parameters.ts'
 
 const createId = '00112233445566778899aabbccddeeff'
 
@@ -15,6 +21,8 @@ test('parseCreateBody decodes every field', () => {
       cols: 100,
       rows: 30,
       keep: 5,
+      lifetime: 3600,
+      idle: 600,
       overflow: 'block',
       pin: true,
     }),
@@ -28,6 +36,8 @@ test('parseCreateBody decodes every field', () => {
       mode: 'pty',
       cwd: 'src',
       keepSeconds: 5,
+      lifetimeSeconds: 3600,
+      idleSeconds: 600,
       overflow: 'block',
       isPinned: true,
     },
@@ -57,6 +67,8 @@ const REFUSED: readonly unknown[] = [
   { createId, rows: 1e9 },
   { createId, keep: 0 },
   { createId, keep: 1.5 },
+  { createId, lifetime: 0 },
+  { createId, idle: 1e9 },
   { createId, unknown: 1 },
   JSON.parse(`{"createId":"${createId}","__proto__":{"mode":"pty"}}`),
 ]
@@ -74,4 +86,20 @@ test('formatAttachQuery writes parameters in canonical order', () => {
   const query = parseAttachQuery(new URLSearchParams('arg=-c&sandbox=dev&mode=pty&cmd=sh&arg=a+b'), 'v1')
   expect(formatAttachQuery(query).toString()).toBe('sandbox=dev&cmd=sh&arg=-c&arg=a+b&mode=pty')
   expect(formatAttachQuery(query, ['sandbox']).toString()).toBe('cmd=sh&arg=-c&arg=a+b&mode=pty')
+})
+
+test('[C14] [C15] an attach of either dialect may set timeouts of the session that it creates', () => {
+  const query = new URLSearchParams({ lifetime: '3600', idle: '60' })
+  for (const dialect of ['v1', 'plain'] as const)
+    expect(createParametersOf(parseAttachQuery(query, dialect), dialect)).toMatchObject({
+      lifetimeSeconds: 3600,
+      idleSeconds: 60,
+    })
+  for (const refused of [{ idle: '0' }, { lifetime: '-1' }, { lifetime: '1', session: 's' }])
+    expect(() => parseAttachQuery(new URLSearchParams(refused), 'v1')).toThrow('Cannot use parameter')
+})
+
+test('limitTimeout applies the limit of the operator to every session', () => {
+  expect([undefined, 5, 50].map((requested) => limitTimeout(requested, 0))).toEqual([undefined, 5, 50])
+  expect([undefined, 5, 50].map((requested) => limitTimeout(requested, 10))).toEqual([10, 5, 10])
 })

@@ -1,6 +1,6 @@
 import { ROLES } from './client-frames.ts'
 import { SandwireError } from './errors.ts'
-import { KEEP_SECONDS, MAX_CELLS, MAX_ENV_ENTRIES, MAX_KEEP_SECONDS } from './limits.ts'
+import { KEEP_SECONDS, MAX_CELLS, MAX_ENV_ENTRIES, MAX_KEEP_SECONDS, MAX_SESSION_SECONDS } from './limits.ts'
 import type { Dialect } from './server/attachment.ts'
 import type { Overflow } from './server/session-options.ts'
 
@@ -23,6 +23,9 @@ export interface CreateParameters {
   readonly mode: Mode
   readonly cwd: string | undefined
   readonly keepSeconds: number
+  /** Seconds until the session is ended: after its creation, and without input and output while attached. */
+  readonly lifetimeSeconds: number | undefined
+  readonly idleSeconds: number | undefined
   readonly overflow: Overflow
   /** Keeps the sandbox from being stopped as idle while the process runs. */
   readonly isPinned: boolean
@@ -69,6 +72,8 @@ const RULES = {
     isForCreate: true,
   },
   keep: { ...integer(0, MAX_KEEP_SECONDS), isV1Only: true, isForCreate: true },
+  lifetime: { ...integer(1, MAX_SESSION_SECONDS), isForCreate: true },
+  idle: { ...integer(1, MAX_SESSION_SECONDS), isForCreate: true },
   overflow: { ...oneOf(OVERFLOWS), isV1Only: true, isForCreate: true },
   pin: { ...oneOf(['0', '1']), isV1Only: true, isForCreate: true },
   role: { ...oneOf(ROLES), isV1Only: true },
@@ -154,9 +159,20 @@ export function createParametersOf({ values, args }: AttachQuery, dialect: Diale
     mode,
     cwd: values.get('cwd'),
     keepSeconds: keep === undefined ? (dialect === 'plain' ? 0 : KEEP_SECONDS) : Number(keep),
+    lifetimeSeconds: secondsOf(values.get('lifetime')),
+    idleSeconds: secondsOf(values.get('idle')),
     overflow: OVERFLOWS.find((each) => each === values.get('overflow')) ?? defaultOverflow(mode),
     isPinned: values.get('pin') === '1',
   }
+}
+
+function secondsOf(value: string | undefined): number | undefined {
+  return value === undefined ? undefined : Number(value)
+}
+
+/** The timeout of a session whose operator allows at most this many seconds; 0: any, and none by default. */
+export function limitTimeout(requested: number | undefined, maxSeconds: number): number | undefined {
+  return maxSeconds === 0 ? requested : Math.min(requested ?? maxSeconds, maxSeconds)
 }
 
 function defaultOverflow(mode: Mode): Overflow {
@@ -182,6 +198,8 @@ const BODY_FIELDS: readonly string[] = [
   'cols',
   'rows',
   'keep',
+  'lifetime',
+  'idle',
   'overflow',
   'pin',
 ]
@@ -206,6 +224,11 @@ function readInteger(
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max)
     throw badField(name, `expected a whole number from ${min} to ${max}`)
   return value
+}
+
+function readTimeout(fields: BodyFields, name: string): number | undefined {
+  if (fields[name] === undefined) return undefined
+  return readInteger(fields, name, { min: 1, max: MAX_SESSION_SECONDS, fallback: 1 })
 }
 
 function readChoice<const T extends string>(
@@ -271,6 +294,8 @@ export function parseCreateBody(body: unknown): CreateBody {
       mode,
       cwd,
       keepSeconds: readInteger(fields, 'keep', { min: 1, max: MAX_KEEP_SECONDS, fallback: KEEP_SECONDS }),
+      lifetimeSeconds: readTimeout(fields, 'lifetime'),
+      idleSeconds: readTimeout(fields, 'idle'),
       overflow: readChoice(fields, 'overflow', OVERFLOWS, defaultOverflow(mode)),
       isPinned: pin,
     },

@@ -32,6 +32,8 @@ export interface RunOptions extends TemplateOptions {
   /** Undefined values are copied from the environment of the CLI. */
   readonly env: readonly (readonly [name: string, value: string | undefined])[]
   readonly keepSeconds: number | undefined
+  readonly lifetimeSeconds: number | undefined
+  readonly idleSeconds: number | undefined
   readonly overflow: 'block' | 'trim' | undefined
   /** Keeps the sandbox running while the command runs. */
   readonly isPinned: boolean
@@ -66,6 +68,8 @@ const OPTIONS = {
   cwd: 'value',
   env: 'values',
   keep: 'value',
+  lifetime: 'value',
+  idle: 'value',
   overflow: 'value',
   escape: 'value',
   'retry-for': 'value',
@@ -84,7 +88,19 @@ type AttachOptions = ParsedOptions<typeof OPTIONS>
 type ValuedName = Parameters<AttachOptions['value']>[0]
 
 /** Options that only apply when a process is started. */
-const CREATE_ONLY = ['cmd', 'arg', 'template', 'param', 'cwd', 'env', 'keep', 'overflow', 'create'] as const
+const CREATE_ONLY = [
+  'cmd',
+  'arg',
+  'template',
+  'param',
+  'cwd',
+  'env',
+  'keep',
+  'lifetime',
+  'idle',
+  'overflow',
+  'create',
+] as const
 
 function parseChoice<const T extends string>(
   name: ValuedName,
@@ -104,6 +120,12 @@ function parseSeconds(name: ValuedName, options: AttachOptions, max: number): nu
   const number = /^(0|[1-9][0-9]{0,8})$/.test(value) ? Number(value) : Number.NaN
   if (!(number <= max)) throw new UsageError(`Option "--${name}" must be whole seconds from 0 to ${max}`)
   return number
+}
+
+function parseTimeout(name: ValuedName, options: AttachOptions): number | undefined {
+  const seconds = parseSeconds(name, options, limits.MAX_SESSION_SECONDS)
+  if (seconds === 0) throw new UsageError(`Option "--${name}" must be at least 1 second`)
+  return seconds
 }
 
 function parseMayCreate(options: AttachOptions): boolean {
@@ -265,6 +287,8 @@ function parse(argv: readonly string[]): Arguments {
     cwd: options.value('cwd'),
     env: parseEnvOptions(options.values('env')),
     keepSeconds: parseSeconds('keep', options, limits.MAX_KEEP_SECONDS),
+    lifetimeSeconds: parseTimeout('lifetime', options),
+    idleSeconds: parseTimeout('idle', options),
     overflow: parseChoice('overflow', options, OVERFLOWS),
     isPinned: options.has('pin'),
     escape: parseEscape(options),

@@ -57,6 +57,8 @@ Session
   --take                 take over from the current driver
   --name TEXT            name that others see, on servers without accounts (default: your user name)
   --keep SECONDS         how long the session is kept while no client is attached (default: 60)
+  --lifetime SECONDS     end the session after this time (default: the server's limit)
+  --idle SECONDS         end the session after this time without input and output while a client is attached
   --pin                  keep the sandbox running while the command runs, even without input and output
   --overflow WHAT        when no client is attached and the output log is full: block the command (default without a
                          terminal), or trim the oldest output (default with one)

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { OutputLog } from '@sandwire/protocol'
-import { HISTORY_BYTES, historyBefore } from './pty-endpoint.ts'
+import { HISTORY_BYTES, historyBefore, PtyEndpoint } from './pty-endpoint.ts'
 
 const text = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes)
 
@@ -39,4 +39,16 @@ test('history of a trimmed log starts with a line', () => {
   small.append('stdout', all)
   small.trim(small.end)
   expect(text(historyBefore(small, small.end))).toBe('whole\n')
+})
+
+test('the query may set the keep time and the interval of pings', () => {
+  const endpoint = new PtyEndpoint({ mintIdentity: () => '', now: () => 0 })
+  const parse = (query: string) => endpoint.parse(new URLSearchParams(query))
+  expect(parse('keep=600&ping=10')).toMatchObject({
+    pingMs: 10_000,
+    parameters: { kind: 'create', create: { mode: 'pty', keepSeconds: 600 } },
+  })
+  expect(parse('session=s')).not.toHaveProperty('pingMs')
+  for (const refused of ['ping=0', 'ping=1.5', 'ping=99999', 'ping=5&ping=6', 'ended=2'])
+    expect(() => parse(refused)).toThrow('Cannot use parameter')
 })

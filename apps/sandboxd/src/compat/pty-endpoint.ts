@@ -36,17 +36,19 @@ export class PtyEndpoint implements CompatEndpoint {
     this.#deps = deps
   }
 
-  /** The query of a `sandwire.v1` attach, always of a terminal, with `ended=0` to refuse a session whose exit was sent before. */
+  /**
+   * The query of a `sandwire.v1` attach, always of a terminal, with `ended=0` to refuse a session whose exit was sent before, and
+   * the interval of pings in seconds.
+   */
   parse(query: URLSearchParams): ReturnType<CompatEndpoint['parse']> {
     const rest = new URLSearchParams(query)
-    const [ended = '1', ...more] = rest.getAll('ended')
-    rest.delete('ended')
-    if (more.length > 0 || (ended !== '0' && ended !== '1'))
-      throw new SandwireError('bad_request', 'Cannot use parameter "ended": expected 0 or 1')
+    const ended = takeParameter(rest, 'ended', /^[01]$/, '0 or 1') ?? '1'
+    const ping = takeParameter(rest, 'ping', /^[1-9][0-9]{0,3}$/, 'a whole number from 1 to 9999')
     if (!rest.has('session')) rest.append('mode', 'pty')
     return {
       parameters: parseAttach(rest, 'v1'),
       adapt: (session) => this.#adapt(session, ended === '1'),
+      ...(ping === undefined ? {} : { pingMs: Number(ping) * 1000 }),
     }
   }
 
@@ -76,6 +78,19 @@ export class PtyEndpoint implements CompatEndpoint {
       exitSent: () => this.#exitSent.add(runner),
     })
   }
+}
+
+/** Removes a parameter from the query and returns its value; throws `bad_request`. */
+function takeParameter(
+  query: URLSearchParams,
+  name: string,
+  format: RegExp,
+  expected: string,
+): string | undefined {
+  const [value, ...more] = query.getAll(name)
+  query.delete(name)
+  if (more.length === 0 && (value === undefined || format.test(value))) return value
+  throw new SandwireError('bad_request', `Cannot use parameter "${name}": expected ${expected}`)
 }
 
 interface EndpointState {

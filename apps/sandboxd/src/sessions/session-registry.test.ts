@@ -17,6 +17,8 @@ const SETTINGS: Settings = {
   origins: [],
   hosts: [],
   maxSessions: 3,
+  maxLifetimeSeconds: 0,
+  maxIdleSeconds: 0,
   requestsPerSecond: 1,
   maxMessageBytes: 1,
   session: DEFAULT_LIMITS,
@@ -28,6 +30,8 @@ const CREATE = {
   mode: 'pipe',
   cwd: undefined,
   keepSeconds: 60,
+  lifetimeSeconds: undefined,
+  idleSeconds: undefined,
   overflow: 'block',
   isPinned: false,
 } as const

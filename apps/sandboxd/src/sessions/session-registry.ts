@@ -2,6 +2,7 @@ import {
   CreateLedger,
   type CreateParameters,
   limits,
+  limitTimeout,
   SandwireError,
   type SessionOptions,
 } from '@sandwire/protocol'
@@ -147,8 +148,9 @@ export class SessionRegistry {
     const id = caller.session === undefined || isTaken ? this.#mintId() : caller.session
     const cwd = this.#parts.asUser(() => resolveCwd(this.#settings.workspace, create.cwd))
     if (createId !== undefined) {
-      const { argv, mode, keepSeconds, overflow, isPinned } = create
-      const fingerprint = JSON.stringify([argv, mode, cwd, keepSeconds, overflow, isPinned, caller.env])
+      const { argv, mode, keepSeconds, overflow, isPinned, lifetimeSeconds, idleSeconds } = create
+      const timeouts = [keepSeconds, lifetimeSeconds, idleSeconds]
+      const fingerprint = JSON.stringify([argv, mode, cwd, timeouts, overflow, isPinned, caller.env])
       const existing = this.#claim({ principal: caller.identity, createId, fingerprint, session: id })
       if (existing !== undefined) return { runner: existing, isNew: false }
     }
@@ -237,6 +239,8 @@ export class SessionRegistry {
       mode: create.mode,
       overflow: create.overflow,
       keepSeconds: create.keepSeconds,
+      lifetimeSeconds: limitTimeout(create.lifetimeSeconds, this.#settings.maxLifetimeSeconds),
+      idleSeconds: limitTimeout(create.idleSeconds, this.#settings.maxIdleSeconds),
       limits: this.#settings.session,
     }
     const argv: [string, ...string[]] = command === undefined ? [...this.#settings.shell] : [command, ...args]

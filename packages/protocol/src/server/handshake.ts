@@ -158,7 +158,7 @@ function admit(
     nowMs,
   })
   attachments.add(attachment)
-  lifecycle.markActive()
+  lifecycle.markActive(nowMs)
   if (drives) attachments.grantLease(attachment)
   return attachment
 }
@@ -185,7 +185,7 @@ function resume(
   }
   const previous = attachments.reconnect(attachment, connectionId)
   if (previous !== undefined) replaceConnection(parts, previous)
-  lifecycle.markActive()
+  lifecycle.markActive(nowMs)
   attachment.attempt = hello.attempt ?? attachment.attempt
   attachment.authority = rights.authority
   attachment.login = rights.login

@@ -17,6 +17,8 @@ export class SessionLifecycle {
   #state: SessionState
   /** Since when no attachment is connected; null while one is. */
   #idleSinceMs: number | null
+  /** When an attachment was last connected. */
+  #attachedMs = Number.NEGATIVE_INFINITY
   /** Until when a client that was told to reconnect is expected. */
   #returnExpectedUntilMs = Number.NEGATIVE_INFINITY
   /** When the session began to end; null before. */
@@ -81,9 +83,16 @@ export class SessionLifecycle {
     if (this.#idleSinceMs !== null) this.#idleSinceMs = nowMs
   }
 
-  /** An attachment is connected. */
-  markActive(): void {
+  /** An attachment was connected. */
+  markActive(nowMs: number): void {
     this.#idleSinceMs = null
+    this.#attachedMs = nowMs
+  }
+
+  /** Since when a session with connections has had neither input nor output; undefined without connections. */
+  get quietSinceMs(): number | undefined {
+    if (this.#idleSinceMs !== null) return undefined
+    return Math.max(this.#attachedMs, this.#lastInputMs ?? 0, this.#lastOutputMs ?? 0)
   }
 
   /** The last connected attachment has disconnected. */

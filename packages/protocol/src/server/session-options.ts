@@ -50,5 +50,9 @@ export interface SessionOptions {
   readonly overflow: Overflow
   /** Seconds the session lives without any connection. */
   readonly keepSeconds: number
+  /** Seconds from its creation until the session is ended; undefined: no limit. */
+  readonly lifetimeSeconds?: number | undefined
+  /** Seconds without input and output until a session with a connection is ended; undefined: no limit. */
+  readonly idleSeconds?: number | undefined
   readonly limits: SessionLimits
 }

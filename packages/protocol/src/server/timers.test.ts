@@ -193,6 +193,85 @@ describe('a session that is ended', () => {
   })
 })
 
+describe('a session with a lifetime', () => {
+  test('[C14] is ended when that is over, whatever it does, and says why', () => {
+    const fixture = new SessionFixture({ lifetimeSeconds: 100, limits: { silenceMs: 1e9 } })
+    const peer = fixture.attach()
+    fixture.takeEffects()
+    for (let second = 0; second < 99; second += 1) {
+      fixture.wait(1_000)
+      fixture.output('x')
+    }
+    expect(names(fixture)).not.toContain('terminate')
+    peer.received()
+    fixture.wait(1_000)
+    expect(names(fixture).filter((name) => name === 'terminate')).toHaveLength(1)
+    expect(peer.received('error')).toMatchObject([
+      { code: 'timed_out', message: 'The session is ended: its lifetime of 100 s is over', fatal: false },
+    ])
+    fixture.exit(9)
+    expect(peer.received('exit')).toMatchObject([{ code: 9 }])
+  })
+
+  test('[C14] is ended without connections too', () => {
+    const fixture = new SessionFixture({ lifetimeSeconds: 100, keepSeconds: 1_000 })
+    fixture.attach().disconnect()
+    fixture.wait(99_999)
+    expect(names(fixture)).not.toContain('terminate')
+    fixture.wait(1)
+    expect(names(fixture)).toContain('terminate')
+  })
+})
+
+describe('a session with an idle timeout', () => {
+  const IDLE = { idleSeconds: 10, keepSeconds: 1_000 }
+
+  test('[C15] is ended after that time without input and output, and says why', () => {
+    const fixture = new SessionFixture(IDLE)
+    const peer = fixture.attach()
+    fixture.wait(9_000)
+    peer.sendInput('x')
+    fixture.wait(9_000)
+    fixture.output('x')
+    fixture.takeEffects()
+    // Heartbeats are neither.
+    peer.sendMessage({ type: 'ping', id: 1 })
+    fixture.wait(9_999)
+    expect(names(fixture)).not.toContain('terminate')
+    peer.received()
+    fixture.wait(1)
+    expect(names(fixture)).toContain('terminate')
+    expect(peer.received('error')).toMatchObject([
+      {
+        code: 'timed_out',
+        message: 'The session is ended: it had no input and output for 10 s',
+        fatal: false,
+      },
+    ])
+  })
+
+  test('[C15] is kept for its keep time without connections, and counts anew after a reconnect', () => {
+    const fixture = new SessionFixture(IDLE)
+    fixture.attach({ identity: 1 }).disconnect()
+    fixture.wait(500_000)
+    fixture.attach({ identity: 1, hello: { resuming: true } })
+    fixture.takeEffects()
+    fixture.wait(9_999)
+    expect(names(fixture)).not.toContain('terminate')
+    fixture.wait(1)
+    expect(names(fixture)).toContain('terminate')
+  })
+
+  test('[B7] has no timers once its process has exited', () => {
+    const fixture = new SessionFixture({ idleSeconds: 10, lifetimeSeconds: 20 })
+    const peer = fixture.attach()
+    fixture.output('x')
+    fixture.exit(0)
+    fixture.wait(30_000)
+    expect(peer.received('error')).toEqual([])
+  })
+})
+
 describe('a server that stops', () => {
   test('[E1] closes every connection with a retryable error', () => {
     const fixture = new SessionFixture()

@@ -129,8 +129,33 @@ function expireSession(parts: SessionParts, nowMs: number): void {
     return
   }
   if (nowMs >= (lifecycle.idleEndMs(options.keepSeconds) ?? NEVER)) beginEnding(parts, nowMs)
+  if (nowMs >= lifetimeEndMs(parts))
+    endForTimeout(parts, `its lifetime of ${options.lifetimeSeconds} s is over`, nowMs)
+  if (nowMs >= quietEndMs(parts))
+    endForTimeout(parts, `it had no input and output for ${options.idleSeconds} s`, nowMs)
   const { endingSinceMs } = lifecycle
   if (endingSinceMs !== null && nowMs >= endingSinceMs + ENDING_MS) endSession(parts, 'session_ended', nowMs)
+}
+
+/** When the lifetime of a running session is over. */
+function lifetimeEndMs({ lifecycle, options: { lifetimeSeconds } }: SessionParts): number {
+  if (lifecycle.state.kind !== 'running' || lifecycle.isOver || lifetimeSeconds === undefined) return NEVER
+  return lifecycle.createdMs + lifetimeSeconds * 1000
+}
+
+/** When a running session with connections is ended because nothing happens in it. */
+function quietEndMs({ lifecycle, options: { idleSeconds } }: SessionParts): number {
+  const { quietSinceMs, state, isOver } = lifecycle
+  if (state.kind !== 'running' || isOver || idleSeconds === undefined || quietSinceMs === undefined)
+    return NEVER
+  return quietSinceMs + idleSeconds * 1000
+}
+
+function endForTimeout(parts: SessionParts, reason: string, nowMs: number): void {
+  const refusal: Refusal = { code: 'timed_out', message: `The session is ended: ${reason}` }
+  for (const attachment of parts.attachments.all())
+    if (attachment.state.kind === 'attached') parts.effects.sendWarning(attachment, refusal)
+  beginEnding(parts, nowMs)
 }
 
 function nextSessionMs(parts: SessionParts, nowMs: number): number {
@@ -139,7 +164,7 @@ function nextSessionMs(parts: SessionParts, nowMs: number): number {
   const canDriverStall = driver !== undefined && canStall(parts, driver)
   const stallMs = canDriverStall ? driver.ackProgressMs + options.limits.stallMs : NEVER
   const graceMs = flow.nextMs(nowMs) ?? NEVER
-  return Math.min(stallMs, graceMs, nextEndMs(parts))
+  return Math.min(stallMs, graceMs, nextEndMs(parts), lifetimeEndMs(parts), quietEndMs(parts))
 }
 
 /** When the session ends if nothing changes. */
