@@ -185,7 +185,17 @@ export function createApp(deps: AppDependencies): App {
   addRedeemRoutes(app, guardOf, { lookup, mint, accounts, source: config, hasGuests, nowMs })
   addTicketRoutes(app, guardOf, { lookup, sessionNames, source: config })
   const { defaultName } = config
-  const attachDeps = { lookup, mint, defaultName, limits, log, metrics, commands, sessionNames }
+  const attachDeps = {
+    lookup,
+    mint,
+    defaultName,
+    limits,
+    log,
+    metrics,
+    commands,
+    sessionNames,
+    sessionSettings: config.sessions,
+  }
   addAttachRoutes(app, guardOf, attachDeps)
   addPtyRoute(app, guardOf, attachDeps)
   addSignInRoutes(app, guardOf, {

@@ -14,6 +14,7 @@ import { z } from 'zod'
 import type { MachineFacts } from './ceilings/ceilings.ts'
 import { CODINGS } from './http/content-coding.ts'
 import { MAX_TICKET_MS } from './sandbox/tickets.ts'
+import { sessionSettingsSchema } from './session-settings.ts'
 import { completeLimits, type Limits, limitsSchema, whole } from './limits.ts'
 
 export type { IssuerConfig }
@@ -100,6 +101,7 @@ const configSchema = z.strictObject({
   ceilings: z.unknown().transform(toCeilings).prefault({}),
   /** What the machine has; absent: not known. */
   machine: machineSchema.exactOptional(),
+  sessions: sessionSettingsSchema.prefault({}),
   /** Command templates and restrictions. */
   commands: z.unknown().transform(toCommands).prefault({}),
   /** Accept a bearer token in the URL of an attach, for clients that cannot set headers. */

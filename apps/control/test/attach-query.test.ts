@@ -3,8 +3,9 @@ import { SandwireError } from '@sandwire/protocol'
 import { parseAttachRequest } from '../src/routes/attach-query.ts'
 
 const SESSION = `${'0'.repeat(32)}.${'1'.repeat(26)}`
+const NO_LIMITS = { lifetimeSeconds: 0, idleSeconds: 0 }
 const parse = (query: string, dialect: 'plain' | 'v1' = 'v1') =>
-  parseAttachRequest(new URLSearchParams(query), dialect)
+  parseAttachRequest(new URLSearchParams(query), dialect, NO_LIMITS)
 
 function codeOf(run: () => unknown): string | undefined {
   try {
@@ -111,4 +112,14 @@ describe('parseAttachRequest', () => {
         expect.not.objectContaining({ message: expect.stringContaining('CANARY') }),
       )
   })
+})
+
+test("applies the operator's timeouts to new sessions of both dialects, not to joins", () => {
+  const limited = (query: string, dialect: 'plain' | 'v1' = 'v1'): string =>
+    parseAttachRequest(new URLSearchParams(query), dialect, { lifetimeSeconds: 100, idleSeconds: 0 }).query
+  expect(limited('cmd=cat')).toBe('cmd=cat&lifetime=100')
+  expect(limited('cmd=cat', 'plain')).toBe('cmd=cat&lifetime=100')
+  expect(limited('cmd=cat&lifetime=50&idle=7')).toBe('cmd=cat&lifetime=50&idle=7')
+  expect(limited('cmd=cat&lifetime=500')).toBe('cmd=cat&lifetime=100')
+  expect(limited(`session=${SESSION}`)).toBe(`session=${SESSION}`)
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { parsePtyQuery } from '../src/compat/pty-query.ts'
+import { withPing } from '../src/session-settings.ts'
 
 const SESSION = `${'a'.repeat(32)}.${'0'.repeat(26)}`
 const UUID = 'f47ac10b-58cc-4372-a567-0e02b2c3d479'
@@ -44,4 +45,10 @@ describe('the query of /ws/pty', () => {
   test('is echoed without control characters (threat T24)', () => {
     expect(() => parse('%1b%5d0;x%07=1')).toThrow('Cannot use parameter "]0;x": unknown')
   })
+})
+
+test('sandboxd gets the interval of pings where it differs from its own', () => {
+  expect(withPing('session=s', 5)).toBe('session=s&ping=5')
+  expect(withPing('', 5)).toBe('ping=5')
+  for (const same of [30, undefined]) expect(withPing('session=s', same)).toBe('session=s')
 })

@@ -365,7 +365,13 @@ test(
   'session names are opaque and can be resumed where session tokens are off',
   async () => {
     await using places = new RealSandboxes(SHELL)
-    await using other = await startControl({ runner: places, config: { limits: UNLIMITED } })
+    await using other = await startControl({
+      runner: places,
+      config: {
+        limits: UNLIMITED,
+        sessions: { ptyReattachSeconds: 77, ptyHeartbeatSeconds: 5, idleSeconds: 600 },
+      },
+    })
     const target = {
       port: other.port,
       headers: { authorization: `Bearer ${TOKEN}`, host: `localhost:${other.port}` },
@@ -375,6 +381,8 @@ test(
     expect(name).toMatch(/^[0-9a-f-]{36}$/)
     before.type('echo kept\n')
     await before.waitForOutput('kept\r\n')
+    const listed = await fetch(`${other.origin}/api/account/sessions`, { headers: target.headers })
+    expect(fieldOf(await listed.json(), 'sessions')).toMatchObject([{ keepSeconds: 77 }])
     await before.disconnect()
     await using after = new PtyClient(target, `/ws/pty?session_id=${name}&resume=1`)
     expect((await after.first('history'))['data']).toContain('kept')

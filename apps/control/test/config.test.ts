@@ -36,6 +36,12 @@ describe('decodeConfig', () => {
       'limits.outputBytesPerSecond: expected a whole number from 0 to 1099511627776',
     ],
     [{ limits: { sesionsPerSandbox: 1 } }, 'limits.sesionsPerSandbox: unknown'],
+    [{ sessions: { idleSeconds: -1 } }, 'sessions.idleSeconds: expected a whole number from 0 to 31536000'],
+    [
+      { sessions: { ptyHeartbeatSeconds: 1 } },
+      'sessions.ptyHeartbeatSeconds: expected a whole number from 5 to 3600',
+    ],
+    [{ sessions: { keepSeconds: 1 } }, 'sessions.keepSeconds: unknown'],
     [{ sessionTokenMinutes: 5 }, 'sessionTokenMinutes: expected a whole number from 15 to 60'],
     [{ alarmMs: 1.5 }, 'alarmMs: expected a whole number from 50 to 60000'],
     [{ tokenInUrl: 'yes' }, 'tokenInUrl: expected true or false'],

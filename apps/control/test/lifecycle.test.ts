@@ -48,7 +48,11 @@ function session(changes: Partial<SessionFacts> = {}): SessionFacts {
   }
 }
 
-function open(provider = new MemoryProvider(), settings = SETTINGS) {
+function open(
+  provider = new MemoryProvider(),
+  settings = SETTINGS,
+  timeouts = { lifetimeSeconds: 0, idleSeconds: 0 },
+) {
   const database = new Database(':memory:')
   const store = new SandboxStore(sqlOf(database))
   const tables = (): unknown[] =>
@@ -143,6 +147,7 @@ function open(provider = new MemoryProvider(), settings = SETTINGS) {
       store,
       sandboxd,
       budget: new OutputBudget(0),
+      timeouts,
       nowMs: () => clock.nowMs,
       sleep: async () => undefined,
     }),
@@ -647,4 +652,19 @@ describe('a call to sandboxd', () => {
     await rejectionOf(made.sessions.reach(CALL, { ...start, isIdempotent: true }, broken))
     expect(runs).toBe(3)
   })
+})
+
+test("a process that is started without attaching has the operator's timeouts", async () => {
+  const made = open(new MemoryProvider(), SETTINGS, { lifetimeSeconds: 100, idleSeconds: 10 })
+  await made.create()
+  const bodies: unknown[] = []
+  const { answer } = made.provider
+  made.provider.answer = (request) => {
+    if (request.path !== '/sessions') return answer(request)
+    bodies.push(JSON.parse(String(request.body)))
+    return Response.json(session({}))
+  }
+  const request = { createId: '0'.repeat(32), cmd: 'true', lifetime: 500, idle: 5 }
+  await made.sessions.startProcess(CALL, session({}).id, request)
+  expect(bodies).toEqual([{ ...request, lifetime: 100, idle: 5 }])
 })

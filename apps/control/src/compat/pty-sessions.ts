@@ -10,6 +10,8 @@ import type { SessionAliases } from './session-aliases.ts'
 export const ptySelectionSchema = z.object({
   /** `resume`: only an existing session. `new`: always a new one. `either`: the existing session if there is one. */
   select: z.enum(['resume', 'new', 'either']),
+  /** Interval of pings to the client; absent: sandboxd's default. */
+  heartbeatSeconds: z.int().exactOptional(),
   /** The client's own name for the session. */
   alias: z.string().exactOptional(),
   /** Why the caller may not start a session; applies only if one would be started. */

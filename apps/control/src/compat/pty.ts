@@ -8,6 +8,7 @@ import { type AttachDependencies, joinSession, startSession } from '../routes/at
 import { parseAttachRequest } from '../routes/attach-query.ts'
 import { type App, callOf, identityOf } from '../routes/context.ts'
 import { endpoint, type GuardOf } from '../routes/endpoint.ts'
+import type { SessionSettings } from '../session-settings.ts'
 import type { AttachCall, SandboxCall } from '../sandbox/call.ts'
 import { noSuchSession } from '../sandbox/not-found.ts'
 import { fillProvider, findStartRefusal } from './pty-providers.ts'
@@ -35,14 +36,17 @@ function checkOffers(offers: readonly string[]): void {
 }
 
 /** The attach query that starts a terminal. The client controls nothing in it: the command is a template's or the shell. */
-function startQuery(filled: FilledTemplate | undefined): string {
-  const query = new URLSearchParams({ createId: crypto.randomUUID().replaceAll('-', '') })
+function startQuery(filled: FilledTemplate | undefined, settings: SessionSettings): string {
+  const query = new URLSearchParams({
+    createId: crypto.randomUUID().replaceAll('-', ''),
+    keep: String(settings.ptyReattachSeconds),
+  })
   if (filled !== undefined) {
     query.append('cmd', filled.cmd)
     for (const arg of filled.args) query.append('arg', arg)
     if (filled.cwd !== undefined) query.append('cwd', filled.cwd)
   }
-  return parseAttachRequest(query, 'v1').query
+  return parseAttachRequest(query, 'v1', settings).query
 }
 
 type PtyCall = AttachCall & { readonly compat: PtySelection }
@@ -51,7 +55,7 @@ function toAttachCall(
   { provider, select, alias }: PtyQuery,
   call: SandboxCall,
   ticket: TicketBinding | undefined,
-  { commands }: AttachDependencies,
+  { commands, sessionSettings }: AttachDependencies,
 ): PtyCall {
   const filled = fillProvider(provider, commands)
   const refusal = findStartRefusal(filled, call, commands)
@@ -59,11 +63,12 @@ function toAttachCall(
     ...call,
     dialect: 'v1',
     isIdempotent: true,
-    query: startQuery(filled),
+    query: startQuery(filled, sessionSettings),
     ...(ticket === undefined ? {} : { maxRole: ticket.role }),
     ...(filled === undefined ? {} : { template: filled.template, env: filled.env }),
     compat: {
       select,
+      heartbeatSeconds: sessionSettings.ptyHeartbeatSeconds,
       ...(alias === undefined ? {} : { alias }),
       ...(refusal === undefined ? {} : { startRefusal: { code: refusal.code, message: refusal.message } }),
     },

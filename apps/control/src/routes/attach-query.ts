@@ -6,6 +6,7 @@ import {
   parseAttachQuery,
   SandwireError,
 } from '@sandwire/protocol'
+import { limitTimeouts, type SessionTimeouts } from '../session-settings.ts'
 import { parseSandboxRef, type SandboxRef } from '../sandbox/sandbox-id.ts'
 
 /** The request line and headers of a request to sandboxd may have 16 KiB together. */
@@ -34,10 +35,30 @@ function readTarget({ values }: AttachQuery): AttachRequest['target'] {
   return { kind: 'join', session, ...(sandbox === undefined ? {} : { sandbox }) }
 }
 
+function withTimeouts({ values, args }: AttachQuery, timeouts: SessionTimeouts): AttachQuery {
+  const secondsOf = (name: 'lifetime' | 'idle'): number | undefined => {
+    const value = values.get(name)
+    return value === undefined ? undefined : Number(value)
+  }
+  const limited = new Map(values)
+  const { lifetime, idle } = limitTimeouts(
+    { lifetime: secondsOf('lifetime'), idle: secondsOf('idle') },
+    timeouts,
+  )
+  if (lifetime !== undefined) limited.set('lifetime', String(lifetime))
+  if (idle !== undefined) limited.set('idle', String(idle))
+  return { values: limited, args }
+}
+
 /** Decodes the query of an attach request; throws `bad_request`, `needs_v1` or `frame_too_large`. */
-export function parseAttachRequest(query: URLSearchParams, dialect: Dialect): AttachRequest {
-  const parsed = parseAttachQuery(query, dialect)
-  const target = readTarget(parsed)
+export function parseAttachRequest(
+  query: URLSearchParams,
+  dialect: Dialect,
+  timeouts: SessionTimeouts,
+): AttachRequest {
+  const requested = parseAttachQuery(query, dialect)
+  const target = readTarget(requested)
+  const parsed = target.kind === 'start' ? withTimeouts(requested, timeouts) : requested
   const forwarded = formatAttachQuery(parsed, ['sandbox', 'create']).toString()
   if (forwarded.length > MAX_QUERY_CHARS)
     throw new SandwireError(

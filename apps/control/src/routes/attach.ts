@@ -16,6 +16,7 @@ import { noSuchSession } from '../sandbox/not-found.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
 import { type AttachRequest, parseAttachRequest } from './attach-query.ts'
+import type { SessionSettings } from '../session-settings.ts'
 import { type App, type AppEnv, callOf, identityOf } from './context.ts'
 import { endpoint, type GuardOf } from './endpoint.ts'
 import { checkScope } from './guard.ts'
@@ -31,6 +32,7 @@ export interface AttachDependencies {
   readonly metrics: Metrics
   readonly commands: CommandPolicy
   readonly sessionNames: SessionNames
+  readonly sessionSettings: SessionSettings
 }
 
 type StartTarget = Extract<AttachRequest['target'], { kind: 'start' }>
@@ -168,7 +170,11 @@ async function attach(
   if (isUpgrade) await deps.limits.admit(call)
   const { query: resolved, filled } = await resolveQuery(query, call, deps)
   // A plain GET has no dialect: clients send one to learn why their upgrade failed.
-  const { target, isIdempotent, ...parsed } = parseAttachRequest(resolved, isUpgrade ? dialect : 'v1')
+  const { target, isIdempotent, ...parsed } = parseAttachRequest(
+    resolved,
+    isUpgrade ? dialect : 'v1',
+    deps.sessionSettings,
+  )
   if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
   const attachCall: AttachCall = {
     ...call,
@@ -205,6 +211,8 @@ const DESCRIPTIONS = {
   role: 'driver, collaborator or viewer',
   take: '1: become the driver',
   keep: 'Seconds the session lives without a connection',
+  lifetime: 'Seconds from its creation until the session is ended; at most the limit of the server',
+  idle: 'Seconds without input and output until an attached session is ended; at most the limit of the server',
   overflow: 'block or trim',
   pin: '1: keep the sandbox awake while the process runs',
 } as const satisfies Readonly<Record<AttachParameter | 'template' | 'param', string>>

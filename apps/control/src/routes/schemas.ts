@@ -110,6 +110,13 @@ export const startProcessBody = z
     cols: between(1, limits.MAX_CELLS).optional(),
     rows: between(1, limits.MAX_CELLS).optional(),
     keep: between(1, limits.MAX_KEEP_SECONDS).optional(),
+    lifetime: between(1, limits.MAX_SESSION_SECONDS).optional().openapi({
+      description: 'Seconds from its creation until the session is ended; at most the limit of the server.',
+    }),
+    idle: between(1, limits.MAX_SESSION_SECONDS).optional().openapi({
+      description:
+        'Seconds without input and output until a session with an attached client is ended; at most the limit of the server.',
+    }),
     overflow: z.enum(OVERFLOWS).optional(),
     pinned: z
       .boolean()

@@ -214,7 +214,15 @@ export async function openParts(
     deleteAll: () => ctx.storage.deleteAll(),
   })
   const budget = new OutputBudget(config.limits.outputBytesPerSecond)
-  const sessions = new SandboxSessions({ lifecycle, store, sandboxd, budget, nowMs, sleep })
+  const sessions = new SandboxSessions({
+    lifecycle,
+    store,
+    sandboxd,
+    budget,
+    timeouts: config.sessions,
+    nowMs,
+    sleep,
+  })
   const sharing = new SandboxSharing({
     lifecycle,
     sessions,

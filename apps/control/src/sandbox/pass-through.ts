@@ -1,6 +1,7 @@
 import { ROLES, SUBPROTOCOL } from '@sandwire/protocol'
 import { z } from 'zod'
 import { ACTIONS } from '../audit/actions.ts'
+import { withPing } from '../session-settings.ts'
 import { ptySelectionSchema } from '../compat/pty-sessions.ts'
 import { SCOPES } from '../auth/identity.ts'
 import { withDeadline } from '../http/deadline.ts'
@@ -76,7 +77,10 @@ export async function passThrough(
     },
     {
       method: 'GET',
-      path: `${compat === undefined ? '/attach' : '/envelopes/pty'}${query === '' ? '' : `?${query}`}`,
+      path:
+        compat === undefined
+          ? pathOf('/attach', query)
+          : pathOf('/envelopes/pty', withPing(query, compat.heartbeatSeconds)),
       headers: {
         upgrade: 'websocket',
         ...(isV1 ? { 'sec-websocket-protocol': SUBPROTOCOL } : {}),
@@ -103,6 +107,10 @@ export async function passThrough(
     if (value !== null) headers.set(name, value)
   }
   return new Response(null, { status: 101, webSocket, headers })
+}
+
+function pathOf(path: string, query: string): string {
+  return query === '' ? path : `${path}?${query}`
 }
 
 /** Closes a socket that is not passed on. */

@@ -1,5 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
+import { limitTimeouts, type SessionTimeouts } from '../session-settings.ts'
 import { readBoundedBytes } from '../http/read-bounded.ts'
 import { type Access, type Need, NEEDS } from './access.ts'
 import type { AttachCall, SandboxCall } from './call.ts'
@@ -35,6 +36,9 @@ export interface ProcessRequest {
   readonly cols?: number
   readonly rows?: number
   readonly keep?: number
+  /** Seconds until the session is ended; the operator's limits apply in any case. */
+  readonly lifetime?: number
+  readonly idle?: number
   readonly overflow?: 'block' | 'trim'
 }
 
@@ -70,6 +74,8 @@ export interface SessionsDependencies {
   readonly sandboxd: (sandbox: string) => SandboxdClient
   /** Limits the output sent to each account. */
   readonly budget: OutputBudget
+  /** The operator's limits. */
+  readonly timeouts: SessionTimeouts
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
 }
@@ -180,7 +186,8 @@ export class SandboxSessions {
     return this.reach(call, entry, async (running, sandboxd, caller) => {
       await lifecycle.admitSession(session)
       store.touch(nowMs())
-      const post = { method: 'POST', path: '/sessions', session, body: request } as const
+      const body = { ...request, ...limitTimeouts(request, this.#deps.timeouts) }
+      const post = { method: 'POST', path: '/sessions', session, body } as const
       const facts = this.#decode(
         await sandboxd.request(running.address, startingTemplate(caller, { ...start, ...call }), post),
       )

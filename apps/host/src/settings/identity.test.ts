@@ -132,6 +132,14 @@ describe('validateIdentity', () => {
         '"/s": limits: "outputBytesPerSecond" must be a whole number from 0 to 1099511627776',
       ],
     ],
+    [
+      { sessions: { idleSeconds: -1, ptyReattachSeconds: 604_801, surprise: 1 } },
+      [
+        '"/s": sessions: "surprise" is not a setting',
+        '"/s": sessions: "idleSeconds" must be a whole number from 0 to 31536000',
+        '"/s": sessions: "ptyReattachSeconds" must be a whole number from 0 to 604800',
+      ],
+    ],
     [{ limits: 5 }, ['"/s": limits: expected an object']],
     [
       { sessionTokenMinutes: 5, tokenInUrl: 'yes' },

@@ -4,7 +4,7 @@ import {
   validateCommandSettings,
   validateRecord,
 } from '@sandwire/operator-settings'
-import { shape } from '@sandwire/protocol'
+import { limits, shape } from '@sandwire/protocol'
 import type { ConnectionSettings } from '../control/connection-limits.ts'
 import { type IssuerInput, validateIssuerInput } from './identity.ts'
 
@@ -36,6 +36,14 @@ const LIMITS = {
   outputBytesPerSecond: optional(whole(0, 2 ** 40)),
 }
 
+const timeout = optional(whole(0, limits.MAX_SESSION_SECONDS))
+const SESSIONS = {
+  lifetimeSeconds: timeout,
+  idleSeconds: timeout,
+  ptyReattachSeconds: optional(whole(0, limits.MAX_KEEP_SECONDS)),
+  ptyHeartbeatSeconds: optional(whole(5, 3600)),
+}
+
 type Validate = (value: unknown, problems: string[]) => void
 
 /** Validates a setting with a single value. */
@@ -50,6 +58,7 @@ const PASSED: Readonly<Record<string, Validate>> = {
   ceilings: (value, problems) => void validateCeilingSettings(value, problems),
   commands: validateCommandSettings,
   limits: (value, problems) => void validateRecord('limits', value, LIMITS, problems),
+  sessions: (value, problems) => void validateRecord('sessions', value, SESSIONS, problems),
   sessionTokenMinutes: one('sessionTokenMinutes', whole(15, 60)),
   tokenInUrl: one('tokenInUrl', { shape: shape.bool, expected: 'true or false' }),
 }
