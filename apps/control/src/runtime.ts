@@ -17,7 +17,7 @@ import { measureProvider } from './providers/measured-provider.ts'
 import { type IsolationOf, cacheIsolation } from './providers/isolation.ts'
 import type { Provider } from './providers/provider.ts'
 import { cacheRunning, type RunningSandboxes } from './providers/running.ts'
-import { DisconnectMetrics } from './sandbox/disconnect-metrics.ts'
+import { SandboxdMetrics } from './sandbox/sandboxd-metrics.ts'
 import { type IdMint, openIdMint } from './sandbox/sandbox-id.ts'
 import { openSigner, type Signer } from './signer.ts'
 import { HostStore } from './versions/host-store.ts'
@@ -41,7 +41,7 @@ export interface Runtime {
   readonly ceilings: Ceilings
   readonly log: Log
   readonly metrics: Metrics
-  readonly disconnectMetrics: DisconnectMetrics
+  readonly sandboxdMetrics: SandboxdMetrics
   readonly breaker: Breaker
   /** Circuit breakers of workspaces, for this isolate. */
   readonly workspaceBreakers: Breakers
@@ -146,7 +146,7 @@ function createRuntime(env: Env): Runtime {
     ceilings: ceilingsOf(config, env),
     log,
     metrics,
-    disconnectMetrics: new DisconnectMetrics(metrics, nowMs()),
+    sandboxdMetrics: new SandboxdMetrics(metrics, { nowMs, pollMs: config.alarmMs }),
     breaker,
     workspaceBreakers: new Breakers(),
     // On one machine, the host knows whether the container engine is available.

@@ -50,6 +50,7 @@ test('/metrics counts why the server was not ready', async () => {
     breaker: new Breaker(),
     workspaceBreakers: new Breakers(),
     metrics,
+    sandboxdMetrics: { collect: () => undefined },
     nowMs: () => nowMs,
     ...USAGE,
   })
@@ -78,6 +79,7 @@ test('/readyz reports a breaker that tries one call as half-open', async () => {
     breaker,
     workspaceBreakers: new Breakers(),
     metrics: new Metrics(),
+    sandboxdMetrics: { collect: () => undefined },
     nowMs: () => OPEN_MS,
     ...USAGE,
   })
@@ -106,6 +108,7 @@ test.each([
     breaker: new Breaker(),
     workspaceBreakers: new Breakers(),
     metrics: new Metrics(),
+    sandboxdMetrics: { collect: () => undefined },
     nowMs: () => 0,
     ...USAGE,
   })

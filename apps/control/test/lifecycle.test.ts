@@ -84,7 +84,7 @@ function open(
     sandboxd,
     publicKey: 'k',
     refusals: { receive: async () => undefined },
-    disconnects: { receive: () => undefined },
+    sandboxdMetrics: { receive: () => undefined },
     settings: {
       alarmMs: 30_000,
       limits: { sessionsPerSandbox: 7, outputBytesPerSecond: 9_000 },
@@ -661,7 +661,7 @@ test("a process that is started without attaching has the operator's timeouts", 
   const { answer } = made.provider
   made.provider.answer = (request) => {
     if (request.path !== '/sessions') return answer(request)
-    bodies.push(JSON.parse(String(request.body)))
+    bodies.push(typeof request.body === 'string' ? JSON.parse(request.body) : undefined)
     return Response.json(session({}))
   }
   const request = { createId: '0'.repeat(32), cmd: 'true', lifetime: 500, idle: 5 }

@@ -8,6 +8,7 @@ import type { Metrics } from '../metrics.ts'
 import type { Breaker, Breakers } from '../providers/breaker.ts'
 import { cacheHealth } from '../providers/health-cache.ts'
 import type { Provider } from '../providers/provider.ts'
+import type { SandboxdMetrics } from '../sandbox/sandboxd-metrics.ts'
 import type { App } from './context.ts'
 import { describeWorkspace, workspaceFeatures, workspaceMode } from '../compat/capabilities.ts'
 import { endpoint, type GuardOf, json } from './endpoint.ts'
@@ -50,6 +51,7 @@ export interface HealthDependencies {
   readonly breaker: Breaker
   readonly workspaceBreakers: Breakers
   readonly metrics: Metrics
+  readonly sandboxdMetrics: Pick<SandboxdMetrics, 'collect'>
   readonly nowMs: () => number
   readonly ceilings: Ceilings
   /** What the sandboxes of all accounts use. */
@@ -96,7 +98,7 @@ function recordReadiness(
 
 /** Health checks and metrics. */
 export function addHealthRoutes(app: App, guardOf: GuardOf, deps: HealthDependencies): void {
-  const { config, provider, breaker, workspaceBreakers, metrics, nowMs } = deps
+  const { config, provider, breaker, workspaceBreakers, metrics, sandboxdMetrics, nowMs } = deps
   const readHealth = cacheHealth(provider, nowMs)
 
   for (const path of ['/health', '/healthz'] as const)
@@ -144,6 +146,7 @@ export function addHealthRoutes(app: App, guardOf: GuardOf, deps: HealthDependen
       await measureUsage(deps)
       const level = { closed: 0, 'half-open': 0.5, open: 1 }[breaker.state.kind]
       metrics.set('sandwire_breaker_open', level)
+      sandboxdMetrics.collect()
       const headers = { ...COMMON_HEADERS, 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
       return new Response(metrics.render(), { headers })
     },

@@ -9,7 +9,7 @@ import type { Provider } from '../providers/provider.ts'
 import type { FileVersions } from './file-versions.ts'
 import { type Access, accessName, accessOf, type Need, requireAccess } from './access.ts'
 import type { SandboxCall } from './call.ts'
-import type { DisconnectMetrics } from './disconnect-metrics.ts'
+import type { SandboxdMetrics } from './sandboxd-metrics.ts'
 import type { LateRefusals } from './late-refusals.ts'
 import { beingDestroyed, noSuchSandbox } from './not-found.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
@@ -83,7 +83,7 @@ export interface LifecycleDependencies {
   readonly sandboxd: (sandbox: string) => SandboxdClient
   /** Receives each activity response of sandboxd. */
   readonly refusals: Pick<LateRefusals, 'receive'>
-  readonly disconnects: Pick<DisconnectMetrics, 'receive'>
+  readonly sandboxdMetrics: Pick<SandboxdMetrics, 'receive'>
   /** Verifies control's tokens in the sandbox. */
   readonly publicKey: string
   readonly settings: {
@@ -290,7 +290,7 @@ export class SandboxLifecycle {
     const pins = store.pins()
     const known = sessions.map((session) => withPin(session, pins))
     await this.publish(known)
-    this.#deps.disconnects.receive(id, running, response)
+    this.#deps.sandboxdMetrics.receive(id, running, response)
     await refusals.receive(response)
     return known
   }

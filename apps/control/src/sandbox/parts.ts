@@ -63,7 +63,7 @@ export async function openParts(
     keys,
     providerOf,
     workspaceBreakers,
-    disconnectMetrics,
+    sandboxdMetrics,
     segments,
   } = runtimeOf(env)
   const { signer, sessionTokens } = await keys()
@@ -185,7 +185,7 @@ export async function openParts(
     ceilings,
     nowMs,
     log,
-    disconnects: disconnectMetrics,
+    sandboxdMetrics,
     refusals: new LateRefusals({
       store,
       log,

@@ -7,7 +7,7 @@ import {
   type StopReason,
 } from '@sandwire/protocol'
 import type { Caller } from '../caller.ts'
-import { renderMetrics } from './metrics.ts'
+import { readTotals, readValues, renderMetrics } from './metrics.ts'
 import { readJson } from './request-body.ts'
 import { respondJson } from './respond.ts'
 import { checkChange, checkRoute } from './authorization.ts'
@@ -180,7 +180,7 @@ function showMetrics({ registry, refusals, version }: ApiDependencies): Response
   return new Response(renderMetrics(registry, refusals, version), { headers })
 }
 
-function showActivity({ registry, epochMs }: ApiDependencies): Response {
+function showActivity({ registry, refusals, epochMs }: ApiDependencies): Response {
   const sessions = [...registry.all()].map((runner) => viewSession(runner, epochMs))
   const { lastInputMs, lastOutputMs } = registry.past
   return respondJson({
@@ -191,6 +191,8 @@ function showActivity({ registry, epochMs }: ApiDependencies): Response {
     exits: registry.exits,
     refused: registry.refusals,
     disconnects: Object.fromEntries(registry.counters.disconnects),
+    values: readValues(registry),
+    totals: readTotals(registry, refusals),
   })
 }
 

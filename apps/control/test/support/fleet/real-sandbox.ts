@@ -64,7 +64,7 @@ export class RealSandbox implements FleetSandbox {
         }),
       publicKey: 'k',
       refusals: { receive: async () => undefined },
-      disconnects: { receive: () => undefined },
+      sandboxdMetrics: { receive: () => undefined },
       settings: {
         alarmMs,
         limits: { sessionsPerSandbox: 7, outputBytesPerSecond: 0 },
