@@ -14,6 +14,7 @@ import { copyIn, copyOut } from './rows/copy-files.ts'
 import { echoPipe, echoPty } from './rows/echo.ts'
 import { downloadFile, transferMemory, uploadFile } from './rows/file-transfer.ts'
 import { endSessions } from './rows/end-sessions.ts'
+import { floodEcho, floodRequest } from './rows/floods.ts'
 import { frozenViewer } from './rows/frozen-viewer.ts'
 import { interruptFast, interruptSlow } from './rows/interrupt.ts'
 import { manySessions } from './rows/many-sessions.ts'
@@ -48,6 +49,8 @@ const ROWS: readonly Row[] = [
   prompt,
   command,
   stalledControl,
+  floodRequest,
+  floodEcho,
   manySessions,
   endSessions,
   reattach,

@@ -1,5 +1,5 @@
 // Sends one request over and over on many connections, each as soon as the response to the last one has arrived:
-// bun request-flood.ts PORT CONNECTIONS PATH [HEADER…]. Prints the number of responses by status every second.
+// bun request-flood.ts PORT CONNECTIONS PATH [HEADER…]. Without a path it sends nothing and only holds the connections.
 
 import { connect, type Socket } from 'node:net'
 
@@ -9,9 +9,6 @@ const request = Buffer.from(`GET ${path} HTTP/1.1\r\n${headers.map((line) => `${
 const HEAD_END = Buffer.from('\r\n\r\n')
 /** Pause before a closed connection is opened again. */
 const REOPEN_MS = 20
-
-const counts: Record<string, number> = {}
-const count = (what: string): void => void (counts[what] = (counts[what] ?? 0) + 1)
 
 /** Length of the first response in the buffer; undefined while it is incomplete. */
 function findEnd(buffer: Buffer): number | undefined {
@@ -29,18 +26,17 @@ function findEnd(buffer: Buffer): number | undefined {
 function open(): void {
   const socket: Socket = connect(Number(port), '127.0.0.1')
   let buffer: Buffer = Buffer.alloc(0)
-  socket.on('connect', () => socket.write(request))
+  if (path !== '') socket.on('connect', () => socket.write(request))
   socket.on('data', (bytes: Buffer) => {
     buffer = buffer.length === 0 ? bytes : Buffer.concat([buffer, bytes])
     const end = findEnd(buffer)
     if (end === undefined) return
-    count(buffer.toString('latin1', 9, 12))
     buffer = buffer.subarray(end)
     socket.write(request)
   })
-  socket.on('error', () => count('error'))
+  // Followed by `close`.
+  socket.on('error', () => undefined)
   socket.on('close', () => setTimeout(open, REOPEN_MS))
 }
 
 for (let index = 0; index < Number(connections); index += 1) open()
-setInterval(() => console.log(JSON.stringify(counts)), 1_000)
