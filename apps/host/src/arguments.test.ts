@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { parseArguments } from './arguments.ts'
 
-const DEFAULTS = { isQuiet: false, isNewToken: false, keepsSandboxes: false }
+const DEFAULTS = { isQuiet: false, isNewToken: false, keepsSandboxes: false, acceptsMissing: false }
 
 describe('parseArguments', () => {
   test('parses up without options', () => {
@@ -19,6 +19,7 @@ describe('parseArguments', () => {
       '--quiet',
       '--new-token',
       '--keep-sandboxes',
+      '--accept-missing',
     ]
     expect(parseArguments(argv)).toEqual({
       kind: 'up',
@@ -29,6 +30,7 @@ describe('parseArguments', () => {
         isQuiet: true,
         isNewToken: true,
         keepsSandboxes: true,
+        acceptsMissing: true,
       },
     })
   })

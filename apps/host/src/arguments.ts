@@ -22,6 +22,8 @@ export interface UpFlags extends PathFlags {
   readonly isQuiet: boolean
   /** Creates a new local token; the old one stops working. */
   readonly isNewToken: boolean
+  /** Starts although databases of the data folder are missing. */
+  readonly acceptsMissing: boolean
   /** Leaves sandboxes running on exit, for the next start. */
   readonly keepsSandboxes: boolean
 }
@@ -33,6 +35,7 @@ const UP = {
   quiet: { type: 'boolean', default: false },
   'new-token': { type: 'boolean', default: false },
   'keep-sandboxes': { type: 'boolean', default: false },
+  'accept-missing': { type: 'boolean', default: false },
 } as const
 
 /** Throws for an empty value, for example from an unset variable: as a path it would mean the current folder. */
@@ -49,8 +52,14 @@ function parsePathFlags(argv: readonly string[]): PathFlags {
 
 function parseUp(argv: readonly string[]): UpFlags {
   const { values } = parseArgs({ args: [...argv], strict: true, options: UP })
-  const { quiet, 'new-token': isNewToken, 'keep-sandboxes': keepsSandboxes, ...rest } = requireValues(values)
-  return { ...rest, isQuiet: quiet, isNewToken, keepsSandboxes }
+  const {
+    quiet,
+    'new-token': isNewToken,
+    'keep-sandboxes': keepsSandboxes,
+    'accept-missing': acceptsMissing,
+    ...rest
+  } = requireValues(values)
+  return { ...rest, isQuiet: quiet, isNewToken, keepsSandboxes, acceptsMissing }
 }
 
 function parseCommand(command: string, argv: readonly string[]): Arguments {
@@ -100,6 +109,7 @@ Options of up
   --workspace DIR      serve this folder as the only sandbox, "local"
   --keep-sandboxes     leave sandboxes running on exit
   --new-token          create a new local token; the old one stops working
+  --accept-missing     start although databases of the data folder are missing
   --quiet              print only the URL
 
 doctor and signin accept --data and --workspace.

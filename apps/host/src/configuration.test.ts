@@ -8,7 +8,7 @@ import {
   type ConfigurationContext,
 } from './configuration.ts'
 
-const NO_FLAGS: UpFlags = { isQuiet: false, isNewToken: false, keepsSandboxes: false }
+const NO_FLAGS: UpFlags = { isQuiet: false, isNewToken: false, keepsSandboxes: false, acceptsMissing: false }
 const FOLDERS = new Set([
   '/home/me',
   '/home/me/project',

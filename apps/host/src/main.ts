@@ -122,7 +122,7 @@ async function runUp(flags: UpFlags): Promise<void> {
 }
 
 async function runDoctor(flags: PathFlags): Promise<void> {
-  const nothing = { isQuiet: false, isNewToken: false, keepsSandboxes: false }
+  const nothing = { isQuiet: false, isNewToken: false, keepsSandboxes: false, acceptsMissing: false }
   const configuration = configure({ ...flags, ...nothing })
   if (!(await doctor({ configuration, env: process.env, notify, print }))) process.exit(FAILED)
 }

@@ -8,6 +8,7 @@ import type { UpFlags } from '../arguments.ts'
 import type { Configuration } from '../configuration.ts'
 import { chooseAddresses, isBehindProxy, planServerNames, PROXY_NOTICE } from '../control/addresses.ts'
 import { bootControl, CONTROL_ENTRY, prepareControl, type PreparedControl } from '../control/boot.ts'
+import { checkpointDatabases } from '../control/object-databases.ts'
 import { endOrphanedWorkerd, removeWorkerdRecord } from '../control/orphan-workerd.ts'
 import { claimControlUser, type ControlUser, findControlUserProblem } from '../control/control-user.ts'
 import { findWorkerd, type Workerd } from '../control/workerd.ts'
@@ -15,6 +16,7 @@ import { claimFormat, type DataFolder, openDataFolder } from '../data/data-folde
 import { toFolderError } from '../data/folder-problem.ts'
 import { type Keys, openKeys } from '../data/keys.ts'
 import { DataLock } from '../data/lock.ts'
+import { keepManifest, requireContent } from '../data/manifest.ts'
 import { removeTemporaryFiles } from '../data/private-file.ts'
 import { publishServer, serversFile, withdrawServer } from '../data/servers-file.ts'
 import { hostSocketIn, openSocketFolder, removeIfEmpty, storeSocketIn } from '../data/socket-path.ts'
@@ -153,6 +155,16 @@ async function openStore(
   return socket
 }
 
+/** Makes a plain copy of the database files whole. */
+function checkpoint({ folder, log }: Base): void {
+  try {
+    checkpointDatabases(folder.objects)
+  } catch (error) {
+    // SQLite reads the logs at the next start.
+    log.warn('checkpoint_failed', { cause: describeCause(error) })
+  }
+}
+
 /** What is running once control serves. */
 interface Served {
   /** The URL to print. */
@@ -224,6 +236,7 @@ async function serve(
   undo.defer(async () => {
     await control.end()
     removeWorkerdRecord(folder.workerd)
+    checkpoint(base)
   })
   if (configuration.clientAddressHeader === undefined && isBehindProxy(configuration, port))
     notify(PROXY_NOTICE)
@@ -267,7 +280,9 @@ async function begin(options: UpOptions): Promise<Running> {
   const preparing = prepareControl(CONTROL_ENTRY, folder.cache, notify)
   // Awaited below; if another step fails first, its error is reported instead.
   preparing.catch(() => undefined)
+  requireContent(folder, flags)
   const keys = await openKeys(folder, flags)
+  undo.use(keepManifest(folder, log))
   // Control starts after running sandboxes were found, and connects to them.
   const late: { control?: Workerd } = {}
   const closeConnections = (exceptPids: ReadonlySet<number>): void =>

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { refuseBrokenDatabases, removeEmptyObjects } from './object-databases.ts'
+import { checkpointDatabases, refuseBrokenDatabases, removeEmptyObjects } from './object-databases.ts'
 
 let folder = ''
 let file = ''
@@ -106,4 +106,24 @@ describe('removeEmptyObjects', () => {
     expect(removeEmptyObjects(path.join(folder, 'absent'))).toBe(0)
     expect(removeEmptyObjects(folder)).toBe(0)
   })
+})
+
+test('checkpointDatabases makes a copy of the database file alone whole', () => {
+  // A process that is killed leaves the log.
+  const script = `
+    const database = new (require('bun:sqlite').Database)(process.argv[1])
+    database.run('PRAGMA journal_mode = WAL')
+    database.run("INSERT INTO words VALUES ('logged')")
+    process.kill(process.pid, 'SIGKILL')
+  `
+  Bun.spawnSync([process.execPath, '-e', script, file])
+  const count = (copy: string): unknown => {
+    writeFileSync(copy, readFileSync(file))
+    using database = new Database(copy)
+    return database.query("SELECT COUNT(*) FROM words WHERE word = 'logged'").values()[0]?.[0]
+  }
+  expect(count(path.join(folder, 'before'))).toBe(0)
+  checkpointDatabases(folder)
+  expect(readdirSync(path.dirname(file))).toEqual(['a.sqlite'])
+  expect(count(path.join(folder, 'after'))).toBe(1)
 })

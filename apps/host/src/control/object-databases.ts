@@ -51,6 +51,21 @@ export function refuseBrokenDatabases(objects: string): void {
   )
 }
 
+/** Moves the content of write-ahead logs into their databases. Must not run while workerd has them open. */
+export function checkpointDatabases(objects: string): void {
+  for (const name of readdirSync(objects, { recursive: true, encoding: 'utf8' })) {
+    const file = path.join(objects, name)
+    if (!name.endsWith('.sqlite') || !existsSync(`${file}-wal`)) continue
+    const database = new Database(file)
+    try {
+      // Closing the last connection removes the log.
+      database.run('PRAGMA wal_checkpoint(TRUNCATE)')
+    } finally {
+      database.close()
+    }
+  }
+}
+
 /** File name of an object's database. */
 export const OBJECT_FILE = /^([0-9a-f]{64})\.sqlite$/
 /** Suffixes of a database's files, in order of removal. */

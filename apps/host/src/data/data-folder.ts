@@ -23,6 +23,8 @@ export interface DataFolder {
   /** One folder for each sandbox. */
   readonly sandboxes: string
   readonly log: string
+  /** What must be in the folder at the next start. */
+  readonly manifest: string
   /** Space that is held back for control. */
   readonly reserve: string
 }
@@ -40,6 +42,7 @@ export function dataFolderAt(root: string): DataFolder {
     cache: at('cache'),
     sandboxes: at('sandboxes'),
     log: at('host.log'),
+    manifest: at('manifest.json'),
     reserve: at('reserve'),
   }
 }

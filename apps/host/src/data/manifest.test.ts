@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type DataFolder, dataFolderAt } from './data-folder.ts'
+import { requireContent, writeManifest } from './manifest.ts'
+
+let folder: DataFolder
+const at = (name: string): string => path.join(folder.root, name)
+const check = (acceptsMissing = false): void => requireContent(folder, { acceptsMissing })
+const write = (name: string, bytes = 8192): void =>
+  writeFileSync(at(name), 'x'.repeat(bytes), { mode: 0o600 })
+
+beforeEach(() => {
+  folder = dataFolderAt(mkdtempSync(path.join(tmpdir(), 'manifest-')))
+  for (const name of ['keys', 'control/account', 'control/sandbox']) mkdirSync(at(name), { recursive: true })
+  write('keys/id-key', 44)
+  for (const name of ['account/a', 'sandbox/b', 'sandbox/c']) write(`control/${name}.sqlite`)
+  writeManifest(folder)
+})
+afterEach(() => rmSync(folder.root, { recursive: true }))
+
+test('accepts a folder that is complete, or has more', () => {
+  expect(check).not.toThrow()
+  write('control/sandbox/d.sqlite')
+  expect(check).not.toThrow()
+})
+
+test('names a database that is missing or empty', () => {
+  rmSync(at('control/sandbox/b.sqlite'))
+  expect(check).toThrow(`the database "${at('control/sandbox/b.sqlite')}" is missing or empty\nhint: `)
+  truncateSync(at('control/account/a.sqlite'), 0)
+  expect(check).toThrow(`the database "${at('control/account/a.sqlite')}" and 1 more is missing or empty`)
+  expect(() => check(true)).not.toThrow()
+  writeManifest(folder)
+  expect(check).not.toThrow()
+})
+
+test('requires no database of a destroyed sandbox', () => {
+  write('control/sandbox/c.sqlite', 4096)
+  writeManifest(folder)
+  rmSync(at('control/sandbox/c.sqlite'))
+  expect(check).not.toThrow()
+})
+
+test('names a key that is missing or was replaced, even when missing databases are accepted', () => {
+  write('keys/id-key', 45)
+  expect(() => check(true)).toThrow(`"${at('keys/id-key')}" was replaced`)
+  rmSync(at('keys/id-key'))
+  expect(() => check(true)).toThrow(`"${at('keys/id-key')}" is missing`)
+})
+
+test('a folder without a manifest, or with a damaged one, is accepted', () => {
+  for (const text of ['{', '{}']) {
+    writeFileSync(folder.manifest, text)
+    rmSync(at('control/sandbox/b.sqlite'), { force: true })
+    expect(check).not.toThrow()
+  }
+  rmSync(folder.manifest)
+  expect(check).not.toThrow()
+})

@@ -1,0 +1,66 @@
+import { expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type RunningHost, startHost } from './support/control.ts'
+
+const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
+
+function listFiles(data: string, ending: string): string[] {
+  const control = join(data, 'control')
+  const names = readdirSync(control, { recursive: true, encoding: 'utf8' })
+  return names.filter((name) => name.endsWith(ending)).map((name) => join(control, name))
+}
+
+async function listSandboxes(host: RunningHost): Promise<string[]> {
+  const { sandboxes } = await (await host.fetch('/api/sandboxes')).json()
+  return sandboxes.map(({ name }: { name: string }) => name)
+}
+
+async function create(host: RunningHost, name: string): Promise<void> {
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ name, start: false })
+  expect((await host.fetch('/api/sandboxes', { method: 'POST', headers, body })).status).toBe(201)
+}
+
+test('a data folder without a database that it had is refused, and a stopped one is whole without logs', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'sandwire-manifest-'))
+  try {
+    {
+      await using host = await startHost({ data })
+      for (const name of ['kept', 'gone']) await create(host, name)
+    }
+    expect([...listFiles(data, '-wal'), ...listFiles(data, '-shm')]).toEqual([])
+    {
+      // A crash after a sandbox was destroyed: its database is empty, and nothing is missing.
+      await using host = await startHost({ data })
+      expect(await listSandboxes(host)).toEqual(['gone', 'kept'])
+      expect((await host.fetch('/api/sandboxes/gone', { method: 'DELETE' })).status).toBe(204)
+      host.kill('SIGKILL')
+      await host.exited
+    }
+    {
+      await using host = await startHost({ data })
+      expect(await listSandboxes(host)).toEqual(['kept'])
+    }
+    const database = listFiles(data, '.sqlite').find((file) => statSync(file).size > 4096) ?? ''
+    renameSync(database, join(data, 'moved'))
+    const child = Bun.spawn([process.execPath, MAIN, 'up', '--port', '0', '--data', data], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    expect(await new Response(child.stderr).text()).toContain(
+      `the database "${database}" is missing or empty\nhint: `,
+    )
+    expect(await child.exited).not.toBe(0)
+    renameSync(join(data, 'moved'), database)
+    {
+      await using host = await startHost({ data })
+      expect(await listSandboxes(host)).toEqual(['kept'])
+    }
+    rmSync(database)
+    await using host = await startHost({ data, args: ['--accept-missing'] })
+    expect((await host.fetch('/healthz')).status).toBe(200)
+  } finally {
+    rmSync(data, { recursive: true, force: true })
+  }
+})
