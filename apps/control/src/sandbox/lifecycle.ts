@@ -9,6 +9,7 @@ import type { Provider } from '../providers/provider.ts'
 import type { FileVersions } from './file-versions.ts'
 import { type Access, accessName, accessOf, type Need, requireAccess } from './access.ts'
 import type { SandboxCall } from './call.ts'
+import { DESTROY_RETRY_MS, destroyerOf, destroySandbox, resumeDestroy } from './destroy.ts'
 import type { SandboxdMetrics } from './sandboxd-metrics.ts'
 import type { LateRefusals } from './late-refusals.ts'
 import { beingDestroyed, noSuchSandbox } from './not-found.ts'
@@ -37,9 +38,6 @@ const RENEWED_POLLS = 3
 
 /** A sandboxd that does not respond delays its own stop by this much. */
 const STOP_REASON_TIMEOUT_MS = 2_000
-
-/** The alarm tries this often to destroy a sandbox whose provider did not respond. */
-const DESTROY_RETRY_MS = 5_000
 
 /** Errors after which a start may still succeed: the provider gave no valid answer. */
 const UNCERTAIN_CODES: readonly ErrorCode[] = ['provider_unavailable', 'internal']
@@ -201,8 +199,8 @@ export class SandboxLifecycle {
 
   /** Stores the intent, then destroys the sandbox. If that fails, the alarm finishes it. */
   async destroy(call: SandboxCall, sandbox: string): Promise<void> {
-    const { identity, name, address, login, requestId } = call
-    const by = { identity, name, address, ...(login === undefined ? {} : { login }) }
+    const { requestId } = call
+    const by = destroyerOf(call)
     const hasRecord = this.#deps.store.read() !== undefined
     if (hasRecord) {
       this.authorize(call, 'own')
@@ -211,7 +209,7 @@ export class SandboxLifecycle {
     await this.#serialize(async () => {
       // Another call may have finished it meanwhile.
       if (hasRecord && this.#deps.store.read() === undefined) return
-      await this.#destroy(by, sandbox, requestId)
+      await destroySandbox(this.#deps, by, { sandbox, requestId })
     })
   }
 
@@ -300,8 +298,12 @@ export class SandboxLifecycle {
     const { store, alarm, nowMs, settings, log } = this.#deps
     const record = store.read()
     if (record === undefined) return
-    if (record.state.kind === 'destroying') return this.#resumeDestroy(record.state.by, record.id, requestId)
     const sandbox = record.id
+    const { state: before } = record
+    if (before.kind === 'destroying')
+      return resumeDestroy(this.#deps, { sandbox, requestId }, () =>
+        this.#serialize(() => destroySandbox(this.#deps, before.by, { sandbox, requestId })),
+      )
     // The start in progress reports its own result.
     if (this.#starting !== undefined) return alarm.set(nowMs() + settings.alarmMs)
     try {
@@ -385,31 +387,6 @@ export class SandboxLifecycle {
       // Read again: a session may have been pinned while this waited.
       hasPin: sessions.some((session) => keepsAwake(withPin(session, pins))),
     })
-  }
-
-  async #destroy(by: Destroyer, sandbox: string, requestId: string): Promise<void> {
-    const { store, provider, files, index, onDestroyed, alarm, deleteAll } = this.#deps
-    const owner = store.read()?.owner ?? by.identity
-    await provider.destroy(sandbox, requestId)
-    await files.deleteAll(sandbox)
-    await index.remove(owner, sandbox)
-    await onDestroyed(by, requestId)
-    await deleteAll()
-    store.reset()
-    // Last: until then the alarm would finish what a crash interrupts.
-    await alarm.clear()
-  }
-
-  async #resumeDestroy(by: Destroyer, sandbox: string, requestId: string): Promise<void> {
-    const { alarm, nowMs, log } = this.#deps
-    // A crash during this attempt must not be the end of it.
-    await alarm.set(nowMs() + DESTROY_RETRY_MS)
-    try {
-      await this.#serialize(() => this.#destroy(by, sandbox, requestId))
-    } catch (caught) {
-      const { code, message } = SandwireError.from(caught)
-      log.warn('destroy_delayed', { request_id: requestId, sandbox, code, cause: message })
-    }
   }
 
   #refuseDestroying(): void {
