@@ -145,10 +145,17 @@ describe.skipIf(problem !== undefined)(
 
     test('disconnects a guest whose access is revoked', async () => {
       await using owner = await fixture.openPage()
-      await using guest = await join(await share(owner, 'View only'), 'Gus')
+      await using guest = await join(await share(owner, 'View only'), `Gus${'x'.repeat(50)}`)
       await owner.button('Share terminal').click()
       const rows = owner.page.getByRole('list', { name: 'Shared with' })
       await rows.getByText('Gus').waitFor()
+      // A name without a place to break does not widen the page of a phone.
+      await owner.page.setViewportSize({ width: 390, height: 844 })
+      const widths = await owner.page
+        .locator('html, .participant-bar, .dialog-body')
+        .evaluateAll((all) => all.map((one) => one.scrollWidth - one.clientWidth))
+      expect(widths).toEqual([0, 0, 0])
+      await owner.page.setViewportSize({ width: 1200, height: 800 })
       await rows.getByRole('listitem').filter({ hasText: 'Gus' }).getByRole('button').click()
       await guest.page.locator('.banner.ended').waitFor({ timeout: CUT_MS })
       expect(await guest.page.locator('.banner.ended').innerText()).toContain('Access was removed')

@@ -112,34 +112,36 @@ export function ParticipantBar({
           canTakeByTyping: controller.canTakeControlByTyping,
         })}
       </span>
-      {requester !== undefined && (
-        <button type="button" className="primary" onClick={act(() => handle.give(requester.id))}>
-          {sharingTexts.giveControlTo(nameInSentence(requester))}
-        </button>
-      )}
-      {action === 'ask' && (
-        <>
-          {driver?.isOwn !== true && (
-            <button
-              type="button"
-              onClick={() => {
-                handle.ask()
-                setRequestedFrom(driver?.id)
-              }}
-            >
-              {isRequested ? sharingTexts.requestAgain : sharingTexts.requestControl}
-            </button>
-          )}
-          <button type="button" onClick={act(() => handle.take())}>
-            {driver?.isOwn === true ? sharingTexts.takeControlHere : sharingTexts.takeControl}
+      <div className="participant-actions">
+        {requester !== undefined && (
+          <button type="button" className="primary" onClick={act(() => handle.give(requester.id))}>
+            {sharingTexts.giveControlTo(nameInSentence(requester))}
           </button>
-        </>
-      )}
-      {action === 'take' && (
-        <button type="button" className="primary" onClick={act(() => handle.take())}>
-          {sharingTexts.takeControl}
-        </button>
-      )}
+        )}
+        {action === 'ask' && (
+          <>
+            {driver?.isOwn !== true && (
+              <button
+                type="button"
+                onClick={() => {
+                  handle.ask()
+                  setRequestedFrom(driver?.id)
+                }}
+              >
+                {isRequested ? sharingTexts.requestAgain : sharingTexts.requestControl}
+              </button>
+            )}
+            <button type="button" onClick={act(() => handle.take())}>
+              {driver?.isOwn === true ? sharingTexts.takeControlHere : sharingTexts.takeControl}
+            </button>
+          </>
+        )}
+        {action === 'take' && (
+          <button type="button" className="primary" onClick={act(() => handle.take())}>
+            {sharingTexts.takeControl}
+          </button>
+        )}
+      </div>
     </div>
   )
 }
