@@ -209,6 +209,15 @@ describe.skipIf(problem !== undefined)(
       expect(row.address).toBe('203.0.113.9')
     })
 
+    test('tells browsers to use HTTPS under its public name only', async () => {
+      const headerOf = async (name: string): Promise<string | null> =>
+        (await sendRequest('/signin', '', { headers: { host: name } })).headers.get(
+          'strict-transport-security',
+        )
+      expect(await headerOf('sandwire.example')).toBe('max-age=31536000')
+      expect(await headerOf(`localhost:${host.port}`)).toBeNull()
+    })
+
     test('refuses every other host name (threat T1)', async () => {
       for (const name of ['evil.example', `sandwire.example:${host.port}`, 'SANDWIRE.example.'])
         expect((await sendRequest('/api/auth', '', { headers: { host: name } })).status).toBe(421)

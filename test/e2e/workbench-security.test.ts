@@ -347,6 +347,8 @@ describe.skipIf(problem !== undefined)(
       const ask = (path: string, method = 'GET') => fetch(`${fixture.host.url}${path}`, { method })
       const page = await ask('/')
       expect(page.headers.get('cache-control')).toBe('no-store')
+      // A `blob:` URL has our origin, and can be opened alone.
+      expect(page.headers.get('content-security-policy')).not.toContain('blob:')
       const named = Array.from((await page.text()).matchAll(/"(\/assets\/[^"]+)"/g), ([, file]) => file ?? '')
       expect(named.length).toBeGreaterThan(2)
       for (const file of named) {

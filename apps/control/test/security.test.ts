@@ -89,6 +89,42 @@ describe('a web page of another origin (threat T1)', () => {
   })
 })
 
+describe('a frame (threat T1)', () => {
+  test.each([
+    ['/', 200],
+    ['/signin', 200],
+    ['/signin.js', 200],
+    ['/page.css', 200],
+    ['/join', 200],
+    ['/signin/start', 303],
+    ['/signin/callback', 400],
+    ['/api/auth', 200],
+    ['/api/sandboxes', 200],
+    ['/api/openapi.json', 200],
+    ['/api/none', 404],
+    ['/api/whoami?x=1', 400],
+    ['/assets/none.js', 404],
+    ['/healthz', 200],
+    ['/metrics', 200],
+    ['/attach', 426],
+  ])('cannot show %s', async (path, status) => {
+    const response = await control.fetch(path)
+    expect(response.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+    expect(response.status).toBe(status)
+  })
+
+  test('cannot show a refusal', async () => {
+    for (const headers of [
+      { host: 'evil.example' },
+      { origin: 'https://evil.example' },
+      { authorization: 'x' },
+    ])
+      expect(
+        (await control.fetch('/api/whoami', { headers })).headers.get('content-security-policy'),
+      ).toContain("frame-ancestors 'none'")
+  })
+})
+
 describe('a rebound name (threat T10)', () => {
   test.each([
     'evil.example',
