@@ -181,7 +181,11 @@ describe.skipIf(problem !== undefined)(
       await guest.page.locator('.status-sandbox').getByText('owner’s sandbox').waitFor()
       await guest.page.getByRole('region', { name: 'Sessions' }).getByText('owner’s sandbox').waitFor()
       // The open dialog lists the new participant.
-      await page.getByRole('dialog').getByText(/^Gus/).first().waitFor()
+      await page
+        .getByRole('dialog')
+        .getByText(/^Guest Gus/)
+        .first()
+        .waitFor()
     }, 60_000)
 
     test('of sessions drop those of a stopped sandbox at once', async () => {
