@@ -45,6 +45,8 @@ type Presence = 'present' | 'gone' | 'unknown'
 
 interface Grant {
   readonly id: string
+  /** Whether the other account holds it. */
+  readonly isHeld: boolean
   presence: Presence
 }
 
@@ -78,6 +80,7 @@ export class StateTruth implements AsyncDisposable {
   readonly #other: TestUser
   #sandboxes: Known[] = []
   #count = 0
+  #slowestMs = 0
 
   private constructor(failpoints: Failpoints, deployment: Deployment) {
     this.#failpoints = failpoints
@@ -89,6 +92,11 @@ export class StateTruth implements AsyncDisposable {
   static async open(): Promise<StateTruth> {
     const failpoints = new Failpoints()
     return new StateTruth(failpoints, await Deployment.open({ env: { ...USERS_ENV, ...failpoints.env } }))
+  }
+
+  /** Longest time after a fault was healed until everything was true. */
+  get slowestMs(): number {
+    return this.#slowestMs
   }
 
   /** Runs an operation with a fault, heals the deployment, and compares it with the model; throws at a difference. */
@@ -133,7 +141,7 @@ export class StateTruth implements AsyncDisposable {
     if (operation === 'start') await this.#send('POST', `/api/sandboxes/${sandbox.name}/stop`)
     if (operation === 'revoke' && !sandbox.grants.some(({ presence }) => presence === 'present')) {
       const id = await this.#owner.shareWith(this.#other, { sandbox: sandbox.name })
-      sandbox.grants.push({ id, presence: 'present' })
+      sandbox.grants.push({ id, isHeld: true, presence: 'present' })
     }
     return sandbox
   }
@@ -196,7 +204,8 @@ export class StateTruth implements AsyncDisposable {
       case 'share': {
         const body = JSON.stringify({ sandbox: name, role: 'viewer' })
         const made = await settle(this.#send('POST', '/api/grants', body))
-        if (made !== undefined) sandbox.grants.push({ id: String(made['grant']), presence: 'present' })
+        if (made !== undefined)
+          sandbox.grants.push({ id: String(made['grant']), isHeld: false, presence: 'present' })
         return
       }
       case 'revoke': {
@@ -264,6 +273,7 @@ export class StateTruth implements AsyncDisposable {
   /** Compares everything with the model, until it is equal or the time is over. */
   async #compare(): Promise<void> {
     let problem: unknown
+    const startedMs = performance.now()
     await eventually(
       () =>
         this.#compareOnce().then(
@@ -277,6 +287,7 @@ export class StateTruth implements AsyncDisposable {
     ).catch(() => {
       throw new Error(`Not true after ${TRUE_MS / 1000} s`, { cause: problem })
     })
+    this.#slowestMs = Math.max(this.#slowestMs, performance.now() - startedMs)
     this.#sandboxes = this.#sandboxes.filter(({ presence }) => presence !== 'gone')
   }
 
@@ -305,6 +316,10 @@ export class StateTruth implements AsyncDisposable {
     const left = sandbox.id === undefined ? [] : this.#deployment.leftovers(sandbox.id)
     if (left.length > 0) throw new Error(`${where}: left behind:\n${left.join('\n')}`)
     sandbox.presence = 'gone'
+    // The name is free.
+    const next = await this.#deployment.create(sandbox.name, { start: false })
+    await this.#deployment.destroy(sandbox.name)
+    if (next.id === sandbox.id) throw new Error(`${where}: the id was used again`)
   }
 
   async #comparePresent(
@@ -332,9 +347,9 @@ export class StateTruth implements AsyncDisposable {
       output: string
     }
     if (ran.output !== 'alive\n') throw new Error(`${where}: echo printed ${JSON.stringify(ran)}`)
-    await this.#compareGrants(sandbox, where)
     sandbox.id = shown.id
     sandbox.presence = 'present'
+    await this.#compareGrants(sandbox, where)
     if (sandbox.content === undefined) await this.#write(sandbox)
   }
 
@@ -349,5 +364,8 @@ export class StateTruth implements AsyncDisposable {
         throw new Error(`${where}: grant ${grant.id} must be ${grant.presence}`)
     }
     sandbox.grants = sandbox.grants.filter(({ presence }) => presence === 'present')
+    const seen = await this.#other.fetch(`/api/sandboxes/${sandbox.id}`)
+    const mustSee = sandbox.grants.some(({ isHeld }) => isHeld)
+    if (seen.ok !== mustSee) throw new Error(`${where}: the other account gets ${seen.status}`)
   }
 }
