@@ -303,12 +303,15 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
   }, 60_000)
 
   test('have egress listeners that no one else can use (threat T22)', async () => {
-    await create('guarded', { network: { policy: 'allowlist', allow: ['a.test'] } })
-    expect(await server.get('guarded', 'http://b.test/')).toStartWith('403 Sandwire blocked b.test')
     const { gateway } = containers.engine
     const hex = Buffer.from(gateway.split('.').map(Number).toReversed()).toString('hex').toUpperCase()
     const { pid } = JSON.parse(readFileSync(join(server.host.data, 'workerd'), 'utf8')) as { pid: number }
-    const ports = listListening(pid).flatMap((each) => (each.startsWith(hex) ? [each.split(':')[1]] : []))
+    const listPorts = (): (string | undefined)[] =>
+      listListening(pid).flatMap((each) => (each.startsWith(hex) ? [each.split(':')[1]] : []))
+    const before = new Set(listPorts())
+    await create('guarded', { network: { policy: 'allowlist', allow: ['a.test'] } })
+    expect(await server.get('guarded', 'http://b.test/')).toStartWith('403 Sandwire blocked b.test')
+    const ports = listPorts().filter((port) => !before.has(port))
     expect(ports.length).toBeGreaterThan(0)
     for (const port of ports) {
       const probe = `timeout 2 bash -c 'exec 3<>/dev/tcp/${gateway}/${port}' 2> /dev/null && echo open || echo closed`
@@ -430,6 +433,8 @@ test.skipIf(reason !== undefined)('a host is not ready while its engine is down'
     const provider = { status: 'ok', code: null, isolation: 'container' }
     expect(await readiness()).toMatchObject({ status: 200, body: { dependencies: { provider } } })
     rmSync(socket)
+    // The last result is reused for a moment.
+    await eventually(async () => !(await host.fetch('/readyz')).ok, { what: 'it to be not ready', ...WAIT })
     expect(await readiness()).toMatchObject({
       status: 503,
       body: { status: 'unavailable', dependencies: { provider: { code: 'provider_unavailable' } } },
