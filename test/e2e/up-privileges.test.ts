@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chownSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually, readDescendants } from '@sandwire/testing'
+import { detectCgroups } from '../../apps/host/src/isolation/cgroups.ts'
 import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
 import { startHost, type RunningHost } from './support/control.ts'
 
@@ -120,6 +121,7 @@ describe.skipIf(problem !== undefined)('processes of a server that root started'
       expect.arrayContaining(['dev', 'etc', 'opt', 'proc', 'run', 'usr']),
     )
     expect(existsSync(`/proc/${pid}/root${data}`)).toBe(false)
+    if (detectCgroups() !== 'none') expect(readFileSync(`/proc/${pid}/cgroup`, 'utf8')).toContain('-egress')
   })
 
   test('an egress proxy that dies is replaced', async () => {

@@ -4,6 +4,7 @@ import { SandwireError } from '@sandwire/protocol'
 import type { ContainerEngine } from './api/routes.ts'
 import type { Configuration } from './configuration.ts'
 import { openContainers } from './containers/containers.ts'
+import { hasRecordedContent } from './data/content-record.ts'
 import type { DataFolder } from './data/data-folder.ts'
 import type { Log } from './log.ts'
 import type { DiskGuard } from './disk/disk-guard.ts'
@@ -14,6 +15,7 @@ import { installBubblewrap, planBubblewrap } from './isolation/install-bubblewra
 import { defaultRunBase, type IsolationSettings } from './isolation/isolation.ts'
 import { canMountOverlays } from './isolation/overlays.ts'
 import { ensureOwnedFolder } from './isolation/sandbox-folders.ts'
+import { ensureHostEtc } from './isolation/system-files.ts'
 import { findTool } from './isolation/system-tools.ts'
 import type { Machine } from './machine.ts'
 import { createSandboxManager, type SandboxManager } from './sandboxes/sandbox-manager.ts'
@@ -118,6 +120,8 @@ export async function describeMachine(
     bundleEgress(cache),
     canMountOverlays(isRoot, cache),
   ])
+  // Checked here, so that the start of a sandbox need not.
+  ensureHostEtc(cache, hasRecordedContent)
   const runBase = defaultRunBase(env, uid)
   const program = { executable: process.execPath, code: { folder, entry: BUNDLE_ENTRY } }
   const common = { dataFolder: root, program, isRoot, egressCode, hasOverlays }

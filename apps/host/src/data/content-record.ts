@@ -1,16 +1,31 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { temporaryName } from './private-file.ts'
 
-/** Hash of the names and contents of all files in a folder. */
+/** Files and symbolic links below a folder, in a fixed order. Bun's recursive `readdir` follows links to folders. */
+function listFiles(folder: string): { readonly file: string; readonly isLink: boolean }[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      const file = path.join(folder, entry.name)
+      return entry.isDirectory() ? listFiles(file) : [{ file, isLink: entry.isSymbolicLink() }]
+    })
+}
+
+/** Hash of the names and contents of all files in a folder, and of the targets of symbolic links. */
 function hashFolder(folder: string): string {
   const hash = createHash('sha256')
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(
-    (entry) => !entry.isDirectory(),
-  )
-  for (const file of files.map((entry) => path.join(entry.parentPath, entry.name)).toSorted()) {
-    const bytes = readFileSync(file)
+  for (const { file, isLink } of listFiles(folder)) {
+    const bytes = isLink ? Buffer.from(readlinkSync(file)) : readFileSync(file)
     hash.update(`${path.relative(folder, file)}\0${bytes.length}\0`).update(bytes)
   }
   return hash.digest('hex')

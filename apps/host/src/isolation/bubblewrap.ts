@@ -1,5 +1,5 @@
 import { pollUntil } from '../poll.ts'
-import { canLimitDevices, type CgroupKind, cgroupOf, detectCgroups } from './cgroups.ts'
+import { canLimitDevices, type Cgroup, type CgroupKind, cgroupOf, detectCgroups } from './cgroups.ts'
 import { ensureDiskImage, hasLoopDevices, removeUnfinishedImage } from './disk-image.ts'
 import type { Isolation, IsolationSettings, LaunchPlan, OutsidePaths, PreparePlan } from './isolation.ts'
 import { launchEgress } from './launch-egress.ts'
@@ -61,7 +61,7 @@ class Bubblewrap implements Isolation {
 
   launchEgress(id: string): ReturnType<Isolation['launchEgress']> {
     const ids = this.#settings.isRoot ? this.#claimIds(id) : undefined
-    return launchEgress(foldersOf(this.#settings, id), ids, this.#settings)
+    return launchEgress(foldersOf(this.#settings, id), ids, this.#settings, this.#egressCgroup(id))
   }
 
   async launch(plan: LaunchPlan): ReturnType<Isolation['launch']> {
@@ -78,15 +78,17 @@ class Bubblewrap implements Isolation {
   async sweep(id: string): Promise<void> {
     const ids = this.#claims.find(id)
     const cgroup = cgroupOf(this.#machine.cgroups, id)
+    const egress = this.#egressCgroup(id)
     const init = SandboxInit.read(foldersOf(this.#settings, id))
     const isOver = await pollUntil(() => {
       init.kill()
-      const pids = [...cgroup.pids(), ...(ids === undefined ? [] : pidsOf(ids))]
+      const pids = [...cgroup.pids(), ...egress.pids(), ...(ids === undefined ? [] : pidsOf(ids))]
       for (const pid of pids) signalProcess(pid, 'SIGKILL')
       return pids.length === 0 && init.isGone
     }, REMOVE_MS)
     if (!isOver) throw new Error(`Cannot remove sandbox "${id}": its processes do not end`)
     cgroup.remove()
+    egress.remove()
     await removeTree(foldersOf(this.#settings, id).run)
   }
 
@@ -96,6 +98,10 @@ class Bubblewrap implements Isolation {
     for (const each of [folders.files, folders.image]) await removeTree(each)
     removeUnfinishedImage(folders.image)
     this.#claims.release(id)
+  }
+
+  #egressCgroup(id: string): Cgroup {
+    return cgroupOf(this.#machine.cgroups, `${id}-egress`)
   }
 
   #claimIds(id: string): SandboxIds {

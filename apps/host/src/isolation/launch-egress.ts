@@ -1,7 +1,9 @@
 import { closeSync, openSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import type { SandboxLimits } from '@sandwire/internal-api'
 import type { EgressLaunch } from '../egress/egress-process.ts'
 import { type Binding, INSIDE_PROGRAMS } from './bwrap-argv.ts'
+import type { Cgroup } from './cgroups.ts'
 import { bundleEgress } from './daemon-bundle.ts'
 import { INSIDE, type IsolationSettings } from './isolation.ts'
 import { createLaunchArgv } from './launch-script.ts'
@@ -15,6 +17,14 @@ import { SYSTEM_ENV } from './system-tools.ts'
 const FILTER_FD = 3
 /** Rarely more than 256 connections, each with a target. */
 const MAX_OPEN_FILES = 2048
+
+/** Limits of the proxy itself; it is replaced when it exceeds its memory. `diskBytes` is not used: it can write nothing. */
+const LIMITS: SandboxLimits = {
+  memoryBytes: 192 * 1024 ** 2,
+  pids: 64,
+  milliCpus: 1000,
+  diskBytes: 0,
+}
 
 /** Code of the proxy and its executable, where the user of the proxy can bind them from. */
 function findSources(
@@ -90,7 +100,9 @@ export async function launchEgress(
   folders: SandboxFolders,
   ids: SandboxIds | undefined,
   settings: IsolationSettings,
+  cgroup: Cgroup,
 ): Promise<EgressLaunch> {
+  cgroup.create(LIMITS)
   const cacheFolder = cacheFolderOf(settings)
   const code = settings.egressCode ?? (await bundleEgress(cacheFolder))
   const { mounts, bindings } = findSources(folders, ids, { executable: settings.program.executable, code })
@@ -99,7 +111,7 @@ export async function launchEgress(
   const filter = path.join(folders.run, 'egress-filter.bpf')
   writeFileSync(filter, createFilterBytes(process.arch === 'arm64' ? 'arm64' : 'x64'))
   const steps = {
-    joinFiles: [],
+    joinFiles: cgroup.joinFiles,
     mounting: mounts.length === 0 ? undefined : { mounts, table, folder: '/' },
     hostId: ids?.egress,
     rlimits: ['--core=0:0', `--nofile=${MAX_OPEN_FILES}:${MAX_OPEN_FILES}`],

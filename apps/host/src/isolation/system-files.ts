@@ -3,6 +3,7 @@ import {
   constants,
   copyFileSync,
   cpSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -14,7 +15,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import type { Binding } from './bwrap-argv.ts'
-import { ensureVersionFolder } from './version-folder.ts'
+import { ensureVersionFolder, type VersionedContent } from './version-folder.ts'
 
 /** Generated files of `/etc` in a sandbox. `name` is its host name. */
 export function createEtcFiles(name: string): Readonly<Record<string, string>> {
@@ -81,13 +82,19 @@ const ETC_FROM_HOST: readonly { readonly name: string; readonly kind: 'file' | '
   { name: 'vim', kind: 'folder' },
 ]
 
-/** Copies this machine's `/etc` entries into a version folder; returns its path. A changed entry makes another version. */
-export function ensureHostEtc(cacheFolder: string): string {
+/**
+ * Copies this machine's `/etc` entries into a version folder; returns its path. A changed entry makes another version. Every start
+ * of a sandbox calls it, so by default the folder only has to exist.
+ */
+export function ensureHostEtc(
+  cacheFolder: string,
+  isIntact: (folder: string) => boolean = existsSync,
+): string {
   const found = ETC_FROM_HOST.flatMap((entry) => {
     const stat = statSync(`/etc/${entry.name}`, { throwIfNoEntry: false })
     return stat === undefined ? [] : [{ ...entry, key: [entry.name, stat.ino, stat.size, stat.mtimeMs] }]
   })
-  return ensureVersionFolder(cacheFolder, {
+  const content: VersionedContent = {
     name: 'etc',
     version: Bun.hash(JSON.stringify(found.map(({ key }) => key))).toString(36),
     write: (folder) => {
@@ -98,7 +105,8 @@ export function ensureHostEtc(cacheFolder: string): string {
         else cpSync(`/etc/${name}`, target, { recursive: true, verbatimSymlinks: true, filter: isReadable })
       }
     },
-  })
+  }
+  return ensureVersionFolder(cacheFolder, content, isIntact)
 }
 
 function isReadable(file: string): boolean {

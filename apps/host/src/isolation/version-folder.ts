@@ -13,12 +13,16 @@ export interface VersionedContent {
 }
 
 /**
- * Creates the folder of a version unless it exists and is intact, and returns its path. Everything that sandboxes see of this machine besides
+ * Creates the folder of a version unless it exists and is intact, and returns its path. Reading it all may take milliseconds. Everything that sandboxes see of this machine besides
  * its system folders is in such a folder: running sandboxes keep their version, and see no other files.
  */
-export function ensureVersionFolder(cacheFolder: string, content: VersionedContent): string {
+export function ensureVersionFolder(
+  cacheFolder: string,
+  content: VersionedContent,
+  isIntact = hasRecordedContent,
+): string {
   const folder = path.join(cacheFolder, `${content.name}-${content.version}`)
-  if (hasRecordedContent(folder)) return folder
+  if (isIntact(folder)) return folder
   moveDamaged(folder)
   mkdirSync(cacheFolder, { recursive: true, mode: 0o700 })
   const unfinished = temporaryName(folder)
