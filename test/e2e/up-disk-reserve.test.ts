@@ -8,7 +8,7 @@ import { AS_NOBODY, canBecomeNobody, NOBODY } from './support/nobody.ts'
 
 const MEBIBYTE = 1024 ** 2
 /** The disk of a sandbox is as large by default, so more is promised than there is. */
-const DISK_BYTES = 720 * MEBIBYTE
+const DISK_BYTES = 400 * MEBIBYTE
 const OVERCOMMIT = { SANDWIRE_DISK_OVERCOMMIT: '6' }
 
 async function post(host: RunningHost, path: string, body: unknown = {}): Promise<Response> {

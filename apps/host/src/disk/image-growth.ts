@@ -1,9 +1,30 @@
-import { closeSync, openSync, readFileSync, readSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  openSync,
+  readFileSync,
+  readSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { INSIDE } from '../isolation/isolation.ts'
 import type { MountedImage } from './disk-plan.ts'
 
 /** ext4 keeps this many clusters to itself by default: 2 %, at most 4096. */
 const OWN_CLUSTERS = { share: 50, max: 4096 }
+
+/** True when this process may change settings of mounted ext4 file systems; in a container `/sys` is often read-only. */
+export function canLimitGrowth(): boolean {
+  try {
+    accessSync('/sys/fs', constants.W_OK)
+    return true
+  } catch {
+    // Mounted read-only.
+    return false
+  }
+}
 
 /** A mounted image: the file, its loop device, and a process that has it mounted as its workspace. */
 export interface ImageMount {

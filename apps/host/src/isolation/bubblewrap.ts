@@ -1,3 +1,4 @@
+import { canLimitGrowth } from '../disk/image-growth.ts'
 import { pollUntil } from '../poll.ts'
 import { canLimitDevices, type Cgroup, type CgroupKind, cgroupOf, detectCgroups } from './cgroups.ts'
 import { ensureDiskImage, hasLoopDevices, removeUnfinishedImage } from './disk-image.ts'
@@ -161,6 +162,9 @@ function describeWeaknesses(
       ? []
       : ['the number of files in /tmp is not limited: this user cannot mount']),
     ...(machine.hasImages ? [] : describeDisk(isRoot ? 'no loop devices' : why)),
+    ...(machine.hasImages && !canLimitGrowth()
+      ? ['each disk image counts with its whole size: /sys is read-only']
+      : []),
     ...(hasOverlays === false
       ? ['other sandboxes can see which system programs a sandbox runs: this user cannot mount overlays']
       : []),
