@@ -156,23 +156,23 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     return made[0] ?? ''
   }
 
-  test('report their isolation, and refuse to stop without permission to discard files', async () => {
+  test('report their isolation, and have their files again after a stop', async () => {
     expect(server.host.output()).toContain('Isolation  container')
     await create('dev')
     expect(await server.glance('dev')).toMatchObject({
       state: 'running',
       isolation: 'container',
-      ephemeral: true,
-      sleepAfterSeconds: null,
+      ephemeral: false,
+      sleepAfterSeconds: 600,
       limits: null,
     })
     await server.run('dev', 'echo kept > file')
-    const refused = await server.post('/api/sandboxes/dev/stop')
-    expect(refused).toMatchObject({ status: 409, body: { error: { code: 'needs_discard' } } })
-    expect(await server.run('dev', 'cat file')).toBe('kept\n')
-    const stopped = await server.post('/api/sandboxes/dev/stop?discard=1')
+    const stopped = await server.post('/api/sandboxes/dev/stop')
     expect(stopped).toMatchObject({ status: 200, body: { state: 'stopped', reason: null } })
-    expect(await server.run('dev', 'ls')).toBe('')
+    expect(await server.run('dev', 'cat file; echo later > file')).toBe('kept\n')
+    // What was changed since the last version is discarded.
+    expect(await server.post('/api/sandboxes/dev/stop?discard=1')).toMatchObject({ status: 200 })
+    expect(await server.run('dev', 'cat file')).toBe('kept\n')
   })
 
   test('accept an environment of the largest allowed size', async () => {

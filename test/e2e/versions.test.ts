@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { runInProcess } from '../../apps/cli/test/in-process.ts'
@@ -75,12 +75,25 @@ test(
 )
 
 test(
-  'a stop saves the last changes, and destroying a sandbox deletes its versions',
+  'a stop saves the last changes, a lost disk is restored, and destroying a sandbox deletes its versions',
   async () => {
     expect((await cli('create', 'short')).code).toBe(0)
     await shell('short', 'echo last > file')
     expect((await cli('stop', 'short')).code).toBe(0)
     expect((await versions('short')).length).toBeGreaterThan(0)
+
+    // The disk of the sandbox is lost.
+    const { id } = (await (await host.fetch('/api/sandboxes/short')).json()) as { id: string }
+    const isolation = join(host.data, 'isolation')
+    for (const kind of ['images', 'files'].filter((name) => existsSync(join(isolation, name))))
+      for (const name of readdirSync(join(isolation, kind)).filter((each) => each.startsWith(id)))
+        rmSync(join(isolation, kind, name), { recursive: true })
+    const refused = await cli('start', 'short')
+    expect(refused).toMatchObject({ code: 255, stderr: expect.stringContaining('checkpoints short') })
+    const [newest] = await versions('short')
+    expect((await cli('restore', `short@${newest?.version}`)).stderr).toContain('has the files of version')
+    expect(await shell('short', 'cat file')).toBe('last\n')
+
     const segments = join(host.data, 'store/segments')
     const before = readdirSync(segments).length
     expect((await cli('rm', 'short', '--force')).code).toBe(0)

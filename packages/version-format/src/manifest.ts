@@ -57,6 +57,11 @@ export interface FolderListing {
 /** The folders that one version adds to its parent's, whole. A base has no parent. */
 export interface ManifestPart {
   readonly isBase: boolean
+  /**
+   * Clock of the sandbox before its last scan of all folders, in milliseconds: a file that did not change since then is as it was
+   * saved.
+   */
+  readonly scannedMs: number
   /** Folders of the parent that no longer exist. Folders below them are removed too. */
   readonly removed: readonly string[]
   readonly folders: readonly FolderListing[]
@@ -109,6 +114,7 @@ export function encodeManifest(part: ManifestPart): Uint8Array {
   const folders = part.folders.map((folder) => encodeFolder(folder, numbers))
   const writer = new ByteWriter()
   writer.byte(part.isBase ? 1 : 0)
+  writer.number(part.scannedMs)
   writer.number(numbers.ids.length)
   for (const id of numbers.ids) writer.raw(Uint8Array.fromHex(id))
   writer.number(part.removed.length)
@@ -155,11 +161,12 @@ export function decodeManifest(bytes: Uint8Array): ManifestPart {
   const reader = new ByteReader(bytes)
   const base = reader.byte()
   if (base > 1) throw damaged('its manifest is of an unknown kind')
+  const scannedMs = reader.number()
   const ids = Array.from({ length: reader.count(16) }, () => reader.raw(16).toHex())
   const removed = Array.from({ length: reader.count(2) }, () => readPath(reader))
   const folders = Array.from({ length: reader.count(2) }, () => readFolder(reader, ids))
   if (!reader.isAtEnd) throw damaged('its manifest has extra bytes')
-  return { isBase: base === 1, removed, folders }
+  return { isBase: base === 1, scannedMs, removed, folders }
 }
 
 function readPath(reader: ByteReader): string {

@@ -63,6 +63,7 @@ const entries = fc
   .map((list) => list.toSorted((a, b) => compareBytes(a.name, b.name)))
 const part: fc.Arbitrary<ManifestPart> = fc.record({
   isBase: fc.boolean(),
+  scannedMs: fc.nat(),
   removed: fc.array(
     name.map((bytes) => Buffer.from(bytes).toString('latin1')),
     { maxLength: 3 },
@@ -125,14 +126,24 @@ describe('a manifest', () => {
       nanos: 0,
       xattrs: [],
     }
-    const bytes = encodeManifest({ isBase: true, removed: [], folders: [{ path: '', entries: [bad] }] })
+    const bytes = encodeManifest({
+      isBase: true,
+      scannedMs: 0,
+      removed: [],
+      folders: [{ path: '', entries: [bad] }],
+    })
     expect(codeOf(() => decodeManifest(bytes))).toBe('version_damaged')
   })
 
   test.each(['../x', '/x', 'x/', 'a//b', 'a/./b', 'a\0'])('with the path %j is refused', (path) => {
-    const bytes = encodeManifest({ isBase: true, removed: [], folders: [{ path, entries: [] }] })
+    const bytes = encodeManifest({
+      isBase: true,
+      scannedMs: 0,
+      removed: [],
+      folders: [{ path, entries: [] }],
+    })
     expect(codeOf(() => decodeManifest(bytes))).toBe('version_damaged')
-    const removing = encodeManifest({ isBase: false, removed: [path], folders: [] })
+    const removing = encodeManifest({ isBase: false, scannedMs: 0, removed: [path], folders: [] })
     expect(codeOf(() => decodeManifest(removing))).toBe('version_damaged')
   })
 
@@ -155,6 +166,7 @@ describe('a tree', () => {
   })
   const base: ManifestPart = {
     isBase: true,
+    scannedMs: 0,
     removed: [],
     folders: [
       { path: '', entries: [folder('workspace')] },
@@ -167,6 +179,7 @@ describe('a tree', () => {
   test('is the base with the changes applied in order', () => {
     const later: ManifestPart = {
       isBase: false,
+      scannedMs: 0,
       removed: ['workspace/a'],
       folders: [
         { path: 'workspace', entries: [folder('c')] },
@@ -177,8 +190,18 @@ describe('a tree', () => {
   })
 
   test('is refused when parts are missing', () => {
-    const orphan = { isBase: false, removed: [], folders: [{ path: 'workspace/x', entries: [] }] }
-    const hollow = { isBase: false, removed: [], folders: [{ path: 'workspace', entries: [folder('x')] }] }
+    const orphan = {
+      isBase: false,
+      scannedMs: 0,
+      removed: [],
+      folders: [{ path: 'workspace/x', entries: [] }],
+    }
+    const hollow = {
+      isBase: false,
+      scannedMs: 0,
+      removed: [],
+      folders: [{ path: 'workspace', entries: [folder('x')] }],
+    }
     for (const parts of [[], [orphan], [base, orphan], [base, hollow]])
       expect(codeOf(() => buildTree(parts))).toBe('version_damaged')
   })

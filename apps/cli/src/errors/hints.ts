@@ -90,6 +90,7 @@ const COMMAND_HINTS: Partial<Readonly<Record<ErrorCode, readonly [string, (name:
   sandbox_not_found: ['list your sandboxes: ', () => 'list'],
   sandbox_stopped: ['start it: ', (name) => `start ${name}`],
   sandbox_failed: ['see why: ', (name) => `logs ${name}`],
+  files_missing: ['restore a saved version: ', (name) => `checkpoints ${name}`],
   sandbox_unreachable: ['see why: ', (name) => `logs ${name}`],
   needs_discard: ['to stop it and lose its files: ', (name) => `stop ${name} --discard`],
   name_taken: ['choose another name; list your sandboxes: ', () => 'list'],

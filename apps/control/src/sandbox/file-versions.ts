@@ -2,7 +2,7 @@ import { KeyedSerializer } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import type { Log } from '../log.ts'
-import type { SandboxVersions, SaveOptions } from '../versions/sandbox-versions.ts'
+import type { SandboxAddress, SandboxVersions, SaveOptions } from '../versions/sandbox-versions.ts'
 import { IDLE, nextSyncMs, stepSync, type SyncEvent, type SyncState } from '../versions/sync-state.ts'
 import type { Version, VersionStore } from '../versions/version-store.ts'
 import type { Running } from './lifecycle.ts'
@@ -20,7 +20,7 @@ const RETRY_MS = 2_000
 const UNOBSERVED_SAVE_MS = 10_000
 const UNSEEN_CHANGES_MS = 5 * 60 * 1000
 
-const changesBody = z.object({ changes: z.int().min(0).nullable() })
+const changesBody = z.object({ changes: z.int().min(0).nullable(), head: z.string().nullable() })
 
 /** What a user sees of saving. */
 export interface SavedState {
@@ -64,6 +64,8 @@ export class FileVersions {
   #state: SyncState = IDLE
   #error: string | null = null
   #watched: string | undefined
+  /** The start whose sandboxd knows the newest version. */
+  #adopted: string | undefined
 
   constructor(deps: FileVersionsDependencies) {
     this.#deps = deps
@@ -97,6 +99,7 @@ export class FileVersions {
       const { sandbox, state } = target
       const startedMs = nowMs()
       if (this.#state.kind !== 'syncing') this.#apply({ type: 'flush' })
+      await this.#adopt({ sandbox, address: state.address }, state.epoch)
       try {
         const version = await versions.save(
           { sandbox, address: state.address, isCurrent: () => running()?.state.epoch === state.epoch },
@@ -175,6 +178,11 @@ export class FileVersions {
     await versions?.collectGarbage()
   }
 
+  /** The next start replaces the files by a version, and so does not need those on the disk. */
+  get hasPendingRestore(): boolean {
+    return this.#deps.store.pendingRestore !== undefined
+  }
+
   /** Has the next start replace the files by a version. */
   setPendingRestore(version: Version): void {
     this.#deps.store.setPendingRestore(version.number)
@@ -226,6 +234,24 @@ export class FileVersions {
     )
     if (known === null) await sleep(UNOBSERVED_SAVE_MS)
     return changesBody.parse(response).changes
+  }
+
+  /** A sandboxd that was started again does not know what is saved, and would store everything. */
+  async #adopt(target: SandboxAddress, epoch: string): Promise<void> {
+    const { store, versions, log, sandboxd, mintRequestId } = this.#deps
+    const { head } = store
+    if (versions === undefined || head === undefined || this.#adopted === epoch) return
+    try {
+      const caller = controlItself(mintRequestId())
+      const request = { method: 'GET', path: '/versions/changes' } as const
+      const response = await sandboxd(target.sandbox).request(target.address, caller, request)
+      if (changesBody.parse(response).head !== head.save) await versions.adopt(target, head, mintRequestId())
+      this.#adopted = epoch
+    } catch (caught) {
+      // The next save then stores everything.
+      const { code, message } = SandwireError.from(caught)
+      log.warn('adopt_failed', { sandbox: target.sandbox, code, cause: message })
+    }
   }
 
   /** Returns true when a save must begin. */

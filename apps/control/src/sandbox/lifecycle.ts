@@ -76,7 +76,7 @@ export interface LifecycleDependencies {
   /** Saves and restores its files. */
   readonly files: Pick<
     FileVersions,
-    'isEnabled' | 'saved' | 'watch' | 'saveBeforeStop' | 'restoreAtStart' | 'deleteAll'
+    'isEnabled' | 'saved' | 'watch' | 'saveBeforeStop' | 'hasPendingRestore' | 'restoreAtStart' | 'deleteAll'
   >
   readonly sandboxd: (sandbox: string) => SandboxdClient
   /** Receives each activity response of sandboxd. */
@@ -179,6 +179,17 @@ export class SandboxLifecycle {
     } catch (error) {
       // A sandbox at rest stays there while the provider is away.
       if (!isAtRest(state)) throw error
+    }
+  }
+
+  /** Like `start`; returns false when the disk with its files is missing. */
+  async startWithFiles(requestId: string): Promise<boolean> {
+    try {
+      await this.start(requestId)
+      return true
+    } catch (error) {
+      if (SandwireError.from(error).code === 'files_missing') return false
+      throw error
     }
   }
 
@@ -397,7 +408,8 @@ export class SandboxLifecycle {
     const { provider, store, files, publicKey, nowMs } = this.#deps
     this.#refuseDestroying()
     if (!(await this.#admitStart())) return
-    const { id, name, settings, hasFiles } = this.#record
+    const { id, name, settings } = this.#record
+    const hasFiles = this.#record.hasFiles && !files.hasPendingRestore
     const { network, limits, env } = settingsWithin(settings, this.#deps.ceilings)
     try {
       const status = await provider.start(

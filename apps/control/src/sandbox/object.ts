@@ -120,9 +120,10 @@ export class SandboxObject extends DurableObject<Env> {
     const { requestId } = call
     return this.#operate(call, 'own', async ({ lifecycle, files }) => {
       const version = files.find(nameOrNumber)
-      await lifecycle.start(requestId)
-      await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId })
-      await lifecycle.stop(requestId, true)
+      if (await lifecycle.startWithFiles(requestId)) {
+        await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId })
+        await lifecycle.stop(requestId, true)
+      }
       files.setPendingRestore(version)
       await lifecycle.start(requestId)
     })

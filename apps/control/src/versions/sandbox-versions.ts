@@ -38,10 +38,13 @@ const summaryBody = z.object({
 const neededBody = z.object({ needed: z.array(segmentId) })
 const restoredBody = z.object({ files: z.int().min(0), folders: z.int().min(0) })
 
-/** A running sandbox, and whether it still is the one that a save began with. */
-export interface SaveTarget {
+export interface SandboxAddress {
   readonly sandbox: string
   readonly address: string
+}
+
+/** A running sandbox, and whether it still is the one that a save began with. */
+export interface SaveTarget extends SandboxAddress {
   readonly isCurrent: () => boolean
 }
 
@@ -119,12 +122,11 @@ export class SandboxVersions {
 
   /** Writes a version into the empty folders of a sandbox that has not started a process yet. */
   async restore(
-    target: Pick<SaveTarget, 'sandbox' | 'address'>,
+    target: SandboxAddress,
     version: Version,
     requestId: string,
   ): Promise<{ readonly files: number; readonly folders: number }> {
-    const rows = [...new Set([...version.manifests, ...version.segments])].map((id) => this.#row(id))
-    const ends = await this.#readEnds(rows)
+    const ends = await this.#readEnds(version)
     const begun = await this.#request(target, requestId, 'POST', '/versions/restore', {
       ms: BEGIN_TIMEOUT_MS,
       bytes: ends,
@@ -137,6 +139,13 @@ export class SandboxVersions {
     await Promise.all(Array.from({ length: CONCURRENT_RESTORES }, work))
     const path = `/versions/restore/${version.save}`
     return restoredBody.parse(await this.#request(target, requestId, 'POST', path, { ms: BEGIN_TIMEOUT_MS }))
+  }
+
+  /** Has a new sandboxd start from a version whose files are on its disk, so that it stores only what changed since. */
+  async adopt(target: SandboxAddress, version: Version, requestId: string): Promise<void> {
+    const bytes = await this.#readEnds(version)
+    const path = `/versions/adopt/${version.save}`
+    await this.#request(target, requestId, 'POST', path, { ms: BEGIN_TIMEOUT_MS, bytes })
   }
 
   /** Deletes segments that no version needs. Returns their number. */
@@ -206,7 +215,8 @@ export class SandboxVersions {
   }
 
   /** The ends of all segments: id, size, and bytes with their length in front. */
-  async #readEnds(rows: readonly SegmentRow[]): Promise<Uint8Array<ArrayBuffer>> {
+  async #readEnds({ manifests, segments }: Version): Promise<Uint8Array<ArrayBuffer>> {
+    const rows = [...new Set([...manifests, ...segments])].map((id) => this.#row(id))
     const writer = new ByteWriter()
     for (const { id, lineage, sizeBytes, trailerBytes } of rows) {
       const range = { start: sizeBytes - trailerBytes, end: sizeBytes }
@@ -223,7 +233,7 @@ export class SandboxVersions {
   }
 
   async #restoreSegment(
-    target: Pick<SaveTarget, 'sandbox' | 'address'>,
+    target: SandboxAddress,
     { id, lineage, sha256: checksum }: SegmentRow,
     requestId: string,
   ): Promise<void> {
@@ -240,7 +250,7 @@ export class SandboxVersions {
   }
 
   async #request(
-    target: Pick<SaveTarget, 'sandbox' | 'address'>,
+    target: SandboxAddress,
     requestId: string,
     method: 'GET' | 'POST',
     path: string,
@@ -259,7 +269,7 @@ export class SandboxVersions {
   }
 
   #fetch(
-    target: Pick<SaveTarget, 'sandbox' | 'address'>,
+    target: SandboxAddress,
     requestId: string,
     request: Parameters<SandboxdClient['fetch']>[2],
   ): Promise<Response> {

@@ -5,6 +5,7 @@ export const NO_VERSIONS: LifecycleDependencies['files'] = {
   isEnabled: false,
   saved: { state: 'idle', savedMs: null, error: null },
   watch: () => undefined,
+  hasPendingRestore: false,
   saveBeforeStop: async () => undefined,
   restoreAtStart: async () => undefined,
   deleteAll: async () => undefined,

@@ -31,6 +31,7 @@ describe('ROUTE_AUTHORITIES', () => {
       'GET /versions/segments/:id',
       'POST /attachments/close',
       'POST /sessions/:id/signal',
+      'POST /versions/adopt/:id',
       'POST /versions/restore',
       'POST /versions/restore/:id',
       'POST /versions/saves',

@@ -48,8 +48,9 @@ export type VersionRequest =
   | { readonly verb: 'next' }
   | { readonly verb: 'commit' }
   | { readonly verb: 'discard' }
-  /** Number of observed changes; undefined when they cannot be observed. */
+  /** Number of observed changes, undefined when they cannot be observed, and the save that the next one starts from. */
   | { readonly verb: 'poll' }
+  | { readonly verb: 'adopt'; readonly ends: readonly RestoreEnd[]; readonly save: string }
   | { readonly verb: 'beginRestore'; readonly ends: readonly RestoreEnd[] }
   | { readonly verb: 'addSegment'; readonly id: SegmentId; readonly bytes: Uint8Array }
   | { readonly verb: 'finishRestore'; readonly save: string }
@@ -60,7 +61,8 @@ export interface VersionResults {
   readonly next: NextStep
   readonly commit: undefined
   readonly discard: undefined
-  readonly poll: number | undefined
+  readonly poll: { readonly changes: number | undefined; readonly head: string | undefined }
+  readonly adopt: undefined
   readonly beginRestore: readonly SegmentId[]
   readonly addSegment: undefined
   readonly finishRestore: { readonly files: number; readonly folders: number }

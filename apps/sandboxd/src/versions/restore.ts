@@ -81,6 +81,7 @@ export class Restore {
   readonly #roots: readonly RestoreRoot[]
   readonly #compression: Compression
   readonly #tree: VersionTree
+  readonly #scannedMs: number
   readonly #trailers = new Map<SegmentId, Trailer>()
   readonly #sizes = new Map<SegmentId, number>()
   /** Where the chunks of each segment go, by chunk. */
@@ -108,6 +109,7 @@ export class Restore {
       if (trailer.manifest !== undefined) manifests.push(decodeManifest(trailer.manifest))
     }
     this.#tree = buildTree(manifests)
+    this.#scannedMs = manifests.at(-1)?.scannedMs ?? 0
   }
 
   /** Empties the roots, then creates folders, links and empty files. Returns the segments whose content is needed. */
@@ -271,12 +273,16 @@ export class Restore {
   }
 
   /** The listings of the version, and where their content is stored. */
-  get content(): { readonly tree: VersionTree; readonly chunks: ReadonlyMap<string, ChunkRef> } {
+  get content(): {
+    readonly tree: VersionTree
+    readonly chunks: ReadonlyMap<string, ChunkRef>
+    readonly scannedMs: number
+  } {
     const chunks = new Map<string, ChunkRef>()
     for (const [segment, trailer] of this.#trailers)
       for (const [chunk, { hash }] of trailer.chunks.entries())
         chunks.set(latin1Text(hash), { segment, chunk })
-    return { tree: this.#tree, chunks }
+    return { tree: this.#tree, chunks, scannedMs: this.#scannedMs }
   }
 
   [Symbol.dispose](): void {

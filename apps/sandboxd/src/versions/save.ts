@@ -128,13 +128,14 @@ export class Save {
 
   /** Yields `read` once, and every segment. */
   *run(): Steps<SaveResult> {
-    const { tree, isBase, isPaused } = this.#options
+    const { tree, isBase, isPaused, hints, syncedMs } = this.#options
     yield* this.#scanTop()
     const isFuzzy = !isPaused()
     yield 'read'
     yield* this.#pack()
     const { folders, refreshed } = this.#sortOut()
-    const change: TreeChange = { isBase, folders, removed: this.#removed, chunks: this.#chunks }
+    const scannedMs = hints === undefined ? Math.floor(syncedMs) : tree.scannedMs
+    const change: TreeChange = { isBase, scannedMs, folders, removed: this.#removed, chunks: this.#chunks }
     if (folders.length > 0 || this.#removed.length > 0) yield this.#finish(change)
     return {
       change,
@@ -147,8 +148,13 @@ export class Save {
     }
   }
 
-  #finish({ isBase, folders, removed }: TreeChange): BuiltSegment {
-    const manifest = encodeManifest({ isBase, removed, folders: folders.map(({ listing }) => listing) })
+  #finish({ isBase, scannedMs, folders, removed }: TreeChange): BuiltSegment {
+    const manifest = encodeManifest({
+      isBase,
+      scannedMs,
+      removed,
+      folders: folders.map(({ listing }) => listing),
+    })
     this.#made += 1
     return this.#builder.finish({ manifest, record: this.#options.record })
   }

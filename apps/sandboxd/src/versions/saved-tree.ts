@@ -32,6 +32,8 @@ export interface ScannedFolder {
 /** What one save changes; it takes effect when control has committed the version. */
 export interface TreeChange {
   readonly isBase: boolean
+  /** Clock before the last scan of all folders, in milliseconds. */
+  readonly scannedMs: number
   readonly folders: readonly ScannedFolder[]
   /** Topmost removed folders. */
   readonly removed: readonly string[]
@@ -47,11 +49,16 @@ export interface RefreshedFolder extends Omit<ScannedFolder, 'listing'> {
 /** The tree of the last committed version, with where the content of every file is stored. */
 export class SavedTree {
   readonly #folders = new Map<string, SavedFolder>()
+  #scannedMs = 0
   readonly #numbers = new SegmentNumbers()
   /** References to each segment from the tree, by its number. */
   readonly #uses: number[] = []
   /** Chunks by hash: the segment's number times `MAX_CHUNKS`, plus the chunk. */
   readonly #chunks = new Map<string, number>()
+
+  get scannedMs(): number {
+    return this.#scannedMs
+  }
 
   folder(path: string): SavedFolder | undefined {
     return this.#folders.get(path)
@@ -100,8 +107,8 @@ export class SavedTree {
   }
 
   /** Makes this the tree of a version that was just restored: `folders` as they are on the disk now. */
-  load(folders: readonly ScannedFolder[], chunks: ReadonlyMap<string, ChunkRef>): void {
-    this.apply({ isBase: true, folders, removed: [], chunks })
+  load(folders: readonly ScannedFolder[], chunks: ReadonlyMap<string, ChunkRef>, scannedMs: number): void {
+    this.apply({ isBase: true, scannedMs, folders, removed: [], chunks })
   }
 
   /** Takes over the status of folders that are saved as they are. */
@@ -113,6 +120,7 @@ export class SavedTree {
   }
 
   apply(change: TreeChange): void {
+    this.#scannedMs = change.scannedMs
     for (const [hash, ref] of change.chunks)
       this.#chunks.set(hash, this.#numbers.of(ref.segment) * MAX_CHUNKS + ref.chunk)
     for (const path of this.#below(change.removed)) this.#forget(path)

@@ -46,6 +46,7 @@ export const VERSION_ROUTES: Readonly<Record<string, Readonly<Record<string, Ver
   '/versions/saves/:id': { GET: showSave, POST: commitSave },
   '/versions/segments/:id': { GET: readSegment, PUT: addSegment },
   '/versions/changes': { GET: showChanges },
+  '/versions/adopt/:id': { POST: adopt },
   '/versions/restore': { POST: beginRestore },
   '/versions/restore/:id': { POST: finishRestore },
 }
@@ -74,7 +75,8 @@ async function readSegment({ id }: VersionCall, service: VersionService): Promis
 async function showChanges({ url }: VersionCall, service: VersionService): Promise<Response> {
   const known = numberOf(url, 'known', Number.MAX_SAFE_INTEGER)
   const waitSeconds = numberOf(url, 'wait', MAX_WAIT_SECONDS) ?? 0
-  return respondJson({ changes: (await service.changes(known, waitSeconds * 1000)) ?? null })
+  const { changes, head } = await service.changes(known, waitSeconds * 1000)
+  return respondJson({ changes: changes ?? null, head: head ?? null })
 }
 
 function numberOf(url: URL, name: string, max: number): number | undefined {
@@ -96,12 +98,22 @@ async function commitSave({ id }: VersionCall, service: VersionService): Promise
 }
 
 /** The body has, for each segment: id (16 bytes), size, and its end with the length in front. */
-async function beginRestore({ request }: VersionCall, service: VersionService): Promise<Response> {
+async function readEnds(request: Request): Promise<readonly RestoreEnd[]> {
   const reader = new ByteReader(await readBytes(request, MAX_ENDS_BYTES))
   const ends: RestoreEnd[] = []
   while (!reader.isAtEnd)
     ends.push({ id: reader.raw(16).toHex(), sizeBytes: reader.number(), end: reader.bytes().slice() })
-  return respondJson({ needed: await service.beginRestore(ends) })
+  return ends
+}
+
+async function adopt({ request, id }: VersionCall, service: VersionService): Promise<Response> {
+  checkId(SAVE, id)
+  await service.adopt(await readEnds(request), id)
+  return respondJson({ save: id })
+}
+
+async function beginRestore({ request }: VersionCall, service: VersionService): Promise<Response> {
+  return respondJson({ needed: await service.beginRestore(await readEnds(request)) })
 }
 
 async function addSegment({ request, id }: VersionCall, service: VersionService): Promise<Response> {

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ByteWriter, type SegmentId } from '@sandwire/version-format'
@@ -59,7 +59,7 @@ class Sandbox implements Disposable {
     headers: Record<string, string> = {},
   ): Promise<Response> {
     const [route = ''] = path.split('?')
-    const pattern = route.replace(/(segments|saves|restore)\/[0-9a-f]+$/, '$1/:id')
+    const pattern = route.replace(/(segments|saves|restore|adopt)\/[0-9a-f]+$/, '$1/:id')
     const handle = VERSION_ROUTES[pattern]?.[method]
     if (handle === undefined) throw new Error(`No route ${method} ${pattern}`)
     const url = new URL(`http://localhost${path}`)
@@ -95,11 +95,32 @@ class Sandbox implements Disposable {
     return { ...summary, save }
   }
 
+  /** Ends the thread; the next request starts a new one, as a new sandboxd has. */
+  restart(): void {
+    this.#thread.stop()
+  }
+
+  /** Has a new sandboxd start from a version, as control does. */
+  async adopt(manifests: readonly string[], saved: SaveSummary & { readonly save: string }): Promise<void> {
+    await this.call('POST', `/versions/adopt/${saved.save}`, this.#ends(manifests, saved.segments))
+  }
+
   /** Restores as control does, with the manifests first. */
   async restore(
     manifests: readonly string[],
     { segments, save }: SaveSummary & { readonly save: string },
   ): Promise<void> {
+    const begun = await this.call('POST', '/versions/restore', this.#ends(manifests, segments))
+    const { needed } = (await begun.json()) as { needed: SegmentId[] }
+    for (const id of needed) {
+      const stored = this.store.get(id)
+      if (stored === undefined) throw new Error(`Segment ${id} is missing`)
+      await this.call('PUT', `/versions/segments/${id}`, stored.bytes, { 'sandwire-sha256': stored.sha256 })
+    }
+    await this.call('POST', `/versions/restore/${save}`)
+  }
+
+  #ends(manifests: readonly string[], segments: readonly SegmentId[]): Uint8Array<ArrayBuffer> {
     const lastOf = (each: string): SegmentId =>
       [...this.store.keys()].findLast((id) => id.startsWith(each)) ?? ''
     const ordered = [
@@ -114,14 +135,7 @@ class Sandbox implements Disposable {
       writer.number(stored.bytes.byteLength)
       writer.bytes(stored.bytes.subarray(stored.bytes.byteLength - stored.trailerBytes))
     }
-    const begun = await this.call('POST', '/versions/restore', writer.take().slice())
-    const { needed } = (await begun.json()) as { needed: SegmentId[] }
-    for (const id of needed) {
-      const stored = this.store.get(id)
-      if (stored === undefined) throw new Error(`Segment ${id} is missing`)
-      await this.call('PUT', `/versions/segments/${id}`, stored.bytes, { 'sandwire-sha256': stored.sha256 })
-    }
-    await this.call('POST', `/versions/restore/${save}`)
+    return writer.take()
   }
 
   [Symbol.dispose](): void {
@@ -193,6 +207,30 @@ describe('saving', () => {
     expect(readFileSync(join(third.workspace, 'a')).equals(readFileSync(join(first.workspace, 'a')))).toBe(
       true,
     )
+  })
+
+  test('stores only what changed when a new sandboxd starts from the newest version', async () => {
+    const sandbox = new Sandbox()
+    const content = crypto.getRandomValues(new Uint8Array(300_000))
+    writeFileSync(join(sandbox.workspace, 'a'), content)
+    writeFileSync(join(sandbox.workspace, 'b'), 'one')
+    const { mtime } = statSync(join(sandbox.workspace, 'b'))
+    // Later than the ticks of file times.
+    await Bun.sleep(30)
+    const first = await sandbox.save()
+    sandbox.restart()
+    // The same size and time as before: only the change time tells.
+    writeFileSync(join(sandbox.workspace, 'b'), 'two')
+    utimesSync(join(sandbox.workspace, 'b'), mtime, mtime)
+    await sandbox.adopt([first.save], first)
+    const second = await sandbox.save({ parent: first.save })
+    expect(second).toMatchObject({ isChanged: true, isBase: false })
+    const added = [...sandbox.store].filter(([id]) => id.startsWith(second.save))
+    expect(added.reduce((sum, [, { bytes }]) => sum + bytes.byteLength, 0)).toBeLessThan(2000)
+    const target = new Sandbox(sandbox.store)
+    await target.restore([first.save, second.save], second)
+    expect(readFileSync(join(target.workspace, 'b'), 'utf8')).toBe('two')
+    expect(readFileSync(join(target.workspace, 'a')).equals(content)).toBe(true)
   })
 
   test('takes up a commit whose confirmation was lost, and gives up a save that was not committed', async () => {

@@ -111,14 +111,22 @@ export class VersionService {
    * Number of changes observed since the start; undefined when they cannot be observed. Waits up to this long while it is
    * still `known`.
    */
-  async changes(known: number | undefined, waitMs: number): Promise<number | undefined> {
+  async changes(
+    known: number | undefined,
+    waitMs: number,
+  ): Promise<{ readonly changes: number | undefined; readonly head: string | undefined }> {
     const { thread, wallClock, sleep } = this.#deps
     const endMs = wallClock() + waitMs
     for (;;) {
-      const changes = await thread.request({ verb: 'poll' })
-      if (changes !== known || wallClock() >= endMs) return changes
+      const polled = await thread.request({ verb: 'poll' })
+      if (polled.changes !== known || wallClock() >= endMs) return polled
       await sleep(POLL_MS)
     }
+  }
+
+  /** Starts from a version whose files are on the disk. */
+  adopt(ends: readonly RestoreEnd[], save: string): Promise<void> {
+    return this.#inTurn(() => this.#deps.thread.request({ verb: 'adopt', ends, save }))
   }
 
   beginRestore(ends: readonly RestoreEnd[]): Promise<readonly SegmentId[]> {

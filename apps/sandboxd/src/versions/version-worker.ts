@@ -13,13 +13,14 @@ import type {
   BeginSave,
   FromThread,
   NextStep,
+  RestoreEnd,
   ThreadSetUp,
   ToThread,
   VersionRequest,
   VersionResults,
 } from './messages.ts'
 import { Restore } from './restore.ts'
-import { scanRestored } from './scan-restored.ts'
+import { isUnchangedSince, type IsSaved, scanVersion } from './scan-restored.ts'
 import { Save, type SaveResult, type SaveRoot, type SaveStep } from './save.ts'
 import { SavedTree } from './saved-tree.ts'
 import { FolderScanner } from './scan.ts'
@@ -75,7 +76,9 @@ class Service {
       case 'discard':
         return this.#discard()
       case 'poll':
-        return this.#hints.poll()
+        return { changes: this.#hints.poll(), head: this.#head }
+      case 'adopt':
+        return this.#adopt(request.ends, request.save)
       case 'beginRestore':
         this.#restore?.[Symbol.dispose]()
         this.#restore = new Restore({ roots: this.#roots, compression: COMPRESSION, ends: request.ends })
@@ -85,20 +88,28 @@ class Service {
         return undefined
       case 'finishRestore': {
         const counts = this.#restored.finish()
-        this.#adopt(this.#restored, request.save)
+        this.#load(this.#restored, request.save, () => true)
         this.#restore = undefined
         return counts
       }
     }
   }
 
-  /** What was restored is what the next save starts from; no process has changed it yet. */
-  #adopt(restore: Restore, save: string): void {
-    const { tree, chunks } = restore.content
+  /** Makes a version the one that the next save starts from. */
+  #load(restore: Restore, save: string, isSaved: IsSaved): void {
+    const { tree, chunks, scannedMs } = restore.content
     this.#tree = new SavedTree()
-    this.#tree.load([...scanRestored(this.#roots, tree)], chunks)
+    this.#tree.load([...scanVersion(this.#roots, tree, isSaved)], chunks, scannedMs)
     this.#head = save
+    this.#running = undefined
     this.#hints.invalidate()
+  }
+
+  /** Continues from the newest version: the files are on the disk, and this process is new. */
+  #adopt(ends: readonly RestoreEnd[], save: string): undefined {
+    using version = new Restore({ roots: this.#roots, compression: COMPRESSION, ends })
+    this.#load(version, save, isUnchangedSince(version.content.scannedMs))
+    return undefined
   }
 
   get #restored(): Restore {

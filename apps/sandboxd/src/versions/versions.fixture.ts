@@ -57,7 +57,8 @@ export class VersionFixture implements Disposable {
       record: Buffer.from(`{"version":${this.#saves}}`),
       isBase: this.head === undefined,
       replaced: new Set(),
-      syncedMs: Number.POSITIVE_INFINITY,
+      // Later than every change, so that no file is read twice.
+      syncedMs: Date.now() + 3_600_000,
       isPaused: () => true,
       ...options,
     }).run()
