@@ -182,17 +182,6 @@ export class SandboxLifecycle {
     }
   }
 
-  /** Like `start`; returns false when the disk with its files is missing. */
-  async startWithFiles(requestId: string): Promise<boolean> {
-    try {
-      await this.start(requestId)
-      return true
-    } catch (error) {
-      if (SandwireError.from(error).code === 'files_missing') return false
-      throw error
-    }
-  }
-
   async stop(requestId: string, discard: boolean): Promise<void> {
     if (!this.#filesSurvive && !discard && this.#state.kind !== 'stopped')
       throw new SandwireError('needs_discard', 'Cannot stop the sandbox: its files would be lost')

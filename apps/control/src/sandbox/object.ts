@@ -13,6 +13,7 @@ import type { Authorized } from './lifecycle.ts'
 import { openParts, type SandboxParts } from './parts.ts'
 import { callOfHeader, closeSocket, passThrough } from './pass-through.ts'
 import type { SandboxRecord, SandboxView } from './record.ts'
+import { restoreVersion } from './restore-version.ts'
 import type { RevocationEvent } from './revocation.ts'
 import type { SessionFacts } from './session-view.ts'
 import type { ExecResult, OutputPart, ProcessRequest, StartOptions } from './sessions.ts'
@@ -115,18 +116,9 @@ export class SandboxObject extends DurableObject<Env> {
     })
   }
 
-  /** Replaces the files by a version. The present files become a checkpoint first, so that this can be undone. */
+  /** Replaces the files by a version; see `restoreVersion`. */
   restoreVersion(call: SandboxCall, nameOrNumber: string): Promise<Outcome<SandboxView>> {
-    const { requestId } = call
-    return this.#operate(call, 'own', async ({ lifecycle, files }) => {
-      const version = files.find(nameOrNumber)
-      if (await lifecycle.startWithFiles(requestId)) {
-        await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId })
-        await lifecycle.stop(requestId, true)
-      }
-      files.setPendingRestore(version)
-      await lifecycle.start(requestId)
-    })
+    return this.#operate(call, 'own', (parts) => restoreVersion(parts, nameOrNumber, call.requestId))
   }
 
   logs(call: SandboxCall, maxBytes: number): Promise<Outcome<string>> {

@@ -1,0 +1,29 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { FileVersions } from './file-versions.ts'
+import type { SandboxLifecycle } from './lifecycle.ts'
+
+/** Replaces the files of a sandbox by a version. The present files become a checkpoint first, so that this can be undone. */
+export async function restoreVersion(
+  { lifecycle, files }: { readonly lifecycle: SandboxLifecycle; readonly files: FileVersions },
+  nameOrNumber: string,
+  requestId: string,
+): Promise<void> {
+  const version = files.find(nameOrNumber)
+  if (await startUnlessMissing(lifecycle, requestId)) {
+    await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId })
+    await lifecycle.stop(requestId, true)
+  }
+  files.setPendingRestore(version)
+  await lifecycle.start(requestId)
+}
+
+/** Starts the sandbox; returns false when the disk with its files is missing. */
+async function startUnlessMissing(lifecycle: SandboxLifecycle, requestId: string): Promise<boolean> {
+  try {
+    await lifecycle.start(requestId)
+    return true
+  } catch (error) {
+    if (SandwireError.from(error).code === 'files_missing') return false
+    throw error
+  }
+}
