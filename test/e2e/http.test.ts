@@ -159,7 +159,14 @@ describe('other routes', () => {
     await using client = runShell(sandboxd, 'cat')
     await client.send('x\n')
     await client.waitFor('x')
-    const { body } = await json('/activity')
+    // Sessions of earlier tests end after the response to the request that ends them.
+    const body = await eventually(
+      async () => {
+        const { body: found } = await json('/activity')
+        return Array.isArray(found['sessions']) && found['sessions'].length === 1 ? found : undefined
+      },
+      { what: 'one session', timeoutMs: 10_000 },
+    )
     expect(body).toMatchObject({ attachments: 1, sessions: [{ id: client.session }] })
     const nowMs = Date.now()
     for (const name of ['lastInputMs', 'lastOutputMs'])

@@ -1,3 +1,4 @@
+import { eventually } from '@sandwire/testing'
 import { expect, test } from 'bun:test'
 import { createStartProcess } from '../start-process.ts'
 import { record } from '../recorded-process.fixture.ts'
@@ -124,4 +125,29 @@ test('ending many sessions scans the process table a few times, not once for eac
   const ends = await Promise.all(runs.map(({ ended }) => ended))
   expect(ends.map(({ signal }) => signal)).toEqual(runs.map(() => 'SIGHUP'))
   expect(scans).toBeLessThan(30)
+})
+
+test('a leader is signaled once, without waiting for a scan', async () => {
+  const scan = Promise.withResolvers<void>()
+  const scanner = new ProcessScanner()
+  const find = scanner.find.bind(scanner)
+  scanner.find = async (tree) => {
+    await scan.promise
+    return find(tree)
+  }
+  const start = createStartProcess({ scanner, hangupMs: 60_000 })
+  const run = record(start, [
+    'sh',
+    '-c',
+    'trap "echo hup" HUP; trap "exit 3" USR1; echo up; while :; do sleep 0.01; done',
+  ])
+  await eventually(() => run.text().includes('up'), { what: 'the trap' })
+  const terminated = run.process.terminate()
+  await eventually(() => run.text().includes('hup'), { what: 'the signal' })
+  scan.resolve()
+  await find({ leaderPid: run.process.pid, leaderStartTicks: '', marker: 'none' })
+  run.process.signal('SIGUSR1')
+  expect(await run.ended).toMatchObject({ code: 3 })
+  await terminated
+  expect(run.text().match(/hup/g)).toHaveLength(1)
 })

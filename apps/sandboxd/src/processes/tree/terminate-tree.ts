@@ -1,6 +1,6 @@
 import { constants } from 'node:os'
 import type { ProcessScanner } from './process-scanner.ts'
-import { type ProcessEntry, signalProcess } from './process-table.ts'
+import { type ProcessEntry, readProcess, signalProcess } from './process-table.ts'
 import type { ProcessTree } from './process-tree.ts'
 
 export interface TerminationTimeouts {
@@ -40,6 +40,8 @@ export async function terminateTree(
 async function signalUntilGone(step: Step, tree: ProcessTree, scanner: ProcessScanner): Promise<boolean> {
   const deadlineMs = performance.now() + step.waitMs
   const signalled = new Set<string>()
+  const leader = findLeader(tree)
+  if (leader !== undefined) signalOnce(leader, step.signal, signalled)
   let emptyScans = 0
   while (emptyScans < EMPTY_SCANS) {
     const { members, isCertain } = await scanner.find(tree)
@@ -48,6 +50,17 @@ async function signalUntilGone(step: Step, tree: ProcessTree, scanner: ProcessSc
     if (emptyScans === 0 && !(await scanner.awaitChange(members, deadlineMs))) return false
   }
   return true
+}
+
+/** The leader needs no scan, so a session without other processes ends at once. */
+function findLeader({ leaderPid, leaderStartTicks }: ProcessTree): ProcessEntry | undefined {
+  try {
+    const leader = readProcess(leaderPid)
+    return leader?.startTicks === leaderStartTicks ? leader : undefined
+  } catch {
+    // It cannot be read now, for example without free descriptors; a scan finds it later.
+    return undefined
+  }
 }
 
 function signalOnce(member: ProcessEntry, signal: Step['signal'], signalled: Set<string>): void {
