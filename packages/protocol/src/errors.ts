@@ -155,7 +155,7 @@ export const ERRORS = {
   not_a_repository: final(409, 4472),
   /** Git refused the operation. */
   git_failed: final(409, 4473),
-  /** The operation took too long. */
+  /** The operation took too long, or a session reached one of its timeouts. */
   timed_out: transient(504, 4474),
   /** The sandbox cannot handle file requests at the moment. */
   workspace_unavailable: transient(503, 4475),
