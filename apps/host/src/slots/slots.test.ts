@@ -107,6 +107,16 @@ describe('slots', () => {
     expect(slots.publish('a', listen('a2'), OWN)).toBe(0)
   })
 
+  test('include those of sandboxes that outlived a host with more slots', () => {
+    slots.publish('a', listen('a'), OWN)
+    slots.publish('b', listen('b'), OWN)
+    slots.release('a')
+    const place = { dataFolder: '/data', runBase: path.join(base, 'run') }
+    expect(planSlots(place, 1).count).toBe(2)
+    slots.release('b')
+    expect(planSlots(place, 1).count).toBe(1)
+  })
+
   test('differ between data folders', () => {
     const [one, two] = ['/a', '/b'].map((dataFolder) => planSlots({ dataFolder, runBase: '/run' }, 1).folder)
     expect(one).not.toBe(two)
