@@ -12,8 +12,16 @@ export interface GroupedConnection {
 
 /** The connections of one sandbox, which share its limits. */
 export class ConnectionGroup {
+  readonly #maxHeldBytes: number
+  readonly #onFull: () => void
   readonly #connections = new Set<GroupedConnection>()
   #heldBytes = 0
+
+  /** `onFull`: a connection is closed, because too many bytes are buffered. */
+  constructor(onFull: () => void, maxHeldBytes = MAX_HELD_BYTES) {
+    this.#onFull = onFull
+    this.#maxHeldBytes = maxHeldBytes
+  }
 
   /** Bytes that all connections buffer. */
   get heldBytes(): number {
@@ -37,9 +45,10 @@ export class ConnectionGroup {
   /** A connection buffers more bytes, or fewer. Above the limit, the connection that buffers the most is closed. */
   changeHeldBytes(delta: number): void {
     this.#heldBytes += delta
-    if (delta <= 0 || this.#heldBytes <= MAX_HELD_BYTES) return
+    if (delta <= 0 || this.#heldBytes <= this.#maxHeldBytes) return
     let largest: GroupedConnection | undefined
     for (const each of this.#connections) if (each.heldBytes > (largest?.heldBytes ?? 0)) largest = each
+    this.#onFull()
     largest?.terminate()
   }
 }

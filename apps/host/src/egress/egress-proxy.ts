@@ -37,6 +37,8 @@ export interface EgressProxyOptions {
   readonly dial?: Dial
   readonly ownAddresses?: () => readonly string[]
   readonly headTimeoutMs?: number
+  /** Bytes that all connections of a sandbox may buffer. */
+  readonly maxHeldBytes?: number
 }
 
 /** Totals since the proxy was opened. */
@@ -48,6 +50,8 @@ export interface EgressCounts {
   readonly receivedBytes: number
   /** Bytes that are buffered now, because a peer does not read. */
   readonly heldBytes: number
+  /** Connections that were closed, because too many bytes were buffered. */
+  readonly closedFull: number
 }
 
 type ClientSocket = Socket<{ connection: ProxyConnection | undefined }>
@@ -56,6 +60,7 @@ type ClientSocket = Socket<{ connection: ProxyConnection | undefined }>
 export class EgressProxy implements AsyncDisposable {
   readonly #socketPath: string
   readonly #log: EgressLog
+  readonly #maxHeldBytes: number | undefined
   readonly #owner: ConnectionOwner
   readonly #listener: { stop(closeActive: boolean): void }
   readonly #connections = new Set<ProxyConnection>()
@@ -63,12 +68,13 @@ export class EgressProxy implements AsyncDisposable {
   readonly #groups = new Map<string | undefined, ConnectionGroup>()
   readonly #blockedHosts = new BlockedHosts()
   readonly #logBucket = new TokenBucket(LOG_PER_SECOND, LOG_BURST, performance.now())
-  readonly #counts = { connections: 0, blocked: 0, sentBytes: 0, receivedBytes: 0 }
+  readonly #counts = { connections: 0, blocked: 0, sentBytes: 0, receivedBytes: 0, closedFull: 0 }
   readonly #sweep: Timer
 
   constructor(options: EgressProxyOptions) {
     this.#socketPath = options.socketPath
     this.#log = options.log
+    this.#maxHeldBytes = options.maxHeldBytes
     const connectOptions = {
       checkPolicy: options.network === undefined ? () => undefined : createPolicy(options.network),
       resolve: options.resolve ?? resolveName,
@@ -140,7 +146,8 @@ export class EgressProxy implements AsyncDisposable {
   }
 
   #groupOf(sandbox: string | undefined): ConnectionGroup {
-    const group = this.#groups.get(sandbox) ?? new ConnectionGroup()
+    const group =
+      this.#groups.get(sandbox) ?? new ConnectionGroup(() => this.#counts.closedFull++, this.#maxHeldBytes)
     this.#groups.set(sandbox, group)
     return group
   }
