@@ -56,7 +56,7 @@ describe.skipIf(problem !== undefined)('a sandbox of an unprivileged user', () =
     })
     const hoarding = sandbox.run(`python3 - ${mark} <<'END'\n${HOARD}\nEND`).catch(() => undefined)
     await eventually(() => findMarked(mark).length > 8, { what: 'the processes', timeoutMs: 10_000 })
-    await eventually(() => findMarked(mark).length < 5, { what: 'their end', timeoutMs: 6_000 })
+    await eventually(() => findMarked(mark).length < 5, { what: 'their end', timeoutMs: 30_000 })
     await sandbox.run(`pkill -f ${mark}`).catch(() => undefined)
     await hoarding
   })
