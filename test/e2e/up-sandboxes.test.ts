@@ -193,6 +193,31 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     )
   })
 
+  test('are left alone by a copy of their data folder', async () => {
+    const options = optionsFor(isNobody)
+    await using original = await startHost(options)
+    await using client = runShell(
+      sandboxOf(original),
+      'echo kept > file; while read l; do echo "got $l"; done',
+    )
+    await client.send('one\n')
+    await client.waitFor('got one\n')
+    const copied = join(folder, 'copy')
+    expect(Bun.spawnSync(['cp', '-a', data, copied]).exitCode).toBe(0)
+    await using copy = await startHost({ ...options, data: copied })
+    expect(copy.output()).toContain(`This data folder is a copy of "${data}"`)
+    expect(copy.output()).not.toContain('still running')
+    expect(await sandboxesOf(copy)).toMatchObject([{ name: 'dev', state: 'stopped' }])
+    const started = await copy.fetch('/api/sandboxes/dev/start', { method: 'POST' })
+    // With root, both would run with the same user ids.
+    expect(started.ok).toBe(isNobody)
+    expect((await copy.fetch('/api/sandboxes/dev', { method: 'DELETE' })).status).toBe(204)
+    await copy.stop()
+    await client.send('two\n')
+    await client.waitFor('got two\n')
+    await original.stop()
+  })
+
   test('keep running for the next host with --keep-sandboxes', async () => {
     const options = optionsFor(isNobody, ['--keep-sandboxes'])
     await using first = await startHost(options)

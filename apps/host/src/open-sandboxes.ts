@@ -6,6 +6,7 @@ import type { Configuration } from './configuration.ts'
 import { openContainers } from './containers/containers.ts'
 import { hasRecordedContent } from './data/content-record.ts'
 import type { DataFolder } from './data/data-folder.ts'
+import { scopeOf } from './data/folder-identity.ts'
 import type { Log } from './log.ts'
 import type { DiskGuard } from './disk/disk-guard.ts'
 import { type Choice, chooseIsolation, hasBubblewrap } from './isolation/choose-isolation.ts'
@@ -109,7 +110,7 @@ function claimRunBase({ runBase }: IsolationSettings): void {
  * their sockets have a folder of their own, because its mode differs.
  */
 export async function describeMachine(
-  { root, cache }: DataFolder,
+  { root, cache, identity }: DataFolder,
   env: Environment,
   workspace?: string,
 ): Promise<IsolationSettings> {
@@ -124,7 +125,15 @@ export async function describeMachine(
   ensureHostEtc(cache, hasRecordedContent)
   const runBase = defaultRunBase(env, uid)
   const program = { executable: process.execPath, code: { folder, entry: BUNDLE_ENTRY } }
-  const common = { dataFolder: root, program, isRoot, egressCode, hasOverlays }
+  const scope = scopeOf({ identity })
+  const common = {
+    dataFolder: root,
+    program,
+    isRoot,
+    egressCode,
+    hasOverlays,
+    ...(scope !== undefined && { scope }),
+  }
   if (workspace === undefined) return { ...common, runBase }
   return { ...common, runBase: `${runBase}-local`, workspace }
 }

@@ -13,6 +13,7 @@ import { endOrphanedWorkerd, removeWorkerdRecord } from '../control/orphan-worke
 import { claimControlUser, type ControlUser, findControlUserProblem } from '../control/control-user.ts'
 import { findWorkerd, type Workerd } from '../control/workerd.ts'
 import { claimFormat, type DataFolder, openDataFolder } from '../data/data-folder.ts'
+import { claimIdentity, findOriginal } from '../data/folder-identity.ts'
 import { toFolderError } from '../data/folder-problem.ts'
 import { type Keys, openKeys } from '../data/keys.ts'
 import { DataLock } from '../data/lock.ts'
@@ -52,8 +53,8 @@ export interface Running {
   abandon(): void
 }
 
-function takeLock(file: string): DataLock {
-  const outcome = DataLock.take(file)
+function takeLock(file: string, isCopy: boolean): DataLock {
+  const outcome = DataLock.take(file, { isCopy })
   if (outcome.kind === 'taken') return outcome.lock
   const { holder } = outcome
   const who = holder === undefined ? 'another Sandwire' : `the Sandwire process ${holder.pid}`
@@ -107,10 +108,19 @@ interface Base {
 }
 
 /** Locks the data folder and cleans up after a host that crashed. */
-async function takeDataFolder({ configuration, env }: UpOptions, undo: AsyncDisposableStack): Promise<Base> {
+async function takeDataFolder(
+  { configuration, env, notify }: UpOptions,
+  undo: AsyncDisposableStack,
+): Promise<Base> {
   const folder = openDataFolder(configuration.dataFolder)
-  const lock = undo.adopt(takeLock(folder.lock), (held) => held.release())
+  const original = findOriginal(folder)
+  const lock = undo.adopt(takeLock(folder.lock, original !== undefined), (held) => held.release())
   claimFormat(folder)
+  claimIdentity(folder)
+  if (original !== undefined)
+    notify(
+      `This data folder is a copy of "${original}", with the same keys, tokens and sign-ins. Its sandboxes are stopped; those of the original are left alone`,
+    )
   for (const each of [folder.root, folder.keys, folder.cache]) removeTemporaryFiles(each)
   const logFile = new LogFile(folder.log)
   const writeLog = (line: string): void => {

@@ -11,6 +11,8 @@ export interface DataFolder {
   readonly lock: string
   /** Format of the rest. */
   readonly format: string
+  /** Which folder this is, to tell a copy from the original. */
+  readonly identity: string
   /** The running workerd, so that the next host can kill an orphaned one. */
   readonly workerd: string
   readonly keys: string
@@ -35,6 +37,7 @@ export function dataFolderAt(root: string): DataFolder {
     root,
     lock: at('lock'),
     format: at('format'),
+    identity: at('identity'),
     workerd: at('workerd'),
     keys: at('keys'),
     localToken: at('local-token'),

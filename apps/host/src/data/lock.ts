@@ -37,12 +37,12 @@ export class DataLock {
     this.#lock = lock
   }
 
-  /** Takes the lock; the lock of a dead host is free. */
-  static take(file: string): LockOutcome {
+  /** Takes the lock; the lock of a dead host is free. `isCopy`: the file names the holder of the file that it was copied from. */
+  static take(file: string, { isCopy = false }: { readonly isCopy?: boolean } = {}): LockOutcome {
     const opened = LockFile.tryOpen(file)
     const holder = readHolder(file)
     if (opened === undefined) return { kind: 'held', holder }
-    if (holder !== undefined && holder.pid !== process.pid && isRunning(holder)) {
+    if (!isCopy && holder !== undefined && holder.pid !== process.pid && isRunning(holder)) {
       opened.close()
       return { kind: 'held', holder }
     }

@@ -2,7 +2,14 @@ import { canLimitGrowth } from '../disk/image-growth.ts'
 import { pollUntil } from '../poll.ts'
 import { canLimitDevices, type Cgroup, type CgroupKind, cgroupOf, detectCgroups } from './cgroups.ts'
 import { ensureDiskImage, hasLoopDevices, removeUnfinishedImage } from './disk-image.ts'
-import type { Isolation, IsolationSettings, LaunchPlan, OutsidePaths, PreparePlan } from './isolation.ts'
+import {
+  type Isolation,
+  type IsolationSettings,
+  type LaunchPlan,
+  nameOnMachine,
+  type OutsidePaths,
+  type PreparePlan,
+} from './isolation.ts'
 import { launchEgress } from './launch-egress.ts'
 import { launchInBubblewrap, type Machine } from './launch.ts'
 import { listProcesses, signalProcess } from './process-table.ts'
@@ -19,7 +26,7 @@ import {
   type SandboxIds,
 } from './sandbox-folders.ts'
 import { SandboxInit } from './sandbox-init.ts'
-import { UidClaims } from './uid-claims.ts'
+import { UidClaims, UidsInUse } from './uid-claims.ts'
 
 /** Time for killed processes to disappear. */
 const REMOVE_MS = 5_000
@@ -31,12 +38,14 @@ class Bubblewrap implements Isolation {
   readonly #settings: IsolationSettings
   readonly #machine: Omit<Machine, 'hasOverlays'>
   readonly #claims: UidClaims
+  readonly #idsInUse: UidsInUse
 
   constructor(settings: IsolationSettings) {
     this.#settings = settings
     const cgroups = detectCgroups()
     this.#machine = { cgroups, hasImages: hasLoopDevices(settings.isRoot) }
     this.#claims = new UidClaims(settings.dataFolder)
+    this.#idsInUse = new UidsInUse(settings.runBase, settings.scope ?? settings.dataFolder)
     this.weaknesses = describeWeaknesses(settings, this.#machine)
   }
 
@@ -49,6 +58,7 @@ class Bubblewrap implements Isolation {
     const folders = foldersOf(this.#settings, plan.id)
     requireFiles(plan, this.filesOf(plan.id))
     const ids = this.#settings.isRoot ? this.#claimIds(plan.id) : undefined
+    if (ids !== undefined) this.#idsInUse.take(ids, () => pidsOf(ids).length === 0)
     await prepareRunFolder(this.#settings.runBase, folders, ids)
     if (this.#machine.hasImages && ids !== undefined) {
       await ensureDiskImage(folders.image, plan.limits.diskBytes, ids)
@@ -77,8 +87,9 @@ class Bubblewrap implements Isolation {
   }
 
   async sweep(id: string): Promise<void> {
-    const ids = this.#claims.find(id)
-    const cgroup = cgroupOf(this.#machine.cgroups, id)
+    const claimed = this.#claims.find(id)
+    const ids = claimed !== undefined && this.#idsInUse.isOthers(claimed) ? undefined : claimed
+    const cgroup = cgroupOf(this.#machine.cgroups, nameOnMachine(this.#settings, id))
     const egress = this.#egressCgroup(id)
     const init = SandboxInit.read(foldersOf(this.#settings, id))
     const isOver = await pollUntil(() => {
@@ -91,6 +102,7 @@ class Bubblewrap implements Isolation {
     cgroup.remove()
     egress.remove()
     await removeTree(foldersOf(this.#settings, id).run)
+    if (ids !== undefined) this.#idsInUse.release(ids)
   }
 
   async remove(id: string): Promise<void> {
@@ -102,7 +114,7 @@ class Bubblewrap implements Isolation {
   }
 
   #egressCgroup(id: string): Cgroup {
-    return cgroupOf(this.#machine.cgroups, `${id}-egress`)
+    return cgroupOf(this.#machine.cgroups, `${nameOnMachine(this.#settings, id)}-egress`)
   }
 
   #claimIds(id: string): SandboxIds {

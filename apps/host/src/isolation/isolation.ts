@@ -107,12 +107,19 @@ export interface IsolationSettings {
   readonly egressCode?: string
   /** True when this user can mount overlays; absent: not tried yet. */
   readonly hasOverlays?: boolean
+  /** Distinguishes the names of sandboxes on this machine from those of other data folders; absent: none. */
+  readonly scope?: string
   /** A served folder, used as the workspace of the only sandbox. Only without `isRoot`. */
   readonly workspace?: string
 }
 
-/** `sun_path` has 107 bytes and a NUL; the longest path below is `ID/egress/proxy.sock`, and one variant ends in `-local`. */
-const MAX_RUN_BASE_BYTES = 107 - `/${'i'.repeat(32)}/egress/proxy.sock`.length - '-local'.length
+/** `sun_path` has 107 bytes and a NUL; the longest path below is `SCOPE-ID/egress/proxy.sock`, and one variant ends in `-local`. */
+const MAX_RUN_BASE_BYTES = 107 - `/12345678-${'i'.repeat(32)}/egress/proxy.sock`.length - '-local'.length
+
+/** The name of a sandbox on this machine, outside its data folder. */
+export function nameOnMachine({ scope }: Pick<IsolationSettings, 'scope'>, id: string): string {
+  return scope === undefined ? id : `${scope}-${id}`
+}
 
 /** Default folder for sockets and mount points of sandboxes. */
 export function defaultRunBase(env: Readonly<Record<string, string | undefined>>, uid: number): string {

@@ -7,7 +7,13 @@ import { BUNDLE_PROGRAMS } from './daemon-bundle.ts'
 import { limitGrowth } from '../disk/image-growth.ts'
 import { watchFullDisk } from '../disk/watch-full-disk.ts'
 import { deviceNumberOf, deviceOf, enableDirectIo, isAttached } from './disk-image.ts'
-import { INSIDE, type IsolationSettings, type LaunchedSandbox, type LaunchPlan } from './isolation.ts'
+import {
+  INSIDE,
+  type IsolationSettings,
+  type LaunchedSandbox,
+  type LaunchPlan,
+  nameOnMachine,
+} from './isolation.ts'
 import { createLaunchArgv } from './launch-script.ts'
 import { Launched } from './launched-sandbox.ts'
 import { findDaemon, signalProcess } from './process-table.ts'
@@ -101,8 +107,8 @@ async function awaitRelease(image: string): Promise<void> {
 
 /** Starts a prepared sandbox. */
 export async function launchInBubblewrap(request: LaunchRequest): Promise<LaunchedSandbox> {
-  const { plan, folders, ids, machine } = request
-  const cgroup = cgroupOf(machine.cgroups, plan.id)
+  const { plan, folders, ids, settings, machine } = request
+  const cgroup = cgroupOf(machine.cgroups, nameOnMachine(settings, plan.id))
   for (const pid of cgroup.pids()) signalProcess(pid, 'SIGKILL')
   SandboxInit.read(folders).kill()
   if (machine.hasImages) await awaitRelease(folders.image)
@@ -152,7 +158,10 @@ function settleDisk({ plan, folders, settings, machine }: LaunchRequest, launche
     void enableDirectIo(image).catch(() => undefined)
     try {
       if (diskBytesPerSecond > 0)
-        cgroupOf(machine.cgroups, plan.id).limitDevice(deviceNumberOf(image), diskBytesPerSecond)
+        cgroupOf(machine.cgroups, nameOnMachine(settings, plan.id)).limitDevice(
+          deviceNumberOf(image),
+          diskBytesPerSecond,
+        )
     } catch {
       // Ended, or this kernel cannot; `doctor` reports that.
     }

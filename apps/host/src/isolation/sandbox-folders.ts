@@ -10,7 +10,13 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { MissingFile } from '../data/folder-problem.ts'
-import { INSIDE, type OutsidePaths, type PreparePlan } from './isolation.ts'
+import {
+  INSIDE,
+  type IsolationSettings,
+  nameOnMachine,
+  type OutsidePaths,
+  type PreparePlan,
+} from './isolation.ts'
 
 /** Paths of one sandbox on this machine. */
 export interface SandboxFolders {
@@ -39,8 +45,11 @@ export interface SandboxFolders {
 }
 
 /** Paths of a sandbox; creates nothing. */
-export function foldersOf(base: { dataFolder: string; runBase: string }, id: string): SandboxFolders {
-  const run = path.join(base.runBase, id)
+export function foldersOf(
+  base: Pick<IsolationSettings, 'dataFolder' | 'runBase' | 'scope'>,
+  id: string,
+): SandboxFolders {
+  const run = path.join(base.runBase, nameOnMachine(base, id))
   const kept = path.join(base.dataFolder, 'isolation')
   return {
     run,

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { firstIdOf, UidClaims } from './uid-claims.ts'
+import { firstIdOf, IdsInUse, UidClaims, UidsInUse } from './uid-claims.ts'
 
 describe('claims on user ids', () => {
   let folder = ''
@@ -59,5 +59,29 @@ describe('claims on user ids', () => {
       expect(firstIdOf(each)).toBeGreaterThanOrEqual(0x7000_0000)
       expect(firstIdOf(each) + 32_768).toBeLessThanOrEqual(0x8000_0000)
     }
+  })
+})
+
+describe('ids in use', () => {
+  let base = ''
+  const ids = { daemon: 7, user: 8, egress: 9 }
+  beforeEach(() => {
+    base = mkdtempSync(path.join(tmpdir(), 'in-use-'))
+  })
+  afterEach(() => rmSync(base, { recursive: true, force: true }))
+
+  test('belong to one data folder, until its processes have ended', () => {
+    const [original, copy] = ['a', 'b'].map((owner) => new UidsInUse(base, owner))
+    if (original === undefined || copy === undefined) throw new Error('There are two')
+    original.take(ids, () => false)
+    original.take(ids, () => false)
+    expect([original.isOthers(ids), copy.isOthers(ids)]).toEqual([false, true])
+    expect(() => copy.take(ids, () => false)).toThrow(IdsInUse)
+    copy.release(ids)
+    expect(copy.isOthers(ids)).toBe(true)
+    copy.take(ids, () => true)
+    expect([original.isOthers(ids), copy.isOthers(ids)]).toEqual([true, false])
+    copy.release(ids)
+    expect([original.isOthers(ids), readdirSync(base)]).toEqual([false, []])
   })
 })

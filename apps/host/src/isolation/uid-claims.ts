@@ -1,5 +1,7 @@
+import { mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { SymlinkClaims } from '../data/link-claims.ts'
+import { removeIfEmpty } from '../data/socket-path.ts'
 import type { SandboxIds } from './sandbox-folders.ts'
 
 /** First host id of sandboxes. systemd and subordinate ids do not use the range from here to 2^31. */
@@ -53,5 +55,69 @@ export class UidClaims {
 
   *#names(): Iterable<string> {
     for (let pair = 0; pair < PAIRS; pair += 1) yield String(this.#firstId + pair * IDS_PER_SANDBOX)
+  }
+}
+
+/** The ids of a sandbox are used by processes of another data folder. */
+export class IdsInUse extends Error {
+  constructor() {
+    super(
+      'Cannot use the ids of the sandbox: they are in use by another data folder, of which this may be a copy',
+    )
+  }
+}
+
+/**
+ * Records which data folder uses ids, for all data folders of this machine: copies of one have the same ids. The records are in the
+ * folder for sockets, which is empty after a reboot.
+ */
+export class UidsInUse {
+  readonly #folder: string
+  readonly #owner: string
+
+  constructor(runBase: string, owner: string) {
+    this.#folder = path.join(runBase, 'uids')
+    this.#owner = owner
+  }
+
+  /** Records the ids for this data folder. Throws `IdsInUse` when another one has them and `isFree` returns false. */
+  take(ids: SandboxIds, isFree: () => boolean): void {
+    if (this.#ownerOf(ids) === this.#owner) return
+    if (this.isOthers(ids)) {
+      if (!isFree()) throw new IdsInUse()
+      rmSync(this.#fileOf(ids), { force: true })
+    }
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+    try {
+      symlinkSync(this.#owner, this.#fileOf(ids))
+    } catch {
+      // Taken meanwhile.
+      throw new IdsInUse()
+    }
+  }
+
+  /** True when another data folder uses the ids, so that their processes are not ours. */
+  isOthers(ids: SandboxIds): boolean {
+    const owner = this.#ownerOf(ids)
+    return owner !== undefined && owner !== this.#owner
+  }
+
+  release(ids: SandboxIds): void {
+    if (this.isOthers(ids)) return
+    rmSync(this.#fileOf(ids), { force: true })
+    removeIfEmpty(this.#folder)
+  }
+
+  #fileOf({ daemon }: SandboxIds): string {
+    return path.join(this.#folder, String(daemon))
+  }
+
+  #ownerOf(ids: SandboxIds): string | undefined {
+    try {
+      return readlinkSync(this.#fileOf(ids))
+    } catch {
+      // Not in use.
+      return undefined
+    }
   }
 }

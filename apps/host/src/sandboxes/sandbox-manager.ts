@@ -350,6 +350,7 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   data_disk_full: DISK_FULL,
   disk_full: 'its disk is full',
   egress_failed: 'its egress proxy could not be opened',
+  ids_in_use: 'it runs from another data folder, of which this one is a copy; stop it there first',
   late: 'it took too long',
   launch_failed: 'it could not be launched',
   not_ready: 'sandboxd was not ready in time',

@@ -14,6 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const settings = {
   dataFolder: '/data',
   runBase: '/run/x',
+  scope: '0a1b2c3d',
   program: { executable: '/bun', code: { folder: '/code', entry: 'main.js' } },
   isRoot: false,
   diskBytesPerSecond: 7,

@@ -8,6 +8,7 @@ const isolationShape = shape.record({
   kind: shape.oneOf(['bubblewrap', 'none']),
   dataFolder: pathShape,
   runBase: pathShape,
+  scope: shape.optional(shape.text(8)),
   program: shape.record({
     executable: pathShape,
     code: shape.optional(shape.record({ folder: pathShape, entry: shape.text(4096) })),

@@ -5,6 +5,7 @@ import { MissingFile } from '../data/folder-problem.ts'
 import type { ProcessIdentity } from '../data/process-identity.ts'
 import { openEgressProcess } from '../egress/egress-process.ts'
 import type { Isolation, LaunchedSandbox, OutsidePaths } from '../isolation/isolation.ts'
+import { IdsInUse } from '../isolation/uid-claims.ts'
 import { describeCause } from '../log.ts'
 import { Slots } from '../slots/slots.ts'
 import { serveControl } from './control-server.ts'
@@ -37,11 +38,16 @@ class StartFailure extends Error {
   }
 }
 
+function knownReason(cause: unknown): string | undefined {
+  if (cause instanceof MissingFile) return FILES_MISSING
+  return cause instanceof IdsInUse ? 'ids_in_use' : undefined
+}
+
 async function step<T>(reason: string, work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (cause) {
-    throw new StartFailure(cause instanceof MissingFile ? FILES_MISSING : reason, cause)
+    throw new StartFailure(knownReason(cause) ?? reason, cause)
   }
 }
 
