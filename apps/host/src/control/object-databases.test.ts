@@ -80,7 +80,12 @@ describe('removeEmptyObjects', () => {
       'CREATE TABLE _cf_ALARM (actor_id TEXT)',
       `INSERT INTO _cf_ALARM VALUES ('${ids.alarmed}')`,
     )
-    run(ids.empty, 'CREATE TABLE sandbox (id)', 'DROP TABLE sandbox')
+    run(
+      ids.empty,
+      'CREATE TABLE sandbox (id)',
+      'DROP TABLE sandbox',
+      'CREATE TABLE _cf_METADATA (key, value)',
+    )
     run(ids.live, 'CREATE TABLE sandbox (id)')
     run(ids.alarmed)
     writeFileSync(path.join(folder, `${ids.broken}.sqlite`), 'not a database')

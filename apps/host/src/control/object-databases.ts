@@ -90,7 +90,8 @@ function findAlarms(folder: string): ReadonlySet<unknown> {
 
 function isEmpty(file: string): boolean {
   try {
-    return query(file, 'SELECT name FROM sqlite_master').length === 0
+    // workerd has tables of its own, for the alarm.
+    return query(file, "SELECT name FROM sqlite_master WHERE name NOT GLOB '_cf_*'").length === 0
   } catch {
     // Not a database.
     return false
