@@ -16,7 +16,7 @@ import type { RecheckedConnection } from '../sandbox/recheck-authorization.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { RevocationEvent } from '../sandbox/revocation.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
-import { type AuditPage, type AuditQuery, AuditStore } from './audit-store.ts'
+import { type AuditQuery, AuditStore } from './audit-store.ts'
 import { AccountRevocation } from './revocation.ts'
 import { EndedTokens, type EndedToken, type IssuedCredential, SignIns, type UsedState } from './sign-ins.ts'
 import { AccountUsage } from './usage.ts'
@@ -275,8 +275,9 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run(() => this.#audit.addRefusals(sandbox, refusals, owner, Date.now()))
   }
 
-  readAudit(query: AuditQuery): Promise<Outcome<AuditPage>> {
-    return this.#run(() => this.#audit.page(query, Date.now()))
+  /** An `AuditPage` as JSON: passing a thousand rows to the Worker as objects takes longer than reading them. */
+  readAudit(query: AuditQuery): Promise<Outcome<string>> {
+    return this.#run(() => JSON.stringify(this.#audit.page(query, Date.now())))
   }
 
   /** Retries revocations, and deletes expired audit rows even if the account is never used again. */

@@ -9,8 +9,8 @@ import type { AppEnv } from './context.ts'
 
 /** Longest wait of a request for its turn. */
 const MAX_WAIT_MS = 10_000
-/** Longest pause between two looks at the queue, for requests that were canceled and never leave it. */
-const MAX_POLL_MS = 1_000
+/** Interval at which a waiting request looks at the queue itself: requests that were canceled never leave it. */
+const POLL_MS = 1_000
 /** Refusals that one caller gets at once. */
 const PROMPT_PER_SECOND = 10
 const PROMPT_BURST = 20
@@ -42,10 +42,10 @@ export function admitRequests({ callers, nowMs, sleep }: AdmissionDependencies):
 
   const wait = async (turn: Turn, signal: AbortSignal): Promise<void> => {
     const startedMs = nowMs()
-    let pollMs = RUN_MS
+    // A client that disconnects gives its place to the next one.
+    signal.addEventListener('abort', () => queue.leave(turn, nowMs()), { once: true })
     while (turn.isWaiting) {
-      await raceTimeout(turn.admitted, pollMs, undefined)
-      pollMs = Math.min(2 * pollMs, MAX_POLL_MS)
+      await raceTimeout(turn.admitted, POLL_MS, undefined)
       queue.poll(nowMs())
       if (turn.isWaiting && (signal.aborted || nowMs() - startedMs >= MAX_WAIT_MS)) {
         queue.leave(turn, nowMs())
@@ -67,9 +67,12 @@ export function admitRequests({ callers, nowMs, sleep }: AdmissionDependencies):
       throw tooMany()
     }
     await wait(turn, request.signal)
+    // Others need not wait for a request that waits itself.
+    const timer = setTimeout(() => queue.poll(nowMs()), RUN_MS * turn.cost)
     try {
       await next()
     } finally {
+      clearTimeout(timer)
       queue.leave(turn, nowMs())
     }
     if (isRateLimit(context.error)) await delayRefusal(caller)
