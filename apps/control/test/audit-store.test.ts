@@ -208,13 +208,16 @@ test('(threat T50) a flood of requests evicts no row that is relevant to securit
   ]
   fill(database, MAX_ROWS.activity, NOW)
   store.add(
-    evidence.map((action) => entry({ action, id: action, requestId: 'evidence' })),
+    [
+      ...evidence.map((action) => entry({ action, id: action, requestId: 'evidence' })),
+      entry({ action: 'exec', outcome: 'refused', code: 'ceiling_exceeded', requestId: 'evidence' }),
+    ],
     OWNER,
     NOW,
   )
   pour(store, OWNER, 10, { action: 'exec' })
   const kept = database.query("SELECT action FROM audit WHERE request_id = 'evidence' ORDER BY seq").values()
-  expect(kept.flat()).toEqual([...evidence])
+  expect(kept.flat()).toEqual([...evidence, 'exec'])
   expect(gapsOf(store)).toMatchObject([{ actor: OWNER, dropped: 1_000 }])
   expect(store.page({ limit: 10, sandbox: 'any' }, NOW).rows).toMatchObject([{ action: 'audit.dropped' }])
 })

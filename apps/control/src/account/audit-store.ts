@@ -296,7 +296,7 @@ export class AuditStore {
 
   /** Returns the group of the row; none when a row with this id exists. */
   #insert(entry: AuditEntry): readonly RowGroup[] {
-    const rowClass = classOf(entry.action)
+    const rowClass = classOf(entry.action, entry.code)
     const inserted = this.#sql.exec(
       `INSERT INTO audit (id, class, at_ms, actor, actor_name, action, sandbox, sandbox_name, session, address, outcome,
          code, template, command, login, request_id, dropped, dropped_since_ms, grant_id, account)

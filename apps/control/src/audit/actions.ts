@@ -64,9 +64,10 @@ const SECURITY: ReadonlySet<Action> = new Set([
   'version.restore',
 ])
 
-export function classOf(action: Action): AuditClass {
+/** The class of a row; what a ceiling refused is relevant to security, whatever the action. */
+export function classOf(action: Action, code?: string): AuditClass {
   if (action === 'audit.dropped') return 'gap'
-  return SECURITY.has(action) ? 'security' : 'activity'
+  return SECURITY.has(action) || code === 'ceiling_exceeded' ? 'security' : 'activity'
 }
 
 /** Actions of the proxied file routes. */

@@ -19,11 +19,16 @@ export class AuditSampling {
 
   /** True when the row should be written. `isOwner`: the actor owns the audit. */
   admits(
-    row: { readonly actor: string; readonly action: Action; readonly outcome: 'allowed' | 'refused' },
+    row: {
+      readonly actor: string
+      readonly action: Action
+      readonly outcome: 'allowed' | 'refused'
+      readonly code?: string
+    },
     isOwner: boolean,
     nowMs: number,
   ): boolean {
-    const rowClass = classOf(row.action)
+    const rowClass = classOf(row.action, row.code)
     if (rowClass === 'gap') return true
     if (row.outcome === 'refused' || READS.has(row.action))
       return this.#cheap[rowClass].take(row.actor, nowMs)

@@ -144,7 +144,14 @@ export function auditRequests(deps: AuditDependencies): MiddlewareHandler<AppEnv
     }
     const outcome = refusal === undefined ? 'allowed' : 'refused'
     // An allowed action here concerns the caller's own account.
-    if (!sampling.admits({ actor: call.identity, action, outcome }, true, nowMs())) return countDropped()
+    if (
+      !sampling.admits(
+        { actor: call.identity, action, outcome, ...(refusal === undefined ? {} : { code: refusal.code }) },
+        true,
+        nowMs(),
+      )
+    )
+      return countDropped()
     try {
       if (refusal === undefined) await noteOfAccount(call, undefined, accountOf(target))
       else {

@@ -198,7 +198,7 @@ export class AuditLog {
     try {
       this.#storeUnstored()
       const maxPending =
-        MAX_PENDING_OF[classOf(event.action) === 'security' ? 'security' : 'activity'][
+        MAX_PENDING_OF[classOf(event.action, code) === 'security' ? 'security' : 'activity'][
           isOwner ? 'owner' : 'others'
         ]
       const isQueued = this.#sampling.admits(entry, isOwner, nowMs()) && this.#enqueue(entry, maxPending)
