@@ -304,13 +304,17 @@ function supervisorOf(id: string): { readonly state?: string; readonly pid?: num
 test('a sandbox whose supervisor was killed is not reported as running, and starts again', async () => {
   await using host = await startHost(optionsFor(false))
   const { id } = await makeSandbox(host)
-  const kill = (): void => void process.kill(supervisorOf(id).pid ?? 0, 'SIGKILL')
-  kill()
+  const kill = async (): Promise<void> => {
+    const { pid = 0 } = supervisorOf(id)
+    process.kill(pid, 'SIGKILL')
+    await eventually(() => !isAlive(pid), { what: 'the end of the supervisor' })
+  }
+  await kill()
   const started = await (await host.fetch('/api/sandboxes/dev/start', { method: 'POST' })).json()
   expect(started).toMatchObject({ state: 'running' })
   expect(isAlive(supervisorOf(id).pid ?? 0)).toBe(true)
   expect(await readShell(sandboxOf(host), 'echo there')).toBe('there\n')
-  kill()
+  await kill()
   await eventually(async () => (await sandboxesOf(host))[0]?.state === 'stopped', { what: 'the list' })
   expect(await (await host.fetch('/api/sandboxes/dev')).json()).toMatchObject({
     state: 'stopped',

@@ -254,7 +254,13 @@ describe('sandwire up', () => {
   })
 
   test('logs a request under the same id in control and host', async () => {
-    const id = (await host.fetch('/readyz')).headers.get('x-request-id') ?? ''
+    const created = await host.fetch('/api/sandboxes', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'logged' }),
+    })
+    expect(created.status).toBe(201)
+    const id = created.headers.get('x-request-id') ?? ''
     const sources = await eventually(
       () => {
         const lines = readFileSync(join(host.data, 'host.log'), 'utf8').trim().split('\n')
@@ -262,7 +268,7 @@ describe('sandwire up', () => {
         const from = new Set(found.map((line) => line.source))
         return from.size === 2 && from
       },
-      { what: 'both lines of the request' },
+      { what: 'both lines of the request', timeoutMs: 20_000 },
     )
     expect(sources).toEqual(new Set(['host', 'control']))
   })
