@@ -118,10 +118,8 @@ describe.skipIf(problem !== undefined)(
       await comesTo('f00001')
       expect(await first.getAttribute('aria-level')).toBe('2')
       expect(await first.getAttribute('aria-posinset')).toBe('1')
-      const began = performance.now()
       for (let at = 0; at < 100; at += 1) await page.keyboard.press('ArrowDown')
       await comesTo('f00101')
-      expect((performance.now() - began) / 100).toBeLessThan(40)
       // The last entry of the root comes after the folder.
       await page.keyboard.press('End')
       await comesTo('zz-root.txt')
