@@ -144,6 +144,7 @@ describe('keep', () => {
     const file = pidFile()
     await using client = runShell(sandboxd, family(file), { keepSeconds: 1 })
     const pids = await pidsOf(file, 6)
+    await client.isAttached()
     const { session } = client
     client.handle.detach()
     expect(pids.every(isAlive)).toBe(true)

@@ -132,7 +132,11 @@ describe('a response that never ends', () => {
         method === 'GET' && new URL(url).pathname === `/sandboxes/${sandbox}`
           ? endless.respond(status)
           : undefined
-      expect(codeIn(await owner.get('/api/sandboxes/dev'))).toBe('503 provider_unavailable')
+      // A state that was reported a moment ago is shown without a request to the host.
+      await eventually(
+        async () => codeIn(await owner.get('/api/sandboxes/dev')) === '503 provider_unavailable',
+        { what: 'a request to the host', timeoutMs: 20_000 },
+      )
       control.host.intercept = undefined
       await eventually(async () => (await owner.post('/api/sandboxes/dev/stop', {})).status === 200, {
         what: 'a stop',

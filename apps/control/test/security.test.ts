@@ -450,7 +450,7 @@ describe('an error (threat T46)', () => {
     other.host.intercept = () => new Response('RAW stack at /secret/path', { status: 500 })
     faults.push(
       await other.fetch('/api/sandboxes', { method: 'POST', json: { name: 'new' } }),
-      await other.fetch('/api/sandboxes/dev'),
+      await other.fetch('/api/sandboxes/dev/start', { method: 'POST' }),
       await other.fetch('/api/sandboxes/dev/stop', { method: 'POST' }),
       await other.fetch('/logs/dev'),
       await other.fetch('/api/sandboxes/dev', { method: 'DELETE' }),
