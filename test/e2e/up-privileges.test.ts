@@ -71,7 +71,8 @@ describe.skipIf(problem !== undefined)('processes of a server that root started'
   let host: RunningHost
   beforeAll(async () => {
     data = mkdtempSync('/tmp/up-privileges-')
-    host = await startHost({ data })
+    // Started in a folder that other users cannot enter, such as /root.
+    host = await startHost({ data, prefix: ['env', '-C', data] })
     await create('one')
   })
   afterAll(async () => {

@@ -107,6 +107,8 @@ export class Workerd {
   async #launch(): Promise<Run> {
     const { command, inherited, config } = this.#options
     const child: Child = Bun.spawn([...command, 'serve', '--binary', '--control-fd=3', '-'], {
+      // It opens its working directory, and its user may not enter the host's.
+      cwd: '/',
       stdio: ['pipe', 'pipe', 'pipe', 'pipe', ...inherited],
       env: { TZ: 'UTC' },
       // Its own session: Ctrl-C reaches only the host, which stops workerd in order.
