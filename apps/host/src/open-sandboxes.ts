@@ -182,7 +182,7 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
     controlFolder: socketFolder,
     isolation,
     settings,
-    supervisor: [...limitSupervisor(process.getuid?.() === 0), ...SUPERVISOR],
+    supervisor: [...limitSupervisor(process.getuid?.() === 0, !settings.isRoot), ...SUPERVISOR],
     slots,
     closeConnections: options.closeConnections,
     disk,

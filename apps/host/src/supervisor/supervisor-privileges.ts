@@ -44,11 +44,18 @@ export function findMissingCapabilities(status: string): string[] {
   )
 }
 
-/** Command prefix of a supervisor: root keeps only these capabilities, and its programs gain none. Empty where that does not work. */
-export function limitSupervisor(isRoot: boolean): string[] {
+/** The kernel requires it of who creates a user namespace that contains root. */
+const MAP_ROOT = 'setfcap'
+
+/**
+ * Command prefix of a supervisor: root keeps only these capabilities, and its programs gain none. Empty where that does not work.
+ * `mapsRoot`: processes of sandboxes run as root, in a user namespace, and not as users of their own.
+ */
+export function limitSupervisor(isRoot: boolean, mapsRoot: boolean): string[] {
   const setpriv = isRoot ? findTool('setpriv') : null
   if (setpriv === null) return []
-  const kept = CAPABILITIES.map((name) => `+${name}`).join(',')
+  const capabilities = [...CAPABILITIES, ...(mapsRoot ? [MAP_ROOT] : [])]
+  const kept = capabilities.map((name) => `+${name}`).join(',')
   const prefix = [setpriv, '--no-new-privs', '--inh-caps=-all', `--bounding-set=-all,${kept}`, '--']
   return canRun(prefix) ? prefix : []
 }
