@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { link, mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isStoreKey } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 
 const MAX_LISTED = 1_000
 const TEMPORARY = 'temporary'
+const MAX_TRIES = 5
 
 export interface StoredFacts {
   readonly sizeBytes: number
@@ -32,12 +33,24 @@ export class FolderStore {
     const temporary = join(this.#folder, TEMPORARY, randomBytes(16).toString('hex'))
     try {
       await this.#write(temporary, body, facts)
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-      // Unlike a rename, a link fails when the key exists.
-      await link(temporary, path).catch((error: unknown) => this.#acceptExisting(path, facts, error))
+      await this.#place(temporary, path, facts)
       await syncFolder(dirname(path))
     } finally {
       await rm(temporary, { force: true })
+    }
+  }
+
+  /** Gives a complete file its name. */
+  async #place(temporary: string, path: string, facts: StoredFacts): Promise<void> {
+    // Unlike a rename, a link fails when the key exists. The folder may be removed with its last object in between.
+    for (let tries = 1; ; tries += 1) {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      try {
+        return await link(temporary, path)
+      } catch (error) {
+        if (codeOf(error) === 'ENOENT' && tries < MAX_TRIES) continue
+        return this.#acceptExisting(path, facts, error)
+      }
     }
   }
 
@@ -58,8 +71,7 @@ export class FolderStore {
 
   /** A repeated request finds its own object; the same key with other content is refused. */
   async #acceptExisting(path: string, { sizeBytes, sha256 }: StoredFacts, error: unknown): Promise<void> {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code !== 'EEXIST') throw error
+    if (codeOf(error) !== 'EEXIST') throw error
     const hasher = new Bun.CryptoHasher('sha256')
     for await (const bytes of Bun.file(path).stream()) hasher.update(bytes)
     if (Bun.file(path).size === sizeBytes && hasher.digest('hex') === sha256) return
@@ -73,7 +85,10 @@ export class FolderStore {
   }
 
   async delete(key: string): Promise<void> {
-    await rm(this.#path(key), { force: true })
+    const path = this.#path(key)
+    await rm(path, { force: true })
+    // Fails while the folder has other objects.
+    await rmdir(dirname(path)).catch(() => undefined)
   }
 
   /** Keys in the order of their bytes. The prefix is a folder. */
@@ -96,6 +111,10 @@ export class FolderStore {
     if (!isStoreKey(key)) throw new SandwireError('bad_request', 'Cannot use the key: it is malformed')
     return join(this.#folder, key)
   }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
 }
 
 function safeNames(folder: string): readonly string[] {
