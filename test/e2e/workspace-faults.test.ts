@@ -11,6 +11,8 @@ const WAIT = { timeoutMs: 20_000 }
 const LARGE_BYTES = 64 * MIB
 /** A few megabytes besides the file system's own overhead. */
 const SMALL_DISK_BYTES = 24 * MIB
+/** Longer than the host takes to measure the disks. */
+const SETTLE_MS = 2_500
 setDefaultTimeout(120_000)
 
 /** Only root can read sandboxd's descriptors and give a sandbox its own disk. */
@@ -130,10 +132,23 @@ describe.if(isRoot)('a full disk', () => {
   const W = '/api/workspaces/full'
   const large = new Uint8Array(2 * SMALL_DISK_BYTES)
   const UPLOAD = `uploads/${'0f'.repeat(16)}`
+  const free = (): Promise<string> => run('full', 'sync; df --output=avail,iavail . | tail -1')
   beforeAll(async () => {
     await deployment.create('full', { limits: { diskBytes: SMALL_DISK_BYTES } })
     // The remaining space is smaller than any file below.
-    await run('full', `echo kept > kept; head -c ${SMALL_DISK_BYTES / 2} /dev/urandom > half; sync`)
+    await run(
+      'full',
+      `echo kept > kept; head -c ${Math.floor(SMALL_DISK_BYTES * 0.6)} /dev/urandom > half; sync`,
+    )
+    // A sandbox that has just started may write less until the host has measured its disk.
+    const seen: string[] = []
+    await eventually(
+      async () => {
+        await Bun.sleep(SETTLE_MS)
+        return seen.push(await free()) > 1 && seen.at(-1) === seen.at(-2)
+      },
+      { what: 'a settled disk', ...WAIT },
+    )
   })
   const send = (method: string, path: string, body: BodyInit): Promise<Response> =>
     deployment.fetch(path, {
@@ -141,7 +156,6 @@ describe.if(isRoot)('a full disk', () => {
       body,
       ...(typeof body === 'string' ? { headers: { 'content-type': 'application/json' } } : {}),
     })
-  const free = (): Promise<string> => run('full', 'sync; df --output=avail,iavail . | tail -1')
 
   test.each([
     ['a new file', 'PUT', `${W}/file?path=new`, large],

@@ -10,8 +10,8 @@ const CHECKPOINT_NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 export const checkpoint: Command = {
   help: `Usage: sbx-stdio checkpoint SANDBOX [NAME] [--json]
 
-Saves the files of a sandbox as a version that is kept until you delete it. Running programs are stopped for a moment, so that the
-version shows all files at one point in time.
+Saves the files of a sandbox as a version that is kept until you delete it. Running programs are stopped for a
+moment, so that the version shows all files at one point in time.
 
   sbx-stdio checkpoint dev before-upgrade
   sbx-stdio restore dev@before-upgrade

@@ -17,8 +17,8 @@ export const checkpoints: Command = {
   help: `Usage: sbx-stdio checkpoints SANDBOX [--json]
        sbx-stdio checkpoints SANDBOX --delete VERSION
 
-Lists the saved versions of a sandbox's files, newest first: number, name, kind and age. Checkpoints are kept until you delete them,
-automatic versions are replaced by newer ones.
+Lists the saved versions of a sandbox's files, newest first: number, name, kind and age. Checkpoints are kept
+until you delete them, automatic versions are replaced by newer ones.
 
   --delete VERSION     delete the version with this name or number
 `,

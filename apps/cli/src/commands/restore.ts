@@ -6,8 +6,8 @@ import { requireVersion } from './version-argument.ts'
 export const restore: Command = {
   help: `Usage: sbx-stdio restore SANDBOX@VERSION [--json]
 
-Replaces the files of a sandbox by a saved version and restarts it; its programs end. The present files are saved first, so that you
-can go back: sbx-stdio checkpoints SANDBOX.
+Replaces the files of a sandbox by a saved version and restarts it; its programs end. The present files are saved
+first, so that you can go back: sbx-stdio checkpoints SANDBOX.
 `,
   options: {},
   parse: (options) => {

@@ -9,8 +9,9 @@ Sandboxes
   list                   list your sandboxes
   create [NAME]          create a sandbox: network, limits, variables
   start, stop NAME       start or stop a sandbox (files stay)
-  checkpoint NAME, checkpoints NAME, restore NAME@VERSION
-                         save its files, list saved versions, go back to one
+  checkpoint NAME        save the files of a sandbox
+  checkpoints NAME       list its saved versions
+  restore NAME@VERSION   go back to a saved version
   rm NAME                remove a sandbox and its files
   logs NAME              show its log, including blocked hosts
   cp SOURCE TARGET       copy files and folders; one side is SANDBOX:PATH

@@ -117,9 +117,7 @@ export class DiskGuard {
     const own = isNew ? newImage(id, limits.diskBytes) : measureStoppedImage(id, image)
     const { room, shares, growthBytes } = divideRoom(available, others, own)
     // A sandbox with files starts even if it can write nothing more: its user may want to delete some.
-    const fits = isNew
-      ? this.#fits(available, growthBytes, limits.diskBytes)
-      : room >= -this.#amounts.headroomBytes / 2
+    const fits = isNew ? this.#fits(available, growthBytes, own) : room >= -this.#amounts.headroomBytes / 2
     if (!fits) throw this.#full()
     // Counts as used, so that no poll gives it to others.
     this.#starting.set(id, { ...own, sizeBytes: own.sizeBytes - own.freeBytes + growthBytes, freeBytes: 0 })
@@ -165,15 +163,16 @@ export class DiskGuard {
     if (!isScarce && available > sizeBytes + another.sizeBytes) return true
     const images = this.#measure()
     this.#limit(images, shareGrowth(roomFor(available, images), images))
-    return this.#fits(available, divideRoom(available, images, another).growthBytes, another.sizeBytes)
+    return this.#fits(available, divideRoom(available, images, another).growthBytes, another)
   }
 
   /** True when a new sandbox that could write this much fits, and its whole disk is within what may be promised. */
-  #fits(available: number, growthBytes: number, diskBytes: number): boolean {
+  #fits(available: number, growthBytes: number, { sizeBytes, freeBytes }: MountedImage): boolean {
     const { overcommit } = this.#options.settings
     return (
-      growthBytes >= this.#amounts.newSandboxBytes &&
-      this.#promisedBytes() + diskBytes <= available * overcommit
+      // A small disk cannot take as much.
+      growthBytes >= Math.min(this.#amounts.newSandboxBytes, freeBytes) &&
+      this.#promisedBytes() + sizeBytes <= available * overcommit
     )
   }
 
