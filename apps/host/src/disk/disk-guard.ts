@@ -123,7 +123,12 @@ export class DiskGuard {
     this.#starting.set(id, { ...own, sizeBytes: own.sizeBytes - own.freeBytes + growthBytes, freeBytes: 0 })
     this.#limit(others, shares)
     this.#last = { ...this.#last, isScarce: true }
-    return { growthBytes, [Symbol.dispose]: () => void this.#starting.delete(id) }
+    // What a new file system uses for itself is an estimate: a sandbox that gets all that is left of its disk is not limited.
+    const isWhole = isNew && growthBytes === own.freeBytes
+    return {
+      growthBytes: isWhole ? own.sizeBytes : growthBytes,
+      [Symbol.dispose]: () => void this.#starting.delete(id),
+    }
   }
 
   /** Adjusts the reserve, and what running sandboxes may write. */
