@@ -228,7 +228,7 @@ describe('ceilingError', () => {
 })
 
 describe('the machine', () => {
-  test('adds up what accounts report, and forgets running sandboxes that nobody reports', () => {
+  test('adds up what accounts report, and forgets running sandboxes that are no longer reported', () => {
     const store = new MachineStore(sqlOf(new Database(':memory:')))
     store.set('a', { running: 2, memoryBytes: 5, sandboxes: 3, diskBytes: 7 }, 0)
     store.set('b', { running: 1, memoryBytes: 1, sandboxes: 1, diskBytes: 1 }, RUNNING_EXPIRES_MS)

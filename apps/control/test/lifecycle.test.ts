@@ -487,7 +487,7 @@ describe('the alarm', () => {
   })
 })
 
-test('the provider is told that a sandbox has files once it ran', async () => {
+test('tells the provider that a sandbox has files once it ran', async () => {
   const made = open()
   await made.create()
   const { provider } = made

@@ -127,10 +127,10 @@ export class Attached implements AsyncDisposable {
     }
   }
 
-  async isAttached(): Promise<this> {
+  async isAttached(timeoutMs = WAIT_MS): Promise<this> {
     await eventually(() => this.handle.status.get().kind === 'attached', {
       what: 'the attachment',
-      timeoutMs: WAIT_MS,
+      timeoutMs,
     })
     return this
   }

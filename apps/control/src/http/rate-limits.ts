@@ -151,7 +151,7 @@ class StrangerLimit {
   }
 }
 
-/** Limits the cost of requests per account. Requests without a valid credential have limits of their own, so they use up nobody else's. */
+/** Limits the cost of requests per account. Requests without a valid credential have separate limits, so that they cannot exhaust an account's. */
 export class RequestBudget {
   readonly #accounts = new Buckets({ perSecond: ACCOUNT_PER_SECOND, burst: ACCOUNT_BURST, max: MAX_ACCOUNTS })
   readonly #strangers: Readonly<Record<StrangerRequest, StrangerLimit>>

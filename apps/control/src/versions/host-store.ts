@@ -17,11 +17,10 @@ export class HostStore implements SegmentStore {
     this.#fetch = fetchStore
   }
 
-  async put(key: string, body: ReadableStream | Uint8Array, facts: SegmentFacts): Promise<void> {
+  async put(key: string, body: ReadableStream | Uint8Array<ArrayBuffer>, facts: SegmentFacts): Promise<void> {
     const response = await this.#send(key, {
       method: 'PUT',
-      // Typed arrays over any buffer are bodies; the type knows only one kind.
-      body: body as BodyInit,
+      body,
       headers: { 'sandwire-sha256': facts.sha256, 'sandwire-size': String(facts.sizeBytes) },
     })
     await response.body?.cancel()

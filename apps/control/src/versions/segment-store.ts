@@ -18,7 +18,7 @@ export interface ByteRange {
  */
 export interface SegmentStore {
   /** Stores an object whose content has this size and checksum. An object with the same content that exists is no error. */
-  put(key: string, body: ReadableStream | Uint8Array, facts: SegmentFacts): Promise<void>
+  put(key: string, body: ReadableStream | Uint8Array<ArrayBuffer>, facts: SegmentFacts): Promise<void>
   /** The content, or a part of it; undefined when there is no such object. */
   get(key: string, range?: ByteRange): Promise<ReadableStream | undefined>
   /** Deleting nothing is not an error. */

@@ -115,7 +115,8 @@ function peopleNamed(names: readonly string[], roles: readonly ('driver' | 'coll
 
 test('marks guests before their name, where it cannot be cut off', () => {
   const [self, gus, nameless] = peopleNamed(['Gus (guest)', 'guest', 'ann'], ['driver'])
-  if (self === undefined || gus === undefined || nameless === undefined) throw new Error('Nobody is here')
+  if (self === undefined || gus === undefined || nameless === undefined)
+    throw new Error('A participant is missing')
   expect([self, gus, nameless].map(participantName)).toEqual(['ann (you)', 'Guest Gus', 'Guest'])
   const watching = {
     role: 'viewer',
