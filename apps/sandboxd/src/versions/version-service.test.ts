@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ByteWriter, type SegmentId } from '@sandwire/version-format'
@@ -214,14 +214,16 @@ describe('saving', () => {
     const content = crypto.getRandomValues(new Uint8Array(300_000))
     writeFileSync(join(sandbox.workspace, 'a'), content)
     writeFileSync(join(sandbox.workspace, 'b'), 'one')
-    const { mtime } = statSync(join(sandbox.workspace, 'b'))
+    // A whole second, which can be set exactly.
+    const setTime = new Date('2026-01-01T00:00:00Z')
+    utimesSync(join(sandbox.workspace, 'b'), setTime, setTime)
     // Later than the ticks of file times.
     await Bun.sleep(30)
     const first = await sandbox.save()
     sandbox.restart()
     // The same size and time as before: only the change time tells.
     writeFileSync(join(sandbox.workspace, 'b'), 'two')
-    utimesSync(join(sandbox.workspace, 'b'), mtime, mtime)
+    utimesSync(join(sandbox.workspace, 'b'), setTime, setTime)
     await sandbox.adopt([first.save], first)
     const second = await sandbox.save({ parent: first.save })
     expect(second).toMatchObject({ isChanged: true, isBase: false })

@@ -1,0 +1,84 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { VERSION_SCHEMA, VersionStore } from '../src/versions/version-store.ts'
+import { sqlOf } from './support/bun-sql.ts'
+
+const HOUR_MS = 60 * 60 * 1000
+
+function open(): VersionStore {
+  const sql = sqlOf(new Database(':memory:'))
+  for (const statement of VERSION_SCHEMA) sql.exec(statement)
+  return new VersionStore((query, ...bindings) => sql.exec(query, ...bindings).toArray())
+}
+
+/** Records a segment and commits a version that needs only it. */
+function commit(
+  store: VersionStore,
+  save: string,
+  kind: 'automatic' | 'checkpoint' = 'automatic',
+  name?: string,
+) {
+  const parent = store.head?.save
+  store.addSegment({ id: `${save}0000`, lineage: 'box', sizeBytes: 10, trailerBytes: 5, sha256: 'x' }, 0)
+  return store.commit(versionOf(save, kind, name), parent)
+}
+
+function versionOf(save: string, kind: 'automatic' | 'checkpoint' = 'automatic', name?: string) {
+  const segments = [`${save}0000`]
+  return { save, createdMs: 1, kind, name, isFuzzy: false, unreadable: 0, manifests: segments, segments }
+}
+
+describe('the store of versions', () => {
+  test('commits a save only on top of the version that it began with', () => {
+    const store = open()
+    expect(commit(store, 'a')).toEqual({ isCommitted: true })
+    store.addSegment({ id: 'b0000', lineage: 'box', sizeBytes: 1, trailerBytes: 1, sha256: 'x' }, 0)
+    expect(store.commit(versionOf('b'), undefined)).toEqual({ isCommitted: false })
+    expect(store.commit(versionOf('b'), 'another')).toEqual({ isCommitted: false })
+    expect(store.head?.save).toBe('a')
+    expect(store.commit(versionOf('b'), 'a')).toEqual({ isCommitted: true })
+    expect(store.head?.save).toBe('b')
+  })
+
+  test('commits no version whose segments are not recorded', () => {
+    const store = open()
+    expect(store.commit(versionOf('a'), undefined)).toEqual({ isCommitted: false, missing: 'a0000' })
+    expect(store.head).toBeUndefined()
+  })
+
+  test('keeps checkpoints and the last ten automatic versions', () => {
+    const store = open()
+    commit(store, 'kept', 'checkpoint', 'kept')
+    for (let at = 0; at < 15; at += 1) commit(store, `s${at}`)
+    store.prune()
+    expect(store.list().map(({ save }) => save)).toEqual([
+      ...Array.from({ length: 10 }, (_, at) => `s${14 - at}`),
+      'kept',
+    ])
+    expect(store.find('kept')?.save).toBe('kept')
+    expect(store.find(String(store.head?.number))?.save).toBe('s14')
+  })
+
+  test('gives up segments that no version needs, after an hour', () => {
+    const store = open()
+    commit(store, 'a', 'checkpoint')
+    commit(store, 'b')
+    store.addSegment({ id: 'failed', lineage: 'box', sizeBytes: 1, trailerBytes: 1, sha256: 'x' }, 0)
+    expect(store.unused(HOUR_MS - 1)).toEqual([])
+    expect(store.unused(HOUR_MS).map(({ id }) => id)).toEqual(['failed'])
+    store.remove(1)
+    expect(store.unused(HOUR_MS).map(({ id }) => id)).toEqual(['a0000', 'failed'])
+  })
+
+  test('remembers which start has its files, and which version the next start restores', () => {
+    const store = open()
+    commit(store, 'a')
+    expect(store.isRestored('e1')).toBe(false)
+    store.setRestored('e1')
+    expect([store.isRestored('e1'), store.isRestored('e2')]).toEqual([true, false])
+    store.setPendingRestore(1)
+    expect(store.pendingRestore?.save).toBe('a')
+    store.setPendingRestore(undefined)
+    expect(store.pendingRestore).toBeUndefined()
+  })
+})
