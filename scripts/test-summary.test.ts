@@ -70,8 +70,8 @@ describe('a list of failures', () => {
       'a.test.ts:\n(pass) one [1ms]\n\u001b[31m(fail)\u001b[0m two > b [2ms]\nc.test.ts:\n(fail) three\n\n1 test failed:\n(fail) two > b [2ms]\n',
     )
     expect(failures).toEqual([
-      { title: 'a.test.ts: two > b [2ms]', reason: '' },
-      { title: 'c.test.ts: three', reason: '' },
+      { file: 'a.test.ts', title: 'two > b [2ms]', reason: '' },
+      { file: 'c.test.ts', title: 'three', reason: '' },
     ])
   })
 
@@ -86,8 +86,16 @@ describe('a list of failures', () => {
   })
 
   test('shows the first ones and counts the rest', () => {
-    const failures = ['a', 'b', 'c'].map((title) => ({ title, reason: title === 'a' ? 'why' : '' }))
-    expect(formatFailures(failures, 2)).toEqual(['failed: a\n  why', 'failed: b', 'and 1 more'])
+    const failures = ['a', 'b', 'c'].map((title) => ({
+      file: 'x.test.ts',
+      title,
+      reason: title === 'a' ? 'why' : '',
+    }))
+    expect(formatFailures(failures, 2)).toEqual([
+      'failed: x.test.ts: a\n  why',
+      'failed: x.test.ts: b',
+      'and 1 more',
+    ])
     expect(formatFailures(failures, 3)).toHaveLength(3)
   })
 })

@@ -43,7 +43,8 @@ export function formatCounts(counts: TestCounts): string {
 
 /** A failed test and its first error. */
 export interface Failure {
-  /** Preceded by its file. */
+  /** Relative to the project. */
+  readonly file: string
   readonly title: string
   /** In one line; empty when there was no message. */
   readonly reason: string
@@ -88,14 +89,16 @@ export class FailureList {
     // At the end of a run bun prints every failure again, after the last file.
     if (verdict !== 'fail' || this.#titles.has(title)) return
     this.#titles.add(title)
-    this.failures.push({ title: `${this.#file}: ${title}`, reason })
+    this.failures.push({ file: this.#file, title, reason })
   }
+}
+
+export function formatFailure({ file, title, reason }: Failure): string {
+  return `${file}: ${title}${reason === '' ? '' : `\n  ${reason}`}`
 }
 
 /** Formats the first failures with their errors; later ones are often consequences. */
 export function formatFailures(failures: readonly Failure[], limit: number): string[] {
-  const lines = failures
-    .slice(0, limit)
-    .map(({ title, reason }) => `failed: ${title}${reason === '' ? '' : `\n  ${reason}`}`)
+  const lines = failures.slice(0, limit).map((failure) => `failed: ${formatFailure(failure)}`)
   return failures.length > limit ? [...lines, `and ${failures.length - limit} more`] : lines
 }

@@ -16,6 +16,7 @@ import {
   type Failure,
   FailureList,
   formatCounts,
+  formatFailure,
   formatFailures,
   isGreen,
   noTests,
@@ -29,6 +30,8 @@ const TEST_TIMEOUT_MS = 60_000
 const TAIL_CHARS = 64 * 1024
 /** Failures listed at the end of a run. */
 const MAX_LISTED_FAILURES = 40
+/** More failures than this are not due to a busy machine. */
+const MAX_REPEATED_FAILURES = 4
 /** Groups that run at the same time. Most tests wait most of the time, so this exceeds the processors by one. */
 const PARALLEL_GROUPS = 3
 
@@ -44,6 +47,8 @@ interface Group {
   readonly needsEngine?: true
   /** Runs its files again in another environment; does not claim them. */
   readonly isRepeat?: true
+  /** Its tests depend on nothing outside the process, so a failure is never repeated. */
+  readonly isPure?: true
 }
 
 const e2e = (...names: string[]): string[] => names.map((name) => `test/e2e/${name}.test.ts`)
@@ -85,6 +90,7 @@ const GROUPS: readonly Group[] = [
   {
     name: 'units',
     seconds: 40,
+    isPure: true,
     patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
   },
   {
@@ -158,7 +164,7 @@ async function runBunTest(
   const status = await child.exited
   const counts = parseTestSummary(tail)
   if (counts === undefined) {
-    const failure = { title: `${args[0] ?? 'the tests'} …`, reason: 'the run ended without a summary' }
+    const failure = { file: args[0] ?? '', title: '…', reason: 'the run ended without a summary' }
     return { counts: { ...noTests, failed: 1 }, failures: [...list.failures, failure] }
   }
   // A run that could not load a file fails without a failed test.
@@ -179,12 +185,16 @@ async function openEngine(): Promise<Engine | undefined> {
   return undefined
 }
 
+const environmentOf = (group: Group, engine: Engine | undefined): Record<string, string> => ({
+  ...(engine === undefined ? {} : { DOCKER_HOST: engine.host }),
+  ...group.env,
+})
+
 /** Prints one line for a group that passed, and the whole output of one that failed. The log file has it in both cases. */
 async function runGroup(group: Group, files: readonly string[], engine: Engine | undefined): Promise<Run> {
   const startedMs = performance.now()
   const output: Uint8Array[] = []
-  const shared: Record<string, string> = engine === undefined ? {} : { DOCKER_HOST: engine.host }
-  const run = await runBunTest(files, { ...shared, ...group.env }, (chunk) => void output.push(chunk))
+  const run = await runBunTest(files, environmentOf(group, engine), (chunk) => void output.push(chunk))
   const bytes = Buffer.concat(output)
   await Bun.write(path.join(logFolder, `${group.name.replaceAll(' ', '-')}.log`), bytes)
   const isOk = isGreen(run.counts)
@@ -194,21 +204,47 @@ async function runGroup(group: Group, files: readonly string[], engine: Engine |
   return run
 }
 
+/**
+ * Runs the files of a few failed tests once more, now that nothing else runs. Tests with real processes can time out
+ * on a busy machine. A test that passes is reported as unstable; one that fails again fails the run.
+ */
+async function repeatFailures(runs: Map<Group, Run>, engine: Engine | undefined): Promise<void> {
+  const total = [...runs.values()].reduce((sum, { counts }) => sum + counts.failed, 0)
+  if (total > MAX_REPEATED_FAILURES) return
+  for (const [group, run] of runs) {
+    // A run that crashed has more failures than failed tests with a file.
+    const isNamed = run.failures.length === run.counts.failed && run.failures.every(({ file }) => file !== '')
+    if (isGreen(run.counts) || group.isPure === true || !isNamed) continue
+    const files = [...new Set(run.failures.map(({ file }) => `./${file.replace(/^\.\//, '')}`))]
+    console.error(`Repeating ${files.join(', ')}`)
+    const second = await runBunTest(files, environmentOf(group, engine), (chunk) =>
+      process.stderr.write(chunk),
+    )
+    if (!isGreen(second.counts)) continue
+    for (const failure of run.failures)
+      console.log(`unstable: passed at the second attempt: ${formatFailure(failure)}`)
+    const { passed, failed, skipped } = run.counts
+    runs.set(group, { counts: { passed: passed + failed, failed: 0, skipped }, failures: [] })
+  }
+}
+
 async function runGroups(): Promise<Run> {
   await using engine = await openEngine()
   mkdirSync(logFolder, { recursive: true })
   const waiting = [...assignFiles(GROUPS)]
     .filter(([group, files]) => files.length > 0 && (group.needsEngine !== true || engine !== undefined))
     .toSorted(([a], [b]) => b.seconds - a.seconds)
-  const runs: Run[] = []
+  const runs = new Map<Group, Run>()
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
-      runs.push(await runGroup(...next, engine))
+      runs.set(next[0], await runGroup(...next, engine))
   }
   await Promise.all(Array.from({ length: PARALLEL_GROUPS }, work))
+  await repeatFailures(runs, engine)
+  const all = [...runs.values()]
   return {
-    counts: runs.map(({ counts }) => counts).reduce(addCounts, noTests),
-    failures: runs.flatMap(({ failures }) => failures),
+    counts: all.map(({ counts }) => counts).reduce(addCounts, noTests),
+    failures: all.flatMap(({ failures }) => failures),
   }
 }
 

@@ -49,8 +49,11 @@ async function auditOf(caller: ApiClient, query = ''): Promise<readonly Row[]> {
 
 /** Entries are delivered after the response. */
 async function rowsWhen(caller: ApiClient, query: string, isThere: (rows: readonly Row[]) => boolean) {
-  await eventually(async () => isThere(await auditOf(caller, query)), { what: 'the rows to arrive' })
-  return auditOf(caller, query)
+  const check = async (): Promise<readonly Row[] | undefined> => {
+    const rows = await auditOf(caller, query)
+    return isThere(rows) ? rows : undefined
+  }
+  return eventually(check, { what: 'the rows to arrive', intervalMs: 50 })
 }
 
 const brief = ({ action, outcome, code }: Row): string =>

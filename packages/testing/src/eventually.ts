@@ -12,6 +12,8 @@ export interface EventuallyOptions {
   readonly what: string
   /** Default 4,000, below the 5,000 of `bun test`, so that this error is reported and not bun's timeout. */
   readonly timeoutMs?: number
+  /** Default 5; longer where each check is a request that a rate limit counts. */
+  readonly intervalMs?: number
 }
 
 function isSettled<T>(value: T): value is T & Settled<T> {
@@ -24,7 +26,7 @@ function isSettled<T>(value: T): value is T & Settled<T> {
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
-  { what, timeoutMs = DEFAULT_TIMEOUT_MS }: EventuallyOptions,
+  { what, timeoutMs = DEFAULT_TIMEOUT_MS, intervalMs = POLL_INTERVAL_MS }: EventuallyOptions,
 ): Promise<Settled<T>> {
   const deadlineMs = performance.now() + timeoutMs
   for (;;) {
@@ -41,6 +43,6 @@ export async function eventually<T>(
     if (performance.now() >= deadlineMs) {
       throw new Error(`Timed out after ${timeoutMs} ms waiting for ${what}: ${last}`, { cause })
     }
-    await Bun.sleep(POLL_INTERVAL_MS)
+    await Bun.sleep(intervalMs)
   }
 }
