@@ -1,0 +1,246 @@
+/**
+ * The HTTP contract of sandboxd's agent routes. `:id` is the run's id, chosen by control (`RUN_ID`). All routes need the
+ * authority `control`, except the event stream, which roles may read too, so that control can pass a viewer's upgrade through.
+ * Errors have the usual body; codes are `not_found` (no such run in this sandbox), `conflict`, `bad_request` and those named below.
+ *
+ * `PUT /agents/:id` with an `AgentStart`: records the base, then starts the program. 201 with the `AgentView` as soon as the run
+ * is in the journal, in state `preparing`; a program that cannot be started ends the run as `failed`. The same id with the same
+ * body again: 200 with the current view, and nothing is started. With another body, or while another run has not ended: `conflict`.
+ *
+ * `GET /agents`: `{ agents: AgentView[] }`, also those of earlier starts of the sandbox.
+ *
+ * `GET /agents/:id`: the `AgentView`.
+ *
+ * `GET /agents/:id/events?after=SEQ` (default 0: from the beginning), in three forms:
+ * - Upgrade to WebSocket: text messages, each a `NumberedEvent` or a `Partial`. Everything after SEQ, then live. The server
+ *   closes with 1000 after `complete`. Clients send nothing. A viewer that reads slowly is served from the journal; it delays nobody.
+ * - `Accept: text/event-stream`: `id: SEQ`, `event: TYPE`, `data: NumberedEvent`; partials as `event: partial` without id;
+ *   a comment every 15 s. `Last-Event-ID` overrides `after`. Ends after `complete`.
+ * - else JSON: `EventRange`, at most `limit` events (default and maximum 1000) and about 1 MiB. With `wait=SECONDS` (at most
+ *   30) an empty range is answered when the next event is there.
+ *
+ * `POST /agents/:id/messages` with `{ id, text, by }`: `MessageView`. The same id and text again: the current receipt, and nothing
+ * is sent. Another text: `conflict`. A run that is ending or has ended: `conflict`. In state `turn` the agent reads the message
+ * beside its next tool result; no interrupt is needed.
+ *
+ * `POST /agents/:id/approvals` with an `ApprovalAnswer`: `ApprovalView`. The first answer is the only one. The same answer by the
+ * same caller again: the same view. Another, or one after the deadline: `conflict`. Unknown request: `not_found`.
+ *
+ * `POST /agents/:id/interrupt` (no body): ends the turn; the view. The agent keeps its conversation and goes `idle`, with
+ * `awaiting_input` of kind `message`. A run that nobody answers then ends by `idleMs` as `aborted`.
+ *
+ * `POST /agents/:id/stop` with `{ reason: EndStatus, message }`: interrupt, then end of input, TERM and KILL, then the diff; the
+ * view, at once. The first reason stays. A run that has ended: the view, nothing else.
+ *
+ * `GET /agents/:id/result`: `RunResult`; `conflict` until the state is `ended`.
+ *
+ * `GET /agents/:id/diff`: the patch as bytes (`text/x-diff`), for `git apply --binary`; `conflict` until the state is `ended`,
+ * `not_found` when the result has no diff.
+ *
+ * `DELETE /agents/:id`: removes journal, base and diff of an ended run: 204. Else `conflict`.
+ */
+import { shape } from '@sandwire/protocol'
+import {
+  type AgentState,
+  END_STATUSES,
+  type EndStatus,
+  type InputRequest,
+  type MessageReceipt,
+} from './event.ts'
+import type { NumberedEvent, Usage } from './event.ts'
+
+export const RUN_ID = /^[A-Za-z0-9_-]{1,64}$/
+/** Ids of messages and approvals. */
+const REQUEST_ID = /^[A-Za-z0-9_.:-]{1,128}$/
+
+export const MAX_TASK_CHARS = 256 * 1024
+export const MAX_MESSAGE_CHARS = 64 * 1024
+export const MAX_RANGE_EVENTS = 1000
+export const MAX_WAIT_SECONDS = 30
+
+/** Bounds of a run. Control fills in every one; sandboxd has no defaults of its own. */
+const limitsShape = shape.record({
+  /** Without any output of the program. Time in which an approval is pending does not count. */
+  idleMs: shape.integer(1, 24 * 3600_000),
+  /** From the last result to the exit of the program. */
+  exitMs: shape.integer(1, 3600_000),
+  /** From the start of the program to its end. */
+  wallClockMs: shape.integer(1, 7 * 24 * 3600_000),
+  /** Until a pending approval is denied. */
+  approvalMs: shape.integer(1, 7 * 24 * 3600_000),
+  /** Requests to the model; null: any number. */
+  maxTurns: shape.nullable(shape.integer(1, 100_000)),
+  /** Millionths of a US dollar, as the agent counts; the gateway enforces its own. */
+  maxBudgetMicroUsd: shape.nullable(shape.integer(1, Number.MAX_SAFE_INTEGER)),
+  /** Between interrupt, end of input, TERM and KILL. */
+  stepMs: shape.integer(1, 60_000),
+})
+export type AgentLimits = shape.Decoded<typeof limitsShape>
+
+export const DEFAULT_LIMITS: AgentLimits = {
+  idleMs: 10 * 60_000,
+  exitMs: 60_000,
+  wallClockMs: 60 * 60_000,
+  approvalMs: 10 * 60_000,
+  maxTurns: null,
+  maxBudgetMicroUsd: null,
+  stepMs: 5_000,
+}
+
+export const agentStartShape = shape.record({
+  /** Which driver. */
+  agent: shape.oneOf(['claude']),
+  /** Absolute path of the program in the sandbox, or a name on its PATH. */
+  program: shape.text(4096),
+  /** The first message. Control joins task and context. */
+  task: shape.text(MAX_TASK_CHARS),
+  /** Added to the agent's own system prompt. */
+  systemPrompt: shape.optional(shape.text(MAX_TASK_CHARS)),
+  model: shape.optional(shape.text(128, /^[A-Za-z0-9._:/@[\]-]+$/)),
+  /** `auto`: tools run without asking, and the agent cannot ask questions. `ask`: tools that change something ask first. */
+  permission: shape.oneOf(['auto', 'ask']),
+  /** The only tools that the agent has, such as `Read`; absent: all. */
+  tools: shape.optional(shape.list(shape.text(256, /^[A-Za-z][A-Za-z0-9_]*$/), 64)),
+  /** JSON Schema, as text, of `RunResult.structured`. */
+  outputSchema: shape.optional(shape.text(32 * 1024)),
+  /** A conversation to continue. */
+  resume: shape.optional(shape.text(64, /^[0-9a-f-]{36}$/)),
+  /** True: the agent goes `idle` after a turn and takes further messages. False: the first finished turn ends the run. */
+  isInteractive: shape.bool,
+  /** Added to the environment of the program, and of nothing else. */
+  env: shape.dictionary(64, /^[A-Za-z_][A-Za-z0-9_]{0,63}$/, shape.text(4096)),
+  /** Texts that are replaced in every event, and in the diff refused: the run's grant, and whatever else must not leave. */
+  secrets: shape.list(shape.text(4096), 32),
+  limits: limitsShape,
+})
+/** What `PUT /agents/:id` takes. */
+export type AgentStart = shape.Decoded<typeof agentStartShape>
+
+export const messageShape = shape.record({
+  id: shape.text(128, REQUEST_ID),
+  text: shape.text(MAX_MESSAGE_CHARS),
+  /** Account that sends it. */
+  by: shape.text(256),
+})
+export type AgentMessage = shape.Decoded<typeof messageShape>
+
+export const approvalShape = shape.record({
+  requestId: shape.text(128, REQUEST_ID),
+  decision: shape.oneOf(['allow', 'deny']),
+  /** Told to the agent with a denial. */
+  message: shape.optional(shape.text(MAX_MESSAGE_CHARS)),
+  /** For kind `question`: chosen labels or own words, by question text. */
+  answers: shape.optional(shape.dictionary(16, /^[^]{1,4096}$/, shape.text(MAX_MESSAGE_CHARS))),
+  /** With `allow`: also allow edits of files for the rest of the run. For a plan this is always so. */
+  acceptsEdits: shape.optional(shape.bool),
+  by: shape.text(256),
+})
+export type ApprovalAnswer = shape.Decoded<typeof approvalShape>
+
+export const stopShape = shape.record({
+  reason: shape.oneOf(END_STATUSES),
+  message: shape.text(4096),
+})
+export type AgentStop = shape.Decoded<typeof stopShape>
+
+export interface MessageView {
+  readonly id: string
+  readonly receipt: MessageReceipt
+}
+
+/** `pending → answered | expired (denied) | withdrawn (by the agent, or by the end of the run)`. */
+export interface ApprovalView {
+  readonly requestId: string
+  readonly state: 'pending' | 'answered' | 'expired' | 'withdrawn'
+  readonly decision: 'allow' | 'deny' | null
+  readonly by: string | null
+}
+
+/** A run as its sandbox sees it. */
+export interface AgentView {
+  readonly run: string
+  /** Random, made with the journal: another value means that the events before are gone. */
+  readonly journal: string
+  readonly state: AgentState
+  /** Sequence number of the last event. */
+  readonly lastSeq: number
+  readonly startedMs: number
+  readonly endedMs: number | null
+  /** Set once the run is being ended. */
+  readonly reason: EndStatus | null
+  /** Why, as text for people. */
+  readonly message: string | null
+  readonly agentSessionId: string | null
+  readonly model: string | null
+  readonly usage: Usage
+  /** Pending requests only. */
+  readonly approvals: readonly InputRequest[]
+  /** False where the agent's user can write sandboxd's files, and so could have changed events and base. */
+  readonly isTamperProof: boolean
+}
+
+/** What `GET /agents/:id/events` answers as JSON. */
+export interface EventRange {
+  readonly journal: string
+  readonly state: AgentState
+  readonly events: readonly NumberedEvent[]
+  /** Sequence number of the last event that exists. */
+  readonly lastSeq: number
+}
+
+/** The tree before the run. */
+export interface BaseTree {
+  /** Git tree hash (SHA-1) of the files that the run began with: tracked ones, and others that are not ignored. */
+  readonly treeHash: string
+  /** `HEAD` at the start; null without a repository or without a commit. */
+  readonly commit: string | null
+  /** True when the files were exactly those of `commit`. */
+  readonly isCommit: boolean
+}
+
+/** What a run returns, also after a timeout, limit, abort or crash. */
+export interface RunResult {
+  readonly status: EndStatus
+  /** Why it ended, when it did not complete. */
+  readonly message: string | null
+  /** The agent's last words. */
+  readonly summary: string
+  /** The agent's output by `outputSchema`; null without one or when it failed. */
+  readonly structured: unknown
+  readonly exitCode: number | null
+  readonly signal: string | null
+  readonly base: BaseTree | null
+  /** Null when the diff could not be made; `diffProblem` says why. */
+  readonly diff: DiffFacts | null
+  readonly diffProblem: string | null
+  readonly usage: Usage
+  readonly agentSessionId: string | null
+  readonly model: string | null
+  readonly isTamperProof: boolean
+  readonly startedMs: number
+  readonly endedMs: number
+}
+
+/** About the patch of `GET /agents/:id/diff`. Paths are relative to the workspace; names that are not UTF-8 are `encodePath` texts. */
+export interface DiffFacts {
+  readonly bytes: number
+  readonly sha256: string
+  /** Git tree hash after the run: the patch applied to the base gives exactly this tree. */
+  readonly treeHash: string
+  readonly files: readonly ChangedFile[]
+  /** Changed or new files that ignore rules hide which the run itself added. */
+  readonly ignored: readonly string[]
+  /** Changed submodules: what is inside them is not in the patch. */
+  readonly submodules: readonly string[]
+  /** Files that could not be read, and what a tree cannot express: sockets, pipes, devices. */
+  readonly unreadable: readonly string[]
+}
+
+export interface ChangedFile {
+  readonly path: string
+  readonly action: 'create' | 'modify' | 'delete' | 'rename'
+  readonly from?: string
+  /** Lines; null for binary files. */
+  readonly added: number | null
+  readonly removed: number | null
+}
