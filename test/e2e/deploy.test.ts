@@ -72,6 +72,7 @@ describe('npm run deploy', () => {
             steps: [
               { new_sqlite_classes: ['SandboxObject', 'AccountObject'] },
               { new_sqlite_classes: ['MachineObject'] },
+              { new_sqlite_classes: ['GatewayGrantObject'] },
             ],
           },
         })
@@ -221,6 +222,7 @@ describe('the bundle of a dry run', () => {
         SANDBOX: { className: 'SandboxObject', useSQLite: true },
         ACCOUNT: { className: 'AccountObject', useSQLite: true },
         MACHINE: { className: 'MachineObject', useSQLite: true },
+        GATEWAY_GRANT: { className: 'GatewayGrantObject', useSQLite: true },
       },
       bindings: { ...vars, ...secrets },
       assets: {

@@ -1,4 +1,5 @@
 import type { AccountObject } from './account/object.ts'
+import type { GatewayGrantObject } from './credentials/grant-object.ts'
 import type * as main from './index.ts'
 import type { RateLimit } from './http/rate-limits.ts'
 import type { MachineObject } from './machine/object.ts'
@@ -12,6 +13,8 @@ export interface Env {
   readonly ACCOUNT: DurableObjectNamespace<AccountObject>
   /** The one object of the whole server. */
   readonly MACHINE: DurableObjectNamespace<MachineObject>
+  /** One object per run, named by its id: what the run may request of the credential gateway. */
+  readonly GATEWAY_GRANT: DurableObjectNamespace<GatewayGrantObject>
   /** The host API; absent without a host. */
   readonly HOST?: Fetcher
   /** The host's store of versions; absent: files are not saved. */

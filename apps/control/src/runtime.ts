@@ -5,6 +5,7 @@ import { openSessionTokens, type SessionTokens } from './auth/session-token.ts'
 import { fromBase64 } from './bytes.ts'
 import { type Ceilings, resolveCeilings } from './ceilings/ceilings.ts'
 import { type Config, decodeConfig } from './config.ts'
+import { type GatewayTokens, openGatewayTokens } from './credentials/grant-token.ts'
 import type { Env } from './env.ts'
 import { Buckets } from './http/buckets.ts'
 import { createLog, type Log } from './log.ts'
@@ -28,6 +29,7 @@ interface Keys {
   readonly mint: IdMint
   readonly accounts: AccountIds
   readonly loginStates: LoginStates
+  readonly gatewayTokens: GatewayTokens
   /** Undefined if no key is configured. */
   readonly sessionTokens: SessionTokens | undefined
 }
@@ -169,6 +171,7 @@ function createRuntime(env: Env): Runtime {
         mint: await openIdMint(fromBase64(env.SANDWIRE_ID_KEY), (bytes) => crypto.getRandomValues(bytes)),
         accounts: await openAccountIds(fromBase64(env.SANDWIRE_ID_KEY)),
         loginStates: await openLoginStates(fromBase64(env.SANDWIRE_ID_KEY)),
+        gatewayTokens: await openGatewayTokens(fromBase64(env.SANDWIRE_ID_KEY)),
         sessionTokens: await openTokens(env.SESSION_TOKEN_SECRET, config),
       }
       return opened

@@ -1,5 +1,6 @@
 export * from './compat-messages.ts'
 export * from './egress.ts'
+export * from './gateway.ts'
 export * from './host-api.ts'
 export * from './ids.ts'
 export * from './internal-token.ts'

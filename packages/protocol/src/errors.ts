@@ -163,6 +163,8 @@ export const ERRORS = {
   version_damaged: final(500, 4476),
   /** The store of saved versions does not respond. */
   store_unavailable: transient(503, 4477),
+  /** The operator has not configured what a coding agent needs, such as a key of the model API; the text names the setting. */
+  agent_not_configured: final(503, 4478),
   /** The server is stopping. */
   shutting_down: transient(503, 1012),
   /** The connection broke. */

@@ -62,6 +62,12 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#run(({ lifecycle }) => lifecycle.show(lifecycle.authorize(call, 'see')))
   }
 
+  /** True when the sandbox runs at this address of the provider, as last reported. */
+  isRunningAt(address: string): boolean {
+    const state = this.#store.read()?.state
+    return state?.kind === 'running' && state.address === address
+  }
+
   start(call: SandboxCall): Promise<Outcome<SandboxView>> {
     return this.#operate(call, 'work', ({ lifecycle }) => lifecycle.startObserved(call.requestId))
   }

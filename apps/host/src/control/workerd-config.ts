@@ -102,6 +102,7 @@ const OBJECTS = [
   { binding: 'SANDBOX', className: 'SandboxObject', uniqueKey: SANDBOX_OBJECTS },
   { binding: 'ACCOUNT', className: 'AccountObject', uniqueKey: 'account' },
   { binding: 'MACHINE', className: 'MachineObject', uniqueKey: 'machine' },
+  { binding: 'GATEWAY_GRANT', className: 'GatewayGrantObject', uniqueKey: 'gateway-grant' },
 ]
 
 function nameOfSlot(slot: number): string {
