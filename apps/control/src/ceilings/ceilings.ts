@@ -57,10 +57,7 @@ const API_MAXIMUMS: SandboxLimits = {
   diskBytes: 1024 ** 5,
 }
 
-/**
- * Over-commitment on a shared machine. An account leaves at least as much as it has, so with a factor of 2 it cannot use up the
- * memory alone. CPUs are shared by the scheduler.
- */
+/** Over-commitment on a shared machine. CPUs are shared by the scheduler. */
 const SHARED_OVERCOMMIT = { memory: 2, cpus: 16 } as const
 /** Part of the machine's process ids that sandboxes get; without a free one nothing can be started. */
 const PIDS_SHARE = 3 / 4
@@ -68,6 +65,8 @@ const PIDS_SHARE = 3 / 4
 const SHARED_MEMORY_PART = 1 / 2
 const SHARED_DISK_PART = 1 / 4
 const SHARED_PIDS = 4_096
+/** Part of the memory and of the disk that one account may have, so that it cannot use them up alone, however much is promised. */
+const SHARED_ACCOUNT_PART = 1 / 2
 const SHARED_IDLE_SECONDS = 24 * 60 * 60
 const SHARED_NETWORKS: readonly NetworkPolicy[] = ['none', 'allowlist']
 /** Two sandboxes full of sessions. */
@@ -85,6 +84,18 @@ function deriveSandboxLimits({ machine, isShared }: CeilingFacts): SandboxLimits
       }
     : machine
   return lowerLimits(part, API_MAXIMUMS)
+}
+
+/** What one account may have on a shared machine. */
+function deriveAccount({ machine, isShared, maxSandboxes }: CeilingFacts): Maximums {
+  if (!isShared) return { sandboxes: maxSandboxes, sessions: null }
+  const derived: Maximums = { sandboxes: maxSandboxes, sessions: SHARED_SESSIONS }
+  if (machine === undefined) return derived
+  return {
+    ...derived,
+    memoryBytes: Math.floor(machine.memoryBytes * SHARED_ACCOUNT_PART),
+    diskBytes: Math.floor(machine.diskBytes * SHARED_ACCOUNT_PART),
+  }
 }
 
 function lowerLimits(one: SandboxLimits, other: SandboxLimits): SandboxLimits {
@@ -126,7 +137,7 @@ export function present<T>(entries: Readonly<Record<string, T | undefined>>): Re
 
 /** Completes the operator's ceilings. */
 export function resolveCeilings(settings: CeilingSettings, facts: CeilingFacts): Ceilings {
-  const { isShared, filesSurviveStop, maxSandboxes } = facts
+  const { isShared, filesSurviveStop } = facts
   const { networks, idleSeconds, ...limits } = settings.sandbox
   const { network, idleSeconds: defaultIdle, ...defaults } = settings.defaults
   const highest: SandboxLimits = { ...deriveSandboxLimits(facts), ...present(limits) }
@@ -136,11 +147,7 @@ export function resolveCeilings(settings: CeilingSettings, facts: CeilingFacts):
   const idle = defaultIdle ?? facts.idleSeconds
   return {
     sandbox: { ...highest, networks: allowed, idleSeconds: highestIdle },
-    account: {
-      sandboxes: maxSandboxes,
-      sessions: isShared ? SHARED_SESSIONS : null,
-      ...present(settings.account),
-    },
+    account: { ...deriveAccount(facts), ...present(settings.account) },
     machine: deriveMachine(settings, facts),
     isShared,
     defaults: {

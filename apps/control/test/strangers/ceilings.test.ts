@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
-import { type RunningControl, startControl, TOKEN } from './support/control.ts'
-import { type ApiResponse, codeIn, JWT_SECRET, ApiClient, textIn, tokenOf } from './support/api-client.ts'
-import { FakeSandboxes } from './support/fake-sandboxes.ts'
-import { fieldOf } from './support/json.ts'
+import { type RunningControl, startControl, TOKEN } from '../support/control.ts'
+import { type ApiResponse, codeIn, JWT_SECRET, ApiClient, textIn, tokenOf } from '../support/api-client.ts'
+import { FakeSandboxes } from '../support/fake-sandboxes.ts'
+import { fieldOf } from '../support/json.ts'
 
 const GiB = 1024 ** 3
 const MACHINE = {
@@ -83,10 +83,10 @@ describe('on a machine that accounts share', () => {
       account: {
         sandboxes: { used: 2, limit: 100 },
         running: { used: 1, limit: 64 },
-        memoryBytes: { used: GiB, limit: 16 * GiB },
+        memoryBytes: { used: GiB, limit: 8 * GiB },
         milliCpus: { used: 1_000, limit: 32_000 },
         pids: { used: 512, limit: 12_288 },
-        diskBytes: { used: 5 * GiB, limit: 200 * GiB },
+        diskBytes: { used: 5 * GiB, limit: 100 * GiB },
         sessions: { used: 0, limit: 2_000 },
       },
       sandbox: { memoryBytes: 8 * GiB, networks: ['none', 'allowlist'], idleSeconds: 86_400 },
@@ -115,6 +115,17 @@ describe('one account', () => {
     })
     const others = await Promise.all(['b', 'c', 'd'].map((name) => clientOf(control, name)))
     for (const other of others) expect((await fill(other, 1)).running).toBe(1)
+  })
+
+  test('cannot use up memory and disk alone, whatever is promised', async () => {
+    await using control = await start({ overcommit: { memory: 4 } })
+    const greedy = await clientOf(control, 'greedy')
+    const whole = { limits: { memoryBytes: MACHINE.memoryBytes / 2, diskBytes: GiB } }
+    expect((await greedy.post('/api/sandboxes', whole)).status).toBe(201)
+    expect(ceilingIn(await greedy.post('/api/sandboxes', whole))).toBe('account.memoryBytes')
+    const disk = { start: false, limits: { diskBytes: MACHINE.diskBytes / 4 } }
+    expect((await greedy.post('/api/sandboxes', disk)).status).toBe(201)
+    expect(ceilingIn(await greedy.post('/api/sandboxes', disk))).toBe('account.diskBytes')
   })
 
   test('cannot exceed its ceilings with concurrent requests', async () => {

@@ -3,18 +3,18 @@ import { describe, expect, test } from 'bun:test'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { type Amounts, type CeilingSettings, NO_CEILING_SETTINGS } from '@sandwire/operator-settings'
 import { rejectionOf } from '@sandwire/testing'
-import { AccountStore } from '../src/account/store.ts'
-import { AccountUsage } from '../src/account/usage.ts'
+import { AccountStore } from '../../src/account/store.ts'
+import { AccountUsage } from '../../src/account/usage.ts'
 import {
   type CeilingFacts,
   type Ceilings,
   resolveCeilings,
   settingsWithin,
-} from '../src/ceilings/ceilings.ts'
-import { ceilingError, checkCeilings } from '../src/ceilings/check-ceilings.ts'
-import { MachineStore, RUNNING_EXPIRES_MS } from '../src/machine/store.ts'
-import type { SandboxView } from '../src/sandbox/record.ts'
-import { sqlOf } from './support/bun-sql.ts'
+} from '../../src/ceilings/ceilings.ts'
+import { ceilingError, checkCeilings } from '../../src/ceilings/check-ceilings.ts'
+import { MachineStore, RUNNING_EXPIRES_MS } from '../../src/machine/store.ts'
+import type { SandboxView } from '../../src/sandbox/record.ts'
+import { sqlOf } from '../support/bun-sql.ts'
 
 const GiB = 1024 ** 3
 const MACHINE = {
@@ -47,7 +47,7 @@ describe('resolveCeilings', () => {
         networks: ['none', 'allowlist'],
         idleSeconds: 86_400,
       },
-      account: { sandboxes: 100, sessions: 2_000 },
+      account: { sandboxes: 100, sessions: 2_000, memoryBytes: 8 * GiB, diskBytes: 100 * GiB },
       machine: {
         running: 128,
         memoryBytes: 32 * GiB,
@@ -83,7 +83,7 @@ describe('resolveCeilings', () => {
       defaults: { pids: 9_000, idleSeconds: 60 },
     })
     expect(ceilings.sandbox).toMatchObject({ memoryBytes: GiB / 2, networks: ['open'], idleSeconds: null })
-    expect(ceilings.account).toEqual({ sandboxes: 3, sessions: null })
+    expect(ceilings.account).toMatchObject({ sandboxes: 3, sessions: null })
     expect(ceilings.machine).toMatchObject({ pids: null, memoryBytes: 5 * GiB, diskBytes: 400 * GiB })
     // Defaults are never above the ceilings.
     expect(ceilings.defaults).toMatchObject({
