@@ -16,6 +16,7 @@ describeSegmentStore('in a folder of the host', async () => {
     socket,
     store,
     folder,
+    admit: () => undefined,
     log: createLog(
       () => undefined,
       () => new Date(),

@@ -1,4 +1,4 @@
-import { isStoreKey } from '@sandwire/internal-api'
+import { DISK_FULL, isStoreKey } from '@sandwire/internal-api'
 import { withDeadline } from '../http/deadline.ts'
 import { readBoundedJson } from '../http/read-bounded.ts'
 import { z } from 'zod'
@@ -6,6 +6,8 @@ import { type ByteRange, type SegmentFacts, type SegmentStore, storeUnavailable 
 
 /** Until the first byte of a response; an upload of 8 MiB may be slow. */
 const CALL_TIMEOUT_MS = 30_000
+/** Insufficient Storage. */
+const DISK_FULL_STATUS = 507
 const MAX_LIST_BYTES = 256 * 1024
 const listBody = z.object({ keys: z.array(z.string().refine(isStoreKey)).max(1_000) })
 
@@ -24,6 +26,7 @@ export class HostStore implements SegmentStore {
       headers: { 'sandwire-sha256': facts.sha256, 'sandwire-size': String(facts.sizeBytes) },
     })
     await response.body?.cancel()
+    if (response.status === DISK_FULL_STATUS) throw storeUnavailable(DISK_FULL)
     if (!response.ok) throw storeUnavailable(`it responded with ${response.status}`)
   }
 

@@ -155,13 +155,16 @@ function openDiskGuard({ folder, log }: Base, { disk }: Configuration, hasImages
 async function openStore(
   { socketFolder, log }: Base,
   { store: settings }: Configuration,
+  disk: DiskGuard,
   undo: AsyncDisposableStack,
 ): Promise<string | undefined> {
   if (settings === undefined) return undefined
   const store = new FolderStore(settings.folder)
   await store.open()
   const socket = storeSocketIn(socketFolder)
-  undo.adopt(serveStore({ socket, store, folder: settings.folder, log }), (served) => served.close())
+  const { folder } = settings
+  const admit = (sizeBytes: number): void => disk.admitFile(folder, sizeBytes)
+  undo.adopt(serveStore({ socket, store, folder, admit, log }), (served) => served.close())
   return socket
 }
 
@@ -223,7 +226,7 @@ async function serve(
     ...(codes !== undefined && { codes }),
   }
   const api = undo.adopt(serveHostApi(options), (served) => served.close())
-  const storeSocket = await openStore(base, configuration, undo)
+  const storeSocket = await openStore(base, configuration, disk, undo)
   const control = await bootControl({
     prepared,
     configuration,

@@ -131,6 +131,13 @@ export class DiskGuard {
     }
   }
 
+  /** Throws when a file of this size in the folder would take the space that another sandbox needs. Other disks are not guarded. */
+  admitFile(folder: string, sizeBytes: number): void {
+    if (statSync(folder).dev !== statSync(this.#options.dataFolder).dev) return
+    if (this.#hasSpaceForAnother(this.#available - sizeBytes)) return
+    throw new SandwireError('disk_full', `Cannot store a file: ${DISK_FULL}`)
+  }
+
   /** Adjusts the reserve, and what running sandboxes may write. */
   poll(): void {
     try {
@@ -161,14 +168,30 @@ export class DiskGuard {
 
   /** Divides the available bytes among running sandboxes; true when another one fits. */
   #share(available: number): boolean {
-    if (!this.#options.hasImages) return available >= this.#amounts.newSandboxBytes
-    const { sizeBytes, isScarce } = this.#last
-    const another = newImage('', Math.min(DEFAULT_SANDBOX_LIMITS.diskBytes, this.#space.totalBytes))
-    // Enough even if every sandbox fills its disk.
-    if (!isScarce && available > sizeBytes + another.sizeBytes) return true
+    if (!this.#options.hasImages || this.#isPlenty(available)) return this.#hasSpaceForAnother(available)
     const images = this.#measure()
     this.#limit(images, shareGrowth(roomFor(available, images), images))
+    return this.#hasSpaceForAnother(available, images)
+  }
+
+  /** True when another sandbox fits into the available bytes. */
+  #hasSpaceForAnother(available: number, measured?: readonly MountedImage[]): boolean {
+    if (!this.#options.hasImages) return available >= this.#amounts.newSandboxBytes
+    if (measured === undefined && this.#isPlenty(available)) return true
+    const another = this.#another
+    const images = measured ?? this.#measure()
     return this.#fits(available, divideRoom(available, images, another).growthBytes, another)
+  }
+
+  /** True when it is enough even if every sandbox fills its disk. */
+  #isPlenty(available: number): boolean {
+    const { sizeBytes, isScarce } = this.#last
+    return !isScarce && available > sizeBytes + this.#another.sizeBytes
+  }
+
+  /** A sandbox with default limits, on a smaller disk of its size. */
+  get #another(): MountedImage {
+    return newImage('', Math.min(DEFAULT_SANDBOX_LIMITS.diskBytes, this.#space.totalBytes))
   }
 
   /** True when a new sandbox that could write this much fits, and its whole disk is within what may be promised. */

@@ -15,12 +15,14 @@ export interface StoreServerOptions {
   readonly socket: string
   readonly store: FolderStore
   readonly folder: string
+  /** Throws when there is no space for an object of this size. */
+  readonly admit: (sizeBytes: number) => void
   readonly log: Log
 }
 
 /** Serves the folder of saved versions to control, on a unix socket: one object per key. */
 export function serveStore(options: StoreServerOptions): { close(): Promise<void> } {
-  const { socket, store, folder, log } = options
+  const { socket, folder, log } = options
   if (lstatSync(socket, { throwIfNoEntry: false })?.isSocket() === true) rmSync(socket)
   const umask = process.umask(0o177)
   try {
@@ -30,7 +32,7 @@ export function serveStore(options: StoreServerOptions): { close(): Promise<void
       fetch: async (request, self) => {
         self.timeout(request, IDLE_TIMEOUT_S)
         try {
-          return await answerStore(request, store)
+          return await answerStore(request, options)
         } catch (error) {
           const problem = toHostError(error, folder)
           const { code, message, cause } = problem
@@ -56,13 +58,17 @@ export function serveStore(options: StoreServerOptions): { close(): Promise<void
 }
 
 /** Handles one request; the path is the key. */
-async function answerStore(request: Request, store: FolderStore): Promise<Response> {
+async function answerStore(
+  request: Request,
+  { store, admit }: Pick<StoreServerOptions, 'store' | 'admit'>,
+): Promise<Response> {
   const { pathname, searchParams } = new URL(request.url)
   const key = pathname.slice(1)
   switch (request.method) {
     case 'PUT': {
       const sizeBytes = Number(request.headers.get('sandwire-size'))
       const sha256 = request.headers.get('sandwire-sha256') ?? ''
+      admit(sizeBytes)
       await store.put(key, request.body ?? emptyBody(), { sizeBytes, sha256 })
       return new Response(null, { status: 204 })
     }

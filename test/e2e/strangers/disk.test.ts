@@ -2,9 +2,9 @@ import { expect, test } from 'bun:test'
 import { chownSync, rmSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
-import { type RunningHost, startHost } from './support/control.ts'
-import { openLoopDisk } from './support/loop-disk.ts'
-import { AS_NOBODY, canBecomeNobody, NOBODY } from './support/nobody.ts'
+import { type RunningHost, startHost } from '../support/control.ts'
+import { openLoopDisk } from '../support/loop-disk.ts'
+import { AS_NOBODY, canBecomeNobody, NOBODY } from '../support/nobody.ts'
 
 const MEBIBYTE = 1024 ** 2
 /** The disk of a sandbox is as large by default, so more is promised than there is. */
@@ -54,6 +54,13 @@ test.if(process.getuid?.() === 0)(
     })
     expect(await exec(host, 'quiet', 'echo more >> kept && sync && cat kept')).toContain('kept\\nmore')
     expect((await create('another')).status).toBe(502)
+    // Nor do saved files take the space of others.
+    expect(await (await post(host, '/api/sandboxes/quiet/checkpoints')).json()).toMatchObject({
+      error: {
+        code: 'store_unavailable',
+        message: expect.stringContaining('the disk that holds the data folder is full') as string,
+      },
+    })
     for (const name of ['one', 'quiet']) {
       expect((await post(host, `/api/sandboxes/${name}/stop`)).status).toBe(200)
       expect((await post(host, `/api/sandboxes/${name}/start`)).status).toBe(200)
