@@ -19,9 +19,9 @@ export function mintToken(sub: string, claims: Readonly<Record<string, unknown>>
 /** An account of a deployment, with its own token. */
 export class TestUser {
   readonly token: string
-  readonly #deployment: Deployment
+  readonly #deployment: Pick<Deployment, 'host' | 'fetch'>
 
-  constructor(deployment: Deployment, token: string) {
+  constructor(deployment: Pick<Deployment, 'host' | 'fetch'>, token: string) {
     this.#deployment = deployment
     this.token = token
   }

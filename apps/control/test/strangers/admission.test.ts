@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
-import { Callers } from '../src/http/callers.ts'
-import { respondError } from '../src/http/respond.ts'
-import { admitRequests } from '../src/routes/admission.ts'
-import type { AppEnv } from '../src/routes/context.ts'
-import { addOpenApiRoute } from '../src/routes/openapi.ts'
+import { Callers } from '../../src/http/callers.ts'
+import { respondError } from '../../src/http/respond.ts'
+import { admitRequests } from '../../src/routes/admission.ts'
+import type { AppEnv } from '../../src/routes/context.ts'
+import { addOpenApiRoute } from '../../src/routes/openapi.ts'
 
 /** An app with one route that answers when `answer` is called, and counts what runs. */
 function open() {

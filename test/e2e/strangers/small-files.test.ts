@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { eventually } from '@sandwire/testing'
-import { canLimitDevices, detectCgroups } from '../../apps/host/src/isolation/cgroups.ts'
+import { canLimitDevices, detectCgroups } from '../../../apps/host/src/isolation/cgroups.ts'
 import {
   createDataFolder,
   findStarterProblem,
   IsolatedSandbox,
   removeDataFolder,
   type Starter,
-} from './support/isolation/isolated.ts'
+} from '../support/isolation/isolated.ts'
 
 const cgroups = detectCgroups()
 const MEBIBYTE = 1024 ** 2

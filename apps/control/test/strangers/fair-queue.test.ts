@@ -6,8 +6,8 @@ import {
   MAX_WAITING_OF_CALLER,
   RUN_MS,
   type Turn,
-} from '../src/http/fair-queue.ts'
-import { costOf } from '../src/http/request-cost.ts'
+} from '../../src/http/fair-queue.ts'
+import { costOf } from '../../src/http/request-cost.ts'
 
 const account = (key: string): Caller => ({ group: 'account', key })
 const stranger = (key: string): Caller => ({ group: 'anonymous', key })

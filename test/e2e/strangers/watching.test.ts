@@ -6,7 +6,7 @@ import {
   IsolatedSandbox,
   removeDataFolder,
   type Starter,
-} from './support/isolation/isolated.ts'
+} from '../support/isolation/isolated.ts'
 
 /** Files, folders and devices of this machine that every sandbox has. */
 const FILES = [

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually, readProcessTable } from '@sandwire/testing'
-import { type RunningHost, startHost } from './support/control.ts'
+import { type RunningHost, startHost } from '../support/control.ts'
 
 /** Connections that the server allows here, and descriptors that it has. */
 const MAX_CONNECTIONS = 50

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chownSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually, readDescendants } from '@sandwire/testing'
-import { detectCgroups } from '../../apps/host/src/isolation/cgroups.ts'
-import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isolation.ts'
-import { startHost, type RunningHost } from './support/control.ts'
+import { detectCgroups } from '../../../apps/host/src/isolation/cgroups.ts'
+import { findBubblewrapProblem } from '../../../apps/host/src/isolation/choose-isolation.ts'
+import { startHost, type RunningHost } from '../support/control.ts'
 
 const isRoot = process.getuid?.() === 0
 const problem = isRoot ? await findBubblewrapProblem() : 'not started as root'
