@@ -21,7 +21,7 @@ async function bundle(): Promise<string> {
     entrypoints: [resolve(import.meta.dir, '../../apps/control/test/support/container-provider.worker.mjs')],
     target: 'browser',
     format: 'esm',
-    external: ['cloudflare:*'],
+    external: ['cloudflare:*', 'node:*'],
   })
   return built.outputs[0]?.text() ?? ''
 }

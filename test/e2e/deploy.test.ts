@@ -217,7 +217,7 @@ describe('the bundle of a dry run', () => {
       modules: [{ type: 'ESModule', path: 'worker.js', contents: script }],
       modulesRoot: '/',
       compatibilityDate: '2026-07-01',
-      compatibilityFlags: ['no_web_socket_compression'],
+      compatibilityFlags: ['no_web_socket_compression', 'nodejs_compat', 'no_nodejs_compat_v2'],
       durableObjects: {
         SANDBOX: { className: 'SandboxObject', useSQLite: true },
         ACCOUNT: { className: 'AccountObject', useSQLite: true },

@@ -44,6 +44,7 @@ import { addSignInRoutes } from './routes/sign-in.ts'
 import { addTemplateRoutes } from './routes/templates.ts'
 import { addTicketRoutes } from './routes/tickets.ts'
 import { addUsageRoutes } from './routes/usage.ts'
+import { addVersionFileRoutes } from './routes/version-files.ts'
 import { addWorkbenchRoutes, type Assets } from './routes/workbench.ts'
 import { addWorkspaceRoutes } from './routes/workspace.ts'
 import type { Runtime } from './runtime.ts'
@@ -179,6 +180,7 @@ export function createApp(deps: AppDependencies): App {
   addCompatRoutes(app, guardOf, { lookup, config, commands, mintId: () => crypto.randomUUID() })
   addSandboxRoutes(app, guardOf, { lookup, ...runtime })
   addCheckpointRoutes(app, guardOf, { lookup, ...runtime })
+  addVersionFileRoutes(app, guardOf, { lookup, ...runtime })
   addSessionRoutes(app, guardOf, { lookup, mint, commands, sessionNames })
   addAuditRoutes(app, guardOf, lookup)
   addGrantRoutes(app, guardOf, { lookup, mint, accounts, source: config, hasGuests })

@@ -8,7 +8,7 @@ import { SandboxStore } from '../src/sandbox/store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
 // The alarm is set first, for a crash on the way, and last, for what the steps have left.
-const STEPS = ['revoke', 'rearm', 'audit', 'holders', 'poll', 'recheck', 'rearm'] as const
+const STEPS = ['revoke', 'rearm', 'audit', 'holders', 'poll', 'recheck', 'garbage', 'rearm'] as const
 type Step = (typeof STEPS)[number]
 
 const RUNNING: SandboxState = { kind: 'running', address: 'slot:1', epoch: 'e1', startedMs: 0 }
@@ -44,6 +44,7 @@ function open(state: SandboxState = RUNNING) {
       holders: { deliver: does('holders') },
       lifecycle: { poll: does('poll') },
       recheck: { onAlarm: does('recheck') },
+      collectGarbage: does('garbage'),
       rearm: does('rearm'),
       hold: (work) => void held.push(work.catch(() => undefined)),
       mintRequestId: () => 'r',
@@ -62,10 +63,10 @@ describe('the alarm of a sandbox', () => {
   test.each(['stopped', 'failed'] as const)('does not poll a sandbox that is %s', async (kind) => {
     const made = open({ kind, reason: 'why' })
     await made.fire()
-    expect(made.done).toEqual(['revoke', 'rearm', 'audit', 'holders', 'rearm'])
+    expect(made.done).toEqual(['revoke', 'rearm', 'audit', 'holders', 'garbage', 'rearm'])
   })
 
-  test.each(['audit', 'holders', 'poll', 'recheck', 'rearm'] as const)(
+  test.each(['audit', 'holders', 'poll', 'recheck', 'garbage', 'rearm'] as const)(
     '(threat T6) runs the other steps when %s fails, and throws to be fired again',
     async (step) => {
       const made = open()

@@ -109,6 +109,7 @@ function open(
     },
     alarm: { set: async (atMs) => void (alarmMs = atMs), clear: async () => void (alarmMs = undefined) },
     onDestroyed: async (by) => void destroyers.push(by),
+    deleteSegments: async () => undefined,
     deleteAll: async () => {
       for (const table of [
         'container',
@@ -125,11 +126,14 @@ function open(
         'ended_logins',
         'segments',
         'versions',
+        'forks',
+        'destroyed',
         'pending_restore',
         'restored_start',
         'schema_version',
       ])
         database.run(`DROP TABLE ${table}`)
+      store.reset()
     },
   })
   return {

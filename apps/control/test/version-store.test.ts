@@ -67,7 +67,8 @@ describe('the store of versions', () => {
     expect(store.unused(HOUR_MS - 1)).toEqual([])
     expect(store.unused(HOUR_MS).map(({ id }) => id)).toEqual(['failed'])
     store.remove(1)
-    expect(store.unused(HOUR_MS).map(({ id }) => id)).toEqual(['a0000', 'failed'])
+    expect(store.unused(HOUR_MS).map(({ id }) => id)).toEqual(['failed'])
+    expect(store.unused(2 * HOUR_MS).map(({ id }) => id)).toEqual(['a0000', 'failed'])
   })
 
   test('remembers which start has its files, and which version the next start restores', () => {

@@ -1,3 +1,5 @@
+export { compareVersions, type VersionChange } from './compare.ts'
+export { FolderIndex } from './folder-index.ts'
 export { ByteReader, ByteWriter, damaged } from './byte-stream.ts'
 export {
   BLOCK_BYTES,
@@ -16,12 +18,13 @@ export {
   type SegmentId,
   SegmentNumbers,
 } from './manifest.ts'
-export { isSafeName, latin1Bytes, latin1Text, parentOf, pathIn } from './names.ts'
+export { isSafeName, isSafePath, latin1Bytes, latin1Text, parentOf, pathIn } from './names.ts'
 export {
   type BuiltSegment,
   checkHeader,
   type Chunk,
   type Compression,
+  type Decompression,
   type Frame,
   HASH_BYTES,
   MAX_CHUNKS,

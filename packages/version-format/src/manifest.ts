@@ -156,17 +156,42 @@ function writeEntry(writer: ByteWriter, entry: ManifestEntry, numbers: SegmentNu
   }
 }
 
+/** A manifest part whose folders are decoded one by one. */
+export interface ManifestReader extends Omit<ManifestPart, 'folders'> {
+  readonly segments: readonly SegmentId[]
+  /** Each folder with its encoded form, for `decodeFolder`. Can be iterated once. */
+  readonly folders: Iterable<{ readonly listing: FolderListing; readonly bytes: Uint8Array }>
+}
+
 /** Decodes a manifest part. Throws `version_damaged` for anything that `encodeManifest` would not write. */
 export function decodeManifest(bytes: Uint8Array): ManifestPart {
+  const { isBase, scannedMs, removed, folders } = readManifest(bytes)
+  return { isBase, scannedMs, removed, folders: Array.from(folders, ({ listing }) => listing) }
+}
+
+/** Reads a manifest part like `decodeManifest`, without holding all its folders. */
+export function readManifest(bytes: Uint8Array): ManifestReader {
   const reader = new ByteReader(bytes)
   const base = reader.byte()
   if (base > 1) throw damaged('its manifest is of an unknown kind')
   const scannedMs = reader.number()
   const ids = Array.from({ length: reader.count(16) }, () => reader.raw(16).toHex())
   const removed = Array.from({ length: reader.count(2) }, () => readPath(reader))
-  const folders = Array.from({ length: reader.count(2) }, () => readFolder(reader, ids))
+  return { isBase: base === 1, scannedMs, removed, segments: ids, folders: readFolders(reader, bytes, ids) }
+}
+
+function* readFolders(
+  reader: ByteReader,
+  bytes: Uint8Array,
+  ids: readonly SegmentId[],
+): Generator<{ readonly listing: FolderListing; readonly bytes: Uint8Array }, void, void> {
+  const count = reader.count(2)
+  for (let at = 0; at < count; at += 1) {
+    const start = reader.position
+    const listing = readFolder(reader, ids)
+    yield { listing, bytes: bytes.subarray(start, reader.position) }
+  }
   if (!reader.isAtEnd) throw damaged('its manifest has extra bytes')
-  return { isBase: base === 1, scannedMs, removed, folders }
 }
 
 function readPath(reader: ByteReader): string {

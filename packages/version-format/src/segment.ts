@@ -1,3 +1,4 @@
+import { SandwireError } from '@sandwire/protocol'
 import { ByteReader, ByteWriter, damaged } from './byte-stream.ts'
 
 /**
@@ -33,6 +34,9 @@ export interface Compression {
   /** Throws when the result would not have exactly this size. */
   readonly decompress: (bytes: Uint8Array, sizeBytes: number) => Uint8Array
 }
+
+/** What readers need. */
+export type Decompression = Pick<Compression, 'decompress'>
 
 export interface Frame {
   /** Position in the segment. */
@@ -174,10 +178,18 @@ function readFooter(footer: Uint8Array): { readonly sizeBytes: number; readonly 
 
 /**
  * Reads the trailer of a segment. `end` is the end of the segment, with at least the trailer and footer; `segmentBytes` is the
- * size of the whole segment. Every number is checked against it. Throws `version_damaged`.
+ * size of the whole segment. Every number is checked against it. Throws `version_damaged`, and `file_too_large` when the trailer
+ * would unpack to more than `maxRawBytes`.
  */
-export function readTrailer(end: Uint8Array, segmentBytes: number, compression: Compression): Trailer {
+export function readTrailer(
+  end: Uint8Array,
+  segmentBytes: number,
+  compression: Decompression,
+  maxRawBytes = MAX_TRAILER_BYTES,
+): Trailer {
   const { sizeBytes, rawBytes } = readFooter(end)
+  if (rawBytes > maxRawBytes)
+    throw new SandwireError('file_too_large', 'Cannot read the version: it has too many files')
   const from = end.byteLength - FOOTER_BYTES - sizeBytes
   const framesEnd = segmentBytes - FOOTER_BYTES - sizeBytes
   if (from < 0 || framesEnd < HEADER.byteLength) throw damaged('the table of a segment is too large')
@@ -226,11 +238,11 @@ export function checkHeader(start: Uint8Array): void {
 }
 
 /** Unpacks one frame; `compressed` has the bytes at its position. */
-export function readFrame(frame: Frame, compressed: Uint8Array, compression: Compression): Uint8Array {
+export function readFrame(frame: Frame, compressed: Uint8Array, compression: Decompression): Uint8Array {
   return decompress(compression, compressed, frame.rawBytes)
 }
 
-function decompress(compression: Compression, bytes: Uint8Array, sizeBytes: number): Uint8Array {
+function decompress(compression: Decompression, bytes: Uint8Array, sizeBytes: number): Uint8Array {
   let raw: Uint8Array
   try {
     raw = compression.decompress(bytes, sizeBytes)

@@ -19,7 +19,8 @@ export function buildTree(parts: readonly ManifestPart[]): VersionTree {
   return tree
 }
 
-function removeFolders(tree: Map<string, readonly ManifestEntry[]>, removed: readonly string[]): void {
+/** Removes folders and all folders below them. */
+export function removeFolders(tree: Map<string, unknown>, removed: readonly string[]): void {
   if (removed.length === 0) return
   const gone = new Set(removed)
   for (const path of tree.keys()) if (isBelow(path, gone)) tree.delete(path)

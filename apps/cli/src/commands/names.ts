@@ -8,6 +8,8 @@ export const COMMAND_NAMES = [
   'checkpoint',
   'checkpoints',
   'restore',
+  'fork',
+  'diff',
   'sessions',
   'kill',
   'logs',

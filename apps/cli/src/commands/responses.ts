@@ -145,3 +145,22 @@ export function decodeVersion(value: unknown): Version {
 export function decodeVersions(value: unknown): readonly Version[] {
   return decodeResponse(versionsShape, value).versions
 }
+
+const versionDiffShape = looseObject({
+  changes: shape.list(
+    looseObject({
+      path: shape.text(64 * 1024),
+      change: shortText,
+      kind: shortText,
+      beforeBytes: shape.nullable(shape.nonNegativeInteger),
+      afterBytes: shape.nullable(shape.nonNegativeInteger),
+    }),
+    MAX_ITEMS,
+  ),
+  isComplete: shape.bool,
+})
+
+/** What differs between two versions. */
+export function decodeVersionDiff(value: unknown): shape.Decoded<typeof versionDiffShape> {
+  return decodeResponse(versionDiffShape, value)
+}

@@ -22,6 +22,8 @@ import { share } from './share.ts'
 import { start } from './start.ts'
 import { checkpoint } from './checkpoint.ts'
 import { checkpoints } from './checkpoints.ts'
+import { diff } from './diff.ts'
+import { fork } from './fork.ts'
 import { restore } from './restore.ts'
 import { stop } from './stop.ts'
 import { templates } from './templates.ts'
@@ -47,6 +49,8 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
   checkpoint,
   checkpoints,
   restore,
+  fork,
+  diff,
   rm,
   sessions,
   kill,

@@ -12,6 +12,11 @@ export function requireVersion({ positionals }: CommandOptions): {
   const [text, extra] = positionals
   if (text === undefined || extra !== undefined)
     throw new UsageError('Give one version as SANDBOX@VERSION', 'sbx-stdio checkpoints SANDBOX')
+  return parseVersion(text)
+}
+
+/** Reads one such argument. */
+export function parseVersion(text: string): { readonly sandbox: string; readonly version: string } {
   const [sandbox = '', version = '', rest] = text.split('@')
   if (rest !== undefined || !SANDBOX_NAME.test(sandbox) || !VERSION.test(version))
     throw new UsageError(

@@ -12,6 +12,8 @@ Sandboxes
   checkpoint NAME        save the files of a sandbox
   checkpoints NAME       list its saved versions
   restore NAME@VERSION   go back to a saved version
+  fork NAME@VERSION NEW  make a sandbox from a saved version
+  diff NAME@VERSION ...  list what differs between two versions
   rm NAME                remove a sandbox and its files
   logs NAME              show its log, including blocked hosts
   cp SOURCE TARGET       copy files and folders; one side is SANDBOX:PATH

@@ -10,6 +10,7 @@ export const ACTIONS = [
   'version.create',
   'version.delete',
   'version.restore',
+  'version.fork',
   'session.start',
   'session.join',
   'session.end',
@@ -62,6 +63,7 @@ const SECURITY: ReadonlySet<Action> = new Set([
   'sandbox.env',
   'version.delete',
   'version.restore',
+  'version.fork',
 ])
 
 /** The class of a row; what a ceiling refused is relevant to security, whatever the action. */
@@ -99,6 +101,7 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'POST /api/sandboxes/:sandbox/checkpoints': 'version.create',
   'DELETE /api/sandboxes/:sandbox/checkpoints/:version': 'version.delete',
   'POST /api/sandboxes/:sandbox/checkpoints/:version/restore': 'version.restore',
+  'POST /api/sandboxes/:sandbox/checkpoints/:version/fork': 'version.fork',
   'PUT /api/sandboxes/:sandbox/env': 'sandbox.env',
   'POST /api/sandboxes/:sandbox/exec': 'exec',
   'POST /api/sandboxes/:sandbox/sessions': 'session.start',

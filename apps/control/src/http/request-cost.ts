@@ -22,6 +22,8 @@ const COSTS: readonly (readonly [path: string, costOf: (query: URLSearchParams) 
       (query.has('sandbox') || query.has('action') ? FILTER_COST : 0),
   ],
   ['/logs/', (query) => 1 + numberIn(query, 'bytes', LOG_BYTES_PER_COST) / LOG_BYTES_PER_COST],
+  // Reads and unpacks the manifests of a version.
+  ['/files/', () => 8],
   // Ask every sandbox of the account.
   ['/api/account/sessions', () => 4],
   ['/api/sessions', () => 4],

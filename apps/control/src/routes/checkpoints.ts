@@ -1,54 +1,43 @@
-import { z } from '@hono/zod-openapi'
+import { pathFromBytes, SandwireError } from '@sandwire/protocol'
+import { compareVersions, latin1Bytes } from '@sandwire/version-format'
 import type { IsolationOf } from '../providers/isolation.ts'
 import { unwrap } from '../outcome.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
-import type { Version } from '../versions/version-store.ts'
+import type { SandboxCall } from '../sandbox/call.ts'
+import type { SegmentStore } from '../versions/segment-store.ts'
+import { VersionReader } from '../versions/version-reader.ts'
+import { ZSTANDARD } from '../versions/zstandard.ts'
 import { type App, callOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
 import { toSandboxView } from './sandboxes.ts'
 import { sandboxParams, sandboxView } from './schemas.ts'
+import {
+  diffQuery,
+  diffView,
+  newCheckpoint,
+  newFork,
+  toVersionView,
+  versionList,
+  versionParams,
+  versionView,
+} from './version-schemas.ts'
 
-const NAME_RULE = 'expected lower-case letters, digits and hyphens (max 63), with a letter first'
-const name = z
-  .string({ error: NAME_RULE })
-  // A letter first: a number is the number of a version.
-  .regex(/^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/, NAME_RULE)
-const createBody = z.strictObject({ name: name.exactOptional() }).openapi('NewCheckpoint')
-const versionParams = sandboxParams.extend({
-  version: z.string().regex(/^[a-z0-9-]{1,63}$/, 'expected the name or number of a version'),
-})
-const versionView = z
-  .object({
-    version: z.int(),
-    name: z.string().nullable(),
-    kind: z.enum(['automatic', 'checkpoint']),
-    savedMs: z.int(),
-    isNewest: z.boolean(),
-    isFuzzy: z.boolean().openapi({ description: 'Processes ran while it was saved.' }),
-    unreadable: z.int().openapi({ description: 'Number of files that could not be read.' }),
-  })
-  .openapi('Version')
-const versionList = z.object({ versions: z.array(versionView) }).openapi('Versions')
+/** Differences in one response. */
+const MAX_CHANGES = 10_000
 
-function toVersionView(version: Version, newest: number | undefined): z.infer<typeof versionView> {
-  const { number, kind, createdMs, isFuzzy, unreadable } = version
-  return {
-    version: number,
-    name: version.name ?? null,
-    kind,
-    savedMs: createdMs,
-    isNewest: number === newest,
-    isFuzzy,
-    unreadable,
-  }
+interface CheckpointDependencies {
+  readonly lookup: SandboxLookup
+  readonly isolationOf: IsolationOf
+  /** Undefined: files are not saved. */
+  readonly segments: SegmentStore | undefined
 }
 
 /** `/api/sandboxes/:sandbox/checkpoints`: versions of a sandbox's files. */
 export function addCheckpointRoutes(
   app: App,
   guardOf: GuardOf,
-  { lookup, isolationOf }: { readonly lookup: SandboxLookup; readonly isolationOf: IsolationOf },
+  { lookup, isolationOf, segments }: CheckpointDependencies,
 ): void {
   const find = async (account: string, text: string) =>
     lookup.sandbox(await lookup.resolve(account, parseSandboxRef(text)))
@@ -72,7 +61,7 @@ export function addCheckpointRoutes(
     endpoint(guardOf, {
       method: 'post',
       path: '/api/sandboxes/{sandbox}/checkpoints',
-      request: { params: sandboxParams, body: body(createBody) },
+      request: { params: sandboxParams, body: body(newCheckpoint) },
       responses: { 201: json(versionView, 'The checkpoint; it is kept until it is deleted') },
     }),
     async (context) => {
@@ -112,6 +101,64 @@ export function addCheckpointRoutes(
       const sandbox = await find(call.identity, reference)
       const view = unwrap(await sandbox.restoreVersion(call, version))
       return context.json(toSandboxView(view, await isolationOf(call.requestId)), 200)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'post',
+      path: '/api/sandboxes/{sandbox}/checkpoints/{version}/fork',
+      request: { params: versionParams, body: body(newFork) },
+      responses: { 201: json(sandboxView, 'The new sandbox; it runs unless `start` was false') },
+    }),
+    async (context) => {
+      const call = callOf(context)
+      const { sandbox: reference, version } = context.req.valid('param')
+      const { name, start = true } = context.req.valid('json')
+      const parent = await find(call.identity, reference)
+      const settings = unwrap(await parent.forkSettings(call, version))
+      const created = await lookup.create(call, name, settings, false)
+      const fork = lookup.sandbox(created.id)
+      try {
+        unwrap(await fork.adoptFork(call, unwrap(await parent.addFork(call, version, created.id))))
+        const view = start ? unwrap(await fork.start(call)) : created
+        return context.json(toSandboxView(view, await isolationOf(call.requestId)), 201)
+      } catch (error) {
+        // A sandbox without the files would have the name. If it cannot be destroyed now, it is later.
+        await fork.destroy({ ...call, action: 'sandbox.destroy' }, created.id)
+        throw error
+      }
+    },
+  )
+
+  const readIndex = async (call: SandboxCall, sandbox: string, version: string | undefined) => {
+    const content = unwrap(await (await find(call.identity, sandbox)).versionContent(call, version))
+    if (segments === undefined) throw new SandwireError('not_found', 'This server does not save files')
+    return {
+      number: content.version.number,
+      index: await new VersionReader(segments, ZSTANDARD, content).index(),
+    }
+  }
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/sandboxes/{sandbox}/checkpoints/{version}/diff',
+      request: { params: versionParams, query: diffQuery },
+      responses: { 200: json(diffView, 'What differs between two versions, at most 10,000 entries') },
+    }),
+    async (context) => {
+      const call = callOf(context)
+      const { sandbox, version } = context.req.valid('param')
+      const before = await readIndex(call, sandbox, version)
+      const after = await readIndex(call, sandbox, context.req.valid('query').to)
+      const found = compareVersions(before.index, after.index)
+      const changes = found
+        .take(MAX_CHANGES)
+        .map((change) => ({ ...change, path: pathFromBytes(latin1Bytes(change.path)) }))
+        .toArray()
+      const isComplete = changes.length < MAX_CHANGES
+      return context.json({ from: before.number, to: after.number, changes, isComplete }, 200)
     },
   )
 }

@@ -71,6 +71,8 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'POST /api/sandboxes/:sandbox/checkpoints': rule('write', 'exec', 'work'),
   'DELETE /api/sandboxes/:sandbox/checkpoints/:version': rule('write', 'admin', 'own'),
   'POST /api/sandboxes/:sandbox/checkpoints/:version/restore': rule('write', 'admin', 'own'),
+  'POST /api/sandboxes/:sandbox/checkpoints/:version/fork': rule('write', 'admin', 'own'),
+  'GET /api/sandboxes/:sandbox/checkpoints/:version/diff': rule('read', 'connect', 'work'),
   'POST /api/sandboxes/:sandbox/exec': rule('write', 'exec', 'work'),
   // A template needs `connect`; the caller's own command needs `exec`, which the route checks.
   'POST /api/sandboxes/:sandbox/sessions': rule('write', 'connect', 'work'),
@@ -96,6 +98,8 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   // Joining needs `watch`, starting `work`.
   'POST /api/tickets': rule('write', 'connect', 'watch'),
   'GET /api/templates': rule('read', 'connect', 'self'),
+  'GET /files/:sandbox': rule('read', 'connect', 'work'),
+  'GET /files/:sandbox/:path': rule('read', 'connect', 'work'),
   'GET /logs/:sandbox': rule('read', 'connect', 'work'),
   ...WORKSPACE_POLICIES,
   'GET /api/sessions': rule('read', 'connect', 'see'),

@@ -13,7 +13,7 @@ function between(min: number, max: number) {
 }
 
 const NAME_RULE = 'expected lower-case letters, digits and hyphens (max 63)'
-const name = z.string({ error: NAME_RULE }).refine(isSandboxName, NAME_RULE).openapi({
+export const sandboxName = z.string({ error: NAME_RULE }).refine(isSandboxName, NAME_RULE).openapi({
   description: 'Lower-case letters, digits and inner hyphens, at most 63; unique within the account.',
   example: 'dev',
 })
@@ -58,7 +58,7 @@ const sandboxLimits = z.strictObject({
 /** Body of `POST /api/sandboxes`. */
 export const createSandboxBody = z
   .strictObject({
-    name: name.optional(),
+    name: sandboxName.optional(),
     network: network.optional(),
     limits: sandboxLimits.partial().optional().openapi({
       description: 'Defaults and ceilings are those of `/api/account/usage`.',

@@ -47,6 +47,8 @@ export interface AlarmDependencies {
   readonly holders: Pick<HolderIndex, 'deliver'>
   readonly lifecycle: Pick<SandboxLifecycle, 'poll'>
   readonly recheck: Pick<RecheckAuthorization, 'onAlarm'>
+  /** Deletes stored files that nothing needs, when that is due. */
+  readonly collectGarbage: () => Promise<void>
   /** Sets the alarm for what is pending beside the lifecycle. */
   readonly rearm: () => Promise<void>
   /** Keeps the object alive until the work is done. */
@@ -59,7 +61,8 @@ export interface AlarmDependencies {
  * that the runtime fires the alarm again.
  */
 export async function onAlarm(deps: AlarmDependencies): Promise<void> {
-  const { store, revocation, audit, holders, lifecycle, recheck, rearm, hold, mintRequestId } = deps
+  const { store, revocation, audit, holders, lifecycle, recheck, collectGarbage, rearm } = deps
+  const { hold, mintRequestId } = deps
   // First, and not awaited: nothing may delay a revocation, and it delays nothing.
   hold(revocation.onAlarm())
   const state = store.read()?.state
@@ -67,7 +70,7 @@ export async function onAlarm(deps: AlarmDependencies): Promise<void> {
   const polls = isStopped ? [] : [() => lifecycle.poll(mintRequestId()), () => recheck.onAlarm()]
   const failures: unknown[] = []
   // The fired alarm is gone, and a step may set the next one for much later: a crash before the end must not delay what is pending.
-  for (const step of [rearm, () => audit.deliver(), () => holders.deliver(), ...polls, rearm])
+  for (const step of [rearm, () => audit.deliver(), () => holders.deliver(), ...polls, collectGarbage, rearm])
     await step().catch((error: unknown) => void failures.push(error))
   if (failures.length > 0) throw failures[0]
 }

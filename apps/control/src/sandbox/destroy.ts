@@ -12,17 +12,16 @@ export function destroyerOf({ identity, name, address, login }: SandboxCall): De
 
 /** Deletes a sandbox whose intended destruction is stored. Every step can be repeated. */
 export async function destroySandbox(
-  { store, provider, files, index, onDestroyed, alarm, deleteAll }: LifecycleDependencies,
+  { store, provider, deleteSegments, index, onDestroyed, alarm, deleteAll }: LifecycleDependencies,
   by: Destroyer,
   { sandbox, requestId }: { readonly sandbox: string; readonly requestId: string },
 ): Promise<void> {
   const owner = store.read()?.owner ?? by.identity
   await provider.destroy(sandbox, requestId)
-  await files.deleteAll(sandbox)
+  await deleteSegments(sandbox)
   await index.remove(owner, sandbox)
   await onDestroyed(by, requestId)
-  await deleteAll()
-  store.reset()
+  await deleteAll(sandbox)
   // Last: until then the alarm would finish what a crash interrupts.
   await alarm.clear()
 }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Log } from '../log.ts'
 import type { SandboxAddress, SandboxVersions, SaveOptions } from '../versions/sandbox-versions.ts'
 import { IDLE, nextSyncMs, stepSync, type SyncEvent, type SyncState } from '../versions/sync-state.ts'
-import type { Version, VersionStore } from '../versions/version-store.ts'
+import type { Version, VersionContent, VersionStore } from '../versions/version-store.ts'
 import type { Running } from './lifecycle.ts'
 import { controlItself, type SandboxdClient } from './sandboxd-client.ts'
 
@@ -63,6 +63,7 @@ export class FileVersions {
   readonly #saves = new KeyedSerializer()
   #state: SyncState = IDLE
   #error: string | null = null
+  #savesRunning = 0
   #watched: string | undefined
   /** The start whose sandboxd knows the newest version. */
   #adopted: string | undefined
@@ -80,6 +81,11 @@ export class FileVersions {
     return { state: this.#state.kind, savedMs: store.head?.createdMs ?? null, error: this.#error }
   }
 
+  /** A save runs. */
+  get isSaving(): boolean {
+    return this.#savesRunning > 0
+  }
+
   /** Watches the running sandbox for changes, unless it does so already. */
   watch(): void {
     const running = this.#deps.running()
@@ -93,7 +99,8 @@ export class FileVersions {
   async save(options: Omit<SaveOptions, 'requestId'> & { readonly requestId?: string }): Promise<Version> {
     const { versions, running, mintRequestId, nowMs } = this.#deps
     if (versions === undefined) throw notSaved()
-    return this.#saves.run('save', async () => {
+    this.#savesRunning += 1
+    const work = this.#saves.run('save', async () => {
       const target = running()
       if (target === undefined) throw new SandwireError('sandbox_stopped', 'The sandbox is not running')
       const { sandbox, state } = target
@@ -119,6 +126,9 @@ export class FileVersions {
       } finally {
         await this.#deps.onChange().catch(() => undefined)
       }
+    })
+    return work.finally(() => {
+      this.#savesRunning -= 1
     })
   }
 
@@ -161,6 +171,28 @@ export class FileVersions {
     return version
   }
 
+  /** A version, by default the newest, with its segments. Throws `not_found`. */
+  content(nameOrNumber: string | undefined): VersionContent {
+    const { store } = this.#deps
+    if (!this.isEnabled) throw notSaved()
+    const version = nameOrNumber === undefined ? store.head : this.find(nameOrNumber)
+    if (version === undefined) throw new SandwireError('not_found', 'No version of the files is saved yet')
+    return store.content(version)
+  }
+
+  /** Keeps the segments of a version for a sandbox that is made from it. */
+  addFork(nameOrNumber: string, fork: string): VersionContent {
+    const { store, nowMs } = this.#deps
+    if (!this.isEnabled) throw notSaved()
+    return store.addFork(fork, this.find(nameOrNumber), nowMs())
+  }
+
+  /** Makes a version of another sandbox the files of this one, which has none yet. */
+  adoptFork(content: VersionContent): void {
+    const { store, nowMs } = this.#deps
+    store.adoptFork(content, nowMs())
+  }
+
   /** Throws `name_taken` when another version has the name. */
   checkName(name: string | undefined): void {
     if (!this.isEnabled) throw notSaved()
@@ -169,13 +201,13 @@ export class FileVersions {
   }
 
   /** Deletes a version; the newest one stays, because it is the saved state of the files. */
-  async remove(nameOrNumber: string): Promise<void> {
-    const { store, versions } = this.#deps
+  remove(nameOrNumber: string): void {
+    const { store, nowMs } = this.#deps
     const { number } = this.find(nameOrNumber)
     if (number === store.head?.number)
       throw new SandwireError('conflict', 'Cannot delete the version: it is the newest')
     store.remove(number)
-    await versions?.collectGarbage()
+    store.markUnused(nowMs())
   }
 
   /** The next start replaces the files by a version, and so does not need those on the disk. */
@@ -186,11 +218,6 @@ export class FileVersions {
   /** Has the next start replace the files by a version. */
   setPendingRestore(version: Version): void {
     this.#deps.store.setPendingRestore(version.number)
-  }
-
-  /** Deletes all versions of a destroyed sandbox. */
-  async deleteAll(sandbox: string): Promise<void> {
-    await this.#deps.versions?.deleteAll(sandbox)
   }
 
   async #watch(epoch: string): Promise<void> {

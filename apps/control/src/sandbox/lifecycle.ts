@@ -76,7 +76,7 @@ export interface LifecycleDependencies {
   /** Saves and restores its files. */
   readonly files: Pick<
     FileVersions,
-    'isEnabled' | 'saved' | 'watch' | 'saveBeforeStop' | 'hasPendingRestore' | 'restoreAtStart' | 'deleteAll'
+    'isEnabled' | 'saved' | 'watch' | 'saveBeforeStop' | 'hasPendingRestore' | 'restoreAtStart'
   >
   readonly sandboxd: (sandbox: string) => SandboxdClient
   /** Receives each activity response of sandboxd. */
@@ -94,8 +94,10 @@ export interface LifecycleDependencies {
   readonly alarm: { set(atMs: number): Promise<void>; clear(): Promise<void> }
   /** Called when the provider has destroyed the sandbox, before the object's own storage is deleted. */
   readonly onDestroyed: (by: Destroyer, requestId: string) => Promise<void>
-  /** Deletes the object's storage. */
-  readonly deleteAll: () => Promise<void>
+  /** Deletes the saved files of a destroyed sandbox. */
+  readonly deleteSegments: (sandbox: string) => Promise<void>
+  /** Deletes the object's storage, except what forks of the sandbox need. */
+  readonly deleteAll: (sandbox: string) => Promise<void>
 }
 
 /** Performs the effects of the sandbox's state machine, one lifecycle change at a time. */

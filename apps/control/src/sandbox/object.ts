@@ -12,7 +12,7 @@ import type { GrantRecord, HeldGrant } from './grants.ts'
 import type { Authorized } from './lifecycle.ts'
 import { openParts, type SandboxParts } from './parts.ts'
 import { callOfHeader, closeSocket, passThrough } from './pass-through.ts'
-import type { SandboxRecord, SandboxView } from './record.ts'
+import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
 import { restoreVersion } from './restore-version.ts'
 import type { RevocationEvent } from './revocation.ts'
 import type { SessionFacts } from './session-view.ts'
@@ -22,7 +22,7 @@ import { type DroppedRows, SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
 import { UploadAudit } from '../workspace-proxy/upload-audit.ts'
 import { WORKSPACE_URL, parseWorkspaceCall } from '../workspace-proxy/call.ts'
-import type { Version } from '../versions/version-store.ts'
+import type { Version, VersionContent } from '../versions/version-store.ts'
 
 function auditedHeader({ isAudited }: { readonly isAudited?: true }): Readonly<Record<string, string>> {
   return isAudited === true ? { [AUDITED_HEADER]: '1' } : {}
@@ -116,15 +116,56 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   removeVersion(call: SandboxCall, nameOrNumber: string): Promise<Outcome<void>> {
-    return this.#audited(call, {}, ({ lifecycle, files }) => {
+    return this.#audited(call, {}, async ({ lifecycle, files, rearm }) => {
       lifecycle.authorize(call, 'own')
-      return files.remove(nameOrNumber)
+      files.remove(nameOrNumber)
+      await rearm()
     })
   }
 
   /** Replaces the files by a version; see `restoreVersion`. */
   restoreVersion(call: SandboxCall, nameOrNumber: string): Promise<Outcome<SandboxView>> {
     return this.#operate(call, 'own', (parts) => restoreVersion(parts, nameOrNumber, call.requestId))
+  }
+
+  /** A version, by default the newest, with what is needed to read it from the store. */
+  versionContent(call: SandboxCall, nameOrNumber: string | undefined): Promise<Outcome<VersionContent>> {
+    return this.#run(({ lifecycle, files }) => {
+      lifecycle.authorize(call, 'work')
+      return files.content(nameOrNumber)
+    })
+  }
+
+  /** Settings for a sandbox that is made from a version. */
+  forkSettings(call: SandboxCall, nameOrNumber: string): Promise<Outcome<SandboxSettings>> {
+    return this.#run(({ lifecycle, files }) => {
+      const { record } = lifecycle.authorize(call, 'own')
+      files.find(nameOrNumber)
+      return record.settings
+    })
+  }
+
+  /** Keeps the segments of a version for the sandbox `fork`. */
+  addFork(call: SandboxCall, nameOrNumber: string, fork: string): Promise<Outcome<VersionContent>> {
+    return this.#audited(call, {}, async ({ lifecycle, files, rearm }) => {
+      lifecycle.authorize(call, 'own')
+      const content = files.addFork(nameOrNumber, fork)
+      await rearm()
+      return content
+    })
+  }
+
+  /** Makes a version of another sandbox the files of this new one. */
+  adoptFork(call: SandboxCall, content: VersionContent): Promise<Outcome<void>> {
+    return this.#run(({ lifecycle, files }) => {
+      lifecycle.authorize(call, 'own')
+      files.adoptFork(content)
+    })
+  }
+
+  /** True when the sandbox, which was made from a version of another, still needs segments that it did not make. */
+  needsForeignSegments(sandbox: string): Promise<Outcome<boolean>> {
+    return this.#run(() => this.#store.versions.hasForeignSegments(sandbox))
   }
 
   logs(call: SandboxCall, maxBytes: number): Promise<Outcome<string>> {

@@ -7,6 +7,7 @@ import { runtimeOf } from '../runtime.ts'
 import { WorkspaceProxy } from '../workspace-proxy/proxy.ts'
 import { ProxiedRequests } from '../workspace-proxy/requests.ts'
 import { ObjectAlarm } from './alarm.ts'
+import { Garbage } from '../versions/garbage.ts'
 import { SandboxVersions } from '../versions/sandbox-versions.ts'
 import { AuditLog } from './audit-log.ts'
 import { HolderIndex } from './holder-index.ts'
@@ -36,6 +37,8 @@ export interface SandboxParts {
   readonly ptySessions: PtySessions
   readonly workspace: WorkspaceProxy
   readonly files: FileVersions
+  /** Deletes stored files that nothing needs, when that is due. */
+  readonly collectGarbage: () => Promise<void>
   /** Sets the alarm for what is pending beside the lifecycle. */
   readonly rearm: () => Promise<void>
 }
@@ -70,6 +73,7 @@ export async function openParts(
   const alarm = new ObjectAlarm(ctx.storage)
   const hold = (work: Promise<unknown>): void => ctx.waitUntil(work)
   const mintId = (): string => crypto.randomUUID()
+  const sandboxObject = (id: string) => env.SANDBOX.get(env.SANDBOX.idFromName(id))
   const account = (owner: string) => env.ACCOUNT.get(env.ACCOUNT.idFromName(owner))
   const inTime = <T>(request: () => Promise<T>): Promise<T> =>
     withTimeout(request(), ACCOUNT_MS, () => new Error('The account does not respond'))
@@ -142,7 +146,9 @@ export async function openParts(
 
   /** When the alarm must fire for what does not depend on the lifecycle. */
   const nextMs = (): number | undefined => {
-    const times = [revocation.nextMs(), audit.nextMs(), holders.nextMs()].filter((time) => time !== undefined)
+    const times = [revocation.nextMs(), audit.nextMs(), holders.nextMs(), garbage.nextMs()].filter(
+      (time) => time !== undefined,
+    )
     return times.length === 0 ? undefined : Math.min(...times)
   }
   const rearm = async (): Promise<void> => {
@@ -175,6 +181,22 @@ export async function openParts(
     hold,
     onChange: () => lifecycle.publish(),
   })
+  const garbage: Garbage = new Garbage({
+    store: store.versions,
+    segments,
+    sandbox: () => store.read()?.id ?? store.versions.destroyedSandbox,
+    isSaving: () => files.isSaving,
+    needsSegments: (fork) => inTime(async () => unwrap(await sandboxObject(fork).needsForeignSegments(fork))),
+    nowMs,
+    log,
+  })
+  /** Deletes the storage, and keeps what forks of the sandbox need. */
+  const deleteAll = async (sandbox: string): Promise<void> => {
+    const kept = store.versions.forkedContent(sandbox)
+    await ctx.storage.deleteAll()
+    store.reset()
+    if (kept !== undefined) store.keepForForks(kept, nowMs())
+  }
   const lifecycle: SandboxLifecycle = new SandboxLifecycle({
     store,
     provider,
@@ -211,7 +233,8 @@ export async function openParts(
       await holders.removeAll()
       await audit.recordDestroyed({ ...by, scopes: [], requestId }, audit.contextOf(by))
     },
-    deleteAll: () => ctx.storage.deleteAll(),
+    deleteSegments: (sandbox) => garbage.deleteAll(sandbox),
+    deleteAll,
   })
   const budget = new OutputBudget(config.limits.outputBytesPerSecond)
   const sessions = new SandboxSessions({
@@ -261,6 +284,11 @@ export async function openParts(
     ptySessions,
     workspace,
     files,
+    collectGarbage: async () => {
+      await garbage.onAlarm()
+      const { destroyedSandbox, isEmpty } = store.versions
+      if (destroyedSandbox !== undefined && isEmpty) await deleteAll(destroyedSandbox)
+    },
     rearm,
   }
 }

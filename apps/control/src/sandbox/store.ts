@@ -20,11 +20,11 @@ import type { SandboxRecord, SandboxSettings } from './record.ts'
 import { HOLDER_OUTBOX } from './holder-index.ts'
 import { DISCONNECT_OUTBOX } from './revocation.ts'
 import type { SandboxState } from './state.ts'
-import { VERSION_SCHEMA, VersionStore } from '../versions/version-store.ts'
+import { type DestroyedSandbox, VERSION_SCHEMA, VersionStore } from '../versions/version-store.ts'
 import { decodeTicket, encodeTicket, type LiveTicket, type TicketRecord } from './tickets.ts'
 
 const SCHEMA: Schema = {
-  version: 3,
+  version: 4,
   statements: [
     `CREATE TABLE sandbox (
       one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -436,6 +436,12 @@ export class SandboxStore {
   /** To be called after all data, including the tables, was deleted. */
   reset(): void {
     this.#hasTables = false
+  }
+
+  /** Stores again what forks need, after everything was deleted. */
+  keepForForks(destroyed: DestroyedSandbox, nowMs: number): void {
+    this.#createTables()
+    this.versions.keepForForks(destroyed, nowMs)
   }
 
   setState(state: SandboxState): void {

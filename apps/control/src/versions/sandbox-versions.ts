@@ -115,6 +115,7 @@ export class SandboxVersions {
       throw new SandwireError('internal', `Cannot save the files: segment ${missing} was not stored`)
     if (!isCommitted) throw new SandwireError('conflict', 'Cannot save the files: another save was committed')
     store.prune()
+    store.markUnused(nowMs())
     // Without this message the next save still starts from this version: it names its parent.
     await this.#request(target, options.requestId, 'POST', `/versions/saves/${save}`).catch(() => undefined)
     return store.head
@@ -146,27 +147,6 @@ export class SandboxVersions {
     const bytes = await this.#readEnds(version)
     const path = `/versions/adopt/${version.save}`
     await this.#request(target, requestId, 'POST', path, { ms: BEGIN_TIMEOUT_MS, bytes })
-  }
-
-  /** Deletes segments that no version needs. Returns their number. */
-  async collectGarbage(): Promise<number> {
-    const { store, segments, nowMs } = this.#deps
-    const unused = store.unused(nowMs())
-    for (const { id, lineage } of unused) {
-      await segments.delete(segmentKey(lineage, id))
-      store.removeSegment(id)
-    }
-    return unused.length
-  }
-
-  /** Deletes every version of a destroyed sandbox from the store. */
-  async deleteAll(sandbox: string): Promise<void> {
-    const { segments } = this.#deps
-    for (;;) {
-      const keys = await segments.list(segmentKey(sandbox, ''))
-      for (const key of keys) await segments.delete(key)
-      if (keys.length === 0) return
-    }
   }
 
   #unchanged(head: Version | undefined, { kind, name }: SaveOptions): Version | undefined {

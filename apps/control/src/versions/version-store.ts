@@ -1,3 +1,4 @@
+import { SandwireError } from '@sandwire/protocol'
 import type { SegmentId } from '@sandwire/version-format'
 import { type Exec, numberOf, type Row, textOf } from '../sql.ts'
 import type { SegmentFacts } from './segment-store.ts'
@@ -9,9 +10,8 @@ export const VERSION_SCHEMA: readonly string[] = [
     bytes INTEGER NOT NULL,
     trailer_bytes INTEGER NOT NULL,
     sha256 TEXT NOT NULL,
-    -- 0 until a version is committed that needs it.
-    is_live INTEGER NOT NULL,
-    created_ms INTEGER NOT NULL
+    -- Since when no version and no fork needs it; NULL: one does.
+    unused_ms INTEGER
   )`,
   // AUTOINCREMENT: the number of a deleted version is never given to another.
   `CREATE TABLE versions (
@@ -27,6 +27,15 @@ export const VERSION_SCHEMA: readonly string[] = [
     -- JSON: all segments that the version needs.
     segments TEXT NOT NULL
   )`,
+  // Sandboxes that were made from a version, and the segments (JSON) that they may need.
+  `CREATE TABLE forks (
+    sandbox TEXT PRIMARY KEY,
+    -- When it was made, or last said that it needs them.
+    checked_ms INTEGER NOT NULL,
+    segments TEXT NOT NULL
+  )`,
+  // The sandbox, when it was destroyed and forks still need its segments.
+  'CREATE TABLE destroyed (one INTEGER PRIMARY KEY CHECK (one = 1), sandbox TEXT NOT NULL)',
   // The version that the next start restores.
   'CREATE TABLE pending_restore (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL)',
   // The start whose files are complete, so that a repeated start does not replace them.
@@ -58,10 +67,31 @@ export interface SegmentRow extends SegmentFacts {
   readonly trailerBytes: number
 }
 
+/** A version with all segments that it needs. */
+export interface VersionContent {
+  readonly version: Version
+  readonly segments: readonly SegmentRow[]
+}
+
+/** A sandbox that was made from a version of this one. */
+export interface Fork {
+  readonly sandbox: string
+  /** When it was made, or last said that it needs the segments. */
+  readonly checkedMs: number
+  readonly segments: readonly SegmentId[]
+}
+
+/** What is left of a destroyed sandbox while forks need it. */
+export interface DestroyedSandbox {
+  readonly sandbox: string
+  readonly forks: readonly Fork[]
+  readonly segments: readonly SegmentRow[]
+}
+
 /** Automatic versions that are kept, newest first. */
 const MAX_AUTOMATIC_VERSIONS = 10
-/** A segment that no version needs is deleted after this time: a save or fork in progress may still refer to it. */
-const UNUSED_MS = 60 * 60 * 1000
+/** A segment that is not needed is deleted after this time: a download or fork in progress may still read it. */
+export const UNUSED_MS = 60 * 60 * 1000
 
 function toVersion(row: Row): Version {
   const name = row['name']
@@ -120,8 +150,8 @@ export class VersionStore {
   /** Records a segment before it is stored, so that it is found again if the save does not end. */
   addSegment(segment: SegmentRow, nowMs: number): void {
     this.#exec(
-      `INSERT OR REPLACE INTO segments (id, lineage, bytes, trailer_bytes, sha256, is_live, created_ms)
-       VALUES (?, ?, ?, ?, ?, 0, ?)`,
+      `INSERT OR REPLACE INTO segments (id, lineage, bytes, trailer_bytes, sha256, unused_ms)
+       VALUES (?, ?, ?, ?, ?, ?)`,
       segment.id,
       segment.lineage,
       segment.sizeBytes,
@@ -140,7 +170,7 @@ export class VersionStore {
     const needed = new Set([...version.manifests, ...version.segments])
     for (const id of needed) if (this.segment(id) === undefined) return { isCommitted: false, missing: id }
     this.#insert(version)
-    for (const id of needed) this.#exec('UPDATE segments SET is_live = 1 WHERE id = ?', id)
+    for (const id of needed) this.#exec('UPDATE segments SET unused_ms = NULL WHERE id = ?', id)
     return { isCommitted: true }
   }
 
@@ -153,6 +183,85 @@ export class VersionStore {
         head.number,
       )
     else this.#insert({ ...head, kind: 'checkpoint', name, createdMs: nowMs })
+  }
+
+  /** A version with its segments; throws `version_damaged` when one is not recorded. */
+  content(version: Version): VersionContent {
+    const segments = [...new Set([...version.manifests, ...version.segments])].map((id) => {
+      const row = this.segment(id)
+      if (row === undefined)
+        throw new SandwireError('version_damaged', `Cannot read the version: segment ${id} is not known`)
+      return row
+    })
+    return { version, segments }
+  }
+
+  /** Keeps the segments of a version for a sandbox that is made from it. */
+  addFork(sandbox: string, version: Version, nowMs: number): VersionContent {
+    const content = this.content(version)
+    this.#insertFork({ sandbox, checkedMs: nowMs, segments: content.segments.map(({ id }) => id) })
+    return content
+  }
+
+  forks(): readonly Fork[] {
+    return this.#exec('SELECT * FROM forks').map((row) => ({
+      sandbox: textOf(row, 'sandbox'),
+      checkedMs: numberOf(row, 'checked_ms'),
+      // Written by `addFork`.
+      segments: JSON.parse(textOf(row, 'segments')) as SegmentId[],
+    }))
+  }
+
+  setForkChecked(sandbox: string, nowMs: number): void {
+    this.#exec('UPDATE forks SET checked_ms = ? WHERE sandbox = ?', nowMs, sandbox)
+  }
+
+  /** What must outlive a sandbox that is destroyed; undefined: no fork needs its segments. */
+  forkedContent(sandbox: string): DestroyedSandbox | undefined {
+    const forks = this.forks()
+    const ids = [...new Set(forks.flatMap(({ segments }) => segments))]
+    const segments = ids.map((id) => this.segment(id)).filter((row) => row !== undefined)
+    return forks.length === 0 ? undefined : { sandbox, forks, segments }
+  }
+
+  /** Keeps the segments of a destroyed sandbox until no fork needs them. */
+  keepForForks({ sandbox, forks, segments }: DestroyedSandbox, nowMs: number): void {
+    this.#exec('INSERT OR REPLACE INTO destroyed VALUES (1, ?)', sandbox)
+    for (const fork of forks) this.#insertFork(fork)
+    for (const segment of segments) this.addSegment(segment, nowMs)
+    this.markUnused(nowMs)
+  }
+
+  /** The sandbox, when it was destroyed and forks may need its segments. */
+  get destroyedSandbox(): string | undefined {
+    return this.#exec('SELECT sandbox FROM destroyed').map((row) => textOf(row, 'sandbox'))[0]
+  }
+
+  get isEmpty(): boolean {
+    return this.#exec('SELECT id FROM segments LIMIT 1').length === 0 && this.forks().length === 0
+  }
+
+  #insertFork({ sandbox, checkedMs, segments }: Fork): void {
+    const ids = JSON.stringify(segments)
+    this.#exec('INSERT OR REPLACE INTO forks VALUES (?, ?, ?)', sandbox, checkedMs, ids)
+  }
+
+  removeFork(sandbox: string): void {
+    this.#exec('DELETE FROM forks WHERE sandbox = ?', sandbox)
+  }
+
+  /** Makes a version of another sandbox the first one of this sandbox, which the next start restores. */
+  adoptFork({ version, segments }: VersionContent, nowMs: number): void {
+    if (this.head !== undefined) return
+    for (const segment of segments) this.addSegment(segment, nowMs)
+    const { number: _, ...content } = version
+    this.commit({ ...content, kind: 'checkpoint' }, undefined)
+    this.setPendingRestore(this.list()[0]?.number)
+  }
+
+  /** True when it needs segments that another sandbox made. */
+  hasForeignSegments(sandbox: string): boolean {
+    return this.#exec('SELECT id FROM segments WHERE lineage <> ? LIMIT 1', sandbox).length > 0
   }
 
   remove(number: number): void {
@@ -169,12 +278,31 @@ export class VersionStore {
     )
   }
 
-  /** Segments that no version needs and that are old enough to be deleted. */
+  /** Updates since when segments are not needed, after versions or forks were removed. */
+  markUnused(nowMs: number): void {
+    const needed = new Set([
+      ...this.list().flatMap(({ manifests, segments }) => [...manifests, ...segments]),
+      ...this.forks().flatMap(({ segments }) => segments),
+    ])
+    for (const row of this.#exec('SELECT id, unused_ms FROM segments')) {
+      const id = textOf(row, 'id')
+      const isUnused = row['unused_ms'] !== null
+      if (needed.has(id) === !isUnused) continue
+      this.#exec('UPDATE segments SET unused_ms = ? WHERE id = ?', needed.has(id) ? null : nowMs, id)
+    }
+  }
+
+  /** Segments that have not been needed for long enough to be deleted. */
   unused(nowMs: number): readonly SegmentRow[] {
-    const needed = new Set(this.list().flatMap(({ manifests, segments }) => [...manifests, ...segments]))
-    return this.#exec('SELECT * FROM segments WHERE created_ms <= ?', nowMs - UNUSED_MS)
-      .map(toSegment)
-      .filter(({ id }) => !needed.has(id))
+    this.markUnused(nowMs)
+    return this.#exec('SELECT * FROM segments WHERE unused_ms <= ?', nowMs - UNUSED_MS).map(toSegment)
+  }
+
+  /** When the next segment can be deleted; undefined: all are needed. */
+  get nextUnusedMs(): number | undefined {
+    const [row] = this.#exec('SELECT MIN(unused_ms) AS first_ms FROM segments')
+    const firstMs = row?.['first_ms']
+    return typeof firstMs === 'number' ? firstMs + UNUSED_MS : undefined
   }
 
   /** Forgets a segment that was deleted from the store. */

@@ -41,7 +41,7 @@ async function bundleControl(define: Readonly<Record<string, string>> = {}): Pro
     entrypoints: [path.join(import.meta.dir, '../../src/index.ts')],
     target: 'browser',
     format: 'esm',
-    external: ['cloudflare:*'],
+    external: ['cloudflare:*', 'node:*'],
     define: { ...define },
   })
   const [output] = built.outputs
@@ -165,7 +165,12 @@ export async function startControl({
     ...(containers !== undefined && { name: containers.name }),
     modulesRoot: '/',
     compatibilityDate: '2026-07-01',
-    compatibilityFlags: ['no_web_socket_compression', 'enable_request_signal'],
+    compatibilityFlags: [
+      'no_web_socket_compression',
+      'enable_request_signal',
+      'nodejs_compat',
+      'no_nodejs_compat_v2',
+    ],
     durableObjects: {
       SANDBOX: {
         className: 'SandboxObject',

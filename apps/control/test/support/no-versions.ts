@@ -8,5 +8,4 @@ export const NO_VERSIONS: LifecycleDependencies['files'] = {
   hasPendingRestore: false,
   saveBeforeStop: async () => undefined,
   restoreAtStart: async () => undefined,
-  deleteAll: async () => undefined,
 }

@@ -75,7 +75,14 @@ test('control can connect to the host and the slots, and to no network (threat T
 test('no WebSocket of control is compressed (threat T29)', () => {
   const control = CONFIG.services?.find(({ name }) => name === 'control')
   expect(control).toMatchObject({
-    worker: { compatibilityFlags: ['no_web_socket_compression', 'enable_request_signal'] },
+    worker: {
+      compatibilityFlags: [
+        'no_web_socket_compression',
+        'enable_request_signal',
+        'nodejs_compat',
+        'no_nodejs_compat_v2',
+      ],
+    },
   })
 })
 

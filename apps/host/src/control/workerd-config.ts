@@ -66,9 +66,14 @@ export interface ControlPlan {
 const COMPATIBILITY_DATE = '2026-07-01'
 /**
  * No WebSocket compression, because messages could expand beyond the size limit. `request.signal` aborts when the client
- * disconnects, so that upstream requests end too.
+ * disconnects, so that upstream requests end too. Node's modules are for Zstandard (`node:zlib`), without Node's globals.
  */
-const COMPATIBILITY_FLAGS = ['no_web_socket_compression', 'enable_request_signal']
+const COMPATIBILITY_FLAGS = [
+  'no_web_socket_compression',
+  'enable_request_signal',
+  'nodejs_compat',
+  'no_nodejs_compat_v2',
+]
 
 /** Headers that proxies set about the client. Without a proxy they are forged, so they are removed. */
 const CLAIMED_HEADERS = [

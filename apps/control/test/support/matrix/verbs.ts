@@ -172,6 +172,16 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     'not_found',
     ofSandbox('/api/sandboxes/:sandbox/checkpoints/none/restore'),
   ),
+  'POST /api/sandboxes/:sandbox/checkpoints/:version/fork': expectingError(
+    'not_found',
+    ofSandbox('/api/sandboxes/:sandbox/checkpoints/none/fork', { name: 'forked' }),
+  ),
+  'GET /api/sandboxes/:sandbox/checkpoints/:version/diff': expectingError(
+    'not_found',
+    ofSandbox('/api/sandboxes/:sandbox/checkpoints/none/diff'),
+  ),
+  'GET /files/:sandbox': expectingError('not_found', ofSandbox('/files/:sandbox')),
+  'GET /files/:sandbox/:path': expectingError('not_found', ofSandbox('/files/:sandbox/workspace/a')),
   'PUT /api/sandboxes/:sandbox/env': [ofSandbox('/api/sandboxes/:sandbox/env', { env: {} })],
   'POST /api/sandboxes/:sandbox/exec': [ofSandbox('/api/sandboxes/:sandbox/exec', { cmd: 'true' })],
   'POST /api/sandboxes/:sandbox/sessions': [

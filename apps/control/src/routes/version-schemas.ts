@@ -1,0 +1,67 @@
+import { z } from '@hono/zod-openapi'
+import type { Version } from '../versions/version-store.ts'
+import { sandboxName, sandboxParams } from './schemas.ts'
+
+const NAME_RULE = 'expected lower-case letters, digits and hyphens (max 63), with a letter first'
+const name = z
+  .string({ error: NAME_RULE })
+  // A letter first: a number is the number of a version.
+  .regex(/^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/, NAME_RULE)
+export const newCheckpoint = z.strictObject({ name: name.exactOptional() }).openapi('NewCheckpoint')
+
+/** Name or number of a version. */
+export const versionName = z.string().regex(/^[a-z0-9-]{1,63}$/, 'expected the name or number of a version')
+export const versionParams = sandboxParams.extend({ version: versionName })
+export const versionView = z
+  .object({
+    version: z.int(),
+    name: z.string().nullable(),
+    kind: z.enum(['automatic', 'checkpoint']),
+    savedMs: z.int(),
+    isNewest: z.boolean(),
+    isFuzzy: z.boolean().openapi({ description: 'Processes ran while it was saved.' }),
+    unreadable: z.int().openapi({ description: 'Number of files that could not be read.' }),
+  })
+  .openapi('Version')
+export const versionList = z.object({ versions: z.array(versionView) }).openapi('Versions')
+
+export const newFork = z
+  .strictObject({
+    name: sandboxName,
+    start: z.boolean().optional().openapi({ description: 'Start the sandbox at once. Default true.' }),
+  })
+  .openapi('NewFork')
+
+export const diffQuery = z.strictObject({
+  to: versionName.exactOptional().openapi({ description: 'The later version; default: the newest.' }),
+})
+const changeView = z
+  .object({
+    path: z.string(),
+    change: z.enum(['added', 'removed', 'modified']),
+    kind: z.enum(['file', 'folder', 'link', 'fifo']),
+    beforeBytes: z.int().nullable(),
+    afterBytes: z.int().nullable(),
+  })
+  .openapi('VersionChange')
+export const diffView = z
+  .object({
+    from: z.int(),
+    to: z.int(),
+    changes: z.array(changeView),
+    isComplete: z.boolean().openapi({ description: 'False: there are more changes.' }),
+  })
+  .openapi('VersionDiff')
+
+export function toVersionView(version: Version, newest: number | undefined): z.infer<typeof versionView> {
+  const { number, kind, createdMs, isFuzzy, unreadable } = version
+  return {
+    version: number,
+    name: version.name ?? null,
+    kind,
+    savedMs: createdMs,
+    isNewest: number === newest,
+    isFuzzy,
+    unreadable,
+  }
+}

@@ -1,0 +1,200 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { createLog } from '../src/log.ts'
+import { Garbage } from '../src/versions/garbage.ts'
+import { VERSION_SCHEMA, VersionStore } from '../src/versions/version-store.ts'
+import { sqlOf } from './support/bun-sql.ts'
+import { MemoryStore } from './support/memory-store.ts'
+
+const HOUR_MS = 60 * 60 * 1000
+const DAY_MS = 24 * HOUR_MS
+
+/** A sandbox with its rows; all share one store and one clock. */
+class TestSandbox {
+  readonly rows: VersionStore
+  readonly garbage: Garbage
+  readonly id: string
+  isSaving = false
+  readonly #world: World
+
+  constructor(id: string, world: World) {
+    this.id = id
+    const sql = sqlOf(new Database(':memory:'))
+    for (const statement of VERSION_SCHEMA) sql.exec(statement)
+    this.rows = new VersionStore((query, ...bindings) => sql.exec(query, ...bindings).toArray())
+    this.#world = world
+    this.garbage = new Garbage({
+      store: this.rows,
+      segments: world.store,
+      sandbox: () => id,
+      isSaving: () => this.isSaving,
+      needsSegments: async (fork) => world.sandboxes.get(fork)?.rows.hasForeignSegments(fork) ?? false,
+      nowMs: () => world.nowMs,
+      log: createLog(
+        () => undefined,
+        () => world.nowMs,
+      ),
+    })
+  }
+
+  /** Stores a segment; `save` commits a version that needs it and `others`. */
+  async addSegment(id: string): Promise<void> {
+    this.rows.addSegment(
+      { id, lineage: this.id, sizeBytes: 1, trailerBytes: 1, sha256: 'x' },
+      this.#world.nowMs,
+    )
+    await this.#world.store.put(`segments/${this.id}/${id}`, Buffer.from('x'))
+  }
+
+  async save(id: string, others: readonly string[] = [], kind: 'automatic' | 'checkpoint' = 'automatic') {
+    await this.addSegment(id)
+    const segments = [...others, id]
+    const facts = {
+      save: id,
+      createdMs: this.#world.nowMs,
+      kind,
+      name: undefined,
+      isFuzzy: false,
+      unreadable: 0,
+    }
+    const { isCommitted } = this.rows.commit(
+      { ...facts, manifests: segments, segments },
+      this.rows.head?.save,
+    )
+    expect(isCommitted).toBe(true)
+  }
+
+  fork(id: string): TestSandbox {
+    const { head } = this.rows
+    if (head === undefined) throw new Error('no version')
+    const made = this.#world.add(id)
+    made.rows.adoptFork(this.rows.addFork(id, head, this.#world.nowMs), this.#world.nowMs)
+    return made
+  }
+
+  /** As a destroyed sandbox's object does. */
+  async destroy(): Promise<void> {
+    await this.garbage.deleteAll(this.id)
+    const kept = this.rows.forkedContent(this.id)
+    const left = this.#world.add(this.id)
+    if (kept !== undefined) left.rows.keepForForks(kept, this.#world.nowMs)
+  }
+}
+
+class World {
+  readonly store = new MemoryStore()
+  readonly sandboxes = new Map<string, TestSandbox>()
+  nowMs = 1_000_000
+
+  add(id: string): TestSandbox {
+    const made = new TestSandbox(id, this)
+    this.sandboxes.set(id, made)
+    return made
+  }
+
+  get keys(): readonly string[] {
+    return [...this.store.objects.keys()].map((key) => key.slice('segments/'.length)).toSorted()
+  }
+
+  /** Lets time pass, and has every sandbox collect what is due. */
+  async pass(ms: number): Promise<void> {
+    this.nowMs += ms
+    for (const { garbage } of this.sandboxes.values()) await garbage.onAlarm()
+  }
+}
+
+describe('garbage collection', () => {
+  test('deletes what no version needs, an hour after it was last needed', async () => {
+    const world = new World()
+    const box = world.add('box')
+    await box.save('a')
+    await box.save('b')
+    world.nowMs += 5 * HOUR_MS
+    box.rows.remove(1)
+    box.rows.markUnused(world.nowMs)
+    await world.pass(HOUR_MS - 1)
+    expect(world.keys).toEqual(['box/a', 'box/b'])
+    expect(box.garbage.nextMs()).toBe(world.nowMs + 1)
+    await world.pass(1)
+    expect(world.keys).toEqual(['box/b'])
+    expect(box.garbage.nextMs()).toBeUndefined()
+  })
+
+  test('leaves the segments of a save in progress alone, however long it takes', async () => {
+    const world = new World()
+    const box = world.add('box')
+    await box.save('a')
+    box.isSaving = true
+    await box.addSegment('b1')
+    await world.pass(3 * HOUR_MS)
+    await box.save('b2', ['b1'])
+    box.isSaving = false
+    await world.pass(HOUR_MS)
+    expect(world.keys).toEqual(['box/a', 'box/b1', 'box/b2'])
+  })
+
+  test('keeps checkpoints, and what a failed save left only for an hour', async () => {
+    const world = new World()
+    const box = world.add('box')
+    await box.save('kept', [], 'checkpoint')
+    for (let at = 0; at < 15; at += 1) await box.save(`s${at}`)
+    await box.addSegment('failed')
+    box.rows.prune()
+    box.rows.markUnused(world.nowMs)
+    await world.pass(HOUR_MS)
+    expect(world.keys).toEqual([
+      'box/kept',
+      ...Array.from({ length: 10 }, (_, at) => `box/s${at + 5}`).toSorted(),
+    ])
+  })
+
+  test('keeps the segments of a fork while the parent drops its version', async () => {
+    const world = new World()
+    const box = world.add('box')
+    await box.save('a')
+    const fork = box.fork('fork')
+    await box.save('b')
+    box.rows.remove(1)
+    box.rows.markUnused(world.nowMs)
+    await world.pass(10 * DAY_MS)
+    expect(world.keys).toEqual(['box/a', 'box/b'])
+    // The fork stores everything itself, and drops the version that it was made from.
+    await fork.save('own')
+    fork.rows.remove(1)
+    fork.rows.markUnused(world.nowMs)
+    await world.pass(HOUR_MS)
+    await world.pass(DAY_MS)
+    await world.pass(HOUR_MS)
+    expect(world.keys).toEqual(['box/b', 'fork/own'])
+  })
+
+  test('keeps what forks of forks need when both parents are destroyed, and then deletes it', async () => {
+    const world = new World()
+    const box = world.add('box')
+    await box.save('a')
+    await box.addSegment('failed')
+    const middle = box.fork('middle')
+    await middle.save('m', ['a'])
+    const last = middle.fork('last')
+    await box.destroy()
+    await middle.destroy()
+    expect(world.keys).toEqual(['box/a', 'middle/m'])
+    for (let days = 0; days < 5; days += 1) await world.pass(DAY_MS)
+    expect(world.keys).toEqual(['box/a', 'middle/m'])
+    await last.destroy()
+    for (let days = 0; days < 5; days += 1) await world.pass(DAY_MS)
+    expect(world.keys).toEqual([])
+  })
+
+  test('tries again when the store fails', async () => {
+    const world = new World()
+    const box = world.add('box')
+    await box.addSegment('failed')
+    world.store.isFailing = true
+    await world.pass(HOUR_MS)
+    expect(box.rows.segment('failed')).toBeDefined()
+    world.store.isFailing = false
+    await world.pass(5 * 60 * 1000)
+    expect([world.keys, box.rows.segment('failed')]).toEqual([[], undefined])
+  })
+})

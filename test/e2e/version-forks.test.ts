@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { runInProcess } from '../../apps/cli/test/in-process.ts'
+import { type RunningHost, startHost } from './support/control.ts'
+
+/** A cold start on a busy machine. */
+const TIMEOUT_MS = 90_000
+
+let host: RunningHost
+
+beforeAll(async () => {
+  host = await startHost()
+}, TIMEOUT_MS)
+
+afterAll(async () => {
+  await host.stop()
+}, TIMEOUT_MS)
+
+function cli(...argv: string[]) {
+  return runInProcess([...argv, '--url', host.url], {
+    env: { SBX_TOKEN: host.token, npm_command: undefined },
+  })
+}
+
+async function shell(sandbox: string, script: string): Promise<string> {
+  const response = await host.fetch(`/api/sandboxes/${sandbox}/exec`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ cmd: 'sh', args: ['-c', script] }),
+  })
+  expect(response.status).toBe(200)
+  const { output } = (await response.json()) as { output: string }
+  return output
+}
+
+async function json(path: string): Promise<unknown> {
+  return (await host.fetch(path)).json()
+}
+
+test(
+  'a version is browsed, compared and forked without starting its sandbox, and the fork survives it',
+  async () => {
+    expect((await cli('create', 'dev')).code).toBe(0)
+    // A name with a byte that is no UTF-8, a large file with a hole, and one of many small files.
+    await shell(
+      'dev',
+      `mkdir d && printf one > d/a && printf x > "$(printf 'b\\377')" && ln -s a d/l &&
+       head -c 3000000 /dev/urandom > large && truncate -s 9000000 large && sha256sum large > ~/sum`,
+    )
+    expect((await cli('checkpoint', 'dev', 'first')).code).toBe(0)
+    await shell('dev', 'printf three > d/a && touch large && mkdir e && echo > e/f && rm d/l')
+    expect((await cli('checkpoint', 'dev', 'second')).code).toBe(0)
+    expect((await cli('stop', 'dev')).code).toBe(0)
+
+    expect(await json('/files/dev')).toMatchObject({ entries: [{ name: 'home' }, { name: 'workspace' }] })
+    expect(await json('/files/dev/workspace?version=first')).toMatchObject({
+      path: 'workspace',
+      isComplete: true,
+      entries: [
+        { name: 'b\udcff', kind: 'file', sizeBytes: 1 },
+        { name: 'd', kind: 'folder', sizeBytes: null },
+        { name: 'large', kind: 'file', sizeBytes: 9_000_000 },
+      ],
+    })
+    expect(await json('/files/dev/workspace/d?version=first&after=a')).toMatchObject({
+      entries: [{ name: 'l', kind: 'link', target: 'a' }],
+    })
+    expect(await (await host.fetch('/files/dev/workspace/d/a?version=first')).text()).toBe('one')
+    expect(await (await host.fetch('/files/dev/workspace/d/a')).text()).toBe('three')
+    expect(await (await host.fetch('/files/dev/workspace/b%ff')).text()).toBe('x')
+    const large = await host.fetch('/files/dev/workspace/large')
+    expect(large.headers.get('content-length')).toBe('9000000')
+    expect(large.headers.get('content-disposition')).toBe('attachment')
+    const sum = await (await host.fetch('/files/dev/home/sum')).text()
+    const hash = new Bun.CryptoHasher('sha256').update(await large.bytes()).digest('hex')
+    expect(sum.split(' ')[0]).toBe(hash)
+    for (const [path, code] of [
+      ['workspace/none', 'file_not_found'],
+      ['workspace/d/a/b', 'file_not_found'],
+      ['workspace/d/l?version=first', 'special_file'],
+      ['workspace/%2e%2e/x', 'file_not_found'],
+      ['workspace/a%00b', 'path_refused'],
+      ['workspace/a%2fb', 'file_not_found'],
+      ['workspace?version=none', 'not_found'],
+      ['workspace?path=x', 'bad_request'],
+    ])
+      expect([path, await json(`/files/dev/${path}`)]).toMatchObject([path, { error: { code } }])
+
+    expect(await json('/api/sandboxes/dev/checkpoints/first/diff?to=second')).toMatchObject({
+      changes: [
+        { path: 'workspace/e', change: 'added', kind: 'folder' },
+        { path: 'workspace/d/a', change: 'modified', beforeBytes: 3, afterBytes: 5 },
+        { path: 'workspace/d/l', change: 'removed', kind: 'link' },
+        { path: 'workspace/e/f', change: 'added', beforeBytes: null, afterBytes: 1 },
+      ],
+      isComplete: true,
+    })
+    const shown = (await cli('diff', 'dev@first', 'dev@second')).stdout.toString()
+    expect(shown).toMatch(/modified +3 +5 +workspace\/d\/a/)
+    expect((await cli('diff', 'dev@second')).stderr).toContain('the same files')
+    expect(await json('/api/sandboxes/dev')).toMatchObject({ state: 'stopped' })
+
+    expect((await cli('fork', 'dev@first', 'dev')).stderr).toContain('exists already')
+    expect((await cli('fork', 'dev@first', 'copy')).stderr).toContain('copy has the files of dev@first')
+    expect(await shell('copy', 'cat d/a && readlink d/l && sha256sum -c ~/sum')).toBe('onea\nlarge: OK\n')
+    expect((await cli('rm', 'dev', '--force')).code).toBe(0)
+    await shell('copy', 'echo more > more')
+    expect((await cli('checkpoint', 'copy', 'own')).code).toBe(0)
+    expect((await cli('stop', 'copy')).code).toBe(0)
+    expect((await cli('restore', 'copy@own')).code).toBe(0)
+    expect(await shell('copy', 'cat d/a more && sha256sum -c ~/sum')).toBe('onemore\nlarge: OK\n')
+    expect((await cli('fork', 'copy@own', 'second')).code).toBe(0)
+    expect(await shell('second', 'cat d/a more && sha256sum -c ~/sum')).toBe('onemore\nlarge: OK\n')
+  },
+  TIMEOUT_MS,
+)
