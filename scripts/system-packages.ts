@@ -24,6 +24,7 @@ const systemPackages: readonly SystemPackage[] = [
   { name: 'util-linux', probe: ['script', '--version'], tests: 'the command line in a terminal' },
   { name: 'chromium', probe: ['/usr/bin/chromium', '--version'], tests: 'the client library in a browser' },
   { name: 'bubblewrap', probe: ['bwrap', '--version'], tests: 'isolated sandboxes' },
+  { name: 'tmux', probe: ['tmux', '-V'], tests: 'panes of tmux' },
   { name: 'procps', probe: ['ps', '--version'], tests: 'process clean-up' },
   { name: 'docker.io', probe: ['dockerd', '--version'], tests: 'sandboxes in containers' },
   { name: 'iptables', probe: ['iptables', '--version'], tests: 'the network of containers' },

@@ -28,6 +28,7 @@ import { ARCHIVE_LIMITS } from './workspace/routes/transfer-routes.ts'
 import { FilesThread } from './workspace/thread/files-thread.ts'
 import { findRipgrep } from './workspace/search/find-ripgrep.ts'
 import { Uploads } from './workspace/transfer/uploads.ts'
+import { TmuxService } from './tmux/tmux-service.ts'
 import { pauseProcesses } from './versions/pause-processes.ts'
 import { VersionService } from './versions/version-service.ts'
 import { VersionThread } from './versions/version-thread.ts'
@@ -159,10 +160,13 @@ async function main(): Promise<void> {
   const renderer = new ScreenRenderer(
     () => new Worker(new URL('./screen/screen-worker.ts', import.meta.url).href),
   )
+  const startProcess = createStartProcess({ children: reaper, scanner, withOomScore }, user)
+  const tmux = new TmuxService({ startProcess, asUser: user.asUser, cwd: workspace, baseEnv })
   const registry = new SessionRegistry(
     settings,
     {
-      startProcess: createStartProcess({ children: reaper, scanner, withOomScore }, user),
+      startProcess,
+      panes: tmux,
       asUser: user.asUser,
       createScreen: (session) => new ScreenModel(session, renderer),
       log,
@@ -225,6 +229,7 @@ async function main(): Promise<void> {
       },
       ripgrep,
       watches,
+      tmux,
       texts: new Semaphore(RESPONSE_MEMORY),
       searches: new Semaphore(RESPONSE_MEMORY),
       archives: new Semaphore(ARCHIVE_LIMITS),

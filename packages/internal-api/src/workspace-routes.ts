@@ -60,6 +60,10 @@ export const WORKSPACE_ROUTES = {
   'PUT /workspace/archive': change(PATH),
 
   'GET /workspace/watch': read({ ...PATH, recursive: '1: include subfolders' }),
+  'GET /workspace/tmux': read({}),
+  'POST /workspace/tmux': change(),
+  'GET /workspace/tmux/events': read({}),
+
   'GET /workspace/find': read({
     ...PATH,
     q: 'Part of the name, or a pattern',

@@ -1,4 +1,5 @@
 import {
+  MAX_CONTROL_CHARS,
   MAX_CELLS,
   MAX_ENV_CHARS,
   MAX_ENV_ENTRIES,
@@ -38,9 +39,11 @@ const envName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${MAX_ENV_NAME_CHARS - 1}}$
 const resize = record({ type: literal('resize'), cols: cells, rows: cells })
 const signal = record({ type: literal('signal'), signal: signalName })
 const eof = record({ type: literal('eof') })
+/** Input for another pane of the same tmux window: `%3`, a title, or `left`, `right`, `up`, `down`. */
+const stdin = record({ type: literal('stdin'), pane: text(256), data: text(MAX_CONTROL_CHARS) })
 
 /** Text messages of a plain client. */
-export const plainClientMessage = tagged({ resize, signal, eof })
+export const plainClientMessage = tagged({ resize, signal, eof, stdin })
 export type PlainClientMessage = Decoded<typeof plainClientMessage>
 
 /** Text messages of a `sandwire.v1` client. */

@@ -15,12 +15,20 @@ export type ResizeMessage = Extract<PlainClientMessage, { type: 'resize' }>
 export type SignalMessage = Extract<PlainClientMessage, { type: 'signal' }>
 /** Client to server: end of input. */
 export type EofMessage = Extract<PlainClientMessage, { type: 'eof' }>
+/** Client to server: type into another pane of tmux. */
+export type StdinMessage = Extract<PlainClientMessage, { type: 'stdin' }>
 /** Server to client: the process has exited. The last message. */
 export type ExitMessage = Extract<PlainServerMessage, { type: 'exit' }>
 /** Server to client: an error. */
 export type ErrorMessage = Extract<PlainServerMessage, { type: 'error' }>
 
-export type ControlMessage = ResizeMessage | SignalMessage | EofMessage | ExitMessage | ErrorMessage
+export type ControlMessage =
+  | ResizeMessage
+  | SignalMessage
+  | EofMessage
+  | StdinMessage
+  | ExitMessage
+  | ErrorMessage
 
 export type ParsedMessage =
   | { kind: 'binary'; streamId: number; payload: Uint8Array }

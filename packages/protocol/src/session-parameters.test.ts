@@ -33,6 +33,7 @@ test('parseCreateBody decodes every field', () => {
     rows: 30,
     create: {
       argv: ['sh', '-c', 'true'],
+      pane: undefined,
       mode: 'pty',
       cwd: 'src',
       keepSeconds: 5,
@@ -102,4 +103,15 @@ test('[C14] [C15] an attach of either dialect may set timeouts of the session th
 test('limitTimeout applies the limit of the operator to every session', () => {
   expect([undefined, 5, 50].map((requested) => limitTimeout(requested, 0))).toEqual([undefined, 5, 50])
   expect([undefined, 5, 50].map((requested) => limitTimeout(requested, 10))).toEqual([10, 5, 10])
+})
+
+test('a pane takes the place of command, mode and folder', () => {
+  const create = (query: string) =>
+    createParametersOf(parseAttachQuery(new URLSearchParams(query), 'v1'), 'v1')
+  expect(create('pane=%253')).toMatchObject({ pane: '%3', argv: [], mode: 'pty', overflow: 'trim' })
+  for (const query of ['pane=3', 'pane=%253&cmd=sh', 'pane=%253&mode=pipe', 'pane=%253&cwd=src'])
+    expect(() => create(query)).toThrow('Cannot use parameter')
+  expect(parseCreateBody({ createId, pane: '%3' }).create).toMatchObject({ pane: '%3', mode: 'pty' })
+  for (const fields of [{ pane: '3' }, { pane: '%3', cmd: 'sh' }, { pane: '%3', cwd: 'src' }])
+    expect(() => parseCreateBody({ createId, ...fields })).toThrow('Cannot use field')
 })

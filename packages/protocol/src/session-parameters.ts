@@ -10,6 +10,7 @@ export const MAX_ARG_CHARS = 128 * 1024
 export const MAX_CWD_CHARS = 4096
 const MAX_ID_CHARS = 4096
 const CREATE_ID = /^[0-9a-f]{32}$/
+const PANE = /^%\d{1,9}$/
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,255}$/
 
 export const MODES = ['pipe', 'pty'] as const
@@ -20,6 +21,8 @@ export type Mode = (typeof MODES)[number]
 export interface CreateParameters {
   /** Empty for the server's shell. */
   readonly argv: readonly string[]
+  /** A pane of tmux (`%3`) instead of a command. */
+  readonly pane: string | undefined
   readonly mode: Mode
   readonly cwd: string | undefined
   readonly keepSeconds: number
@@ -63,6 +66,11 @@ const RULES = {
   create: { ...oneOf(['0', '1']), isForCreate: true },
   session: { ...text(MAX_ID_CHARS), isV1Only: true },
   cmd: { ...text(MAX_ARG_CHARS), isForCreate: true },
+  pane: {
+    expected: 'the id of a tmux pane, such as %3',
+    accepts: (value) => PANE.test(value),
+    isForCreate: true,
+  },
   mode: { ...oneOf(MODES), isForCreate: true },
   cwd: { ...text(MAX_CWD_CHARS), isForCreate: true },
   createId: {
@@ -85,6 +93,9 @@ const RULES = {
 type SingleParameter = keyof typeof RULES
 const NAMES = Object.keys(RULES) as readonly SingleParameter[]
 export type AttachParameter = SingleParameter | 'arg'
+
+/** A pane has a program, a folder and a terminal already. */
+const NOT_FOR_PANES = ['cmd', 'mode', 'cwd'] as const
 
 /** The parameters of an attach URL, each with a valid value. */
 export interface AttachQuery {
@@ -128,6 +139,8 @@ export function parseAttachQuery(query: URLSearchParams, dialect: Dialect): Atta
       throw badParameter(refused ?? 'arg', 'the session exists already')
   }
   if (args.length > 0 && !values.has('cmd')) throw badParameter('arg', 'there is no cmd')
+  const unused = values.has('pane') ? NOT_FOR_PANES.find((name) => values.has(name)) : undefined
+  if (unused !== undefined) throw badParameter(unused, 'a pane was given')
   if (args.length > MAX_ARGS - 1) throw badParameter('arg', `more than ${MAX_ARGS - 1}`)
   const rule = text(MAX_ARG_CHARS)
   for (const arg of args)
@@ -152,10 +165,12 @@ export function formatAttachQuery(
 /** The session that an attach query creates. */
 export function createParametersOf({ values, args }: AttachQuery, dialect: Dialect): CreateParameters {
   const cmd = values.get('cmd')
-  const mode = MODES.find((each) => each === values.get('mode')) ?? 'pipe'
+  const pane = values.get('pane')
+  const mode = MODES.find((each) => each === values.get('mode')) ?? (pane === undefined ? 'pipe' : 'pty')
   const keep = values.get('keep')
   return {
     argv: cmd === undefined ? [] : [cmd, ...args],
+    pane,
     mode,
     cwd: values.get('cwd'),
     keepSeconds: keep === undefined ? (dialect === 'plain' ? 0 : KEEP_SECONDS) : Number(keep),
@@ -192,6 +207,7 @@ const BODY_FIELDS: readonly string[] = [
   'createId',
   'cmd',
   'args',
+  'pane',
   'mode',
   'cwd',
   'env',
@@ -277,12 +293,16 @@ export function parseCreateBody(body: unknown): CreateBody {
   const fields = body as BodyFields
   for (const name of Object.keys(fields))
     if (!BODY_FIELDS.includes(name)) throw badField(name.replace(/\p{C}/gu, '').slice(0, 40), 'unknown')
-  const { createId, cwd, pin = false } = fields
+  const { createId, cwd, pane, pin = false } = fields
   if (typeof createId !== 'string' || !CREATE_ID.test(createId))
     throw badField('createId', 'expected 32 lower-case hex digits')
   if (cwd !== undefined && !isText(cwd)) throw badField('cwd', 'expected a text')
   if (typeof pin !== 'boolean') throw badField('pin', 'expected true or false')
-  const mode = readChoice(fields, 'mode', MODES, 'pipe')
+  if (pane !== undefined && (typeof pane !== 'string' || !PANE.test(pane)))
+    throw badField('pane', 'expected the id of a tmux pane, such as %3')
+  const unused = pane === undefined ? undefined : NOT_FOR_PANES.find((name) => fields[name] !== undefined)
+  if (unused !== undefined) throw badField(unused, 'a pane was given')
+  const mode = readChoice(fields, 'mode', MODES, pane === undefined ? 'pipe' : 'pty')
   const cells = { min: 1, max: MAX_CELLS }
   return {
     createId,
@@ -291,6 +311,7 @@ export function parseCreateBody(body: unknown): CreateBody {
     rows: readInteger(fields, 'rows', { ...cells, fallback: 24 }),
     create: {
       argv: readArgv(fields),
+      pane,
       mode,
       cwd,
       keepSeconds: readInteger(fields, 'keep', { min: 1, max: MAX_KEEP_SECONDS, fallback: KEEP_SECONDS }),

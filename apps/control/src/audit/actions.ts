@@ -30,6 +30,7 @@ export const ACTIONS = [
   'file.move',
   /** Staged, unstaged or discarded. */
   'git.change',
+  'tmux.change',
   'git.commit',
   'signin',
   'signout',

@@ -115,7 +115,7 @@ export function checkEnvironment(
 }
 
 /** Attach parameters that a template defines and a caller must not send. */
-const TEMPLATE_PARAMETERS = ['session', 'cmd', 'arg', 'mode', 'cwd', 'env'] as const
+const TEMPLATE_PARAMETERS = ['session', 'cmd', 'arg', 'pane', 'mode', 'cwd', 'env'] as const
 
 function badParameter(name: string, problem: string): SandwireError {
   return new SandwireError('bad_request', `Cannot use parameter "${name}": ${problem}`)

@@ -142,7 +142,7 @@ async function resolveQuery(
   call: SandboxCall,
   { commands, sessionNames }: AttachDependencies,
 ): Promise<{ readonly query: URLSearchParams; readonly filled?: FilledTemplate }> {
-  const namesCommand = query.has('cmd') || query.has('arg')
+  const namesCommand = query.has('cmd') || query.has('arg') || query.has('pane')
   if (namesCommand || !(query.has('template') || query.has('session')))
     commands.checkFree(call, query.get('cmd') ?? undefined)
   const expanded = expandTemplate(query, commands)
@@ -203,6 +203,7 @@ const DESCRIPTIONS = {
   param: 'NAME=VALUE for the template; may be repeated',
   cmd: 'Command; default: the shell',
   arg: 'Argument; may be repeated',
+  pane: 'Show this pane of tmux, such as %3, instead of running a command',
   mode: 'pipe or pty',
   cwd: 'Working directory in the workspace',
   cols: 'Columns of the terminal',

@@ -106,6 +106,11 @@ const processFields = {
 export const startProcessBody = z
   .strictObject({
     ...processFields,
+    pane: z
+      .string()
+      .regex(/^%\d{1,9}$/)
+      .optional()
+      .openapi({ description: 'Show this pane of tmux instead of running a command.' }),
     mode: z.enum(MODES).optional(),
     cols: between(1, limits.MAX_CELLS).optional(),
     rows: between(1, limits.MAX_CELLS).optional(),

@@ -54,7 +54,7 @@ export interface SessionRouteDependencies {
 type StartBody = z.infer<typeof startProcessBody>
 
 /** Fields that a template defines and a caller must not send. */
-const TEMPLATE_FIELDS = ['cmd', 'args', 'env', 'mode', 'cwd'] as const
+const TEMPLATE_FIELDS = ['cmd', 'args', 'pane', 'env', 'mode', 'cwd'] as const
 
 /** The process to start: the caller's own command, or that of a template. */
 function readStart(

@@ -92,8 +92,9 @@ export type RouteSettings = Pick<ProxySettings, 'summary'> & Partial<ProxySettin
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE'] as const
 
 function publicPath({ api }: WorkspaceRoute, upstream: string): string {
-  return api === 'compat'
-    ? upstream.replace('/workspace/compat/', '/api/')
+  if (api === 'compat') return upstream.replace('/workspace/compat/', '/api/')
+  return upstream.startsWith('/workspace/tmux')
+    ? upstream.replace('/workspace/', '/api/sandboxes/:sandbox/')
     : upstream.replace('/workspace/', '/api/workspaces/:sandbox/')
 }
 

@@ -91,6 +91,19 @@ const SETTINGS: Readonly<Record<WorkspaceRouteName, RouteSettings>> = {
     cost: 1,
     summary: 'Stream changes as server-sent events, for at most 15 minutes',
   },
+  'GET /workspace/tmux': { summary: 'List windows and panes of tmux' },
+  'POST /workspace/tmux': {
+    action: 'tmux.change',
+    body: JSON_BODY,
+    summary: 'Create, split, select, resize, swap, rename or kill windows and panes of tmux',
+  },
+  'GET /workspace/tmux/events': {
+    response: EVENTS,
+    lastByteMs: WATCH_MS,
+    cost: 1,
+    summary: 'Stream windows and panes of tmux after each change, for at most 15 minutes',
+  },
+
   'GET /workspace/find': {
     cost: 5,
     firstByteMs: REPOSITORY_RESPONSE_MS,
@@ -140,7 +153,11 @@ export function findProxyRoute(name: string): ProxyRoute | undefined {
   return BY_NAME.get(name)
 }
 
+function isTmuxPath(pathname: string): boolean {
+  return /^\/api\/sandboxes\/[^/]+\/tmux(\/|$)/.test(pathname)
+}
+
 /** True when bodies sent to this path are streamed and bounded by the table above. */
 export function isProxiedPath(pathname: string): boolean {
-  return pathname.startsWith('/api/workspaces/') || isCompatPath(pathname)
+  return pathname.startsWith('/api/workspaces/') || isTmuxPath(pathname) || isCompatPath(pathname)
 }

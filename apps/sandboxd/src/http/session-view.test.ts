@@ -16,6 +16,7 @@ test('viewSession truncates a long command', () => {
   const command = { argv, cwd: '/', baseEnv: {}, isPinned: false, isTemplate: false, requestId: 'r' }
   const runner = new SessionRunner(options, command, {
     startProcess: () => ({ failure: 'not_found', message: '' }),
+    writePane: async () => false,
     createScreen: () => {
       throw new Error('There is no terminal')
     },

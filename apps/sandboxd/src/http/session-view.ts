@@ -7,6 +7,8 @@ export interface SessionView {
   readonly mode: 'pipe' | 'pty'
   /** First characters of the command. */
   readonly cmd: string
+  /** The pane of tmux that the session shows. */
+  readonly pane?: string
   readonly pid: number | null
   readonly attachments: number
   /** Names of some attached users. */
@@ -47,6 +49,7 @@ export function viewSession(runner: SessionRunner, epochMs: number): SessionView
     state: state.kind,
     mode: options.mode,
     cmd: command.argv[0].slice(0, MAX_SHOWN_CHARS),
+    ...(command.pane === undefined ? {} : { pane: command.pane }),
     pid: state.kind === 'running' ? (pid ?? null) : null,
     attachments: attachments.attachedCount,
     people: attachments.people.slice(0, MAX_SHOWN_PEOPLE),

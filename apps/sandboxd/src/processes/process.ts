@@ -38,6 +38,8 @@ export interface ProcessEvents {
   inputRefused(reason: InputRefusal): void
   /** Stdin has no reader any more; queued and later bytes are settled without being written. */
   inputClosed(): void
+  /** The terminal has another size, which its process chose. */
+  resized(cols: number, rows: number): void
   ended(end: ProcessEnd): void
 }
 

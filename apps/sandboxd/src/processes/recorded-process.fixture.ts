@@ -56,6 +56,9 @@ export function record(
     inputClosed() {
       events.push('inputClosed')
     },
+    resized() {
+      events.push('resized')
+    },
     ended(end) {
       events.push('ended')
       resolve(end)

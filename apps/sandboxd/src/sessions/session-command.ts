@@ -6,6 +6,8 @@ import type { ProcessSpec } from '../processes/process.ts'
 export interface SessionCommand {
   readonly argv: readonly [string, ...string[]]
   readonly cwd: string
+  /** The pane of tmux that the session shows instead of running `argv`. */
+  readonly pane?: string
   readonly baseEnv: Readonly<Record<string, string>>
   /** Overrides the hello's environment. */
   readonly fixedEnv?: Readonly<Record<string, string>>

@@ -27,6 +27,7 @@ const SETTINGS: Settings = {
 const START = { env: {}, cols: 80, rows: 24 }
 const CREATE = {
   argv: ['true'],
+  pane: undefined,
   mode: 'pipe',
   cwd: undefined,
   keepSeconds: 60,
@@ -63,6 +64,11 @@ function setUp({ canStart = true } = {}) {
         throw new Error('no terminal here')
       },
       asUser: (action) => action(),
+      panes: {
+        sizeOf: () => undefined,
+        typeInto: async () => false,
+        startPane: () => () => ({ failure: 'not_found', message: 'no panes here' }),
+      },
       log: createLog(
         () => {},
         () => new Date(),

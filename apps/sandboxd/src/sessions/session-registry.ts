@@ -7,7 +7,7 @@ import {
   type SessionOptions,
 } from '@sandwire/protocol'
 import type { Caller } from '../caller.ts'
-import type { ProcessEnd } from '../processes/process.ts'
+import type { ProcessEnd, StartProcess } from '../processes/process.ts'
 import type { Settings } from '../settings.ts'
 import type { ShutdownPlan } from '../shutdown-plan.ts'
 import { resolveCwd } from './resolve-cwd.ts'
@@ -70,6 +70,12 @@ const MAX_ENDED_GRANTS = 1_000
 type RunnerParts = Pick<RunnerDependencies, 'startProcess' | 'createScreen' | 'log' | 'now'> & {
   /** Accesses files as the user that processes run as. */
   readonly asUser: <T>(action: () => T) => T
+  /** Panes of tmux. */
+  readonly panes: {
+    readonly sizeOf: (pane: string) => unknown
+    readonly startPane: (pane: string) => StartProcess
+    readonly typeInto: (pane: string, target: string, bytes: Uint8Array) => Promise<boolean>
+  }
 }
 
 /** Every session of this sandbox, created once per create id and removed when it ends. */
@@ -146,6 +152,9 @@ export class SessionRegistry {
     const isTaken = caller.session !== undefined && this.#isKnown(caller.session)
     // A repeated create is found by its create id, whatever session id it brings this time.
     const id = caller.session === undefined || isTaken ? this.#mintId() : caller.session
+    const opened = create.pane === undefined ? undefined : this.#findPane(create.pane)
+    // A plain client has no create id, and a session of its own.
+    if (opened !== undefined && createId !== undefined) return { runner: opened, isNew: false }
     const cwd = this.#parts.asUser(() => resolveCwd(this.#settings.workspace, create.cwd))
     if (createId !== undefined) {
       const { argv, mode, keepSeconds, overflow, isPinned, lifetimeSeconds, idleSeconds } = create
@@ -160,6 +169,15 @@ export class SessionRegistry {
     if (refusal === undefined) return { runner: this.#create(id, request, cwd), isNew: true }
     this.#ledger.release(id)
     throw refusal
+  }
+
+  /** The session of a pane that is open already; throws when tmux has no such pane. */
+  #findPane(pane: string): SessionRunner | undefined {
+    if (this.#parts.panes.sizeOf(pane) === undefined)
+      throw new SandwireError('session_not_found', `Cannot open the pane: tmux has no pane ${pane}`)
+    return [...this.#runners.values()].find(
+      ({ command, session }) => command.pane === pane && session.state.kind === 'running',
+    )
   }
 
   #isKnown(id: string): boolean {
@@ -241,9 +259,11 @@ export class SessionRegistry {
       keepSeconds: create.keepSeconds,
       lifetimeSeconds: limitTimeout(create.lifetimeSeconds, this.#settings.maxLifetimeSeconds),
       idleSeconds: limitTimeout(create.idleSeconds, this.#settings.maxIdleSeconds),
+      ...(create.pane === undefined ? {} : { sizeFrom: 'process' }),
       limits: this.#settings.session,
     }
-    const argv: [string, ...string[]] = command === undefined ? [...this.#settings.shell] : [command, ...args]
+    const own: [string, ...string[]] = command === undefined ? [...this.#settings.shell] : [command, ...args]
+    const argv: [string, ...string[]] = create.pane === undefined ? own : ['tmux', create.pane]
     const runner = new SessionRunner(
       options,
       {
@@ -251,6 +271,7 @@ export class SessionRegistry {
         cwd,
         baseEnv: this.#settings.baseEnv,
         isPinned: create.isPinned,
+        ...(create.pane === undefined ? {} : { pane: create.pane }),
         requestId,
         isTemplate: caller.starts === true,
         ...(caller.grant === undefined ? {} : { grant: caller.grant }),
@@ -258,6 +279,8 @@ export class SessionRegistry {
       },
       {
         ...this.#parts,
+        writePane: (pane, target, bytes) => this.#parts.panes.typeInto(pane, target, bytes),
+        ...(create.pane === undefined ? {} : { startProcess: this.#parts.panes.startPane(create.pane) }),
         onExit: (session, end) => this.#exited(session, end),
         onFinished: (runner) => this.#finished.add(runner),
         onGone: (session, wasStarted) => this.#removed(session, wasStarted),

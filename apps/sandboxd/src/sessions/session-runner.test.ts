@@ -131,6 +131,7 @@ function setUp(windowBytes = 8, rights: ConnectionRights = RIGHTS) {
         processes.push(process)
         return process
       },
+      writePane: async () => false,
       createScreen: () => {
         throw new Error('a pipe has no screen')
       },

@@ -26,6 +26,8 @@ import { type SendOutcome, type SessionConnection, SessionConnections } from './
 
 export interface RunnerDependencies {
   readonly startProcess: StartProcess
+  /** Types into the pane that `target` names, as seen from `pane`. */
+  readonly writePane: (pane: string, target: string, bytes: Uint8Array) => Promise<unknown>
   /** Renders screens; undefined in pipe mode. */
   readonly createScreen: (session: ServerSession) => ScreenModel
   readonly log: Log
@@ -201,6 +203,9 @@ export class SessionRunner {
       case 'write':
         this.#process?.write(effect.bytes)
         return
+      case 'writePane':
+        void this.#writePane(effect.pane, effect.bytes)
+        return
       case 'closeInput':
         this.#process?.closeInput()
         return
@@ -232,6 +237,14 @@ export class SessionRunner {
         this.#remove(effect.wasStarted)
         return
     }
+  }
+
+  async #writePane(target: string, bytes: Uint8Array): Promise<void> {
+    const { writePane, now } = this.#deps
+    const hasPane = this.command.pane !== undefined && (await writePane(this.command.pane, target, bytes))
+    if (hasPane) return
+    const message = `Cannot write to the pane: tmux has no pane "${target}", or it takes no more input`
+    this.#run(this.session.warnAll({ code: 'session_not_found', message }, now()))
   }
 
   #start(start: StartParameters): void {
@@ -266,6 +279,10 @@ export class SessionRunner {
         this.#run(this.session.inputRefused({ code, message }))
       },
       inputClosed: () => this.#run(this.session.inputClosed(now())),
+      resized: (cols, rows) => {
+        this.#output.flush()
+        this.#run(this.session.resizedByProcess(cols, rows, now()))
+      },
       ended: (end) => this.#ended(end),
     }
   }

@@ -334,3 +334,29 @@ describe('a plain client', () => {
     expect(peer.refusal().error).toBe('input_overflow')
   })
 })
+
+describe('a session that shows a pane', () => {
+  test('[T5] requests a size, and announces the one that its process has', () => {
+    const fixture = new SessionFixture({ mode: 'pty', sizeFrom: 'process' })
+    const peer = fixture.attach()
+    fixture.takeEffects()
+    peer.sendMessage({ type: 'resize', cols: 90, rows: 30, seq: 1, at: 0 })
+    expect(fixture.takeEffects()).toEqual([{ do: 'resize', cols: 90, rows: 30 }])
+    expect(peer.received('resized')).toEqual([])
+    fixture.output('abc')
+    fixture.run(fixture.session.resizedByProcess(85, 30, fixture.nowMs))
+    expect(peer.received('resized')).toEqual([{ type: 'resized', at: 3, cols: 85, rows: 30 }])
+  })
+
+  test('[P11] passes on what a plain client types into another pane', () => {
+    const message = { type: 'stdin', pane: 'left', data: 'npm test\n' } as const
+    const pane = new SessionFixture({ mode: 'pty', sizeFrom: 'process' })
+    const peer = pane.connect({ dialect: 'plain' })
+    pane.takeEffects()
+    peer.sendMessage(message)
+    expect(pane.takeEffects()).toEqual([{ do: 'writePane', pane: 'left', bytes: bytes('npm test\n') }])
+    const other = new SessionFixture({ mode: 'pty' }).connect({ dialect: 'plain' })
+    other.sendMessage(message)
+    expect(other.refusal()).toEqual({ error: 'bad_frame', close: 4402 })
+  })
+})

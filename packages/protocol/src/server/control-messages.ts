@@ -19,6 +19,8 @@ export function handleControl(
     case 'signal':
     case 'eof':
       return applySequenced(parts, attachment, message, nowMs)
+    case 'stdin':
+      return writePane(parts, message, nowMs)
     case 'ack':
       return parts.pump.acked(attachment, message.output, parts.flow.isPaused, nowMs)
     case 'ping':
@@ -44,11 +46,25 @@ export function handleControl(
   }
 }
 
+/** Types into another pane. A plain client drives the session it created, so it has the right. */
+function writePane(
+  { options, lifecycle, effects }: SessionParts,
+  { pane, data }: Extract<PlainClientMessage, { type: 'stdin' }>,
+  nowMs: number,
+): Refusal | undefined {
+  if (options.sizeFrom !== 'process')
+    return { code: 'bad_frame', message: 'Cannot write to a pane: the session is no pane of tmux' }
+  lifecycle.recordInput(nowMs)
+  if (lifecycle.state.kind === 'running')
+    effects.push({ do: 'writePane', pane, bytes: new TextEncoder().encode(data) })
+  return undefined
+}
+
 /** Applies a message with a position in the input, once. */
 function applySequenced(
   parts: SessionParts,
   attachment: Attachment,
-  message: SequencedControl | PlainClientMessage,
+  message: SequencedControl | Exclude<PlainClientMessage, { type: 'stdin' }>,
   nowMs: number,
 ): Refusal | undefined {
   parts.lifecycle.recordInput(nowMs)
@@ -83,6 +99,6 @@ export function resizeTerminal(
   const { current } = resizes
   if (options.mode !== 'pty' || lifecycle.state.kind !== 'running') return
   if (current.cols === cols && current.rows === rows) return
-  resizes.record(log.end, cols, rows)
+  if (options.sizeFrom !== 'process') resizes.record(log.end, cols, rows)
   effects.push({ do: 'resize', cols, rows })
 }

@@ -31,6 +31,8 @@ export type ServerEffect =
       readonly reason: string
     }
   | { readonly do: 'write'; readonly bytes: Uint8Array }
+  /** Type into another pane of the same tmux window. */
+  | { readonly do: 'writePane'; readonly pane: string; readonly bytes: Uint8Array }
   | { readonly do: 'closeInput' }
   | { readonly do: 'resize'; readonly cols: number; readonly rows: number }
   | { readonly do: 'signal'; readonly signal: string }

@@ -137,6 +137,13 @@ export class ServerSession {
     return this.#settle(nowMs)
   }
 
+  /** The terminal has another size from here on, which its process chose. */
+  resizedByProcess(cols: number, rows: number, nowMs: number): readonly ServerEffect[] {
+    const { lifecycle, log, resizes } = this.#parts
+    if (lifecycle.state.kind === 'running') resizes.record(log.end, cols, rows)
+    return this.#settle(nowMs)
+  }
+
   /** The process has read `bytes` more of its input. */
   inputSettled(bytes: number, nowMs: number): readonly ServerEffect[] {
     const { input, effects } = this.#parts

@@ -54,5 +54,7 @@ export interface SessionOptions {
   readonly lifetimeSeconds?: number | undefined
   /** Seconds without input and output until a session with a connection is ended; undefined: no limit. */
   readonly idleSeconds?: number | undefined
+  /** Default `client`: the driver sets the size. `process`: the driver requests one, and the process reports the one it has. */
+  readonly sizeFrom?: 'client' | 'process'
   readonly limits: SessionLimits
 }

@@ -97,6 +97,17 @@ const OF_WORKSPACES: Readonly<Record<string, readonly Verb[]>> = {
       request: ({ sandbox }) => ({ path: `/api/workspaces/${sandbox}/watch?path=.`, streams: true }),
     },
   ],
+  'GET /api/sandboxes/:sandbox/tmux': [ofSandbox('/api/sandboxes/:sandbox/tmux')],
+  'POST /api/sandboxes/:sandbox/tmux': expectingError(
+    'conflict',
+    ofSandbox('/api/sandboxes/:sandbox/tmux', { type: 'kill_pane', pane: '%999' }),
+  ),
+  'GET /api/sandboxes/:sandbox/tmux/events': [
+    {
+      names: 'sandbox',
+      request: ({ sandbox }) => ({ path: `/api/sandboxes/${sandbox}/tmux/events`, streams: true }),
+    },
+  ],
   [`GET ${W}/find`]: [ofSandbox(`${W}/find?q=key&path=.`)],
   [`GET ${W}/search`]: [ofSandbox(`${W}/search?q=nothing&path=.`)],
   [`GET ${W}/git/repositories`]: [ofSandbox(`${W}/git/repositories`)],

@@ -1,6 +1,7 @@
 import type { WorkspaceRoute as RouteDefinition } from '@sandwire/internal-api'
 import type { Caller } from '../../caller.ts'
 import type { Files } from '../files.ts'
+import type { TmuxService } from '../../tmux/tmux-service.ts'
 import type { GitLocks } from '../git/git-locks.ts'
 import type { GitScratch } from '../git/private-config.ts'
 import type { Semaphore } from '../semaphore.ts'
@@ -19,6 +20,7 @@ export interface Workspace {
   /** Path of ripgrep, or its name on PATH. */
   readonly ripgrep: string
   readonly watches: WatchService
+  readonly tmux: TmuxService
   readonly transfer: TransferFiles
   readonly uploads: Uploads
   /** Memory for texts and listings. */

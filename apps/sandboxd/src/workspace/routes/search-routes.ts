@@ -12,7 +12,8 @@ import {
   type NameTest,
 } from '../search/name-search.ts'
 import { parseSearch } from '../search/search-request.ts'
-import { toEventStream } from '../watch/watch-service.ts'
+import { respondEvents, type ServerSentEvent } from '../../http/event-stream.ts'
+import { toServerSentEvent } from '../watch/watch-service.ts'
 
 /** Sufficient for a large repository. */
 export const FIND_LIMITS: FindLimits = { maxResults: 200, maxNodes: 300_000, maxDepth: 100, timeMs: 10_000 }
@@ -89,13 +90,9 @@ async function watchFolder(
 ): Promise<Response> {
   const query = new Query(url)
   const watching = await workspace.watches.open(query.text('path', '.'), query.flag('recursive'))
-  request.signal.addEventListener('abort', watching.close, { once: true })
-  if (request.signal.aborted) watching.close()
-  return new Response(toEventStream(watching), {
-    headers: {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-    },
-  })
+  const next = async (): Promise<ServerSentEvent | undefined> => {
+    const notice = await watching.next()
+    return notice && toServerSentEvent(notice)
+  }
+  return respondEvents({ next, close: watching.close }, request)
 }

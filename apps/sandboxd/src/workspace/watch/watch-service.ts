@@ -1,5 +1,5 @@
-import { raceTimeout } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
+import type { ServerSentEvent } from '../../http/event-stream.ts'
 import { Readiness } from '../../processes/linux/readiness.ts'
 import type { AsUser } from '../../processes/run-as.ts'
 import { parsePath, pathIn } from '../beneath/path.ts'
@@ -83,42 +83,9 @@ function tooMany(): SandwireError {
   return new SandwireError('rate_limited', 'Cannot watch the folder: too many clients are watching')
 }
 
-/** Shorter than the idle timeouts of common proxies. */
-const HEARTBEAT_MS = 15_000
-
-/** A server-sent-event comment, which clients ignore. */
-const COMMENT = ':\n\n'
-
-/** Converts a watch to server-sent events, with backpressure. Canceling the stream closes the watch. */
-export function toEventStream(watching: Watching, heartbeatMs = HEARTBEAT_MS): ReadableStream<Uint8Array> {
-  let waiting: Promise<Notice | undefined> | undefined
-  let hasBegun = false
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        // Sends the first bytes at once, because watching a large tree takes a while.
-        if (!hasBegun) {
-          hasBegun = true
-          controller.enqueue(Buffer.from(COMMENT))
-          return
-        }
-        waiting ??= watching.next()
-        const notice = await raceTimeout(waiting, heartbeatMs, 'heartbeat')
-        if (notice !== 'heartbeat') waiting = undefined
-        if (notice === undefined) {
-          watching.close()
-          controller.close()
-        } else controller.enqueue(Buffer.from(notice === 'heartbeat' ? COMMENT : writeEvent(notice)))
-      },
-      cancel: () => watching.close(),
-    },
-    { highWaterMark: 0 },
-  )
-}
-
-/** JSON contains no line breaks, so one `data` line suffices. */
-function writeEvent(notice: Notice): string {
-  return `event: ${notice.kind}\ndata: ${JSON.stringify(dataOf(notice))}\n\n`
+/** A notice as a server-sent event. */
+export function toServerSentEvent(notice: Notice): ServerSentEvent {
+  return { event: notice.kind, data: dataOf(notice) }
 }
 
 function dataOf(notice: Notice): object {

@@ -1,13 +1,12 @@
 import { expect, test } from 'bun:test'
-import { toEventStream } from './watch-service.ts'
-import type { Notice } from './change-notices.ts'
+import { type ServerSentEvent, toEventStream } from './event-stream.ts'
 
-/** A watch that returns the given notices, then waits or ends. */
-function watching(notices: readonly Notice[], ends: boolean) {
-  const queue = [...notices]
+/** A source that returns the given events, then waits or ends. */
+function sourceOf(events: readonly ServerSentEvent[], ends: boolean) {
+  const queue = [...events]
   let closed = 0
   return {
-    next: (): Promise<Notice | undefined> =>
+    next: (): Promise<ServerSentEvent | undefined> =>
       queue.length > 0 || ends ? Promise.resolve(queue.shift()) : new Promise(() => undefined),
     close: () => {
       closed += 1
@@ -16,26 +15,24 @@ function watching(notices: readonly Notice[], ends: boolean) {
   }
 }
 
-test('starts at once and writes an event for each notice', async () => {
-  const source = watching(
+test('starts at once and writes each event', async () => {
+  const source = sourceOf(
     [
-      { kind: 'ready', folders: 2 },
-      { kind: 'overflow', reason: 'queue' },
-      { kind: 'change', changes: [{ path: 'a\n\u2028b', kind: 'created' }] },
+      { event: 'ready', data: { folders: 2 } },
+      { event: 'change', data: { paths: [{ path: 'a\n\u2028b', kind: 'created' }] } },
     ],
     true,
   )
   expect(await new Response(toEventStream(source)).text()).toBe(
     ':\n\n' +
       'event: ready\ndata: {"folders":2}\n\n' +
-      'event: overflow\ndata: {"reason":"queue"}\n\n' +
       'event: change\ndata: {"paths":[{"path":"a\\n\u2028b","kind":"created"}]}\n\n',
   )
   expect(source.closed()).toBe(1)
 })
 
-test('sends heartbeats and closes the watch when the stream is canceled', async () => {
-  const source = watching([], false)
+test('sends heartbeats and closes the source when the stream is canceled', async () => {
+  const source = sourceOf([], false)
   const reader = toEventStream(source, 1).getReader()
   for (let count = 0; count < 3; count += 1)
     expect(Buffer.from((await reader.read()).value ?? []).toString()).toBe(':\n\n')

@@ -1,0 +1,144 @@
+import type { ProcessSpec, RunningProcess, StartProcess } from '../processes/process.ts'
+import { type ControlMessage, ControlParser, ControlStreamError } from './control-parser.ts'
+
+/** tmux refused a command; the message is tmux's own. */
+export class TmuxCommandError extends Error {}
+
+/** The client ended before the reply. */
+export class TmuxGoneError extends Error {
+  constructor() {
+    super('tmux has ended')
+  }
+}
+
+export interface ControlEvents {
+  /** Output and notices, in the order in which tmux sent them. */
+  message(message: Exclude<ControlMessage, { kind: 'reply' }>): void
+  /** The client ended; called once. `reason` is what it printed, empty when it was killed. */
+  ended(reason: string): void
+}
+
+/** A line of commands that waits for its replies. tmux runs them without anything in between. */
+interface Pending {
+  readonly count: number
+  readonly replies: (readonly Uint8Array[])[]
+  readonly resolve: (replies: Replies) => void
+  readonly reject: (error: Error) => void
+}
+
+/** The lines that each command of a line printed. */
+export type Replies = readonly (readonly Uint8Array[])[]
+
+/** What tmux prints when it cannot start is short. */
+const MAX_ERROR_CHARS = 500
+
+/** Runs `tmux -C` on pipes: sends commands and passes on what happens. */
+export class ControlClient {
+  readonly #process: RunningProcess
+  readonly #parser = new ControlParser()
+  readonly #events: ControlEvents
+  readonly #pending: Pending[] = []
+  #reason = ''
+  #hasEnded = false
+
+  private constructor(start: (events: Parameters<StartProcess>[1]) => RunningProcess, events: ControlEvents) {
+    this.#events = events
+    this.#process = start({
+      output: (stream, chunk) => (stream === 'stdout' ? this.#take(chunk) : this.#note(chunk)),
+      inputSettled: () => undefined,
+      inputRefused: () => undefined,
+      inputClosed: () => undefined,
+      resized: () => undefined,
+      ended: () => this.#end(),
+    })
+  }
+
+  /** Undefined when tmux is not installed. */
+  static open(
+    startProcess: StartProcess,
+    spec: ProcessSpec,
+    events: ControlEvents,
+  ): ControlClient | undefined {
+    let hasFailed = false
+    try {
+      return new ControlClient((processEvents) => {
+        const started = startProcess(spec, processEvents)
+        if (!('failure' in started)) return started
+        hasFailed = started.failure === 'not_found'
+        throw new TmuxCommandError(started.message)
+      }, events)
+    } catch (error) {
+      if (hasFailed) return undefined
+      throw error
+    }
+  }
+
+  /** Runs commands at one moment; resolves to the lines that each printed. */
+  async run(...commands: readonly string[]): Promise<Replies> {
+    return new Promise((resolve, reject) => this.runThen(commands, resolve, reject))
+  }
+
+  /** As `run`, but calls back before any message after the reply is passed on. */
+  runThen(
+    commands: readonly string[],
+    resolve: (replies: Replies) => void,
+    reject: (error: Error) => void,
+  ): void {
+    if (this.#hasEnded) {
+      reject(new TmuxGoneError())
+      return
+    }
+    this.#pending.push({ count: commands.length, replies: [], resolve, reject })
+    this.#process.write(new TextEncoder().encode(`${commands.join(' ; ')}\n`))
+  }
+
+  close(): void {
+    void this.#process.terminate()
+  }
+
+  #take(chunk: Uint8Array): void {
+    try {
+      for (const message of this.#parser.push(chunk)) {
+        if (message.kind === 'reply') this.#reply(message)
+        else {
+          if (message.kind === 'exit') this.#reason = message.reason
+          this.#events.message(message)
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof ControlStreamError)) throw error
+      this.#reason = error.message
+      this.close()
+    }
+  }
+
+  #note(chunk: Uint8Array): void {
+    this.#reason = (this.#reason + new TextDecoder().decode(chunk)).slice(0, MAX_ERROR_CHARS)
+  }
+
+  #reply({ isError, lines }: Extract<ControlMessage, { kind: 'reply' }>): void {
+    const [pending] = this.#pending
+    if (pending === undefined) return
+    if (isError) {
+      // tmux does not run the commands after one that failed.
+      this.#pending.shift()
+      pending.reject(new TmuxCommandError(lines.map((line) => new TextDecoder().decode(line)).join(' ')))
+      return
+    }
+    pending.replies.push(lines)
+    if (pending.replies.length < pending.count) return
+    this.#pending.shift()
+    pending.resolve(pending.replies)
+  }
+
+  #end(): void {
+    this.#hasEnded = true
+    for (const { reject } of this.#pending.splice(0)) reject(new TmuxGoneError())
+    this.#events.ended(this.#reason.trim())
+  }
+}
+
+/** Quotes an argument of a tmux command. */
+export function quote(argument: string): string {
+  return `'${argument.replaceAll("'", String.raw`'\''`)}'`
+}

@@ -1,0 +1,318 @@
+import { eventually } from '@sandwire/testing'
+import { afterEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { ProcessEnd, RunningProcess } from '../processes/process.ts'
+import { createStartProcess } from '../processes/start-process.ts'
+import { formatLayout, panesOf, parseLayout } from './layout.ts'
+import { TmuxService } from './tmux-service.ts'
+import type { TmuxView } from './view.ts'
+
+const PATH = process.env['PATH'] ?? ''
+const startProcess = createStartProcess()
+const describeTmux = describe.skipIf(Bun.which('tmux') === null)
+
+const cleanups: (() => void)[] = []
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup()
+})
+
+/** A service with a tmux server of its own, whose shell prompts with `$ `. */
+function setUp({ hasTmux = true } = {}) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'tmux-'))
+  writeFileSync(path.join(folder, '.tmux.conf'), 'set -g default-command "PS1=\'$ \' exec sh"\n')
+  const env = { PATH: hasTmux ? PATH : folder, HOME: folder, TMUX_TMPDIR: folder }
+  const tmux = (...args: string[]): string =>
+    Bun.spawnSync(['tmux', ...args], { env: { ...env, PATH } }).stdout.toString()
+  cleanups.push(() => {
+    tmux('kill-server')
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const service = new TmuxService({
+    startProcess,
+    asUser: (action) => action(),
+    cwd: folder,
+    baseEnv: env,
+  })
+  return { service, tmux, folder }
+}
+
+/** Opens a pane and records what it sends. */
+function open(service: TmuxService, pane: string) {
+  const chunks: Uint8Array[] = []
+  const sizes: string[] = []
+  let end: ProcessEnd | undefined
+  let settled = 0
+  const started = service.startPane(pane)(
+    { argv: ['tmux'], cwd: '/', env: {}, mode: 'pty', cols: 80, rows: 24 },
+    {
+      output: (_, chunk) => void chunks.push(chunk),
+      inputSettled: (bytes) => void (settled += bytes),
+      inputRefused: () => undefined,
+      inputClosed: () => undefined,
+      resized: (cols, rows) => void sizes.push(`${cols}x${rows}`),
+      ended: (ended) => void (end = ended),
+    },
+  )
+  if ('failure' in started) throw new Error(started.message)
+  const process: RunningProcess = started
+  const bytes = (): Buffer => Buffer.concat(chunks)
+  return {
+    process,
+    sizes,
+    bytes,
+    text: () => bytes().toString(),
+    type: (text: string) => process.write(new TextEncoder().encode(text)),
+    settled: () => settled,
+    end: () => end,
+    shows: (text: string) =>
+      eventually(() => bytes().includes(text), { what: `the pane to show ${text}`, timeoutMs: 20_000 }),
+  }
+}
+
+async function firstPane(service: TmuxService): Promise<string> {
+  const { pane } = await service.act({ type: 'new_window' })
+  if (pane === undefined) throw new Error('No pane')
+  return pane
+}
+
+function windowsIn(view: TmuxView) {
+  return view.state === 'running' ? view.windows : []
+}
+
+describeTmux('the tmux service', () => {
+  test('says that tmux is missing', async () => {
+    const { service } = setUp({ hasTmux: false })
+    expect(await service.view()).toEqual({ state: 'missing' })
+    expect(service.act({ type: 'new_window' })).rejects.toThrow('not installed')
+  })
+
+  test('starts a server with the first window, and not before', async () => {
+    const { service, tmux } = setUp()
+    expect(await service.view()).toEqual({ state: 'stopped' })
+    expect(service.act({ type: 'kill_pane', pane: '%0' })).rejects.toThrow('no tmux server')
+    await firstPane(service)
+    expect(tmux('list-windows').trim().split('\n')).toHaveLength(1)
+  })
+
+  test('splits, selects, swaps, renames, zooms and kills', async () => {
+    const { service } = setUp()
+    const left = await firstPane(service)
+    const { pane: right = '' } = await service.act({ type: 'split', pane: left, direction: 'right' })
+    const [window] = windowsIn(await service.view())
+    expect(window?.layout.kind === 'row' && window.layout.cells.length).toBe(2)
+    expect(window?.panes.find(({ isActive }) => isActive)?.id).toBe(right)
+    await service.act({ type: 'select_pane', pane: left })
+    await service.act({ type: 'rename_pane', pane: left, name: `it's; "x" #{q}` })
+    await service.act({ type: 'rename_window', window: window?.id ?? '', name: 'work' })
+    await service.act({ type: 'swap_panes', pane: left, other: right })
+    const { view } = await service.act({ type: 'zoom_pane', pane: left })
+    const [after] = windowsIn(view)
+    expect(after).toMatchObject({ name: 'work', isZoomed: true, layout: { kind: 'pane', pane: left } })
+    expect(after?.panes.find(({ id }) => id === left)?.title).toContain(`it's; "x"`)
+    const last = await service.act({ type: 'kill_pane', pane: right })
+    expect(windowsIn(last.view)[0]?.panes.map(({ id }) => id)).toEqual([left])
+    expect(await service.act({ type: 'kill_server' })).toEqual({ view: { state: 'stopped' } })
+  })
+
+  test('reports what a tmux client inside changes', async () => {
+    const { service, tmux } = setUp()
+    await firstPane(service)
+    const views: TmuxView[] = []
+    await service.watch((view) => void views.push(view))
+    tmux('split-window', '-v')
+    await eventually(() => windowsIn(views.at(-1) ?? { state: 'stopped' })[0]?.layout.kind === 'column', {
+      what: 'the split',
+    })
+    tmux('kill-server')
+    await eventually(() => views.at(-1)?.state === 'stopped', { what: 'the end of the server' })
+    expect(await service.view()).toEqual({ state: 'stopped' })
+  })
+
+  test('reads every layout that tmux writes', async () => {
+    const { service, tmux } = setUp()
+    const first = await firstPane(service)
+    const [window] = windowsIn(await service.view())
+    await service.act({ type: 'resize_window', window: window?.id ?? '', cols: 200, rows: 60 })
+    for (const direction of ['left', 'down', 'right', 'up', 'down'] as const)
+      await service.act({ type: 'split', pane: first, direction })
+    for (const name of ['even-horizontal', 'even-vertical', 'main-horizontal', 'main-vertical', 'tiled']) {
+      tmux('select-layout', name)
+      const text = tmux('display-message', '-p', '#{window_layout}').trim()
+      const layout = parseLayout(text)
+      expect(layout && formatLayout(layout)).toBe(text)
+      expect(layout && panesOf(layout)).toHaveLength(6)
+    }
+  })
+
+  test('joins a server that a user started', async () => {
+    const { service, tmux } = setUp()
+    tmux('new-session', '-d', '-s', 'own', '-n', 'mine')
+    expect(windowsIn(await service.view()).map(({ name }) => name)).toEqual(['mine'])
+  })
+})
+
+describeTmux('a pane', () => {
+  test('gets typed bytes and sends output', async () => {
+    const { service } = setUp()
+    const pane = open(service, await firstPane(service))
+    await pane.shows('$ ')
+    pane.type('echo $((6*7))x é\r')
+    await pane.shows('42x é')
+    await eventually(() => pane.settled() === 'echo $((6*7))x é\r'.length + 1, {
+      what: 'the input to settle',
+    })
+  })
+
+  test('delivers every byte, split anywhere', async () => {
+    const { service, folder } = setUp()
+    const pane = open(service, await firstPane(service))
+    await pane.shows('$ ')
+    const all = Buffer.from(Array.from({ length: 256 * 40 }, (_, index) => (index * 7) % 256))
+    const data = Buffer.concat([Buffer.from('<<'), Buffer.from('aé€😀'.repeat(500)), all, Buffer.from('>>')])
+    writeFileSync(path.join(folder, 'data'), data)
+    pane.type('stty raw -echo; cat data; stty sane\r')
+    await eventually(() => pane.bytes().indexOf('>>') > 0, { what: 'the data', timeoutMs: 20_000 })
+    const from = pane.bytes().indexOf('<<')
+    expect(
+      pane
+        .bytes()
+        .subarray(from, from + data.byteLength)
+        .equals(data),
+    ).toBe(true)
+  })
+
+  test('blocks its programs while it is paused, and loses nothing', async () => {
+    const { service } = setUp()
+    const pane = open(service, await firstPane(service))
+    await pane.shows('$ ')
+    pane.type('seq 1 200000; echo done-$((1+1))\r')
+    await eventually(() => pane.bytes().byteLength > 20_000, { what: 'the flood' })
+    pane.process.pause()
+    const { byteLength } = pane.bytes()
+    await Bun.sleep(300)
+    expect(pane.bytes().byteLength).toBe(byteLength)
+    pane.process.resume()
+    await pane.shows('done-2')
+    const numbers = pane
+      .text()
+      .split('\r\n')
+      .filter((line) => /^\d+$/.test(line))
+      .map(Number)
+    expect(numbers).toEqual(Array.from({ length: 200_000 }, (_, index) => index + 1))
+  }, 60_000)
+
+  test('sends exactly what pipe-pane records, beside three others that flood', async () => {
+    const { service, tmux, folder } = setUp()
+    const first = await firstPane(service)
+    const ids = [first]
+    for (const direction of ['right', 'down', 'up'] as const)
+      ids.push((await service.act({ type: 'split', pane: first, direction })).pane ?? '')
+    const panes = ids.map((id) => open(service, id))
+    await Promise.all(panes.map((pane) => pane.shows('$ ')))
+    for (const id of ids) tmux('pipe-pane', '-O', '-t', id, `cat > ${folder}/${id.slice(1)}.log`)
+    const starts = panes.map((pane) => pane.bytes().byteLength)
+    for (const [index, pane] of panes.entries())
+      pane.type(`seq ${index * 1_000_000} ${index * 1_000_000 + 30_000}; echo end-$((1+1))\r`)
+    // One reader after the other falls behind.
+    for (const pane of panes) {
+      pane.process.pause()
+      await Bun.sleep(20)
+      pane.process.resume()
+    }
+    await Promise.all(panes.map((pane) => pane.shows('end-2\r\n$ ')))
+    for (const [index, pane] of panes.entries()) {
+      const log = path.join(folder, `${(ids[index] ?? '').slice(1)}.log`)
+      const sent = pane.bytes().subarray(starts[index] ?? 0)
+      await eventually(() => readFileSync(log).byteLength === sent.byteLength, { what: 'the log' })
+      expect(readFileSync(log).equals(sent)).toBe(true)
+    }
+  }, 60_000)
+
+  test('keeps characters whose bytes arrive one at a time', async () => {
+    const { service, folder } = setUp()
+    const pane = open(service, await firstPane(service))
+    await pane.shows('$ ')
+    const bytes = [...Buffer.from('é€😀')].map((byte) => `printf '\\${byte.toString(8)}'; sleep 0.01\n`)
+    writeFileSync(path.join(folder, 'slow.sh'), bytes.join(''))
+    pane.type('sh slow.sh; echo\r')
+    await pane.shows('é€😀\r\n')
+  })
+
+  test('types into its neighbor', async () => {
+    const { service } = setUp()
+    const left = await firstPane(service)
+    const { pane: right = '' } = await service.act({ type: 'split', pane: left, direction: 'right' })
+    const shown = open(service, right)
+    await shown.shows('$ ')
+    expect(await service.typeInto(left, 'right', new TextEncoder().encode('echo $((6*7))\r'))).toBe(true)
+    await shown.shows('42')
+    expect(await service.typeInto(left, 'up', new Uint8Array(1))).toBe(false)
+    expect(await service.typeInto(left, 'no such title', new Uint8Array(1))).toBe(false)
+  })
+
+  test('interrupts a flood while it is paused', async () => {
+    const { service } = setUp()
+    const pane = open(service, await firstPane(service))
+    await pane.shows('$ ')
+    pane.type('yes\r')
+    await eventually(() => pane.bytes().byteLength > 20_000, { what: 'the flood' })
+    pane.process.pause()
+    pane.process.signal('SIGINT')
+    pane.process.resume()
+    pane.type('echo stopped-$((1+1))\r')
+    await pane.shows('stopped-2')
+  })
+
+  test('shows its screen, history and modes to a client that comes later', async () => {
+    const { service } = setUp()
+    const id = await firstPane(service)
+    const first = open(service, id)
+    await first.shows('$ ')
+    first.type(`seq 1 100; printf '\\033[?1049h\\033[?1003h\\033[?25l\\101LT'; sleep 60\r`)
+    await first.shows('ALT')
+    const second = open(service, id)
+    await second.shows('ALT')
+    expect(second.text()).toContain('\u001B[?1049h')
+    expect(second.text()).toContain('\u001B[?1003h')
+    expect(second.text()).toContain('\u001B[?25l')
+    expect(second.text()).toContain('100\r\n')
+  })
+
+  test('has the size that tmux gives it', async () => {
+    const { service } = setUp()
+    const id = await firstPane(service)
+    const pane = open(service, id)
+    await pane.shows('$ ')
+    const [window] = windowsIn(await service.view())
+    await service.act({ type: 'resize_window', window: window?.id ?? '', cols: 120, rows: 40 })
+    await eventually(() => pane.sizes.at(-1) === '120x40', { what: 'the size of the window' })
+    await service.act({ type: 'split', pane: id, direction: 'right' })
+    await eventually(() => pane.sizes.at(-1) === '60x40', { what: 'half of it' })
+    pane.process.resize(80, 40)
+    await eventually(() => pane.sizes.at(-1) === '80x40', { what: 'the size that was requested' })
+    // tmux tells the kernel a little later.
+    const isKnown = async (): Promise<boolean> => {
+      pane.type('stty size\r')
+      await Bun.sleep(100)
+      return pane.text().includes('40 80')
+    }
+    await eventually(isKnown, { what: 'the size of the terminal' })
+  })
+
+  test('ends with its shell, with the server, and stays when its session ends', async () => {
+    const { service, tmux } = setUp()
+    const id = await firstPane(service)
+    const { pane: other = '' } = await service.act({ type: 'split', pane: id, direction: 'down' })
+    const [first, second, third] = [open(service, id), open(service, other), open(service, other)]
+    await third.process.terminate()
+    expect(third.end()).toEqual({ code: 0, signal: null, truncated: false })
+    await first.shows('$ ')
+    first.type('exit\r')
+    await eventually(() => first.end()?.code === 0, { what: 'the end of the pane' })
+    expect(second.end()).toBeUndefined()
+    tmux('kill-server')
+    await eventually(() => second.end()?.signal === 'SIGHUP', { what: 'the end of the server' })
+  })
+})

@@ -1,0 +1,330 @@
+import { raceTimeout } from '@sandwire/async'
+import { SandwireError } from '@sandwire/protocol'
+import { readFileSync } from 'node:fs'
+import type { ProcessSpec, StartProcess } from '../processes/process.ts'
+import type { AsUser } from '../processes/run-as.ts'
+import { commandOf, type TmuxAction } from './actions.ts'
+import { ControlClient, TmuxCommandError, TmuxGoneError } from './control-client.ts'
+import type { ControlMessage } from './control-parser.ts'
+import { parseLayout, type LayoutCell } from './layout.ts'
+import { OpenPane } from './open-pane.ts'
+import { PaneProcess } from './pane-process.ts'
+import { renderSnapshot, snapshotCommands } from './pane-snapshot.ts'
+import { findPane, readState, STATE_COMMANDS, type TmuxState, type TmuxView } from './view.ts'
+
+/** The session that is created where none exists. */
+const SESSION_NAME = 'main'
+/** `ignore-size`: clients that only watch do not shrink windows. tmux would end a client that is 300 s behind. */
+const CLIENT_FLAGS = 'ignore-size,pause-after=300'
+/** A server that does not answer is treated as gone. */
+const OPEN_MS = 10_000
+/** Bytes of input per command: tmux parses a command as a whole. */
+const TYPED_BYTES = 512
+/** Of input that `typeInto` takes before tmux has taken it. */
+const MAX_TYPED_BYTES = 1024 * 1024
+/** Changes within this time are one event. */
+const REFRESH_MS = 20
+
+const TMUX_MISSING = new SandwireError(
+  'command_not_found',
+  'Cannot use tmux: it is not installed in the sandbox. Install it with: apt-get install tmux',
+)
+
+export interface TmuxDependencies {
+  readonly startProcess: StartProcess
+  readonly asUser: AsUser
+  readonly cwd: string
+  readonly baseEnv: Readonly<Record<string, string>>
+}
+
+type Client = { readonly control: ControlClient; state: TmuxState }
+
+/** Called with every change. */
+type Listener = (view: TmuxView) => void
+
+/** The sandbox's tmux server: its windows, and its panes as processes. One control client serves everybody. */
+export class TmuxService {
+  readonly #deps: TmuxDependencies
+  readonly #panes = new Map<string, OpenPane>()
+  readonly #listeners = new Set<Listener>()
+  #client: Client | undefined
+  #opening: Promise<Client | 'missing' | 'stopped'> | undefined
+  #refresh: ReturnType<typeof setTimeout> | undefined
+  #lastView = ''
+  /** Input for panes without a session's input window that tmux has not taken. */
+  #typedBytes = 0
+
+  constructor(deps: TmuxDependencies) {
+    this.#deps = deps
+  }
+
+  async view(): Promise<TmuxView> {
+    const client = await this.#open(false)
+    return typeof client === 'string' ? { state: client } : viewOf(client.state)
+  }
+
+  /** Runs an action, and starts the server where a window is to be made. Returns the pane that was made. */
+  async act(action: TmuxAction): Promise<{ readonly pane?: string; readonly view: TmuxView }> {
+    const isNew = action.type === 'new_window' && this.#client === undefined
+    let client = await this.#open(false)
+    const wasStopped = client === 'stopped'
+    if (wasStopped && isNew) client = await this.#open(true)
+    if (client === 'missing') throw TMUX_MISSING
+    if (client === 'stopped')
+      throw new SandwireError('conflict', 'Cannot do that: no tmux server runs in the sandbox')
+    try {
+      if (action.type === 'resize_window') await client.control.run(`refresh-client -f '!ignore-size'`)
+      // The first window comes with the server.
+      const [lines = []] = wasStopped && isNew ? [] : await client.control.run(commandOf(action))
+      await this.#reload(client)
+      const made = lines[0] === undefined ? '' : new TextDecoder().decode(lines[0])
+      const pane = wasStopped ? [...client.state.panes.keys()][0] : made === '' ? undefined : made
+      return { ...(pane === undefined ? {} : { pane }), view: viewOf(client.state) }
+    } catch (error) {
+      if (error instanceof TmuxGoneError) return { view: { state: 'stopped' } }
+      if (error instanceof TmuxCommandError)
+        throw new SandwireError('bad_request', `Cannot do that: tmux says "${error.message}"`)
+      throw error
+    }
+  }
+
+  /** Calls back with the current view and with every later one. */
+  async watch(listener: Listener): Promise<() => void> {
+    listener(await this.view())
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** The current size of a pane; undefined when there is no such pane. */
+  sizeOf(pane: string): { readonly cols: number; readonly rows: number } | undefined {
+    return this.#client?.state.panes.get(pane)
+  }
+
+  /** Starts a process that is the pane. */
+  startPane(pane: string): StartProcess {
+    return (_, events) => {
+      const client = this.#client
+      const known = client?.state.panes.get(pane)
+      if (client === undefined || known === undefined)
+        return { failure: 'not_found', message: `Cannot open the pane: tmux has no pane ${pane}` }
+      const open = this.#panes.get(pane) ?? new OpenPane(known.terminal, this.#deps.asUser)
+      this.#panes.set(pane, open)
+      const process = new PaneProcess(
+        {
+          pid: known.pid,
+          type: (bytes) => this.#type(client.control, pane, bytes),
+          resize: (cols, rows) => this.#resize(client, pane, cols, rows),
+          kill: (signal) => this.#kill(client.control, known.pid, signal),
+          setPaused: (isPaused) => open.setPaused(process, isPaused),
+          closed: () => {
+            open.remove(process)
+            if (open.isUnused && this.#panes.get(pane) === open) this.#panes.delete(pane)
+          },
+        },
+        events,
+      )
+      open.add(process)
+      this.#draw(client.control, pane, process)
+      return process
+    }
+  }
+
+  /** Types into another pane: `%3`, a title, or `left`, `right`, `up` or `down` of `from`. False when there is none. */
+  async typeInto(from: string, target: string, bytes: Uint8Array): Promise<boolean> {
+    const client = this.#client
+    const pane = client && findPane(client.state, from, target)
+    if (client === undefined || pane === undefined || this.#typedBytes > MAX_TYPED_BYTES) return false
+    this.#typedBytes += bytes.byteLength
+    try {
+      await this.#type(client.control, pane, bytes)
+      return true
+    } catch {
+      return false
+    } finally {
+      this.#typedBytes -= bytes.byteLength
+    }
+  }
+
+  #draw(control: ControlClient, pane: string, process: PaneProcess): void {
+    control.runThen(
+      snapshotCommands(pane),
+      (replies) => {
+        const snapshot = renderSnapshot(replies)
+        if (snapshot === undefined) return process.end({ code: null, signal: 'SIGHUP' })
+        process.sized(snapshot.cols, snapshot.rows)
+        return process.draw(snapshot.bytes)
+      },
+      () => process.end({ code: null, signal: 'SIGHUP' }),
+    )
+  }
+
+  /** The server signals, because it has no more rights than the pane's programs. */
+  #kill(control: ControlClient, pid: number, signal: number): void {
+    const group = foregroundGroupOf(pid)
+    if (group !== undefined)
+      void control.run(`run-shell -b 'kill -${signal} -- -${group}'`).catch(() => undefined)
+  }
+
+  async #type(control: ControlClient, pane: string, bytes: Uint8Array): Promise<void> {
+    const runs: Promise<unknown>[] = []
+    for (let at = 0; at < bytes.byteLength; at += TYPED_BYTES) {
+      const hex = Buffer.from(bytes.subarray(at, at + TYPED_BYTES)).toString('hex')
+      runs.push(control.run(`send-keys -t ${pane} -H ${hex.replaceAll(/..(?!$)/g, '$& ')}`))
+    }
+    await Promise.all(runs)
+  }
+
+  /** A pane that fills its window resizes the window; any other takes from its neighbors. */
+  #resize({ control, state }: Client, pane: string, cols: number, rows: number): void {
+    const window = state.panes.get(pane)?.window
+    const isOnly = state.windows.find(({ id }) => id === window)?.panes.length === 1
+    const commands =
+      isOnly && window !== undefined
+        ? [`refresh-client -f '!ignore-size'`, `refresh-client -C ${window}:${cols}x${rows}`]
+        : [`resize-pane -t ${pane} -x ${cols} -y ${rows}`]
+    void control.run(...commands).catch(() => undefined)
+  }
+
+  async #open(mayCreate: boolean): Promise<Client | 'missing' | 'stopped'> {
+    if (this.#client !== undefined) return this.#client
+    this.#opening ??= this.#connect(mayCreate).finally(() => (this.#opening = undefined))
+    return this.#opening
+  }
+
+  async #connect(mayCreate: boolean): Promise<Client | 'missing' | 'stopped'> {
+    let client: Client | undefined
+    let hasEnded = false
+    const control = ControlClient.open(this.#deps.startProcess, this.#specOf(mayCreate), {
+      message: (message) => {
+        if (client !== undefined) this.#take(message, client)
+      },
+      ended: () => {
+        hasEnded = true
+        if (client !== undefined) this.#ended(client)
+      },
+    })
+    if (control === undefined) return 'missing'
+    try {
+      const subscription = `refresh-client -B 'panes:%*:#{pane_current_command} #{pane_title}'`
+      const opened = await raceTimeout(control.run(...STATE_COMMANDS, subscription), OPEN_MS, undefined)
+      if (opened === undefined) {
+        control.close()
+        return 'stopped'
+      }
+      client = { control, state: readState(opened) }
+      if (hasEnded) return 'stopped'
+      this.#client = client
+      return client
+    } catch (error) {
+      if (error instanceof TmuxGoneError) return 'stopped'
+      throw error
+    }
+  }
+
+  #specOf(mayCreate: boolean): ProcessSpec {
+    const { cwd, baseEnv } = this.#deps
+    const command = mayCreate
+      ? ['new-session', '-A', '-s', SESSION_NAME, '-f', CLIENT_FLAGS]
+      : ['-N', 'attach-session', '-f', CLIENT_FLAGS]
+    return {
+      argv: ['tmux', '-u', '-C', ...command],
+      cwd,
+      // Otherwise tmux refuses to run inside itself, where sandboxd was started from it.
+      env: Object.fromEntries(Object.entries(baseEnv).filter(([name]) => name !== 'TMUX')),
+      mode: 'pipe',
+      cols: 80,
+      rows: 24,
+    }
+  }
+
+  #take(message: Exclude<ControlMessage, { kind: 'reply' }>, client: Client): void {
+    switch (message.kind) {
+      case 'output':
+        for (const process of this.#processesOf(message.pane)) process.output(message.bytes)
+        return
+      case 'paused':
+        this.#repaint(client.control, message.pane)
+        return
+      case 'notice':
+        if (message.name === 'layout-change') this.#resized(message.text)
+        this.#scheduleReload(client)
+        return
+      case 'exit':
+        return
+    }
+  }
+
+  /** tmux dropped output, because sandboxd did not run for minutes: shows the screen as it is now. */
+  #repaint(control: ControlClient, pane: string): void {
+    void control.run(`refresh-client -A '${pane}:continue'`).catch(() => undefined)
+    for (const process of this.#processesOf(pane)) {
+      process.output(new TextEncoder().encode('\u001Bc'))
+      this.#draw(control, pane, process)
+    }
+  }
+
+  /** The sizes are taken from the notice, because it stands between the output of before and after. */
+  #resized(text: string): void {
+    const [, full = '', visible = full] = text.split(' ')
+    const layout = parseLayout(visible)
+    if (layout !== undefined) this.#size(layout)
+  }
+
+  #size(cell: LayoutCell): void {
+    if (cell.kind !== 'pane') for (const inner of cell.cells) this.#size(inner)
+    else for (const process of this.#processesOf(cell.pane)) process.sized(cell.cols, cell.rows)
+  }
+
+  #scheduleReload(client: Client): void {
+    this.#refresh ??= setTimeout(() => {
+      this.#refresh = undefined
+      void this.#reload(client).catch(() => undefined)
+    }, REFRESH_MS)
+  }
+
+  async #reload(client: Client): Promise<void> {
+    client.state = readState(await client.control.run(...STATE_COMMANDS))
+    for (const pane of Array.from(this.#panes.keys())) {
+      if (client.state.panes.has(pane)) continue
+      // tmux does not say how the program ended.
+      for (const process of this.#processesOf(pane)) process.end({ code: 0, signal: null })
+    }
+    this.#publish(viewOf(client.state))
+  }
+
+  #ended(client: Client): void {
+    if (this.#client === client) this.#client = undefined
+    clearTimeout(this.#refresh)
+    this.#refresh = undefined
+    // The kernel hangs up the terminals of a server that is gone.
+    for (const process of [...this.#panes.keys()].flatMap((pane) => this.#processesOf(pane)))
+      process.end({ code: null, signal: 'SIGHUP' })
+    this.#publish({ state: 'stopped' })
+  }
+
+  #processesOf(pane: string): readonly PaneProcess[] {
+    return this.#panes.get(pane)?.all() ?? []
+  }
+
+  #publish(view: TmuxView): void {
+    const text = JSON.stringify(view)
+    if (text === this.#lastView) return
+    this.#lastView = text
+    for (const listener of this.#listeners) listener(view)
+  }
+}
+
+function viewOf({ windows }: TmuxState): TmuxView {
+  return { state: 'running', windows }
+}
+
+/** Field 8 of `/proc/PID/stat`, after the name in parentheses. */
+function foregroundGroupOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const group = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[5])
+    return group > 1 ? group : undefined
+  } catch {
+    return undefined
+  }
+}
