@@ -14,7 +14,7 @@ const TIMEOUT_MS = 30_000
 /** Shorter than in production, so that the test can wait for it. */
 const hurry = shorten(
   ['WHOLE_RESPONSE_MS', 'VERSION_MS', 'REFUSAL_MS', 'ERROR_RESPONSE_MS', 'CALL_TIMEOUT_MS'],
-  500,
+  300,
 )
 
 describe('a response that never ends', () => {

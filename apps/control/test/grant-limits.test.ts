@@ -1,12 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, type RawWebSocket } from '@sandwire/testing'
-import { type RunningControl, startControl } from './support/control.ts'
-import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, linkIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
+import { type RunningControl } from './support/control.ts'
+import { codeIn, linkIn, ApiClient, textIn } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { helloText } from './support/wire.ts'
+import {
+  REVOKED,
+  makeSandbox,
+  shareWith,
+  startControlForUsers,
+  startSession,
+  watch,
+} from './support/sharing.ts'
 
-const REVOKED = { code: 4435, reason: 'revoked' }
 const TIMEOUT_MS = 60_000
 
 let sandboxes: RealSandboxes
@@ -16,36 +22,18 @@ let sandbox: string
 let session: string
 beforeAll(async () => {
   sandboxes = new RealSandboxes()
-  control = await startControl({
-    runner: sandboxes,
-    config: { limits: UNLIMITED },
-    bindings: { JWT_SECRET },
-  })
+  control = await startControlForUsers(sandboxes)
   bob = await ApiClient.named(control, 'bob')
-  sandbox = textIn(await bob.post('/api/sandboxes', { name: 'dev' }), 'id')
-  session = textIn(await bob.post('/api/sandboxes/dev/sessions', { cmd: 'cat', keep: 600 }), 'id')
+  sandbox = await makeSandbox(bob, 'dev')
+  session = await startSession(bob, 'dev')
 })
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await sandboxes[Symbol.asyncDispose]()
 })
 
-async function watch(caller: ApiClient): Promise<RawWebSocket> {
-  const { headers } = caller
-  const path = `/attach?session=${session}`
-  const handshake = await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers })
-  if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
-  return handshake.socket
-}
-
 async function accountOf(caller: ApiClient): Promise<string> {
   return textIn(await caller.get('/api/whoami'), 'account')
-}
-
-async function shareWith(caller: ApiClient): Promise<string> {
-  const made = await bob.post('/api/grants', { sandbox: 'dev' })
-  expect((await caller.post('/api/grants/redeem', { link: linkIn(made) })).status).toBe(200)
-  return textIn(made, 'grant')
 }
 
 /** Another account creates as many grants for an account as it can; returns one outcome per grant. */
@@ -63,47 +51,40 @@ async function pushAt(account: string, name: string): Promise<readonly string[]>
 }
 
 describe('unwanted grants to an account (threat T6)', () => {
-  test(
-    'are limited, and a sign-out still reaches every sandbox',
-    async () => {
-      const ann = await ApiClient.named(control, 'ann', { jti: 'laptop' })
-      await shareWith(ann)
-      const outcomes = await pushAt(await accountOf(ann), 'eve-1')
-      expect(new Set(outcomes)).toEqual(new Set(['made', '429 too_many_grants']))
-      await using socket = await watch(ann)
-      expect((await ann.post('/api/signout', undefined)).status).toBe(204)
-      expect((await socket.closed).frame).toEqual(REVOKED)
-    },
-    TIMEOUT_MS,
-  )
+  let ann: ApiClient
+  let outcomes: readonly string[]
+  beforeAll(async () => {
+    ann = await ApiClient.named(control, 'ann')
+    outcomes = await pushAt(await accountOf(ann), 'eve-1')
+  }, TIMEOUT_MS)
 
-  test(
-    'are removed when the account is deleted',
-    async () => {
-      const ada = await ApiClient.named(control, 'ada')
-      const grant = await shareWith(ada)
-      await pushAt(await accountOf(ada), 'eve-2')
-      expect((await ada.request('DELETE', '/api/account', { confirm: 'ada' })).status).toBe(200)
-      expect(JSON.stringify((await bob.get('/api/grants?sandbox=dev')).body)).not.toContain(grant)
-    },
-    TIMEOUT_MS,
-  )
+  test('are limited, do not prevent redeeming a share link, and store nothing when refused', async () => {
+    expect(new Set(outcomes)).toEqual(new Set(['made', '429 too_many_grants']))
+    const grant = await shareWith(bob, ann, { sandbox: 'dev' })
+    const list = JSON.stringify((await ann.get('/api/account/grants')).body)
+    expect(list).toContain(grant)
+    expect(list.split('"grant"').length - 1).toBe(outcomes.filter((one) => one === 'made').length + 1)
+    const eve = await ApiClient.named(control, 'eve-1')
+    const made = JSON.stringify((await eve.get('/api/grants?sandbox=of-eve-1-4')).body)
+    expect(made).not.toContain(await accountOf(ann))
+  })
 
-  test(
-    'do not prevent redeeming a share link, and store nothing when refused',
-    async () => {
-      const abe = await ApiClient.named(control, 'abe')
-      const outcomes = await pushAt(await accountOf(abe), 'eve-3')
-      const grant = await shareWith(abe)
-      const list = JSON.stringify((await abe.get('/api/account/grants')).body)
-      expect(list).toContain(grant)
-      expect(list.split('"grant"').length - 1).toBe(outcomes.filter((one) => one === 'made').length + 1)
-      const eve = await ApiClient.named(control, 'eve-3')
-      const made = JSON.stringify((await eve.get('/api/grants?sandbox=of-eve-3-4')).body)
-      expect(made).not.toContain(await accountOf(abe))
-    },
-    TIMEOUT_MS,
-  )
+  test('do not keep a sign-out from any sandbox', async () => {
+    const laptop = await ApiClient.named(control, 'ann', { jti: 'laptop' })
+    await shareWith(bob, laptop, { sandbox: 'dev' })
+    await using socket = await watch(control, laptop, session)
+    expect((await laptop.post('/api/signout', undefined)).status).toBe(204)
+    expect((await socket.closed).frame).toEqual(REVOKED)
+  })
+
+  test('are removed when the account is deleted', async () => {
+    const grant = await shareWith(bob, ann, { sandbox: 'dev' })
+    const listed = async (): Promise<string> =>
+      JSON.stringify((await bob.get('/api/grants?sandbox=dev')).body)
+    expect(await listed()).toContain(grant)
+    expect((await ann.request('DELETE', '/api/account', { confirm: 'ann' })).status).toBe(200)
+    expect(await listed()).not.toContain(grant)
+  })
 })
 
 describe('a viewer who opens the maximum number of sockets', () => {
@@ -133,12 +114,12 @@ describe('a viewer who opens the maximum number of sockets', () => {
       const sockets: RawWebSocket[] = []
       try {
         for (let each = 0; each < count; each += 1) {
-          const socket = await watch(eve)
+          const socket = await watch(control, eve, session)
           sockets.push(socket)
           if (isGreeted) await firstWord(socket)
         }
         for (const caller of [bob, ann]) {
-          const socket = await watch(caller)
+          const socket = await watch(control, caller, session)
           sockets.push(socket)
           expect(await firstWord(socket)).toBe('welcome')
         }
@@ -153,10 +134,10 @@ describe('a viewer who opens the maximum number of sockets', () => {
 describe('leaving a shared sandbox', () => {
   test('ends the grant and its connections, and nothing else (threat T6)', async () => {
     const [leo, lea] = [await ApiClient.named(control, 'leo'), await ApiClient.named(control, 'lea')]
-    const grant = await shareWith(leo)
-    await shareWith(lea)
-    await using leaves = await watch(leo)
-    await using stays = await watch(lea)
+    const grant = await shareWith(bob, leo, { sandbox: 'dev' })
+    await shareWith(bob, lea, { sandbox: 'dev' })
+    await using leaves = await watch(control, leo, session)
+    await using stays = await watch(control, lea, session)
     expect((await leo.delete(`/api/account/grants/${grant}`)).status).toBe(204)
     expect((await leaves.closed).frame).toEqual(REVOKED)
     await stays.sendFrame({ opcode: 9, payload: new Uint8Array() })
@@ -175,7 +156,7 @@ describe('leaving a shared sandbox', () => {
 
   test('is possible for the holder of the grant only; others get not found (threat T4)', async () => {
     const lou = await ApiClient.named(control, 'lou')
-    const grant = await shareWith(lou)
+    const grant = await shareWith(bob, lou, { sandbox: 'dev' })
     const eve = await ApiClient.named(control, 'eve')
     const seen = async (id: string) => codeIn(await eve.delete(`/api/account/grants/${id}`))
     const invented = `${'0'.repeat(32)}.${'0'.repeat(20)}`

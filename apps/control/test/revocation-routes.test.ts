@@ -5,53 +5,39 @@ import { CookieJar } from './support/cookie-jar.ts'
 import { EndlessResponses } from './support/endless-responses.ts'
 import { FakeIssuer, makeKey } from './support/fake-issuer.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, linkIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
+import { codeIn, linkIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
 import { RealSandboxes } from './support/real-sandboxes.ts'
 import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
+import { shorten } from './support/shorten.ts'
+import {
+  REVOKED,
+  attachAs,
+  isOpen,
+  makeSandbox,
+  shareWith,
+  startControlForUsers,
+  startFakeSession,
+  startSession,
+  watch,
+} from './support/sharing.ts'
 
-const REVOKED = { code: 4435, reason: 'revoked' }
 /** Connections are closed within five seconds; the rest is for a loaded machine. */
 const WAIT = { timeoutMs: 15_000 }
 
-/** A socket to a session that sends nothing and records its close. */
-async function watch(control: RunningControl, caller: ApiClient, session: string): Promise<RawWebSocket> {
-  const { headers } = caller
-  const path = `/attach?session=${session}`
-  const handshake = await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers })
-  if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
-  return handshake.socket
+/** Shorter than in production, so that the tests can wait for them. */
+const hurryConfirmation = shorten(['CONFIRM_MS'], 300)
+const hurryProvider = shorten(['DISCONNECT_ALL_AFTER_MS'], 800)
+const hurry = (script: string): string => hurryProvider(hurryConfirmation(script))
+
+/** Shares as a collaborator and returns the grant. */
+function giveTo(owner: ApiClient, caller: ApiClient, request: object): Promise<string> {
+  return shareWith(owner, caller, { role: 'collaborator', ...request })
 }
 
 /** The code of a refused attach. */
-async function refusalTo(control: RunningControl, caller: ApiClient, session: string): Promise<string> {
-  const { headers } = caller
-  const path = `/attach?session=${session}`
-  const handshake = await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers })
-  if (handshake.kind !== 'open') return refusalOf(handshake)
-  const frame = new TextDecoder().decode((await handshake.socket.nextFrame()).payload)
-  handshake.socket.reset()
-  return String(fieldOf(JSON.parse(frame), 'code'))
-}
-
-async function startSession(owner: ApiClient, sandbox: string): Promise<string> {
-  const started = await owner.post(`/api/sandboxes/${sandbox}/sessions`, { cmd: 'cat', keep: 600 })
-  return textIn(started, 'id')
-}
-
-async function makeSandbox(owner: ApiClient, name: string): Promise<string> {
-  return textIn(await owner.post('/api/sandboxes', { name }), 'id')
-}
-
-async function shareWith(owner: ApiClient, caller: ApiClient, request: object): Promise<string> {
-  const made = await owner.post('/api/grants', { role: 'collaborator', ...request })
-  await caller.post('/api/grants/redeem', { link: linkIn(made) })
-  return textIn(made, 'grant')
-}
-
-async function isOpen(socket: RawWebSocket): Promise<boolean> {
-  await socket.sendFrame({ opcode: 9, payload: new Uint8Array() })
-  return (await socket.nextFrame()).opcode === 10
+function refusalTo(control: RunningControl, caller: ApiClient, session: string): Promise<string> {
+  return attachAs(control, caller, `/attach?session=${session}`)
 }
 
 describe('with the real sandboxd', () => {
@@ -63,11 +49,7 @@ describe('with the real sandboxd', () => {
   let session: string
   beforeAll(async () => {
     sandboxes = new RealSandboxes()
-    control = await startControl({
-      runner: sandboxes,
-      config: { limits: UNLIMITED },
-      bindings: { JWT_SECRET },
-    })
+    control = await startControlForUsers(sandboxes)
     owner = new ApiClient(control, TOKEN)
     bob = await ApiClient.named(control, 'bob')
     sandbox = await makeSandbox(owner, 'dev')
@@ -79,7 +61,7 @@ describe('with the real sandboxd', () => {
   })
 
   test('(threat T6) revoking a grant closes its connections permanently, and no others', async () => {
-    const grant = await shareWith(owner, bob, { sandbox: 'dev' })
+    const grant = await giveTo(owner, bob, { sandbox: 'dev' })
     await using guest = await watch(control, bob, session)
     await using own = await watch(control, owner, session)
     expect((await owner.delete(`/api/grants/${grant}`)).status).toBe(204)
@@ -91,10 +73,10 @@ describe('with the real sandboxd', () => {
   test('(threat T6) revoking a grant ends the sessions that its holder started, if the owner asks for it', async () => {
     const runningOf = async (): Promise<string> =>
       JSON.stringify((await owner.get('/api/account/sessions')).body)
-    const kept = await shareWith(owner, bob, { sandbox: 'dev' })
+    const kept = await giveTo(owner, bob, { sandbox: 'dev' })
     const outlives = await startSession(bob, sandbox)
     expect((await owner.delete(`/api/grants/${kept}`)).status).toBe(204)
-    const grant = await shareWith(owner, bob, { sandbox: 'dev' })
+    const grant = await giveTo(owner, bob, { sandbox: 'dev' })
     const started = await startSession(bob, sandbox)
     expect((await owner.delete(`/api/grants/${grant}?endSessions=yes`)).status).toBe(400)
     expect((await owner.delete(`/api/grants/${grant}?endSessions=1`)).status).toBe(204)
@@ -104,7 +86,7 @@ describe('with the real sandboxd', () => {
   }, 40_000)
 
   test('(threat T6) revoking a grant ends pending requests', async () => {
-    const grant = await shareWith(owner, bob, { sandbox: 'dev' })
+    const grant = await giveTo(owner, bob, { sandbox: 'dev' })
     const running = async (): Promise<boolean> =>
       JSON.stringify((await owner.get('/api/account/sessions')).body).includes('sleep')
     const waiting = bob.post(`/api/sandboxes/${sandbox}/exec`, { cmd: 'sleep', args: ['3600'] })
@@ -115,7 +97,7 @@ describe('with the real sandboxd', () => {
   }, 40_000)
 
   test('(threat T6) an expired grant closes its connections', async () => {
-    await shareWith(owner, bob, { sandbox: 'dev', expiresSeconds: 2 })
+    await giveTo(owner, bob, { sandbox: 'dev', expiresSeconds: 2 })
     await using guest = await watch(control, bob, session)
     expect((await guest.closed).frame).toEqual(REVOKED)
     expect(await refusalTo(control, bob, session)).toBe('session_not_found')
@@ -124,7 +106,7 @@ describe('with the real sandboxd', () => {
   test('(threat T6) signing out closes the connections of the sign-in in every sandbox, and ends its token', async () => {
     const laptop = await ApiClient.named(control, 'ada', { jti: 'laptop' })
     const phone = await ApiClient.named(control, 'ada', { jti: 'phone' })
-    await shareWith(owner, laptop, { sandbox: 'dev' })
+    await giveTo(owner, laptop, { sandbox: 'dev' })
     await makeSandbox(laptop, 'hers')
     const hers = await startSession(laptop, 'hers')
     await using one = await watch(control, laptop, session)
@@ -182,10 +164,10 @@ describe('with the real sandboxd', () => {
   test('(threat T6) deleting an account closes all connections to its sandboxes, and its own everywhere', async () => {
     const carol = await ApiClient.named(control, 'carol')
     const again = await ApiClient.named(control, 'carol', { jti: 'another' })
-    await shareWith(owner, carol, { sandbox: 'dev' })
+    await giveTo(owner, carol, { sandbox: 'dev' })
     const hers = await makeSandbox(carol, 'hers')
     const inHers = await startSession(carol, 'hers')
-    await shareWith(carol, bob, { sandbox: 'hers' })
+    await giveTo(carol, bob, { sandbox: 'hers' })
     await using elsewhere = await watch(control, carol, session)
     await using home = await watch(control, carol, inHers)
     await using guest = await watch(control, bob, inHers)
@@ -272,7 +254,7 @@ describe('with the real sandboxd', () => {
   test('(threat T6) an operator deletes an account like its user would, and the audit names it', async () => {
     const dora = await ApiClient.named(control, 'dora')
     const account = textIn(await dora.get('/api/whoami'), 'account')
-    await shareWith(owner, dora, { sandbox: 'dev' })
+    await giveTo(owner, dora, { sandbox: 'dev' })
     await makeSandbox(dora, 'hers')
     const inHers = await startSession(dora, 'hers')
     await using elsewhere = await watch(control, dora, session)
@@ -308,21 +290,10 @@ describe('with a fake sandboxd', () => {
   let session: string
   beforeAll(async () => {
     sandboxes = new FakeSandboxes()
-    control = await startControl({
-      runner: sandboxes,
-      config: { limits: UNLIMITED },
-      bindings: { JWT_SECRET },
-    })
+    control = await startControlForUsers(sandboxes, { alter: hurry })
     owner = new ApiClient(control, TOKEN)
     bob = await ApiClient.named(control, 'bob')
-    sandbox = await makeSandbox(owner, 'dev')
-    const { headers } = owner
-    const started = await upgrade(control, '/attach?sandbox=dev&cmd=cat', {
-      subprotocols: ['sandwire.v1'],
-      headers,
-    })
-    if (started.kind === 'open') started.socket.reset()
-    session = [...sandboxes.sessions][0] ?? ''
+    ;({ session, sandbox } = await startFakeSession(control, 'dev'))
   })
   afterEach(() => {
     sandboxes.intercept = undefined
@@ -346,7 +317,7 @@ describe('with a fake sandboxd', () => {
   ] as const)(
     '(threat T6) the provider closes the connections of a sandbox whose sandboxd %s, and the request is retried until confirmed',
     async (_, answer) => {
-      const grant = await shareWith(owner, bob, { sandbox: 'dev' })
+      const grant = await giveTo(owner, bob, { sandbox: 'dev' })
       const before = disconnects()
       const confirmed = closes()
       sandboxes.intercept = (request) => (isClose(request) ? answer() : undefined)
@@ -364,7 +335,7 @@ describe('with a fake sandboxd', () => {
   )
 
   test('(threat T6) closes an attach that reaches sandboxd after the revocation', async () => {
-    const grant = await shareWith(owner, bob, { sandbox: 'dev' })
+    const grant = await giveTo(owner, bob, { sandbox: 'dev' })
     const held = Promise.withResolvers<undefined>()
     const arrived = Promise.withResolvers<void>()
     sandboxes.intercept = (request) => {
@@ -383,7 +354,7 @@ describe('with a fake sandboxd', () => {
   })
 
   test('(threat T50) audits a process that was started after the revocation as started', async () => {
-    const grant = await shareWith(owner, bob, { sandbox: 'dev' })
+    const grant = await giveTo(owner, bob, { sandbox: 'dev' })
     const held = Promise.withResolvers<undefined>()
     const arrived = Promise.withResolvers<void>()
     sandboxes.intercept = (request) => {
@@ -409,7 +380,7 @@ describe('with a fake sandboxd', () => {
 
   test('(threat T6) closes an attach whose sign-in ended meanwhile', async () => {
     const ada = await ApiClient.named(control, 'ada')
-    await shareWith(owner, ada, { sandbox: 'dev' })
+    await giveTo(owner, ada, { sandbox: 'dev' })
     const held = Promise.withResolvers<undefined>()
     const arrived = Promise.withResolvers<void>()
     sandboxes.intercept = (request) => {
@@ -431,7 +402,7 @@ describe('with a fake sandboxd', () => {
 
   test('sends sandboxd when a connection must authenticate again, except for the local user', async () => {
     const ada = await ApiClient.named(control, 'eve')
-    await shareWith(owner, ada, { sandbox: 'dev' })
+    await giveTo(owner, ada, { sandbox: 'dev' })
     const joined = async (caller: ApiClient): Promise<number | undefined> => {
       ;(await watch(control, caller, session)).reset()
       return sandboxes.seen.findLast(({ claims }) => claims.path.startsWith('/attach'))?.claims.reauthorizeMs

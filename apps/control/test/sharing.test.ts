@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { eventually, openRawTcp, type RawHandshake } from '@sandwire/testing'
+import { eventually, openRawTcp } from '@sandwire/testing'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { CookieJar } from './support/cookie-jar.ts'
-import { refusalOf, upgrade } from './support/handshake.ts'
+import { upgrade } from './support/handshake.ts'
 import {
   codeIn,
   JWT_SECRET,
@@ -14,6 +14,14 @@ import {
 } from './support/api-client.ts'
 import { factsOf, FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
+import {
+  attachAs,
+  attachesTo,
+  firstText,
+  shareWith,
+  startControlForUsers,
+  startFakeSession,
+} from './support/sharing.ts'
 
 let sandboxes: FakeSandboxes
 let control: RunningControl
@@ -22,46 +30,16 @@ let session: string
 let sandbox: string
 beforeAll(async () => {
   sandboxes = new FakeSandboxes()
-  control = await startControl({
-    runner: sandboxes,
-    config: { limits: UNLIMITED },
-    bindings: { JWT_SECRET },
-  })
+  control = await startControlForUsers(sandboxes)
   owner = new ApiClient(control, TOKEN)
-  session = await startSession('dev')
-  sandbox = session.split('.')[0] ?? ''
+  ;({ session, sandbox } = await startFakeSession(control, 'dev'))
 })
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await sandboxes[Symbol.asyncDispose]()
 })
 
-/** Attaches that reached sandboxd; other requests may arrive at any time. */
-function attaches() {
-  return sandboxes.seen.filter(({ claims }) => /^\/attach(\?|$)/.test(claims.path))
-}
-const lastAttach = () => attaches().at(-1)
-
-async function firstText(handshake: RawHandshake): Promise<string> {
-  if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${refusalOf(handshake)}`)
-  const frame = new TextDecoder().decode((await handshake.socket.nextFrame()).payload)
-  handshake.socket.reset()
-  return frame
-}
-
-async function startSession(name: string): Promise<string> {
-  const handshake = await upgrade(control, `/attach?sandbox=${name}&cmd=cat`, {
-    subprotocols: ['sandwire.v1'],
-  })
-  return (await firstText(handshake)).replace('session ', '')
-}
-
-/** The outcome of an attach: `open`, or the error code. */
-async function attachAs(caller: ApiClient, path: string): Promise<string> {
-  const { headers } = caller
-  const frame = await firstText(await upgrade(control, path, { subprotocols: ['sandwire.v1'], headers }))
-  return frame.startsWith('session ') ? 'open' : String(fieldOf(JSON.parse(frame), 'code'))
-}
+const lastAttach = () => attachesTo(sandboxes).at(-1)
 
 async function share(request: object): Promise<ApiResponse> {
   const response = await owner.post('/api/grants', { sandbox: 'dev', ...request })
@@ -69,12 +47,9 @@ async function share(request: object): Promise<ApiResponse> {
   return response
 }
 
-/** Shares with a signed-in account and returns the grant. */
-async function shareWith(caller: ApiClient, request: object): Promise<string> {
-  const made = await share(request)
-  const redeemed = await caller.post('/api/grants/redeem', { link: linkIn(made) })
-  expect(redeemed.status).toBe(200)
-  return textIn(made, 'grant')
+/** Shares the sandbox or a session with a signed-in account and returns the grant. */
+function giveTo(caller: ApiClient, request: object): Promise<string> {
+  return shareWith(owner, caller, { sandbox: 'dev', ...request })
 }
 
 function listIn({ body }: ApiResponse, name: string): readonly unknown[] {
@@ -148,7 +123,7 @@ describe('a grant', () => {
 
   test('can be created by owners only, and reveals nothing to others (threat T4)', async () => {
     const vera = await ApiClient.named(control, 'vera')
-    await shareWith(vera, { role: 'collaborator' })
+    await giveTo(vera, { role: 'collaborator' })
     expect(codeIn(await vera.post('/api/grants', { sandbox }))).toBe('403 forbidden')
     expect(codeIn(await vera.get(`/api/grants?sandbox=${sandbox}`))).toBe('403 forbidden')
     const grant = textIn(await share({}), 'grant')
@@ -192,7 +167,7 @@ describe('a grant', () => {
   })
 
   test('is limited in number', async () => {
-    await startSession('popular')
+    await startFakeSession(control, 'popular')
     const ask = () => owner.post('/api/grants', { sandbox: 'popular' })
     const all = await Promise.all(Array.from({ length: 70 }, ask))
     expect(all.filter(({ status }) => status === 201)).toHaveLength(64)
@@ -270,7 +245,7 @@ describe('a held grant', () => {
   test('is in the lists of its holder, marked, until it is revoked', async () => {
     const bob = await ApiClient.named(control, 'bob')
     expect((await bob.post('/api/sandboxes', { name: 'own', start: false })).status).toBe(201)
-    const grant = await shareWith(bob, { role: 'collaborator' })
+    const grant = await giveTo(bob, { role: 'collaborator' })
     sandboxes.activity = { attachments: 0, exits: [], sessions: [factsOf(session)] }
     expect(listIn(await bob.get('/api/sandboxes'), 'sandboxes')).toMatchObject([
       { name: 'own', access: 'owner' },
@@ -289,12 +264,12 @@ describe('a held grant', () => {
     expect(listIn(await bob.get('/api/account/sessions'), 'sessions')).toEqual([])
     expect(listIn(await bob.get('/api/account/grants'), 'grants')).toEqual([])
     expect(codeIn(await bob.get(`/api/sandboxes/${sandbox}`))).toBe('404 sandbox_not_found')
-    expect(await attachAs(bob, `/terminal/${session}`)).toBe('session_not_found')
+    expect(await attachAs(control, bob, `/terminal/${session}`)).toBe('session_not_found')
   })
 
   test('is removed with the sandbox', async () => {
     const bob = await ApiClient.named(control, 'bob-2')
-    await startSession('brief')
+    await startFakeSession(control, 'brief')
     const made = await owner.post('/api/grants', { sandbox: 'brief' })
     await bob.post('/api/grants/redeem', { link: linkIn(made) })
     expect(listIn(await bob.get('/api/account/grants'), 'grants')).toHaveLength(1)
@@ -304,16 +279,16 @@ describe('a held grant', () => {
 
   test('lets a collaborator work and a viewer watch (threat T4)', async () => {
     const [carl, vera] = [await ApiClient.named(control, 'carl'), await ApiClient.named(control, 'vera-2')]
-    await shareWith(carl, { role: 'collaborator' })
-    await shareWith(vera, {})
-    expect(await attachAs(carl, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('open')
+    await giveTo(carl, { role: 'collaborator' })
+    await giveTo(vera, {})
+    expect(await attachAs(control, carl, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ authority: 'driver', name: 'carl', exec: true })
-    expect(await attachAs(carl, `/terminal/${session}`)).toBe('open')
+    expect(await attachAs(control, carl, `/terminal/${session}`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ authority: 'driver', usualRole: 'collaborator' })
-    expect(await attachAs(carl, `/terminal/${session}?role=driver`)).toBe('open')
+    expect(await attachAs(control, carl, `/terminal/${session}?role=driver`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ authority: 'driver' })
-    expect(await attachAs(vera, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('forbidden')
-    expect(await attachAs(vera, `/terminal/${session}`)).toBe('open')
+    expect(await attachAs(control, vera, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('forbidden')
+    expect(await attachAs(control, vera, `/terminal/${session}`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ authority: 'viewer', exec: false })
     for (const caller of [carl, vera]) {
       expect(codeIn(await caller.post(`/api/sandboxes/${sandbox}/stop`, {}))).toBe('403 forbidden')
@@ -323,17 +298,17 @@ describe('a held grant', () => {
   })
 
   test('on one session hides the sandbox and its other sessions (threat T4)', async () => {
-    const other = await startSession('dev')
+    const other = (await startFakeSession(control, 'dev')).session
     const sue = await ApiClient.named(control, 'sue')
-    await shareWith(sue, { session })
-    expect(await attachAs(sue, `/terminal/${session}`)).toBe('open')
+    await giveTo(sue, { session })
+    expect(await attachAs(control, sue, `/terminal/${session}`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ authority: 'viewer', exec: false })
     expect((await sue.get(`/api/account/sessions/${session}`)).status).toBe(200)
-    expect(await attachAs(sue, `/terminal/${other}`)).toBe('session_not_found')
+    expect(await attachAs(control, sue, `/terminal/${other}`)).toBe('session_not_found')
     expect(codeIn(await sue.get(`/api/account/sessions/${other}`))).toBe('404 session_not_found')
     expect(codeIn(await sue.get(`/api/sandboxes/${sandbox}`))).toBe('404 sandbox_not_found')
     expect(codeIn(await sue.get(`/logs/${sandbox}`))).toBe('404 sandbox_not_found')
-    expect(await attachAs(sue, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('sandbox_not_found')
+    expect(await attachAs(control, sue, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('sandbox_not_found')
     expect(codeIn(await sue.post('/api/tickets', { session: other }))).toBe('404 session_not_found')
     expect(codeIn(await sue.post('/api/tickets', { sandbox }))).toBe('404 sandbox_not_found')
     expect(listIn(await sue.get('/api/sandboxes'), 'sandboxes')).toEqual([])
@@ -358,12 +333,12 @@ describe('a guest of this machine', () => {
     const list = await guest.get('/api/account/sign-ins')
     expect(list.body).toMatchObject({ signIns: [{ name: 'Gus (guest)', current: true }] })
     expect(textIn(who, 'expiresMs')).toBe(textIn(response, 'expiresMs'))
-    expect(await attachAs(guest, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('open')
+    expect(await attachAs(control, guest, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ name: 'Gus (guest)', authority: 'driver' })
     // Guests create no sandbox, by name or with an attach.
     expect(codeIn(await guest.post('/api/sandboxes', { name: 'mine' }))).toBe('403 forbidden')
-    expect(await attachAs(guest, '/attach?sandbox=mine&cmd=cat')).toBe('forbidden')
-    expect(await attachAs(guest, '/attach?cmd=cat')).toBe('forbidden')
+    expect(await attachAs(control, guest, '/attach?sandbox=mine&cmd=cat')).toBe('forbidden')
+    expect(await attachAs(control, guest, '/attach?cmd=cat')).toBe('forbidden')
     expect((await owner.delete(`/api/grants/${textIn(made, 'grant')}`)).status).toBe(204)
     expect(codeIn(await guest.get('/api/whoami'))).toBe('401 unauthorized')
   })
@@ -396,10 +371,10 @@ describe('a guest of this machine', () => {
 
   test('with one session does not get the name of the sandbox, nor after losing access (threat T4)', async () => {
     const zoe = await ApiClient.named(control, 'zoe')
-    await shareWith(zoe, { session })
+    await giveTo(zoe, { session })
     const said = async (): Promise<string> => JSON.stringify((await zoe.get('/api/sandboxes/dev')).body)
     expect(await said()).not.toContain(sandbox)
-    const grant = await shareWith(zoe, {})
+    const grant = await giveTo(zoe, {})
     expect(await said()).toContain(sandbox)
     await owner.delete(`/api/grants/${grant}`)
     expect(await said()).not.toContain(sandbox)
@@ -407,8 +382,8 @@ describe('a guest of this machine', () => {
 
   test('keeps the names of shared sandboxes free for their own (threat T4)', async () => {
     const yan = await ApiClient.named(control, 'yan')
-    await shareWith(yan, { role: 'collaborator' })
-    expect(await attachAs(yan, '/attach?sandbox=dev&cmd=cat')).toBe('open')
+    await giveTo(yan, { role: 'collaborator' })
+    expect(await attachAs(control, yan, '/attach?sandbox=dev&cmd=cat')).toBe('open')
     const own = textIn(await yan.get('/api/sandboxes/dev'), 'id')
     expect(own).not.toBe(sandbox)
     expect(lastAttach()?.claims.sandbox).toBe(own)
@@ -418,8 +393,8 @@ describe('a guest of this machine', () => {
     const response = await anonymous().post('/api/grants/redeem', { link: linkIn(await share({ session })) })
     const guest = new ApiClient(control, textIn(response, 'token'))
     expect((await guest.get('/api/whoami')).body).toMatchObject({ name: 'guest', scopes: ['connect'] })
-    expect(await attachAs(guest, `/terminal/${session}`)).toBe('open')
-    expect(await attachAs(guest, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('forbidden')
+    expect(await attachAs(control, guest, `/terminal/${session}`)).toBe('open')
+    expect(await attachAs(control, guest, `/attach?sandbox=${sandbox}&cmd=cat`)).toBe('forbidden')
   })
 
   test('that is a browser gets a cookie, from our own page only', async () => {
@@ -481,7 +456,7 @@ describe('a guest of this machine', () => {
     const guest = new ApiClient(control, textIn(response, 'token'))
     expect((await guest.get('/api/whoami')).body).toMatchObject({ name: 'owner (guest)' })
     expect((await owner.get('/api/whoami')).body).toMatchObject({ name: 'owner' })
-    expect(await attachAs(guest, `/terminal/${session}`)).toBe('open')
+    expect(await attachAs(control, guest, `/terminal/${session}`)).toBe('open')
     expect(lastAttach()?.claims).toMatchObject({ name: 'owner (guest)' })
     const grants = listIn(await owner.get('/api/grants?sandbox=dev'), 'grants')
     expect(grants).toContainEqual(

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ERRORS, type ErrorCode } from '@sandwire/protocol'
-import { eventually, type RawHandshake, type RawWebSocket } from '@sandwire/testing'
+import { eventually, type RawHandshake } from '@sandwire/testing'
 import { CLOCK_SKEW_MS } from '../src/auth/jwt.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { refusalOf, upgrade } from './support/handshake.ts'
-import { codeIn, JWT_SECRET, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
+import { codeIn, ApiClient, textIn, UNLIMITED } from './support/api-client.ts'
 import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { fieldOf } from './support/json.ts'
+import { attachesTo, outcomeOf, socketOf, startControlForUsers, startFakeSession } from './support/sharing.ts'
 
 let sandboxes: FakeSandboxes
 let control: RunningControl
@@ -15,39 +16,18 @@ let session: string
 let sandbox: string
 beforeAll(async () => {
   sandboxes = new FakeSandboxes()
-  control = await startControl({
-    runner: sandboxes,
-    config: { limits: UNLIMITED },
-    bindings: { JWT_SECRET },
-  })
+  control = await startControlForUsers(sandboxes)
   owner = new ApiClient(control, TOKEN)
-  session = await startSession('dev')
-  sandbox = session.split('.')[0] ?? ''
+  ;({ session, sandbox } = await startFakeSession(control, 'dev'))
 })
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await sandboxes[Symbol.asyncDispose]()
 })
 
-/** Attaches that reached sandboxd; other requests may arrive at any time. */
-function attaches() {
-  return sandboxes.seen.filter(({ claims }) => /^\/attach(\?|$)/.test(claims.path))
-}
-const lastAttach = () => attaches().at(-1)
+const lastAttach = () => attachesTo(sandboxes).at(-1)
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
-
-function socketOf(handshake: RawHandshake): RawWebSocket {
-  if (handshake.kind !== 'open') throw new Error(`Expected a socket: ${JSON.stringify(handshake)}`)
-  return handshake.socket
-}
-
-async function startSession(name: string): Promise<string> {
-  const handshake = await upgrade(control, `/attach?sandbox=${name}&cmd=cat`, {
-    subprotocols: ['sandwire.v1'],
-  })
-  return text((await socketOf(handshake).nextFrame()).payload).replace('session ', '')
-}
 
 async function ticketFor(request: unknown, headers = {}, caller = owner): Promise<string> {
   const reply = await caller.request('POST', '/api/tickets', request, headers)
@@ -67,14 +47,10 @@ function use(
   return upgrade(control, path, { subprotocols: [...offers, `sandwire.ticket.${ticket}`], headers })
 }
 
-/** The outcome of an upgrade: open, a refusal over HTTP, or one in a frame. */
-async function outcomeOf(handshake: RawHandshake): Promise<string> {
-  if (handshake.kind !== 'open') return refusalOf(handshake)
-  const frame = text((await handshake.socket.nextFrame()).payload)
-  handshake.socket.reset()
-  if (frame.startsWith('session ')) return 'open'
-  const code = String(fieldOf(JSON.parse(frame), 'code')) as ErrorCode
-  return `${ERRORS[code].status} ${code}`
+/** The outcome of an upgrade: `open`, or status and code of a refusal, over HTTP or in a frame. */
+async function statusOf(handshake: RawHandshake): Promise<string> {
+  const outcome = await outcomeOf(handshake)
+  return outcome in ERRORS ? `${ERRORS[outcome as ErrorCode].status} ${outcome}` : outcome
 }
 
 describe('a ticket', () => {
@@ -93,27 +69,27 @@ describe('a ticket', () => {
   })
 
   test('starts a process when issued for a sandbox', async () => {
-    expect(await outcomeOf(await use(await ticketFor({ sandbox: 'dev' }), '/attach?cmd=cat'))).toBe('open')
-    expect(await outcomeOf(await use(await ticketFor({ sandbox }), `/attach?sandbox=dev&cmd=cat`))).toBe(
+    expect(await statusOf(await use(await ticketFor({ sandbox: 'dev' }), '/attach?cmd=cat'))).toBe('open')
+    expect(await statusOf(await use(await ticketFor({ sandbox }), `/attach?sandbox=dev&cmd=cat`))).toBe(
       'open',
     )
   })
 
   test('is valid once', async () => {
     const ticket = await ticketFor({ session })
-    expect(await outcomeOf(await use(ticket, `/terminal/${session}`))).toBe('open')
-    expect(await outcomeOf(await use(ticket, `/terminal/${session}`))).toBe('401 unauthorized')
+    expect(await statusOf(await use(ticket, `/terminal/${session}`))).toBe('open')
+    expect(await statusOf(await use(ticket, `/terminal/${session}`))).toBe('401 unauthorized')
   })
 
   test('is valid once for a thousand concurrent requests', async () => {
     const ticket = await ticketFor({ session })
-    const before = attaches().length
+    const before = attachesTo(sandboxes).length
     const all = await Promise.all(Array.from({ length: 1_000 }, () => use(ticket, `/terminal/${session}`)))
-    const kinds = Map.groupBy(await Promise.all(all.map(outcomeOf)), (outcome) => outcome)
+    const kinds = Map.groupBy(await Promise.all(all.map(statusOf)), (outcome) => outcome)
     expect(kinds.get('open')).toHaveLength(1)
     const refused = [...kinds.keys()].filter((kind) => kind !== 'open')
     expect(refused.every((kind) => kind === '401 unauthorized' || kind === '429 rate_limited')).toBe(true)
-    const after = attaches().length
+    const after = attachesTo(sandboxes).length
     expect(after - before).toBe(1)
   }, 60_000)
 
@@ -144,8 +120,8 @@ describe('a ticket', () => {
   })
 
   test('opens nothing else: another sandbox, another session, a start, a join (threat T4)', async () => {
-    const other = await startSession('other')
-    const second = await startSession('dev')
+    const { session: other } = await startFakeSession(control, 'other')
+    const { session: second } = await startFakeSession(control, 'dev')
     const forbidden = '403 forbidden'
     for (const [request, path] of [
       [{ session }, `/terminal/${other}`],
@@ -157,12 +133,12 @@ describe('a ticket', () => {
       [{ sandbox: 'dev' }, `/attach?session=${other}`],
     ] as const) {
       const starts = sandboxes.sessions.size
-      expect([path, await outcomeOf(await use(await ticketFor(request), path))]).toEqual([path, forbidden])
+      expect([path, await statusOf(await use(await ticketFor(request), path))]).toEqual([path, forbidden])
       expect(sandboxes.sessions.size).toBe(starts)
     }
     // A new name creates no sandbox, and a ticket for a session does not reveal which names exist.
     const ticket = await ticketFor({ sandbox: 'dev' })
-    expect(await outcomeOf(await use(ticket, '/attach?sandbox=brand-new&cmd=cat'))).toBe(
+    expect(await statusOf(await use(ticket, '/attach?sandbox=brand-new&cmd=cat'))).toBe(
       '404 sandbox_not_found',
     )
     expect((await owner.get('/api/sandboxes/brand-new')).status).toBe(404)
@@ -170,7 +146,7 @@ describe('a ticket', () => {
 
   test('gives no more than the role it was issued for (threat T5)', async () => {
     const ticket = await ticketFor({ session, role: 'viewer' })
-    expect(await outcomeOf(await use(ticket, `/terminal/${session}?role=driver`))).toBe('open')
+    expect(await statusOf(await use(ticket, `/terminal/${session}?role=driver`))).toBe('open')
     // The fake accepts every role; sandboxd enforces the authority in the token.
     expect(lastAttach()?.claims.authority).toBe('viewer')
   })
@@ -192,7 +168,7 @@ describe('a ticket', () => {
       expect([
         requestedFrom,
         used,
-        await outcomeOf(await use(ticket, `/terminal/${session}`, { headers })),
+        await statusOf(await use(ticket, `/terminal/${session}`, { headers })),
       ]).toEqual([requestedFrom, used, expected])
     }
   })
@@ -201,10 +177,10 @@ describe('a ticket', () => {
     const [one, two] = [await ticketFor({ session }), await ticketFor({ session })]
     const bearer = [['Authorization', `Bearer ${TOKEN}`]] as const
     const path = `/terminal/${session}`
-    expect(await outcomeOf(await use(one, path, { headers: bearer }))).toBe('401 unauthorized')
+    expect(await statusOf(await use(one, path, { headers: bearer }))).toBe('401 unauthorized')
     const offers = ['sandwire.v1', `sandwire.ticket.${two}`]
-    expect(await outcomeOf(await use(one, path, { offers }))).toBe('401 unauthorized')
-    for (const ticket of [one, two]) expect(await outcomeOf(await use(ticket, path))).toBe('open')
+    expect(await statusOf(await use(one, path, { offers }))).toBe('401 unauthorized')
+    for (const ticket of [one, two]) expect(await statusOf(await use(ticket, path))).toBe('open')
   })
 
   test('that was never issued calls no object', async () => {
@@ -217,16 +193,16 @@ describe('a ticket', () => {
       `${sandbox}`,
       `${sandbox}.${'a'.repeat(42)}`,
     ])
-      expect(await outcomeOf(await use(ticket, `/terminal/${session}`))).toBe('401 unauthorized')
+      expect(await statusOf(await use(ticket, `/terminal/${session}`))).toBe('401 unauthorized')
     expect(await objects()).toBe(before)
-    expect(await outcomeOf(await use(`${sandbox}.${'a'.repeat(43)}`, `/terminal/${session}`))).toBe(
+    expect(await statusOf(await use(`${sandbox}.${'a'.repeat(43)}`, `/terminal/${session}`))).toBe(
       '401 unauthorized',
     )
   })
 
   test('offered alone selects no subprotocol', async () => {
     const ticket = await ticketFor({ sandbox: 'dev' })
-    expect(await outcomeOf(await use(ticket, '/attach?cmd=cat', { offers: [] }))).toBe(
+    expect(await statusOf(await use(ticket, '/attach?cmd=cat', { offers: [] }))).toBe(
       '426 version_unsupported',
     )
   })
@@ -242,8 +218,8 @@ describe('a ticket', () => {
 
   test('is never logged', async () => {
     const ticket = await ticketFor({ session })
-    await outcomeOf(await use(ticket, `/terminal/${session}`))
-    await outcomeOf(await use(ticket, `/terminal/${session}`))
+    await statusOf(await use(ticket, `/terminal/${session}`))
+    await statusOf(await use(ticket, `/terminal/${session}`))
     const isLogged = (): boolean => control.log.some((line) => line.includes('"request_failed"'))
     await eventually(isLogged, { what: 'the refusal in the log' })
     expect(control.log.join('\n')).not.toContain(ticket.split('.')[1] ?? '')
@@ -269,7 +245,7 @@ describe('a ticket', () => {
   })
 
   test('is limited in number', async () => {
-    await startSession('many')
+    await startFakeSession(control, 'many')
     const request = { sandbox: 'many' }
     const all = await Promise.all(Array.from({ length: 110 }, () => owner.post('/api/tickets', request)))
     expect(all.filter(({ status }) => status === 201)).toHaveLength(100)
@@ -279,7 +255,7 @@ describe('a ticket', () => {
   })
 
   test('is available to the owner and others, however many one account requests', async () => {
-    const many = await startSession('crowded')
+    const { session: many } = await startFakeSession(control, 'crowded')
     const give = async (name: string): Promise<ApiClient> => {
       const caller = await ApiClient.named(control, name)
       const account = textIn(await caller.get('/api/whoami'), 'account')
@@ -302,7 +278,7 @@ describe('a ticket', () => {
   test('is requested in one format only', async () => {
     for (const request of [{}, { sandbox: 'dev', role: 'owner' }, { session: 'x' }, { sandbox, extra: 1 }])
       expect(codeIn(await owner.post('/api/tickets', request))).toBe('400 bad_request')
-    const other = await startSession('other')
+    const { session: other } = await startFakeSession(control, 'other')
     expect(codeIn(await owner.post('/api/tickets', { sandbox: 'dev', session: other }))).toBe(
       '404 session_not_found',
     )
