@@ -32,8 +32,8 @@ const TAIL_CHARS = 64 * 1024
 const MAX_LISTED_FAILURES = 40
 /** More failures than this are not due to a busy machine. */
 const MAX_REPEATED_FAILURES = 4
-/** Groups that run at the same time. Most tests wait most of the time, so this exceeds the processors by one. */
-const PARALLEL_GROUPS = 3
+/** Groups that run at the same time. Most tests wait most of the time, so this exceeds two processors by two. */
+const PARALLEL_GROUPS = 4
 
 /** Test files that run in one process, one after the other, and can share a host, an engine and a browser. */
 interface Group {
@@ -59,8 +59,17 @@ const WIRE_TESTS = e2e('streams', 'terminal-input', 'sharing', 'disconnects')
 /** In the order in which they claim files. */
 const GROUPS: readonly Group[] = [
   {
-    name: 'workbench',
-    seconds: 360,
+    name: 'workbench panels',
+    seconds: 180,
+    patterns: e2e(
+      ...['accessibility', 'conflict', 'editing', 'editor', 'lists', 'panels', 'panes', 'tabs'].map(
+        (name) => `workbench-${name}`,
+      ),
+    ),
+  },
+  {
+    name: 'workbench terminals',
+    seconds: 185,
     patterns: e2e(
       'workbench-*',
       'terminal-component',
@@ -76,38 +85,39 @@ const GROUPS: readonly Group[] = [
     seconds: 90,
     patterns: [...e2e('strangers/*'), 'apps/control/test/strangers/*.test.ts'],
   },
-  { name: 'control', seconds: 150, patterns: ['apps/control/**/*.test.ts'] },
-  { name: 'command line', seconds: 80, patterns: e2e('cli-*') },
-  { name: 'sandboxd', seconds: 90, patterns: ['apps/sandboxd/**/*.test.ts'] },
+  { name: 'control', seconds: 200, patterns: ['apps/control/**/*.test.ts'] },
+  { name: 'command line', seconds: 60, patterns: e2e('cli-*') },
+  { name: 'sandboxd', seconds: 145, patterns: ['apps/sandboxd/**/*.test.ts'] },
+  { name: 'host', seconds: 165, patterns: e2e('up', 'up-*') },
   {
-    name: 'host',
-    seconds: 170,
-    patterns: e2e('up', 'up-*', 'isolation*', 'egress', 'doctor', 'sandbox-inside'),
+    name: 'isolation',
+    seconds: 160,
+    patterns: e2e('isolation*', 'egress', 'doctor', 'sandbox-inside'),
   },
-  { name: 'containers', seconds: 180, patterns: e2e('container-*') },
-  { name: 'workspace', seconds: 70, patterns: [...e2e('workspace-*'), 'test/co*/**/*.test.ts'] },
+  { name: 'containers', seconds: 165, patterns: e2e('container-*') },
+  { name: 'workspace', seconds: 105, patterns: [...e2e('workspace-*'), 'test/co*/**/*.test.ts'] },
   {
     name: 'wire',
-    seconds: 130,
+    seconds: 155,
     patterns: [...WIRE_TESTS, ...e2e('flow', 'lifetime', 'create', 'stop', 'snapshot')],
   },
-  { name: 'end to end', seconds: 220, patterns: e2e('**/*') },
+  { name: 'end to end', seconds: 280, patterns: e2e('**/*') },
   {
     name: 'units',
-    seconds: 40,
+    seconds: 55,
     isPure: true,
     patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
   },
   {
     name: 'wire through control',
-    seconds: 60,
+    seconds: 65,
     patterns: WIRE_TESTS,
     env: { SANDWIRE_E2E: 'control' },
     isRepeat: true,
   },
   {
     name: 'wire through containers',
-    seconds: 50,
+    seconds: 35,
     patterns: e2e('streams', 'disconnects'),
     env: { SANDWIRE_E2E: 'container' },
     isRepeat: true,
