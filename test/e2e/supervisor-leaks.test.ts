@@ -7,9 +7,9 @@ import { findLeftovers } from './support/leftovers.ts'
 import { findProcesses } from './support/process-list.ts'
 
 /** `SANDWIRE_LEAK_SANDBOXES=200` for a long run. */
-const SANDBOXES = Number(process.env['SANDWIRE_LEAK_SANDBOXES'] ?? 20)
+const SANDBOXES = Number(process.env['SANDWIRE_LEAK_SANDBOXES'] ?? 8)
 /** Sandboxes after which the runtime has opened what it keeps open. */
-const WARM_UP = 8
+const WARM_UP = 5
 /** Concurrent sandboxes. */
 const LANES = 4
 const WAIT = { timeoutMs: 30_000 }

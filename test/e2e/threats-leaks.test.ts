@@ -4,7 +4,7 @@ import { canBecomeNobody } from './support/nobody.ts'
 import { findLeaks } from './support/sandbox-leaks.ts'
 
 /** `npm run soak` runs 200. */
-const SANDBOXES = 8
+const SANDBOXES = 5
 
 test.each(canBecomeNobody ? [false, true] : [false])(
   `${SANDBOXES} sandboxes through the API leave nothing behind (unprivileged host: %p) (threat T40)`,

@@ -20,8 +20,7 @@ describe.skipIf(problem !== undefined)(
       await panel.getByText(/running · yours · /).waitFor()
       // As if the server were stopped.
       await page.route('**/api/**', (route) => route.abort('connectionrefused'))
-      await workbench.button('Sandboxes').click()
-      await workbench.button('Sandboxes').click()
+      await workbench.refreshLists()
       await panel.getByRole('status').getByText('Server unreachable. Retrying…').waitFor()
       await panel.getByText('was running').waitFor()
       expect(await panel.locator('.dot.running').count()).toBe(0)

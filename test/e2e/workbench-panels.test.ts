@@ -50,6 +50,7 @@ describe.skipIf(problem !== undefined)(
       expect(await page.getByRole('button', { name: 'Match case' }).getAttribute('aria-pressed')).toBe('true')
 
       await openPanel(page, 'Sandboxes')
+      await workbench.refreshLists()
       await page.getByRole('button', { name: 'New terminal in other' }).click()
       await workbench.first.ready()
       await openPanel(page, 'Search')

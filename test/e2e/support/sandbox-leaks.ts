@@ -6,7 +6,7 @@ import type { Deployment } from './deployment.ts'
 /** Concurrent sandboxes. */
 const LANES = 4
 /** Sandboxes after which the programs have opened what they keep open. */
-const WARM_UP = 8
+const WARM_UP = 5
 const WAIT = { timeoutMs: 30_000 }
 /** Idle connections that a program may keep. */
 const SPARE_FDS = 16

@@ -170,6 +170,11 @@ export class WorkbenchPage implements AsyncDisposable {
     return this.page.evaluate(() => navigator.clipboard.readText())
   }
 
+  /** Makes the page request its lists now, instead of at its next poll. */
+  async refreshLists(): Promise<void> {
+    await this.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  }
+
   /** Runs a command from the palette. */
   async command(title: string): Promise<void> {
     await this.page.keyboard.press('Control+Shift+P')

@@ -1,11 +1,11 @@
-// Runs the escape probes on an isolation of the given kind and prints the reports as JSON.
+// Runs the escape probes without isolation and prints the reports as JSON.
 
 import { runProbes } from '../../../../apps/host/src/doctor/run-probes.ts'
 import { defaultRunBase } from '../../../../apps/host/src/isolation/isolation.ts'
 
-const [dataFolder = '', kind = ''] = process.argv.slice(2)
+const [dataFolder = ''] = process.argv.slice(2)
 const uid = process.getuid?.() ?? 0
-const reports = await runProbes(kind === 'none' ? 'none' : 'bubblewrap', {
+const reports = await runProbes('none', {
   dataFolder,
   runBase: defaultRunBase(process.env, uid),
   isRoot: uid === 0,
