@@ -6,8 +6,10 @@ import {
   isSecureUrl,
   type CeilingSettings,
   type CommandSettings,
+  type CredentialSettings,
   validateCeilingSettings,
   validateCommandSettings,
+  validateCredentialSettings,
   MAX_EMBED_ORIGINS,
 } from '@sandwire/operator-settings'
 import { z } from 'zod'
@@ -104,6 +106,8 @@ const configSchema = z.strictObject({
   sessions: sessionSettingsSchema.prefault({}),
   /** Command templates and restrictions. */
   commands: z.unknown().transform(toCommands).prefault({}),
+  /** What the credential gateway adds to requests of agents. */
+  credentials: z.unknown().transform(toCredentials).prefault({}),
   /** Accept a bearer token in the URL of an attach, for clients that cannot set headers. */
   tokenInUrl: z.boolean('expected true or false').default(false),
   /** Lifetime of a session token. */
@@ -138,6 +142,13 @@ function toCommands(raw: unknown, context: z.RefinementCtx): CommandSettings {
 function toCeilings(raw: unknown, context: z.RefinementCtx): CeilingSettings {
   const problems: string[] = []
   const settings = validateCeilingSettings(raw, problems)
+  for (const problem of problems) context.addIssue(problem)
+  return settings
+}
+
+function toCredentials(raw: unknown, context: z.RefinementCtx): CredentialSettings {
+  const problems: string[] = []
+  const settings = validateCredentialSettings(raw, problems)
   for (const problem of problems) context.addIssue(problem)
   return settings
 }

@@ -25,6 +25,8 @@ export interface Env {
   readonly [slot: `SLOT_${number}`]: Fetcher | undefined
   /** Network to issuers, if the runtime has none of its own. */
   readonly ISSUERS?: Fetcher
+  /** Network to model APIs and git servers, if the runtime has none of its own. */
+  readonly UPSTREAMS?: Fetcher
   /** Signing secret of service tokens; absent: none are accepted. */
   readonly JWT_SECRET?: string
   /** The operator's API token; absent: none is accepted. */

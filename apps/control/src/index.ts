@@ -11,6 +11,7 @@ import { SandboxLookup } from './sandbox/sandbox-lookup.ts'
 
 export { Egress } from './providers/container/egress.ts'
 export { AccountObject } from './account/object.ts'
+export { Gateway } from './credentials/gateway.ts'
 export { GatewayGrantObject } from './credentials/grant-object.ts'
 export { MachineObject } from './machine/object.ts'
 export { SandboxObject } from './sandbox/object.ts'

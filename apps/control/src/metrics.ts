@@ -42,6 +42,10 @@ const HELP: Readonly<Record<string, { readonly type: 'counter' | 'gauge'; readon
     help: 'Time in provider calls, by provider and call.',
   },
   sandwire_objects_constructed_total: { type: 'counter', help: 'Durable Objects constructed, by class.' },
+  sandwire_gateway_requests_total: {
+    type: 'counter',
+    help: 'Requests of agents to the credential gateway, by kind and outcome.',
+  },
   sandwire_usage: { type: 'gauge', help: 'What the sandboxes of all accounts use, by resource.' },
   sandwire_usage_accounts: { type: 'gauge', help: 'Accounts that have sandboxes.' },
   sandwire_ceiling: { type: 'gauge', help: 'Ceiling of the machine, by resource; +Inf: none.' },

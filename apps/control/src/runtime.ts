@@ -37,6 +37,9 @@ interface Keys {
 /** Log lines of one sandbox about outbound requests, as the host limits them too. */
 const EGRESS_LOG_LIMIT = { perSecond: 1, burst: 20, max: 1_000 }
 
+/** Requests of one sandbox to the credential gateway. */
+const GATEWAY_LIMIT = { perSecond: 50, burst: 500, max: 10_000 }
+
 /** Shared by the worker and its objects in one isolate. */
 export interface Runtime {
   readonly config: Config
@@ -57,6 +60,8 @@ export interface Runtime {
   readonly segments: SegmentStore | undefined
   /** Log lines about outbound requests, by sandbox. */
   readonly egressLogLimit: Buckets
+  /** Requests to the credential gateway, by slot or sandbox. */
+  readonly gatewayLimit: Buckets
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly keys: () => Promise<Keys>
@@ -162,6 +167,7 @@ function createRuntime(env: Env): Runtime {
         : () => Promise.resolve(undefined),
     segments: openSegments(env),
     egressLogLimit: new Buckets(EGRESS_LOG_LIMIT),
+    gatewayLimit: new Buckets(GATEWAY_LIMIT),
     nowMs,
     sleep,
     // Caches the value, not the promise, which belongs to the request that created it.

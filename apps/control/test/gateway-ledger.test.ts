@@ -22,7 +22,7 @@ const BOUND: CostBound = {
   inputTokens: 10_000,
   inputMicroUsd: 30_000,
   outputTokens: 32_000,
-  outputMicroUsdPerMillion: 15_000_000,
+  outputMicroUsd: 15,
 }
 const NOTHING = { spentMicroUsd: 0, spentTokens: 0, reservations: [] }
 const held = (costMicroUsd: number, expiresMs: number) => ({

@@ -2,8 +2,7 @@ import { expect, test } from 'bun:test'
 import { gitEnvironment, modelBaseUrl } from './gateway.ts'
 
 test('git reaches the hosts of a run through the gateway, and the token is in no URL', () => {
-  const access = { token: 'sgw_x', gitHosts: ['github.com'] }
-  expect(gitEnvironment('http://127.0.0.1:3129', access)).toEqual({
+  expect(gitEnvironment('http://127.0.0.1:3129', 'sgw_x', ['github.com'])).toEqual({
     GIT_CONFIG_COUNT: '2',
     GIT_CONFIG_KEY_0: 'url.http://127.0.0.1:3129/git/github.com/.insteadOf',
     GIT_CONFIG_VALUE_0: 'https://github.com/',

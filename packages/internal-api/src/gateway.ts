@@ -13,14 +13,6 @@ export const SLOT_HEADER = 'x-sandwire-slot'
 /** Path prefixes of the gateway. The next segment is a model provider's id, or the host of a repository or header rule. */
 export const GATEWAY_PATHS = { models: '/models/', git: '/git/', hosts: '/hosts/', wake: '/wake' } as const
 
-/** What a run gets of the gateway; passed to sandboxd with the request that starts the agent. */
-export interface GatewayAccess {
-  /** The run's token; the only secret in the sandbox, useless outside it and after the run. */
-  readonly token: string
-  /** Hosts whose repositories git reaches through the gateway, such as `github.com`. */
-  readonly gitHosts: readonly string[]
-}
-
 /** Base URL of a model provider at the gateway. */
 export function modelBaseUrl(gatewayUrl: string, provider: string): string {
   return `${gatewayUrl}${GATEWAY_PATHS.models}${provider}`
@@ -32,9 +24,10 @@ export function modelBaseUrl(gatewayUrl: string, provider: string): string {
  */
 export function gitEnvironment(
   gatewayUrl: string,
-  { token, gitHosts }: GatewayAccess,
+  token: string,
+  hosts: readonly string[],
 ): Readonly<Record<string, string>> {
-  const entries: (readonly [string, string])[] = gitHosts.map((host) => [
+  const entries: (readonly [string, string])[] = hosts.map((host) => [
     `url.${gatewayUrl}${GATEWAY_PATHS.git}${host}/.insteadOf`,
     `https://${host}/`,
   ])

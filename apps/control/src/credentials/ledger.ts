@@ -3,6 +3,8 @@ import type { Reservation } from './grant-store.ts'
 
 /** A response that cannot have this many tokens is not worth its input. */
 const MIN_OUTPUT_TOKENS = 256
+/** Requests wait for others to release this much, rather than have their output lowered below it. */
+const GOOD_OUTPUT_TOKENS = 8_192
 
 /** What a request for a model may cost at most. */
 export interface CostBound {
@@ -12,8 +14,8 @@ export interface CostBound {
   readonly inputMicroUsd: number
   /** Output that the request asks for. */
   readonly outputTokens: number
-  /** Price of a million output tokens. */
-  readonly outputMicroUsdPerMillion: number
+  /** Price of an output token. */
+  readonly outputMicroUsd: number
 }
 
 /** What a run has spent, and what its requests in progress reserve. */
@@ -44,9 +46,11 @@ function formatUsd(microUsd: number): string {
 /** The output that a cost and a number of tokens leave to a request. */
 function affordableTokens(bound: CostBound, restMicroUsd: number, restTokens: number): number {
   const byCost =
-    bound.outputMicroUsdPerMillion === 0
-      ? Number.POSITIVE_INFINITY
-      : Math.floor(((restMicroUsd - bound.inputMicroUsd) * 1_000_000) / bound.outputMicroUsdPerMillion)
+    bound.outputMicroUsd === 0
+      ? restMicroUsd >= bound.inputMicroUsd
+        ? Number.POSITIVE_INFINITY
+        : 0
+      : Math.floor((restMicroUsd - bound.inputMicroUsd) / bound.outputMicroUsd)
   return Math.min(byCost, restTokens - bound.inputTokens)
 }
 
@@ -71,18 +75,18 @@ export function decide(
     budgetMicroUsd - costSpent - total(live.map(({ costMicroUsd }) => costMicroUsd)),
     maxTokens - tokensSpent - total(live.map(({ tokens }) => tokens)),
   )
+  const rest = affordableTokens(bound, budgetMicroUsd - costSpent, maxTokens - tokensSpent)
+  if (live.length > 0 && affordable < Math.min(asked, GOOD_OUTPUT_TOKENS, rest) && rest >= needed)
+    return { kind: 'wait' }
   if (affordable >= needed) {
     const outputTokens = Math.min(asked, affordable)
     return {
       kind: 'reserved',
       outputTokens,
-      costMicroUsd:
-        bound.inputMicroUsd + Math.ceil((outputTokens * bound.outputMicroUsdPerMillion) / 1_000_000),
+      costMicroUsd: bound.inputMicroUsd + Math.ceil(outputTokens * bound.outputMicroUsd),
       tokens: bound.inputTokens + outputTokens,
     }
   }
-  if (affordableTokens(bound, budgetMicroUsd - costSpent, maxTokens - tokensSpent) >= needed)
-    return { kind: 'wait' }
   const isTokens = maxTokens - tokensSpent - bound.inputTokens < needed
   return {
     kind: 'exhausted',

@@ -4,10 +4,20 @@ import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { slotBindingName } from '@sandwire/internal-api'
 import { Miniflare, type MiniflareOptions } from 'miniflare'
+import type { GatewayGrant, GatewayUsage } from '../../src/credentials/grant.ts'
+import { openGatewayTokens } from '../../src/credentials/grant-token.ts'
+import { type Outcome, unwrap } from '../../src/outcome.ts'
 import { type SandboxRunner, FakeHost } from './fake-host.ts'
 
 /** The local token of tests. */
 export const TOKEN = `swl_${'t'.repeat(43)}`
+
+/** Methods of a gateway grant's object that tests call. */
+interface GrantObject {
+  create(grant: GatewayGrant, tokenHash: string): Promise<Outcome<void>>
+  end(): Promise<Outcome<GatewayUsage>>
+  usage(): Promise<Outcome<GatewayUsage>>
+}
 
 export interface ControlOptions {
   readonly runner: SandboxRunner
@@ -77,6 +87,9 @@ export class RunningControl implements AsyncDisposable {
   readonly port: number
   /** Lines that control logged. */
   readonly log: string[]
+  /** Port of the credential gateway, where workerd of a host has a socket per slot. */
+  readonly gatewayPort: number
+  readonly #idKey: string
   #miniflare: Miniflare
   readonly #folder: string
   readonly #optionsOf: (config: Readonly<Record<string, unknown>>) => MiniflareOptions
@@ -88,7 +101,11 @@ export class RunningControl implements AsyncDisposable {
     log: string[]
     miniflare: Miniflare
     folder: string
+    gatewayPort: number
+    idKey: string
   }) {
+    this.gatewayPort = parts.gatewayPort
+    this.#idKey = parts.idKey
     this.host = parts.host
     this.port = parts.port
     this.origin = `http://localhost:${parts.port}`
@@ -124,6 +141,28 @@ export class RunningControl implements AsyncDisposable {
     })
   }
 
+  /** The object of a run's gateway grant. */
+  async #grantObject(run: string): Promise<GrantObject> {
+    const namespace = await this.#miniflare.getDurableObjectNamespace('GATEWAY_GRANT')
+    return namespace.get(namespace.idFromName(run)) as unknown as GrantObject
+  }
+
+  /** Creates a gateway grant, as `gatewayGrantsOf` does, and returns its token. */
+  async grantGateway(grant: GatewayGrant): Promise<string> {
+    const tokens = await openGatewayTokens(Uint8Array.fromBase64(this.#idKey))
+    const { token, hash } = await tokens.mint(grant.run)
+    unwrap(await (await this.#grantObject(grant.run)).create(grant, hash))
+    return token
+  }
+
+  async endGateway(run: string): Promise<GatewayUsage> {
+    return unwrap(await (await this.#grantObject(run)).end())
+  }
+
+  async gatewayUsage(run: string): Promise<GatewayUsage> {
+    return unwrap(await (await this.#grantObject(run)).usage())
+  }
+
   /** Miniflare's own port, which is not the public one. */
   get developmentUrl(): Promise<URL> {
     return this.#miniflare.ready
@@ -157,6 +196,7 @@ export async function startControl({
   const port = await pickPort()
   const keys = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
   const pkcs8 = new Uint8Array(await crypto.subtle.exportKey('pkcs8', keys.privateKey))
+  const gatewayPort = await pickPort()
   const log: string[] = []
   const script = alter(await (define === undefined ? (bundle ??= bundleControl()) : bundleControl(define)))
   const idKey = crypto.getRandomValues(new Uint8Array(32)).toBase64()
@@ -186,6 +226,7 @@ export async function startControl({
       HOST: dial(host.socket),
       // Issuers of tests are on this machine; nothing else is reachable.
       ISSUERS: { network: { allow: ['local'], deny: [] } },
+      UPSTREAMS: { network: { allow: ['local'], deny: [] } },
       ...(workbench !== undefined && { ASSETS: { disk: { path: workbench, writable: false } } }),
       ...(containers !== undefined && { OUTSIDE: { network: { allow: ['local', 'private'], deny: [] } } }),
       ...Object.fromEntries(host.slots.map((socket, slot) => [slotBindingName(slot), dial(socket)])),
@@ -216,7 +257,10 @@ export async function startControl({
         ...settings,
       }),
     },
-    unsafeDirectSockets: [{ host: '127.0.0.1', port, entrypoint: 'Public' }],
+    unsafeDirectSockets: [
+      { host: '127.0.0.1', port, entrypoint: 'Public' },
+      { host: '127.0.0.1', port: gatewayPort, entrypoint: 'Gateway' },
+    ],
     handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
       for (const stream of [stdout, stderr])
         stream.on('data', (chunk: Uint8Array) => log.push(...new TextDecoder().decode(chunk).split('\n')))
@@ -226,5 +270,5 @@ export async function startControl({
   if (containers !== undefined) process.env['MINIFLARE_WORKERD_PATH'] = containers.workerd
   const miniflare = new Miniflare(optionsOf(typeof config === 'function' ? config(port) : (config ?? {})))
   await miniflare.ready
-  return new RunningControl({ host, port, log, miniflare, folder, optionsOf })
+  return new RunningControl({ host, port, log, miniflare, folder, optionsOf, gatewayPort, idKey })
 }

@@ -2,6 +2,7 @@ import {
   type Field,
   validateCeilingSettings,
   validateCommandSettings,
+  validateCredentialSettings,
   validateRecord,
 } from '@sandwire/operator-settings'
 import { limits, shape } from '@sandwire/protocol'
@@ -57,6 +58,7 @@ function one<T>(key: string, { shape: { decode }, expected }: Field<T>): Validat
 const PASSED: Readonly<Record<string, Validate>> = {
   ceilings: (value, problems) => void validateCeilingSettings(value, problems),
   commands: validateCommandSettings,
+  credentials: (value, problems) => void validateCredentialSettings(value, problems),
   limits: (value, problems) => void validateRecord('limits', value, LIMITS, problems),
   sessions: (value, problems) => void validateRecord('sessions', value, SESSIONS, problems),
   sessionTokenMinutes: one('sessionTokenMinutes', whole(15, 60)),

@@ -1,0 +1,323 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { SLOT_HEADER } from '@sandwire/internal-api'
+import { eventually } from '@sandwire/testing'
+import { type FakeAnthropic, openFakeAnthropic, say, type Script } from '@sandwire/testing/fake-anthropic'
+import type { GatewayGrant, GatewayUsage } from '../src/credentials/grant.ts'
+import { type RunningControl, startControl } from './support/control.ts'
+import { FakeSandboxes } from './support/fake-sandboxes.ts'
+
+const KEY = 'sk-ant-canary-0000000000000000'
+const HELLO: Script = () => say('Hello', { usage: { input_tokens: 1000, output_tokens: 100 } })
+
+let places: FakeSandboxes
+let control: RunningControl
+let fake: FakeAnthropic
+let sandbox: string
+let otherSandbox: string
+let runs = 0
+
+async function createSandbox(name: string): Promise<string> {
+  const made = await control.fetch('/api/sandboxes', { method: 'POST', json: { name } })
+  return ((await made.json()) as { id: string }).id
+}
+
+beforeAll(async () => {
+  places = new FakeSandboxes()
+  fake = await openFakeAnthropic({ script: HELLO, key: KEY })
+  control = await startControl({
+    runner: places,
+    config: {
+      credentials: {
+        providers: [
+          {
+            id: 'local',
+            api: 'openai',
+            baseUrl: `${fake.url}/openai`,
+            secret: 'LOCAL_KEY',
+            prices: { 'gpt-*': { input: 1, output: 2 } },
+          },
+        ],
+      },
+    },
+    bindings: { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: fake.url },
+  })
+  sandbox = await createSandbox('one')
+  otherSandbox = await createSandbox('two')
+})
+
+afterAll(async () => {
+  await control[Symbol.asyncDispose]()
+  await fake[Symbol.asyncDispose]()
+  await places[Symbol.asyncDispose]()
+})
+
+beforeEach(() => fake.use(HELLO))
+
+function grantOf(changes: Partial<GatewayGrant> = {}): GatewayGrant {
+  return {
+    run: `run${runs++}`,
+    sandbox,
+    expiresMs: Date.now() + 60_000,
+    provider: 'anthropic',
+    models: [],
+    budgetMicroUsd: 1_000_000,
+    maxOutputTokens: 32_000,
+    hosts: [],
+    ...changes,
+  }
+}
+
+interface Ask {
+  readonly token: string
+  readonly slot?: number
+  readonly path?: string
+  readonly method?: string
+  readonly body?: Readonly<Record<string, unknown>>
+  readonly signal?: AbortSignal
+}
+
+/** Sandbox `one` is at slot 0, `two` at slot 1. */
+function ask({
+  token,
+  slot = 0,
+  path = '/models/anthropic/v1/messages?beta=true',
+  method = 'POST',
+  body = {},
+  signal,
+}: Ask) {
+  const message = {
+    model: 'claude-opus-5-5',
+    max_tokens: 1000,
+    messages: [{ role: 'user', content: 'go' }],
+    ...body,
+  }
+  return fetch(`http://127.0.0.1:${control.gatewayPort}${path}`, {
+    method,
+    redirect: 'manual',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      [SLOT_HEADER]: String(slot),
+      cookie: 'never=forwarded',
+    },
+    ...(method === 'GET' ? {} : { body: JSON.stringify(message) }),
+    ...(signal !== undefined && { signal }),
+  })
+}
+
+/** Waits until no request of a run is in progress. */
+function settledUsage(run: string): Promise<GatewayUsage> {
+  return eventually(
+    async () => {
+      const usage = await control.gatewayUsage(run)
+      return usage.reservedMicroUsd === 0 && usage
+    },
+    { what: 'reservations to be settled' },
+  )
+}
+
+async function refusalOf(response: Response): Promise<string> {
+  const { error } = (await response.json()) as { error: { message: string } }
+  return `${response.status} ${response.headers.get('x-should-retry')} ${error.message}`
+}
+
+describe('the gateway to model APIs', () => {
+  test('adds the key outside the sandbox, and forwards no other credential', async () => {
+    const token = await control.grantGateway(grantOf())
+    const before = fake.requests.length
+    const response = await ask({ token })
+    expect(response.status).toBe(200)
+    expect(await response.json()).toMatchObject({ content: [{ text: 'Hello' }] })
+    const [sent] = fake.requests.slice(before)
+    expect(sent?.headers).toMatchObject({ 'x-api-key': KEY })
+    expect(JSON.stringify(sent?.headers)).not.toContain(token)
+    expect(sent?.headers['cookie']).toBeUndefined()
+    expect(sent?.headers[SLOT_HEADER]).toBeUndefined()
+    expect(sent?.path).toBe('/v1/messages?beta=true')
+  })
+
+  test('meters responses, streamed or not, and states the same usage', async () => {
+    const grant = grantOf()
+    const token = await control.grantGateway(grant)
+    await (await ask({ token })).text()
+    await (await ask({ token, body: { stream: true } })).text()
+    // 1000 input tokens at $4 and 100 output tokens at $20 per million, twice.
+    const expected = {
+      requests: 2,
+      costMicroUsd: 12_000,
+      reservedMicroUsd: 0,
+      inputTokens: 2000,
+      outputTokens: 200,
+    }
+    expect(await settledUsage(grant.run)).toMatchObject(expected)
+  })
+
+  test('does not buffer a stream', async () => {
+    fake.use(() => say('x'.repeat(400), { delayMs: 20 }))
+    const token = await control.grantGateway(grantOf())
+    const response = await ask({ token, body: { stream: true } })
+    const reader = response.body?.getReader()
+    const first = await reader?.read()
+    expect(new TextDecoder().decode(first?.value)).toContain('message_start')
+    expect(fake.active).toBe(1)
+    await reader?.cancel()
+  })
+
+  test('settles a canceled stream by what was received', async () => {
+    fake.use(() => say('x'.repeat(3000), { delayMs: 5, usage: { input_tokens: 1000, output_tokens: 900 } }))
+    const grant = grantOf()
+    const token = await control.grantGateway(grant)
+    const controller = new AbortController()
+    const response = await ask({ token, body: { stream: true }, signal: controller.signal })
+    await response.body?.getReader().read()
+    controller.abort()
+    expect(await settledUsage(grant.run)).toMatchObject({ inputTokens: 1000 })
+    await eventually(() => fake.active === 0, { what: 'the request upstream to end' })
+  })
+})
+
+describe('the gateway refuses (threat T30)', () => {
+  test('a token from the sandbox of another run, an ended grant and an expired one', async () => {
+    const grant = grantOf()
+    const token = await control.grantGateway(grant)
+    const invalid = '401 false Sandwire: the gateway token is not valid here'
+    expect(await refusalOf(await ask({ token, slot: 1 }))).toBe(invalid)
+    expect(await refusalOf(await ask({ token, slot: 5 }))).toBe(invalid)
+    const elsewhere = await control.grantGateway(grantOf({ sandbox: otherSandbox }))
+    expect(await refusalOf(await ask({ token: elsewhere }))).toBe(invalid)
+    expect((await ask({ token: elsewhere, slot: 1 })).status).toBe(200)
+    expect((await ask({ token })).status).toBe(200)
+    await control.endGateway(grant.run)
+    expect(await refusalOf(await ask({ token }))).toBe(invalid)
+    const expired = await control.grantGateway(grantOf({ expiresMs: Date.now() - 1 }))
+    expect(await refusalOf(await ask({ token: expired }))).toBe(invalid)
+  })
+
+  test('tokens that it did not issue, and those that were replaced', async () => {
+    const grant = grantOf()
+    const old = await control.grantGateway(grant)
+    const token = await control.grantGateway(grant)
+    const forged = `${token.slice(0, -4)}aaaa`
+    const renamed = token.replace(grant.run, 'run0')
+    for (const bad of [old, forged, renamed, 'sgw_', 'sk-ant-x'])
+      expect((await ask({ token: bad })).status, bad).toBe(401)
+    expect((await ask({ token })).status).toBe(200)
+  })
+
+  test('other methods, paths, providers and models', async () => {
+    const token = await control.grantGateway(grantOf({ models: ['claude-opus-*'] }))
+    const before = fake.requests.length
+    const paths = ['/v1/models', '/v1/files', '/v1/messages/batches', '/v1/messages/..%2fcomplete', '']
+    for (const path of paths)
+      expect((await ask({ token, path: `/models/anthropic${path}` })).status, path).toBe(404)
+    expect((await ask({ token, method: 'GET' })).status).toBe(405)
+    expect((await ask({ token, path: '/models/local/v1/chat/completions' })).status).toBe(403)
+    expect((await ask({ token, path: '/other' })).status).toBe(404)
+    const model = await refusalOf(await ask({ token, body: { model: 'claude-haiku-4-5' } }))
+    expect(model).toBe('403 false Sandwire: the run may not use model "claude-haiku-4-5"')
+    expect((await ask({ token, body: { model: 'unknown' } })).status).toBe(403)
+    expect(fake.requests.length).toBe(before)
+  })
+
+  test('requests by which the provider would reach other hosts', async () => {
+    const token = await control.grantGateway(grantOf())
+    const before = fake.requests.length
+    const image = { type: 'image', source: { type: 'url', url: 'https://evil.example/?secret' } }
+    for (const body of [
+      { mcp_servers: [{ url: 'https://evil.example' }] },
+      { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] },
+      { messages: [{ role: 'user', content: [image] }] },
+      {
+        messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: [image] }] }],
+      },
+      { speed: 'fast' },
+    ])
+      expect((await ask({ token, body })).status, JSON.stringify(body)).toBe(403)
+    expect(fake.requests.length).toBe(before)
+  })
+
+  test('a request beyond the budget, at once and for good', async () => {
+    const grant = grantOf({ budgetMicroUsd: 5_000 })
+    const token = await control.grantGateway(grant)
+    expect((await ask({ token, body: { max_tokens: 200 } })).status).toBe(200)
+    expect(await settledUsage(grant.run)).toMatchObject({ costMicroUsd: 6_000 })
+    const refusal = await refusalOf(await ask({ token }))
+    expect(refusal).toStartWith('402 false Sandwire: The run has reached its budget')
+    expect(await control.gatewayUsage(grant.run)).toMatchObject({ isExhausted: true, requests: 1 })
+  })
+
+  test('more output than the grant allows, by lowering it', async () => {
+    const token = await control.grantGateway(grantOf({ maxOutputTokens: 500 }))
+    const thinking = { type: 'enabled', budget_tokens: 4000 }
+    await ask({ token, body: { max_tokens: 8000, thinking } })
+    expect(fake.requests.at(-1)?.body).toMatchObject({ max_tokens: 500, thinking: { type: 'disabled' } })
+  })
+
+  test('to spend more than the budget when requests race', async () => {
+    // Each may cost $0.0204, so that four fit; the others wait for what is released.
+    fake.use(({ body }) => {
+      const usage = { input_tokens: 10, output_tokens: Number(body['max_tokens']) }
+      return say('ok', { delayMs: 50, usage })
+    })
+    const grant = grantOf({ budgetMicroUsd: 90_000 })
+    const token = await control.grantGateway(grant)
+    const replies = await Promise.all(Array.from({ length: 12 }, () => ask({ token })))
+    await Promise.all(replies.map((each) => each.text()))
+    const usage = await control.gatewayUsage(grant.run)
+    expect(usage.costMicroUsd + usage.reservedMicroUsd).toBeLessThanOrEqual(grant.budgetMicroUsd)
+    // The fifth gets what is left.
+    expect(replies.map(({ status }) => status).toSorted()).toEqual([
+      ...Array(5).fill(200),
+      ...Array(7).fill(402),
+    ])
+  })
+})
+
+describe('errors of the model API', () => {
+  test('keep their status and text, so that clients retry as they should', async () => {
+    const token = await control.grantGateway(grantOf())
+    for (const status of [400, 429, 500, 529]) {
+      const headers = { 'retry-after': '3', 'set-cookie': 'a=b' }
+      fake.use(() => say('', { fault: { kind: 'status', status, message: `Failed with ${KEY}`, headers } }))
+      const response = await ask({ token })
+      expect([response.status, response.headers.get('retry-after')]).toEqual([status, '3'])
+      expect(response.headers.get('set-cookie')).toBeNull()
+      expect(await response.json()).toMatchObject({ error: { message: 'Failed with [redacted]' } })
+    }
+  })
+
+  test('do not follow redirects, and end a run whose key is refused', async () => {
+    const token = await control.grantGateway(grantOf())
+    const before = fake.requests.length
+    const headers = { location: `${fake.url}/v1/messages` }
+    fake.use(() => say('', { fault: { kind: 'raw', status: 307, headers, body: '' } }))
+    expect((await ask({ token })).status).toBe(403)
+    expect(fake.requests.length).toBe(before + 1)
+    fake.use(() => say('', { fault: { kind: 'status', status: 401 } }))
+    expect(await refusalOf(await ask({ token }))).toBe(
+      '403 false Sandwire: model provider "anthropic" refuses the operator\'s key (401); check ANTHROPIC_API_KEY',
+    )
+  })
+
+  test('cost what was received when a stream is cut', async () => {
+    const usage = { input_tokens: 1000, output_tokens: 500 }
+    fake.use(() => say('x'.repeat(900), { usage, deltaChars: 300, fault: { kind: 'cut', afterEvents: 5 } }))
+    const grant = grantOf()
+    const token = await control.grantGateway(grant)
+    const response = await ask({ token, body: { stream: true } })
+    expect(await response.text()).toEndWith(
+      'data: {"type":"error","error":{"type":"api_error","message":"Sandwire: the connection to the model API broke"}}\n\n',
+    )
+    const used = await settledUsage(grant.run)
+    expect(used.inputTokens).toBe(1000)
+    expect(used.outputTokens).toBeGreaterThan(200)
+  })
+})
+
+test('a run says what to set when there is no key', async () => {
+  const token = await control.grantGateway(grantOf({ provider: 'local' }))
+  const path = '/models/local/v1/chat/completions'
+  expect(await refusalOf(await ask({ token, path }))).toBe(
+    '403 false Sandwire: the key of model provider "local" is missing; set LOCAL_KEY',
+  )
+})
