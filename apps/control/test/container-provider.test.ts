@@ -207,6 +207,9 @@ describe('the container provider', () => {
   })
 })
 
+/** The credential gateway is reachable under every policy. */
+const GATEWAY = 'http gateway.sandwire.internal'
+
 /** The interceptions that a network policy sets up. */
 async function interceptions(network: NetworkSpec, hasInternet: boolean): Promise<string[]> {
   const intercepted: string[] = []
@@ -225,12 +228,13 @@ async function interceptions(network: NetworkSpec, hasInternet: boolean): Promis
 test('intercepts the requests of a container on every listed port', async () => {
   const allow = ['a.test', 'b.test:8443', 'c.test:8443', 'd.test:80']
   expect(await interceptions({ policy: 'allowlist', allow }, true)).toEqual([
+    GATEWAY,
     'http',
     'https *',
     'http *:8443',
     'https *:8443',
   ])
-  expect(await interceptions({ policy: 'none', allow }, false)).toEqual([])
-  expect(await interceptions({ policy: 'open', allow }, true)).toEqual([])
-  expect(await interceptions({ policy: 'open', allow }, false)).toEqual(['http', 'https *'])
+  expect(await interceptions({ policy: 'none', allow }, false)).toEqual([GATEWAY])
+  expect(await interceptions({ policy: 'open', allow }, true)).toEqual([GATEWAY])
+  expect(await interceptions({ policy: 'open', allow }, false)).toEqual([GATEWAY, 'http', 'https *'])
 })

@@ -266,10 +266,8 @@ describe('the gateway refuses (threat T30)', () => {
     const usage = await control.gatewayUsage(grant.run)
     expect(usage.costMicroUsd + usage.reservedMicroUsd).toBeLessThanOrEqual(grant.budgetMicroUsd)
     // The fifth gets what is left.
-    expect(replies.map(({ status }) => status).toSorted()).toEqual([
-      ...Array(5).fill(200),
-      ...Array(7).fill(402),
-    ])
+    const count = (wanted: number): number => replies.filter(({ status }) => status === wanted).length
+    expect([count(200), count(402)]).toEqual([5, 7])
   })
 })
 

@@ -97,7 +97,7 @@ export async function handleGateway(gatewayRequest: GatewayRequest, env: Env): P
   } catch (caught) {
     const error = SandwireError.from(caught)
     if (error.code === 'unauthorized') return refuseModel(401, 'the gateway token is not valid here')
-    runtime.log.error('gateway_error', { code: error.code, cause: String(error.cause ?? error.message) })
+    runtime.log.error('gateway_error', { code: error.code, cause: String(caught) })
     return refuseModel(503, 'the gateway failed; try again')
   }
 }

@@ -64,7 +64,7 @@ function findAnthropicProblem(body: Json): string | undefined {
   if (body['speed'] !== undefined && body['speed'] !== 'standard') return 'only the standard speed is allowed'
   for (const { type, name } of recordsIn(body['tools']))
     if (type !== undefined && (typeof type !== 'string' || !ANTHROPIC_TOOLS.test(type)))
-      return `tool "${String(name ?? type)}" runs at the provider, which is not allowed`
+      return `tool "${typeof name === 'string' ? name : ''}" runs at the provider, which is not allowed`
   const blocks = [...recordsIn(body['messages']), { content: body['system'] }].flatMap(({ content }) =>
     blocksOf(content),
   )

@@ -319,7 +319,8 @@ async function send(call: Call, request: Request, deps: ModelDependencies): Prom
   }
   const whole = setTimeout(abort, RESPONSE_MS)
   const { readable, writable } = new IdentityTransformStream()
-  const copied = copyMetered(response.body, writable, meter, controller.signal).finally(() => {
+  const source = response.body as ReadableStream<Uint8Array>
+  const copied = copyMetered(source, writable, meter, controller.signal).finally(() => {
     clearTimeout(whole)
     end()
   })

@@ -7,7 +7,7 @@ export interface MeteredTokens extends TokenUsage {
 }
 
 /** The id of Anthropic's API, which needs no settings. */
-export const ANTHROPIC = 'anthropic'
+const ANTHROPIC = 'anthropic'
 
 const price = (input: number, output: number, cacheRead: number, cacheWrite: number): ModelPrice => ({
   input,

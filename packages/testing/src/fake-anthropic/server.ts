@@ -92,7 +92,7 @@ async function sendWhole(response: ServerResponse, id: string, model: string, re
 }
 
 /** Answers `POST /v1/messages` and `…/count_tokens` from a script, streamed or not, with faults on demand. */
-export class FakeAnthropicServer implements FakeAnthropic {
+class FakeAnthropicServer implements FakeAnthropic {
   readonly requests: ModelRequest[] = []
   active = 0
   readonly #server: Server

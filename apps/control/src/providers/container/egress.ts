@@ -1,6 +1,7 @@
 import { WorkerEntrypoint } from 'cloudflare:workers'
-import { EGRESS_PROXY_HEADER, type NetworkSpec, SANDBOX_HEADER } from '@sandwire/internal-api'
+import { EGRESS_PROXY_HEADER, GATEWAY_NAME, type NetworkSpec, SANDBOX_HEADER } from '@sandwire/internal-api'
 import { type BlockReason, createPolicy, explainBlock, parseConnectTarget } from '@sandwire/network-policy'
+import { handleGateway } from '../../credentials/gateway.ts'
 import type { Env } from '../../env.ts'
 import { runtimeOf } from '../../runtime.ts'
 
@@ -32,6 +33,11 @@ export class Egress extends WorkerEntrypoint<Env, EgressProps> {
     if (!URL.canParse(request.url))
       return new Response('Sandwire cannot read this address\n', { status: 400 })
     const url = new URL(request.url)
+    // Under every network policy. The container is known here, whatever the request says.
+    if (url.host === GATEWAY_NAME && url.protocol === 'http:') {
+      const hold = (work: Promise<unknown>): void => this.ctx.waitUntil(work)
+      return handleGateway({ request, source: { sandbox }, hold }, this.env)
+    }
     const refusal = refusalOf(url, network)
     if (refusal !== undefined) {
       this.#log('egress_blocked', { sandbox, code: refusal.reason })

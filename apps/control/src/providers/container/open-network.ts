@@ -1,4 +1,4 @@
-import { type NetworkSpec } from '@sandwire/internal-api'
+import { GATEWAY_NAME, type NetworkSpec } from '@sandwire/internal-api'
 import { AllowList } from '@sandwire/network-policy'
 
 /** The part of `ctx.container` that intercepts its outbound requests. */
@@ -20,15 +20,19 @@ export function isIntercepted({ policy }: NetworkSpec, hasInternet: boolean): bo
   return policy === 'allowlist' || (policy === 'open' && !hasInternet)
 }
 
-/** Routes the HTTP requests of a container through `egressFor`, which enforces the policy. Other traffic is blocked. */
+/**
+ * Routes the HTTP requests of a container through `egressFor`, which enforces the policy. Other traffic is blocked. The credential
+ * gateway is reachable under every policy.
+ */
 export async function openNetwork<Target>(
   container: Interceptor<Target>,
   network: NetworkSpec,
   { hasInternet, egressFor }: NetworkContext<Target>,
 ): Promise<void> {
   const { policy, allow } = network
-  if (!isIntercepted(network, hasInternet)) return
   const target = egressFor(network)
+  await container.interceptOutboundHttp(GATEWAY_NAME, target)
+  if (!isIntercepted(network, hasInternet)) return
   await container.interceptAllOutboundHttp(target)
   await container.interceptOutboundHttps('*', target)
   const ports = policy === 'allowlist' ? new AllowList(allow).otherPorts : []
