@@ -53,6 +53,8 @@ export interface SaveOptions {
   readonly pause: 'periodic' | 'checkpoint' | 'stop'
   readonly kind: VersionKind
   readonly name?: string
+  /** Reads every folder instead of those in which inotify saw changes. */
+  readonly isFullScan: boolean
   readonly requestId: string
 }
 
@@ -87,7 +89,7 @@ export class SandboxVersions {
         kind: options.pause,
         record: JSON.stringify(this.#record(target, save, options)),
         isBase: (head?.manifests.length ?? 0) >= MAX_DELTAS,
-        isFullScan: options.pause !== 'periodic',
+        isFullScan: options.isFullScan,
         replaced: small,
       },
     })
@@ -194,10 +196,11 @@ export class SandboxVersions {
     return row
   }
 
-  /** The ends of all segments: id, size, and bytes with their length in front. */
+  /** The number of segments with the manifest, and the ends of all segments: id, size, and bytes with their length in front. */
   async #readEnds({ manifests, segments }: Version): Promise<Uint8Array<ArrayBuffer>> {
     const rows = [...new Set([...manifests, ...segments])].map((id) => this.#row(id))
     const writer = new ByteWriter()
+    writer.number(manifests.length)
     for (const { id, lineage, sizeBytes, trailerBytes } of rows) {
       const range = { start: sizeBytes - trailerBytes, end: sizeBytes }
       const body = await this.#deps.segments.get(segmentKey(lineage, id), range)

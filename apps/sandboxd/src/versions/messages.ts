@@ -35,6 +35,12 @@ export interface SaveSummary {
   readonly unreadableCount: number
 }
 
+/** The ends of all segments of a version; the first `manifestCount` have its manifest. */
+export interface VersionEnds {
+  readonly ends: readonly RestoreEnd[]
+  readonly manifestCount: number
+}
+
 export interface RestoreEnd {
   readonly id: SegmentId
   readonly sizeBytes: number
@@ -50,8 +56,8 @@ export type VersionRequest =
   | { readonly verb: 'discard' }
   /** Number of observed changes, undefined when they cannot be observed, and the save that the next one starts from. */
   | { readonly verb: 'poll' }
-  | { readonly verb: 'adopt'; readonly ends: readonly RestoreEnd[]; readonly save: string }
-  | { readonly verb: 'beginRestore'; readonly ends: readonly RestoreEnd[] }
+  | { readonly verb: 'adopt'; readonly version: VersionEnds; readonly save: string }
+  | { readonly verb: 'beginRestore'; readonly version: VersionEnds }
   | { readonly verb: 'addSegment'; readonly id: SegmentId; readonly bytes: Uint8Array }
   | { readonly verb: 'finishRestore'; readonly save: string }
 

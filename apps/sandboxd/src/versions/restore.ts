@@ -96,17 +96,21 @@ export class Restore {
   constructor(options: {
     readonly roots: readonly RestoreRoot[]
     readonly compression: Compression
-    /** All segments of the version; those with a manifest from the base to the newest. */
+    /** All segments of the version. The first ones have its manifest, from the base to the newest part. */
     readonly ends: readonly SegmentEnd[]
+    /** Number of those; further segments may have manifests of earlier versions. */
+    readonly manifestCount: number
   }) {
     this.#roots = options.roots
     this.#compression = options.compression
     const manifests = []
-    for (const { id, sizeBytes, end } of options.ends) {
+    for (const [at, { id, sizeBytes, end }] of options.ends.entries()) {
       const trailer = readTrailer(end, sizeBytes, options.compression)
       this.#trailers.set(id, trailer)
       this.#sizes.set(id, sizeBytes)
-      if (trailer.manifest !== undefined) manifests.push(decodeManifest(trailer.manifest))
+      if (at >= options.manifestCount) continue
+      if (trailer.manifest === undefined) throw damaged('a part of its manifest is missing')
+      manifests.push(decodeManifest(trailer.manifest))
     }
     this.#tree = buildTree(manifests)
     this.#scannedMs = manifests.at(-1)?.scannedMs ?? 0

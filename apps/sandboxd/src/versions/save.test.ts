@@ -145,6 +145,16 @@ describe('a version', () => {
     expect(readFileSync(join(fixture.restore(), 'workspace/large')).equals(large)).toBe(true)
   })
 
+  test('that lists every folder again is restored with content of earlier versions', () => {
+    using fixture = new VersionFixture()
+    writeFileSync(join(fixture.workspace, 'changed'), 'one')
+    writeFileSync(join(fixture.workspace, 'kept'), 'kept')
+    fixture.save()
+    writeFileSync(join(fixture.workspace, 'changed'), 'two')
+    fixture.save({ isBase: true })
+    expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
+  })
+
   test('that control did not commit is made again', () => {
     using fixture = new VersionFixture()
     fixture.save()

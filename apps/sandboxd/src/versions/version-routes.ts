@@ -2,7 +2,7 @@ import { SandwireError, shape } from '@sandwire/protocol'
 import { ByteReader } from '@sandwire/version-format'
 import { readBytes, readJson } from '../http/request-body.ts'
 import { respondJson } from '../http/respond.ts'
-import type { RestoreEnd } from './messages.ts'
+import type { RestoreEnd, VersionEnds } from './messages.ts'
 import type { VersionService } from './version-service.ts'
 
 /** Ends of all segments of a version: about 60 bytes per file. */
@@ -97,13 +97,14 @@ async function commitSave({ id }: VersionCall, service: VersionService): Promise
   return respondJson({ save: id })
 }
 
-/** The body has, for each segment: id (16 bytes), size, and its end with the length in front. */
-async function readEnds(request: Request): Promise<readonly RestoreEnd[]> {
+/** The body has the number of segments with the manifest; then, for each segment: id (16 bytes), size, and its end with the length in front. */
+async function readEnds(request: Request): Promise<VersionEnds> {
   const reader = new ByteReader(await readBytes(request, MAX_ENDS_BYTES))
+  const manifestCount = reader.number()
   const ends: RestoreEnd[] = []
   while (!reader.isAtEnd)
     ends.push({ id: reader.raw(16).toHex(), sizeBytes: reader.number(), end: reader.bytes().slice() })
-  return ends
+  return { ends, manifestCount }
 }
 
 async function adopt({ request, id }: VersionCall, service: VersionService): Promise<Response> {

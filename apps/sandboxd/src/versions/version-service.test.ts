@@ -128,6 +128,7 @@ class Sandbox implements Disposable {
       ...segments.filter((id) => !manifests.map(lastOf).includes(id)),
     ]
     const writer = new ByteWriter()
+    writer.number(manifests.length)
     for (const id of ordered) {
       const stored = this.store.get(id)
       if (stored === undefined) throw new Error(`Segment ${id} is missing`)

@@ -1,7 +1,7 @@
 import { KeyedSerializer } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
 import type { SegmentId } from '@sandwire/version-format'
-import type { BeginSave, NextStep, RestoreEnd, SaveSummary } from './messages.ts'
+import type { BeginSave, NextStep, SaveSummary, VersionEnds } from './messages.ts'
 import type { VersionThread } from './version-thread.ts'
 
 /** Longest time that processes are stopped for a periodic save; the version is marked as fuzzy when it was not enough. */
@@ -125,12 +125,12 @@ export class VersionService {
   }
 
   /** Starts from a version whose files are on the disk. */
-  adopt(ends: readonly RestoreEnd[], save: string): Promise<void> {
-    return this.#inTurn(() => this.#deps.thread.request({ verb: 'adopt', ends, save }))
+  adopt(version: VersionEnds, save: string): Promise<void> {
+    return this.#inTurn(() => this.#deps.thread.request({ verb: 'adopt', version, save }))
   }
 
-  beginRestore(ends: readonly RestoreEnd[]): Promise<readonly SegmentId[]> {
-    return this.#inTurn(() => this.#deps.thread.request({ verb: 'beginRestore', ends }))
+  beginRestore(version: VersionEnds): Promise<readonly SegmentId[]> {
+    return this.#inTurn(() => this.#deps.thread.request({ verb: 'beginRestore', version }))
   }
 
   addSegment(id: SegmentId, bytes: Uint8Array): Promise<void> {

@@ -13,9 +13,9 @@ import type {
   BeginSave,
   FromThread,
   NextStep,
-  RestoreEnd,
   ThreadSetUp,
   ToThread,
+  VersionEnds,
   VersionRequest,
   VersionResults,
 } from './messages.ts'
@@ -78,10 +78,10 @@ class Service {
       case 'poll':
         return { changes: this.#hints.poll(), head: this.#head }
       case 'adopt':
-        return this.#adopt(request.ends, request.save)
+        return this.#adopt(request.version, request.save)
       case 'beginRestore':
         this.#restore?.[Symbol.dispose]()
-        this.#restore = new Restore({ roots: this.#roots, compression: COMPRESSION, ends: request.ends })
+        this.#restore = this.#open(request.version)
         return this.#restore.begin()
       case 'addSegment':
         this.#restored.addSegment(request.id, request.bytes)
@@ -106,10 +106,14 @@ class Service {
   }
 
   /** Continues from the newest version: the files are on the disk, and this process is new. */
-  #adopt(ends: readonly RestoreEnd[], save: string): undefined {
-    using version = new Restore({ roots: this.#roots, compression: COMPRESSION, ends })
+  #adopt(ends: VersionEnds, save: string): undefined {
+    using version = this.#open(ends)
     this.#load(version, save, isUnchangedSince(version.content.scannedMs))
     return undefined
+  }
+
+  #open({ ends, manifestCount }: VersionEnds): Restore {
+    return new Restore({ roots: this.#roots, compression: COMPRESSION, ends, manifestCount })
   }
 
   get #restored(): Restore {

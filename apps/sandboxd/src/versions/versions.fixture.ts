@@ -106,6 +106,7 @@ export class VersionFixture implements Disposable {
         roots,
         compression: COMPRESSION,
         ends: [...version.manifests, ...others].map((id) => this.#end(id)),
+        manifestCount: version.manifests.length,
       })
       for (const id of restore.begin()) restore.addSegment(id, this.#segment(id).bytes)
       restore.finish()
