@@ -59,8 +59,11 @@ test(
     expect((await cli('restore', 'dev@first')).code).toBe(0)
     expect(await shell('dev', 'cat a d/y ~/.rc && readlink l && ls')).toBe('one\nx\nrc\na\na\nd\nl\n')
 
-    const [undo] = await versions('dev')
-    expect(undo).toMatchObject({ kind: 'checkpoint', name: null })
+    const [restored, undo] = await versions('dev')
+    expect([restored, undo]).toMatchObject([
+      { kind: 'automatic', name: null },
+      { kind: 'checkpoint', name: null },
+    ])
     expect((await cli('restore', `dev@${undo?.version}`)).code).toBe(0)
     expect(await shell('dev', 'cat a && ls')).toBe('two\na\nl\nnew\n')
 

@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { SandboxCall } from './call.ts'
-import type { LifecycleDependencies } from './lifecycle.ts'
+import type { LifecycleDependencies } from './lifecycle-dependencies.ts'
 import type { Destroyer } from './state.ts'
 
 /** The alarm tries this often to destroy a sandbox whose provider did not respond. */

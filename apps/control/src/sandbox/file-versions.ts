@@ -16,9 +16,12 @@ const PENDING_POLL_MS = 500
 const FIRST_LOOK_MS = 3_000
 /** After a failed request to sandboxd. */
 const RETRY_MS = 2_000
-/** Where changes cannot be observed, and for stores into mapped memory, which inotify does not report. */
+/** Where changes cannot be observed. */
 const UNOBSERVED_SAVE_MS = 10_000
-const UNSEEN_CHANGES_MS = 5 * 60 * 1000
+/** Between scans of all folders: inotify does not report stores into mapped memory. */
+const FULL_SCAN_MS = 60_000
+/** Scans of all folders take at most this share of the time. */
+const FULL_SCAN_SHARE = 1 / 200
 
 const changesBody = z.object({ changes: z.int().min(0).nullable(), head: z.string().nullable() })
 
@@ -65,6 +68,7 @@ export class FileVersions {
   #error: string | null = null
   #savesRunning = 0
   #watched: string | undefined
+  #nextFullScanMs = 0
   /** The start whose sandboxd knows the newest version. */
   #adopted: string | undefined
 
@@ -96,7 +100,9 @@ export class FileVersions {
   }
 
   /** Saves now. Throws when that fails, and when the sandbox does not run. */
-  async save(options: Omit<SaveOptions, 'requestId'> & { readonly requestId?: string }): Promise<Version> {
+  async save(
+    options: Omit<SaveOptions, 'requestId' | 'isFullScan'> & { readonly requestId?: string },
+  ): Promise<Version> {
     const { versions, running, mintRequestId, nowMs } = this.#deps
     if (versions === undefined) throw notSaved()
     this.#savesRunning += 1
@@ -105,15 +111,20 @@ export class FileVersions {
       if (target === undefined) throw new SandwireError('sandbox_stopped', 'The sandbox is not running')
       const { sandbox, state } = target
       const startedMs = nowMs()
+      const isFullScan = options.pause !== 'periodic' || startedMs >= this.#nextFullScanMs
       if (this.#state.kind !== 'syncing') this.#apply({ type: 'flush' })
+      // A sandbox runs only when it has its files.
+      if (!this.#deps.store.isRestored(state.epoch)) this.#deps.store.setRestored(state.epoch)
       await this.#adopt({ sandbox, address: state.address }, state.epoch)
       try {
         const version = await versions.save(
           { sandbox, address: state.address, isCurrent: () => running()?.state.epoch === state.epoch },
-          { requestId: mintRequestId(), ...options },
+          { requestId: mintRequestId(), isFullScan, ...options },
         )
         this.#error = null
-        this.#apply({ type: 'saved', tookMs: nowMs() - startedMs })
+        const tookMs = nowMs() - startedMs
+        if (isFullScan) this.#nextFullScanMs = nowMs() + Math.max(FULL_SCAN_MS, tookMs / FULL_SCAN_SHARE)
+        this.#apply({ type: 'saved', tookMs })
         if (version === undefined)
           throw new SandwireError('internal', 'Cannot save the files: nothing was saved')
         return version
@@ -148,7 +159,7 @@ export class FileVersions {
 
   /** Restores the files of a sandbox that has started and has no process yet. */
   async restoreAtStart(target: StartedSandbox, requestId: string): Promise<void> {
-    const { store, versions, losesFiles, log } = this.#deps
+    const { store, versions, losesFiles, log, nowMs } = this.#deps
     const pending = store.pendingRestore
     if (!losesFiles && pending === undefined) return
     const version = pending ?? store.head
@@ -156,8 +167,27 @@ export class FileVersions {
     if (versions === undefined) throw notSaved()
     await versions.restore(target, version, requestId)
     log.info('restored', { sandbox: target.sandbox, request_id: requestId })
+    // One step: a crash before it repeats the restore, and a crash after it finds these files as the newest version.
+    store.addRestored(version, nowMs())
     store.setRestored(target.epoch)
     store.setPendingRestore(undefined)
+  }
+
+  /** False for a start whose restore was interrupted: the sandbox runs and has only part of its files. */
+  hasFiles(epoch: string): boolean {
+    return !this.startReplacesFiles || this.#deps.store.isRestored(epoch)
+  }
+
+  /** The next start writes a version into the sandbox, so that what is on its disk need not be saved. */
+  get startReplacesFiles(): boolean {
+    const { store, losesFiles } = this.#deps
+    return store.pendingRestore !== undefined || (losesFiles && store.head !== undefined)
+  }
+
+  /** Keeps the newest version until it is deleted. */
+  keepNewest(): void {
+    const { store, nowMs } = this.#deps
+    if (store.head?.kind === 'automatic') store.addCheckpoint(store.head, undefined, nowMs())
   }
 
   list(): readonly Version[] {
@@ -206,6 +236,8 @@ export class FileVersions {
     const { number } = this.find(nameOrNumber)
     if (number === store.head?.number)
       throw new SandwireError('conflict', 'Cannot delete the version: it is the newest')
+    if (number === store.pendingRestore?.number)
+      throw new SandwireError('conflict', 'Cannot delete the version: the next start restores it')
     store.remove(number)
     store.markUnused(nowMs())
   }
@@ -215,9 +247,10 @@ export class FileVersions {
     return this.#deps.store.pendingRestore !== undefined
   }
 
-  /** Has the next start replace the files by a version. */
-  setPendingRestore(version: Version): void {
-    this.#deps.store.setPendingRestore(version.number)
+  /** Has the next start replace the files by a version. Throws `not_found` when it was deleted meanwhile. */
+  setPendingRestore({ number }: Version): void {
+    this.find(String(number))
+    this.#deps.store.setPendingRestore(number)
   }
 
   async #watch(epoch: string): Promise<void> {
@@ -233,9 +266,10 @@ export class FileVersions {
         await sleep(RETRY_MS)
         continue
       }
-      const unseenMs = changes === null ? UNOBSERVED_SAVE_MS : UNSEEN_CHANGES_MS
+      const isUnseenDue =
+        changes === null ? nowMs() - lastSaveMs >= UNOBSERVED_SAVE_MS : nowMs() >= this.#nextFullScanMs
       // The first look counts as a change: files may have changed before.
-      if (changes !== known || nowMs() - lastSaveMs >= unseenMs) this.#apply({ type: 'changed' })
+      if (changes !== known || isUnseenDue) this.#apply({ type: 'changed' })
       known = changes
       if (this.#apply({ type: 'tick' })) {
         lastSaveMs = nowMs()

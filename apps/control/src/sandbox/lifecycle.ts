@@ -2,19 +2,14 @@ import { KeyedSerializer } from '@sandwire/async'
 import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import { type ErrorCode, SandwireError, type StopReason } from '@sandwire/protocol'
 import { signInEnded } from '../auth/identity.ts'
-import { type Ceilings, settingsWithin } from '../ceilings/ceilings.ts'
-import type { Limits } from '../limits.ts'
-import type { Log } from '../log.ts'
-import type { Provider } from '../providers/provider.ts'
-import type { FileVersions } from './file-versions.ts'
+import { settingsWithin } from '../ceilings/ceilings.ts'
 import { type Access, accessName, accessOf, type Need, requireAccess } from './access.ts'
 import type { SandboxCall } from './call.ts'
 import { DESTROY_RETRY_MS, destroyerOf, destroySandbox, resumeDestroy } from './destroy.ts'
-import type { SandboxdMetrics } from './sandboxd-metrics.ts'
-import type { LateRefusals } from './late-refusals.ts'
+import type { LifecycleDependencies } from './lifecycle-dependencies.ts'
 import { beingDestroyed, noSuchSandbox } from './not-found.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
-import { controlItself, invalidResponse, type SandboxdClient } from './sandboxd-client.ts'
+import { controlItself, invalidResponse } from './sandboxd-client.ts'
 import {
   decodeActivity,
   keepsAwake,
@@ -22,16 +17,7 @@ import {
   type SessionFacts,
   withPin,
 } from './session-view.ts'
-import {
-  type Destroyer,
-  isAtRest,
-  isIdle,
-  type SandboxEvent,
-  type SandboxState,
-  sleepAfter,
-  step,
-} from './state.ts'
-import type { SandboxStore } from './store.ts'
+import { isAtRest, isIdle, type SandboxEvent, type SandboxState, sleepAfter, step } from './state.ts'
 
 /** Polls for which a container is kept running without its object: one may be late. */
 const RENEWED_POLLS = 3
@@ -55,50 +41,6 @@ export interface Authorized {
 }
 
 export type Running = Extract<SandboxState, { kind: 'running' }>
-
-/** The owner's index of sandboxes. */
-export interface SandboxIndex {
-  /** `sessions` replaces the known sessions of the sandbox. */
-  report(owner: string, view: SandboxView, sessions?: readonly SessionFacts[]): Promise<void>
-  /** Reports a sandbox that is about to start; throws `ceiling_exceeded` when the account or the machine has no room for it. */
-  reserve(owner: string, view: SandboxView): Promise<void>
-  /** Counts a session that is about to start; throws `ceiling_exceeded` at the account's ceiling. */
-  admitSession(owner: string, session: string): Promise<void>
-  remove(owner: string, sandbox: string): Promise<void>
-  /** True when the account has a name for the sandbox. */
-  has(owner: string, sandbox: string): Promise<boolean>
-}
-
-export interface LifecycleDependencies {
-  readonly store: SandboxStore
-  readonly provider: Provider
-  readonly index: SandboxIndex
-  /** Saves and restores its files. */
-  readonly files: Pick<
-    FileVersions,
-    'isEnabled' | 'saved' | 'watch' | 'saveBeforeStop' | 'hasPendingRestore' | 'restoreAtStart'
-  >
-  readonly sandboxd: (sandbox: string) => SandboxdClient
-  /** Receives each activity response of sandboxd. */
-  readonly refusals: Pick<LateRefusals, 'receive'>
-  readonly sandboxdMetrics: Pick<SandboxdMetrics, 'receive'>
-  /** Verifies control's tokens in the sandbox. */
-  readonly publicKey: string
-  readonly settings: {
-    readonly alarmMs: number
-    readonly limits: Pick<Limits, 'sessionsPerSandbox' | 'outputBytesPerSecond'>
-  }
-  readonly ceilings: Pick<Ceilings, 'sandbox' | 'account' | 'defaults'>
-  readonly nowMs: () => number
-  readonly log: Log
-  readonly alarm: { set(atMs: number): Promise<void>; clear(): Promise<void> }
-  /** Called when the provider has destroyed the sandbox, before the object's own storage is deleted. */
-  readonly onDestroyed: (by: Destroyer, requestId: string) => Promise<void>
-  /** Deletes the saved files of a destroyed sandbox. */
-  readonly deleteSegments: (sandbox: string) => Promise<void>
-  /** Deletes the object's storage, except what forks of the sandbox need. */
-  readonly deleteAll: (sandbox: string) => Promise<void>
-}
 
 /** Performs the effects of the sandbox's state machine, one lifecycle change at a time. */
 export class SandboxLifecycle {
@@ -233,12 +175,31 @@ export class SandboxLifecycle {
     await index.admitSession(this.#record.owner, session)
   }
 
+  /** Stops the sandbox without saving its files and starts it again; `prepare` runs in between. */
+  restart(requestId: string, prepare: () => void): Promise<void> {
+    return this.#serialize(async () => {
+      await this.#stop(requestId, 'requested', true)
+      prepare()
+      await this.#start(requestId)
+    })
+  }
+
   /** Reads the state from the provider, after any start or stop in progress. */
   observe(requestId: string): Promise<SandboxState> {
     return this.#serialize(async () => {
-      await this.#observed(await this.#deps.provider.status(this.#record.id, requestId))
+      const status = await this.#deps.provider.status(this.#record.id, requestId)
+      const isIncomplete = status.state === 'running' && !this.#deps.files.hasFiles(status.epoch)
+      await this.#observed(isIncomplete ? await this.#stopIncomplete(requestId) : status)
       return this.#state
     })
+  }
+
+  /** Stops a sandbox that has only part of its files: nothing may run in it, and nothing of it may be saved. */
+  #stopIncomplete(requestId: string): Promise<SandboxStatus> {
+    const { provider, log } = this.#deps
+    const { id } = this.#record
+    log.warn('restore_incomplete', { sandbox: id, request_id: requestId })
+    return provider.stop(id, requestId, 'requested')
   }
 
   /** Performs a change of state; returns what the caller must have the provider do. */
@@ -409,7 +370,14 @@ export class SandboxLifecycle {
       )
       if (status.state !== 'running')
         throw new SandwireError('sandbox_failed', 'The sandbox stopped while it was starting')
-      await files.restoreAtStart({ sandbox: id, address: status.address, epoch: status.epoch }, requestId)
+      const target = { sandbox: id, address: status.address, epoch: status.epoch }
+      try {
+        await files.restoreAtStart(target, requestId)
+      } catch (error) {
+        // The reason of the failed restore says more than that of a failed stop; a later look stops it again.
+        await this.#stopIncomplete(requestId).catch(() => undefined)
+        throw error
+      }
       store.touch(nowMs())
       await this.#observed(status)
       files.watch()

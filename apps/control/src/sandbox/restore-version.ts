@@ -9,12 +9,12 @@ export async function restoreVersion(
   requestId: string,
 ): Promise<void> {
   const version = files.find(nameOrNumber)
-  if (await startUnlessMissing(lifecycle, requestId)) {
+  const { kind } = await lifecycle.observe(requestId)
+  // The present files are then those of the newest version, which may be one that cannot be restored.
+  if (kind !== 'running' && files.startReplacesFiles) files.keepNewest()
+  else if (await startUnlessMissing(lifecycle, requestId))
     await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId })
-    await lifecycle.stop(requestId, true)
-  }
-  files.setPendingRestore(version)
-  await lifecycle.start(requestId)
+  await lifecycle.restart(requestId, () => files.setPendingRestore(version))
 }
 
 /** Starts the sandbox; returns false when the disk with its files is missing. */

@@ -264,6 +264,12 @@ export class VersionStore {
     return this.#exec('SELECT id FROM segments WHERE lineage <> ? LIMIT 1', sandbox).length > 0
   }
 
+  /** Makes the files of a version that was restored those of the newest one. */
+  addRestored(version: Version, nowMs: number): void {
+    if (version.number === this.head?.number) return
+    this.#insert({ ...version, kind: 'automatic', name: undefined, createdMs: nowMs })
+  }
+
   remove(number: number): void {
     this.#exec('DELETE FROM versions WHERE number = ?', number)
   }

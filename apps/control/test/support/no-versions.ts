@@ -1,4 +1,4 @@
-import type { LifecycleDependencies } from '../../src/sandbox/lifecycle.ts'
+import type { LifecycleDependencies } from '../../src/sandbox/lifecycle-dependencies.ts'
 
 /** A server that does not save files. */
 export const NO_VERSIONS: LifecycleDependencies['files'] = {
@@ -6,6 +6,7 @@ export const NO_VERSIONS: LifecycleDependencies['files'] = {
   saved: { state: 'idle', savedMs: null, error: null },
   watch: () => undefined,
   hasPendingRestore: false,
+  hasFiles: () => true,
   saveBeforeStop: async () => undefined,
   restoreAtStart: async () => undefined,
 }
