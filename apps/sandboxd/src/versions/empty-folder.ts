@@ -1,5 +1,6 @@
 import {
   AT_REMOVEDIR,
+  EACCES,
   EISDIR,
   ENOENT,
   EPERM,
@@ -16,7 +17,7 @@ import {
   readFolder,
   unlinkAt,
 } from '../workspace/beneath/system-calls.ts'
-import { rewindFolder } from './system-calls.ts'
+import { chmodAt, rewindFolder } from './system-calls.ts'
 
 /** Field offsets of `struct linux_dirent64`. */
 const LENGTH_AT = 16
@@ -56,7 +57,10 @@ function removeEntry(fd: number, name: Uint8Array, path: string): void {
   if (result >= 0 || result === -ENOENT) return
   // Linux answers EISDIR for a folder, other systems EPERM.
   if (result !== -EISDIR && result !== -EPERM) throw fileError('remove', path, result)
-  const opened = openAt(fd, terminated, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+  const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
+  let opened = openAt(fd, terminated, flags)
+  // Its owner took its own right to read away.
+  if (opened === -EACCES && chmodAt(fd, terminated, 0o700) >= 0) opened = openAt(fd, terminated, flags)
   if (opened < 0) throw fileError('remove', path, opened)
   using folder = new Descriptor(opened)
   chmodFd(folder.fd, 0o700)

@@ -87,7 +87,7 @@ export class Restore {
   /** Where the chunks of each segment go, by chunk. */
   readonly #uses = new Map<SegmentId, Map<number, Use[]>>()
   /** First name of each group of hard links; the others are made at the end. */
-  readonly #linked = new Map<number, { readonly folder: string; readonly name: Uint8Array }>()
+  readonly #linked = new Map<number, { readonly folder: string; readonly entry: FileEntry }>()
   readonly #laterLinks: { readonly group: number; readonly folder: string; readonly name: Uint8Array }[] = []
   readonly #folders = new Map<string, Descriptor>()
   #files = 0
@@ -158,11 +158,13 @@ export class Restore {
   #makeFile(fd: number, folder: string, entry: FileEntry): void {
     const { name, linkGroup } = entry
     if (linkGroup !== 0) {
-      if (this.#linked.has(linkGroup)) {
+      const first = this.#linked.get(linkGroup)
+      if (first === undefined) this.#linked.set(linkGroup, { folder, entry })
+      // A save without a pause may have read the names of a file before and after it changed.
+      else if (hasSameContent(first.entry, entry)) {
         this.#laterLinks.push({ group: linkGroup, folder, name })
         return
       }
-      this.#linked.set(linkGroup, { folder, name })
     }
     const file: RestoredFile = { folder, entry, missing: 0 }
     for (const [block, ref] of entry.blocks.entries()) {
@@ -249,7 +251,7 @@ export class Restore {
     for (const { group, folder, name } of this.#laterLinks) {
       const first = this.#linked.get(group)
       if (first === undefined) continue
-      const from = { folder: this.#folder(first.folder), name: cString(first.name) }
+      const from = { folder: this.#folder(first.folder), name: cString(first.entry.name) }
       this.#check(linkAt(from, { folder: this.#folder(folder), name: cString(name) }, 0), folder)
     }
     for (const entry of this.#tree.get('') ?? []) {
@@ -272,6 +274,7 @@ export class Restore {
         this.#check(setTimeAt(fd, cString(entry.name), timeOf(entry), AT_SYMLINK_NOFOLLOW), path)
       }
     }
+    for (const { name, value } of self.xattrs) this.#check(setXattr(fd, name, value), path)
     this.#check(chmodFd(fd, self.mode), path)
     this.#check(setTimeFd(fd, timeOf(self)), path)
   }
@@ -323,6 +326,13 @@ export class Restore {
 const MAX_OPEN_FOLDERS = 64
 const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
 const NEW_FILE_FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
+
+function hasSameContent(a: FileEntry, b: FileEntry): boolean {
+  return (
+    a.sizeBytes === b.sizeBytes &&
+    a.blocks.every((ref, at) => ref?.segment === b.blocks[at]?.segment && ref?.chunk === b.blocks[at]?.chunk)
+  )
+}
 
 function timeOf({ seconds, nanos }: ManifestEntry): bigint {
   return BigInt(seconds) * 1_000_000_000n + BigInt(nanos)

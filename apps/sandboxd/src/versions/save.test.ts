@@ -48,7 +48,8 @@ function fill(folder: string): void {
   writeFileSync(join(folder, 'sticky'), '', { mode: 0o600 })
   chmodSync(join(folder, 'sticky'), 0o4711)
   Bun.spawnSync(['mkfifo', join(folder, 'pipe')])
-  withFile(join(folder, 'a.txt'), (fd) => setXattr(fd, Buffer.from('user.note'), Buffer.from('kept')))
+  for (const name of ['a.txt', 'src/deep'])
+    withFile(join(folder, name), (fd) => setXattr(fd, Buffer.from('user.note'), Buffer.from('kept')))
   writeFileSync(join(folder, 'holes'), '')
   truncateSync(join(folder, 'holes'), 5 * 1024 * 1024)
   Bun.spawnSync([
@@ -75,8 +76,10 @@ describe('a version', () => {
     expect(describeTree(join(restored, 'home'))).toBe(describeTree(fixture.home))
     const holes = statSync(join(restored, 'workspace/holes'))
     expect(holes.blocks * 512).toBeLessThan(64 * 1024)
-    const [note] = withFile(join(restored, 'workspace/a.txt'), readXattrs)
-    expect(Buffer.from(note?.value ?? []).toString()).toBe('kept')
+    for (const name of ['a.txt', 'src/deep']) {
+      const [note] = withFile(join(restored, 'workspace', name), readXattrs)
+      expect(Buffer.from(note?.value ?? []).toString()).toBe('kept')
+    }
     const same = statSync(join(restored, 'workspace/src/same'))
     expect(same.ino).toBe(statSync(join(restored, 'workspace/a.txt')).ino)
   })
@@ -177,6 +180,38 @@ describe('a version', () => {
     expect(statSync(path, { bigint: true }).ctimeNs).toBe(ctimeNs)
     expect(fixture.save().made).toBe(1)
     expect(readFileSync(join(fixture.restore(), 'workspace/mapped'), 'utf8')).toBe('2ne')
+  })
+
+  test('has the new content under every name of a file when a hint names one of their folders', () => {
+    using fixture = new VersionFixture()
+    const at = (path: string): string => join(fixture.workspace, path)
+    mkdirSync(at('a'))
+    mkdirSync(at('b'))
+    writeFileSync(at('a/name'), 'before')
+    linkSync(at('a/name'), at('b/name'))
+    fixture.save()
+    writeFileSync(at('b/name'), 'after')
+    fixture.save({ hints: ['workspace', 'workspace/b'] })
+    expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
+    expect(readFileSync(join(fixture.restore(), 'workspace/a/name'), 'utf8')).toBe('after')
+  })
+
+  test('stores a file of holes without reading them, and keeps what it had of one that is too large', () => {
+    using fixture = new VersionFixture()
+    const path = join(fixture.workspace, 'disk.img')
+    writeFileSync(path, 'start')
+    truncateSync(path, 200 * 1024 ** 3)
+    fixture.save()
+    const restored = statSync(join(fixture.restore(), 'workspace/disk.img'))
+    expect([restored.size, restored.blocks]).toEqual([200 * 1024 ** 3, 8])
+    truncateSync(path, 2 * 1024 ** 4)
+    writeFileSync(join(fixture.workspace, 'other'), 'other')
+    expect(fixture.save()).toMatchObject({ made: 1, unreadable: ['workspace/disk.img'] })
+    expect(statSync(join(fixture.restore(), 'workspace/disk.img')).size).toBe(200 * 1024 ** 3)
+    // It is read again as soon as it can be.
+    truncateSync(path, 5)
+    expect(fixture.save()).toMatchObject({ made: 1, unreadableCount: 0 })
+    expect(readFileSync(join(fixture.restore(), 'workspace/disk.img'), 'utf8')).toBe('start')
   })
 
   test('scans only hinted folders and new ones below them', () => {

@@ -16,14 +16,13 @@ import {
 } from '@sandwire/version-format'
 import {
   EACCES,
-  EPERM,
   O_DIRECTORY,
   O_NOCTTY,
   O_NOFOLLOW,
   O_NONBLOCK,
   O_RDONLY,
 } from '../workspace/beneath/constants.ts'
-import { Descriptor, openAt, readFd, readLinkAt } from '../workspace/beneath/system-calls.ts'
+import { chmodFd, Descriptor, openAt, readFd, readLinkAt } from '../workspace/beneath/system-calls.ts'
 import { cName } from '../workspace/files/context.ts'
 import type { FolderScanner, FoundEntry } from './scan.ts'
 import {
@@ -33,7 +32,7 @@ import {
   type ScannedFolder,
   type TreeChange,
 } from './saved-tree.ts'
-import { chmodAt, readXattrs } from './system-calls.ts'
+import { chmodAt, nextData, readXattrs, seekTo } from './system-calls.ts'
 
 /** Content that was read and is not yet packed. Packing takes longer than reading, and processes may be stopped meanwhile. */
 const MAX_UNPACKED_BYTES = 32 * 1024 * 1024
@@ -46,6 +45,8 @@ const MAX_READS = 3
 /** Kernels before 6.13 count file times in ticks of at most this. */
 const TICK_MS = 10
 const MAX_TARGET_BYTES = 4096
+/** A larger file, which only holes make possible, is not saved: a hole still takes a byte per block. */
+const MAX_FILE_BYTES = 1024 ** 4
 
 export interface SaveRoot {
   /** Name under which the folder is saved. */
@@ -120,21 +121,30 @@ export class Save {
   #pending: PendingBlock[] = []
   #pendingBytes = 0
   readonly #arena = new Uint8Array(MAX_UNPACKED_BYTES)
+  /** Undefined: every folder is scanned. */
+  #hints: readonly string[] | undefined
+  /** A file with several names has changed; inotify reports only the folder of the name that was used. */
+  #hasChangedLinks = false
 
   constructor(options: SaveOptions) {
     this.#options = options
+    this.#hints = options.hints
     this.#builder = new SegmentBuilder(options.compression)
   }
 
   /** Yields `read` once, and every segment. */
   *run(): Steps<SaveResult> {
-    const { tree, isBase, isPaused, hints, syncedMs } = this.#options
+    const { tree, isBase, isPaused, syncedMs } = this.#options
     yield* this.#scanTop()
+    if (this.#hints !== undefined && this.#hasChangedLinks) {
+      this.#startOver()
+      yield* this.#scanTop()
+    }
     const isFuzzy = !isPaused()
     yield 'read'
     yield* this.#pack()
     const { folders, refreshed } = this.#sortOut()
-    const scannedMs = hints === undefined ? Math.floor(syncedMs) : tree.scannedMs
+    const scannedMs = this.#hints === undefined ? Math.floor(syncedMs) : tree.scannedMs
     const change: TreeChange = { isBase, scannedMs, folders, removed: this.#removed, chunks: this.#chunks }
     if (folders.length > 0 || this.#removed.length > 0) yield this.#finish(change)
     return {
@@ -175,9 +185,18 @@ export class Save {
     return { folders, refreshed }
   }
 
+  /** Scans every folder instead of the hinted ones; content that was read already is found by its hash. */
+  #startOver(): void {
+    this.#hints = undefined
+    this.#scanned.length = 0
+    this.#removed.length = 0
+    this.#unreadable.length = 0
+    this.#unreadableCount = 0
+  }
+
   /** The top folder lists the roots themselves. */
   *#scanTop(): Steps<void> {
-    const { roots, hints } = this.#options
+    const { roots } = this.#options
     const found: FoundEntry[] = []
     for (const { name, fd, scanner } of roots.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const entry = scanner.find(fd, '.')
@@ -188,8 +207,8 @@ export class Save {
     yield* this.#compare({ root: first, fd: -1, path: '', depth: 0 }, { high: 0, low: 0 }, found)
     for (const root of roots) {
       const top = { root, fd: root.fd, path: root.name, depth: 0 }
-      if (hints === undefined) yield* this.#scan(top)
-      else yield* this.#scanHinted(top, hints)
+      if (this.#hints === undefined) yield* this.#scan(top)
+      else yield* this.#scanHinted(top, this.#hints)
     }
   }
 
@@ -197,27 +216,33 @@ export class Save {
     for (const path of hints) {
       if (path === top.path) yield* this.#scan(top)
       if (!path.startsWith(`${top.path}/`)) continue
-      const folder = this.#openBelow(top.fd, path.slice(top.path.length + 1).split('/'))
+      using opened = new DisposableStack()
+      let fd: number | undefined = top.fd
+      for (const name of path.slice(top.path.length + 1).split('/'))
+        if (fd !== undefined) fd = opened.use(this.#openFolder(fd, name))?.fd
       // Gone, or on a path that changed: the folder above it is hinted too.
-      if (folder === undefined) continue
-      using opened = folder
-      yield* this.#scan({ ...top, fd: opened.fd, path, depth: path.split('/').length })
+      if (fd === undefined) continue
+      yield* this.#scan({ ...top, fd, path, depth: path.split('/').length })
     }
   }
 
-  #openBelow(start: number, names: readonly string[]): Descriptor | undefined {
-    let folder: Descriptor | undefined
-    for (const name of names) {
-      using above = folder
-      const fd = this.#open(above?.fd ?? start, name, FOLDER_FLAGS, 0o500)
-      if (fd < 0) return undefined
-      folder = new Descriptor(fd)
-    }
-    return folder
+  /** Opens a folder. Its owner may have taken its own right to use it away: it is granted until the folder is closed. */
+  #openFolder(above: number, name: string): ({ readonly fd: number } & Disposable) | undefined {
+    const terminated = cName(name)
+    const fd = openAt(above, terminated, FOLDER_FLAGS)
+    if (fd >= 0) return new Descriptor(fd)
+    const mode = fd === -EACCES ? this.#options.roots[0]?.scanner.find(above, name)?.mode : undefined
+    if (mode === undefined || chmodAt(above, terminated, mode | 0o500) < 0) return undefined
+    const opened = openAt(above, terminated, FOLDER_FLAGS)
+    if (opened < 0) return undefined
+    const folder = new DisposableStack()
+    folder.use(new Descriptor(opened))
+    folder.defer(() => chmodFd(opened, mode))
+    return Object.assign(folder, { fd: opened })
   }
 
   *#scan(folder: OpenFolder): Steps<void> {
-    const { tree, hints } = this.#options
+    const { tree } = this.#options
     const { root, fd, path, depth } = folder
     // Before it is read, so that no later change goes unnoticed.
     this.#options.onFolder?.(fd, path)
@@ -233,13 +258,12 @@ export class Save {
     for (const name of subfolders) {
       const below = pathIn(path, name)
       // A known folder that is not hinted has not changed.
-      if (hints !== undefined && tree.folder(below) !== undefined) continue
-      const opened = depth >= MAX_DEPTH ? -EPERM : this.#open(fd, name, FOLDER_FLAGS, 0o500)
-      if (opened < 0) {
+      if (this.#hints !== undefined && tree.folder(below) !== undefined) continue
+      using inner = depth >= MAX_DEPTH ? undefined : this.#openFolder(fd, name)
+      if (inner === undefined) {
         this.#skipFolder(below)
         continue
       }
-      using inner = new Descriptor(opened)
       yield* this.#scan({ root, fd: inner.fd, path: below, depth: depth + 1 })
     }
   }
@@ -279,7 +303,8 @@ export class Save {
         saved?.statuses[old.at * 2] === each.high &&
         saved.statuses[old.at * 2 + 1] === each.low &&
         !this.#isReplaced(old.entry)
-      const read = isSame ? { entry: old.entry, status: each } : yield* this.#read(folder, each)
+      if (!isSame && each.linkGroup !== 0) this.#hasChangedLinks = true
+      const read = isSame ? { entry: old.entry, status: each } : yield* this.#read(folder, each, old?.entry)
       if (old?.entry.kind === 'folder' && read?.entry.kind !== 'folder')
         this.#removed.push(pathIn(path, each.name))
       before.delete(each.name)
@@ -293,16 +318,20 @@ export class Save {
     this.#scanned.push({ high, low, statuses: Int32Array.from(statuses), listing: { path, entries } })
   }
 
-  /** Reads something that is new or has changed; undefined when it is gone or cannot be read. */
+  /** Reads something that is new or has changed; undefined when it is gone. What cannot be read stays as it was saved. */
   *#read(
     folder: OpenFolder,
     found: FoundEntry,
+    saved: ManifestEntry | undefined,
   ): Steps<{ readonly entry: ManifestEntry; readonly status: FoundEntry } | undefined> {
     const { mode, seconds, nanos } = found
     const attributes = { name: latin1Bytes(found.name), mode, seconds, nanos, xattrs: [] }
     switch (found.kind) {
       case 'folder':
-        return { entry: { kind: 'folder', ...attributes }, status: found }
+        return {
+          entry: { kind: 'folder', ...attributes, xattrs: this.#folderXattrs(folder, found.name) },
+          status: found,
+        }
       case 'fifo':
         return { entry: { kind: 'fifo', ...attributes }, status: found }
       case 'link': {
@@ -315,23 +344,34 @@ export class Save {
         }
       }
       case 'file':
-        return yield* this.#readFile(folder, found)
+        return yield* this.#readFile(folder, found, saved)
     }
+  }
+
+  #folderXattrs({ fd, path }: OpenFolder, name: string): ReturnType<typeof readXattrs> {
+    // The top folder is not on the disk; its names are those of the roots.
+    const root = path === '' ? this.#options.roots.find((each) => each.name === name) : undefined
+    if (root !== undefined) return readXattrs(root.fd)
+    const opened = openAt(fd, cName(name), FOLDER_FLAGS)
+    if (opened < 0) return []
+    using folder = new Descriptor(opened)
+    return readXattrs(folder.fd)
   }
 
   *#readFile(
     { root, fd, path }: OpenFolder,
     found: FoundEntry,
+    saved: ManifestEntry | undefined,
   ): Steps<{ readonly entry: ManifestEntry; readonly status: FoundEntry } | undefined> {
     let status = found
     for (let reads = 1; ; reads += 1) {
-      const opened = this.#open(fd, found.name, FILE_FLAGS, 0o400)
-      const content = opened < 0 ? undefined : yield* this.#readContent(opened)
+      const opened = this.#openFile(fd, found.name)
+      const content = opened < 0 ? undefined : yield* this.#readContent(opened, status)
       const after = root.scanner.find(fd, found.name)
       if (after === undefined || after.kind !== 'file') return undefined
       if (content === undefined) {
         this.#addUnreadable(pathIn(path, found.name))
-        return undefined
+        return saved?.kind === 'file' ? { entry: saved, status: { ...after, high: 0, low: 0 } } : undefined
       }
       const isSteady = after.high === status.high && after.low === status.low
       status = after
@@ -345,11 +385,19 @@ export class Save {
 
   *#readContent(
     fd: number,
+    { isSparse, sizeBytes: statedBytes }: FoundEntry,
   ): Steps<Pick<Extract<ManifestEntry, { kind: 'file' }>, 'xattrs' | 'sizeBytes' | 'blocks'> | undefined> {
     using file = new Descriptor(fd)
+    if (statedBytes > MAX_FILE_BYTES) return undefined
     const blocks: (ChunkRef | undefined)[] = []
     let sizeBytes = 0
     for (;;) {
+      if (isSparse) {
+        const holes = Math.floor((nextData(file.fd, sizeBytes, statedBytes) - sizeBytes) / BLOCK_BYTES)
+        sizeBytes += holes * BLOCK_BYTES
+        for (let left = holes; left > 0; left -= 1) blocks.push(undefined)
+        if (holes > 0 && seekTo(file.fd, sizeBytes) < 0) return undefined
+      }
       const bytes = this.#readBlock(file.fd)
       if (bytes === undefined) return undefined
       if (bytes.byteLength === 0) break
@@ -405,13 +453,13 @@ export class Save {
     }
   }
 
-  /** Opens a name. Its owner may have taken its own right to read away: it is granted for the moment of opening. */
-  #open(folder: number, name: string, flags: number, neededMode: number): number {
-    const fd = openAt(folder, cName(name), flags)
+  /** Opens a file. Its owner may have taken its own right to read away: it is granted for the moment of opening. */
+  #openFile(folder: number, name: string): number {
+    const fd = openAt(folder, cName(name), FILE_FLAGS)
     if (fd !== -EACCES) return fd
     const mode = this.#options.roots[0]?.scanner.find(folder, name)?.mode
-    if (mode === undefined || chmodAt(folder, cName(name), mode | neededMode) < 0) return fd
-    const opened = openAt(folder, cName(name), flags)
+    if (mode === undefined || chmodAt(folder, cName(name), mode | 0o400) < 0) return fd
+    const opened = openAt(folder, cName(name), FILE_FLAGS)
     chmodAt(folder, cName(name), mode)
     return opened
   }

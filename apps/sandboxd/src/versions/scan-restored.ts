@@ -70,6 +70,12 @@ function* unknownBelow(path: string, tree: VersionTree): Generator<ScannedFolder
     if (entry.kind === 'folder') yield* unknownBelow(pathIn(path, latin1Text(entry.name)), tree)
 }
 
+/**
+ * For files that were just restored. Names of one file are read again: their group is a number of the disk that they were saved
+ * from, and could be that of other files on this one.
+ */
+export const isJustRestored: IsSaved = (_, entry) => entry.kind !== 'file' || entry.linkGroup === 0
+
 /** Kernels before 6.13 count file times in ticks of at most this. */
 const TICK_MS = 10
 
@@ -81,5 +87,5 @@ export function isUnchangedSince(scannedMs: number): IsSaved {
     found.mode === entry.mode &&
     found.seconds === entry.seconds &&
     found.nanos === entry.nanos &&
-    (entry.kind !== 'file' || found.sizeBytes === entry.sizeBytes)
+    (entry.kind !== 'file' || (found.sizeBytes === entry.sizeBytes && found.linkGroup === entry.linkGroup))
 }

@@ -1,4 +1,5 @@
 import { latin1Bytes } from '@sandwire/version-format'
+import { ENOENT } from '../workspace/beneath/constants.ts'
 import { readFolder } from '../workspace/beneath/system-calls.ts'
 import { isHiddenName } from '../workspace/files/context.ts'
 import { EntryStat, type EntryKind } from './entry-stat.ts'
@@ -123,8 +124,10 @@ export class FolderScanner {
       for (let at = 0; at < size; at += view.getUint16(at + LENGTH_AT, true)) {
         const start = at + NAME_AT
         if (isDots(bytes, start)) continue
+        const result = statName(fd, address + start, stat.buffer)
         // Gone since the folder was read.
-        if (statName(fd, address + start, stat.buffer) < 0) continue
+        if (result === -ENOENT) continue
+        if (result < 0) return result
         const kind = stat.kind
         if (kind === undefined || stat.device !== this.#device) continue
         const end = bytes.indexOf(0, start)

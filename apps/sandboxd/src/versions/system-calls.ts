@@ -1,6 +1,6 @@
 import { FFIType, ptr } from 'bun:ffi'
 import { openLibc, orErrno } from '../processes/linux/open-libc.ts'
-import { AT_SYMLINK_NOFOLLOW, EINTR } from '../workspace/beneath/constants.ts'
+import { AT_SYMLINK_NOFOLLOW, EINTR, ENXIO } from '../workspace/beneath/constants.ts'
 
 /** System calls that only saving and restoring need. All return a value ≥ 0 or a negative errno. */
 
@@ -43,6 +43,20 @@ export function statName(folder: number, nameAddress: number, into: FixedBuffer)
 /** Starts reading a folder again from its first entry. */
 export function rewindFolder(fd: number): number {
   return orErrno(libc.lseek(fd, 0, 0))
+}
+
+export function seekTo(fd: number, position: number): number {
+  return orErrno(libc.lseek(fd, position, 0))
+}
+
+const SEEK_DATA = 3
+
+/** Position of the next byte that is not in a hole, or the end. A file system that does not know answers `from`. */
+export function nextData(fd: number, from: number, end: number): number {
+  const position = orErrno(libc.lseek(fd, from, SEEK_DATA))
+  const next = position >= 0 ? position : position === -ENXIO ? end : from
+  seekTo(fd, from)
+  return Math.min(next, Math.max(from, end))
 }
 
 /** Writes all changed pages of a file system to its disk. */

@@ -1,6 +1,18 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ByteWriter, type SegmentId } from '@sandwire/version-format'
@@ -30,13 +42,17 @@ class Sandbox implements Disposable {
   readonly #service: VersionService
   #saves = 0
 
-  constructor(store = new Map<SegmentId, Stored>()) {
+  constructor(store = new Map<SegmentId, Stored>(), user?: { readonly uid: number; readonly gid: number }) {
     mkdirSync(this.workspace)
+    if (user !== undefined) {
+      chmodSync(this.folder, 0o755)
+      chownSync(this.workspace, user.uid, user.gid)
+    }
     this.store = store
     const paused = new SharedArrayBuffer(4)
     this.#thread = new VersionThread({
       createWorker: () => new Worker(new URL('./version-worker.ts', import.meta.url).href),
-      setUp: { roots: [{ name: 'workspace', path: this.workspace }], user: undefined, paused },
+      setUp: { roots: [{ name: 'workspace', path: this.workspace }], user, paused },
     })
     this.#service = new VersionService({
       thread: this.#thread,
@@ -271,6 +287,50 @@ describe('saving', () => {
     expect(second).toMatchObject({ isChanged: true, isBase: false })
     expect(await sandbox.save({ parent: second.save })).toMatchObject({ isChanged: false })
   })
+
+  test('numbers hard links anew on the disk to which they were restored', async () => {
+    const first = new Sandbox()
+    writeFileSync(join(first.workspace, 'a'), 'linked')
+    linkSync(join(first.workspace, 'a'), join(first.workspace, 'b'))
+    const saved = await first.save()
+    const second = new Sandbox(first.store)
+    await second.restore([saved.save], saved)
+    // Else a file that is made later could get the number of the first disk.
+    const next = await second.save({ parent: saved.save })
+    expect(next).toMatchObject({ isChanged: true, isBase: false })
+    expect(await second.save({ parent: next.save })).toMatchObject({ isChanged: false })
+    const third = new Sandbox(first.store)
+    await third.restore([saved.save, next.save], next)
+    const [a, b] = ['a', 'b'].map((name) => statSync(join(third.workspace, name)).ino)
+    expect(a).toBe(b)
+  })
+
+  test.skipIf(process.getuid?.() !== 0)(
+    'reads files that their owner closed, and names those of other users',
+    async () => {
+      const user = { uid: 65_534, gid: 65_534 }
+      const sandbox = new Sandbox(undefined, user)
+      const at = (name: string): string => join(sandbox.workspace, name)
+      writeFileSync(at('closed'), 'closed', { mode: 0o000 })
+      mkdirSync(at('folder'))
+      writeFileSync(at('folder/inside'), 'inside', { mode: 0o000 })
+      for (const name of ['closed', 'folder', 'folder/inside']) chownSync(at(name), user.uid, user.gid)
+      chmodSync(at('folder'), 0o000)
+      writeFileSync(at('of root'), 'secret', { mode: 0o600 })
+      const saved = await sandbox.save()
+      expect(saved).toMatchObject({ unreadable: ['workspace/of root'], unreadableCount: 1 })
+      expect(statSync(at('closed')).mode & 0o777).toBe(0)
+      const target = new Sandbox(sandbox.store, user)
+      await target.restore([saved.save], saved)
+      expect(readFileSync(join(target.workspace, 'closed'), 'utf8')).toBe('closed')
+      expect(readFileSync(join(target.workspace, 'folder/inside'), 'utf8')).toBe('inside')
+      expect(statSync(join(target.workspace, 'folder')).mode & 0o777).toBe(0)
+      expect(existsSync(join(target.workspace, 'of root'))).toBe(false)
+      // A closed folder is replaced too.
+      await target.restore([saved.save], saved)
+      expect(readFileSync(join(target.workspace, 'folder/inside'), 'utf8')).toBe('inside')
+    },
+  )
 
   test('refuses a segment with a wrong checksum', async () => {
     const sandbox = new Sandbox()

@@ -20,7 +20,7 @@ import type {
   VersionResults,
 } from './messages.ts'
 import { Restore } from './restore.ts'
-import { isUnchangedSince, type IsSaved, scanVersion } from './scan-restored.ts'
+import { isJustRestored, isUnchangedSince, type IsSaved, scanVersion } from './scan-restored.ts'
 import { Save, type SaveResult, type SaveRoot, type SaveStep } from './save.ts'
 import { SavedTree } from './saved-tree.ts'
 import { FolderScanner } from './scan.ts'
@@ -88,7 +88,7 @@ class Service {
         return undefined
       case 'finishRestore': {
         const counts = this.#restored.finish()
-        this.#load(this.#restored, request.save, () => true)
+        this.#load(this.#restored, request.save, isJustRestored)
         this.#restore = undefined
         return counts
       }
