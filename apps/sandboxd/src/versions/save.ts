@@ -1,16 +1,12 @@
 import {
-  BLOCK_BYTES,
   type BuiltSegment,
-  type ChunkRef,
   type Compression,
   encodeFolder,
   encodeManifest,
   type FolderListing,
-  HASH_BYTES,
   latin1Bytes,
   type ManifestEntry,
   pathIn,
-  SegmentBuilder,
   type SegmentId,
   SegmentNumbers,
 } from '@sandwire/version-format'
@@ -22,20 +18,19 @@ import {
   O_NONBLOCK,
   O_RDONLY,
 } from '../workspace/beneath/constants.ts'
-import { chmodFd, Descriptor, openAt, readFd, readLinkAt } from '../workspace/beneath/system-calls.ts'
+import { chmodFd, Descriptor, openAt, readLinkAt } from '../workspace/beneath/system-calls.ts'
 import { cName } from '../workspace/files/context.ts'
+import { ContentPacker } from './content-packer.ts'
 import type { FolderScanner, FoundEntry } from './scan.ts'
 import {
-  hashKey,
   type RefreshedFolder,
+  type SavedFolder,
   type SavedTree,
   type ScannedFolder,
   type TreeChange,
 } from './saved-tree.ts'
-import { chmodAt, nextData, readXattrs, seekTo } from './system-calls.ts'
+import { chmodAt, readXattrs } from './system-calls.ts'
 
-/** Content that was read and is not yet packed. Packing takes longer than reading, and processes may be stopped meanwhile. */
-const MAX_UNPACKED_BYTES = 32 * 1024 * 1024
 /** Each level of folders holds a descriptor open. */
 const MAX_DEPTH = 512
 /** Unreadable paths that are named; further ones are counted. */
@@ -45,8 +40,6 @@ const MAX_READS = 3
 /** Kernels before 6.13 count file times in ticks of at most this. */
 const TICK_MS = 10
 const MAX_TARGET_BYTES = 4096
-/** A larger file, which only holes make possible, is not saved: a hole still takes a byte per block. */
-const MAX_FILE_BYTES = 1024 ** 4
 
 export interface SaveRoot {
   /** Name under which the folder is saved. */
@@ -95,12 +88,6 @@ export type SaveStep = 'read' | BuiltSegment
 
 type Steps<Result> = Generator<SaveStep, Result, void>
 
-/** A block of content that waits to be packed. */
-interface PendingBlock {
-  readonly bytes: Uint8Array
-  readonly setRef: (ref: ChunkRef) => void
-}
-
 interface OpenFolder {
   readonly root: SaveRoot
   readonly fd: number
@@ -113,14 +100,9 @@ export class Save {
   readonly #options: SaveOptions
   readonly #scanned: ScannedFolder[] = []
   readonly #removed: string[] = []
-  readonly #chunks = new Map<string, ChunkRef>()
   readonly #unreadable: string[] = []
   #unreadableCount = 0
-  #builder: SegmentBuilder
-  #made = 0
-  #pending: PendingBlock[] = []
-  #pendingBytes = 0
-  readonly #arena = new Uint8Array(MAX_UNPACKED_BYTES)
+  readonly #packer: ContentPacker
   /** Undefined: every folder is scanned. */
   #hints: readonly string[] | undefined
   /** A file with several names has changed; inotify reports only the folder of the name that was used. */
@@ -129,12 +111,12 @@ export class Save {
   constructor(options: SaveOptions) {
     this.#options = options
     this.#hints = options.hints
-    this.#builder = new SegmentBuilder(options.compression)
+    this.#packer = new ContentPacker(options)
   }
 
   /** Yields `read` once, and every segment. */
   *run(): Steps<SaveResult> {
-    const { tree, isBase, isPaused, syncedMs } = this.#options
+    const { tree, isBase, isPaused, syncedMs, record } = this.#options
     yield* this.#scanTop()
     if (this.#hints !== undefined && this.#hasChangedLinks) {
       this.#startOver()
@@ -142,31 +124,30 @@ export class Save {
     }
     const isFuzzy = !isPaused()
     yield 'read'
-    yield* this.#pack()
+    yield* this.#packer.pack()
     const { folders, refreshed } = this.#sortOut()
     const scannedMs = this.#hints === undefined ? Math.floor(syncedMs) : tree.scannedMs
-    const change: TreeChange = { isBase, scannedMs, folders, removed: this.#removed, chunks: this.#chunks }
-    if (folders.length > 0 || this.#removed.length > 0) yield this.#finish(change)
+    const change: TreeChange = {
+      isBase,
+      scannedMs,
+      folders,
+      removed: this.#removed,
+      chunks: this.#packer.chunks,
+    }
+    if (folders.length > 0 || this.#removed.length > 0)
+      yield this.#packer.finish({
+        manifest: encodeManifest({ ...change, folders: folders.map(({ listing }) => listing) }),
+        record,
+      })
     return {
       change,
       refreshed,
       segments: tree.segmentsAfter(change),
-      made: this.#made,
+      made: this.#packer.made,
       isFuzzy,
       unreadable: this.#unreadable,
       unreadableCount: this.#unreadableCount,
     }
-  }
-
-  #finish({ isBase, scannedMs, folders, removed }: TreeChange): BuiltSegment {
-    const manifest = encodeManifest({
-      isBase,
-      scannedMs,
-      removed,
-      folders: folders.map(({ listing }) => listing),
-    })
-    this.#made += 1
-    return this.#builder.finish({ manifest, record: this.#options.record })
   }
 
   /** Tells folders that differ from the saved ones from those that were only touched. */
@@ -298,11 +279,7 @@ export class Save {
     const entries: ManifestEntry[] = []
     for (const each of found) {
       const old = before.get(each.name)
-      const isSame =
-        old !== undefined &&
-        saved?.statuses[old.at * 2] === each.high &&
-        saved.statuses[old.at * 2 + 1] === each.low &&
-        !this.#isReplaced(old.entry)
+      const isSame = old !== undefined && hasStatus(saved, old.at, each) && !this.#isReplaced(old.entry)
       if (!isSame && each.linkGroup !== 0) this.#hasChangedLinks = true
       const read = isSame ? { entry: old.entry, status: each } : yield* this.#read(folder, each, old?.entry)
       if (old?.entry.kind === 'folder' && read?.entry.kind !== 'folder')
@@ -366,7 +343,7 @@ export class Save {
     let status = found
     for (let reads = 1; ; reads += 1) {
       const opened = this.#openFile(fd, found.name)
-      const content = opened < 0 ? undefined : yield* this.#readContent(opened, status)
+      const content = opened < 0 ? undefined : yield* this.#packer.read(opened, status)
       const after = root.scanner.find(fd, found.name)
       if (after === undefined || after.kind !== 'file') return undefined
       if (content === undefined) {
@@ -380,76 +357,6 @@ export class Save {
       const name = latin1Bytes(found.name)
       const entry = { kind: 'file', name, mode, seconds, nanos, isSparse, linkGroup, ...content } as const
       return { entry, status }
-    }
-  }
-
-  *#readContent(
-    fd: number,
-    { isSparse, sizeBytes: statedBytes }: FoundEntry,
-  ): Steps<Pick<Extract<ManifestEntry, { kind: 'file' }>, 'xattrs' | 'sizeBytes' | 'blocks'> | undefined> {
-    using file = new Descriptor(fd)
-    if (statedBytes > MAX_FILE_BYTES) return undefined
-    const blocks: (ChunkRef | undefined)[] = []
-    let sizeBytes = 0
-    for (;;) {
-      if (isSparse) {
-        const holes = Math.floor((nextData(file.fd, sizeBytes, statedBytes) - sizeBytes) / BLOCK_BYTES)
-        sizeBytes += holes * BLOCK_BYTES
-        for (let left = holes; left > 0; left -= 1) blocks.push(undefined)
-        if (holes > 0 && seekTo(file.fd, sizeBytes) < 0) return undefined
-      }
-      const bytes = this.#readBlock(file.fd)
-      if (bytes === undefined) return undefined
-      if (bytes.byteLength === 0) break
-      const at = blocks.push(undefined) - 1
-      sizeBytes += bytes.byteLength
-      if (!isZero(bytes)) {
-        this.#pending.push({
-          bytes,
-          setRef: (ref) => {
-            blocks[at] = ref
-          },
-        })
-        this.#pendingBytes += bytes.byteLength
-      }
-      // A short read of a file is its end.
-      const isEnd = bytes.byteLength < BLOCK_BYTES
-      if (this.#pendingBytes + BLOCK_BYTES > MAX_UNPACKED_BYTES) yield* this.#pack()
-      if (isEnd) break
-    }
-    return { xattrs: readXattrs(file.fd), sizeBytes, blocks }
-  }
-
-  /** Reads the next block into the arena, which is used again after packing: garbage of this size would not be freed in time. */
-  #readBlock(fd: number): Uint8Array | undefined {
-    const free = this.#arena.subarray(this.#pendingBytes, this.#pendingBytes + BLOCK_BYTES)
-    const size = readFd(fd, free)
-    return size < 0 ? undefined : free.subarray(0, size)
-  }
-
-  /** Packs what was read; yields every segment that is full. */
-  *#pack(): Steps<void> {
-    const { tree, segmentId, replaced, compression } = this.#options
-    const pending = this.#pending
-    this.#pending = []
-    this.#pendingBytes = 0
-    for (const { bytes, setRef } of pending) {
-      const hash = new Bun.CryptoHasher('sha256').update(bytes).digest().subarray(0, HASH_BYTES)
-      const key = hashKey(hash)
-      const saved = tree.findChunk(key)
-      const known =
-        this.#chunks.get(key) ?? (saved === undefined || replaced.has(saved.segment) ? undefined : saved)
-      if (known !== undefined) {
-        setRef(known)
-        continue
-      }
-      const ref = { segment: segmentId(this.#made), chunk: this.#builder.add(bytes, hash) }
-      this.#chunks.set(key, ref)
-      setRef(ref)
-      if (!this.#builder.isFull) continue
-      this.#made += 1
-      yield this.#builder.finish()
-      this.#builder = new SegmentBuilder(compression)
     }
   }
 
@@ -488,10 +395,9 @@ export class Save {
 const FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK
 const FILE_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 
-const ZEROS = new Uint8Array(BLOCK_BYTES)
-
-function isZero(bytes: Uint8Array): boolean {
-  return bytes[0] === 0 && Buffer.compare(bytes, ZEROS.subarray(0, bytes.byteLength)) === 0
+/** True when an entry of a saved folder has this status. */
+function hasStatus(saved: SavedFolder | undefined, at: number, { high, low }: FoundEntry): boolean {
+  return saved?.statuses[at * 2] === high && saved.statuses[at * 2 + 1] === low
 }
 
 function nameOf({ name }: ManifestEntry): string {

@@ -1,0 +1,136 @@
+import {
+  BLOCK_BYTES,
+  type BuiltSegment,
+  type ChunkRef,
+  type Compression,
+  type FileEntry,
+  HASH_BYTES,
+  SegmentBuilder,
+  type SegmentId,
+} from '@sandwire/version-format'
+import { Descriptor, readFd } from '../workspace/beneath/system-calls.ts'
+import type { FoundEntry } from './scan.ts'
+import { hashKey, type SavedTree } from './saved-tree.ts'
+import { nextData, readXattrs, seekTo } from './system-calls.ts'
+
+/** Content that was read and is not yet packed. Packing takes longer than reading, and processes may be stopped meanwhile. */
+const MAX_UNPACKED_BYTES = 32 * 1024 * 1024
+/** A larger file, which only holes make possible, is not saved: a hole still takes a byte per block. */
+const MAX_FILE_BYTES = 1024 ** 4
+
+type Segments<Result> = Generator<BuiltSegment, Result, void>
+
+/** A block of content that waits to be packed. */
+interface PendingBlock {
+  readonly bytes: Uint8Array
+  readonly setRef: (ref: ChunkRef) => void
+}
+
+export interface PackerOptions {
+  readonly tree: SavedTree
+  readonly compression: Compression
+  readonly segmentId: (number: number) => SegmentId
+  /** Segments whose content is stored again. */
+  readonly replaced: ReadonlySet<SegmentId>
+}
+
+/** Reads the content of files and packs what is not stored yet into segments. */
+export class ContentPacker {
+  readonly #options: PackerOptions
+  /** New chunks by hash. */
+  readonly chunks = new Map<string, ChunkRef>()
+  /** Number of segments. */
+  made = 0
+  #builder: SegmentBuilder
+  #pending: PendingBlock[] = []
+  #pendingBytes = 0
+  readonly #arena = new Uint8Array(MAX_UNPACKED_BYTES)
+
+  constructor(options: PackerOptions) {
+    this.#options = options
+    this.#builder = new SegmentBuilder(options.compression)
+  }
+
+  /** The last segment of the save. */
+  finish(last: { readonly manifest: Uint8Array; readonly record: Uint8Array }): BuiltSegment {
+    this.made += 1
+    return this.#builder.finish(last)
+  }
+
+  /** Reads an open file and closes it; undefined when that fails. Yields segments that became full. */
+  *read(
+    fd: number,
+    { isSparse, sizeBytes: statedBytes }: Pick<FoundEntry, 'isSparse' | 'sizeBytes'>,
+  ): Segments<Pick<FileEntry, 'xattrs' | 'sizeBytes' | 'blocks'> | undefined> {
+    using file = new Descriptor(fd)
+    if (statedBytes > MAX_FILE_BYTES) return undefined
+    const blocks: (ChunkRef | undefined)[] = []
+    let sizeBytes = 0
+    for (;;) {
+      if (isSparse) {
+        const holes = Math.floor((nextData(file.fd, sizeBytes, statedBytes) - sizeBytes) / BLOCK_BYTES)
+        sizeBytes += holes * BLOCK_BYTES
+        for (let left = holes; left > 0; left -= 1) blocks.push(undefined)
+        if (holes > 0 && seekTo(file.fd, sizeBytes) < 0) return undefined
+      }
+      const bytes = this.#readBlock(file.fd)
+      if (bytes === undefined) return undefined
+      if (bytes.byteLength === 0) break
+      const at = blocks.push(undefined) - 1
+      sizeBytes += bytes.byteLength
+      if (!isZero(bytes)) {
+        this.#pending.push({
+          bytes,
+          setRef: (ref) => {
+            blocks[at] = ref
+          },
+        })
+        this.#pendingBytes += bytes.byteLength
+      }
+      // A short read of a file is its end.
+      const isEnd = bytes.byteLength < BLOCK_BYTES
+      if (this.#pendingBytes + BLOCK_BYTES > MAX_UNPACKED_BYTES) yield* this.pack()
+      if (isEnd) break
+    }
+    return { xattrs: readXattrs(file.fd), sizeBytes, blocks }
+  }
+
+  /** Reads the next block into the arena, which is used again after packing: garbage of this size would not be freed in time. */
+  #readBlock(fd: number): Uint8Array | undefined {
+    const free = this.#arena.subarray(this.#pendingBytes, this.#pendingBytes + BLOCK_BYTES)
+    const size = readFd(fd, free)
+    return size < 0 ? undefined : free.subarray(0, size)
+  }
+
+  /** Packs what was read; yields every segment that is full. */
+  *pack(): Segments<void> {
+    const { tree, segmentId, replaced, compression } = this.#options
+    const pending = this.#pending
+    this.#pending = []
+    this.#pendingBytes = 0
+    for (const { bytes, setRef } of pending) {
+      const hash = new Bun.CryptoHasher('sha256').update(bytes).digest().subarray(0, HASH_BYTES)
+      const key = hashKey(hash)
+      const saved = tree.findChunk(key)
+      const known =
+        this.chunks.get(key) ?? (saved === undefined || replaced.has(saved.segment) ? undefined : saved)
+      if (known !== undefined) {
+        setRef(known)
+        continue
+      }
+      const ref = { segment: segmentId(this.made), chunk: this.#builder.add(bytes, hash) }
+      this.chunks.set(key, ref)
+      setRef(ref)
+      if (!this.#builder.isFull) continue
+      this.made += 1
+      yield this.#builder.finish()
+      this.#builder = new SegmentBuilder(compression)
+    }
+  }
+}
+
+const ZEROS = new Uint8Array(BLOCK_BYTES)
+
+function isZero(bytes: Uint8Array): boolean {
+  return bytes[0] === 0 && Buffer.compare(bytes, ZEROS.subarray(0, bytes.byteLength)) === 0
+}
