@@ -31,13 +31,7 @@ export interface LifecycleDependencies {
   /** Saves and restores its files. */
   readonly files: Pick<
     FileVersions,
-    | 'isEnabled'
-    | 'saved'
-    | 'watch'
-    | 'saveBeforeStop'
-    | 'hasPendingRestore'
-    | 'hasFiles'
-    | 'restoreAtStart'
+    'isEnabled' | 'saved' | 'watch' | 'saveBeforeStop' | 'hasPendingRestore' | 'hasFiles' | 'restoreAtStart'
   >
   readonly sandboxd: (sandbox: string) => SandboxdClient
   /** Receives each activity response of sandboxd. */
