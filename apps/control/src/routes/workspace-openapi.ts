@@ -85,6 +85,23 @@ const BODIES: Readonly<Record<string, BodySchema>> = {
       ...REPO,
     },
   ),
+  '/workspace/tmux': body(
+    {
+      type: text(
+        'new_window, split, select_window, select_pane, resize_window, resize_pane, zoom_pane, swap_panes, rename_window, rename_pane, kill_window, kill_pane or kill_server',
+      ),
+    },
+    {
+      window: text('Window, such as @1'),
+      pane: text('Pane, such as %3'),
+      other: text('The pane to swap with'),
+      direction: text('Where the new pane is: left, right, up or down'),
+      name: text('Name of the window, or title of the pane'),
+      cwd: text('Absolute path of the folder to start in'),
+      cols: { type: 'integer', minimum: 1, maximum: 1_000, description: 'Columns' },
+      rows: { type: 'integer', minimum: 1, maximum: 1_000, description: 'Rows' },
+    },
+  ),
   '/workspace/compat/file': texts({ content: 'The whole text' }),
   '/workspace/compat/file/rename': texts({
     old_path: 'Path in the workspace',
