@@ -14,6 +14,8 @@ export interface AttachRequest {
   /** A command template of the server, in place of `cmd`, and its parameters. */
   readonly template?: string
   readonly params?: Readonly<Record<string, string>>
+  /** A pane of tmux, such as `%3`, in place of a command. */
+  readonly pane?: string
   readonly mode?: Mode
   readonly cwd?: string
   readonly role?: Role
@@ -64,8 +66,9 @@ export function attachUrl(
   set('template', request.template)
   for (const [name, value] of Object.entries(request.params ?? {}))
     url.searchParams.append('param', `${name}=${value}`)
-  // A template has its own mode.
-  if (request.template === undefined) set('mode', request.mode)
+  set('pane', request.pane)
+  // Templates and panes have their own mode.
+  if (request.template === undefined && request.pane === undefined) set('mode', request.mode)
   set('cwd', request.cwd)
   set('keep', request.keepSeconds)
   set('lifetime', request.lifetimeSeconds)

@@ -9,7 +9,7 @@ function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K],
 
 export function createRequest(options: RunOptions, isPty: boolean): AttachRequest {
   const { sandbox, session, cmd, args, template, params, cwd, role, keepSeconds, overflow } = options
-  const { lifetimeSeconds, idleSeconds } = options
+  const { lifetimeSeconds, idleSeconds, pane } = options
   return {
     args,
     params,
@@ -18,7 +18,7 @@ export function createRequest(options: RunOptions, isPty: boolean): AttachReques
     create: options.mayCreate,
     pin: options.isPinned,
     ...defined({ sandbox, session, cmd, template, cwd, role, keepSeconds, overflow }),
-    ...defined({ lifetimeSeconds, idleSeconds }),
+    ...defined({ lifetimeSeconds, idleSeconds, pane }),
   }
 }
 

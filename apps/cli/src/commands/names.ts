@@ -15,6 +15,7 @@ export const COMMAND_NAMES = [
   'logs',
   'cp',
   'ls',
+  'tmux',
   'templates',
   'login',
   'logout',

@@ -164,3 +164,34 @@ const versionDiffShape = looseObject({
 export function decodeVersionDiff(value: unknown): shape.Decoded<typeof versionDiffShape> {
   return decodeResponse(versionDiffShape, value)
 }
+
+const tmuxPaneShape = looseObject({
+  id: shape.text(16),
+  title: shape.text(1024),
+  command: shape.text(256),
+  isActive: shape.bool,
+})
+const tmuxWindowShape = looseObject({
+  id: shape.text(16),
+  index: shape.nonNegativeInteger,
+  name: shape.text(1024),
+  isActive: shape.bool,
+  layout: looseObject({ cols: shape.nonNegativeInteger, rows: shape.nonNegativeInteger }),
+  panes: shape.list(tmuxPaneShape, 1_000),
+})
+const tmuxShape = looseObject({
+  /** `running`, `stopped` or `missing`. */
+  state: shortText,
+  windows: shape.optional(shape.list(tmuxWindowShape, 1_000)),
+})
+export type Tmux = shape.Decoded<typeof tmuxShape>
+const tmuxChangeShape = looseObject({ pane: shape.optional(shape.text(16)) })
+
+export function decodeTmux(value: unknown): Tmux {
+  return decodeResponse(tmuxShape, value)
+}
+
+/** The pane that an action made. */
+export function decodeMadePane(value: unknown): string | undefined {
+  return decodeResponse(tmuxChangeShape, value).pane
+}

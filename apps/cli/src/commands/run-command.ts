@@ -26,6 +26,7 @@ import { diff } from './diff.ts'
 import { fork } from './fork.ts'
 import { restore } from './restore.ts'
 import { stop } from './stop.ts'
+import { tmux } from './tmux.ts'
 import { templates } from './templates.ts'
 import { usage } from './usage.ts'
 import { whoami } from './whoami.ts'
@@ -57,6 +58,7 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
   logs,
   cp,
   ls,
+  tmux,
   templates,
   login,
   logout,

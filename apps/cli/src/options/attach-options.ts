@@ -24,6 +24,8 @@ export interface RunOptions extends TemplateOptions {
   /** Undefined: the login shell. */
   readonly cmd: string | undefined
   readonly args: readonly string[]
+  /** A pane of tmux instead of a command. */
+  readonly pane: string | undefined
   /** Undefined: a terminal if stdin and stdout are terminals. */
   readonly isTty: boolean | undefined
   readonly role: Role | undefined
@@ -64,6 +66,7 @@ const OPTIONS = {
   arg: 'values',
   template: 'value',
   param: 'values',
+  pane: 'value',
   role: 'value',
   cwd: 'value',
   env: 'values',
@@ -93,6 +96,7 @@ const CREATE_ONLY = [
   'arg',
   'template',
   'param',
+  'pane',
   'cwd',
   'env',
   'keep',
@@ -155,7 +159,7 @@ function parseCommand(options: AttachOptions): { cmd: string | undefined; args: 
 }
 
 /** Options that the template itself sets. */
-const SET_BY_TEMPLATE = ['cwd', 'env'] as const
+const SET_BY_TEMPLATE = ['pane', 'cwd', 'env'] as const
 
 function parseTemplateOptions(options: AttachOptions): TemplateOptions {
   const template = options.value('template')
@@ -179,6 +183,17 @@ function parseTemplateOptions(options: AttachOptions): TemplateOptions {
     params.set(name, param.slice(at + 1))
   }
   return { template, params: Object.fromEntries(params) }
+}
+
+function parsePane(options: AttachOptions): string | undefined {
+  const pane = options.value('pane')
+  if (pane === undefined) return undefined
+  if (!/^%\d{1,9}$/.test(pane))
+    throw new UsageError('Option "--pane" must be a pane such as %3', 'sbx-stdio tmux SANDBOX list')
+  if ((options.command ?? options.value('cmd') ?? options.value('cwd')) !== undefined)
+    throw new UsageError('Give a command or a pane, not both')
+  if (options.has('no-tty')) throw new UsageError('Option "--no-tty" cannot be used with "--pane"')
+  return pane
 }
 
 /** Parses `NAME=VALUE`, or `NAME` for a value to copy from the environment of the CLI. Throws `UsageError`. */
@@ -278,6 +293,7 @@ function parse(argv: readonly string[]): Arguments {
     ...address,
     ...command,
     ...parseTemplateOptions(options),
+    pane: parsePane(options),
     session,
     sandbox: options.value('sandbox'),
     mayCreate: parseMayCreate(options),

@@ -22,6 +22,7 @@ Sandboxes
 Sessions
   sessions [NAME]        list sessions, and how to attach to them
   kill SESSION           end a session
+  tmux SANDBOX           use tmux in a sandbox: its screen, its windows and panes
   templates              list the server's command templates
 
 Accounts and sharing
@@ -47,6 +48,7 @@ Attach
   --arg ARGUMENT         (repeatable)
   --template ID          run a command template of the server, with one --param per parameter
   --param NAME=VALUE     (repeatable)
+  --pane ID              show a pane of tmux instead of running a command
   --sandbox NAME         sandbox to run in, by name or id; created if it does not exist (default: "default", or the
                          server's only one)
   --no-create            fail if the sandbox does not exist (also --create=0)
