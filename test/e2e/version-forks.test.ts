@@ -1,18 +1,32 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { runInProcess } from '../../apps/cli/test/in-process.ts'
+import { readDescendants } from '@sandwire/testing'
 import { type RunningHost, startHost } from './support/control.ts'
+import { S3_KEYS, type S3Server, startS3 } from './support/s3-server.ts'
 
 /** A cold start on a busy machine. */
 const TIMEOUT_MS = 90_000
 
 let host: RunningHost
+let s3: S3Server
 
 beforeAll(async () => {
-  host = await startHost()
+  s3 = await startS3('files')
+  host = await startHost({
+    env: {
+      SANDWIRE_STORE: 's3://files/some/prefix',
+      AWS_ENDPOINT_URL_S3: s3.endpoint,
+      AWS_ACCESS_KEY_ID: S3_KEYS.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey,
+    },
+  })
 }, TIMEOUT_MS)
 
 afterAll(async () => {
   await host.stop()
+  await s3[Symbol.asyncDispose]()
 }, TIMEOUT_MS)
 
 function cli(...argv: string[]) {
@@ -113,3 +127,15 @@ test(
   },
   TIMEOUT_MS,
 )
+
+test('versions are in the bucket, and its secret key is in no log, argument or environment of a child', () => {
+  expect(readdirSync(join(s3.directory, 'files/some/prefix'))).toEqual(['segments'])
+  expect(host.output()).not.toContain('canary')
+  for (const { pid } of readDescendants(host.pid))
+    for (const file of ['cmdline', 'environ'])
+      expect([pid, file, readFileSync(`/proc/${pid}/${file}`, 'latin1').includes('canary')]).toEqual([
+        pid,
+        file,
+        false,
+      ])
+})

@@ -17,6 +17,7 @@ import type { MachineFacts } from './ceilings/ceilings.ts'
 import { CODINGS } from './http/content-coding.ts'
 import { MAX_TICKET_MS } from './sandbox/tickets.ts'
 import { sessionSettingsSchema } from './session-settings.ts'
+import type { S3Settings } from './versions/s3-settings.ts'
 import { completeLimits, type Limits, limitsSchema, whole } from './limits.ts'
 
 export type { IssuerConfig }
@@ -58,6 +59,13 @@ const issuerSchema = z.strictObject({
 }) satisfies z.ZodType<IssuerConfig>
 
 const origin = z.string().refine(isOrigin, 'expected an origin, such as https://sandwire.example')
+
+const s3Schema = z.strictObject({
+  endpoint: secureUrl,
+  region: z.string().regex(/^[a-z0-9-]{1,32}$/),
+  bucket: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/),
+  prefix: z.string().regex(/^[A-Za-z0-9._/-]{0,512}$/),
+}) satisfies z.ZodType<S3Settings>
 
 const configSchema = z.strictObject({
   /** `local`: on one machine, over loopback. `open`: reachable by others, so it needs a way to authenticate them. */
@@ -115,6 +123,8 @@ const configSchema = z.strictObject({
   provider: z.enum(['host', 'container'], 'expected host or container'),
   /** `local` serves one existing folder as the only sandbox. */
   workspaceMode: z.enum(['sandboxes', 'local'], 'expected sandboxes or local'),
+  /** The bucket of an S3-compatible service in which versions are stored. */
+  s3: s3Schema.exactOptional(),
   /** Content codings for which the workbench has compressed copies; none if a proxy compresses. */
   assetCodings: z.array(z.enum(CODINGS)).max(CODINGS.length).default([]),
 })

@@ -17,8 +17,14 @@ export interface Env {
   readonly GATEWAY_GRANT: DurableObjectNamespace<GatewayGrantObject>
   /** The host API; absent without a host. */
   readonly HOST?: Fetcher
-  /** The host's store of versions; absent: files are not saved. */
+  /** The host's store of versions, a folder. */
   readonly STORE?: Fetcher
+  /** The R2 bucket of versions, on Cloudflare. */
+  readonly FILES?: R2Bucket
+  /** Network to an S3-compatible store of versions. */
+  readonly S3?: Fetcher
+  readonly AWS_ACCESS_KEY_ID?: string
+  readonly AWS_SECRET_ACCESS_KEY?: string
   /** Network of sandboxes with an allow list, if the runtime has none of its own. */
   readonly OUTSIDE?: Fetcher
   /** Sandboxes of this machine, by slot. */

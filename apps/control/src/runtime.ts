@@ -22,6 +22,8 @@ import { SandboxdMetrics } from './sandbox/sandboxd-metrics.ts'
 import { type IdMint, openIdMint } from './sandbox/sandbox-id.ts'
 import { openSigner, type Signer } from './signer.ts'
 import { HostStore } from './versions/host-store.ts'
+import { R2Store } from './versions/r2-store.ts'
+import { S3Store } from './versions/s3-store.ts'
 import type { SegmentStore } from './versions/segment-store.ts'
 
 interface Keys {
@@ -100,19 +102,30 @@ function readConfig(env: Env, log: Log): Config {
 }
 
 /** Completes the operator's ceilings for this server. */
-function ceilingsOf(config: Config, { JWT_SECRET, API_TOKEN, STORE }: Env): Ceilings {
+function ceilingsOf(config: Config, { JWT_SECRET, API_TOKEN }: Env, hasStore: boolean): Ceilings {
   const { mode, issuers, provider, maxSandboxes, sleepAfterMs } = config
   const hasSecrets = JWT_SECRET !== undefined || API_TOKEN !== undefined
   return resolveCeilings(config.ceilings, {
     machine: config.machine,
     isShared: mode === 'open' || issuers.length > 0 || hasSecrets,
-    filesSurviveStop: provider === 'host' || STORE !== undefined,
+    filesSurviveStop: provider === 'host' || hasStore,
     maxSandboxes,
     idleSeconds: sleepAfterMs / 1000,
   })
 }
 
-function openSegments({ STORE }: Env): SegmentStore | undefined {
+/** The store of versions: an R2 bucket, a bucket of an S3-compatible service, or the host's folder. */
+function openSegments(
+  { FILES, S3, STORE, AWS_ACCESS_KEY_ID = '', AWS_SECRET_ACCESS_KEY = '' }: Env,
+  { s3 }: Config,
+  sleep: (ms: number) => Promise<void>,
+): SegmentStore | undefined {
+  if (FILES !== undefined) return new R2Store(FILES)
+  if (s3 !== undefined && S3 !== undefined) {
+    const credentials = { accessKeyId: AWS_ACCESS_KEY_ID, secretAccessKey: AWS_SECRET_ACCESS_KEY }
+    const deps = { fetch: (request: Request) => S3.fetch(request), sleep, random: () => Math.random() }
+    return new S3Store(s3, credentials, deps)
+  }
   return STORE === undefined ? undefined : new HostStore((url, init) => STORE.fetch(url, init))
 }
 
@@ -146,11 +159,12 @@ function createRuntime(env: Env): Runtime {
   let opened: Keys | undefined
   const log = createLog((line) => console.log(line), nowMs)
   const config = readConfig(env, log)
+  const segments = openSegments(env, config, sleep)
   const containers = { health: async () => containerHealth() }
   const maker = config.provider === 'host' ? host : containers
   return {
     config,
-    ceilings: ceilingsOf(config, env),
+    ceilings: ceilingsOf(config, env, segments !== undefined),
     log,
     metrics,
     sandboxdMetrics: new SandboxdMetrics(metrics, { nowMs, pollMs: config.alarmMs }),
@@ -165,7 +179,7 @@ function createRuntime(env: Env): Runtime {
       config.provider === 'host'
         ? cacheRunning((requestId) => hostProvider.running(requestId), nowMs)
         : () => Promise.resolve(undefined),
-    segments: openSegments(env),
+    segments,
     egressLogLimit: new Buckets(EGRESS_LOG_LIMIT),
     gatewayLimit: new Buckets(GATEWAY_LIMIT),
     nowMs,

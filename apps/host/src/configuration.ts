@@ -236,7 +236,9 @@ export function validateConfiguration(
   const disk = validateDisk(context.env, problems)
   // A served folder is the operator's own.
   const store =
-    paths.workspace === undefined ? validateStore(context.env, paths.dataFolder, problems) : undefined
+    paths.workspace === undefined
+      ? validateStore(context.env, { dataFolder: paths.dataFolder, secrets: identity.secrets }, problems)
+      : undefined
   if (listen.mode === 'open') refuseLoopbackIssuers(identity, problems)
   if (paths.workspace !== undefined && listen.mode === 'open')
     problems.push(

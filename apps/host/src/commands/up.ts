@@ -151,14 +151,14 @@ function openDiskGuard({ folder, log }: Base, { disk }: Configuration, hasImages
   })
 }
 
-/** Serves the folder of versions; returns its socket, or undefined when files are not saved. */
+/** Serves the folder of versions; returns its socket, or undefined when there is none. */
 async function openStore(
   { socketFolder, log }: Base,
   { store: settings }: Configuration,
   disk: DiskGuard,
   undo: AsyncDisposableStack,
 ): Promise<string | undefined> {
-  if (settings === undefined) return undefined
+  if (settings === undefined || !('folder' in settings)) return undefined
   const store = new FolderStore(settings.folder)
   await store.open()
   const socket = storeSocketIn(socketFolder)

@@ -14,7 +14,8 @@ import { becomeControlUser, type ControlUser, giveAccess, InheritedFolders } fro
 import { bundleControl } from './bundle.ts'
 import { type WatchedConnections, watchConnections } from './connection-guard.ts'
 import { ControlLog } from './control-log.ts'
-import { findPrivateAddresses } from './issuer-network.ts'
+import type { S3Settings } from '../settings/store.ts'
+import { describeStoreNetwork, findPrivateAddresses } from './issuer-network.ts'
 import { refuseBrokenDatabases, removeEmptyObjects } from './object-databases.ts'
 import { recordWorkerd } from './orphan-workerd.ts'
 import { findWorkbench, prepareWorkbench } from './workbench-files.ts'
@@ -119,11 +120,16 @@ class Notices {
   }
 }
 
+function s3Of({ store }: Pick<Configuration, 'store'>): S3Settings | undefined {
+  return store !== undefined && 's3' in store ? store.s3 : undefined
+}
+
 function describeControl(
   { configuration, keys, machine }: BootOptions,
   { origins, privateOrigins, hosts }: ServerNames,
 ): ControlConfig {
   const { mode, issuers, passed, workspace, clientAddressHeader, embedOrigins, tls } = configuration
+  const s3 = s3Of(configuration)
   return {
     ...passed,
     mode,
@@ -142,6 +148,7 @@ function describeControl(
     machine: machine.facts,
     provider: configuration.containers === undefined ? 'host' : 'container',
     workspaceMode: workspace === undefined ? 'sandboxes' : 'local',
+    ...(s3 !== undefined && { s3 }),
     assetCodings: ['br', 'gzip'],
   }
 }
@@ -173,6 +180,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
   } = options
   const { onRestarted, onRestartFailed } = options
   const { issuers, secrets, issuerAuthorities, tls, containers } = options.configuration
+  const s3 = s3Of(options.configuration)
   // As its own user, workerd cannot enter the folders above its files.
   const inherited = user === undefined ? undefined : new InheritedFolders(FIRST_INHERITED_FD)
   const paths = inherited ?? { folder: (each: string) => each, file: (each: string) => each }
@@ -195,6 +203,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     listen,
     hostSocket: paths.file(hostSocket),
     ...(storeSocket !== undefined && { storeSocket: paths.file(storeSocket) }),
+    ...(s3 !== undefined && { storeNetwork: await describeStoreNetwork(s3.endpoint) }),
     slots: slots.map((socket) => paths.file(socket)),
     objects: paths.folder(folder.objects),
     workbench: paths.folder(prepared.workbench),

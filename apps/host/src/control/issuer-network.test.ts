@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { issuerFromPreset } from '@sandwire/operator-settings'
-import { describeIssuerNetwork, findPrivateAddresses } from './issuer-network.ts'
+import { describeIssuerNetwork, describeStoreNetwork, findPrivateAddresses } from './issuer-network.ts'
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   'public.example': ['93.184.216.34', '2606:2800:220:1::1'],
@@ -49,4 +49,15 @@ describe('the network of issuers (threat T21)', () => {
     expect(network.allow).toEqual(['public', '10.1.2.3/32', 'fd12::1/128'])
     expect(network.tlsOptions).toEqual({ trustBrowserCas: true, trustedCertificates: [pem('a'), pem('b')] })
   })
+})
+
+test('the network of a bucket is that of its endpoint: one private address, or public ones', async () => {
+  const at = (address: string) => describeStoreNetwork('https://s3.example:9000', async () => [address])
+  expect(await at('10.1.2.3')).toMatchObject({ allow: ['10.1.2.3/32'], deny: ['0.0.0.0/0', '::/0'] })
+  expect(await at('127.0.0.1')).toMatchObject({ allow: ['127.0.0.1/32'], deny: ['0.0.0.0/0', '::/0'] })
+  const open = await at('93.184.216.34')
+  expect(open.allow).toEqual(['public'])
+  expect(open.deny).toContain('10.0.0.0/8')
+  // A metadata service is no store.
+  expect((await at('169.254.169.254')).allow).toEqual(['public'])
 })

@@ -35,11 +35,18 @@ async function resolve(host: string): Promise<readonly string[]> {
 }
 
 /** Current private addresses of the issuers. */
-export async function findPrivateAddresses(
+export function findPrivateAddresses(
   issuers: readonly IssuerConfig[],
   resolveHost = resolve,
 ): Promise<readonly string[]> {
-  const hosts = [...new Set(issuers.flatMap(hostsOf))]
+  return findPrivateAddressesOf([...new Set(issuers.flatMap(hostsOf))], resolveHost)
+}
+
+/** Current private addresses of hosts. */
+async function findPrivateAddressesOf(
+  hosts: readonly string[],
+  resolveHost = resolve,
+): Promise<readonly string[]> {
   const found = (await Promise.all(hosts.map(resolveHost))).flat()
   return [...new Set(found)].filter((address) => {
     const bytes = parseIpAddress(address)?.bytes
@@ -47,11 +54,28 @@ export async function findPrivateAddresses(
   })
 }
 
+function asNetwork(address: string): string {
+  return `${address}/${isIP(address) === 6 ? 128 : 32}`
+}
+
+/** Control's network access to an S3-compatible service: its private addresses, or else public addresses only. */
+export async function describeStoreNetwork(endpoint: string, resolveHost = resolve): Promise<Network> {
+  const host = new URL(endpoint).hostname.replace(/^\[(.*)\]$/, '$1')
+  const privateAddresses = await findPrivateAddressesOf([host], resolveHost)
+  if (privateAddresses.length > 0)
+    return {
+      allow: privateAddresses.map(asNetwork),
+      deny: ['0.0.0.0/0', '::/0'],
+      tlsOptions: { trustBrowserCas: true },
+    }
+  return { allow: ['public'], deny: [...NOT_PUBLIC, ...NEVER], tlsOptions: { trustBrowserCas: true } }
+}
+
 /** workerd's network service: public addresses and the given ones. The most specific rule wins. */
 export function describeIssuerNetwork({ hasIssuers, privateAddresses, authorities }: IssuerNetwork): Network {
   if (!hasIssuers) return { allow: [], deny: ['0.0.0.0/0', '::/0'] }
   return {
-    allow: ['public', ...privateAddresses.map((address) => `${address}/${isIP(address) === 6 ? 128 : 32}`)],
+    allow: ['public', ...privateAddresses.map(asNetwork)],
     deny: [...NOT_PUBLIC, ...NEVER],
     tlsOptions: {
       trustBrowserCas: true,

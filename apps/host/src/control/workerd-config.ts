@@ -1,11 +1,12 @@
 import { slotBindingName } from '@sandwire/internal-api'
 import { type IssuerConfig } from '@sandwire/operator-settings'
-import type { Config, Service, Socket, Worker, Worker_Binding } from 'miniflare'
+import type { Config, Network, Service, Socket, Worker, Worker_Binding } from 'miniflare'
 import type { Keys } from '../data/keys.ts'
 import type { Machine } from '../machine.ts'
 import type { Containers } from '../settings/containers.ts'
 import type { ListenSettings } from '../settings/listen.ts'
 import type { Secrets } from '../settings/secrets.ts'
+import type { S3Settings } from '../settings/store.ts'
 import { describeIssuerNetwork, type IssuerNetwork } from './issuer-network.ts'
 
 /** Control's configuration: the JSON of binding `SANDWIRE_CONFIG`. */
@@ -31,6 +32,8 @@ export interface ControlConfig {
   readonly machine: Machine['facts']
   readonly provider: 'host' | 'container'
   readonly workspaceMode: 'sandboxes' | 'local'
+  /** The bucket of versions; absent: they are stored in a folder, or not saved. */
+  readonly s3?: S3Settings
   /** Content codings of the precompressed workbench files. */
   readonly assetCodings?: readonly ('br' | 'gzip')[]
 }
@@ -52,6 +55,8 @@ export interface ControlPlan {
   readonly hostSocket: string
   /** Unix socket of the store of versions; absent: files are not saved. */
   readonly storeSocket?: string
+  /** Control's network access to an S3-compatible store; absent: there is none. */
+  readonly storeNetwork?: Network
   /** Unix sockets of the slots, in order; each exists while a sandbox has the slot. */
   readonly slots: readonly string[]
   /** Container settings, with the socket of the egress proxy; absent: the host creates sandboxes. */
@@ -130,6 +135,7 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
     { name: 'HOST', service: { name: 'host' } },
     { name: 'ASSETS', service: { name: 'workbench' } },
     ...(plan.storeSocket === undefined ? [] : [{ name: 'STORE', service: { name: 'store' } }]),
+    ...(plan.storeNetwork === undefined ? [] : describeS3(secrets)),
     ...plan.slots.map((_socket, slot) => ({
       name: slotBindingName(slot),
       service: { name: nameOfSlot(slot) },
@@ -146,6 +152,15 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
       name: binding,
       durableObjectNamespace: { className },
     })),
+  ]
+}
+
+/** Network and access key of an S3-compatible store. */
+function describeS3({ awsAccessKeyId, awsSecretAccessKey }: Secrets): Worker_Binding[] {
+  return [
+    { name: 'S3', service: { name: 's3' } },
+    { name: 'AWS_ACCESS_KEY_ID', text: awsAccessKeyId ?? '' },
+    { name: 'AWS_SECRET_ACCESS_KEY', text: awsSecretAccessKey ?? '' },
   ]
 }
 
@@ -199,6 +214,7 @@ export function describeWorkerd(plan: ControlPlan): Config {
       },
       dial('host', plan.hostSocket),
       ...(plan.storeSocket === undefined ? [] : [dial('store', plan.storeSocket)]),
+      ...(plan.storeNetwork === undefined ? [] : [{ name: 's3', network: plan.storeNetwork }]),
       ...plan.slots.map((socket, slot) => dial(nameOfSlot(slot), socket)),
       { name: 'issuers', network: describeIssuerNetwork(plan.issuerNetwork) },
       ...(containers === undefined ? [] : [describeOutside(containers.egressSocket)]),

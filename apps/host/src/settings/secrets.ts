@@ -9,6 +9,9 @@ export interface Secrets {
   readonly apiToken?: string
   /** Keys of session tokens; absent: the data folder's. */
   readonly sessionTokenSecret?: string
+  /** Access key of an S3-compatible store. */
+  readonly awsAccessKeyId?: string
+  readonly awsSecretAccessKey?: string
 }
 
 /** Shorter secrets can be guessed, or are weaker than the hash they are used with. */
@@ -38,6 +41,10 @@ function findBearerProblem(text: string): string | undefined {
   return findLengthProblem(text)
 }
 
+function findAccessKeyProblem(text: string): string | undefined {
+  return /^[\x21-\x7e]{1,256}$/.test(text) ? undefined : 'it is not an access key'
+}
+
 function findSessionKeysProblem(text: string): string | undefined {
   try {
     decodeSessionKeys(text)
@@ -51,6 +58,8 @@ const RULES: readonly Rule[] = [
   { key: 'jwtSecret', variable: 'JWT_SECRET', findProblem: findLengthProblem },
   { key: 'apiToken', variable: 'API_TOKEN', findProblem: findBearerProblem },
   { key: 'sessionTokenSecret', variable: 'SESSION_TOKEN_SECRET', findProblem: findSessionKeysProblem },
+  { key: 'awsAccessKeyId', variable: 'AWS_ACCESS_KEY_ID', findProblem: findAccessKeyProblem },
+  { key: 'awsSecretAccessKey', variable: 'AWS_SECRET_ACCESS_KEY', findProblem: findAccessKeyProblem },
 ]
 
 /** Removes secrets from the environment, so that no child inherits them. They stay visible in `/proc/PID/environ`. */
