@@ -11,7 +11,8 @@ const WINDOW = /^@\d{1,9}$/
 const DIRECTIONS = ['left', 'right', 'up', 'down']
 
 /** Attaches to the newest session of tmux, or starts one. */
-const TMUX_COMMAND = 'tmux -N attach-session 2>/dev/null || exec tmux new-session -s main'
+const TMUX_COMMAND =
+  'tmux -N has-session 2>/dev/null && exec tmux attach-session; exec tmux new-session -s main'
 
 type Words = readonly (string | undefined)[]
 type Body = Readonly<Record<string, string | number>>

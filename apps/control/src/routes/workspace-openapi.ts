@@ -51,23 +51,6 @@ const PATHS: BodySchema = {
 
 /** Schema of each body by upstream path, for the OpenAPI document; sandboxd validates the body. */
 const BODIES: Readonly<Record<string, BodySchema>> = {
-  '/workspace/tmux': body(
-    {
-      type: text(
-        'new_window, split, select_window, select_pane, resize_window, resize_pane, zoom_pane, swap_panes, rename_window, rename_pane, kill_window, kill_pane or kill_server',
-      ),
-    },
-    {
-      window: text('Id of a window, such as @1'),
-      pane: text('Id of a pane, such as %3'),
-      other: text('The other pane of swap_panes'),
-      direction: text('Of split: left, right, up or down'),
-      name: text('New name'),
-      cwd: text('Start folder: an absolute path'),
-      cols: { type: 'integer', minimum: 1, maximum: 1_000 },
-      rows: { type: 'integer', minimum: 1, maximum: 1_000 },
-    },
-  ),
   '/workspace/mkdir': body(
     { path: text('Path in the workspace') },
     { parents: flag('Create parent folders; succeed if it exists') },
