@@ -103,7 +103,7 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
       tmux new-session -d 'echo "$TERM" >seen'; while [ ! -s seen ]; do sleep 0.05; done; cat seen`)
     expect(stderr).toBe('')
     expect(stdout.split('\n')).toEqual([
-      '/home/user/workspace',
+      '/workspace',
       'first',
       expect.stringContaining('needle') as string,
       expect.stringMatching(/^(screen|tmux)/) as string,

@@ -45,6 +45,7 @@ function open(options: OpenOptions = {}) {
     store,
     openNetwork: async (network) => void networks.push(network),
     hasInternet,
+    savesFiles: false,
     nowMs: () => nowMs,
     sleep: async (ms) => void (nowMs += ms),
     mintEpoch: () => `epoch-${(epochs += 1)}`,

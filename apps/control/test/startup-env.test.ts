@@ -22,7 +22,7 @@ test('an environment larger than one variable is split over several, in order', 
     SANDWIRE_SANDBOX: _sandbox,
     SANDWIRE_PUBLIC_KEY: _key,
     ...parts
-  } = startupEnv({ ...SPEC, env }, false)
+  } = startupEnv({ ...SPEC, env }, { isIntercepted: false, savesFiles: false })
   const names = Object.keys(parts)
   expect(names.length).toBeGreaterThan(2)
   expect(names).toEqual(names.map((_, index) => (index === 0 ? 'SANDWIRE_ENV' : `SANDWIRE_ENV_${index}`)))

@@ -48,6 +48,8 @@ export interface Sandboxes {
   readonly notice?: string
   /** Finds sandboxes that outlived the last host; returns their number. */
   adopt(): Promise<number>
+  /** Stops sandboxes whose files control saves while they stop; absent where files survive. */
+  stopWithControl?(): Promise<void>
   /** Releases the sandboxes; with `stop`, stops them first. */
   close(options: { readonly stop: boolean }): Promise<void>
 }

@@ -43,7 +43,8 @@ Limits
   --output-bytes-per-second N   output per account, or per attachment with a shared secret (0: no limit)
   --grace-seconds N         how long a session without a driver blocks before it trims (${DEFAULT_SESSION_LIMITS.graceMs / 1000})
   --stall-seconds N         how long a driver that reads nothing may block a trimming session (${DEFAULT_SESSION_LIMITS.stallMs / 1000})
-  --stop-seconds N          from SIGTERM to the exit of sandboxd (${DEFAULT_STOP_SECONDS})
+  --stop-seconds N          from SIGTERM to the end of all processes (${DEFAULT_STOP_SECONDS})
+  --last-save-seconds N     after that, how long control may take to save the files once more (0)
 
   --help, --version
 `
@@ -77,6 +78,7 @@ export type Arguments =
       readonly requestsPerSecond: number
       readonly maxMessageBytes: number
       readonly stopMs: number
+      readonly lastSaveMs: number
       readonly session: SessionLimits
     }
 
@@ -184,6 +186,7 @@ function parse(argv: readonly string[]): Arguments {
       'grace-seconds': { type: 'string' },
       'stall-seconds': { type: 'string' },
       'stop-seconds': { type: 'string' },
+      'last-save-seconds': { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
       version: { type: 'boolean', default: false },
     },
@@ -229,6 +232,8 @@ function parse(argv: readonly string[]): Arguments {
     }),
     stopMs:
       1000 * parseInteger('stop-seconds', values['stop-seconds'], { min: 1, fallback: DEFAULT_STOP_SECONDS }),
+    lastSaveMs:
+      1000 * parseInteger('last-save-seconds', values['last-save-seconds'], { min: 0, fallback: 0 }),
     session: {
       ...defaults,
       logBytes,

@@ -252,7 +252,10 @@ async function main(): Promise<void> {
     if (isStopping) return
     isStopping = true
     log.info('stopping', { sessions: registry.size })
-    await registry.shutDown(planShutdown(parsed.stopMs, stopReason ?? readStopReason(address)))
+    const reason = stopReason ?? readStopReason(address)
+    await registry.shutDown(planShutdown(parsed.stopMs, reason))
+    // With a reason, control or the supervisor ends the sandbox, and its files are saved or survive.
+    if (reason === undefined) await versions.awaitLastSave(parsed.lastSaveMs)
     await server.stop(true)
     gitScratch[Symbol.dispose]()
     if (address.kind === 'unix') rmSync(address.path, { force: true })

@@ -350,7 +350,8 @@ async function begin(options: UpOptions): Promise<Running> {
       log.info('stopping')
       // workerd stops its containers when it exits normally, but not when it is killed.
       if (flags.keepsSandboxes && sandboxes.isolation === 'container') served.control.abandon()
-      else served.control.stopListening()
+      else await sandboxes.stopWithControl?.()
+      served.control.stopListening()
       // No sandbox starts after this.
       await served.api.close()
       await sandboxes.close({ stop: !flags.keepsSandboxes })

@@ -55,6 +55,7 @@ export async function openContainers(
     // The image has its own programs.
     missingPrograms: [],
     adopt: () => own.adopt(),
+    stopWithControl: () => own.stop(),
     close: async ({ stop }) => {
       if (stop) await own.end()
       await proxy.close()

@@ -3,8 +3,8 @@ import { OBJECT_FILE } from '../control/object-databases.ts'
 import { SANDBOX_OBJECTS } from '../control/workerd-config.ts'
 import type { Docker, FoundContainer } from './docker.ts'
 
-/** sandboxd sends clients their last bytes within 8 s (deploy/sandbox/startup.sh). */
-const STOP_SECONDS = 10
+/** sandboxd sends clients their last bytes within 8 s (deploy/sandbox/startup.sh), then control saves the files. */
+const STOP_SECONDS = 25
 /** workerd's container names: the object's id, with a suffix for the sidecar. */
 const NAME = new RegExp(`^workerd-${SANDBOX_OBJECTS}-([0-9a-f]{64})(-proxy)?$`)
 
@@ -31,11 +31,17 @@ export class OwnContainers {
     return [...running].filter((name) => !BESIDE.test(name)).length
   }
 
-  /** Stops and removes all of them; clients receive their last output first. */
-  async end(): Promise<void> {
+  /** Stops all of them; clients receive their last output first. */
+  async stop(): Promise<void> {
     const all = await this.list()
     const sandboxes = all.filter(({ name, isRunning }) => isRunning && !BESIDE.test(name))
     await Promise.all(sandboxes.map(({ name }) => this.#engine.stop(name, STOP_SECONDS)))
+  }
+
+  /** Stops and removes all of them. */
+  async end(): Promise<void> {
+    await this.stop()
+    const all = await this.list()
     await Promise.all(all.map(({ name }) => this.#engine.remove(name)))
   }
 

@@ -75,8 +75,8 @@ async function readSegment({ id }: VersionCall, service: VersionService): Promis
 async function showChanges({ url }: VersionCall, service: VersionService): Promise<Response> {
   const known = numberOf(url, 'known', Number.MAX_SAFE_INTEGER)
   const waitSeconds = numberOf(url, 'wait', MAX_WAIT_SECONDS) ?? 0
-  const { changes, head } = await service.changes(known, waitSeconds * 1000)
-  return respondJson({ changes: changes ?? null, head: head ?? null })
+  const { changes, head, isEnding } = await service.changes(known, waitSeconds * 1000)
+  return respondJson({ changes: changes ?? null, head: head ?? null, isEnding })
 }
 
 function numberOf(url: URL, name: string, max: number): number | undefined {

@@ -111,6 +111,11 @@ class Sandbox implements Disposable {
     return { ...summary, save }
   }
 
+  /** Processes have ended; resolves when sandboxd may end. */
+  awaitLastSave(timeoutMs: number): Promise<void> {
+    return this.#service.awaitLastSave(timeoutMs)
+  }
+
   /** Ends the thread; the next request starts a new one, as a new sandboxd has. */
   restart(): void {
     this.#thread.stop()
@@ -205,6 +210,31 @@ describe('saving', () => {
     },
     60_000,
   )
+
+  test('is done once more before sandboxd ends', async () => {
+    const sandbox = new Sandbox()
+    writeFileSync(join(sandbox.workspace, 'a'), 'first')
+    // Nothing saves this sandbox.
+    await sandbox.awaitLastSave(0)
+    const changes = async (): Promise<unknown> =>
+      (await sandbox.call('GET', '/versions/changes?wait=0')).json()
+    expect(await changes()).toMatchObject({ isEnding: false })
+    const { save } = await sandbox.save()
+    let hasEnded = false
+    const ending = sandbox.awaitLastSave(60_000).then(() => {
+      hasEnded = true
+    })
+    expect(await changes()).toMatchObject({ isEnding: true })
+    writeFileSync(join(sandbox.workspace, 'a'), 'last')
+    // Not committed: control may have failed.
+    await sandbox.save({ parent: save, commits: false })
+    await changes()
+    expect(hasEnded).toBe(false)
+    const last = await sandbox.save({ parent: save })
+    expect(last.isChanged).toBe(true)
+    expect(await changes()).toMatchObject({ isEnding: true, head: last.save })
+    await ending
+  })
 
   test('stores only what changed since the version that was restored', async () => {
     const first = new Sandbox()

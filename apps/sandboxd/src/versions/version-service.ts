@@ -38,6 +38,8 @@ interface Current {
   number: number
   segment: Segment | undefined
   summary: SaveSummary | undefined
+  /** It began after all processes had ended. */
+  readonly isLast: boolean
 }
 
 /** Serves control: one save at a time, whose segments are made as they are fetched. */
@@ -49,6 +51,10 @@ export class VersionService {
   #resume: (() => void) | undefined
   #cancelTimer: (() => void) | undefined
   #isCapped = false
+  /** Set when sandboxd is about to end. */
+  #ending: PromiseWithResolvers<void> | undefined
+  /** A save that began after all processes had ended is complete. */
+  #isSavedAtEnd = false
 
   constructor(deps: VersionServiceDependencies) {
     this.#deps = deps
@@ -60,13 +66,14 @@ export class VersionService {
       const { thread, wallClock } = this.#deps
       this.#goOn()
       this.#current = undefined
+      const isLast = this.#ending !== undefined
       const syncedMs = wallClock()
       await thread.request({ verb: 'sync' })
       this.#stopProcesses(request.kind)
       try {
         const { kind: _, ...begin } = request
         await thread.request({ verb: 'begin', begin: { ...begin, syncedMs } })
-        this.#current = { save: request.save, number: -1, segment: undefined, summary: undefined }
+        this.#current = { save: request.save, number: -1, segment: undefined, summary: undefined, isLast }
         await this.#advance(this.#current)
       } catch (error) {
         this.#goOn()
@@ -91,9 +98,11 @@ export class VersionService {
   /** What the save found, once all its segments were fetched. */
   summary(save: string): Promise<SaveSummary> {
     return this.#inTurn(async () => {
-      const { summary } = this.#running(save)
+      const { summary, isLast } = this.#running(save)
       if (summary === undefined)
         throw new SandwireError('conflict', 'Cannot read the summary: segments are left')
+      // Control commits only what changed.
+      if (isLast && !summary.isChanged) this.#isSavedAtEnd = true
       return summary
     })
   }
@@ -101,25 +110,42 @@ export class VersionService {
   /** Control has committed the version: the next save starts from it. */
   commit(save: string): Promise<void> {
     return this.#inTurn(async () => {
-      this.#running(save)
+      const { isLast } = this.#running(save)
       await this.#deps.thread.request({ verb: 'commit' })
+      if (isLast) this.#isSavedAtEnd = true
       this.#current = undefined
     })
   }
 
+  /** Has control save the files once more before sandboxd ends. Returns when that is done, or after this time. */
+  async awaitLastSave(timeoutMs: number): Promise<void> {
+    if (timeoutMs === 0) return
+    this.#ending = Promise.withResolvers()
+    const cancel = this.#deps.later(timeoutMs, this.#ending.resolve)
+    await this.#ending.promise
+    cancel()
+  }
+
   /**
    * Number of changes observed since the start; undefined when they cannot be observed. Waits up to this long while it is
-   * still `known`.
+   * still `known`. `isEnding`: sandboxd ends when the files are saved.
    */
   async changes(
     known: number | undefined,
     waitMs: number,
-  ): Promise<{ readonly changes: number | undefined; readonly head: string | undefined }> {
+  ): Promise<{
+    readonly changes: number | undefined
+    readonly head: string | undefined
+    readonly isEnding: boolean
+  }> {
     const { thread, wallClock, sleep } = this.#deps
     const endMs = wallClock() + waitMs
     for (;;) {
       const polled = await thread.request({ verb: 'poll' })
-      if (polled.changes !== known || wallClock() >= endMs) return polled
+      // Control has received the end of the last save: it sends this request after it.
+      if (this.#isSavedAtEnd) this.#ending?.resolve()
+      const isEnding = this.#ending !== undefined
+      if (isEnding || polled.changes !== known || wallClock() >= endMs) return { ...polled, isEnding }
       await sleep(POLL_MS)
     }
   }

@@ -6,8 +6,8 @@ import { reveal } from '../layout/layout.ts'
 import { messageOf, type Workbench } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
 
-/** Mount points of the workspace, by kind of isolation. */
-const WORKSPACES = ['/workspace', '/home/user/workspace']
+/** Where the workspace is in every isolated sandbox. */
+const WORKSPACE = '/workspace'
 /** Limit for finding a clicked file by name. */
 const FIND_MS = 10_000
 
@@ -23,8 +23,8 @@ function partsOf(path: string): readonly string[] {
 
 /** The workspace path of a printed path; undefined when it is outside. */
 export function workspacePath(printed: string): string | undefined {
-  const root = WORKSPACES.find((location) => printed === location || printed.startsWith(`${location}/`)) ?? ''
-  const inside = root === '' ? printed : printed.slice(root.length + 1)
+  const isBelow = printed === WORKSPACE || printed.startsWith(`${WORKSPACE}/`)
+  const inside = isBelow ? printed.slice(WORKSPACE.length + 1) : printed
   if (inside.startsWith('/')) return undefined
   const parts: string[] = []
   for (const part of partsOf(inside)) {

@@ -53,6 +53,8 @@ export interface ContainerProviderDependencies {
   readonly openNetwork: (network: NetworkSpec) => Promise<void>
   /** See `NetworkContext`. */
   readonly hasInternet: boolean
+  /** Control saves files, so that a container which the platform ends waits for that. */
+  readonly savesFiles: boolean
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly mintEpoch: () => string
@@ -157,7 +159,7 @@ export class ContainerProvider implements Provider {
   }
 
   async #start(spec: StartSpec): Promise<SandboxStatus> {
-    const { engine, store, openNetwork, hasInternet, nowMs, mintEpoch } = this.#deps
+    const { engine, store, openNetwork, hasInternet, savesFiles, nowMs, mintEpoch } = this.#deps
     const before = store.read()
     if (engine.running && before !== undefined && before.endReason === undefined) {
       await this.#adopt(before)
@@ -171,7 +173,7 @@ export class ContainerProvider implements Provider {
     store.begin(run)
     engine.start({
       enableInternet: spec.network.policy === 'open' && hasInternet,
-      env: startupEnv(spec, isIntercepted(spec.network, hasInternet)),
+      env: startupEnv(spec, { isIntercepted: isIntercepted(spec.network, hasInternet), savesFiles }),
     })
     this.#log('started')
     this.#monitor(run)

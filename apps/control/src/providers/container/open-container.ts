@@ -9,6 +9,7 @@ export interface ContainerContext extends NetworkContext<Fetcher> {
   /** `ctx.container`; undefined where the class has none. */
   readonly container: (ContainerEngine & Interceptor<Fetcher>) | undefined
   readonly store: ContainerStore
+  readonly savesFiles: boolean
   readonly hold: (work: Promise<unknown>) => void
   readonly onLost: () => void
   readonly onStuck: () => void
@@ -16,7 +17,7 @@ export interface ContainerContext extends NetworkContext<Fetcher> {
 
 /** The provider of an object's own container. */
 export function openContainer(
-  { container, store, hold, onLost, onStuck, ...networkContext }: ContainerContext,
+  { container, store, savesFiles, hold, onLost, onStuck, ...networkContext }: ContainerContext,
   { nowMs, sleep }: { readonly nowMs: () => number; readonly sleep: (ms: number) => Promise<void> },
 ): Provider {
   if (container === undefined)
@@ -27,6 +28,7 @@ export function openContainer(
   return new ContainerProvider({
     engine: container,
     store,
+    savesFiles,
     nowMs,
     sleep,
     hold,

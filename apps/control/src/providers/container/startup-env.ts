@@ -8,6 +8,13 @@ const BUNDLE_FILE = '/etc/ssl/certs/ca-certificates.crt'
 /** For programs that do not use the system's CA bundle. */
 const TRUST = { NODE_EXTRA_CA_CERTS: CA_FILE, REQUESTS_CA_BUNDLE: BUNDLE_FILE }
 
+export interface StartupOptions {
+  /** Its HTTP requests go through control. */
+  readonly isIntercepted: boolean
+  /** Control saves its files. */
+  readonly savesFiles: boolean
+}
+
 /** Characters in one variable: Linux allows 128 KiB including the name. */
 const MAX_PART_CHARS = 100_000
 
@@ -24,13 +31,23 @@ function splitEnv(env: Readonly<Record<string, string>>): Record<string, string>
   return parts
 }
 
-/** The environment of a container's first process, as deploy/sandbox/startup.sh reads it. `isIntercepted`: its HTTP requests go through control. */
-export function startupEnv(spec: StartSpec, isIntercepted: boolean): Record<string, string> {
+/**
+ * How long sandboxd waits for the last save when the platform ends its container. Cloudflare kills a container 15 minutes after SIGTERM.
+ * An object that was evicted begins to save with its next alarm.
+ */
+const LAST_SAVE_SECONDS = 120
+
+/** The environment of a container's first process, as deploy/sandbox/startup.sh reads it. */
+export function startupEnv(
+  spec: StartSpec,
+  { isIntercepted, savesFiles }: StartupOptions,
+): Record<string, string> {
   const { id, publicKey, maxSessions, outputBytesPerSecond } = spec
   const env = { ...(isIntercepted ? TRUST : {}), ...spec.env }
   return {
     SANDWIRE_SANDBOX: id,
     SANDWIRE_PUBLIC_KEY: publicKey,
+    ...(savesFiles ? { SANDWIRE_LAST_SAVE_SECONDS: String(LAST_SAVE_SECONDS) } : {}),
     ...(Object.keys(env).length === 0 ? {} : splitEnv(env)),
     ...(maxSessions === undefined ? {} : { SANDWIRE_MAX_SESSIONS: String(maxSessions) }),
     ...(outputBytesPerSecond === undefined
