@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
+import { MAIN, runCli } from './cli-runner.ts'
 import { runInProcess } from '../../apps/cli/test/in-process.ts'
 import { type RunningHost, startHost } from './support/control.ts'
 
@@ -42,6 +43,49 @@ interface VersionView {
   readonly kind: string
 }
 
+interface SandboxView {
+  readonly id: string
+  readonly state: string
+  readonly saved: {
+    readonly state: string
+    readonly savedMs: number
+    readonly restored: { readonly savedMs: number; readonly reason: string } | null
+  }
+}
+
+interface EventReader extends AsyncDisposable {
+  readonly names: () => readonly string[]
+  readonly text: () => string
+}
+
+/** Reads the events of a sandbox until it is disposed. */
+async function listen(sandbox: string): Promise<EventReader> {
+  const controller = new AbortController()
+  const response = await host.fetch(`/api/sandboxes/${sandbox}/events`, { signal: controller.signal })
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+  let text = ''
+  const reading = (async () => {
+    const decoder = new TextDecoder()
+    for await (const bytes of response.body ?? []) text += decoder.decode(bytes, { stream: true })
+  })().catch(() => undefined)
+  return {
+    text: () => text,
+    names: () => [...text.matchAll(/^event: (.+)$/gm)].map(([, name = '']) => name),
+    [Symbol.asyncDispose]: async () => {
+      controller.abort()
+      await reading
+    },
+  }
+}
+
+/** Removes the files of a stopped sandbox. */
+function loseDisk(id: string): void {
+  const isolation = join(host.data, 'isolation')
+  for (const kind of ['images', 'files'].filter((name) => existsSync(join(isolation, name))))
+    for (const name of readdirSync(join(isolation, kind)).filter((each) => each.startsWith(id)))
+      rmSync(join(isolation, kind, name), { recursive: true })
+}
+
 async function versions(sandbox: string): Promise<readonly VersionView[]> {
   const response = await host.fetch(`/api/sandboxes/${sandbox}/checkpoints`)
   return ((await response.json()) as { versions: VersionView[] }).versions
@@ -51,6 +95,7 @@ test(
   'changed files are saved by themselves, a checkpoint is restored, and the restore can be undone',
   async () => {
     expect((await cli('create', 'dev')).code).toBe(0)
+    await using events = await listen('dev')
     await shell('dev', 'echo one > a && mkdir -p d && echo x > d/y && ln -s a l && echo rc > ~/.rc')
     await eventually(async () => (await versions('dev')).length > 0, { what: 'a version', timeoutMs: 30_000 })
     expect((await cli('checkpoint', 'dev', 'first')).stderr).toContain('saved as dev@first')
@@ -58,6 +103,14 @@ test(
 
     expect((await cli('restore', 'dev@first')).code).toBe(0)
     expect(await shell('dev', 'cat a d/y ~/.rc && readlink l && ls')).toBe('one\nx\nrc\na\na\nd\nl\n')
+
+    expect(events.names()).toEqual(
+      expect.arrayContaining(['sync_state', 'restore_started', 'restoring', 'restored']) as string[],
+    )
+    expect(events.text()).toContain('"state":"flushing"')
+    expect(events.text()).toMatch(
+      /event: restored\ndata: {"version":\d+,"savedMs":\d+,.*"reason":"requested"}/,
+    )
 
     const [restored, undo] = await versions('dev')
     expect([restored, undo]).toMatchObject([
@@ -78,29 +131,47 @@ test(
 )
 
 test(
-  'a stop saves the last changes, a lost disk is restored, and destroying a sandbox deletes its versions',
+  'a stop saves the last changes, a lost disk is restored at the next start, and destroying a sandbox deletes its versions',
   async () => {
     expect((await cli('create', 'short')).code).toBe(0)
     await shell('short', 'echo last > file')
     expect((await cli('stop', 'short')).code).toBe(0)
     expect((await versions('short')).length).toBeGreaterThan(0)
 
-    // The disk of the sandbox is lost.
-    const { id } = (await (await host.fetch('/api/sandboxes/short')).json()) as { id: string }
-    const isolation = join(host.data, 'isolation')
-    for (const kind of ['images', 'files'].filter((name) => existsSync(join(isolation, name))))
-      for (const name of readdirSync(join(isolation, kind)).filter((each) => each.startsWith(id)))
-        rmSync(join(isolation, kind, name), { recursive: true })
-    const refused = await cli('start', 'short')
-    expect(refused).toMatchObject({ code: 255, stderr: expect.stringContaining('checkpoints short') })
-    const [newest] = await versions('short')
-    expect((await cli('restore', `short@${newest?.version}`)).stderr).toContain('has the files of version')
+    const { id } = (await (await host.fetch('/api/sandboxes/short')).json()) as SandboxView
+    loseDisk(id)
     expect(await shell('short', 'cat file')).toBe('last\n')
+    const { saved } = (await (await host.fetch('/api/sandboxes/short')).json()) as SandboxView
+    // Nothing was lost: the stop had saved everything.
+    expect(saved.restored).toMatchObject({ reason: 'started' })
 
     const segments = join(host.data, 'store/segments')
     expect(readdirSync(segments)).toContain(id)
     expect((await cli('rm', 'short', '--force')).code).toBe(0)
     expect(readdirSync(segments)).not.toContain(id)
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  'a client that attaches to a sandbox whose machine was lost is told which version it has',
+  async () => {
+    expect((await cli('create', 'lost')).code).toBe(0)
+    await shell('lost', 'echo kept > file')
+    const view = async () => (await (await host.fetch('/api/sandboxes/lost')).json()) as SandboxView
+    expect((await cli('checkpoint', 'lost')).code).toBe(0)
+    const { id, saved } = await view()
+    // Without a last save, as when the machine is lost.
+    expect((await host.fetch('/api/sandboxes/lost/stop?discard=1', { method: 'POST' })).status).toBe(200)
+    loseDisk(id)
+    const argv = [process.execPath, MAIN, host.url, '--sandbox', 'lost', '--', 'cat', 'file'] as const
+    const attached = await runCli(argv, { env: { SBX_TOKEN: host.token }, input: '' })
+    expect(attached.stdout.toString()).toBe('kept\n')
+    const time = new Date(saved.savedMs).toISOString().replace('T', ' ').slice(0, 19)
+    expect(attached.stderr).toContain(
+      `lost was restored from the version of ${time} UTC; later changes are lost`,
+    )
+    expect((await view()).saved.restored).toMatchObject({ reason: 'lost', savedMs: saved.savedMs })
   },
   TIMEOUT_MS,
 )

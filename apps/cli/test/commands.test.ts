@@ -99,9 +99,17 @@ test('list finds the server and token of this machine', async () => {
   const run = await cli('list')
   expect(run).toMatchObject({ code: 0, stderr: '' })
   expect(run.stdout.toString()).toBe(
-    'NAME  STATE    NETWORK        AGE  LAST ACTIVE  ID\n' +
-      `dev   running  allowlist (1)  3h   2h           ${ID}\n`,
+    'NAME  STATE    NETWORK        AGE  LAST ACTIVE  SAVED  ID\n' +
+      `dev   running  allowlist (1)  3h   2h           -      ${ID}\n`,
   )
+  for (const [saved, shown] of [
+    [{ state: 'idle', savedMs: Date.now() - 3_000, error: null }, '3s ago'],
+    [{ state: 'pending', savedMs: Date.now() - 3_000, error: null }, 'saving'],
+    [{ state: 'retrying', savedMs: null, error: 'store_unavailable' }, 'no (store_unavailable)'],
+  ] as const) {
+    answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [{ ...SANDBOX, saved }] })
+    expect((await cli('list')).stdout.toString()).toContain(shown)
+  }
   const open = { ...SANDBOX, isolation: 'none', network: { policy: 'none', allow: [] } }
   answers['GET /api/sandboxes'] = () => Response.json({ sandboxes: [open] })
   expect((await cli('list')).stdout.toString()).toContain('dev   running  open (not enforced)  3h')

@@ -54,6 +54,16 @@ const HELP: Readonly<Record<string, { readonly type: 'counter' | 'gauge'; readon
     type: 'gauge',
     help: 'Circuit breaker of the provider: 1 open, 0.5 half-open, 0 closed.',
   },
+  sandwire_saves_total: { type: 'counter', help: 'Saves of files, by outcome.' },
+  sandwire_save_failures_total: { type: 'counter', help: 'Failed saves of files, by code.' },
+  sandwire_saved_bytes_total: { type: 'counter', help: 'Bytes that saves added to the store.' },
+  sandwire_restores_total: { type: 'counter', help: 'Restored versions, by outcome.' },
+  sandwire_unsaved_sandboxes: { type: 'gauge', help: 'Running sandboxes with changes that are not saved.' },
+  sandwire_version_age_seconds: {
+    type: 'gauge',
+    help: 'Longest time for which changes of a running sandbox have not been saved.',
+  },
+  sandwire_version_bytes: { type: 'gauge', help: 'Stored bytes of the versions of running sandboxes.' },
   sandwire_disk_free_bytes: { type: 'gauge', help: 'Free space on the disk of the data folder.' },
   sandwire_disk_reserve_bytes: { type: 'gauge', help: 'Space on that disk that is held back for control.' },
 }

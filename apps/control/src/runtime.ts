@@ -25,6 +25,7 @@ import { HostStore } from './versions/host-store.ts'
 import { R2Store } from './versions/r2-store.ts'
 import { S3Store } from './versions/s3-store.ts'
 import type { SegmentStore } from './versions/segment-store.ts'
+import { VersionMetrics } from './versions/version-metrics.ts'
 
 interface Keys {
   readonly signer: Signer
@@ -49,6 +50,7 @@ export interface Runtime {
   readonly log: Log
   readonly metrics: Metrics
   readonly sandboxdMetrics: SandboxdMetrics
+  readonly versionMetrics: VersionMetrics
   readonly breaker: Breaker
   /** Circuit breakers of workspaces, for this isolate. */
   readonly workspaceBreakers: Breakers
@@ -168,6 +170,7 @@ function createRuntime(env: Env): Runtime {
     log,
     metrics,
     sandboxdMetrics: new SandboxdMetrics(metrics, { nowMs, pollMs: config.alarmMs }),
+    versionMetrics: new VersionMetrics(metrics, nowMs),
     breaker,
     workspaceBreakers: new Breakers(),
     // On one machine, the host knows whether the container engine is available.

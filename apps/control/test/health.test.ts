@@ -51,6 +51,7 @@ test('/metrics counts why the server was not ready', async () => {
     workspaceBreakers: new Breakers(),
     metrics,
     sandboxdMetrics: { collect: () => undefined },
+    versionMetrics: { collect: () => undefined },
     nowMs: () => nowMs,
     ...USAGE,
   })
@@ -80,6 +81,7 @@ test('/readyz reports a breaker that tries one call as half-open', async () => {
     workspaceBreakers: new Breakers(),
     metrics: new Metrics(),
     sandboxdMetrics: { collect: () => undefined },
+    versionMetrics: { collect: () => undefined },
     nowMs: () => OPEN_MS,
     ...USAGE,
   })
@@ -109,6 +111,7 @@ test.each([
     workspaceBreakers: new Breakers(),
     metrics: new Metrics(),
     sandboxdMetrics: { collect: () => undefined },
+    versionMetrics: { collect: () => undefined },
     nowMs: () => 0,
     ...USAGE,
   })

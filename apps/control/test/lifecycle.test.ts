@@ -129,7 +129,7 @@ function open(
         'forks',
         'destroyed',
         'pending_restore',
-        'restored_start',
+        'last_start',
         'schema_version',
       ])
         database.run(`DROP TABLE ${table}`)

@@ -109,14 +109,14 @@ export class SessionNotices {
   }
 
   /** Shows a notice: on the status line of a terminal, otherwise on stderr. */
-  show(text: string): void {
-    if (this.#screen.hasRawInput) this.flash(text)
+  show(text: string, ms = FLASH_MS): void {
+    if (this.#screen.hasRawInput) this.flash(text, ms)
     else if (!this.#options.isQuiet) void this.#screen.print(`sbx-stdio: ${printable(text)}`)
   }
 
   /** Shows a notice for a while; terminals only. */
-  flash(text: string): void {
-    if (this.#screen.hasRawInput) this.#screen.statusLine.flash(`sbx-stdio: ${printable(text)}`, FLASH_MS)
+  flash(text: string, ms = FLASH_MS): void {
+    if (this.#screen.hasRawInput) this.#screen.statusLine.flash(`sbx-stdio: ${printable(text)}`, ms)
   }
 
   outputLost(bytes: number): void {

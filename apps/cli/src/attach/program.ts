@@ -12,6 +12,10 @@ import {
 import type { RunOptions } from '../options/attach-options.ts'
 import { collectEnv, createRequest } from './attach-request.ts'
 import { programName } from '../text/command-line.ts'
+import { findRestoredNotice } from './restored-notice.ts'
+import { createApi } from '../server/api.ts'
+import { originOf } from '../server/known-servers.ts'
+import { sandboxIdOf } from '../commands/session-id.ts'
 import {
   describeOutcome,
   type OutcomeContext,
@@ -35,6 +39,10 @@ type Environment = Readonly<Record<string, string | undefined>>
 const CONNECT_FOR_MS = 5_000
 /** How long detaching may take. */
 const DETACH_TIMEOUT_MS = 1_000
+/** How long the notice about restored files is shown. */
+const RESTORED_SHOWN_MS = 10_000
+/** How long a command that has ended waits for that notice. */
+const RESTORED_TIMEOUT_MS = 500
 /** How long the remote process may take to exit after SIGPIPE. */
 const SIGPIPE_TIMEOUT_MS = 2_000
 
@@ -67,6 +75,8 @@ export class Program implements Disposable {
   /** The token of the last connection. */
   #sentToken: string | undefined
   #isReading = false
+  /** Resolves when the user knows whether files were lost. */
+  #restoredShown = Promise.resolve()
   /** Why the last connection got no token. */
   #credentialError: unknown
 
@@ -100,6 +110,7 @@ export class Program implements Disposable {
 
   async run(): Promise<number> {
     const outcome = await this.#outcome()
+    await raceTimeout(this.#restoredShown, RESTORED_TIMEOUT_MS, undefined)
     const { code, lines } = describeOutcome(outcome, this.#context())
     const isMidLine = this.#mode === 'pty' && lines.length > 0
     const flushed = this.#screen
@@ -195,6 +206,7 @@ export class Program implements Disposable {
   #attached(): void {
     if (this.#mode === undefined) {
       this.#mode = this.#handle.details?.mode ?? 'pipe'
+      this.#restoredShown = this.#showRestored()
       if (this.#mode === 'pty') this.#screen.startMirroring()
     }
     if (this.#isReading || (this.#handle.role === 'viewer' && !this.#screen.hasRawInput)) return
@@ -204,6 +216,17 @@ export class Program implements Disposable {
     if (this.#screen.hasRawInput)
       void pumpTyping(this.#handle, stdin, { escape: this.#options.escape, events })
     else void pumpPipe(this.#handle, stdin)
+  }
+
+  /** Says so when the sandbox was lost and started with older files. */
+  async #showRestored(): Promise<void> {
+    const { session, url, typedUrl } = this.#options
+    const sandbox = sandboxIdOf(this.#handle.session ?? '')
+    // A session that exists was there before; a sandboxd has no id of a sandbox.
+    if (sandbox === undefined || session !== undefined) return
+    const api = createApi({ origin: originOf(url), address: typedUrl, ...this.#credential })
+    const notice = await findRestoredNotice(api, sandbox, Date.now())
+    if (notice !== undefined) this.#notices.show(notice, RESTORED_SHOWN_MS)
   }
 
   #onTerminationSignal(signal: TerminationSignal): void {

@@ -1,7 +1,7 @@
 import { shape } from '@sandwire/protocol'
 import { parseSeconds } from '../text/amounts.ts'
 import { looseObject, decodeResponse } from '../server/response.ts'
-import { formatJson, formatTable } from '../text/table.ts'
+import { formatJson, formatTable, formatUtc } from '../text/table.ts'
 import { UsageError } from '../errors/errors.ts'
 import type { Api } from '../server/api.ts'
 import type { Command, CommandOptions } from './command.ts'
@@ -76,14 +76,10 @@ async function readRows(api: Api, query: Readonly<Record<string, string>>): Prom
   return rows
 }
 
-function formatTime(atMs: number): string {
-  return new Date(atMs).toISOString().replace('T', ' ').slice(0, 19)
-}
-
 /** How many events are missing. */
 function formatGap({ dropped, droppedSinceMs }: Row): string | undefined {
   if (dropped === undefined || dropped === null) return undefined
-  const since = typeof droppedSinceMs === 'number' ? ` since ${formatTime(droppedSinceMs)}` : ''
+  const since = typeof droppedSinceMs === 'number' ? ` since ${formatUtc(droppedSinceMs)}` : ''
   return `${dropped} ${dropped === 1 ? 'event' : 'events'} not recorded${since}`
 }
 
@@ -91,7 +87,7 @@ function formatRow(row: Row): readonly string[] {
   const parts = [row.template ?? row.command, row.code, formatGap(row)]
   const how = parts.filter((part) => part !== undefined && part !== null)
   return [
-    formatTime(row.atMs),
+    formatUtc(row.atMs),
     row.actorName === '' ? '(server)' : row.actorName,
     row.address === '' ? '-' : row.address,
     row.action,

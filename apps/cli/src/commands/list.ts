@@ -36,7 +36,7 @@ async function describeEmptyList(context: CommandContext): Promise<string> {
   return `no sandboxes yet; the server creates its only one when you attach: ${program} ${shellQuote(server)}`
 }
 
-const HEADER = ['NAME', 'STATE', 'NETWORK', 'AGE', 'LAST ACTIVE', 'ID']
+const HEADER = ['NAME', 'STATE', 'NETWORK', 'AGE', 'LAST ACTIVE', 'SAVED', 'ID']
 
 function describeState({ state, reason, ephemeral }: Sandbox): string {
   const notices = [reason ?? undefined, ephemeral === true ? 'ephemeral' : undefined].filter(
@@ -51,11 +51,22 @@ function formatNetwork({ network, isolation }: Sandbox): string {
   return network.policy === 'allowlist' ? `allowlist (${network.allow.length})` : network.policy
 }
 
+/** States in which the newest version may lack changes. */
+const UNSAVED: readonly string[] = ['pending', 'syncing', 'flushing']
+
+function formatSaved({ saved }: Sandbox, nowMs: number): string {
+  if (saved === null || saved === undefined) return '-'
+  if (saved.error !== null) return `no (${saved.error})`
+  if (UNSAVED.includes(saved.state)) return 'saving'
+  return saved.savedMs === null ? '-' : `${formatAge(saved.savedMs, nowMs)} ago`
+}
+
 /** Lists sandboxes. */
 export const list: Command = {
   help: `Usage: sbx-stdio list [--json]
 
-Lists your sandboxes and those shared with you: name, state, network, age, time since the last activity, id, and owner.
+Lists your sandboxes and those shared with you: name, state, network, age, time since the last activity,
+when files were last saved, id, and owner.
 `,
   options: {},
   parse: (options) => {
@@ -80,6 +91,7 @@ Lists your sandboxes and those shared with you: name, state, network, age, time 
           formatNetwork(sandbox),
           formatAge(sandbox.createdMs, nowMs),
           formatAge(sandbox.lastActivityMs, nowMs),
+          formatSaved(sandbox, nowMs),
           sandbox.id,
           ...(isShared ? [sandbox.owner ?? '-'] : []),
         ])

@@ -14,6 +14,16 @@ const sandboxShape = looseObject({
   lastActivityMs: optionalMs,
   ephemeral: shape.optional(shape.bool),
   isolation: shape.optional(shape.nullable(shortText)),
+  /** Null where files are not saved. */
+  saved: shape.optional(
+    shape.nullable(
+      looseObject({
+        state: shortText,
+        savedMs: shape.nullable(shape.nonNegativeInteger),
+        error: shape.nullable(shortText),
+      }),
+    ),
+  ),
   /** The owner, if it is another account. */
   owner: shape.optional(shape.text(256)),
   network: shape.optional(looseObject({ policy: shortText, allow: shape.list(shape.text(253), 1_000) })),

@@ -52,6 +52,11 @@ export function formatAge(sinceMs: number | null | undefined, nowMs: number): st
   return sinceMs === null || sinceMs === undefined ? '-' : formatDuration(nowMs - sinceMs, Math.floor)
 }
 
+/** Date and time in UTC, to the second. */
+export function formatUtc(atMs: number): string {
+  return new Date(atMs).toISOString().replace('T', ' ').slice(0, 19)
+}
+
 /** Indented JSON, safe for a terminal. */
 export function formatJson(value: unknown): string {
   return `${escapeJson(JSON.stringify(value, null, 2) ?? 'null')}\n`

@@ -1,6 +1,8 @@
+import { z } from '@hono/zod-openapi'
 import { pathFromBytes, SandwireError } from '@sandwire/protocol'
 import { compareVersions, latin1Bytes } from '@sandwire/version-format'
 import type { IsolationOf } from '../providers/isolation.ts'
+import { COMMON_HEADERS } from '../http/respond.ts'
 import { unwrap } from '../outcome.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
@@ -69,6 +71,27 @@ export function addCheckpointRoutes(
       const sandbox = await find(call.identity, context.req.valid('param').sandbox)
       const version = unwrap(await sandbox.checkpoint(call, context.req.valid('json').name))
       return context.json(toVersionView(version, version.number), 201)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/sandboxes/{sandbox}/events',
+      request: { params: sandboxParams },
+      responses: {
+        200: {
+          description: 'Server-sent events about saving and restoring files',
+          content: { 'text/event-stream': { schema: z.string() } },
+        },
+      },
+    }),
+    async (context) => {
+      const call = callOf(context)
+      const sandbox = await find(call.identity, context.req.valid('param').sandbox)
+      const events = unwrap(await sandbox.statusEvents(call))
+      const headers = { ...COMMON_HEADERS, 'content-type': 'text/event-stream', 'cache-control': 'no-store' }
+      return new Response(events, { headers })
     },
   )
 

@@ -9,6 +9,7 @@ import type { Breaker, Breakers } from '../providers/breaker.ts'
 import { cacheHealth } from '../providers/health-cache.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { SandboxdMetrics } from '../sandbox/sandboxd-metrics.ts'
+import type { VersionMetrics } from '../versions/version-metrics.ts'
 import type { App } from './context.ts'
 import { describeWorkspace, workspaceFeatures, workspaceMode } from '../compat/capabilities.ts'
 import { endpoint, type GuardOf, json } from './endpoint.ts'
@@ -52,6 +53,7 @@ export interface HealthDependencies {
   readonly workspaceBreakers: Breakers
   readonly metrics: Metrics
   readonly sandboxdMetrics: Pick<SandboxdMetrics, 'collect'>
+  readonly versionMetrics: Pick<VersionMetrics, 'collect'>
   readonly nowMs: () => number
   readonly ceilings: Ceilings
   /** What the sandboxes of all accounts use. */
@@ -147,6 +149,7 @@ export function addHealthRoutes(app: App, guardOf: GuardOf, deps: HealthDependen
       const level = { closed: 0, 'half-open': 0.5, open: 1 }[breaker.state.kind]
       metrics.set('sandwire_breaker_open', level)
       sandboxdMetrics.collect()
+      deps.versionMetrics.collect()
       const headers = { ...COMMON_HEADERS, 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }
       return new Response(metrics.render(), { headers })
     },

@@ -66,6 +66,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'DELETE /api/sandboxes/:sandbox': rule('write', 'admin', 'own'),
   'POST /api/sandboxes/:sandbox/start': rule('write', 'exec', 'work'),
   'POST /api/sandboxes/:sandbox/stop': rule('write', 'admin', 'own'),
+  'GET /api/sandboxes/:sandbox/events': rule('read', 'connect', 'see'),
   'PUT /api/sandboxes/:sandbox/env': rule('write', 'admin', 'own'),
   'GET /api/sandboxes/:sandbox/checkpoints': rule('read', 'connect', 'work'),
   'POST /api/sandboxes/:sandbox/checkpoints': rule('write', 'exec', 'work'),

@@ -181,6 +181,18 @@ export const sandboxView = z
         state: z.enum(['idle', 'pending', 'syncing', 'flushing', 'retrying', 'error']),
         savedMs: timeMs.nullable(),
         error: z.string().nullable(),
+        restored: z
+          .object({
+            version: z.int(),
+            savedMs: timeMs,
+            restoredMs: timeMs,
+            reason: z.enum(['requested', 'started', 'lost']),
+          })
+          .nullable()
+          .openapi({
+            description:
+              'The version that the running sandbox started with; `lost`: changes after it were lost. Null: it found its files.',
+          }),
       })
       .nullable()
       .openapi({ description: 'Whether its files are saved; null: this server does not save them.' }),

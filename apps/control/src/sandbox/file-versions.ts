@@ -4,9 +4,17 @@ import { z } from 'zod'
 import type { Log } from '../log.ts'
 import type { SandboxAddress, SandboxVersions, SaveOptions } from '../versions/sandbox-versions.ts'
 import { IDLE, nextSyncMs, stepSync, type SyncEvent, type SyncState } from '../versions/sync-state.ts'
-import type { Version, VersionContent, VersionStore } from '../versions/version-store.ts'
+import type { VersionMetrics } from '../versions/version-metrics.ts'
+import type {
+  RestoredFiles,
+  RestoreReason,
+  Version,
+  VersionContent,
+  VersionStore,
+} from '../versions/version-store.ts'
 import type { Running } from './lifecycle.ts'
 import { controlItself, type SandboxdClient } from './sandboxd-client.ts'
+import type { StatusEvent, StatusEvents } from './status-events.ts'
 
 /** Longest wait for a change; sandboxd answers at once when one occurs. */
 const WAIT_SECONDS = 20
@@ -23,7 +31,13 @@ const FULL_SCAN_MS = 60_000
 /** Scans of all folders take at most this share of the time. */
 const FULL_SCAN_SHARE = 1 / 200
 
-const changesBody = z.object({ changes: z.int().min(0).nullable(), head: z.string().nullable() })
+const changesBody = z.object({
+  changes: z.int().min(0).nullable(),
+  head: z.string().nullable(),
+  /** Absent from an older sandboxd. */
+  isEnding: z.boolean().default(false),
+})
+type Changes = z.infer<typeof changesBody>
 
 /** What a user sees of saving. */
 export interface SavedState {
@@ -32,6 +46,8 @@ export interface SavedState {
   readonly savedMs: number | null
   /** Code of the last failure, until a save succeeds. */
   readonly error: string | null
+  /** What the running sandbox was restored from; null: it found its files when it started. */
+  readonly restored: RestoredFiles | null
 }
 
 export interface FileVersionsDependencies {
@@ -40,6 +56,10 @@ export interface FileVersionsDependencies {
   readonly versions: SandboxVersions | undefined
   /** A stopped sandbox of the provider has no files. */
   readonly losesFiles: boolean
+  /** Name of the provider: another one does not have the files. */
+  readonly provider: string
+  readonly events: Pick<StatusEvents, 'emit'>
+  readonly metrics: Pick<VersionMetrics, 'saved' | 'failed' | 'restored' | 'update'>
   readonly sandboxd: (sandbox: string) => SandboxdClient
   /** The sandbox and its state while it runs. */
   readonly running: () => { readonly sandbox: string; readonly state: Running } | undefined
@@ -67,6 +87,8 @@ export class FileVersions {
   #state: SyncState = IDLE
   #error: string | null = null
   #savesRunning = 0
+  /** Since when files are not saved. */
+  #unsavedMs: number | undefined
   #watched: string | undefined
   #nextFullScanMs = 0
   /** The start whose sandboxd knows the newest version. */
@@ -81,6 +103,10 @@ export class FileVersions {
   }
 
   get saved(): SavedState {
+    return { ...this.#sync, restored: this.#restored ?? null }
+  }
+
+  get #sync(): Omit<SavedState, 'restored'> {
     const { store } = this.#deps
     return { state: this.#state.kind, savedMs: store.head?.createdMs ?? null, error: this.#error }
   }
@@ -90,20 +116,36 @@ export class FileVersions {
     return this.#savesRunning > 0
   }
 
+  get #restored(): RestoredFiles | undefined {
+    const { store, running } = this.#deps
+    const last = store.lastStart
+    return last !== undefined && last.epoch === running()?.state.epoch ? last.restored : undefined
+  }
+
+  /** What a client that begins to listen must know. */
+  get events(): readonly StatusEvent[] {
+    if (!this.isEnabled) throw notSaved()
+    const restored = this.#restored
+    return [
+      { event: 'sync_state', data: this.#sync },
+      ...(restored === undefined ? [] : [{ event: 'restored', data: restored } as const]),
+    ]
+  }
+
   /** Watches the running sandbox for changes, unless it does so already. */
   watch(): void {
     const running = this.#deps.running()
     if (!this.isEnabled || running === undefined || this.#watched === running.state.epoch) return
     this.#watched = running.state.epoch
     this.#state = IDLE
-    this.#deps.hold(this.#watch(running.state.epoch))
+    this.#deps.hold(this.#watch(running.sandbox, running.state.epoch))
   }
 
   /** Saves now. Throws when that fails, and when the sandbox does not run. */
   async save(
     options: Omit<SaveOptions, 'requestId' | 'isFullScan'> & { readonly requestId?: string },
   ): Promise<Version> {
-    const { versions, running, mintRequestId, nowMs } = this.#deps
+    const { store, versions, running, mintRequestId, nowMs, events, metrics } = this.#deps
     if (versions === undefined) throw notSaved()
     this.#savesRunning += 1
     const work = this.#saves.run('save', async () => {
@@ -114,23 +156,28 @@ export class FileVersions {
       const isFullScan = options.pause !== 'periodic' || startedMs >= this.#nextFullScanMs
       if (this.#state.kind !== 'syncing') this.#apply({ type: 'flush' })
       // A sandbox runs only when it has its files.
-      if (!this.#deps.store.isRestored(state.epoch)) this.#deps.store.setRestored(state.epoch)
+      if (store.lastStart?.epoch !== state.epoch) store.setStarted(state.epoch, this.#deps.provider)
       await this.#adopt({ sandbox, address: state.address }, state.epoch)
       try {
         const version = await versions.save(
           { sandbox, address: state.address, isCurrent: () => running()?.state.epoch === state.epoch },
           { requestId: mintRequestId(), isFullScan, ...options },
         )
+        if (version === undefined)
+          throw new SandwireError('internal', 'Cannot save the files: nothing was saved')
+        const hadError = this.#error !== null
         this.#error = null
+        store.setSavedAtEnd(state.epoch, options.pause === 'stop')
         const tookMs = nowMs() - startedMs
         if (isFullScan) this.#nextFullScanMs = nowMs() + Math.max(FULL_SCAN_MS, tookMs / FULL_SCAN_SHARE)
         this.#apply({ type: 'saved', tookMs })
-        if (version === undefined)
-          throw new SandwireError('internal', 'Cannot save the files: nothing was saved')
+        metrics.saved(version.createdMs >= startedMs ? store.bytesOf(version.save) : 0)
+        if (hadError) events.emit({ event: 'sync_recovered', data: { savedMs: version.createdMs } })
         return version
       } catch (caught) {
         const { code, message } = SandwireError.from(caught)
         this.#error = code
+        metrics.failed(code)
         this.#apply({ type: 'failed' })
         this.#deps.log.warn('save_failed', { sandbox, code, cause: message })
         throw caught
@@ -159,23 +206,77 @@ export class FileVersions {
 
   /** Restores the files of a sandbox that has started and has no process yet. */
   async restoreAtStart(target: StartedSandbox, requestId: string): Promise<void> {
-    const { store, versions, losesFiles, log, nowMs } = this.#deps
-    const pending = store.pendingRestore
-    if (!losesFiles && pending === undefined) return
-    const version = pending ?? store.head
-    if (version === undefined || store.isRestored(target.epoch)) return store.setRestored(target.epoch)
+    const { store, losesFiles, provider, events } = this.#deps
+    const { lastStart: last, pendingRestore: pending } = store
+    if (last?.epoch === target.epoch) return
+    const version = pending?.version ?? (losesFiles ? store.head : undefined)
+    if (version === undefined) {
+      store.setStarted(target.epoch, provider)
+      events.emit({ event: 'restore_skipped', data: {} })
+      return
+    }
+    const isComplete = last === undefined || (last.isSaved && version.number === store.head?.number)
+    const reason = pending?.isRequested === true ? 'requested' : isComplete ? 'started' : 'lost'
+    await this.#restore(target, version, { requestId, reason })
+  }
+
+  async #restore(
+    target: StartedSandbox,
+    version: Version,
+    { requestId, reason }: { readonly requestId: string; readonly reason: RestoreReason },
+  ): Promise<void> {
+    const { store, versions, provider, log, events, metrics, nowMs } = this.#deps
     if (versions === undefined) throw notSaved()
-    await versions.restore(target, version, requestId)
-    log.info('restored', { sandbox: target.sandbox, request_id: requestId })
+    const { number, createdMs } = version
+    const { sandbox } = target
+    events.emit({ event: 'restore_started', data: { version: number, savedMs: createdMs } })
+    try {
+      await versions.restore(target, version, requestId, (done, total) =>
+        events.emit({ event: 'restoring', data: { done, total } }),
+      )
+    } catch (caught) {
+      const { code, message } = SandwireError.from(caught)
+      log.warn('restore_failed', { sandbox, request_id: requestId, code, cause: message })
+      events.emit({ event: 'restore_failed', data: { code } })
+      metrics.restored(false)
+      throw caught
+    }
+    const restored = { version: number, savedMs: createdMs, restoredMs: nowMs(), reason }
     // One step: a crash before it repeats the restore, and a crash after it finds these files as the newest version.
-    store.addRestored(version, nowMs())
-    store.setRestored(target.epoch)
-    store.setPendingRestore(undefined)
+    store.addRestored(version, restored.restoredMs)
+    store.setStarted(target.epoch, provider, restored)
+    store.clearPendingRestore()
+    log.info('restored', { sandbox, request_id: requestId, state: reason })
+    events.emit({ event: 'restored', data: restored })
+    metrics.restored(true)
+  }
+
+  /**
+   * Has the start replace the files by the newest version if they are with another provider. Throws `files_missing` when they
+   * were not saved there.
+   */
+  prepareStart(hasFiles: boolean): void {
+    const { store, provider } = this.#deps
+    const { lastStart: last } = store
+    if (last === undefined || last.provider === provider || !hasFiles || this.hasPendingRestore) return
+    if (!this.recover())
+      throw new SandwireError(
+        'files_missing',
+        `Cannot start the sandbox: its files were not saved and are with the provider "${last.provider}". Start the server with that provider`,
+      )
+  }
+
+  /** Has the next start restore the newest version because the files are missing; false when there is none. */
+  recover(): boolean {
+    const { store, versions } = this.#deps
+    if (versions === undefined || store.head === undefined) return false
+    store.setPendingRestore(store.head.number, false)
+    return true
   }
 
   /** False for a start whose restore was interrupted: the sandbox runs and has only part of its files. */
   hasFiles(epoch: string): boolean {
-    return !this.startReplacesFiles || this.#deps.store.isRestored(epoch)
+    return !this.startReplacesFiles || this.#deps.store.lastStart?.epoch === epoch
   }
 
   /** The next start writes a version into the sandbox, so that what is on its disk need not be saved. */
@@ -236,7 +337,7 @@ export class FileVersions {
     const { number } = this.find(nameOrNumber)
     if (number === store.head?.number)
       throw new SandwireError('conflict', 'Cannot delete the version: it is the newest')
-    if (number === store.pendingRestore?.number)
+    if (number === store.pendingRestore?.version.number)
       throw new SandwireError('conflict', 'Cannot delete the version: the next start restores it')
     store.remove(number)
     store.markUnused(nowMs())
@@ -250,20 +351,29 @@ export class FileVersions {
   /** Has the next start replace the files by a version. Throws `not_found` when it was deleted meanwhile. */
   setPendingRestore({ number }: Version): void {
     this.find(String(number))
-    this.#deps.store.setPendingRestore(number)
+    this.#deps.store.setPendingRestore(number, true)
   }
 
-  async #watch(epoch: string): Promise<void> {
+  async #watch(sandbox: string, epoch: string): Promise<void> {
+    const { metrics } = this.#deps
     let known: number | null | undefined
     let lastSaveMs = 0
+    let isSavedAtEnd = false
     const isCurrent = (): boolean => this.#deps.running()?.state.epoch === epoch
     await this.#deps.sleep(FIRST_LOOK_MS)
     while (isCurrent()) {
       const { nowMs, sleep } = this.#deps
       const isPending = nextSyncMs(this.#state) !== undefined
-      const changes = await this.#changes(known, isPending).catch(() => undefined)
-      if (changes === undefined) {
+      const polled = await this.#changes(known, isPending).catch(() => undefined)
+      if (polled === undefined) {
         await sleep(RETRY_MS)
+        continue
+      }
+      const { changes } = polled
+      if (polled.isEnding) {
+        // All its processes have ended, and sandboxd waits for this save.
+        if (isSavedAtEnd) await sleep(PENDING_POLL_MS)
+        else isSavedAtEnd = await this.#saveAtEnd()
         continue
       }
       const isUnseenDue =
@@ -276,11 +386,25 @@ export class FileVersions {
         await this.save({ pause: 'periodic', kind: 'automatic' }).catch(() => undefined)
       }
     }
-    if (this.#watched === epoch) this.#watched = undefined
+    if (this.#watched !== epoch) return
+    this.#watched = undefined
+    metrics.update(sandbox, undefined)
+  }
+
+  /** Returns true when everything is saved. */
+  async #saveAtEnd(): Promise<boolean> {
+    try {
+      await this.save({ pause: 'stop', kind: 'automatic' })
+      return true
+    } catch {
+      // The caller tries again until the sandbox is gone.
+      await this.#deps.sleep(RETRY_MS)
+      return false
+    }
   }
 
   /** Number of changes in the sandbox; null where they cannot be observed. */
-  async #changes(known: number | null | undefined, isPending: boolean): Promise<number | null> {
+  async #changes(known: number | null | undefined, isPending: boolean): Promise<Changes> {
     const { running, sandboxd, sleep, mintRequestId } = this.#deps
     const target = running()
     if (target === undefined) throw new SandwireError('sandbox_stopped', 'The sandbox is not running')
@@ -293,8 +417,9 @@ export class FileVersions {
       controlItself(mintRequestId()),
       { method: 'GET', path: `/versions/changes?${query}`, deadline: { ms: (wait + 15) * 1000, late } },
     )
-    if (known === null) await sleep(UNOBSERVED_SAVE_MS)
-    return changesBody.parse(response).changes
+    const parsed = changesBody.parse(response)
+    if (known === null && !parsed.isEnding) await sleep(UNOBSERVED_SAVE_MS)
+    return parsed
   }
 
   /** A sandboxd that was started again does not know what is saved, and would store everything. */
@@ -317,8 +442,17 @@ export class FileVersions {
 
   /** Returns true when a save must begin. */
   #apply(event: SyncEvent): boolean {
-    const { state, saves } = stepSync(this.#state, event, this.#deps.nowMs())
+    const { store, nowMs, events, metrics, running } = this.#deps
+    const before = this.#state.kind
+    const { state, saves } = stepSync(this.#state, event, nowMs())
     this.#state = state
+    if (state.kind === before) return saves
+    if (before === 'idle') this.#unsavedMs = nowMs()
+    if (state.kind === 'idle') this.#unsavedMs = undefined
+    const sandbox = running()?.sandbox
+    if (sandbox !== undefined)
+      metrics.update(sandbox, { storedBytes: store.storedBytes, unsavedMs: this.#unsavedMs })
+    events.emit({ event: 'sync_state', data: this.#sync })
     return saves
   }
 }

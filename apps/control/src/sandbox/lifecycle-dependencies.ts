@@ -31,7 +31,15 @@ export interface LifecycleDependencies {
   /** Saves and restores its files. */
   readonly files: Pick<
     FileVersions,
-    'isEnabled' | 'saved' | 'watch' | 'saveBeforeStop' | 'hasPendingRestore' | 'hasFiles' | 'restoreAtStart'
+    | 'isEnabled'
+    | 'saved'
+    | 'watch'
+    | 'saveBeforeStop'
+    | 'prepareStart'
+    | 'recover'
+    | 'hasPendingRestore'
+    | 'hasFiles'
+    | 'restoreAtStart'
   >
   readonly sandboxd: (sandbox: string) => SandboxdClient
   /** Receives each activity response of sandboxd. */

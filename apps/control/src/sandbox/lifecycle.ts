@@ -17,6 +17,7 @@ import {
   type SessionFacts,
   withPin,
 } from './session-view.ts'
+import { startWithFiles } from './start-with-files.ts'
 import { isAtRest, isIdle, type SandboxEvent, type SandboxState, sleepAfter, step } from './state.ts'
 
 /** Polls for which a container is kept running without its object: one may be late. */
@@ -357,17 +358,14 @@ export class SandboxLifecycle {
   }
 
   async #start(requestId: string): Promise<void> {
-    const { provider, store, files, publicKey, nowMs } = this.#deps
+    const { store, files, publicKey, nowMs } = this.#deps
     this.#refuseDestroying()
     if (!(await this.#admitStart())) return
-    const { id, name, settings } = this.#record
-    const hasFiles = this.#record.hasFiles && !files.hasPendingRestore
+    const { id, name, settings, hasFiles } = this.#record
     const { network, limits, env } = settingsWithin(settings, this.#deps.ceilings)
     try {
-      const status = await provider.start(
-        { id, name, publicKey, network, limits, env, hasFiles, ...this.#traffic },
-        requestId,
-      )
+      const spec = { id, name, publicKey, network, limits, env, hasFiles, ...this.#traffic }
+      const status = await startWithFiles(this.#deps, spec, requestId)
       if (status.state !== 'running')
         throw new SandwireError('sandbox_failed', 'The sandbox stopped while it was starting')
       const target = { sandbox: id, address: status.address, epoch: status.epoch }

@@ -168,6 +168,14 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#run(() => this.#store.versions.hasForeignSegments(sandbox))
   }
 
+  /** Server-sent events about its files. */
+  statusEvents(call: SandboxCall): Promise<Outcome<ReadableStream<Uint8Array>>> {
+    return this.#run(({ lifecycle, openStatus }) => {
+      const { grant } = lifecycle.authorize(call, 'see').access
+      return openStatus({ ...call, ...(grant === undefined ? {} : { grant }) })
+    })
+  }
+
   logs(call: SandboxCall, maxBytes: number): Promise<Outcome<string>> {
     return this.#audited(call, {}, ({ lifecycle, provider }) =>
       provider.logs(lifecycle.authorize(call, 'work').record.id, maxBytes, call.requestId),

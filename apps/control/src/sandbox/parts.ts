@@ -5,7 +5,7 @@ import { unwrap } from '../outcome.ts'
 import type { Provider } from '../providers/provider.ts'
 import { runtimeOf } from '../runtime.ts'
 import { WorkspaceProxy } from '../workspace-proxy/proxy.ts'
-import { ProxiedRequests } from '../workspace-proxy/requests.ts'
+import { type Authorization, ProxiedRequests } from '../workspace-proxy/requests.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { Garbage } from '../versions/garbage.ts'
 import { SandboxVersions } from '../versions/sandbox-versions.ts'
@@ -21,6 +21,9 @@ import { SandboxdClient } from './sandboxd-client.ts'
 import { SessionNames } from './session-names.ts'
 import { SandboxSessions } from './sessions.ts'
 import { SandboxSharing } from './sharing.ts'
+import { isAtRest } from './state.ts'
+import { StatusEvents } from './status-events.ts'
+import { openStatusStream } from './status-stream.ts'
 import type { SandboxStore } from './store.ts'
 
 /** The mechanisms of a sandbox's object. */
@@ -39,6 +42,8 @@ export interface SandboxParts {
   readonly files: FileVersions
   /** Deletes stored files that nothing needs, when that is due. */
   readonly collectGarbage: () => Promise<void>
+  /** Opens a stream of events about its files. */
+  readonly openStatus: (authorization: Authorization) => ReadableStream<Uint8Array>
   /** Sets the alarm for what is pending beside the lifecycle. */
   readonly rearm: () => Promise<void>
 }
@@ -67,6 +72,7 @@ export async function openParts(
     providerOf,
     workspaceBreakers,
     sandboxdMetrics,
+    versionMetrics,
     segments,
   } = runtimeOf(env)
   const { signer, sessionTokens } = await keys()
@@ -81,6 +87,7 @@ export async function openParts(
   const provider = providerOf({
     container: ctx.container,
     store: store.container,
+    savesFiles: segments !== undefined,
     hasInternet: env.OUTSIDE === undefined,
     egressFor: (network) => ctx.exports.Egress({ props: { sandbox: store.read()?.id ?? '', network } }),
     hold,
@@ -156,6 +163,7 @@ export async function openParts(
     if (next !== undefined) await alarm.setBy(Math.max(next, nowMs() + MIN_ALARM_PAUSE_MS))
   }
 
+  const events = new StatusEvents()
   const files: FileVersions = new FileVersions({
     store: store.versions,
     versions:
@@ -169,6 +177,9 @@ export async function openParts(
             randomHex: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)).toHex(),
           }),
     losesFiles: provider.survives.stop === 'nothing',
+    provider: config.provider,
+    events,
+    metrics: versionMetrics,
     sandboxd,
     running: () => {
       const record = store.read()
@@ -272,8 +283,20 @@ export async function openParts(
     names: new SessionNames(sessionTokens, config.provider, nowMs),
     mintAlias: mintId,
   })
+  const openStatus = (authorization: Authorization): ReadableStream<Uint8Array> =>
+    openStatusStream({
+      events,
+      first: files.events,
+      request: requests.open(authorization),
+      isActive: () => {
+        const state = store.read()?.state
+        return state !== undefined && !isAtRest(state)
+      },
+      hold,
+    })
   return {
     lifecycle,
+    openStatus,
     sessions,
     sharing,
     revocation,

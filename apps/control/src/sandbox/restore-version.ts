@@ -1,4 +1,4 @@
-import { SandwireError } from '@sandwire/protocol'
+import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import type { FileVersions } from './file-versions.ts'
 import type { SandboxLifecycle } from './lifecycle.ts'
 
@@ -17,13 +17,16 @@ export async function restoreVersion(
   await lifecycle.restart(requestId, () => files.setPendingRestore(version))
 }
 
-/** Starts the sandbox; returns false when the disk with its files is missing. */
+/** Errors of a start after which there are no present files: they are missing, and the newest version cannot replace them. */
+const NO_FILES: readonly ErrorCode[] = ['files_missing', 'version_damaged']
+
+/** Starts the sandbox; returns false when it has no files. */
 async function startUnlessMissing(lifecycle: SandboxLifecycle, requestId: string): Promise<boolean> {
   try {
     await lifecycle.start(requestId)
     return true
   } catch (error) {
-    if (SandwireError.from(error).code === 'files_missing') return false
+    if (NO_FILES.includes(SandwireError.from(error).code)) return false
     throw error
   }
 }

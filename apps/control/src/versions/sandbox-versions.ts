@@ -128,6 +128,7 @@ export class SandboxVersions {
     target: SandboxAddress,
     version: Version,
     requestId: string,
+    onProgress: (done: number, total: number) => void = () => undefined,
   ): Promise<{ readonly files: number; readonly folders: number }> {
     const ends = await this.#readEnds(version)
     const begun = await this.#request(target, requestId, 'POST', '/versions/restore', {
@@ -136,8 +137,13 @@ export class SandboxVersions {
     })
     const { needed } = neededBody.parse(begun)
     const queue = needed.map((id) => this.#row(id)).values()
+    let done = 0
     const work = async (): Promise<void> => {
-      for (const row of queue) await this.#restoreSegment(target, row, requestId)
+      for (const row of queue) {
+        await this.#restoreSegment(target, row, requestId)
+        done += 1
+        onProgress(done, needed.length)
+      }
     }
     await Promise.all(Array.from({ length: CONCURRENT_RESTORES }, work))
     const path = `/versions/restore/${version.save}`

@@ -37,9 +37,26 @@ export const VERSION_SCHEMA: readonly string[] = [
   // The sandbox, when it was destroyed and forks still need its segments.
   'CREATE TABLE destroyed (one INTEGER PRIMARY KEY CHECK (one = 1), sandbox TEXT NOT NULL)',
   // The version that the next start restores.
-  'CREATE TABLE pending_restore (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL)',
-  // The start whose files are complete, so that a repeated start does not replace them.
-  'CREATE TABLE restored_start (one INTEGER PRIMARY KEY CHECK (one = 1), epoch TEXT NOT NULL)',
+  `CREATE TABLE pending_restore (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    number INTEGER NOT NULL,
+    -- 1: a user asked for it. 0: the files of the sandbox are missing.
+    is_requested INTEGER NOT NULL
+  )`,
+  // The last start whose files are complete, so that a repeated start does not replace them.
+  `CREATE TABLE last_start (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    epoch TEXT NOT NULL,
+    -- Where its files are, or were.
+    provider TEXT NOT NULL,
+    -- 1: its files were saved after its last process had ended, or while all were stopped.
+    is_saved INTEGER NOT NULL,
+    -- What was restored at this start; NULL: it found its files.
+    number INTEGER,
+    saved_ms INTEGER,
+    restored_ms INTEGER,
+    reason TEXT
+  )`,
 ]
 
 /** `automatic`: saved while the sandbox ran or stopped. `checkpoint`: kept until it is deleted. */
@@ -88,6 +105,21 @@ export interface DestroyedSandbox {
   readonly segments: readonly SegmentRow[]
 }
 
+/**
+ * Why files were restored. `requested`: a user asked for the version. `started`: the files are those that the sandbox had when it
+ * last stopped. `lost`: the sandbox ended without saving, or its disk is missing; what changed after the version is lost.
+ */
+export type RestoreReason = 'requested' | 'started' | 'lost'
+
+/** The version that a start of the sandbox began with. */
+export interface RestoredFiles {
+  readonly version: number
+  /** When the version was saved. */
+  readonly savedMs: number
+  readonly restoredMs: number
+  readonly reason: RestoreReason
+}
+
 /** Automatic versions that are kept, newest first. */
 const MAX_AUTOMATIC_VERSIONS = 10
 /** A segment that is not needed is deleted after this time: a download or fork in progress may still read it. */
@@ -116,6 +148,32 @@ function toSegment(row: Row): SegmentRow {
     sizeBytes: numberOf(row, 'bytes'),
     trailerBytes: numberOf(row, 'trailer_bytes'),
     sha256: textOf(row, 'sha256'),
+  }
+}
+
+export interface LastStart {
+  readonly epoch: string
+  readonly provider: string
+  /** Its files were saved before it ended. */
+  readonly isSaved: boolean
+  readonly restored: RestoredFiles | undefined
+}
+
+function toLastStart(row: Row): LastStart {
+  const reason = row['reason']
+  return {
+    epoch: textOf(row, 'epoch'),
+    provider: textOf(row, 'provider'),
+    isSaved: numberOf(row, 'is_saved') === 1,
+    restored:
+      reason === 'requested' || reason === 'started' || reason === 'lost'
+        ? {
+            version: numberOf(row, 'number'),
+            savedMs: numberOf(row, 'saved_ms'),
+            restoredMs: numberOf(row, 'restored_ms'),
+            reason,
+          }
+        : undefined,
   }
 }
 
@@ -256,7 +314,8 @@ export class VersionStore {
     for (const segment of segments) this.addSegment(segment, nowMs)
     const { number: _, ...content } = version
     this.commit({ ...content, kind: 'checkpoint' }, undefined)
-    this.setPendingRestore(this.list()[0]?.number)
+    const [newest] = this.list()
+    if (newest !== undefined) this.setPendingRestore(newest.number, true)
   }
 
   /** True when it needs segments that another sandbox made. */
@@ -317,23 +376,52 @@ export class VersionStore {
   }
 
   /** The version that replaces the files at the next start; undefined: they stay. */
-  get pendingRestore(): Version | undefined {
-    const query = 'SELECT versions.* FROM versions JOIN pending_restore USING (number)'
-    return this.#exec(query).map(toVersion)[0]
+  get pendingRestore(): { readonly version: Version; readonly isRequested: boolean } | undefined {
+    const query = 'SELECT versions.*, is_requested FROM versions JOIN pending_restore USING (number)'
+    const [row] = this.#exec(query)
+    return row === undefined
+      ? undefined
+      : { version: toVersion(row), isRequested: numberOf(row, 'is_requested') === 1 }
   }
 
-  setPendingRestore(number: number | undefined): void {
+  setPendingRestore(number: number, isRequested: boolean): void {
+    this.#exec('INSERT OR REPLACE INTO pending_restore VALUES (1, ?, ?)', number, isRequested ? 1 : 0)
+  }
+
+  clearPendingRestore(): void {
     this.#exec('DELETE FROM pending_restore')
-    if (number !== undefined) this.#exec('INSERT INTO pending_restore VALUES (1, ?)', number)
   }
 
-  /** True when this start of the sandbox has its files. */
-  isRestored(epoch: string): boolean {
-    return this.#exec('SELECT one FROM restored_start WHERE epoch = ?', epoch).length > 0
+  /** The last start whose files were complete. */
+  get lastStart(): LastStart | undefined {
+    return this.#exec('SELECT * FROM last_start').map(toLastStart)[0]
   }
 
-  setRestored(epoch: string): void {
-    this.#exec('INSERT OR REPLACE INTO restored_start VALUES (1, ?)', epoch)
+  /** Records that the files of a start are complete; `restored` when they are those of a version. */
+  setStarted(epoch: string, provider: string, restored?: RestoredFiles): void {
+    this.#exec(
+      'INSERT OR REPLACE INTO last_start VALUES (1, ?, ?, 0, ?, ?, ?, ?)',
+      epoch,
+      provider,
+      restored?.version ?? null,
+      restored?.savedMs ?? null,
+      restored?.restoredMs ?? null,
+      restored?.reason ?? null,
+    )
+  }
+
+  /** Records that a start has saved its files before its end. */
+  setSavedAtEnd(epoch: string, isSaved: boolean): void {
+    const value = isSaved ? 1 : 0
+    this.#exec('UPDATE last_start SET is_saved = ? WHERE epoch = ? AND is_saved <> ?', value, epoch, value)
+  }
+
+  /** Bytes that one save added to the store. */
+  bytesOf(save: string): number {
+    // The id of a segment begins with its save.
+    const query = 'SELECT COALESCE(SUM(bytes), 0) AS bytes FROM segments WHERE id >= ? AND id < ?'
+    const [row] = this.#exec(query, save, `${save}g`)
+    return row === undefined ? 0 : numberOf(row, 'bytes')
   }
 
   /** Bytes in the store. */

@@ -193,6 +193,10 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   ),
   'GET /files/:sandbox': expectingError('not_found', ofSandbox('/files/:sandbox')),
   'GET /files/:sandbox/:path': expectingError('not_found', ofSandbox('/files/:sandbox/workspace/a')),
+  'GET /api/sandboxes/:sandbox/events': expectingError(
+    'not_found',
+    ofSandbox('/api/sandboxes/:sandbox/events'),
+  ),
   'PUT /api/sandboxes/:sandbox/env': [ofSandbox('/api/sandboxes/:sandbox/env', { env: {} })],
   'POST /api/sandboxes/:sandbox/exec': [ofSandbox('/api/sandboxes/:sandbox/exec', { cmd: 'true' })],
   'POST /api/sandboxes/:sandbox/sessions': [

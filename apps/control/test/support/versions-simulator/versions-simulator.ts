@@ -5,7 +5,10 @@ import { SandwireError } from '@sandwire/protocol'
 import { Random } from '@sandwire/testing'
 import { resolveCeilings } from '../../../src/ceilings/ceilings.ts'
 import { createLog } from '../../../src/log.ts'
+import { Metrics } from '../../../src/metrics.ts'
 import { FileVersions } from '../../../src/sandbox/file-versions.ts'
+import { StatusEvents } from '../../../src/sandbox/status-events.ts'
+import { VersionMetrics } from '../../../src/versions/version-metrics.ts'
 import { SandboxLifecycle } from '../../../src/sandbox/lifecycle.ts'
 import { restoreVersion } from '../../../src/sandbox/restore-version.ts'
 import { SandboxdClient } from '../../../src/sandbox/sandboxd-client.ts'
@@ -402,6 +405,9 @@ class VersionsSimulation {
       store: store.versions,
       versions,
       losesFiles: this.#box.survives.stop === 'nothing',
+      provider: 'simulated',
+      events: new StatusEvents(),
+      metrics: new VersionMetrics(new Metrics(), nowMs),
       sandboxd,
       running: () => {
         const record = store.read()

@@ -1,0 +1,41 @@
+import { shape } from '@sandwire/protocol'
+import type { Api } from '../server/api.ts'
+import { looseObject } from '../server/response.ts'
+import { formatUtc } from '../text/table.ts'
+
+/** For this long after a restore, users are told about it. */
+const SHOWN_MS = 5 * 60_000
+
+const viewShape = looseObject({
+  name: shape.text(128),
+  saved: shape.optional(
+    shape.nullable(
+      looseObject({
+        restored: shape.optional(
+          shape.nullable(
+            looseObject({
+              savedMs: shape.nonNegativeInteger,
+              restoredMs: shape.nonNegativeInteger,
+              reason: shape.text(64),
+            }),
+          ),
+        ),
+      }),
+    ),
+  ),
+})
+
+/** What a user must know about the files of a sandbox that was lost and recreated; undefined: nothing. */
+export async function findRestoredNotice(
+  api: Pick<Api, 'request'>,
+  sandbox: string,
+  nowMs: number,
+): Promise<string | undefined> {
+  const path = `/api/sandboxes/${encodeURIComponent(sandbox)}`
+  // The attach itself reports what is wrong with the server.
+  const view = viewShape.decode(await api.request('GET', path).catch(() => undefined))
+  const restored = view?.saved?.restored ?? undefined
+  if (view === undefined || restored === undefined || restored.reason !== 'lost') return undefined
+  if (Math.abs(nowMs - restored.restoredMs) > SHOWN_MS) return undefined
+  return `${view.name} was restored from the version of ${formatUtc(restored.savedMs)} UTC; later changes are lost`
+}
