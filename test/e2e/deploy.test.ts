@@ -73,6 +73,7 @@ describe('npm run deploy', () => {
               { new_sqlite_classes: ['SandboxObject', 'AccountObject'] },
               { new_sqlite_classes: ['MachineObject'] },
               { new_sqlite_classes: ['GatewayGrantObject'] },
+              { new_sqlite_classes: ['ClaudeSandbox'] },
             ],
           },
         })
@@ -223,6 +224,7 @@ describe('the bundle of a dry run', () => {
         ACCOUNT: { className: 'AccountObject', useSQLite: true },
         MACHINE: { className: 'MachineObject', useSQLite: true },
         GATEWAY_GRANT: { className: 'GatewayGrantObject', useSQLite: true },
+        CLAUDE_SANDBOX: { className: 'ClaudeSandbox', useSQLite: true },
       },
       bindings: { ...vars, ...secrets },
       assets: {

@@ -37,6 +37,7 @@ import { addPageRoutes } from './routes/pages.ts'
 import type { Policy } from './routes/policies.ts'
 import { recordRequests } from './routes/request-log.ts'
 import { addRedeemRoutes } from './routes/redeem.ts'
+import { addRunRoutes } from './routes/runs.ts'
 import { addCheckpointRoutes } from './routes/checkpoints.ts'
 import { addSandboxRoutes } from './routes/sandboxes.ts'
 import { addSessionRoutes } from './routes/sessions.ts'
@@ -182,6 +183,7 @@ export function createApp(deps: AppDependencies): App {
   addCheckpointRoutes(app, guardOf, { lookup, ...runtime })
   addVersionFileRoutes(app, guardOf, { lookup, ...runtime })
   addSessionRoutes(app, guardOf, { lookup, mint, commands, sessionNames })
+  addRunRoutes(app, guardOf, { lookup, mint, commands, ...runtime })
   addAuditRoutes(app, guardOf, lookup)
   addGrantRoutes(app, guardOf, { lookup, mint, accounts, source: config, hasGuests })
   addRedeemRoutes(app, guardOf, { lookup, mint, accounts, source: config, hasGuests, nowMs })

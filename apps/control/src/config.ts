@@ -15,6 +15,7 @@ import {
 import { z } from 'zod'
 import type { MachineFacts } from './ceilings/ceilings.ts'
 import { CODINGS } from './http/content-coding.ts'
+import { runSettingsSchema } from './run/settings.ts'
 import { MAX_TICKET_MS } from './sandbox/tickets.ts'
 import { sessionSettingsSchema } from './session-settings.ts'
 import type { S3Settings } from './versions/s3-settings.ts'
@@ -112,6 +113,8 @@ const configSchema = z.strictObject({
   /** What the machine has; absent: not known. */
   machine: machineSchema.exactOptional(),
   sessions: sessionSettingsSchema.prefault({}),
+  /** Runs of coding agents. */
+  runs: runSettingsSchema.prefault({}),
   /** Command templates and restrictions. */
   commands: z.unknown().transform(toCommands).prefault({}),
   /** What the credential gateway adds to requests of agents. */

@@ -3,6 +3,7 @@ import type { GatewayGrantObject } from './credentials/grant-object.ts'
 import type * as main from './index.ts'
 import type { RateLimit } from './http/rate-limits.ts'
 import type { MachineObject } from './machine/object.ts'
+import type { RunObject } from './run/object.ts'
 import type { SandboxObject } from './sandbox/object.ts'
 
 /** Bindings of the worker. */
@@ -15,6 +16,8 @@ export interface Env {
   readonly MACHINE: DurableObjectNamespace<MachineObject>
   /** One object per run, named by its id: what the run may request of the credential gateway. */
   readonly GATEWAY_GRANT: DurableObjectNamespace<GatewayGrantObject>
+  /** One object per run, named by its id. The name of the binding is what other Workers expect. */
+  readonly CLAUDE_SANDBOX: DurableObjectNamespace<RunObject>
   /** The host API; absent without a host. */
   readonly HOST?: Fetcher
   /** The host's store of versions, a folder. */

@@ -14,6 +14,7 @@ export { AccountObject } from './account/object.ts'
 export { Gateway } from './credentials/gateway.ts'
 export { GatewayGrantObject } from './credentials/grant-object.ts'
 export { MachineObject } from './machine/object.ts'
+export { RunObject as ClaudeSandbox } from './run/object.ts'
 export { SandboxObject } from './sandbox/object.ts'
 
 /** The app of each environment, created once per isolate. */

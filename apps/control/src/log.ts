@@ -8,6 +8,7 @@ export interface LogFields {
   readonly duration_ms?: number
   readonly sandbox?: string
   readonly session?: string
+  readonly run?: string
   readonly state?: string
   readonly attempt?: number
   /** Id of the command template that was started. */
@@ -31,6 +32,7 @@ const FIELDS: readonly (keyof LogFields)[] = [
   'duration_ms',
   'sandbox',
   'session',
+  'run',
   'state',
   'attempt',
   'template',

@@ -3,7 +3,7 @@ export type Row = Readonly<Record<string, ArrayBuffer | string | number | null>>
 
 /** The part of a Durable Object's SQL that stores use. */
 export interface Sql {
-  exec(query: string, ...bindings: (string | number | null)[]): { toArray(): Row[] }
+  exec(query: string, ...bindings: (string | number | null | Uint8Array<ArrayBuffer>)[]): { toArray(): Row[] }
 }
 
 /** Runs a query and returns its rows. */

@@ -284,6 +284,7 @@ function openSharing(addHeldGrant: () => Promise<void> = async () => undefined) 
     lifecycle,
     store,
     sessions: {} as SandboxSessions,
+    checkRun: async () => undefined,
     revocation: { disconnect: async () => undefined },
     ticketMs: 10,
     nowMs: () => 1,

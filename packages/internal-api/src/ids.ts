@@ -6,6 +6,9 @@ const SANDBOX_ID = /^[0-9a-hjkmnp-tv-z]{32}$/
 /** A session id: the sandbox it is in, and 128 random bits. */
 const SESSION_ID = /^([0-9a-hjkmnp-tv-z]{32})\.[0-9a-hjkmnp-tv-z]{26}$/
 
+/** A run id: its sandbox, and 120 random bits. Neither a session id, which has a dot, nor a sandbox name, which has no underscore. */
+const RUN_ID = /^([0-9a-hjkmnp-tv-z]{32})_[0-9a-hjkmnp-tv-z]{24}$/
+
 /** True for the format of a sandbox id; only control can verify that it was issued. */
 export function isSandboxId(text: string): boolean {
   return SANDBOX_ID.test(text)
@@ -14,6 +17,11 @@ export function isSandboxId(text: string): boolean {
 /** The sandbox id in a session id; undefined when the format is wrong. */
 export function sandboxIdOf(sessionId: string): string | undefined {
   return SESSION_ID.exec(sessionId)?.[1]
+}
+
+/** The sandbox id in a run id; undefined when the format is wrong. */
+export function sandboxIdOfRun(runId: string): string | undefined {
+  return RUN_ID.exec(runId)?.[1]
 }
 
 /** Encodes bytes in the alphabet of ids, five bits per character, padded with zero bits. */

@@ -165,6 +165,26 @@ export const ERRORS = {
   store_unavailable: transient(503, 4477),
   /** The operator has not configured what a coding agent needs, such as a key of the model API; the text names the setting. */
   agent_not_configured: final(503, 4478),
+  /** No run has this id, or it is not yours. */
+  run_not_found: final(404, 4404),
+  /** The run has ended, so that it takes no messages and approvals. */
+  run_ended: final(409, 4479),
+  /** The run is queued or being prepared, so that its agent cannot be reached yet. */
+  run_not_started: transient(409, 4480),
+  /** The account has too many queued runs. */
+  too_many_runs: final(429, 4481),
+  /** The agent of a run failed, or could not be started. */
+  run_failed: final(422, 4482, 1),
+  /** A run was aborted. */
+  run_aborted: final(410, 4483, 130),
+  /** A run reached a time limit. */
+  run_timed_out: final(408, 4484, 124),
+  /** A run reached its budget or its limit of turns. */
+  run_over_budget: final(402, 4485, 3),
+  /** The agent of a run, or its sandbox, ended unexpectedly. */
+  run_crashed: final(500, 4486, 4),
+  /** The files of a run are gone, so that there is no diff. */
+  run_lost: final(500, 4487, 5),
   /** The server is stopping. */
   shutting_down: transient(503, 1012),
   /** The connection broke. */

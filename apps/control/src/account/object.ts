@@ -7,6 +7,8 @@ import type { SandboxRequest } from '../ceilings/check-ceilings.ts'
 import type { Env } from '../env.ts'
 import { MACHINE } from '../machine/store.ts'
 import { type Outcome, settle, unwrap } from '../outcome.ts'
+import type { RunObject } from '../run/object.ts'
+import type { RunView } from '../run/view.ts'
 import { runtimeOf } from '../runtime.ts'
 import { ObjectAlarm } from '../sandbox/alarm.ts'
 import type { HeldGrant } from '../sandbox/grants.ts'
@@ -19,6 +21,7 @@ import type { SessionFacts } from '../sandbox/session-view.ts'
 import { type AuditQuery, AuditStore } from './audit-store.ts'
 import { AccountRevocation } from './revocation.ts'
 import { EndedTokens, type EndedToken, type IssuedCredential, SignIns, type UsedState } from './sign-ins.ts'
+import { AccountRuns, type RunClaim } from './runs.ts'
 import { AccountUsage } from './usage.ts'
 import { AccountStore, AttachBudget, type GrantSource, HeldGrants, type IndexedSession } from './store.ts'
 
@@ -37,6 +40,7 @@ export class AccountObject extends DurableObject<Env> {
   readonly #audit: AuditStore
   readonly #revocation: AccountRevocation
   readonly #usage: AccountUsage
+  readonly #runs: AccountRuns
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env)
@@ -56,6 +60,7 @@ export class AccountObject extends DurableObject<Env> {
       countsLimits: config.provider === 'host',
       nowMs,
     })
+    this.#runs = new AccountRuns(sql, config.runs)
     this.#signIns = new SignIns(sql)
     this.#endedTokens = new EndedTokens(sql)
     this.#heldGrants = new HeldGrants(sql)
@@ -82,8 +87,7 @@ export class AccountObject extends DurableObject<Env> {
       const { workspaceMode, defaultName } = runtimeOf(this.env).config
       if (workspaceMode === 'local' && name !== defaultName)
         throw new SandwireError('sandbox_not_found', `This server has one sandbox, "${defaultName}"`)
-      if (Date.now() < (this.#endedTokens.accountDeletedMs ?? 0) + DELETION_MS)
-        throw unauthorized('the account was just deleted')
+      this.#refuseDeleted()
       return this.#usage.claim(name, id, sandbox)
     })
   }
@@ -129,6 +133,39 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run(() => {
       this.#usage.remove(sandbox)
       this.#reportUsage()
+    })
+  }
+
+  /** Adds a run; returns its id, or that of the run which was created with the same key. */
+  claimRun(view: RunView, claim: RunClaim): Promise<Outcome<string>> {
+    return this.#run(() => {
+      this.#refuseDeleted()
+      return this.#runs.claim(view, claim, Date.now())
+    })
+  }
+
+  /** True when the run may start now. */
+  admitRun(run: string): Promise<Outcome<boolean>> {
+    return this.#run(() => this.#runs.admit(run))
+  }
+
+  /** Stores the state of a run. When it has ended, the next ones that wait are woken. */
+  reportRun(view: RunView): Promise<Outcome<void>> {
+    return this.#run(() => {
+      this.#runs.report(view)
+      if (view.state === 'ended') this.#wakeRuns()
+    })
+  }
+
+  /** Runs, newest first, as last reported. */
+  runs(limit: number, before: string | undefined): Promise<Outcome<readonly RunView[]>> {
+    return this.#run(() => this.#runs.list(limit, before))
+  }
+
+  removeRun(run: string): Promise<Outcome<void>> {
+    return this.#run(() => {
+      this.#runs.remove(run)
+      this.#wakeRuns()
     })
   }
 
@@ -251,6 +288,7 @@ export class AccountObject extends DurableObject<Env> {
       )
       for (const { login } of this.#signIns.list(nowMs)) this.#signIns.remove(login)
       for (const { grant } of held) this.#heldGrants.remove(grant)
+      this.#deleteRuns()
       await this.#revocation.deliver()
       return this.#revocation.pendingSandboxes
     })
@@ -285,6 +323,29 @@ export class AccountObject extends DurableObject<Env> {
     await this.#revocation.deliver()
     this.#audit.prune(Date.now())
     await this.#scheduleAuditPrune()
+  }
+
+  #refuseDeleted(): void {
+    if (Date.now() < (this.#endedTokens.accountDeletedMs ?? 0) + DELETION_MS)
+      throw unauthorized('the account was just deleted')
+  }
+
+  /** Lets queued runs start. One that cannot be reached asks by itself a few seconds later. */
+  #wakeRuns(): void {
+    for (const run of this.#runs.startable()) this.ctx.waitUntil(this.#runObject(run).wake())
+  }
+
+  /** Deletes the runs of a deleted account. A run that cannot be reached deletes itself when it finds no index entry. */
+  #deleteRuns(): void {
+    for (const run of this.#runs.ids()) {
+      this.#runs.remove(run)
+      this.ctx.waitUntil(this.#runObject(run).deleteOrphaned())
+    }
+  }
+
+  #runObject(run: string): DurableObjectStub<RunObject> {
+    const { CLAUDE_SANDBOX } = this.env
+    return CLAUDE_SANDBOX.get(CLAUDE_SANDBOX.idFromName(run))
   }
 
   #revokeSignIns(logins: readonly string[]): Promise<void> {

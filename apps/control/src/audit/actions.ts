@@ -32,6 +32,12 @@ export const ACTIONS = [
   'git.change',
   'tmux.change',
   'git.commit',
+  'run.create',
+  /** A message, an approval or an interrupt. */
+  'run.steer',
+  'run.abort',
+  'run.delete',
+  'run.publish',
   'signin',
   'signout',
   'account.delete',
@@ -65,6 +71,8 @@ const SECURITY: ReadonlySet<Action> = new Set([
   'version.delete',
   'version.restore',
   'version.fork',
+  'run.delete',
+  'run.publish',
 ])
 
 /** The class of a row; what a ceiling refused is relevant to security, whatever the action. */
@@ -111,6 +119,12 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'PUT /api/account/sessions/:session/pin': 'session.pin',
   'DELETE /api/account/sessions/:session/pin': 'session.unpin',
   'GET /logs/:sandbox': 'logs.read',
+  'POST /api/runs': 'run.create',
+  'POST /api/runs/:run/messages': 'run.steer',
+  'POST /api/runs/:run/approvals/:request': 'run.steer',
+  'POST /api/runs/:run/interrupt': 'run.steer',
+  'POST /api/runs/:run/abort': 'run.abort',
+  'DELETE /api/runs/:run': 'run.delete',
   ...WORKSPACE_ACTIONS,
   'GET /attach': 'attach',
   'GET /terminal/:session': 'attach',

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { sandboxIdOf } from '@sandwire/internal-api'
+import { sandboxIdOf, sandboxIdOfRun } from '@sandwire/internal-api'
 import { type AttachParameter, checkSubprotocols, SandwireError } from '@sandwire/protocol'
 import type { Context } from 'hono'
 import type { TicketBinding } from '../auth/identity.ts'
@@ -10,6 +10,7 @@ import { checkHandshake } from '../http/upgrade.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { readObjectError } from '../outcome.ts'
+import { RUN_URL } from '../run/call.ts'
 import { type AttachCall, CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { noSuchSession } from '../sandbox/not-found.ts'
@@ -189,6 +190,27 @@ async function attach(
     : joinSession(target, attachCall, ticket, deps)
 }
 
+/** Shows a run as terminal text. A ticket for viewers takes the right to send messages away. */
+async function openRunTerminal(
+  context: Context<AppEnv>,
+  run: string,
+  { lookup, limits }: AttachDependencies,
+): Promise<Response> {
+  const { isUpgrade } = checkHandshake(context.req.raw)
+  const { ticket } = identityOf(context)
+  context.set('action', 'session.join')
+  const call = callOf(context)
+  if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
+  await limits.admit(call)
+  checkTicket(ticket, { sandbox: await lookup.ofRun(run), session: run })
+  const scopes = ticket?.role === 'viewer' ? (['connect'] as const) : call.scopes
+  const streamCall = { ...call, scopes, what: 'terminal', form: 'socket', after: 0, limit: 0 }
+  const headers = { upgrade: 'websocket', [CALL_HEADER]: JSON.stringify(streamCall) }
+  const response = await lookup.run(run).fetch(RUN_URL, { headers })
+  if (response.status !== 101) throw await readObjectError(response)
+  return response
+}
+
 const upgradeResponses = {
   101: { description: 'A WebSocket: `sandwire.v1` if offered, otherwise the plain dialect' },
   426: { description: 'The request is valid but not an upgrade' },
@@ -250,6 +272,7 @@ export function addAttachRoutes(app: App, guardOf: GuardOf, deps: AttachDependen
     }),
     (context) => {
       const { session } = context.req.valid('param')
+      if (sandboxIdOfRun(session) !== undefined) return openRunTerminal(context, session, deps)
       const query = new URL(context.req.url).searchParams
       const isSession = isSessionToken(session) || sandboxIdOf(session) !== undefined
       if (query.has('session') || query.has('sandbox') || !isSession)

@@ -101,6 +101,18 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /api/templates': rule('read', 'connect', 'self'),
   'GET /files/:sandbox': rule('read', 'connect', 'work'),
   'GET /files/:sandbox/:path': rule('read', 'connect', 'work'),
+  // Of files in a sandbox, the route also checks `work` on it.
+  'POST /api/runs': rule('write', 'exec', 'self'),
+  'GET /api/runs': rule('read', 'connect', 'self'),
+  'GET /api/runs/:run': rule('read', 'connect', 'watch'),
+  'GET /api/runs/:run/events': rule('read', 'connect', 'watch'),
+  'GET /api/runs/:run/diff': rule('read', 'connect', 'watch'),
+  // Viewers watch; the run's object checks that the caller is none.
+  'POST /api/runs/:run/messages': rule('write', 'exec', 'watch'),
+  'POST /api/runs/:run/approvals/:request': rule('write', 'exec', 'watch'),
+  'POST /api/runs/:run/interrupt': rule('write', 'exec', 'watch'),
+  'POST /api/runs/:run/abort': rule('write', 'exec', 'watch'),
+  'DELETE /api/runs/:run': rule('write', 'exec', 'own'),
   'GET /logs/:sandbox': rule('read', 'connect', 'work'),
   ...WORKSPACE_POLICIES,
   'GET /api/sessions': rule('read', 'connect', 'see'),

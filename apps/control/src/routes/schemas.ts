@@ -41,7 +41,7 @@ const env = z
     description: 'Environment of every process. Not for secrets.',
   })
 
-const network = z.strictObject({
+export const network = z.strictObject({
   policy: z.enum(['none', 'allowlist', 'open']),
   allow: z
     .array(z.string().max(253).refine(isAllowEntry, 'expected a host, *.host, host:port or set:NAME'))

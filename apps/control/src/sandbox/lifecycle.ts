@@ -12,9 +12,11 @@ import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
 import { controlItself, invalidResponse } from './sandboxd-client.ts'
 import {
   decodeActivity,
+  hasRun,
   keepsAwake,
   lastActivityMs as lastActivityOf,
   type SessionFacts,
+  sessionPins,
   withPin,
 } from './session-view.ts'
 import { startWithFiles } from './start-with-files.ts'
@@ -245,7 +247,7 @@ export class SandboxLifecycle {
     if (sessions === undefined) throw invalidResponse()
     for (const session of sessions) store.touch(lastActivityOf(session))
     const alive = new Set(sessions.map((session) => session.id))
-    for (const session of store.pins().keys()) if (!alive.has(session)) store.removePin(session)
+    for (const session of sessionPins(store.pins())) if (!alive.has(session)) store.removePin(session)
     // Only those from before the request: sandboxd may not know newer ones yet.
     for (const { session } of connections)
       if (!alive.has(session)) store.recheckedConnections.removeOfSession(session)
@@ -349,7 +351,7 @@ export class SandboxLifecycle {
       lastActivityMs: Math.max(lastActivityMs, state.startedMs),
       sleepAfterMs: this.#sleepAfterMs(settings),
       // Read again: a session may have been pinned while this waited.
-      hasPin: sessions.some((session) => keepsAwake(withPin(session, pins))),
+      hasPin: sessions.some((session) => keepsAwake(withPin(session, pins))) || hasRun(pins),
     })
   }
 

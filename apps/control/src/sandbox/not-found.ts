@@ -32,3 +32,7 @@ export function beingDestroyed(): SandwireError {
 export function noSuchSession(): SandwireError {
   return new SandwireError('session_not_found', 'No session has this id')
 }
+
+export function noSuchRun(): SandwireError {
+  return new SandwireError('run_not_found', 'No run has this id')
+}

@@ -4,7 +4,8 @@ import type { Env } from '../env.ts'
 import { AUDITED_HEADER, CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
-import type { Need } from './access.ts'
+import type { Access, Need } from './access.ts'
+import { AGENTS_URL, parseAgentCall } from './agents.ts'
 import { onAlarm } from './alarm.ts'
 import { attachEvent, type AuditEvent, commandOf, type EventDetails } from './audit-log.ts'
 import type { AttachCall, SandboxCall } from './call.ts'
@@ -225,6 +226,20 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#audited(call, { session }, ({ sessions }) => sessions.pin(call, session, pinned))
   }
 
+  /** The caller's access to a run in this sandbox; throws `sandbox_not_found` without any. */
+  accessToRun(call: SandboxCall, run: string): Promise<Outcome<Access>> {
+    return this.#run(({ lifecycle }) => lifecycle.authorize(call, 'watch', run).access)
+  }
+
+  /** Keeps the sandbox from stopping when idle while a run works in it. */
+  setRunActive(run: string, isRunning: boolean): Promise<Outcome<void>> {
+    return this.#run(() => {
+      if (this.#store.read() === undefined) return
+      if (isRunning) this.#store.setPin(run, true)
+      else this.#store.removePin(run)
+    })
+  }
+
   sessionOutput(call: SandboxCall, session: string, from: number): Promise<Outcome<OutputPart>> {
     return this.#audited(call, { session }, ({ sessions }) => sessions.output(call, session, from))
   }
@@ -300,9 +315,19 @@ export class SandboxObject extends DurableObject<Env> {
     })
   }
 
-  /** Handles an attach (an upgrade, answered by sandboxd's 101) or a file request. */
+  /** Handles an attach (an upgrade, answered by sandboxd's 101), a file request or a request of a run. */
   override fetch(request: Request): Promise<Response> {
+    if (request.url === AGENTS_URL) return this.#proxyAgent(request)
     return request.url === WORKSPACE_URL ? this.#proxyFiles(request) : this.#attach(request)
+  }
+
+  async #proxyAgent(request: Request): Promise<Response> {
+    const call = parseAgentCall(request.headers)
+    const body = call.method === 'GET' ? undefined : await request.text()
+    const outcome = await this.#run(({ agents }) => agents.handle(call, body === '' ? undefined : body))
+    if (outcome.ok) return outcome.value
+    const error = errorOf(outcome)
+    return respondError(error, call.requestId, { [CODE_HEADER]: error.code })
   }
 
   async #proxyFiles(request: Request): Promise<Response> {

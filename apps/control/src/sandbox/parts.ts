@@ -9,6 +9,7 @@ import { type Authorization, ProxiedRequests } from '../workspace-proxy/requests
 import { ObjectAlarm } from './alarm.ts'
 import { Garbage } from '../versions/garbage.ts'
 import { SandboxVersions } from '../versions/sandbox-versions.ts'
+import { SandboxAgents } from './agents.ts'
 import { AuditLog } from './audit-log.ts'
 import { HolderIndex } from './holder-index.ts'
 import { FileVersions } from './file-versions.ts'
@@ -31,6 +32,8 @@ export interface SandboxParts {
   readonly lifecycle: SandboxLifecycle
   readonly sessions: SandboxSessions
   readonly sharing: SandboxSharing
+  /** Requests of runs. */
+  readonly agents: SandboxAgents
   readonly revocation: Revocation
   readonly recheck: RecheckAuthorization
   readonly audit: AuditLog
@@ -260,6 +263,7 @@ export async function openParts(
   const sharing = new SandboxSharing({
     lifecycle,
     sessions,
+    checkRun: async (run) => unwrap(await env.CLAUDE_SANDBOX.get(env.CLAUDE_SANDBOX.idFromName(run)).check()),
     store,
     revocation,
     nowMs,
@@ -299,6 +303,7 @@ export async function openParts(
     openStatus,
     sessions,
     sharing,
+    agents: new SandboxAgents({ sessions, store, nowMs }),
     revocation,
     recheck,
     audit,

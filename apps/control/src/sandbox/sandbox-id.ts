@@ -7,11 +7,13 @@ const RANDOM_CHARS = 26
 /** Characters of the HMAC at the end: 30 bits. */
 const HMAC_CHARS = 6
 const ID_BYTES = 16
+const RUN_ID_BYTES = 15
 
-/** Mints sandbox and session ids. An HMAC in the id shows that it was minted here, without a lookup. */
+/** Mints ids of sandboxes, sessions and runs. An HMAC in the id shows that it was minted here, without a lookup. */
 export interface IdMint {
   mintSandbox(): Promise<string>
   mintSession(sandbox: string): string
+  mintRun(sandbox: string): string
   /** True when the id was minted with our key. Other ids must not reach a Durable Object. */
   isMinted(id: string): Promise<boolean>
 }
@@ -34,6 +36,7 @@ export async function openIdMint(
       return text + (await hmacOf(text))
     },
     mintSession: (sandbox) => `${sandbox}.${randomPart()}`,
+    mintRun: (sandbox) => `${sandbox}_${encodeId(random(new Uint8Array(RUN_ID_BYTES)))}`,
     async isMinted(id) {
       if (!isSandboxId(id)) return false
       return isEqualInConstantTime(await hmacOf(id.slice(0, RANDOM_CHARS)), id.slice(RANDOM_CHARS))

@@ -1,4 +1,4 @@
-import { sandboxIdOf } from '@sandwire/internal-api'
+import { sandboxIdOf, sandboxIdOfRun } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { LOCAL_ACCOUNT } from '../auth/local-identity.ts'
 import { defaultSettings } from '../ceilings/ceilings.ts'
@@ -8,7 +8,7 @@ import { unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import { type HeldGrant, sandboxOfGrant } from './grants.ts'
 import type { SandboxCall } from './call.ts'
-import { noSuchSandbox, noSuchSession, sharedUnderName } from './not-found.ts'
+import { noSuchRun, noSuchSandbox, noSuchSession, sharedUnderName } from './not-found.ts'
 import type { SandboxSettings, SandboxView } from './record.ts'
 import type { IdMint, SandboxRef } from './sandbox-id.ts'
 
@@ -43,9 +43,9 @@ export class SandboxLookup {
     return [...new Map(held.map((one) => [one.sandbox, one])).values()]
   }
 
-  /** The sandbox of a session; throws `session_not_found` for an id that was not minted here. */
+  /** The sandbox of a session or run; throws `session_not_found` for an id that was not minted here. */
   async ofSession(session: string): Promise<string> {
-    const id = sandboxIdOf(session)
+    const id = sandboxIdOf(session) ?? sandboxIdOfRun(session)
     if (id === undefined || !(await this.#mint.isMinted(id))) throw noSuchSession()
     return id
   }
@@ -55,12 +55,13 @@ export class SandboxLookup {
     return defaultSettings(runtimeOf(this.#env).ceilings)
   }
 
-  /** Creates a sandbox; with `reuse`, returns the one that has the name already. */
+  /** Creates a sandbox; with `reuse`, returns the one that has the name already. `newId` was minted before. */
   async create(
     call: SandboxCall,
     name: string,
     settings: SandboxSettings,
     reuse: boolean,
+    newId?: string,
   ): Promise<SandboxView> {
     const account = call.identity
     // The folder belongs to the user of the machine, even if other accounts can sign in.
@@ -69,7 +70,7 @@ export class SandboxLookup {
         'forbidden',
         'Cannot create a sandbox: this server serves a folder of its owner',
       )
-    const minted = await this.#mint.mintSandbox()
+    const minted = newId ?? (await this.#mint.mintSandbox())
     const { limits, network, sleepAfterMs } = settings
     const idle =
       sleepAfterMs === undefined ? {} : { idleSeconds: sleepAfterMs === null ? null : sleepAfterMs / 1000 }
@@ -96,6 +97,17 @@ export class SandboxLookup {
 
   sandbox(id: string) {
     return this.#env.SANDBOX.get(this.#env.SANDBOX.idFromName(id))
+  }
+
+  /** The sandbox of a run; throws `run_not_found` for an id that was not minted here. */
+  async ofRun(run: string): Promise<string> {
+    const id = sandboxIdOfRun(run)
+    if (id === undefined || !(await this.#mint.isMinted(id))) throw noSuchRun()
+    return id
+  }
+
+  run(id: string) {
+    return this.#env.CLAUDE_SANDBOX.get(this.#env.CLAUDE_SANDBOX.idFromName(id))
   }
 
   machine() {

@@ -1,4 +1,4 @@
-import { sandboxIdOf } from '@sandwire/internal-api'
+import { sandboxIdOf, sandboxIdOfRun } from '@sandwire/internal-api'
 import { z } from 'zod'
 
 /** Most sessions of one sandbox; sandboxd allows fewer. */
@@ -83,6 +83,16 @@ export function decodeActivity(
 /** Applies a pin that was changed after the session's start. */
 export function withPin(session: SessionFacts, pins: ReadonlyMap<string, boolean>): SessionFacts {
   return { ...session, pinned: pins.get(session.id) ?? session.pinned }
+}
+
+/** Pinned sessions. Runs have pins too, from their start to their end. */
+export function sessionPins(pins: ReadonlyMap<string, boolean>): readonly string[] {
+  return [...pins.keys()].filter((id) => sandboxIdOfRun(id) === undefined)
+}
+
+/** True while a run works in the sandbox. */
+export function hasRun(pins: ReadonlyMap<string, boolean>): boolean {
+  return pins.size > sessionPins(pins).length
 }
 
 /** True when a session keeps its sandbox from stopping: it is pinned and runs. */

@@ -1,3 +1,4 @@
+import { sandboxIdOfRun } from '@sandwire/internal-api'
 import { ROLES, SandwireError } from '@sandwire/protocol'
 import type { GrantSource } from '../account/store.ts'
 import { isEqualInConstantTime } from '../bytes.ts'
@@ -42,6 +43,8 @@ export type TakenTicket = TicketRecord & { readonly sandbox: string }
 export interface SharingDependencies {
   readonly lifecycle: SandboxLifecycle
   readonly sessions: SandboxSessions
+  /** Throws `run_not_found` unless there is such a run. */
+  readonly checkRun: (run: string) => Promise<void>
   readonly store: SandboxStore
   readonly revocation: Pick<Revocation, 'disconnect'>
   readonly holders: Pick<HolderIndex, 'add' | 'remove' | 'deliver'>
@@ -60,11 +63,12 @@ export class SandboxSharing {
   }
 
   async grant(call: SandboxCall, request: GrantRequest): Promise<GrantRecord> {
-    const { lifecycle, sessions, store, nowMs, random } = this.#deps
+    const { lifecycle, sessions, checkRun, store, nowMs, random } = this.#deps
     const { session, role, lifeMs, label, linkHash, account } = request
     lifecycle.authorize(call, 'own', session)
-    // A grant on a session that does not exist would look like success.
-    if (session !== undefined) await sessions.show(call, session)
+    // A grant on a session or run that does not exist would look like success.
+    if (session !== undefined && sandboxIdOfRun(session) !== undefined) await checkRun(session)
+    else if (session !== undefined) await sessions.show(call, session)
     const { record } = lifecycle.authorize(call, 'own')
     if (account === record.owner) throw new SandwireError('bad_request', 'Cannot share with yourself')
     this.#checkLimit()

@@ -1,13 +1,13 @@
 import type { Database } from 'bun:sqlite'
-import type { Sql } from '../../src/sql.ts'
+import type { Row, Sql } from '../../src/sql.ts'
 
-type Value = string | number | null
+type Value = string | number | null | Uint8Array<ArrayBuffer>
 
 /** Bun's SQLite in the shape of a Durable Object's. */
 export function sqlOf(database: Database): Sql {
   return {
     exec(query, ...bindings) {
-      const all = database.query<Record<string, Value>, Value[]>(query).all(...bindings)
+      const all = database.query<Row, Value[]>(query).all(...bindings)
       return { toArray: () => all }
     },
   }

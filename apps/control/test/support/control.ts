@@ -220,6 +220,7 @@ export async function startControl({
       ACCOUNT: { className: 'AccountObject', useSQLite: true },
       MACHINE: { className: 'MachineObject', useSQLite: true },
       GATEWAY_GRANT: { className: 'GatewayGrantObject', useSQLite: true },
+      CLAUDE_SANDBOX: { className: 'ClaudeSandbox', useSQLite: true },
     },
     durableObjectsPersist: path.join(folder, 'state'),
     serviceBindings: {

@@ -113,6 +113,7 @@ const OBJECTS = [
   { binding: 'ACCOUNT', className: 'AccountObject', uniqueKey: 'account' },
   { binding: 'MACHINE', className: 'MachineObject', uniqueKey: 'machine' },
   { binding: 'GATEWAY_GRANT', className: 'GatewayGrantObject', uniqueKey: 'gateway-grant' },
+  { binding: 'CLAUDE_SANDBOX', className: 'ClaudeSandbox', uniqueKey: 'run' },
 ]
 
 function nameOfSlot(slot: number): string {

@@ -1,4 +1,4 @@
-import type { RawHandshake } from '@sandwire/testing'
+import { eventually, type RawHandshake } from '@sandwire/testing'
 import { type RunningControl, startControl } from '../control.ts'
 import { upgrade } from '../handshake.ts'
 import { JWT_SECRET, ApiClient, textIn, type ApiResponse, tokenOf, UNLIMITED } from '../api-client.ts'
@@ -93,7 +93,13 @@ export class MatrixFixture implements AsyncDisposable {
     await give('session guest', { session, role: 'viewer' })
     const taken = await give('revoked', { sandbox, role: 'collaborator' })
     await expectSuccess(owner.delete(`/api/grants/${taken}`))
-    return { sandbox, session, grant }
+    const run = textIn(await expectSuccess(owner.post('/api/runs', { sandbox, task: 'x' })), 'id')
+    await eventually(async () => textIn(await owner.get(`/api/runs/${run}`), 'state') === 'ended', {
+      what: 'the run to end',
+      timeoutMs: 20_000,
+      intervalMs: 50,
+    })
+    return { sandbox, session, grant, run }
   }
 
   async removeTarget({ sandbox }: Target): Promise<void> {

@@ -28,6 +28,7 @@ export const MISSING = {
   sandbox: 'sandbox_not_found',
   session: 'session_not_found',
   grant: 'not_found',
+  run: 'run_not_found',
 } as const
 
 /** The requirements of a verb beyond the policy of its route. */

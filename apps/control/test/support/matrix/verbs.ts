@@ -8,6 +8,8 @@ export interface Target {
   readonly sandbox: string
   readonly session: string
   readonly grant: string
+  /** An ended run in the sandbox. */
+  readonly run: string
 }
 
 /** A request over HTTP, or the upgrade to a WebSocket. */
@@ -47,6 +49,15 @@ const ofSession = (path: string): Verb => ({
     path: path.replace(':sandbox', sandbox).replace(':session', session),
   }),
 })
+
+const ofRun = (path: string, json?: unknown): Verb => ({
+  names: 'run',
+  request: ({ run }) => ({ path: path.replace(':run', run), ...(json === undefined ? {} : { json }) }),
+})
+/** The run of the fixture has ended, which is only told to those who may steer it. */
+const steering = (path: string, json?: unknown): Verb[] => [
+  { ...ofRun(path, json), drives: true, expectedError: 'run_ended' },
+]
 
 /** Joins as viewer and as driver. */
 const join = (path: string): Verb[] => [
@@ -277,6 +288,25 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
       request: ({ sandbox }) => ({ path: '/api/tickets', json: { sandbox } }),
     },
   ],
+  'POST /api/runs': [
+    {
+      names: 'sandbox',
+      how: 'in a sandbox',
+      need: 'work',
+      changes: 'target',
+      request: ({ sandbox }) => ({ path: '/api/runs', json: { sandbox, task: 'x' } }),
+    },
+  ],
+  'GET /api/runs': [plain('/api/runs')],
+  'GET /api/runs/:run': [ofRun('/api/runs/:run')],
+  'GET /api/runs/:run/events': [ofRun('/api/runs/:run/events')],
+  // The agent of the fixture could not be started.
+  'GET /api/runs/:run/diff': [{ ...ofRun('/api/runs/:run/diff'), expectedError: 'not_found' }],
+  'POST /api/runs/:run/messages': steering('/api/runs/:run/messages', { text: 'x' }),
+  'POST /api/runs/:run/approvals/:request': steering('/api/runs/:run/approvals/r', { decision: 'deny' }),
+  'POST /api/runs/:run/interrupt': steering('/api/runs/:run/interrupt'),
+  'POST /api/runs/:run/abort': [{ ...ofRun('/api/runs/:run/abort'), drives: true }],
+  'DELETE /api/runs/:run': [{ ...ofRun('/api/runs/:run'), changes: 'target' }],
   'GET /api/templates': [plain('/api/templates')],
   'GET /logs/:sandbox': [ofSandbox('/logs/:sandbox')],
   ...OF_WORKSPACES,

@@ -1,0 +1,138 @@
+import { type AgentStart, DEFAULT_LIMITS } from '@sandwire/agent'
+import { type GatewayAccess, gitEnvironment, modelBaseUrl } from '@sandwire/internal-api'
+import type { GatewayGrant, GatewayUsage } from '../credentials/grants.ts'
+import type { RunRecord, RunRequest, Spent } from './record.ts'
+import type { RunSettings } from './settings.ts'
+
+const MICRO = 1_000_000
+/** Output of one request to the model. */
+const MAX_OUTPUT_TOKENS = 64_000
+/** Time to queue, clone and collect, besides the time limit of the agent. */
+const GRANT_MARGIN_MS = 60 * 60_000
+
+/** Where the programs of agents are in every sandbox. */
+const PROGRAMS: Readonly<Record<RunRequest['agent'], string>> = { claude: '/opt/agents/claude/claude' }
+
+/** The tools of an agent that only reads. */
+const READ_ONLY_TOOLS = ['Read', 'Grep', 'Glob']
+
+const SCHEMAS: Readonly<Record<RunRequest['purpose'], unknown>> = {
+  change: undefined,
+  research: {
+    type: 'object',
+    required: ['summary', 'findings'],
+    properties: {
+      summary: { type: 'string' },
+      findings: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['finding'],
+          properties: {
+            finding: { type: 'string' },
+            file: { type: 'string' },
+            line: { type: 'integer', minimum: 1 },
+          },
+        },
+      },
+    },
+  },
+  review: {
+    type: 'object',
+    required: ['summary', 'comments'],
+    properties: {
+      summary: { type: 'string' },
+      comments: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['file', 'line', 'comment'],
+          properties: {
+            file: { type: 'string' },
+            line: { type: 'integer', minimum: 1 },
+            comment: { type: 'string' },
+          },
+        },
+      },
+    },
+  },
+}
+
+/** What the run may request of the credential gateway. */
+export function grantOf(
+  { id, sandbox, request }: RunRecord,
+  settings: RunSettings,
+  nowMs: number,
+): GatewayGrant {
+  const { source, limits } = request
+  return {
+    run: id,
+    sandbox,
+    expiresMs: nowMs + limits.wallClockSeconds * 1000 + GRANT_MARGIN_MS,
+    provider: 'anthropic',
+    models: [...settings.models],
+    budgetMicroUsd: Math.round(limits.budgetUsd * MICRO),
+    maxOutputTokens: MAX_OUTPUT_TOKENS,
+    hosts: [],
+    ...(source.kind === 'repo'
+      ? {
+          git: {
+            repository: source.repo,
+            push: request.isInteractive ? 'agent' : 'none',
+            ...(source.installationId === undefined ? {} : { installationId: source.installationId }),
+          },
+        }
+      : {}),
+  }
+}
+
+/** The first message of the agent. */
+function taskText({ task, context }: Pick<RunRequest, 'task' | 'context'>): string {
+  return context === undefined || context === '' ? task : `${task}\n\n${context}`
+}
+
+/** The request that starts the agent. */
+export function agentStartOf(
+  { request }: Pick<RunRecord, 'request'>,
+  access: GatewayAccess,
+  gatewayUrl: string,
+): AgentStart {
+  const { agent, model, permission, limits, isInteractive, purpose } = request
+  const schema = SCHEMAS[purpose]
+  return {
+    agent,
+    program: PROGRAMS[agent],
+    task: taskText(request),
+    ...(model === undefined ? {} : { model }),
+    permission,
+    ...(purpose === 'change' ? {} : { tools: READ_ONLY_TOOLS }),
+    ...(schema === undefined ? {} : { outputSchema: JSON.stringify(schema) }),
+    isInteractive,
+    env: {
+      ...gitEnvironment(gatewayUrl, access),
+      ANTHROPIC_BASE_URL: modelBaseUrl(gatewayUrl, 'anthropic'),
+      ANTHROPIC_AUTH_TOKEN: access.token,
+    },
+    secrets: [access.token],
+    limits: {
+      ...DEFAULT_LIMITS,
+      idleMs: limits.idleSeconds * 1000,
+      wallClockMs: limits.wallClockSeconds * 1000,
+      approvalMs: limits.approvalSeconds * 1000,
+      maxTurns: limits.turns,
+      maxBudgetMicroUsd: Math.round(limits.budgetUsd * MICRO),
+    },
+  }
+}
+
+export function toSpent(usage: GatewayUsage): Spent {
+  const { costMicroUsd, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, requests } = usage
+  return {
+    costUsd: costMicroUsd / MICRO,
+    inputTokens,
+    outputTokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+    requests,
+  }
+}

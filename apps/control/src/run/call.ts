@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
+import { callFields } from '../sandbox/pass-through.ts'
+
+/** URL at which a run's object streams its events or its diff. */
+export const RUN_URL = 'http://run/stream'
+
+/** A request for a stream, on its way from the Worker to the run's object. */
+export interface RunStreamCall extends SandboxCall {
+  readonly what: 'events' | 'diff' | 'terminal'
+  /** How events are sent. */
+  readonly form: 'socket' | 'sse' | 'json'
+  /** Sequence number of the last event that the client has. */
+  readonly after: number
+  readonly limit: number
+}
+
+const callSchema = z.object({
+  ...callFields,
+  what: z.enum(['events', 'diff', 'terminal']),
+  form: z.enum(['socket', 'sse', 'json']),
+  after: z.number(),
+  limit: z.number(),
+})
+
+export function parseRunCall(headers: Headers): RunStreamCall {
+  return callSchema.parse(JSON.parse(headers.get(CALL_HEADER) ?? ''))
+}

@@ -1,0 +1,354 @@
+import { DurableObject } from 'cloudflare:workers'
+import type { ApprovalAnswer, ApprovalView, MessageView } from '@sandwire/agent'
+import { SandwireError } from '@sandwire/protocol'
+import type { Action } from '../audit/actions.ts'
+import type { Env } from '../env.ts'
+import { CODE_HEADER, respondError } from '../http/respond.ts'
+import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
+import { runtimeOf } from '../runtime.ts'
+import { ObjectAlarm } from '../sandbox/alarm.ts'
+import type { SandboxCall } from '../sandbox/call.ts'
+import { noSuchRun } from '../sandbox/not-found.ts'
+import {
+  type BindingMethods,
+  type ExecuteOptions,
+  type ExecuteResult,
+  openBindingMethods,
+  type ResearchResult,
+  type ReviewOptions,
+  type ReviewResult,
+} from './binding-methods.ts'
+import { parseRunCall, type RunStreamCall } from './call.ts'
+import { openRunParts, type RunParts } from './parts.ts'
+import type { RunRecord } from './record.ts'
+import { isSteerable } from './state.ts'
+import { RunStore } from './store.ts'
+import { streamEvents } from './stream-events.ts'
+import { openRunTerminal } from './terminal.ts'
+import { type RunView, viewOf } from './view.ts'
+
+/** What a caller needs to do something to a run. */
+type RunNeed = 'watch' | 'steer' | 'own'
+
+/** Between two wake requests that have an effect: a process in the sandbox can send them. */
+const WAKE_MS = 250
+/** How long a call waits for the end of a run before it returns what is known. */
+const MAX_WAIT_MS = 20_000
+const WAIT_POLL_MS = 250
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/**
+ * One run of a coding agent: its record, events, result and diff, which outlive its sandbox. Other Workers bind the class as
+ * `ClaudeSandbox`; they may call `startSession` and `execute` on an object of any name, which creates the run's own object.
+ */
+export class RunObject extends DurableObject<Env> {
+  readonly #store: RunStore
+  readonly #alarm: ObjectAlarm
+  #parts: Promise<RunParts> | undefined
+  #wokenMs = 0
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env)
+    this.#store = new RunStore(ctx.storage.sql)
+    this.#alarm = new ObjectAlarm(ctx.storage)
+    runtimeOf(env).metrics.count('sandwire_objects_constructed_total', { class: 'run' })
+  }
+
+  /** Stores a new run and begins it; an existing one is returned as it is. */
+  create(record: RunRecord, call: SandboxCall): Promise<Outcome<RunView>> {
+    return this.#run(async () => {
+      if (this.#store.read() === undefined) {
+        await this.#audit(record, call)
+        this.#store.insert(record)
+      }
+      await this.#alarm.setBy(Date.now())
+      return viewOf(this.#record)
+    })
+  }
+
+  describe(call: SandboxCall): Promise<Outcome<RunView>> {
+    return this.#run(async ({ lifecycle }) => {
+      await this.#authorize(call, 'watch')
+      await lifecycle.refresh()
+      return viewOf(this.#record)
+    })
+  }
+
+  /** Throws `run_not_found` unless there is a run. */
+  check(): Promise<Outcome<void>> {
+    return this.#run(() => void this.#record)
+  }
+
+  /** Sends a message to the agent. The same id again sends nothing. */
+  sendMessage(
+    call: SandboxCall,
+    message: { readonly id: string; readonly text: string },
+  ): Promise<Outcome<MessageView>> {
+    return this.#steer(call, ({ sandbox }) =>
+      sandbox.json('POST', '/messages', { ...message, by: call.identity }),
+    )
+  }
+
+  /** Answers a request of the agent; the first answer counts. */
+  answer(call: SandboxCall, answer: Omit<ApprovalAnswer, 'by'>): Promise<Outcome<ApprovalView>> {
+    return this.#steer(call, ({ sandbox }) =>
+      sandbox.json('POST', '/approvals', { ...answer, by: call.identity }),
+    )
+  }
+
+  /** Ends the agent's turn; it keeps its conversation. */
+  interrupt(call: SandboxCall): Promise<Outcome<RunView>> {
+    return this.#run(async () => {
+      unwrap(await this.#steer(call, ({ sandbox }) => sandbox.json('POST', '/interrupt')))
+      return viewOf(this.#record)
+    })
+  }
+
+  abortRun(call: SandboxCall): Promise<Outcome<RunView>> {
+    return this.#run(async ({ lifecycle }) => {
+      await this.#authorize(call, 'steer')
+      await this.#audit(this.#record, call)
+      await lifecycle.stop('aborted', `Aborted by ${call.name}`)
+      this.#advanceSoon()
+      return viewOf(this.#record)
+    })
+  }
+
+  /** Deletes an ended run with its events and its diff. */
+  remove(call: SandboxCall): Promise<Outcome<void>> {
+    return this.#run(async () => {
+      await this.#authorize(call, 'own')
+      const record = this.#record
+      if (record.state.kind !== 'ended')
+        throw new SandwireError('conflict', 'Cannot delete the run: it has not ended; abort it first')
+      await this.#audit(record, call)
+      await this.#delete()
+    })
+  }
+
+  /** Ends and deletes the run of a deleted account. */
+  deleteOrphaned(): Promise<Outcome<void>> {
+    return this.#run(async ({ sandbox, grants }) => {
+      const record = this.#store.read()
+      if (record === undefined) return
+      if (record.state.kind !== 'ended') {
+        await grants.end(record.id).catch(() => undefined)
+        await sandbox.release()
+      }
+      await this.#delete()
+    })
+  }
+
+  /** Something has changed in the sandbox or in the queue. Anything in the sandbox may call this, so it only causes a pull. */
+  async wake(): Promise<void> {
+    if (this.#store.read() === undefined) return
+    const nowMs = Date.now()
+    const atMs = Math.max(nowMs, this.#wokenMs + WAKE_MS)
+    this.#wokenMs = atMs
+    await this.#alarm.setBy(atMs)
+  }
+
+  /** The run, when it has ended or after a while. Only for other objects of this server. */
+  waitForEnd(): Promise<Outcome<RunView>> {
+    const { sleep } = runtimeOf(this.env)
+    return this.#run(async () => {
+      for (let waitedMs = 0; this.#record.state.kind !== 'ended' && waitedMs < MAX_WAIT_MS;) {
+        await sleep(WAIT_POLL_MS)
+        waitedMs += WAIT_POLL_MS
+      }
+      return viewOf(this.#record)
+    })
+  }
+
+  /** The diff as text; empty when there is none. Only for other objects of this server. */
+  diffText(): Promise<Outcome<string>> {
+    return this.#run(async ({ diffs }) =>
+      this.#record.diffBytes === null ? '' : new Response(await diffs.read()).text(),
+    )
+  }
+
+  /** Streams events or the diff; see `RunStreamCall`. A request without a call is that of another Worker's `handleWebSocket`. */
+  override async fetch(request: Request): Promise<Response> {
+    if (!request.headers.has('x-sandwire-call')) return this.handleWebSocket(request)
+    const call = parseRunCall(request.headers)
+    const outcome = await this.#run((parts) => this.#stream(call, parts))
+    if (outcome.ok) return outcome.value
+    const error = errorOf(outcome)
+    return respondError(error, call.requestId, { [CODE_HEADER]: error.code })
+  }
+
+  async #stream(call: RunStreamCall, { diffs, sandbox, lifecycle }: RunParts): Promise<Response> {
+    await this.#authorize(call, 'watch')
+    if (call.what === 'terminal') return openRunTerminal(this.#terminalDependencies(call))
+    if (call.what === 'events')
+      return streamEvents(call, {
+        store: this.#store,
+        sandbox,
+        lifecycle,
+        sleep: runtimeOf(this.env).sleep,
+      })
+    const { diffBytes, state } = this.#record
+    if (state.kind !== 'ended')
+      throw new SandwireError('run_not_started', 'The run has no diff yet: it has not ended')
+    if (diffBytes === null) throw new SandwireError('not_found', 'The run has no diff')
+    return new Response(await diffs.read(), {
+      headers: { 'content-type': 'text/x-diff; charset=utf-8', 'content-length': String(diffBytes) },
+    })
+  }
+
+  #terminalDependencies(call: SandboxCall) {
+    const steering = (): SandboxCall => ({ ...call, action: 'run.steer', requestId: crypto.randomUUID() })
+    return {
+      store: this.#store,
+      sleep: runtimeOf(this.env).sleep,
+      refresh: async () => unwrap(await this.#run(({ lifecycle }) => lifecycle.refresh())),
+      send: async (text: string) =>
+        void unwrap(await this.sendMessage(steering(), { id: crypto.randomUUID(), text })),
+      interrupt: async () => void unwrap(await this.interrupt(steering())),
+      hold: (work: Promise<unknown>) => this.ctx.waitUntil(work),
+    }
+  }
+
+  /** Starts a run for another Worker; returns its id. */
+  startSession(options: ExecuteOptions): Promise<string> {
+    return this.#binding.startSession(options)
+  }
+
+  /** Runs a task to its end; returns the diff. Repeating the call on the same object returns the same run. */
+  execute(options: ExecuteOptions): Promise<ExecuteResult> {
+    return this.#binding.execute(options)
+  }
+
+  /** Answers a question about a repository. */
+  research(options: ExecuteOptions): Promise<ResearchResult> {
+    return this.#binding.research(options)
+  }
+
+  /** Reviews a diff or a ref. */
+  review(options: ReviewOptions): Promise<ReviewResult> {
+    return this.#binding.review(options)
+  }
+
+  sendFeedback(sessionId: string, message: string): Promise<void> {
+    return this.#binding.sendFeedback(sessionId, message)
+  }
+
+  abort(sessionId: string): Promise<void> {
+    return this.#binding.abort(sessionId)
+  }
+
+  /** Shows the run as terminal text and takes typed lines as messages. The run is this object, or the last segment of the path. */
+  async handleWebSocket(request: Request): Promise<Response> {
+    return this.#binding.handleWebSocket(request, this.#store.read()?.id)
+  }
+
+  get #binding(): BindingMethods {
+    return openBindingMethods(this.env, this.ctx.id.toString())
+  }
+
+  /** Moves the run on; the alarm repeats until it has ended, and finally deletes it. */
+  override async alarm(): Promise<void> {
+    const record = this.#store.read()
+    if (record === undefined) return
+    const { config } = runtimeOf(this.env)
+    const { state } = record
+    if (state.kind === 'ended' && Date.now() >= state.endedMs + config.runs.keepDays * DAY_MS) {
+      unwrap(await this.#run(() => this.#delete()))
+      return
+    }
+    unwrap(await this.#run(({ lifecycle }) => lifecycle.advance()))
+    const after = this.#store.read()?.state
+    if (after?.kind === 'ended') await this.#alarm.setAt(after.endedMs + config.runs.keepDays * DAY_MS)
+  }
+
+  async #delete(): Promise<void> {
+    const { diffs, grants } = await this.#openParts()
+    const { id, owner } = this.#record
+    await diffs.delete()
+    await grants.remove(id).catch(() => undefined)
+    unwrap(await this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(owner)).removeRun(id))
+    await this.ctx.storage.deleteAlarm()
+    await this.ctx.storage.deleteAll()
+    this.#store.forget()
+  }
+
+  #advanceSoon(): void {
+    this.ctx.waitUntil(this.#run(({ lifecycle }) => lifecycle.advance()))
+  }
+
+  /** Passes a request to a working agent, and reads its state afterwards. */
+  #steer<T>(call: SandboxCall, send: (parts: RunParts) => Promise<unknown>): Promise<Outcome<T>> {
+    return this.#run(async (parts) => {
+      await this.#authorize(call, 'steer')
+      const { state } = this.#record
+      if (state.kind === 'queued' || state.kind === 'preparing')
+        throw new SandwireError('run_not_started', 'The run has not started yet')
+      if (!isSteerable(state)) throw new SandwireError('run_ended', 'The run is ending or has ended')
+      await this.#audit(this.#record, call)
+      const sent = await send(parts)
+      this.#advanceSoon()
+      return sent as T
+    })
+  }
+
+  get #record(): RunRecord {
+    const record = this.#store.read()
+    if (record === undefined) throw noSuchRun()
+    return record
+  }
+
+  /** Throws `run_not_found` for callers without any access. Others than the owner have that of the run's sandbox. */
+  async #authorize(call: SandboxCall, need: RunNeed): Promise<void> {
+    const { id, owner, sandbox } = this.#record
+    // A terminal needs no more than `connect` to watch.
+    if (need !== 'watch' && !call.scopes.includes('exec'))
+      throw new SandwireError('forbidden', 'The credential does not have the scope "exec"')
+    if (call.identity === owner) return
+    const object = this.env.SANDBOX.get(this.env.SANDBOX.idFromName(sandbox))
+    const outcome = await object.accessToRun(call, id)
+    if (!outcome.ok && outcome.code === 'sandbox_not_found') throw noSuchRun()
+    const access = unwrap(outcome)
+    if (need === 'steer' && access.authority === 'viewer')
+      throw new SandwireError('forbidden', 'Cannot do this: you are a viewer')
+    if (need === 'own' && access.need !== 'own')
+      throw new SandwireError('forbidden', 'Cannot do this: only the owner may')
+  }
+
+  /** Records an authorized request in the owner's audit, before it has any effect. */
+  async #audit({ id, owner, sandbox }: RunRecord, call: SandboxCall): Promise<void> {
+    const { identity, name, address, requestId, login } = call
+    const { action } = call
+    if (action === undefined) return
+    const entry = {
+      id: `${requestId}.${action satisfies Action}`,
+      atMs: Date.now(),
+      actor: identity,
+      actorName: name,
+      action,
+      sandbox,
+      session: id,
+      address,
+      requestId,
+      outcome: 'allowed' as const,
+      ...(login === undefined ? {} : { login }),
+    }
+    unwrap(await this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(owner)).recordAudit(owner, [entry]))
+  }
+
+  #openParts(): Promise<RunParts> {
+    this.#parts ??= openRunParts({
+      env: this.env,
+      store: this.#store,
+      wakeAt: (atMs) => this.#alarm.setBy(atMs),
+    })
+    return this.#parts
+  }
+
+  #run<T>(run: (parts: RunParts) => T | Promise<T>): Promise<Outcome<T>> {
+    const { log } = runtimeOf(this.env)
+    return settle(
+      async () => run(await this.#openParts()),
+      (cause) => log.error('run_error', { cause: String(cause) }),
+    )
+  }
+}

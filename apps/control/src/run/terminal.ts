@@ -1,0 +1,103 @@
+import { formatEvent } from '@sandwire/agent'
+import { SandwireError } from '@sandwire/protocol'
+import type { RunStore } from './store.ts'
+
+const POLL_MS = 500
+const BATCH = 200
+/** Longest line that is sent to the agent. */
+const MAX_LINE_CHARS = 16 * 1024
+const CLOSE_NORMAL = 1000
+
+export interface RunTerminalDependencies {
+  readonly store: RunStore
+  /** Reads new events. */
+  readonly refresh: () => Promise<void>
+  readonly send: (text: string) => Promise<void>
+  readonly interrupt: () => Promise<void>
+  readonly sleep: (ms: number) => Promise<void>
+  readonly hold: (work: Promise<unknown>) => void
+}
+
+/** What typed characters mean. */
+export interface TypedInput {
+  /** What the terminal shows of them. */
+  readonly echo: string
+  /** Complete lines. */
+  readonly lines: readonly string[]
+  /** The line that is being typed. */
+  readonly rest: string
+  /** Ctrl-C was typed. */
+  readonly isInterrupt: boolean
+}
+
+/** Edits the line that is being typed: backspace, Ctrl-U, Ctrl-C and Enter. */
+export function typeInto(line: string, data: string): TypedInput {
+  let rest = line
+  let echo = ''
+  let isInterrupt = false
+  const lines: string[] = []
+  for (const character of data) {
+    if (character === '\r' || character === '\n') {
+      if (rest.trim() !== '') lines.push(rest)
+      rest = ''
+      echo += '\r\n'
+    } else if (character === '\u0003') {
+      isInterrupt = true
+      rest = ''
+      echo += '^C\r\n'
+    } else if (character === '\u007f' || character === '\b') {
+      if (rest !== '') echo += '\b \b'
+      rest = Array.from(rest).slice(0, -1).join('')
+    } else if (character === '\u0015') {
+      echo += '\b \b'.repeat(Array.from(rest).length)
+      rest = ''
+    } else if (character >= ' ' && rest.length < MAX_LINE_CHARS) {
+      rest += character
+      echo += character
+    }
+  }
+  return { echo, lines, rest, isInterrupt }
+}
+
+/** A WebSocket that shows the run as terminal text. Typed lines are messages to the agent, Ctrl-C interrupts it. */
+export function openRunTerminal(deps: RunTerminalDependencies): Response {
+  const { 0: client, 1: server } = new WebSocketPair()
+  server.accept()
+  let isOpen = true
+  let line = ''
+  const print = (text: string): void => {
+    if (isOpen) server.send(text.replaceAll('\n', '\r\n'))
+  }
+  const tell = (work: Promise<void>): void =>
+    deps.hold(work.catch((error: unknown) => print(`${SandwireError.from(error).message}\n`)))
+  server.addEventListener('close', () => {
+    isOpen = false
+  })
+  server.addEventListener('message', (event) => {
+    const data = event.data as string | ArrayBuffer
+    const typed = typeInto(line, typeof data === 'string' ? data : new TextDecoder().decode(data))
+    line = typed.rest
+    if (typed.echo !== '') server.send(typed.echo)
+    for (const text of typed.lines) tell(deps.send(text))
+    if (typed.isInterrupt) tell(deps.interrupt())
+  })
+  const show = async (): Promise<void> => {
+    let shown = 0
+    let state: string | undefined
+    while (isOpen) {
+      const now = deps.store.read()?.state
+      if (now === undefined) break
+      if (now.kind !== state && (now.kind === 'queued' || now.kind === 'preparing')) print(`[${now.kind}]\n`)
+      state = now.kind
+      await deps.refresh()
+      const batch = deps.store.events(shown, BATCH)
+      for (const entry of batch) print(formatEvent(entry))
+      shown = batch.at(-1)?.seq ?? shown
+      if (batch.length === 0 && now.kind === 'ended') break
+      if (batch.length === 0) await deps.sleep(POLL_MS)
+    }
+    if (isOpen) server.close(CLOSE_NORMAL)
+  }
+  deps.hold(show().catch(() => server.close(1011)))
+  return new Response(null, { status: 101, webSocket: client })
+}

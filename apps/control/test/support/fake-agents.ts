@@ -1,0 +1,196 @@
+import type { AgentState, AgentView, EndStatus, NumberedEvent, RunEvent, RunResult } from '@sandwire/agent'
+
+const USAGE = {
+  turns: 1,
+  inputTokens: 10,
+  outputTokens: 5,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  costUsd: 0.01,
+}
+
+/** A run in a fake sandbox, which the test moves on. */
+export class FakeAgent {
+  readonly journal = crypto.randomUUID()
+  readonly events: NumberedEvent[] = []
+  readonly messages: { readonly id: string; readonly text: string; readonly by: string }[] = []
+  readonly start: Readonly<Record<string, unknown>>
+  readonly run: string
+  state: AgentState = 'turn'
+  reason: EndStatus | null = null
+  message: string | null = null
+  diff = ''
+  answered: { readonly decision: string; readonly by: string } | undefined
+  /** Whether `stop` ends it at once. */
+  obeysStop = true
+
+  constructor(run: string, start: Readonly<Record<string, unknown>>) {
+    this.run = run
+    this.start = start
+    this.emit({ type: 'status', status: 'state', state: 'turn' })
+  }
+
+  emit(event: RunEvent): void {
+    this.events.push({ seq: this.events.length + 1, atMs: Date.now(), event })
+  }
+
+  /** Ends the run with a diff. */
+  end(status: EndStatus = 'completed', diff = 'diff --git a/a b/a\n'): void {
+    this.state = 'ended'
+    this.reason = status
+    this.diff = diff
+    this.emit({
+      type: 'result',
+      diff,
+      isDiffOmitted: false,
+      summary: 'Done',
+      filesChanged: ['a'],
+      status,
+      treeHash: 'f'.repeat(40),
+    })
+    this.emit({ type: 'complete', exitCode: 0, signal: null })
+  }
+
+  ask(requestId: string): void {
+    this.state = 'awaiting'
+    this.emit({
+      type: 'awaiting_input',
+      prompt: 'Run ls?',
+      requestId,
+      kind: 'permission',
+      deadlineMs: Date.now() + 60_000,
+    })
+  }
+
+  get view(): AgentView {
+    return {
+      run: this.run,
+      journal: this.journal,
+      state: this.state,
+      lastSeq: this.events.length,
+      startedMs: 1,
+      endedMs: this.state === 'ended' ? 2 : null,
+      reason: this.reason,
+      message: this.message,
+      agentSessionId: null,
+      model: 'claude-test',
+      usage: USAGE,
+      approvals: this.state === 'awaiting' ? this.#pending : [],
+      isTamperProof: true,
+    }
+  }
+
+  get result(): RunResult {
+    return {
+      status: this.reason ?? 'failed',
+      message: this.message,
+      summary: 'Done',
+      structured: null,
+      exitCode: 0,
+      signal: null,
+      base: { treeHash: 'e'.repeat(40), commit: null, isCommit: false },
+      diff: {
+        bytes: this.diff.length,
+        sha256: '',
+        treeHash: 'f'.repeat(40),
+        files: [{ path: 'a', action: 'modify', added: 1, removed: 0 }],
+        ignored: [],
+        submodules: [],
+        unreadable: [],
+      },
+      diffProblem: null,
+      usage: USAGE,
+      agentSessionId: null,
+      model: 'claude-test',
+      isTamperProof: true,
+      startedMs: 1,
+      endedMs: 2,
+    }
+  }
+
+  get #pending(): AgentView['approvals'] {
+    const [last] = this.events.map(({ event }) => event).filter((event) => event.type === 'awaiting_input')
+    if (last === undefined) return []
+    const { type: _type, ...request } = last
+    return [request]
+  }
+}
+
+function refuse(status: number, code: string): Response {
+  return Response.json({ error: { code, message: code } }, { status })
+}
+
+/** The agent routes of sandboxd, for `FakeSandboxes.intercept`. */
+export class FakeAgents {
+  readonly runs = new Map<string, FakeAgent>()
+  /** Called with each new agent. */
+  onStart: (agent: FakeAgent) => void = () => undefined
+  starts = 0
+
+  readonly handle = async (request: Request): Promise<Response | undefined> => {
+    const url = new URL(request.url)
+    const [, kind, id = '', verb = ''] = url.pathname.split('/')
+    if (kind !== 'agents') return undefined
+    const body = request.method === 'GET' ? {} : ((await request.json().catch(() => ({}))) as Body)
+    if (request.method === 'PUT' && !this.runs.has(id)) {
+      const agent = new FakeAgent(id, body)
+      this.starts += 1
+      this.runs.set(id, agent)
+      this.onStart(agent)
+    }
+    const agent = this.runs.get(id)
+    if (agent === undefined) return refuse(404, 'not_found')
+    return this.#respond(agent, verb, request, url, body)
+  }
+
+  #respond(agent: FakeAgent, verb: string, request: Request, url: URL, body: Body): Response {
+    switch (verb) {
+      case 'events':
+        return streamOf(agent, Number(url.searchParams.get('after') ?? 0), request.headers)
+      case 'messages':
+        if (!agent.messages.some(({ id }) => id === body['id']))
+          agent.messages.push({
+            id: String(body['id']),
+            text: String(body['text']),
+            by: String(body['by']),
+          })
+        return Response.json({ id: body['id'], receipt: 'queued' })
+      case 'approvals': {
+        if (agent.answered !== undefined) return refuse(409, 'conflict')
+        agent.answered = { decision: String(body['decision']), by: String(body['by']) }
+        agent.state = 'turn'
+        const { requestId, decision, by } = body
+        return Response.json({ requestId, state: 'answered', decision, by })
+      }
+      case 'interrupt':
+        agent.state = 'idle'
+        return Response.json(agent.view)
+      case 'stop':
+        if (agent.state !== 'ended' && agent.obeysStop) {
+          agent.message = String(body['message'])
+          agent.end(body['reason'] as EndStatus)
+        }
+        return Response.json(agent.view)
+      case 'result':
+        return agent.state === 'ended' ? Response.json(agent.result) : refuse(409, 'conflict')
+      case 'diff':
+        return agent.state === 'ended' ? new Response(agent.diff) : refuse(409, 'conflict')
+      default:
+        return Response.json(agent.view)
+    }
+  }
+}
+
+type Body = Readonly<Record<string, unknown>>
+
+function streamOf(agent: FakeAgent, after: number, headers: Headers): Response {
+  const events = agent.events.filter(({ seq }) => seq > after)
+  if ((headers.get('accept') ?? '').includes('event-stream')) {
+    const text = events
+      .map((each) => `id: ${each.seq}\nevent: ${each.event.type}\ndata: ${JSON.stringify(each)}\n\n`)
+      .join('')
+    return new Response(text, { headers: { 'content-type': 'text/event-stream' } })
+  }
+  const { journal, state } = agent
+  return Response.json({ journal, state, events, lastSeq: agent.events.length })
+}
