@@ -16,6 +16,7 @@ import { createTicketAuthenticator } from './auth/ticket.ts'
 import { CommandPolicy } from './commands/command-policy.ts'
 import { addPtyRoute } from './compat/pty.ts'
 import { addCompatRoutes } from './compat/routes.ts'
+import type { GatewayGrants } from './credentials/grants.ts'
 import { Callers } from './http/callers.ts'
 import { AttachLimits, type RateLimit, RequestBudget, WorkspaceBudget } from './http/rate-limits.ts'
 import { holdBody } from './http/request-body.ts'
@@ -71,6 +72,8 @@ export interface AppDependencies {
   /** The platform's rate limiter by network address; absent: each isolate counts its own. */
   readonly rateLimit: RateLimit | undefined
   readonly mintRequestId: () => string
+  /** Credential gateway of runs. */
+  readonly grants: Pick<GatewayGrants, 'check'>
   readonly redeem: RedeemCode
   /** The files of the workbench; absent: it is not served. */
   readonly assets: Assets | undefined
@@ -183,7 +186,7 @@ export function createApp(deps: AppDependencies): App {
   addCheckpointRoutes(app, guardOf, { lookup, ...runtime })
   addVersionFileRoutes(app, guardOf, { lookup, ...runtime })
   addSessionRoutes(app, guardOf, { lookup, mint, commands, sessionNames })
-  addRunRoutes(app, guardOf, { lookup, mint, commands, ...runtime })
+  addRunRoutes(app, guardOf, { lookup, mint, commands, grants: deps.grants, ...runtime })
   addAuditRoutes(app, guardOf, lookup)
   addGrantRoutes(app, guardOf, { lookup, mint, accounts, source: config, hasGuests })
   addRedeemRoutes(app, guardOf, { lookup, mint, accounts, source: config, hasGuests, nowMs })

@@ -2,6 +2,7 @@ import { WorkerEntrypoint } from 'cloudflare:workers'
 import { createApp } from './app.ts'
 import { redeemAtHost } from './auth/local-identity.ts'
 import { readSecrets } from './auth/service-token.ts'
+import { gatewayGrantsOf } from './credentials/grants.ts'
 import type { Env } from './env.ts'
 import { isFromProxy, trustProxy, withoutProxyHeaders } from './http/client-address.ts'
 import { hasAmbiguousLength, refuseAndClose } from './http/framing.ts'
@@ -36,6 +37,7 @@ async function appOf(env: Env): Promise<App> {
     fetchIssuer: (url, init) => (env.ISSUERS === undefined ? fetch(url, init) : env.ISSUERS.fetch(url, init)),
     rateLimit: env.RATE_LIMIT,
     mintRequestId: () => crypto.randomUUID(),
+    grants: gatewayGrantsOf(env),
     assets: env.ASSETS,
     redeem: redeemAtHost((url, init) =>
       env.HOST === undefined ? Promise.reject(new Error('No host is configured')) : env.HOST.fetch(url, init),

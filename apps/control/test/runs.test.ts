@@ -23,7 +23,12 @@ let control: RunningControl
 
 beforeAll(async () => {
   sandboxes.intercept = (request) => agents.handle(request) as Promise<Response>
-  control = await startControl({ runner: sandboxes, config: { runs: { concurrent: 2, queued: 3 } } })
+  control = await startControl({
+    runner: sandboxes,
+    config: { runs: { concurrent: 2, queued: 3 } },
+    bindings: { ANTHROPIC_API_KEY: 'sk-ant-test' },
+  })
+  control.host.isolation = 'bubblewrap'
 }, 60_000)
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
@@ -204,12 +209,14 @@ test('runs beyond the ceiling wait in order, and those beyond the queue are refu
     'too_many_runs',
   ])
   agentOf(second ?? '').end()
+  await waitFor(second ?? '', 'ended')
   await waitFor(third ?? '', 'running')
   expect((await show(fourth ?? '')).state).toBe('queued')
   // A queued run that is aborted never starts.
   await control.fetch(`/api/runs/${fifth ?? ''}/abort`, { method: 'POST' })
   expect(await waitFor(fifth ?? '', 'ended')).toMatchObject({ outcome: 'aborted' })
-  for (const id of [first, third]) agentOf(id ?? '').end()
+  agentOf(first ?? '').end()
+  await waitFor(first ?? '', 'ended')
   await waitFor(fourth ?? '', 'running')
   expect(agents.runs.has(fifth ?? '')).toBe(false)
 })

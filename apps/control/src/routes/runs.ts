@@ -4,6 +4,7 @@ import type { Context } from 'hono'
 import type { Ceilings } from '../ceilings/ceilings.ts'
 import type { CommandPolicy } from '../commands/command-policy.ts'
 import type { Config } from '../config.ts'
+import type { GatewayGrants } from '../credentials/grants.ts'
 import { CODE_HEADER, COMMON_HEADERS } from '../http/respond.ts'
 import { checkHandshake } from '../http/upgrade.ts'
 import { readObjectError, unwrap } from '../outcome.ts'
@@ -40,6 +41,7 @@ export interface RunRouteDependencies {
   readonly commands: CommandPolicy
   readonly config: Pick<Config, 'runs'>
   readonly ceilings: Ceilings
+  readonly grants: Pick<GatewayGrants, 'check'>
   readonly nowMs: () => number
 }
 
@@ -72,7 +74,7 @@ function lastEventId(headers: Headers): number | undefined {
 export function addRunRoutes(
   app: App,
   guardOf: GuardOf,
-  { lookup, mint, commands, config, ceilings, nowMs }: RunRouteDependencies,
+  { lookup, mint, commands, config, ceilings, grants, nowMs }: RunRouteDependencies,
 ): void {
   /** The object of a run; ids that were not issued here reach none. */
   const find = async (run: string) => {
@@ -145,7 +147,7 @@ export function addRunRoutes(
         keep,
         interactive,
       }
-      const deps = { lookup, mint, settings: config.runs, ceilings, nowMs }
+      const deps = { lookup, mint, settings: config.runs, ceilings, grants, nowMs }
       return context.json(toRunView(await createRun(deps, call, order, key)), 202)
     },
   )

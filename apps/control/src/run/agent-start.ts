@@ -1,8 +1,10 @@
 import { type AgentStart, DEFAULT_LIMITS } from '@sandwire/agent'
-import { type GatewayAccess, gitEnvironment, modelBaseUrl } from '@sandwire/internal-api'
-import type { GatewayGrant, GatewayUsage } from '../credentials/grants.ts'
+import type { GatewayAccess, GatewayGrant, GatewayGrants, GatewayUsage } from '../credentials/grants.ts'
 import type { RunRecord, RunRequest, Spent } from './record.ts'
 import type { RunSettings } from './settings.ts'
+
+/** Model provider of the agent. */
+const PROVIDER = 'anthropic'
 
 const MICRO = 1_000_000
 /** Output of one request to the model. */
@@ -58,6 +60,11 @@ const SCHEMAS: Readonly<Record<RunRequest['purpose'], unknown>> = {
   },
 }
 
+/** Throws `agent_not_configured` with what the operator must set, and `bad_request` for a model that is not offered. */
+export function checkModel(grants: Pick<GatewayGrants, 'check'>, model: string | undefined): Promise<void> {
+  return grants.check({ provider: PROVIDER, ...(model === undefined ? {} : { model }) })
+}
+
 /** What the run may request of the credential gateway. */
 export function grantOf(
   { id, sandbox, request }: RunRecord,
@@ -69,7 +76,7 @@ export function grantOf(
     run: id,
     sandbox,
     expiresMs: nowMs + limits.wallClockSeconds * 1000 + GRANT_MARGIN_MS,
-    provider: 'anthropic',
+    provider: PROVIDER,
     models: [...settings.models],
     budgetMicroUsd: Math.round(limits.budgetUsd * MICRO),
     maxOutputTokens: MAX_OUTPUT_TOKENS,
@@ -94,8 +101,7 @@ function taskText({ task, context }: Pick<RunRequest, 'task' | 'context'>): stri
 /** The request that starts the agent. */
 export function agentStartOf(
   { request }: Pick<RunRecord, 'request'>,
-  access: GatewayAccess,
-  gatewayUrl: string,
+  { env, token }: GatewayAccess,
 ): AgentStart {
   const { agent, model, permission, limits, isInteractive, purpose } = request
   const schema = SCHEMAS[purpose]
@@ -108,12 +114,8 @@ export function agentStartOf(
     ...(purpose === 'change' ? {} : { tools: READ_ONLY_TOOLS }),
     ...(schema === undefined ? {} : { outputSchema: JSON.stringify(schema) }),
     isInteractive,
-    env: {
-      ...gitEnvironment(gatewayUrl, access),
-      ANTHROPIC_BASE_URL: modelBaseUrl(gatewayUrl, 'anthropic'),
-      ANTHROPIC_AUTH_TOKEN: access.token,
-    },
-    secrets: [access.token],
+    env: { ...env },
+    secrets: [token],
     limits: {
       ...DEFAULT_LIMITS,
       idleMs: limits.idleSeconds * 1000,

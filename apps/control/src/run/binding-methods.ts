@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { gatewayGrantsOf } from '../credentials/grants.ts'
 import type { Env } from '../env.ts'
 import { unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
@@ -92,7 +93,14 @@ export function openBindingMethods(env: Env, object: string): BindingMethods {
 
   const start = async (order: RunOrder, method: string): Promise<string> => {
     const { mint } = await keys()
-    const deps = { lookup: new SandboxLookup(env, mint), mint, settings: config.runs, ceilings, nowMs }
+    const deps = {
+      lookup: new SandboxLookup(env, mint),
+      mint,
+      settings: config.runs,
+      ceilings,
+      grants: gatewayGrantsOf(env),
+      nowMs,
+    }
     const { id } = await createRun(deps, callOf('run.create'), order, `${object}.${method}`)
     return id
   }

@@ -4,10 +4,12 @@ import { SandwireError } from '@sandwire/protocol'
 import { sha256Hex } from '../bytes.ts'
 import { type Ceilings } from '../ceilings/ceilings.ts'
 import { ceilingError } from '../ceilings/check-ceilings.ts'
+import type { GatewayGrants } from '../credentials/grants.ts'
 import { unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
+import { checkModel } from './agent-start.ts'
 import type { RunLimits, RunRecord, RunRequest, RunSource } from './record.ts'
 import type { RunSettings } from './settings.ts'
 import { listedView, type RunView, viewOf } from './view.ts'
@@ -33,6 +35,7 @@ export interface CreateRunDependencies {
   readonly mint: IdMint
   readonly settings: RunSettings
   readonly ceilings: Ceilings
+  readonly grants: Pick<GatewayGrants, 'check'>
   readonly nowMs: () => number
 }
 
@@ -98,12 +101,13 @@ function completeRequest(order: RunOrder, settings: RunSettings, ceilings: Ceili
 
 /** Creates a run and begins it. With a key, a repeated request returns the run of the first one. */
 export async function createRun(
-  { lookup, mint, settings, ceilings, nowMs }: CreateRunDependencies,
+  { lookup, mint, settings, ceilings, grants, nowMs }: CreateRunDependencies,
   call: SandboxCall,
   order: RunOrder,
   key?: string,
 ): Promise<RunView> {
   const request = completeRequest(order, settings, ceilings)
+  await checkModel(grants, request.model)
   const sandbox = order.source.kind === 'sandbox' ? order.source.id : await mint.mintSandbox()
   const recordOf = (id: string): RunRecord => ({
     id,

@@ -1,11 +1,10 @@
-import { CONTAINER_GATEWAY_URL, GATEWAY_PORT } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { type GatewayGrants, gatewayGrantsOf } from '../credentials/grants.ts'
 import type { Env } from '../env.ts'
 import { unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
-import { agentStartOf, grantOf, toSpent } from './agent-start.ts'
+import { agentStartOf, checkModel, grantOf, toSpent } from './agent-start.ts'
 import { type DiffStore, openDiffStore } from './diff-store.ts'
 import { RunLifecycle } from './lifecycle.ts'
 import { RunSandboxClient } from './sandbox-client.ts'
@@ -45,8 +44,6 @@ export async function openRunParts({
   const { config, ceilings, log, nowMs, keys, segments } = runtimeOf(env)
   const { mint } = await keys()
   const grants = gatewayGrantsOf(env)
-  const gatewayUrl =
-    config.provider === 'container' ? CONTAINER_GATEWAY_URL : `http://127.0.0.1:${GATEWAY_PORT}`
   const record = () => {
     const found = store.read()
     if (found === undefined) throw new Error('There is no run')
@@ -58,7 +55,6 @@ export async function openRunParts({
     store,
     lookup: new SandboxLookup(env, mint),
     ceilings,
-    gatewayUrl,
     access,
     mintSession: (id) => mint.mintSession(id),
   })
@@ -76,8 +72,8 @@ export async function openRunParts({
     log,
     wakeAt,
     credentials: {
-      check: () => Promise.resolve(),
-      prepare: async () => agentStartOf(record(), await access(), gatewayUrl),
+      check: () => checkModel(grants, record().request.model),
+      prepare: async () => agentStartOf(record(), await access()),
       spent: async () => {
         const usage = await ifGranted(() => grants.usage(record().id))
         return usage === undefined ? null : toSpent(usage)

@@ -1,10 +1,10 @@
 import { MAX_RANGE_EVENTS } from '@sandwire/agent'
-import { gitEnvironment, type GatewayAccess } from '@sandwire/internal-api'
 import { isErrorCode, SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import { type Ceilings, defaultSettings } from '../ceilings/ceilings.ts'
 import { SCOPES } from '../auth/identity.ts'
 import type { Action } from '../audit/actions.ts'
+import type { GatewayAccess } from '../credentials/grants.ts'
 import { withDeadline } from '../http/deadline.ts'
 import { readBoundedJson } from '../http/read-bounded.ts'
 import { CODE_HEADER } from '../http/respond.ts'
@@ -45,9 +45,7 @@ export interface RunSandboxDependencies {
   readonly store: RunStore
   readonly lookup: SandboxLookup
   readonly ceilings: Ceilings
-  /** URL of the gateway inside the sandbox. */
-  readonly gatewayUrl: string
-  /** A new token of the run. */
+  /** A new token of the run, with the environment that uses it. */
   readonly access: () => Promise<GatewayAccess>
   readonly mintSession: (sandbox: string) => string
 }
@@ -97,7 +95,7 @@ export class RunSandboxClient implements RunSandbox {
   }
 
   async clone(): Promise<boolean> {
-    const { store, gatewayUrl, access, mintSession } = this.#deps
+    const { store, access, mintSession } = this.#deps
     const record = this.#record
     const { source } = record.request
     if (source.kind !== 'repo') return true
@@ -105,7 +103,7 @@ export class RunSandboxClient implements RunSandbox {
     const sandbox = this.#sandbox
     if (record.cloneSession === null) {
       const session = mintSession(record.sandbox)
-      const env = gitEnvironment(gatewayUrl, await access())
+      const { env } = await access()
       const args = ['-c', CLONE_SCRIPT, 'clone', source.repo, source.ref ?? '']
       const request = {
         createId: crypto.randomUUID().replaceAll('-', ''),

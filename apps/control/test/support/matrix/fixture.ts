@@ -55,10 +55,11 @@ export class MatrixFixture implements AsyncDisposable {
       limits: UNLIMITED,
       commands: { templates: [TEMPLATE] },
     }
-    return new MatrixFixture(
-      await startControl({ runner: sandboxes, config, bindings: { JWT_SECRET } }),
-      sandboxes,
-    )
+    const bindings = { JWT_SECRET, ANTHROPIC_API_KEY: 'sk-ant-test' }
+    const control = await startControl({ runner: sandboxes, config, bindings })
+    // Runs need sandboxes with a port of their own.
+    control.host.isolation = 'bubblewrap'
+    return new MatrixFixture(control, sandboxes)
   }
 
   /** A caller with a credential; `none` has none. Another name is another account. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { typeInto } from '../src/run/terminal.ts'
+import { typeInto } from '../src/run/typed-input.ts'
 
 test('typed characters are echoed, and lines are sent at Enter', () => {
   expect(typeInto('', 'hi\rmore')).toEqual({
