@@ -16,6 +16,7 @@ import {
   checkSearch,
   type Product,
   startProduct,
+  stopSandbox,
 } from './fresh/drive.ts'
 import { CLONE, type CommandOptions, FreshRoot, USER } from './fresh/fresh-root.ts'
 import { readOptions } from './read-options.ts'
@@ -82,6 +83,7 @@ async function tryAsRoot(root: FreshRoot): Promise<void> {
     })
     if (code !== 0) throw new Error(output)
   })
+  await step('stop of the sandbox', () => stopSandbox(product))
   await step('git status and commit', () => checkGit(root, product, options))
   await step('stop', () => product.stop())
 }

@@ -143,6 +143,16 @@ export async function checkGitMissing(product: Product): Promise<void> {
   check(answer.includes('"command_not_found"'), `git/status without git answered: ${answer}`)
 }
 
+/** Stops the sandbox; its next start finds programs that were installed meanwhile. */
+export async function stopSandbox({ url, token }: Product): Promise<void> {
+  const response = await fetch(`${url}/api/sandboxes/${SANDBOX}/stop`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}` },
+    signal: AbortSignal.timeout(STEP_TIMEOUT_MS),
+  })
+  check(response.ok, `The stop answered ${response.status}: ${await response.text()}`)
+}
+
 export async function checkGit(root: FreshRoot, product: Product, options: CommandOptions): Promise<void> {
   await runInSandbox(root, product, 'git init --quiet .', options)
   const status = await requestText(product, 'git/status')
