@@ -112,7 +112,8 @@ describe('an attach', () => {
     expect(socket.response.headers.get('x-evil')).toBeNull()
   })
 
-  test('(threat T2) maps a refusal in a 101 to its code and our own message', async () => {
+  test('(threat T2) maps a refusal in a 101 to its code and our own message, and closes the socket', async () => {
+    const before = sandboxes.openSockets
     for (const [reported, code] of [
       ['too_many_sessions', 'too_many_sessions'],
       ['internal', 'sandbox_unreachable'],
@@ -125,6 +126,7 @@ describe('an attach', () => {
       const plain = await upgrade(control, '/attach?sandbox=dev&cmd=cat')
       expect([reported, refusalOf(plain)]).toEqual([reported, `${ERRORS[code].status} ${code}`])
     }
+    await eventually(() => sandboxes.openSockets <= before, { what: 'the sockets to be closed' })
   })
 
   test('creates a sandbox for a new name, once for concurrent requests', async () => {

@@ -241,6 +241,8 @@ test('(threat T50) limits the rows of refused requests per actor', () => {
   expect(admitted({ actor: 'guest', action: 'grant.leave', outcome: 'allowed' }, NOW)).toBe(300)
   expect(admitted({ ...refused, action: 'grant.create' }, NOW)).toBe(60)
   expect(admitted({ actor: 'owner', action: 'exec', outcome: 'allowed' }, NOW, true)).toBe(1_000)
+  // Changes of files are too many even of the owner.
+  expect(admitted({ actor: 'owner', action: 'file.write', outcome: 'allowed' }, NOW, true)).toBe(300)
   expect(sampling.admits(refused, false, NOW + 20_000)).toBe(true)
 })
 

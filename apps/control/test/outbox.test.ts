@@ -116,6 +116,37 @@ test('sends a new message without waiting for the back-off of an earlier one', a
   expect(sent).toEqual(['a1', 'a1', 'a2'])
 })
 
+test('sleeps before a retry in memory, and a newer attempt replaces the sleep', async () => {
+  const { outbox, clock } = open()
+  const wakes: (() => void)[] = []
+  let attempts = 0
+  const delivery = new OutboxDelivery({
+    outbox,
+    nowMs: () => clock.nowMs,
+    wakeBy: () => Promise.reject(new Error('Not needed')),
+    send: async () => {
+      attempts += 1
+      throw new Error('no answer')
+    },
+    sleepInMemory: {
+      maxSleepMs: 10_000,
+      sleep: () => new Promise<void>((resolve) => void wakes.push(resolve)),
+    },
+  })
+  const wake = async (index: number): Promise<void> => {
+    wakes[index]?.()
+    await new Promise((resolve) => setTimeout(resolve, 0))
+  }
+  outbox.enqueue({ destination: 'a', key: 'a1', body: 'a1' }, 0)
+  await delivery.deliver()
+  await delivery.deliver({ force: true })
+  expect([attempts, wakes.length]).toEqual([2, 2])
+  await wake(0)
+  expect(attempts).toBe(2)
+  await wake(1)
+  expect(attempts).toBe(3)
+})
+
 test('sends messages queued during a delivery in the same run', async () => {
   const { sent, delivery, enqueue } = open({ maxPending: 10 })
   enqueue('a', 'a1')

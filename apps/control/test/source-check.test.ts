@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readUpgrade } from '../src/http/upgrade.ts'
-import { checkSource } from '../src/http/source-check.ts'
+import { Hono } from 'hono'
+import { checkRequestSource, checkSource } from '../src/http/source-check.ts'
 
 const settings = {
   hosts: ['app.example', 'localhost:8080'],
@@ -122,6 +123,52 @@ describe('checkSource of a page of a listed origin', () => {
 
   test('(threat T10) refuses it under another host name of ours', () => {
     expect(open({ host: 'evil.example' })).toBe('host_refused')
+  })
+})
+
+describe('a token in the URL (threat T2)', () => {
+  interface Case {
+    readonly tokenInUrl: boolean
+    readonly headers: Readonly<Record<string, string>>
+    readonly path: string
+  }
+  const upgrade = { host: 'app.example', connection: 'upgrade', upgrade: 'websocket' }
+
+  /** The Authorization header that routes see, or the error. */
+  async function authorizationOf(
+    query: string,
+    { tokenInUrl = true, headers = upgrade, path = '/attach' }: Partial<Case> = {},
+  ): Promise<string> {
+    const app = new Hono()
+    app.use(checkRequestSource({ ...settings, tokenInUrl }))
+    app.get('*', ({ req }) => new Response(`${req.header('authorization')} ${new URL(req.raw.url).search}`))
+    app.onError((error) => new Response(error.message))
+    const url = `http://app.example${path}?${query}`
+    return (await app.request(new Request(url, { headers }))).text()
+  }
+  const refusal = (problem: string): string => `Cannot use parameter "token": ${problem}`
+
+  test('authorizes an upgrade where that is enabled, and is removed from the URL', async () => {
+    expect(await authorizationOf('cmd=cat&token=abc')).toBe('Bearer abc ?cmd=cat')
+  })
+
+  test.each([
+    ['send the token in a header', 'token=abc', { tokenInUrl: false }],
+    ['given twice', 'token=abc&token=def', {}],
+    ['given twice', 'token=abc&token=abc', {}],
+    ['not a token', 'token=', {}],
+    ['not a token', 'token=a%20b', {}],
+    ['not a token', `token=${'x'.repeat(8 * 1024 + 1)}`, {}],
+    ['only allowed when attaching', 'token=abc', { path: '/api/sandboxes' }],
+    ['only allowed when attaching', 'token=abc', { headers: { host: 'app.example' } }],
+    ['another credential was sent', 'token=abc', { headers: { ...upgrade, authorization: 'Bearer x' } }],
+    [
+      'another credential was sent',
+      'token=abc',
+      { headers: { ...upgrade, 'sec-websocket-protocol': 'sandwire.v1, sandwire.ticket.x' } },
+    ],
+  ])('is refused: %s (%j)', async (problem, query, options) => {
+    expect(await authorizationOf(query, options)).toBe(refusal(problem))
   })
 })
 

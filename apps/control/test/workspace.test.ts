@@ -244,6 +244,21 @@ describe('a file request', () => {
     expect(await rows()).not.toContain('secret-name')
   })
 
+  test('may have a body of unknown length up to the limit, to the byte', async () => {
+    const limit = 256 * 1024
+    const text = JSON.stringify({ message: 'm' })
+    const padded = (bytes: number): ReadableStream<Uint8Array> =>
+      slowly(1, new TextEncoder().encode(text.padEnd(bytes)))
+    const post = (bytes: number): Promise<Response> =>
+      send('POST', `${W}/git/commit`, {
+        body: padded(bytes),
+        headers: { 'content-type': 'application/json' },
+      })
+    expect((await post(limit)).status).toBe(200)
+    expect(seen.map(({ body }) => body.length)).toEqual([limit])
+    expect((await post(limit + 1)).status).toBe(413)
+  })
+
   test('of a chunked upload is audited at its start and its end', async () => {
     const count = async (action: string): Promise<number> => {
       const { body } = await ann.get(`/api/audit?limit=1000&action=${action}`)

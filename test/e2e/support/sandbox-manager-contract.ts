@@ -190,6 +190,18 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       expect(await fixture.manager.status(spec.id)).toEqual({ id: spec.id, state: 'absent' })
     })
 
+    test('records the reason of a stop during which the supervisor died', async () => {
+      const spec = fixture.spec()
+      await fixture.manager.start(spec)
+      const supervisor = fixture.supervisorPid(spec.id)
+      // It cannot answer the request, and dies before it has recorded the stop.
+      process.kill(supervisor, 'SIGSTOP')
+      const stopped = fixture.manager.stop(spec.id, 'idle')
+      setTimeout(() => process.kill(supervisor, 'SIGKILL'), 50)
+      expect(await stopped).toEqual({ id: spec.id, state: 'stopped', reason: 'idle' })
+      await fixture.manager.destroy(spec.id)
+    })
+
     test('(threat T40) starts a sandbox at once after its supervisor was killed, despite processes that ignore signals', async () => {
       const spec = fixture.spec()
       const first = expectRunning(await fixture.manager.start(spec))

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
 import { retry } from './transfer.ts'
 import { InterruptedError } from '../errors/errors.ts'
@@ -53,4 +53,20 @@ test('an interrupt ends the pause', async () => {
   )
   expect(error).toBeInstanceOf(InterruptedError)
   expect(error).toMatchObject({ signal: 'SIGTERM' })
+})
+
+test('leaves no listener on the signal after a pause', async () => {
+  const { signal: watched } = new AbortController()
+  const added = spyOn(watched, 'addEventListener')
+  const removed = spyOn(watched, 'removeEventListener')
+  let attempts = 0
+  const action = async (): Promise<void> => {
+    attempts += 1
+    if (attempts < 4) throw passing()
+  }
+  await retry(action, { signal: watched, progress: () => 0 })
+  expect(attempts).toBe(4)
+  expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(
+    added.mock.calls.map(([, listener]) => listener),
+  )
 })

@@ -60,6 +60,8 @@ export class FakeSandboxes implements SandboxRunner, AsyncDisposable {
   /** How long a start takes. */
   startMs = 0
   starts = 0
+  /** Sockets that neither side has closed. */
+  openSockets = 0
   readonly #places = new Map<string, Place>()
 
   async start(spec: StartSpec): Promise<string> {
@@ -74,8 +76,12 @@ export class FakeSandboxes implements SandboxRunner, AsyncDisposable {
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       fetch: (request, self) => this.#serve(request, self, spec.id, key),
       websocket: {
-        open: (socket) => void socket.send(`session ${socket.data.session}`),
+        open: (socket) => {
+          this.openSockets += 1
+          socket.send(`session ${socket.data.session}`)
+        },
         message: (socket, message) => void socket.send(message),
+        close: () => void (this.openSockets -= 1),
       },
     })
     this.#places.set(spec.id, { server, key })

@@ -43,6 +43,13 @@ test('a lock file that names a running process counts as held', () => {
   expect(DataLock.take(file)).toMatchObject({ kind: 'held', holder: { pid: process.ppid } })
 })
 
+test('the lock of a copied data folder is free, although the file names the holder of the original', () => {
+  writeFileSync(file, JSON.stringify(identifyProcess(process.ppid)))
+  const lock = taken(DataLock.take(file, { isCopy: true }))
+  expect(readHolder(file)?.pid).toBe(process.pid)
+  lock.release()
+})
+
 test.each([
   ['a process that ended', JSON.stringify({ pid: 2 ** 22 + 1, startTicks: 1 })],
   ['an earlier process with the pid of a running one', JSON.stringify({ pid: process.ppid, startTicks: 1 })],

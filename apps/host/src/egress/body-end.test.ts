@@ -49,3 +49,36 @@ test.each([
 ])('detects malformed chunks: %j', (text) => {
   expect(chunked().take(Buffer.from(text))).toBeUndefined()
 })
+
+test.each([
+  [
+    'two framings',
+    [
+      ['transfer-encoding', 'chunked'],
+      ['content-length', '5'],
+    ],
+    false,
+  ],
+  ['a coding besides chunked', [['transfer-encoding', 'gzip, chunked']], false],
+  [
+    'chunked twice',
+    [
+      ['transfer-encoding', 'chunked'],
+      ['transfer-encoding', 'chunked'],
+    ],
+    false,
+  ],
+  ['chunked in HTTP/1.0', [['transfer-encoding', 'chunked']], true],
+  [
+    'two lengths',
+    [
+      ['content-length', '5'],
+      ['content-length', '5'],
+    ],
+    false,
+  ],
+  ['a length with a sign', [['content-length', '+5']], false],
+  ['a length with a leading zero', [['content-length', '05']], false],
+] as const)('refuses a request with ambiguous framing: %s (threat T22)', (_, headers, isHttp10) => {
+  expect(readBodyEnd(headers, isHttp10)).toBeUndefined()
+})

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { resolveName } from './connect-target.ts'
+import { connectToTarget, resolveName } from './connect-target.ts'
 
 /** A name server that never answers names that begin with `slow`, and has one address for others. */
 async function openNameServer(): Promise<Disposable & { readonly server: string; readonly asked: string[] }> {
@@ -47,4 +47,19 @@ test('names that a server does not answer delay no others, and end when they are
   expect(await resolveName('quick.example.com', never, [names.server])).toEqual(['93.184.216.34'])
   canceled.abort()
   expect(await Promise.all(slow)).toEqual(slow.map(() => []))
+})
+
+test('a name that leads to an address of this machine is blocked and not dialed (threat T21)', async () => {
+  const own = '93.184.216.34'
+  const result = await connectToTarget(
+    { host: { kind: 'name', name: 'own.example.com' }, port: 80 },
+    {
+      checkPolicy: () => undefined,
+      resolve: async () => [own],
+      dial: () => Promise.reject(new Error('Dialed')),
+      ownAddresses: () => [own],
+    },
+    new AbortController().signal,
+  )
+  expect(result).toEqual({ kind: 'blocked', reason: 'address_refused' })
 })

@@ -79,6 +79,11 @@ describe('slots', () => {
     } else expect(await requestName(0)).toBe('unavailable')
   })
 
+  test('stay free when a socket is refused', () => {
+    for (const name of ['x', 'y']) expect(() => slots.publish(name, import.meta.path, OWN)).toThrow()
+    expect([slots.publish('a', listen('a'), OWN), slots.publish('b', listen('b'), OWN)]).toEqual([0, 1])
+  })
+
   test('are free after their release', async () => {
     const socket = listen('a')
     slots.publish('a', socket, OWN)

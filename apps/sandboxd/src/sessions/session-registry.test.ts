@@ -168,3 +168,14 @@ test('[C8] sessions whose process could not be started do not keep new ones from
   for (let left = 10; left > 0; left -= 1) create()
   expect(registry.size).toBe(3)
 })
+
+test('[C1] a create that was refused can be repeated with its create id', () => {
+  const { registry, create, exit } = setUp()
+  const request = { caller: BEARER, requestId: 'r', createId: 'c', create: CREATE }
+  for (let left = 3; left > 0; left -= 1) create()
+  expect(codeOf(() => registry.create(request))).toBe('too_many_sessions')
+  exit(0)
+  const { runner, isNew } = registry.create(request)
+  expect(isNew).toBe(true)
+  expect(registry.create(request)).toEqual({ runner, isNew: false })
+})

@@ -70,9 +70,11 @@ test('cancels the previous one, which reports nothing more', async () => {
   endDelay()
   await isOver(search)
   gate.resolve()
-  await gate.promise
-  await Promise.resolve()
-  expect(search.result.get().groups).toEqual([{ path: 'f', matches: [match(2)] }])
+  await new Promise((resolve) => setTimeout(resolve, 0))
+  expect(search.result.get()).toEqual({
+    groups: [{ path: 'f', matches: [match(2)] }],
+    outcome: { kind: 'done', end },
+  })
 })
 
 test('is retried when the panel is shown again after a failure', async () => {

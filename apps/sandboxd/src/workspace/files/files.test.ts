@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
+import { EOPNOTSUPP } from '../beneath/constants.ts'
 import { resolveWithOpenat2 } from '../beneath/resolve.ts'
 import type { NewFile } from '../files.ts'
 import { copy } from './copy.ts'
@@ -138,6 +139,24 @@ describe('writing', () => {
     closeSync(fd)
     expect(readFileSync(at('plain'), 'utf8')).toBe('harmless')
     expect(readdirSync(fixture.root).toSorted()).toEqual(['inside', 'plain'])
+  })
+
+  test('leaves nothing of a discarded or refused file where unnamed files are not supported', () => {
+    const pending = new PendingFiles(fixture.context, () => -EOPNOTSUPP)
+    const { etag } = stat(fixture.context, 'plain', false)
+    const [discarded, refused, kept] = [1, 2, 3].map((id) => {
+      const file = pending.create(id, 'plain', id === 3 ? {} : { ifMatch: [etag] })
+      writeSync(file.fd, 'half')
+      closeSync(file.fd)
+      return file
+    })
+    if (discarded === undefined || refused === undefined || kept === undefined) throw new Error('Cannot be')
+    expect(readdirSync(fixture.root)).toHaveLength(5)
+    pending.discard(discarded.id)
+    writeFileSync(at('plain'), 'changed meanwhile')
+    expect(codeOf(() => pending.commit(refused.id))).toBe('file_changed')
+    expect(readFileSync(at('plain'), 'utf8')).toBe('changed meanwhile')
+    expect(readdirSync(fixture.root)).toHaveLength(3)
   })
 
   test('refuses to replace a folder or to write below a file', () => {

@@ -66,10 +66,13 @@ export interface Committed {
  */
 export class PendingFiles {
   readonly #context: FileContext
+  readonly #openUnnamed: typeof openUnnamed
   readonly #pending = new Map<number, Pending>()
 
-  constructor(context: FileContext) {
+  /** `open` opens an unnamed file in a folder; tests replace it by one that fails as on file systems without O_TMPFILE. */
+  constructor(context: FileContext, open = openUnnamed) {
     this.#context = context
+    this.#openUnnamed = open
   }
 
   /** `id` is chosen by the caller and must be unused. */
@@ -79,7 +82,7 @@ export class PendingFiles {
     const slot = this.#openSlot(path, file)
     try {
       checkReplaced(slot, file)
-      const { fd, hidden } = openPending(slot)
+      const { fd, hidden } = openPending(slot, this.#openUnnamed)
       this.#pending.set(id, { slot, fd, file, hidden })
       return { fd, id }
     } catch (error) {
@@ -138,8 +141,16 @@ function checkReplaced(slot: Slot, file: NewFile): FileStat | undefined {
   return stat
 }
 
-function openPending(slot: Slot): { readonly fd: number; readonly hidden: Uint8Array | undefined } {
-  const unnamed = openAt(slot.folder, cString(Buffer.from('.')), O_TMPFILE | O_RDWR, PENDING_MODE)
+/** Opens an unnamed file; returns the negated errno when that fails. */
+function openUnnamed(folder: number): number {
+  return openAt(folder, cString(Buffer.from('.')), O_TMPFILE | O_RDWR, PENDING_MODE)
+}
+
+function openPending(
+  slot: Slot,
+  open: typeof openUnnamed,
+): { readonly fd: number; readonly hidden: Uint8Array | undefined } {
+  const unnamed = open(slot.folder)
   if (unnamed >= 0) return { fd: unnamed, hidden: undefined }
   if (!NO_TMPFILE.includes(unnamed)) throw fileError('write', slot.path, unnamed)
   const hidden = hiddenName()
