@@ -47,6 +47,7 @@ const rows: readonly Row[] = [
   ['packages/shell-quote/src/a.ts', "import '@sandwire/bytes'", imports],
   ['packages/lock-file/src/a.ts', "import '@sandwire/protocol'", imports],
   ['packages/lock-file/src/b.ts', "import 'node:fs'; import 'bun:ffi'", undefined],
+  ['packages/socket-forward/src/a.ts', "import '@sandwire/protocol'", imports],
   ['packages/screen/src/a.ts', "import '@xterm/headless'", imports],
   ['packages/screen/src/b.ts', "import '@sandwire/bytes'; import './x.ts'", undefined],
   ['packages/tar/src/a.ts', "import 'node:fs'", imports],

@@ -92,7 +92,7 @@ const GROUPS: readonly Group[] = [
   {
     name: 'isolation',
     seconds: 160,
-    patterns: e2e('isolation*', 'egress', 'doctor', 'sandbox-inside'),
+    patterns: e2e('isolation*', 'egress', 'gateway', 'doctor', 'sandbox-inside'),
   },
   { name: 'containers', seconds: 165, patterns: e2e('container-*') },
   { name: 'workspace', seconds: 105, patterns: [...e2e('workspace-*'), 'test/co*/**/*.test.ts'] },

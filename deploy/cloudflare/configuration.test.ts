@@ -31,9 +31,15 @@ describe('wrangler.jsonc', () => {
       },
       secrets: {},
       issuerNetwork: {
-        hasIssuers: false,
+        isOpen: false,
         privateAddresses: [],
       },
+      upstreamNetwork: {
+        isOpen: false,
+        privateAddresses: [],
+      },
+      credentials: {},
+      gates: [],
       listen: [],
       hostSocket: '',
       slots: [],

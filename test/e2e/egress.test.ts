@@ -4,8 +4,7 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
-import { openForward } from '../../apps/sandboxd/src/proxy-forward.ts'
-import { createLog } from '../../apps/sandboxd/src/log.ts'
+import { openForward } from '@sandwire/socket-forward'
 import { mintHex } from './support/wire-client.ts'
 
 const MAIN = join(import.meta.dir, '../../apps/sandboxd/src/main.ts')
@@ -108,12 +107,12 @@ test('the forward to the proxy applies backpressure', async () => {
     write()
   })
   await new Promise<void>((resolve) => upstream.listen(socketPath, resolve))
-  const log = createLog(
-    () => {},
-    () => new Date(),
-  )
-  const forward = await openForward({ hostname: '127.0.0.1', port: 0, socketPath }, log)
-  const address = forward?.address()
+  const forward = await openForward({
+    listen: { host: '127.0.0.1', port: 0 },
+    target: () => socketPath,
+    maxConnections: 8,
+  })
+  const address = forward.address()
   if (typeof address !== 'object' || address === null) throw new Error('no forward')
   const client = connect(address.port, '127.0.0.1')
   client.pause()

@@ -69,6 +69,8 @@ describe('workerd started by the host', () => {
         mode: 'local',
         issuers: [],
         secrets: {},
+        credentials: {},
+        upstreamUrls: [],
         passed: {},
         disk: { overcommit: 4, bytesPerSecond: 0 },
         connections: {},
@@ -79,6 +81,7 @@ describe('workerd started by the host', () => {
       listen,
       hostSocket: `/tmp/stand-in-${process.pid}.sock`,
       slots,
+      gates: join(folder, 'gates'),
       machine: {
         facts: { memoryBytes: 1, milliCpus: 1, pids: 1, diskBytes: 1, diskOvercommit: 1 },
         running: 100,
@@ -133,6 +136,23 @@ describe('workerd started by the host', () => {
     expect(await sendRequest('/pass')).toBe('no upgrade')
   })
 
+  test('states the slot at a gate, whatever the client sends, also after a restart (threat T30)', async () => {
+    const slotSeen = async (slot: number): Promise<unknown> => {
+      const unix = join(folder, 'gates', `${slot}.sock`)
+      const headers = { 'x-sandwire-slot': '99', 'X-SANDWIRE-SLOT': '98' }
+      const seen = (await (await fetch('http://gateway/', { unix, headers })).json()) as [string, string][]
+      return seen.filter(([name]) => name.toLowerCase() === 'x-sandwire-slot')
+    }
+    expect([await slotSeen(0), await slotSeen(1)]).toEqual([
+      [['x-sandwire-slot', '0']],
+      [['x-sandwire-slot', '1']],
+    ])
+    const before = restarts
+    process.kill(pid(), 'SIGKILL')
+    await eventually(() => restarts > before, { what: 'workerd to restart', timeoutMs: 20_000 })
+    expect(await slotSeen(1)).toEqual([['x-sandwire-slot', '1']])
+  })
+
   test('blocks all network access of the Worker, loopback included (threat T22)', async () => {
     using witness = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('reached') })
     for (const target of [
@@ -157,6 +177,7 @@ describe('workerd started by the host', () => {
     const passUrl = `${url.replace('http', 'ws')}/pass`
     expect(await greet(passUrl)).toBe('hello')
     const before = Number(await sendRequest('/count'))
+    const restartsBefore = restarts
     for (let round = 1; round <= 3; round += 1) {
       const open = new WebSocket(passUrl)
       await new Promise((resolve) => (open.onopen = resolve))
@@ -164,7 +185,10 @@ describe('workerd started by the host', () => {
       const killed = pid()
       process.kill(killed, 'SIGKILL')
       await closed
-      await eventually(() => restarts === round, { what: 'workerd to restart', timeoutMs: 20_000 })
+      await eventually(() => restarts === restartsBefore + round, {
+        what: 'workerd to restart',
+        timeoutMs: 20_000,
+      })
       expect(pid()).not.toBe(killed)
       expect(await greet(passUrl)).toBe('hello')
       expect(Number(await sendRequest('/count'))).toBe(before + round)

@@ -68,6 +68,8 @@ describe('validateConfiguration', () => {
         mode: 'local',
         issuers: [],
         secrets: {},
+        credentials: {},
+        upstreamUrls: [],
         passed: {},
         disk: { overcommit: 4, bytesPerSecond: 256 * 1024 ** 2 },
         connections: {},

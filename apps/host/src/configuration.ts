@@ -4,6 +4,7 @@ import { isLoopbackUrl } from '@sandwire/operator-settings'
 import type { PathFlags, UpFlags } from './arguments.ts'
 import { showPath } from './data/folder-problem.ts'
 import { type Containers, validateContainers } from './settings/containers.ts'
+import { type Credentials, validateCredentials } from './settings/credentials.ts'
 import { type DiskSettings, validateDisk } from './settings/disk.ts'
 import { type Environment, read } from './settings/input.ts'
 import { hasIdentity, type Identity, validateIdentity } from './settings/identity.ts'
@@ -42,7 +43,7 @@ export interface InstallationPaths {
   readonly workspace?: string
 }
 
-export interface Configuration extends InstallationPaths, ListenSettings, Identity {
+export interface Configuration extends InstallationPaths, ListenSettings, Identity, Credentials {
   readonly port: number
   /** Settings that are passed to control. */
   readonly passed: SettingsFile['passed']
@@ -234,6 +235,7 @@ export function validateConfiguration(
     problems,
   )
   const disk = validateDisk(context.env, problems)
+  const credentials = validateCredentials(context.env, settings.credentials, context.readSecretFile, problems)
   // A served folder is the operator's own.
   const store =
     paths.workspace === undefined
@@ -252,6 +254,7 @@ export function validateConfiguration(
       ...paths,
       ...identity,
       ...listen,
+      ...credentials,
       port,
       passed,
       connections,

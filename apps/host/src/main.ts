@@ -17,6 +17,7 @@ import { findFile, findFolderProblem } from './data/folder-problem.ts'
 import { describeCause } from './log.ts'
 import { findOwnPaths } from './own-paths.ts'
 import { readOperatorFile, readSecretFile } from './settings/input.ts'
+import { removeCredentials } from './settings/credentials.ts'
 import { removeSecrets } from './settings/secrets.ts'
 
 /** Exit codes: wrong usage or configuration, and any other failure. */
@@ -94,6 +95,7 @@ function settle<T>(validated: Validated<T>): T {
 function configure(flags: UpFlags): Configuration {
   const configuration = settle(validateConfiguration(flags, context))
   removeSecrets(process.env)
+  removeCredentials(process.env, configuration)
   return configuration
 }
 

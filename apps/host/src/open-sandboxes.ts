@@ -20,6 +20,7 @@ import { ensureHostEtc } from './isolation/system-files.ts'
 import { findTool } from './isolation/system-tools.ts'
 import type { Machine } from './machine.ts'
 import { createSandboxManager, type SandboxManager } from './sandboxes/sandbox-manager.ts'
+import { gatesFolder } from './slots/gates.ts'
 import { planSlots, Slots, socketsOf } from './slots/slots.ts'
 import { limitSupervisor } from './supervisor/supervisor-privileges.ts'
 
@@ -39,6 +40,8 @@ export interface Sandboxes {
   readonly egressSocket?: string
   /** Slot sockets of sandboxes; all of them are in control's configuration. */
   readonly slots: readonly string[]
+  /** Folder for control's gates, one for each slot; absent with containers. */
+  readonly gates?: string
   readonly weaknesses: readonly string[]
   /** Programs that sandboxes use from this machine and that are not installed. */
   readonly missingPrograms: readonly string[]
@@ -178,6 +181,7 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
   const { isolation, notice } = await pickIsolation(settings, options, installFailure)
   const slots = planSlots(settings, options.machine.running, options.controlGroup)
   new Slots(slots).open()
+  const gates = gatesFolder(slots)
   const disk = options.openDisk(isolation.kind === 'bubblewrap' && hasLoopDevices(settings.isRoot))
   const manager = createSandboxManager({
     sandboxesFolder: folder.sandboxes,
@@ -186,6 +190,7 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
     settings,
     supervisor: [...limitSupervisor(process.getuid?.() === 0, !settings.isRoot), ...SUPERVISOR],
     slots,
+    gates,
     closeConnections: options.closeConnections,
     disk,
   })
@@ -194,6 +199,7 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
     manager,
     disk,
     slots: socketsOf(slots),
+    gates,
     weaknesses: isolation.weaknesses,
     missingPrograms: findTool('git') === null ? ['git'] : [],
     ...(notice !== undefined && { notice }),

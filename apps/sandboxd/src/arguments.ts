@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { isSandboxId } from '@sandwire/internal-api'
-import { PROXY_PORT } from './proxy-forward.ts'
+import { GATEWAY_PORT, isSandboxId } from '@sandwire/internal-api'
+import { PROXY_PORT } from './forward-port.ts'
 import type { RunAs } from './processes/run-as.ts'
 import type { ListenAddress } from './server.ts'
 import {
@@ -30,6 +30,7 @@ Usage: sandboxd --secret-file FILE | --public-key FILE --sandbox ID [options]
   --run-as UID:GID          run processes as this user (needs capabilities)
   --env-file FILE           JSON object added to the environment of processes; removed after reading
   --proxy-socket PATH       unix socket of a proxy, forwarded from 127.0.0.1:${PROXY_PORT}
+  --gateway-socket PATH     unix socket of the credential gateway, forwarded from 127.0.0.1:${GATEWAY_PORT}
 
 Limits
   --max-sessions N          sessions at a time (${DEFAULT_MAX_SESSIONS})
@@ -72,6 +73,7 @@ export type Arguments =
       readonly runAs: RunAs | undefined
       readonly envFile: string | undefined
       readonly proxySocket: string | undefined
+      readonly gatewaySocket: string | undefined
       readonly maxSessions: number
       readonly maxLifetimeSeconds: number
       readonly maxIdleSeconds: number
@@ -174,6 +176,7 @@ function parse(argv: readonly string[]): Arguments {
       'run-as': { type: 'string' },
       'env-file': { type: 'string' },
       'proxy-socket': { type: 'string' },
+      'gateway-socket': { type: 'string' },
       'max-sessions': { type: 'string' },
       'max-lifetime-seconds': { type: 'string' },
       'max-idle-seconds': { type: 'string' },
@@ -216,6 +219,7 @@ function parse(argv: readonly string[]): Arguments {
     runAs: parseRunAs(values['run-as']),
     envFile: values['env-file'],
     proxySocket: values['proxy-socket'],
+    gatewaySocket: values['gateway-socket'],
     maxSessions: parseInteger('max-sessions', values['max-sessions'], {
       min: 1,
       fallback: DEFAULT_MAX_SESSIONS,

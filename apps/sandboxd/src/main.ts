@@ -1,10 +1,11 @@
 import { realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { GATEWAY_PORT } from '@sandwire/internal-api'
 import { SOFTWARE_VERSION, type StopReason } from '@sandwire/protocol'
 import { createBaseEnv, readAccount, takeEnvFile } from './process-env.ts'
 import { type Arguments, HELP, parseArguments } from './arguments.ts'
 import { openCredential } from './credential.ts'
-import { openForward, PROXY_ENV, PROXY_HOST, PROXY_PORT } from './proxy-forward.ts'
+import { forwardPort, PROXY_ENV, PROXY_PORT } from './forward-port.ts'
 import { createLog, type Log } from './log.ts'
 import { forbidDumps } from './processes/linux/process-calls.ts'
 import { OrphanReaper } from './processes/tree/orphan-reaper.ts'
@@ -85,7 +86,7 @@ async function openProxy(
   log: Log,
 ): Promise<Readonly<Record<string, string>>> {
   if (socketPath === undefined) return {}
-  const forward = await openForward({ hostname: PROXY_HOST, port: PROXY_PORT, socketPath }, log)
+  const forward = await forwardPort({ port: PROXY_PORT, socketPath, name: 'proxy' }, log)
   return forward === undefined ? {} : PROXY_ENV
 }
 
@@ -140,6 +141,8 @@ async function main(): Promise<void> {
       message: 'The kernel refuses to make orphaned processes children of this one',
     })
   const scanner = new ProcessScanner()
+  if (parsed.gatewaySocket !== undefined)
+    await forwardPort({ port: GATEWAY_PORT, socketPath: parsed.gatewaySocket, name: 'gateway' }, log)
   const baseEnv = await composeEnv(parsed, log)
   const settings: Settings = {
     version: SOFTWARE_VERSION,

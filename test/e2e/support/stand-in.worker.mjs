@@ -13,6 +13,15 @@ export class SandboxObject extends DurableObject {
 
 export class AccountObject extends DurableObject {}
 export class MachineObject extends DurableObject {}
+export class GatewayGrantObject extends DurableObject {}
+export class ClaudeSandbox extends DurableObject {}
+
+/** Shows the headers that reach the credential gateway. */
+export class Gateway extends WorkerEntrypoint {
+  async fetch(request) {
+    return Response.json([...request.headers])
+  }
+}
 
 export class Public extends WorkerEntrypoint {
   async fetch(request) {

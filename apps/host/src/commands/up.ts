@@ -206,7 +206,7 @@ async function serve(
 ): Promise<Served> {
   const { folder, log, writeLog } = base
   const { keys, sandboxes, machine, prepared, user } = parts
-  const { manager, engine, egressSocket, disk, slots } = sandboxes
+  const { manager, engine, egressSocket, disk, slots, gates } = sandboxes
   // As late as possible: the port is not reserved until control listens on it.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
   const { url, pageUrl } = planServerNames(configuration, { port, pageName: keys.pageName })
@@ -239,6 +239,7 @@ async function serve(
     ...(storeSocket !== undefined && { storeSocket }),
     ...(egressSocket !== undefined && { egressSocket }),
     slots,
+    ...(gates !== undefined && { gates }),
     machine,
     log,
     writeLog,

@@ -15,11 +15,12 @@ import { bundleControl } from './bundle.ts'
 import { type WatchedConnections, watchConnections } from './connection-guard.ts'
 import { ControlLog } from './control-log.ts'
 import type { S3Settings } from '../settings/store.ts'
-import { describeStoreNetwork, findPrivateAddresses } from './issuer-network.ts'
+import { describeStoreNetwork, findPrivateAddresses, hostsOfIssuers } from './configured-network.ts'
 import { refuseBrokenDatabases, removeEmptyObjects } from './object-databases.ts'
 import { recordWorkerd } from './orphan-workerd.ts'
 import { findWorkbench, prepareWorkbench } from './workbench-files.ts'
-import { type ControlConfig, describeWorkerd, SANDBOX_OBJECTS } from './workerd-config.ts'
+import { type ControlConfig, type ControlPlan, describeWorkerd, SANDBOX_OBJECTS } from './workerd-config.ts'
+import { gateSocket, openGates, removeStaleGates } from '../slots/gates.ts'
 import { FIRST_INHERITED_FD, findWorkerd, Workerd } from './workerd.ts'
 
 /** Idle time after which control stops a sandbox. */
@@ -89,6 +90,8 @@ export interface BootOptions {
   readonly egressSocket?: string
   /** Sockets of the slots, in order. */
   readonly slots: readonly string[]
+  /** Folder for the gates of the slots; absent with containers. */
+  readonly gates?: string
   readonly machine: Machine
   readonly log: Log
   /** Writes formatted log lines. */
@@ -163,6 +166,28 @@ function sweepObjects({ folder, log }: BootOptions): void {
   }
 }
 
+/** Control's network access, to what the operator configured only. */
+async function describeNetworks({
+  issuers,
+  issuerAuthorities,
+  upstreamUrls,
+}: Configuration): Promise<Pick<ControlPlan, 'issuerNetwork' | 'upstreamNetwork'>> {
+  const authorities = issuerAuthorities === undefined ? {} : { authorities: issuerAuthorities }
+  const upstreamHosts = upstreamUrls.map((url) => new URL(url).hostname)
+  return {
+    issuerNetwork: {
+      isOpen: issuers.length > 0,
+      privateAddresses: await findPrivateAddresses(hostsOfIssuers(issuers)),
+      ...authorities,
+    },
+    upstreamNetwork: {
+      isOpen: upstreamUrls.length > 0,
+      privateAddresses: await findPrivateAddresses(upstreamHosts),
+      ...authorities,
+    },
+  }
+}
+
 /** Starts control. */
 export async function bootControl(options: BootOptions): Promise<Workerd> {
   const {
@@ -175,11 +200,13 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     storeSocket,
     egressSocket,
     slots,
+    gates,
     log,
     writeLog,
   } = options
   const { onRestarted, onRestartFailed } = options
-  const { issuers, secrets, issuerAuthorities, tls, containers } = options.configuration
+  const { secrets, tls, containers, credentials } = options.configuration
+  if (gates !== undefined) openGates(gates, user?.id)
   const s3 = s3Of(options.configuration)
   // As its own user, workerd cannot enter the folders above its files.
   const inherited = user === undefined ? undefined : new InheritedFolders(FIRST_INHERITED_FD)
@@ -192,11 +219,8 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     ),
     keys,
     secrets,
-    issuerNetwork: {
-      hasIssuers: issuers.length > 0,
-      privateAddresses: await findPrivateAddresses(issuers),
-      ...(issuerAuthorities !== undefined && { authorities: issuerAuthorities }),
-    },
+    credentials,
+    ...(await describeNetworks(options.configuration)),
     ...(tls !== undefined && { tls }),
     ...(containers !== undefined &&
       egressSocket !== undefined && { containers: { ...containers, egressSocket } }),
@@ -205,6 +229,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     ...(storeSocket !== undefined && { storeSocket: paths.file(storeSocket) }),
     ...(s3 !== undefined && { storeNetwork: await describeStoreNetwork(s3.endpoint) }),
     slots: slots.map((socket) => paths.file(socket)),
+    gates: gates === undefined ? [] : slots.map((_, slot) => paths.file(gateSocket(gates, slot))),
     objects: paths.folder(folder.objects),
     workbench: paths.folder(prepared.workbench),
   })
@@ -226,7 +251,10 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     command: [...(user === undefined ? [] : becomeControlUser(user, listen)), paths.file(findWorkerd())],
     inherited: inherited?.fds ?? [],
     config: prepared.encode(config),
-    sockets: listen.length,
+    sockets: config.sockets?.length ?? 0,
+    beforeLaunch: () => {
+      if (gates !== undefined) removeStaleGates(gates)
+    },
     onProcess: (identity) => {
       log.info('control_started', { pid: identity.pid })
       connections = watchConnections({ pid: identity.pid, port: options.port, settings, log, nowMs })

@@ -18,10 +18,13 @@ const PLAN: ControlPlan = {
   },
   keys: { signingKey: 's', idKey: 'i', sessionTokenSecret: 'made' },
   secrets: {},
-  issuerNetwork: { hasIssuers: false, privateAddresses: [] },
+  credentials: {},
+  issuerNetwork: { isOpen: false, privateAddresses: [] },
+  upstreamNetwork: { isOpen: false, privateAddresses: [] },
   listen: ['127.0.0.1:1', '[::1]:1'],
   hostSocket: '/run/host.sock',
   slots: ['/run/slots/0', '/run/slots/1'],
+  gates: ['/run/gates/0.sock', '/run/gates/1.sock'],
   objects: '/data/control',
   workbench: '/cache/workbench',
 }
@@ -33,12 +36,14 @@ function bindingsOf(plan: ControlPlan): ReadonlyMap<string | undefined, string |
   return new Map((bindings ?? []).map((each) => [each.name, 'text' in each ? each.text : undefined]))
 }
 
-test('every socket leads to the public entrypoint and drops client headers', () => {
+test('every public socket leads to the public entrypoint and drops client headers', () => {
   expect(CONFIG.sockets?.map(({ address, service }) => [address, service])).toEqual([
     ['127.0.0.1:1', { name: 'control', entrypoint: 'Public' }],
     ['[::1]:1', { name: 'control', entrypoint: 'Public' }],
+    ['unix:/run/gates/0.sock', { name: 'control', entrypoint: 'Gateway' }],
+    ['unix:/run/gates/1.sock', { name: 'control', entrypoint: 'Gateway' }],
   ])
-  for (const socket of CONFIG.sockets ?? []) {
+  for (const socket of CONFIG.sockets?.slice(0, 2) ?? []) {
     const http = 'http' in socket ? socket.http : undefined
     // Neither a header that would become `request.cf` nor an endpoint for RPC to the Worker.
     expect(Object.keys(http ?? {})).toEqual(['injectRequestHeaders'])
@@ -47,11 +52,18 @@ test('every socket leads to the public entrypoint and drops client headers', () 
   }
 })
 
+test('a gate states its slot, whatever the client sends', () => {
+  expect(CONFIG.sockets?.[3]).toMatchObject({
+    http: { injectRequestHeaders: [{ name: 'x-sandwire-slot', value: '1' }] },
+  })
+})
+
 test('control can connect to the host and the slots, and to no network (threat T22)', () => {
   const services = Object.fromEntries((CONFIG.services ?? []).map((service) => [service.name, service]))
   expect(services['control']).toMatchObject({ worker: { globalOutbound: { name: 'nowhere' } } })
   expect(services['nowhere']).toMatchObject({ network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } })
   expect(services['issuers']).toMatchObject({ network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } })
+  expect(services['upstreams']).toMatchObject({ network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } })
   expect(services['host']).toMatchObject({ external: { address: 'unix:/run/host.sock' } })
   expect(services['workbench']).toMatchObject({ disk: { path: '/cache/workbench', writable: false } })
   const control = services['control']
@@ -68,6 +80,7 @@ test('control can connect to the host and the slots, and to no network (threat T
     'objects',
     'slot-0',
     'slot-1',
+    'upstreams',
     'workbench',
   ])
 })
@@ -103,7 +116,7 @@ test('secrets are bindings, and a session key is always there', () => {
 
 test('sockets use TLS with a certificate, and drop client headers', () => {
   const tls = { certificateChain: 'c', privateKey: 'k' }
-  for (const socket of describeWorkerd({ ...PLAN, tls }).sockets ?? []) {
+  for (const socket of describeWorkerd({ ...PLAN, tls, gates: [] }).sockets ?? []) {
     const https = 'https' in socket ? socket.https : undefined
     expect(https?.tlsOptions).toEqual({ keypair: tls })
     expect(https?.options?.injectRequestHeaders).toContainEqual({ name: 'x-forwarded-host' })
@@ -142,6 +155,8 @@ test('with containers, only sandbox objects have one, and their requests go to t
         { className: 'SandboxObject', container: { imageName: 'sandbox:1' } },
         { className: 'AccountObject' },
         { className: 'MachineObject' },
+        { className: 'GatewayGrantObject' },
+        { className: 'ClaudeSandbox' },
       ],
     },
   })

@@ -1,4 +1,4 @@
-import { slotBindingName } from '@sandwire/internal-api'
+import { SLOT_HEADER, slotBindingName } from '@sandwire/internal-api'
 import { type IssuerConfig } from '@sandwire/operator-settings'
 import type { Config, Network, Service, Socket, Worker, Worker_Binding } from 'miniflare'
 import type { Keys } from '../data/keys.ts'
@@ -7,7 +7,7 @@ import type { Containers } from '../settings/containers.ts'
 import type { ListenSettings } from '../settings/listen.ts'
 import type { Secrets } from '../settings/secrets.ts'
 import type { S3Settings } from '../settings/store.ts'
-import { describeIssuerNetwork, type IssuerNetwork } from './issuer-network.ts'
+import { type ConfiguredNetwork, describeNetwork } from './configured-network.ts'
 
 /** Control's configuration: the JSON of binding `SANDWIRE_CONFIG`. */
 export interface ControlConfig {
@@ -46,7 +46,11 @@ export interface ControlPlan {
   readonly keys: Pick<Keys, 'signingKey' | 'idKey' | 'sessionTokenSecret'>
   readonly secrets: Secrets
   /** Control's network access to issuers. */
-  readonly issuerNetwork: IssuerNetwork
+  readonly issuerNetwork: ConfiguredNetwork
+  /** Control's network access to model APIs and git servers. */
+  readonly upstreamNetwork: ConfiguredNetwork
+  /** Secrets and variables of the credential gateway, by the names of their bindings. */
+  readonly credentials: Readonly<Record<string, string>>
   /** Certificate and key of the public sockets; absent: no TLS. */
   readonly tls?: ListenSettings['tls']
   /** `HOST:PORT` of every public socket. */
@@ -59,6 +63,8 @@ export interface ControlPlan {
   readonly storeNetwork?: Network
   /** Unix sockets of the slots, in order; each exists while a sandbox has the slot. */
   readonly slots: readonly string[]
+  /** Unix sockets on which control serves the credential gateway, one for each slot, in order. */
+  readonly gates: readonly string[]
   /** Container settings, with the socket of the egress proxy; absent: the host creates sandboxes. */
   readonly containers?: Containers & { readonly egressSocket: string }
   /** Folder of the objects' databases. */
@@ -148,6 +154,8 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
     ...(secrets.jwtSecret === undefined ? [] : [{ name: 'JWT_SECRET', text: secrets.jwtSecret }]),
     ...(secrets.apiToken === undefined ? [] : [{ name: 'API_TOKEN', text: secrets.apiToken }]),
     { name: 'ISSUERS', service: { name: 'issuers' } },
+    { name: 'UPSTREAMS', service: { name: 'upstreams' } },
+    ...Object.entries(plan.credentials).map(([name, text]) => ({ name, text })),
     ...(plan.containers === undefined ? [] : [{ name: 'OUTSIDE', service: { name: 'outside' } }]),
     ...OBJECTS.map(({ binding, className }) => ({
       name: binding,
@@ -186,9 +194,20 @@ function describeSocket(address: string, index: number, { tls, control }: Contro
     : { ...socket, https: { options, tlsOptions: { keypair: { ...tls } } } }
 }
 
+/** The gate of a slot. The header replaces one that the client sent. */
+function describeGate(address: string, slot: number): Socket {
+  return {
+    name: `gate-${slot}`,
+    address: `unix:${address}`,
+    service: { name: 'control', entrypoint: 'Gateway' },
+    http: { injectRequestHeaders: [{ name: SLOT_HEADER, value: String(slot) }] },
+  }
+}
+
 /**
- * workerd's configuration: one Worker and its public sockets, which lead to entrypoint `Public` alone. The Worker can connect to the
- * sockets of the host and of the slots, to issuers and, with containers, to the egress proxy: each through its own binding.
+ * workerd's configuration: one Worker, its public sockets, which lead to entrypoint `Public` alone, and the gates of sandboxes, which
+ * lead to `Gateway` alone. The Worker can connect to the sockets of the host and of the slots, to issuers, to upstreams of the
+ * credential gateway and, with containers, to the egress proxy: each through its own binding.
  */
 export function describeWorkerd(plan: ControlPlan): Config {
   const { containers } = plan
@@ -217,13 +236,17 @@ export function describeWorkerd(plan: ControlPlan): Config {
       ...(plan.storeSocket === undefined ? [] : [dial('store', plan.storeSocket)]),
       ...(plan.storeNetwork === undefined ? [] : [{ name: 's3', network: plan.storeNetwork }]),
       ...plan.slots.map((socket, slot) => dial(nameOfSlot(slot), socket)),
-      { name: 'issuers', network: describeIssuerNetwork(plan.issuerNetwork) },
+      { name: 'issuers', network: describeNetwork(plan.issuerNetwork) },
+      { name: 'upstreams', network: describeNetwork(plan.upstreamNetwork) },
       ...(containers === undefined ? [] : [describeOutside(containers.egressSocket)]),
       { name: 'nowhere', network: { allow: [], deny: ['0.0.0.0/0', '::/0'] } },
       { name: 'objects', disk: { path: plan.objects, writable: true } },
       { name: 'workbench', disk: { path: plan.workbench, writable: false } },
     ],
-    sockets: plan.listen.map((address, index) => describeSocket(address, index, plan)),
+    sockets: [
+      ...plan.listen.map((address, index) => describeSocket(address, index, plan)),
+      ...plan.gates.map(describeGate),
+    ],
     structuredLogging: true,
   }
 }

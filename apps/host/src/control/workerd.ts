@@ -25,6 +25,8 @@ export interface WorkerdOptions {
   readonly config: Uint8Array
   /** How many sockets must listen before it counts as ready. */
   readonly sockets: number
+  /** Called before each start. */
+  readonly beforeLaunch?: () => void
   /** Called for each process before it gets its configuration, so that every orphan is recorded. */
   readonly onProcess: (identity: ProcessIdentity) => void
   /** Called when the last reported process has ended. */
@@ -105,7 +107,8 @@ export class Workerd {
   }
 
   async #launch(): Promise<Run> {
-    const { command, inherited, config } = this.#options
+    const { command, inherited, config, beforeLaunch } = this.#options
+    beforeLaunch?.()
     const child: Child = Bun.spawn([...command, 'serve', '--binary', '--control-fd=3', '-'], {
       // It opens its working directory, and its user may not enter the host's.
       cwd: '/',

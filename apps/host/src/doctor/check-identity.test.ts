@@ -12,6 +12,8 @@ const CONFIGURATION: Configuration = {
   publicOrigin: 'https://sandwire.example',
   issuers: [issuerFromPreset('auth0', { domain: 'id.example', audience: 'a', clientId: 'c' })],
   secrets: {},
+  credentials: {},
+  upstreamUrls: [],
   passed: {},
   disk: { overcommit: 4, bytesPerSecond: 0 },
   connections: {},

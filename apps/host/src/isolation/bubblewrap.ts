@@ -142,6 +142,8 @@ async function prepareRunFolder(
   ensureFolder(folders.io, 0o700, ids && { uid: ids.daemon, gid: ids.daemon })
   await removeTree(folders.egress)
   ensureFolder(folders.egress, ids === undefined ? 0o700 : 0o710, ids && { uid: ids.egress, gid: ids.daemon })
+  await removeTree(folders.gateway)
+  ensureFolder(folders.gateway, ids === undefined ? 0o700 : 0o710, ids && { uid: 0, gid: ids.daemon })
 }
 
 function describeLimits(kind: CgroupKind): string[] {

@@ -99,6 +99,7 @@ test('without isolation, paths of the sandbox become paths of this machine', () 
   const outside = {
     daemonSocket: '/r/io/sandboxd.sock',
     proxySocket: '/r/egress/proxy.sock',
+    gatewaySocket: '/r/gateway/gate.sock',
     workspace: '/d/w',
     home: '/d/h',
   }

@@ -13,6 +13,10 @@ export const INSIDE = {
   daemonSocket: '/run/sandwire/sandboxd.sock',
   /** Socket of the egress proxy, in a folder that is read-only inside; missing under policy `none`. */
   proxySocket: '/run/sandwire-egress/proxy.sock',
+  /** Socket of the credential gateway, in a folder that is read-only inside. */
+  gatewaySocket: '/run/sandwire-gateway/gate.sock',
+  /** Programs of coding agents, read-only. */
+  agents: '/opt/agents',
   /** Control's public key. */
   publicKey: '/run/sandwire/public-key',
 } as const
@@ -40,6 +44,7 @@ export interface PreparePlan extends Pick<LaunchPlan, 'id' | 'limits'> {
 export interface OutsidePaths {
   readonly daemonSocket: string
   readonly proxySocket: string
+  readonly gatewaySocket: string
   readonly workspace: string
   readonly home: string
 }

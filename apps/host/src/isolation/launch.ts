@@ -18,7 +18,7 @@ import { createLaunchArgv } from './launch-script.ts'
 import { Launched } from './launched-sandbox.ts'
 import { findDaemon, signalProcess } from './process-table.ts'
 import { createRlimits, findOomScore, limitProcesses } from './resource-limits.ts'
-import { INSIDE_DAEMON, shareDaemon } from './programs.ts'
+import { INSIDE_DAEMON, shareAgents, shareDaemon } from './programs.ts'
 import { cacheFolderOf, type SandboxFolders, type SandboxIds } from './sandbox-folders.ts'
 import { SandboxInit } from './sandbox-init.ts'
 import { createFilterBytes } from './seccomp/filter.ts'
@@ -89,6 +89,7 @@ function createBindings(
     readOnly: [
       ...(ids === undefined && process.getuid?.() === 0 ? procReadOnlyBindings() : []),
       ...masks,
+      { from: folders.gateway, to: path.dirname(INSIDE.gatewaySocket) },
       ...(plan.hasEgress ? [{ from: folders.egress, to: path.dirname(INSIDE.proxySocket) }] : []),
     ],
     writable: [
@@ -202,7 +203,7 @@ async function spawn(
     memoryBytes: plan.limits.memoryBytes,
     hasImages: machine.hasImages,
     hasOverlays: machine.hasOverlays,
-    programs: shareDaemon(settings.program),
+    programs: [...shareDaemon(settings.program), shareAgents(settings.dataFolder)],
     hostEtc: ensureHostEtc(cacheFolder),
     cacheFolder,
   })

@@ -1,7 +1,8 @@
 import path from 'node:path'
 import { realpathSync } from 'node:fs'
 import { INSIDE_PROGRAMS } from './bwrap-argv.ts'
-import type { DaemonProgram } from './isolation.ts'
+import { type DaemonProgram, INSIDE } from './isolation.ts'
+import { agentsFolder, openAgentsFolder } from '../agents/agents-folder.ts'
 
 /** A folder of this machine that sandboxes have read-only, each through an overlay of its own. */
 export interface SharedFolder {
@@ -40,4 +41,10 @@ export function shareDaemon({ executable, code }: DaemonProgram): SharedFolder[]
     },
     ...(code === undefined ? [] : [shareProgram('code', code.folder)]),
   ]
+}
+
+/** Programs of coding agents that the operator installed; those that are installed later are visible from the next start on. */
+export function shareAgents(dataFolder: string): SharedFolder {
+  openAgentsFolder(dataFolder)
+  return { from: agentsFolder(dataFolder), to: INSIDE.agents, isPrivate: true }
 }

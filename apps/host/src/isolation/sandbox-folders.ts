@@ -26,6 +26,8 @@ export interface SandboxFolders {
   readonly io: string
   /** Contains the socket of the egress proxy; read-only inside. */
   readonly egress: string
+  /** Contains the socket of the credential gateway; read-only inside. */
+  readonly gateway: string
   /** Generated files of `/etc`. */
   readonly etc: string
   /** Mount points of the sandbox's mount namespace. */
@@ -55,6 +57,7 @@ export function foldersOf(
     run,
     io: path.join(run, 'io'),
     egress: path.join(run, 'egress'),
+    gateway: path.join(run, 'gateway'),
     etc: path.join(run, 'etc'),
     stage: path.join(run, 'stage'),
     mounts: path.join(run, 'mounts'),
@@ -128,6 +131,7 @@ export function outsidePaths(
   return {
     daemonSocket: path.join(folders.io, path.basename(INSIDE.daemonSocket)),
     proxySocket: path.join(folders.egress, path.basename(INSIDE.proxySocket)),
+    gatewaySocket: path.join(folders.gateway, path.basename(INSIDE.gatewaySocket)),
     workspace: machine.workspace ?? path.join(files, 'workspace'),
     home: path.join(files, 'home'),
   }

@@ -49,6 +49,7 @@ export function toOutside(argument: string, outside: OutsidePaths): string {
   const mappings: readonly (readonly [string, string])[] = [
     [INSIDE.run, run],
     [path.dirname(INSIDE.proxySocket), path.dirname(outside.proxySocket)],
+    [path.dirname(INSIDE.gatewaySocket), path.dirname(outside.gatewaySocket)],
     [INSIDE.workspace, outside.workspace],
     [INSIDE.home, outside.home],
   ]
@@ -97,7 +98,8 @@ class Unisolated implements Isolation {
     requireFiles(plan, folders.files)
     ensureOwnedFolderMode(this.#settings.runBase, 0o700)
     await removeTree(folders.io)
-    for (const folder of [folders.run, folders.io, folders.egress]) ensureFolder(folder, 0o700)
+    for (const folder of [folders.run, folders.io, folders.egress, folders.gateway])
+      ensureFolder(folder, 0o700)
     for (const name of ['workspace', 'home']) ensureFolder(path.join(folders.files, name), 0o700)
     return this.#outside(folders)
   }

@@ -77,6 +77,8 @@ export interface SandboxManagerOptions {
   readonly supervisor: readonly string[]
   /** Slots of sandboxes. */
   readonly slots: SlotPlan
+  /** Folder of the gates to the credential gateway; absent: sandboxes have none. */
+  readonly gates?: string
   /** Closes every connection to sandboxes, except those whose sandboxd is one of these processes. */
   readonly closeConnections: (exceptPids: ReadonlySet<number>) => void
   /** Admits sandboxes to the data disk; absent: every sandbox. */
@@ -325,13 +327,21 @@ class SupervisedSandboxManager implements SandboxManager {
   }
 
   #specFor(start: StartSpec, files: SandboxFiles, admission: Admission | undefined): SupervisorSpec {
-    const { isolation, settings, slots, unclaimedMs = UNCLAIMED_MS, readyMs = READY_MS } = this.#options
+    const {
+      isolation,
+      settings,
+      slots,
+      gates,
+      unclaimedMs = UNCLAIMED_MS,
+      readyMs = READY_MS,
+    } = this.#options
     return {
       start,
       isolation: { kind: isolation.kind, ...settings },
       folder: files.folder,
       controlSocket: this.#store.controlSocketOf(start.id),
       slots,
+      ...(gates !== undefined && { gates }),
       unclaimedMs,
       readyMs,
       ...(admission?.growthBytes !== undefined && { growthBytes: admission.growthBytes }),
@@ -350,6 +360,7 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   data_disk_full: DISK_FULL,
   disk_full: 'its disk is full',
   egress_failed: 'its egress proxy could not be opened',
+  gateway_failed: 'its socket to the credential gateway could not be opened',
   ids_in_use: 'it runs from another data folder, of which this one is a copy; stop it there first',
   late: 'it took too long',
   launch_failed: 'it could not be launched',

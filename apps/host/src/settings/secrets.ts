@@ -67,8 +67,9 @@ export function removeSecrets(env: Record<string, string | undefined>): void {
   for (const { variable } of RULES) delete env[variable]
 }
 
-function findText(
-  { variable }: Rule,
+/** The text of a secret, from its variable or from the file that `*_FILE` names. */
+export function readSecretText(
+  variable: string,
   env: Environment,
   readFile: (file: string) => string,
 ): { readonly text?: string; readonly problem?: string } {
@@ -97,7 +98,7 @@ export function validateSecrets(
 ): Secrets {
   const found: { -readonly [K in keyof Secrets]: Secrets[K] } = {}
   for (const rule of RULES) {
-    const { text, problem: readProblem } = findText(rule, env, readFile)
+    const { text, problem: readProblem } = readSecretText(rule.variable, env, readFile)
     if (readProblem !== undefined) problems.push(readProblem)
     if (text === undefined) continue
     const problem = rule.findProblem(text)

@@ -1,5 +1,7 @@
 import {
+  type CredentialSettings,
   type Field,
+  NO_CREDENTIAL_SETTINGS,
   validateCeilingSettings,
   validateCommandSettings,
   validateCredentialSettings,
@@ -18,6 +20,8 @@ export interface SettingsFile {
   /** Settings for control, unchanged. */
   readonly passed: Readonly<Record<string, unknown>>
   readonly connections: ConnectionSettings
+  /** Settings of the credential gateway, which are passed to control too. */
+  readonly credentials: CredentialSettings
 }
 
 function whole(min: number, max: number): Field<number> {
@@ -65,7 +69,12 @@ const PASSED: Readonly<Record<string, Validate>> = {
   tokenInUrl: one('tokenInUrl', { shape: shape.bool, expected: 'true or false' }),
 }
 
-const EMPTY_SETTINGS: SettingsFile = { issuers: [], passed: {}, connections: {} }
+const EMPTY_SETTINGS: SettingsFile = {
+  issuers: [],
+  passed: {},
+  connections: {},
+  credentials: NO_CREDENTIAL_SETTINGS,
+}
 
 function parse(text: string): Record<string, unknown> | undefined {
   try {
@@ -118,5 +127,7 @@ export function validateSettingsFile(
   const issuerInputs = validateIssuers(issuers, fileProblems)
   const counts = validateRecord('connections', connections, CONNECTIONS, fileProblems) ?? {}
   problems.push(...fileProblems.map((problem) => `"${file}": ${problem}`))
-  return { issuers: issuerInputs, passed, connections: counts }
+  // Problems were reported above.
+  const credentials = validateCredentialSettings(passed['credentials'] ?? {}, [])
+  return { issuers: issuerInputs, passed, connections: counts, credentials }
 }

@@ -31,7 +31,13 @@ test('starts sandboxd on a unix socket with the required arguments', () => {
 
 test('tells sandboxd that other programs use a served folder', () => {
   expect(createDaemonArguments(spec)).not.toContain('--shared-workspace')
-  expect(createDaemonArguments(spec, true)).toContain('--shared-workspace')
+  expect(createDaemonArguments(spec, { isServed: true })).toContain('--shared-workspace')
+})
+
+test('leads a port to the credential gateway where sandboxes have ports of their own', () => {
+  expect(createDaemonArguments(spec)).not.toContain('--gateway-socket')
+  const args = createDaemonArguments(spec, { hasGateway: true })
+  expect(args.slice(-2)).toEqual(['--gateway-socket', '/run/sandwire-gateway/gate.sock'])
 })
 
 test('(threat T2) passes the environment of processes in a file, never in arguments', () => {

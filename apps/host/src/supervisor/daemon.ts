@@ -7,8 +7,18 @@ import { readLines } from '../read-lines.ts'
 /** File with the environment of processes, in sandboxd's run folder. */
 export const ENV_FILE = 'env.json'
 
-/** Arguments of sandboxd in a sandbox. `isServed`: its workspace is a served folder, which other programs of the machine use too. */
-export function createDaemonArguments(spec: StartSpec, isServed = false): string[] {
+export interface DaemonOptions {
+  /** Its workspace is a served folder, which other programs of the machine use too. */
+  readonly isServed?: boolean
+  /** It has loopback ports of its own, one of which leads to the credential gateway. */
+  readonly hasGateway?: boolean
+}
+
+/** Arguments of sandboxd in a sandbox. */
+export function createDaemonArguments(
+  spec: StartSpec,
+  { isServed = false, hasGateway = false }: DaemonOptions = {},
+): string[] {
   const hasEnv = Object.keys(spec.env).length > 0
   const { maxSessions, outputBytesPerSecond } = spec
   return [
@@ -24,6 +34,7 @@ export function createDaemonArguments(spec: StartSpec, isServed = false): string
     '--sandbox',
     spec.id,
     ...(hasEgress(spec) ? ['--proxy-socket', INSIDE.proxySocket] : []),
+    ...(hasGateway ? ['--gateway-socket', INSIDE.gatewaySocket] : []),
     ...(maxSessions === undefined ? [] : ['--max-sessions', String(maxSessions)]),
     ...(outputBytesPerSecond === undefined
       ? []

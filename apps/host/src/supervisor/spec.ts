@@ -32,6 +32,8 @@ const specShape = shape.record({
     count: shape.integer(1, MAX_SLOTS),
     group: shape.optional(shape.nonNegativeInteger),
   }),
+  /** Folder of control's gates, one socket for each slot; absent: no credential gateway. */
+  gates: shape.optional(pathShape),
   unclaimedMs: shape.integer(1, 2 ** 31 - 1),
   readyMs: shape.integer(1, 2 ** 31 - 1),
   /** How much the sandbox may write to its disk image until the host sets another limit; no limit when absent. */

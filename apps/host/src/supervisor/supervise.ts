@@ -7,12 +7,18 @@ import { openEgressProcess } from '../egress/egress-process.ts'
 import type { Isolation, LaunchedSandbox, OutsidePaths } from '../isolation/isolation.ts'
 import { IdsInUse } from '../isolation/uid-claims.ts'
 import { describeCause } from '../log.ts'
+import { openForward } from '@sandwire/socket-forward'
+import { giveSocket } from '../data/private-file.ts'
+import { gateSocket } from '../slots/gates.ts'
 import { Slots } from '../slots/slots.ts'
 import { serveControl } from './control-server.ts'
 import { createDaemonArguments, ENV_FILE, hasEgress, writeStopReason, watchForReady } from './daemon.ts'
 import { reasonInState, type RunningState, type SandboxFiles, writeState } from './sandbox-files.ts'
 import { FILES_MISSING, STOP_GRACE_MS, type SupervisorSpec } from './spec.ts'
 import type { SupervisorLog } from './supervisor-log.ts'
+
+/** Connections of one sandbox to the credential gateway; each costs the supervisor two descriptors. */
+const MAX_GATEWAY_CONNECTIONS = 128
 
 /** Dependencies of a supervisor. */
 export interface SuperviseDependencies {
@@ -143,7 +149,10 @@ async function startSandbox(
     id: start.id,
     name: start.name,
     limits: start.limits,
-    daemonArgs: createDaemonArguments(start, spec.isolation.workspace !== undefined),
+    daemonArgs: createDaemonArguments(start, {
+      isServed: spec.isolation.workspace !== undefined,
+      hasGateway: spec.gates !== undefined && spec.isolation.kind === 'bubblewrap',
+    }),
     publicKey: start.publicKey,
     hasEgress: hasEgress(start),
   }
@@ -172,6 +181,27 @@ function publishSlot(
   }
 }
 
+/** Lets sandboxd connect to control's gate of this slot, which tells control the slot of each request. */
+async function openGate(
+  gates: string,
+  slot: number,
+  { daemonUid }: LaunchedSandbox,
+  { gatewaySocket }: OutsidePaths,
+  undo: AsyncDisposableStack,
+): Promise<void> {
+  const server = await step(
+    'gateway_failed',
+    openForward({
+      listen: { path: gatewaySocket },
+      // Connects anew each time, so that a restart of control needs no notice.
+      target: () => gateSocket(gates, slot),
+      maxConnections: MAX_GATEWAY_CONNECTIONS,
+    }),
+  )
+  undo.defer(() => void server.close())
+  if (process.getuid?.() === 0) giveSocket(gatewaySocket, 0, daemonUid)
+}
+
 /** Runs the sandbox until it ends or is stopped; resolves with the reason. */
 async function runSandbox(spec: SupervisorSpec, deps: SuperviseDependencies): Promise<string> {
   const { files, log, nowMs } = deps
@@ -193,6 +223,7 @@ async function runSandbox(spec: SupervisorSpec, deps: SuperviseDependencies): Pr
   const stopRequested = Promise.race([deps.stopRequested, stopped])
   const { launched, paths } = await startSandbox(spec, { ...deps, stopRequested }, undo)
   const published = publishSlot(slots, alive.id, launched, paths)
+  if (spec.gates !== undefined) await openGate(spec.gates, published.slot, launched, paths, undo)
   const running: RunningState = { state: 'running', ...alive, ...published, startedMs: nowMs() }
   writeState(files.state, running)
   log.info('running', {

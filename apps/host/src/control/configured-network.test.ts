@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { issuerFromPreset } from '@sandwire/operator-settings'
-import { describeIssuerNetwork, describeStoreNetwork, findPrivateAddresses } from './issuer-network.ts'
+import {
+  describeNetwork,
+  describeStoreNetwork,
+  findPrivateAddresses,
+  hostsOfIssuers,
+} from './configured-network.ts'
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   'public.example': ['93.184.216.34', '2606:2800:220:1::1'],
@@ -13,18 +18,18 @@ const pem = (text: string): string => `-----BEGIN CERTIFICATE-----\n${text}\n---
 
 function find(...urls: string[]): Promise<readonly string[]> {
   const issuers = urls.map((issuer) => issuerFromPreset('oidc', { issuer, audience: 'a' }))
-  return findPrivateAddresses(issuers, async (host) => NAMES[host] ?? [])
+  return findPrivateAddresses(hostsOfIssuers(issuers), async (host) => NAMES[host] ?? [])
 }
 
-describe('the network of issuers (threat T21)', () => {
-  test('is empty without issuers', () => {
-    expect(describeIssuerNetwork({ hasIssuers: false, privateAddresses: [] })).toEqual({
+describe('the network of configured servers (threat T21)', () => {
+  test('is empty without any', () => {
+    expect(describeNetwork({ isOpen: false, privateAddresses: [] })).toEqual({
       allow: [],
       deny: ['0.0.0.0/0', '::/0'],
     })
   })
 
-  test('allows private addresses only for configured issuers', async () => {
+  test('allows private addresses only for configured ones', async () => {
     expect(await find('https://public.example', 'https://unknown.example')).toEqual([])
     expect(await find('https://lan.example', 'http://127.0.0.1:1')).toEqual([
       '10.1.2.3',
@@ -35,14 +40,14 @@ describe('the network of issuers (threat T21)', () => {
 
   test('never allows metadata services', async () => {
     expect(await find('https://metadata.example')).toEqual([])
-    const { deny } = describeIssuerNetwork({ hasIssuers: true, privateAddresses: [] })
+    const { deny } = describeNetwork({ isOpen: true, privateAddresses: [] })
     for (const network of ['169.254.0.0/16', 'fe80::/10', '127.0.0.0/8', '10.0.0.0/8', '168.63.129.16/32'])
       expect(deny).toContain(network)
   })
 
   test('allows single addresses, and the authorities that are given', () => {
-    const network = describeIssuerNetwork({
-      hasIssuers: true,
+    const network = describeNetwork({
+      isOpen: true,
       privateAddresses: ['10.1.2.3', 'fd12::1'],
       authorities: `# one\n${pem('a')}\n# two\n${pem('b')}\n`,
     })

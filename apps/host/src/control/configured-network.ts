@@ -4,16 +4,17 @@ import { isPublicAddress, NOT_PUBLIC, parseIpAddress } from '@sandwire/network-p
 import { type IssuerConfig } from '@sandwire/operator-settings'
 import type { Network } from 'miniflare'
 
-/** Control's network access to issuers. */
-export interface IssuerNetwork {
-  readonly hasIssuers: boolean
-  /** Non-public addresses of configured issuers. */
+/** Control's network access to servers that the operator configured: issuers, or upstreams of the credential gateway. */
+export interface ConfiguredNetwork {
+  /** False: nothing is configured, and nothing reachable. */
+  readonly isOpen: boolean
+  /** Non-public addresses of configured servers. */
   readonly privateAddresses: readonly string[]
   /** Certificate authorities in addition to those of browsers; PEM. */
   readonly authorities?: string
 }
 
-/** Metadata services with credentials of the machine, never an issuer (threat T21). */
+/** Metadata services with credentials of the machine, never a configured server (threat T21). */
 const NEVER = ['169.254.0.0/16', 'fe80::/10', 'fd00:ec2::/32', '100.100.100.200/32', '168.63.129.16/32']
 const NEVER_ADDRESS = /^(169\.254\.|fe[89ab]|fd00:ec2:|100\.100\.100\.200$|168\.63\.129\.16$)/i
 
@@ -22,7 +23,12 @@ const CERTIFICATES = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs
 
 function hostsOf({ issuer, endpoints }: IssuerConfig): string[] {
   const urls = [issuer, ...Object.values(endpoints).filter((each) => typeof each === 'string')]
-  return urls.map((url) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'))
+  return urls.map((url) => new URL(url).hostname)
+}
+
+/** Host names of issuers and their endpoints. */
+export function hostsOfIssuers(issuers: readonly IssuerConfig[]): readonly string[] {
+  return issuers.flatMap(hostsOf)
 }
 
 async function resolve(host: string): Promise<readonly string[]> {
@@ -34,19 +40,12 @@ async function resolve(host: string): Promise<readonly string[]> {
   }
 }
 
-/** Current private addresses of the issuers. */
-export function findPrivateAddresses(
-  issuers: readonly IssuerConfig[],
-  resolveHost = resolve,
-): Promise<readonly string[]> {
-  return findPrivateAddressesOf([...new Set(issuers.flatMap(hostsOf))], resolveHost)
-}
-
 /** Current private addresses of hosts. */
-async function findPrivateAddressesOf(
-  hosts: readonly string[],
+export async function findPrivateAddresses(
+  names: readonly string[],
   resolveHost = resolve,
 ): Promise<readonly string[]> {
+  const hosts = [...new Set(names.map((name) => name.replace(/^\[(.*)\]$/, '$1')))]
   const found = (await Promise.all(hosts.map(resolveHost))).flat()
   return [...new Set(found)].filter((address) => {
     const bytes = parseIpAddress(address)?.bytes
@@ -60,8 +59,7 @@ function asNetwork(address: string): string {
 
 /** Control's network access to an S3-compatible service: its private addresses, or else public addresses only. */
 export async function describeStoreNetwork(endpoint: string, resolveHost = resolve): Promise<Network> {
-  const host = new URL(endpoint).hostname.replace(/^\[(.*)\]$/, '$1')
-  const privateAddresses = await findPrivateAddressesOf([host], resolveHost)
+  const privateAddresses = await findPrivateAddresses([new URL(endpoint).hostname], resolveHost)
   if (privateAddresses.length > 0)
     return {
       allow: privateAddresses.map(asNetwork),
@@ -72,8 +70,8 @@ export async function describeStoreNetwork(endpoint: string, resolveHost = resol
 }
 
 /** workerd's network service: public addresses and the given ones. The most specific rule wins. */
-export function describeIssuerNetwork({ hasIssuers, privateAddresses, authorities }: IssuerNetwork): Network {
-  if (!hasIssuers) return { allow: [], deny: ['0.0.0.0/0', '::/0'] }
+export function describeNetwork({ isOpen, privateAddresses, authorities }: ConfiguredNetwork): Network {
+  if (!isOpen) return { allow: [], deny: ['0.0.0.0/0', '::/0'] }
   return {
     allow: ['public', ...privateAddresses.map(asNetwork)],
     deny: [...NOT_PUBLIC, ...NEVER],

@@ -3,19 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLog } from './log.ts'
-import { openForward } from './proxy-forward.ts'
+import { openForward } from './socket-forward.ts'
 
 const cleanUps: (() => void)[] = []
 afterEach(() => {
   for (const cleanUp of cleanUps.splice(0)) cleanUp()
 })
 
-const lines: string[] = []
-const log = createLog(
-  (line) => lines.push(line),
-  () => new Date(0),
-)
+const LISTEN = { host: '127.0.0.1', port: 0 }
 
 function portOf(server: Server): number {
   const address = server.address()
@@ -29,8 +24,7 @@ async function open(handler: (socket: Socket) => void): Promise<number> {
   const socketPath = join(folder, 'proxy.sock')
   const upstream = createServer({ allowHalfOpen: true }, handler)
   await new Promise<void>((resolve) => upstream.listen(socketPath, resolve))
-  const forward = await openForward({ hostname: '127.0.0.1', port: 0, socketPath }, log)
-  if (forward === undefined) throw new Error('no forward')
+  const forward = await openForward({ listen: LISTEN, target: () => socketPath, maxConnections: 8 })
   cleanUps.push(() => {
     forward.close()
     upstream.close()
@@ -65,14 +59,13 @@ test('openForward forwards bytes both ways and half-closes each direction separa
   expect((await readAll(client)).toString()).toBe('5000000 bytes')
 })
 
-test('openForward closes a connection when the proxy is missing or closes its own', async () => {
-  const missing = await openForward(
-    { hostname: '127.0.0.1', port: 0, socketPath: '/nonexistent/proxy.sock' },
-    log,
+test('openForward closes a connection when the target is missing or closes its own', async () => {
+  const targets = ['/nonexistent/proxy.sock', undefined]
+  const missing = await Promise.all(
+    targets.map((path) => openForward({ listen: LISTEN, target: () => path, maxConnections: 8 })),
   )
-  if (missing === undefined) throw new Error('no forward')
-  cleanUps.push(() => missing.close())
-  for (const port of [portOf(missing), await open((socket) => socket.destroy())]) {
+  cleanUps.push(() => missing.forEach((each) => each.close()))
+  for (const port of [...missing.map(portOf), await open((socket) => socket.destroy())]) {
     const client = dial(port)
     client.on('error', () => {})
     await new Promise<void>((resolve) => {
@@ -83,12 +76,11 @@ test('openForward closes a connection when the proxy is missing or closes its ow
   }
 })
 
-test('openForward logs that the port is in use, and does not fail', async () => {
+test('openForward rejects when the port is in use', async () => {
   const holder = createServer()
   await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))
   cleanUps.push(() => holder.close())
-  lines.length = 0
-  const route = { hostname: '127.0.0.1', port: portOf(holder), socketPath: '/nonexistent' }
-  expect(await openForward(route, log)).toBeUndefined()
-  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ event: 'proxy_unavailable', code: 'EADDRINUSE' })
+  const listen = { host: '127.0.0.1', port: portOf(holder) }
+  const opened = openForward({ listen, target: () => undefined, maxConnections: 8 })
+  expect(await opened.catch((error: { code?: string }) => error.code)).toBe('EADDRINUSE')
 })

@@ -1,0 +1,1 @@
+export { type ForwardOptions, openForward } from './socket-forward.ts'
