@@ -43,4 +43,16 @@ export class FolderIndex {
     const name = path.slice(parent === '' ? 0 : parent.length + 1)
     return this.entries(parent)?.find((entry) => latin1Text(entry.name) === name)
   }
+
+  /** Segments with content of the version. */
+  get segments(): ReadonlySet<SegmentId> {
+    const used = new Set<SegmentId>()
+    for (const path of this.paths) for (const entry of this.entries(path) ?? []) addSegments(entry, used)
+    return used
+  }
+}
+
+function addSegments(entry: ManifestEntry, used: Set<SegmentId>): void {
+  if (entry.kind !== 'file') return
+  for (const block of entry.blocks) if (block !== undefined) used.add(block.segment)
 }

@@ -10,6 +10,7 @@ export {
   decodeManifest,
   encodeFolder,
   encodeManifest,
+  readManifest,
   type ExtendedAttribute,
   type FileEntry,
   type FolderListing,

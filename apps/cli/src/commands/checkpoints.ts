@@ -16,13 +16,16 @@ function describeNotes({ isNewest, isFuzzy, unreadable }: Version): string {
 export const checkpoints: Command = {
   help: `Usage: sbx-stdio checkpoints SANDBOX [--json]
        sbx-stdio checkpoints SANDBOX --delete VERSION
+       sbx-stdio checkpoints SANDBOX --rebuild
 
 Lists the saved versions of a sandbox's files, newest first: number, name, kind and age. Checkpoints are kept
 until you delete them, automatic versions are replaced by newer ones.
 
   --delete VERSION     delete the version with this name or number
+  --rebuild            add versions that are in the store and not in the list, as after the server was restored
+                       from a backup
 `,
-  options: { delete: 'value' },
+  options: { delete: 'value', rebuild: 'flag' },
   parse: (options) => {
     const sandbox = requireSandbox(options)
     const path = `/api/sandboxes/${sandbox}/checkpoints`
@@ -34,7 +37,9 @@ until you delete them, automatic versions are replaced by newer ones.
           await api.request('DELETE', `${path}/${encodeURIComponent(deleted)}`)
           return
         }
-        const response = await api.request('GET', path)
+        const response = options.has('rebuild')
+          ? await api.request('POST', `${path}/rebuild`)
+          : await api.request('GET', path)
         if (isJson) {
           io.print(formatJson(response))
           return

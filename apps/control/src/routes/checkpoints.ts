@@ -97,6 +97,21 @@ export function addCheckpointRoutes(
 
   app.openapi(
     endpoint(guardOf, {
+      method: 'post',
+      path: '/api/sandboxes/{sandbox}/checkpoints/rebuild',
+      request: { params: sandboxParams },
+      responses: { 200: json(versionList, 'Versions of the files, with those that only the store had') },
+    }),
+    async (context) => {
+      const call = callOf(context)
+      const sandbox = await find(call.identity, context.req.valid('param').sandbox)
+      const versions = unwrap(await sandbox.rebuildVersions(call))
+      return context.json({ versions: versions.map((each) => toVersionView(each, versions[0]?.number)) }, 200)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
       method: 'delete',
       path: '/api/sandboxes/{sandbox}/checkpoints/{version}',
       request: { params: versionParams },

@@ -72,6 +72,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'POST /api/sandboxes/:sandbox/checkpoints': rule('write', 'exec', 'work'),
   'DELETE /api/sandboxes/:sandbox/checkpoints/:version': rule('write', 'admin', 'own'),
   'POST /api/sandboxes/:sandbox/checkpoints/:version/restore': rule('write', 'admin', 'own'),
+  'POST /api/sandboxes/:sandbox/checkpoints/rebuild': rule('write', 'admin', 'own'),
   'POST /api/sandboxes/:sandbox/checkpoints/:version/fork': rule('write', 'admin', 'own'),
   'GET /api/sandboxes/:sandbox/checkpoints/:version/diff': rule('read', 'connect', 'work'),
   'POST /api/sandboxes/:sandbox/exec': rule('write', 'exec', 'work'),

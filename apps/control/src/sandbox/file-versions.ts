@@ -287,8 +287,8 @@ export class FileVersions {
 
   /** Keeps the newest version until it is deleted. */
   keepNewest(): void {
-    const { store, nowMs } = this.#deps
-    if (store.head?.kind === 'automatic') store.addCheckpoint(store.head, undefined, nowMs())
+    const { store } = this.#deps
+    if (store.head !== undefined) store.keep(store.head)
   }
 
   list(): readonly Version[] {
@@ -309,6 +309,13 @@ export class FileVersions {
     const version = nameOrNumber === undefined ? store.head : this.find(nameOrNumber)
     if (version === undefined) throw new SandwireError('not_found', 'No version of the files is saved yet')
     return store.content(version)
+  }
+
+  /** Adds versions that are in the store and not in the list, as after the database was restored from a backup. */
+  async rebuild(sandbox: string): Promise<void> {
+    const { versions } = this.#deps
+    if (versions === undefined) throw notSaved()
+    await this.#saves.run('save', () => versions.rebuild(sandbox))
   }
 
   /** Keeps the segments of a version for a sandbox that is made from it. */

@@ -137,6 +137,15 @@ export class SandboxObject extends DurableObject<Env> {
     })
   }
 
+  /** Adds versions that are in the store and not in the list. */
+  rebuildVersions(call: SandboxCall): Promise<Outcome<readonly Version[]>> {
+    return this.#audited(call, {}, async ({ lifecycle, files, rearm }) => {
+      await files.rebuild(lifecycle.authorize(call, 'own').record.id)
+      await rearm()
+      return files.list()
+    })
+  }
+
   /** Settings for a sandbox that is made from a version. */
   forkSettings(call: SandboxCall, nameOrNumber: string): Promise<Outcome<SandboxSettings>> {
     return this.#run(({ lifecycle, files }) => {

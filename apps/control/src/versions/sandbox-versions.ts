@@ -8,7 +8,9 @@ import {
   invalidResponse,
   type SandboxdClient,
 } from '../sandbox/sandboxd-client.ts'
+import { findVersions } from './rebuild-versions.ts'
 import { segmentKey, type SegmentStore } from './segment-store.ts'
+import { ZSTANDARD } from './zstandard.ts'
 import type { SegmentRow, Version, VersionKind, VersionStore } from './version-store.ts'
 
 /** Scanning and reading before the first segment, on a slow disk. */
@@ -19,6 +21,8 @@ const MAX_DELTAS = 32
 /** Small segments are stored again together when there are this many. */
 const MAX_SMALL_SEGMENTS = 16
 const SMALL_BYTES = 512 * 1024
+/** Mostly unneeded segments whose rest one save stores again: processes are stopped while it is read. */
+const MAX_SPARSE_SEGMENTS = 4
 /** Segments written to the sandbox at a time. */
 const CONCURRENT_RESTORES = 2
 /** Tables of all segments of a version. */
@@ -32,6 +36,7 @@ const summaryBody = z.object({
   isChanged: z.boolean(),
   isBase: z.boolean(),
   segments: z.array(segmentId),
+  sparse: z.array(segmentId),
   isFuzzy: z.boolean(),
   unreadableCount: z.int().min(0),
 })
@@ -70,6 +75,8 @@ export interface VersionsDependencies {
 /** Saves the files of a running sandbox as versions, and restores them. Segments pass through; control does not read them. */
 export class SandboxVersions {
   readonly #deps: VersionsDependencies
+  /** Segments of which less than half is needed, as far as known. */
+  #sparse: readonly SegmentId[] = []
 
   constructor(deps: VersionsDependencies) {
     this.#deps = deps
@@ -80,7 +87,6 @@ export class SandboxVersions {
     const { store, nowMs, randomHex } = this.#deps
     const head = store.head
     const save = randomHex(14)
-    const small = this.#smallSegments(head)
     await this.#request(target, options.requestId, 'POST', '/versions/saves', {
       ms: BEGIN_TIMEOUT_MS,
       body: {
@@ -90,7 +96,9 @@ export class SandboxVersions {
         record: JSON.stringify(this.#record(target, save, options)),
         isBase: (head?.manifests.length ?? 0) >= MAX_DELTAS,
         isFullScan: options.isFullScan,
-        replaced: small,
+        // The store has the name of every checkpoint.
+        isRecorded: options.kind === 'checkpoint',
+        replaced: this.#replaced(head),
       },
     })
     const made = await this.#pull(target, save, options.requestId)
@@ -98,7 +106,7 @@ export class SandboxVersions {
       await this.#request(target, options.requestId, 'GET', `/versions/saves/${save}`),
     )
     const last = made.at(-1)
-    if (!summary.isChanged || last === undefined) return this.#unchanged(head, options)
+    if (!summary.isChanged || last === undefined) return store.head
     const version: Omit<Version, 'number'> = {
       save,
       createdMs: nowMs(),
@@ -116,6 +124,7 @@ export class SandboxVersions {
     if (missing !== undefined)
       throw new SandwireError('internal', `Cannot save the files: segment ${missing} was not stored`)
     if (!isCommitted) throw new SandwireError('conflict', 'Cannot save the files: another save was committed')
+    if (summary.isBase) this.#sparse = summary.sparse
     store.prune()
     store.markUnused(nowMs())
     // Without this message the next save still starts from this version: it names its parent.
@@ -157,10 +166,11 @@ export class SandboxVersions {
     await this.#request(target, requestId, 'POST', path, { ms: BEGIN_TIMEOUT_MS, bytes })
   }
 
-  #unchanged(head: Version | undefined, { kind, name }: SaveOptions): Version | undefined {
-    const { store, nowMs } = this.#deps
-    if (kind === 'checkpoint' && head !== undefined) store.addCheckpoint(head, name, nowMs())
-    return store.head
+  /** Adds versions that are in the store and not in the list. */
+  async rebuild(sandbox: string): Promise<void> {
+    const { store, segments, nowMs } = this.#deps
+    const found = await findVersions(segments, ZSTANDARD, { sandbox, lineages: store.lineages() })
+    store.addFound(found, nowMs())
   }
 
   /** What the last segment says about its version, so that the list can be rebuilt from the store alone. */
@@ -170,10 +180,12 @@ export class SandboxVersions {
     return { sandbox, save, parent: store.head?.save ?? null, kind, name: name ?? null, savedMs: nowMs() }
   }
 
-  #smallSegments(head: Version | undefined): readonly SegmentId[] {
+  /** Segments whose content the next save stores again: many small ones together, and the rest of mostly unneeded ones. */
+  #replaced(head: Version | undefined): readonly SegmentId[] {
     if (head === undefined) return []
     const small = head.segments.filter((id) => (this.#deps.store.segment(id)?.sizeBytes ?? 0) < SMALL_BYTES)
-    return small.length >= MAX_SMALL_SEGMENTS ? small : []
+    const sparse = this.#sparse.filter((id) => head.segments.includes(id)).slice(0, MAX_SPARSE_SEGMENTS)
+    return [...new Set([...(small.length >= MAX_SMALL_SEGMENTS ? small : []), ...sparse])]
   }
 
   /** Moves the segments of a save from the sandbox to the store; returns their ids. */

@@ -1,6 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { SegmentId } from '@sandwire/version-format'
 import { type Exec, numberOf, type Row, textOf } from '../sql.ts'
+import type { FoundVersions } from './rebuild-versions.ts'
 import type { SegmentFacts } from './segment-store.ts'
 
 export const VERSION_SCHEMA: readonly string[] = [
@@ -232,15 +233,9 @@ export class VersionStore {
     return { isCommitted: true }
   }
 
-  /** Keeps the newest version under a name. Its files are those of the last save. */
-  addCheckpoint(head: Version, name: string | undefined, nowMs: number): void {
-    if (head.kind === 'automatic')
-      this.#exec(
-        "UPDATE versions SET kind = 'checkpoint', name = ? WHERE number = ?",
-        name ?? null,
-        head.number,
-      )
-    else this.#insert({ ...head, kind: 'checkpoint', name, createdMs: nowMs })
+  /** Keeps a version until it is deleted. */
+  keep({ number }: Version): void {
+    this.#exec("UPDATE versions SET kind = 'checkpoint' WHERE number = ?", number)
   }
 
   /** A version with its segments; throws `version_damaged` when one is not recorded. */
@@ -316,6 +311,26 @@ export class VersionStore {
     this.commit({ ...content, kind: 'checkpoint' }, undefined)
     const [newest] = this.list()
     if (newest !== undefined) this.setPendingRestore(newest.number, true)
+  }
+
+  /** Sandboxes that made the segments of its versions. */
+  lineages(): readonly string[] {
+    return this.#exec('SELECT DISTINCT lineage FROM segments').map((row) => textOf(row, 'lineage'))
+  }
+
+  /** Adds versions that were found in the store and are newer than those in the list. Returns their number. */
+  addFound({ versions, segments }: FoundVersions, nowMs: number): number {
+    const headMs = this.head?.createdMs ?? 0
+    const known = new Set(this.list().map(({ save }) => save))
+    const added = versions.filter(({ save, createdMs }) => createdMs > headMs && !known.has(save))
+    for (const segment of segments)
+      if (this.segment(segment.id) === undefined) this.addSegment(segment, nowMs)
+    for (const version of added) {
+      const isTaken = version.name !== undefined && this.find(version.name) !== undefined
+      this.#insert(isTaken ? { ...version, name: undefined } : version)
+    }
+    this.markUnused(nowMs)
+    return added.length
   }
 
   /** True when it needs segments that another sandbox made. */

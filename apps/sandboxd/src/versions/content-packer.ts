@@ -39,6 +39,8 @@ export class ContentPacker {
   readonly #options: PackerOptions
   /** New chunks by hash. */
   readonly chunks = new Map<string, ChunkRef>()
+  /** Bytes of content in each new segment. */
+  readonly contentBytes = new Map<SegmentId, number>()
   /** Number of segments. */
   made = 0
   #builder: SegmentBuilder
@@ -118,7 +120,9 @@ export class ContentPacker {
         setRef(known)
         continue
       }
-      const ref = { segment: segmentId(this.made), chunk: this.#builder.add(bytes, hash) }
+      const segment = segmentId(this.made)
+      const ref = { segment, chunk: this.#builder.add(bytes, hash) }
+      this.contentBytes.set(segment, (this.contentBytes.get(segment) ?? 0) + bytes.byteLength)
       this.chunks.set(key, ref)
       setRef(ref)
       if (!this.#builder.isFull) continue

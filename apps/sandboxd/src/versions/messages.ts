@@ -17,6 +17,8 @@ export interface BeginSave {
   readonly parent: string | undefined
   readonly record: string
   readonly isBase: boolean
+  /** Makes a segment with the record even if nothing changed. */
+  readonly isRecorded: boolean
   readonly replaced: readonly SegmentId[]
   /** Scans every folder, whatever the hints say. */
   readonly isFullScan: boolean
@@ -30,6 +32,8 @@ export interface SaveSummary {
   readonly isBase: boolean
   /** Segments that the version needs. */
   readonly segments: readonly SegmentId[]
+  /** Those of which less than half is needed; only a base finds them. */
+  readonly sparse: readonly SegmentId[]
   readonly isFuzzy: boolean
   readonly unreadable: readonly string[]
   readonly unreadableCount: number

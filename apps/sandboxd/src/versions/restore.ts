@@ -283,13 +283,20 @@ export class Restore {
   get content(): {
     readonly tree: VersionTree
     readonly chunks: ReadonlyMap<string, ChunkRef>
+    readonly contentBytes: ReadonlyMap<SegmentId, number>
     readonly scannedMs: number
   } {
     const chunks = new Map<string, ChunkRef>()
+    const contentBytes = new Map<SegmentId, number>()
+    for (const [segment, trailer] of this.#trailers)
+      contentBytes.set(
+        segment,
+        trailer.chunks.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+      )
     for (const [segment, trailer] of this.#trailers)
       for (const [chunk, { hash }] of trailer.chunks.entries())
         chunks.set(latin1Text(hash), { segment, chunk })
-    return { tree: this.#tree, chunks, scannedMs: this.#scannedMs }
+    return { tree: this.#tree, chunks, contentBytes, scannedMs: this.#scannedMs }
   }
 
   [Symbol.dispose](): void {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import {
+  copyFileSync,
   chmodSync,
   closeSync,
   linkSync,
@@ -242,6 +243,35 @@ describe('a version', () => {
     const { segments } = fixture.save({ isBase: true, replaced: old })
     expect(segments.filter((id) => old.has(id))).toEqual([])
     for (const id of old) fixture.store.delete(id)
+    expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
+  })
+
+  test('that lists every folder finds segments of which less than half is needed', () => {
+    using fixture = new VersionFixture()
+    const random = (bytes: number): Buffer => Buffer.from(crypto.getRandomValues(new Uint8Array(bytes)))
+    for (const name of ['a', 'b', 'c']) writeFileSync(join(fixture.workspace, name), random(60_000))
+    // Names the content of `a` twice: it is stored and needed once.
+    copyFileSync(join(fixture.workspace, 'a'), join(fixture.workspace, 'copy'))
+    const [first] = fixture.save().segments
+    if (first === undefined) throw new Error('nothing was saved')
+    rmSync(join(fixture.workspace, 'b'))
+    expect(fixture.save({ isBase: true }).sparse).toEqual([])
+    writeFileSync(join(fixture.workspace, 'c'), random(60_000))
+    expect(fixture.save().sparse).toEqual([])
+    expect(fixture.save({ isBase: true }).sparse).toEqual([first])
+    const { segments, sparse } = fixture.save({ isBase: true, replaced: new Set([first]) })
+    expect([segments.includes(first), sparse]).toEqual([false, []])
+    fixture.store.delete(first)
+    expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
+  })
+
+  test('is made with its record when nothing changed and it is to be recorded', () => {
+    using fixture = new VersionFixture()
+    fill(fixture.workspace)
+    fixture.save()
+    const before = fixture.store.size
+    expect(fixture.save({ isRecorded: true }).made).toBe(1)
+    expect(fixture.store.size).toBe(before + 1)
     expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
   })
 

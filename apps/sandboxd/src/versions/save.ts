@@ -59,6 +59,8 @@ export interface SaveOptions {
   readonly record: Uint8Array
   /** Lists every folder, so that the version needs no earlier manifest. */
   readonly isBase: boolean
+  /** Makes a segment with the record even if nothing changed. */
+  readonly isRecorded: boolean
   /** Segments whose content is stored again, so that control can delete them. */
   readonly replaced: ReadonlySet<SegmentId>
   /** Wall clock before changed pages were written to the disk. A page that is dirty can change again without a new time. */
@@ -75,6 +77,8 @@ export interface SaveResult {
   readonly refreshed: readonly RefreshedFolder[]
   /** Segments that the version needs. */
   readonly segments: readonly SegmentId[]
+  /** Those of which less than half is needed; only a base finds them. */
+  readonly sparse: readonly SegmentId[]
   /** Number of segments that the save made; 0 when nothing changed. */
   readonly made: number
   /** Processes ran while files were read: the version may not show one moment. */
@@ -116,7 +120,7 @@ export class Save {
 
   /** Yields `read` once, and every segment. */
   *run(): Steps<SaveResult> {
-    const { tree, isBase, isPaused, syncedMs, record } = this.#options
+    const { tree, isBase, isRecorded, isPaused, syncedMs, record } = this.#options
     yield* this.#scanTop()
     if (this.#hints !== undefined && this.#hasChangedLinks) {
       this.#startOver()
@@ -133,8 +137,9 @@ export class Save {
       folders,
       removed: this.#removed,
       chunks: this.#packer.chunks,
+      contentBytes: this.#packer.contentBytes,
     }
-    if (folders.length > 0 || this.#removed.length > 0)
+    if (folders.length > 0 || this.#removed.length > 0 || isRecorded)
       yield this.#packer.finish({
         manifest: encodeManifest({ ...change, folders: folders.map(({ listing }) => listing) }),
         record,
@@ -143,6 +148,7 @@ export class Save {
       change,
       refreshed,
       segments: tree.segmentsAfter(change),
+      sparse: tree.sparseAfter(change),
       made: this.#packer.made,
       isFuzzy,
       unreadable: this.#unreadable,

@@ -1,7 +1,9 @@
 import {
+  BLOCK_BYTES,
   type ChunkRef,
   decodeFolder,
   encodeFolder,
+  type FileEntry,
   type FolderListing,
   latin1Text,
   MAX_CHUNKS,
@@ -9,6 +11,9 @@ import {
   type SegmentId,
   SegmentNumbers,
 } from '@sandwire/version-format'
+
+/** A segment of which less is needed is worth storing the rest again. */
+const MIN_NEEDED_SHARE = 0.5
 
 /** What was saved of one folder. */
 export interface SavedFolder {
@@ -39,6 +44,8 @@ export interface TreeChange {
   readonly removed: readonly string[]
   /** New chunks by hash. */
   readonly chunks: ReadonlyMap<string, ChunkRef>
+  /** Bytes of content in each new segment. */
+  readonly contentBytes: ReadonlyMap<SegmentId, number>
 }
 
 /** A folder whose status changed and whose listing did not. */
@@ -55,6 +62,8 @@ export class SavedTree {
   readonly #uses: number[] = []
   /** Chunks by hash: the segment's number times `MAX_CHUNKS`, plus the chunk. */
   readonly #chunks = new Map<string, number>()
+  /** Bytes of content in each segment, needed or not. */
+  readonly #contentBytes = new Map<SegmentId, number>()
 
   get scannedMs(): number {
     return this.#scannedMs
@@ -106,9 +115,28 @@ export class SavedTree {
     return [...uses].filter(([, count]) => count > 0).map(([id]) => id)
   }
 
+  /** Older segments of which less than half would be needed after a change that lists every folder. */
+  sparseAfter({ isBase, folders }: TreeChange): readonly SegmentId[] {
+    if (!isBase) return []
+    const needed = new Map<SegmentId, Map<number, number>>()
+    for (const { listing } of folders)
+      for (const entry of listing.entries) if (entry.kind === 'file') countNeeded(entry, needed)
+    const sparse: SegmentId[] = []
+    for (const [id, bytes] of this.#contentBytes) {
+      const chunks = needed.get(id)
+      if (chunks === undefined) continue
+      const neededBytes = chunks.values().reduce((sum, each) => sum + each, 0)
+      if (neededBytes < bytes * MIN_NEEDED_SHARE) sparse.push(id)
+    }
+    return sparse
+  }
+
   /** Makes this the tree of a version that was just restored: `folders` as they are on the disk now. */
-  load(folders: readonly ScannedFolder[], chunks: ReadonlyMap<string, ChunkRef>, scannedMs: number): void {
-    this.apply({ isBase: true, scannedMs, folders, removed: [], chunks })
+  load(
+    folders: readonly ScannedFolder[],
+    content: Pick<TreeChange, 'chunks' | 'contentBytes' | 'scannedMs'>,
+  ): void {
+    this.apply({ isBase: true, folders, removed: [], ...content })
   }
 
   /** Takes over the status of folders that are saved as they are. */
@@ -123,6 +151,7 @@ export class SavedTree {
     this.#scannedMs = change.scannedMs
     for (const [hash, ref] of change.chunks)
       this.#chunks.set(hash, this.#numbers.of(ref.segment) * MAX_CHUNKS + ref.chunk)
+    for (const [segment, bytes] of change.contentBytes) this.#contentBytes.set(segment, bytes)
     for (const path of this.#below(change.removed)) this.#forget(path)
     for (const { listing, high, low, statuses } of change.folders) {
       this.#forget(listing.path)
@@ -156,6 +185,18 @@ export class SavedTree {
   #dropUnusedChunks(): void {
     for (const [hash, packed] of this.#chunks)
       if ((this.#uses[Math.floor(packed / MAX_CHUNKS)] ?? 0) === 0) this.#chunks.delete(hash)
+    const used = this.segments()
+    for (const id of this.#contentBytes.keys()) if (!used.has(id)) this.#contentBytes.delete(id)
+  }
+}
+
+/** Adds the sizes of the chunks of a file, each chunk once. */
+function countNeeded({ sizeBytes, blocks }: FileEntry, needed: Map<SegmentId, Map<number, number>>): void {
+  for (const [at, block] of blocks.entries()) {
+    if (block === undefined) continue
+    const chunks = needed.get(block.segment) ?? new Map<number, number>()
+    needed.set(block.segment, chunks)
+    chunks.set(block.chunk, Math.min(BLOCK_BYTES, sizeBytes - at * BLOCK_BYTES))
   }
 }
 

@@ -24,6 +24,7 @@ const saveShape = shape.record({
   record: shape.text(16 * 1024),
   isBase: shape.bool,
   isFullScan: shape.bool,
+  isRecorded: shape.bool,
   replaced: shape.list(shape.text(32, SEGMENT), 10_000),
 })
 

@@ -90,7 +90,15 @@ class Sandbox implements Disposable {
     this.#saves += 1
     const save = (Date.now() * 1000 + this.#saves).toString(16).padStart(28, '0')
     const { commits = true, parent, kind = 'checkpoint' } = options
-    const body = { save, kind, record: '{}', isBase: false, isFullScan: false, replaced: [] }
+    const body = {
+      save,
+      kind,
+      record: '{}',
+      isBase: false,
+      isFullScan: false,
+      isRecorded: false,
+      replaced: [],
+    }
     await this.call(
       'POST',
       '/versions/saves',

@@ -97,9 +97,9 @@ class Service {
 
   /** Makes a version the one that the next save starts from. */
   #load(restore: Restore, save: string, isSaved: IsSaved): void {
-    const { tree, chunks, scannedMs } = restore.content
+    const { tree, ...content } = restore.content
     this.#tree = new SavedTree()
-    this.#tree.load([...scanVersion(this.#roots, tree, isSaved)], chunks, scannedMs)
+    this.#tree.load([...scanVersion(this.#roots, tree, isSaved)], content)
     this.#head = save
     this.#running = undefined
     this.#hints.invalidate()
@@ -140,6 +140,7 @@ class Service {
       segmentId,
       record: Buffer.from(begin.record),
       isBase,
+      isRecorded: begin.isRecorded,
       replaced: new Set(begin.replaced),
       syncedMs: begin.syncedMs,
       onFolder: (fd, path) => this.#hints.watch(fd, path),
@@ -161,11 +162,11 @@ class Service {
     }
     running.result = value
     this.#tree.refresh(value.refreshed)
-    const { segments, made, isFuzzy, unreadable, unreadableCount } = value
+    const { segments, sparse, made, isFuzzy, unreadable, unreadableCount } = value
     const { isBase } = running
     return {
       kind: 'end',
-      summary: { isChanged: made > 0, isBase, segments, isFuzzy, unreadable, unreadableCount },
+      summary: { isChanged: made > 0, isBase, segments, sparse, isFuzzy, unreadable, unreadableCount },
     }
   }
 

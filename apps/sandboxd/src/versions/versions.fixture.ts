@@ -56,6 +56,7 @@ export class VersionFixture implements Disposable {
       segmentId,
       record: Buffer.from(`{"version":${this.#saves}}`),
       isBase: this.head === undefined,
+      isRecorded: false,
       replaced: new Set(),
       // Later than every change, so that no file is read twice.
       syncedMs: Date.now() + 3_600_000,

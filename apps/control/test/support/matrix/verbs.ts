@@ -194,6 +194,10 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     'not_found',
     ofSandbox('/api/sandboxes/:sandbox/checkpoints/none/restore'),
   ),
+  'POST /api/sandboxes/:sandbox/checkpoints/rebuild': expectingError(
+    'not_found',
+    ofSandbox('/api/sandboxes/:sandbox/checkpoints/rebuild'),
+  ),
   'POST /api/sandboxes/:sandbox/checkpoints/:version/fork': expectingError(
     'not_found',
     ofSandbox('/api/sandboxes/:sandbox/checkpoints/none/fork', { name: 'forked' }),

@@ -42,6 +42,7 @@ class SandboxdModel {
       readonly save: string
       readonly parent?: string
       readonly isBase: boolean
+      readonly isRecorded: boolean
       readonly replaced: string[]
     },
   ): void {
@@ -56,6 +57,7 @@ class SandboxdModel {
     const fresh = [...files].filter(([name, content]) => isStored(name, content) === undefined)
     const isChanged =
       isBase ||
+      body.isRecorded ||
       fresh.length > 0 ||
       files.size !== before.size ||
       [...before.keys()].some((n) => !files.has(n))
@@ -226,7 +228,7 @@ export class SandboxModel implements Provider {
         const used = new Set([...save.tree.values()].map(({ segment }) => segment))
         const isBase = save.segments.at(-1)?.isBase ?? false
         const facts = { isChanged: save.segments.length > 0, isBase, isFuzzy: false, unreadableCount: 0 }
-        return Response.json({ ...facts, segments: [...used] })
+        return Response.json({ ...facts, segments: [...used], sparse: [] })
       }
       case 'POST /versions/saves/ID':
         sandboxd.commit(id)
