@@ -25,6 +25,8 @@ export type View =
       /** Last known size, kept while the terminal is not visible. */
       readonly size?: { readonly cols: number; readonly rows: number }
     }
+  /** The sandbox's tmux: the panes of its active window. */
+  | { readonly kind: 'tmux'; readonly sandbox: string }
   | {
       readonly kind: 'file'
       readonly sandbox: string

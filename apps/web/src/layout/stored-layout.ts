@@ -35,6 +35,7 @@ const decoders = [
     cwd: shape.optional(path),
     size: shape.optional(shape.record({ cols: cells, rows: cells })),
   }),
+  forgiving({ kind: shape.literal('tmux'), sandbox }),
   forgiving({
     kind: shape.literal('file'),
     sandbox,

@@ -3,8 +3,9 @@ import type { Parts } from '../state/context.ts'
 import { MAX_FONT_SIZE, MIN_FONT_SIZE } from '../state/settings.ts'
 import { closePane } from './close-views.ts'
 import { isEditingKey, isPageCovered, keyContextOf } from './editing-keys.ts'
-import { openTerminal, splitTerminal } from './open-terminal.ts'
+import { openTerminal, openTmux, splitTerminal } from './open-terminal.ts'
 import { shellTexts } from '../texts/shell.ts'
+import { tmuxTexts } from '../texts/tmux.ts'
 
 /** An entry of the command palette, possibly with a shortcut. */
 export interface Command {
@@ -54,6 +55,7 @@ export function commandsOf(parts: Parts): readonly Command[] {
       keys: 'Ctrl+Shift+`',
       run: () => openTerminal(workbench),
     },
+    { id: 'tmux.open', needsSandbox: true, title: tmuxTexts.open, run: () => openTmux(workbench) },
     {
       id: 'pane.splitRight',
       needsSandbox: true,
@@ -117,7 +119,7 @@ export function commandsOf(parts: Parts): readonly Command[] {
       id: 'terminal.copy',
       title: titles.copySelection,
       keys: 'Ctrl+Shift+C',
-      run: () => void terminals.find(focused() ?? '')?.copy(),
+      run: () => void terminals.findIn(focused() ?? '')?.copy(),
     },
     {
       id: 'terminal.find',

@@ -13,6 +13,7 @@ import { Panes } from './panes.tsx'
 import { TabBar } from './tab-bar.tsx'
 
 const FilePane = lazyPart(async () => (await import('../files/file-pane.tsx')).FilePane)
+const TmuxView = lazyPart(async () => (await import('../tmux/tmux-view.tsx')).TmuxView)
 const DiffPane = lazyPart(async () => (await import('../git/diff-pane.tsx')).DiffPane)
 
 function ViewPane({
@@ -29,6 +30,8 @@ function ViewPane({
   switch (view.kind) {
     case 'terminal':
       return <TerminalPane viewId={viewId} view={view} isFocused={isFocused} onClose={close} />
+    case 'tmux':
+      return <TmuxView viewId={viewId} view={view} isFocused={isFocused} />
     case 'file':
       return <FilePane key={viewId} viewId={viewId} view={view} isFocused={isFocused} />
     case 'diff':

@@ -5,13 +5,16 @@ import {
   focusView,
   isDeepest,
   openTab,
+  reveal,
   splitView,
   type View,
 } from '../layout/layout.ts'
+import { changeTmux, readTmux } from '../api/tmux.ts'
 import { canHalve } from '../layout/pane-tree.ts'
 import { FIRST_SANDBOX, canWork, canWorkIn } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
 import { shellTexts } from '../texts/shell.ts'
+import { tmuxTexts } from '../texts/tmux.ts'
 
 /** The sandbox for a new terminal: that of the focused pane, the selected one, or a new one. */
 function sandboxForTerminal(workbench: Workbench): string {
@@ -30,6 +33,24 @@ function canStart(workbench: Workbench): boolean {
 export function openTerminal(workbench: Workbench, sandbox = sandboxForTerminal(workbench)): void {
   if (!canStart(workbench)) return
   workbench.changeLayout((layout) => openTab(layout, { kind: 'terminal', sandbox }, workbench.mint))
+}
+
+/** Shows the sandbox's tmux, or focuses the pane that does. */
+export function openTmux(workbench: Workbench): void {
+  if (!canStart(workbench)) return
+  const sandbox = sandboxForTerminal(workbench)
+  workbench.changeLayout((layout) => reveal(layout, { kind: 'tmux', sandbox }, workbench.mint))
+}
+
+/** Splits the active pane of tmux. */
+async function splitTmux(workbench: Workbench, sandbox: string, direction: 'row' | 'column'): Promise<void> {
+  await workbench.attempt(tmuxTexts.cannotChange, async () => {
+    const tmux = await readTmux(sandbox)
+    const window = tmux.state === 'running' ? tmux.windows.find(({ isActive }) => isActive) : undefined
+    const pane = window?.panes.find(({ isActive }) => isActive)
+    const split = { type: 'split', direction: direction === 'row' ? 'right' : 'down' }
+    await changeTmux(sandbox, pane === undefined ? { type: 'new_window' } : { ...split, pane: pane.id })
+  })
 }
 
 /** Opens a session, or focuses the pane that shows it. */
@@ -63,8 +84,13 @@ function hasRoom(viewId: string, direction: 'row' | 'column'): boolean {
 /** Opens a shell beside or below the focused pane, if there is space. */
 export function splitTerminal(workbench: Workbench, direction: 'row' | 'column'): void {
   if (!canStart(workbench)) return
-  const view: View = { kind: 'terminal', sandbox: sandboxForTerminal(workbench) }
   const layout = workbench.layout.get()
+  const focused = focusedView(layout)
+  if (focused?.kind === 'tmux') {
+    void splitTmux(workbench, focused.sandbox, direction)
+    return
+  }
+  const view: View = { kind: 'terminal', sandbox: sandboxForTerminal(workbench) }
   const at = activeTab(layout)?.focus ?? ''
   if (isDeepest(layout, at) || !hasRoom(at, direction)) workbench.notify('info', shellTexts.panes.tooSmall)
   else workbench.changeLayout((old) => splitView(old, at, { view, direction }, workbench.mint))

@@ -25,7 +25,12 @@ import { Icon, IconButton, type IconName } from './icon.tsx'
 import { PaneActions } from './pane-actions.tsx'
 import { EMPTY_LABEL, labelTabs, type TabLabel } from './tab-labels.ts'
 
-const ICONS: Readonly<Record<View['kind'], IconName>> = { terminal: 'terminal', file: 'files', diff: 'git' }
+const ICONS: Readonly<Record<View['kind'], IconName>> = {
+  terminal: 'terminal',
+  tmux: 'terminal',
+  file: 'files',
+  diff: 'git',
+}
 
 /** Focuses a tab; Enter activates it, which moves the focus into the tab. */
 function focusTab(from: HTMLElement, at: number): void {

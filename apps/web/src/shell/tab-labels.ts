@@ -33,7 +33,7 @@ interface Titled<V extends View = View> {
 }
 
 function isPath(one: Titled): one is Titled<PathView> {
-  return one.view.kind !== 'terminal'
+  return one.view.kind !== 'terminal' && one.view.kind !== 'tmux'
 }
 
 /** Length of an abbreviated commit id. */
@@ -94,7 +94,7 @@ function labelPath(one: Titled<PathView>, all: readonly Titled[]): TabLabel {
 /** Terminals of the same name are numbered in tab order; with several sandboxes, the sandbox is added. */
 function labelShell(one: Titled, all: readonly Titled[]): TabLabel {
   const { title, sandboxName } = one
-  const named = all.filter(({ view, title: other }) => view.kind === 'terminal' && other === title)
+  const named = all.filter(({ view, title: other }) => !('path' in view) && other === title)
   const alike = named.filter((other) => other.sandboxName === sandboxName)
   const number = alike.indexOf(one) + 1
   const name = number > 1 ? `${title} ${number}` : title

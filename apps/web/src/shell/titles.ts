@@ -6,6 +6,7 @@ import { activeTab, type View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { nameSandbox } from '../state/sandbox-names.ts'
 import { shellTexts } from '../texts/shell.ts'
+import { tmuxTexts } from '../texts/tmux.ts'
 
 /** The last part of a path. */
 export function baseName(path: string): string {
@@ -30,6 +31,8 @@ export function titleOf(
   switch (view.kind) {
     case 'terminal':
       return terminalTitle === undefined || terminalTitle === '' ? sandboxName : terminalTitle
+    case 'tmux':
+      return tmuxTexts.title
     case 'file':
       return displayName(baseName(view.path))
     case 'diff':
@@ -47,6 +50,8 @@ function kindAndTitle(view: View, programTitle: string): string {
       return programTitle === ''
         ? shellTexts.pageTitles.terminal
         : shellTexts.pageTitles.program(programTitle)
+    case 'tmux':
+      return tmuxTexts.title
     case 'file':
       return shellTexts.pageTitles.file(displayName(baseName(view.path)))
     case 'diff':

@@ -20,7 +20,20 @@ import { Bells } from './bells.ts'
 import { OpenSessions } from './open-sessions.ts'
 import { ticketForTerminal } from './ticket.ts'
 
-type TerminalView = Extract<View, { kind: 'terminal' }>
+type TerminalView = Extract<View, { kind: 'terminal' }> & {
+  /** A pane of tmux instead of a shell. */
+  readonly pane?: string
+}
+
+/** A pane of tmux, and its size. */
+interface PaneTarget {
+  readonly sandbox: string
+  readonly pane: string
+  readonly size: { readonly cols: number; readonly rows: number }
+}
+
+/** Key of a pane's terminal; ids of views have no slash. */
+const paneKey = (viewId: string, pane: string): string => `${viewId}/${pane}`
 
 /** A pending confirmation. */
 interface Question<T> {
@@ -60,7 +73,7 @@ export class Terminals {
     this.#workbench = workbench
     this.#events = events
     workbench.layout.subscribe((layout) => {
-      this.#drop(new Set(Object.keys(layout.views)))
+      this.#drop((key) => Object.hasOwn(layout.views, key.split('/')[0] ?? ''))
       this.bells.seen(layout)
     })
     workbench.settings.subscribe(() => this.redraw())
@@ -107,6 +120,17 @@ export class Terminals {
     return controller
   }
 
+  /** The terminal of a pane of tmux that a view shows. */
+  ofPane(viewId: string, target: PaneTarget): TerminalController {
+    return this.of(paneKey(viewId, target.pane), { kind: 'terminal', ...target })
+  }
+
+  /** Drops the terminals of panes that a view no longer shows. The first one is the one that commands use. */
+  keepPanes(viewId: string, panes: readonly string[]): void {
+    const kept = new Set(panes.map((pane) => paneKey(viewId, pane)))
+    this.#drop((key) => !key.startsWith(`${viewId}/`) || kept.has(key))
+  }
+
   /** The command that the next new terminal runs instead of a shell. */
   startFirst(command: FirstCommand): void {
     this.#firstCommand = command
@@ -116,9 +140,17 @@ export class Terminals {
     return this.#terminals.get(viewId)
   }
 
+  /** The terminal of a view, or the focused one of the panes of tmux that it shows. */
+  findIn(viewId: string): TerminalController | undefined {
+    const own = this.#terminals.get(viewId)
+    if (own !== undefined) return own
+    const panes = [...this.#terminals].filter(([key]) => key.startsWith(`${viewId}/`))
+    return (panes.find(([, { surface }]) => surface.isFocused) ?? panes[0])?.[1]
+  }
+
   /** Focuses the active terminal. */
   focusActive(): void {
-    this.#terminals.get(activeTab(this.#workbench.layout.get())?.focus ?? '')?.surface.focus()
+    this.findIn(activeTab(this.#workbench.layout.get())?.focus ?? '')?.surface.focus()
   }
 
   /** Detaches all terminals, so that the server need not wait for a closed page. */
@@ -185,10 +217,10 @@ export class Terminals {
     this.sessions.update(Array.from(this.#terminals.values(), ({ state }) => state.get()))
   }
 
-  #drop(open: ReadonlySet<string>): void {
-    for (const [viewId, terminal] of this.#terminals) {
-      if (open.has(viewId)) continue
-      this.#terminals.delete(viewId)
+  #drop(isKept: (key: string) => boolean): void {
+    for (const [key, terminal] of this.#terminals) {
+      if (isKept(key)) continue
+      this.#terminals.delete(key)
       terminal.dispose()
     }
     this.#updateSessions()
@@ -244,9 +276,10 @@ const KEEP_SECONDS = 12 * 60 * 60
 
 /** The attach request of a terminal: its session, a command, or a shell. */
 export function shellRequest(
-  { sandbox, session, cwd }: Extract<View, { kind: 'terminal' }>,
+  { sandbox, session, cwd, pane }: TerminalView,
   command?: FirstCommand,
 ): AttachRequest {
   if (session !== undefined) return { sandbox, session }
+  if (pane !== undefined) return { sandbox, pane, create: false }
   return { sandbox, keepSeconds: KEEP_SECONDS, ...(cwd === undefined ? {} : { cwd }), ...command }
 }

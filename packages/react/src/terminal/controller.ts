@@ -87,6 +87,10 @@ const INITIAL_STATE: TerminalState = {
   notice: undefined,
 }
 
+function isPane({ pane }: AttachRequest): boolean {
+  return pane !== undefined
+}
+
 /** Environment of the started program. */
 const TERMINAL_ENV = { TERM: 'xterm-256color', COLORTERM: 'truecolor' }
 
@@ -232,7 +236,7 @@ export class TerminalController {
 
   #connect(request: AttachRequest): void {
     const { url } = this.#options
-    const { cols, rows } = this.#surface.proposedSize
+    const { cols, rows } = isPane(request) ? this.#state.get() : this.#surface.proposedSize
     this.#screen.resize(cols, rows)
     const handle = attach({
       url,
@@ -261,7 +265,7 @@ export class TerminalController {
         })
       },
       onResized: (newCols, newRows) => {
-        if (this.#state.get().role !== 'driver') this.#screen.resize(newCols, newRows)
+        if (this.#state.get().role !== 'driver' || isPane(request)) this.#screen.resize(newCols, newRows)
         this.#update({
           cols: newCols,
           rows: newRows,
@@ -342,7 +346,8 @@ export class TerminalController {
   /** A driver's terminal has the size of its element; others follow the driver's. */
   #fit(): void {
     const { status, role, cols: reportedCols, rows: reportedRows } = this.#state.get()
-    if (role === undefined || this.#isDisposed) return
+    // The size of a pane is tmux's.
+    if (role === undefined || this.#isDisposed || isPane(this.#options.request)) return
     // After the exit no size is shared any more.
     if (role !== 'driver' && status.kind !== 'exited')
       return this.#surface.showWhole(reportedCols, reportedRows)

@@ -183,6 +183,17 @@ export class Surface implements Canvas {
     return clientWidth > 0 && clientHeight > 0
   }
 
+  /** Size of a character in pixels; undefined before the terminal is drawn. */
+  get cellSize(): { readonly width: number; readonly height: number } | undefined {
+    const screen = this.#terminal.element?.querySelector('.xterm-screen')?.getBoundingClientRect()
+    if (screen === undefined || screen.width === 0 || screen.height === 0) return undefined
+    return { width: screen.width / this.cols, height: screen.height / this.rows }
+  }
+
+  get isFocused(): boolean {
+    return this.#terminal.element?.contains(document.activeElement) === true
+  }
+
   /** The size that fits the element; the current one when that is unknown. */
   get proposedSize(): Size {
     // For a hidden element, the addon would parse the CSS size, such as 100%.

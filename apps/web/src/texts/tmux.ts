@@ -1,0 +1,23 @@
+/** Texts of the view of tmux. */
+export const tmuxTexts = {
+  title: 'tmux',
+  open: 'Open tmux',
+  loading: 'Loading…',
+  use: 'use tmux',
+  stopped: 'tmux is not running in this sandbox.',
+  start: 'Start tmux',
+  missing: 'tmux is not installed in this sandbox. Install it with: apt-get install tmux',
+  windows: 'Windows of tmux',
+  newWindow: 'New window',
+  renameWindow: 'Rename window',
+  windowName: 'Name of the window',
+  zoom: 'Zoom pane',
+  killPane: 'Close pane',
+  killQuestion: 'Close this pane?',
+  killText: (command: string) => `"${command}" is running in it and will be ended.`,
+  kill: 'Close pane',
+  resize: 'Resize panes',
+  scrolling: 'A tmux user is scrolling here. Keys go to tmux.',
+  cannotChange: 'Cannot change tmux',
+  cannotLoad: 'Cannot show tmux',
+}
