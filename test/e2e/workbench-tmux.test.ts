@@ -64,6 +64,12 @@ describe.skipIf(problem !== undefined)(
       await eventually(async () => (await paneCount(workbench)) === 3, { what: 'the panes again', ...WAIT })
       await workbench.first.waitFor('typed-inside')
 
+      await workbench.button('More actions').click()
+      await workbench.page.getByRole('menuitem', { name: 'Rename pane' }).click()
+      await workbench.page.getByLabel('Name of the pane').fill('server')
+      await workbench.page.keyboard.press('Enter')
+      await other.page.getByRole('group', { name: 'server' }).waitFor()
+
       await workbench.button('New window').click()
       await eventually(async () => (await paneCount(workbench)) === 1, { what: 'the new window', ...WAIT })
       await eventually(async () => (await paneCount(other)) === 1, { what: 'the new window there', ...WAIT })

@@ -48,11 +48,21 @@ export async function changeTmux(sandbox: string, action: TmuxAction): Promise<v
   await request(tmuxUrl(sandbox), { method: 'POST', json: action })
 }
 
-/** Calls back with the state now and after each change, until the returned function is called. The browser reconnects. */
-export function watchTmux(sandbox: string, onState: (state: TmuxState) => void): () => void {
+/**
+ * Calls back with the state now and after each change, until the returned function is called. The browser reconnects; `onEnd` is
+ * called when it gives up, as after an error response.
+ */
+export function watchTmux(
+  sandbox: string,
+  onState: (state: TmuxState) => void,
+  onEnd: () => void,
+): () => void {
   const source = new EventSource(tmuxUrl(sandbox, '/events'))
   source.addEventListener('state', (event: MessageEvent<string>) =>
     onState(JSON.parse(event.data) as TmuxState),
   )
+  source.addEventListener('error', () => {
+    if (source.readyState === EventSource.CLOSED) onEnd()
+  })
   return () => source.close()
 }

@@ -1,10 +1,9 @@
-import { type ReactElement, useState } from 'react'
-import { changeTmux, type TmuxAction, type TmuxWindow } from '../api/tmux.ts'
+import type { ReactElement } from 'react'
+import { changeTmux, type TmuxAction } from '../api/tmux.ts'
 import type { View } from '../layout/layout.ts'
-import { IconButton } from '../shell/icon.tsx'
-import { Confirm } from '../shell/dialog.tsx'
 import { useParts } from '../state/context.ts'
 import { tmuxTexts } from '../texts/tmux.ts'
+import { PaneButtons } from './pane-buttons.tsx'
 import { TmuxGate } from './tmux-gate.tsx'
 import { WindowBar } from './window-bar.tsx'
 import { WindowPanes } from './window-panes.tsx'
@@ -52,53 +51,6 @@ function OpenTmux({ viewId, view: { sandbox }, isFocused }: TmuxViewProps): Reac
       </div>
       {active !== undefined && (
         <WindowPanes viewId={viewId} sandbox={sandbox} window={active} isFocused={isFocused} act={act} />
-      )}
-    </div>
-  )
-}
-
-/** Programs that can be ended without a question. */
-const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'fish', 'ash'])
-
-function PaneButtons({
-  window,
-  act,
-}: {
-  readonly window: TmuxWindow
-  readonly act: (action: TmuxAction) => void
-}): ReactElement {
-  const [killing, setKilling] = useState<{ readonly pane: string; readonly command: string }>()
-  const pane = window.panes.find(({ isActive }) => isActive)
-  if (pane === undefined) return <></>
-  const kill = (id: string): void => act({ type: 'kill_pane', pane: id })
-  return (
-    <div className="tmux-actions">
-      <IconButton
-        icon="zoom"
-        label={tmuxTexts.zoom}
-        isPressed={window.isZoomed}
-        isDisabled={window.panes.length === 1}
-        onClick={() => act({ type: 'zoom_pane', pane: pane.id })}
-      />
-      <IconButton
-        icon="close"
-        label={tmuxTexts.killPane}
-        onClick={() =>
-          SHELLS.has(pane.command) ? kill(pane.id) : setKilling({ pane: pane.id, command: pane.command })
-        }
-      />
-      {killing !== undefined && (
-        <Confirm
-          title={tmuxTexts.killQuestion}
-          yes={tmuxTexts.kill}
-          isDangerous
-          onAnswer={(isYes) => {
-            setKilling(undefined)
-            if (isYes) kill(killing.pane)
-          }}
-        >
-          <p>{tmuxTexts.killText(killing.command)}</p>
-        </Confirm>
       )}
     </div>
   )
