@@ -130,6 +130,7 @@ class World {
         report: (record) => call(() => void (this.activeRuns = record.state.kind === 'ended' ? 0 : 1)),
       },
       diffs: openDiffStore(RUN, this.store, undefined),
+      ensureProgram: () => call(() => this.random.int(0, 1) > 0),
       pollMs: 1_000,
       nowMs: () => this.nowMs,
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },

@@ -9,6 +9,7 @@ export type Arguments =
   | { readonly kind: 'up'; readonly flags: UpFlags }
   | { readonly kind: 'doctor'; readonly flags: PathFlags }
   | { readonly kind: 'signin'; readonly flags: PathFlags }
+  | { readonly kind: 'agents'; readonly flags: PathFlags; readonly name: string; readonly version?: string }
 
 /** Which installation to use. */
 export interface PathFlags {
@@ -62,6 +63,21 @@ function parseUp(argv: readonly string[]): UpFlags {
   return { ...rest, isQuiet: quiet, isNewToken, keepsSandboxes, acceptsMissing }
 }
 
+/** `agents install NAME[@VERSION]`. */
+function parseAgents(argv: readonly string[]): Arguments {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    strict: true,
+    allowPositionals: true,
+    options: { data: PATH_OPTIONS.data },
+  })
+  const [verb, agent = '', ...rest] = positionals
+  const [, name, version] = /^([a-z0-9-]+)(?:@(.+))?$/.exec(agent) ?? []
+  if (verb !== 'install' || name === undefined || rest.length > 0)
+    return { kind: 'wrong', message: 'expected: agents install NAME[@VERSION]' }
+  return { kind: 'agents', flags: requireValues(values), name, ...(version !== undefined && { version }) }
+}
+
 function parseCommand(command: string, argv: readonly string[]): Arguments {
   switch (command) {
     case 'up':
@@ -69,6 +85,8 @@ function parseCommand(command: string, argv: readonly string[]): Arguments {
     case 'doctor':
     case 'signin':
       return { kind: command, flags: parsePathFlags(argv) }
+    case 'agents':
+      return parseAgents(argv)
     case 'version':
       return argv.length === 0
         ? { kind: 'version' }
@@ -101,6 +119,8 @@ Usage: npx sandwire COMMAND [options]
   up         start the control plane and local sandboxes (also: npm start)
   signin     print a new sign-in link for the running server
   doctor     check this machine, and try to break out of a temporary sandbox
+  agents install NAME[@VERSION]
+             install the program of a coding agent, such as claude, for runs
   version    print the version
 
 Options of up
@@ -112,7 +132,7 @@ Options of up
   --accept-missing     start although databases of the data folder are missing
   --quiet              print only the URL
 
-doctor and signin accept --data and --workspace.
+doctor and signin accept --data and --workspace, agents accepts --data.
 
 Environment
   SANDWIRE_PORT, SANDWIRE_DATA     same as --port and --data
@@ -126,5 +146,7 @@ Environment
   SANDWIRE_ISSUER                  OpenID issuer: a preset or a URL; see docs/operations.md
   SANDWIRE_SETTINGS                settings file (default: settings.json in the data folder)
   JWT_SECRET, API_TOKEN            authenticate services; also JWT_SECRET_FILE, API_TOKEN_FILE
+  ANTHROPIC_API_KEY                key of the model API for coding agents; also ANTHROPIC_API_KEY_FILE,
+                                   CLAUDE_CODE_OAUTH_TOKEN; see docs/agents.md
   WORKSPACE_MODE                   local: serve the current folder, like --workspace .
 `

@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import { type ErrorCode, SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { HELP, parseArguments, type PathFlags, type UpFlags } from './arguments.ts'
+import { installAgentCommand } from './commands/agents.ts'
 import { doctor } from './commands/doctor.ts'
 import { requestSignInLink } from './commands/sign-in.ts'
 import { up, type UpOptions } from './commands/up.ts'
@@ -13,6 +14,7 @@ import {
   validatePaths,
   type ConfigurationContext,
 } from './configuration.ts'
+import { openDataFolder } from './data/data-folder.ts'
 import { findFile, findFolderProblem } from './data/folder-problem.ts'
 import { describeCause } from './log.ts'
 import { findOwnPaths } from './own-paths.ts'
@@ -142,6 +144,12 @@ async function main(): Promise<void> {
       return runUp(parsed.flags)
     case 'signin':
       return print(`${await requestSignInLink(settle(validatePaths(parsed.flags, context)))}\n`)
+    case 'agents': {
+      const { dataFolder } = settle(validatePaths(parsed.flags, context))
+      const progress = process.stderr.isTTY ? (text: string) => void process.stderr.write(text) : undefined
+      openDataFolder(dataFolder)
+      return print(`${await installAgentCommand(parsed, dataFolder, { env: process.env, progress })}\n`)
+    }
     case 'doctor':
       return runDoctor(parsed.flags)
   }

@@ -1,3 +1,4 @@
+export * from './agent-program.ts'
 export * from './compat-messages.ts'
 export * from './egress.ts'
 export * from './gateway.ts'

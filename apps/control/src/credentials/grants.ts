@@ -9,7 +9,7 @@ import type { GatewayGrantObject } from './grant-object.ts'
 import { isListed, openProvider } from './providers.ts'
 import { secretsOf } from './secrets.ts'
 
-export type { GatewayGrant, GatewayUsage, TokenUsage } from './grant.ts'
+export type { GatewayGrant, GatewayUsage } from './grant.ts'
 
 /** What a run gets of the gateway. */
 export interface GatewayAccess {

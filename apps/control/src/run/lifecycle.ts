@@ -53,6 +53,8 @@ export interface RunLifecycleDependencies {
   readonly credentials: RunCredentials
   readonly index: RunIndex
   readonly diffs: DiffStore
+  /** Installs the agent's program; false while that is in progress. */
+  readonly ensureProgram: () => Promise<boolean>
   /** Between two pulls of events. */
   readonly pollMs: number
   readonly nowMs: () => number
@@ -194,6 +196,8 @@ export class RunLifecycle {
       if (this.record.preparingSinceMs === null) store.update({ preparingSinceMs: nowMs() })
       // A missing key is reported before a sandbox is made.
       await this.#deps.credentials.check()
+      // Sandboxes see what is installed when they start.
+      if (!(await this.#deps.ensureProgram())) return CLONE_POLL_MS
       await sandbox.start()
       await this.#apply({ type: 'prepared', step: 'sandbox' })
       return undefined

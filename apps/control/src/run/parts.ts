@@ -4,6 +4,7 @@ import type { Env } from '../env.ts'
 import { unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
+import { ensureAgentProgram } from './agent-program.ts'
 import { agentStartOf, checkModel, grantOf, toSpent } from './agent-start.ts'
 import { type DiffStore, openDiffStore } from './diff-store.ts'
 import { RunLifecycle } from './lifecycle.ts'
@@ -67,6 +68,8 @@ export async function openRunParts({
     store,
     sandbox,
     diffs,
+    ensureProgram: () =>
+      config.provider === 'host' ? ensureAgentProgram(env, record().request.agent) : Promise.resolve(true),
     pollMs: POLL_MS[config.provider],
     nowMs,
     log,

@@ -102,6 +102,7 @@ export class FakeHost implements AsyncDisposable {
       const running = [...this.sandboxes.values()].filter(({ state }) => state === 'running')
       return Response.json({ ids: running.map(({ id: each }) => each) })
     }
+    if (folder === 'agents') return Response.json({ state: 'installed', version: '0' })
     if (url.pathname === '/signin/redeem') return this.#redeem(await request.json())
     if (folder !== 'sandboxes' || id === '') return new Response(null, { status: 404 })
     if (verb === 'logs') return new Response('{"event":"line"}\n')

@@ -1,5 +1,6 @@
 import { type HostHealth, isSandboxId, type SandboxStatus, startSpecShape } from '@sandwire/internal-api'
 import { parseStopReason, SandwireError, shape, SOFTWARE_VERSION } from '@sandwire/protocol'
+import type { AgentInstaller } from '../agents/agent-installer.ts'
 import type { DiskGuard } from '../disk/disk-guard.ts'
 import type { SandboxManager } from '../sandboxes/sandbox-manager.ts'
 import { readJson, refuse } from './respond.ts'
@@ -21,6 +22,8 @@ export interface ApiDependencies {
   readonly manager?: SandboxManager
   readonly engine?: ContainerEngine
   readonly disk?: Pick<DiskGuard, 'health'>
+  /** Installs programs of agents; absent with containers, whose image has them. */
+  readonly agents?: Pick<AgentInstaller, 'ensure'>
   /** Absent when the local user cannot sign in by link. */
   readonly codes?: SignInCodes
   /** Origin of sign-in links. */
@@ -125,6 +128,13 @@ const PLAIN_ROUTES: Readonly<Record<string, (request: Request, deps: ApiDependen
       Response.json({ link: signInLink(publicUrl, codes) }),
   }
 
+/** `PUT /agents/NAME` installs the program of an agent, and answers how far that is. */
+function routeToAgents(request: Request, pathname: string, { agents }: ApiDependencies): Answer | undefined {
+  const [, name] = /^\/agents\/([a-z0-9-]{1,32})$/.exec(pathname) ?? []
+  if (agents === undefined || name === undefined || request.method !== 'PUT') return undefined
+  return { route: 'PUT /agents/:name', respond: async () => Response.json(agents.ensure(name)) }
+}
+
 function routeToManager(
   request: Request,
   pathname: string,
@@ -154,6 +164,8 @@ export function route(request: Request, deps: ApiDependencies): Answer | undefin
   const plain = `${request.method} ${pathname}`
   const handler = Object.hasOwn(PLAIN_ROUTES, plain) ? PLAIN_ROUTES[plain] : undefined
   if (handler !== undefined) return { route: plain, respond: () => handler(request, deps) }
+  const toAgents = routeToAgents(request, pathname, deps)
+  if (toAgents !== undefined) return toAgents
   const { manager, engine } = deps
   if (manager !== undefined) return routeToManager(request, pathname, manager, deps)
   if (engine === undefined || plain !== 'GET /health') return undefined

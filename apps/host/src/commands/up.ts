@@ -1,6 +1,8 @@
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
+import { AgentInstaller } from '../agents/agent-installer.ts'
+import { agentSources } from './agents.ts'
 import { signInLink } from '../api/routes.ts'
 import { type HostApi, serveHostApi } from '../api/server.ts'
 import { SignInCodes } from '../api/sign-in-codes.ts'
@@ -194,7 +196,7 @@ interface Served {
 /** Chooses the port, then starts the host API and control. */
 async function serve(
   base: Base,
-  { configuration, notify }: UpOptions,
+  { configuration, env, notify }: UpOptions,
   parts: {
     readonly keys: Keys
     readonly sandboxes: Sandboxes
@@ -217,6 +219,9 @@ async function serve(
     ...(manager !== undefined && { manager }),
     ...(engine !== undefined && { engine }),
     disk,
+    ...(manager !== undefined && {
+      agents: new AgentInstaller(agentSources(folder.root, env), notify),
+    }),
     publicUrl: pageUrl,
     socket,
     dataFolder: folder.root,
