@@ -19,6 +19,7 @@ import { frozenViewer } from './rows/frozen-viewer.ts'
 import { interruptFast, interruptSlow } from './rows/interrupt.ts'
 import { manySessions } from './rows/many-sessions.ts'
 import { idlePipe, idlePty, stalledReader } from './rows/memory.ts'
+import { neighborEcho, neighborFile, neighborPrompt, neighborRequest } from './rows/neighbors.ts'
 import { outputPipe, outputPty } from './rows/output.ts'
 import { prompt } from './rows/prompt.ts'
 import { reattach } from './rows/reattach.ts'
@@ -51,6 +52,10 @@ const ROWS: readonly Row[] = [
   stalledControl,
   floodRequest,
   floodEcho,
+  neighborRequest,
+  neighborEcho,
+  neighborFile,
+  neighborPrompt,
   manySessions,
   endSessions,
   reattach,

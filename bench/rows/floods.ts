@@ -1,18 +1,12 @@
-import { createHmac } from 'node:crypto'
-import { cpus } from 'node:os'
-import { join } from 'node:path'
 import type { RunningHost } from '../../test/e2e/support/control.ts'
 import { openParts } from '../competitors.ts'
+import { ATTACKED_ENV, Attacker, type Flood, sendSmallRequest, timeEach, typeKey } from '../peers/attacker.ts'
 import { createSandbox, findIsolationProblem, openHost } from '../peers/control-plane.ts'
 import { attachStream } from '../peers/sandwire.ts'
-import type { Stream } from '../peers/stream.ts'
 import { below, type Row } from '../row.ts'
 import { quantile } from '../statistics.ts'
 
 const SANDBOX = 'bench'
-const SECRET = 'a secret that only the bench knows, long enough'
-/** Connections of a flood, each with one request in progress. */
-const CONNECTIONS = 64
 /** More than workerd has descriptors for on most machines. */
 const IDLE_CONNECTIONS = 15_000
 /** Rows of the audit that the flood reads. */
@@ -20,18 +14,7 @@ const AUDIT_ROWS = 1_000
 /** Time for a flood to begin, and duration of a measurement. */
 const BEGIN_MS = 1_000
 const MEASURE_MS = 3_000
-/** Between two requests or keystrokes. */
-const PAUSE_MS = 20
 
-type Credential = 'account' | 'invalid' | 'none'
-
-interface Flood {
-  readonly path: string
-  readonly credential: Credential
-  readonly connections?: number
-}
-
-/** An empty path: connections without a request. */
 const FLOODS = {
   'no flood': { path: '/', credential: 'none', connections: 0 },
   'OpenAPI document': { path: '/api/openapi.json', credential: 'account' },
@@ -48,82 +31,19 @@ const FLOODS = {
 type FloodName = keyof typeof FLOODS
 const NAMES = Object.keys(FLOODS) as FloodName[]
 
-/** A service token for an account of this name. */
-function mintToken(subject: string): string {
-  const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const exp = Math.floor(Date.now() / 1000) + 6 * 3600
-  const text = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode({ sub: subject, exp })}`
-  return `${text}.${createHmac('sha256', SECRET).update(text).digest('base64url')}`
-}
-
 /** A host with the flooding account, which has a sandbox and audit rows, and the local account, which is measured. */
 interface Scene {
   readonly host: RunningHost
-  readonly token: string
+  readonly attacker: Attacker
 }
 
 async function openScene(host: RunningHost): Promise<Scene> {
-  const token = mintToken('flooder')
-  const send = async (method: string, path: string, body: object): Promise<void> => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    const response = await host.fetch(path, { method, headers, body: JSON.stringify(body) })
-    if (!response.ok) throw new Error(`Cannot ${method} ${path}: ${response.status} ${await response.text()}`)
-  }
-  await send('POST', '/api/sandboxes', { name: SANDBOX })
-  const change = (): Promise<void> => send('PUT', `/api/sandboxes/${SANDBOX}/env`, { env: {} })
+  const attacker = new Attacker(host)
+  await attacker.send('POST', '/api/sandboxes', { name: SANDBOX })
+  const change = (): Promise<void> => attacker.send('PUT', `/api/sandboxes/${SANDBOX}/env`, { env: {} })
   for (let rows = 0; rows < AUDIT_ROWS; rows += 10) await Promise.all(Array.from({ length: 10 }, change))
   await createSandbox(host, SANDBOX)
-  return { host, token }
-}
-
-/** Floods from a process on one core until disposed. */
-function flood({ host, token }: Scene, { path, credential, connections = CONNECTIONS }: Flood): Disposable {
-  if (connections === 0) return { [Symbol.dispose]: () => undefined }
-  const authorization = {
-    account: [`Authorization: Bearer ${token}`],
-    invalid: [`Authorization: Bearer ${token}x`],
-    none: [],
-  }[credential]
-  const program = join(import.meta.dir, '../programs/request-flood.ts')
-  const pinned = ['taskset', '-c', String(cpus().length - 1), process.execPath, program]
-  const child = Bun.spawn(
-    [
-      ...pinned,
-      String(host.port),
-      String(connections),
-      path,
-      `Host: 127.0.0.1:${host.port}`,
-      ...authorization,
-    ],
-    { stdout: 'ignore', stderr: 'inherit' },
-  )
-  return { [Symbol.dispose]: () => child.kill('SIGKILL') }
-}
-
-/** Times one thing after the other for as long as a measurement takes. */
-async function timeEach(run: () => Promise<void>): Promise<number[]> {
-  const times: number[] = []
-  const untilMs = performance.now() + MEASURE_MS
-  while (performance.now() < untilMs) {
-    const startMs = performance.now()
-    await run()
-    times.push(performance.now() - startMs)
-    await Bun.sleep(PAUSE_MS)
-  }
-  return times
-}
-
-async function request({ host }: Scene): Promise<void> {
-  const response = await host.fetch('/api/whoami')
-  await response.text()
-  if (response.status !== 200) throw new Error(`A small request got ${response.status}`)
-}
-
-async function typeKey(stream: Stream): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  stream.onData = () => resolve()
-  stream.write(new Uint8Array([0x78]))
-  await promise
+  return { host, attacker }
 }
 
 type Part = `${FloodName}, p${50 | 90}`
@@ -132,9 +52,9 @@ const PARTS = NAMES.flatMap((name): Part[] => [`${name}, p50`, `${name}, p90`])
 async function measureFloods(scene: Scene, run: () => Promise<void>): Promise<Record<Part, number>> {
   const figures: [Part, number][] = []
   for (const name of NAMES) {
-    using _ = flood(scene, FLOODS[name])
+    using _ = scene.attacker.flood(FLOODS[name])
     await Bun.sleep(BEGIN_MS)
-    const times = await timeEach(run)
+    const times = await timeEach(run, MEASURE_MS)
     figures.push([`${name}, p50`, quantile(times, 0.5)], [`${name}, p90`, quantile(times, 0.9)])
   }
   return Object.fromEntries(figures) as Record<Part, number>
@@ -150,7 +70,7 @@ function openFloods(open: (scene: Scene) => Promise<() => Promise<void>>): Row['
         const run = await open(scene)
         return openParts({ parts: PARTS, measure: () => measureFloods(scene, run), close: host.stop })
       },
-      { env: { JWT_SECRET: SECRET } },
+      { env: ATTACKED_ENV },
     )
   }
 }
@@ -165,7 +85,11 @@ export const floodRequest: Row = {
   about:
     '`GET /api/whoami` every 20 ms while a process on one core floods control: 64 connections, each with a request.',
   targets: TARGETS,
-  open: openFloods(async (scene) => () => request(scene)),
+  open: openFloods(
+    async ({ host }) =>
+      () =>
+        sendSmallRequest(host),
+  ),
 }
 
 export const floodEcho: Row = {
