@@ -81,8 +81,8 @@ export class AccountObject extends DurableObject<Env> {
 
   /** Reserves a name for a new sandbox. For a name in use, returns the id that has it, with `isNew` false. */
   claim(name: string, id: string, sandbox: SandboxRequest): Promise<Outcome<{ id: string; isNew: boolean }>> {
-    return this.#run((store) => {
-      const known = store.idOf(name)
+    return this.#run(() => {
+      const known = this.#usage.find(name)
       if (known !== undefined) return { id: known, isNew: false }
       const { workspaceMode, defaultName } = runtimeOf(this.env).config
       if (workspaceMode === 'local' && name !== defaultName)

@@ -8,6 +8,8 @@ import type { AccountStore } from './store.ts'
 
 /** How often an account with running sandboxes reports its use, even if it is the same. */
 const REPORT_MS = 5 * 60 * 1000
+/** Until a sandbox that got a name must have been reported; later, its creation was interrupted. */
+const CLAIM_MS = 10_000
 /** How long a session counts that was admitted and is not in the list of its sandbox; it may be being started. */
 const ADMITTED_MS = 10_000
 
@@ -35,8 +37,8 @@ export interface ResourceUse {
 /** What an account uses, against its ceilings. Requests that add to it are granted one after the other. */
 export class AccountUsage {
   readonly #deps: AccountUsageDependencies
-  /** Disk of sandboxes that were admitted and have not been reported yet. */
-  readonly #claimedDisk = new Map<string, number>()
+  /** Sandboxes that were admitted and have not been reported yet. */
+  readonly #claims = new Map<string, { readonly diskBytes: number; readonly atMs: number }>()
   /** When sessions were admitted that their sandbox has not reported yet. */
   readonly #admitted = new Map<string, number>()
   readonly #serializer = new KeyedSerializer()
@@ -46,28 +48,43 @@ export class AccountUsage {
     this.#deps = deps
   }
 
+  /** The sandbox that has a name; undefined when there is none, or its creation was interrupted. */
+  find(name: string): string | undefined {
+    const { store, nowMs } = this.#deps
+    const id = store.idOf(name)
+    if (id === undefined || store.viewOf(id) !== undefined) return id
+    const { atMs = Number.NEGATIVE_INFINITY } = this.#claims.get(id) ?? {}
+    return nowMs() - atMs < CLAIM_MS ? id : undefined
+  }
+
   /**
    * Gives a new sandbox a name; throws when it exceeds a ceiling. For a name in use, returns the id that has it, with `isNew`
-   * false.
+   * false. After an interrupted creation the sandbox gets the earlier id: its object may exist.
    */
   claim(name: string, id: string, sandbox: SandboxRequest): Promise<{ id: string; isNew: boolean }> {
-    const { store, ceilings, countsLimits } = this.#deps
+    const { store, ceilings, countsLimits, nowMs } = this.#deps
     return this.#serialize(async () => {
-      const known = store.idOf(name)
+      const known = this.find(name)
       if (known !== undefined) return { id: known, isNew: false }
+      const interrupted = store.idOf(name)
       const { diskBytes } = sandbox.limits
-      const adds = { sandboxes: 1, ...(countsLimits ? { diskBytes } : {}) }
+      const counted = interrupted === undefined ? 0 : this.#claimedDisk(interrupted)
+      const adds = {
+        ...(interrupted === undefined && { sandboxes: 1 }),
+        ...(countsLimits && { diskBytes: Math.max(0, diskBytes - counted) }),
+      }
       const violation = checkCeilings({ sandbox, adds }, { account: this.amounts() }, ceilings)
       if (violation !== undefined) throw ceilingError(violation, 'create the sandbox')
-      this.#claimedDisk.set(id, diskBytes)
-      store.insertSandbox(id, name)
+      const claimed = interrupted ?? id
+      this.#claims.set(claimed, { diskBytes, atMs: nowMs() })
+      if (interrupted === undefined) store.insertSandbox(claimed, name)
       try {
         await this.#reserve(adds, 'create the sandbox')
       } catch (error) {
-        this.remove(id)
+        if (interrupted === undefined) this.remove(claimed)
         throw error
       }
-      return { id, isNew: true }
+      return { id: claimed, isNew: true }
     })
   }
 
@@ -109,7 +126,7 @@ export class AccountUsage {
   }
 
   remove(id: string): void {
-    this.#claimedDisk.delete(id)
+    this.#claims.delete(id)
     this.#deps.store.removeSandbox(id)
   }
 
@@ -128,11 +145,10 @@ export class AccountUsage {
 
   /** What the account uses, without one sandbox if it is running. */
   amounts(exceptRunning?: string): Amounts {
-    const { store, countsLimits, ceilings } = this.#deps
+    const { store, countsLimits } = this.#deps
     const { running, all } = store.usage(exceptRunning)
-    for (const id of this.#claimedDisk.keys()) if (!all.unreported.includes(id)) this.#claimedDisk.delete(id)
-    const { diskBytes } = ceilings.defaults.limits
-    const claimed = all.unreported.map((id) => this.#claimedDisk.get(id) ?? diskBytes)
+    for (const id of this.#claims.keys()) if (!all.unreported.includes(id)) this.#claims.delete(id)
+    const claimed = all.unreported.map((id) => this.#claimedDisk(id))
     return {
       running: running.count,
       sandboxes: all.count,
@@ -157,6 +173,11 @@ export class AccountUsage {
       if (used !== undefined) uses[resource] = { used, limit: highestFor(resource, ceilings) }
     }
     return uses
+  }
+
+  /** Disk of a sandbox that was not reported yet. */
+  #claimedDisk(id: string): number {
+    return this.#claims.get(id)?.diskBytes ?? this.#deps.ceilings.defaults.limits.diskBytes
   }
 
   async #reserve(asked: Amounts, action: string): Promise<void> {

@@ -315,6 +315,19 @@ describe('the use of an account', () => {
     expect(store.idOf('b')).toBeUndefined()
   })
 
+  test('gives the name of an interrupted creation to the next, with its id, and counts it once', async () => {
+    const { usage, store, clock } = open({ account: { sandboxes: 1 } })
+    expect(await usage.claim('a', 'first', request)).toEqual({ id: 'first', isNew: true })
+    expect(await usage.claim('a', 'second', request)).toEqual({ id: 'first', isNew: false })
+    clock.nowMs += 10_000
+    expect(usage.find('a')).toBeUndefined()
+    expect(await usage.claim('a', 'third', request)).toEqual({ id: 'first', isNew: true })
+    store.setView(view('first'))
+    clock.nowMs += 10_000
+    expect(await usage.claim('a', 'fourth', request)).toEqual({ id: 'first', isNew: false })
+    expect(usage.amounts()).toMatchObject({ sandboxes: 1, diskBytes: DEFAULT_SANDBOX_LIMITS.diskBytes })
+  })
+
   test('is reported when it changes, and now and then while sandboxes run', async () => {
     const { usage, reports, clock, add } = open()
     add('a')
