@@ -54,7 +54,7 @@ class ContainerHost {
     return { status: response.status, body: (await response.json()) as Record<string, unknown> }
   }
 
-  /** The state in the account's list, which polls no container. */
+  /** The state in the account's list. */
   async glance(name: string): Promise<Record<string, unknown> | undefined> {
     const answer = (await (await this.host.fetch('/api/sandboxes')).json()) as {
       sandboxes: Record<string, unknown>[]

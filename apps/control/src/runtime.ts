@@ -17,7 +17,7 @@ import { HostProvider } from './providers/host.ts'
 import { measureProvider } from './providers/measured-provider.ts'
 import { type IsolationOf, cacheIsolation } from './providers/isolation.ts'
 import type { Provider } from './providers/provider.ts'
-import { cacheRunning, type RunningSandboxes } from './providers/running.ts'
+import { askEachRunning, compareWithRunning, type FindOutdated } from './providers/running.ts'
 import { SandboxdMetrics } from './sandbox/sandboxd-metrics.ts'
 import { type IdMint, openIdMint } from './sandbox/sandbox-id.ts'
 import { openSigner, type Signer } from './signer.ts'
@@ -59,7 +59,7 @@ export interface Runtime {
   /** The provider of a sandbox's object. */
   readonly providerOf: (context: ContainerContext) => Provider
   readonly isolationOf: IsolationOf
-  readonly runningSandboxes: RunningSandboxes
+  readonly findOutdated: FindOutdated
   /** Where versions of files are stored; undefined: they are not saved. */
   readonly segments: SegmentStore | undefined
   /** Log lines about outbound requests, by sandbox. */
@@ -178,10 +178,10 @@ function createRuntime(env: Env): Runtime {
     providerOf: (context) =>
       config.provider === 'host' ? host : measured('container', openContainer(context, { nowMs, sleep })),
     isolationOf: cacheIsolation(maker),
-    runningSandboxes:
+    findOutdated:
       config.provider === 'host'
-        ? cacheRunning((requestId) => hostProvider.running(requestId), nowMs)
-        : () => Promise.resolve(undefined),
+        ? compareWithRunning((requestId) => hostProvider.running(requestId), nowMs)
+        : askEachRunning(nowMs),
     segments,
     egressLogLimit: new Buckets(EGRESS_LOG_LIMIT),
     gatewayLimit: new Buckets(GATEWAY_LIMIT),

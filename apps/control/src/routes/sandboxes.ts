@@ -8,7 +8,7 @@ import { unwrap } from '../outcome.ts'
 import { enforcedSettings, checkEnforced } from '../providers/capabilities.ts'
 import type { IsolationOf } from '../providers/isolation.ts'
 import { retryIdempotent } from '../providers/retry.ts'
-import type { RunningSandboxes } from '../providers/running.ts'
+import type { FindOutdated } from '../providers/running.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import type { SandboxSettings, SandboxView } from '../sandbox/record.ts'
@@ -42,7 +42,7 @@ function mintName(): string {
 interface SandboxRouteDependencies {
   readonly lookup: SandboxLookup
   readonly isolationOf: IsolationOf
-  readonly runningSandboxes: RunningSandboxes
+  readonly findOutdated: FindOutdated
   readonly config: Pick<Config, 'provider' | 'commands'>
   readonly sleep: (ms: number) => Promise<void>
 }
@@ -51,7 +51,7 @@ interface SandboxRouteDependencies {
 export function addSandboxRoutes(
   app: App,
   guardOf: GuardOf,
-  { lookup, isolationOf, runningSandboxes, config, sleep }: SandboxRouteDependencies,
+  { lookup, isolationOf, findOutdated, config, sleep }: SandboxRouteDependencies,
 ): void {
   const find = (account: string, text: string): Promise<string> =>
     lookup.resolve(account, parseSandboxRef(text))
@@ -78,9 +78,9 @@ export function addSandboxRoutes(
       const call = callOf(context)
       const entries = unwrap(await lookup.account(call.identity).sandboxes())
       const known = entries.map((entry) => entry.view).filter((view) => view !== undefined)
-      const running = await runningSandboxes(call.requestId)
-      const sandboxes = await currentViews(lookup, call, known, running)
-      const shared = await currentViews(lookup, call, await sharedSandboxes(lookup, call), running)
+      const isOutdated = await findOutdated(call.requestId)
+      const sandboxes = await currentViews(lookup, call, known, isOutdated)
+      const shared = await currentViews(lookup, call, await sharedSandboxes(lookup, call), isOutdated)
       const isolation = await isolationOf(context.get('requestId'))
       return context.json(
         { sandboxes: [...sandboxes, ...shared].map((view) => toSandboxView(view, isolation)) },

@@ -1,6 +1,6 @@
 import { withTimeout } from '@sandwire/async'
 import { unwrap } from '../outcome.ts'
-import { isOutdated } from '../providers/running.ts'
+import type { IsOutdated } from '../providers/running.ts'
 import type { AccessName } from '../sandbox/access.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
@@ -41,10 +41,10 @@ export function currentViews(
   lookup: SandboxLookup,
   call: SandboxCall,
   views: readonly SandboxView[],
-  running: ReadonlySet<string> | undefined,
+  isOutdated: IsOutdated,
 ): Promise<readonly SandboxView[]> {
   const read = async (view: SandboxView): Promise<SandboxView> => {
-    if (!isOutdated(view, running)) return view
+    if (!isOutdated(view)) return view
     // Lists are not audited.
     const { action: _, ...reading } = call
     const ask = async (): Promise<SandboxView> => unwrap(await lookup.sandbox(view.id).describe(reading))
