@@ -23,6 +23,16 @@ async function create(host: RunningHost, name: string): Promise<void> {
   expect((await host.fetch('/api/sandboxes', { method: 'POST', headers, body })).status).toBe(201)
 }
 
+/** What a start prints that fails. */
+async function readRefusal(data: string): Promise<string> {
+  const child = Bun.spawn([process.execPath, MAIN, 'up', '--port', '0', '--data', data], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const text = await new Response(child.stderr).text()
+  expect(await child.exited).not.toBe(0)
+  return text
+}
+
 test('a data folder without a database that it had is refused, and a stopped one is whole without logs', async () => {
   const data = mkdtempSync(join(tmpdir(), 'sandwire-manifest-'))
   try {
@@ -40,18 +50,23 @@ test('a data folder without a database that it had is refused, and a stopped one
       await host.exited
     }
     {
+      // Again, before the manifest was written a second time.
+      await using host = await startHost({ data })
+      expect(await listSandboxes(host)).toEqual(['kept'])
+      host.kill('SIGKILL')
+      await host.exited
+    }
+    const logs = listFiles(data, '-wal')
+    for (const log of logs) renameSync(log, `${log}.moved`)
+    expect(await readRefusal(data)).toContain('metadata.sqlite-wal" and ')
+    for (const log of logs) renameSync(`${log}.moved`, log)
+    {
       await using host = await startHost({ data })
       expect(await listSandboxes(host)).toEqual(['kept'])
     }
     const database = listFiles(data, '.sqlite').find((file) => statSync(file).size > 4096) ?? ''
     renameSync(database, join(data, 'moved'))
-    const child = Bun.spawn([process.execPath, MAIN, 'up', '--port', '0', '--data', data], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
-    expect(await new Response(child.stderr).text()).toContain(
-      `the database "${database}" is missing or empty\nhint: `,
-    )
-    expect(await child.exited).not.toBe(0)
+    expect(await readRefusal(data)).toContain(`the database "${database}" is missing or empty\nhint: `)
     renameSync(join(data, 'moved'), database)
     {
       await using host = await startHost({ data })

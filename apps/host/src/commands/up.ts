@@ -19,7 +19,7 @@ import { claimIdentity, findOriginal } from '../data/folder-identity.ts'
 import { toFolderError } from '../data/folder-problem.ts'
 import { type Keys, openKeys } from '../data/keys.ts'
 import { DataLock } from '../data/lock.ts'
-import { keepManifest, requireContent } from '../data/manifest.ts'
+import { keepManifest, type ManifestKeeper, requireContent } from '../data/manifest.ts'
 import { removeTemporaryFiles } from '../data/private-file.ts'
 import { publishServer, serversFile, withdrawServer } from '../data/servers-file.ts'
 import { hostSocketIn, openSocketFolder, removeIfEmpty, storeSocketIn } from '../data/socket-path.ts'
@@ -199,6 +199,7 @@ async function serve(
   { configuration, env, notify }: UpOptions,
   parts: {
     readonly keys: Keys
+    readonly manifest: ManifestKeeper
     readonly sandboxes: Sandboxes
     readonly machine: Machine
     readonly prepared: PreparedControl
@@ -207,7 +208,7 @@ async function serve(
   undo: AsyncDisposableStack,
 ): Promise<Served> {
   const { folder, log, writeLog } = base
-  const { keys, sandboxes, machine, prepared, user } = parts
+  const { keys, manifest, sandboxes, machine, prepared, user } = parts
   const { manager, engine, egressSocket, disk, slots, gates } = sandboxes
   // As late as possible: the port is not reserved until control listens on it.
   const { port, listen } = await chooseAddresses(configuration.addresses, configuration.port)
@@ -253,6 +254,7 @@ async function serve(
     onNotice: notify,
   })
   undo.defer(async () => {
+    manifest.stop()
     await control.end()
     removeWorkerdRecord(folder.workerd)
     checkpoint(base)
@@ -301,7 +303,7 @@ async function begin(options: UpOptions): Promise<Running> {
   preparing.catch(() => undefined)
   requireContent(folder, flags)
   const keys = await openKeys(folder, flags)
-  undo.use(keepManifest(folder, log))
+  const manifest = undo.use(keepManifest(folder, log))
   // Control starts after running sandboxes were found, and connects to them.
   const late: { control?: Workerd } = {}
   const closeConnections = (exceptPids: ReadonlySet<number>): void =>
@@ -326,7 +328,7 @@ async function begin(options: UpOptions): Promise<Running> {
   const adopted = await sandboxes.adopt()
   const prepared = await preparing
   const runsAs = configuration.containers === undefined ? checkControlUser(user, prepared, notify) : undefined
-  const parts = { keys, sandboxes, machine, prepared, user: runsAs }
+  const parts = { keys, manifest, sandboxes, machine, prepared, user: runsAs }
   const served = await serve(base, options, parts, undo)
   late.control = served.control
   if (manager !== undefined) undo.use(startClaimTimer(manager, log))

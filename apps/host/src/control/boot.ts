@@ -7,6 +7,7 @@ import type { Config } from 'miniflare'
 import type { Configuration } from '../configuration.ts'
 import type { DataFolder } from '../data/data-folder.ts'
 import type { Keys } from '../data/keys.ts'
+import { forgetDatabases } from '../data/manifest.ts'
 import { describeCause, type Log } from '../log.ts'
 import type { Machine } from '../machine.ts'
 import { planServerNames, PROXY_NOTICE, type ServerNames } from './addresses.ts'
@@ -159,7 +160,9 @@ function describeControl(
 /** Removes databases of destroyed sandboxes. Failures are left for the next start. */
 function sweepObjects({ folder, log }: BootOptions): void {
   try {
-    const sandboxes = removeEmptyObjects(path.join(folder.objects, SANDBOX_OBJECTS))
+    const sandboxes = removeEmptyObjects(path.join(folder.objects, SANDBOX_OBJECTS), (files) =>
+      forgetDatabases(folder, files),
+    )
     if (sandboxes > 0) log.info('empty_objects_removed', { sandboxes })
   } catch (error) {
     log.warn('empty_objects_left', { cause: describeCause(error) })

@@ -37,7 +37,7 @@ function isBroken(file: string): boolean {
 
 /**
  * Refuses databases that are truncated or not SQLite: SQLite would treat one smaller than a page as new, and silently lose its
- * content. A missing or truncated WAL cannot be detected.
+ * content.
  */
 export function refuseBrokenDatabases(objects: string): void {
   const names = readdirSync(objects, { recursive: true, encoding: 'utf8' })
@@ -100,18 +100,17 @@ function isEmpty(file: string): boolean {
 
 /**
  * Removes empty databases, which destroyed sandboxes leave, and returns how many. An object without a database starts with an
- * empty one, so nothing is lost. Must not run while workerd has them open.
+ * empty one, so nothing is lost. `forget` is called before. Must not run while workerd has them open.
  */
-export function removeEmptyObjects(folder: string): number {
+export function removeEmptyObjects(folder: string, forget: (files: readonly string[]) => void): number {
   if (!existsSync(folder)) return 0
   const alarms = findAlarms(folder)
-  let count = 0
-  for (const name of readdirSync(folder)) {
+  const empty = readdirSync(folder).flatMap((name) => {
     const id = OBJECT_FILE.exec(name)?.[1]
     const file = path.join(folder, name)
-    if (id === undefined || alarms.has(id) || !isEmpty(file)) continue
-    for (const ending of COMPANIONS) rmSync(`${file}${ending}`, { force: true })
-    count += 1
-  }
-  return count
+    return id === undefined || alarms.has(id) || !isEmpty(file) ? [] : [file]
+  })
+  if (empty.length > 0) forget(empty)
+  for (const file of empty) for (const ending of COMPANIONS) rmSync(`${file}${ending}`, { force: true })
+  return empty.length
 }

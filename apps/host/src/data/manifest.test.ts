@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type DataFolder, dataFolderAt } from './data-folder.ts'
-import { requireContent, writeManifest } from './manifest.ts'
+import { forgetDatabases, requireContent, writeManifest } from './manifest.ts'
 
 let folder: DataFolder
 const at = (name: string): string => path.join(folder.root, name)
@@ -40,6 +40,32 @@ test('requires no database of a destroyed sandbox', () => {
   write('control/sandbox/c.sqlite', 4096)
   writeManifest(folder)
   rmSync(at('control/sandbox/c.sqlite'))
+  expect(check).not.toThrow()
+})
+
+test('requires no database from before it is removed', () => {
+  const file = at('control/sandbox/c.sqlite')
+  forgetDatabases(folder, [file])
+  rmSync(file)
+  expect(check).not.toThrow()
+})
+
+test('names the logs that a server which was killed must have', () => {
+  const log = 'control/sandbox/metadata.sqlite-wal'
+  write(log)
+  write('control/sandbox/b.sqlite-wal')
+  writeManifest(folder)
+  // Closed by control.
+  rmSync(at('control/sandbox/b.sqlite-wal'))
+  expect(check).not.toThrow()
+  rmSync(at(log))
+  expect(check).toThrow(
+    `the server was not stopped, and the write-ahead log "${at(log)}" is missing or empty\nhint: `,
+  )
+  expect(() => check(true)).not.toThrow()
+  write(log)
+  writeManifest(folder, { isStopping: true })
+  rmSync(at(log))
   expect(check).not.toThrow()
 })
 

@@ -11,6 +11,8 @@ const manifestShape = shape.record({
   idKeySha256: shape.text(64),
   /** Paths of databases in the data folder. */
   databases: shape.list(shape.text(1024), 10_000_000),
+  /** Paths of write-ahead logs that are there until the server stops. */
+  logs: shape.optional(shape.list(shape.text(1024), 100)),
 })
 type Manifest = shape.Decoded<typeof manifestShape>
 
@@ -18,6 +20,11 @@ type Manifest = shape.Decoded<typeof manifestShape>
 const EMPTY_DATABASE_BYTES = 4096
 
 const KEEP_MS = 60_000
+/**
+ * The log of workerd's database of alarms, which is open as long as workerd runs. Logs of other databases come and go; a copy without
+ * any of them lacks these too.
+ */
+const LASTING_LOG = 'metadata.sqlite-wal'
 
 type ManifestFolder = Pick<DataFolder, 'root' | 'keys' | 'objects' | 'manifest'>
 
@@ -38,21 +45,47 @@ function listDatabases({ root, objects }: ManifestFolder): string[] {
     .toSorted()
 }
 
-/** Records what the data folder must contain from now on. */
-export function writeManifest(folder: ManifestFolder): void {
-  const manifest: Manifest = {
+function listLogs({ root, objects }: ManifestFolder): string[] {
+  return readdirSync(objects, { recursive: true, encoding: 'utf8' })
+    .filter((name) => path.basename(name) === LASTING_LOG)
+    .map((name) => path.relative(root, path.join(objects, name)))
+    .filter((name) => hasContent(path.join(root, name)))
+    .toSorted()
+}
+
+/** Records what the data folder must contain from now on; when the server stops, logs may disappear. */
+export function writeManifest(folder: ManifestFolder, { isStopping = false } = {}): void {
+  store(folder, {
     idKeySha256: hashOf(readPrivateFile(idKeyOf(folder)) ?? ''),
     databases: listDatabases(folder),
-  }
+    logs: isStopping ? [] : listLogs(folder),
+  })
+}
+
+/** To be called before these databases are removed: a crash may prevent the next writeManifest. */
+export function forgetDatabases(folder: ManifestFolder, files: readonly string[]): void {
+  const manifest = readManifest(folder)
+  if (manifest === undefined) return
+  const removed = new Set(files.map((file) => path.relative(folder.root, file)))
+  store(folder, { ...manifest, databases: manifest.databases.filter((name) => !removed.has(name)) })
+}
+
+function store(folder: ManifestFolder, manifest: Manifest): void {
   const text = `${JSON.stringify(manifest)}\n`
   if (readPrivateFile(folder.manifest) !== text) writePrivateFile(folder.manifest, text)
 }
 
-/** Keeps the manifest up to date until disposed: databases appear while control runs. On a full disk it stays as it was. */
-export function keepManifest(folder: ManifestFolder, log: Log): Disposable {
+/** Keeps the manifest up to date: databases appear while control runs. On a full disk it stays as it was. */
+export interface ManifestKeeper extends Disposable {
+  /** To be called before control ends, and with it the write-ahead logs. */
+  stop(): void
+}
+
+export function keepManifest(folder: ManifestFolder, log: Log): ManifestKeeper {
+  let isStopping = false
   const write = (): void => {
     try {
-      writeManifest(folder)
+      writeManifest(folder, { isStopping })
     } catch (error) {
       log.warn('manifest_not_written', { cause: describeCause(error) })
     }
@@ -60,6 +93,10 @@ export function keepManifest(folder: ManifestFolder, log: Log): Disposable {
   write()
   const timer = setInterval(write, KEEP_MS)
   return {
+    stop: () => {
+      isStopping = true
+      write()
+    },
     [Symbol.dispose]: () => {
       clearInterval(timer)
       write()
@@ -100,13 +137,28 @@ export function requireContent(
       'bad_request',
       `Cannot access the sandboxes in this data folder: "${idKey}" ${existsSync(idKey) ? 'was replaced' : 'is missing'}\nhint: restore it from a backup, or choose another folder with --data`,
     )
-  const missing = manifest.databases.filter((file) => !hasContent(path.join(folder.root, file)))
-  const [first] = missing
-  if (acceptsMissing || first === undefined) return
-  const file = path.join(folder.root, first)
-  const more = missing.length === 1 ? '' : ` and ${missing.length - 1} more`
-  throw new SandwireError(
+  if (acceptsMissing) return
+  const files = manifest.databases.filter((file) => !hasContent(path.join(folder.root, file)))
+  if (files.length > 0) throw missing(folder, 'the database', files, 'mount its disk or restore a backup')
+  const logs = (manifest.logs ?? []).filter((file) => !hasContent(path.join(folder.root, file)))
+  if (logs.length > 0)
+    throw missing(
+      folder,
+      'the server was not stopped, and the write-ahead log',
+      logs,
+      'copy the files that end in -wal beside their databases',
+    )
+}
+
+function missing(
+  { root }: ManifestFolder,
+  what: string,
+  [first = '', ...others]: readonly string[],
+  remedy: string,
+): SandwireError {
+  const more = others.length === 0 ? '' : ` and ${others.length} more`
+  return new SandwireError(
     'bad_request',
-    `Cannot use the data folder "${folder.root}": the database "${file}"${more} is missing or empty\nhint: mount its disk or restore a backup; to go on without it, add --accept-missing (see docs/operations.md)`,
+    `Cannot use the data folder "${root}": ${what} "${path.join(root, first)}"${more} is missing or empty\nhint: ${remedy}; to go on without it, add --accept-missing (see docs/operations.md)`,
   )
 }
