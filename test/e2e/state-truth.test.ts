@@ -7,13 +7,15 @@ if (reason !== undefined) console.error(`Skipped, because ${reason}: state after
 
 /** `npm run soak` runs random ones. */
 const ROUNDS: readonly Round[] = [
-  { operation: 'create', fault: 'kill_workerd', moment: 'after' },
+  { operation: 'create', fault: 'kill_workerd', moment: { after: 'account.claim' } },
+  { operation: 'create', fault: 'kill_workerd', moment: { after: 'PUT' } },
   { operation: 'start', fault: 'kill_host', moment: 200 },
-  { operation: 'stop', fault: 'freeze_host_kill_workerd', moment: 'before' },
-  { operation: 'revoke', fault: 'kill_workerd', moment: 5 },
-  { operation: 'share', fault: 'freeze_workerd', moment: 2 },
-  { operation: 'destroy', fault: 'freeze_host_kill_workerd', moment: 'before' },
-  { operation: 'destroy', fault: 'kill_workerd', moment: 'after' },
+  { operation: 'stop', fault: 'freeze_host_kill_workerd', moment: { before: 'POST stop' } },
+  { operation: 'share', fault: 'kill_workerd', moment: { after: 'account.addHeldGrant' } },
+  { operation: 'share', fault: 'freeze_workerd', moment: { after: 'sandbox.redeemGrant' } },
+  { operation: 'revoke', fault: 'kill_workerd', moment: { before: 'account.removeHeldGrant' } },
+  { operation: 'destroy', fault: 'freeze_host_kill_workerd', moment: { before: 'DELETE' } },
+  { operation: 'destroy', fault: 'kill_workerd', moment: { after: 'DELETE' } },
 ]
 
 describe.skipIf(reason !== undefined)('list, show, files, names and grants are true after', () => {

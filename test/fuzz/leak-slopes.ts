@@ -1,10 +1,10 @@
 import { attach } from '@sandwire/client'
 import { Deployment } from '../e2e/support/deployment.ts'
 import { readResidentBytes } from '../e2e/support/memory.ts'
+import { openBareForward } from './bare-forward.ts'
 
 const SANDBOX = 'slopes'
-const PROGRAMS = ['workerd', 'host', 'sandboxd'] as const
-type Program = (typeof PROGRAMS)[number]
+type Program = 'workerd' | 'host' | 'sandboxd'
 
 /** Memory is sampled after each batch. */
 const BATCHES = 20
@@ -18,7 +18,8 @@ const SETTLE_MS = 500
 
 export interface Slope {
   readonly operation: string
-  readonly program: Program
+  /** `bare workerd`: the baseline without our code. */
+  readonly program: Program | 'bare workerd'
   readonly firstBytes: number
   readonly lastBytes: number
   /** Growth within the second half of the run: caches and heaps have filled by then, a leak goes on. */
@@ -64,11 +65,64 @@ async function attachOnce({ host }: Deployment, session: string): Promise<void> 
   handle.detach()
 }
 
+type OnBatch = (operation: string, done: number) => void
+
+/** Repeats an operation in batches, and measures how the memory of the programs grows. */
+async function measureOperation<Name extends Slope['program']>(
+  { name, times, run }: { readonly name: string; readonly times: number; readonly run: () => Promise<void> },
+  pids: Readonly<Record<Name, number>>,
+  onBatch: OnBatch,
+): Promise<Slope[]> {
+  const programs = Object.keys(pids) as Name[]
+  const samples = new Map<Name, number[]>(programs.map((program) => [program, []]))
+  const perBatch = Math.ceil(times / BATCHES)
+  for (let batch = 0; batch < BATCHES; batch += 1) {
+    let left = perBatch
+    const lane = async (): Promise<void> => {
+      while (left-- > 0) await run()
+    }
+    await Promise.all(Array.from({ length: LANES }, lane))
+    await Bun.sleep(SETTLE_MS)
+    for (const [program, all] of samples) all.push(readResidentBytes(pids[program]))
+    onBatch(name, (batch + 1) * perBatch)
+  }
+  return [...samples].map(([program, all]) => {
+    const slope = slopeOf(all.slice(BATCHES / 2))
+    return {
+      operation: name,
+      program,
+      firstBytes: all[0] ?? 0,
+      lastBytes: all.at(-1) ?? 0,
+      lateGrowthBytes: (slope * BATCHES) / 2,
+      bytesPerOperation: slope / perBatch,
+    }
+  })
+}
+
 /** Repeats attach, exec, PUT and GET, and measures how the memory of each program grows. `count`: attaches; a tenth of it are execs. */
 export async function measureLeakSlopes(
   count: number,
-  onBatch: (operation: string, done: number) => void = () => undefined,
+  onBatch: OnBatch = () => undefined,
 ): Promise<readonly Slope[]> {
+  const body = crypto.getRandomValues(new Uint8Array(FILE_BYTES))
+  return [...(await measureBareForward(count, body, onBatch)), ...(await measureServer(count, body, onBatch))]
+}
+
+async function measureBareForward(
+  times: number,
+  body: Uint8Array<ArrayBuffer>,
+  onBatch: OnBatch,
+): Promise<Slope[]> {
+  await using bare = await openBareForward()
+  const run = (): Promise<void> => succeed(fetch(bare.url, { method: 'PUT', body }))
+  return measureOperation({ name: 'PUT', times, run }, { 'bare workerd': bare.workerd }, onBatch)
+}
+
+async function measureServer(
+  count: number,
+  body: Uint8Array<ArrayBuffer>,
+  onBatch: OnBatch,
+): Promise<Slope[]> {
   await using deployment = await Deployment.open()
   const { id } = await deployment.create(SANDBOX)
   const pids: Readonly<Record<Program, number>> = {
@@ -77,46 +131,20 @@ export async function measureLeakSlopes(
     sandboxd: deployment.sandboxd(id),
   }
   const json = { 'content-type': 'application/json' }
-  const post = (tail: string, body: object): Promise<Response> =>
+  const post = (tail: string, content: object): Promise<Response> =>
     deployment.fetch(`/api/sandboxes/${SANDBOX}/${tail}`, {
       method: 'POST',
       headers: json,
-      body: JSON.stringify(body),
+      body: JSON.stringify(content),
     })
   const started = (await (await post('sessions', { cmd: 'cat' })).json()) as { id: string }
-  const body = crypto.getRandomValues(new Uint8Array(FILE_BYTES))
   const operations: readonly { name: string; times: number; run: () => Promise<void> }[] = [
-    { name: 'attach', times: count, run: () => attachOnce(deployment, started.id) },
-    { name: 'exec', times: Math.ceil(count / 10), run: () => succeed(post('exec', { cmd: 'true' })) },
     { name: 'PUT', times: count, run: () => succeed(deployment.fetch(FILE, { method: 'PUT', body })) },
     { name: 'GET', times: count, run: () => succeed(deployment.fetch(FILE)) },
+    { name: 'attach', times: count, run: () => attachOnce(deployment, started.id) },
+    { name: 'exec', times: Math.ceil(count / 10), run: () => succeed(post('exec', { cmd: 'true' })) },
   ]
   const slopes: Slope[] = []
-  for (const { name, times, run } of operations) {
-    const perBatch = Math.ceil(times / BATCHES)
-    const samples: Record<Program, number[]> = { workerd: [], host: [], sandboxd: [] }
-    for (let batch = 0; batch < BATCHES; batch += 1) {
-      let left = perBatch
-      const lane = async (): Promise<void> => {
-        while (left-- > 0) await run()
-      }
-      await Promise.all(Array.from({ length: LANES }, lane))
-      await Bun.sleep(SETTLE_MS)
-      for (const program of PROGRAMS) samples[program].push(readResidentBytes(pids[program]))
-      onBatch(name, (batch + 1) * perBatch)
-    }
-    for (const program of PROGRAMS) {
-      const all = samples[program]
-      const slope = slopeOf(all.slice(BATCHES / 2))
-      slopes.push({
-        operation: name,
-        program,
-        firstBytes: all[0] ?? 0,
-        lastBytes: all.at(-1) ?? 0,
-        lateGrowthBytes: (slope * BATCHES) / 2,
-        bytesPerOperation: slope / perBatch,
-      })
-    }
-  }
+  for (const operation of operations) slopes.push(...(await measureOperation(operation, pids, onBatch)))
   return slopes
 }

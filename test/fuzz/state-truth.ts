@@ -19,8 +19,8 @@ export const FAULTS = [
 ] as const
 export type Fault = (typeof FAULTS)[number]
 
-/** Where in an operation: before or after the host's part of it, or some milliseconds after the request was sent. */
-export type Moment = 'before' | 'after' | number
+/** When: before or after a step of the operation, or some milliseconds after the request was sent. */
+export type Moment = { readonly before: string } | { readonly after: string } | number
 
 export interface Round {
   readonly operation: Operation
@@ -28,13 +28,19 @@ export interface Round {
   readonly moment: Moment
 }
 
-/** The host's part of an operation; sharing has none. */
-const CALLS: Readonly<Partial<Record<Operation, string>>> = {
-  create: 'PUT',
-  start: 'PUT',
-  stop: 'POST stop',
-  destroy: 'DELETE',
+/** The host closes the connections of a sandbox whose sandboxd does not. */
+const DISCONNECT = 'POST disconnect'
+/** Requests to the host, and methods of control's objects, that an operation consists of. */
+const STEPS: Readonly<Record<Operation, readonly string[]>> = {
+  create: ['account.claim', 'account.reserveStart', 'PUT'],
+  start: ['account.reserveStart', 'PUT'],
+  stop: ['POST stop'],
+  destroy: ['DELETE', 'account.remove'],
+  share: ['sandbox.grant', 'sandbox.redeemGrant', 'account.addHeldGrant'],
+  revoke: ['sandbox.revokeGrant', DISCONNECT, 'account.removeHeldGrant'],
 }
+/** A revocation falls back to the host after some attempts. */
+const REACHED_MS = 15_000
 const FROZEN_MS = 1_500
 /** Time after a fault within which list, show, files, names and grants must be true again. */
 const TRUE_MS = 30_000
@@ -45,9 +51,9 @@ type Presence = 'present' | 'gone' | 'unknown'
 
 interface Grant {
   readonly id: string
-  /** Whether the other account holds it. */
-  readonly isHeld: boolean
   presence: Presence
+  /** Whether the other account holds it. */
+  held: Presence
 }
 
 /** What is known about a sandbox. */
@@ -63,13 +69,37 @@ interface Known {
 export function randomRound(random: Random): Round {
   const operation = OPERATIONS[random.int(0, OPERATIONS.length - 1)] ?? 'create'
   const fault = FAULTS[random.int(0, FAULTS.length - 1)] ?? 'kill_workerd'
-  const delay = random.int(0, CALLS[operation] === undefined ? 30 : MAX_DELAY_MS)
-  const moments: Moment[] = CALLS[operation] === undefined ? [delay] : ['before', 'after', delay]
-  return { operation, fault, moment: moments[random.int(0, moments.length - 1)] ?? 'before' }
+  const steps = STEPS[operation]
+  const moments: Moment[] = [
+    random.int(0, steps.includes('PUT') ? MAX_DELAY_MS : MAX_DELAY_MS / 10),
+    ...steps.flatMap((step): Moment[] => [{ before: step }, { after: step }]),
+  ]
+  return { operation, fault, moment: moments[random.int(0, moments.length - 1)] ?? 0 }
 }
 
 export function describeRound({ operation, fault, moment }: Round): string {
-  return `${operation} with ${fault} ${typeof moment === 'number' ? `after ${moment} ms` : `${moment} the host's part`}`
+  const when =
+    typeof moment === 'number'
+      ? `after ${moment} ms`
+      : Object.entries(moment)
+          .map(([side, step]) => `${side} ${step}`)
+          .join()
+  return `${operation} with ${fault} ${when}`
+}
+
+/** An answer that says that the request was wrong. */
+class Refused extends Error {}
+
+function findHeld({ grants }: Known): Grant | undefined {
+  return grants.find(({ presence, held }) => presence === 'present' && held === 'present')
+}
+
+function signal(pid: number | undefined, name: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(pid, name)
+  } catch {
+    // It has ended already.
+  }
 }
 
 /** A deployment whose processes are killed and frozen during operations, and a model of what must be true afterwards. */
@@ -104,18 +134,42 @@ export class StateTruth implements AsyncDisposable {
     const { operation, fault, moment } = round
     const sandbox = await this.#prepare(operation)
     let acted: Promise<void> = Promise.resolve()
-    const act = async (id: string): Promise<void> => {
-      acted = this.#disturb(fault, id)
+    const act = async (reported: string): Promise<void> => {
+      acted = this.#disturb(fault, reported === '' ? (sandbox.id ?? '') : reported)
       await acted
     }
-    const call = CALLS[operation]
-    if (typeof moment === 'number') acted = Bun.sleep(moment).then(() => act(sandbox.id ?? ''))
-    else if (call !== undefined) this.#failpoints.arm({ call, moment }, act)
-    await this.#operate(operation, sandbox)
-    if (this.#failpoints.disarm()) throw new Error('The host did not reach the failpoint')
+    if (typeof moment === 'number') {
+      acted = Bun.sleep(moment).then(() => act(''))
+      await this.#operate(operation, sandbox)
+    } else await this.#operateTo(operation, sandbox, moment, act)
     await acted
     await this.#heal()
     await this.#compare()
+  }
+
+  /** Performs the operation, and acts at one of its steps. */
+  async #operateTo(
+    operation: Operation,
+    sandbox: Known,
+    moment: Exclude<Moment, number>,
+    act: (sandbox: string) => Promise<void>,
+  ): Promise<void> {
+    const point =
+      'before' in moment
+        ? ({ call: moment.before, moment: 'before' } as const)
+        : ({ call: moment.after, moment: 'after' } as const)
+    // Only a sandboxd that does not answer makes control ask the host.
+    const frozen = point.call === DISCONNECT ? this.#deployment.sandboxd(sandbox.id ?? '') : undefined
+    if (frozen !== undefined) process.kill(frozen, 'SIGSTOP')
+    try {
+      this.#failpoints.arm(point, act)
+      await this.#operate(operation, sandbox)
+      const isReached = (): boolean => !this.#failpoints.isArmed
+      await eventually(isReached, { what: `the step "${point.call}"`, timeoutMs: REACHED_MS })
+    } finally {
+      this.#failpoints.disarm()
+      if (frozen !== undefined) signal(frozen, 'SIGCONT')
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -139,9 +193,9 @@ export class StateTruth implements AsyncDisposable {
     await this.#send('POST', `/api/sandboxes/${sandbox.name}/start`)
     if (sandbox.content === undefined) await this.#write(sandbox)
     if (operation === 'start') await this.#send('POST', `/api/sandboxes/${sandbox.name}/stop`)
-    if (operation === 'revoke' && !sandbox.grants.some(({ presence }) => presence === 'present')) {
+    if (operation === 'revoke' && findHeld(sandbox) === undefined) {
       const id = await this.#owner.shareWith(this.#other, { sandbox: sandbox.name })
-      sandbox.grants.push({ id, isHeld: true, presence: 'present' })
+      sandbox.grants.push({ id, presence: 'present', held: 'present' })
     }
     return sandbox
   }
@@ -156,8 +210,9 @@ export class StateTruth implements AsyncDisposable {
   async #send(method: string, path: string, body?: string): Promise<Response> {
     const init = body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }
     const response = await this.#deployment.fetch(path, { method, ...init })
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
-    return response
+    if (response.ok) return response
+    const problem = `${method} ${path}: ${response.status} ${await response.text()}`
+    throw response.status < 500 ? new Refused(problem) : new Error(problem)
   }
 
   async #write(sandbox: Known): Promise<void> {
@@ -178,8 +233,9 @@ export class StateTruth implements AsyncDisposable {
       try {
         const text = await (await request).text()
         return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>)
-      } catch {
-        // No answer, or an error: the model does not know the outcome.
+      } catch (error) {
+        // A refusal is a mistake of this test. Otherwise there was no answer, or an error: the model does not know the outcome.
+        if (error instanceof Refused) throw error
         return undefined
       }
     }
@@ -204,14 +260,18 @@ export class StateTruth implements AsyncDisposable {
       case 'share': {
         const body = JSON.stringify({ sandbox: name, role: 'viewer' })
         const made = await settle(this.#send('POST', '/api/grants', body))
-        if (made !== undefined)
-          sandbox.grants.push({ id: String(made['grant']), isHeld: false, presence: 'present' })
+        if (made === undefined) return
+        const grant: Grant = { id: String(made['grant']), presence: 'present', held: 'gone' }
+        sandbox.grants.push(grant)
+        const link = String(made['link']).split('#')[1]
+        const redeemed = await this.#other.send('POST', '/api/grants/redeem', { link }).catch(() => undefined)
+        grant.held = redeemed === undefined ? 'unknown' : 'present'
         return
       }
       case 'revoke': {
-        const grant = sandbox.grants.find(({ presence }) => presence === 'present')
+        const grant = findHeld(sandbox)
         if (grant === undefined) throw new Error('There is no grant to revoke')
-        const done = await settle(this.#send('DELETE', `/api/grants/${grant.id}?sandbox=${name}`))
+        const done = await settle(this.#send('DELETE', `/api/grants/${grant.id}`))
         grant.presence = done === undefined ? 'unknown' : 'gone'
       }
     }
@@ -219,13 +279,6 @@ export class StateTruth implements AsyncDisposable {
 
   async #disturb(fault: Fault, id: string): Promise<void> {
     const { host } = this.#deployment
-    const signal = (pid: number | undefined, name: NodeJS.Signals): void => {
-      try {
-        if (pid !== undefined) process.kill(pid, name)
-      } catch {
-        // It has ended already.
-      }
-    }
     const freeze = (pid: number | undefined): void => {
       signal(pid, 'SIGSTOP')
       setTimeout(() => signal(pid, 'SIGCONT'), FROZEN_MS)
@@ -355,17 +408,29 @@ export class StateTruth implements AsyncDisposable {
 
   async #compareGrants(sandbox: Known, where: string): Promise<void> {
     const answer = await this.#owner.send('GET', `/api/grants?sandbox=${sandbox.name}`)
-    const rows = Array.isArray(answer['grants']) ? (answer['grants'] as { grant: string }[]) : []
-    const listed = new Set(rows.map(({ grant }) => grant))
+    const rows = Array.isArray(answer['grants'])
+      ? (answer['grants'] as { grant: string; state: string }[])
+      : []
+    const listed = new Map(rows.map(({ grant, state }) => [grant, state]))
     for (const grant of sandbox.grants) {
-      const isListed = listed.has(grant.id)
-      if (grant.presence === 'unknown') grant.presence = isListed ? 'present' : 'gone'
-      if (isListed !== (grant.presence === 'present'))
+      const state = listed.get(grant.id)
+      if (grant.presence === 'unknown') grant.presence = state === undefined ? 'gone' : 'present'
+      if ((state !== undefined) !== (grant.presence === 'present'))
         throw new Error(`${where}: grant ${grant.id} must be ${grant.presence}`)
+      if (state === undefined) continue
+      if (grant.held === 'unknown') grant.held = state === 'held' ? 'present' : 'gone'
+      if ((state === 'held') !== (grant.held === 'present'))
+        throw new Error(`${where}: grant ${grant.id} is ${state}, its holder must be ${grant.held}`)
     }
     sandbox.grants = sandbox.grants.filter(({ presence }) => presence === 'present')
+    const held = rows.filter(({ state }) => state === 'held').map(({ grant }) => grant)
     const seen = await this.#other.fetch(`/api/sandboxes/${sandbox.id}`)
-    const mustSee = sandbox.grants.some(({ isHeld }) => isHeld)
-    if (seen.ok !== mustSee) throw new Error(`${where}: the other account gets ${seen.status}`)
+    if (seen.ok !== held.length > 0) throw new Error(`${where}: the other account gets ${seen.status}`)
+    const theirs = await this.#other.send('GET', '/api/account/grants')
+    const index = (theirs['grants'] as { grant: string; sandbox: string }[])
+      .filter((grant) => grant.sandbox === sandbox.id)
+      .map(({ grant }) => grant)
+    if (index.toSorted().join() !== held.toSorted().join())
+      throw new Error(`${where}: the other account lists ${index.join()}, not ${held.join()}`)
   }
 }

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A moment in the work of the host on a request of control. */
+/** A moment in the work of the host on a request of control, or of an object of control. */
 export interface Failpoint {
-  /** Method and last part of the path: `PUT` starts, `POST stop` stops, `DELETE` destroys. */
+  /** Method and last part of the path: `PUT` starts, `POST stop` stops, `DELETE` destroys; or one of `OBJECT_STEPS`. */
   readonly call: string
   readonly moment: 'before' | 'after'
 }
@@ -13,7 +13,7 @@ interface Reached extends Failpoint {
   readonly sandbox: string
 }
 
-/** Stops a host at requests of control, to do something there. */
+/** Stops a host at requests of control, and control's objects at their steps, to do something there. */
 export class Failpoints implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'failpoints-'))
   readonly #server: Bun.Server<undefined>
@@ -40,6 +40,10 @@ export class Failpoints implements Disposable {
   /** Calls `act` once, when the host reaches the point; the host waits until it is done. */
   arm(point: Failpoint, act: (sandbox: string) => Promise<void>): void {
     this.#armed = { point, act }
+  }
+
+  get isArmed(): boolean {
+    return this.#armed !== undefined
   }
 
   /** True when the point was not reached. */
