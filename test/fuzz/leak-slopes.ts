@@ -114,8 +114,8 @@ async function measureBareForward(
   onBatch: OnBatch,
 ): Promise<Slope[]> {
   await using bare = await openBareForward()
-  const run = (): Promise<void> => succeed(fetch(bare.url, { method: 'PUT', body }))
-  return measureOperation({ name: 'PUT', times, run }, { 'bare workerd': bare.workerd }, onBatch)
+  const run = (): Promise<void> => succeed(fetch(bare.url, { method: 'PUT', body, keepalive: false }))
+  return await measureOperation({ name: 'PUT', times, run }, { 'bare workerd': bare.workerd }, onBatch)
 }
 
 async function measureServer(

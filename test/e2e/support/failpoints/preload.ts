@@ -33,7 +33,7 @@ function reporting(unix: string, handle: CallableFunction): Handler {
   return async (request, server) => {
     const { pathname, searchParams } = new URL(request.url)
     if (pathname === STEP_PATH) {
-      const [call = '', moment = ''] = [searchParams.get('call') ?? '', searchParams.get('moment') ?? '']
+      const [call, moment] = [searchParams.get('call') ?? '', searchParams.get('moment') ?? '']
       await report(unix, { moment, sandbox: '', call })
       return new Response()
     }
