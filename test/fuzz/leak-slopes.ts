@@ -139,10 +139,10 @@ async function measureServer(
     })
   const started = (await (await post('sessions', { cmd: 'cat' })).json()) as { id: string }
   const operations: readonly { name: string; times: number; run: () => Promise<void> }[] = [
-    { name: 'PUT', times: count, run: () => succeed(deployment.fetch(FILE, { method: 'PUT', body })) },
-    { name: 'GET', times: count, run: () => succeed(deployment.fetch(FILE)) },
     { name: 'attach', times: count, run: () => attachOnce(deployment, started.id) },
     { name: 'exec', times: Math.ceil(count / 10), run: () => succeed(post('exec', { cmd: 'true' })) },
+    { name: 'PUT', times: count, run: () => succeed(deployment.fetch(FILE, { method: 'PUT', body })) },
+    { name: 'GET', times: count, run: () => succeed(deployment.fetch(FILE)) },
   ]
   const slopes: Slope[] = []
   for (const operation of operations) slopes.push(...(await measureOperation(operation, pids, onBatch)))
