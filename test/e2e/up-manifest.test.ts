@@ -58,7 +58,7 @@ test('a data folder without a database that it had is refused, and a stopped one
     }
     const logs = listFiles(data, '-wal')
     for (const log of logs) renameSync(log, `${log}.moved`)
-    expect(await readRefusal(data)).toContain('metadata.sqlite-wal" and ')
+    expect(await readRefusal(data)).toContain('the server was not stopped, and the write-ahead log')
     for (const log of logs) renameSync(`${log}.moved`, log)
     {
       await using host = await startHost({ data })
