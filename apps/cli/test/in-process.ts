@@ -53,6 +53,7 @@ export function startCommand(
       readStdin: () => Promise.resolve(input),
       openBrowser: () => undefined,
       attach: undefined,
+      openKeyboard: undefined,
       progress: undefined,
       wait: (ms, signal) =>
         sleep(Math.min(ms, MAX_WAIT_MS), undefined, signal === undefined ? {} : { signal }),

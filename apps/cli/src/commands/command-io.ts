@@ -114,6 +114,22 @@ async function attach(argv: readonly string[]): Promise<number> {
   return process.exit(await runAttach(options, process.env))
 }
 
+/** Reads keys without echo. Unlike `RawTerminal`, line breaks of output still return the cursor. */
+function openKeyboard(onKeys: (keys: string) => void): Disposable {
+  const decoder = new TextDecoder()
+  const receive = (data: Uint8Array): void => onKeys(decoder.decode(data, { stream: true }))
+  process.stdin.setRawMode(true)
+  process.stdin.on('data', receive)
+  process.stdin.resume()
+  return {
+    [Symbol.dispose]: () => {
+      process.stdin.off('data', receive)
+      process.stdin.setRawMode(false)
+      process.stdin.pause()
+    },
+  }
+}
+
 /** The streams of this process. */
 export function openCommandIo(): CommandIo {
   exitOnStdoutError()
@@ -129,6 +145,7 @@ export function openCommandIo(): CommandIo {
     attach: isatty(0) ? attach : undefined,
     wait: (ms, signal) => sleep(ms, undefined, signal === undefined ? {} : { signal }),
     openInterruption,
+    openKeyboard: isatty(0) && isatty(2) ? openKeyboard : undefined,
     progress: isatty(2)
       ? {
           write: (text) => void process.stderr.write(text),

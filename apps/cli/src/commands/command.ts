@@ -27,6 +27,8 @@ export interface CommandIo {
   readonly attach: ((argv: readonly string[]) => Promise<number>) | undefined
   /** The terminal on stderr, for progress; undefined without one. */
   readonly progress: ProgressTerminal | undefined
+  /** Passes typed keys on until disposed; undefined without a terminal. Ctrl-C is a key then, not a signal. */
+  readonly openKeyboard: ((onKeys: (keys: string) => void) => Disposable) | undefined
   /** Waits this long; throws when aborted. */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
   /** The signal is aborted by SIGINT, SIGTERM or SIGHUP; its reason is the name. */

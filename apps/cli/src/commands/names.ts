@@ -27,6 +27,9 @@ export const COMMAND_NAMES = [
   'join',
   'audit',
   'usage',
+  'agent',
+  'runs',
+  'run',
 ] as const
 export type CommandName = (typeof COMMAND_NAMES)[number]
 

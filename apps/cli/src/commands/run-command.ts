@@ -1,6 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import { shellQuote } from '@sandwire/shell-quote'
 import { programName, formatHint } from '../text/command-line.ts'
+import { agent } from './agent.ts'
 import { audit } from './audit.ts'
 import type { Command, CommandIo, Task } from './command.ts'
 import { cp } from './cp.ts'
@@ -17,6 +18,8 @@ import { ls } from './ls.ts'
 import type { CommandName } from './names.ts'
 import { revoke } from './revoke.ts'
 import { rm } from './rm.ts'
+import { run } from './run.ts'
+import { runs } from './runs.ts'
 import { sessions } from './sessions.ts'
 import { share } from './share.ts'
 import { start } from './start.ts'
@@ -70,6 +73,9 @@ export const COMMANDS: Readonly<Record<CommandName, Command>> = {
   join,
   audit,
   usage,
+  agent,
+  runs,
+  run,
 }
 
 type Environment = Readonly<Record<string, string | undefined>>

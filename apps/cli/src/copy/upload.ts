@@ -223,11 +223,20 @@ function measure(upload: Upload): number {
 }
 
 /** Uploads an entry. What cannot be read is skipped and reported. */
-async function uploadTree(transfer: Transfer, upload: Upload): Promise<void> {
+function uploadTree(transfer: Transfer, upload: Upload): Promise<void> {
+  return uploadEntries(transfer, upload, entriesOf(upload))
+}
+
+/** Uploads entries into a folder of the sandbox, each folder before its contents. */
+export async function uploadEntries(
+  transfer: Transfer,
+  { sandbox, folder: target }: Pick<Upload, 'sandbox' | 'folder'>,
+  entries: Iterable<LocalEntry | UnreadableEntry>,
+): Promise<void> {
   const { report } = transfer
-  const uploader = new Uploader(transfer, upload.sandbox, upload.folder)
+  const uploader = new Uploader(transfer, sandbox, target)
   const folders: LocalEntry[] = []
-  for (const entry of entriesOf(upload)) {
+  for (const entry of entries) {
     if ('reason' in entry) report.problems.add(entry.path, entry.reason)
     else if (entry.kind === 'special') report.problems.add(entry.path, 'it is a special file')
     else {

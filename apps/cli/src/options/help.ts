@@ -25,6 +25,11 @@ Sessions
   tmux SANDBOX           use tmux in a sandbox: its screen, its windows and panes
   templates              list the server's command templates
 
+Coding agents
+  agent "TASK"           have an agent work on this git work tree, and apply its changes
+  runs                   list runs of agents
+  run ACTION RUN         show, events, say, approve, abort or diff
+
 Accounts and sharing
   login, logout [URL]    sign in to a server, or out
   whoami                 show your account

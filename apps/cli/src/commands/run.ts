@@ -1,0 +1,129 @@
+import { errorOfRun, decodeRun, readDiff, type Run } from '../agent/run-api.ts'
+import { watchRun } from '../agent/watch-run.ts'
+import { UsageError } from '../errors/errors.ts'
+import { exitCodeOfError } from '../errors/exit-code.ts'
+import { printable } from '../text/printable.ts'
+import { formatJson } from '../text/table.ts'
+import type { Command, CommandContext, CommandOptions } from './command.ts'
+
+type Action = (context: CommandContext, run: string) => Promise<number | void>
+
+function describe(run: Run): string {
+  const { state, outcome, message, usage, result, approvals } = run
+  const lines = [
+    `run       ${run.id}`,
+    `state     ${outcome ?? state}${message === null ? '' : `: ${printable(message)}`}`,
+    `cost      $${usage.costUsd.toFixed(2)}`,
+    `task      ${printable(run.task)}`,
+    ...approvals.map(({ requestId, prompt }) => `waits     ${requestId}  ${printable(prompt)}`),
+    ...(result === null ? [] : [`summary   ${printable(result.summary)}`]),
+    ...(result === null || result.diffBytes === null ? [] : [`diff      ${result.diffBytes} bytes`]),
+    ...(result === null || result.diffProblem === null ? [] : [`problem   ${printable(result.diffProblem)}`]),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function show(context: CommandContext, response: unknown): void {
+  const { io, isJson } = context
+  io.print(isJson ? formatJson(response) : describe(decodeRun(response)))
+}
+
+const fetchRun: Action = async (context, run) => {
+  const response = await context.api.request('GET', `/api/runs/${run}`)
+  show(context, response)
+}
+
+const events: Action = async (context, run) => {
+  // Fails if the run does not exist, before the terminal is changed.
+  await context.api.request('GET', `/api/runs/${run}`)
+  if ((await watchRun(context, run)) === 'detached') return 0
+  const error = errorOfRun(decodeRun(await context.api.request('GET', `/api/runs/${run}`)))
+  return error === undefined ? 0 : exitCodeOfError(error)
+}
+
+const abort: Action = async (context, run) => {
+  show(context, await context.api.request('POST', `/api/runs/${run}/abort`))
+}
+
+const diff: Action = async ({ api, io }, run) => {
+  using interruption = io.openInterruption()
+  io.print(await readDiff(api, run, interruption.signal))
+}
+
+/** A part of an id must not lead to another route. */
+function pathPart(text: string, what: string): string {
+  if (!/^[A-Za-z0-9_.:-]{1,128}$/.test(text))
+    throw new UsageError(`"${printable(text)}" is not the id of ${what}`)
+  return text
+}
+
+function parseAction(options: CommandOptions): Action {
+  const [verb, , ...rest] = options.positionals
+  const [first] = rest
+  const need = (count: number, usage: string): void => {
+    if (rest.length !== count) throw new UsageError(`Usage: sbx-stdio run ${usage}`)
+  }
+  switch (verb) {
+    case 'show':
+      need(0, 'show RUN')
+      return fetchRun
+    case 'events':
+      need(0, 'events RUN')
+      return events
+    case 'abort':
+      need(0, 'abort RUN')
+      return abort
+    case 'diff':
+      need(0, 'diff RUN')
+      return diff
+    case 'say': {
+      need(1, 'say RUN "MESSAGE"')
+      const id = crypto.randomUUID()
+      return async ({ api, io, isJson }, run) => {
+        const response = await api.request('POST', `/api/runs/${run}/messages`, { text: first, id })
+        if (isJson) io.print(formatJson(response))
+      }
+    }
+    case 'approve': {
+      need(1, 'approve RUN REQUEST')
+      const request = pathPart(first ?? '', 'a request')
+      const message = options.value('message')
+      const body = {
+        decision: options.has('deny') ? 'deny' : 'allow',
+        ...(message === undefined ? {} : { message }),
+      }
+      return async ({ api, io, isJson }, run) => {
+        const response = await api.request('POST', `/api/runs/${run}/approvals/${request}`, body)
+        if (isJson) io.print(formatJson(response))
+      }
+    }
+    default:
+      throw new UsageError('Say what to do with the run: show, events, say, approve, abort or diff')
+  }
+}
+
+/** Shows or steers one run. */
+export const run: Command = {
+  help: `Usage: sbx-stdio run show RUN
+       sbx-stdio run events RUN
+       sbx-stdio run say RUN "MESSAGE"
+       sbx-stdio run approve RUN REQUEST [--deny] [--message TEXT]
+       sbx-stdio run abort RUN
+       sbx-stdio run diff RUN
+
+Shows or steers a run of a coding agent. "events" follows the run to its end; on a terminal, you can type as in
+sbx-stdio agent. "approve" answers a request that "show" lists; the first answer counts. "diff" prints the changes of an
+ended run, for git apply.
+
+  --deny               refuse the request
+  --message TEXT       tell the agent why
+`,
+  options: { deny: 'flag', message: 'value' },
+  parse: (options) => {
+    const action = parseAction(options)
+    const [, id] = options.positionals
+    if (id === undefined) throw new UsageError('Name the run; list them: sbx-stdio runs')
+    const name = pathPart(id, 'a run')
+    return { hintCommand: 'runs', run: (context) => action(context, name) }
+  },
+}
