@@ -83,7 +83,7 @@ export async function readDiff(api: Api, id: string, signal: AbortSignal): Promi
 const RETRY_FOR_MS = 10 * 60_000
 
 /** The `data` of server-sent events, as they arrive. */
-export async function* parseServerSentEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<{
+async function* parseServerSentEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<{
   readonly event: string
   readonly data: string
 }> {

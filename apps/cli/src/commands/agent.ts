@@ -176,7 +176,8 @@ tracked files, and others that are not ignored. While it works, type to tell it 
   --network POLICY     none (default), allowlist or open, for programs that the agent runs
   --allow HOST         with allowlist: see sbx-stdio create --help (repeatable)
   --keep               keep the sandbox afterwards
-  --apply, --no-apply  apply the changes without asking, or not at all
+  --apply              apply the changes without asking
+  --no-apply           do not apply the changes
   --patch FILE         write the changes to a file; - for stdout, which is the default if stdout is not a terminal
 
 Ctrl-C interrupts the agent, twice aborts the run, Ctrl+] leaves it running. An aborted run still returns its changes.

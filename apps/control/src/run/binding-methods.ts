@@ -73,6 +73,14 @@ export interface BindingMethods {
   handleWebSocket(request: Request, ownRun: string | undefined): Promise<Response>
 }
 
+/** Options of another Worker; throws with the name of a wrong one. */
+function parseOptions<S extends z.ZodType>(schema: S, options: unknown): z.output<S> {
+  const parsed = schema.safeParse(options)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new Error(`Cannot use "${issue?.path.join('.') ?? ''}": ${issue?.message ?? 'not accepted'}`)
+}
+
 /** The last segment of a path such as `/terminal/RUN`. */
 function lastSegment(url: string): string {
   return new URL(url).pathname.split('/').at(-1) ?? ''
@@ -136,9 +144,10 @@ export function openBindingMethods(env: Env, object: string): BindingMethods {
   }
 
   return {
-    startSession: (options) => start(toOrder(executeSchema.parse(options), 'change', true), 'startSession'),
+    startSession: (options) =>
+      start(toOrder(parseOptions(executeSchema, options), 'change', true), 'startSession'),
     async execute(options) {
-      const id = await start(toOrder(executeSchema.parse(options), 'change', false), 'execute')
+      const id = await start(toOrder(parseOptions(executeSchema, options), 'change', false), 'execute')
       const { result, outcome } = await finish(id)
       return {
         diff: unwrap(await (await lookupOf()).run(id).diffText()),
@@ -150,14 +159,14 @@ export function openBindingMethods(env: Env, object: string): BindingMethods {
       }
     },
     async research(options) {
-      const id = await start(toOrder(executeSchema.parse(options), 'research', false), 'research')
+      const id = await start(toOrder(parseOptions(executeSchema, options), 'research', false), 'research')
       const { result } = await finish(id)
       const structured = findingsSchema.safeParse(result?.structured)
       const findings = structured.success ? structured.data.findings : []
       return { summary: structured.data?.summary ?? result?.summary ?? '', findings, sessionId: id }
     },
     async review(options) {
-      const { diff, task, ...rest } = reviewSchema.parse(options)
+      const { diff, task, ...rest } = parseOptions(reviewSchema, options)
       const subject =
         diff === undefined ? 'the changes of this branch against the default branch' : 'this diff'
       const asked = task ?? `Review ${subject}. Comment on bugs and risks, each with its file and line.`

@@ -237,7 +237,10 @@ export class RunObject extends DurableObject<Env> {
     return this.#binding.abort(sessionId)
   }
 
-  /** Shows the run as terminal text and takes typed lines as messages. The run is this object, or the last segment of the path. */
+  /**
+   * Shows the run as terminal text and takes typed lines as messages. The run is this object, or the last segment of the path.
+   * Other Workers send the request with `fetch`: a method call cannot return a WebSocket.
+   */
   async handleWebSocket(request: Request): Promise<Response> {
     return this.#binding.handleWebSocket(request, this.#store.read()?.id)
   }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { slotBindingName } from '@sandwire/internal-api'
-import { Miniflare, type MiniflareOptions } from 'miniflare'
+import { Miniflare, type MiniflareOptions, type SharedOptions, type WorkerOptions } from 'miniflare'
 import type { GatewayGrant, GatewayUsage } from '../../src/credentials/grant.ts'
 import { openGatewayTokens } from '../../src/credentials/grant-token.ts'
 import { type Outcome, unwrap } from '../../src/outcome.ts'
@@ -37,6 +37,8 @@ export interface ControlOptions {
   }
   /** Folder with the files of the workbench; not served by default. */
   readonly workbench?: string
+  /** Workers beside control, which can bind its objects by `scriptName: 'control'`. */
+  readonly workers?: readonly Readonly<Record<string, unknown>>[]
   /** Changes the bundle, to simulate behavior that workerd cannot be made to show. */
   readonly alter?: (script: string) => string
   /** Constants of the bundle, to simulate another build. */
@@ -163,6 +165,14 @@ export class RunningControl implements AsyncDisposable {
     return unwrap(await (await this.#grantObject(run)).usage())
   }
 
+  /** A request to a Worker beside control. */
+  async fetchWorker(name: string, route: string, json?: unknown): Promise<Response> {
+    const worker = await this.#miniflare.getWorker(name)
+    const init = json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) }
+    const response = await worker.fetch(`http://worker${route}`, init)
+    return new Response(await response.text(), { status: response.status })
+  }
+
   /** Miniflare's own port, which is not the public one. */
   get developmentUrl(): Promise<URL> {
     return this.#miniflare.ready
@@ -189,6 +199,7 @@ export async function startControl({
   define,
   containers,
   workbench,
+  workers,
   alter = (script) => script,
 }: ControlOptions): Promise<RunningControl> {
   const folder = mkdtempSync(path.join(tmpdir(), 'sandwire-control-'))
@@ -200,7 +211,7 @@ export async function startControl({
   const log: string[] = []
   const script = alter(await (define === undefined ? (bundle ??= bundleControl()) : bundleControl(define)))
   const idKey = crypto.getRandomValues(new Uint8Array(32)).toBase64()
-  const optionsOf = (settings: Readonly<Record<string, unknown>>): MiniflareOptions => ({
+  const workerOf = (settings: Readonly<Record<string, unknown>>): WorkerOptions => ({
     modules: [{ type: 'ESModule', path: 'index.js', contents: script }],
     ...(containers !== undefined && { name: containers.name }),
     modulesRoot: '/',
@@ -222,7 +233,6 @@ export async function startControl({
       GATEWAY_GRANT: { className: 'GatewayGrantObject', useSQLite: true },
       CLAUDE_SANDBOX: { className: 'ClaudeSandbox', useSQLite: true },
     },
-    durableObjectsPersist: path.join(folder, 'state'),
     serviceBindings: {
       HOST: dial(host.socket),
       // Issuers of tests are on this machine; nothing else is reachable.
@@ -262,11 +272,18 @@ export async function startControl({
       { host: '127.0.0.1', port, entrypoint: 'Public' },
       { host: '127.0.0.1', port: gatewayPort, entrypoint: 'Gateway' },
     ],
+  })
+  const shared: SharedOptions = {
+    durableObjectsPersist: path.join(folder, 'state'),
     handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
       for (const stream of [stdout, stderr])
         stream.on('data', (chunk: Uint8Array) => log.push(...new TextDecoder().decode(chunk).split('\n')))
     },
-  })
+  }
+  const optionsOf = (settings: Readonly<Record<string, unknown>>): MiniflareOptions =>
+    workers === undefined
+      ? { ...shared, ...workerOf(settings) }
+      : { ...shared, workers: [{ name: 'control', ...workerOf(settings) }, ...workers] }
   // Miniflare reads it only from the environment.
   if (containers !== undefined) process.env['MINIFLARE_WORKERD_PATH'] = containers.workerd
   const miniflare = new Miniflare(optionsOf(typeof config === 'function' ? config(port) : (config ?? {})))

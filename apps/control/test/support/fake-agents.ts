@@ -1,4 +1,5 @@
 import type { AgentState, AgentView, EndStatus, NumberedEvent, RunEvent, RunResult } from '@sandwire/agent'
+import { factsOf } from './fake-sandboxes.ts'
 
 const USAGE = {
   turns: 1,
@@ -20,6 +21,7 @@ export class FakeAgent {
   reason: EndStatus | null = null
   message: string | null = null
   diff = ''
+  structured: unknown = null
   answered: { readonly decision: string; readonly by: string } | undefined
   /** Whether `stop` ends it at once. */
   obeysStop = true
@@ -85,7 +87,7 @@ export class FakeAgent {
       status: this.reason ?? 'failed',
       message: this.message,
       summary: 'Done',
-      structured: null,
+      structured: this.structured,
       exitCode: 0,
       signal: null,
       base: { treeHash: 'e'.repeat(40), commit: null, isCommit: false },
@@ -126,10 +128,14 @@ export class FakeAgents {
   /** Called with each new agent. */
   onStart: (agent: FakeAgent) => void = () => undefined
   starts = 0
+  /** Arguments of clones, and their exit code. */
+  readonly clones: string[][] = []
+  cloneCode = 0
 
   readonly handle = async (request: Request): Promise<Response | undefined> => {
     const url = new URL(request.url)
     const [, kind, id = '', verb = ''] = url.pathname.split('/')
+    if (kind === 'sessions') return this.#clone(request, id)
     if (kind !== 'agents') return undefined
     const body = request.method === 'GET' ? {} : ((await request.json().catch(() => ({}))) as Body)
     if (request.method === 'PUT' && !this.runs.has(id)) {
@@ -141,6 +147,17 @@ export class FakeAgents {
     const agent = this.runs.get(id)
     if (agent === undefined) return refuse(404, 'not_found')
     return this.#respond(agent, verb, request, url, body)
+  }
+
+  /** A clone, which is a session that ends at once. */
+  async #clone(request: Request, id: string): Promise<Response> {
+    if (id === '') this.clones.push(((await request.json()) as { args: string[] }).args)
+    const exit = { code: this.cloneCode, signal: null, truncated: false }
+    if (request.url.includes('/output'))
+      return new Response('fatal: repository not found', {
+        headers: { 'sandwire-from': '0', 'sandwire-next': '26', 'sandwire-end': '26' },
+      })
+    return Response.json({ ...Object(factsOf(id === '' ? sessionOf(request) : id)), state: 'exited', exit })
   }
 
   #respond(agent: FakeAgent, verb: string, request: Request, url: URL, body: Body): Response {
@@ -182,6 +199,12 @@ export class FakeAgents {
 }
 
 type Body = Readonly<Record<string, unknown>>
+
+/** The id of the session that a request starts, from its token. */
+function sessionOf(request: Request): string {
+  const [, claims = ''] = (request.headers.get('authorization') ?? '').split('.')
+  return (JSON.parse(atob(claims.replaceAll('-', '+').replaceAll('_', '/'))) as { session: string }).session
+}
 
 function streamOf(agent: FakeAgent, after: number, headers: Headers): Response {
   const events = agent.events.filter(({ seq }) => seq > after)

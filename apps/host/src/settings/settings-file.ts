@@ -49,6 +49,29 @@ const SESSIONS = {
   ptyHeartbeatSeconds: optional(whole(5, 3600)),
 }
 
+const amount: shape.Shape<number> = {
+  decode: (value) => (typeof value === 'number' && value >= 0.01 && value <= 100_000 ? value : undefined),
+  describe: 'amount',
+}
+const runSeconds = optional(whole(1, 7 * 24 * 60 * 60))
+const RUNS = {
+  concurrent: optional(whole(1, 10_000)),
+  queued: optional(whole(0, 100_000)),
+  perMinute: optional(whole(0, 100_000)),
+  keepDays: optional(whole(1, 3_650)),
+  model: optional({
+    shape: shape.text(128, /^[A-Za-z0-9._:/@[\]-]+$/),
+    expected: 'the name of a model',
+  }),
+  models: optional({ shape: shape.list(shape.text(128, /^.+$/), 64), expected: 'a list of models' }),
+  wallClockSeconds: runSeconds,
+  idleSeconds: optional(whole(1, 24 * 60 * 60)),
+  approvalSeconds: runSeconds,
+  budgetUsd: optional({ shape: amount, expected: 'US dollars from 0.01 to 100000' }),
+  turns: optional(whole(0, 100_000)),
+  bindingAccount: optional({ shape: shape.text(256, /^.+$/), expected: 'the id of an account' }),
+}
+
 type Validate = (value: unknown, problems: string[]) => void
 
 /** Validates a setting with a single value. */
@@ -64,6 +87,7 @@ const PASSED: Readonly<Record<string, Validate>> = {
   commands: validateCommandSettings,
   credentials: (value, problems) => void validateCredentialSettings(value, problems),
   limits: (value, problems) => void validateRecord('limits', value, LIMITS, problems),
+  runs: (value, problems) => void validateRecord('runs', value, RUNS, problems),
   sessions: (value, problems) => void validateRecord('sessions', value, SESSIONS, problems),
   sessionTokenMinutes: one('sessionTokenMinutes', whole(15, 60)),
   tokenInUrl: one('tokenInUrl', { shape: shape.bool, expected: 'true or false' }),

@@ -1,0 +1,2 @@
+export * from './call-claude.ts'
+export * from './runtime.ts'
