@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { Miniflare } from 'miniflare'
 import { readProcessTable } from '@sandwire/testing'
 
-/** Passes every request through an object to a server, as control does with files, and does nothing else. */
+/** Passes every request through an object to a server, as control does with files and upgrades, and does nothing else. */
 const WORKER = `import { DurableObject } from 'cloudflare:workers'
 export class Forward extends DurableObject {
-  fetch({ method, body }) {
-    return this.env.SERVER.fetch('http://server/', { method, body })
+  fetch(request) {
+    return this.env.SERVER.fetch(new Request('http://server/', request))
   }
 }
 export default {
@@ -22,15 +22,18 @@ export interface BareForward extends AsyncDisposable {
   readonly workerd: number
 }
 
-export async function openBareForward(): Promise<BareForward> {
+/** GET is answered with `content`. */
+export async function openBareForward(content: Uint8Array<ArrayBuffer>): Promise<BareForward> {
   const folder = mkdtempSync(join(tmpdir(), 'bare-forward-'))
   const socket = join(folder, 'server.sock')
   const server = Bun.serve({
     unix: socket,
-    fetch: async (request) => {
+    fetch: async (request, self) => {
+      if (self.upgrade(request)) return undefined
       await request.arrayBuffer()
-      return new Response('{}')
+      return new Response(request.method === 'GET' ? content : '{}')
     },
+    websocket: { message: () => undefined },
   })
   const before = new Set(readProcessTable().map(({ pid }) => pid))
   const miniflare = new Miniflare({

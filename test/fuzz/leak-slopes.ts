@@ -108,14 +108,32 @@ export async function measureLeakSlopes(
   return [...(await measureBareForward(count, body, onBatch)), ...(await measureServer(count, body, onBatch))]
 }
 
+/** Opens a connection and closes it. */
+async function connectOnce(url: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const socket = new WebSocket(url)
+  socket.addEventListener('open', () => socket.close())
+  socket.addEventListener('close', () => resolve())
+  socket.addEventListener('error', () => reject(new Error('Cannot connect')))
+  await promise
+}
+
 async function measureBareForward(
   times: number,
   body: Uint8Array<ArrayBuffer>,
   onBatch: OnBatch,
 ): Promise<Slope[]> {
-  await using bare = await openBareForward()
-  const run = (): Promise<void> => succeed(fetch(bare.url, { method: 'PUT', body, keepalive: false }))
-  return await measureOperation({ name: 'PUT', times, run }, { 'bare workerd': bare.workerd }, onBatch)
+  await using bare = await openBareForward(body)
+  const { url, workerd } = bare
+  const operations = [
+    { name: 'attach', times, run: () => connectOnce(url.replace('http', 'ws')) },
+    { name: 'PUT', times, run: () => succeed(fetch(url, { method: 'PUT', body, keepalive: false })) },
+    { name: 'GET', times, run: () => succeed(fetch(url, { keepalive: false })) },
+  ]
+  const slopes: Slope[] = []
+  for (const operation of operations)
+    slopes.push(...(await measureOperation(operation, { 'bare workerd': workerd }, onBatch)))
+  return slopes
 }
 
 async function measureServer(
