@@ -80,9 +80,9 @@ export function findProcess(server: SimServer): SimProcess | undefined {
   return undefined
 }
 
-/** Themes in which the session may end before its program does. */
-function mayBeReaped({ theme }: Scenario): boolean {
-  return theme === 'reap' || theme === 'plain'
+/** Scenarios in which the session may end before its program does. */
+function mayBeReaped({ kind }: Scenario): boolean {
+  return kind === 'reap' || kind === 'plain'
 }
 
 function checkExit({ ended }: SimProcess, { process: plan }: Scenario): void {
@@ -121,8 +121,8 @@ function isRefused({ scenario }: SimulationState, { status, plan }: SimClient): 
 }
 
 /** A client that was driver throughout gets every byte of a session with `overflow: block`. */
-function isLossless({ theme, options }: Scenario, client: SimClient): boolean {
-  return client.plan.writer === 1 && theme !== 'takes' && options.overflow === 'block'
+function isLossless({ kind, options }: Scenario, client: SimClient): boolean {
+  return client.plan.writer === 1 && kind !== 'takes' && options.overflow === 'block'
 }
 
 /** The input bytes of one writer that the process received. */
@@ -148,7 +148,7 @@ function hasReadAll({ scenario }: SimulationState, client: SimClient, process: S
   return (
     scenario.process.waitsForEof &&
     client.hasEof &&
-    scenario.theme !== 'takes' &&
+    scenario.kind !== 'takes' &&
     !process.isInputClosed &&
     !isKilled
   )
@@ -176,8 +176,8 @@ function checkPlain(plain: SimPlainClient, process: SimProcess): void {
 /** With a single driver, its control messages are applied once, in order and at their input offset. */
 function checkControls({ clients, scenario }: SimulationState, { applied, isInputClosed }: SimProcess): void {
   const creator = clients.find(({ plan }) => plan.writer === 1)
-  const hasLaterDrivers = scenario.theme === 'reap' && scenario.roles.lastIndexOf('driver') > 0
-  const hasOtherDrivers = scenario.theme === 'takes' || scenario.theme === 'rejoin' || hasLaterDrivers
+  const hasLaterDrivers = scenario.kind === 'reap' && scenario.roles.lastIndexOf('driver') > 0
+  const hasOtherDrivers = scenario.kind === 'takes' || scenario.kind === 'rejoin' || hasLaterDrivers
   if (creator === undefined || hasOtherDrivers || isInputClosed) return
   let bytes = 0
   const seen: { kind: string; value: string; at: number }[] = []
@@ -203,8 +203,8 @@ function checkControls({ clients, scenario }: SimulationState, { applied, isInpu
 
 /** With `overflow: trim`, a driver that stops reading does not hold the process back. */
 function checkFreeze({ scenario, clients }: SimulationState, { ended }: SimProcess): void {
-  const { theme, process: plan, options, faultsUntilMs, eventAtMs } = scenario
-  const isCalm = theme === 'freeze' && faultsUntilMs === 0 && !plan.waitsForEof && plan.paceMs <= 1
+  const { kind, process: plan, options, faultsUntilMs, eventAtMs } = scenario
+  const isCalm = kind === 'freeze' && faultsUntilMs === 0 && !plan.waitsForEof && plan.paceMs <= 1
   if (!isCalm || options.overflow !== 'trim' || options.limits.outputBytesPerSecond > 0) return
   const writesMs = plan.totalBytes * (plan.paceMs + 1)
   const latestMs = eventAtMs + options.limits.stallMs + writesMs + 5_000

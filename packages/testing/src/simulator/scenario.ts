@@ -4,7 +4,7 @@ import type { NetworkConditions } from './sim-connection.ts'
 import type { ProcessPlan } from './sim-process.ts'
 
 /** What a scenario exercises, besides faults of every kind. */
-export type Theme =
+export type ScenarioKind =
   /** Clients join, write, read and lose their connections. */
   | 'common'
   /** Clients take the lease from each other. */
@@ -22,7 +22,7 @@ export type Theme =
 
 /** What one seed runs. */
 export interface Scenario {
-  readonly theme: Theme
+  readonly kind: ScenarioKind
   readonly isPty: boolean
   readonly options: Omit<SessionOptions, 'id'>
   readonly process: ProcessPlan
@@ -34,7 +34,7 @@ export interface Scenario {
   /** Faults are injected until then; afterwards everything must be delivered. */
   readonly faultsUntilMs: number
   readonly faultEveryMs: number
-  /** When the theme's event happens. */
+  /** When the event of its kind happens. */
   readonly eventAtMs: number
 }
 
@@ -85,24 +85,24 @@ function network(random: Random): NetworkConditions {
   }
 }
 
-function drawRoles(random: Random, theme: Theme): Role[] {
+function drawRoles(random: Random, kind: ScenarioKind): Role[] {
   const roles: Role[] = ['driver']
-  const others = theme === 'takes' ? random.int(1, 3) : random.pick([0, 0, 1, 2, 3])
+  const others = kind === 'takes' ? random.int(1, 3) : random.pick([0, 0, 1, 2, 3])
   for (let index = 0; index < others; index += 1) {
     roles.push(
-      theme === 'plain' ? 'viewer' : random.pick(['viewer', 'collaborator', 'collaborator', 'driver']),
+      kind === 'plain' ? 'viewer' : random.pick(['viewer', 'collaborator', 'collaborator', 'driver']),
     )
   }
   return roles
 }
 
-function keepSeconds(random: Random, theme: Theme): number {
-  if (theme === 'plain') return 0
-  return theme === 'reap' ? random.pick([0, 1, 5]) : LONG_KEEP_SECONDS
+function keepSeconds(random: Random, kind: ScenarioKind): number {
+  if (kind === 'plain') return 0
+  return kind === 'reap' ? random.pick([0, 1, 5]) : LONG_KEEP_SECONDS
 }
 
 export function drawScenario(random: Random): Scenario {
-  const theme = random.pick<Theme>([
+  const kind = random.pick<ScenarioKind>([
     'common',
     'common',
     'common',
@@ -115,18 +115,18 @@ export function drawScenario(random: Random): Scenario {
     'intruder',
   ])
   const isPty = random.chance(0.5)
-  const isCalm = theme === 'freeze' && random.chance(0.5)
+  const isCalm = kind === 'freeze' && random.chance(0.5)
   return {
-    theme,
+    kind,
     isPty,
     options: {
       mode: isPty ? 'pty' : 'pipe',
       overflow: random.chance(0.5) ? 'block' : 'trim',
-      keepSeconds: keepSeconds(random, theme),
+      keepSeconds: keepSeconds(random, kind),
       limits: limits(random),
     },
     process: processPlan(random, isPty),
-    roles: drawRoles(random, theme),
+    roles: drawRoles(random, kind),
     network: network(random),
     lagMs: random.pick([0, 0, 5, 100]),
     inputBytes: random.pick([0, 1, random.int(1, 40), random.int(1, 400)]),

@@ -10,7 +10,7 @@ import type { InjectedBug } from './injected-bugs.ts'
 import { SimConnection, type NetworkConditions } from './sim-connection.ts'
 import { outputByte, outputStream } from './sim-process.ts'
 import { codeOfClose, screenAt, type SimServer } from './sim-server.ts'
-import type { World } from './world.ts'
+import type { Scheduler } from './scheduler.ts'
 
 /** How one simulated client behaves. */
 export interface ClientPlan {
@@ -36,7 +36,7 @@ export interface Relay {
 
 /** The dependencies of a client. */
 export interface ClientDeps {
-  readonly world: World
+  readonly scheduler: Scheduler
   readonly server: SimServer
   readonly relay: Relay
   readonly bug: InjectedBug
@@ -50,7 +50,7 @@ export class SimClient {
   readonly plan: ClientPlan
   readonly session: ClientSession
   readonly #deps: ClientDeps
-  readonly #world: World
+  readonly #scheduler: Scheduler
   readonly #connections = new Map<number, SimConnection>()
   status: ClientStatus = { kind: 'connecting', attempt: 0 }
   /** Next output offset expected. */
@@ -70,22 +70,22 @@ export class SimClient {
   constructor(deps: ClientDeps) {
     this.plan = deps.plan
     this.#deps = deps
-    this.#world = deps.world
+    this.#scheduler = deps.scheduler
     this.session = new ClientSession(deps.plan.options)
-    this.session.jitter = () => deps.world.random.next()
+    this.session.jitter = () => deps.scheduler.random.next()
   }
 
-  get isOver(): boolean {
+  get isFinished(): boolean {
     return this.status.kind === 'exited' || this.status.kind === 'failed' || this.status.kind === 'detached'
   }
 
   start(): void {
-    this.#run(this.session.start(this.#world.nowMs))
+    this.#run(this.session.start(this.#scheduler.nowMs))
   }
 
   /** Stops consuming for a while, as a suspended terminal does. */
   freeze(forMs: number): void {
-    this.#frozenUntilMs = this.#world.nowMs + forMs
+    this.#frozenUntilMs = this.#scheduler.nowMs + forMs
   }
 
   write(length: number): void {
@@ -203,16 +203,16 @@ export class SimClient {
   }
 
   #consume(end: number): void {
-    const { nowMs, random } = this.#world
+    const { nowMs, random } = this.#scheduler
     const lagMs = random.int(0, this.plan.lagMs)
-    this.#world.after(Math.max(lagMs, this.#frozenUntilMs - nowMs), () => {
-      this.#run(this.session.consumed(end, this.#world.nowMs))
+    this.#scheduler.after(Math.max(lagMs, this.#frozenUntilMs - nowMs), () => {
+      this.#run(this.session.consumed(end, this.#scheduler.nowMs))
     })
   }
 
   #connect(attempt: number, known: string | undefined): void {
-    const { random } = this.#world
-    this.#world.after(random.int(0, 20), () => {
+    const { random } = this.#scheduler
+    this.#scheduler.after(random.int(0, 20), () => {
       if (this.#deps.relay.isUp()) this.#open(attempt, known ?? this.#deps.joins())
       else this.#closed(attempt, undefined)
     })
@@ -239,37 +239,37 @@ export class SimClient {
     }
     const client = {
       message: (data: string | Uint8Array) =>
-        this.#run(this.session.receive(attempt, data, this.#world.nowMs)),
+        this.#run(this.session.receive(attempt, data, this.#scheduler.nowMs)),
       closed: (code: number | undefined) => this.#closed(attempt, codeOfClose(code)),
     }
     const tamper = this.#deps.bug.connection?.(attempt)
-    const connection = new SimConnection(this.#world, network, { server: accepted, client }, tamper)
+    const connection = new SimConnection(this.#scheduler, network, { server: accepted, client }, tamper)
     holder.connection = connection
     this.#connections.set(attempt, connection)
     this.#deps.relay.opened(connection)
-    this.#world.after(handshakeMs(this.#world), () =>
-      this.#run(this.session.opened(attempt, this.#world.nowMs)),
+    this.#scheduler.after(handshakeMs(this.#scheduler), () =>
+      this.#run(this.session.opened(attempt, this.#scheduler.nowMs)),
     )
   }
 
   #closed(attempt: number, code: ErrorCode | undefined): void {
     const refusal = code === undefined ? undefined : { code, message: code }
-    this.#run(this.session.closed(attempt, refusal, this.#world.nowMs))
+    this.#run(this.session.closed(attempt, refusal, this.#scheduler.nowMs))
   }
 
   #wake(): void {
     const atMs = this.session.nextTickMs()
     if (atMs === undefined || (this.#wakeAtMs !== undefined && this.#wakeAtMs <= atMs)) return
     this.#wakeAtMs = atMs
-    this.#world.after(atMs - this.#world.nowMs, () => {
+    this.#scheduler.after(atMs - this.#scheduler.nowMs, () => {
       if (this.#wakeAtMs !== atMs) return
       this.#wakeAtMs = undefined
-      this.#run(this.session.tick(this.#world.nowMs))
+      this.#run(this.session.tick(this.#scheduler.nowMs))
     })
   }
 }
 
 /** Delay between the server's accept and the client's open event. */
-function handshakeMs(world: World): number {
-  return world.random.int(1, 20)
+function handshakeMs(scheduler: Scheduler): number {
+  return scheduler.random.int(1, 20)
 }

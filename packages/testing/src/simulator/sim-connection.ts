@@ -1,5 +1,5 @@
 import type { WireMessage } from '@sandwire/protocol'
-import type { World } from './world.ts'
+import type { Scheduler } from './scheduler.ts'
 
 /** The event handlers of one end of a connection. */
 export interface ConnectionEnd {
@@ -34,7 +34,7 @@ const TCP_TIMEOUT_MS = 900_000
 
 /** One WebSocket in virtual time: ordered and reliable until it is dropped or black-holed. */
 export class SimConnection {
-  readonly #world: World
+  readonly #scheduler: Scheduler
   readonly #network: NetworkConditions
   readonly #ends: Record<Direction, ConnectionEnd>
   readonly #tamper: Tamper
@@ -51,12 +51,12 @@ export class SimConnection {
 
   /** `server` receives messages sent `up`, `client` those sent `down`. */
   constructor(
-    world: World,
+    scheduler: Scheduler,
     network: NetworkConditions,
     ends: { server: ConnectionEnd; client: ConnectionEnd },
     tamper: Tamper = (_, data) => [data],
   ) {
-    this.#world = world
+    this.#scheduler = scheduler
     this.#network = network
     this.#ends = { up: ends.server, down: ends.client }
     this.#tamper = tamper
@@ -87,9 +87,9 @@ export class SimConnection {
   drop(): void {
     if (!this.#isOpen) return
     this.#isOpen = false
-    const { random } = this.#world
+    const { random } = this.#scheduler
     for (const end of [this.#ends.up, this.#ends.down]) {
-      this.#world.after(random.int(0, 50), () => end.closed(undefined))
+      this.#scheduler.after(random.int(0, 50), () => end.closed(undefined))
     }
   }
 
@@ -101,12 +101,12 @@ export class SimConnection {
   /** Closes the client's end only: what it sent arrives late, and the server's `closed` fires much later. */
   abandon(): void {
     if (!this.#isOpen) return
-    const { random } = this.#world
+    const { random } = this.#scheduler
     this.#lateMs = random.int(0, LATE_MS)
     const client = this.#ends.down
     this.#ends.down = { message: () => {}, closed: () => {} }
-    this.#world.after(random.int(0, 50), () => client.closed(undefined))
-    this.#world.after(LATE_MS + random.int(0, 60_000), () => {
+    this.#scheduler.after(random.int(0, 50), () => client.closed(undefined))
+    this.#scheduler.after(LATE_MS + random.int(0, 60_000), () => {
       this.#isOpen = false
       this.#ends.up.closed(undefined)
     })
@@ -116,7 +116,7 @@ export class SimConnection {
   blackHole(): void {
     if (this.#isBlackHole || !this.#isOpen) return
     this.#isBlackHole = true
-    this.#world.after(TCP_TIMEOUT_MS, () => this.drop())
+    this.#scheduler.after(TCP_TIMEOUT_MS, () => this.drop())
   }
 
   #send(direction: Direction, data: WireMessage): void {
@@ -143,14 +143,14 @@ export class SimConnection {
 
   #later(direction: Direction, run: () => void): void {
     if (this.#isBlackHole) return
-    const { random } = this.#world
+    const { random } = this.#scheduler
     const { minDelayMs, maxDelayMs } = this.#network
     const delayMs = random.int(minDelayMs, maxDelayMs)
-    const atMs = Math.max(this.#lastMs[direction], this.#world.nowMs + delayMs)
+    const atMs = Math.max(this.#lastMs[direction], this.#scheduler.nowMs + delayMs)
     // Slightly later than the previous message, because the scheduler breaks ties at random.
     this.#lastMs[direction] = atMs + 0.001
-    this.#world.after(atMs - this.#world.nowMs, () => {
-      if (this.#lateMs > 0) this.#world.after(this.#lateMs, run)
+    this.#scheduler.after(atMs - this.#scheduler.nowMs, () => {
+      if (this.#lateMs > 0) this.#scheduler.after(this.#lateMs, run)
       else run()
     })
   }

@@ -3,7 +3,7 @@ import { SimConnection, type NetworkConditions } from './sim-connection.ts'
 import { outputByte, outputStream } from './sim-process.ts'
 import type { Relay } from './sim-client.ts'
 import type { SimServer } from './sim-server.ts'
-import type { World } from './world.ts'
+import type { Scheduler } from './scheduler.ts'
 
 type PlainExit = Extract<PlainServerMessage, { type: 'exit' }>
 
@@ -31,19 +31,19 @@ export class SimPlainClient {
   position = 0
   readonly expected: number[] = []
   hasEof = false
-  readonly #world: World
+  readonly #scheduler: Scheduler
   readonly #deps: PlainDeps
   #connection: SimConnection | undefined
   #exit: PlainExit | undefined
   #written = 0
 
-  constructor(world: World, writer: number, deps: PlainDeps) {
-    this.#world = world
+  constructor(scheduler: Scheduler, writer: number, deps: PlainDeps) {
+    this.#scheduler = scheduler
     this.writer = writer
     this.#deps = deps
   }
 
-  get isOver(): boolean {
+  get isFinished(): boolean {
     return this.status.kind === 'exited' || this.status.kind === 'disconnected'
   }
 
@@ -61,7 +61,7 @@ export class SimPlainClient {
       message: (data: WireMessage) => this.#message(data),
       closed: (code: number | undefined) => this.#closed(code),
     }
-    holder.connection = new SimConnection(this.#world, network, { server: accepted, client })
+    holder.connection = new SimConnection(this.#scheduler, network, { server: accepted, client })
     this.#connection = holder.connection
     this.status = { kind: 'open' }
     relay.opened(holder.connection)
@@ -100,7 +100,7 @@ export class SimPlainClient {
   }
 
   #closed(code: number | undefined): void {
-    if (this.isOver) return
+    if (this.isFinished) return
     if (code !== undefined && (code !== 1000 || this.#exit === undefined))
       throw new Error(`a plain client was closed with ${code}`)
     this.status = this.#exit === undefined ? { kind: 'disconnected' } : { kind: 'exited', exit: this.#exit }

@@ -1,5 +1,5 @@
 import type { OutputStream, ProcessExit } from '@sandwire/protocol'
-import type { World } from './world.ts'
+import type { Scheduler } from './scheduler.ts'
 
 /** The byte every simulated process writes at an offset. */
 export function outputByte(offset: number): number {
@@ -42,7 +42,7 @@ interface ProcessListener {
 
 /** A process with deterministic output that records its input. */
 export class SimProcess {
-  readonly #world: World
+  readonly #scheduler: Scheduler
   readonly #plan: ProcessPlan
   readonly #listener: ProcessListener
   readonly applied: ProcessInput[] = []
@@ -57,8 +57,8 @@ export class SimProcess {
   #unread: ProcessInput[] = []
   #isReading = false
 
-  constructor(world: World, plan: ProcessPlan, listener: ProcessListener) {
-    this.#world = world
+  constructor(scheduler: Scheduler, plan: ProcessPlan, listener: ProcessListener) {
+    this.#scheduler = scheduler
     this.#plan = plan
     this.#listener = listener
     this.#schedule()
@@ -105,7 +105,7 @@ export class SimProcess {
   #read(): void {
     if (this.#isReading || this.#unread.length === 0) return
     this.#isReading = true
-    this.#world.after(this.#world.random.int(0, this.#plan.inputLagMs), () => {
+    this.#scheduler.after(this.#scheduler.random.int(0, this.#plan.inputLagMs), () => {
       this.#isReading = false
       if (this.#ended !== undefined) return
       const first = this.#unread.shift()
@@ -126,7 +126,7 @@ export class SimProcess {
       return
     }
     if (this.#isInputClosed) return
-    const part = this.#world.random.int(1, input.bytes.byteLength)
+    const part = this.#scheduler.random.int(1, input.bytes.byteLength)
     if (part < input.bytes.byteLength) {
       this.#unread.unshift({ kind: 'bytes', bytes: input.bytes.subarray(part) })
     }
@@ -142,7 +142,7 @@ export class SimProcess {
   #schedule(): void {
     if (this.#isScheduled || this.#ended !== undefined) return
     this.#isScheduled = true
-    this.#world.after(this.#world.random.int(0, this.#plan.paceMs), () => {
+    this.#scheduler.after(this.#scheduler.random.int(0, this.#plan.paceMs), () => {
       this.#isScheduled = false
       if (!this.#isPaused && this.#ended === undefined) this.#work()
     })
@@ -159,7 +159,7 @@ export class SimProcess {
   #write(): void {
     const { totalBytes, maxChunkBytes, isPty } = this.#plan
     const stream = outputStream(this.#written, isPty)
-    const wanted = Math.min(this.#world.random.int(1, maxChunkBytes), totalBytes - this.#written)
+    const wanted = Math.min(this.#scheduler.random.int(1, maxChunkBytes), totalBytes - this.#written)
     let length = 1
     while (length < wanted && outputStream(this.#written + length, isPty) === stream) length += 1
     const start = this.#written
@@ -172,7 +172,7 @@ export class SimProcess {
 
   #end(exit: ProcessExit): void {
     if (this.#ended !== undefined) return
-    this.#ended = { exit, atMs: this.#world.nowMs }
+    this.#ended = { exit, atMs: this.#scheduler.nowMs }
     this.#listener.ended(exit)
   }
 }

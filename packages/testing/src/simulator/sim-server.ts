@@ -12,7 +12,7 @@ import {
 import type { InjectedBug } from './injected-bugs.ts'
 import type { ConnectionEnd, SimConnection } from './sim-connection.ts'
 import { type ProcessPlan, SimProcess } from './sim-process.ts'
-import type { World } from './world.ts'
+import type { Scheduler } from './scheduler.ts'
 
 /** Snapshot content that encodes its offset. */
 export function screenAt(offset: number): Uint8Array {
@@ -35,7 +35,7 @@ export interface Hosted {
 /** sandboxd in virtual time: real sessions and a real create ledger over simulated processes. */
 export class SimServer {
   readonly sessions = new Map<string, Hosted>()
-  readonly #world: World
+  readonly #scheduler: Scheduler
   #ledger = new CreateLedger()
   readonly #connections = new Map<ConnectionId, { hosted: Hosted; connection: SimConnection }>()
   readonly #options: Omit<SessionOptions, 'id'>
@@ -49,10 +49,10 @@ export class SimServer {
   onStep: () => void = () => {}
 
   constructor(
-    world: World,
+    scheduler: Scheduler,
     setup: { options: Omit<SessionOptions, 'id'>; plan: ProcessPlan; bug: InjectedBug },
   ) {
-    this.#world = world
+    this.#scheduler = scheduler
     this.#options = setup.options
     this.#plan = setup.plan
     this.#bug = setup.bug
@@ -73,12 +73,12 @@ export class SimServer {
     const hosted = this.#find(request)
     if (typeof hosted === 'string') return hosted
     const id = (this.#minted += 1)
-    const now = (): number => this.#world.nowMs
+    const now = (): number => this.#scheduler.nowMs
     const { session } = hosted
     const run = (effects: readonly ServerEffect[]): void => this.#run(hosted, effects)
     const rights = this.#bug.skipsOwnerCheck === true ? { ...request.rights, principal: 'p' } : request.rights
     const key = `${request.createId} ${request.rights.principal}`
-    this.#world.after(0, () => {
+    this.#scheduler.after(0, () => {
       this.#newestConnection.set(key, id)
       this.#connections.set(id, { hosted, connection: connectionOf() })
       run(session.connected(id, rights, { env: {}, cols: 80, rows: 24 }, now()))
@@ -106,7 +106,7 @@ export class SimServer {
     })
     switch (answer.kind) {
       case 'new': {
-        const session = new ServerSession({ ...this.#options, id }, this.#world.nowMs)
+        const session = new ServerSession({ ...this.#options, id }, this.#scheduler.nowMs)
         const hosted: Hosted = { session, process: undefined, wakeAtMs: undefined }
         this.sessions.set(id, hosted)
         this.#wake(hosted)
@@ -142,7 +142,7 @@ export class SimServer {
     else if (effect.do === 'pause') process?.pause()
     else if (effect.do === 'resume') process?.resume()
     // Deferred: the session must not be called while its effects are performed.
-    else if (effect.do === 'terminate') this.#world.after(1, () => process?.kill())
+    else if (effect.do === 'terminate') this.#scheduler.after(1, () => process?.kill())
     else return false
     return true
   }
@@ -158,7 +158,7 @@ export class SimServer {
       this.#connections.get(effect.connectionId)?.connection.close('server', effect.code)
     else if (effect.do === 'snapshot') this.#render(hosted, effect.attachment)
     else if (effect.do === 'again') {
-      this.#world.after(0, () => this.#run(hosted, session.turn(this.#world.nowMs)))
+      this.#scheduler.after(0, () => this.#run(hosted, session.turn(this.#scheduler.nowMs)))
     } else if (effect.do === 'gone') {
       if (effect.wasStarted) this.#ledger.markEnded(session.id)
       else this.#ledger.release(session.id)
@@ -169,33 +169,33 @@ export class SimServer {
     this.#spawns += 1
     const { session } = hosted
     const run = (effects: readonly ServerEffect[]): void => this.#run(hosted, effects)
-    return new SimProcess(this.#world, this.#plan, {
-      output: (stream, bytes) => run(session.output(stream, bytes, this.#world.nowMs)),
-      inputSettled: (bytes) => run(session.inputSettled(bytes, this.#world.nowMs)),
-      inputClosed: () => run(session.inputClosed(this.#world.nowMs)),
-      ended: (exit) => run(session.ended(exit, this.#world.nowMs)),
+    return new SimProcess(this.#scheduler, this.#plan, {
+      output: (stream, bytes) => run(session.output(stream, bytes, this.#scheduler.nowMs)),
+      inputSettled: (bytes) => run(session.inputSettled(bytes, this.#scheduler.nowMs)),
+      inputClosed: () => run(session.inputClosed(this.#scheduler.nowMs)),
+      ended: (exit) => run(session.ended(exit, this.#scheduler.nowMs)),
     })
   }
 
   #render(hosted: Hosted, attachment: string): void {
-    this.#world.after(this.#world.random.int(0, 30), () => {
+    this.#scheduler.after(this.#scheduler.random.int(0, 30), () => {
       const at = hosted.session.log.end
       const { cols, rows } = hosted.session.resizes.sizeAt(at)
       const data = screenAt(this.#bug.rendersStale === true ? at - 1 : at)
       const snapshot = { at, cols, rows, data, exact: true }
-      this.#run(hosted, hosted.session.snapshotReady(attachment, snapshot, this.#world.nowMs))
+      this.#run(hosted, hosted.session.snapshotReady(attachment, snapshot, this.#scheduler.nowMs))
     })
   }
 
   #wake(hosted: Hosted): void {
-    const { nowMs } = this.#world
+    const { nowMs } = this.#scheduler
     const atMs = hosted.session.nextTickMs(nowMs)
     if (atMs === undefined || (hosted.wakeAtMs !== undefined && hosted.wakeAtMs <= atMs)) return
     hosted.wakeAtMs = atMs
-    this.#world.after(atMs - nowMs, () => {
+    this.#scheduler.after(atMs - nowMs, () => {
       if (hosted.wakeAtMs !== atMs) return
       hosted.wakeAtMs = undefined
-      this.#run(hosted, hosted.session.tick(this.#world.nowMs))
+      this.#run(hosted, hosted.session.tick(this.#scheduler.nowMs))
     })
   }
 }

@@ -1,6 +1,6 @@
 import type { Scenario } from './scenario.ts'
 import type { SimClient } from './sim-client.ts'
-import type { World } from './world.ts'
+import type { Scheduler } from './scheduler.ts'
 
 /** Longest pause between two actions, with and without input left to write. */
 const BUSY_MS = 300
@@ -17,19 +17,19 @@ export interface Peers {
 
 /** Drives one client: writes chunks at random times, with signals and resizes in between, and may end the input. */
 export class SimUser {
-  readonly #world: World
+  readonly #scheduler: Scheduler
   readonly #client: SimClient
   readonly #peers: Peers
   readonly #isDriver: boolean
-  #left: number
+  #bytesLeft: number
   #cols = 100
 
-  constructor(world: World, client: SimClient, peers: Peers) {
-    this.#world = world
+  constructor(scheduler: Scheduler, client: SimClient, peers: Peers) {
+    this.#scheduler = scheduler
     this.#client = client
     this.#peers = peers
     this.#isDriver = client.plan.authority === 'driver'
-    this.#left = client.plan.authority === 'viewer' ? 0 : peers.scenario.inputBytes
+    this.#bytesLeft = client.plan.authority === 'viewer' ? 0 : peers.scenario.inputBytes
   }
 
   start(): void {
@@ -37,33 +37,33 @@ export class SimUser {
   }
 
   #schedule(withinMs: number): void {
-    this.#world.after(this.#world.random.int(0, withinMs), () => this.#step())
+    this.#scheduler.after(this.#scheduler.random.int(0, withinMs), () => this.#step())
   }
 
   #step(): void {
-    const { theme } = this.#peers.scenario
+    const { kind } = this.#peers.scenario
     // A session without its driver would wait forever, so the other clients leave.
-    if (theme === 'reap' && this.#peers.creator()?.isOver === true) this.#client.detach()
-    if (this.#client.isOver) return
+    if (kind === 'reap' && this.#peers.creator()?.isFinished === true) this.#client.detach()
+    if (this.#client.isFinished) return
     this.#write()
     if (this.#isDriver) this.#drive()
-    const isDone = this.#left === 0 && this.#canEnd()
+    const isDone = this.#bytesLeft === 0 && this.#canEnd()
     if (isDone) this.#client.eof()
     // With `takes`, the end of input can be refused like any input, so it is sent again.
-    const mayStop = theme !== 'takes' && theme !== 'reap' && this.#left === 0
+    const mayStop = kind !== 'takes' && kind !== 'reap' && this.#bytesLeft === 0
     if (mayStop && (isDone || !this.#isDriver)) return
-    this.#schedule(this.#left === 0 ? IDLE_MS : BUSY_MS)
+    this.#schedule(this.#bytesLeft === 0 ? IDLE_MS : BUSY_MS)
   }
 
   #write(): void {
-    if (this.#left === 0 || !this.#client.session.canWrite) return
-    const length = Math.min(this.#left, this.#world.random.int(1, 50))
-    this.#left -= length
+    if (this.#bytesLeft === 0 || !this.#client.session.canWrite) return
+    const length = Math.min(this.#bytesLeft, this.#scheduler.random.int(1, 50))
+    this.#bytesLeft -= length
     this.#client.write(length)
   }
 
   #drive(): void {
-    const { random } = this.#world
+    const { random } = this.#scheduler
     if (random.chance(0.1)) this.#client.resize((this.#cols += 1))
     if (random.chance(0.1)) this.#client.signal(random.pick(['SIGUSR1', 'SIGUSR2']))
     if (this.#wantsLease() && random.chance(0.1)) this.#client.takeLease()
@@ -71,8 +71,8 @@ export class SimUser {
   }
 
   #wantsLease(): boolean {
-    const { theme, faultsUntilMs } = this.#peers.scenario
-    return theme === 'takes' && this.#world.nowMs < faultsUntilMs
+    const { kind, faultsUntilMs } = this.#peers.scenario
+    return kind === 'takes' && this.#scheduler.nowMs < faultsUntilMs
   }
 
   #isSuccessor(): boolean {
@@ -81,9 +81,9 @@ export class SimUser {
 
   /** Only the last driver ends the input: the creator, its successor or, with `takes`, the driver once faults have stopped. */
   #canEnd(): boolean {
-    const { theme, faultsUntilMs } = this.#peers.scenario
+    const { kind, faultsUntilMs } = this.#peers.scenario
     if (this.#client.session.role !== 'driver') return false
-    if (theme === 'takes') return this.#world.nowMs > faultsUntilMs
-    return theme !== 'rejoin' || this.#isSuccessor()
+    if (kind === 'takes') return this.#scheduler.nowMs > faultsUntilMs
+    return kind !== 'rejoin' || this.#isSuccessor()
   }
 }

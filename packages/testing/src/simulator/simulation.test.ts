@@ -9,19 +9,19 @@ const FIRST = Number(process.env['SANDWIRE_SEED'] ?? 1)
 const BUG_SEEDS = 1_500
 
 test('[R14] [A9] a session delivers every byte and event exactly once under faults, for every seed', () => {
-  const themes = new Set<string>()
+  const kinds = new Set<string>()
   let disconnects = 0
   let shortAuthorizations = 0
   for (let seed = FIRST; seed < FIRST + SEEDS; seed += 1) {
     const result = simulate(seed)
     disconnects += result.disconnects
     shortAuthorizations += result.shortAuthorizations
-    themes.add(result.scenario.theme)
+    kinds.add(result.scenario.kind)
   }
   if (SEEDS < 1000) return
   expect(disconnects).toBeGreaterThan(SEEDS)
   expect(shortAuthorizations).toBeGreaterThan(SEEDS / 10)
-  expect(themes.size).toBe(7)
+  expect(kinds.size).toBe(7)
 }, 600_000)
 
 /** The first seed whose run fails, or undefined. */

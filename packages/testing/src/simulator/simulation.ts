@@ -7,7 +7,7 @@ import { type ClientPlan, type Relay, SimClient } from './sim-client.ts'
 import { SimPlainClient } from './sim-plain-client.ts'
 import { SimServer } from './sim-server.ts'
 import { type Peers, SimUser } from './sim-user.ts'
-import { World } from './world.ts'
+import { Scheduler } from './scheduler.ts'
 
 /** Virtual time in which everything must be delivered once faults have stopped. */
 const SETTLE_MS = 3_600_000
@@ -33,33 +33,33 @@ class Simulation implements SimulationState, Peers {
   readonly clients: SimClient[] = []
   plain: SimPlainClient | undefined
   intruder: SimClient | undefined
-  readonly #world: World
+  readonly #scheduler: Scheduler
   readonly #faults: Faults
   readonly #bug: InjectedBug
 
   constructor(seed: number, bug: InjectedBug) {
-    this.#world = new World(seed)
+    this.#scheduler = new Scheduler(seed)
     this.#bug = bug
-    this.scenario = drawScenario(this.#world.random)
+    this.scenario = drawScenario(this.#scheduler.random)
     const { options, process: plan } = this.scenario
-    this.server = new SimServer(this.#world, { options, plan, bug })
+    this.server = new SimServer(this.#scheduler, { options, plan, bug })
     this.server.onStep = () => checkStep(this)
-    this.#faults = new Faults(this.#world, this.scenario)
+    this.#faults = new Faults(this.#scheduler, this.scenario)
   }
 
   run(seed: number): SimulationResult {
     this.#startClients()
     this.#faults.start()
-    this.#world.after(this.scenario.eventAtMs, () => this.#event())
+    this.#scheduler.after(this.scenario.eventAtMs, () => this.#event())
     const deadlineMs = this.scenario.faultsUntilMs + SETTLE_MS
-    while (!this.#isDone() && this.#world.step(deadlineMs)) {
-      if (this.#world.steps > MAX_STEPS) throw new Error('the run does not settle')
+    while (!this.#isDone() && this.#scheduler.step(deadlineMs)) {
+      if (this.#scheduler.steps > MAX_STEPS) throw new Error('the run does not settle')
     }
     checkEnd(this)
     return {
       seed,
       scenario: this.scenario,
-      steps: this.#world.steps,
+      steps: this.#scheduler.steps,
       disconnects: this.#faults.count,
       shortAuthorizations: this.#faults.shortAuthorizations,
     }
@@ -67,9 +67,9 @@ class Simulation implements SimulationState, Peers {
 
   /** Starts the creator; the others join when a process runs. */
   #startClients(): void {
-    const { roles, theme } = this.scenario
+    const { roles, kind } = this.scenario
     roles.forEach((role, index) => {
-      if (index === 0 && theme === 'plain') this.#startPlainClient()
+      if (index === 0 && kind === 'plain') this.#startPlainClient()
       else this.#startClient(role, index + 1)
     })
   }
@@ -79,14 +79,14 @@ class Simulation implements SimulationState, Peers {
     this.clients.push(client)
     if (writer === 1) client.start()
     else this.#startWhenJoinable(client)
-    new SimUser(this.#world, client, this).start()
+    new SimUser(this.#scheduler, client, this).start()
   }
 
   #createClient(role: Role, writer: number, plan: Partial<ClientPlan> = {}): SimClient {
     const { isPty, lagMs, network } = this.scenario
-    const { random } = this.#world
+    const { random } = this.#scheduler
     return new SimClient({
-      world: this.#world,
+      scheduler: this.#scheduler,
       server: this.server,
       relay: this.#relay(),
       bug: this.#bug,
@@ -123,7 +123,7 @@ class Simulation implements SimulationState, Peers {
 
   #startPlainClient(): void {
     const { isPty, network, inputBytes } = this.scenario
-    const plain = new SimPlainClient(this.#world, 1, {
+    const plain = new SimPlainClient(this.#scheduler, 1, {
       server: this.server,
       relay: this.#relay(),
       network,
@@ -132,32 +132,32 @@ class Simulation implements SimulationState, Peers {
     })
     this.plain = plain
     plain.start()
-    const { random } = this.#world
+    const { random } = this.#scheduler
     let left = inputBytes
     const step = (): void => {
-      if (plain.isOver) return
+      if (plain.isFinished) return
       const length = Math.min(left, random.int(1, 50))
       left -= length
       if (length > 0) plain.write(length)
       if (left === 0) plain.eof()
-      else this.#world.after(random.int(0, 300), step)
+      else this.#scheduler.after(random.int(0, 300), step)
     }
-    this.#world.after(random.int(0, 300), step)
+    this.#scheduler.after(random.int(0, 300), step)
   }
 
   #startWhenJoinable(client: SimClient): void {
-    this.#world.after(this.#world.random.int(1, 500), () => {
-      const isCreatorOver = this.plain?.isOver ?? this.clients[0]?.isOver ?? true
+    this.#scheduler.after(this.#scheduler.random.int(1, 500), () => {
+      const isCreatorFinished = this.plain?.isFinished ?? this.clients[0]?.isFinished ?? true
       if (findProcess(this.server) !== undefined) client.start()
-      else if (!isCreatorOver) this.#startWhenJoinable(client)
+      else if (!isCreatorFinished) this.#startWhenJoinable(client)
     })
   }
 
-  /** Triggers the event of the scenario's theme. */
+  /** Triggers the event of the scenario's kind. */
   #event(): void {
     const [creator] = this.clients
-    if (creator === undefined || creator.isOver) return
-    switch (this.scenario.theme) {
+    if (creator === undefined || creator.isFinished) return
+    switch (this.scenario.kind) {
       case 'freeze':
         creator.freeze(FREEZE_MS)
         return
@@ -178,7 +178,7 @@ class Simulation implements SimulationState, Peers {
   /** The creator detaches, and a new client takes over. */
   #rejoin(creator: SimClient): void {
     if (creator.status.kind !== 'attached') {
-      this.#world.after(100, () => this.#event())
+      this.#scheduler.after(100, () => this.#event())
       return
     }
     creator.detach()
@@ -187,7 +187,7 @@ class Simulation implements SimulationState, Peers {
 
   #startIntruder(creator: SimClient): void {
     if (creator.session.session === undefined) {
-      this.#world.after(100, () => this.#event())
+      this.#scheduler.after(100, () => this.#event())
       return
     }
     const { options } = creator.plan
@@ -200,27 +200,27 @@ class Simulation implements SimulationState, Peers {
   }
 
   successor(): SimClient | undefined {
-    const { theme, roles } = this.scenario
-    return theme === 'rejoin' && this.clients.length > roles.length ? this.clients.at(-1) : undefined
+    const { kind, roles } = this.scenario
+    return kind === 'rejoin' && this.clients.length > roles.length ? this.clients.at(-1) : undefined
   }
 
   /** Every client is done or has not connected. */
-  #isOver(): boolean {
-    const isPlainOver = this.plain?.isOver ?? true
-    const isIntruderOver = this.intruder?.isOver ?? true
+  #isFinished(): boolean {
+    const isPlainFinished = this.plain?.isFinished ?? true
+    const isIntruderFinished = this.intruder?.isFinished ?? true
     return (
-      isPlainOver &&
-      isIntruderOver &&
-      this.clients.every((client) => client.isOver || client.status.kind === 'connecting')
+      isPlainFinished &&
+      isIntruderFinished &&
+      this.clients.every((client) => client.isFinished || client.status.kind === 'connecting')
     )
   }
 
   #isDone(): boolean {
     const [creator] = this.clients
-    const isCreatorOver = this.plain?.isOver ?? creator?.isOver ?? true
-    const hasNoSuccessor = this.scenario.theme !== 'rejoin' || creator?.status.kind !== 'detached'
+    const isCreatorFinished = this.plain?.isFinished ?? creator?.isFinished ?? true
+    const hasNoSuccessor = this.scenario.kind !== 'rejoin' || creator?.status.kind !== 'detached'
     const hasSuccessorJoined = hasNoSuccessor || this.clients.at(-1)?.status.kind !== 'connecting'
-    if (!isCreatorOver || !hasSuccessorJoined || !this.#isOver()) return false
+    if (!isCreatorFinished || !hasSuccessorJoined || !this.#isFinished()) return false
     // A session without attachments terminates its process after its keep time and the kill timeouts.
     return findProcess(this.server)?.ended !== undefined || this.server.newest?.session.state.kind === 'gone'
   }

@@ -8,7 +8,7 @@ interface Event {
 }
 
 /** Virtual time and seeded randomness. Events run in order of time; only they advance the clock. */
-export class World {
+export class Scheduler {
   readonly random: Random
   #nowMs = 0
   /** Binary heap, earliest event first. */
