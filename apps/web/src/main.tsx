@@ -7,6 +7,7 @@ import './style/git.css'
 import './style/search.css'
 import './style/terminal.css'
 import './style/tmux.css'
+import './style/versions.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { onSignInChange } from './api/identity.ts'
@@ -25,6 +26,8 @@ import { PartsContext } from './state/context.ts'
 import { DirtyViews } from './state/dirty-views.ts'
 import { Workbench } from './state/workbench.ts'
 import { Terminals } from './terminals/terminals.ts'
+import { versionTexts } from './texts/versions.ts'
+import { FileStatuses, followSelection } from './versions/file-status.ts'
 
 const workbench = new Workbench(localStorage, sessionStorage)
 const terminals = new Terminals(workbench, {
@@ -36,7 +39,12 @@ const files = new OpenFiles(workbench, dirty)
 const drops = new PageDrops(workbench)
 drops.listen(window)
 const uploads = new Uploads(writeFile)
-const parts = { workbench, terminals, watch: new WorkspaceWatch(), files, dirty, drops, uploads }
+const fileStatuses = new FileStatuses(({ name }, { savedMs }) =>
+  workbench.notify('error', versionTexts.lost(name, new Date(savedMs).toLocaleString())),
+)
+followSelection(workbench, fileStatuses)
+const watch = new WorkspaceWatch()
+const parts = { workbench, terminals, watch, files, dirty, drops, uploads, fileStatuses }
 const panelMemory = new PanelMemory()
 followTheme(workbench.settings, () => terminals.redraw())
 window.addEventListener('pagehide', (event: PageTransitionEvent) => {

@@ -142,6 +142,7 @@ const versionShape = looseObject({
   isNewest: shape.bool,
   isFuzzy: shape.bool,
   unreadable: shape.nonNegativeInteger,
+  addedBytes: shape.optional(shape.nonNegativeInteger),
 })
 /** A saved version of a sandbox's files. */
 export type Version = shape.Decoded<typeof versionShape>

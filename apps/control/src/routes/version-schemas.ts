@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { Version } from '../versions/version-store.ts'
+import type { SizedVersion } from '../versions/version-store.ts'
 import { sandboxName, sandboxParams } from './schemas.ts'
 
 const NAME_RULE = 'expected lower-case letters, digits and hyphens (max 63), with a letter first'
@@ -21,6 +21,7 @@ export const versionView = z
     isNewest: z.boolean(),
     isFuzzy: z.boolean().openapi({ description: 'Processes ran while it was saved.' }),
     unreadable: z.int().openapi({ description: 'Number of files that could not be read.' }),
+    addedBytes: z.int().openapi({ description: 'What this version added to the store.' }),
   })
   .openapi('Version')
 export const versionList = z.object({ versions: z.array(versionView) }).openapi('Versions')
@@ -53,8 +54,11 @@ export const diffView = z
   })
   .openapi('VersionDiff')
 
-export function toVersionView(version: Version, newest: number | undefined): z.infer<typeof versionView> {
-  const { number, kind, createdMs, isFuzzy, unreadable } = version
+export function toVersionView(
+  version: SizedVersion,
+  newest: number | undefined,
+): z.infer<typeof versionView> {
+  const { number, kind, createdMs, isFuzzy, unreadable, addedBytes } = version
   return {
     version: number,
     name: version.name ?? null,
@@ -63,5 +67,6 @@ export function toVersionView(version: Version, newest: number | undefined): z.i
     isNewest: number === newest,
     isFuzzy,
     unreadable,
+    addedBytes,
   }
 }

@@ -8,6 +8,7 @@ import type { VersionMetrics } from '../versions/version-metrics.ts'
 import type {
   RestoredFiles,
   RestoreReason,
+  SizedVersion,
   Version,
   VersionContent,
   VersionStore,
@@ -291,8 +292,12 @@ export class FileVersions {
     if (store.head !== undefined) store.keep(store.head)
   }
 
-  list(): readonly Version[] {
-    return this.#deps.store.list()
+  list(): readonly SizedVersion[] {
+    return this.#deps.store.list().map((version) => this.sized(version))
+  }
+
+  sized(version: Version): SizedVersion {
+    return { ...version, addedBytes: this.#deps.store.bytesOf(version.save) }
   }
 
   /** Throws `not_found`. */

@@ -23,7 +23,7 @@ import { type DroppedRows, SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
 import { UploadAudit } from '../workspace-proxy/upload-audit.ts'
 import { WORKSPACE_URL, parseWorkspaceCall } from '../workspace-proxy/call.ts'
-import type { Version, VersionContent } from '../versions/version-store.ts'
+import type { SizedVersion, VersionContent } from '../versions/version-store.ts'
 
 function auditedHeader({ isAudited }: { readonly isAudited?: true }): Readonly<Record<string, string>> {
   return isAudited === true ? { [AUDITED_HEADER]: '1' } : {}
@@ -93,7 +93,7 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   /** Saved versions of its files, newest first. */
-  versions(call: SandboxCall): Promise<Outcome<readonly Version[]>> {
+  versions(call: SandboxCall): Promise<Outcome<readonly SizedVersion[]>> {
     return this.#run(({ lifecycle, files }) => {
       lifecycle.authorize(call, 'work')
       return files.list()
@@ -101,18 +101,14 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   /** Saves the files and keeps the version until it is deleted. Starts a stopped sandbox. */
-  checkpoint(call: SandboxCall, name: string | undefined): Promise<Outcome<Version>> {
+  checkpoint(call: SandboxCall, name: string | undefined): Promise<Outcome<SizedVersion>> {
     return this.#audited(call, {}, async ({ lifecycle, files }) => {
       lifecycle.authorize(call, 'work')
       files.checkName(name)
       await lifecycle.start(call.requestId)
       const { requestId } = call
-      return files.save({
-        pause: 'checkpoint',
-        kind: 'checkpoint',
-        requestId,
-        ...(name !== undefined && { name }),
-      })
+      const named = name === undefined ? {} : { name }
+      return files.sized(await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId, ...named }))
     })
   }
 
@@ -138,7 +134,7 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   /** Adds versions that are in the store and not in the list. */
-  rebuildVersions(call: SandboxCall): Promise<Outcome<readonly Version[]>> {
+  rebuildVersions(call: SandboxCall): Promise<Outcome<readonly SizedVersion[]>> {
     return this.#audited(call, {}, async ({ lifecycle, files, rearm }) => {
       await files.rebuild(lifecycle.authorize(call, 'own').record.id)
       await rearm()

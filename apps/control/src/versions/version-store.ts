@@ -78,6 +78,11 @@ export interface Version {
   readonly segments: readonly SegmentId[]
 }
 
+/** With the bytes that its save added to the store. */
+export interface SizedVersion extends Version {
+  readonly addedBytes: number
+}
+
 export interface SegmentRow extends SegmentFacts {
   readonly id: SegmentId
   readonly lineage: string

@@ -12,10 +12,32 @@ export interface Sandbox {
   readonly lastActivityMs: number
   readonly sleepAfterSeconds: number | null
   readonly ephemeral: boolean
+  /** Null: this server does not save files. */
+  readonly saved: SavedState | null
   readonly network: { readonly policy: Network; readonly allow: readonly string[] }
   readonly isolation: 'bubblewrap' | 'container' | 'none' | null
   readonly access?: 'owner' | 'collaborator' | 'viewer'
   readonly owner?: string
+}
+
+export type SyncState = 'idle' | 'pending' | 'syncing' | 'flushing' | 'retrying' | 'error'
+
+/** Whether the files of a sandbox are saved. */
+export interface SavedState {
+  readonly state: SyncState
+  readonly savedMs: number | null
+  /** Code of the last failure, until a save succeeds. */
+  readonly error: string | null
+  /** What the running sandbox started with; null: it found its files. */
+  readonly restored: RestoredFiles | null
+}
+
+export interface RestoredFiles {
+  readonly version: number
+  readonly savedMs: number
+  readonly restoredMs: number
+  /** `lost`: changes after the version are lost. */
+  readonly reason: 'requested' | 'started' | 'lost'
 }
 
 export interface NewSandbox {

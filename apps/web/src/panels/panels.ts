@@ -43,4 +43,11 @@ export const PANELS: readonly Panel[] = [
     needsSandbox: true,
     Body: lazyPart(async () => (await import('../git/git-panel.tsx')).GitPanel),
   },
+  {
+    id: 'versions',
+    label: shellTexts.panels.versions,
+    icon: 'history',
+    needsSandbox: true,
+    Body: lazyPart(async () => (await import('../versions/versions-panel.tsx')).VersionsPanel),
+  },
 ]

@@ -29,6 +29,7 @@ const PATHS = {
   check: 'M3 8.5l3.5 3.5L13 4.5',
   minus: 'M3 8h10',
   undo: 'M3 6h7a3.5 3.5 0 010 7H6M3 6l3-3M3 6l3 3',
+  history: 'M8 14A6 6 0 102.5 5.6M2 2.5v3.2h3.2M8 4.8V8l2.2 2',
   chevron: 'M6 4l4 4-4 4',
   up: 'M4 10l4-4 4 4',
   down: 'M4 6l4 4 4-4',

@@ -6,6 +6,7 @@ import { activeTab } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { statusItems } from '../terminals/terminal-status.ts'
 import { shellTexts } from '../texts/shell.ts'
+import { SaveStatus } from '../versions/save-status.tsx'
 import { useSandboxName } from './titles.ts'
 
 const NOTHING = createStore<number | undefined>(undefined)
@@ -41,6 +42,7 @@ export function StatusBar(): ReactElement {
     <footer className="status-bar">
       {view !== undefined && <span className="status-sandbox">{sandboxName}</span>}
       {controller !== undefined && <TerminalStatus key={focus} controller={controller} />}
+      <SaveStatus />
       <span className="status-space" />
       {user.kind === 'ready' && user.value !== undefined && (
         <span className="status-person">{shellTexts.account.signedInAs(user.value.name)}</span>

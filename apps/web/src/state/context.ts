@@ -4,6 +4,7 @@ import type { OpenFiles } from '../files/open-files.ts'
 import type { Uploads } from '../files/uploads.ts'
 import type { WorkspaceWatch } from '../files/workspace-watch.ts'
 import type { Terminals } from '../terminals/terminals.ts'
+import type { FileStatuses } from '../versions/file-status.ts'
 import type { DirtyViews } from './dirty-views.ts'
 import type { Workbench } from './workbench.ts'
 
@@ -15,6 +16,8 @@ export interface Parts {
   readonly dirty: DirtyViews
   readonly drops: PageDrops
   readonly uploads: Uploads
+  /** Whether the files of the selected sandbox are saved. */
+  readonly fileStatuses: FileStatuses
 }
 
 export const PartsContext = createContext<Parts | undefined>(undefined)

@@ -13,6 +13,7 @@ function listed(...rows: readonly Pick<Sandbox, 'id' | 'access'>[]) {
     lastActivityMs: 0,
     sleepAfterSeconds: null,
     ephemeral: false,
+    saved: null,
     isolation: null,
     network: {
       policy: 'none',

@@ -14,6 +14,7 @@ const sandbox = (name: string): Sandbox => ({
   lastActivityMs: 0,
   sleepAfterSeconds: null,
   ephemeral: false,
+  saved: null,
   network: {
     policy: 'none',
     allow: [],

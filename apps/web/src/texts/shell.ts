@@ -33,6 +33,7 @@ export const shellTexts = {
     splitDown: 'Split down',
     splitRight: 'Split right',
     usage: 'Show usage',
+    versions: 'Versions',
   },
   palette: { title: 'Commands', placeholder: 'Type a command', none: 'No matching commands' },
   quickOpen: {
@@ -56,6 +57,7 @@ export const shellTexts = {
     files: 'Files',
     search: 'Search',
     git: 'Git',
+    versions: 'Versions',
     commands: 'Commands and shortcuts',
     settings: 'Settings',
     close: 'Close panel',

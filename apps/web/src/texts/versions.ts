@@ -1,0 +1,107 @@
+import { plural } from './counts.ts'
+
+/** Texts about saved versions of files: the panel, its dialogs, and the status bar. */
+export const versionTexts = {
+  title: 'Versions of ',
+  loading: 'Loading…',
+  refresh: 'Refresh',
+  select: 'Select a sandbox to see its versions.',
+  notShared: (name: string) => `You can watch ${name}, but its files are not shared with you.`,
+  notSaved: 'This server does not save files.',
+  none: 'No versions yet. Files are saved a few seconds after they change.',
+  cannotList: 'Cannot list the versions',
+  list: 'Versions, newest first',
+
+  name: (number: number) => `Version ${number}`,
+  checkpoint: 'checkpoint',
+  newest: 'newest',
+  added: (size: string) => `+${size}`,
+  fuzzy: 'programs ran while it was saved',
+  unreadable: (count: number) => `${plural(count, 'file')} could not be read`,
+  actions: (name: string) => `Actions for ${name}`,
+
+  browse: 'Browse files',
+  compare: 'Compare',
+  restore: 'Restore',
+  fork: 'Fork to a new sandbox',
+  remove: 'Delete',
+
+  newCheckpoint: {
+    title: 'New checkpoint',
+    hint: 'Saves the files as they are now and keeps them until you delete the checkpoint.',
+    name: 'Name',
+    optional: 'Optional',
+    create: 'Create',
+    creating: 'Saving…',
+    badName: 'Use lower-case letters, digits and hyphens, with a letter first (max 63)',
+    created: (name: string) => `Saved as ${name}`,
+  },
+  restoreDialog: {
+    title: (name: string) => `Restore ${name}?`,
+    text: 'The files in the workspace and the home folder are replaced, and all programs end. The present files are kept as a checkpoint.',
+    restore: 'Restore',
+    restoring: 'Restoring…',
+    done: (name: string) => `Restored ${name}`,
+    undo: 'Undo',
+    undone: 'Restore undone',
+    failed: 'Cannot restore the version',
+  },
+  forkDialog: {
+    title: (name: string) => `Fork ${name}`,
+    hint: 'Creates a sandbox with these files. Both can be changed independently.',
+    name: 'Name of the new sandbox',
+    fork: 'Fork',
+    forking: 'Forking…',
+    badName: 'Use lower-case letters, digits and hyphens (max 63)',
+  },
+  deleteDialog: {
+    title: (name: string) => `Delete ${name}?`,
+    text: 'Files that only this version has are deleted permanently.',
+    delete: 'Delete',
+    failed: 'Cannot delete the version',
+  },
+  browseDialog: {
+    title: (name: string) => `Files of ${name}`,
+    folders: { workspace: 'Workspace', home: 'Home folder' },
+    path: 'Path',
+    top: 'Files',
+    download: (name: string) => `Download ${name}`,
+    empty: 'Empty',
+    more: 'More files not shown.',
+    failed: 'Cannot read the version',
+    close: 'Close',
+  },
+  compareDialog: {
+    title: 'Compare versions',
+    from: 'From',
+    to: 'To',
+    same: 'No changes',
+    count: (count: number, isComplete: boolean) =>
+      `${isComplete ? '' : 'More than '}${plural(count, 'change')}`,
+    changes: { added: 'added', removed: 'deleted', modified: 'modified' },
+    sizes: (before: string, after: string) => `${before} → ${after}`,
+    list: 'Changes',
+    failed: 'Cannot compare the versions',
+  },
+
+  status: {
+    saved: (ago: string) => `Saved ${ago}`,
+    now: 'now',
+    secondsAgo: (seconds: number) => `${seconds} s ago`,
+    saving: 'Saving',
+    restoring: 'Restoring files',
+    notSaved: (why: string) => `Not saved: ${why}`,
+    /** By error code. */
+    problems: {
+      store_unavailable: 'the store does not respond',
+      sandbox_unreachable: 'the sandbox does not respond',
+      timed_out: 'the sandbox does not respond in time',
+      ceiling_exceeded: 'too much is stored',
+      disk_full: 'the disk of the store is full',
+      file_too_large: 'there is too much to save',
+    } as Readonly<Record<string, string>>,
+    show: 'Show versions',
+  },
+  lost: (name: string, time: string) =>
+    `${name} was restored from the version of ${time}. Later changes are lost.`,
+} as const
