@@ -109,7 +109,7 @@ export const agentStartShape = shape.record({
   isInteractive: shape.bool,
   /** Added to the environment of the program, and of nothing else. */
   env: shape.dictionary(64, /^[A-Za-z_][A-Za-z0-9_]{0,63}$/, shape.text(4096)),
-  /** Texts that are replaced in every event, and in the diff refused: the run's grant, and whatever else must not leave. */
+  /** Texts that are replaced in every event; files with them are withheld from the diff. The run's grant is one. */
   secrets: shape.list(shape.text(4096), 32),
   limits: limitsShape,
 })
@@ -221,7 +221,7 @@ export interface RunResult {
   readonly endedMs: number
 }
 
-/** About the patch of `GET /agents/:id/diff`. Paths are relative to the workspace; names that are not UTF-8 are `encodePath` texts. */
+/** About the patch of `GET /agents/:id/diff`. Paths are relative to the workspace; bytes that are not UTF-8 are lone surrogates, as in all file routes. */
 export interface DiffFacts {
   readonly bytes: number
   readonly sha256: string
@@ -232,6 +232,8 @@ export interface DiffFacts {
   readonly ignored: readonly string[]
   /** Changed submodules: what is inside them is not in the patch. */
   readonly submodules: readonly string[]
+  /** Changed files that contain a secret of the run: tree and patch have them as they were in the base. */
+  readonly withheld: readonly string[]
   /** Files that could not be read, and what a tree cannot express: sockets, pipes, devices. */
   readonly unreadable: readonly string[]
 }

@@ -1,3 +1,8 @@
 export * from './api.ts'
+export { ClaudeDriver, type ClaudeDriverOptions } from './claude/claude-driver.ts'
+export { claudeCommand } from './claude/command.ts'
+export { type AgentDriver, type DriverEffect, type DriverInput, type Outcome } from './driver.ts'
 export * from './event.ts'
 export * from './plain-text.ts'
+export { type Line, LineSplitter } from './line-splitter.ts'
+export { REDACTED, Redactor } from './redact.ts'

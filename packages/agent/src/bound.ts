@@ -1,0 +1,32 @@
+import { isRecord } from './json.ts'
+
+/** Texts within a tool's input, such as a file that it writes. */
+const MAX_FIELD_CHARS = 8 * 1024
+
+export interface BoundText {
+  readonly text: string
+  readonly omittedChars: number
+}
+
+/** Beginning and end of a text that is longer than `maxChars`. */
+export function boundText(text: string, maxChars: number): BoundText {
+  if (text.length <= maxChars) return { text, omittedChars: 0 }
+  const head = text.slice(0, Math.floor(maxChars * 0.75))
+  const tail = text.slice(text.length - Math.floor(maxChars * 0.25))
+  const omittedChars = text.length - head.length - tail.length
+  return { text: `${head}\n[${omittedChars} characters omitted]\n${tail}`.toWellFormed(), omittedChars }
+}
+
+/** A JSON value whose texts are cut; one that is still longer than `maxChars` as JSON is replaced by its beginning. */
+export function boundValue(value: unknown, maxChars: number): unknown {
+  const cut = cutTexts(value)
+  const json = JSON.stringify(cut) ?? 'null'
+  return json.length <= maxChars ? cut : { omitted: boundText(json, maxChars / 2).text }
+}
+
+function cutTexts(value: unknown): unknown {
+  if (typeof value === 'string') return boundText(value, MAX_FIELD_CHARS).text
+  if (Array.isArray(value)) return value.map(cutTexts)
+  if (!isRecord(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cutTexts(item)]))
+}

@@ -1,0 +1,54 @@
+import type { AgentStart } from '../api.ts'
+
+/**
+ * Settings of the program for a run: no traffic but to the model API, no updates, errors at startup as a result line, few retries,
+ * text in pieces of at least 50 ms, and `TodoWrite`, which newer versions offer only on request.
+ */
+const ENV: Readonly<Record<string, string>> = {
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+  DISABLE_TELEMETRY: '1',
+  DISABLE_ERROR_REPORTING: '1',
+  DISABLE_AUTOUPDATER: '1',
+  CLAUDE_CODE_STARTUP_FAILURE_RESULTS: '1',
+  CLAUDE_CODE_MAX_RETRIES: '3',
+  CLAUDE_CODE_STREAM_EVENT_HOLD_MS: '50',
+  CLAUDE_CODE_ENABLE_TODO_TOOLS: '1',
+  CLAUDE_CODE_ENABLE_TASKS: '0',
+  ENABLE_TOOL_SEARCH: 'false',
+  /** The program refuses to skip permissions as root unless it is told that it runs in a sandbox. */
+  IS_SANDBOX: '1',
+}
+
+/** A tool that only a person can answer. */
+export const QUESTION_TOOL = 'AskUserQuestion'
+
+/** Arguments and environment of Claude Code for a run. `scratch` is an empty folder of the user, mode 0700. */
+export function claudeCommand(
+  start: AgentStart,
+  scratch: string,
+): { readonly argv: readonly [string, ...string[]]; readonly env: Readonly<Record<string, string>> } {
+  const { limits } = start
+  const argv: [string, ...string[]] = [
+    start.program,
+    '--print',
+    '--output-format=stream-json',
+    '--verbose',
+    '--input-format=stream-json',
+    '--include-partial-messages',
+    '--permission-prompt-tool=stdio',
+    '--strict-mcp-config',
+    // A repository's own settings could allow tools that a person should be asked about.
+    `--setting-sources=${start.permission === 'ask' ? 'user' : 'user,project'}`,
+    `--permission-mode=${start.permission === 'ask' ? 'default' : 'bypassPermissions'}`,
+  ]
+  if (start.permission === 'auto') argv.push(`--disallowedTools=${QUESTION_TOOL}`)
+  if (start.tools !== undefined) argv.push(`--tools=${start.tools.join(',')}`)
+  if (start.model !== undefined) argv.push(`--model=${start.model}`)
+  if (start.systemPrompt !== undefined) argv.push(`--append-system-prompt=${start.systemPrompt}`)
+  if (start.outputSchema !== undefined) argv.push(`--json-schema=${start.outputSchema}`)
+  if (start.resume !== undefined) argv.push(`--resume=${start.resume}`)
+  if (limits.maxTurns !== null) argv.push(`--max-turns=${limits.maxTurns}`)
+  if (limits.maxBudgetMicroUsd !== null)
+    argv.push(`--max-budget-usd=${(limits.maxBudgetMicroUsd / 1_000_000).toFixed(6)}`)
+  return { argv, env: { ...ENV, CLAUDE_CODE_TMPDIR: scratch, ...start.env } }
+}

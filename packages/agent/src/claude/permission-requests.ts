@@ -1,0 +1,103 @@
+import type { AgentStart, ApprovalAnswer, ApprovalView } from '../api.ts'
+import { Approvals } from '../approvals.ts'
+import type { DriverOutput } from '../driver-output.ts'
+import type { InputRequest } from '../event.ts'
+import { isRecord, type Json, recordAt, textAt } from '../json.ts'
+import type { Redactor } from '../redact.ts'
+import { QUESTION_TOOL } from './command.ts'
+import { describeRequest } from './input-request.ts'
+import { allowLine, denyLine, unsupportedLine } from './outgoing.ts'
+
+/** Ids that an answer can name. */
+const REQUEST_ID = /^[A-Za-z0-9_.:-]{1,128}$/
+
+interface PendingTool {
+  readonly name: string
+  /** As the program sent it: the answer repeats it. */
+  readonly input: Json
+}
+
+export interface PermissionOptions {
+  readonly start: AgentStart
+  /** Wall time at which `nowMs` is zero. */
+  readonly epochMs: number
+  readonly redactor: Redactor
+  readonly output: DriverOutput
+}
+
+/** Answers the program's requests to call tools: at once in a run that asks nobody, else as a person decides. */
+export class PermissionRequests {
+  readonly #options: PermissionOptions
+  readonly #approvals = new Approvals<PendingTool>()
+
+  constructor(options: PermissionOptions) {
+    this.#options = options
+  }
+
+  get pending(): readonly InputRequest[] {
+    return this.#approvals.pending
+  }
+
+  get deadlineMs(): number | undefined {
+    return this.#approvals.deadlineMs
+  }
+
+  view(requestId: string): ApprovalView | undefined {
+    return this.#approvals.view(requestId)
+  }
+
+  /** A control request of the program. */
+  requested(line: Json, isEnding: boolean, nowMs: number): void {
+    const { start, output } = this.#options
+    const request = recordAt(line, 'request')
+    const requestId = textAt(line, 'request_id') ?? ''
+    if (textAt(request, 'subtype') !== 'can_use_tool' || !REQUEST_ID.test(requestId))
+      return output.write(unsupportedLine(requestId))
+    const tool = { name: textAt(request, 'tool_name') ?? '', input: recordAt(request, 'input') ?? {} }
+    if (isEnding) return this.#deny(requestId, 'The run is being ended.')
+    if (start.permission === 'ask') return this.#ask(requestId, tool, nowMs)
+    if (tool.name === QUESTION_TOOL)
+      return this.#deny(requestId, 'Nobody can answer questions in this run. Decide yourself and go on.')
+    output.write(allowLine(requestId, tool.input, tool.name === 'ExitPlanMode'))
+  }
+
+  approve(answer: ApprovalAnswer): void {
+    const { output } = this.#options
+    const decided = this.#approvals.answer(answer)
+    if (decided === undefined) return
+    const { requestId, kind } = decided.request
+    output.approval(requestId, answer.decision, answer.by)
+    if (answer.decision === 'deny') return this.#deny(requestId, answer.message ?? 'The user denied this.')
+    const { input } = decided.context
+    const updated = kind === 'question' ? { ...input, answers: answer.answers ?? {} } : input
+    output.write(allowLine(requestId, updated, kind === 'plan' || answer.acceptsEdits === true))
+  }
+
+  /** Denies the requests whose deadline has passed. */
+  expire(nowMs: number): void {
+    for (const { request, context } of this.#approvals.expire(nowMs)) {
+      this.#options.output.approval(request.requestId, 'expired')
+      this.#deny(request.requestId, `Nobody answered in time, so ${context.name} was denied.`)
+    }
+  }
+
+  /** The program, or the end of the run, withdraws a request, or all. */
+  withdraw(requestId?: string): void {
+    for (const request of this.#approvals.withdraw(requestId))
+      this.#options.output.approval(request.requestId, 'withdrawn')
+  }
+
+  #ask(requestId: string, tool: PendingTool, nowMs: number): void {
+    const { start, epochMs, redactor, output } = this.#options
+    const deadlineMs = nowMs + start.limits.approvalMs
+    const shown = redactor.value(tool.input)
+    const input = isRecord(shown) ? shown : {}
+    const request = describeRequest({ requestId, name: tool.name, input }, Math.round(epochMs + deadlineMs))
+    if (!this.#approvals.add(request, deadlineMs, tool)) return this.#deny(requestId, 'Too many requests.')
+    output.emit({ type: 'awaiting_input', ...request })
+  }
+
+  #deny(requestId: string, message: string): void {
+    this.#options.output.write(denyLine(requestId, message))
+  }
+}

@@ -1,0 +1,31 @@
+import { boundText } from '../bound.ts'
+import { type EndStatus, MAX_TEXT_CHARS } from '../event.ts'
+import { type Json, numberAt, textAt } from '../json.ts'
+
+const MAX_MESSAGE_CHARS = 4_000
+
+/** What a result line said about the turn that it ends. */
+export interface TurnResult {
+  readonly status: EndStatus
+  readonly message: string | null
+  readonly summary: string
+  readonly structured: unknown
+}
+
+/** Reads a result line. Its `subtype` is `success` for errors of the API too. */
+export function readTurnResult(line: Json): TurnResult {
+  const summary = boundText(textAt(line, 'result') ?? '', MAX_TEXT_CHARS).text
+  const structured = line['structured_output'] ?? null
+  const subtype = textAt(line, 'subtype') ?? ''
+  if (line['is_error'] !== true && subtype === 'success')
+    return { status: 'completed', message: null, summary, structured }
+  const isLimit =
+    subtype === 'error_max_turns' ||
+    subtype === 'error_max_budget_usd' ||
+    // The gateway's answer when the budget is spent.
+    numberAt(line, 'api_error_status') === 402
+  const errors: unknown = line['errors']
+  const listed = Array.isArray(errors) ? errors.filter((error) => typeof error === 'string').join('\n') : ''
+  const message = boundText(summary || listed || subtype || 'The agent failed', MAX_MESSAGE_CHARS).text
+  return { status: isLimit ? 'budget' : 'failed', message, summary, structured }
+}

@@ -1,0 +1,63 @@
+import type { AgentMessage, AgentStop, ApprovalAnswer, ApprovalView, MessageView } from './api.ts'
+import type { AgentState, EndStatus, InputRequest, Partial, RunEvent, Usage } from './event.ts'
+
+/** What happens to an agent's program, and what people ask of it. */
+export type DriverInput =
+  /** The program runs. */
+  | { readonly kind: 'started' }
+  /** The program could not be started. */
+  | { readonly kind: 'not_started'; readonly message: string }
+  /** A line of its stdout. `isCut`: the line was too long, and this is its beginning. */
+  | { readonly kind: 'line'; readonly text: string; readonly isCut?: boolean }
+  /** Text of its stderr. */
+  | { readonly kind: 'stderr'; readonly text: string }
+  /** It has exited, after its last line. */
+  | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
+  /** `deadlineMs` has been reached, or may have been. */
+  | { readonly kind: 'tick' }
+  | ({ readonly kind: 'message' } & AgentMessage)
+  | ({ readonly kind: 'approval' } & ApprovalAnswer)
+  | { readonly kind: 'interrupt' }
+  | ({ readonly kind: 'stop' } & AgentStop)
+
+export type DriverEffect =
+  /** Goes into the journal. */
+  | { readonly kind: 'emit'; readonly event: RunEvent }
+  /** Goes to live viewers only. */
+  | { readonly kind: 'partial'; readonly partial: Partial['partial'] }
+  /** A line for the program's stdin, without the line feed. */
+  | { readonly kind: 'write'; readonly line: string }
+  | { readonly kind: 'end_input' }
+  /** To the process group; KILL ends the whole process tree. */
+  | { readonly kind: 'signal'; readonly name: 'SIGTERM' | 'SIGKILL' }
+
+/** How an agent's program ended, and what it left. */
+export interface Outcome {
+  readonly status: EndStatus
+  readonly message: string | null
+  readonly summary: string
+  readonly structured: unknown
+  readonly exitCode: number | null
+  readonly signal: string | null
+}
+
+/** The state machine of one agent. Reads no clock, does no I/O, and never throws on what the program writes. */
+export interface AgentDriver {
+  /** Throws a `SandwireError` only for a message, an approval or an interrupt that it refuses, without having changed anything. */
+  on(input: DriverInput, nowMs: number): readonly DriverEffect[]
+  /** When `tick` is due, in the time of `nowMs`. */
+  readonly deadlineMs: number | undefined
+  readonly state: AgentState
+  /** Set once the program has ended. */
+  readonly outcome: Outcome | undefined
+  /** Set once the run is being ended. */
+  readonly stopping: AgentStop | undefined
+  readonly usage: Usage
+  readonly agentSessionId: string | null
+  readonly model: string | null
+  readonly pendingApprovals: readonly InputRequest[]
+  /** Paths that events have named, so that the final list of changes does not repeat them. */
+  readonly announcedFiles: ReadonlyMap<string, 'create' | 'modify'>
+  messageView(id: string): MessageView | undefined
+  approvalView(requestId: string): ApprovalView | undefined
+}
