@@ -86,6 +86,7 @@ const GROUPS: readonly Group[] = [
     patterns: [...e2e('strangers/*'), 'apps/control/test/strangers/*.test.ts'],
   },
   { name: 'control', seconds: 200, patterns: ['apps/control/**/*.test.ts'] },
+  { name: 'agents', seconds: 40, patterns: e2e('agent-*') },
   { name: 'command line', seconds: 60, patterns: e2e('cli-*') },
   { name: 'sandboxd', seconds: 145, patterns: ['apps/sandboxd/**/*.test.ts'] },
   { name: 'host', seconds: 165, patterns: e2e('up', 'up-*') },

@@ -19,6 +19,7 @@ Usage: sandboxd --secret-file FILE | --public-key FILE --sandbox ID [options]
   --listen ADDRESS          127.0.0.1:8080 (default), HOST:PORT, or unix:PATH; port 0 picks a free one
   --workspace DIR           directory in which processes start (default: the current one)
   --save-home DIR           folder that is saved besides the workspace
+  --state DIR               folder for journals and results of agents, which processes cannot write
   --shared-workspace        programs outside the sandbox use the workspace too: leave their lock files alone
   --secret-file FILE        file with the bearer secret; removed after reading
   --public-key FILE         file with control's public key, which verifies the tokens of requests
@@ -66,6 +67,7 @@ export type Arguments =
       readonly workspace: string
       readonly isWorkspaceShared: boolean
       readonly saveHome: string | undefined
+      readonly state: string | undefined
       readonly credential: CredentialArgument
       readonly origins: readonly string[]
       readonly hosts: readonly string[]
@@ -169,6 +171,7 @@ function parse(argv: readonly string[]): Arguments {
       'public-key': { type: 'string' },
       sandbox: { type: 'string' },
       'save-home': { type: 'string' },
+      state: { type: 'string' },
       insecure: { type: 'boolean', default: false },
       origin: { type: 'string', multiple: true, default: [] },
       host: { type: 'string', multiple: true, default: [] },
@@ -212,6 +215,7 @@ function parse(argv: readonly string[]): Arguments {
     workspace: values.workspace,
     isWorkspaceShared: values['shared-workspace'],
     saveHome: values['save-home'],
+    state: values.state,
     credential: parseCredential(values, listen),
     origins: values.origin,
     hosts: values.host,

@@ -81,6 +81,7 @@ export interface AttachDependencies {
 /** Headers for control, which reads no frames: the session that the connection leads to, or the code of the refusal. */
 function describeSocket({ data }: Admission): Record<string, string> {
   if (data.kind === 'refuse') return { 'sandwire-refusal': data.error.code }
+  if (data.kind === 'events') return {}
   const { id, mode } = data.runner.session.options
   return { 'sandwire-session': id, 'sandwire-mode': mode }
 }

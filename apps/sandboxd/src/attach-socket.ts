@@ -9,6 +9,7 @@ import {
   type SandwireError,
   type StartParameters,
 } from '@sandwire/protocol'
+import type { EventSocket } from './agents/event-socket.ts'
 import type { Log } from './log.ts'
 import { sendFrame, type SessionConnection } from './sessions/connections.ts'
 import type { SessionRunner } from './sessions/session-runner.ts'
@@ -51,6 +52,13 @@ export type SocketData =
       /** Interval of these pings. */
       readonly pingMs: number
     }
+  /** A viewer of a run's events. */
+  | {
+      readonly kind: 'events'
+      readonly socket: EventSocket
+      readonly opened: () => void
+      readonly closed: () => void
+    }
   /** A refusal that the client can read: browsers cannot see the response to a refused upgrade. */
   | { readonly kind: 'refuse'; readonly error: SandwireError; readonly refuse: RefuseSocket | undefined }
 
@@ -91,6 +99,11 @@ export function createSocketHandlers(
         const { message, code, reason } = (data.refuse ?? refuse)(data.error)
         socket.sendText(message)
         socket.close(code, reason)
+        return
+      }
+      if (data.kind === 'events') {
+        data.opened()
+        data.socket.opened(socket)
         return
       }
       touch(data)
@@ -137,12 +150,17 @@ export function createSocketHandlers(
     drain(socket) {
       touch(socket.data)
       if (socket.data.kind === 'attach') socket.data.runner.drained(socket.data.connection)
+      if (socket.data.kind === 'events') socket.data.socket.drained()
     },
     pong(socket) {
       touch(socket.data)
     },
     close(socket, code) {
       const { data } = socket
+      if (data.kind === 'events') {
+        data.closed()
+        data.socket.closed()
+      }
       if (data.kind !== 'attach') return
       countDisconnect(code)
       clearInterval(data.liveness.timer)

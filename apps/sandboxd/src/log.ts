@@ -4,6 +4,7 @@ const MAX_TEXT_CHARS = 500
 /** The fields of a log line. No other field is ever written. */
 export interface LogFields {
   readonly session?: string
+  readonly run?: string
   readonly request_id?: string
   readonly code?: string
   readonly message?: string
@@ -19,6 +20,7 @@ export interface LogFields {
 
 const ALLOWED: Readonly<Record<keyof LogFields, true>> = {
   session: true,
+  run: true,
   request_id: true,
   code: true,
   message: true,

@@ -1,7 +1,8 @@
-import { realpathSync, rmSync, statSync } from 'node:fs'
+import { openSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { GATEWAY_PORT } from '@sandwire/internal-api'
 import { SOFTWARE_VERSION, type StopReason } from '@sandwire/protocol'
+import { AgentRegistry } from './agents/agent-registry.ts'
 import { createBaseEnv, readAccount, takeEnvFile } from './process-env.ts'
 import { type Arguments, HELP, parseArguments } from './arguments.ts'
 import { openCredential } from './credential.ts'
@@ -211,6 +212,23 @@ async function main(): Promise<void> {
       return () => clearTimeout(timer)
     },
   })
+  const workspaceFolder = user.asUser(() => openSync(workspace, 'r'))
+  const agents = new AgentRegistry({
+    stateFolder: parsed.state,
+    // Processes of the same user could write sandboxd's files.
+    isTamperProof: parsed.runAs !== undefined,
+    startProcess,
+    asUser: user.asUser,
+    tree: (folder) => ({ runTool, asUser: user.asUser, workspace: workspaceFolder, folder }),
+    workspace,
+    baseEnv,
+    temporaryFolder: tmpdir(),
+    now,
+    epochMs: performance.timeOrigin,
+    wallClock: Date.now,
+    randomHex: randomText,
+    log,
+  })
   const { listen: address } = parsed
   /** Set by control where there is no supervisor to write the file. */
   let stopReason: StopReason | undefined
@@ -218,6 +236,7 @@ async function main(): Promise<void> {
     settings,
     registry,
     versions,
+    agents,
     workspace: {
       root: workspace,
       files,
@@ -256,7 +275,8 @@ async function main(): Promise<void> {
     isStopping = true
     log.info('stopping', { sessions: registry.size })
     const reason = stopReason ?? readStopReason(address)
-    await registry.shutDown(planShutdown(parsed.stopMs, reason))
+    const plan = planShutdown(parsed.stopMs, reason)
+    await Promise.all([registry.shutDown(plan), agents.shutDown(plan.totalMs)])
     // With a reason, control or the supervisor ends the sandbox, and its files are saved or survive.
     if (reason === undefined) await versions.awaitLastSave(parsed.lastSaveMs)
     await server.stop(true)

@@ -6,6 +6,8 @@ import { COMPAT_PREFIX } from './compat/routes.ts'
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
 import { PTY_PATH, PtyEndpoint } from './compat/pty-endpoint.ts'
 import { Api, methodsOf } from './http/api.ts'
+import type { AgentRegistry } from './agents/agent-registry.ts'
+import { EventEndpoint } from './agents/event-endpoint.ts'
 import type { Caller } from './caller.ts'
 import { drainBody } from './http/request-body.ts'
 import { RequestGuard } from './http/request-guard.ts'
@@ -27,6 +29,7 @@ export interface ServerDependencies {
   readonly registry: SessionRegistry
   readonly workspace: Workspace
   readonly versions: VersionService
+  readonly agents: AgentRegistry
   readonly log: Log
   readonly mintRequestId: () => string
   /** A secret for a compat client: 32 hex digits. */
@@ -103,6 +106,7 @@ class App {
   readonly #refusals = new Map<string, number>()
   readonly #api: Api
   readonly #attach: AttachHandler
+  readonly #events: EventEndpoint
   #guard: RequestGuard | undefined
 
   constructor(deps: ServerDependencies) {
@@ -110,12 +114,15 @@ class App {
     const { requestsPerSecond } = deps.settings
     this.#authenticated = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
     this.#unauthenticated = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
-    const { registry, workspace, versions, epochMs, settings, setStopReason } = deps
+    const { registry, workspace, versions, agents, epochMs, settings, setStopReason } = deps
+    this.#events = new EventEndpoint(agents)
     const { version } = settings
     this.#api = new Api({
       registry,
       workspace,
       versions,
+      agents,
+      revokeViewers: (filter) => this.#events.revoke(filter),
       epochMs,
       version,
       refusals: this.#refusals,
@@ -194,6 +201,9 @@ class App {
     const { pathname } = call.url
     try {
       if (this.#attach.handles(pathname)) return this.#attach.attach(call, caller)
+      if (this.#events.handles(call.request, pathname)) return this.#events.upgrade(call, caller)
+      // Streams of events may be silent for long.
+      if (pathname.startsWith('/agents/')) call.server.timeout(call.request, 0)
       if (pathname.startsWith('/workspace/')) call.server.timeout(call.request, WORKSPACE_IDLE_SECONDS)
       const { request, url, requestId } = call
       const response = await this.#api.handle({ request, url, caller, requestId })

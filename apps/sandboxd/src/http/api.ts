@@ -23,6 +23,8 @@ import {
 } from './session-routes.ts'
 import { latest } from '../sessions/session-registry.ts'
 import { toWall, viewSession } from './session-view.ts'
+import { AGENT_PARAMETERS, AGENT_ROUTES, type AgentHandler } from '../agents/agent-routes.ts'
+import type { AgentRegistry } from '../agents/agent-registry.ts'
 import { COMPAT_ROUTES } from '../compat/routes.ts'
 import { type Workspace, type WorkspaceRoute } from '../workspace/routes/route.ts'
 import { VERSION_PARAMETERS, VERSION_ROUTES, type VersionHandler } from '../versions/version-routes.ts'
@@ -35,6 +37,7 @@ export interface ApiDependencies extends SessionRouteDependencies {
   readonly refusals: ReadonlyMap<string, number>
   readonly workspace: Workspace
   readonly versions: VersionService
+  readonly agents: AgentRegistry
   readonly setStopReason: (reason: StopReason) => void
 }
 
@@ -106,6 +109,10 @@ function workspaceRow({ access, parameters, handle }: WorkspaceRoute): Row {
 const ROUTES: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   ...mapRows(OWN_ROUTES, (run, path) => ({ run, parameters: OWN_PARAMETERS[path] ?? [] })),
   ...mapRows({ ...WORKSPACE_ROUTES, ...COMPAT_ROUTES }, workspaceRow),
+  ...mapRows(AGENT_ROUTES, (handle: AgentHandler, path) => ({
+    run: (call, deps) => handle(call, deps.agents),
+    parameters: AGENT_PARAMETERS[path] ?? [],
+  })),
   ...mapRows(VERSION_ROUTES, (handle: VersionHandler, path) => ({
     run: (call, deps) => handle(call, deps.versions),
     parameters: VERSION_PARAMETERS[path] ?? [],
@@ -180,7 +187,7 @@ function showMetrics({ registry, refusals, version }: ApiDependencies): Response
   return new Response(renderMetrics(registry, refusals, version), { headers })
 }
 
-function showActivity({ registry, refusals, epochMs }: ApiDependencies): Response {
+function showActivity({ registry, agents, refusals, epochMs }: ApiDependencies): Response {
   const sessions = [...registry.all()].map((runner) => viewSession(runner, epochMs))
   const { lastInputMs, lastOutputMs } = registry.past
   return respondJson({
@@ -188,6 +195,8 @@ function showActivity({ registry, refusals, epochMs }: ApiDependencies): Respons
     lastInputMs: latest([toWall(lastInputMs, epochMs), ...sessions.map((session) => session.lastInputMs)]),
     lastOutputMs: latest([toWall(lastOutputMs, epochMs), ...sessions.map((session) => session.lastOutputMs)]),
     sessions,
+    /** Runs of agents that have not ended. */
+    agents: agents.activeCount,
     exits: registry.exits,
     refused: registry.refusals,
     disconnects: Object.fromEntries(registry.counters.disconnects),

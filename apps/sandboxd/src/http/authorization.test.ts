@@ -15,20 +15,30 @@ describe('ROUTE_AUTHORITIES', () => {
     )
   })
 
-  test('lets control manage sessions and versions, but not attach, start processes or read output', () => {
+  test('lets control manage sessions, versions and agents, but not attach, start processes or read output', () => {
     const allowed = Object.keys(ROUTE_AUTHORITIES).filter((route) =>
       ROUTE_AUTHORITIES[route]?.includes('control'),
     )
     expect(allowed.toSorted()).toEqual([
+      'DELETE /agents/:id',
       'DELETE /sessions/:id',
       'GET /__meta/version',
       'GET /activity',
+      'GET /agents',
+      'GET /agents/:id',
+      'GET /agents/:id/diff',
+      'GET /agents/:id/events',
+      'GET /agents/:id/result',
       'GET /metrics',
       'GET /sessions',
       'GET /sessions/:id',
       'GET /versions/changes',
       'GET /versions/saves/:id',
       'GET /versions/segments/:id',
+      'POST /agents/:id/approvals',
+      'POST /agents/:id/interrupt',
+      'POST /agents/:id/messages',
+      'POST /agents/:id/stop',
       'POST /attachments/close',
       'POST /sessions/:id/signal',
       'POST /versions/adopt/:id',
@@ -36,6 +46,7 @@ describe('ROUTE_AUTHORITIES', () => {
       'POST /versions/restore/:id',
       'POST /versions/saves',
       'POST /versions/saves/:id',
+      'PUT /agents/:id',
       'PUT /stop-reason',
       'PUT /versions/segments/:id',
     ])

@@ -2,6 +2,7 @@ import { type Role, SandwireError } from '@sandwire/protocol'
 import { COMPAT_ROUTES } from '../compat/routes.ts'
 import { VERSION_ROUTES } from '../versions/version-routes.ts'
 import { WORKSPACE_ROUTES } from '../workspace/routes/routes.ts'
+import { AGENT_ROUTES } from '../agents/agent-routes.ts'
 import { type Caller, type CallerAuthority, roleOf } from '../caller.ts'
 
 type Row = readonly Exclude<CallerAuthority, 'bearer'>[]
@@ -26,6 +27,13 @@ const VERSION_AUTHORITIES: Readonly<Record<string, Row>> = Object.fromEntries(
   ),
 )
 
+/** Control runs agents, and reads what they report. */
+const AGENT_AUTHORITIES: Readonly<Record<string, Row>> = Object.fromEntries(
+  Object.entries(AGENT_ROUTES).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => [`${method} ${path}`, CONTROL]),
+  ),
+)
+
 /** Authorities that may use each route. A caller with the secret may use every route; a route without a row is closed to all others. */
 export const ROUTE_AUTHORITIES: Readonly<Record<string, Row>> = {
   /** Control never attaches, so it never sees a session's bytes. */
@@ -46,6 +54,9 @@ export const ROUTE_AUTHORITIES: Readonly<Record<string, Row>> = {
   'PUT /stop-reason': CONTROL,
   ...WORKSPACE_AUTHORITIES,
   ...VERSION_AUTHORITIES,
+  ...AGENT_AUTHORITIES,
+  /** Control passes the connections of viewers through. */
+  'GET /agents/:id/events': ANY,
 }
 
 /** Throws `forbidden` unless the caller may use the route, such as `GET /sessions`. */

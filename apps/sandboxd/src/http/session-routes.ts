@@ -1,5 +1,5 @@
 import { limits, parseCreateBody, SandwireError, shape, signalNumber } from '@sandwire/protocol'
-import type { SessionRegistry } from '../sessions/session-registry.ts'
+import type { AttachmentFilter, SessionRegistry } from '../sessions/session-registry.ts'
 import { checkSessionId } from './attach-parameters.ts'
 import type { Caller } from '../caller.ts'
 import { readJson } from './request-body.ts'
@@ -13,6 +13,8 @@ const MAX_OUTPUT_BYTES = 1024 * 1024
 export interface SessionRouteDependencies {
   readonly registry: SessionRegistry
   readonly epochMs: number
+  /** Closes the connections of viewers of runs; returns their number. */
+  readonly revokeViewers: (filter: AttachmentFilter) => number
 }
 
 interface CreateCall {
@@ -116,7 +118,7 @@ const filterShape = shape.record({
  */
 export async function closeAttachments(
   request: Request,
-  { registry }: SessionRouteDependencies,
+  { registry, revokeViewers }: SessionRouteDependencies,
 ): Promise<Response> {
   const { endSessions = false, ...filter } = filterShape.decode(await readJson(request)) ?? {}
   if (Object.keys(filter).length === 0)
@@ -125,7 +127,7 @@ export async function closeAttachments(
     throw new SandwireError('bad_request', 'Cannot close an attachment: its session is missing')
   if (endSessions && filter.grant === undefined)
     throw new SandwireError('bad_request', 'Cannot end sessions: the grant is missing')
-  const closed = registry.revoke(filter)
+  const closed = registry.revoke(filter) + revokeViewers(filter)
   if (endSessions && filter.grant !== undefined) registry.endSessionsOf(filter.grant)
   return respondJson({ closed })
 }

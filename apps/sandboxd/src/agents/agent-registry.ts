@@ -1,0 +1,156 @@
+import { mkdirSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+import { type AgentStart, type AgentView, RUN_ID } from '@sandwire/agent'
+import { SandwireError } from '@sandwire/protocol'
+import { AgentRun, type AgentRunDependencies } from './agent-run.ts'
+import { recoverRun } from './recover-run.ts'
+import { NO_USAGE, RunRecord } from './run-record.ts'
+
+/** Runs whose journals one sandbox keeps. */
+const MAX_RUNS = 100
+/** Part of the time for a stop in which an agent may end by itself. */
+const POLITE_SHARE = 0.5
+
+export interface AgentRegistryDependencies extends AgentRunDependencies {
+  /** Folder of sandboxd that the user can enter but neither list nor write; undefined: this sandboxd runs no agents. */
+  readonly stateFolder: string | undefined
+  readonly isTamperProof: boolean
+  readonly wallClock: () => number
+}
+
+/** The runs of this sandbox: at most one at work, and those that have ended. */
+export class AgentRegistry {
+  readonly #deps: AgentRegistryDependencies
+  readonly #runs = new Map<string, AgentRun>()
+  readonly #records = new Map<string, RunRecord>()
+  #isStopping = false
+
+  constructor(deps: AgentRegistryDependencies) {
+    this.#deps = deps
+    const { stateFolder } = deps
+    if (stateFolder === undefined) return
+    const folder = this.#folder()
+    mkdirSync(folder, { recursive: true, mode: 0o711 })
+    for (const name of readdirSync(folder).filter((entry) => RUN_ID.test(entry))) this.#reopen(name)
+  }
+
+  /** Runs that have not ended; they keep the sandbox awake. */
+  get activeCount(): number {
+    return [...this.#records.values()].filter(({ result }) => result === undefined).length
+  }
+
+  /** Starts a run; false when the same request started it before. */
+  start(
+    id: string,
+    start: AgentStart,
+    startHash: string,
+  ): { readonly view: AgentView; readonly isNew: boolean } {
+    const known = this.#records.get(id)
+    if (known !== undefined) {
+      if (known.meta.startHash === startHash) return { view: this.view(id), isNew: false }
+      throw new SandwireError('conflict', 'Cannot start the run: its id was used for another one')
+    }
+    const { stateFolder, wallClock, isTamperProof, randomHex } = this.#deps
+    if (stateFolder === undefined)
+      throw new SandwireError('bad_request', 'Cannot start the run: this sandbox has no folder for runs')
+    if (this.#isStopping)
+      throw new SandwireError('shutting_down', 'Cannot start the run: the sandbox is stopping')
+    if (this.activeCount > 0)
+      throw new SandwireError('conflict', 'Cannot start the run: another one is at work in this sandbox')
+    if (this.#records.size >= MAX_RUNS)
+      throw new SandwireError('conflict', `Cannot start the run: this sandbox keeps ${MAX_RUNS} already`)
+    const meta = {
+      run: id,
+      journal: randomHex(16),
+      startHash,
+      startedMs: wallClock(),
+      secrets: start.secrets,
+      isTamperProof,
+    }
+    const record = new RunRecord(path.join(this.#folder(), id), wallClock, meta)
+    this.#records.set(id, record)
+    this.#runs.set(id, new AgentRun(record, start, this.#deps))
+    return { view: this.view(id), isNew: true }
+  }
+
+  /** Throws `not_found`. */
+  record(id: string): RunRecord {
+    const record = this.#records.get(id)
+    if (record === undefined) throw new SandwireError('not_found', 'No such run')
+    return record
+  }
+
+  /** A run of this sandboxd; undefined for one of an earlier sandboxd. Throws `not_found`. */
+  run(id: string): AgentRun | undefined {
+    this.record(id)
+    return this.#runs.get(id)
+  }
+
+  view(id: string): AgentView {
+    const record = this.record(id)
+    return this.#runs.get(id)?.view() ?? viewRecord(record)
+  }
+
+  list(): readonly AgentView[] {
+    return [...this.#records.keys()].map((id) => this.view(id))
+  }
+
+  remove(id: string): void {
+    const record = this.record(id)
+    if (record.result === undefined)
+      throw new SandwireError('conflict', 'Cannot remove the run: it has not ended')
+    record.remove()
+    this.#records.delete(id)
+    this.#runs.delete(id)
+  }
+
+  /** Ends the runs: politely, then by force. Resolves when their results are stored, or the time is over. */
+  async shutDown(timeMs: number): Promise<void> {
+    this.#isStopping = true
+    const runs = [...this.#runs.values()].filter(({ state }) => state !== 'ended')
+    if (runs.length === 0) return
+    const ended = Promise.all(runs.map((run) => run.ended))
+    for (const run of runs) run.on({ kind: 'stop', reason: 'aborted', message: 'The sandbox was stopped' })
+    await Promise.race([ended, Bun.sleep(timeMs * POLITE_SHARE)])
+    for (const run of runs) run.kill()
+    await Promise.race([ended, Bun.sleep(timeMs * (1 - POLITE_SHARE))])
+  }
+
+  #folder(): string {
+    return path.join(this.#deps.stateFolder ?? '', 'agents')
+  }
+
+  #reopen(name: string): void {
+    const { wallClock, log } = this.#deps
+    try {
+      const record = new RunRecord(path.join(this.#folder(), name), wallClock)
+      this.#records.set(name, record)
+      if (record.result === undefined)
+        void recoverRun(record, this.#deps).catch((error: unknown) =>
+          log.error('agent_not_recovered', { run: name, message: String(error) }),
+        )
+    } catch (error) {
+      // Without its description a run cannot be used; it began in the moment of the crash.
+      log.warn('agent_unreadable', { run: name, message: String(error) })
+    }
+  }
+}
+
+/** A run of an earlier sandboxd. */
+function viewRecord({ meta, journal, result }: RunRecord): AgentView {
+  return {
+    run: meta.run,
+    journal: meta.journal,
+    state: result === undefined ? 'collecting' : 'ended',
+    lastSeq: journal.lastSeq,
+    startedMs: meta.startedMs,
+    endedMs: result?.endedMs ?? null,
+    reason: result?.status ?? 'crashed',
+    message: result?.message ?? null,
+    agentSessionId: result?.agentSessionId ?? null,
+    model: result?.model ?? null,
+    usage: result?.usage ?? NO_USAGE,
+    approvals: [],
+    isTamperProof: meta.isTamperProof,
+  }
+}

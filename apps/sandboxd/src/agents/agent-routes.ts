@@ -1,0 +1,194 @@
+import {
+  agentStartShape,
+  approvalShape,
+  type EventRange,
+  MAX_RANGE_EVENTS,
+  MAX_WAIT_SECONDS,
+  messageShape,
+  type NumberedEvent,
+  RUN_ID,
+  stopShape,
+} from '@sandwire/agent'
+import { SandwireError, type shape } from '@sandwire/protocol'
+import { readBytes } from '../http/request-body.ts'
+import { respondJson } from '../http/respond.ts'
+import type { AgentRegistry } from './agent-registry.ts'
+import type { AgentRun } from './agent-run.ts'
+import { MAX_VIEWERS } from './event-feed.ts'
+import { streamEvents } from './event-stream.ts'
+import type { RunRecord } from './run-record.ts'
+
+/** A task, a system prompt, a schema and an environment. */
+const MAX_START_BYTES = 2 * 1024 * 1024
+const MAX_BODY_BYTES = 512 * 1024
+/** Of a range of events, besides the one that exceeds it. */
+const MAX_RANGE_BYTES = 1024 * 1024 - 64 * 1024
+
+interface AgentCall {
+  readonly request: Request
+  readonly url: URL
+  readonly id: string
+}
+
+export type AgentHandler = (call: AgentCall, agents: AgentRegistry) => Response | Promise<Response>
+
+/** Routes that accept query parameters. */
+export const AGENT_PARAMETERS: Readonly<Record<string, readonly string[]>> = {
+  '/agents/:id/events': ['after', 'limit', 'wait'],
+}
+
+/** Routes that control uses to run agents; `packages/agent/src/api.ts` describes them. */
+export const AGENT_ROUTES: Readonly<Record<string, Readonly<Record<string, AgentHandler>>>> = {
+  '/agents': { GET: (_, agents) => respondJson({ agents: agents.list() }) },
+  '/agents/:id': {
+    GET: ({ id }, agents) => respondJson(agents.view(id)),
+    PUT: startAgent,
+    DELETE: removeAgent,
+  },
+  '/agents/:id/events': { GET: readEvents },
+  '/agents/:id/messages': { POST: sendMessage },
+  '/agents/:id/approvals': { POST: answerApproval },
+  '/agents/:id/interrupt': { POST: interrupt },
+  '/agents/:id/stop': { POST: stop },
+  '/agents/:id/result': { GET: showResult },
+  '/agents/:id/diff': { GET: readDiff },
+}
+
+async function startAgent({ request, id }: AgentCall, agents: AgentRegistry): Promise<Response> {
+  if (!RUN_ID.test(id)) throw invalid('the id')
+  const bytes = await readBytes(request, MAX_START_BYTES)
+  const start = agentStartShape.decode(parse(bytes))
+  if (start === undefined) throw invalid('the body')
+  const hash = new Bun.CryptoHasher('sha256').update(bytes).digest('hex')
+  const { view, isNew } = agents.start(id, start, hash)
+  return respondJson(view, { status: isNew ? 201 : 200 })
+}
+
+function removeAgent({ id }: AgentCall, agents: AgentRegistry): Response {
+  agents.remove(id)
+  return new Response(null, { status: 204 })
+}
+
+async function readEvents({ request, url, id }: AgentCall, agents: AgentRegistry): Promise<Response> {
+  const record = agents.record(id)
+  const after = readAfter(url, request.headers)
+  if (request.headers.get('accept')?.includes('text/event-stream') === true) {
+    checkViewers(record)
+    return streamEvents(record, after)
+  }
+  const limit = numberOf(url, 'limit', MAX_RANGE_EVENTS) ?? MAX_RANGE_EVENTS
+  const waitSeconds = numberOf(url, 'wait', MAX_WAIT_SECONDS) ?? 0
+  let entries = record.journal.read(after, limit, MAX_RANGE_BYTES)
+  if (entries.length === 0 && waitSeconds > 0 && record.result === undefined) {
+    checkViewers(record)
+    await nextEvent(record, waitSeconds * 1000, request.signal)
+    entries = record.journal.read(after, limit, MAX_RANGE_BYTES)
+  }
+  const range: EventRange = {
+    journal: record.meta.journal,
+    state: agents.view(id).state,
+    events: entries.map(({ json }) => JSON.parse(json) as NumberedEvent),
+    lastSeq: record.journal.lastSeq,
+  }
+  return respondJson(range)
+}
+
+/** The sequence number after which a viewer wants events; `Last-Event-ID` is what an EventSource repeats when it reconnects. */
+export function readAfter(url: URL, headers: Headers): number {
+  const last = headers.get('last-event-id')
+  if (last !== null && /^[0-9]{1,15}$/.test(last)) return Number(last)
+  return numberOf(url, 'after', Number.MAX_SAFE_INTEGER) ?? 0
+}
+
+export function checkViewers({ feed }: RunRecord): void {
+  if (feed.size >= MAX_VIEWERS)
+    throw new SandwireError('too_many_attachments', 'Cannot show the run: too many clients follow it')
+}
+
+/** Resolves at the next event, or after the time. */
+async function nextEvent({ feed, journal }: RunRecord, waitMs: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const viewer = { send: () => (resolve(), false), partial: () => undefined, end: resolve }
+  feed.add(viewer, journal.lastSeq)
+  const timer = setTimeout(resolve, waitMs)
+  signal.addEventListener('abort', () => resolve(), { once: true })
+  await promise
+  clearTimeout(timer)
+  feed.remove(viewer)
+}
+
+async function sendMessage(call: AgentCall, agents: AgentRegistry): Promise<Response> {
+  const message = await decode(call.request, messageShape)
+  const run = activeRun(call.id, agents)
+  run.on({ kind: 'message', ...message })
+  return respondJson(run.driver.messageView(message.id))
+}
+
+async function answerApproval(call: AgentCall, agents: AgentRegistry): Promise<Response> {
+  const answer = await decode(call.request, approvalShape)
+  const run = activeRun(call.id, agents)
+  run.on({ kind: 'approval', ...answer })
+  return respondJson(run.driver.approvalView(answer.requestId))
+}
+
+function interrupt({ id }: AgentCall, agents: AgentRegistry): Response {
+  activeRun(id, agents).on({ kind: 'interrupt' })
+  return respondJson(agents.view(id))
+}
+
+async function stop(call: AgentCall, agents: AgentRegistry): Promise<Response> {
+  const body = await decode(call.request, stopShape)
+  agents.run(call.id)?.on({ kind: 'stop', ...body })
+  return respondJson(agents.view(call.id))
+}
+
+function showResult({ id }: AgentCall, agents: AgentRegistry): Response {
+  const { result } = agents.record(id)
+  if (result === undefined)
+    throw new SandwireError('conflict', 'Cannot show the result: the run has not ended')
+  return respondJson(result)
+}
+
+function readDiff({ id }: AgentCall, agents: AgentRegistry): Response {
+  const { result, patchFile } = agents.record(id)
+  if (result === undefined) throw new SandwireError('conflict', 'Cannot show the diff: the run has not ended')
+  if (result.diff === null) throw new SandwireError('not_found', 'The run has no diff')
+  return new Response(Bun.file(patchFile), {
+    headers: {
+      'content-type': 'text/x-diff',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    },
+  })
+}
+
+function activeRun(id: string, agents: AgentRegistry): AgentRun {
+  const run = agents.run(id)
+  if (run === undefined) throw new SandwireError('conflict', 'Cannot reach the agent: the run has ended')
+  return run
+}
+
+async function decode<T>(request: Request, bodyShape: shape.Shape<T>): Promise<T> {
+  const body = bodyShape.decode(parse(await readBytes(request, MAX_BODY_BYTES)))
+  if (body === undefined) throw invalid('the body')
+  return body
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    throw new SandwireError('bad_request', 'Cannot read the body: not JSON')
+  }
+}
+
+function numberOf(url: URL, name: string, max: number): number | undefined {
+  const text = url.searchParams.get(name)
+  if (text === null) return undefined
+  if (!/^[0-9]{1,16}$/.test(text) || Number(text) > max) throw invalid(`the parameter "${name}"`)
+  return Number(text)
+}
+
+function invalid(what: string): SandwireError {
+  return new SandwireError('bad_request', `Cannot use ${what}: it is malformed`)
+}

@@ -1,0 +1,220 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import {
+  type AgentDriver,
+  type AgentStart,
+  type AgentState,
+  type AgentView,
+  ClaudeDriver,
+  claudeCommand,
+  type DriverEffect,
+  type DriverInput,
+  LineSplitter,
+} from '@sandwire/agent'
+import { EffectQueue, SandwireError } from '@sandwire/protocol'
+import type { ProcessEnd, RunningProcess, StartProcess } from '../processes/process.ts'
+import { isFailure } from '../processes/resolve-command.ts'
+import type { AsUser } from '../processes/run-as.ts'
+import type { Log } from '../log.ts'
+import { recordBase, type TreeContext } from './base-tree/base-tree.ts'
+import { makeDiff } from './base-tree/make-diff.ts'
+import type { RunRecord } from './run-record.ts'
+
+/** Longest line of an agent; results of tools are written twice in theirs. */
+const MAX_LINE_BYTES = 8 * 1024 * 1024
+const MAX_STDERR_LINE_BYTES = 64 * 1024
+/** From TERM to KILL for processes that the agent left behind. */
+const LEFTOVER_MS = 1_000
+/** Timers take at most 2^31 - 1 milliseconds. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+export interface AgentRunDependencies {
+  readonly startProcess: StartProcess
+  readonly asUser: AsUser
+  readonly tree: (folder: string) => TreeContext
+  readonly workspace: string
+  readonly baseEnv: Readonly<Record<string, string>>
+  /** Parent of the agent's folder for temporary files. */
+  readonly temporaryFolder: string
+  readonly now: () => number
+  /** Wall time at which `now` is zero. */
+  readonly epochMs: number
+  readonly randomHex: (bytes: number) => string
+  readonly log: Log
+}
+
+/** One agent at work: runs its driver on a process, and stores what it emits. */
+export class AgentRun {
+  readonly record: RunRecord
+  readonly #deps: AgentRunDependencies
+  readonly #start: AgentStart
+  readonly #driver: AgentDriver
+  readonly #effects: EffectQueue<DriverEffect>
+  readonly #stdout = new LineSplitter(MAX_LINE_BYTES)
+  readonly #stderr = new LineSplitter(MAX_STDERR_LINE_BYTES)
+  readonly #exited = Promise.withResolvers<void>()
+  #process: RunningProcess | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  /** Resolves when the result is stored. */
+  readonly ended: Promise<void>
+
+  constructor(record: RunRecord, start: AgentStart, deps: AgentRunDependencies) {
+    this.record = record
+    this.#deps = deps
+    this.#start = start
+    const { workspace, epochMs, randomHex } = deps
+    this.#driver = new ClaudeDriver({ start, workspace, epochMs, nonce: randomHex(10) })
+    this.#effects = new EffectQueue(
+      (effect) => this.#perform(effect),
+      () => this.#arm(),
+    )
+    record.emitState('preparing')
+    this.ended = this.#run()
+  }
+
+  get state(): AgentState {
+    return this.record.result === undefined ? this.#driver.state : 'ended'
+  }
+
+  view(): AgentView {
+    const { record } = this
+    const { usage, agentSessionId, model, stopping, outcome, pendingApprovals } = this.#driver
+    return {
+      run: record.meta.run,
+      journal: record.meta.journal,
+      state: this.state,
+      lastSeq: record.journal.lastSeq,
+      startedMs: record.meta.startedMs,
+      endedMs: record.result?.endedMs ?? null,
+      reason: outcome?.status ?? stopping?.reason ?? null,
+      message: outcome?.message ?? stopping?.message ?? null,
+      agentSessionId,
+      model,
+      usage,
+      approvals: pendingApprovals,
+      isTamperProof: record.meta.isTamperProof,
+    }
+  }
+
+  /** Gives the driver an input. Throws what the driver refuses. */
+  on(input: DriverInput): void {
+    this.#effects.run(this.#driver.on(input, this.#deps.now()))
+  }
+
+  get driver(): Pick<AgentDriver, 'messageView' | 'approvalView'> {
+    return this.#driver
+  }
+
+  /** Kills the program without waiting for it; the run then ends with the reason that was given before. */
+  kill(): void {
+    this.#process?.signal('SIGKILL')
+    void this.#process?.terminate({ hangupMs: 0, terminateMs: 0 })
+  }
+
+  async #run(): Promise<void> {
+    const { tree, log } = this.#deps
+    const { record } = this
+    try {
+      await recordBase(tree(record.folder))
+      await this.#runProgram()
+    } catch (error) {
+      log.warn('agent_failed', { run: record.meta.run, message: String(error) })
+      this.on({ kind: 'not_started', message: SandwireError.from(error).message })
+    }
+    clearTimeout(this.#timer)
+    await this.#collect()
+  }
+
+  async #runProgram(): Promise<void> {
+    const { asUser, temporaryFolder, startProcess, workspace, baseEnv } = this.#deps
+    if (this.#driver.stopping !== undefined) return this.on({ kind: 'not_started', message: '' })
+    const scratch = asUser(() => mkdtempSync(path.join(temporaryFolder, 'agent-')))
+    const { argv, env } = claudeCommand(this.#start, scratch)
+    const process = startProcess(
+      { argv, cwd: workspace, env: { ...baseEnv, ...env }, mode: 'pipe', cols: 0, rows: 0 },
+      {
+        output: (stream, chunk) => this.#output(stream, chunk),
+        inputSettled: () => undefined,
+        inputRefused: () => undefined,
+        inputClosed: () => undefined,
+        resized: () => undefined,
+        ended: (end) => this.#ended(end),
+      },
+    )
+    if (isFailure(process)) return this.on({ kind: 'not_started', message: process.message })
+    this.#process = process
+    this.on({ kind: 'started' })
+    await this.#exited.promise
+    // Servers and other processes that it started could still change files.
+    await process.terminate({ hangupMs: 0, terminateMs: LEFTOVER_MS })
+    asUser(() => rmSync(scratch, { recursive: true, force: true }))
+  }
+
+  #output(stream: 'stdout' | 'stderr', chunk: Uint8Array): void {
+    const splitter = stream === 'stdout' ? this.#stdout : this.#stderr
+    for (const line of splitter.push(chunk)) this.#line(stream, line)
+  }
+
+  #line(
+    stream: 'stdout' | 'stderr',
+    { text, isCut }: { readonly text: string; readonly isCut: boolean },
+  ): void {
+    this.on(stream === 'stdout' ? { kind: 'line', text, isCut } : { kind: 'stderr', text: `${text}\n` })
+  }
+
+  #ended({ code, signal }: ProcessEnd): void {
+    for (const line of this.#stdout.end()) this.#line('stdout', line)
+    for (const line of this.#stderr.end()) this.#line('stderr', line)
+    this.on({ kind: 'exit', code, signal })
+    this.#exited.resolve()
+  }
+
+  async #collect(): Promise<void> {
+    const { usage, agentSessionId, model, announcedFiles, outcome } = this.#driver
+    if (outcome === undefined) return
+    const totals = { usage, agentSessionId, model, announcedFiles }
+    this.record.finish(outcome, totals, await collectDiff(this.record, this.#deps))
+  }
+
+  #perform(effect: DriverEffect): void {
+    switch (effect.kind) {
+      case 'emit':
+        return this.record.emit(effect.event)
+      case 'partial':
+        return this.record.partial(effect.partial)
+      case 'write':
+        return this.#process?.write(Buffer.from(`${effect.line}\n`))
+      case 'end_input':
+        return this.#process?.closeInput()
+      case 'signal':
+        if (effect.name === 'SIGTERM') this.#process?.signal('SIGTERM')
+        else this.kill()
+    }
+  }
+
+  #arm(): void {
+    clearTimeout(this.#timer)
+    const { deadlineMs } = this.#driver
+    if (deadlineMs === undefined) return
+    const waitMs = Math.min(MAX_TIMER_MS, Math.max(1, Math.ceil(deadlineMs - this.#deps.now())))
+    this.#timer = setTimeout(() => this.on({ kind: 'tick' }), waitMs)
+  }
+}
+
+/** The diff of a run whose processes have ended, or why there is none. */
+export async function collectDiff(
+  record: RunRecord,
+  { tree, log }: Pick<AgentRunDependencies, 'tree' | 'log'>,
+): Promise<Parameters<RunRecord['finish']>[2]> {
+  const { base, folder, patchFile, meta } = record
+  if (base === undefined) return { diff: null, diffProblem: 'The run ended before its files were recorded' }
+  try {
+    return {
+      diff: await makeDiff(tree(folder), base, { patchFile, secrets: meta.secrets }),
+      diffProblem: null,
+    }
+  } catch (error) {
+    log.warn('agent_diff_failed', { run: meta.run, message: String(error) })
+    return { diff: null, diffProblem: SandwireError.from(error).message }
+  }
+}
