@@ -144,6 +144,7 @@ const result = z
     diffProblem: z.string().nullable(),
     ignored: texts,
     submodules: texts,
+    withheld: texts,
     unreadable: texts,
     agentSessionId: z.string().nullable(),
     tamperProof: z.boolean(),

@@ -93,6 +93,7 @@ export const runResultSchema = z.object({
       files: z.array(changedFile).max(MAX_PATHS),
       ignored: paths,
       submodules: paths,
+      withheld: paths.default([]),
       unreadable: paths,
     })
     .nullable(),

@@ -24,6 +24,8 @@ export interface ResultView {
   readonly diffProblem: string | null
   readonly ignored: readonly string[]
   readonly submodules: readonly string[]
+  /** Changed files that contain the run's token; the diff leaves them as they were. */
+  readonly withheld: readonly string[]
   readonly unreadable: readonly string[]
   readonly agentSessionId: string | null
   readonly tamperProof: boolean
@@ -95,13 +97,20 @@ const NO_RESULT = {
   message: null,
 } as const
 
-const NO_DIFF = { files: [], treeHash: null, ignored: [], submodules: [], unreadable: [] } as const
+const NO_DIFF = {
+  files: [],
+  treeHash: null,
+  ignored: [],
+  submodules: [],
+  withheld: [],
+  unreadable: [],
+} as const
 
 function resultOf({ result, state, diffBytes }: RunRecord): ResultView | null {
   if (state.kind !== 'ended') return null
   const { summary, structured, base, diff, diffProblem, agentSessionId, isTamperProof, message } =
     result ?? NO_RESULT
-  const { files, treeHash, ignored, submodules, unreadable } = diff ?? NO_DIFF
+  const { files, treeHash, ignored, submodules, withheld, unreadable } = diff ?? NO_DIFF
   return {
     status: state.outcome,
     message: state.message ?? message,
@@ -114,6 +123,7 @@ function resultOf({ result, state, diffBytes }: RunRecord): ResultView | null {
     diffProblem,
     ignored,
     submodules,
+    withheld,
     unreadable,
     agentSessionId,
     tamperProof: isTamperProof,

@@ -98,6 +98,7 @@ export class FakeAgent {
         files: [{ path: 'a', action: 'modify', added: 1, removed: 0 }],
         ignored: [],
         submodules: [],
+        withheld: [],
         unreadable: [],
       },
       diffProblem: null,
