@@ -4,7 +4,13 @@ import { installAgent, type InstallOptions } from '../agents/install-agent.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-const DEFAULT_REGISTRY = 'https://registry.npmjs.org/'
+/** The registry that npm is configured with; empty without npm. */
+function registryOfNpm(env: Environment): string {
+  const npm = Bun.which('npm')
+  if (npm === null) return ''
+  const { stdout } = Bun.spawnSync([npm, 'config', 'get', 'registry'], { env: { ...env }, stderr: 'ignore' })
+  return stdout.toString().trim()
+}
 
 function hasMusl(): boolean {
   try {
@@ -21,7 +27,7 @@ export function agentSources(
   env: Environment,
 ): Pick<InstallOptions, 'folder' | 'registry' | 'hasMusl'> {
   openAgentsFolder(dataFolder)
-  const registry = env['SANDWIRE_NPM_REGISTRY'] ?? env['npm_config_registry'] ?? DEFAULT_REGISTRY
+  const registry = env['SANDWIRE_NPM_REGISTRY'] ?? env['npm_config_registry'] ?? registryOfNpm(env)
   return { folder: agentsFolder(dataFolder), registry, hasMusl: hasMusl() }
 }
 
