@@ -66,6 +66,8 @@ export interface Runtime {
   readonly egressLogLimit: Buckets
   /** Requests to the credential gateway, by slot or sandbox. */
   readonly gatewayLimit: Buckets
+  /** Tokens of GitHub App installations, until they expire. */
+  readonly gitTokens: Map<string, { readonly token: string; readonly expiresMs: number }>
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly keys: () => Promise<Keys>
@@ -185,6 +187,7 @@ function createRuntime(env: Env): Runtime {
     segments,
     egressLogLimit: new Buckets(EGRESS_LOG_LIMIT),
     gatewayLimit: new Buckets(GATEWAY_LIMIT),
+    gitTokens: new Map(),
     nowMs,
     sleep,
     // Caches the value, not the promise, which belongs to the request that created it.

@@ -7,9 +7,12 @@ import { type Runtime, runtimeOf } from '../runtime.ts'
 import type { GatewaySource } from './grant.ts'
 import type { GatewayGrantObject } from './grant-object.ts'
 import type { ParsedToken } from './grant-token.ts'
+import { handleGit } from './git.ts'
+import { handleHeaderRule } from './header-rule.ts'
 import { type GrantCalls, handleModel } from './model.ts'
 import { refuseModel, refuseText } from './refusal.ts'
 import { secretsOf } from './secrets.ts'
+import { openTokenSource } from './token-source.ts'
 
 const BEARER = /^Bearer +([^ ]+)$/i
 
@@ -85,7 +88,28 @@ async function dispatch(
       { ...common, count },
     )
   }
-  await grant.authorize()
+  const granted = await grant.authorize()
+  const countAs =
+    (kind: string) =>
+    (outcome: string): void =>
+      metrics.count('sandwire_gateway_requests_total', { kind, outcome })
+  if (url.pathname.startsWith(GATEWAY_PATHS.git)) {
+    const { first, rest } = splitPath(url.pathname, GATEWAY_PATHS.git)
+    const tokens = openTokenSource(common, runtime.gitTokens)
+    const route = { host: first, path: rest, query: url.searchParams }
+    return handleGit(request, route, granted, { ...common, tokens, count: countAs('git') })
+  }
+  if (url.pathname.startsWith(GATEWAY_PATHS.hosts)) {
+    const { first, rest } = splitPath(url.pathname, GATEWAY_PATHS.hosts)
+    const response = await handleHeaderRule(
+      request,
+      { host: first, path: rest, search: url.search },
+      granted,
+      common,
+    )
+    countAs('host')(response.ok ? 'ok' : 'refused')
+    return response
+  }
   return refuseText(404, 'no such path at the gateway')
 }
 
