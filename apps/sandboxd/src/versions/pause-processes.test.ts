@@ -1,4 +1,7 @@
+import { eventually } from '@sandwire/testing'
 import { expect, test } from 'bun:test'
+import { record } from '../processes/recorded-process.fixture.ts'
+import { createStartProcess } from '../processes/start-process.ts'
 import { pauseProcesses, type ProcessSystem } from './pause-processes.ts'
 
 /** Processes below process 1; signals are recorded and change their state. */
@@ -51,4 +54,38 @@ test('stops a process that was forked meanwhile', () => {
   }
   pauseProcesses({ ...system, signal })
   expect(signals).toEqual(['SIGSTOP 2', 'SIGSTOP 5'])
+})
+
+test('stops a child only after its parent has stopped', () => {
+  const { system, signals, states } = createSystem([
+    { pid: 2, parent: 1 },
+    { pid: 3, parent: 2 },
+  ])
+  let looks = 0
+  const signal = (pid: number, name: 'SIGSTOP' | 'SIGCONT'): boolean => {
+    if (pid === 3) signals.push(`shell is ${states.get(2)?.state}`)
+    system.signal(pid, name)
+    if (pid === 2) states.set(2, { pid: 2, parent: 1, state: 'R' })
+    return true
+  }
+  const sleep = (): void => {
+    looks += 1
+    if (looks === 3) states.set(2, { pid: 2, parent: 1, state: 'T' })
+  }
+  pauseProcesses({ ...system, signal, sleep })
+  expect(signals).toEqual(['SIGSTOP 2', 'shell is T', 'SIGSTOP 3'])
+})
+
+test('an interactive shell does not notice that its job was paused', async () => {
+  const run = record(createStartProcess(), ['bash', '--norc', '--noprofile', '-i'], { mode: 'pty' })
+  run.process.write(new TextEncoder().encode('sleep 60 | sleep 60\r'))
+  await eventually(() => run.text().includes('sleep 60\r\n'), { what: 'the job' })
+  await Bun.sleep(100)
+  for (let count = 0; count < 30; count += 1) {
+    pauseProcesses()()
+    await Bun.sleep(2)
+  }
+  await Bun.sleep(50)
+  expect(run.text()).not.toContain('Stopped')
+  await run.process.terminate()
 })

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Scans until no new process appears: one may fork before it is stopped. */
-const MAX_SCANS = 8
+/** Scans until no new process appears: one for each generation, and more if one forks before it is stopped. */
+const MAX_SCANS = 100
 /** Looks at a process that was told to stop and is still in a system call. */
 const MAX_LOOKS = 50
 const LOOK_AGAIN_MS = 0.2
@@ -73,18 +73,20 @@ function descendants(
  */
 export function pauseProcesses(system: ProcessSystem = LINUX_PROCESSES): () => void {
   const stopped = new Map<number, number>()
-  const alreadyStopped = new Set<number>()
+  const skipped = new Set<number>()
   for (let scans = 0; scans < MAX_SCANS; scans += 1) {
     const fresh = descendants(system.list(), system.ownPid).filter(
-      ({ pid, state }) => !stopped.has(pid) && !alreadyStopped.has(pid) && !ENDED.has(state),
+      ({ pid, state }) => !stopped.has(pid) && !skipped.has(pid) && !ENDED.has(state),
     )
-    if (fresh.length === 0) break
-    for (const { pid, state, depth } of fresh)
-      if (STOPPED.has(state)) alreadyStopped.add(pid)
-      else if (system.signal(pid, 'SIGSTOP')) stopped.set(pid, depth)
-      else alreadyStopped.add(pid)
+    // Parents first: a shell that still runs when its job stops takes the terminal back from the job.
+    const depth = Math.min(...fresh.map((process) => process.depth))
+    const next = fresh.filter((process) => process.depth === depth)
+    if (next.length === 0) break
+    for (const { pid, state } of next)
+      if (STOPPED.has(state) || !system.signal(pid, 'SIGSTOP')) skipped.add(pid)
+      else stopped.set(pid, depth)
+    waitUntilStopped(system, stopped)
   }
-  waitUntilStopped(system, stopped)
   return () => {
     // Children first: a shell that goes on before its job would report the job as stopped.
     const order = [...stopped].sort(([, a], [, b]) => b - a)
