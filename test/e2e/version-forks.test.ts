@@ -128,6 +128,35 @@ test(
   TIMEOUT_MS,
 )
 
+test(
+  'the list says what is kept, and the log of a destroyed sandbox can still be read',
+  async () => {
+    expect((await cli('create', 'short')).code).toBe(0)
+    for (const name of ['one', 'two', 'three']) expect((await cli('checkpoint', 'short', name)).code).toBe(0)
+    expect((await cli('checkpoints', 'short')).stderr).toContain('kept are 10 automatic versions')
+    const account = await host.fetch('/api/account/retention', {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ automaticVersions: 7 }),
+    })
+    expect(await account.json()).toEqual({ automaticVersions: 7, checkpointDays: null })
+    expect((await cli('checkpoints', 'short', '--keep-days', '30')).stderr).toContain(
+      'kept are 7 automatic versions, and checkpoints for 30 days',
+    )
+    expect(await json('/api/sandboxes/short/checkpoints')).toMatchObject({
+      versions: [{ name: 'three' }, { name: 'two' }, { name: 'one' }],
+      retention: { automaticVersions: 7, checkpointDays: 30 },
+    })
+    const before = await (await host.fetch('/logs/short')).text()
+    expect(before).toContain('"event":"running"')
+    expect((await cli('rm', 'short', '--force')).code).toBe(0)
+    const after = await host.fetch('/logs/short')
+    expect([after.status, (await after.text()).startsWith(before.split('\n')[0] ?? '-')]).toEqual([200, true])
+    expect((await host.fetch('/logs/never')).status).toBe(404)
+  },
+  TIMEOUT_MS,
+)
+
 test('versions are in the bucket, and its secret key is in no log, argument or environment of a child', () => {
   expect(readdirSync(join(s3.directory, 'files/some/prefix'))).toEqual(['segments'])
   expect(host.output()).not.toContain('canary')

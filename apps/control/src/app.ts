@@ -46,6 +46,7 @@ import { addSignInRoutes } from './routes/sign-in.ts'
 import { addTemplateRoutes } from './routes/templates.ts'
 import { addTicketRoutes } from './routes/tickets.ts'
 import { addUsageRoutes } from './routes/usage.ts'
+import { addRetentionRoutes } from './routes/retention.ts'
 import { addVersionFileRoutes } from './routes/version-files.ts'
 import { addWorkbenchRoutes, type Assets } from './routes/workbench.ts'
 import { addWorkspaceRoutes } from './routes/workspace.ts'
@@ -185,6 +186,7 @@ export function createApp(deps: AppDependencies): App {
   addSandboxRoutes(app, guardOf, { lookup, ...runtime })
   addCheckpointRoutes(app, guardOf, { lookup, ...runtime })
   addVersionFileRoutes(app, guardOf, { lookup, ...runtime })
+  addRetentionRoutes(app, guardOf, lookup)
   addSessionRoutes(app, guardOf, { lookup, mint, commands, sessionNames })
   addRunRoutes(app, guardOf, { lookup, mint, commands, grants: deps.grants, ...runtime })
   addAuditRoutes(app, guardOf, lookup)

@@ -18,6 +18,7 @@ import { CODINGS } from './http/content-coding.ts'
 import { runSettingsSchema } from './run/settings.ts'
 import { MAX_TICKET_MS } from './sandbox/tickets.ts'
 import { sessionSettingsSchema } from './session-settings.ts'
+import { MAX_AUTOMATIC_VERSIONS, MAX_CHECKPOINT_DAYS, type RetentionSettings } from './versions/retention.ts'
 import type { S3Settings } from './versions/s3-settings.ts'
 import { completeLimits, type Limits, limitsSchema, whole } from './limits.ts'
 
@@ -68,6 +69,11 @@ const s3Schema = z.strictObject({
   prefix: z.string().regex(/^[A-Za-z0-9._/-]{0,512}$/),
 }) satisfies z.ZodType<S3Settings>
 
+const retentionSchema = z.strictObject({
+  automaticVersions: whole(1, MAX_AUTOMATIC_VERSIONS).exactOptional(),
+  checkpointDays: whole(1, MAX_CHECKPOINT_DAYS).nullable().exactOptional(),
+}) satisfies z.ZodType<RetentionSettings>
+
 const configSchema = z.strictObject({
   /** `local`: on one machine, over loopback. `open`: reachable by others, so it needs a way to authenticate them. */
   mode: z.enum(['local', 'open'], 'expected local or open'),
@@ -112,6 +118,8 @@ const configSchema = z.strictObject({
   ceilings: z.unknown().transform(toCeilings).prefault({}),
   /** What the machine has; absent: not known. */
   machine: machineSchema.exactOptional(),
+  /** Which versions are kept, unless an account or a sandbox has settings of its own. */
+  retention: retentionSchema.prefault({}),
   sessions: sessionSettingsSchema.prefault({}),
   /** Runs of coding agents. */
   runs: runSettingsSchema.prefault({}),

@@ -2,7 +2,8 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { createLog } from '../src/log.ts'
 import { Garbage } from '../src/versions/garbage.ts'
-import { VERSION_SCHEMA, VersionStore } from '../src/versions/version-store.ts'
+import { VERSION_SCHEMA } from '../src/versions/version-schema.ts'
+import { VersionStore } from '../src/versions/version-store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { MemoryStore } from './support/memory-store.ts'
 
@@ -139,7 +140,7 @@ describe('garbage collection', () => {
     await box.save('kept', [], 'checkpoint')
     for (let at = 0; at < 15; at += 1) await box.save(`s${at}`)
     await box.addSegment('failed')
-    box.rows.prune()
+    box.rows.prune(world.nowMs)
     box.rows.markUnused(world.nowMs)
     await world.pass(HOUR_MS)
     expect(world.keys).toEqual([

@@ -109,6 +109,7 @@ function open(
     },
     alarm: { set: async (atMs) => void (alarmMs = atMs), clear: async () => void (alarmMs = undefined) },
     onDestroyed: async (by) => void destroyers.push(by),
+    keepLog: async () => undefined,
     deleteSegments: async () => undefined,
     deleteAll: async () => {
       for (const table of [
@@ -127,6 +128,7 @@ function open(
         'segments',
         'versions',
         'forks',
+        'retention',
         'destroyed',
         'pending_restore',
         'last_start',

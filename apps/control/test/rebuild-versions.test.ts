@@ -9,7 +9,8 @@ import {
   SegmentBuilder,
 } from '@sandwire/version-format'
 import { findVersions } from '../src/versions/rebuild-versions.ts'
-import { VERSION_SCHEMA, VersionStore } from '../src/versions/version-store.ts'
+import { VERSION_SCHEMA } from '../src/versions/version-schema.ts'
+import { VersionStore } from '../src/versions/version-store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { MemoryStore } from './support/memory-store.ts'
 

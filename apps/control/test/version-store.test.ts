@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { VERSION_SCHEMA, VersionStore } from '../src/versions/version-store.ts'
+import { VERSION_SCHEMA } from '../src/versions/version-schema.ts'
+import { VersionStore } from '../src/versions/version-store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
 const HOUR_MS = 60 * 60 * 1000
@@ -50,13 +51,35 @@ describe('the store of versions', () => {
     const store = open()
     commit(store, 'kept', 'checkpoint', 'kept')
     for (let at = 0; at < 15; at += 1) commit(store, `s${at}`)
-    store.prune()
+    store.prune(0)
     expect(store.list().map(({ save }) => save)).toEqual([
       ...Array.from({ length: 10 }, (_, at) => `s${14 - at}`),
       'kept',
     ])
     expect(store.find('kept')?.save).toBe('kept')
     expect(store.find(String(store.head?.number))?.save).toBe('s14')
+  })
+
+  test('keeps what the sandbox, then its account, then the default says', () => {
+    const DAY_MS = 24 * HOUR_MS
+    const store = open()
+    expect(store.retention).toEqual({ automaticVersions: 10, checkpointDays: null })
+    store.setRetention('account', { automaticVersions: 5, checkpointDays: 2 })
+    store.setRetention('sandbox', { automaticVersions: 2 })
+    expect(store.retention).toEqual({ automaticVersions: 2, checkpointDays: 2 })
+    commit(store, 'old', 'checkpoint', 'old')
+    commit(store, 'restored', 'checkpoint', 'restored')
+    for (let at = 0; at < 5; at += 1) commit(store, `s${at}`)
+    store.setPendingRestore(2, true)
+    expect(store.nextExpiryMs).toBe(1 + 2 * DAY_MS)
+    store.prune(2 * DAY_MS)
+    expect(store.find('old')).toBeDefined()
+    store.prune(1 + 2 * DAY_MS)
+    // The newest version stays, and the one that the next start restores.
+    expect(store.list().map(({ save }) => save)).toEqual(['s4', 's3', 'restored'])
+    expect(store.nextExpiryMs).toBeUndefined()
+    store.setRetention('sandbox', {})
+    expect(store.retention).toEqual({ automaticVersions: 5, checkpointDays: 2 })
   })
 
   test('gives up segments that no version needs, after an hour', () => {

@@ -147,14 +147,22 @@ const versionShape = looseObject({
 /** A saved version of a sandbox's files. */
 export type Version = shape.Decoded<typeof versionShape>
 
-const versionsShape = looseObject({ versions: shape.list(versionShape, MAX_ITEMS) })
+const versionsShape = looseObject({
+  versions: shape.list(versionShape, MAX_ITEMS),
+  retention: looseObject({
+    automaticVersions: shape.nonNegativeInteger,
+    checkpointDays: shape.nullable(shape.nonNegativeInteger),
+  }),
+  storedBytes: shape.nonNegativeInteger,
+})
+export type VersionList = shape.Decoded<typeof versionsShape>
 
 export function decodeVersion(value: unknown): Version {
   return decodeResponse(versionShape, value)
 }
 
-export function decodeVersions(value: unknown): readonly Version[] {
-  return decodeResponse(versionsShape, value).versions
+export function decodeVersions(value: unknown): VersionList {
+  return decodeResponse(versionsShape, value)
 }
 
 const versionDiffShape = looseObject({

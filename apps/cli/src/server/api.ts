@@ -142,7 +142,11 @@ export interface ApiOptions {
 
 export interface Api {
   /** Returns the JSON body; undefined when there is none. Throws `SandwireError`. */
-  readonly request: (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
+  readonly request: (
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    body?: unknown,
+  ) => Promise<unknown>
   readonly readText: (path: string) => Promise<string>
   /** Sends a request with a large body or response. Throws `SandwireError` for an error response. */
   readonly send: (request: ApiRequest) => Promise<ApiResponse>

@@ -18,7 +18,9 @@ import type { RecheckedConnection } from '../sandbox/recheck-authorization.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { RevocationEvent } from '../sandbox/revocation.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
+import type { RetentionSettings } from '../versions/retention.ts'
 import { type AuditQuery, AuditStore } from './audit-store.ts'
+import { type DestroyedLog, DestroyedLogs } from './destroyed-logs.ts'
 import { AccountRevocation } from './revocation.ts'
 import { EndedTokens, type EndedToken, type IssuedCredential, SignIns, type UsedState } from './sign-ins.ts'
 import { AccountRuns, type RunClaim } from './runs.ts'
@@ -40,6 +42,7 @@ export class AccountObject extends DurableObject<Env> {
   readonly #audit: AuditStore
   readonly #revocation: AccountRevocation
   readonly #usage: AccountUsage
+  readonly #destroyedLogs: DestroyedLogs
   readonly #runs: AccountRuns
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -61,6 +64,7 @@ export class AccountObject extends DurableObject<Env> {
       nowMs,
     })
     this.#runs = new AccountRuns(sql, config.runs)
+    this.#destroyedLogs = new DestroyedLogs(sql)
     this.#signIns = new SignIns(sql)
     this.#endedTokens = new EndedTokens(sql)
     this.#heldGrants = new HeldGrants(sql)
@@ -127,6 +131,26 @@ export class AccountObject extends DurableObject<Env> {
       this.#usage.setKnownSessions((sessions ?? []).map(({ id }) => id))
       this.#reportUsage()
     })
+  }
+
+  /** Which versions its sandboxes keep: the settings of the account over those of the operator. */
+  retention(): Promise<Outcome<RetentionSettings>> {
+    const { config } = runtimeOf(this.env)
+    return this.#run((store) => ({ ...config.retention, ...store.retention }))
+  }
+
+  setRetention(settings: RetentionSettings): Promise<Outcome<void>> {
+    return this.#run((store) => store.setRetention(settings))
+  }
+
+  /** Keeps the last lines of a sandbox that is about to be destroyed. */
+  keepLog(log: DestroyedLog): Promise<Outcome<void>> {
+    return this.#run(() => this.#destroyedLogs.add(log, Date.now()))
+  }
+
+  /** The last lines of a destroyed sandbox, by its id or last name; null when they are not kept. */
+  destroyedLog(idOrName: string): Promise<Outcome<string | null>> {
+    return this.#run(() => this.#destroyedLogs.find(idOrName, Date.now()) ?? null)
   }
 
   remove(sandbox: string): Promise<Outcome<void>> {
@@ -281,6 +305,7 @@ export class AccountObject extends DurableObject<Env> {
       const own = store.sandboxes().map(({ id }) => id)
       const held = this.#heldGrants.list(nowMs)
       this.#endedTokens.deleteAccount(nowMs)
+      this.#destroyedLogs.clear()
       this.#revocation.enqueueDestroy(own, account)
       this.#revocation.enqueue(
         held.map(({ sandbox }) => sandbox),

@@ -5,10 +5,12 @@ import type { HeldGrant } from '../sandbox/grants.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
 import { numberOf, openSchema, type Schema, type Sql, textOf } from '../sql.ts'
+import type { RetentionSettings } from '../versions/retention.ts'
 import { AUDIT_SCHEMA } from './audit-store.ts'
+import { DESTROYED_LOGS_SCHEMA } from './destroyed-logs.ts'
 
 const SCHEMA: Schema = {
-  version: 2,
+  version: 3,
   statements: [
     // Sandboxes of the account; `view` is null until the sandbox's object was created.
     'CREATE TABLE sandboxes (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, view TEXT)',
@@ -43,6 +45,9 @@ const SCHEMA: Schema = {
       held TEXT NOT NULL
     )`,
     'CREATE TABLE attach_budget (one INTEGER PRIMARY KEY CHECK (one = 1), tokens REAL NOT NULL, at_ms INTEGER NOT NULL)',
+    // Which versions its sandboxes keep, JSON.
+    'CREATE TABLE retention (one INTEGER PRIMARY KEY CHECK (one = 1), settings TEXT NOT NULL)',
+    ...DESTROYED_LOGS_SCHEMA,
     ...AUDIT_SCHEMA,
     ...OUTBOX_SCHEMA,
   ],
@@ -109,6 +114,17 @@ export class AccountStore {
         unreported: unreported.map((each) => textOf(each, 'id')),
       },
     }
+  }
+
+  /** Which versions its sandboxes keep, unless they have settings of their own. */
+  get retention(): RetentionSettings {
+    const [row] = this.#sql.exec('SELECT settings FROM retention').toArray()
+    // Written by `setRetention`.
+    return row === undefined ? {} : (JSON.parse(textOf(row, 'settings')) as RetentionSettings)
+  }
+
+  setRetention(settings: RetentionSettings): void {
+    this.#sql.exec('INSERT OR REPLACE INTO retention VALUES (1, ?)', JSON.stringify(settings))
   }
 
   /** Sessions that have not ended, as last reported. */

@@ -12,6 +12,8 @@ export const ACTIONS = [
   'version.restore',
   'version.fork',
   'version.rebuild',
+  /** Which versions are kept. */
+  'retention.set',
   'session.start',
   'session.join',
   'session.end',
@@ -57,6 +59,7 @@ export const AUDIT_CLASSES = ['security', 'activity', 'gap'] as const
 
 /** Who has access, and what cannot be undone. */
 const SECURITY: ReadonlySet<Action> = new Set([
+  'retention.set',
   'signin',
   'signout',
   'account.delete',
@@ -113,6 +116,8 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'POST /api/sandboxes/:sandbox/checkpoints/:version/restore': 'version.restore',
   'POST /api/sandboxes/:sandbox/checkpoints/:version/fork': 'version.fork',
   'POST /api/sandboxes/:sandbox/checkpoints/rebuild': 'version.rebuild',
+  'PUT /api/sandboxes/:sandbox/retention': 'retention.set',
+  'PUT /api/account/retention': 'retention.set',
   'PUT /api/sandboxes/:sandbox/env': 'sandbox.env',
   'POST /api/sandboxes/:sandbox/exec': 'exec',
   'POST /api/sandboxes/:sandbox/sessions': 'session.start',

@@ -19,6 +19,7 @@ import {
   diffView,
   newCheckpoint,
   newFork,
+  toVersionList,
   toVersionView,
   versionList,
   versionParams,
@@ -54,8 +55,7 @@ export function addCheckpointRoutes(
     async (context) => {
       const call = callOf(context)
       const sandbox = await find(call.identity, context.req.valid('param').sandbox)
-      const versions = unwrap(await sandbox.versions(call))
-      return context.json({ versions: versions.map((each) => toVersionView(each, versions[0]?.number)) }, 200)
+      return context.json(toVersionList(unwrap(await sandbox.versions(call))), 200)
     },
   )
 
@@ -105,8 +105,7 @@ export function addCheckpointRoutes(
     async (context) => {
       const call = callOf(context)
       const sandbox = await find(call.identity, context.req.valid('param').sandbox)
-      const versions = unwrap(await sandbox.rebuildVersions(call))
-      return context.json({ versions: versions.map((each) => toVersionView(each, versions[0]?.number)) }, 200)
+      return context.json(toVersionList(unwrap(await sandbox.rebuildVersions(call))), 200)
     },
   )
 

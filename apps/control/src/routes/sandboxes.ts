@@ -210,12 +210,28 @@ export function addSandboxRoutes(
     }),
     async (context) => {
       const call = callOf(context)
-      const id = await find(call.identity, context.req.valid('param').sandbox)
+      const { sandbox } = context.req.valid('param')
       const bytes = Math.min(Number(context.req.valid('query').bytes ?? DEFAULT_LOG_BYTES), MAX_LOG_BYTES)
       const headers = { ...COMMON_HEADERS, 'content-type': 'application/x-ndjson' }
-      return new Response(unwrap(await lookup.sandbox(id).logs(call, bytes)), { headers })
+      try {
+        const id = await find(call.identity, sandbox)
+        return new Response(unwrap(await lookup.sandbox(id).logs(call, bytes)), { headers })
+      } catch (error) {
+        if (SandwireError.from(error).code !== 'sandbox_not_found') throw error
+        // The account has the last lines of sandboxes that it destroyed.
+        const kept = unwrap(await lookup.account(call.identity).destroyedLog(sandbox))
+        if (kept === null) throw error
+        return new Response(lastLines(kept, bytes), { headers })
+      }
     },
   )
+}
+
+/** The last whole lines of a text, at most this many characters. */
+function lastLines(text: string, chars: number): string {
+  if (text.length <= chars) return text
+  const end = text.slice(-chars)
+  return end.slice(end.indexOf('\n') + 1)
 }
 
 /** The sandbox as the API returns it. */

@@ -7,7 +7,7 @@ const MAX_SLEEP_SECONDS = 30 * 24 * 60 * 60
 const MAX_ENV_CHARS = 32 * 1024
 
 /** An integer of a range; the error names the range. */
-function between(min: number, max: number) {
+export function between(min: number, max: number) {
   const error = `expected a whole number from ${min} to ${max}`
   return z.int({ error }).min(min, { error }).max(max, { error })
 }

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
-import type { SizedVersion } from '../versions/version-store.ts'
-import { sandboxName, sandboxParams } from './schemas.ts'
+import { MAX_AUTOMATIC_VERSIONS, MAX_CHECKPOINT_DAYS } from '../versions/retention.ts'
+import type { SizedVersion, VersionList } from '../versions/version-store.ts'
+import { between, sandboxName, sandboxParams } from './schemas.ts'
 
 const NAME_RULE = 'expected lower-case letters, digits and hyphens (max 63), with a letter first'
 const name = z
@@ -24,7 +25,39 @@ export const versionView = z
     addedBytes: z.int().openapi({ description: 'What this version added to the store.' }),
   })
   .openapi('Version')
-export const versionList = z.object({ versions: z.array(versionView) }).openapi('Versions')
+const automaticVersions = between(1, MAX_AUTOMATIC_VERSIONS).openapi({
+  description: 'How many automatic versions are kept.',
+})
+const checkpointDays = between(1, MAX_CHECKPOINT_DAYS).nullable().openapi({
+  description: 'Days after which a checkpoint is deleted; null: it is kept.',
+})
+export const retentionBody = z
+  .strictObject({
+    automaticVersions: automaticVersions.exactOptional(),
+    checkpointDays: checkpointDays.exactOptional(),
+  })
+  .openapi('RetentionSettings', {
+    description: 'What is absent is inherited: by a sandbox from its account, by an account from the server.',
+  })
+export const retentionView = z.object({ automaticVersions, checkpointDays }).openapi('Retention')
+export const versionList = z
+  .object({
+    versions: z.array(versionView),
+    retention: retentionView,
+    storedBytes: z
+      .int()
+      .openapi({ description: 'Bytes in the store; content that versions share counts once.' }),
+  })
+  .openapi('Versions')
+
+export function toVersionList({
+  versions,
+  retention,
+  storedBytes,
+}: VersionList): z.infer<typeof versionList> {
+  const newest = versions[0]?.number
+  return { versions: versions.map((each) => toVersionView(each, newest)), retention, storedBytes }
+}
 
 export const newFork = z
   .strictObject({

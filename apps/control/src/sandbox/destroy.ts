@@ -12,11 +12,12 @@ export function destroyerOf({ identity, name, address, login }: SandboxCall): De
 
 /** Deletes a sandbox whose intended destruction is stored. Every step can be repeated. */
 export async function destroySandbox(
-  { store, provider, deleteSegments, index, onDestroyed, alarm, deleteAll }: LifecycleDependencies,
+  { store, provider, keepLog, deleteSegments, index, onDestroyed, alarm, deleteAll }: LifecycleDependencies,
   by: Destroyer,
   { sandbox, requestId }: { readonly sandbox: string; readonly requestId: string },
 ): Promise<void> {
   const owner = store.read()?.owner ?? by.identity
+  await keepLog(sandbox, requestId)
   await provider.destroy(sandbox, requestId)
   await deleteSegments(sandbox)
   await index.remove(owner, sandbox)

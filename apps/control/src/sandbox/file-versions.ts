@@ -3,6 +3,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import type { Log } from '../log.ts'
 import type { SandboxAddress, SandboxVersions, SaveOptions } from '../versions/sandbox-versions.ts'
+import type { RetentionSettings } from '../versions/retention.ts'
 import { IDLE, nextSyncMs, stepSync, type SyncEvent, type SyncState } from '../versions/sync-state.ts'
 import type { VersionMetrics } from '../versions/version-metrics.ts'
 import type {
@@ -11,6 +12,7 @@ import type {
   SizedVersion,
   Version,
   VersionContent,
+  VersionList,
   VersionStore,
 } from '../versions/version-store.ts'
 import type { Running } from './lifecycle.ts'
@@ -292,12 +294,24 @@ export class FileVersions {
     if (store.head !== undefined) store.keep(store.head)
   }
 
-  list(): readonly SizedVersion[] {
-    return this.#deps.store.list().map((version) => this.sized(version))
-  }
-
   sized(version: Version): SizedVersion {
     return { ...version, addedBytes: this.#deps.store.bytesOf(version.save) }
+  }
+
+  /** All versions, and which are kept. */
+  describe(): VersionList {
+    const { store } = this.#deps
+    const versions = store.list().map((version) => this.sized(version))
+    return { versions, retention: store.retention, storedBytes: store.storedBytes }
+  }
+
+  /** Sets which versions of this sandbox are kept. */
+  setRetention(settings: RetentionSettings): void {
+    const { store, nowMs } = this.#deps
+    if (!this.isEnabled) throw notSaved()
+    store.setRetention('sandbox', settings)
+    store.prune(nowMs())
+    store.markUnused(nowMs())
   }
 
   /** Throws `not_found`. */

@@ -57,6 +57,8 @@ export interface LifecycleDependencies {
   readonly alarm: { set(atMs: number): Promise<void>; clear(): Promise<void> }
   /** Called when the provider has destroyed the sandbox, before the object's own storage is deleted. */
   readonly onDestroyed: (by: Destroyer, requestId: string) => Promise<void>
+  /** Keeps the last log lines of a sandbox that is about to be destroyed. A failure must not prevent that. */
+  readonly keepLog: (sandbox: string, requestId: string) => Promise<void>
   /** Deletes the saved files of a destroyed sandbox. */
   readonly deleteSegments: (sandbox: string) => Promise<void>
   /** Deletes the object's storage, except what forks of the sandbox need. */

@@ -23,7 +23,8 @@ import { type DroppedRows, SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
 import { UploadAudit } from '../workspace-proxy/upload-audit.ts'
 import { WORKSPACE_URL, parseWorkspaceCall } from '../workspace-proxy/call.ts'
-import type { SizedVersion, VersionContent } from '../versions/version-store.ts'
+import type { RetentionSettings } from '../versions/retention.ts'
+import type { SizedVersion, VersionContent, VersionList } from '../versions/version-store.ts'
 
 function auditedHeader({ isAudited }: { readonly isAudited?: true }): Readonly<Record<string, string>> {
   return isAudited === true ? { [AUDITED_HEADER]: '1' } : {}
@@ -92,11 +93,23 @@ export class SandboxObject extends DurableObject<Env> {
     })
   }
 
-  /** Saved versions of its files, newest first. */
-  versions(call: SandboxCall): Promise<Outcome<readonly SizedVersion[]>> {
-    return this.#run(({ lifecycle, files }) => {
+  /** Saved versions of its files, newest first, and which are kept. */
+  versions(call: SandboxCall): Promise<Outcome<VersionList>> {
+    return this.#run(async ({ lifecycle, files, refreshRetention }) => {
       lifecycle.authorize(call, 'work')
-      return files.list()
+      await refreshRetention()
+      return files.describe()
+    })
+  }
+
+  /** Sets which versions are kept; what is not given is inherited from the account. */
+  setRetention(call: SandboxCall, settings: RetentionSettings): Promise<Outcome<VersionList>> {
+    return this.#audited(call, {}, async ({ lifecycle, files, refreshRetention, rearm }) => {
+      lifecycle.authorize(call, 'own')
+      await refreshRetention()
+      files.setRetention(settings)
+      await rearm()
+      return files.describe()
     })
   }
 
@@ -134,11 +147,11 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   /** Adds versions that are in the store and not in the list. */
-  rebuildVersions(call: SandboxCall): Promise<Outcome<readonly SizedVersion[]>> {
+  rebuildVersions(call: SandboxCall): Promise<Outcome<VersionList>> {
     return this.#audited(call, {}, async ({ lifecycle, files, rearm }) => {
       await files.rebuild(lifecycle.authorize(call, 'own').record.id)
       await rearm()
-      return files.list()
+      return files.describe()
     })
   }
 

@@ -1,4 +1,5 @@
 import { withTimeout } from '@sandwire/async'
+import { MAX_DESTROYED_LOG_BYTES } from '../account/destroyed-logs.ts'
 import { PtySessions } from '../compat/pty-sessions.ts'
 import type { Env } from '../env.ts'
 import { unwrap } from '../outcome.ts'
@@ -43,6 +44,8 @@ export interface SandboxParts {
   readonly ptySessions: PtySessions
   readonly workspace: WorkspaceProxy
   readonly files: FileVersions
+  /** Reads which versions the account keeps. */
+  readonly refreshRetention: () => Promise<void>
   /** Deletes stored files that nothing needs, when that is due. */
   readonly collectGarbage: () => Promise<void>
   /** Opens a stream of events about its files. */
@@ -57,6 +60,8 @@ const AUDIT_DELAY_MS = 250
 const ABORT_DELAY_MS = 250
 /** Between two alarms at least. */
 const MIN_ALARM_PAUSE_MS = 250
+/** A change of the account's retention reaches running sandboxes after this time at the latest. */
+const RETENTION_FRESH_MS = 10 * 60 * 1000
 /** How long an account may take to respond. */
 const ACCOUNT_MS = 10_000
 
@@ -204,6 +209,19 @@ export async function openParts(
     nowMs,
     log,
   })
+  let retentionMs = 0
+  /** Takes over the account's settings, unless that was done within this time. Failures are left for the next call. */
+  const refreshRetention = async (freshMs = 0): Promise<void> => {
+    const record = store.read()
+    if (record === undefined || segments === undefined || nowMs() < retentionMs + freshMs) return
+    retentionMs = nowMs()
+    try {
+      const settings = await inTime(async () => unwrap(await account(record.owner).retention()))
+      store.versions.setRetention('account', settings)
+    } catch (error) {
+      log.warn('retention_not_read', { sandbox: record.id, cause: String(error) })
+    }
+  }
   /** Deletes the storage, and keeps what forks of the sandbox need. */
   const deleteAll = async (sandbox: string): Promise<void> => {
     const kept = store.versions.forkedContent(sandbox)
@@ -246,6 +264,17 @@ export async function openParts(
     onDestroyed: async (by, requestId) => {
       await holders.removeAll()
       await audit.recordDestroyed({ ...by, scopes: [], requestId }, audit.contextOf(by))
+    },
+    keepLog: async (sandbox, requestId) => {
+      const record = store.read()
+      if (record === undefined) return
+      try {
+        const lines = await provider.logs(sandbox, MAX_DESTROYED_LOG_BYTES, requestId)
+        const kept = { sandbox, name: record.name, log: lines.slice(-MAX_DESTROYED_LOG_BYTES) }
+        await inTime(async () => unwrap(await account(record.owner).keepLog(kept)))
+      } catch (error) {
+        log.warn('log_not_kept', { sandbox, request_id: requestId, cause: String(error) })
+      }
     },
     deleteSegments: (sandbox) => garbage.deleteAll(sandbox),
     deleteAll,
@@ -312,7 +341,9 @@ export async function openParts(
     ptySessions,
     workspace,
     files,
+    refreshRetention,
     collectGarbage: async () => {
+      await refreshRetention(RETENTION_FRESH_MS)
       await garbage.onAlarm()
       const { destroyedSandbox, isEmpty } = store.versions
       if (destroyedSandbox !== undefined && isEmpty) await deleteAll(destroyedSandbox)

@@ -20,7 +20,8 @@ import type { SandboxRecord, SandboxSettings } from './record.ts'
 import { HOLDER_OUTBOX } from './holder-index.ts'
 import { DISCONNECT_OUTBOX } from './revocation.ts'
 import type { SandboxState } from './state.ts'
-import { type DestroyedSandbox, VERSION_SCHEMA, VersionStore } from '../versions/version-store.ts'
+import { VERSION_SCHEMA } from '../versions/version-schema.ts'
+import { type DestroyedSandbox, VersionStore } from '../versions/version-store.ts'
 import { decodeTicket, encodeTicket, type LiveTicket, type TicketRecord } from './tickets.ts'
 
 const SCHEMA: Schema = {

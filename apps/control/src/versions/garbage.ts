@@ -21,7 +21,7 @@ export interface GarbageDependencies {
   readonly log: Log
 }
 
-/** Deletes segments that no version and no fork needs. */
+/** Deletes versions that are not to be kept, and segments that no version and no fork needs. */
 export class Garbage {
   readonly #deps: GarbageDependencies
   #retryMs = 0
@@ -35,7 +35,7 @@ export class Garbage {
     const { store, segments } = this.#deps
     if (segments === undefined) return undefined
     const checks = store.forks().map(({ checkedMs }) => checkedMs + FORK_CHECK_MS)
-    const times = [store.nextUnusedMs, ...checks].filter((time) => time !== undefined)
+    const times = [store.nextUnusedMs, store.nextExpiryMs, ...checks].filter((time) => time !== undefined)
     return times.length === 0 ? undefined : Math.max(this.#retryMs, Math.min(...times))
   }
 
@@ -58,6 +58,7 @@ export class Garbage {
     const sandbox = this.#deps.sandbox()
     if (segments === undefined || sandbox === undefined || isSaving()) return 0
     for (const fork of store.forks()) await this.#checkFork(fork)
+    store.prune(nowMs())
     const unused = store.unused(nowMs())
     for (const { id, lineage } of unused) {
       // What another sandbox made is deleted by that one.

@@ -125,7 +125,7 @@ export class SandboxVersions {
       throw new SandwireError('internal', `Cannot save the files: segment ${missing} was not stored`)
     if (!isCommitted) throw new SandwireError('conflict', 'Cannot save the files: another save was committed')
     if (summary.isBase) this.#sparse = summary.sparse
-    store.prune()
+    store.prune(nowMs())
     store.markUnused(nowMs())
     // Without this message the next save still starts from this version: it names its parent.
     await this.#request(target, options.requestId, 'POST', `/versions/saves/${save}`).catch(() => undefined)

@@ -2,63 +2,8 @@ import { SandwireError } from '@sandwire/protocol'
 import type { SegmentId } from '@sandwire/version-format'
 import { type Exec, numberOf, type Row, textOf } from '../sql.ts'
 import type { FoundVersions } from './rebuild-versions.ts'
+import { resolveRetention, type Retention, type RetentionSettings } from './retention.ts'
 import type { SegmentFacts } from './segment-store.ts'
-
-export const VERSION_SCHEMA: readonly string[] = [
-  `CREATE TABLE segments (
-    id TEXT PRIMARY KEY,
-    lineage TEXT NOT NULL,
-    bytes INTEGER NOT NULL,
-    trailer_bytes INTEGER NOT NULL,
-    sha256 TEXT NOT NULL,
-    -- Since when no version and no fork needs it; NULL: one does.
-    unused_ms INTEGER
-  )`,
-  // AUTOINCREMENT: the number of a deleted version is never given to another.
-  `CREATE TABLE versions (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    save TEXT NOT NULL,
-    created_ms INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    name TEXT UNIQUE,
-    is_fuzzy INTEGER NOT NULL,
-    unreadable INTEGER NOT NULL,
-    -- JSON: the segments with the manifests, from the base to this version.
-    manifests TEXT NOT NULL,
-    -- JSON: all segments that the version needs.
-    segments TEXT NOT NULL
-  )`,
-  // Sandboxes that were made from a version, and the segments (JSON) that they may need.
-  `CREATE TABLE forks (
-    sandbox TEXT PRIMARY KEY,
-    -- When it was made, or last said that it needs them.
-    checked_ms INTEGER NOT NULL,
-    segments TEXT NOT NULL
-  )`,
-  // The sandbox, when it was destroyed and forks still need its segments.
-  'CREATE TABLE destroyed (one INTEGER PRIMARY KEY CHECK (one = 1), sandbox TEXT NOT NULL)',
-  // The version that the next start restores.
-  `CREATE TABLE pending_restore (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    number INTEGER NOT NULL,
-    -- 1: a user asked for it. 0: the files of the sandbox are missing.
-    is_requested INTEGER NOT NULL
-  )`,
-  // The last start whose files are complete, so that a repeated start does not replace them.
-  `CREATE TABLE last_start (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    epoch TEXT NOT NULL,
-    -- Where its files are, or were.
-    provider TEXT NOT NULL,
-    -- 1: its files were saved after its last process had ended, or while all were stopped.
-    is_saved INTEGER NOT NULL,
-    -- What was restored at this start; NULL: it found its files.
-    number INTEGER,
-    saved_ms INTEGER,
-    restored_ms INTEGER,
-    reason TEXT
-  )`,
-]
 
 /** `automatic`: saved while the sandbox ran or stopped. `checkpoint`: kept until it is deleted. */
 export type VersionKind = 'automatic' | 'checkpoint'
@@ -96,6 +41,14 @@ export interface VersionContent {
   readonly segments: readonly SegmentRow[]
 }
 
+/** All versions of a sandbox, newest first. */
+export interface VersionList {
+  readonly versions: readonly SizedVersion[]
+  readonly retention: Retention
+  /** Bytes in the store. */
+  readonly storedBytes: number
+}
+
 /** A sandbox that was made from a version of this one. */
 export interface Fork {
   readonly sandbox: string
@@ -126,10 +79,13 @@ export interface RestoredFiles {
   readonly reason: RestoreReason
 }
 
-/** Automatic versions that are kept, newest first. */
-const MAX_AUTOMATIC_VERSIONS = 10
+const DAY_MS = 24 * 60 * 60 * 1000
 /** A segment that is not needed is deleted after this time: a download or fork in progress may still read it. */
 export const UNUSED_MS = 60 * 60 * 1000
+
+/** Neither the newest version nor the one that the next start restores. */
+const UNPROTECTED =
+  'number <> (SELECT MAX(number) FROM versions) AND number NOT IN (SELECT number FROM pending_restore)'
 
 function toVersion(row: Row): Version {
   const name = row['name']
@@ -353,14 +309,47 @@ export class VersionStore {
     this.#exec('DELETE FROM versions WHERE number = ?', number)
   }
 
-  /** Deletes old automatic versions; the newest version always stays. */
-  prune(): void {
+  /** Deletes versions that need not be kept. The newest one stays, and the one that the next start restores. */
+  prune(nowMs: number): void {
+    const { automaticVersions, checkpointDays } = this.retention
     this.#exec(
-      `DELETE FROM versions WHERE kind = 'automatic' AND number NOT IN
-       (SELECT number FROM versions WHERE kind = 'automatic' ORDER BY number DESC LIMIT ?)
-       AND number <> (SELECT MAX(number) FROM versions)`,
-      MAX_AUTOMATIC_VERSIONS,
+      `DELETE FROM versions WHERE kind = 'automatic' AND ${UNPROTECTED} AND number NOT IN
+       (SELECT number FROM versions WHERE kind = 'automatic' ORDER BY number DESC LIMIT ?)`,
+      automaticVersions,
     )
+    if (checkpointDays === null) return
+    const query = `DELETE FROM versions WHERE kind = 'checkpoint' AND ${UNPROTECTED} AND created_ms <= ?`
+    this.#exec(query, nowMs - checkpointDays * DAY_MS)
+  }
+
+  /** When the next checkpoint is to be deleted; undefined: none is. */
+  get nextExpiryMs(): number | undefined {
+    const { checkpointDays } = this.retention
+    if (checkpointDays === null) return undefined
+    const query = `SELECT MIN(created_ms) AS first_ms FROM versions WHERE kind = 'checkpoint' AND ${UNPROTECTED}`
+    const firstMs = this.#exec(query)[0]?.['first_ms']
+    return typeof firstMs === 'number' ? firstMs + checkpointDays * DAY_MS : undefined
+  }
+
+  get retention(): Retention {
+    const { account, sandbox } = this.#retentionSettings
+    return resolveRetention(account, sandbox)
+  }
+
+  /** Sets what the sandbox has itself, or what it has from its account. */
+  setRetention(of: 'sandbox' | 'account', settings: RetentionSettings): void {
+    const { sandbox, account } = this.#retentionSettings
+    const ofSandbox = JSON.stringify(of === 'sandbox' ? settings : sandbox)
+    const ofAccount = JSON.stringify(of === 'account' ? settings : account)
+    this.#exec('INSERT OR REPLACE INTO retention VALUES (1, ?, ?)', ofSandbox, ofAccount)
+  }
+
+  get #retentionSettings(): { readonly sandbox: RetentionSettings; readonly account: RetentionSettings } {
+    const [row] = this.#exec('SELECT sandbox, account FROM retention')
+    if (row === undefined) return { sandbox: {}, account: {} }
+    // Written by `setRetention`.
+    const read = (column: string) => JSON.parse(textOf(row, column)) as RetentionSettings
+    return { sandbox: read('sandbox'), account: read('account') }
   }
 
   /** Updates since when segments are not needed, after versions or forks were removed. */

@@ -72,6 +72,14 @@ const RUNS = {
   bindingAccount: optional({ shape: shape.text(256, /^.+$/), expected: 'the id of an account' }),
 }
 
+const RETENTION = {
+  automaticVersions: optional(whole(1, 1_000)),
+  checkpointDays: optional({
+    shape: shape.nullable(shape.integer(1, 3_650)),
+    expected: 'a whole number from 1 to 3650, or null',
+  }),
+}
+
 type Validate = (value: unknown, problems: string[]) => void
 
 /** Validates a setting with a single value. */
@@ -87,6 +95,7 @@ const PASSED: Readonly<Record<string, Validate>> = {
   commands: validateCommandSettings,
   credentials: (value, problems) => void validateCredentialSettings(value, problems),
   limits: (value, problems) => void validateRecord('limits', value, LIMITS, problems),
+  retention: (value, problems) => void validateRecord('retention', value, RETENTION, problems),
   runs: (value, problems) => void validateRecord('runs', value, RUNS, problems),
   sessions: (value, problems) => void validateRecord('sessions', value, SESSIONS, problems),
   sessionTokenMinutes: one('sessionTokenMinutes', whole(15, 60)),

@@ -97,6 +97,7 @@ export class RealSandbox implements FleetSandbox {
       },
       alarm: { set: (atMs) => alarm.setBy(atMs), clear: () => alarm.setAt(undefined) },
       onDestroyed: async () => undefined,
+      keepLog: async () => undefined,
       deleteSegments: async () => undefined,
       deleteAll: async () => undefined,
     })

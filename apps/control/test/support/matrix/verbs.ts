@@ -194,6 +194,12 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     'not_found',
     ofSandbox('/api/sandboxes/:sandbox/checkpoints/none/restore'),
   ),
+  'PUT /api/sandboxes/:sandbox/retention': expectingError(
+    'not_found',
+    ofSandbox('/api/sandboxes/:sandbox/retention', {}),
+  ),
+  'GET /api/account/retention': [plain('/api/account/retention')],
+  'PUT /api/account/retention': [{ ...plain('/api/account/retention', {}), changes: 'account' }],
   'POST /api/sandboxes/:sandbox/checkpoints/rebuild': expectingError(
     'not_found',
     ofSandbox('/api/sandboxes/:sandbox/checkpoints/rebuild'),

@@ -449,6 +449,7 @@ class VersionsSimulation {
         clear: async () => void (this.#alarmMs = undefined),
       },
       onDestroyed: async () => undefined,
+      keepLog: async () => undefined,
       deleteSegments: async () => undefined,
       deleteAll: async () => undefined,
     })
