@@ -54,7 +54,9 @@ describe('wrangler.jsonc', () => {
     })
     const classes = worker?.durableObjectNamespaces?.map(({ className }) => className)
     const migrations: unknown = Reflect.get(file, 'migrations')
-    expect([...(JSON.stringify(migrations).match(/\w+Object/g) ?? [])]).toEqual((classes ?? []).map(String))
+    expect([...(JSON.stringify(migrations).match(/\b[A-Z]\w+(?=")/g) ?? [])]).toEqual(
+      (classes ?? []).map(String),
+    )
   })
 
   test('has the same attach rate limit per address as control', async () => {

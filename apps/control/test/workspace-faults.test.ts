@@ -13,7 +13,7 @@ const W = '/api/workspaces/dev'
 const TIMEOUT_MS = 30_000
 
 /** Shorter than in production, so that the test can wait for it. */
-const hurry = shorten(['FILE_RESPONSE_MS', 'VERSION_MS'], 400)
+const hurry = shorten(['FILE_RESPONSE_MS', 'VERSION_MS'], 1_000)
 
 async function codeOf(response: Response): Promise<string> {
   const { error } = Object(await response.json())
