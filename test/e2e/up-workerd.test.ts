@@ -136,7 +136,7 @@ describe('workerd started by the host', () => {
     expect(await sendRequest('/pass')).toBe('no upgrade')
   })
 
-  test('states the slot at a gate, whatever the client sends, also after a restart (threat T30)', async () => {
+  test('states the slot at a gate, whatever the client sends, also after a restart', async () => {
     const slotSeen = async (slot: number): Promise<unknown> => {
       const unix = join(folder, 'gates', `${slot}.sock`)
       const headers = { 'x-sandwire-slot': '99', 'X-SANDWIRE-SLOT': '98' }

@@ -102,7 +102,7 @@ describe('the gateway to git servers', () => {
     expect(server.refs('one')).toEqual(['refs/heads/agent/fix', 'refs/heads/main'])
   })
 
-  test('refuses other branches, other repositories and pushes of read-only runs (threat T30)', async () => {
+  test('refuses other branches, other repositories and pushes of read-only runs', async () => {
     const token = await grant('agent')
     const work = path.join(base, 'b')
     await git(token, base, 'clone', '-q', 'https://git.example/one', 'b')

@@ -176,7 +176,7 @@ describe('the gateway to model APIs', () => {
   })
 })
 
-describe('the gateway refuses (threat T30)', () => {
+describe('the gateway refuses', () => {
   test('a token from the sandbox of another run, an ended grant and an expired one', async () => {
     const grant = grantOf()
     const token = await control.grantGateway(grant)

@@ -3,27 +3,28 @@ import { SandwireError } from '@sandwire/protocol'
 import { usedVersion } from './agents-folder.ts'
 import { findProgram, installAgent, type InstallOptions } from './install-agent.ts'
 
+/** Read when it is needed, because finding the registry takes a moment. */
+type Sources = () => Omit<InstallOptions, 'name' | 'version' | 'onProgress'>
+
 type Progress = Omit<Extract<AgentProgramStatus, { state: 'installing' }>, 'state'>
 
 /** Installs programs of agents when runs need them, once at a time. */
 export class AgentInstaller {
-  readonly #options: Omit<InstallOptions, 'name' | 'version' | 'onProgress'>
+  readonly #sources: Sources
   readonly #notify: (line: string) => void
   readonly #progress = new Map<string, Progress>()
   readonly #problems = new Map<string, string>()
 
-  constructor(
-    options: Omit<InstallOptions, 'name' | 'version' | 'onProgress'>,
-    notify: (line: string) => void,
-  ) {
-    this.#options = options
+  constructor(sources: Sources, notify: (line: string) => void) {
+    this.#sources = sources
     this.#notify = notify
   }
 
   /** Starts to install a program unless it is installed; the status says how far it is. A failed one is tried again. */
   ensure(name: string): AgentProgramStatus {
-    const program = findProgram({ ...this.#options, name })
-    const version = usedVersion(this.#options.folder, program)
+    const sources = this.#sources()
+    const program = findProgram({ ...sources, name })
+    const version = usedVersion(sources.folder, program)
     if (version !== undefined) return { state: 'installed', version }
     const progress = this.#progress.get(name)
     if (progress !== undefined) return { state: 'installing', ...progress }
@@ -42,7 +43,7 @@ export class AgentInstaller {
     let shown = 0
     try {
       await installAgent({
-        ...this.#options,
+        ...this.#sources(),
         name,
         onProgress: (receivedBytes, totalBytes) => {
           this.#progress.set(name, { version, receivedBytes, totalBytes })

@@ -100,7 +100,10 @@ test('installs another version by what the registry states, and keeps the first 
 
 test('installs once when runs need it, and reports a failure once', async () => {
   const lines: string[] = []
-  const installer = new AgentInstaller(optionsWith(), (line) => lines.push(line))
+  const installer = new AgentInstaller(
+    () => optionsWith(),
+    (line) => lines.push(line),
+  )
   expect(installer.ensure('claude')).toMatchObject({ state: 'installing', version: '1.0.0' })
   expect(installer.ensure('claude')).toMatchObject({ state: 'installing' })
   while (installer.ensure('claude').state === 'installing') await Bun.sleep(1)
@@ -109,7 +112,7 @@ test('installs once when runs need it, and reports a failure once', async () => 
   expect(lines.at(-1)).toBe('Installed agent claude 1.0.0')
   rmSync(path.join(base, 'agents'), { recursive: true })
   const failing = new AgentInstaller(
-    { ...optionsWith(), fetch: () => Promise.reject(new Error('down')) },
+    () => ({ ...optionsWith(), fetch: () => Promise.reject(new Error('down')) }),
     () => undefined,
   )
   failing.ensure('claude')

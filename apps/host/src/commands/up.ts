@@ -95,6 +95,12 @@ function withdraw(file: string, tokenFile: string, log: Log): void {
   }
 }
 
+/** Calls a function when its value is first needed. */
+function once<T>(create: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: create() }).value
+}
+
 function randomText(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(8))).toString('hex')
 }
@@ -221,7 +227,10 @@ async function serve(
     ...(engine !== undefined && { engine }),
     disk,
     ...(manager !== undefined && {
-      agents: new AgentInstaller(agentSources(folder.root, env), notify),
+      agents: new AgentInstaller(
+        once(() => agentSources(folder.root, env)),
+        notify,
+      ),
     }),
     publicUrl: pageUrl,
     socket,
