@@ -168,7 +168,7 @@ export class ContainerProvider implements Provider {
     }
     // A container without a stored run is stale; and Docker restarts a failed one although it counts as ended.
     await this.#remove()
-    await openNetwork(spec.network)
+    await openNetwork(spec.network).catch((caught: unknown) => this.#networkLost(caught))
     const run = { epoch: mintEpoch(), startedMs: nowMs(), network: spec.network }
     store.begin(run)
     engine.start({
@@ -179,6 +179,15 @@ export class ContainerProvider implements Provider {
     this.#monitor(run)
     await this.#waitUntilListening()
     return this.#read(spec.id)
+  }
+
+  /** The engine was restarted: what intercepts the requests of the container is gone, and only another object can connect to it anew. */
+  #networkLost(cause: unknown): never {
+    this.#log('network_lost')
+    this.#deps.onStuck()
+    throw new SandwireError('sandbox_failed', 'The network of the sandbox cannot be set up: try again', {
+      cause,
+    })
   }
 
   /** Waits until sandboxd responds at all. */
