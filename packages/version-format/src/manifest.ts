@@ -87,12 +87,20 @@ export function blockCount(sizeBytes: number): number {
 export class SegmentNumbers {
   readonly ids: SegmentId[] = []
   readonly #numbers = new Map<SegmentId, number>()
+  /** Most references name the same segment as the one before. */
+  #last: SegmentId = ''
+  #lastNumber = 0
 
   of(id: SegmentId): number {
-    const known = this.#numbers.get(id)
-    if (known !== undefined) return known
-    this.#numbers.set(id, this.ids.length)
-    return this.ids.push(id) - 1
+    if (id === this.#last) return this.#lastNumber
+    let number = this.#numbers.get(id)
+    if (number === undefined) {
+      number = this.ids.push(id) - 1
+      this.#numbers.set(id, number)
+    }
+    this.#last = id
+    this.#lastNumber = number
+    return number
   }
 }
 

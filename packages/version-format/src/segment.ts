@@ -98,6 +98,12 @@ export class SegmentBuilder {
   /** Adds a chunk of at most one block; returns its number. */
   add(bytes: Uint8Array, hash: Uint8Array): number {
     if (this.#framed + bytes.byteLength > FRAME_BYTES) this.#closeFrame()
+    if (bytes.byteLength === FRAME_BYTES) {
+      // A whole frame needs no copy.
+      const chunk = { frame: this.#frames.length, start: 0, sizeBytes: bytes.byteLength, hash }
+      this.#addFrame(bytes)
+      return this.#chunks.push(chunk) - 1
+    }
     this.#frame.set(bytes, this.#framed)
     const chunk = { frame: this.#frames.length, start: this.#framed, sizeBytes: bytes.byteLength, hash }
     this.#framed += bytes.byteLength
@@ -130,11 +136,15 @@ export class SegmentBuilder {
 
   #closeFrame(): void {
     if (this.#framed === 0) return
-    const compressed = this.#compression.compress(this.#frame.subarray(0, this.#framed))
-    this.#frames.push({ start: this.#size, sizeBytes: compressed.byteLength, rawBytes: this.#framed })
+    this.#addFrame(this.#frame.subarray(0, this.#framed))
+    this.#framed = 0
+  }
+
+  #addFrame(content: Uint8Array): void {
+    const compressed = this.#compression.compress(content)
+    this.#frames.push({ start: this.#size, sizeBytes: compressed.byteLength, rawBytes: content.byteLength })
     this.#parts.push(compressed)
     this.#size += compressed.byteLength
-    this.#framed = 0
   }
 }
 

@@ -18,6 +18,9 @@ const MAX_UNPACKED_BYTES = 32 * 1024 * 1024
 /** A larger file, which only holes make possible, is not saved: a hole still takes a byte per block. */
 const MAX_FILE_BYTES = 1024 ** 4
 
+/** Memory for it is taken in pieces of this size, as needed. */
+const ARENA_BYTES = 4 * 1024 * 1024
+
 type Segments<Result> = Generator<BuiltSegment, Result, void>
 
 /** A block of content that waits to be packed. */
@@ -46,7 +49,10 @@ export class ContentPacker {
   #builder: SegmentBuilder
   #pending: PendingBlock[] = []
   #pendingBytes = 0
-  readonly #arena = new Uint8Array(MAX_UNPACKED_BYTES)
+  /** Where content waits; used again after packing, because garbage of this size would not be freed in time. */
+  readonly #arena: Uint8Array[] = []
+  #arenaAt = 0
+  #arenaUsed = 0
 
   constructor(options: PackerOptions) {
     this.#options = options
@@ -97,11 +103,18 @@ export class ContentPacker {
     return { xattrs: readXattrs(file.fd), sizeBytes, blocks }
   }
 
-  /** Reads the next block into the arena, which is used again after packing: garbage of this size would not be freed in time. */
+  /** Reads the next block into the arena. */
   #readBlock(fd: number): Uint8Array | undefined {
-    const free = this.#arena.subarray(this.#pendingBytes, this.#pendingBytes + BLOCK_BYTES)
+    if (this.#arenaUsed + BLOCK_BYTES > ARENA_BYTES) {
+      this.#arenaAt += 1
+      this.#arenaUsed = 0
+    }
+    const arena = (this.#arena[this.#arenaAt] ??= new Uint8Array(ARENA_BYTES))
+    const free = arena.subarray(this.#arenaUsed, this.#arenaUsed + BLOCK_BYTES)
     const size = readFd(fd, free)
-    return size < 0 ? undefined : free.subarray(0, size)
+    if (size < 0) return undefined
+    this.#arenaUsed += size
+    return free.subarray(0, size)
   }
 
   /** Packs what was read; yields every segment that is full. */
@@ -110,8 +123,10 @@ export class ContentPacker {
     const pending = this.#pending
     this.#pending = []
     this.#pendingBytes = 0
+    this.#arenaAt = 0
+    this.#arenaUsed = 0
     for (const { bytes, setRef } of pending) {
-      const hash = new Bun.CryptoHasher('sha256').update(bytes).digest().subarray(0, HASH_BYTES)
+      const hash = hashOf(bytes)
       const key = hashKey(hash)
       const saved = tree.findChunk(key)
       const known =
@@ -131,6 +146,13 @@ export class ContentPacker {
       this.#builder = new SegmentBuilder(compression)
     }
   }
+}
+
+const digest = new Uint8Array(32)
+
+function hashOf(bytes: Uint8Array): Uint8Array {
+  Bun.SHA256.hash(bytes, digest)
+  return digest.slice(0, HASH_BYTES)
 }
 
 const ZEROS = new Uint8Array(BLOCK_BYTES)

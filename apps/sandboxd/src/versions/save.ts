@@ -233,16 +233,16 @@ export class Save {
     const { root, fd, path, depth } = folder
     // Before it is read, so that no later change goes unnoticed.
     this.#options.onFolder?.(fd, path)
-    const summary = root.scanner.summarize(fd, path)
+    const isNew = this.#options.isBase || tree.folder(path) === undefined
+    let summary = isNew ? undefined : root.scanner.summarize(fd, path)
     if (typeof summary === 'number') return this.#skipFolder(path)
-    let { subfolders } = summary
-    if (this.#needsComparing(path, summary)) {
+    if (summary === undefined || this.#needsComparing(path, summary)) {
       const found = root.scanner.list(fd, path)
       if (typeof found === 'number') return this.#skipFolder(path)
-      yield* this.#compare(folder, summary, found)
-      subfolders = found.filter(({ kind }) => kind === 'folder').map(({ name }) => name)
+      yield* this.#compare(folder, found, found.entries)
+      summary = found
     }
-    for (const name of subfolders) {
+    for (const name of summary.subfolders) {
       const below = pathIn(path, name)
       // A known folder that is not hinted has not changed.
       if (this.#hints !== undefined && tree.folder(below) !== undefined) continue
@@ -256,9 +256,9 @@ export class Save {
   }
 
   #needsComparing(path: string, { high, low }: { readonly high: number; readonly low: number }): boolean {
-    const { tree, isBase, replaced } = this.#options
+    const { tree, replaced } = this.#options
     const saved = tree.folder(path)
-    if (isBase || saved === undefined || saved.high !== high || saved.low !== low) return true
+    if (saved === undefined || saved.high !== high || saved.low !== low) return true
     if (saved.statuses.includes(0)) return true
     return replaced.size > 0 && tree.entriesOf(saved).some((entry) => this.#isReplaced(entry))
   }
@@ -348,9 +348,12 @@ export class Save {
   ): Steps<{ readonly entry: ManifestEntry; readonly status: FoundEntry } | undefined> {
     let status = found
     for (let reads = 1; ; reads += 1) {
-      const opened = this.#openFile(fd, found.name)
-      const content = opened < 0 ? undefined : yield* this.#packer.read(opened, status)
-      const after = root.scanner.find(fd, found.name)
+      const opened = openAt(fd, cName(found.name), FILE_FLAGS)
+      const granted = opened === -EACCES ? this.#openClosed(fd, found.name) : opened
+      const content = granted < 0 ? undefined : yield* this.#packer.read(granted, status)
+      // A file that nothing can have changed need not be looked at again.
+      const isSure = opened >= 0 && content?.sizeBytes === status.sizeBytes && this.#options.isPaused()
+      const after = isSure ? status : root.scanner.find(fd, found.name)
       if (after === undefined || after.kind !== 'file') return undefined
       if (content === undefined) {
         this.#addUnreadable(pathIn(path, found.name))
@@ -366,12 +369,10 @@ export class Save {
     }
   }
 
-  /** Opens a file. Its owner may have taken its own right to read away: it is granted for the moment of opening. */
-  #openFile(folder: number, name: string): number {
-    const fd = openAt(folder, cName(name), FILE_FLAGS)
-    if (fd !== -EACCES) return fd
+  /** Opens a file whose owner may have taken its own right to read away: it is granted for the moment of opening. */
+  #openClosed(folder: number, name: string): number {
     const mode = this.#options.roots[0]?.scanner.find(folder, name)?.mode
-    if (mode === undefined || chmodAt(folder, cName(name), mode | 0o400) < 0) return fd
+    if (mode === undefined || chmodAt(folder, cName(name), mode | 0o400) < 0) return -EACCES
     const opened = openAt(folder, cName(name), FILE_FLAGS)
     chmodAt(folder, cName(name), mode)
     return opened

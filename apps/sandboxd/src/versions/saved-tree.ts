@@ -5,7 +5,6 @@ import {
   encodeFolder,
   type FileEntry,
   type FolderListing,
-  latin1Text,
   MAX_CHUNKS,
   type ManifestEntry,
   type SegmentId,
@@ -101,7 +100,7 @@ export class SavedTree {
   segmentsAfter(change: TreeChange): readonly SegmentId[] {
     const uses = new Map(this.segments())
     const count = (entries: readonly ManifestEntry[], by: number): void => {
-      for (const { segment } of refsOf(entries)) uses.set(segment, (uses.get(segment) ?? 0) + by)
+      forEachSegment(entries, (segment) => uses.set(segment, (uses.get(segment) ?? 0) + by))
     }
     for (const { listing } of change.folders) {
       const before = this.#folders.get(listing.path)
@@ -169,10 +168,10 @@ export class SavedTree {
   }
 
   #count(entries: readonly ManifestEntry[], by: number): void {
-    for (const { segment } of refsOf(entries)) {
+    forEachSegment(entries, (segment) => {
       const number = this.#numbers.of(segment)
       this.#uses[number] = (this.#uses[number] ?? 0) + by
-    }
+    })
   }
 
   /** These folders and all folders below them. */
@@ -210,12 +209,13 @@ function hasAncestorIn(path: string, folders: ReadonlySet<string>): boolean {
   }
 }
 
-function* refsOf(entries: readonly ManifestEntry[]): Iterable<ChunkRef> {
+/** Calls back for every reference; a generator would take much of the time of a first save. */
+function forEachSegment(entries: readonly ManifestEntry[], visit: (segment: SegmentId) => void): void {
   for (const entry of entries)
-    if (entry.kind === 'file') for (const block of entry.blocks) if (block !== undefined) yield block
+    if (entry.kind === 'file') for (const block of entry.blocks) if (block !== undefined) visit(block.segment)
 }
 
 /** Key of a chunk's hash. */
 export function hashKey(hash: Uint8Array): string {
-  return latin1Text(hash)
+  return Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString('latin1')
 }

@@ -37,16 +37,15 @@ function unknownFolder(path: string, tree: VersionTree): ScannedFolder {
 function* scanFolder(scan: Scan, fd: number, path: string): Generator<ScannedFolder> {
   const { root, tree, isSaved } = scan
   const entries = tree.get(path) ?? []
-  const summary = root.scanner.summarize(fd, path)
   const found = root.scanner.list(fd, path)
-  if (typeof summary === 'number' || typeof found === 'number') yield* unknownBelow(path, tree)
+  if (typeof found === 'number') yield* unknownBelow(path, tree)
   else {
-    const byName = new Map(found.map((each) => [each.name, each]))
+    const byName = new Map(found.entries.map((each) => [each.name, each]))
     const statuses = entries.flatMap((entry) => {
       const each = byName.get(latin1Text(entry.name))
       return each !== undefined && isSaved(each, entry) ? [each.high, each.low] : [0, 0]
     })
-    const { high, low } = summary
+    const { high, low } = found
     yield { high, low, statuses: Int32Array.from(statuses), listing: { path, entries } }
     for (const entry of entries) {
       if (entry.kind !== 'folder') continue
