@@ -3,6 +3,8 @@ const PACKAGES: readonly { readonly name: string; readonly program: string }[] =
   { name: 'openssh-server', program: '/usr/sbin/sshd' },
   { name: 'openssh-client', program: 'ssh' },
   { name: 'websocketd', program: 'websocketd' },
+  { name: 'restic', program: 'restic' },
+  { name: 'zstd', program: 'zstd' },
   { name: 'bubblewrap', program: 'bwrap' },
 ]
 

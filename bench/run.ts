@@ -24,6 +24,18 @@ import { outputPipe, outputPty } from './rows/output.ts'
 import { prompt } from './rows/prompt.ts'
 import { reattach } from './rows/reattach.ts'
 import { resume } from './rows/resume.ts'
+import {
+  restoreFiles,
+  saveAgain,
+  saveAgainBytes,
+  saveBlock,
+  saveBlockBytes,
+  saveFirstBytes,
+  saveFirstTime,
+  saveMemory,
+  savePause,
+  saveQuarter,
+} from './rows/saves.ts'
 import { search } from './rows/search.ts'
 import { stalledControl } from './rows/stalled-control.ts'
 import { tree } from './rows/tree.ts'
@@ -66,6 +78,16 @@ const ROWS: readonly Row[] = [
   transferMemory,
   copyIn,
   copyOut,
+  saveFirstTime,
+  saveFirstBytes,
+  saveAgain,
+  saveAgainBytes,
+  saveQuarter,
+  saveBlock,
+  saveBlockBytes,
+  restoreFiles,
+  saveMemory,
+  savePause,
   browserKeys,
   browserFlood,
   browserPrompt,

@@ -1,9 +1,10 @@
-// Long runs of stress tests: `npm run soak -- [--disconnects N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--faults N] [--leaks N] [--seed N]`.
-// Disconnects attachments and compares every byte; kills workerd and the host during transfers; creates and destroys sandboxes;
+// Long runs of stress tests: `npm run soak -- [--disconnects N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--versions N] [--faults N] [--leaks N] [--seed N]`.
+// Simulates sessions, and versions of files under crashes. Disconnects attachments and compares every byte; kills workerd and the host during transfers; creates and destroys sandboxes;
 // runs file operations while folders are swapped with symlinks that lead outside; kills and freezes processes during operations and
 // compares the state with a model; repeats requests and reports how the memory of each program grows. 0 skips a stage.
 
 import { parseArgs } from 'node:util'
+import { simulateVersions } from '../../apps/control/test/support/versions-simulator/versions-simulator.ts'
 import { RESOLVERS } from '../../apps/sandboxd/src/workspace/files/files.fixture.ts'
 import { runSwapRace } from '../../apps/sandboxd/src/workspace/files/swap-race.fixture.ts'
 import { Deployment } from '../e2e/support/deployment.ts'
@@ -18,6 +19,8 @@ import { describeRound, randomRound, StateTruth } from './state-truth.ts'
 const DEFAULT_DISCONNECTS = 10_000
 const DEFAULT_KILLS = 1_000
 const DEFAULT_SIMULATIONS = 100_000
+/** Simulated histories of versions. */
+const DEFAULT_VERSIONS = 1_000
 const DEFAULT_SANDBOXES = 200
 const DEFAULT_FAULTS = 300
 /** Attaches, PUTs and GETs each. */
@@ -48,6 +51,7 @@ const { values } = parseArgs({
     sandboxes: text,
     swaps: text,
     simulations: text,
+    versions: text,
     faults: text,
     leaks: text,
     seed: text,
@@ -207,8 +211,18 @@ function soakSimulations(wanted: number): Promise<void> {
   return Promise.resolve()
 }
 
+/** Runs simulated histories of versions with crashes. A failing seed is part of the error. */
+async function soakVersions(wanted: number): Promise<void> {
+  for (let done = 0; done < wanted; done += 1) {
+    if (done > 0 && done % 250 === 0) print(`${done} of ${wanted} simulated histories of versions`)
+    await simulateVersions(firstSeed + done)
+  }
+  print(`passed ${wanted} simulated histories of versions`)
+}
+
 const stages = [
   { run: soakSimulations, count: readWhole(values.simulations, DEFAULT_SIMULATIONS) },
+  { run: soakVersions, count: readWhole(values.versions, DEFAULT_VERSIONS) },
   { run: soakDisconnects, count: readWhole(values.disconnects, DEFAULT_DISCONNECTS) },
   { run: soakKills, count: readWhole(values.kills, DEFAULT_KILLS) },
   { run: soakSandboxes, count: readWhole(values.sandboxes, DEFAULT_SANDBOXES) },
