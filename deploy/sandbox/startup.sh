@@ -14,7 +14,7 @@ run=/run/sandwire
 umask 077
 printf '%s\n' "$SANDWIRE_PUBLIC_KEY" >"$run/public-key"
 # Control sends the same Host header as on a unix socket. Processes end before the 10 s of "docker stop" are over.
-set -- --listen "0.0.0.0:${SANDWIRE_PORT:-8080}" --host localhost --workspace /workspace --save-home /home/user \
+set -- --listen "0.0.0.0:${SANDWIRE_PORT:-8080}" --host localhost --workspace /workspace --save-home /home/user --state /var/lib/sandwire \
   --stop-seconds "${SANDWIRE_STOP_SECONDS:-8}" --last-save-seconds "${SANDWIRE_LAST_SAVE_SECONDS:-0}" \
   --public-key "$run/public-key" --sandbox "$SANDWIRE_SANDBOX" --run-as 1000:1000
 if [ -n "${SANDWIRE_ENV:-}" ]; then

@@ -173,6 +173,22 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       }
     })
 
+    test.if(starter === 'root')('leaves sandboxd room when the user has filled the disk', async () => {
+      await using sandbox = await IsolatedSandbox.start(starter, data, {
+        limits: { diskBytes: 64 * MEBIBYTE },
+      })
+      expect((await sandbox.run('head -c 100M /dev/zero > fill')).code).not.toBe(0)
+      expect((await sandbox.run('head -c 64K /dev/zero > more')).code).not.toBe(0)
+      const state = '/var/lib/sandwire'
+      expect(await sandbox.runAsDaemon(`head -c 1M /dev/zero > ${state}/journal; echo $?`)).toMatchObject({
+        stdout: '0\n',
+      })
+      const attempts = `ls ${state} || touch ${state}/x || rm ${state}/journal || cat ${state}/journal || mv ${state} /tmp`
+      await sandbox.runAsDaemon(`chmod 600 ${state}/journal`)
+      expect((await sandbox.run(attempts)).code).not.toBe(0)
+      expect((await sandbox.runAsDaemon(`stat -c %s ${state}/journal`)).stdout).toBe(`${MEBIBYTE}\n`)
+    })
+
     test.skipIf(starter === 'root').each([
       { where: 'a folder without permissions', fill: 'mkdir h; fill h; chmod 0 h' },
       {

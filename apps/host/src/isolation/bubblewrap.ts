@@ -66,6 +66,8 @@ class Bubblewrap implements Isolation {
       const owner = ids === undefined ? undefined : { uid: ids.user, gid: ids.user }
       ensureFolder(folders.files, 0o755)
       for (const name of ['workspace', 'home']) ensureFolder(`${folders.files}/${name}`, 0o755, owner)
+      const daemon = ids === undefined ? undefined : { uid: ids.daemon, gid: ids.daemon }
+      ensureFolder(`${folders.files}/state`, 0o711, daemon)
     }
     return outsidePaths(folders, { ...this.#machine, workspace: this.#settings.workspace })
   }

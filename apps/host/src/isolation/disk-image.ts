@@ -21,7 +21,10 @@ export function inodesFor(diskBytes: number): number {
   return Math.min(INODES.max, Math.max(INODES.min, Math.floor(diskBytes / BYTES_PER_INODE)))
 }
 
-/** Creates the file system of a sandbox, with `workspace` and `home`, unless it exists. The image is sparse. */
+/** Share of the blocks that only sandboxd can use. */
+const RESERVED_PERCENT = 2
+
+/** Creates the file system of a sandbox, with `workspace`, `home` and `state`, unless it exists. The image is sparse. */
 export async function ensureDiskImage(image: string, diskBytes: number, ids: SandboxIds): Promise<void> {
   if (existsSync(image)) return
   removeUnfinishedImage(image)
@@ -34,6 +37,8 @@ export async function ensureDiskImage(image: string, diskBytes: number, ids: San
       mkdirSync(path.join(content, name), { recursive: true, mode: 0o755 })
       chownSync(path.join(content, name), ids.user, ids.user)
     }
+    mkdirSync(path.join(content, 'state'), { mode: 0o711 })
+    chownSync(path.join(content, 'state'), ids.daemon, ids.daemon)
     const unfinished = path.join(made, 'image')
     const options = 'lazy_itable_init=1,lazy_journal_init=1,nodiscard'
     await runTool([
@@ -41,7 +46,7 @@ export async function ensureDiskImage(image: string, diskBytes: number, ids: San
       '-q',
       '-F',
       '-m',
-      '0',
+      String(RESERVED_PERCENT),
       '-E',
       options,
       '-N',

@@ -102,10 +102,12 @@ test('without isolation, paths of the sandbox become paths of this machine', () 
     gatewaySocket: '/r/gateway/gate.sock',
     workspace: '/d/w',
     home: '/d/h',
+    state: '/d/s',
   }
   expect(toOutside('unix:/run/sandwire/sandboxd.sock', outside)).toBe('unix:/r/io/sandboxd.sock')
   expect(toOutside('/run/sandwire-egress/proxy.sock', outside)).toBe('/r/egress/proxy.sock')
   expect(toOutside('/workspace', outside)).toBe('/d/w')
+  expect(toOutside('/var/lib/sandwire', outside)).toBe('/d/s')
   expect(toOutside('/workspaces', outside)).toBe('/workspaces')
   expect(toOutside('--listen', outside)).toBe('--listen')
 })

@@ -15,6 +15,8 @@ export const INSIDE = {
   proxySocket: '/run/sandwire-egress/proxy.sock',
   /** Socket of the credential gateway, in a folder that is read-only inside. */
   gatewaySocket: '/run/sandwire-gateway/gate.sock',
+  /** sandboxd's own files on the sandbox's disk: journals and results of agents. The user can enter it, but neither list nor write it. */
+  state: '/var/lib/sandwire',
   /** Programs of coding agents, read-only. */
   agents: '/opt/agents',
   /** Control's public key. */
@@ -47,6 +49,7 @@ export interface OutsidePaths {
   readonly gatewaySocket: string
   readonly workspace: string
   readonly home: string
+  readonly state: string
 }
 
 /** A launched sandbox. */

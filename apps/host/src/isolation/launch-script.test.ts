@@ -7,7 +7,7 @@ test('the launch script joins its cgroup first and runs bubblewrap with the give
     joinFiles: ['/sys/fs/cgroup/pids/sandwire/ID/cgroup.procs'],
     mounting: {
       mounts: [
-        { kind: 'image', from: '/data/ID.ext4', to: '/run/sandwire/ID/stage/disk' },
+        { kind: 'image', from: '/data/ID.ext4', to: '/run/sandwire/ID/stage/disk', daemonId: 100_000 },
         { kind: 'devices', links: '/run/sandwire/ID/stage/links', to: '/run/sandwire/ID/stage/devices' },
       ],
       table: '/run/sandwire/ID/mounts',
@@ -26,6 +26,9 @@ test('the launch script joins its cgroup first and runs bubblewrap with the give
     'mount -a -T /run/sandwire/ID/mounts',
     'cd /',
     'chmod 755 /run/sandwire/ID/stage/disk/workspace /run/sandwire/ID/stage/disk/home',
+    'mkdir -p /run/sandwire/ID/stage/disk/state',
+    'chown 100000:100000 /run/sandwire/ID/stage/disk/state',
+    'chmod 711 /run/sandwire/ID/stage/disk/state',
     'cp -a /run/sandwire/ID/stage/links/. /run/sandwire/ID/stage/devices',
     'cp -a /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /run/sandwire/ID/stage/devices 2>/dev/null || ' +
       'for name in null zero full random urandom tty; do : > /run/sandwire/ID/stage/devices/$name; ' +
@@ -38,7 +41,7 @@ test('the launch script joins its cgroup first and runs bubblewrap with the give
 test('mounts have the format of fstab, with quoted paths', () => {
   const table = formatMountTable([
     { kind: 'bind', from: '/srv/a b', to: '/to' },
-    { kind: 'image', from: '/data/ID.ext4', to: '/disk' },
+    { kind: 'image', from: '/data/ID.ext4', to: '/disk', daemonId: 100_000 },
     { kind: 'terminals', to: '/terminals', max: 64 },
     { kind: 'overlay', layers: ['code:1,2', '/run/empty'], to: '/code' },
     { kind: 'memory', bytes: 4096, inodes: 7, owner: 9, to: '/tmp' },
@@ -46,7 +49,7 @@ test('mounts have the format of fstab, with quoted paths', () => {
   ])
   expect(table.split('\n')).toEqual([
     '/srv/a\\040b /to none bind 0 0',
-    '/data/ID.ext4 /disk ext4 loop,discard,nosuid,nodev,noatime 0 0',
+    '/data/ID.ext4 /disk ext4 loop,discard,nosuid,nodev,noatime,resuid=100000 0 0',
     'devpts /terminals devpts newinstance,ptmxmode=0666,mode=620,max=64 0 0',
     'overlay /code overlay ro,nosuid,nodev,lowerdir=code\\134:1\\134,2:/run/empty 0 0',
     'tmpfs /tmp tmpfs nosuid,nodev,mode=1777,size=4096,nr_inodes=7,uid=9,gid=9 0 0',

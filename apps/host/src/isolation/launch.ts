@@ -96,6 +96,7 @@ function createBindings(
       { from: folders.io, to: INSIDE.run },
       { from: settings.workspace ?? path.join(files, 'workspace'), to: INSIDE.workspace },
       { from: path.join(files, 'home'), to: INSIDE.home },
+      { from: path.join(files, 'state'), to: INSIDE.state },
     ],
   }
 }

@@ -3,7 +3,8 @@ import { shellQuote } from '@sandwire/shell-quote'
 /** A mount in the sandbox's mount namespace; unmounted with it. */
 export type Mount =
   | { readonly kind: 'bind'; readonly from: string; readonly to: string }
-  | { readonly kind: 'image'; readonly from: string; readonly to: string }
+  /** A disk image. Its reserved blocks are for sandboxd, so that it can write when the user has filled the disk. */
+  | { readonly kind: 'image'; readonly from: string; readonly to: string; readonly daemonId: number }
   | { readonly kind: 'terminals'; readonly to: string; readonly max: number }
   /** A read-only union of folders, the first on top. At least two; paths may be relative to the working directory. */
   | { readonly kind: 'overlay'; readonly layers: readonly string[]; readonly to: string }
@@ -42,7 +43,7 @@ function row(mount: Mount): readonly [source: string, target: string, type: stri
       return [mount.from, mount.to, 'none', 'bind']
     case 'image':
       // `discard` makes freed blocks sparse again.
-      return [mount.from, mount.to, 'ext4', 'loop,discard,nosuid,nodev,noatime']
+      return [mount.from, mount.to, 'ext4', `loop,discard,nosuid,nodev,noatime,resuid=${mount.daemonId}`]
     case 'terminals':
       return ['devpts', mount.to, 'devpts', `newinstance,ptmxmode=0666,mode=620,max=${mount.max}`]
     case 'overlay':
@@ -62,13 +63,22 @@ export function formatMountTable(mounts: readonly Mount[]): string {
   return mounts.map((mount) => `${row(mount).map(field).join(' ')} 0 0\n`).join('')
 }
 
+/** Images of earlier versions have no folder for sandboxd. */
+function ensureState(folder: string, daemonId: number): string[] {
+  const state = shellQuote(folder)
+  return [`mkdir -p ${state}`, `chown ${daemonId}:${daemonId} ${state}`, `chmod 711 ${state}`]
+}
+
 /** Shell commands that complete the mounts. */
 export function completeMounts(mounts: readonly Mount[]): string[] {
   return mounts.flatMap((mount) => {
     switch (mount.kind) {
       case 'image':
         // The user may have changed their modes. Their parent belongs to root, so they are no symbolic links.
-        return [`chmod 755 ${shellQuote(`${mount.to}/workspace`)} ${shellQuote(`${mount.to}/home`)}`]
+        return [
+          `chmod 755 ${shellQuote(`${mount.to}/workspace`)} ${shellQuote(`${mount.to}/home`)}`,
+          ...ensureState(`${mount.to}/state`, mount.daemonId),
+        ]
       case 'devices': {
         // Copies are other inodes than the machine's, so that they show no use by others.
         const nodes = DEVICES.map((name) => `/dev/${name}`).join(' ')

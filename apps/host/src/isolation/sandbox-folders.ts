@@ -40,7 +40,7 @@ export interface SandboxFolders {
   readonly info: string
   /** The sandbox's init, for cleanup after a supervisor that died. */
   readonly init: string
-  /** Contains `workspace` and `home` when there is no image. */
+  /** Contains `workspace`, `home` and `state` when there is no image. */
   readonly files: string
   /** Disk image, when loop devices work. */
   readonly image: string
@@ -134,5 +134,6 @@ export function outsidePaths(
     gatewaySocket: path.join(folders.gateway, path.basename(INSIDE.gatewaySocket)),
     workspace: machine.workspace ?? path.join(files, 'workspace'),
     home: path.join(files, 'home'),
+    state: path.join(files, 'state'),
   }
 }

@@ -36,7 +36,7 @@ export interface Stage {
   readonly masks: readonly Binding[]
   /** Folders in memory. */
   readonly memory: BwrapPlan['memory']
-  /** Folder with `workspace` and `home`. */
+  /** Folder with `workspace`, `home` and `state`. */
   readonly files: string
   /** A complete `/dev`; absent: bubblewrap's. */
   readonly devices: string | undefined
@@ -75,7 +75,9 @@ export function prepareStage(input: StageInput): Stage {
   const files = !isRoot
     ? folders.files
     : mount('disk', (to) =>
-        hasImages ? { kind: 'image', from: folders.image, to } : { kind: 'bind', from: folders.files, to },
+        hasImages
+          ? { kind: 'image', from: folders.image, to, daemonId }
+          : { kind: 'bind', from: folders.files, to },
       )
   const terminals = isRoot
     ? mount('terminals', (to) => ({ kind: 'terminals', to, max: MAX_TERMINALS }))

@@ -52,6 +52,7 @@ export function toOutside(argument: string, outside: OutsidePaths): string {
     [path.dirname(INSIDE.gatewaySocket), path.dirname(outside.gatewaySocket)],
     [INSIDE.workspace, outside.workspace],
     [INSIDE.home, outside.home],
+    [INSIDE.state, outside.state],
   ]
   for (const [inside, here] of mappings) {
     const at = argument.indexOf(inside)
@@ -100,7 +101,7 @@ class Unisolated implements Isolation {
     await removeTree(folders.io)
     for (const folder of [folders.run, folders.io, folders.egress, folders.gateway])
       ensureFolder(folder, 0o700)
-    for (const name of ['workspace', 'home']) ensureFolder(path.join(folders.files, name), 0o700)
+    for (const name of ['workspace', 'home', 'state']) ensureFolder(path.join(folders.files, name), 0o700)
     return this.#outside(folders)
   }
 

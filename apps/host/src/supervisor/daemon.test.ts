@@ -22,6 +22,8 @@ test('starts sandboxd on a unix socket with the required arguments', () => {
     '/workspace',
     '--save-home',
     '/home/user',
+    '--state',
+    '/var/lib/sandwire',
     '--public-key',
     '/run/sandwire/public-key',
     '--sandbox',

@@ -29,6 +29,8 @@ export function createDaemonArguments(
     ...(isServed ? ['--shared-workspace'] : []),
     '--save-home',
     INSIDE.home,
+    '--state',
+    INSIDE.state,
     '--public-key',
     INSIDE.publicKey,
     '--sandbox',

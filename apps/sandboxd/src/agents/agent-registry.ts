@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { type AgentStart, type AgentView, RUN_ID } from '@sandwire/agent'
 import { SandwireError } from '@sandwire/protocol'
@@ -30,7 +30,8 @@ export class AgentRegistry {
     const { stateFolder } = deps
     if (stateFolder === undefined) return
     const folder = this.#folder()
-    mkdirSync(folder, { recursive: true, mode: 0o711 })
+    mkdirSync(folder, { recursive: true })
+    chmodSync(folder, 0o711)
     for (const name of readdirSync(folder).filter((entry) => RUN_ID.test(entry))) this.#reopen(name)
   }
 

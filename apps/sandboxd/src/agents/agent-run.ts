@@ -201,20 +201,26 @@ export class AgentRun {
   }
 }
 
+export type CollectDependencies = Pick<AgentRunDependencies, 'tree' | 'temporaryFolder' | 'log'>
+
 /** The diff of a run whose processes have ended, or why there is none. */
 export async function collectDiff(
   record: RunRecord,
-  { tree, log }: Pick<AgentRunDependencies, 'tree' | 'log'>,
+  { tree, temporaryFolder, log }: CollectDependencies,
 ): Promise<Parameters<RunRecord['finish']>[2]> {
   const { base, folder, patchFile, meta } = record
   if (base === undefined) return { diff: null, diffProblem: 'The run ended before its files were recorded' }
-  try {
-    return {
-      diff: await makeDiff(tree(folder), base, { patchFile, secrets: meta.secrets }),
-      diffProblem: null,
+  const options = { patchFile, secrets: meta.secrets }
+  const contexts = [tree(folder), { ...tree(folder), scratchParent: temporaryFolder }]
+  let diffProblem = ''
+  // The second attempt is for a disk that the run has filled: git then writes to memory.
+  for (const context of contexts) {
+    try {
+      return { diff: await makeDiff(context, base, options), diffProblem: null }
+    } catch (error) {
+      log.warn('agent_diff_failed', { run: meta.run, message: String(error) })
+      diffProblem = SandwireError.from(error).message
     }
-  } catch (error) {
-    log.warn('agent_diff_failed', { run: meta.run, message: String(error) })
-    return { diff: null, diffProblem: SandwireError.from(error).message }
   }
+  return { diff: null, diffProblem }
 }

@@ -1,5 +1,5 @@
 import type { NumberedEvent, Outcome, Usage } from '@sandwire/agent'
-import { type AgentRunDependencies, collectDiff } from './agent-run.ts'
+import { collectDiff, type CollectDependencies } from './agent-run.ts'
 import { NO_USAGE, type RunRecord } from './run-record.ts'
 
 const MESSAGE = 'The sandbox ended during the run'
@@ -34,10 +34,7 @@ function readTotals(record: RunRecord): {
 }
 
 /** Ends a run that an earlier sandboxd left: no process of it is alive, its files are. */
-export async function recoverRun(
-  record: RunRecord,
-  deps: Pick<AgentRunDependencies, 'tree' | 'log'>,
-): Promise<void> {
+export async function recoverRun(record: RunRecord, deps: CollectDependencies): Promise<void> {
   const { summary, ...totals } = readTotals(record)
   const outcome: Outcome = {
     status: 'crashed',

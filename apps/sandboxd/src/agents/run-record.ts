@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import {
   type AgentState,
@@ -59,7 +59,8 @@ export class RunRecord {
     this.#wallClock = wallClock
     if (meta !== undefined) {
       // Its user must reach the base in it, and nothing else.
-      mkdirSync(folder, { mode: 0o711 })
+      mkdirSync(folder)
+      chmodSync(folder, 0o711)
       writeAtomically(path.join(folder, 'meta.json'), JSON.stringify(meta))
     }
     this.meta = meta ?? (JSON.parse(readFileSync(path.join(folder, 'meta.json'), 'utf8')) as RunMeta)

@@ -97,6 +97,11 @@ export class IsolatedSandbox implements AsyncDisposable {
     return response.json()
   }
 
+  /** Runs a line of bash as sandboxd's own user. */
+  async runAsDaemon(line: string): Promise<RunResult> {
+    return (await this.#post('/own', line)).json()
+  }
+
   /** Makes the stand-in for sandboxd allocate memory. */
   async hoard(bytes: number): Promise<string> {
     return (await this.#post('/hoard', String(bytes))).text()

@@ -32,7 +32,8 @@ Bun.serve({
         hoard.push(new Uint8Array(1024 ** 2).fill(1))
       return new Response('took it')
     }
-    const child = Bun.spawn([...launcher, 'bash', '-c', text], {
+    const isOwn = new URL(request.url).pathname === '/own'
+    const child = Bun.spawn([...(isOwn ? [] : launcher), 'bash', '-c', text], {
       cwd: '/workspace',
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 20_000,

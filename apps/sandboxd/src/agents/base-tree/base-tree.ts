@@ -1,15 +1,19 @@
 import {
   chmodSync,
+  closeSync,
   copyFileSync,
   mkdirSync,
+  mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   rmSync,
   statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { copyFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import path from 'node:path'
 import type { BaseTree } from '@sandwire/agent'
 import type { AsUser } from '../../processes/run-as.ts'
@@ -26,7 +30,11 @@ export interface TreeContext {
   readonly workspace: number
   /** A folder of sandboxd that the user can enter but not list or write. */
   readonly folder: string
+  /** Parent of the folder that git writes to; undefined: `folder`. */
+  readonly scratchParent?: string
 }
+
+const COPY_BYTES = 256 * 1024
 
 interface Submodule {
   readonly path: string
@@ -42,10 +50,9 @@ export interface BaseRecord extends BaseTree {
 export const baseFolder = (folder: string): string => path.join(folder, 'base')
 
 /** A folder that belongs to the user, for what git writes. */
-export function openScratch({ folder, asUser }: TreeContext): Disposable & { readonly path: string } {
-  const parent = path.join(folder, 'scratch')
-  rmSync(parent, { recursive: true, force: true })
-  mkdirSync(parent)
+export function openScratch(context: TreeContext): Disposable & { readonly path: string } {
+  const { folder, scratchParent, asUser } = context
+  const parent = mkdtempSync(path.join(scratchParent ?? folder, 'scratch-'))
   chmodSync(parent, 0o777)
   const scratch = path.join(parent, 'user')
   asUser(() => {
@@ -69,6 +76,7 @@ export function openScratch({ folder, asUser }: TreeContext): Disposable & { rea
     path: scratch,
     [Symbol.dispose]: () => {
       // The user's folders are removed with the user's permissions, its parent with ours.
+      chmodSync(parent, 0o777)
       asUser(() => rmSync(scratch, { recursive: true, force: true }))
       rmSync(parent, { recursive: true, force: true })
     },
@@ -104,7 +112,7 @@ export async function recordBase(context: TreeContext): Promise<BaseRecord> {
   await git(plan, ['pack-objects', '-q', '--revs', '--window=0', path.join(scratch.path, 'pack')], {
     stdin: Buffer.from(`${treeHash}\n`),
   })
-  await keep(scratch.path, folder)
+  await keep(context, scratch.path)
   const record: BaseRecord = {
     treeHash,
     commit: repository.commit,
@@ -130,28 +138,47 @@ export function readBase(folder: string): BaseRecord | undefined {
 }
 
 /** Copies objects and index, so that they belong to sandboxd. The time of the index tells git which files may have changed since. */
-async function keep(scratch: string, folder: string): Promise<void> {
+async function keep({ asUser, folder }: TreeContext, scratch: string): Promise<void> {
   const base = baseFolder(folder)
   rmSync(base, { recursive: true, force: true })
   const packs = path.join(base, 'objects', 'pack')
   mkdirSync(packs, { recursive: true })
-  for (const name of readdirSync(scratch).filter((entry) => entry.startsWith('pack-'))) {
-    await copyFile(path.join(scratch, name), path.join(packs, name))
-    chmodSync(path.join(packs, name), 0o444)
-  }
-  copyIndex(path.join(scratch, 'index'), path.join(base, 'index'))
+  const names = asUser(() => readdirSync(scratch)).filter((entry) => entry.startsWith('pack-'))
+  for (const name of names) await copyFromUser(asUser, path.join(scratch, name), path.join(packs, name))
+  const index = path.join(scratch, 'index')
+  await copyFromUser(asUser, index, path.join(base, 'index'))
+  setIndexTime(path.join(base, 'index'), asUser(() => statSync(index)).mtimeMs)
   for (const name of [base, path.join(base, 'objects'), packs]) chmodSync(name, 0o755)
 }
 
-/**
- * Copies an index with its time in whole seconds, rounded down. Git reads a file again when its time is not older than the
- * index's, because it may have changed in the moment in which the index was written; an earlier time is on the safe side.
- */
+/** Copies a file that only the user may be able to read. */
+async function copyFromUser(asUser: AsUser, from: string, to: string): Promise<void> {
+  const source = asUser(() => openSync(from, 'r'))
+  const target = await open(to, 'w', 0o644)
+  try {
+    const buffer = Buffer.alloc(COPY_BYTES)
+    for (let count = readSync(source, buffer); count > 0; count = readSync(source, buffer))
+      await target.writeFile(buffer.subarray(0, count))
+    await target.chmod(0o644)
+  } finally {
+    await target.close()
+    closeSync(source)
+  }
+}
+
+/** Copies the base's index for git to change. Called as the user. */
 export function copyIndex(from: string, to: string): void {
   copyFileSync(from, to)
-  chmodSync(to, 0o644)
-  const seconds = Math.floor(statSync(from).mtimeMs / 1000)
-  utimesSync(to, seconds, seconds)
+  setIndexTime(to, statSync(from).mtimeMs)
+}
+
+/**
+ * Sets the time of an index in whole seconds, rounded down. Git reads a file again when its time is not older than the index's,
+ * because it may have changed in the moment in which the index was written; an earlier time is on the safe side.
+ */
+function setIndexTime(file: string, mtimeMs: number): void {
+  const seconds = Math.floor(mtimeMs / 1000)
+  utimesSync(file, seconds, seconds)
 }
 
 /** The repository at the root of the workspace, as it is before the run; empty without one. */

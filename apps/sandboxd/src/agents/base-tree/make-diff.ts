@@ -58,7 +58,11 @@ export async function makeDiff(
     await git(plan, [...DIFF, '-M', '-z', '--raw', ...range]),
     await git(plan, [...DIFF, '-M', '-z', '--numstat', ...range]),
   )
-  const made = await makePatch(plan, { scratch: scratch.path, from: base.treeHash, to: snapshot.treeHash })
+  const made = await makePatch(plan, context, {
+    scratch: scratch.path,
+    from: base.treeHash,
+    to: snapshot.treeHash,
+  })
   const patch = await copyPatch(context, { made, patchFile, secrets })
   return {
     ...patch,
@@ -230,14 +234,17 @@ function toCount(text: string): number | null {
  */
 async function makePatch(
   plan: PrivateGit,
+  { asUser }: TreeContext,
   { scratch, from, to }: { readonly scratch: string; readonly from: string; readonly to: string },
 ): Promise<string> {
   const patch = path.join(scratch, 'patch')
   const prefixes = ['--src-prefix=a/', '--dst-prefix=b/']
+  const applied = { ...plan, index: path.join(scratch, 'applied') }
   for (const renames of ['-M', '--no-renames']) {
     await git(plan, [...DIFF, renames, '-p', '--binary', ...prefixes, `--output=${patch}`, from, to])
-    if ((await applyPatch({ ...plan, index: path.join(scratch, 'applied') }, patch, from)) === to)
-      return patch
+    // Git refuses an empty patch.
+    const isEmpty = asUser(() => statSync(patch)).size === 0
+    if ((isEmpty ? from : await applyPatch(applied, patch, from)) === to) return patch
   }
   throw new SandwireError('git_failed', 'Cannot return the diff: git does not reproduce the files from it')
 }
@@ -245,7 +252,6 @@ async function makePatch(
 /** The tree that a patch makes of another; undefined when it does not apply. */
 async function applyPatch(plan: PrivateGit, patch: string, from: string): Promise<string | undefined> {
   await git(plan, ['read-tree', from])
-  if (statSync(patch).size === 0) return from
   const args = ['apply', '--cached', '--binary', '--whitespace=nowarn', patch] as const
   const { code } = await runGit(plan, args, { allowed: [0, 1, 128] })
   return code === 0 ? (await git(plan, ['write-tree'])).toString().trim() : undefined
