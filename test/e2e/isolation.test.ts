@@ -186,6 +186,8 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
       const attempts = `ls ${state} || touch ${state}/x || rm ${state}/journal || cat ${state}/journal || mv ${state} /tmp`
       await sandbox.runAsDaemon(`chmod 600 ${state}/journal`)
       expect((await sandbox.run(attempts)).code).not.toBe(0)
+      await sandbox.runAsDaemon(`echo base > ${state}/base; chmod 644 ${state}/base`)
+      expect((await sandbox.run(`cat ${state}/base`)).stdout).toBe('base\n')
       expect((await sandbox.runAsDaemon(`stat -c %s ${state}/journal`)).stdout).toBe(`${MEBIBYTE}\n`)
     })
 

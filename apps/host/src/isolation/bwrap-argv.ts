@@ -100,7 +100,12 @@ export function createBwrapArgv(plan: BwrapPlan): string[] {
     String(plan.infoFd),
     '--clearenv',
     ...Object.entries(plan.env).flatMap(([name, value]) => ['--setenv', name, value]),
-    ...['/var', '/home', '/opt', INSIDE_PROGRAMS].flatMap((folder) => ['--perms', '0755', '--dir', folder]),
+    ...['/var', '/var/lib', '/home', '/opt', INSIDE_PROGRAMS].flatMap((folder) => [
+      '--perms',
+      '0755',
+      '--dir',
+      folder,
+    ]),
     ...bind('--ro-bind', plan.system),
     ...plan.usrLinks.flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
     '--proc',

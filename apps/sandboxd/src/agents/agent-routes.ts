@@ -10,10 +10,12 @@ import {
   stopShape,
 } from '@sandwire/agent'
 import { SandwireError, type shape } from '@sandwire/protocol'
+import { closeSync, openSync } from 'node:fs'
 import { readBytes } from '../http/request-body.ts'
 import { respondJson } from '../http/respond.ts'
 import type { AgentRegistry } from './agent-registry.ts'
 import type { AgentRun } from './agent-run.ts'
+import { readChunks } from './file-chunks.ts'
 import { MAX_VIEWERS } from './event-feed.ts'
 import { streamEvents } from './event-stream.ts'
 import type { RunRecord } from './run-record.ts'
@@ -153,13 +155,31 @@ function readDiff({ id }: AgentCall, agents: AgentRegistry): Response {
   const { result, patchFile } = agents.record(id)
   if (result === undefined) throw new SandwireError('conflict', 'Cannot show the diff: the run has not ended')
   if (result.diff === null) throw new SandwireError('not_found', 'The run has no diff')
-  return new Response(Bun.file(patchFile), {
+  return new Response(streamFile(patchFile), {
     headers: {
+      'content-length': String(result.diff.bytes),
       'content-type': 'text/x-diff',
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
     },
   })
+}
+
+function streamFile(file: string): ReadableStream<Uint8Array> {
+  const fd = openSync(file, 'r')
+  const chunks = readChunks(fd)
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next()
+        if (done !== true) return controller.enqueue(value)
+        closeSync(fd)
+        controller.close()
+      },
+      cancel: () => closeSync(fd),
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 function activeRun(id: string, agents: AgentRegistry): AgentRun {

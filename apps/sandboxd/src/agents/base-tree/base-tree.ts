@@ -2,22 +2,23 @@ import {
   chmodSync,
   closeSync,
   copyFileSync,
+  fchmodSync,
   mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
-  readSync,
   rmSync,
   statSync,
   utimesSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
-import { open } from 'node:fs/promises'
 import path from 'node:path'
 import type { BaseTree } from '@sandwire/agent'
 import type { AsUser } from '../../processes/run-as.ts'
 import type { RunTool } from '../../workspace/tool.ts'
+import { readChunks } from '../file-chunks.ts'
 import { joinNames, splitNames } from './byte-lists.ts'
 import { isExpressible, listFiles } from './list-files.ts'
 import { git, PRIVATE_ATTRIBUTES, PRIVATE_CONFIG, type PrivateGit, runProgram } from './private-git.ts'
@@ -33,8 +34,6 @@ export interface TreeContext {
   /** Parent of the folder that git writes to; undefined: `folder`. */
   readonly scratchParent?: string
 }
-
-const COPY_BYTES = 256 * 1024
 
 interface Submodule {
   readonly path: string
@@ -154,14 +153,12 @@ async function keep({ asUser, folder }: TreeContext, scratch: string): Promise<v
 /** Copies a file that only the user may be able to read. */
 async function copyFromUser(asUser: AsUser, from: string, to: string): Promise<void> {
   const source = asUser(() => openSync(from, 'r'))
-  const target = await open(to, 'w', 0o644)
+  const target = openSync(to, 'w', 0o644)
   try {
-    const buffer = Buffer.alloc(COPY_BYTES)
-    for (let count = readSync(source, buffer); count > 0; count = readSync(source, buffer))
-      await target.writeFile(buffer.subarray(0, count))
-    await target.chmod(0o644)
+    for await (const chunk of readChunks(source)) writeSync(target, chunk)
+    fchmodSync(target, 0o644)
   } finally {
-    await target.close()
+    closeSync(target)
     closeSync(source)
   }
 }

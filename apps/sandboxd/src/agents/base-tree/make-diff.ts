@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { closeSync, mkdirSync, openSync, readSync, statSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { closeSync, fdatasyncSync, mkdirSync, openSync, statSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import type { ChangedFile, DiffFacts } from '@sandwire/agent'
 import { pathFromBytes, SandwireError } from '@sandwire/protocol'
@@ -14,13 +13,13 @@ import {
   type TreeContext,
   within,
 } from './base-tree.ts'
+import { readChunks } from '../file-chunks.ts'
 import { joinNames, splitNames } from './byte-lists.ts'
 import { isExpressible, listFiles } from './list-files.ts'
 import { git, type PrivateGit, runGit, runProgram } from './private-git.ts'
 
 /** Names in each list of the result. */
 const MAX_NAMES = 1_000
-const COPY_BYTES = 256 * 1024
 const MAX_PATCH_BYTES = 512 * 1024 * 1024
 
 /** Options of every comparison. */
@@ -267,15 +266,13 @@ async function copyPatch(
   }: { readonly made: string; readonly patchFile: string; readonly secrets: readonly string[] },
 ): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const source = asUser(() => openSync(made, 'r'))
-  const file = await open(patchFile, 'w', 0o600)
+  const file = openSync(patchFile, 'w', 0o600)
   try {
     const hash = createHash('sha256')
     const finder = new SecretFinder(secrets)
     let bytes = 0
-    const buffer = Buffer.alloc(COPY_BYTES)
-    for (let count = readSync(source, buffer); count > 0; count = readSync(source, buffer)) {
-      const piece = buffer.subarray(0, count)
-      bytes += count
+    for await (const piece of readChunks(source)) {
+      bytes += piece.byteLength
       if (bytes > MAX_PATCH_BYTES)
         throw new SandwireError('file_too_large', 'Cannot return the diff: it is too large')
       if (finder.isFoundIn(piece))
@@ -284,12 +281,12 @@ async function copyPatch(
           'Cannot return the diff: a name in it contains a secret of the run',
         )
       hash.update(piece)
-      await file.writeFile(piece)
+      writeSync(file, piece)
     }
-    await file.datasync()
+    fdatasyncSync(file)
     return { bytes, sha256: hash.digest('hex') }
   } finally {
-    await file.close()
+    closeSync(file)
     closeSync(source)
   }
 }
