@@ -25,7 +25,7 @@ const SHARED = [
   '--unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try',
   '--die-with-parent --new-session --hostname dev',
   '--seccomp 3 --info-fd 4 --clearenv --setenv PATH /usr/bin --setenv HOME /home/user',
-  '--perms 0755 --dir /var --perms 0755 --dir /home --perms 0755 --dir /opt --perms 0755 --dir /opt/sandwire',
+  '--perms 0755 --dir /var --perms 0755 --dir /var/lib --perms 0755 --dir /home --perms 0755 --dir /opt --perms 0755 --dir /opt/sandwire',
   '--ro-bind /run/sandwire/ID/stage/shared-usr /usr --symlink usr/bin /bin --symlink usr/lib /lib',
   '--proc /proc',
 ].join(' ')

@@ -171,8 +171,8 @@ function streamFile(file: string): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await chunks.next()
-        if (done !== true) return controller.enqueue(value)
+        const next = await chunks.next()
+        if (next.done !== true) return controller.enqueue(next.value)
         closeSync(fd)
         controller.close()
       },
