@@ -74,6 +74,7 @@ describe('workerd started by the host', () => {
         passed: {},
         disk: { overcommit: 4, bytesPerSecond: 0 },
         connections: {},
+        backupHours: 0,
       },
       folder: data,
       keys: await openKeys(data, { isNewToken: false }),

@@ -10,6 +10,9 @@ export type Arguments =
   | { readonly kind: 'doctor'; readonly flags: PathFlags }
   | { readonly kind: 'signin'; readonly flags: PathFlags }
   | { readonly kind: 'agents'; readonly flags: PathFlags; readonly name: string; readonly version?: string }
+  /** `file`: default, a name with the time, in the current folder. */
+  | { readonly kind: 'backup'; readonly flags: PathFlags; readonly file?: string }
+  | { readonly kind: 'restore'; readonly flags: PathFlags; readonly file: string }
 
 /** Which installation to use. */
 export interface PathFlags {
@@ -65,17 +68,31 @@ function parseUp(argv: readonly string[]): UpFlags {
 
 /** `agents install NAME[@VERSION]`. */
 function parseAgents(argv: readonly string[]): Arguments {
-  const { values, positionals } = parseArgs({
-    args: [...argv],
-    strict: true,
-    allowPositionals: true,
-    options: { data: PATH_OPTIONS.data },
-  })
+  const { flags, positionals } = parsePositionals(argv)
   const [verb, agent = '', ...rest] = positionals
   const [, name, version] = /^([a-z0-9-]+)(?:@(.+))?$/.exec(agent) ?? []
   if (verb !== 'install' || name === undefined || rest.length > 0)
     return { kind: 'wrong', message: 'expected: agents install NAME[@VERSION]' }
-  return { kind: 'agents', flags: requireValues(values), name, ...(version !== undefined && { version }) }
+  return { kind: 'agents', flags, name, ...(version !== undefined && { version }) }
+}
+
+function parseBackup(kind: 'backup' | 'restore', argv: readonly string[]): Arguments {
+  const { flags, positionals } = parsePositionals(argv)
+  const [file, ...more] = positionals
+  if (more.length > 0 || file === '') return { kind: 'wrong', message: `${kind} takes one file` }
+  if (kind === 'backup') return { kind, flags, ...(file !== undefined && { file }) }
+  return file === undefined ? { kind: 'wrong', message: 'restore needs a file' } : { kind, flags, file }
+}
+
+function parsePositionals(argv: readonly string[]): { flags: PathFlags; positionals: readonly string[] } {
+  const options = { data: PATH_OPTIONS.data }
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    strict: true,
+    allowPositionals: true,
+    options,
+  })
+  return { flags: { ...requireValues(values) }, positionals }
 }
 
 function parseCommand(command: string, argv: readonly string[]): Arguments {
@@ -87,6 +104,9 @@ function parseCommand(command: string, argv: readonly string[]): Arguments {
       return { kind: command, flags: parsePathFlags(argv) }
     case 'agents':
       return parseAgents(argv)
+    case 'backup':
+    case 'restore':
+      return parseBackup(command, argv)
     case 'version':
       return argv.length === 0
         ? { kind: 'version' }
@@ -118,6 +138,8 @@ Usage: npx sandwire COMMAND [options]
 
   up         start the control plane and local sandboxes (also: npm start)
   signin     print a new sign-in link for the running server
+  backup     write a copy of the data folder's databases and keys to a file, also while the server runs
+  restore    make a new data folder from such a file
   doctor     check this machine, and try to break out of a temporary sandbox
   agents install NAME[@VERSION]
              install the program of a coding agent, such as claude, for runs
@@ -132,7 +154,8 @@ Options of up
   --accept-missing     start although databases of the data folder are missing
   --quiet              print only the URL
 
-doctor and signin accept --data and --workspace, agents accepts --data.
+doctor and signin accept --data and --workspace; agents, backup [FILE] and restore FILE accept --data.
+doctor and signin accept --data and --workspace; backup [FILE] and restore FILE accept --data.
 
 Environment
   SANDWIRE_PORT, SANDWIRE_DATA     same as --port and --data

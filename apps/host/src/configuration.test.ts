@@ -73,6 +73,7 @@ describe('validateConfiguration', () => {
         passed: {},
         disk: { overcommit: 4, bytesPerSecond: 256 * 1024 ** 2 },
         connections: {},
+        backupHours: 24,
         store: { folder: '/home/me/project/.sandwire/store' },
       },
     })

@@ -10,7 +10,7 @@ import { type Environment, read } from './settings/input.ts'
 import { hasIdentity, type Identity, validateIdentity } from './settings/identity.ts'
 import { validateListenSettings, type ListenSettings } from './settings/listen.ts'
 import { validateSettingsFile, type SettingsFile } from './settings/settings-file.ts'
-import { type StoreSettings, validateStore } from './settings/store.ts'
+import { type StoreSettings, validateBackupHours, validateStore } from './settings/store.ts'
 
 export const DEFAULT_PORT = 8787
 
@@ -56,6 +56,8 @@ export interface Configuration extends InstallationPaths, ListenSettings, Identi
   readonly disk: DiskSettings
   /** Absent: files are not saved. */
   readonly store?: StoreSettings
+  /** Hours between copies of control's own data to the store; 0: none. */
+  readonly backupHours: number
 }
 
 /** A valid value, or all problems: one line each, with what to do. */
@@ -241,6 +243,7 @@ export function validateConfiguration(
     paths.workspace === undefined
       ? validateStore(context.env, { dataFolder: paths.dataFolder, secrets: identity.secrets }, problems)
       : undefined
+  const backupHours = validateBackupHours(context.env, problems)
   if (listen.mode === 'open') refuseLoopbackIssuers(identity, problems)
   if (paths.workspace !== undefined && listen.mode === 'open')
     problems.push(
@@ -260,6 +263,7 @@ export function validateConfiguration(
       connections,
       disk,
       ...(store !== undefined && { store }),
+      backupHours,
       ...(containers === undefined ? isolation && { isolation } : { containers }),
     },
   }

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { type ErrorCode, SandwireError, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { HELP, parseArguments, type PathFlags, type UpFlags } from './arguments.ts'
 import { installAgentCommand } from './commands/agents.ts'
+import { backUp, restore } from './commands/backup.ts'
 import { doctor } from './commands/doctor.ts'
 import { requestSignInLink } from './commands/sign-in.ts'
 import { up, type UpOptions } from './commands/up.ts'
@@ -131,6 +132,10 @@ async function runDoctor(flags: PathFlags): Promise<void> {
   if (!(await doctor({ configuration, env: process.env, notify, print }))) process.exit(FAILED)
 }
 
+function dataFolderOf(flags: PathFlags): string {
+  return settle(validatePaths(flags, context)).dataFolder
+}
+
 async function main(): Promise<void> {
   const parsed = parseArguments(process.argv.slice(2))
   switch (parsed.kind) {
@@ -150,6 +155,10 @@ async function main(): Promise<void> {
       openDataFolder(dataFolder)
       return print(`${await installAgentCommand(parsed, dataFolder, { env: process.env, progress })}\n`)
     }
+    case 'backup':
+      return print(await backUp(dataFolderOf(parsed.flags), parsed.file, context.cwd))
+    case 'restore':
+      return print(await restore(parsed.file, dataFolderOf(parsed.flags), context.cwd))
     case 'doctor':
       return runDoctor(parsed.flags)
   }

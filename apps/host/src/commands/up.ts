@@ -5,6 +5,9 @@ import { AgentInstaller } from '../agents/agent-installer.ts'
 import { agentSources } from './agents.ts'
 import { signInLink } from '../api/routes.ts'
 import { type HostApi, serveHostApi } from '../api/server.ts'
+import { type Backup, makeBackup } from '../backup/backup.ts'
+import { openBackupStore } from '../backup/backup-store.ts'
+import { scheduleBackups } from '../backup/scheduled-backups.ts'
 import { SignInCodes } from '../api/sign-in-codes.ts'
 import type { UpFlags } from '../arguments.ts'
 import type { Configuration } from '../configuration.ts'
@@ -176,6 +179,19 @@ async function openStore(
   return socket
 }
 
+/** Copies control's own data to the store of versions on a schedule. */
+function startBackups(
+  { folder, log }: Base,
+  { store: settings, secrets, backupHours }: Configuration,
+  undo: AsyncDisposableStack,
+): void {
+  const store = openBackupStore(settings, secrets)
+  if (store === undefined || backupHours === 0) return
+  const nowMs = Date.now
+  const make = (): Promise<Backup> => makeBackup(folder.root, nowMs())
+  undo.use(scheduleBackups({ store, everyMs: backupHours * 3_600_000, make, nowMs, log }))
+}
+
 /** Makes a plain copy of the database files whole. */
 function checkpoint({ folder, log }: Base): void {
   try {
@@ -268,6 +284,7 @@ async function serve(
     removeWorkerdRecord(folder.workerd)
     checkpoint(base)
   })
+  startBackups(base, configuration, undo)
   if (configuration.clientAddressHeader === undefined && isBehindProxy(configuration, port))
     notify(PROXY_NOTICE)
   base.lock.describe({ url, socket })

@@ -19,7 +19,8 @@ export function removeWorkerdRecord(file: string): void {
   rmSync(file, { force: true })
 }
 
-function readRecord(file: string): ProcessIdentity | undefined {
+/** The workerd of a data folder, as it was recorded; it may have ended. */
+export function readWorkerd(file: string): ProcessIdentity | undefined {
   try {
     return identityShape.decode(JSON.parse(readPrivateFile(file) ?? 'null'))
   } catch {
@@ -30,7 +31,7 @@ function readRecord(file: string): ProcessIdentity | undefined {
 
 /** Kills the workerd that outlived the last host: two must never write to the same databases. */
 export async function endOrphanedWorkerd(file: string): Promise<ProcessIdentity | undefined> {
-  const orphan = readRecord(file)
+  const orphan = readWorkerd(file)
   if (orphan === undefined || !isRunning(orphan)) return undefined
   // Pid and start time identify the process; its program is checked in case the file was edited.
   if (path.basename(programOf(orphan.pid) ?? '').replace(/ \(deleted\)$/, '') !== 'workerd') return undefined

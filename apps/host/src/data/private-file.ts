@@ -44,12 +44,12 @@ export function giveSocket(socket: string, uid: number, gid: number): void {
 }
 
 /** Replaces a file atomically: readers see the old or the new content, also after a power failure. */
-export function writePrivateFile(file: string, text: string): void {
+export function writePrivateFile(file: string, content: string | Uint8Array): void {
   const temporary = temporaryName(file)
   rmSync(temporary, { force: true })
   const fd = openSync(temporary, 'wx', 0o600)
   try {
-    writeFileSync(fd, text)
+    writeFileSync(fd, content)
     fsyncSync(fd)
     renameSync(temporary, file)
   } catch (error) {

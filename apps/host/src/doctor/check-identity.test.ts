@@ -17,6 +17,7 @@ const CONFIGURATION: Configuration = {
   passed: {},
   disk: { overcommit: 4, bytesPerSecond: 0 },
   connections: {},
+  backupHours: 0,
 }
 
 function probes(

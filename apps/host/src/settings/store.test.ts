@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { type Environment } from './input.ts'
-import { validateStore } from './store.ts'
+import { validateBackupHours, validateStore } from './store.ts'
 
 const KEYS = { awsAccessKeyId: 'key', awsSecretAccessKey: 'canary-secret' }
 
@@ -9,6 +9,16 @@ function validate(env: Environment, secrets: object = KEYS) {
   const store = validateStore(env, { dataFolder: '/data', secrets }, problems)
   return { store, problems }
 }
+
+test('SANDWIRE_BACKUP_HOURS is a day by default, and a whole number', () => {
+  const problems: string[] = []
+  expect(validateBackupHours({}, problems)).toBe(24)
+  expect(validateBackupHours({ SANDWIRE_BACKUP_HOURS: '0' }, problems)).toBe(0)
+  expect(problems).toEqual([])
+  for (const text of ['-1', '1.5', 'daily', '9999'])
+    validateBackupHours({ SANDWIRE_BACKUP_HOURS: text }, problems)
+  expect(problems).toHaveLength(4)
+})
 
 describe('SANDWIRE_STORE', () => {
   test('is a folder of the data folder by default, another folder, or none', () => {

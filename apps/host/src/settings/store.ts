@@ -16,6 +16,19 @@ export interface S3Settings {
 /** Where versions of sandboxes' files are stored; undefined: nowhere. */
 export type StoreSettings = { readonly folder: string } | { readonly s3: S3Settings } | undefined
 
+const DEFAULT_BACKUP_HOURS = 24
+const MAX_BACKUP_HOURS = 24 * 365
+
+/** `SANDWIRE_BACKUP_HOURS`: how often control's own data is copied to the store; 0: never. */
+export function validateBackupHours(env: Environment, problems: string[]): number {
+  const text = read(env, 'SANDWIRE_BACKUP_HOURS')
+  if (text === undefined) return DEFAULT_BACKUP_HOURS
+  const hours = /^[0-9]{1,4}$/.test(text) ? Number(text) : Number.NaN
+  if (hours <= MAX_BACKUP_HOURS) return hours
+  problems.push(`SANDWIRE_BACKUP_HOURS is "${text}": give whole hours from 0 to ${MAX_BACKUP_HOURS}`)
+  return DEFAULT_BACKUP_HOURS
+}
+
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const PREFIX = /^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)?$/
 const REGION = /^[a-z0-9-]{1,32}$/
