@@ -194,18 +194,23 @@ export class TmuxService {
   async #connect(mayCreate: boolean): Promise<Client | 'missing' | 'stopped'> {
     let client: Client | undefined
     let hasEnded = false
+    /** tmux refuses commands about the client before it is attached. */
+    const attached = Promise.withResolvers<void>()
     const control = ControlClient.open(this.#deps.startProcess, this.#specOf(mayCreate), {
       message: (message) => {
+        if (message.kind === 'notice' && message.name === 'session-changed') attached.resolve()
         if (client !== undefined) this.#take(message, client)
       },
       ended: () => {
         hasEnded = true
+        attached.resolve()
         if (client !== undefined) this.#ended(client)
       },
     })
     if (control === undefined) return 'missing'
     try {
       const subscription = `refresh-client -B 'panes:%*:#{pane_current_command} #{pane_title}'`
+      await raceTimeout(attached.promise, OPEN_MS, undefined)
       const opened = await raceTimeout(control.run(...STATE_COMMANDS, subscription), OPEN_MS, undefined)
       if (opened === undefined) {
         control.close()
