@@ -56,7 +56,8 @@ export function commandOf(action: TmuxAction): string {
     case 'select_window':
       return `select-window -t ${action.window}`
     case 'select_pane':
-      return `select-pane -t ${action.pane}`
+      // A zoomed window stays zoomed.
+      return `select-pane -Z -t ${action.pane}`
     case 'resize_window':
       return `refresh-client -C ${action.window}:${action.cols}x${action.rows}`
     case 'resize_pane':

@@ -41,6 +41,10 @@ export function WindowPanes({ viewId, sandbox, window, isFocused, act }: WindowP
     const { cols, rows } = cells.find((cell) => cell.pane === pane) ?? layout
     return terminals.ofPane(viewId, { sandbox, pane, size: { cols, rows } })
   }
+  /** Not by focus, which the page also moves itself. */
+  const select = (pane: string): void => {
+    if (pane !== activeId) act({ type: 'select_pane', pane })
+  }
   const active = controllerOf(activeId)
   const cell = useCell(active)
   useWindowSize(box.current, cell, window, act)
@@ -71,9 +75,8 @@ export function WindowPanes({ viewId, sandbox, window, isFocused, act }: WindowP
                 ? { inset: 0, visibility: 'hidden' }
                 : { left: left * width, top: top * height, width: cols * width, height: rows * height }
             }
-            onFocusCapture={() => {
-              if (pane !== activeId) act({ type: 'select_pane', pane })
-            }}
+            onPointerDownCapture={() => select(pane)}
+            onKeyDownCapture={() => select(pane)}
           >
             <Terminal controller={controllerOf(pane)} showsProblem={false} className="terminal-surface" />
           </div>

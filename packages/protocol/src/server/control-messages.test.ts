@@ -340,6 +340,8 @@ describe('a session that shows a pane', () => {
     const fixture = new SessionFixture({ mode: 'pty', sizeFrom: 'process' })
     const peer = fixture.attach()
     fixture.takeEffects()
+    fixture.attach({ hello: { cols: 70, rows: 20 } })
+    expect(fixture.takeEffects().filter((effect) => effect.do === 'resize')).toEqual([])
     peer.sendMessage({ type: 'resize', cols: 90, rows: 30, seq: 1, at: 0 })
     expect(fixture.takeEffects()).toEqual([{ do: 'resize', cols: 90, rows: 30 }])
     expect(peer.received('resized')).toEqual([])

@@ -116,7 +116,8 @@ function join(parts: SessionParts, opening: NewConnection, hello: Hello, nowMs: 
     { ...hello, attempt: hello.attempt ?? 0, name: hello.name ?? '', role },
     nowMs,
   )
-  if (attachment.role === 'driver' && !isFirst) resizeTerminal(parts, hello.cols, hello.rows)
+  const setsSize = attachment.role === 'driver' && !isFirst && options.sizeFrom !== 'process'
+  if (setsSize) resizeTerminal(parts, hello.cols, hello.rows)
   sendWelcome(parts, attachment)
   if (options.mode === 'pty' && !isFirst && opening.rights.outputFrom !== 'end') {
     attachment.base = Number.POSITIVE_INFINITY
