@@ -13,7 +13,7 @@
  *
  * `GET /agents/:id/events?after=SEQ` (default 0: from the beginning), in three forms:
  * - Upgrade to WebSocket: text messages, each a `NumberedEvent` or a `Partial`. Everything after SEQ, then live. The server
- *   closes with 1000 after `complete`. Clients send nothing. A viewer that reads slowly is served from the journal; it delays nobody.
+ *   closes with 1000 after `complete`. Clients send nothing. A viewer that reads slowly gets its events from the journal and delays no one else.
  * - `Accept: text/event-stream`: `id: SEQ`, `event: TYPE`, `data: NumberedEvent`; partials as `event: partial` without id;
  *   a comment every 15 s. `Last-Event-ID` overrides `after`. Ends after `complete`.
  * - else JSON: `EventRange`, at most `limit` events (default and maximum 1000) and about 1 MiB. With `wait=SECONDS` (at most
@@ -27,7 +27,7 @@
  * same caller again: the same view. Another, or one after the deadline: `conflict`. Unknown request: `not_found`.
  *
  * `POST /agents/:id/interrupt` (no body): ends the turn; the view. The agent keeps its conversation and goes `idle`, with
- * `awaiting_input` of kind `message`. A run that nobody answers then ends by `idleMs` as `aborted`.
+ * `awaiting_input` of kind `message`. A run without an answer then ends by `idleMs` as `aborted`.
  *
  * `POST /agents/:id/stop` with `{ reason: EndStatus, message }`: interrupt, then end of input, TERM and KILL, then the diff; the
  * view, at once. The first reason stays. A run that has ended: the view, nothing else.

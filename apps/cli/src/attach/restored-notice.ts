@@ -3,7 +3,7 @@ import type { Api } from '../server/api.ts'
 import { looseObject } from '../server/response.ts'
 import { formatUtc } from '../text/table.ts'
 
-/** For this long after a restore, users are told about it. */
+/** How long a restore is reported after it. */
 const SHOWN_MS = 5 * 60_000
 
 const viewShape = looseObject({

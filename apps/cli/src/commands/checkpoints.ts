@@ -32,7 +32,7 @@ function describeRetention({ retention, storedBytes }: VersionList): string {
   const { automaticVersions, checkpointDays } = retention
   const checkpoints =
     checkpointDays === null ? 'checkpoints until you delete them' : `checkpoints for ${checkpointDays} days`
-  return `${formatBytes(storedBytes)} stored; kept are ${automaticVersions} automatic versions, and ${checkpoints}`
+  return `${formatBytes(storedBytes)}B stored; kept are ${automaticVersions} automatic versions, and ${checkpoints}`
 }
 
 /** Lists the saved versions of a sandbox. */

@@ -68,7 +68,7 @@ async function attach(arguments_: readonly string[], { io, server }: CommandCont
   return io.attach([server, ...arguments_])
 }
 
-async function list(sandbox: string, { api, io, isJson }: CommandContext): Promise<void> {
+async function list(sandbox: string, { api, io, isJson, program, urlOption }: CommandContext): Promise<void> {
   const response = await api.request('GET', `/api/sandboxes/${sandbox}/tmux`)
   if (isJson) {
     io.print(formatJson(response))
@@ -77,7 +77,10 @@ async function list(sandbox: string, { api, io, isJson }: CommandContext): Promi
   const { state, windows = [] } = decodeTmux(response)
   if (state === 'missing')
     io.info(`tmux is not installed in ${sandbox}; install it with: apt-get install tmux`)
-  if (state === 'stopped') io.info(`tmux does not run in ${sandbox}; start it: sbx-stdio tmux ${sandbox}`)
+  if (state === 'stopped') {
+    io.info(`tmux does not run in ${sandbox}`)
+    io.hint(`start it: ${program} tmux ${sandbox}${urlOption}`)
+  }
   if (state !== 'running') return
   const rows = windows.flatMap((window) =>
     window.panes.map((pane) => [

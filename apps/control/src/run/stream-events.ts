@@ -101,7 +101,7 @@ function serverSentEvents(call: RunStreamCall, deps: EventStreamDependencies): R
       seq = batch.at(-1)?.seq ?? seq
     }
   }
-  // A client that left makes writes fail; there is nobody to tell.
+  // Writes fail when the client has disconnected.
   void run()
     .catch(() => undefined)
     .then(() => writer.close())

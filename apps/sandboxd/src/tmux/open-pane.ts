@@ -10,7 +10,7 @@ const TCOON = 1
 
 /**
  * A pane that sessions show. While one of them is paused, the pane's terminal is suspended, so its programs block as on a
- * terminal that nobody reads. tmux's own pause would drop output.
+ * terminal without a reader. tmux's own pause would drop output.
  */
 export class OpenPane {
   readonly #processes = new Set<PaneProcess>()

@@ -92,8 +92,8 @@ describeTmux('the tmux service', () => {
     const { service, tmux } = setUp()
     expect(await service.view()).toEqual({ state: 'stopped' })
     expect(service.act({ type: 'kill_pane', pane: '%0' })).rejects.toThrow('no tmux server')
-    await firstPane(service)
-    expect(tmux('list-windows').trim().split('\n')).toHaveLength(1)
+    await service.act({ type: 'new_window', name: 'work', cwd: '/tmp' })
+    expect(tmux('list-windows', '-F', '#{window_name} #{pane_current_path}')).toBe('work /tmp\n')
   })
 
   test('splits, selects, swaps, renames, zooms and kills', async () => {

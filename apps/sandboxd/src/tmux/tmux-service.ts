@@ -39,6 +39,8 @@ export interface TmuxDependencies {
 
 type Client = { readonly control: ControlClient; state: TmuxState }
 
+type NewWindow = Extract<TmuxAction, { type: 'new_window' }>
+
 /** Called with every change. */
 type Listener = (view: TmuxView) => void
 
@@ -59,23 +61,22 @@ export class TmuxService {
   }
 
   async view(): Promise<TmuxView> {
-    const client = await this.#open(false)
+    const client = await this.#open()
     return typeof client === 'string' ? { state: client } : viewOf(client.state)
   }
 
   /** Runs an action, and starts the server where a window is to be made. Returns the pane that was made. */
   async act(action: TmuxAction): Promise<{ readonly pane?: string; readonly view: TmuxView }> {
-    const isNew = action.type === 'new_window' && this.#client === undefined
-    let client = await this.#open(false)
+    let client = await this.#open()
     const wasStopped = client === 'stopped'
-    if (wasStopped && isNew) client = await this.#open(true)
+    if (wasStopped && action.type === 'new_window') client = await this.#open(action)
     if (client === 'missing') throw TMUX_MISSING
     if (client === 'stopped')
       throw new SandwireError('conflict', 'Cannot do that: no tmux server runs in the sandbox')
     try {
       if (action.type === 'resize_window') await client.control.run(`refresh-client -f '!ignore-size'`)
       // The first window comes with the server.
-      const [lines = []] = wasStopped && isNew ? [] : await client.control.run(commandOf(action))
+      const [lines = []] = wasStopped ? [] : await client.control.run(commandOf(action))
       await this.#reload(client)
       const made = lines[0] === undefined ? '' : new TextDecoder().decode(lines[0])
       const pane = wasStopped ? [...client.state.panes.keys()][0] : made === '' ? undefined : made
@@ -185,18 +186,19 @@ export class TmuxService {
     void control.run(...commands).catch(() => undefined)
   }
 
-  async #open(mayCreate: boolean): Promise<Client | 'missing' | 'stopped'> {
+  /** `first`: the window to start a server with, where none runs. */
+  async #open(first?: NewWindow): Promise<Client | 'missing' | 'stopped'> {
     if (this.#client !== undefined) return this.#client
-    this.#opening ??= this.#connect(mayCreate).finally(() => (this.#opening = undefined))
+    this.#opening ??= this.#connect(first).finally(() => (this.#opening = undefined))
     return this.#opening
   }
 
-  async #connect(mayCreate: boolean): Promise<Client | 'missing' | 'stopped'> {
+  async #connect(first: NewWindow | undefined): Promise<Client | 'missing' | 'stopped'> {
     let client: Client | undefined
     let hasEnded = false
     /** tmux refuses commands about the client before it is attached. */
     const attached = Promise.withResolvers<void>()
-    const control = ControlClient.open(this.#deps.startProcess, this.#specOf(mayCreate), {
+    const control = ControlClient.open(this.#deps.startProcess, this.#specOf(first), {
       message: (message) => {
         if (message.kind === 'notice' && message.name === 'session-changed') attached.resolve()
         if (client !== undefined) this.#take(message, client)
@@ -226,10 +228,12 @@ export class TmuxService {
     }
   }
 
-  #specOf(mayCreate: boolean): ProcessSpec {
+  #specOf(first: NewWindow | undefined): ProcessSpec {
     const { cwd, baseEnv } = this.#deps
-    const command = mayCreate
-      ? ['new-session', '-A', '-s', SESSION_NAME, '-f', CLIENT_FLAGS]
+    const named = first?.name === undefined ? [] : ['-n', first.name]
+    const placed = first?.cwd === undefined ? [] : ['-c', first.cwd]
+    const command = first
+      ? ['new-session', '-A', '-s', SESSION_NAME, '-f', CLIENT_FLAGS, ...named, ...placed]
       : ['-N', 'attach-session', '-f', CLIENT_FLAGS]
     return {
       argv: ['tmux', '-u', '-C', ...command],

@@ -15,7 +15,7 @@ const ENV: Readonly<Record<string, string>> = {
   CLAUDE_CODE_ENABLE_TODO_TOOLS: '1',
   CLAUDE_CODE_ENABLE_TASKS: '0',
   ENABLE_TOOL_SEARCH: 'false',
-  /** The program refuses to skip permissions as root unless it is told that it runs in a sandbox. */
+  /** The program refuses to skip permissions as root unless a variable says that it runs in a sandbox. */
   IS_SANDBOX: '1',
 }
 

@@ -25,7 +25,7 @@ export interface PermissionOptions {
   readonly output: DriverOutput
 }
 
-/** Answers the program's requests to call tools: at once in a run that asks nobody, else as a person decides. */
+/** Answers the program's requests to call tools: at once in a run without approvals, otherwise as a user decides. */
 export class PermissionRequests {
   readonly #options: PermissionOptions
   readonly #approvals = new Approvals<PendingTool>()
@@ -57,7 +57,7 @@ export class PermissionRequests {
     if (isEnding) return this.#deny(requestId, 'The run is being ended.')
     if (start.permission === 'ask') return this.#ask(requestId, tool, nowMs)
     if (tool.name === QUESTION_TOOL)
-      return this.#deny(requestId, 'Nobody can answer questions in this run. Decide yourself and go on.')
+      return this.#deny(requestId, 'Questions cannot be answered in this run. Decide yourself and go on.')
     output.write(allowLine(requestId, tool.input, tool.name === 'ExitPlanMode'))
   }
 
@@ -77,7 +77,7 @@ export class PermissionRequests {
   expire(nowMs: number): void {
     for (const { request, context } of this.#approvals.expire(nowMs)) {
       this.#options.output.approval(request.requestId, 'expired')
-      this.#deny(request.requestId, `Nobody answered in time, so ${context.name} was denied.`)
+      this.#deny(request.requestId, `There was no answer in time, so ${context.name} was denied.`)
     }
   }
 
