@@ -2,6 +2,7 @@
 //
 //   npm run image                                 on debian:bookworm-slim, as sandwire-sandbox:VERSION
 //   npm run image -- --base NAME --tag NAME       on another Debian
+//   npm run image -- --agent claude               with the program of a coding agent, for your own use: it has its own license
 //   npm run image -- --debootstrap                on a base made here with debootstrap: needs root, no registry
 
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -13,11 +14,12 @@ import { importDebian } from './image/import-debian.ts'
 import { findEngine, run } from './image/engine.ts'
 import { readOptions } from './read-options.ts'
 
-const USAGE = 'npm run image -- [--base IMAGE | --debootstrap] [--tag NAME]'
+const USAGE = 'npm run image -- [--base IMAGE | --debootstrap] [--agent NAME[@VERSION]] [--tag NAME]'
 const values = readOptions(
   {
     base: { type: 'string' },
     tag: { type: 'string', default: `sandwire-sandbox:${SOFTWARE_VERSION}` },
+    agent: { type: 'string', multiple: true, default: [] },
     debootstrap: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -43,10 +45,10 @@ const HINT =
   'where no registry has the base, make one with --debootstrap, as root, or name another with --base'
 
 /** Builds the image and removes temporary files. */
-function build(program: string): void {
+async function build(program: string): Promise<void> {
   const context = mkdtempSync(path.join(tmpdir(), 'sandwire-image-'))
   try {
-    fillContext(context)
+    await fillContext(context, values.agent)
     const base = values.debootstrap ? importDebian(program) : values.base
     const given = base === undefined ? [] : ['--build-arg', `BASE=${base}`]
     buildIn(context, [program, 'build', ...given, '--tag', values.tag])
@@ -65,7 +67,7 @@ function buildIn(context: string, argv: readonly string[]): void {
 }
 
 try {
-  build(engine)
+  await build(engine)
   console.log(values.tag)
 } catch (error) {
   fail(error instanceof Error ? error.message : String(error))

@@ -12,6 +12,8 @@ export interface DeploySettings {
   readonly bucket?: string
   /** Base image of sandboxes; default: that of the Dockerfile. */
   readonly base?: string
+  /** Coding agents whose programs the image contains, each `NAME` or `NAME@VERSION`. */
+  readonly agents?: readonly string[]
   /** Further settings of control: issuers, limits, commands and so on. */
   readonly control?: Readonly<Record<string, unknown>>
 }
@@ -61,6 +63,12 @@ const RULES: Readonly<
   base: [
     (value) => typeof value === 'string' && /^[\w][\w./:@-]*$/.test(value),
     'expected the name of an image',
+  ],
+  agents: [
+    (value) =>
+      Array.isArray(value) &&
+      value.every((each) => typeof each === 'string' && /^[a-z0-9-]+(@[\w.+-]+)?$/.test(each)),
+    'expected a list of agents, such as claude',
   ],
   control: [isControl, `expected settings of control without ${DECIDED.join(', ')}`],
 }
