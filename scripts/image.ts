@@ -45,10 +45,10 @@ const HINT =
   'where no registry has the base, make one with --debootstrap, as root, or name another with --base'
 
 /** Builds the image and removes temporary files. */
-async function build(program: string): Promise<void> {
+function build(program: string): void {
   const context = mkdtempSync(path.join(tmpdir(), 'sandwire-image-'))
   try {
-    await fillContext(context, values.agent)
+    fillContext(context, values.agent)
     const base = values.debootstrap ? importDebian(program) : values.base
     const given = base === undefined ? [] : ['--build-arg', `BASE=${base}`]
     buildIn(context, [program, 'build', ...given, '--tag', values.tag])
@@ -67,7 +67,7 @@ function buildIn(context: string, argv: readonly string[]): void {
 }
 
 try {
-  await build(engine)
+  build(engine)
   console.log(values.tag)
 } catch (error) {
   fail(error instanceof Error ? error.message : String(error))

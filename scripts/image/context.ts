@@ -1,28 +1,27 @@
-import { chmodSync, copyFileSync, mkdirSync, rmSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { installAgentCommand } from '../../apps/host/src/commands/agents.ts'
 import { run } from './engine.ts'
 
 const scripts = path.dirname(import.meta.dir)
 const source = path.resolve(scripts, '../deploy/sandbox')
 
-/** Puts the program of an agent, `NAME` or `NAME@VERSION`, into the build context. */
-async function addAgent(folder: string, agent: string): Promise<void> {
-  const [name = '', version] = agent.split('@')
-  console.error(
-    await installAgentCommand({ name, ...(version !== undefined && { version }) }, folder, {
-      env: process.env,
-      progress: undefined,
-    }),
-  )
+const host = path.resolve(scripts, '../apps/host/src/main.ts')
+
+/** Puts programs of agents, each `NAME` or `NAME@VERSION`, into the build context. */
+function addAgents(folder: string, agents: readonly string[]): void {
+  const data = path.join(folder, 'data')
+  for (const agent of agents)
+    run(`Install ${agent}`, [process.execPath, host, 'agents', 'install', agent, '--data', data])
+  rmSync(path.join(folder, 'agents'), { recursive: true, force: true })
+  if (agents.length > 0) renameSync(path.join(data, 'agents'), path.join(folder, 'agents'))
+  else mkdirSync(path.join(folder, 'agents'), { mode: 0o755 })
+  rmSync(data, { recursive: true, force: true })
 }
 
 /** Fills the build context of the image: the compiled sandboxd, the files of `deploy/sandbox`, and programs of agents. */
-export async function fillContext(folder: string, agents: readonly string[] = []): Promise<void> {
+export function fillContext(folder: string, agents: readonly string[] = []): void {
   mkdirSync(folder, { recursive: true })
-  rmSync(path.join(folder, 'agents'), { recursive: true, force: true })
-  mkdirSync(path.join(folder, 'agents'), { mode: 0o755 })
-  for (const agent of agents) await addAgent(folder, agent)
+  addAgents(folder, agents)
   run('Compile sandboxd', [process.execPath, path.join(scripts, 'build.ts'), folder])
   rmSync(path.join(folder, 'sbx-stdio'))
   for (const name of ['Dockerfile', 'startup.sh'])

@@ -355,6 +355,13 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     }
   })
 
+  test('reach the credential gateway under every network policy, and no one without a grant', async () => {
+    await create('offline', { network: { policy: 'none' } })
+    const body = '{}'
+    const request = `POST /models/anthropic/v1/messages HTTP/1.1\r\nHost: gateway.sandwire.internal\r\nx-sandwire-slot: 0\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
+    expect(await send('offline', request)).toContain('the gateway token is not valid here')
+  })
+
   test('get an error for an invalid address, without details of this machine (threat T21)', async () => {
     await create('garbled', { network: { policy: 'open' } })
     const ask = `exec 3<>/dev/tcp/192.0.2.1/80; printf 'GET / HTTP/1.1\\r\\nHost: a b\\r\\nConnection: close\\r\\n\\r\\n' >&3; timeout 10 cat <&3`
