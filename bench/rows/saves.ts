@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   closeSync,
+  existsSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -327,7 +328,7 @@ export const restoreFiles: Row = {
   title: `restore of ${FILES.toLocaleString('en')} files`,
   unit: 's',
   digits: 2,
-  about: 'Processor time to write the tree into an empty folder on the same file system.',
+  about: 'Processor time to write the tree into an empty folder in memory.',
   targets: [atMost(OURS, 'zstd | tar', 1.15)],
   open: async ({ scratch }) => {
     const place = openPlace(scratch, 'many')
@@ -337,7 +338,9 @@ export const restoreFiles: Row = {
     await first.run({ verb: 'save', scan: 'unknown' })
     const restic = await openRestic(place, true)
     await restic(true)
-    const target = join(place.targets, 'restored')
+    // In memory: on a disk, the time to create files varies more than the competitors differ.
+    const parent = existsSync('/dev/shm') ? '/dev/shm' : place.targets
+    const target = join(parent, `sandwire-restored-${process.pid}`)
     const into = async (work: () => Promise<number>): Promise<number> => {
       mkdirSync(target)
       try {
