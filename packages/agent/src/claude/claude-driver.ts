@@ -167,6 +167,8 @@ export class ClaudeDriver implements AgentDriver {
     if (this.#watchdog !== undefined) return
     this.#watchdog = new Watchdog(this.#options.start.limits, nowMs)
     this.#enter('starting', nowMs)
+    // Stopped before it started.
+    if (this.#stopping !== undefined) return this.#startLadder('end_input', nowMs)
     this.#output.write(initializeLine(this.#requestId()))
     this.#output.write(userLine(this.#options.start.task, this.#uuid()))
     for (const { text, uuid } of this.#messages.open) this.#output.write(userLine(text, uuid))
@@ -392,7 +394,9 @@ export class ClaudeDriver implements AgentDriver {
     this.#output.emit({ type: 'status', status: 'stopping', reason: stop.reason, message: stop.message })
     this.#permissions.withdraw()
     // Before the start, the program is not started at all.
-    if (this.#watchdog !== undefined) this.#startLadder(this.#isInTurn ? 'interrupt' : 'end_input', nowMs)
+    if (this.#watchdog === undefined) return
+    if (this.#isInputEnded) return this.#startLadder('terminate', nowMs)
+    this.#startLadder(this.#isInTurn ? 'interrupt' : 'end_input', nowMs)
   }
 
   #startLadder(first: StopStep, nowMs: number): void {
