@@ -1,4 +1,4 @@
-// Long runs of stress tests: `npm run soak -- [--disconnects N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--versions N] [--faults N] [--leaks N] [--seed N]`.
+// Long runs of stress tests: `npm run soak -- [--disconnects N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--versions N] [--faults N] [--leaks N] [--trees N] [--seed N]`.
 // Simulates sessions, and versions of files under crashes. Disconnects attachments and compares every byte; kills workerd and the host during transfers; creates and destroys sandboxes;
 // runs file operations while folders are swapped with symlinks that lead outside; kills and freezes processes during operations and
 // compares the state with a model; repeats requests and reports how the memory of each program grows. 0 skips a stage.
@@ -6,6 +6,7 @@
 import { parseArgs } from 'node:util'
 import { simulateVersions } from '../../apps/control/test/support/versions-simulator/versions-simulator.ts'
 import { RESOLVERS } from '../../apps/sandboxd/src/workspace/files/files.fixture.ts'
+import { compareRandomTrees } from '../../apps/sandboxd/src/agents/base-tree/random-tree.fixture.ts'
 import { runSwapRace } from '../../apps/sandboxd/src/workspace/files/swap-race.fixture.ts'
 import { Deployment } from '../e2e/support/deployment.ts'
 import { findLeaks } from '../e2e/support/sandbox-leaks.ts'
@@ -25,6 +26,9 @@ const DEFAULT_SANDBOXES = 200
 const DEFAULT_FAULTS = 300
 /** Attaches, PUTs and GETs each. */
 const DEFAULT_LEAKS = 20_000
+/** Random trees whose diff is applied to their base. */
+const DEFAULT_TREES = 1_000
+const TREES_PER_WORKSPACE = 100
 /** Growth in the second half of a run, beyond that of a workerd without our code, that counts as a leak; garbage collected heaps vary by less. */
 const MAX_LATE_GROWTH_BYTES = 32 * 1024 ** 2
 /** Faults per deployment. */
@@ -54,6 +58,7 @@ const { values } = parseArgs({
     versions: text,
     faults: text,
     leaks: text,
+    trees: text,
     seed: text,
   },
 })
@@ -220,6 +225,19 @@ async function soakVersions(wanted: number): Promise<void> {
   print(`passed ${wanted} simulated histories of versions`)
 }
 
+/** Compares random trees before and after random changes. A failing seed is part of the error. */
+async function soakTrees(wanted: number): Promise<void> {
+  for (let done = 0; done < wanted; done += TREES_PER_WORKSPACE) {
+    const seed = firstSeed + done
+    try {
+      await compareRandomTrees(new Random(seed), Math.min(TREES_PER_WORKSPACE, wanted - done))
+    } catch (error) {
+      throw new Error(`Failed with seed ${seed}`, { cause: error })
+    }
+  }
+  print(`passed ${wanted} random trees, each made of its base by its diff`)
+}
+
 const stages = [
   { run: soakSimulations, count: readWhole(values.simulations, DEFAULT_SIMULATIONS) },
   { run: soakVersions, count: readWhole(values.versions, DEFAULT_VERSIONS) },
@@ -228,6 +246,7 @@ const stages = [
   { run: soakSandboxes, count: readWhole(values.sandboxes, DEFAULT_SANDBOXES) },
   { run: soakSwaps, count: readWhole(values.swaps, DEFAULT_SWAPS) },
   { run: soakFaults, count: readWhole(values.faults, DEFAULT_FAULTS) },
+  { run: soakTrees, count: readWhole(values.trees, DEFAULT_TREES) },
   { run: soakLeaks, count: readWhole(values.leaks, DEFAULT_LEAKS) },
 ]
 print(`seed ${firstSeed}`)

@@ -1,0 +1,39 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { AGENT_PROGRAMS } from '../../../../apps/host/src/agents/catalog.ts'
+import { installAgent } from '../../../../apps/host/src/agents/install-agent.ts'
+
+/** Not part of the project's own installation: fetched by the first test that needs it, and kept. */
+const FOLDER = resolve(import.meta.dir, '../../../../.cache/agents')
+
+/** The real Claude Code, in a folder of programs as hosts have it; or why it cannot be had. */
+export type RealClaude =
+  | { readonly folder: string; readonly program: string; readonly problem?: undefined }
+  | { readonly problem: string }
+
+/** Installs the pinned version, unless it is there. */
+export async function findClaude(): Promise<RealClaude> {
+  const npm = Bun.which('npm')
+  const configured =
+    npm === null
+      ? ''
+      : Bun.spawnSync([npm, 'config', 'get', 'registry'], { stderr: 'ignore' }).stdout.toString().trim()
+  try {
+    mkdirSync(FOLDER, { recursive: true })
+    const installed = await installAgent({
+      folder: FOLDER,
+      name: 'claude',
+      registry: configured === '' ? 'https://registry.npmjs.org' : configured,
+      onProgress: () => undefined,
+    })
+    const program = join(
+      FOLDER,
+      'claude',
+      AGENT_PROGRAMS['claude']?.version ?? installed.version,
+      installed.file,
+    )
+    return existsSync(program) ? { folder: FOLDER, program } : { problem: 'it was not installed' }
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : String(error) }
+  }
+}
