@@ -18,12 +18,13 @@ export async function findClaude(): Promise<RealClaude> {
     npm === null
       ? ''
       : Bun.spawnSync([npm, 'config', 'get', 'registry'], { stderr: 'ignore' }).stdout.toString().trim()
+  if (configured === '') return { problem: 'npm is not installed' }
   try {
     mkdirSync(FOLDER, { recursive: true })
     const installed = await installAgent({
       folder: FOLDER,
       name: 'claude',
-      registry: configured === '' ? 'https://registry.npmjs.org' : configured,
+      registry: configured,
       onProgress: () => undefined,
     })
     const program = join(
