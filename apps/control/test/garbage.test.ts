@@ -16,24 +16,24 @@ class TestSandbox {
   readonly garbage: Garbage
   readonly id: string
   isSaving = false
-  readonly #world: World
+  readonly #fleet: Fleet
 
-  constructor(id: string, world: World) {
+  constructor(id: string, fleet: Fleet) {
     this.id = id
     const sql = sqlOf(new Database(':memory:'))
     for (const statement of VERSION_SCHEMA) sql.exec(statement)
     this.rows = new VersionStore((query, ...bindings) => sql.exec(query, ...bindings).toArray())
-    this.#world = world
+    this.#fleet = fleet
     this.garbage = new Garbage({
       store: this.rows,
-      segments: world.store,
+      segments: fleet.store,
       sandbox: () => id,
       isSaving: () => this.isSaving,
-      needsSegments: async (fork) => world.sandboxes.get(fork)?.rows.hasForeignSegments(fork) ?? false,
-      nowMs: () => world.nowMs,
+      needsSegments: async (fork) => fleet.sandboxes.get(fork)?.rows.hasForeignSegments(fork) ?? false,
+      nowMs: () => fleet.nowMs,
       log: createLog(
         () => undefined,
-        () => world.nowMs,
+        () => fleet.nowMs,
       ),
     })
   }
@@ -42,9 +42,9 @@ class TestSandbox {
   async addSegment(id: string): Promise<void> {
     this.rows.addSegment(
       { id, lineage: this.id, sizeBytes: 1, trailerBytes: 1, sha256: 'x' },
-      this.#world.nowMs,
+      this.#fleet.nowMs,
     )
-    await this.#world.store.put(`segments/${this.id}/${id}`, Buffer.from('x'))
+    await this.#fleet.store.put(`segments/${this.id}/${id}`, Buffer.from('x'))
   }
 
   async save(id: string, others: readonly string[] = [], kind: 'automatic' | 'checkpoint' = 'automatic') {
@@ -52,7 +52,7 @@ class TestSandbox {
     const segments = [...others, id]
     const facts = {
       save: id,
-      createdMs: this.#world.nowMs,
+      createdMs: this.#fleet.nowMs,
       kind,
       name: undefined,
       isFuzzy: false,
@@ -68,8 +68,8 @@ class TestSandbox {
   fork(id: string): TestSandbox {
     const { head } = this.rows
     if (head === undefined) throw new Error('no version')
-    const made = this.#world.add(id)
-    made.rows.adoptFork(this.rows.addFork(id, head, this.#world.nowMs), this.#world.nowMs)
+    const made = this.#fleet.add(id)
+    made.rows.adoptFork(this.rows.addFork(id, head, this.#fleet.nowMs), this.#fleet.nowMs)
     return made
   }
 
@@ -77,12 +77,13 @@ class TestSandbox {
   async destroy(): Promise<void> {
     await this.garbage.deleteAll(this.id)
     const kept = this.rows.forkedContent(this.id)
-    const left = this.#world.add(this.id)
-    if (kept !== undefined) left.rows.keepForForks(kept, this.#world.nowMs)
+    const left = this.#fleet.add(this.id)
+    if (kept !== undefined) left.rows.keepForForks(kept, this.#fleet.nowMs)
   }
 }
 
-class World {
+/** Sandboxes that share one store and one clock. */
+class Fleet {
   readonly store = new MemoryStore()
   readonly sandboxes = new Map<string, TestSandbox>()
   nowMs = 1_000_000
@@ -106,72 +107,72 @@ class World {
 
 describe('garbage collection', () => {
   test('deletes what no version needs, an hour after it was last needed', async () => {
-    const world = new World()
-    const box = world.add('box')
+    const fleet = new Fleet()
+    const box = fleet.add('box')
     await box.save('a')
     await box.save('b')
-    world.nowMs += 5 * HOUR_MS
+    fleet.nowMs += 5 * HOUR_MS
     box.rows.remove(1)
-    box.rows.markUnused(world.nowMs)
-    await world.pass(HOUR_MS - 1)
-    expect(world.keys).toEqual(['box/a', 'box/b'])
-    expect(box.garbage.nextMs()).toBe(world.nowMs + 1)
-    await world.pass(1)
-    expect(world.keys).toEqual(['box/b'])
+    box.rows.markUnused(fleet.nowMs)
+    await fleet.pass(HOUR_MS - 1)
+    expect(fleet.keys).toEqual(['box/a', 'box/b'])
+    expect(box.garbage.nextMs()).toBe(fleet.nowMs + 1)
+    await fleet.pass(1)
+    expect(fleet.keys).toEqual(['box/b'])
     expect(box.garbage.nextMs()).toBeUndefined()
   })
 
   test('leaves the segments of a save in progress alone, however long it takes', async () => {
-    const world = new World()
-    const box = world.add('box')
+    const fleet = new Fleet()
+    const box = fleet.add('box')
     await box.save('a')
     box.isSaving = true
     await box.addSegment('b1')
-    await world.pass(3 * HOUR_MS)
+    await fleet.pass(3 * HOUR_MS)
     await box.save('b2', ['b1'])
     box.isSaving = false
-    await world.pass(HOUR_MS)
-    expect(world.keys).toEqual(['box/a', 'box/b1', 'box/b2'])
+    await fleet.pass(HOUR_MS)
+    expect(fleet.keys).toEqual(['box/a', 'box/b1', 'box/b2'])
   })
 
   test('keeps checkpoints, and what a failed save left only for an hour', async () => {
-    const world = new World()
-    const box = world.add('box')
+    const fleet = new Fleet()
+    const box = fleet.add('box')
     await box.save('kept', [], 'checkpoint')
     for (let at = 0; at < 15; at += 1) await box.save(`s${at}`)
     await box.addSegment('failed')
-    box.rows.prune(world.nowMs)
-    box.rows.markUnused(world.nowMs)
-    await world.pass(HOUR_MS)
-    expect(world.keys).toEqual([
+    box.rows.prune(fleet.nowMs)
+    box.rows.markUnused(fleet.nowMs)
+    await fleet.pass(HOUR_MS)
+    expect(fleet.keys).toEqual([
       'box/kept',
       ...Array.from({ length: 10 }, (_, at) => `box/s${at + 5}`).toSorted(),
     ])
   })
 
   test('keeps the segments of a fork while the parent drops its version', async () => {
-    const world = new World()
-    const box = world.add('box')
+    const fleet = new Fleet()
+    const box = fleet.add('box')
     await box.save('a')
     const fork = box.fork('fork')
     await box.save('b')
     box.rows.remove(1)
-    box.rows.markUnused(world.nowMs)
-    await world.pass(10 * DAY_MS)
-    expect(world.keys).toEqual(['box/a', 'box/b'])
+    box.rows.markUnused(fleet.nowMs)
+    await fleet.pass(10 * DAY_MS)
+    expect(fleet.keys).toEqual(['box/a', 'box/b'])
     // The fork stores everything itself, and drops the version that it was made from.
     await fork.save('own')
     fork.rows.remove(1)
-    fork.rows.markUnused(world.nowMs)
-    await world.pass(HOUR_MS)
-    await world.pass(DAY_MS)
-    await world.pass(HOUR_MS)
-    expect(world.keys).toEqual(['box/b', 'fork/own'])
+    fork.rows.markUnused(fleet.nowMs)
+    await fleet.pass(HOUR_MS)
+    await fleet.pass(DAY_MS)
+    await fleet.pass(HOUR_MS)
+    expect(fleet.keys).toEqual(['box/b', 'fork/own'])
   })
 
   test('keeps what forks of forks need when both parents are destroyed, and then deletes it', async () => {
-    const world = new World()
-    const box = world.add('box')
+    const fleet = new Fleet()
+    const box = fleet.add('box')
     await box.save('a')
     await box.addSegment('failed')
     const middle = box.fork('middle')
@@ -179,23 +180,23 @@ describe('garbage collection', () => {
     const last = middle.fork('last')
     await box.destroy()
     await middle.destroy()
-    expect(world.keys).toEqual(['box/a', 'middle/m'])
-    for (let days = 0; days < 5; days += 1) await world.pass(DAY_MS)
-    expect(world.keys).toEqual(['box/a', 'middle/m'])
+    expect(fleet.keys).toEqual(['box/a', 'middle/m'])
+    for (let days = 0; days < 5; days += 1) await fleet.pass(DAY_MS)
+    expect(fleet.keys).toEqual(['box/a', 'middle/m'])
     await last.destroy()
-    for (let days = 0; days < 5; days += 1) await world.pass(DAY_MS)
-    expect(world.keys).toEqual([])
+    for (let days = 0; days < 5; days += 1) await fleet.pass(DAY_MS)
+    expect(fleet.keys).toEqual([])
   })
 
   test('tries again when the store fails', async () => {
-    const world = new World()
-    const box = world.add('box')
+    const fleet = new Fleet()
+    const box = fleet.add('box')
     await box.addSegment('failed')
-    world.store.isFailing = true
-    await world.pass(HOUR_MS)
+    fleet.store.isFailing = true
+    await fleet.pass(HOUR_MS)
     expect(box.rows.segment('failed')).toBeDefined()
-    world.store.isFailing = false
-    await world.pass(5 * 60 * 1000)
-    expect([world.keys, box.rows.segment('failed')]).toEqual([[], undefined])
+    fleet.store.isFailing = false
+    await fleet.pass(5 * 60 * 1000)
+    expect([fleet.keys, box.rows.segment('failed')]).toEqual([[], undefined])
   })
 })

@@ -46,8 +46,8 @@ function recordOf(): RunRecord {
 
 class Crash extends Error {}
 
-/** A world in which every call may fail before or after it had its effect, and control may be killed at every call. */
-class World {
+/** An environment in which every call may fail before or after it had its effect, and control may be killed at every call. */
+class FaultyEnvironment {
   nowMs = 0
   readonly store = new RunStore(sqlOf(new Database(':memory:')))
   agent: FakeAgent | undefined
@@ -157,44 +157,49 @@ class World {
   }
 }
 
-async function simulate(seed: number, faults: number): Promise<World> {
-  const world = new World(seed, faults)
-  let lifecycle = world.open()
+async function simulate(seed: number, faults: number): Promise<FaultyEnvironment> {
+  const environment = new FaultyEnvironment(seed, faults)
+  let lifecycle = environment.open()
   for (let round = 0; round < 400; round++) {
-    world.act()
+    environment.act()
     try {
-      if (world.random.int(0, 60 - 1) === 0) await lifecycle.stop('aborted', 'x')
+      if (environment.random.int(0, 60 - 1) === 0) await lifecycle.stop('aborted', 'x')
       await lifecycle.advance()
     } catch (error) {
       // Control was killed; the alarm opens the object again.
       if (!(error instanceof SandwireError || error instanceof Crash)) throw error
-      lifecycle = world.open()
+      lifecycle = environment.open()
     }
-    if (world.store.read()?.state.kind === 'ended' && world.activeRuns === 0) return world
+    if (environment.store.read()?.state.kind === 'ended' && environment.activeRuns === 0) return environment
   }
-  throw new Error(`The run did not end; seed ${seed}, ${JSON.stringify(world.store.read())}`)
+  throw new Error(`The run did not end; seed ${seed}, ${JSON.stringify(environment.store.read())}`)
 }
 
 test('a run ends with everything released and every event stored, whatever fails on the way', async () => {
   for (let seed = 1; seed <= 400; seed++) {
-    const world = await simulate(seed, seed % 2 === 0 ? 15 : 0)
-    const record = world.store.read()
+    const environment = await simulate(seed, seed % 2 === 0 ? 15 : 0)
+    const record = environment.store.read()
     const at = `seed ${seed}`
-    expect([at, world.starts <= 1, world.isReleased, world.isGrantOpen]).toEqual([at, true, true, false])
+    expect([at, environment.starts <= 1, environment.isReleased, environment.isGrantOpen]).toEqual([
+      at,
+      true,
+      true,
+      false,
+    ])
     expect(record?.state.kind).toBe('ended')
-    const stored = world.store.events(0, 1_000)
+    const stored = environment.store.events(0, 1_000)
     expect(stored.map(({ seq }) => seq)).toEqual(stored.map((_, index) => index + 1))
     expect(stored.at(-1)?.event.type).toBe('complete')
-    if (world.agent !== undefined && record?.result !== null) {
-      expect(stored.map(({ event }) => event)).toEqual(world.agent.events.map(({ event }) => event))
-      expect(record?.diffBytes).toBe(world.agent.diff.length)
+    if (environment.agent !== undefined && record?.result !== null) {
+      expect(stored.map(({ event }) => event)).toEqual(environment.agent.events.map(({ event }) => event))
+      expect(record?.diffBytes).toBe(environment.agent.diff.length)
     }
   }
 })
 
 test('a large diff is kept in chunks and read back exactly', async () => {
-  const world = new World(1, 0)
-  const diffs = openDiffStore(RUN, world.store, undefined)
+  const environment = new FaultyEnvironment(1, 0)
+  const diffs = openDiffStore(RUN, environment.store, undefined)
   const bytes = crypto.getRandomValues(new Uint8Array(60_000))
   const large = new Uint8Array(2_500_000).map((_, at) => bytes[at % bytes.length] ?? 0)
   expect(await diffs.write(new Blob([large]).stream())).toBe(large.length)

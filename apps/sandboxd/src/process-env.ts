@@ -1,5 +1,5 @@
 import { lstatSync, readFileSync, unlinkSync } from 'node:fs'
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 
 /** Variables of sandboxd's own environment that processes inherit. All others stay out, secrets above all. */
 const INHERITED = [
@@ -79,10 +79,10 @@ export type EnvFile =
 
 const MAX_ENTRIES = 256
 const MAX_VALUE_CHARS = 32 * 1024
-const envShape = shape.dictionary(
+const envSchema = schema.dictionary(
   MAX_ENTRIES,
   /^[A-Za-z_][A-Za-z0-9_]{0,255}$/,
-  shape.text(MAX_VALUE_CHARS, /^[^\0]*$/),
+  schema.text(MAX_VALUE_CHARS, /^[^\0]*$/),
 )
 
 /** Reads variables from a JSON file and removes the file, which may hold secrets. */
@@ -93,7 +93,7 @@ export function takeEnvFile(file: string): EnvFile {
   })
   try {
     if (!lstatSync(file).isFile()) return invalid('not a regular file')
-    const env = envShape.decode(JSON.parse(readFileSync(file, 'utf8')))
+    const env = envSchema.decode(JSON.parse(readFileSync(file, 'utf8')))
     if (env === undefined) return invalid('expected an object of strings with valid variable names')
     unlinkSync(file)
     return { isOk: true, env: { ...env } }

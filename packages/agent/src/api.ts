@@ -39,7 +39,7 @@
  *
  * `DELETE /agents/:id`: removes journal, base and diff of an ended run: 204. Else `conflict`.
  */
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import {
   type AgentState,
   END_STATUSES,
@@ -59,23 +59,23 @@ export const MAX_RANGE_EVENTS = 1000
 export const MAX_WAIT_SECONDS = 30
 
 /** Bounds of a run. Control fills in every one; sandboxd has no defaults of its own. */
-const limitsShape = shape.record({
+const limitsSchema = schema.record({
   /** Without any output of the program. Time in which an approval is pending does not count. */
-  idleMs: shape.integer(1, 24 * 3600_000),
+  idleMs: schema.integer(1, 24 * 3600_000),
   /** From the last result to the exit of the program. */
-  exitMs: shape.integer(1, 3600_000),
+  exitMs: schema.integer(1, 3600_000),
   /** From the start of the program to its end. */
-  wallClockMs: shape.integer(1, 7 * 24 * 3600_000),
+  wallClockMs: schema.integer(1, 7 * 24 * 3600_000),
   /** Until a pending approval is denied. */
-  approvalMs: shape.integer(1, 7 * 24 * 3600_000),
+  approvalMs: schema.integer(1, 7 * 24 * 3600_000),
   /** Requests to the model; null: any number. */
-  maxTurns: shape.nullable(shape.integer(1, 100_000)),
+  maxTurns: schema.nullable(schema.integer(1, 100_000)),
   /** Millionths of a US dollar, as the agent counts; the gateway enforces its own. */
-  maxBudgetMicroUsd: shape.nullable(shape.integer(1, Number.MAX_SAFE_INTEGER)),
+  maxBudgetMicroUsd: schema.nullable(schema.integer(1, Number.MAX_SAFE_INTEGER)),
   /** Between interrupt, end of input, TERM and KILL. */
-  stepMs: shape.integer(1, 60_000),
+  stepMs: schema.integer(1, 60_000),
 })
-export type AgentLimits = shape.Decoded<typeof limitsShape>
+export type AgentLimits = schema.Decoded<typeof limitsSchema>
 
 export const DEFAULT_LIMITS: AgentLimits = {
   idleMs: 10 * 60_000,
@@ -87,61 +87,61 @@ export const DEFAULT_LIMITS: AgentLimits = {
   stepMs: 5_000,
 }
 
-export const agentStartShape = shape.record({
+export const agentStartSchema = schema.record({
   /** Which driver. */
-  agent: shape.oneOf(['claude']),
+  agent: schema.oneOf(['claude']),
   /** Absolute path of the program in the sandbox, or a name on its PATH. */
-  program: shape.text(4096),
+  program: schema.text(4096),
   /** The first message. Control joins task and context. */
-  task: shape.text(MAX_TASK_CHARS),
+  task: schema.text(MAX_TASK_CHARS),
   /** Added to the agent's own system prompt. */
-  systemPrompt: shape.optional(shape.text(MAX_TASK_CHARS)),
-  model: shape.optional(shape.text(128, /^[A-Za-z0-9._:/@[\]-]+$/)),
+  systemPrompt: schema.optional(schema.text(MAX_TASK_CHARS)),
+  model: schema.optional(schema.text(128, /^[A-Za-z0-9._:/@[\]-]+$/)),
   /** `auto`: tools run without asking, and the agent cannot ask questions. `ask`: tools that change something ask first. */
-  permission: shape.oneOf(['auto', 'ask']),
+  permission: schema.oneOf(['auto', 'ask']),
   /** The only tools that the agent has, such as `Read`; absent: all. */
-  tools: shape.optional(shape.list(shape.text(256, /^[A-Za-z][A-Za-z0-9_]*$/), 64)),
+  tools: schema.optional(schema.list(schema.text(256, /^[A-Za-z][A-Za-z0-9_]*$/), 64)),
   /** JSON Schema, as text, of `RunResult.structured`. */
-  outputSchema: shape.optional(shape.text(32 * 1024)),
+  outputSchema: schema.optional(schema.text(32 * 1024)),
   /** A conversation to continue. */
-  resume: shape.optional(shape.text(64, /^[0-9a-f-]{36}$/)),
+  resume: schema.optional(schema.text(64, /^[0-9a-f-]{36}$/)),
   /** True: the agent goes `idle` after a turn and takes further messages. False: the first finished turn ends the run. */
-  isInteractive: shape.bool,
+  isInteractive: schema.bool,
   /** Added to the environment of the program, and of nothing else. */
-  env: shape.dictionary(64, /^[A-Za-z_][A-Za-z0-9_]{0,63}$/, shape.text(4096)),
+  env: schema.dictionary(64, /^[A-Za-z_][A-Za-z0-9_]{0,63}$/, schema.text(4096)),
   /** Texts that are replaced in every event; files with them are withheld from the diff. The run's grant is one. */
-  secrets: shape.list(shape.text(4096), 32),
-  limits: limitsShape,
+  secrets: schema.list(schema.text(4096), 32),
+  limits: limitsSchema,
 })
 /** What `PUT /agents/:id` takes. */
-export type AgentStart = shape.Decoded<typeof agentStartShape>
+export type AgentStart = schema.Decoded<typeof agentStartSchema>
 
-export const messageShape = shape.record({
-  id: shape.text(128, REQUEST_ID),
-  text: shape.text(MAX_MESSAGE_CHARS),
+export const messageSchema = schema.record({
+  id: schema.text(128, REQUEST_ID),
+  text: schema.text(MAX_MESSAGE_CHARS),
   /** Account that sends it. */
-  by: shape.text(256),
+  by: schema.text(256),
 })
-export type AgentMessage = shape.Decoded<typeof messageShape>
+export type AgentMessage = schema.Decoded<typeof messageSchema>
 
-export const approvalShape = shape.record({
-  requestId: shape.text(128, REQUEST_ID),
-  decision: shape.oneOf(['allow', 'deny']),
+export const approvalSchema = schema.record({
+  requestId: schema.text(128, REQUEST_ID),
+  decision: schema.oneOf(['allow', 'deny']),
   /** Told to the agent with a denial. */
-  message: shape.optional(shape.text(MAX_MESSAGE_CHARS)),
+  message: schema.optional(schema.text(MAX_MESSAGE_CHARS)),
   /** For kind `question`: chosen labels or own words, by question text. */
-  answers: shape.optional(shape.dictionary(16, /^[^]{1,4096}$/, shape.text(MAX_MESSAGE_CHARS))),
+  answers: schema.optional(schema.dictionary(16, /^[^]{1,4096}$/, schema.text(MAX_MESSAGE_CHARS))),
   /** With `allow`: also allow edits of files for the rest of the run. For a plan this is always so. */
-  acceptsEdits: shape.optional(shape.bool),
-  by: shape.text(256),
+  acceptsEdits: schema.optional(schema.bool),
+  by: schema.text(256),
 })
-export type ApprovalAnswer = shape.Decoded<typeof approvalShape>
+export type ApprovalAnswer = schema.Decoded<typeof approvalSchema>
 
-export const stopShape = shape.record({
-  reason: shape.oneOf(END_STATUSES),
-  message: shape.text(4096),
+export const stopSchema = schema.record({
+  reason: schema.oneOf(END_STATUSES),
+  message: schema.text(4096),
 })
-export type AgentStop = shape.Decoded<typeof stopShape>
+export type AgentStop = schema.Decoded<typeof stopSchema>
 
 export interface MessageView {
   readonly id: string

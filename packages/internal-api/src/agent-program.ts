@@ -1,29 +1,29 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 
-const version = shape.text(64)
+const version = schema.text(64)
 
-const statusShapes = {
-  installed: shape.record({ state: shape.literal('installed'), version }),
-  installing: shape.record({
-    state: shape.literal('installing'),
+const statusSchemas = {
+  installed: schema.record({ state: schema.literal('installed'), version }),
+  installing: schema.record({
+    state: schema.literal('installing'),
     version,
-    receivedBytes: shape.nonNegativeInteger,
+    receivedBytes: schema.nonNegativeInteger,
     /** 0 while it is not known. */
-    totalBytes: shape.nonNegativeInteger,
+    totalBytes: schema.nonNegativeInteger,
   }),
-  failed: shape.record({ state: shape.literal('failed'), problem: shape.text(4096) }),
+  failed: schema.record({ state: schema.literal('failed'), problem: schema.text(4096) }),
 }
 
 /** The host's answer to `PUT /agents/NAME`: whether the program of an agent is installed. */
 export type AgentProgramStatus =
-  | shape.Decoded<typeof statusShapes.installed>
-  | shape.Decoded<typeof statusShapes.installing>
-  | shape.Decoded<typeof statusShapes.failed>
+  | schema.Decoded<typeof statusSchemas.installed>
+  | schema.Decoded<typeof statusSchemas.installing>
+  | schema.Decoded<typeof statusSchemas.failed>
 
 export function decodeAgentProgramStatus(value: unknown): AgentProgramStatus | undefined {
   return (
-    statusShapes.installed.decode(value) ??
-    statusShapes.installing.decode(value) ??
-    statusShapes.failed.decode(value)
+    statusSchemas.installed.decode(value) ??
+    statusSchemas.installing.decode(value) ??
+    statusSchemas.failed.decode(value)
   )
 }

@@ -1,4 +1,4 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { SLOT_ADDRESS } from './slots.ts'
 
 /**
@@ -25,22 +25,22 @@ import { SLOT_ADDRESS } from './slots.ts'
 export const DISK_FULL = 'the disk that holds the data folder is full'
 
 /** Which hosts a sandbox may connect to. */
-export const networkShape = shape.record({
-  policy: shape.oneOf(['none', 'allowlist', 'open']),
+export const networkSchema = schema.record({
+  policy: schema.oneOf(['none', 'allowlist', 'open']),
   /** Host names, `*.name`, or `set:npm` for a predefined set; used by `allowlist` only. */
-  allow: shape.list(shape.text(253), 256),
+  allow: schema.list(schema.text(253), 256),
 })
-export type NetworkSpec = shape.Decoded<typeof networkShape>
+export type NetworkSpec = schema.Decoded<typeof networkSchema>
 
 /** Resource limits of a sandbox. */
-export const limitsShape = shape.record({
-  memoryBytes: shape.integer(16 * 1024 * 1024, 1024 ** 4),
-  pids: shape.integer(8, 100_000),
+export const limitsSchema = schema.record({
+  memoryBytes: schema.integer(16 * 1024 * 1024, 1024 ** 4),
+  pids: schema.integer(8, 100_000),
   /** Thousandths of a processor. */
-  milliCpus: shape.integer(10, 1_000_000),
-  diskBytes: shape.integer(1024 * 1024, 1024 ** 5),
+  milliCpus: schema.integer(10, 1_000_000),
+  diskBytes: schema.integer(1024 * 1024, 1024 ** 5),
 })
-export type SandboxLimits = shape.Decoded<typeof limitsShape>
+export type SandboxLimits = schema.Decoded<typeof limitsSchema>
 
 export const DEFAULT_SANDBOX_LIMITS: SandboxLimits = {
   memoryBytes: 1024 ** 3,
@@ -50,23 +50,23 @@ export const DEFAULT_SANDBOX_LIMITS: SandboxLimits = {
 }
 
 /** Parameters of a sandbox to start. */
-export const startSpecShape = shape.record({
-  id: shape.text(32),
-  name: shape.text(63),
+export const startSpecSchema = schema.record({
+  id: schema.text(32),
+  name: schema.text(63),
   /** Control's public key, 32 bytes in base64url; the only part that the sandbox knows. */
-  publicKey: shape.text(43),
-  network: networkShape,
-  limits: limitsShape,
+  publicKey: schema.text(43),
+  network: networkSchema,
+  limits: limitsSchema,
   /** Added to the environment of every process. Never a secret. */
-  env: shape.dictionary(256, /^[A-Za-z_][A-Za-z0-9_]*$/, shape.text(32 * 1024)),
+  env: schema.dictionary(256, /^[A-Za-z_][A-Za-z0-9_]*$/, schema.text(32 * 1024)),
   /** Most concurrent sessions; sandboxd's own limit when absent. */
-  maxSessions: shape.optional(shape.integer(1, 10_000)),
+  maxSessions: schema.optional(schema.integer(1, 10_000)),
   /** True when it ran before: it does not start without its files. */
-  hasFiles: shape.optional(shape.bool),
+  hasFiles: schema.optional(schema.bool),
   /** Output limit of one attachment; none when absent. */
-  outputBytesPerSecond: shape.optional(shape.integer(1, 2 ** 40)),
+  outputBytesPerSecond: schema.optional(schema.integer(1, 2 ** 40)),
 })
-export type StartSpec = shape.Decoded<typeof startSpecShape>
+export type StartSpec = schema.Decoded<typeof startSpecSchema>
 
 export type SandboxStatus =
   | {
@@ -105,27 +105,27 @@ export interface HostHealth {
   }
 }
 
-const runningShape = shape.record({
-  id: shape.text(32),
-  state: shape.literal('running'),
-  address: shape.text(16, SLOT_ADDRESS),
-  epoch: shape.text(64),
-  startedMs: shape.nonNegativeInteger,
+const runningSchema = schema.record({
+  id: schema.text(32),
+  state: schema.literal('running'),
+  address: schema.text(16, SLOT_ADDRESS),
+  epoch: schema.text(64),
+  startedMs: schema.nonNegativeInteger,
 })
-const stoppedShape = shape.record({
-  id: shape.text(32),
-  state: shape.literal('stopped'),
-  reason: shape.optional(shape.text(64)),
+const stoppedSchema = schema.record({
+  id: schema.text(32),
+  state: schema.literal('stopped'),
+  reason: schema.optional(schema.text(64)),
 })
-const startingShape = shape.record({ id: shape.text(32), state: shape.literal('starting') })
-const absentShape = shape.record({ id: shape.text(32), state: shape.literal('absent') })
+const startingSchema = schema.record({ id: schema.text(32), state: schema.literal('starting') })
+const absentSchema = schema.record({ id: schema.text(32), state: schema.literal('absent') })
 
 /** Decodes a sandbox status; undefined when it is invalid. */
 export function decodeSandboxStatus(value: unknown): SandboxStatus | undefined {
   return (
-    runningShape.decode(value) ??
-    stoppedShape.decode(value) ??
-    startingShape.decode(value) ??
-    absentShape.decode(value)
+    runningSchema.decode(value) ??
+    stoppedSchema.decode(value) ??
+    startingSchema.decode(value) ??
+    absentSchema.decode(value)
   )
 }

@@ -1,4 +1,4 @@
-import { ROLES, SandwireError, shape } from '@sandwire/protocol'
+import { ROLES, SandwireError, schema } from '@sandwire/protocol'
 import { fromBase64Url, toBase64Url } from '@sandwire/bytes'
 import { isSandboxId } from './ids.ts'
 
@@ -19,45 +19,45 @@ const MAX_ENV_CHARS = 256
 /** What a request may do in the sandbox: act for control itself, or for an account in a role. */
 export const AUTHORITIES = ['control', ...ROLES] as const
 
-const claimsShape = shape.record({
-  method: shape.oneOf(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']),
+const claimsSchema = schema.record({
+  method: schema.oneOf(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']),
   /** Path and query exactly as the request has them, or their hash. */
-  path: shape.text(MAX_PLAIN_PATH_CHARS, /^\//),
-  sandbox: shape.text(64),
+  path: schema.text(MAX_PLAIN_PATH_CHARS, /^\//),
+  sandbox: schema.text(64),
   /** Account the request acts for; create ids and attachments belong to it. */
-  identity: shape.text(256),
+  identity: schema.text(256),
   /** Name that other attachments see. */
-  name: shape.optional(shape.text(128)),
-  authority: shape.oneOf(AUTHORITIES),
+  name: schema.optional(schema.text(128)),
+  authority: schema.oneOf(AUTHORITIES),
   /** Role of new attachments that request none; resumed attachments keep theirs. */
-  usualRole: shape.optional(shape.oneOf(ROLES)),
+  usualRole: schema.optional(schema.oneOf(ROLES)),
   /** The highest role in sessions started from a template, when that is higher. */
-  templateRole: shape.optional(shape.oneOf(ROLES)),
+  templateRole: schema.optional(schema.oneOf(ROLES)),
   /** Sign-in that authorizes the request; signing out revokes it. */
-  login: shape.optional(shape.text(64, /^[A-Za-z0-9_-]+$/)),
+  login: schema.optional(schema.text(64, /^[A-Za-z0-9_-]+$/)),
   /** Grant that authorizes the request. */
-  grant: shape.optional(shape.text(128, /^[A-Za-z0-9._-]+$/)),
+  grant: schema.optional(schema.text(128, /^[A-Za-z0-9._-]+$/)),
   /** When a connection opened by this request must re-authenticate. */
-  reauthorizeMs: shape.optional(shape.integer(0, Number.MAX_SAFE_INTEGER)),
+  reauthorizeMs: schema.optional(schema.integer(0, Number.MAX_SAFE_INTEGER)),
   /** Whether it may start any command and set any environment. */
-  exec: shape.bool,
+  exec: schema.bool,
   /** The request may start its own command without `exec`, because control built it from a template. */
-  starts: shape.optional(shape.bool),
+  starts: schema.optional(schema.bool),
   /** Environment of the started process; overrides all other sources. */
-  env: shape.optional(
-    shape.dictionary(MAX_ENV_ENTRIES, /^[A-Za-z_][A-Za-z0-9_]{0,63}$/, shape.text(MAX_ENV_CHARS)),
+  env: schema.optional(
+    schema.dictionary(MAX_ENV_ENTRIES, /^[A-Za-z_][A-Za-z0-9_]{0,63}$/, schema.text(MAX_ENV_CHARS)),
   ),
   /** Id for the session that this request starts. */
-  session: shape.optional(shape.text(128)),
+  session: schema.optional(schema.text(128)),
   /** Session name to report to the client; opaque to the sandbox. */
-  sessionName: shape.optional(shape.text(2048, /^[\x21-\x7e]+$/)),
-  requestId: shape.text(64, /^[A-Za-z0-9_-]+$/),
-  issuedMs: shape.integer(0, Number.MAX_SAFE_INTEGER),
-  expiresMs: shape.integer(0, Number.MAX_SAFE_INTEGER),
+  sessionName: schema.optional(schema.text(2048, /^[\x21-\x7e]+$/)),
+  requestId: schema.text(64, /^[A-Za-z0-9_-]+$/),
+  issuedMs: schema.integer(0, Number.MAX_SAFE_INTEGER),
+  expiresMs: schema.integer(0, Number.MAX_SAFE_INTEGER),
 })
 
 /** One request of control to a sandbox, signed for that request alone. */
-export type InternalClaims = shape.Decoded<typeof claimsShape>
+export type InternalClaims = schema.Decoded<typeof claimsSchema>
 
 /** The actual request that carries a token. */
 export interface RequestFacts {
@@ -90,7 +90,7 @@ function decodeClaims(text: string): InternalClaims | undefined {
   const bytes = fromBase64Url(text)
   if (bytes === undefined) return undefined
   try {
-    return claimsShape.decode(
+    return claimsSchema.decode(
       JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)),
     )
   } catch {

@@ -1,8 +1,8 @@
-import type { shape } from '@sandwire/protocol'
+import type { schema } from '@sandwire/protocol'
 
 /** A field of a settings object. */
 export interface Field<T> {
-  readonly shape: shape.Shape<T>
+  readonly schema: schema.Schema<T>
   /** Describes valid values in error messages. */
   readonly expected: string
   /** Used when the field is missing; without it the field is required. */
@@ -29,7 +29,7 @@ export function validateRecord<const F extends Fields>(
     if (!Object.hasOwn(fields, name)) problems.push(`${where}: "${name}" is not a setting`)
   const out: Record<string, unknown> = {}
   for (const [name, field] of Object.entries(fields)) {
-    const value = given.has(name) ? field.shape.decode(given.get(name)) : field.fallback
+    const value = given.has(name) ? field.schema.decode(given.get(name)) : field.fallback
     const isOmitted = !given.has(name) && 'fallback' in field
     if (value === undefined && !isOmitted) problems.push(`${where}: "${name}" must be ${field.expected}`)
     out[name] = value
@@ -38,4 +38,4 @@ export function validateRecord<const F extends Fields>(
 }
 
 /** Accepts any value, for fields that the caller validates itself. */
-export const anything: shape.Shape<unknown> = { decode: (value) => value ?? null, describe: 'any' }
+export const anything: schema.Schema<unknown> = { decode: (value) => value ?? null, describe: 'any' }

@@ -19,7 +19,7 @@ import {
   tagged,
   text,
   integer,
-} from './shape.ts'
+} from './schema.ts'
 
 /** Roles, from least to most rights. */
 export const ROLES = ['viewer', 'collaborator', 'driver'] as const

@@ -12,7 +12,7 @@ import {
   plainServerMessage,
   type PlainServerMessage,
 } from './server-frames.ts'
-import type { Shape } from './shape.ts'
+import type { Schema } from './schema.ts'
 
 /** A WebSocket message: text or bytes. */
 export type WireMessage = string | Uint8Array
@@ -27,28 +27,28 @@ export type FromServer<M> =
   | { readonly kind: 'data'; readonly stream: StreamName; readonly payload: Uint8Array }
   | { readonly kind: 'control'; readonly message: M }
 
-function decodeText<T>(shape: Shape<T>, message: string): T | undefined {
+function decodeText<T>(schema: Schema<T>, message: string): T | undefined {
   if (message.length > MAX_CONTROL_CHARS) return undefined
   try {
-    return shape.decode(JSON.parse(message))
+    return schema.decode(JSON.parse(message))
   } catch {
     // Not JSON, or nested too deeply for the parser.
     return undefined
   }
 }
 
-function decodeFromClient<M>(shape: Shape<M>, wire: WireMessage): FromClient<M> | undefined {
+function decodeFromClient<M>(schema: Schema<M>, wire: WireMessage): FromClient<M> | undefined {
   if (typeof wire !== 'string') return { kind: 'input', bytes: wire }
-  const message = decodeText(shape, wire)
+  const message = decodeText(schema, wire)
   return message === undefined ? undefined : { kind: 'control', message }
 }
 
-function decodeFromServer<M>(shape: Shape<M>, wire: WireMessage): FromServer<M> | undefined {
+function decodeFromServer<M>(schema: Schema<M>, wire: WireMessage): FromServer<M> | undefined {
   if (typeof wire !== 'string') {
     const data = unpackData(wire)
     return data === undefined ? undefined : { kind: 'data', stream: data.stream, payload: data.payload }
   }
-  const message = decodeText(shape, wire)
+  const message = decodeText(schema, wire)
   return message === undefined ? undefined : { kind: 'control', message }
 }
 

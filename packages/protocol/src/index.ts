@@ -16,7 +16,7 @@ export { pathToBytes, decodePath, encodePath, pathFromBytes } from './path-text.
 export * from './resize-log.ts'
 export * from './retry-after.ts'
 export * from './server-frames.ts'
-export * as shape from './shape.ts'
+export * as schema from './schema.ts'
 export { type Acknowledgement, type Attachment, createBandwidth, type Dialect } from './server/attachment.ts'
 export { type ConnectionId, type Refusal, type ServerEffect } from './server/effects.ts'
 export { type Snapshot } from './server/output-pump.ts'

@@ -13,7 +13,7 @@ import {
   tagged,
   text,
   integer,
-} from './shape.ts'
+} from './schema.ts'
 
 const cells = integer(1, MAX_CELLS)
 const role = oneOf(ROLES)

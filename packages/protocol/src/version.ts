@@ -5,7 +5,7 @@ import { plainServerMessage, serverMessage } from './server-frames.ts'
 declare const SANDWIRE_BUILD_PROTOCOL: number | undefined
 declare const SANDWIRE_BUILD_COMPATIBLE_FROM: number | undefined
 
-/** Version of the `sandwire.v1` messages. Changes together with the pinned hash of their shapes. */
+/** Version of the `sandwire.v1` messages. Changes together with the pinned hash of their schemas. */
 export const PROTOCOL_VERSION: number =
   typeof SANDWIRE_BUILD_PROTOCOL === 'number' ? SANDWIRE_BUILD_PROTOCOL : 1
 /** Oldest compatible version. */

@@ -1,52 +1,52 @@
 import type { NumberedEvent } from '@sandwire/agent'
-import { backOffMs, type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
+import { backOffMs, type ErrorCode, SandwireError, schema } from '@sandwire/protocol'
 import type { Api } from '../server/api.ts'
 import { decodeResponse, looseObject } from '../server/response.ts'
 
 const STATES = ['queued', 'preparing', 'running', 'awaiting', 'stopping', 'collecting', 'ended'] as const
 const OUTCOMES = ['completed', 'failed', 'aborted', 'timed_out', 'budget', 'crashed', 'lost'] as const
-const nullableText = shape.nullable(shape.text(64 * 1024))
-const anyNumber: shape.Shape<number> = {
+const nullableText = schema.nullable(schema.text(64 * 1024))
+const anyNumber: schema.Schema<number> = {
   decode: (value) => (typeof value === 'number' ? value : undefined),
   describe: 'number',
 }
 
-const runShape = looseObject({
-  id: shape.text(128),
-  sandbox: shape.text(64),
-  state: shape.oneOf(STATES),
-  outcome: shape.nullable(shape.oneOf(OUTCOMES)),
+const runSchema = looseObject({
+  id: schema.text(128),
+  sandbox: schema.text(64),
+  state: schema.oneOf(STATES),
+  outcome: schema.nullable(schema.oneOf(OUTCOMES)),
   message: nullableText,
-  task: shape.text(512 * 1024),
-  keep: shape.bool,
+  task: schema.text(512 * 1024),
+  keep: schema.bool,
   createdMs: anyNumber,
   usage: looseObject({ costUsd: anyNumber }),
-  approvals: shape.list(
-    looseObject({ requestId: shape.text(128), kind: shape.text(32), prompt: shape.text(64 * 1024) }),
+  approvals: schema.list(
+    looseObject({ requestId: schema.text(128), kind: schema.text(32), prompt: schema.text(64 * 1024) }),
     1_000,
   ),
-  result: shape.nullable(
+  result: schema.nullable(
     looseObject({
-      summary: shape.text(1024 * 1024),
-      diffBytes: shape.nullable(anyNumber),
+      summary: schema.text(1024 * 1024),
+      diffBytes: schema.nullable(anyNumber),
       diffProblem: nullableText,
-      tamperProof: shape.bool,
-      ignored: shape.list(shape.text(8192), 100_000),
-      submodules: shape.list(shape.text(8192), 100_000),
+      tamperProof: schema.bool,
+      ignored: schema.list(schema.text(8192), 100_000),
+      submodules: schema.list(schema.text(8192), 100_000),
     }),
   ),
 })
-const runsShape = looseObject({ runs: shape.list(runShape, 1_000) })
+const runsSchema = looseObject({ runs: schema.list(runSchema, 1_000) })
 
 /** A run as the server shows it. */
-export type Run = shape.Decoded<typeof runShape>
+export type Run = schema.Decoded<typeof runSchema>
 
 export function decodeRun(value: unknown): Run {
-  return decodeResponse(runShape, value)
+  return decodeResponse(runSchema, value)
 }
 
 export function decodeRuns(value: unknown): readonly Run[] {
-  return decodeResponse(runsShape, value).runs
+  return decodeResponse(runsSchema, value).runs
 }
 
 /** The error of a run that did not complete, which has its exit code. */

@@ -1,4 +1,4 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import type { Api } from '../server/api.ts'
 import { looseObject } from '../server/response.ts'
 import { formatUtc } from '../text/table.ts'
@@ -6,17 +6,17 @@ import { formatUtc } from '../text/table.ts'
 /** How long a restore is reported after it. */
 const SHOWN_MS = 5 * 60_000
 
-const viewShape = looseObject({
-  name: shape.text(128),
-  saved: shape.optional(
-    shape.nullable(
+const viewSchema = looseObject({
+  name: schema.text(128),
+  saved: schema.optional(
+    schema.nullable(
       looseObject({
-        restored: shape.optional(
-          shape.nullable(
+        restored: schema.optional(
+          schema.nullable(
             looseObject({
-              savedMs: shape.nonNegativeInteger,
-              restoredMs: shape.nonNegativeInteger,
-              reason: shape.text(64),
+              savedMs: schema.nonNegativeInteger,
+              restoredMs: schema.nonNegativeInteger,
+              reason: schema.text(64),
             }),
           ),
         ),
@@ -33,7 +33,7 @@ export async function findRestoredNotice(
 ): Promise<string | undefined> {
   const path = `/api/sandboxes/${encodeURIComponent(sandbox)}`
   // The attach itself reports what is wrong with the server.
-  const view = viewShape.decode(await api.request('GET', path).catch(() => undefined))
+  const view = viewSchema.decode(await api.request('GET', path).catch(() => undefined))
   const restored = view?.saved?.restored ?? undefined
   if (view === undefined || restored === undefined || restored.reason !== 'lost') return undefined
   if (Math.abs(nowMs - restored.restoredMs) > SHOWN_MS) return undefined

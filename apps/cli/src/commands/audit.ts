@@ -1,4 +1,4 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { parseSeconds } from '../text/amounts.ts'
 import { looseObject, decodeResponse } from '../server/response.ts'
 import { formatJson, formatTable, formatUtc } from '../text/table.ts'
@@ -16,11 +16,11 @@ const MAX_ROWS = 150_000
 const MAX_PAGES = 1_000
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
-const text = shape.text(1024)
-const optionalText = shape.optional(shape.nullable(text))
-const optionalNumber = shape.optional(shape.nullable(shape.nonNegativeInteger))
-const rowShape = looseObject({
-  atMs: shape.nonNegativeInteger,
+const text = schema.text(1024)
+const optionalText = schema.optional(schema.nullable(text))
+const optionalNumber = schema.optional(schema.nullable(schema.nonNegativeInteger))
+const rowSchema = looseObject({
+  atMs: schema.nonNegativeInteger,
   actorName: text,
   action: text,
   sandbox: optionalText,
@@ -34,12 +34,12 @@ const rowShape = looseObject({
   dropped: optionalNumber,
   droppedSinceMs: optionalNumber,
 })
-type Row = shape.Decoded<typeof rowShape>
+type Row = schema.Decoded<typeof rowSchema>
 /** Rows are passed through for JSON output. */
-const anyValue: shape.Shape<unknown> = { decode: (value) => value, describe: 'any' }
-const pageShape = looseObject({
-  rows: shape.list(anyValue, PAGE_ROWS),
-  next: shape.nullable(shape.text(64, /^[0-9-]+$/)),
+const anyValue: schema.Schema<unknown> = { decode: (value) => value, describe: 'any' }
+const pageSchema = looseObject({
+  rows: schema.list(anyValue, PAGE_ROWS),
+  next: schema.nullable(schema.text(64, /^[0-9-]+$/)),
 })
 
 function parseSince(options: CommandOptions): number {
@@ -67,7 +67,7 @@ async function readRows(api: Api, query: Readonly<Record<string, string>>): Prom
       limit: String(PAGE_ROWS),
       ...(before === undefined ? {} : { before }),
     })
-    const page = decodeResponse(pageShape, await api.request('GET', `/api/audit?${parameters.toString()}`))
+    const page = decodeResponse(pageSchema, await api.request('GET', `/api/audit?${parameters.toString()}`))
     rows.push(...page.rows)
     // A page can be empty when none of the rows that the server examined for it match.
     before = page.next ?? undefined
@@ -123,7 +123,7 @@ first. The log is kept for 90 days, also for removed sandboxes. An event "audit.
           io.print(
             formatTable(
               HEADER,
-              rows.map((row) => formatRow(decodeResponse(rowShape, row))),
+              rows.map((row) => formatRow(decodeResponse(rowSchema, row))),
               io.columns,
             ),
           )

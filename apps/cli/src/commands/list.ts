@@ -1,4 +1,4 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { shellQuote } from '@sandwire/shell-quote'
 import type { Command, CommandContext } from './command.ts'
 import { requireNoPositionals } from './positionals.ts'
@@ -6,14 +6,14 @@ import { decodeSandboxes, type Sandbox } from './responses.ts'
 import { looseObject } from '../server/response.ts'
 import { formatAge, formatJson, formatTable } from '../text/table.ts'
 
-const whoShape = looseObject({ scopes: shape.list(shape.text(64), 16), guest: shape.bool })
-const capabilitiesShape = looseObject({ features: looseObject({ sandbox: shape.bool }) })
+const whoSchema = looseObject({ scopes: schema.list(schema.text(64), 16), guest: schema.bool })
+const capabilitiesSchema = looseObject({ features: looseObject({ sandbox: schema.bool }) })
 
 /** The response, or undefined if the request fails: only a hint depends on it. */
 async function tryRequest<T>(
   { api }: CommandContext,
   path: string,
-  expected: shape.Shape<T>,
+  expected: schema.Schema<T>,
 ): Promise<T | undefined> {
   try {
     return expected.decode(await api.request('GET', path))
@@ -27,8 +27,8 @@ async function tryRequest<T>(
 async function describeEmptyList(context: CommandContext): Promise<string> {
   const { program, server, urlOption } = context
   const [who, capabilities] = await Promise.all([
-    tryRequest(context, '/api/whoami', whoShape),
-    tryRequest(context, '/api/capabilities', capabilitiesShape),
+    tryRequest(context, '/api/whoami', whoSchema),
+    tryRequest(context, '/api/capabilities', capabilitiesSchema),
   ])
   if (who?.guest === true) return `no sandboxes; list what is shared with you: ${program} grants${urlOption}`
   if (who?.scopes.includes('admin') !== true || capabilities === undefined) return 'no sandboxes'

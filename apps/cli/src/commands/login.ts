@@ -1,4 +1,4 @@
-import { type ErrorCode, SandwireError, shape } from '@sandwire/protocol'
+import { type ErrorCode, SandwireError, schema } from '@sandwire/protocol'
 import { HintedError } from '../errors/errors.ts'
 import { createApi } from '../server/api.ts'
 import { looseObject, decodeResponse } from '../server/response.ts'
@@ -27,7 +27,7 @@ const JUST_ENDED_HINT = 'try again in a minute'
 
 type Trust = Pick<EndpointSource, 'isTrusted' | 'trustHint'>
 
-const nameShape = looseObject({ name: shape.text(1024) })
+const nameSchema = looseObject({ name: schema.text(1024) })
 
 function formatPrompt({ address, code, completeAddress }: DevicePrompt): string {
   const both = completeAddress === undefined ? '' : `  Or open     ${completeAddress}\n`
@@ -38,7 +38,7 @@ function formatPrompt({ address, code, completeAddress }: DevicePrompt): string 
 async function fetchName({ origin, bearer }: Credential): Promise<string | undefined> {
   const api = createApi({ origin, bearer: () => Promise.resolve(bearer) })
   try {
-    return printable(decodeResponse(nameShape, await api.request('GET', '/api/whoami')).name)
+    return printable(decodeResponse(nameSchema, await api.request('GET', '/api/whoami')).name)
   } catch (caught) {
     const error = SandwireError.from(caught)
     if (!REFUSALS.has(error.code)) return undefined

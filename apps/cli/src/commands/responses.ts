@@ -1,216 +1,216 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { decodeResponse, looseObject } from '../server/response.ts'
 
-const shortText = shape.text(64)
-const optionalMs = shape.optional(shape.nullable(shape.nonNegativeInteger))
+const shortText = schema.text(64)
+const optionalMs = schema.optional(schema.nullable(schema.nonNegativeInteger))
 
-const sandboxShape = looseObject({
-  id: shape.text(64),
-  name: shape.text(128),
+const sandboxSchema = looseObject({
+  id: schema.text(64),
+  name: schema.text(128),
   /** Any text: a newer server may have more states. */
   state: shortText,
-  reason: shape.optional(shape.nullable(shape.text(256))),
-  createdMs: shape.nonNegativeInteger,
+  reason: schema.optional(schema.nullable(schema.text(256))),
+  createdMs: schema.nonNegativeInteger,
   lastActivityMs: optionalMs,
-  ephemeral: shape.optional(shape.bool),
-  isolation: shape.optional(shape.nullable(shortText)),
+  ephemeral: schema.optional(schema.bool),
+  isolation: schema.optional(schema.nullable(shortText)),
   /** Null where files are not saved. */
-  saved: shape.optional(
-    shape.nullable(
+  saved: schema.optional(
+    schema.nullable(
       looseObject({
         state: shortText,
-        savedMs: shape.nullable(shape.nonNegativeInteger),
-        error: shape.nullable(shortText),
+        savedMs: schema.nullable(schema.nonNegativeInteger),
+        error: schema.nullable(shortText),
       }),
     ),
   ),
   /** The owner, if it is another account. */
-  owner: shape.optional(shape.text(256)),
-  network: shape.optional(looseObject({ policy: shortText, allow: shape.list(shape.text(253), 1_000) })),
+  owner: schema.optional(schema.text(256)),
+  network: schema.optional(looseObject({ policy: shortText, allow: schema.list(schema.text(253), 1_000) })),
 })
-export type Sandbox = shape.Decoded<typeof sandboxShape>
+export type Sandbox = schema.Decoded<typeof sandboxSchema>
 
-const sessionShape = looseObject({
-  id: shape.text(128),
-  sandbox: shape.text(128),
-  sandboxName: shape.optional(shape.text(128)),
+const sessionSchema = looseObject({
+  id: schema.text(128),
+  sandbox: schema.text(128),
+  sandboxName: schema.optional(schema.text(128)),
   state: shortText,
-  mode: shape.optional(shortText),
-  cmd: shape.text(64 * 1024),
-  attachments: shape.nonNegativeInteger,
+  mode: schema.optional(shortText),
+  cmd: schema.text(64 * 1024),
+  attachments: schema.nonNegativeInteger,
   createdMs: optionalMs,
   lastInputMs: optionalMs,
   lastOutputMs: optionalMs,
-  exit: shape.optional(
-    shape.nullable(
+  exit: schema.optional(
+    schema.nullable(
       looseObject({
         // The range of the server's schema; processes on Linux exit with 0 to 255.
-        code: shape.nullable(shape.integer(-1, 0xffff_ffff)),
-        signal: shape.nullable(shortText),
+        code: schema.nullable(schema.integer(-1, 0xffff_ffff)),
+        signal: schema.nullable(shortText),
       }),
     ),
   ),
 })
-export type Session = shape.Decoded<typeof sessionShape>
+export type Session = schema.Decoded<typeof sessionSchema>
 
 const MAX_ITEMS = 100_000
-const sandboxesShape = looseObject({ sandboxes: shape.list(sandboxShape, MAX_ITEMS) })
-const sessionsShape = looseObject({ sessions: shape.list(sessionShape, MAX_ITEMS) })
+const sandboxesSchema = looseObject({ sandboxes: schema.list(sandboxSchema, MAX_ITEMS) })
+const sessionsSchema = looseObject({ sessions: schema.list(sessionSchema, MAX_ITEMS) })
 
 export function decodeSandbox(value: unknown): Sandbox {
-  return decodeResponse(sandboxShape, value)
+  return decodeResponse(sandboxSchema, value)
 }
 
 export function decodeSandboxes(value: unknown): readonly Sandbox[] {
-  return decodeResponse(sandboxesShape, value).sandboxes
+  return decodeResponse(sandboxesSchema, value).sandboxes
 }
 
 export function decodeSessions(value: unknown): readonly Session[] {
-  return decodeResponse(sessionsShape, value).sessions
+  return decodeResponse(sessionsSchema, value).sessions
 }
 
-const id = shape.text(128)
-const role = shape.text(32)
-const session = shape.optional(shape.nullable(id))
+const id = schema.text(128)
+const role = schema.text(32)
+const session = schema.optional(schema.nullable(id))
 const MAX_GRANTS = 10_000
 
-const createdGrantShape = looseObject({
+const createdGrantSchema = looseObject({
   grant: id,
   /** Absent when the grant was given to an account directly. */
-  link: shape.optional(shape.text(2048)),
+  link: schema.optional(schema.text(2048)),
   role,
-  expiresMs: shape.nonNegativeInteger,
-  notice: shape.optional(shape.text(1024)),
+  expiresMs: schema.nonNegativeInteger,
+  notice: schema.optional(schema.text(1024)),
 })
-export type CreatedGrant = shape.Decoded<typeof createdGrantShape>
+export type CreatedGrant = schema.Decoded<typeof createdGrantSchema>
 
-const grantShape = looseObject({
+const grantSchema = looseObject({
   grant: id,
   session,
   role,
-  label: shape.text(256),
-  expiresMs: shape.nonNegativeInteger,
-  state: shape.text(32),
-  name: shape.optional(shape.nullable(shape.text(256))),
+  label: schema.text(256),
+  expiresMs: schema.nonNegativeInteger,
+  state: schema.text(32),
+  name: schema.optional(schema.nullable(schema.text(256))),
 })
-export type Grant = shape.Decoded<typeof grantShape>
+export type Grant = schema.Decoded<typeof grantSchema>
 
 const heldFields = {
   grant: id,
   sandbox: id,
-  sandboxName: shape.optional(shape.text(128)),
+  sandboxName: schema.optional(schema.text(128)),
   session,
   role,
-  owner: shape.text(256),
-  expiresMs: shape.nonNegativeInteger,
+  owner: schema.text(256),
+  expiresMs: schema.nonNegativeInteger,
 }
-const heldGrantShape = looseObject(heldFields)
+const heldGrantSchema = looseObject(heldFields)
 /** A grant as its holder sees it. */
-export type HeldGrant = shape.Decoded<typeof heldGrantShape>
+export type HeldGrant = schema.Decoded<typeof heldGrantSchema>
 
 /** `token` is the credential of a new guest. */
-const redeemedGrantShape = looseObject({
+const redeemedGrantSchema = looseObject({
   ...heldFields,
-  token: shape.optional(shape.text(4096, /^[\x21-\x7e]+$/)),
+  token: schema.optional(schema.text(4096, /^[\x21-\x7e]+$/)),
 })
-export type RedeemedGrant = shape.Decoded<typeof redeemedGrantShape>
+export type RedeemedGrant = schema.Decoded<typeof redeemedGrantSchema>
 
-const grantsShape = looseObject({ grants: shape.list(grantShape, MAX_GRANTS) })
-const heldGrantsShape = looseObject({ grants: shape.list(heldGrantShape, MAX_GRANTS) })
+const grantsSchema = looseObject({ grants: schema.list(grantSchema, MAX_GRANTS) })
+const heldGrantsSchema = looseObject({ grants: schema.list(heldGrantSchema, MAX_GRANTS) })
 
 export function decodeCreatedGrant(value: unknown): CreatedGrant {
-  return decodeResponse(createdGrantShape, value)
+  return decodeResponse(createdGrantSchema, value)
 }
 
 export function decodeGrants(value: unknown): readonly Grant[] {
-  return decodeResponse(grantsShape, value).grants
+  return decodeResponse(grantsSchema, value).grants
 }
 
 export function decodeHeldGrants(value: unknown): readonly HeldGrant[] {
-  return decodeResponse(heldGrantsShape, value).grants
+  return decodeResponse(heldGrantsSchema, value).grants
 }
 
 export function decodeRedeemedGrant(value: unknown): RedeemedGrant {
-  return decodeResponse(redeemedGrantShape, value)
+  return decodeResponse(redeemedGrantSchema, value)
 }
 
-const versionShape = looseObject({
-  version: shape.nonNegativeInteger,
-  name: shape.nullable(shape.text(63)),
+const versionSchema = looseObject({
+  version: schema.nonNegativeInteger,
+  name: schema.nullable(schema.text(63)),
   kind: shortText,
-  savedMs: shape.nonNegativeInteger,
-  isNewest: shape.bool,
-  isFuzzy: shape.bool,
-  unreadable: shape.nonNegativeInteger,
-  addedBytes: shape.optional(shape.nonNegativeInteger),
+  savedMs: schema.nonNegativeInteger,
+  isNewest: schema.bool,
+  isFuzzy: schema.bool,
+  unreadable: schema.nonNegativeInteger,
+  addedBytes: schema.optional(schema.nonNegativeInteger),
 })
 /** A saved version of a sandbox's files. */
-export type Version = shape.Decoded<typeof versionShape>
+export type Version = schema.Decoded<typeof versionSchema>
 
-const versionsShape = looseObject({
-  versions: shape.list(versionShape, MAX_ITEMS),
+const versionsSchema = looseObject({
+  versions: schema.list(versionSchema, MAX_ITEMS),
   retention: looseObject({
-    automaticVersions: shape.nonNegativeInteger,
-    checkpointDays: shape.nullable(shape.nonNegativeInteger),
+    automaticVersions: schema.nonNegativeInteger,
+    checkpointDays: schema.nullable(schema.nonNegativeInteger),
   }),
-  storedBytes: shape.nonNegativeInteger,
+  storedBytes: schema.nonNegativeInteger,
 })
-export type VersionList = shape.Decoded<typeof versionsShape>
+export type VersionList = schema.Decoded<typeof versionsSchema>
 
 export function decodeVersion(value: unknown): Version {
-  return decodeResponse(versionShape, value)
+  return decodeResponse(versionSchema, value)
 }
 
 export function decodeVersions(value: unknown): VersionList {
-  return decodeResponse(versionsShape, value)
+  return decodeResponse(versionsSchema, value)
 }
 
-const versionDiffShape = looseObject({
-  changes: shape.list(
+const versionDiffSchema = looseObject({
+  changes: schema.list(
     looseObject({
-      path: shape.text(64 * 1024),
+      path: schema.text(64 * 1024),
       change: shortText,
       kind: shortText,
-      beforeBytes: shape.nullable(shape.nonNegativeInteger),
-      afterBytes: shape.nullable(shape.nonNegativeInteger),
+      beforeBytes: schema.nullable(schema.nonNegativeInteger),
+      afterBytes: schema.nullable(schema.nonNegativeInteger),
     }),
     MAX_ITEMS,
   ),
-  isComplete: shape.bool,
+  isComplete: schema.bool,
 })
 
 /** What differs between two versions. */
-export function decodeVersionDiff(value: unknown): shape.Decoded<typeof versionDiffShape> {
-  return decodeResponse(versionDiffShape, value)
+export function decodeVersionDiff(value: unknown): schema.Decoded<typeof versionDiffSchema> {
+  return decodeResponse(versionDiffSchema, value)
 }
 
-const tmuxPaneShape = looseObject({
-  id: shape.text(16),
-  title: shape.text(1024),
-  command: shape.text(256),
-  isActive: shape.bool,
+const tmuxPaneSchema = looseObject({
+  id: schema.text(16),
+  title: schema.text(1024),
+  command: schema.text(256),
+  isActive: schema.bool,
 })
-const tmuxWindowShape = looseObject({
-  id: shape.text(16),
-  index: shape.nonNegativeInteger,
-  name: shape.text(1024),
-  isActive: shape.bool,
-  layout: looseObject({ cols: shape.nonNegativeInteger, rows: shape.nonNegativeInteger }),
-  panes: shape.list(tmuxPaneShape, 1_000),
+const tmuxWindowSchema = looseObject({
+  id: schema.text(16),
+  index: schema.nonNegativeInteger,
+  name: schema.text(1024),
+  isActive: schema.bool,
+  layout: looseObject({ cols: schema.nonNegativeInteger, rows: schema.nonNegativeInteger }),
+  panes: schema.list(tmuxPaneSchema, 1_000),
 })
-const tmuxShape = looseObject({
+const tmuxSchema = looseObject({
   /** `running`, `stopped` or `missing`. */
   state: shortText,
-  windows: shape.optional(shape.list(tmuxWindowShape, 1_000)),
+  windows: schema.optional(schema.list(tmuxWindowSchema, 1_000)),
 })
-export type Tmux = shape.Decoded<typeof tmuxShape>
-const tmuxChangeShape = looseObject({ pane: shape.optional(shape.text(16)) })
+export type Tmux = schema.Decoded<typeof tmuxSchema>
+const tmuxChangeSchema = looseObject({ pane: schema.optional(schema.text(16)) })
 
 export function decodeTmux(value: unknown): Tmux {
-  return decodeResponse(tmuxShape, value)
+  return decodeResponse(tmuxSchema, value)
 }
 
 /** The pane that an action made. */
 export function decodeMadePane(value: unknown): string | undefined {
-  return decodeResponse(tmuxChangeShape, value).pane
+  return decodeResponse(tmuxChangeSchema, value).pane
 }

@@ -1,4 +1,4 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { looseObject, decodeResponse } from '../server/response.ts'
 import { shellQuote } from '@sandwire/shell-quote'
 import { formatJson, formatTable } from '../text/table.ts'
@@ -7,17 +7,17 @@ import { requireNoPositionals } from './positionals.ts'
 
 const HEADER = ['TEMPLATE', 'PARAMETERS', 'DESCRIPTION']
 
-const parameterShape = looseObject({
-  name: shape.text(64),
+const parameterSchema = looseObject({
+  name: schema.text(64),
   /** Without a default, the parameter is required. */
-  default: shape.optional(shape.text(64 * 1024)),
+  default: schema.optional(schema.text(64 * 1024)),
 })
-const templatesShape = looseObject({
-  templates: shape.list(
+const templatesSchema = looseObject({
+  templates: schema.list(
     looseObject({
-      id: shape.text(64),
-      title: shape.text(1024),
-      params: shape.list(parameterShape, 64),
+      id: schema.text(64),
+      title: schema.text(1024),
+      params: schema.list(parameterSchema, 64),
     }),
     1_000,
   ),
@@ -40,7 +40,7 @@ Run one with: sbx-stdio URL --template ID --param NAME=VALUE
           io.print(formatJson(response))
           return
         }
-        const found = decodeResponse(templatesShape, response).templates
+        const found = decodeResponse(templatesSchema, response).templates
         if (found.length === 0) {
           io.info('the server has no templates')
           return

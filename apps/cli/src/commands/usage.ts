@@ -1,20 +1,20 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { decodeResponse, looseObject } from '../server/response.ts'
 import { formatBytes } from '../text/amounts.ts'
 import { formatJson, formatTable } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { requireNoPositionals } from './positionals.ts'
 
-const amount = shape.nonNegativeInteger
-const useShape = looseObject({ used: amount, limit: shape.nullable(amount) })
-const optionalUse = shape.optional(useShape)
-const optionalAmount = shape.optional(amount)
+const amount = schema.nonNegativeInteger
+const useSchema = looseObject({ used: amount, limit: schema.nullable(amount) })
+const optionalUse = schema.optional(useSchema)
+const optionalAmount = schema.optional(amount)
 
-const usageShape = looseObject({
+const usageSchema = looseObject({
   account: looseObject({
-    sandboxes: useShape,
-    running: useShape,
-    sessions: useShape,
+    sandboxes: useSchema,
+    running: useSchema,
+    sessions: useSchema,
     memoryBytes: optionalUse,
     milliCpus: optionalUse,
     pids: optionalUse,
@@ -26,11 +26,11 @@ const usageShape = looseObject({
     milliCpus: optionalAmount,
     pids: optionalAmount,
     diskBytes: optionalAmount,
-    networks: shape.list(shape.text(64), 16),
-    idleSeconds: shape.nullable(amount),
+    networks: schema.list(schema.text(64), 16),
+    idleSeconds: schema.nullable(amount),
   }),
 })
-type Usage = shape.Decoded<typeof usageShape>
+type Usage = schema.Decoded<typeof usageSchema>
 
 type Format = (amount: number) => string
 const count: Format = String
@@ -79,7 +79,7 @@ Memory, CPUs and processes are those of running sandboxes, as they were reserved
           io.print(formatJson(response))
           return
         }
-        const decoded = decodeResponse(usageShape, response)
+        const decoded = decodeResponse(usageSchema, response)
         io.print(formatUsage(decoded, io.columns))
         const { networks, idleSeconds } = decoded.sandbox
         const idle = idleSeconds === null ? 'any time' : `at most ${idleSeconds} s`

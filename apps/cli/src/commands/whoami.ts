@@ -1,14 +1,14 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { looseObject, decodeResponse } from '../server/response.ts'
 import { printable } from '../text/printable.ts'
 import { formatJson } from '../text/table.ts'
 import type { Command } from './command.ts'
 import { requireNoPositionals } from './positionals.ts'
 
-const whoShape = looseObject({
-  name: shape.text(1024),
-  account: shape.text(256),
-  scopes: shape.list(shape.text(64), 16),
+const whoSchema = looseObject({
+  name: schema.text(1024),
+  account: schema.text(256),
+  scopes: schema.list(schema.text(64), 16),
 })
 
 const HOW = {
@@ -35,7 +35,7 @@ Shows your account on the server, how you are authenticated, and what you may do
           io.print(formatJson(response))
           return
         }
-        const { name, scopes } = decodeResponse(whoShape, response)
+        const { name, scopes } = decodeResponse(whoSchema, response)
         io.print(`${printable(name)}\n`)
         io.info(
           `at ${new URL(origin).host}, ${HOW[credential]}; scopes: ${printable(scopes.join(', ')) || 'none'}`,

@@ -1,41 +1,41 @@
-import { encodePath, shape } from '@sandwire/protocol'
+import { encodePath, schema } from '@sandwire/protocol'
 import type { ApiResponse, Api } from '../server/api.ts'
 import { looseObject, decodeResponse } from '../server/response.ts'
 
 /** A name or path; bytes that are not UTF-8 are lone surrogates. */
-const pathText: shape.Shape<string> = {
+const pathText: schema.Schema<string> = {
   decode: (value) => (typeof value === 'string' && value.length <= 8192 ? value : undefined),
   describe: 'path',
 }
-const milliseconds: shape.Shape<number> = {
+const milliseconds: schema.Schema<number> = {
   decode: (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined),
   describe: 'ms',
 }
-const kind = shape.oneOf(['file', 'folder', 'link', 'special'])
+const kind = schema.oneOf(['file', 'folder', 'link', 'special'])
 const facts = {
   kind,
-  size: shape.nonNegativeInteger,
-  mode: shape.integer(0, 0o7777),
+  size: schema.nonNegativeInteger,
+  mode: schema.integer(0, 0o7777),
   mtimeMs: milliseconds,
-  etag: shape.text(256),
+  etag: schema.text(256),
   /** What a link points to. */
-  target: shape.optional(shape.nullable(shape.oneOf(['file', 'folder']))),
+  target: schema.optional(schema.nullable(schema.oneOf(['file', 'folder']))),
 } as const
 
-const statShape = looseObject(facts)
-const entryShape = looseObject({ ...facts, name: pathText })
-const treeShape = looseObject({ entries: shape.list(entryShape, 100_000), truncated: shape.bool })
-const unpackedShape = looseObject({
-  entries: shape.nonNegativeInteger,
-  bytes: shape.nonNegativeInteger,
-  refused: shape.list(looseObject({ path: pathText, reason: shape.text(1024) }), 10_000),
-  refusedMore: shape.nonNegativeInteger,
+const statSchema = looseObject(facts)
+const entrySchema = looseObject({ ...facts, name: pathText })
+const treeSchema = looseObject({ entries: schema.list(entrySchema, 100_000), truncated: schema.bool })
+const unpackedSchema = looseObject({
+  entries: schema.nonNegativeInteger,
+  bytes: schema.nonNegativeInteger,
+  refused: schema.list(looseObject({ path: pathText, reason: schema.text(1024) }), 10_000),
+  refusedMore: schema.nonNegativeInteger,
 })
-const receivedShape = looseObject({ received: shape.offset })
+const receivedSchema = looseObject({ received: schema.offset })
 
-export type RemoteStat = shape.Decoded<typeof statShape>
-export type RemoteEntry = shape.Decoded<typeof entryShape>
-export type UnpackResult = shape.Decoded<typeof unpackedShape>
+export type RemoteStat = schema.Decoded<typeof statSchema>
+export type RemoteEntry = schema.Decoded<typeof entrySchema>
+export type UnpackResult = schema.Decoded<typeof unpackedSchema>
 
 /** Entries per page of a folder. */
 const PAGE_ENTRIES = 1_000
@@ -67,7 +67,7 @@ export class RemoteWorkspace {
   }
 
   async stat(path: string): Promise<RemoteStat> {
-    return decodeResponse(statShape, await this.#json('GET', 'stat', { path }))
+    return decodeResponse(statSchema, await this.#json('GET', 'stat', { path }))
   }
 
   /** The entries of a folder, page by page. */
@@ -75,7 +75,7 @@ export class RemoteWorkspace {
     let after: string | undefined
     for (;;) {
       const parameters = { path, limit: String(PAGE_ENTRIES), ...(after === undefined ? {} : { after }) }
-      const { entries, truncated } = decodeResponse(treeShape, await this.#json('GET', 'tree', parameters))
+      const { entries, truncated } = decodeResponse(treeSchema, await this.#json('GET', 'tree', parameters))
       yield entries
       after = entries.at(-1)?.name
       if (!truncated || after === undefined) return
@@ -94,12 +94,12 @@ export class RemoteWorkspace {
 
   async putArchive(path: string, archive: Uint8Array<ArrayBuffer>): Promise<UnpackResult> {
     const response = await this.#send('PUT', 'archive', { path }, { body: archive })
-    return decodeResponse(unpackedShape, await response.json())
+    return decodeResponse(unpackedSchema, await response.json())
   }
 
   /** How many bytes of an upload have arrived. */
   async getReceivedBytes(id: string, path: string): Promise<number> {
-    return decodeResponse(receivedShape, await this.#json('GET', `uploads/${id}`, { path })).received
+    return decodeResponse(receivedSchema, await this.#json('GET', `uploads/${id}`, { path })).received
   }
 
   /** Appends to an upload of `offset` bytes; returns its new size. */
@@ -110,7 +110,7 @@ export class RemoteWorkspace {
       { path, offset: String(offset) },
       { body: bytes },
     )
-    return decodeResponse(receivedShape, await response.json()).received
+    return decodeResponse(receivedSchema, await response.json()).received
   }
 
   async finishUpload(id: string, finish: FinishUpload): Promise<void> {

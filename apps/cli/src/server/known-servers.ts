@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -19,9 +19,9 @@ const MAX_SERVERS = 100
 const MAX_FILE_BYTES = 64 * 1024
 const WRITABLE_BY_OTHERS = 0o022
 
-const serversShape = shape.record({
-  servers: shape.list(
-    shape.record({ url: shape.text(2048), tokenFile: shape.text(4096, /^\//) }),
+const serversSchema = schema.record({
+  servers: schema.list(
+    schema.record({ url: schema.text(2048), tokenFile: schema.text(4096, /^\//) }),
     MAX_SERVERS,
   ),
 })
@@ -69,7 +69,7 @@ export function readPrivateFile(file: string, forbidden = WRITABLE_BY_OTHERS): P
 
 function parseServers(text: string): readonly KnownServer[] | undefined {
   try {
-    return serversShape.decode(JSON.parse(text))?.servers
+    return serversSchema.decode(JSON.parse(text))?.servers
   } catch {
     // Not JSON: reported by the caller like any other invalid content.
     return undefined

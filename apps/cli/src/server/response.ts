@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorDetails, isErrorCode, SandwireError, shape } from '@sandwire/protocol'
+import { type ErrorCode, type ErrorDetails, isErrorCode, SandwireError, schema } from '@sandwire/protocol'
 
 /** Reads a response body as text. Throws as soon as it exceeds the limit. */
 export async function readBounded(response: Response, maxBytes: number): Promise<string> {
@@ -75,11 +75,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
-type Fields = Readonly<Record<string, shape.Shape<unknown>>>
+type Fields = Readonly<Record<string, schema.Schema<unknown>>>
 
 /** An object with at least these fields; fields that a newer server adds are dropped. */
-export function looseObject<const F extends Fields>(fields: F): shape.Shape<shape.RecordOf<F>> {
-  const exact = shape.record(fields)
+export function looseObject<const F extends Fields>(fields: F): schema.Schema<schema.RecordOf<F>> {
+  const exact = schema.record(fields)
   return {
     decode: (value) => {
       if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
@@ -91,8 +91,8 @@ export function looseObject<const F extends Fields>(fields: F): shape.Shape<shap
   }
 }
 
-/** Decodes a response. Throws when it does not have the expected shape. */
-export function decodeResponse<T>(expected: shape.Shape<T>, value: unknown): T {
+/** Decodes a response. Throws when it does not have the expected schema. */
+export function decodeResponse<T>(expected: schema.Schema<T>, value: unknown): T {
   const decoded = expected.decode(value)
   if (decoded === undefined)
     throw new SandwireError('version_unsupported', 'Cannot understand the response of the server')

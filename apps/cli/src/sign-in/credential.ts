@@ -1,44 +1,44 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import type { JWTPayload } from 'jose'
 import { decodeJwt } from 'jose/jwt/decode'
 import type { SignInIssuer } from './issuer-info.ts'
 import type { IssuerEndpoints, Tokens } from './issuer-client.ts'
 
-const token = shape.text(32 * 1024, /^[\x21-\x7e]+$/)
-const address = shape.text(2048)
+const token = schema.text(32 * 1024, /^[\x21-\x7e]+$/)
+const address = schema.text(2048)
 
 /** How to renew a bearer. Stored, so that a server cannot change later where a refresh token is sent. */
-const renewalShape = shape.record({
+const renewalSchema = schema.record({
   issuer: address,
-  clientId: shape.text(256),
+  clientId: schema.text(256),
   tokenEndpoint: address,
-  revocationEndpoint: shape.optional(address),
+  revocationEndpoint: schema.optional(address),
   /** Resource indicator of token requests (RFC 8707). */
-  resource: shape.optional(shape.text(1024)),
+  resource: schema.optional(schema.text(1024)),
   /** Which token of the issuer is sent to the server. */
-  bearerKind: shape.oneOf(['access_token', 'id_token']),
-  refreshToken: shape.optional(token),
+  bearerKind: schema.oneOf(['access_token', 'id_token']),
+  refreshToken: schema.optional(token),
 })
-type Renewal = shape.Decoded<typeof renewalShape>
+type Renewal = schema.Decoded<typeof renewalSchema>
 
-const credentialShape = shape.record({
-  version: shape.literal(1),
+const credentialSchema = schema.record({
+  version: schema.literal(1),
   /** The only origin that the bearer is sent to. */
   origin: address,
   bearer: token,
   /** Expiry of the bearer; absent if unknown. */
-  expiresMs: shape.optional(shape.nonNegativeInteger),
+  expiresMs: schema.optional(schema.nonNegativeInteger),
   /** Absent for guests, whose token cannot be renewed. */
-  renewal: shape.optional(renewalShape),
+  renewal: schema.optional(renewalSchema),
 })
 
 /** A stored sign-in to one server. */
-export type Credential = shape.Decoded<typeof credentialShape>
+export type Credential = schema.Decoded<typeof credentialSchema>
 
 /** Decodes a stored sign-in; undefined for invalid content or another version. */
 export function decodeCredential(text: string): Credential | undefined {
   try {
-    return credentialShape.decode(JSON.parse(text))
+    return credentialSchema.decode(JSON.parse(text))
   } catch {
     // Not JSON: reported by the caller like any other invalid content.
     return undefined

@@ -1,40 +1,40 @@
-import { SandwireError, shape } from '@sandwire/protocol'
+import { SandwireError, schema } from '@sandwire/protocol'
 import { looseObject, decodeResponse } from '../server/response.ts'
 import { UsageError } from '../errors/errors.ts'
 import { isSecureUrl } from '../server/address.ts'
 
-const address: shape.Shape<string> = {
+const address: schema.Schema<string> = {
   decode: (value) =>
     typeof value === 'string' && value.length <= 2048 && isSecureUrl(value) ? value : undefined,
   describe: 'secure url',
 }
-const printableText = shape.text(256, /^[\x21-\x7e]+$/)
+const printableText = schema.text(256, /^[\x21-\x7e]+$/)
 
 /** The server may not set parameters that the CLI sets itself. */
 const PARAMETER = /^(?!client_|grant_type$|scope$|device_code$|refresh_token$|token$)[a-z_]{1,64}$/
 
-const issuerShape = looseObject({
+const issuerSchema = looseObject({
   /** Value of `--issuer`. */
-  id: shape.text(32, /^[a-z0-9-]+$/),
-  name: shape.text(64),
+  id: schema.text(32, /^[a-z0-9-]+$/),
+  name: schema.text(64),
   issuer: address,
   /** Absent: the server accepts tokens of this issuer, but has no client to sign in with. */
-  clientId: shape.optional(shape.nullable(printableText)),
-  requestScopes: shape.list(shape.text(128, /^[\x21\x23-\x5b\x5d-\x7e]+$/), 16),
-  bearer: shape.oneOf(['access_token', 'id_token']),
+  clientId: schema.optional(schema.nullable(printableText)),
+  requestScopes: schema.list(schema.text(128, /^[\x21\x23-\x5b\x5d-\x7e]+$/), 16),
+  bearer: schema.oneOf(['access_token', 'id_token']),
   /** Sent with the device authorization request, such as `resource`. */
-  requestParameters: shape.optional(shape.dictionary(8, PARAMETER, shape.text(1024))),
+  requestParameters: schema.optional(schema.dictionary(8, PARAMETER, schema.text(1024))),
 })
-const authShape = looseObject({ issuers: shape.list(issuerShape, 16) })
+const authSchema = looseObject({ issuers: schema.list(issuerSchema, 16) })
 
 /** An issuer, as a server describes it. */
-export type IssuerInfo = shape.Decoded<typeof issuerShape>
+export type IssuerInfo = schema.Decoded<typeof issuerSchema>
 /** An issuer with a client to sign in with. */
 export type SignInIssuer = IssuerInfo & { readonly clientId: string }
 
 /** Decodes the response of `GET /api/auth`. Throws if the address of an issuer is not secure. */
 export function decodeAuth(response: unknown): readonly IssuerInfo[] {
-  return decodeResponse(authShape, response).issuers
+  return decodeResponse(authSchema, response).issuers
 }
 
 /** The issuer with this id, or the only one. */

@@ -7,7 +7,7 @@ import {
   parseSlotAddress,
   type StartSpec,
 } from '@sandwire/internal-api'
-import { type ErrorCode, SandwireError, shape, type StopReason } from '@sandwire/protocol'
+import { type ErrorCode, SandwireError, schema, type StopReason } from '@sandwire/protocol'
 import { withDeadline } from '../http/deadline.ts'
 import { readBounded, readBoundedJson } from '../http/read-bounded.ts'
 import type { Breaker } from './breaker.ts'
@@ -34,27 +34,27 @@ const HOST_CODES: Readonly<Record<string, { readonly code: ErrorCode; readonly m
 
 const FAILED = { code: 'sandbox_failed', message: 'Cannot change the sandbox' } as const
 
-const healthShape = shape.record({
-  status: shape.literal('ok'),
-  version: shape.text(64),
-  isolation: shape.oneOf(['bubblewrap', 'container', 'none']),
-  sandboxes: shape.nonNegativeInteger,
-  disk: shape.optional(
-    shape.record({
-      status: shape.oneOf(['ok', 'low', 'full']),
-      freeBytes: shape.nonNegativeInteger,
-      reserveBytes: shape.nonNegativeInteger,
+const healthSchema = schema.record({
+  status: schema.literal('ok'),
+  version: schema.text(64),
+  isolation: schema.oneOf(['bubblewrap', 'container', 'none']),
+  sandboxes: schema.nonNegativeInteger,
+  disk: schema.optional(
+    schema.record({
+      status: schema.oneOf(['ok', 'low', 'full']),
+      freeBytes: schema.nonNegativeInteger,
+      reserveBytes: schema.nonNegativeInteger,
     }),
   ),
 })
-const runningShape = shape.record({ ids: shape.list(shape.text(32), MAX_SLOTS) })
-const errorShape = shape.record({
-  error: shape.record({
-    code: shape.text(64),
-    message: shape.text(4096),
-    request_id: shape.optional(shape.text(128)),
-    full_disk: shape.optional(shape.text(4096)),
-    missing_file: shape.optional(shape.text(4096)),
+const runningSchema = schema.record({ ids: schema.list(schema.text(32), MAX_SLOTS) })
+const errorSchema = schema.record({
+  error: schema.record({
+    code: schema.text(64),
+    message: schema.text(4096),
+    request_id: schema.optional(schema.text(128)),
+    full_disk: schema.optional(schema.text(4096)),
+    missing_file: schema.optional(schema.text(4096)),
   }),
 })
 
@@ -157,7 +157,7 @@ export class HostProvider implements Provider {
 
   health(requestId: string): Promise<HostHealth> {
     return this.#request({ method: 'GET', path: '/health', requestId }, async (response, signal) =>
-      healthShape.decode(await readBoundedJson(response, MAX_RESPONSE_BYTES, signal)),
+      healthSchema.decode(await readBoundedJson(response, MAX_RESPONSE_BYTES, signal)),
     )
   }
 
@@ -165,7 +165,7 @@ export class HostProvider implements Provider {
   async running(requestId: string): Promise<ReadonlySet<string>> {
     const path = '/running'
     const { ids } = await this.#request({ method: 'GET', path, requestId }, async (response, signal) =>
-      runningShape.decode(await readBoundedJson(response, MAX_LIST_BYTES, signal)),
+      runningSchema.decode(await readBoundedJson(response, MAX_LIST_BYTES, signal)),
     )
     return new Set(ids)
   }
@@ -235,7 +235,7 @@ export class HostProvider implements Provider {
       throw unavailable('it does not respond', cause)
     }
     if (response.ok) return response
-    const failure = errorShape.decode(await readBoundedJson(response, MAX_RESPONSE_BYTES, signal))
+    const failure = errorSchema.decode(await readBoundedJson(response, MAX_RESPONSE_BYTES, signal))
     if (failure === undefined) throw unavailable(`it responded with ${response.status}`)
     const { code: hostCode, full_disk, missing_file } = failure.error
     if (missing_file !== undefined) throw missingFiles(missing_file)

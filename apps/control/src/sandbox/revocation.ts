@@ -1,5 +1,5 @@
 import { withTimeout } from '@sandwire/async'
-import { SandwireError, shape } from '@sandwire/protocol'
+import { SandwireError, schema } from '@sandwire/protocol'
 import type { Log } from '../log.ts'
 import { OutboxDelivery } from '../outbox/delivery.ts'
 import type { Outbox } from '../outbox/outbox.ts'
@@ -36,7 +36,7 @@ export const DISCONNECT_OUTBOX: OutboxPolicy = {
   escalateAfter: { ms: DISCONNECT_ALL_AFTER_MS, attempts: 5 },
 }
 
-const confirmation = shape.record({ closed: shape.nonNegativeInteger })
+const confirmation = schema.record({ closed: schema.nonNegativeInteger })
 
 /** Selects the connections that match every given field. */
 export interface Selector {

@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import { SandwireError, shape } from '@sandwire/protocol'
+import { SandwireError, schema } from '@sandwire/protocol'
 import { temporaryName } from '../data/private-file.ts'
 import { ensureFolder } from '../isolation/sandbox-folders.ts'
 import { type ProgramPath, useVersion, versionFolder } from './agents-folder.ts'
@@ -12,18 +12,18 @@ const MAX_PACKAGE_BYTES = 1024 ** 3
 const STALL_MS = 60_000
 const VERSION = /^[0-9][0-9A-Za-z.+-]{0,63}$/
 
-const distShape = shape.record({
-  tarball: shape.text(2048, /^https?:\/\//),
-  integrity: shape.text(256, /^sha512-[A-Za-z0-9+/=]+$/),
+const distSchema = schema.record({
+  tarball: schema.text(2048, /^https?:\/\//),
+  integrity: schema.text(256, /^sha512-[A-Za-z0-9+/=]+$/),
 })
 
 /** The part of a package's metadata that is used. */
-function decodeDist(value: unknown): shape.Decoded<typeof distShape> | undefined {
+function decodeDist(value: unknown): schema.Decoded<typeof distSchema> | undefined {
   const { dist } = (typeof value === 'object' && value !== null ? value : {}) as { dist?: unknown }
   const { tarball, integrity } = (typeof dist === 'object' && dist !== null ? dist : {}) as Readonly<
     Record<string, unknown>
   >
-  return distShape.decode({ tarball, integrity })
+  return distSchema.decode({ tarball, integrity })
 }
 
 export interface InstallOptions {

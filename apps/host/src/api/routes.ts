@@ -1,5 +1,5 @@
-import { type HostHealth, isSandboxId, type SandboxStatus, startSpecShape } from '@sandwire/internal-api'
-import { parseStopReason, SandwireError, shape, SOFTWARE_VERSION } from '@sandwire/protocol'
+import { type HostHealth, isSandboxId, type SandboxStatus, startSpecSchema } from '@sandwire/internal-api'
+import { parseStopReason, SandwireError, schema, SOFTWARE_VERSION } from '@sandwire/protocol'
 import type { AgentInstaller } from '../agents/agent-installer.ts'
 import type { DiskGuard } from '../disk/disk-guard.ts'
 import type { SandboxManager } from '../sandboxes/sandbox-manager.ts'
@@ -10,7 +10,7 @@ import type { SignInCodes } from './sign-in-codes.ts'
 const MAX_LOG_BYTES = 1024 * 1024
 const DEFAULT_LOG_BYTES = 64 * 1024
 
-const codeShape = shape.record({ code: shape.text(128) })
+const codeSchema = schema.record({ code: schema.text(128) })
 
 /** The part of a container engine that health checks use. */
 export interface ContainerEngine {
@@ -66,7 +66,7 @@ async function engineHealth(engine: ContainerEngine, { disk }: ApiDependencies):
 }
 
 async function start(request: Request, id: string, manager: SandboxManager): Promise<SandboxStatus> {
-  const spec = startSpecShape.decode(await readJson(request))
+  const spec = startSpecSchema.decode(await readJson(request))
   if (spec === undefined) return refuse('bad_request', 'Cannot start the sandbox: the request is malformed')
   if (spec.id !== id)
     return refuse('bad_request', 'Cannot start the sandbox: the ids in path and body differ')
@@ -101,7 +101,7 @@ export function signInLink(publicUrl: string, codes: SignInCodes | undefined): s
 }
 
 async function redeem(request: Request, { codes }: ApiDependencies): Promise<Response> {
-  const body = codeShape.decode(await readJson(request))
+  const body = codeSchema.decode(await readJson(request))
   if (body === undefined) return refuse('bad_request', 'Cannot sign in: the request is malformed')
   if (codes?.redeem(body.code) !== true)
     return refuse(

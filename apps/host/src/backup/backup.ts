@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { SandwireError, shape, SOFTWARE_VERSION } from '@sandwire/protocol'
+import { SandwireError, schema, SOFTWARE_VERSION } from '@sandwire/protocol'
 import { readWorkerd } from '../control/orphan-workerd.ts'
 import { claimFormat, type DataFolder, dataFolderAt, openDataFolder } from '../data/data-folder.ts'
 import { makePrivateFolder, writePrivateFile } from '../data/private-file.ts'
@@ -13,12 +13,12 @@ const NAMES =
   /^(?:backup\.json|format|identity|local-token|settings\.json|keys\/[a-z-]{1,64}|control\/[a-z-]{1,32}\/(?:[0-9a-f]{64}|metadata)\.sqlite)$/
 const INFORMATION = 'backup.json'
 
-const informationShape = shape.record({
-  version: shape.text(64),
-  createdMs: shape.nonNegativeInteger,
-  databases: shape.nonNegativeInteger,
+const informationSchema = schema.record({
+  version: schema.text(64),
+  createdMs: schema.nonNegativeInteger,
+  databases: schema.nonNegativeInteger,
 })
-export type BackupInformation = shape.Decoded<typeof informationShape>
+export type BackupInformation = schema.Decoded<typeof informationSchema>
 
 export interface Backup {
   /** A gzipped tar archive with secret keys. */
@@ -57,7 +57,7 @@ export async function restoreBackup(
   root: string,
 ): Promise<BackupInformation> {
   const files = await readArchive(bytes)
-  const information = informationShape.decode(
+  const information = informationSchema.decode(
     JSON.parse(new TextDecoder().decode(files.get(INFORMATION)) || 'null'),
   )
   if (information === undefined) throw notABackup()

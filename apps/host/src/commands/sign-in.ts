@@ -1,4 +1,4 @@
-import { SandwireError, shape } from '@sandwire/protocol'
+import { SandwireError, schema } from '@sandwire/protocol'
 import type { InstallationPaths } from '../configuration.ts'
 import { dataFolderAt } from '../data/data-folder.ts'
 import { readHolder } from '../data/lock.ts'
@@ -7,7 +7,7 @@ import { isRunning } from '../data/process-identity.ts'
 /** The host runs on this machine and answers from memory. */
 const ANSWER_TIMEOUT_MS = 5_000
 
-const linkShape = shape.record({ link: shape.text(4096) })
+const linkSchema = schema.record({ link: schema.text(4096) })
 
 function notRunning(dataFolder: string): SandwireError {
   return new SandwireError(
@@ -26,7 +26,7 @@ export async function requestSignInLink({ dataFolder }: InstallationPaths): Prom
       unix: holder.socket,
       signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
     })
-    const answer = linkShape.decode(await response.json())
+    const answer = linkSchema.decode(await response.json())
     if (answer !== undefined) return answer.link
   } catch (cause) {
     throw new SandwireError(

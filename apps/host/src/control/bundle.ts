@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { SandwireError, shape } from '@sandwire/protocol'
+import { SandwireError, schema } from '@sandwire/protocol'
 import { writePrivateFile } from '../data/private-file.ts'
 
 /** Inputs of the last bundle. */
-const recordShape = shape.record({
-  bundle: shape.text(64),
+const recordSchema = schema.record({
+  bundle: schema.text(64),
   /** Hash of every input file, by path. */
-  inputs: shape.dictionary(100_000, /^/, shape.text(64)),
+  inputs: schema.dictionary(100_000, /^/, schema.text(64)),
 })
-type BundleRecord = shape.Decoded<typeof recordShape>
+type BundleRecord = schema.Decoded<typeof recordSchema>
 
 function hash(content: string | Uint8Array): string {
   return createHash('sha256').update(content).digest('hex')
@@ -28,7 +28,7 @@ function hashFile(file: string): string | undefined {
 /** The cached bundle, unless an input has changed. */
 function readFresh(bundleFile: string, recordFile: string): string | undefined {
   try {
-    const record = recordShape.decode(JSON.parse(readFileSync(recordFile, 'utf8')))
+    const record = recordSchema.decode(JSON.parse(readFileSync(recordFile, 'utf8')))
     const bundle = readFileSync(bundleFile, 'utf8')
     if (record === undefined || hash(bundle) !== record.bundle) return undefined
     const isStale = Object.entries(record.inputs).some(([file, wanted]) => hashFile(file) !== wanted)

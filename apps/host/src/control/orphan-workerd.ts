@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import path from 'node:path'
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { readPrivateFile, writePrivateFile } from '../data/private-file.ts'
 import { isRunning, type ProcessIdentity, programOf } from '../data/process-identity.ts'
 
@@ -8,7 +8,10 @@ import { isRunning, type ProcessIdentity, programOf } from '../data/process-iden
 const GONE_TIMEOUT_MS = 10_000
 const POLL_MS = 10
 
-const identityShape = shape.record({ pid: shape.integer(2, 2 ** 31), startTicks: shape.nonNegativeInteger })
+const identitySchema = schema.record({
+  pid: schema.integer(2, 2 ** 31),
+  startTicks: schema.nonNegativeInteger,
+})
 
 /** Records the workerd of a data folder. */
 export function recordWorkerd(file: string, { pid, startTicks }: ProcessIdentity): void {
@@ -22,7 +25,7 @@ export function removeWorkerdRecord(file: string): void {
 /** The workerd of a data folder, as it was recorded; it may have ended. */
 export function readWorkerd(file: string): ProcessIdentity | undefined {
   try {
-    return identityShape.decode(JSON.parse(readPrivateFile(file) ?? 'null'))
+    return identitySchema.decode(JSON.parse(readPrivateFile(file) ?? 'null'))
   } catch {
     // Malformed: no process is killed.
     return undefined

@@ -1,25 +1,25 @@
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { isSandboxId } from '@sandwire/internal-api'
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { filesIn } from '../supervisor/sandbox-files.ts'
 import type { DataFolder } from './data-folder.ts'
 import { readPrivateFile, writePrivateFile } from './private-file.ts'
 
-const identityShape = shape.record({
+const identitySchema = schema.record({
   /** Part of the names that sandboxes have on this machine outside the data folder; random. */
-  scope: shape.text(8, /^[0-9a-f]{8}$/),
-  path: shape.text(4096),
-  device: shape.nonNegativeInteger,
-  inode: shape.nonNegativeInteger,
+  scope: schema.text(8, /^[0-9a-f]{8}$/),
+  path: schema.text(4096),
+  device: schema.nonNegativeInteger,
+  inode: schema.nonNegativeInteger,
 })
-type FolderIdentity = shape.Decoded<typeof identityShape>
+type FolderIdentity = schema.Decoded<typeof identitySchema>
 
 type IdentityFiles = Pick<DataFolder, 'root' | 'identity' | 'sandboxes' | 'workerd'>
 
 function readIdentity(file: string): FolderIdentity | undefined {
   try {
-    return identityShape.decode(JSON.parse(readPrivateFile(file) ?? 'null'))
+    return identitySchema.decode(JSON.parse(readPrivateFile(file) ?? 'null'))
   } catch {
     // Malformed: a new one is written.
     return undefined

@@ -1,19 +1,19 @@
 import { ftruncateSync, readFileSync, writeSync } from 'node:fs'
 import { LockFile } from '@sandwire/lock-file'
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { identifyProcess, isRunning } from './process-identity.ts'
 
-const holderShape = shape.record({
-  pid: shape.integer(1, 2 ** 31),
-  startTicks: shape.nonNegativeInteger,
+const holderSchema = schema.record({
+  pid: schema.integer(1, 2 ** 31),
+  startTicks: schema.nonNegativeInteger,
   /** Public URL, once it is served. */
-  url: shape.optional(shape.text(256)),
+  url: schema.optional(schema.text(256)),
   /** Socket of the host API. */
-  socket: shape.optional(shape.text(4096)),
+  socket: schema.optional(schema.text(4096)),
 })
 
 /** The host that holds a data folder. */
-export type LockHolder = shape.Decoded<typeof holderShape>
+export type LockHolder = schema.Decoded<typeof holderSchema>
 
 export type LockOutcome =
   | { readonly kind: 'taken'; readonly lock: DataLock }
@@ -22,7 +22,7 @@ export type LockOutcome =
 /** Reads the holder from the lock file; undefined when unknown. */
 export function readHolder(file: string): LockHolder | undefined {
   try {
-    return holderShape.decode(JSON.parse(readFileSync(file, 'utf8')))
+    return holderSchema.decode(JSON.parse(readFileSync(file, 'utf8')))
   } catch {
     // No lock, or one whose holder died while writing.
     return undefined

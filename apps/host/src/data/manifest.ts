@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { SandwireError, shape } from '@sandwire/protocol'
+import { SandwireError, schema } from '@sandwire/protocol'
 import { describeCause, type Log } from '../log.ts'
 import type { DataFolder } from './data-folder.ts'
 import { readPrivateFile, writePrivateFile } from './private-file.ts'
 
-const manifestShape = shape.record({
+const manifestSchema = schema.record({
   /** Hash of the key of sandbox ids: with another key sandboxes are inaccessible. */
-  idKeySha256: shape.text(64),
+  idKeySha256: schema.text(64),
   /** Paths of databases in the data folder. */
-  databases: shape.list(shape.text(1024), 10_000_000),
+  databases: schema.list(schema.text(1024), 10_000_000),
   /** Paths of write-ahead logs that are there until the server stops. */
-  logs: shape.optional(shape.list(shape.text(1024), 100)),
+  logs: schema.optional(schema.list(schema.text(1024), 100)),
 })
-type Manifest = shape.Decoded<typeof manifestShape>
+type Manifest = schema.Decoded<typeof manifestSchema>
 
 /** The database of a destroyed sandbox is smaller, and is removed; one with tables is larger. */
 const EMPTY_DATABASE_BYTES = 4096
@@ -108,7 +108,7 @@ function readManifest({ manifest }: ManifestFolder): Manifest | undefined {
   const text = readPrivateFile(manifest)
   if (text === undefined) return undefined
   try {
-    return manifestShape.decode(JSON.parse(text))
+    return manifestSchema.decode(JSON.parse(text))
   } catch {
     // Damaged: the next start writes another.
     return undefined

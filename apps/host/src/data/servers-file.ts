@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { dataFolderAt } from './data-folder.ts'
 import { readHolder } from './lock.ts'
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from './private-file.ts'
@@ -8,8 +8,11 @@ import { isRunning } from './process-identity.ts'
 /** More than one user serves on a machine; the oldest entry is dropped. */
 const MAX_SERVERS = 64
 
-const serversShape = shape.record({
-  servers: shape.list(shape.record({ url: shape.text(2048), tokenFile: shape.text(4096) }), MAX_SERVERS + 1),
+const serversSchema = schema.record({
+  servers: schema.list(
+    schema.record({ url: schema.text(2048), tokenFile: schema.text(4096) }),
+    MAX_SERVERS + 1,
+  ),
 })
 
 /** A server on this machine, where `sbx-stdio` finds its token. */
@@ -54,7 +57,7 @@ function isServed(tokenFile: string): boolean {
 
 function readServers(file: string): readonly KnownServer[] {
   try {
-    return serversShape.decode(JSON.parse(readPrivateFile(file) ?? 'null'))?.servers ?? []
+    return serversSchema.decode(JSON.parse(readPrivateFile(file) ?? 'null'))?.servers ?? []
   } catch {
     // Malformed, or accessible to others: a new list is started.
     return []

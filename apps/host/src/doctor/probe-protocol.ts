@@ -1,38 +1,38 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 
 /** Things outside the sandbox that the prober tries to find, and must not. */
-export const probeTargetsShape = shape.record({
+export const probeTargetsSchema = schema.record({
   /** Part of the command line of a process outside, reversed: the prober's own command line contains this value. */
-  processMarkerBackwards: shape.text(64),
+  processMarkerBackwards: schema.text(64),
   /** Name of a listening abstract socket outside. */
-  abstractSocket: shape.text(64),
+  abstractSocket: schema.text(64),
   /** Listening addresses outside, as `HOST:PORT`. */
-  addresses: shape.list(shape.text(64), 16),
+  addresses: schema.list(schema.text(64), 16),
   /** Readable files outside. */
-  files: shape.list(shape.text(400), 16),
+  files: schema.list(schema.text(400), 16),
   /** Files and devices of this machine, also in the sandbox, that a process outside opens all the time. */
-  used: shape.list(shape.text(200), 16),
+  used: schema.list(schema.text(200), 16),
   /** One of them, on which a process outside has a lock. */
-  locked: shape.text(200),
+  locked: schema.text(200),
   /** The data folder. */
-  folder: shape.text(400),
+  folder: schema.text(400),
   /** Name of a variable in the environment outside. */
-  variable: shape.text(64),
+  variable: schema.text(64),
   /** Socket of the program that runs the sandbox, as seen inside. */
-  daemonSocket: shape.text(200),
+  daemonSocket: schema.text(200),
 })
-export type ProbeTargets = shape.Decoded<typeof probeTargetsShape>
+export type ProbeTargets = schema.Decoded<typeof probeTargetsSchema>
 
 /** Result of one attempt to break out, or to exceed a limit. */
-export const probeReportShape = shape.record({
+export const probeReportSchema = schema.record({
   /** Such as `mount` or `host-network`. */
-  name: shape.text(64),
+  name: schema.text(64),
   /** `ok`: blocked as designed. `weak`: blocked otherwise, or in part. `failed`: succeeded. */
-  verdict: shape.oneOf(['ok', 'weak', 'failed']),
+  verdict: schema.oneOf(['ok', 'weak', 'failed']),
   /** Description for the report. */
-  line: shape.text(300),
+  line: schema.text(300),
 })
-export type ProbeReport = shape.Decoded<typeof probeReportShape>
+export type ProbeReport = schema.Decoded<typeof probeReportSchema>
 export type Verdict = ProbeReport['verdict']
 
 export function report(name: string, verdict: Verdict, line: string): ProbeReport {
@@ -42,7 +42,7 @@ export function report(name: string, verdict: Verdict, line: string): ProbeRepor
 /** Parses one output line of a prober; undefined for other output. */
 export function parseReport(line: string): ProbeReport | undefined {
   try {
-    return probeReportShape.decode(JSON.parse(line))
+    return probeReportSchema.decode(JSON.parse(line))
   } catch {
     // Not JSON.
     return undefined

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { identifyProcess, isRunning, type ProcessIdentity } from '../data/process-identity.ts'
 import { pollUntil } from '../poll.ts'
 import { findInit, signalProcess } from './process-table.ts'
@@ -8,7 +8,10 @@ import type { SandboxFolders } from './sandbox-folders.ts'
 /** bubblewrap reports its init within milliseconds. */
 const REPORT_MS = 5_000
 
-const identityShape = shape.record({ pid: shape.integer(1, 2 ** 31), startTicks: shape.nonNegativeInteger })
+const identitySchema = schema.record({
+  pid: schema.integer(1, 2 ** 31),
+  startTicks: schema.nonNegativeInteger,
+})
 
 /**
  * The init of a sandbox's pid namespace. The kernel kills every other process of the namespace before init ends, so nothing of
@@ -36,7 +39,7 @@ export class SandboxInit {
   /** The init that an earlier supervisor recorded. */
   static read(folders: SandboxFolders): SandboxInit {
     try {
-      return new SandboxInit(identityShape.decode(JSON.parse(readFileSync(folders.init, 'utf8'))))
+      return new SandboxInit(identitySchema.decode(JSON.parse(readFileSync(folders.init, 'utf8'))))
     } catch {
       // Never launched, or cleaned up before.
       return new SandboxInit(undefined)

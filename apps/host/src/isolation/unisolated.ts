@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { identifyProcess, isRunning, type ProcessIdentity } from '../data/process-identity.ts'
 import type { EgressLaunch } from '../egress/egress-process.ts'
 import { pollUntil } from '../poll.ts'
@@ -31,7 +31,10 @@ import { DAEMON_MEMORY, findTool } from './system-tools.ts'
 /** Longer than sandboxd takes to kill its processes. */
 const SWEEP_MS = 6_000
 
-const identityShape = shape.record({ pid: shape.integer(1, 2 ** 31), startTicks: shape.nonNegativeInteger })
+const identitySchema = schema.record({
+  pid: schema.integer(1, 2 ** 31),
+  startTicks: schema.nonNegativeInteger,
+})
 
 const NO_IMAGES = { hasImages: false }
 
@@ -70,7 +73,7 @@ function daemonFile(folders: SandboxFolders): string {
 
 function readDaemon(folders: SandboxFolders): ProcessIdentity | undefined {
   try {
-    return identityShape.decode(JSON.parse(readFileSync(daemonFile(folders), 'utf8')))
+    return identitySchema.decode(JSON.parse(readFileSync(daemonFile(folders), 'utf8')))
   } catch {
     // Never launched, or cleaned up before.
     return undefined

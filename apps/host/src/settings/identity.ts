@@ -7,21 +7,21 @@ import {
   IssuerInputProblem,
   validateRecord,
 } from '@sandwire/operator-settings'
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { type Environment, read } from './input.ts'
 import { validateSecrets, type Secrets } from './secrets.ts'
 
-const text = shape.text(2048, /./)
-const short = { shape: shape.optional(text), expected: 'a text', fallback: undefined }
-const listOf = <T>(items: shape.Shape<T>, count: number, names: string) => ({
-  shape: shape.optional(shape.list(items, count)),
+const text = schema.text(2048, /./)
+const short = { schema: schema.optional(text), expected: 'a text', fallback: undefined }
+const listOf = <T>(items: schema.Schema<T>, count: number, names: string) => ({
+  schema: schema.optional(schema.list(items, count)),
   expected: `a list of ${names}`,
   fallback: undefined,
 })
 
 const ISSUER_FIELDS = {
   /** A preset, or the issuer's URL exactly as in its tokens. */
-  issuer: { shape: text, expected: 'a preset or the URL of an issuer' },
+  issuer: { schema: text, expected: 'a preset or the URL of an issuer' },
   /** URL for a preset that needs one, such as a broker. */
   url: short,
   domain: short,
@@ -32,41 +32,41 @@ const ISSUER_FIELDS = {
   /** Resource indicator sent to the issuer (RFC 8707). */
   resource: short,
   requestParameters: {
-    shape: shape.optional(shape.dictionary(8, /^[a-z_]{1,64}$/, shape.text(1024))),
+    schema: schema.optional(schema.dictionary(8, /^[a-z_]{1,64}$/, schema.text(1024))),
     expected: 'an object of at most 8 texts',
     fallback: undefined,
   },
   id: short,
   name: short,
-  defaultScopes: listOf(shape.oneOf(ISSUED_SCOPES), ISSUED_SCOPES.length, ISSUED_SCOPES.join(', ')),
-  requestScopes: listOf(shape.text(128, /^[\x21\x23-\x5b\x5d-\x7e]+$/), 8, 'at most 8 scopes'),
+  defaultScopes: listOf(schema.oneOf(ISSUED_SCOPES), ISSUED_SCOPES.length, ISSUED_SCOPES.join(', ')),
+  requestScopes: listOf(schema.text(128, /^[\x21\x23-\x5b\x5d-\x7e]+$/), 8, 'at most 8 scopes'),
   bearer: {
-    shape: shape.optional(shape.oneOf(['access_token', 'id_token'])),
+    schema: schema.optional(schema.oneOf(['access_token', 'id_token'])),
     expected: 'access_token or id_token',
     fallback: undefined,
   },
-  algorithms: listOf(shape.oneOf(ISSUER_ALGORITHMS), ISSUER_ALGORITHMS.length, ISSUER_ALGORITHMS.join(', ')),
+  algorithms: listOf(schema.oneOf(ISSUER_ALGORITHMS), ISSUER_ALGORITHMS.length, ISSUER_ALGORITHMS.join(', ')),
 } as const
 
 /** An issuer as the operator configures it: a preset or a URL, and the inputs that the preset needs. */
-const issuerInputShape = shape.record({
-  issuer: ISSUER_FIELDS.issuer.shape,
-  url: ISSUER_FIELDS.url.shape,
-  domain: ISSUER_FIELDS.domain.shape,
-  realm: ISSUER_FIELDS.realm.shape,
-  tenant: ISSUER_FIELDS.tenant.shape,
-  clientId: ISSUER_FIELDS.clientId.shape,
-  audience: ISSUER_FIELDS.audience.shape,
-  resource: ISSUER_FIELDS.resource.shape,
-  requestParameters: ISSUER_FIELDS.requestParameters.shape,
-  id: ISSUER_FIELDS.id.shape,
-  name: ISSUER_FIELDS.name.shape,
-  defaultScopes: ISSUER_FIELDS.defaultScopes.shape,
-  requestScopes: ISSUER_FIELDS.requestScopes.shape,
-  bearer: ISSUER_FIELDS.bearer.shape,
-  algorithms: ISSUER_FIELDS.algorithms.shape,
+const issuerInputSchema = schema.record({
+  issuer: ISSUER_FIELDS.issuer.schema,
+  url: ISSUER_FIELDS.url.schema,
+  domain: ISSUER_FIELDS.domain.schema,
+  realm: ISSUER_FIELDS.realm.schema,
+  tenant: ISSUER_FIELDS.tenant.schema,
+  clientId: ISSUER_FIELDS.clientId.schema,
+  audience: ISSUER_FIELDS.audience.schema,
+  resource: ISSUER_FIELDS.resource.schema,
+  requestParameters: ISSUER_FIELDS.requestParameters.schema,
+  id: ISSUER_FIELDS.id.schema,
+  name: ISSUER_FIELDS.name.schema,
+  defaultScopes: ISSUER_FIELDS.defaultScopes.schema,
+  requestScopes: ISSUER_FIELDS.requestScopes.schema,
+  bearer: ISSUER_FIELDS.bearer.schema,
+  algorithms: ISSUER_FIELDS.algorithms.schema,
 })
-export type IssuerInput = shape.Decoded<typeof issuerInputShape>
+export type IssuerInput = schema.Decoded<typeof issuerInputSchema>
 
 /** Decodes an issuer of the settings file. Returns undefined and adds to `problems` when it is not valid. */
 export function validateIssuerInput(
@@ -76,7 +76,7 @@ export function validateIssuerInput(
 ): IssuerInput | undefined {
   return validateRecord(where, raw, ISSUER_FIELDS, problems) === undefined
     ? undefined
-    : issuerInputShape.decode(raw)
+    : issuerInputSchema.decode(raw)
 }
 
 /** Variables that configure one issuer, and the input each one sets. */
@@ -103,7 +103,7 @@ function issuerFromEnvironment(env: Environment, problems: string[]): IssuerInpu
       problems.push(`${variable} is set without SANDWIRE_ISSUER: set both, or neither`)
     return undefined
   }
-  const input = issuerInputShape.decode({
+  const input = issuerInputSchema.decode({
     issuer,
     ...Object.fromEntries(set.map(({ key, text }) => [key, text])),
   })

@@ -7,7 +7,7 @@ import {
   validateCredentialSettings,
   validateRecord,
 } from '@sandwire/operator-settings'
-import { limits, shape } from '@sandwire/protocol'
+import { limits, schema } from '@sandwire/protocol'
 import type { ConnectionSettings } from '../control/connection-limits.ts'
 import { type IssuerInput, validateIssuerInput } from './identity.ts'
 
@@ -25,7 +25,7 @@ export interface SettingsFile {
 }
 
 function whole(min: number, max: number): Field<number> {
-  return { shape: shape.integer(min, max), expected: `a whole number from ${min} to ${max}` }
+  return { schema: schema.integer(min, max), expected: `a whole number from ${min} to ${max}` }
 }
 
 const optional = <T>(field: Field<T>) => ({ ...field, fallback: undefined })
@@ -49,7 +49,7 @@ const SESSIONS = {
   ptyHeartbeatSeconds: optional(whole(5, 3600)),
 }
 
-const amount: shape.Shape<number> = {
+const amount: schema.Schema<number> = {
   decode: (value) => (typeof value === 'number' && value >= 0.01 && value <= 100_000 ? value : undefined),
   describe: 'amount',
 }
@@ -60,22 +60,22 @@ const RUNS = {
   perMinute: optional(whole(0, 100_000)),
   keepDays: optional(whole(1, 3_650)),
   model: optional({
-    shape: shape.text(128, /^[A-Za-z0-9._:/@[\]-]+$/),
+    schema: schema.text(128, /^[A-Za-z0-9._:/@[\]-]+$/),
     expected: 'the name of a model',
   }),
-  models: optional({ shape: shape.list(shape.text(128, /^.+$/), 64), expected: 'a list of models' }),
+  models: optional({ schema: schema.list(schema.text(128, /^.+$/), 64), expected: 'a list of models' }),
   wallClockSeconds: runSeconds,
   idleSeconds: optional(whole(1, 24 * 60 * 60)),
   approvalSeconds: runSeconds,
-  budgetUsd: optional({ shape: amount, expected: 'US dollars from 0.01 to 100000' }),
+  budgetUsd: optional({ schema: amount, expected: 'US dollars from 0.01 to 100000' }),
   turns: optional(whole(0, 100_000)),
-  bindingAccount: optional({ shape: shape.text(256, /^.+$/), expected: 'the id of an account' }),
+  bindingAccount: optional({ schema: schema.text(256, /^.+$/), expected: 'the id of an account' }),
 }
 
 const RETENTION = {
   automaticVersions: optional(whole(1, 1_000)),
   checkpointDays: optional({
-    shape: shape.nullable(shape.integer(1, 3_650)),
+    schema: schema.nullable(schema.integer(1, 3_650)),
     expected: 'a whole number from 1 to 3650, or null',
   }),
 }
@@ -83,7 +83,7 @@ const RETENTION = {
 type Validate = (value: unknown, problems: string[]) => void
 
 /** Validates a setting with a single value. */
-function one<T>(key: string, { shape: { decode }, expected }: Field<T>): Validate {
+function one<T>(key: string, { schema: { decode }, expected }: Field<T>): Validate {
   return (value, problems) => {
     if (decode(value) === undefined) problems.push(`"${key}" must be ${expected}`)
   }
@@ -99,7 +99,7 @@ const PASSED: Readonly<Record<string, Validate>> = {
   runs: (value, problems) => void validateRecord('runs', value, RUNS, problems),
   sessions: (value, problems) => void validateRecord('sessions', value, SESSIONS, problems),
   sessionTokenMinutes: one('sessionTokenMinutes', whole(15, 60)),
-  tokenInUrl: one('tokenInUrl', { shape: shape.bool, expected: 'true or false' }),
+  tokenInUrl: one('tokenInUrl', { schema: schema.bool, expected: 'true or false' }),
 }
 
 const EMPTY_SETTINGS: SettingsFile = {

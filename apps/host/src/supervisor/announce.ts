@@ -1,21 +1,21 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { openLibc } from '../libc.ts'
 
-const announcementShape = shape.tagged({
+const announcementSchema = schema.tagged({
   /** The state file has the details. */
-  running: shape.record({ type: shape.literal('running') }),
-  failed: shape.record({ type: shape.literal('failed'), reason: shape.text(64) }),
+  running: schema.record({ type: schema.literal('running') }),
+  failed: schema.record({ type: schema.literal('failed'), reason: schema.text(64) }),
   /** Another supervisor holds this sandbox. */
-  held: shape.record({ type: shape.literal('held') }),
+  held: schema.record({ type: schema.literal('held') }),
 })
 
 /** The one line that a supervisor prints for the host. */
-export type Announcement = shape.Decoded<typeof announcementShape>
+export type Announcement = schema.Decoded<typeof announcementSchema>
 
 export function decodeAnnouncement(line: string): Announcement | undefined {
   try {
-    return announcementShape.decode(JSON.parse(line))
+    return announcementSchema.decode(JSON.parse(line))
   } catch {
     // Not an announcement.
     return undefined

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { MAX_SLOTS } from '@sandwire/internal-api'
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { temporaryName } from '../data/private-file.ts'
 
 /** Files of one sandbox in its own folder. */
@@ -28,46 +28,46 @@ export function filesIn(folder: string): SandboxFiles {
   }
 }
 
-const pidShape = shape.integer(1, 2 ** 31)
+const pidSchema = schema.integer(1, 2 ** 31)
 const aliveFields = {
-  id: shape.text(32),
+  id: schema.text(32),
   /** Unique for each start. */
-  epoch: shape.text(64),
-  pid: pidShape,
+  epoch: schema.text(64),
+  pid: pidSchema,
   /** Start time of the process, to detect a reused pid. */
-  startTicks: shape.nonNegativeInteger,
-  controlSocket: shape.text(4096),
+  startTicks: schema.nonNegativeInteger,
+  controlSocket: schema.text(4096),
 }
-const startingShape = shape.record({ state: shape.literal('starting'), ...aliveFields })
-const runningShape = shape.record({
-  state: shape.literal('running'),
+const startingSchema = schema.record({ state: schema.literal('starting'), ...aliveFields })
+const runningSchema = schema.record({
+  state: schema.literal('running'),
   ...aliveFields,
   /** The sandbox's slot. */
-  slot: shape.integer(0, MAX_SLOTS - 1),
+  slot: schema.integer(0, MAX_SLOTS - 1),
   /** Host pid of sandboxd, by which connections to the sandbox are recognized. */
-  daemonPid: pidShape,
-  startedMs: shape.nonNegativeInteger,
+  daemonPid: pidSchema,
+  startedMs: schema.nonNegativeInteger,
 })
-const stoppingShape = shape.record({
-  state: shape.literal('stopping'),
+const stoppingSchema = schema.record({
+  state: schema.literal('stopping'),
   ...aliveFields,
-  reason: shape.optional(shape.text(64)),
+  reason: schema.optional(schema.text(64)),
 })
-const stoppedShape = shape.record({
-  state: shape.literal('stopped'),
-  id: shape.text(32),
+const stoppedSchema = schema.record({
+  state: schema.literal('stopped'),
+  id: schema.text(32),
   /** Absent when the stop was requested. */
-  reason: shape.optional(shape.text(64)),
+  reason: schema.optional(schema.text(64)),
 })
 
-export type RunningState = shape.Decoded<typeof runningShape>
+export type RunningState = schema.Decoded<typeof runningSchema>
 /** States of a supervisor that has a process. */
 export type AliveState =
-  | shape.Decoded<typeof startingShape>
+  | schema.Decoded<typeof startingSchema>
   | RunningState
-  | shape.Decoded<typeof stoppingShape>
+  | schema.Decoded<typeof stoppingSchema>
 /** The last written state of a supervisor. */
-export type SupervisorState = AliveState | shape.Decoded<typeof stoppedShape>
+export type SupervisorState = AliveState | schema.Decoded<typeof stoppedSchema>
 
 /** The reason as part of a state; absent for a requested stop. */
 export function reasonInState(reason: string): { readonly reason?: string } {
@@ -79,10 +79,10 @@ export function readState(file: string): SupervisorState | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'))
     return (
-      runningShape.decode(value) ??
-      stoppedShape.decode(value) ??
-      startingShape.decode(value) ??
-      stoppingShape.decode(value)
+      runningSchema.decode(value) ??
+      stoppedSchema.decode(value) ??
+      startingSchema.decode(value) ??
+      stoppingSchema.decode(value)
     )
   } catch {
     // Missing: never started. It is never incomplete, because it is renamed into place.

@@ -1,53 +1,53 @@
 import { readFileSync } from 'node:fs'
-import { MAX_SLOTS, startSpecShape } from '@sandwire/internal-api'
-import { shape } from '@sandwire/protocol'
+import { MAX_SLOTS, startSpecSchema } from '@sandwire/internal-api'
+import { schema } from '@sandwire/protocol'
 
-const pathShape = shape.text(4096, /^\//)
+const pathSchema = schema.text(4096, /^\//)
 
-const isolationShape = shape.record({
-  kind: shape.oneOf(['bubblewrap', 'none']),
-  dataFolder: pathShape,
-  runBase: pathShape,
-  scope: shape.optional(shape.text(8)),
-  program: shape.record({
-    executable: pathShape,
-    code: shape.optional(shape.record({ folder: pathShape, entry: shape.text(4096) })),
+const isolationSchema = schema.record({
+  kind: schema.oneOf(['bubblewrap', 'none']),
+  dataFolder: pathSchema,
+  runBase: pathSchema,
+  scope: schema.optional(schema.text(8)),
+  program: schema.record({
+    executable: pathSchema,
+    code: schema.optional(schema.record({ folder: pathSchema, entry: schema.text(4096) })),
   }),
-  isRoot: shape.bool,
-  diskBytesPerSecond: shape.optional(shape.nonNegativeInteger),
-  egressCode: shape.optional(pathShape),
-  hasOverlays: shape.optional(shape.bool),
-  workspace: shape.optional(pathShape),
+  isRoot: schema.bool,
+  diskBytesPerSecond: schema.optional(schema.nonNegativeInteger),
+  egressCode: schema.optional(pathSchema),
+  hasOverlays: schema.optional(schema.bool),
+  workspace: schema.optional(pathSchema),
 })
 
-const specShape = shape.record({
-  start: startSpecShape,
-  isolation: isolationShape,
+const specSchema = schema.record({
+  start: startSpecSchema,
+  isolation: isolationSchema,
   /** Folder of state and log. */
-  folder: pathShape,
-  controlSocket: pathShape,
+  folder: pathSchema,
+  controlSocket: pathSchema,
   /** Slots of the data folder. */
-  slots: shape.record({
-    folder: pathShape,
-    count: shape.integer(1, MAX_SLOTS),
-    group: shape.optional(shape.nonNegativeInteger),
+  slots: schema.record({
+    folder: pathSchema,
+    count: schema.integer(1, MAX_SLOTS),
+    group: schema.optional(schema.nonNegativeInteger),
   }),
   /** Folder of control's gates, one socket for each slot; absent: no credential gateway. */
-  gates: shape.optional(pathShape),
-  unclaimedMs: shape.integer(1, 2 ** 31 - 1),
-  readyMs: shape.integer(1, 2 ** 31 - 1),
+  gates: schema.optional(pathSchema),
+  unclaimedMs: schema.integer(1, 2 ** 31 - 1),
+  readyMs: schema.integer(1, 2 ** 31 - 1),
   /** How much the sandbox may write to its disk image until the host sets another limit; no limit when absent. */
-  growthBytes: shape.optional(shape.nonNegativeInteger),
+  growthBytes: schema.optional(schema.nonNegativeInteger),
 })
 
 /** The isolation that a supervisor creates. */
-export type IsolationChoice = shape.Decoded<typeof isolationShape>
+export type IsolationChoice = schema.Decoded<typeof isolationSchema>
 /** Input of a supervisor, in a private file. */
-export type SupervisorSpec = shape.Decoded<typeof specShape>
+export type SupervisorSpec = schema.Decoded<typeof specSchema>
 
 /** Reads a spec; undefined for another version. Throws when the file is missing. */
 export function readSpec(file: string): SupervisorSpec | undefined {
-  return specShape.decode(JSON.parse(readFileSync(file, 'utf8')))
+  return specSchema.decode(JSON.parse(readFileSync(file, 'utf8')))
 }
 
 /** Reason of a start that failed because the sandbox had files and they are missing. */

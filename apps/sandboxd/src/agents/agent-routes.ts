@@ -1,15 +1,15 @@
 import {
-  agentStartShape,
-  approvalShape,
+  agentStartSchema,
+  approvalSchema,
   type EventRange,
   MAX_RANGE_EVENTS,
   MAX_WAIT_SECONDS,
-  messageShape,
+  messageSchema,
   type NumberedEvent,
   RUN_ID,
-  stopShape,
+  stopSchema,
 } from '@sandwire/agent'
-import { SandwireError, type shape } from '@sandwire/protocol'
+import { SandwireError, type schema } from '@sandwire/protocol'
 import { closeSync, openSync } from 'node:fs'
 import { readBytes } from '../http/request-body.ts'
 import { respondJson } from '../http/respond.ts'
@@ -59,7 +59,7 @@ export const AGENT_ROUTES: Readonly<Record<string, Readonly<Record<string, Agent
 async function startAgent({ request, id }: AgentCall, agents: AgentRegistry): Promise<Response> {
   if (!RUN_ID.test(id)) throw invalid('the id')
   const bytes = await readBytes(request, MAX_START_BYTES)
-  const start = agentStartShape.decode(parse(bytes))
+  const start = agentStartSchema.decode(parse(bytes))
   if (start === undefined) throw invalid('the body')
   const hash = new Bun.CryptoHasher('sha256').update(bytes).digest('hex')
   const { view, isNew } = agents.start(id, start, hash)
@@ -120,14 +120,14 @@ async function nextEvent({ feed, journal }: RunRecord, waitMs: number, signal: A
 }
 
 async function sendMessage(call: AgentCall, agents: AgentRegistry): Promise<Response> {
-  const message = await decode(call.request, messageShape)
+  const message = await decode(call.request, messageSchema)
   const run = activeRun(call.id, agents)
   run.on({ kind: 'message', ...message })
   return respondJson(run.driver.messageView(message.id))
 }
 
 async function answerApproval(call: AgentCall, agents: AgentRegistry): Promise<Response> {
-  const answer = await decode(call.request, approvalShape)
+  const answer = await decode(call.request, approvalSchema)
   const run = activeRun(call.id, agents)
   run.on({ kind: 'approval', ...answer })
   return respondJson(run.driver.approvalView(answer.requestId))
@@ -139,7 +139,7 @@ function interrupt({ id }: AgentCall, agents: AgentRegistry): Response {
 }
 
 async function stop(call: AgentCall, agents: AgentRegistry): Promise<Response> {
-  const body = await decode(call.request, stopShape)
+  const body = await decode(call.request, stopSchema)
   agents.run(call.id)?.on({ kind: 'stop', ...body })
   return respondJson(agents.view(call.id))
 }
@@ -188,8 +188,8 @@ function activeRun(id: string, agents: AgentRegistry): AgentRun {
   return run
 }
 
-async function decode<T>(request: Request, bodyShape: shape.Shape<T>): Promise<T> {
-  const body = bodyShape.decode(parse(await readBytes(request, MAX_BODY_BYTES)))
+async function decode<T>(request: Request, bodySchema: schema.Schema<T>): Promise<T> {
+  const body = bodySchema.decode(parse(await readBytes(request, MAX_BODY_BYTES)))
   if (body === undefined) throw invalid('the body')
   return body
 }

@@ -3,7 +3,7 @@ import {
   parseStopReason,
   PROTOCOL_VERSION,
   SandwireError,
-  shape,
+  schema,
   type StopReason,
 } from '@sandwire/protocol'
 import type { Caller } from '../caller.ts'
@@ -205,11 +205,11 @@ function showActivity({ registry, agents, refusals, epochMs }: ApiDependencies):
   })
 }
 
-const stopReasonShape = shape.record({ reason: shape.text(32) })
+const stopReasonSchema = schema.record({ reason: schema.text(32) })
 
 /** `PUT /stop-reason`: control calls it before it signals a container, where no supervisor writes the file. */
 async function putStopReason(request: Request, { setStopReason }: ApiDependencies): Promise<Response> {
-  const reason = parseStopReason(stopReasonShape.decode(await readJson(request))?.reason)
+  const reason = parseStopReason(stopReasonSchema.decode(await readJson(request))?.reason)
   if (reason === undefined) throw new SandwireError('bad_request', 'Cannot set the stop reason: unknown code')
   setStopReason(reason)
   return respondJson({ reason })

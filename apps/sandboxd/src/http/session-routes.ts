@@ -1,4 +1,4 @@
-import { limits, parseCreateBody, SandwireError, shape, signalNumber } from '@sandwire/protocol'
+import { limits, parseCreateBody, SandwireError, schema, signalNumber } from '@sandwire/protocol'
 import type { AttachmentFilter, SessionRegistry } from '../sessions/session-registry.ts'
 import { checkSessionId } from './attach-parameters.ts'
 import type { Caller } from '../caller.ts'
@@ -103,13 +103,13 @@ export function readOutput(id: string, query: URLSearchParams, deps: SessionRout
   })
 }
 
-const filterShape = shape.record({
-  identity: shape.optional(shape.text(256)),
-  login: shape.optional(shape.text(64)),
-  grant: shape.optional(shape.text(128)),
-  session: shape.optional(shape.text(128)),
-  attachment: shape.optional(shape.text(32)),
-  endSessions: shape.optional(shape.bool),
+const filterSchema = schema.record({
+  identity: schema.optional(schema.text(256)),
+  login: schema.optional(schema.text(64)),
+  grant: schema.optional(schema.text(128)),
+  session: schema.optional(schema.text(128)),
+  attachment: schema.optional(schema.text(32)),
+  endSessions: schema.optional(schema.bool),
 })
 
 /**
@@ -120,7 +120,7 @@ export async function closeAttachments(
   request: Request,
   { registry, revokeViewers }: SessionRouteDependencies,
 ): Promise<Response> {
-  const { endSessions = false, ...filter } = filterShape.decode(await readJson(request)) ?? {}
+  const { endSessions = false, ...filter } = filterSchema.decode(await readJson(request)) ?? {}
   if (Object.keys(filter).length === 0)
     throw new SandwireError('bad_request', 'Cannot close attachments: the filter is empty')
   if (filter.attachment !== undefined && filter.session === undefined)

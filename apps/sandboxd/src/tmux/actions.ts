@@ -1,23 +1,23 @@
-import { SandwireError, shape } from '@sandwire/protocol'
+import { SandwireError, schema } from '@sandwire/protocol'
 import { quote } from './control-client.ts'
 
 /** tmux allows up to 10,000, but no screen has that many. */
 const MAX_SIDE = 1_000
 
-const pane = shape.text(12, /^%\d+$/)
-const window = shape.text(12, /^@\d+$/)
+const pane = schema.text(12, /^%\d+$/)
+const window = schema.text(12, /^@\d+$/)
 /** No control characters: a command is one line. */
-const name = shape.text(100, /^[^\p{C}]+$/u)
-const cwd = shape.text(4096, /^\/[^\p{C}]*$/u)
-const side = shape.integer(1, MAX_SIDE)
-const { literal, optional, record } = shape
+const name = schema.text(100, /^[^\p{C}]+$/u)
+const cwd = schema.text(4096, /^\/[^\p{C}]*$/u)
+const side = schema.integer(1, MAX_SIDE)
+const { literal, optional, record } = schema
 
-const actionShape = shape.tagged({
+const actionSchema = schema.tagged({
   new_window: record({ type: literal('new_window'), name: optional(name), cwd: optional(cwd) }),
   split: record({
     type: literal('split'),
     pane,
-    direction: shape.oneOf(['left', 'right', 'up', 'down']),
+    direction: schema.oneOf(['left', 'right', 'up', 'down']),
     cwd: optional(cwd),
   }),
   select_window: record({ type: literal('select_window'), window }),
@@ -34,11 +34,11 @@ const actionShape = shape.tagged({
 })
 
 /** The body of `POST …/tmux`. */
-export type TmuxAction = NonNullable<ReturnType<typeof actionShape.decode>>
+export type TmuxAction = NonNullable<ReturnType<typeof actionSchema.decode>>
 
 /** Decodes an action; throws `bad_request`. */
 export function parseAction(body: unknown): TmuxAction {
-  const action = actionShape.decode(body)
+  const action = actionSchema.decode(body)
   if (action === undefined)
     throw new SandwireError('bad_request', 'Cannot read the body: expected an action with its fields')
   return action

@@ -1,4 +1,4 @@
-import { SandwireError, shape } from '@sandwire/protocol'
+import { SandwireError, schema } from '@sandwire/protocol'
 import { ByteReader } from '@sandwire/version-format'
 import { readBytes, readJson } from '../http/request-body.ts'
 import { respondJson } from '../http/respond.ts'
@@ -17,15 +17,15 @@ const SAVE = /^[0-9a-f]{28}$/
 const SEGMENT = /^[0-9a-f]{32}$/
 const KINDS = ['periodic', 'checkpoint', 'stop'] as const
 
-const saveShape = shape.record({
-  save: shape.text(28, SAVE),
-  parent: shape.optional(shape.text(28, SAVE)),
-  kind: shape.oneOf(KINDS),
-  record: shape.text(16 * 1024),
-  isBase: shape.bool,
-  isFullScan: shape.bool,
-  isRecorded: shape.bool,
-  replaced: shape.list(shape.text(32, SEGMENT), 10_000),
+const saveSchema = schema.record({
+  save: schema.text(28, SAVE),
+  parent: schema.optional(schema.text(28, SAVE)),
+  kind: schema.oneOf(KINDS),
+  record: schema.text(16 * 1024),
+  isBase: schema.bool,
+  isFullScan: schema.bool,
+  isRecorded: schema.bool,
+  replaced: schema.list(schema.text(32, SEGMENT), 10_000),
 })
 
 interface VersionCall {
@@ -53,7 +53,7 @@ export const VERSION_ROUTES: Readonly<Record<string, Readonly<Record<string, Ver
 }
 
 async function beginSave({ request }: VersionCall, service: VersionService): Promise<Response> {
-  const body = saveShape.decode(await readJson(request))
+  const body = saveSchema.decode(await readJson(request))
   if (body === undefined) throw invalid('the body')
   await service.begin({ ...body, parent: body.parent })
   return respondJson({ save: body.save })

@@ -1,23 +1,23 @@
-import { limits, shape } from '@sandwire/protocol'
+import { limits, schema } from '@sandwire/protocol'
 import { EMPTY, type Layout, tabNameOf, type Tab, type View } from './layout.ts'
 import { leavesOf, MAX_DEPTH, type PaneTree } from './pane-tree.ts'
 
-const id = shape.text(64)
-const sandbox = shape.text(128)
+const id = schema.text(64)
+const sandbox = schema.text(128)
 /** File names that are not UTF-8 hold lone surrogates. */
-const path: shape.Shape<string> = {
+const path: schema.Schema<string> = {
   decode: (value) => (typeof value === 'string' && value.length <= 4096 ? value : undefined),
   describe: 'path',
 }
-const cells = shape.integer(1, limits.MAX_CELLS)
+const cells = schema.integer(1, limits.MAX_CELLS)
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Decodes a record, ignoring unknown fields and invalid optional ones. */
-function forgiving<const F extends Readonly<Record<string, shape.Shape<unknown>>>>(fields: F) {
-  const strict = shape.record(fields)
+function forgiving<const F extends Readonly<Record<string, schema.Schema<unknown>>>>(fields: F) {
+  const strict = schema.record(fields)
   const isUsable = ([name, value]: readonly [string, unknown]): boolean => {
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined
     return field !== undefined && (field.optional !== true || field.decode(value) !== undefined)
@@ -28,36 +28,36 @@ function forgiving<const F extends Readonly<Record<string, shape.Shape<unknown>>
 
 const decoders = [
   forgiving({
-    kind: shape.literal('terminal'),
+    kind: schema.literal('terminal'),
     sandbox,
-    session: shape.optional(shape.text(256)),
-    hadControl: shape.optional(shape.bool),
-    cwd: shape.optional(path),
-    size: shape.optional(shape.record({ cols: cells, rows: cells })),
+    session: schema.optional(schema.text(256)),
+    hadControl: schema.optional(schema.bool),
+    cwd: schema.optional(path),
+    size: schema.optional(schema.record({ cols: cells, rows: cells })),
   }),
-  forgiving({ kind: shape.literal('tmux'), sandbox }),
+  forgiving({ kind: schema.literal('tmux'), sandbox }),
   forgiving({
-    kind: shape.literal('file'),
+    kind: schema.literal('file'),
     sandbox,
     path,
-    line: shape.optional(shape.integer(1, 1e7)),
-    column: shape.optional(shape.integer(1, 1e7)),
+    line: schema.optional(schema.integer(1, 1e7)),
+    column: schema.optional(schema.integer(1, 1e7)),
   }),
   forgiving({
-    kind: shape.literal('diff'),
+    kind: schema.literal('diff'),
     sandbox,
     path,
-    of: shape.oneOf(['unstaged', 'staged']),
-    repo: shape.optional(path),
-    from: shape.optional(path),
+    of: schema.oneOf(['unstaged', 'staged']),
+    repo: schema.optional(path),
+    from: schema.optional(path),
   }),
   forgiving({
-    kind: shape.literal('diff'),
+    kind: schema.literal('diff'),
     sandbox,
     path,
-    of: shape.record({ commit: shape.text(64, /^[0-9a-f]+$/) }),
-    repo: shape.optional(path),
-    from: shape.optional(path),
+    of: schema.record({ commit: schema.text(64, /^[0-9a-f]+$/) }),
+    repo: schema.optional(path),
+    from: schema.optional(path),
   }),
 ]
 

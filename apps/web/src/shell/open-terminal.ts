@@ -1,4 +1,4 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import {
   activeTab,
   focusedView,
@@ -99,10 +99,10 @@ export function splitTerminal(workbench: Workbench, direction: 'row' | 'column')
 /** Session storage entry in which the join page leaves what to open. */
 const KEY = 'sandwire.open'
 
-const arrival = shape.record({
-  sandbox: shape.text(128),
-  session: shape.nullable(shape.text(256)),
-  role: shape.oneOf(['viewer', 'collaborator']),
+const arrival = schema.record({
+  sandbox: schema.text(128),
+  session: schema.nullable(schema.text(256)),
+  role: schema.oneOf(['viewer', 'collaborator']),
 })
 
 /** What a share link was for. It names a session or sandbox, and grants nothing. */

@@ -1,4 +1,4 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import type { AskBeforePaste } from '@sandwire/react'
 
 /** Settings of this browser. */
@@ -29,15 +29,15 @@ export const DEFAULT_SETTINGS: Settings = {
   screenReader: false,
 }
 
-const fields: { readonly [K in keyof Settings]: shape.Shape<Settings[K]> } = {
-  theme: shape.oneOf(['system', 'light', 'dark']),
-  fontSize: shape.integer(MIN_FONT_SIZE, MAX_FONT_SIZE),
-  fontFamily: shape.text(200),
-  copiesOnSelect: shape.bool,
-  allowsClipboardWrite: shape.bool,
-  asksBeforePaste: shape.oneOf(['always', 'would-run', 'never']),
-  bell: shape.oneOf(['none', 'visual']),
-  screenReader: shape.bool,
+const fields: { readonly [K in keyof Settings]: schema.Schema<Settings[K]> } = {
+  theme: schema.oneOf(['system', 'light', 'dark']),
+  fontSize: schema.integer(MIN_FONT_SIZE, MAX_FONT_SIZE),
+  fontFamily: schema.text(200),
+  copiesOnSelect: schema.bool,
+  allowsClipboardWrite: schema.bool,
+  asksBeforePaste: schema.oneOf(['always', 'would-run', 'never']),
+  bell: schema.oneOf(['none', 'visual']),
+  screenReader: schema.bool,
 }
 
 /** Reads stored settings; missing or invalid ones get their default. */

@@ -1,4 +1,4 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { anything, type Field, validateRecord } from '../validate-record.ts'
 
 export const NETWORK_POLICIES = ['none', 'allowlist', 'open'] as const
@@ -73,18 +73,18 @@ const MAX_OVERCOMMIT = 1_000
 const optional = <T>(field: Field<T>): Field<T | undefined> => ({ ...field, fallback: undefined })
 
 function whole(min: number, max: number): Field<number | undefined> {
-  return optional({ shape: shape.integer(min, max), expected: `a whole number from ${min} to ${max}` })
+  return optional({ schema: schema.integer(min, max), expected: `a whole number from ${min} to ${max}` })
 }
 
 function wholeOrNull(min: number, max: number): Field<number | null | undefined> {
   return optional({
-    shape: shape.nullable(shape.integer(min, max)),
+    schema: schema.nullable(schema.integer(min, max)),
     expected: `a whole number from ${min} to ${max}, or null for none`,
   })
 }
 
 const factor: Field<number | undefined> = optional({
-  shape: {
+  schema: {
     decode: (value) =>
       typeof value === 'number' && value >= 1 && value <= MAX_OVERCOMMIT ? value : undefined,
     describe: 'factor',
@@ -92,11 +92,11 @@ const factor: Field<number | undefined> = optional({
   expected: `a number from 1 to ${MAX_OVERCOMMIT}`,
 })
 
-const policy = shape.oneOf(NETWORK_POLICIES)
+const policy = schema.oneOf(NETWORK_POLICIES)
 const networks: Field<readonly NetworkPolicy[] | undefined> = optional({
-  shape: {
+  schema: {
     decode: (value) => {
-      const decoded = shape.list(policy, NETWORK_POLICIES.length).decode(value)
+      const decoded = schema.list(policy, NETWORK_POLICIES.length).decode(value)
       return decoded === undefined || decoded.length === 0 ? undefined : decoded
     },
     describe: 'networks',
@@ -127,14 +127,14 @@ const LEVELS = {
   overcommit: { memory: factor, cpus: factor },
   defaults: {
     ...limits,
-    network: optional({ shape: policy, expected: `one of ${NETWORK_POLICIES.join(', ')}` }),
+    network: optional({ schema: policy, expected: `one of ${NETWORK_POLICIES.join(', ')}` }),
     idleSeconds: whole(1, MAX_IDLE_SECONDS),
   },
 }
 
 /** Validates the operator's ceilings; adds every problem to `problems`. */
 export function validateCeilingSettings(raw: unknown, problems: string[]): CeilingSettings {
-  const level = { ...optional({ shape: anything, expected: 'an object' }) }
+  const level = { ...optional({ schema: anything, expected: 'an object' }) }
   const names = { sandbox: level, account: level, machine: level, overcommit: level, defaults: level }
   const given = validateRecord('ceilings', raw, names, problems)
   if (given === undefined) return NO_CEILING_SETTINGS

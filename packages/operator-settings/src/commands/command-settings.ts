@@ -1,4 +1,4 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { anything, validateRecord } from '../validate-record.ts'
 import { commandName, type CommandTemplate, validateTemplate } from './command-template.ts'
 
@@ -18,17 +18,17 @@ export const NO_COMMAND_SETTINGS: CommandSettings = { free: 'exec-scope', blocke
 
 const SETTINGS = {
   free: {
-    shape: shape.oneOf(['exec-scope', 'nobody']),
+    schema: schema.oneOf(['exec-scope', 'nobody']),
     expected: 'exec-scope or nobody',
     fallback: 'exec-scope' as const,
   },
   blocked: {
-    shape: shape.list(shape.text(255, /^[^/\0]+$/), MAX_BLOCKED),
+    schema: schema.list(schema.text(255, /^[^/\0]+$/), MAX_BLOCKED),
     expected: `a list of at most ${MAX_BLOCKED} names of commands, without folders`,
     fallback: [],
   },
   templates: {
-    shape: shape.list(anything, MAX_TEMPLATES),
+    schema: schema.list(anything, MAX_TEMPLATES),
     expected: `a list of at most ${MAX_TEMPLATES}`,
     fallback: [],
   },

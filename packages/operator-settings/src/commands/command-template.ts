@@ -1,4 +1,4 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { anything, validateRecord } from '../validate-record.ts'
 import { compilePattern, findPatternProblem } from './pattern-cost.ts'
 
@@ -139,26 +139,26 @@ const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
 const PARAMETER_NAME = /^[a-z][A-Za-z0-9_]{0,31}$/
 
 const textOf = (maxChars: number) => ({
-  shape: shape.text(maxChars, NO_NUL),
+  schema: schema.text(maxChars, NO_NUL),
   expected: `a text of at most ${maxChars} characters`,
 })
 
 const TEMPLATE = {
   id: {
-    shape: shape.text(64, /^[a-z0-9][a-z0-9-]*$/),
+    schema: schema.text(64, /^[a-z0-9][a-z0-9-]*$/),
     expected: 'lower-case letters, digits and hyphens, at most 64',
   },
   title: textOf(128),
   description: { ...textOf(1024), fallback: '' },
   argv: {
-    shape: shape.list(shape.text(MAX_ARG_CHARS, NO_NUL), MAX_ARGS),
+    schema: schema.list(schema.text(MAX_ARG_CHARS, NO_NUL), MAX_ARGS),
     expected: `a list of at most ${MAX_ARGS} texts, the first of them the command`,
   },
-  params: { shape: anything, expected: 'an object', fallback: {} },
-  mode: { shape: shape.oneOf(['pipe', 'pty']), expected: 'pipe or pty', fallback: 'pipe' as const },
+  params: { schema: anything, expected: 'an object', fallback: {} },
+  mode: { schema: schema.oneOf(['pipe', 'pty']), expected: 'pipe or pty', fallback: 'pipe' as const },
   cwd: { ...textOf(1024), fallback: undefined },
   env: {
-    shape: shape.dictionary(MAX_ENV, ENV_NAME, shape.text(MAX_ENV_CHARS, NO_NUL)),
+    schema: schema.dictionary(MAX_ENV, ENV_NAME, schema.text(MAX_ENV_CHARS, NO_NUL)),
     expected: `at most ${MAX_ENV} texts of at most ${MAX_ENV_CHARS} characters under plain names`,
     fallback: {},
   },
@@ -168,17 +168,17 @@ const PARAMETER = {
   description: { ...textOf(256), fallback: '' },
   pattern: { ...textOf(256), fallback: undefined },
   enum: {
-    shape: shape.list(shape.text(MAX_VALUE_CHARS), MAX_OPTIONS),
+    schema: schema.list(schema.text(MAX_VALUE_CHARS), MAX_OPTIONS),
     expected: `a list of at most ${MAX_OPTIONS} texts`,
     fallback: undefined,
   },
   maxLength: {
-    shape: shape.integer(1, MAX_VALUE_CHARS),
+    schema: schema.integer(1, MAX_VALUE_CHARS),
     expected: `a whole number from 1 to ${MAX_VALUE_CHARS}`,
     fallback: DEFAULT_VALUE_CHARS,
   },
   default: { ...textOf(MAX_VALUE_CHARS), fallback: undefined },
-  allowDash: { shape: shape.bool, expected: 'true or false', fallback: false },
+  allowDash: { schema: schema.bool, expected: 'true or false', fallback: false },
 } as const
 
 function validateParameter(

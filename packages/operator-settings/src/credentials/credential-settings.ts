@@ -1,4 +1,4 @@
-import { shape } from '@sandwire/protocol'
+import { schema } from '@sandwire/protocol'
 import { isSecureUrl } from '../identity/issuer-config.ts'
 import { anything, validateRecord } from '../validate-record.ts'
 
@@ -75,39 +75,39 @@ const SECRET = /^[A-Z][A-Z0-9_]{0,63}$/
 const OWN_SECRETS = /^(SANDWIRE_.*|SESSION_TOKEN_SECRET|JWT_SECRET|API_TOKEN|SLOT_.*)$/
 const MODEL = /^[A-Za-z0-9._:/@-]{1,128}\*?$|^\*$/
 
-const url: shape.Shape<string> = {
+const url: schema.Schema<string> = {
   decode: (value) =>
     typeof value === 'string' && isSecureUrl(value) ? value.replace(/\/+$/, '') : undefined,
   describe: 'url',
 }
-const header: shape.Shape<string> = {
+const header: schema.Schema<string> = {
   decode: (value) =>
     typeof value === 'string' && HEADER.test(value) && !REFUSED_HEADERS.includes(value) ? value : undefined,
   describe: 'header',
 }
-const secret: shape.Shape<string> = {
+const secret: schema.Schema<string> = {
   decode: (value) =>
     typeof value === 'string' && SECRET.test(value) && !OWN_SECRETS.test(value) ? value : undefined,
   describe: 'secret',
 }
-const amount: shape.Shape<number> = {
+const amount: schema.Schema<number> = {
   decode: (value) => (typeof value === 'number' && value >= 0 && value <= 100_000 ? value : undefined),
   describe: 'amount',
 }
 
-const urlField = { shape: url, expected: 'an https URL, or an http URL of this machine' }
-const headerField = { shape: header, expected: 'the name of a header, in lower case' }
-const secretField = { shape: secret, expected: 'the name of a secret, such as OPENAI_API_KEY' }
-const hostField = { shape: shape.text(253, HOST), expected: 'a host name, such as github.example' }
-const amountField = { shape: amount, expected: 'US dollars per million tokens' }
+const urlField = { schema: url, expected: 'an https URL, or an http URL of this machine' }
+const headerField = { schema: header, expected: 'the name of a header, in lower case' }
+const secretField = { schema: secret, expected: 'the name of a secret, such as OPENAI_API_KEY' }
+const hostField = { schema: schema.text(253, HOST), expected: 'a host name, such as github.example' }
+const amountField = { schema: amount, expected: 'US dollars per million tokens' }
 
 const PROVIDER = {
-  id: { shape: shape.text(32, /^[a-z0-9-]+$/), expected: 'a short name of lower-case letters and digits' },
-  api: { shape: shape.oneOf(['anthropic', 'openai']), expected: 'anthropic or openai' },
+  id: { schema: schema.text(32, /^[a-z0-9-]+$/), expected: 'a short name of lower-case letters and digits' },
+  api: { schema: schema.oneOf(['anthropic', 'openai']), expected: 'anthropic or openai' },
   baseUrl: urlField,
   header: { ...headerField, fallback: 'authorization' },
   secret: secretField,
-  prices: { shape: anything, expected: 'an object with a price for each model' },
+  prices: { schema: anything, expected: 'an object with a price for each model' },
 } as const
 const PRICE = {
   input: amountField,
@@ -120,7 +120,7 @@ const GIT = {
   url: { ...urlField, fallback: undefined },
   secret: { ...secretField, fallback: undefined },
   username: {
-    shape: shape.text(64, /^[A-Za-z0-9._-]+$/),
+    schema: schema.text(64, /^[A-Za-z0-9._-]+$/),
     expected: 'a user name',
     fallback: 'x-access-token',
   },
@@ -129,21 +129,21 @@ const RULE = {
   host: hostField,
   url: { ...urlField, fallback: undefined },
   header: { ...headerField, fallback: 'authorization' },
-  prefix: { shape: shape.text(64, /^[\x20-\x7e]*$/), expected: 'text', fallback: 'Bearer ' },
+  prefix: { schema: schema.text(64, /^[\x20-\x7e]*$/), expected: 'text', fallback: 'Bearer ' },
   secret: secretField,
   methods: {
-    shape: shape.list(shape.oneOf(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']), 6),
+    schema: schema.list(schema.oneOf(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']), 6),
     expected: 'a list of HTTP methods',
     fallback: ['GET', 'HEAD'],
   },
   paths: {
-    shape: shape.list(shape.text(1024, /^\//), MAX_ENTRIES),
+    schema: schema.list(schema.text(1024, /^\//), MAX_ENTRIES),
     expected: 'a list of path prefixes, each with a leading /',
     fallback: ['/'],
   },
 } as const
 const list = {
-  shape: shape.list(anything, MAX_ENTRIES),
+  schema: schema.list(anything, MAX_ENTRIES),
   expected: `a list of at most ${MAX_ENTRIES}`,
   fallback: [],
 }

@@ -161,7 +161,7 @@ function refuse(preset: string, why: string, input?: string): never {
 /** The operator's input, or the preset's default. */
 type Texts = Partial<Record<InputName, string>>
 
-const INPUT_SHAPES: readonly (readonly [InputName, RegExp])[] = [
+const INPUT_PATTERNS: readonly (readonly [InputName, RegExp])[] = [
   ['id', /^[a-z0-9-]{1,32}$/],
   // A path is allowed, a query or user info is not.
   ['domain', /^[A-Za-z0-9.-]+(:\d{1,5})?(\/[A-Za-z0-9._~-]+)*$/],
@@ -186,8 +186,8 @@ const MANY_TENANTS = ['common', 'organizations', 'consumers']
 function checkInputs(preset: string, needs: readonly InputName[], texts: Texts): void {
   for (const name of needs)
     if ((texts[name] ?? '').trim() === '') refuse(preset, `"${name}" is missing`, name)
-  for (const [name, shape] of INPUT_SHAPES)
-    if (texts[name] !== undefined && !shape.test(texts[name]))
+  for (const [name, pattern] of INPUT_PATTERNS)
+    if (texts[name] !== undefined && !pattern.test(texts[name]))
       refuse(preset, `"${name}" has an invalid format`, name)
   if (texts.issuer !== undefined && !isSecureUrl(texts.issuer)) refuse(preset, '"issuer" is not an https URL')
   if (MANY_TENANTS.includes(texts.tenant ?? '')) refuse(preset, '"tenant" must name one tenant', 'tenant')

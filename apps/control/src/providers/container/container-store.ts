@@ -1,4 +1,4 @@
-import { networkShape, type NetworkSpec } from '@sandwire/internal-api'
+import { networkSchema, type NetworkSpec } from '@sandwire/internal-api'
 import type { StopReason } from '@sandwire/protocol'
 import { type Exec, numberOf, textOf } from '../../sql.ts'
 
@@ -49,7 +49,7 @@ export class ContainerStore {
     const run = {
       epoch: textOf(row, 'epoch'),
       startedMs: numberOf(row, 'started_ms'),
-      network: networkShape.decode(JSON.parse(textOf(row, 'network'))) ?? CLOSED,
+      network: networkSchema.decode(JSON.parse(textOf(row, 'network'))) ?? CLOSED,
     }
     return row['end_reason'] === null ? run : { ...run, endReason: textOf(row, 'end_reason') as EndReason }
   }

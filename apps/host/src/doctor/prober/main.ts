@@ -2,10 +2,10 @@
 // Prints one JSON line for each attempt.
 
 import { FFIType } from 'bun:ffi'
-import { limitsShape } from '@sandwire/internal-api'
-import { shape } from '@sandwire/protocol'
+import { limitsSchema } from '@sandwire/internal-api'
+import { schema } from '@sandwire/protocol'
 import { openLibc } from '../../libc.ts'
-import { probeTargetsShape, type ProbeReport } from '../probe-protocol.ts'
+import { probeTargetsSchema, type ProbeReport } from '../probe-protocol.ts'
 import { probeFiles } from './file-probes.ts'
 import { probeKernel, probeTools } from './kernel-probes.ts'
 import { probeDisk, probeLimits, takeMemory } from './limit-probes.ts'
@@ -19,14 +19,14 @@ function print(reports: readonly ProbeReport[]): void {
   for (const each of reports) process.stdout.write(`${JSON.stringify(each)}\n`)
 }
 
-const taskShape = shape.record({
-  targets: probeTargetsShape,
-  limits: limitsShape,
-  workspace: shape.text(400),
+const taskSchema = schema.record({
+  targets: probeTargetsSchema,
+  limits: limitsSchema,
+  workspace: schema.text(400),
 })
 
-function decodeTask(text: string): shape.Decoded<typeof taskShape> {
-  const task = taskShape.decode(JSON.parse(text))
+function decodeTask(text: string): schema.Decoded<typeof taskSchema> {
+  const task = taskSchema.decode(JSON.parse(text))
   if (task === undefined) throw new Error('The prober got an invalid task')
   return task
 }

@@ -1,4 +1,4 @@
-import { SandwireError, shape } from '@sandwire/protocol'
+import { SandwireError, schema } from '@sandwire/protocol'
 import { readJson } from '../../http/request-body.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Files } from '../files.ts'
@@ -22,21 +22,21 @@ export const ARCHIVE_LIMITS: SemaphoreLimits = {
 
 const UPLOAD_ID = /^[0-9a-f]{32}$/
 
-const pathText: shape.Shape<string> = {
+const pathText: schema.Schema<string> = {
   decode: (value) => (typeof value === 'string' && value.length <= 4096 ? value : undefined),
   describe: 'path',
 }
-const milliseconds: shape.Shape<number> = {
+const milliseconds: schema.Schema<number> = {
   decode: (value) =>
     typeof value === 'number' && Number.isFinite(value) && Math.abs(value) <= 8.64e15 ? value : undefined,
   describe: 'ms',
 }
-const finishShape = shape.record({
+const finishSchema = schema.record({
   path: pathText,
-  size: shape.nonNegativeInteger,
-  mode: shape.optional(shape.integer(0, 0o777)),
-  mtimeMs: shape.optional(milliseconds),
-  ifMatch: shape.optional(shape.text(256)),
+  size: schema.nonNegativeInteger,
+  mode: schema.optional(schema.integer(0, 0o777)),
+  mtimeMs: schema.optional(milliseconds),
+  ifMatch: schema.optional(schema.text(256)),
 })
 
 export const TRANSFER_HANDLERS = {
@@ -154,7 +154,7 @@ async function putChunk(
 }
 
 async function finishUpload({ id, request }: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
-  const body = finishShape.decode(await readJson(request))
+  const body = finishSchema.decode(await readJson(request))
   if (body === undefined)
     throw new SandwireError('bad_request', 'Cannot read the body: it does not describe an upload')
   const { path, size, mode, mtimeMs, ifMatch } = body

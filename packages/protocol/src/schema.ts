@@ -2,7 +2,7 @@
  * Composable decoders for JSON from peers. A decoder reads own properties only and refuses unknown ones. Its description is
  * the input of the schema hash.
  */
-export interface Shape<T> {
+export interface Schema<T> {
   /** The decoded value; undefined when the input is invalid. */
   readonly decode: (value: unknown) => T | undefined
   /** Canonical description of the accepted values. */
@@ -11,21 +11,21 @@ export interface Shape<T> {
   readonly optional?: true
 }
 
-export type Decoded<S> = S extends Shape<infer T> ? T : never
+export type Decoded<S> = S extends Schema<infer T> ? T : never
 
-export function literal<const T extends string | number | boolean>(expected: T): Shape<T> {
+export function literal<const T extends string | number | boolean>(expected: T): Schema<T> {
   return {
     decode: (value) => (value === expected ? expected : undefined),
     describe: JSON.stringify(expected),
   }
 }
 
-export function oneOf<const T extends string>(options: readonly T[]): Shape<T> {
+export function oneOf<const T extends string>(options: readonly T[]): Schema<T> {
   return { decode: (value) => options.find((option) => option === value), describe: options.join('|') }
 }
 
 /** A whole number within bounds, inclusive. */
-export function integer(min: number, max: number): Shape<number> {
+export function integer(min: number, max: number): Schema<number> {
   return {
     decode: (value) =>
       typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
@@ -36,18 +36,18 @@ export function integer(min: number, max: number): Shape<number> {
 }
 
 /** A count, a size, or a time in milliseconds. */
-export const nonNegativeInteger: Shape<number> = integer(0, Number.MAX_SAFE_INTEGER)
+export const nonNegativeInteger: Schema<number> = integer(0, Number.MAX_SAFE_INTEGER)
 
 /** A byte offset or a sequence number. */
-export const offset: Shape<number> = integer(0, Number.MAX_SAFE_INTEGER)
+export const offset: Schema<number> = integer(0, Number.MAX_SAFE_INTEGER)
 
-export const bool: Shape<boolean> = {
+export const bool: Schema<boolean> = {
   decode: (value) => (typeof value === 'boolean' ? value : undefined),
   describe: 'bool',
 }
 
 /** A well-formed text: lone surrogates have no UTF-8 form. */
-export function text(maxChars: number, pattern?: RegExp): Shape<string> {
+export function text(maxChars: number, pattern?: RegExp): Schema<string> {
   return {
     decode: (value) =>
       typeof value === 'string' &&
@@ -60,11 +60,11 @@ export function text(maxChars: number, pattern?: RegExp): Shape<string> {
   }
 }
 
-export function nullable<T>(inner: Shape<T>): Shape<T | null> {
+export function nullable<T>(inner: Schema<T>): Schema<T | null> {
   return { decode: (value) => (value === null ? null : inner.decode(value)), describe: `${inner.describe}?` }
 }
 
-export function list<T>(inner: Shape<T>, maxItems: number): Shape<readonly T[]> {
+export function list<T>(inner: Schema<T>, maxItems: number): Schema<readonly T[]> {
   return {
     decode: (value) => {
       if (!Array.isArray(value) || value.length > maxItems) return undefined
@@ -84,8 +84,8 @@ export function list<T>(inner: Shape<T>, maxItems: number): Shape<readonly T[]> 
 export function dictionary(
   maxEntries: number,
   key: RegExp,
-  value: Shape<string>,
-): Shape<Readonly<Record<string, string>>> {
+  value: Schema<string>,
+): Schema<Readonly<Record<string, string>>> {
   return {
     decode: (raw) => {
       if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return undefined
@@ -103,11 +103,11 @@ export function dictionary(
   }
 }
 
-export function optional<T>(inner: Shape<T>): Shape<T> & { readonly optional: true } {
+export function optional<T>(inner: Schema<T>): Schema<T> & { readonly optional: true } {
   return { decode: inner.decode, describe: `${inner.describe}~`, optional: true }
 }
 
-type Fields = Readonly<Record<string, Shape<unknown>>>
+type Fields = Readonly<Record<string, Schema<unknown>>>
 type OptionalKeys<F extends Fields> = { [K in keyof F]: F[K] extends { optional: true } ? K : never }[keyof F]
 
 /** The object a set of fields decodes to. */
@@ -116,7 +116,7 @@ export type RecordOf<F extends Fields> = {
 } & { readonly [K in OptionalKeys<F>]?: Decoded<F[K]> }
 
 /** An object with exactly these fields; unknown fields are refused. */
-export function record<const F extends Fields>(fields: F): Shape<RecordOf<F>> {
+export function record<const F extends Fields>(fields: F): Schema<RecordOf<F>> {
   const names = Object.keys(fields)
   return {
     decode: (raw) => {
@@ -142,9 +142,9 @@ export function record<const F extends Fields>(fields: F): Shape<RecordOf<F>> {
 }
 
 /** A union of records, discriminated by `type`. */
-export function tagged<const T extends Readonly<Record<string, Shape<{ readonly type: string }>>>>(
+export function tagged<const T extends Readonly<Record<string, Schema<{ readonly type: string }>>>>(
   members: T,
-): Shape<Decoded<T[keyof T]>> {
+): Schema<Decoded<T[keyof T]>> {
   return {
     decode: (raw) => {
       if (typeof raw !== 'object' || raw === null || !Object.hasOwn(raw, 'type')) return undefined
