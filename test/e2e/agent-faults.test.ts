@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { DEFAULT_LIMITS, type NumberedEvent, type RunEvent } from '@sandwire/agent'
+import { DEFAULT_LIMITS, type LineRange, type NumberedEvent, type RunEvent } from '@sandwire/agent'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -239,6 +239,48 @@ test('secrets are in no event and in no diff', async () => {
   rmSync(join(sandboxd.workspace, 'env.txt'))
 })
 
+test("the agent's own lines are there in the same three forms, redacted, and events refer to them", async () => {
+  const id = nextId()
+  const secret = `grant-${crypto.randomUUID()}`
+  const delta = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: `${secret}!` } }
+  const piece = `${JSON.stringify({ type: 'stream_event', event: delta })}\n`
+  await agents.start(
+    id,
+    [{ wait: true }, { raw: piece }, { say: secret }, { wait: true }, { result: 'Done' }],
+    {
+      secrets: [secret],
+    },
+  )
+  const live = agents.socket(id, 0, 'lines')
+  await agents.event(id, 'status', (event) => event.status === 'session')
+  for (const text of ['go', 'on']) await agents.send('POST', `/${id}/messages`, { id: text, text, by: 'ann' })
+  await agents.result(id)
+  const { lines, lastSeq } = (await agents.send('GET', `/${id}/events?format=lines`)).body as LineRange
+  expect(lines.map(({ seq }) => seq)).toEqual(Array.from({ length: lastSeq }, (_, index) => index + 1))
+  const own = lines.flatMap((entry) => (entry.kind === 'line' && 'line' in entry ? [entry.line] : []))
+  expect(own).toContainEqual(expect.objectContaining({ type: 'result', result: 'Done' }))
+  expect(own).toContainEqual(expect.objectContaining({ type: 'system', subtype: 'init' }))
+  expect(lines).toContainEqual(expect.objectContaining({ kind: 'message', text: 'go', by: 'ann' }))
+  const events = await agents.events(id)
+  const said = lines.find((entry) => JSON.stringify(entry).includes('[redacted]'))
+  expect(events[said?.eventSeq ?? -1]?.event).toEqual({ type: 'text', text: '[redacted]' })
+  const { messages, code } = await live
+  const sent = messages.map((message) => JSON.parse(message) as { seq?: number; line?: unknown })
+  expect(code).toBe(1000)
+  expect(sent.filter(({ seq }) => seq !== undefined)).toEqual(lines as never)
+  const pieces = sent.filter(({ seq }) => seq === undefined).map(({ line }) => JSON.stringify(line))
+  expect(pieces.join('\n')).toContain('[redacted]!')
+  const response = await sandboxd.fetch(`/agents/${id}/events?format=lines&after=3`, {
+    headers: { ...sandboxd.headers, accept: 'text/event-stream' },
+  })
+  const stream = await response.text()
+  expect([...stream.matchAll(/^id: (\d+)$/gm)].map((match) => Number(match[1]))).toEqual(
+    lines.slice(3).map(({ seq }) => seq),
+  )
+  expect(JSON.stringify([lines, messages, stream])).not.toContain(secret)
+  expect((await agents.send('GET', `/${id}/events?format=other`)).status).toBe(400)
+})
+
 test('nothing waits for a viewer, and viewers get every event from where they are', async () => {
   const id = nextId()
   // Far more than any buffer of a socket or pipe.
@@ -286,6 +328,8 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
     const before = await client.events('run')
     first.kill(signal)
     await first.exited
+    // They follow from the journal.
+    if (signal === 'SIGKILL') rmSync(join(folder, 'agents', 'run', 'events'))
     await using second = await startSandboxd(options)
     const again = new AgentClient(second)
     const result = await again.result('run')

@@ -61,7 +61,7 @@ test.if(process.getuid?.() === 0)(
     expect(result).toMatchObject({ status: 'completed', isTamperProof: true, diffProblem: null })
     expect(result.diff?.files.map(({ path }) => path)).toEqual(['private.txt', 'uid.txt'])
     expect(await agents.diff('run')).toContain('+65534')
-    for (const name of ['journal', 'meta.json', 'result.json', 'patch'])
+    for (const name of ['journal', 'events', 'meta.json', 'result.json', 'patch'])
       expect(statSync(join(run, name)).mode & 0o077).toBe(0)
     expect(readdirSync(run).filter((name) => name.startsWith('scratch'))).toEqual([])
     rmSync(parent, { recursive: true })

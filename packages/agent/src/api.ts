@@ -19,6 +19,9 @@
  * - else JSON: `EventRange`, at most `limit` events (default and maximum 1000) and about 1 MiB. With `wait=SECONDS` (at most
  *   30) an empty range is answered when the next event is there.
  *
+ * With `format=lines` the same three forms have the journal instead: `JournalEntry`, with numbers of its own, and `LineRange`; a
+ * partial message is a `PartialLine`. `eventSeq` of an entry relates it to the events.
+ *
  * `POST /agents/:id/messages` with `{ id, text, by }`: `MessageView`. The same id and text again: the current receipt, and nothing
  * is sent. Another text: `conflict`. A run that is ending or has ended: `conflict`. In state `turn` the agent reads the message
  * beside its next tool result; no interrupt is needed.
@@ -48,6 +51,7 @@ import {
   type MessageReceipt,
 } from './event.ts'
 import type { NumberedEvent, Usage } from './event.ts'
+import type { JournalEntry } from './journal.ts'
 
 export const RUN_ID = /^[A-Za-z0-9_-]{1,64}$/
 /** Ids of messages and approvals. */
@@ -185,6 +189,15 @@ export interface EventRange {
   readonly state: AgentState
   readonly events: readonly NumberedEvent[]
   /** Sequence number of the last event that exists. */
+  readonly lastSeq: number
+}
+
+/** What `GET /agents/:id/events?format=lines` answers as JSON. */
+export interface LineRange {
+  readonly journal: string
+  readonly state: AgentState
+  readonly lines: readonly JournalEntry[]
+  /** Sequence number of the last entry that exists. */
   readonly lastSeq: number
 }
 

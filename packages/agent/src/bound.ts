@@ -8,25 +8,30 @@ export interface BoundText {
   readonly omittedChars: number
 }
 
-/** Beginning and end of a text that is longer than `maxChars`. */
+/** For the note of what was omitted, so that a bound text is within the bound too. */
+const NOTE_CHARS = 40
+
+/** Beginning and end of a text that is longer than `maxChars`, which is at least 100. */
 export function boundText(text: string, maxChars: number): BoundText {
   if (text.length <= maxChars) return { text, omittedChars: 0 }
-  const head = text.slice(0, Math.floor(maxChars * 0.75))
-  const tail = text.slice(text.length - Math.floor(maxChars * 0.25))
+  const kept = maxChars - NOTE_CHARS
+  const head = text.slice(0, Math.floor(kept * 0.75))
+  const tail = text.slice(text.length - Math.floor(kept * 0.25))
   const omittedChars = text.length - head.length - tail.length
   return { text: `${head}\n[${omittedChars} characters omitted]\n${tail}`.toWellFormed(), omittedChars }
 }
 
 /** A JSON value whose texts are cut; one that is still longer than `maxChars` as JSON is replaced by its beginning. */
 export function boundValue(value: unknown, maxChars: number): unknown {
-  const cut = cutTexts(value)
+  const cut = cutTexts(value, MAX_FIELD_CHARS)
   const json = JSON.stringify(cut) ?? 'null'
   return json.length <= maxChars ? cut : { omitted: boundText(json, maxChars / 2).text }
 }
 
-function cutTexts(value: unknown): unknown {
-  if (typeof value === 'string') return boundText(value, MAX_FIELD_CHARS).text
-  if (Array.isArray(value)) return value.map(cutTexts)
+/** A JSON value in which every text has at most about `maxChars`. */
+export function cutTexts(value: unknown, maxChars: number): unknown {
+  if (typeof value === 'string') return boundText(value, maxChars).text
+  if (Array.isArray(value)) return value.map((item) => cutTexts(item, maxChars))
   if (!isRecord(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cutTexts(item)]))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cutTexts(item, maxChars)]))
 }

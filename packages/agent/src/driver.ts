@@ -1,5 +1,7 @@
 import type { AgentMessage, AgentStop, ApprovalAnswer, ApprovalView, MessageView } from './api.ts'
 import type { AgentState, EndStatus, InputRequest, Partial, RunEvent, Usage } from './event.ts'
+import type { RecordedInput } from './journal.ts'
+import type { Json } from './json.ts'
 
 /** What happens to an agent's program, and what people ask of it. */
 export type DriverInput =
@@ -21,10 +23,13 @@ export type DriverInput =
   | ({ readonly kind: 'stop' } & AgentStop)
 
 export type DriverEffect =
-  /** Goes into the journal. */
+  /** Goes into the journal, before the events that follow from it. */
+  | { readonly kind: 'record'; readonly input: RecordedInput }
   | { readonly kind: 'emit'; readonly event: RunEvent }
   /** Goes to live viewers only. */
   | { readonly kind: 'partial'; readonly partial: Partial['partial'] }
+  /** A line of a partial message, redacted. Goes to live viewers of lines only. */
+  | { readonly kind: 'partial_line'; readonly line: Json }
   /** A line for the program's stdin, without the line feed. */
   | { readonly kind: 'write'; readonly line: string }
   | { readonly kind: 'end_input' }

@@ -3,6 +3,8 @@ export { ClaudeDriver, type ClaudeDriverOptions } from './claude/claude-driver.t
 export { claudeCommand } from './claude/command.ts'
 export { type AgentDriver, type DriverEffect, type DriverInput, type Outcome } from './driver.ts'
 export * from './event.ts'
+export * from './journal.ts'
+export type { Json } from './json.ts'
 export * from './plain-text.ts'
 export { type Line, LineSplitter } from './line-splitter.ts'
 export { REDACTED, Redactor } from './redact.ts'

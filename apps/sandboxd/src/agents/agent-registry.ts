@@ -51,7 +51,7 @@ export class AgentRegistry {
       if (known.meta.startHash === startHash) return { view: this.view(id), isNew: false }
       throw new SandwireError('conflict', 'Cannot start the run: its id was used for another one')
     }
-    const { stateFolder, wallClock, isTamperProof, randomHex } = this.#deps
+    const { stateFolder, wallClock, isTamperProof, randomHex, workspace, epochMs } = this.#deps
     if (stateFolder === undefined)
       throw new SandwireError('bad_request', 'Cannot start the run: this sandbox has no folder for runs')
     if (this.#isStopping)
@@ -66,6 +66,8 @@ export class AgentRegistry {
       startHash,
       startedMs: wallClock(),
       secrets: start.secrets,
+      // The environment has the credentials of the run, and no event follows from it.
+      driver: { start: { ...start, env: {} }, workspace, epochMs, nonce: randomHex(10) },
       isTamperProof,
     }
     const record = new RunRecord(path.join(this.#folder(), id), wallClock, meta)
@@ -138,12 +140,12 @@ export class AgentRegistry {
 }
 
 /** A run of an earlier sandboxd. */
-function viewRecord({ meta, journal, result }: RunRecord): AgentView {
+function viewRecord({ meta, events, result }: RunRecord): AgentView {
   return {
     run: meta.run,
     journal: meta.journal,
     state: result === undefined ? 'collecting' : 'ended',
-    lastSeq: journal.lastSeq,
+    lastSeq: events.lastSeq,
     startedMs: meta.startedMs,
     endedMs: result?.endedMs ?? null,
     reason: result?.status ?? 'crashed',

@@ -2,6 +2,8 @@ import {
   agentStartSchema,
   approvalSchema,
   type EventRange,
+  type JournalEntry,
+  type LineRange,
   MAX_RANGE_EVENTS,
   MAX_WAIT_SECONDS,
   messageSchema,
@@ -16,8 +18,9 @@ import { respondJson } from '../http/respond.ts'
 import type { AgentRegistry } from './agent-registry.ts'
 import type { AgentRun } from './agent-run.ts'
 import { readChunks } from './file-chunks.ts'
-import { MAX_VIEWERS } from './event-feed.ts'
+import { type EventFeed, MAX_VIEWERS } from './event-feed.ts'
 import { streamEvents } from './event-stream.ts'
+import type { JournalFile } from './journal-file.ts'
 import type { RunRecord } from './run-record.ts'
 
 /** A task, a system prompt, a schema and an environment. */
@@ -36,7 +39,7 @@ export type AgentHandler = (call: AgentCall, agents: AgentRegistry) => Response 
 
 /** Routes that accept query parameters. */
 export const AGENT_PARAMETERS: Readonly<Record<string, readonly string[]>> = {
-  '/agents/:id/events': ['after', 'limit', 'wait'],
+  '/agents/:id/events': ['after', 'format', 'limit', 'wait'],
 }
 
 /** Routes that control uses to run agents; `packages/agent/src/api.ts` describes them. */
@@ -73,26 +76,41 @@ function removeAgent({ id }: AgentCall, agents: AgentRegistry): Response {
 
 async function readEvents({ request, url, id }: AgentCall, agents: AgentRegistry): Promise<Response> {
   const record = agents.record(id)
+  const source = selectSource(record, url)
+  const { feed, file } = source
   const after = readAfter(url, request.headers)
   if (request.headers.get('accept')?.includes('text/event-stream') === true) {
-    checkViewers(record)
-    return streamEvents(record, after)
+    checkViewers(feed)
+    return streamEvents(feed, after)
   }
   const limit = numberOf(url, 'limit', MAX_RANGE_EVENTS) ?? MAX_RANGE_EVENTS
   const waitSeconds = numberOf(url, 'wait', MAX_WAIT_SECONDS) ?? 0
-  let entries = record.journal.read(after, limit, MAX_RANGE_BYTES)
+  let entries = file.read(after, limit, MAX_RANGE_BYTES)
   if (entries.length === 0 && waitSeconds > 0 && record.result === undefined) {
-    checkViewers(record)
-    await nextEvent(record, waitSeconds * 1000, request.signal)
-    entries = record.journal.read(after, limit, MAX_RANGE_BYTES)
+    checkViewers(feed)
+    await nextEntry(source, waitSeconds * 1000, request.signal)
+    entries = file.read(after, limit, MAX_RANGE_BYTES)
   }
-  const range: EventRange = {
-    journal: record.meta.journal,
-    state: agents.view(id).state,
-    events: entries.map(({ json }) => JSON.parse(json) as NumberedEvent),
-    lastSeq: record.journal.lastSeq,
-  }
+  const common = { journal: record.meta.journal, state: agents.view(id).state, lastSeq: file.lastSeq }
+  const parsed = entries.map(({ json }) => JSON.parse(json) as unknown)
+  const range: EventRange | LineRange =
+    file === record.journal
+      ? { ...common, lines: parsed as readonly JournalEntry[] }
+      : { ...common, events: parsed as readonly NumberedEvent[] }
   return respondJson(range)
+}
+
+interface EventSource {
+  readonly feed: EventFeed
+  readonly file: JournalFile
+}
+
+/** What a viewer follows: `format=lines` is the journal, else the events. */
+export function selectSource(record: RunRecord, url: URL): EventSource {
+  const format = url.searchParams.get('format') ?? 'events'
+  if (format === 'events') return { feed: record.feed, file: record.events }
+  if (format === 'lines') return { feed: record.lineFeed, file: record.journal }
+  throw invalid('the parameter "format"')
 }
 
 /** The sequence number after which a viewer wants events; `Last-Event-ID` is what an EventSource repeats when it reconnects. */
@@ -102,16 +120,16 @@ export function readAfter(url: URL, headers: Headers): number {
   return numberOf(url, 'after', Number.MAX_SAFE_INTEGER) ?? 0
 }
 
-export function checkViewers({ feed }: RunRecord): void {
+export function checkViewers(feed: EventFeed): void {
   if (feed.size >= MAX_VIEWERS)
     throw new SandwireError('too_many_attachments', 'Cannot show the run: too many clients follow it')
 }
 
-/** Resolves at the next event, or after the time. */
-async function nextEvent({ feed, journal }: RunRecord, waitMs: number, signal: AbortSignal): Promise<void> {
+/** Resolves at the next entry, or after the time. */
+async function nextEntry({ feed, file }: EventSource, waitMs: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const viewer = { send: () => (resolve(), false), partial: () => undefined, end: resolve }
-  feed.add(viewer, journal.lastSeq)
+  feed.add(viewer, file.lastSeq)
   const timer = setTimeout(resolve, waitMs)
   signal.addEventListener('abort', () => resolve(), { once: true })
   await promise

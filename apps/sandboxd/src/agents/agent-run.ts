@@ -54,6 +54,7 @@ export class AgentRun {
   readonly #stderr = new LineSplitter(MAX_STDERR_LINE_BYTES)
   readonly #exited = Promise.withResolvers<void>()
   #process: RunningProcess | undefined
+  #nowMs = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Resolves when the result is stored. */
   readonly ended: Promise<void>
@@ -62,13 +63,12 @@ export class AgentRun {
     this.record = record
     this.#deps = deps
     this.#start = start
-    const { workspace, epochMs, randomHex } = deps
-    this.#driver = new ClaudeDriver({ start, workspace, epochMs, nonce: randomHex(10) })
+    this.#driver = new ClaudeDriver(record.meta.driver)
     this.#effects = new EffectQueue(
       (effect) => this.#perform(effect),
       () => this.#arm(),
     )
-    record.emitState('preparing')
+    record.reportState('preparing')
     this.ended = this.#run()
   }
 
@@ -83,7 +83,7 @@ export class AgentRun {
       run: record.meta.run,
       journal: record.meta.journal,
       state: this.state,
-      lastSeq: record.journal.lastSeq,
+      lastSeq: record.events.lastSeq,
       startedMs: record.meta.startedMs,
       endedMs: record.result?.endedMs ?? null,
       reason: outcome?.status ?? stopping?.reason ?? null,
@@ -98,7 +98,9 @@ export class AgentRun {
 
   /** Gives the driver an input. Throws what the driver refuses. */
   on(input: DriverInput): void {
-    this.#effects.run(this.#driver.on(input, this.#deps.now()))
+    // Whole milliseconds, as the journal has them.
+    this.#nowMs = Math.floor(this.#deps.now())
+    this.#effects.run(this.#driver.on(input, this.#nowMs))
   }
 
   get driver(): Pick<AgentDriver, 'messageView' | 'approvalView'> {
@@ -178,10 +180,14 @@ export class AgentRun {
 
   #perform(effect: DriverEffect): void {
     switch (effect.kind) {
+      case 'record':
+        return this.record.record(effect.input, this.#nowMs)
       case 'emit':
         return this.record.emit(effect.event)
       case 'partial':
-        return this.record.partial(effect.partial)
+        return this.record.feed.partial({ partial: effect.partial })
+      case 'partial_line':
+        return this.record.lineFeed.partial({ kind: 'line', line: effect.line })
       case 'write':
         return this.#process?.write(Buffer.from(`${effect.line}\n`))
       case 'end_input':

@@ -6,7 +6,7 @@ import { checkRoute } from '../http/authorization.ts'
 import { readUpgrade } from '../http/upgrade.ts'
 import type { AttachmentFilter } from '../sessions/session-registry.ts'
 import type { AgentRegistry } from './agent-registry.ts'
-import { checkViewers, readAfter } from './agent-routes.ts'
+import { checkViewers, readAfter, selectSource } from './agent-routes.ts'
 import { EventSocket } from './event-socket.ts'
 
 const PATH = /^\/agents\/([^/]+)\/events$/
@@ -33,8 +33,9 @@ export class EventEndpoint {
     if (readUpgrade(request).hasBody)
       throw new SandwireError('bad_request', 'Cannot upgrade: the request has a body')
     const record = this.#agents.record(PATH.exec(url.pathname)?.[1] ?? '')
-    checkViewers(record)
-    const socket = new EventSocket(record, readAfter(url, request.headers), caller)
+    const { feed } = selectSource(record, url)
+    checkViewers(feed)
+    const socket = new EventSocket(feed, readAfter(url, request.headers), caller)
     const data: SocketData = {
       kind: 'events',
       socket,

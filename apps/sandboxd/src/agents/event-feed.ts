@@ -1,5 +1,4 @@
-import type { Partial } from '@sandwire/agent'
-import type { JournalEntry, JournalFile } from './journal-file.ts'
+import type { JournalFile, StoredEntry } from './journal-file.ts'
 
 /** Read from the journal at a time for one viewer. */
 const BATCH_ENTRIES = 256
@@ -10,7 +9,7 @@ export const MAX_VIEWERS = 64
 /** One client that follows a run. */
 export interface Viewer {
   /** Sends an entry. False: no more until `drained`. */
-  send(entry: JournalEntry): boolean
+  send(entry: StoredEntry): boolean
   /** Sends a partial message, if the client keeps up. */
   partial(json: string): void
   /** The last event was sent. */
@@ -24,7 +23,7 @@ interface Subscription {
   isBlocked: boolean
 }
 
-/** Sends a run's events to any number of viewers, each at its own pace from the journal. The run never waits for a viewer. */
+/** Sends a run's events or lines to any number of viewers, each at its own pace from the file. The run never waits for a viewer. */
 export class EventFeed {
   readonly #journal: JournalFile
   readonly #viewers = new Map<Viewer, Subscription>()
@@ -57,23 +56,28 @@ export class EventFeed {
   }
 
   /** A new entry is in the journal. */
-  appended(entry: JournalEntry): void {
-    if (entry.type === 'complete') this.#isEnded = true
+  appended(entry: StoredEntry): void {
     for (const subscription of this.#viewers.values()) {
       if (subscription.isBlocked) continue
       if (subscription.lastSeq === entry.seq - 1) this.#send(subscription, entry)
       else this.#pump(subscription)
-      this.#endIfDone(subscription)
     }
   }
 
-  partial(partial: Partial['partial']): void {
+  /** The last entry is in the file. */
+  end(): void {
+    this.#isEnded = true
+    for (const subscription of this.#viewers.values()) this.#endIfDone(subscription)
+  }
+
+  /** Sends what is not stored. */
+  partial(partial: object): void {
     if (this.#viewers.size === 0) return
-    const json = JSON.stringify({ partial })
+    const json = JSON.stringify(partial)
     for (const { viewer, isBlocked } of this.#viewers.values()) if (!isBlocked) viewer.partial(json)
   }
 
-  #send(subscription: Subscription, entry: JournalEntry): void {
+  #send(subscription: Subscription, entry: StoredEntry): void {
     subscription.lastSeq = entry.seq
     if (!subscription.viewer.send(entry)) subscription.isBlocked = true
   }

@@ -1,8 +1,7 @@
 import type { ServerWebSocket } from 'bun'
 import type { Caller } from '../caller.ts'
-import type { Viewer } from './event-feed.ts'
-import type { JournalEntry } from './journal-file.ts'
-import type { RunRecord } from './run-record.ts'
+import type { EventFeed, Viewer } from './event-feed.ts'
+import type { StoredEntry } from './journal-file.ts'
 
 /** Bytes that wait in a socket before its viewer counts as slow. */
 const HIGH_WATER_BYTES = 256 * 1024
@@ -13,13 +12,13 @@ const NORMAL_CLOSURE = 1000
 /** The connection of one viewer to a run's events. */
 export class EventSocket implements Viewer {
   readonly caller: Caller
-  readonly #record: RunRecord
+  readonly #feed: EventFeed
   readonly #after: number
   #socket: ServerWebSocket<unknown> | undefined
   #timer: ReturnType<typeof setInterval> | undefined
 
-  constructor(record: RunRecord, after: number, caller: Caller) {
-    this.#record = record
+  constructor(feed: EventFeed, after: number, caller: Caller) {
+    this.#feed = feed
     this.#after = after
     this.caller = caller
   }
@@ -27,16 +26,16 @@ export class EventSocket implements Viewer {
   opened(socket: ServerWebSocket<unknown>): void {
     this.#socket = socket
     this.#timer = setInterval(() => socket.ping(), PING_MS)
-    this.#record.feed.add(this, this.#after)
+    this.#feed.add(this, this.#after)
   }
 
   drained(): void {
-    this.#record.feed.drained(this)
+    this.#feed.drained(this)
   }
 
   closed(): void {
     clearInterval(this.#timer)
-    this.#record.feed.remove(this)
+    this.#feed.remove(this)
   }
 
   /** Closes the connection of a viewer that lost its right. */
@@ -44,7 +43,7 @@ export class EventSocket implements Viewer {
     this.#socket?.close(code, reason)
   }
 
-  send({ json }: JournalEntry): boolean {
+  send({ json }: StoredEntry): boolean {
     this.#socket?.sendText(json)
     return this.#hasRoom
   }

@@ -1,5 +1,5 @@
-import type { JournalEntry } from './journal-file.ts'
-import type { RunRecord } from './run-record.ts'
+import type { EventFeed } from './event-feed.ts'
+import type { StoredEntry } from './journal-file.ts'
 
 /** Comments keep proxies from closing a stream without events. */
 const COMMENT_MS = 15_000
@@ -7,8 +7,7 @@ const COMMENT_MS = 15_000
 const HIGH_WATER_BYTES = 256 * 1024
 
 /** Events as `text/event-stream`. A slow client is served from the journal at its own pace. */
-export function streamEvents(record: RunRecord, after: number): Response {
-  const { feed } = record
+export function streamEvents(feed: EventFeed, after: number): Response {
   const encoder = new TextEncoder()
   let timer: ReturnType<typeof setInterval> | undefined
   let close: () => void = () => undefined
@@ -21,7 +20,7 @@ export function streamEvents(record: RunRecord, after: number): Response {
           return (controller.desiredSize ?? 0) > 0
         }
         const viewer = {
-          send: (entry: JournalEntry) => push(formatEntry(entry)),
+          send: (entry: StoredEntry) => push(formatEntry(entry)),
           partial: (json: string) => {
             if ((controller.desiredSize ?? 0) > 0) push(`event: partial\ndata: ${json}\n\n`)
           },
@@ -52,6 +51,6 @@ export function streamEvents(record: RunRecord, after: number): Response {
   })
 }
 
-function formatEntry({ seq, type, json }: JournalEntry): string {
+function formatEntry({ seq, type, json }: StoredEntry): string {
   return `id: ${seq}\nevent: ${type}\ndata: ${json}\n\n`
 }

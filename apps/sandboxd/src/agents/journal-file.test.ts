@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import type { RunEvent } from '@sandwire/agent'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -12,13 +11,16 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-const stdout = (data: string): RunEvent => ({ type: 'stdout', data })
+const stdout = (data: string, atMs: number): { atMs: number; event: { type: string; data: string } } => ({
+  atMs,
+  event: { type: 'stdout', data },
+})
 const seqs = (journal: JournalFile, after: number, max = 1_000, bytes = 1e9): readonly number[] =>
   journal.read(after, max, bytes).map(({ seq }) => seq)
 
 test('numbers entries from 1, and reads them from any place', () => {
   using journal = new JournalFile(file())
-  for (let count = 0; count < 300; count += 1) journal.append(stdout(`line ${count} é`), count)
+  for (let count = 0; count < 300; count += 1) journal.append(stdout(`line ${count} é`, count))
   expect(journal.lastSeq).toBe(300)
   for (const after of [0, 1, 63, 64, 65, 127, 299]) expect(seqs(journal, after)[0]).toBe(after + 1)
   expect(seqs(journal, 300)).toEqual([])
@@ -31,7 +33,7 @@ test('numbers entries from 1, and reads them from any place', () => {
 test('continues after a restart, without what a crash left of the last line', () => {
   {
     using journal = new JournalFile(file())
-    for (let count = 0; count < 100; count += 1) journal.append(stdout(String(count)), count)
+    for (let count = 0; count < 100; count += 1) journal.append(stdout(String(count), count))
   }
   const whole = readFileSync(file(), 'utf8')
   for (const rest of [
@@ -47,7 +49,7 @@ test('continues after a restart, without what a crash left of the last line', ()
     expect(seqs(journal, 98)).toEqual([99, 100])
   }
   using journal = new JournalFile(file())
-  journal.append(stdout('next'), 1)
+  journal.append(stdout('next', 1))
   expect(seqs(journal, 99)).toEqual([100, 101])
 })
 
@@ -60,12 +62,12 @@ test.if(process.getuid?.() === 0)('holds what a full disk refuses, and writes it
     const filler = path.join(disk, 'filler')
     {
       using journal = new JournalFile(small)
-      journal.append(stdout('first'), 1)
+      journal.append(stdout('first', 1))
       Bun.spawnSync(['dd', 'if=/dev/zero', `of=${filler}`, 'bs=4k'], { stderr: 'ignore' })
-      for (let count = 0; count < 20; count += 1) journal.append(stdout('x'.repeat(1_000)), count)
+      for (let count = 0; count < 20; count += 1) journal.append(stdout('x'.repeat(1_000), count))
       expect(seqs(journal, 0)).toEqual(Array.from({ length: 21 }, (_, index) => index + 1))
       rmSync(filler)
-      journal.append(stdout('last'), 1)
+      journal.append(stdout('last', 1))
       expect(seqs(journal, 20)).toEqual([21, 22])
     }
     using reopened = new JournalFile(small)

@@ -1,27 +1,32 @@
 import { closeSync, fdatasync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
-import type { NumberedEvent, RunEvent } from '@sandwire/agent'
 
 /** From a write to its fdatasync. A crash of the machine loses at most this much. */
 const SYNC_MS = 40
 /** Entries between two remembered offsets. */
 const INDEX_STEP = 64
-/** Largest journal. After that only events without which a run cannot be understood are stored. */
+/** Size beyond which the file counts as full. */
 const MAX_BYTES = 64 * 1024 * 1024
-const ESSENTIAL: ReadonlySet<RunEvent['type']> = new Set(['result', 'complete', 'awaiting_input', 'status'])
-/** Entries that are held in memory while the disk refuses them. */
+/** Entries that are held in memory while the disk refuses them, before the file counts as full. */
 const MAX_HELD = 4_096
 const READ_BYTES = 256 * 1024
 
 /** One entry as it is stored and sent: a line of JSON without the line feed. */
-export interface JournalEntry {
+export interface StoredEntry {
   readonly seq: number
-  readonly type: RunEvent['type']
+  /** Type of the event, or kind of the input. */
+  readonly type: string
   readonly json: string
 }
 
+/** What is stored with a sequence number: an event, or an input of the driver. */
+type Content = { readonly atMs: number } & (
+  | { readonly event: { readonly type: string } }
+  | { readonly kind: string }
+)
+
 /**
- * The events of one run, in a file of sandboxd: a line of JSON per event, numbered from 1 without holes. Written at once and
- * flushed to the disk a little later.
+ * The journal of one run, or its events, in a file of sandboxd: a line of JSON per entry, numbered from 1 without holes. Written at
+ * once and flushed to the disk a little later.
  */
 export class JournalFile implements Disposable {
   readonly #fd: number
@@ -31,7 +36,6 @@ export class JournalFile implements Disposable {
   #lastSeq = 0
   /** Lines that could not be written yet, in order. */
   readonly #held: string[] = []
-  #isFull = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #isClosed = false
 
@@ -45,27 +49,28 @@ export class JournalFile implements Disposable {
     return this.#lastSeq
   }
 
-  /** Stores an event; undefined when the journal is full and can do without it. */
-  append(event: RunEvent, atMs: number): JournalEntry | undefined {
-    if (this.#isClosed || (this.#isFull && !ESSENTIAL.has(event.type))) return undefined
+  append(content: Content): StoredEntry {
     const seq = this.#lastSeq + 1
-    const entry: NumberedEvent = { seq, atMs, event }
-    const json = JSON.stringify(entry)
+    const json = JSON.stringify({ seq, ...content })
     this.#lastSeq = seq
     this.#held.push(`${json}\n`)
-    this.#write()
-    if (this.#bytes > MAX_BYTES || this.#held.length > MAX_HELD) this.#isFull = true
-    return { seq, type: event.type, json }
+    if (!this.#isClosed) this.#write()
+    return { seq, type: typeOf(content), json }
   }
 
-  /** True after events were left out. */
+  /** True when nothing but the essential should be added. */
   get isFull(): boolean {
-    return this.#isFull
+    return this.#bytes > MAX_BYTES || this.#held.length > MAX_HELD
+  }
+
+  /** All entries, parsed. */
+  *entries(): Generator<unknown> {
+    for (const line of this.#linesFrom(1)) yield JSON.parse(line)
   }
 
   /** Entries after a sequence number, at most so many and about so many bytes; at least one if there is one. */
-  read(after: number, maxEntries: number, maxBytes: number): readonly JournalEntry[] {
-    const entries: JournalEntry[] = []
+  read(after: number, maxEntries: number, maxBytes: number): readonly StoredEntry[] {
+    const entries: StoredEntry[] = []
     let bytes = 0
     for (const line of this.#linesFrom(after + 1)) {
       const entry = parseEntry(line)
@@ -151,11 +156,16 @@ export class JournalFile implements Disposable {
   }
 }
 
-function parseEntry(json: string): JournalEntry | undefined {
+function typeOf(content: Content): string {
+  return 'kind' in content ? content.kind : content.event.type
+}
+
+function parseEntry(json: string): StoredEntry | undefined {
   try {
-    const { seq, event } = JSON.parse(json) as NumberedEvent
-    return typeof seq === 'number' && typeof event.type === 'string'
-      ? { seq, type: event.type, json }
+    const entry = JSON.parse(json) as Content & { readonly seq: unknown }
+    const type: unknown = typeOf(entry)
+    return typeof entry.seq === 'number' && typeof type === 'string'
+      ? { seq: entry.seq, type, json }
       : undefined
   } catch {
     // Cut off by a crash.

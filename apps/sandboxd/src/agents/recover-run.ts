@@ -15,8 +15,8 @@ function readTotals(record: RunRecord): {
   let agentSessionId: string | null = null
   let model: string | null = null
   let summary = ''
-  for (let after = 0; after < record.journal.lastSeq;) {
-    const entries = record.journal.read(after, 1_000, 1024 * 1024)
+  for (let after = 0; after < record.events.lastSeq;) {
+    const entries = record.events.read(after, 1_000, 1024 * 1024)
     for (const { json, seq } of entries) {
       after = seq
       const { event } = JSON.parse(json) as NumberedEvent
@@ -44,7 +44,7 @@ export async function recoverRun(record: RunRecord, deps: CollectDependencies): 
     exitCode: null,
     signal: null,
   }
-  record.emit({ type: 'status', status: 'stopping', reason: 'crashed', message: MESSAGE })
-  record.emitState('collecting')
+  record.report({ type: 'status', status: 'stopping', reason: 'crashed', message: MESSAGE })
+  record.reportState('collecting')
   record.finish(outcome, { ...totals, announcedFiles: new Map() }, await collectDiff(record, deps))
 }

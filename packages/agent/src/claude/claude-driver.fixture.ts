@@ -1,13 +1,16 @@
 import { type AgentStart, DEFAULT_LIMITS } from '../api.ts'
 import type { DriverEffect, DriverInput } from '../driver.ts'
 import type { RunEvent } from '../event.ts'
-import { ClaudeDriver } from './claude-driver.ts'
+import type { JournalEntry, RecordedInput } from '../journal.ts'
+import { ClaudeDriver, type ClaudeDriverOptions } from './claude-driver.ts'
 
 export const SECRET = 'grant-0123456789'
 
 /** A driver at a simulated time, with what it has emitted, written and signaled. */
 export class DrivenAgent {
+  readonly options: ClaudeDriverOptions
   readonly driver: ClaudeDriver
+  readonly journal: JournalEntry[] = []
   readonly events: RunEvent[] = []
   readonly effects: DriverEffect[] = []
   nowMs = 1_000
@@ -15,7 +18,7 @@ export class DrivenAgent {
   constructor(
     start: Partial<Omit<AgentStart, 'limits'>> & { readonly limits?: Partial<AgentStart['limits']> } = {},
   ) {
-    this.driver = new ClaudeDriver({
+    this.options = {
       start: {
         agent: 'claude',
         program: 'claude',
@@ -30,14 +33,25 @@ export class DrivenAgent {
       workspace: '/workspace',
       epochMs: 1_000_000,
       nonce: '0123456789abcdef0123',
-    })
+    }
+    this.driver = new ClaudeDriver(this.options)
   }
 
   on(input: DriverInput): readonly DriverEffect[] {
     const effects = this.driver.on(input, this.nowMs)
     this.effects.push(...effects)
-    for (const effect of effects) if (effect.kind === 'emit') this.events.push(effect.event)
+    for (const effect of effects) {
+      if (effect.kind === 'emit') this.events.push(effect.event)
+      if (effect.kind === 'record') this.#store(effect.input)
+    }
     return effects
+  }
+
+  #store(input: RecordedInput): void {
+    const { nowMs } = this
+    const seq = this.journal.length + 1
+    const entry = { seq, atMs: nowMs, nowMs, eventSeq: this.events.length, ...input }
+    this.journal.push(JSON.parse(JSON.stringify(entry)) as JournalEntry)
   }
 
   line(value: unknown): readonly DriverEffect[] {

@@ -4,16 +4,18 @@ import { boundText } from '../bound.ts'
 import type { AgentDriver, DriverEffect, DriverInput, Outcome } from '../driver.ts'
 import { DriverOutput } from '../driver-output.ts'
 import type { AgentState, EndStatus, InputRequest, MessageReceipt, Usage } from '../event.ts'
-import { isRecord, type Json, numberAt, parseRecord, textAt } from '../json.ts'
+import type { RecordedInput } from '../journal.ts'
+import { isRecord, type Json, numberAt, parseRecord, recordAt, textAt } from '../json.ts'
 import { Messages, type SentMessage } from '../messages.ts'
 import { Redactor } from '../redact.ts'
 import { StopLadder, type StopStep, Watchdog } from '../watchdog.ts'
 import { LineMapper } from './line-mapper.ts'
+import { boundLine } from './own-line.ts'
 import { PermissionRequests } from './permission-requests.ts'
-import { initializeLine, interruptLine, userLine } from './outgoing.ts'
-import { readTurnResult, type TurnResult } from './turn-result.ts'
+import { MAX_STDERR_CHARS, PIECE, recordedInput } from './recorded-input.ts'
+import { initializeLine, interruptLine, messageUuid, userLine } from './outgoing.ts'
+import { readReceipt, readTurnResult, type TurnResult } from './turn-result.ts'
 
-const MAX_STDERR_CHARS = 16 * 1024
 /** How much of a line that is not JSON is shown. */
 const MAX_GARBAGE_CHARS = 2_000
 
@@ -27,16 +29,11 @@ export interface ClaudeDriverOptions {
   readonly nonce: string
 }
 
-/** Receipt of each state that the program reports for a message. */
-const RECEIPTS: Readonly<Record<string, MessageReceipt>> = {
-  queued: 'queued',
-  started: 'started',
-  completed: 'completed',
-  cancelled: 'canceled',
-}
-
 /** Errors of the model API after which trying again is useless. */
 const FINAL_API_ERRORS: readonly string[] = ['authentication_failed', 'billing_error']
+
+/** Events of partial messages that state how many tokens were used. */
+const COUNTING_EVENTS: readonly string[] = ['message_start', 'message_delta']
 
 /** Speaks Claude Code's stream-json over its stdin and stdout. */
 export class ClaudeDriver implements AgentDriver {
@@ -59,6 +56,8 @@ export class ClaudeDriver implements AgentDriver {
   #stopping: AgentStop | undefined
   #agentSessionId: string | null = null
   #model: string | null = null
+  /** What the journal stores of the line that is being handled. */
+  #recorded: RecordedInput | undefined
 
   constructor(options: ClaudeDriverOptions) {
     this.#options = options
@@ -69,7 +68,6 @@ export class ClaudeDriver implements AgentDriver {
     this.#permissions = new PermissionRequests({
       start,
       epochMs,
-      redactor: this.#redactor,
       output: this.#output,
     })
   }
@@ -124,9 +122,15 @@ export class ClaudeDriver implements AgentDriver {
   }
 
   on(input: DriverInput, nowMs: number): readonly DriverEffect[] {
-    if (this.#outcome === undefined) this.#handle(input, nowMs)
-    else this.#handleLate(input)
-    return this.#output.take()
+    if (this.#outcome !== undefined) {
+      this.#handleLate(input)
+      return this.#output.take()
+    }
+    this.#recorded = undefined
+    this.#handle(input, nowMs)
+    const effects = this.#output.take()
+    const recorded = this.#recorded ?? recordedInput(input, effects, this.#redactor)
+    return recorded === undefined ? effects : [{ kind: 'record', input: recorded }, ...effects]
   }
 
   /** After the end: repeated commands are answered as before, new ones are refused. */
@@ -183,24 +187,40 @@ export class ClaudeDriver implements AgentDriver {
   #line(text: string, isCut: boolean, nowMs: number): void {
     this.#watchdog?.alive(nowMs)
     if (isCut) {
-      const shown = boundText(this.#redactor.text(text), 200).text
+      const redacted = this.#redactor.text(text)
+      this.#recorded = { kind: 'line', text: redacted, isCut }
+      const shown = boundText(redacted, 200).text
       return this.#output.warn(`A line of the agent was too long and was dropped. It begins with: ${shown}`)
     }
     if (text.trim() === '') return
     const raw = parseRecord(text)
     if (raw === undefined) {
       const shown = boundText(this.#redactor.text(text), MAX_GARBAGE_CHARS).text
+      this.#recorded = { kind: 'line', text: shown }
       return this.#output.emit({ type: 'stderr', data: `${shown}\n` })
     }
     const type = textAt(raw, 'type')
-    // These two are redacted piece by piece, and answered as they came.
+    // Redacted piece by piece.
     if (type === 'stream_event') return this.#partial(raw, nowMs)
-    if (type === 'control_request') return this.#controlRequest(raw, nowMs)
+    const line = this.#record(raw)
+    // Answered as it came.
+    if (type === 'control_request') return this.#controlRequest(raw, line, nowMs)
+    this.#report(type ?? '', line, nowMs)
+  }
+
+  /** The line as it is stored and shown. */
+  #record(raw: Json): Json {
     const redacted = this.#redactor.value(raw)
-    if (isRecord(redacted)) this.#report(type ?? '', redacted, nowMs)
+    const line = boundLine(isRecord(redacted) ? redacted : {})
+    this.#recorded = { kind: 'line', line }
+    return line
   }
 
   #partial(line: Json, nowMs: number): void {
+    // Counts of tokens; the whole message repeats everything else.
+    const type = textAt(recordAt(line, 'event'), 'type') ?? ''
+    if (COUNTING_EVENTS.includes(type)) this.#record(line)
+    else if (!this.#isInTurn) this.#recorded = PIECE
     this.#working(nowMs)
     this.#output.push(...this.#mapper.partial(line))
     this.#checkTurns(nowMs)
@@ -268,8 +288,7 @@ export class ClaudeDriver implements AgentDriver {
 
   #lifecycle(line: Json, nowMs: number): void {
     const uuid = textAt(line, 'command_uuid')
-    const state = textAt(line, 'state') ?? ''
-    const receipt = Object.hasOwn(RECEIPTS, state) ? RECEIPTS[state] : undefined
+    const receipt = readReceipt(line)
     if (receipt === undefined) return
     const hasChanged = this.#settle(receipt, (message) => message.uuid === uuid)
     if (hasChanged && !this.#isInTurn) this.#rest(nowMs)
@@ -439,8 +458,8 @@ export class ClaudeDriver implements AgentDriver {
     }
   }
 
-  #controlRequest(line: Json, nowMs: number): void {
-    this.#permissions.requested(line, this.#ladder !== undefined, nowMs)
+  #controlRequest(line: Json, shownLine: Json, nowMs: number): void {
+    this.#permissions.requested(line, shownLine, this.#ladder !== undefined, nowMs)
     if (this.#permissions.pending.length > 0) this.#working(nowMs)
   }
 
@@ -468,12 +487,9 @@ export class ClaudeDriver implements AgentDriver {
     return `sandwire-${this.#requests}`
   }
 
-  /** A version 4 UUID of the nonce and a counter. */
   #uuid(): string {
     this.#uuids += 1
-    const { nonce } = this.#options
-    const count = this.#uuids.toString(16).padStart(8, '0')
-    return `${count}-${nonce.slice(0, 4)}-4${nonce.slice(4, 7)}-8${nonce.slice(7, 10)}-${nonce.slice(10, 20).padEnd(12, '0')}`
+    return messageUuid(this.#options.nonce, this.#uuids)
   }
 }
 

@@ -1,11 +1,12 @@
 import { boundText, boundValue } from '../bound.ts'
 import type { DriverEffect } from '../driver.ts'
-import { MAX_INPUT_CHARS, MAX_TEXT_CHARS, MAX_TOOL_RESULT_CHARS, type RunEvent } from '../event.ts'
+import { MAX_INPUT_CHARS, MAX_TEXT_CHARS, type RunEvent } from '../event.ts'
 import { isRecord, type Json, numberAt, recordAt, recordsAt, textAt } from '../json.ts'
 import { planEvent } from '../plan.ts'
 import { type Redactor, StreamRedactor } from '../redact.ts'
 import { TodoList } from '../todo.ts'
 import { UsageTotal } from '../usage.ts'
+import { resultText } from './own-line.ts'
 
 /** Tool calls whose result has not come yet. */
 const MAX_OPEN_CALLS = 1_000
@@ -39,8 +40,8 @@ interface OpenCall {
 }
 
 /**
- * Maps the lines of Claude's stream-json that report on the work to events. Lines are redacted already, except those of partial
- * messages, which are redacted here. Requests and results are the driver's.
+ * Maps the lines of Claude's stream-json that report on the work to events. Lines are redacted and bounded already, except those of
+ * partial messages, which are redacted here. Requests and results are the driver's.
  */
 export class LineMapper {
   readonly #redactor: Redactor
@@ -111,19 +112,24 @@ export class LineMapper {
       case 'content_block_delta':
         return this.#delta(line, event, conversation)
       case 'content_block_stop':
-        return this.#endDelta(line, event, conversation)
+        return [...this.#endDelta(line, event, conversation), this.#partialLine(line)]
       default:
-        return []
+        return [this.#partialLine(line)]
     }
   }
 
   #delta(line: Json, event: Json, conversation: string): readonly DriverEffect[] {
     const piece = pieceOf(recordAt(event, 'delta'))
-    if (piece === undefined) return []
+    if (piece === undefined) return [this.#partialLine(line)]
     const key = streamKey(conversation, piece.kind, event)
     const stream = this.#streams.get(key) ?? new StreamRedactor(this.#redactor)
     this.#streams.set(key, stream)
     return this.#partial(piece.kind, stream.push(piece.text), line, conversation)
+  }
+
+  #partialLine(line: Json): DriverEffect {
+    const redacted = this.#redactor.value(line)
+    return { kind: 'partial_line', line: isRecord(redacted) ? redacted : {} }
   }
 
   /** A message that was cut off leaves its last piece, which its repetition brings again. */
@@ -148,7 +154,13 @@ export class LineMapper {
   ): readonly DriverEffect[] {
     if (text === '') return []
     const messageId = this.usage.currentId(conversation) ?? ''
-    return [{ kind: 'partial', partial: { kind, messageId, text, ...originOf(line) } }]
+    const [type, field] = DELTA_FIELDS[kind]
+    const index = numberAt(recordAt(line, 'event'), 'index') ?? 0
+    const event = { type: 'content_block_delta', index, delta: { type, [field]: text } }
+    return [
+      { kind: 'partial', partial: { kind, messageId, text, ...originOf(line) } },
+      this.#partialLine({ ...line, event }),
+    ]
   }
 
   #text(text: string, origin: Origin): readonly RunEvent[] {
@@ -186,13 +198,13 @@ export class LineMapper {
     const call = this.#calls.get(id)
     this.#calls.delete(id)
     const isError = block['is_error'] === true
-    const { text, omittedChars } = boundText(resultText(block['content']), MAX_TOOL_RESULT_CHARS)
+    const omittedChars = numberAt(block, 'omittedChars') ?? 0
     const events: RunEvent[] = [
       {
         type: 'tool_result',
         id,
         isError,
-        content: text,
+        content: resultText(block['content']),
         ...(omittedChars === 0 ? {} : { omittedChars }),
         ...origin,
       },
@@ -245,32 +257,22 @@ function originOf(line: Json): Origin {
   return subagent === undefined ? {} : { subagent }
 }
 
+/** Type of the API's delta, and its field with the text, for each kind of text. */
+const DELTA_FIELDS = {
+  text: ['text_delta', 'text'],
+  thinking: ['thinking_delta', 'thinking'],
+  input: ['input_json_delta', 'partial_json'],
+} as const
+
 function pieceOf(
   delta: Json | undefined,
-): { readonly kind: 'text' | 'thinking' | 'input'; readonly text: string } | undefined {
-  const kinds = {
-    text_delta: ['text', 'text'],
-    thinking_delta: ['thinking', 'thinking'],
-    input_json_delta: ['input', 'partial_json'],
-  } as const
-  const type = textAt(delta, 'type')
-  if (type === undefined || !Object.hasOwn(kinds, type)) return undefined
-  const [kind, field] = kinds[type as keyof typeof kinds]
-  const text = textAt(delta, field)
-  return text === undefined ? undefined : { kind, text }
-}
-
-/** The text of a tool's result, whose content is a text or a list of blocks. */
-function resultText(content: unknown): string {
-  if (typeof content === 'string') return content.toWellFormed()
-  if (!Array.isArray(content)) return ''
-  const blocks: readonly unknown[] = content
-  return blocks
-    .map((block) =>
-      isRecord(block) ? (textAt(block, 'text') ?? `[${textAt(block, 'type') ?? 'block'}]`) : '',
-    )
-    .join('\n')
-    .toWellFormed()
+): { readonly kind: keyof typeof DELTA_FIELDS; readonly text: string } | undefined {
+  for (const kind of ['text', 'thinking', 'input'] as const) {
+    const [type, field] = DELTA_FIELDS[kind]
+    const text = textAt(delta, 'type') === type ? textAt(delta, field) : undefined
+    if (text !== undefined) return { kind, text }
+  }
+  return undefined
 }
 
 /** One line for people. */

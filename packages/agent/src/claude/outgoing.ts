@@ -16,6 +16,12 @@ export function userLine(text: string, uuid: string): string {
   })
 }
 
+/** A version 4 UUID of a nonce and a counter. */
+export function messageUuid(nonce: string, count: number): string {
+  const hex = count.toString(16).padStart(8, '0')
+  return `${hex}-${nonce.slice(0, 4)}-4${nonce.slice(4, 7)}-8${nonce.slice(7, 10)}-${nonce.slice(10, 20).padEnd(12, '0')}`
+}
+
 /** Ends the turn, and drops messages that wait for the next. */
 export function interruptLine(requestId: string): string {
   return controlRequest(requestId, { subtype: 'interrupt', cancel_queued: true })

@@ -2,8 +2,7 @@ import type { AgentStart, ApprovalAnswer, ApprovalView } from '../api.ts'
 import { Approvals } from '../approvals.ts'
 import type { DriverOutput } from '../driver-output.ts'
 import type { InputRequest } from '../event.ts'
-import { isRecord, type Json, recordAt, textAt } from '../json.ts'
-import type { Redactor } from '../redact.ts'
+import { type Json, recordAt, textAt } from '../json.ts'
 import { QUESTION_TOOL } from './command.ts'
 import { describeRequest } from './input-request.ts'
 import { allowLine, denyLine, unsupportedLine } from './outgoing.ts'
@@ -21,7 +20,6 @@ export interface PermissionOptions {
   readonly start: AgentStart
   /** Wall time at which `nowMs` is zero. */
   readonly epochMs: number
-  readonly redactor: Redactor
   readonly output: DriverOutput
 }
 
@@ -46,8 +44,8 @@ export class PermissionRequests {
     return this.#approvals.view(requestId)
   }
 
-  /** A control request of the program. */
-  requested(line: Json, isEnding: boolean, nowMs: number): void {
+  /** A control request of the program: as it came, and as it may be shown. */
+  requested(line: Json, shownLine: Json, isEnding: boolean, nowMs: number): void {
     const { start, output } = this.#options
     const request = recordAt(line, 'request')
     const requestId = textAt(line, 'request_id') ?? ''
@@ -55,7 +53,8 @@ export class PermissionRequests {
       return output.write(unsupportedLine(requestId))
     const tool = { name: textAt(request, 'tool_name') ?? '', input: recordAt(request, 'input') ?? {} }
     if (isEnding) return this.#deny(requestId, 'The run is being ended.')
-    if (start.permission === 'ask') return this.#ask(requestId, tool, nowMs)
+    if (start.permission === 'ask')
+      return this.#ask(requestId, tool, recordAt(recordAt(shownLine, 'request'), 'input') ?? {}, nowMs)
     if (tool.name === QUESTION_TOOL)
       return this.#deny(requestId, 'Questions cannot be answered in this run. Decide yourself and go on.')
     output.write(allowLine(requestId, tool.input, tool.name === 'ExitPlanMode'))
@@ -87,11 +86,9 @@ export class PermissionRequests {
       this.#options.output.approval(request.requestId, 'withdrawn')
   }
 
-  #ask(requestId: string, tool: PendingTool, nowMs: number): void {
-    const { start, epochMs, redactor, output } = this.#options
+  #ask(requestId: string, tool: PendingTool, input: Json, nowMs: number): void {
+    const { start, epochMs, output } = this.#options
     const deadlineMs = nowMs + start.limits.approvalMs
-    const shown = redactor.value(tool.input)
-    const input = isRecord(shown) ? shown : {}
     const request = describeRequest({ requestId, name: tool.name, input }, Math.round(epochMs + deadlineMs))
     if (!this.#approvals.add(request, deadlineMs, tool)) return this.#deny(requestId, 'Too many requests.')
     output.emit({ type: 'awaiting_input', ...request })

@@ -2,6 +2,8 @@ import { expect, test } from 'bun:test'
 import { SandwireError } from '@sandwire/protocol'
 import { Random } from '@sandwire/testing'
 import type { DriverInput } from '../driver.ts'
+import { deriveEvents } from '../journal.ts'
+import { ClaudeDriver } from './claude-driver.ts'
 import {
   DrivenAgent,
   permission,
@@ -141,8 +143,13 @@ function check(agent: DrivenAgent): void {
   expect(agent.driver.outcome).toBeDefined()
   expect(agent.driver.deadlineMs).toBeUndefined()
   expect(agent.driver.pendingApprovals).toEqual([])
-  const shown = agent.effects.filter(({ kind }) => kind === 'emit' || kind === 'partial')
-  expect(JSON.stringify([shown, agent.driver.outcome])).not.toContain(SECRET)
+  const shown = agent.effects.filter(({ kind }) => kind === 'emit' || kind.startsWith('partial'))
+  expect(JSON.stringify([shown, agent.driver.outcome, agent.journal])).not.toContain(SECRET)
+  // The events follow from the journal alone.
+  const derived = [...deriveEvents(agent.journal, new ClaudeDriver(agent.options))]
+  expect(JSON.stringify(derived.map(({ seq, event }) => [seq, event]))).toBe(
+    JSON.stringify(agent.events.map((event, index) => [index + 1, event])),
+  )
   // Every request has one outcome, every answer to the program is the only one.
   const asked = agent.eventsOf('awaiting_input').filter(({ kind }) => kind !== 'message')
   const decided = agent.eventsOf('status').filter((event) => event.status === 'approval')

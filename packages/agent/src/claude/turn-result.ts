@@ -1,5 +1,5 @@
 import { boundText } from '../bound.ts'
-import { type EndStatus, MAX_TEXT_CHARS } from '../event.ts'
+import { type EndStatus, MAX_TEXT_CHARS, type MessageReceipt } from '../event.ts'
 import { type Json, numberAt, textAt } from '../json.ts'
 
 const MAX_MESSAGE_CHARS = 4_000
@@ -28,4 +28,18 @@ export function readTurnResult(line: Json): TurnResult {
   const listed = Array.isArray(errors) ? errors.filter((error) => typeof error === 'string').join('\n') : ''
   const message = boundText(summary || listed || subtype || 'The agent failed', MAX_MESSAGE_CHARS).text
   return { status: isLimit ? 'budget' : 'failed', message, summary, structured }
+}
+
+/** Receipt of each state that the program reports for a message. */
+const RECEIPTS: Readonly<Record<string, MessageReceipt>> = {
+  queued: 'queued',
+  started: 'started',
+  completed: 'completed',
+  cancelled: 'canceled',
+}
+
+/** What a line says about a message; undefined for states that this release does not know. */
+export function readReceipt(line: Json): MessageReceipt | undefined {
+  const state = textAt(line, 'state') ?? ''
+  return Object.hasOwn(RECEIPTS, state) ? RECEIPTS[state] : undefined
 }

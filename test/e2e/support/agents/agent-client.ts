@@ -88,8 +88,9 @@ export class AgentClient {
   async socket(
     id: string,
     after = 0,
+    format: 'events' | 'lines' = 'events',
   ): Promise<{ readonly messages: readonly string[]; readonly code: number }> {
-    const url = this.#sandboxd.socketUrl(`/agents/${id}/events?after=${after}`)
+    const url = this.#sandboxd.socketUrl(`/agents/${id}/events?after=${after}&format=${format}`)
     const socket = new WebSocket(url, { headers: this.#sandboxd.headers } as unknown as string[])
     const messages: string[] = []
     let code = 0
