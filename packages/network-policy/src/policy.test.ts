@@ -118,6 +118,16 @@ test('an address of this machine is refused, in every form (threat T22)', () => 
   expect(checkAddresses(['93.184.216.35'], ['93.184.216.34', 'fe80::1%eth0'])).toHaveLength(1)
 })
 
+test.each([
+  ['93.184.216.77', '93.184.216.0/24'],
+  ['::ffff:93.184.216.77', '93.184.216.0/24'],
+  ['64:ff9b::5db8:d84d', '93.184.216.0/24'],
+  ['2606:2800::77', '2606:2800::/64'],
+])('checkAddresses refuses %s where the machine has %s (threat T21)', (address, network) => {
+  expect(checkAddresses([address], [network])).toBeUndefined()
+  expect(checkAddresses(['93.184.217.1', '2606:2801::1'], [network])).toHaveLength(2)
+})
+
 test('explains a block in one line, with how to allow the host', () => {
   const reasons = ['network_off', 'not_listed', 'port_not_listed', 'port_refused', 'address_refused'] as const
   for (const reason of reasons)

@@ -1,6 +1,6 @@
 import { AllowList } from './allow-list.ts'
-import { type IpAddress, parseIpAddress } from './ip-address.ts'
-import { isPublicAddress, isSameAddress } from './refused-addresses.ts'
+import { type IpAddress, NetworkList, parseIpAddress } from './ip-address.ts'
+import { innermost, isPublicAddress, isSameAddress } from './refused-addresses.ts'
 import { formatHost, type Target } from './target.ts'
 
 /** The network policy of a sandbox. */
@@ -44,18 +44,21 @@ export function createPolicy({ policy, allow }: NetworkRules): (target: Target) 
 
 /**
  * The addresses that may be dialed for a host; undefined when any of them is not public: a name that mixes public and
- * private addresses is an attack.
+ * private addresses is an attack. `own` are addresses and networks (CIDR) of this machine.
  */
 export function checkAddresses(
   resolved: readonly string[],
   own: readonly string[],
 ): readonly IpAddress[] | undefined {
   const ownAddresses = own.flatMap((text) => parseIpAddress(text) ?? [])
+  const ownNetworks = new NetworkList(own.filter((text) => text.includes('/')))
   const checked: IpAddress[] = []
   for (const text of resolved) {
     const address = parseIpAddress(text)
     if (address === undefined || !isPublicAddress(address.bytes)) return undefined
     if (ownAddresses.some((mine) => isSameAddress(mine.bytes, address.bytes))) return undefined
+    if (ownNetworks.contains(address.bytes) || ownNetworks.contains(innermost(address.bytes)))
+      return undefined
     checked.push(address)
   }
   return checked

@@ -72,7 +72,7 @@ const publicIpv6 = new NetworkList([PUBLIC_IPV6])
 const carriers = CARRIES_IPV4.map(({ network, at }) => ({ networks: new NetworkList([network]), at }))
 
 /** The IPv4 address that an IPv6 address embeds, or the address itself. */
-function innermost(bytes: Uint8Array): Uint8Array {
+export function innermost(bytes: Uint8Array): Uint8Array {
   const carrier = carriers.find(({ networks }) => networks.contains(bytes))
   return carrier === undefined ? bytes : bytes.subarray(carrier.at, carrier.at + 4)
 }

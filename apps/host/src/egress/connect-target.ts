@@ -1,6 +1,5 @@
 import type { SocketHandler } from 'bun'
 import { Resolver } from 'node:dns/promises'
-import { networkInterfaces } from 'node:os'
 import {
   type BlockReason,
   checkAddresses,
@@ -34,7 +33,7 @@ export interface ConnectOptions {
   readonly checkPolicy: (target: Target) => BlockReason | undefined
   readonly resolve: Resolve
   readonly dial: Dial
-  /** Addresses of this machine. */
+  /** Addresses and networks of this machine. */
   readonly ownAddresses: () => readonly string[]
 }
 
@@ -112,10 +111,6 @@ export async function dialSecurely(
   } finally {
     clearTimeout(timer)
   }
-}
-
-export function listOwnAddresses(): readonly string[] {
-  return Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? [])
 }
 
 /** The promise's value, or undefined when it rejects or takes too long; a late value goes to `discard`. */

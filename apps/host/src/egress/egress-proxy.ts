@@ -10,11 +10,11 @@ import { type ConnectionOwner, ProxyConnection } from './proxy-connection.ts'
 import {
   type Dial,
   dialAddress,
-  listOwnAddresses,
   connectToTarget,
   type Resolve,
   resolveName,
 } from './connect-target.ts'
+import { listOwnAddresses } from './own-addresses.ts'
 
 /** Time to receive the head of a request. */
 const HEAD_TIMEOUT_MS = 10_000
