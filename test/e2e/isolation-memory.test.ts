@@ -12,7 +12,7 @@ const HOARDS = [
   ['a file in /tmp', 'head -c 200000000 /dev/zero > /tmp/x && echo held'],
   ['a file in /dev/shm', 'head -c 200000000 /dev/zero > /dev/shm/x && echo held'],
   ['memory of a process', hoard('kept.append(b"x" * 4000000)')],
-  ['memory that no process maps', hoard('os.write(fd, b"x" * 4000000)')],
+  ['memory that no process maps', hoard('os.write(fd, b"x" * 4000000)', 'fd = os.memfd_create("x")')],
   [
     'segments that no process is attached to',
     `${hoard('c = libc.shmget(0, 4000000, 0o1600); a = libc.shmat(c, None, 0); c >= 0 and libc.memset(a, 1, 4000000); c >= 0 and libc.shmdt(a); c < 0 and os._exit(1)')}`,
@@ -20,10 +20,10 @@ const HOARDS = [
 ] as const
 
 /** Allocates in small steps, because the watchdog polls. */
-function hoard(step: string): string {
+function hoard(step: string, first = 'pass'): string {
   const prelude =
-    'import ctypes, os, time; libc = ctypes.CDLL(None); libc.shmat.restype = ctypes.c_void_p; libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]; libc.shmdt.argtypes = [ctypes.c_void_p]; kept = []; fd = os.memfd_create("x")'
-  return `python3 -c '${prelude}\nfor i in range(100):\n ${step}; time.sleep(0.03)\ntime.sleep(2); print("held")'`
+    'import ctypes, os, time; libc = ctypes.CDLL(None); libc.shmat.restype = ctypes.c_void_p; libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]; libc.shmdt.argtypes = [ctypes.c_void_p]; kept = []'
+  return `python3 -c '${prelude}; ${first}\nfor i in range(100):\n ${step}; time.sleep(0.03)\ntime.sleep(2); print("held")'`
 }
 
 /** Lowers its OOM score as far as allowed, then allocates more than the limit in processes that are each slightly larger than sandboxd. */

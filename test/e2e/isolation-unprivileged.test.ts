@@ -37,6 +37,23 @@ for i in range(12):
 time.sleep(60)
 `
 
+/** Begins a Python script that hides its descriptors from other processes, and can put some into a socket's queue. */
+const HIDE = `import array, ctypes, os, socket, time
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+def deleted():
+    fd = os.open('/workspace/f', os.O_RDWR | os.O_CREAT)
+    os.unlink('/workspace/f')
+    return fd
+def fill(fd, bytes):
+    for _ in range(bytes // 4000000): os.write(fd, b'x' * 4000000)
+    return fd
+def queue(fd):
+    pair = socket.socketpair()
+    pair[0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [fd]))])
+    os.close(fd)
+    return pair
+`
+
 /** Removes a sandbox as a host does whose supervisor died. */
 const REMOVE = `const { createBubblewrap } = await import(process.argv[1])
 const [, , dataFolder, runBase, id] = process.argv
@@ -59,6 +76,44 @@ describe.skipIf(problem !== undefined)('a sandbox of an unprivileged user', () =
     await eventually(() => findMarked(mark).length < 5, { what: 'their end', timeoutMs: 30_000 })
     await sandbox.run(`pkill -f ${mark}`).catch(() => undefined)
     await hoarding
+  })
+
+  test.each([
+    ['files in memory', `fill(os.memfd_create('x'), 400000000)`],
+    [
+      'files in memory, in a queue',
+      `kept = [queue(fill(os.memfd_create('x'), 40000000)) for _ in range(10)]`,
+    ],
+    [
+      'queues of sockets',
+      `kept = []
+for i in range(2000):
+    pair = socket.socketpair()
+    pair[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    pair[0].setblocking(False)
+    kept.append(pair)
+    try:
+        while True: pair[0].send(b'x' * 65536)
+    except BlockingIOError: pass`,
+    ],
+  ])('cannot exceed its memory limit with %s (threat T32)', async (_, script) => {
+    await using sandbox = await IsolatedSandbox.start('nobody', data, {
+      limits: { memoryBytes: 256 * MEBIBYTE },
+    })
+    const run = await sandbox.run(`python3 - <<'END'\n${HIDE}${script}\ntime.sleep(5); print('held')\nEND`)
+    expect(run.stdout).toBe('')
+    expect(run.code).not.toBe(0)
+  })
+
+  test('is stopped when a process hides deleted files that exceed its disk limit (threat T32)', async () => {
+    await using sandbox = await IsolatedSandbox.start('nobody', data, {
+      limits: { diskBytes: 64 * MEBIBYTE },
+    })
+    const hoard = 'kept = [fill(deleted(), 40000000) for _ in range(4)]'
+    await sandbox.run(`python3 - <<'END'\n${HIDE}${hoard}\ntime.sleep(15)\nEND`).catch(() => undefined)
+    expect(await Promise.race([sandbox.await('ended'), Bun.sleep(1_000)])).toMatchObject({
+      reason: 'disk_full',
+    })
   })
 
   test('is stopped when it has more names than its disk can have files (threat T32)', async () => {

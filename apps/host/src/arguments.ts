@@ -155,7 +155,6 @@ Options of up
   --quiet              print only the URL
 
 doctor and signin accept --data and --workspace; agents, backup [FILE] and restore FILE accept --data.
-doctor and signin accept --data and --workspace; backup [FILE] and restore FILE accept --data.
 
 Environment
   SANDWIRE_PORT, SANDWIRE_DATA     same as --port and --data

@@ -7,13 +7,7 @@ import { LOG_BURST, LOG_PER_SECOND } from './egress-messages.ts'
 import { type BlockedHost, BlockedHosts } from './blocked-hosts.ts'
 import { ConnectionGroup } from './connection-group.ts'
 import { type ConnectionOwner, ProxyConnection } from './proxy-connection.ts'
-import {
-  type Dial,
-  dialAddress,
-  connectToTarget,
-  type Resolve,
-  resolveName,
-} from './connect-target.ts'
+import { type Dial, dialAddress, connectToTarget, type Resolve, resolveName } from './connect-target.ts'
 import { listOwnAddresses } from './own-addresses.ts'
 
 /** Time to receive the head of a request. */

@@ -33,16 +33,17 @@ test('names the end of a sandbox by exit code or signal', () => {
 })
 
 describe('the memory watchdog (threat T32)', () => {
+  const NOTHING = { fileBytes: 0, socketBytes: 0 }
   const use = (innerPid: number, bytes: number, sharedBytes = 0, heldBytes = 0) => {
     return { pid: innerPid + 1000, innerPid, bytes, sharedBytes, heldBytes }
   }
 
   test('does nothing within the limit', () => {
-    expect(decideMemoryAction([use(1, 1), use(2, 50), use(7, 49)], 0, 100)).toEqual({ kind: 'fine' })
+    expect(decideMemoryAction([use(1, 1), use(2, 50), use(7, 49)], NOTHING, 100)).toEqual({ kind: 'fine' })
   })
 
   test('kills the user’s largest process first, not sandboxd', () => {
-    expect(decideMemoryAction([use(1, 1), use(2, 80), use(7, 10), use(8, 20)], 0, 100)).toEqual({
+    expect(decideMemoryAction([use(1, 1), use(2, 80), use(7, 10), use(8, 20)], NOTHING, 100)).toEqual({
       kind: 'kill',
       pids: [1008],
     })
@@ -50,21 +51,32 @@ describe('the memory watchdog (threat T32)', () => {
 
   test('kills as many processes as it takes to get below the limit', () => {
     const uses = [use(1, 1), use(2, 20), use(7, 300), use(8, 200), use(9, 50), use(10, 10)]
-    expect(decideMemoryAction(uses, 0, 100)).toEqual({ kind: 'kill', pids: [1007, 1008] })
-    expect(decideMemoryAction(uses, 0, 25)).toEqual({ kind: 'kill', pids: [1007, 1008, 1009, 1010] })
+    expect(decideMemoryAction(uses, NOTHING, 100)).toEqual({ kind: 'kill', pids: [1007, 1008] })
+    expect(decideMemoryAction(uses, NOTHING, 25)).toEqual({ kind: 'kill', pids: [1007, 1008, 1009, 1010] })
   })
 
   test('stops the sandbox when only init and sandboxd are left', () => {
-    expect(decideMemoryAction([use(1, 1), use(2, 100)], 0, 100)).toEqual({ kind: 'end' })
+    expect(decideMemoryAction([use(1, 1), use(2, 100)], NOTHING, 100)).toEqual({ kind: 'end' })
   })
 
-  test('counts unmapped memory files, and kills their holder', () => {
+  test('counts what descriptors may hold, and kills their process', () => {
     const uses = [use(1, 1), use(2, 20), use(7, 10, 0, 70), use(8, 20)]
-    expect(decideMemoryAction(uses, 70, 100)).toEqual({ kind: 'kill', pids: [1007] })
+    expect(decideMemoryAction(uses, NOTHING, 100)).toEqual({ kind: 'kill', pids: [1007] })
+  })
+
+  test('counts queues of sockets', () => {
+    const uses = [use(1, 1), use(2, 20), use(7, 10), use(8, 20)]
+    const common = { fileBytes: 0, socketBytes: 70 }
+    expect(decideMemoryAction(uses, common, 100)).toEqual({ kind: 'kill', pids: [1008, 1007] })
   })
 
   test('counts a memory file that is also mapped once', () => {
-    expect(decideMemoryAction([use(2, 20), use(7, 10, 60, 60)], 60, 100)).toEqual({ kind: 'fine' })
+    const common = { fileBytes: 60, socketBytes: 0 }
+    expect(decideMemoryAction([use(2, 20), use(7, 10, 60)], common, 100)).toEqual({ kind: 'fine' })
+    expect(decideMemoryAction([use(2, 20), use(7, 30, 60)], common, 100)).toEqual({
+      kind: 'kill',
+      pids: [1007],
+    })
   })
 
   test('parses shared memory of a process', () => {

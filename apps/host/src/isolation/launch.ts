@@ -115,7 +115,8 @@ export async function launchInBubblewrap(request: LaunchRequest): Promise<Launch
   SandboxInit.read(folders).kill()
   if (machine.hasImages) await awaitRelease(folders.image)
   cgroup.create(plan.limits)
-  writeFileSync(folders.filter, createFilterBytes(process.arch === 'arm64' ? 'arm64' : 'x64'))
+  const architecture = process.arch === 'arm64' ? 'arm64' : 'x64'
+  writeFileSync(folders.filter, createFilterBytes(architecture, machine.cgroups === 'none'))
   const keyFile = path.join(folders.io, path.basename(INSIDE.publicKey))
   writeFileSync(keyFile, plan.publicKey, { flag: 'wx', mode: 0o600 })
   if (ids !== undefined) handOver(folders.io, ids)

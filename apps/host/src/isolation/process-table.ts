@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 /** A process from `/proc`; readable by every user. */
 export interface ProcessEntry {
@@ -8,6 +8,8 @@ export interface ProcessEntry {
   /** Pid in its innermost namespace. */
   readonly innerPid: number
   readonly residentBytes: number
+  /** Size of its descriptor table. */
+  readonly descriptors: number
   readonly isZombie: boolean
 }
 
@@ -25,6 +27,7 @@ export function parseStatus(text: string): ProcessEntry {
     uid: numberAfter(text, 'Uid'),
     innerPid: Number(inner ?? 0),
     residentBytes: numberAfter(text, 'VmRSS') * 1024,
+    descriptors: numberAfter(text, 'FDSize'),
     isZombie: /\nState:\s*[ZX]/.test(text),
   }
 }
@@ -100,62 +103,4 @@ function readInfo(file: string): string {
     // Never started.
     return ''
   }
-}
-
-/** A file that a process holds open. */
-export interface OpenFile {
-  /** Equal for the same file in different processes. */
-  readonly key: string
-  readonly device: number
-  /** Size on disk or in memory. */
-  readonly bytes: number
-  /** False for a deleted file. */
-  readonly isNamed: boolean
-  /** True for a file of `memfd_create`. */
-  readonly isMemory: boolean
-}
-
-/** Which files to list. */
-export type OpenFileKind = 'memory' | 'all'
-
-const BLOCK_BYTES = 512
-const MEMORY_LINK = '/memfd:'
-
-/** Open files of a process; empty for one that is non-dumpable or has ended. */
-export function listOpenFiles(pid: number, kind: OpenFileKind): OpenFile[] {
-  const folder = `/proc/${pid}/fd`
-  try {
-    return readdirSync(folder)
-      .map((fd) => inspectOpenFile(`${folder}/${fd}`, kind))
-      .filter((file) => file !== undefined)
-  } catch {
-    // Non-dumpable, or ended.
-    return []
-  }
-}
-
-function inspectOpenFile(link: string, kind: OpenFileKind): OpenFile | undefined {
-  try {
-    const isMemory = readlinkSync(link).startsWith(MEMORY_LINK)
-    if (kind === 'memory' && !isMemory) return undefined
-    const { dev, ino, blocks, nlink } = statSync(link)
-    return {
-      key: `${dev}:${ino}`,
-      device: dev,
-      bytes: blocks * BLOCK_BYTES,
-      isNamed: nlink > 0,
-      isMemory,
-    }
-  } catch {
-    // Closed meanwhile.
-    return undefined
-  }
-}
-
-/** Total size, counting each file once. */
-export function sumOnce(files: readonly OpenFile[]): number {
-  return [...new Map(files.map(({ key, bytes }) => [key, bytes])).values()].reduce(
-    (sum, each) => sum + each,
-    0,
-  )
 }

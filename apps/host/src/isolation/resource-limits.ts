@@ -8,10 +8,15 @@ const MAX_FILE_BYTES = 2 * 1024 ** 3
 /** Bun reserves this much writable memory for its JIT, which counts against RLIMIT_DATA. */
 const RESERVED_BYTES = 3 * 1024 ** 3
 
+/** Most bytes in one file. */
+export function maxFileBytes({ diskBytes }: Pick<SandboxLimits, 'diskBytes'>): number {
+  return Math.min(MAX_FILE_BYTES, diskBytes)
+}
+
 /** Arguments of `prlimit` for every process of a sandbox. */
 export function createRlimits(limits: SandboxLimits, hasCgroup: boolean): string[] {
   const dataBytes = limits.memoryBytes + RESERVED_BYTES
-  const fileBytes = Math.min(MAX_FILE_BYTES, limits.diskBytes)
+  const fileBytes = maxFileBytes(limits)
   return [
     '--core=0:0',
     `--nofile=${MAX_OPEN_FILES}:${MAX_OPEN_FILES}`,

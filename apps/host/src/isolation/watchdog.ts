@@ -1,14 +1,9 @@
 import { readFileSync, statfsSync, statSync } from 'node:fs'
 import { inodesFor } from './disk-image.ts'
-import {
-  descendantsOf,
-  listOpenFiles,
-  listProcesses,
-  type OpenFile,
-  type ProcessEntry,
-  signalProcess,
-  sumOnce,
-} from './process-table.ts'
+import { countKeptFiles, listOpenFiles, sumOnce } from './open-files.ts'
+import { descendantsOf, listProcesses, type ProcessEntry, signalProcess } from './process-table.ts'
+import { maxFileBytes } from './resource-limits.ts'
+import { socketBytes } from './socket-memory.ts'
 import { ownSystemFolders, usrLinks } from './system-files.ts'
 import { SYSTEM_ENV } from './system-tools.ts'
 
@@ -73,7 +68,7 @@ const MEMORY_FOLDERS = ['tmp', 'dev/shm']
 /** Pid in the sandbox of its init, whose root is the sandbox's. */
 const INIT = 1
 /** Pids in the sandbox of init and sandboxd, which are not killed. */
-const VITAL_PIDS = new Set([1, 2])
+export const VITAL_PIDS = new Set([1, 2])
 
 /** Memory of one process. */
 export interface MemoryUse {
@@ -83,8 +78,15 @@ export interface MemoryUse {
   readonly bytes: number
   /** Its share of mapped shared memory. */
   readonly sharedBytes: number
-  /** Memory files that it holds open, mapped or not. */
+  /** What its descriptors may hold in the kernel, as pipes do. */
   readonly heldBytes: number
+}
+
+/** Memory that belongs to no process in particular. */
+export interface CommonMemory {
+  /** In files of tmpfs, mapped or not. */
+  readonly fileBytes: number
+  readonly socketBytes: number
 }
 
 /** What to do: nothing, kill processes, or stop the sandbox when init and sandboxd alone exceed the limit. */
@@ -94,21 +96,21 @@ export type MemoryAction =
   | { readonly kind: 'end' }
 
 function sizeOf({ bytes, sharedBytes, heldBytes }: MemoryUse): number {
-  return bytes + Math.max(sharedBytes, heldBytes)
+  return bytes + sharedBytes + heldBytes
 }
 
 /**
- * Kills the largest processes of the user, as the kernel does, and as many as it takes to get below the limit. `heldBytes` is the
- * total of memory files and tmpfs, each counted once. It may overlap with mapped shared memory, so the larger of both counts.
+ * Kills the largest processes of the user, as the kernel does, and as many as it takes to get below the limit. Files may be mapped
+ * shared memory, so the larger of both counts.
  */
 export function decideMemoryAction(
   uses: readonly MemoryUse[],
-  heldBytes: number,
+  { fileBytes, socketBytes: queued }: CommonMemory,
   limitBytes: number,
 ): MemoryAction {
-  const own = uses.reduce((sum, { bytes }) => sum + bytes, 0)
+  const own = uses.reduce((sum, { bytes, heldBytes }) => sum + bytes + heldBytes, 0)
   const shared = uses.reduce((sum, { sharedBytes }) => sum + sharedBytes, 0)
-  let excess = own + Math.max(shared, heldBytes) - limitBytes
+  let excess = own + Math.max(shared, fileBytes) + queued - limitBytes
   if (excess <= 0) return { kind: 'fine' }
   const mortal = uses
     .filter(({ innerPid }) => !VITAL_PIDS.has(innerPid))
@@ -123,14 +125,23 @@ export function decideMemoryAction(
   return { kind: 'kill', pids }
 }
 
+/** Descriptors of a process that count nothing; most programs have fewer. */
+const FREE_DESCRIPTORS = 256
+/** A pipe has two descriptors, and two pages once the user has many pipes. */
+const DESCRIPTOR_BYTES = 4_096
+
+function heldBytes({ descriptors }: ProcessEntry): number {
+  return Math.max(0, descriptors - FREE_DESCRIPTORS) * DESCRIPTOR_BYTES
+}
+
 /** Proportional memory of a process; its resident memory when that is not readable or takes too long. */
-function measure(entry: ProcessEntry, held: readonly OpenFile[], isExact: boolean): MemoryUse {
+function measure(entry: ProcessEntry, isExact: boolean): MemoryUse {
   const { pid, innerPid, residentBytes } = entry
   return {
     pid,
     innerPid,
     ...((isExact ? proportionalBytes(pid) : undefined) ?? { bytes: residentBytes, sharedBytes: 0 }),
-    heldBytes: sumOnce(held),
+    heldBytes: heldBytes(entry),
   }
 }
 
@@ -180,13 +191,17 @@ export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () 
     intervalMs: MEMORY_POLL_MS,
     check: () => {
       const entries = descendantsOf(rootPid, listProcesses())
-      const open = new Map(entries.map(({ pid }) => [pid, listOpenFiles(pid, 'memory')]))
-      const inFiles = memoryFileBytes(entries.find(({ innerPid }) => innerPid === INIT)?.pid)
-      const held = inFiles + sumOnce([...open.values()].flat())
-      const resident = entries.reduce((sum, { residentBytes }) => sum + residentBytes, 0)
+      const init = entries.find(({ innerPid }) => innerPid === INIT)?.pid
+      const common = {
+        fileBytes: memoryFileBytes(init),
+        socketBytes: init === undefined ? 0 : socketBytes(init),
+      }
+      const most = entries.reduce((sum, entry) => sum + entry.residentBytes + heldBytes(entry), 0)
       // An upper bound; the exact figure is more expensive.
-      const uses = resident + held <= limitBytes ? [] : measureAll(entries, open)
-      const action = decideMemoryAction(uses, uses.length === 0 ? 0 : held, limitBytes)
+      const action: MemoryAction =
+        most + common.fileBytes + common.socketBytes <= limitBytes
+          ? { kind: 'fine' }
+          : decideMemoryAction(measureAll(entries), common, limitBytes)
       exceeded = action.kind === 'fine' ? 0 : exceeded + 1
       if (action.kind === 'kill') for (const pid of action.pids) signalProcess(pid, 'SIGKILL')
       if (action.kind === 'end' || exceeded > MAX_EXCEEDED) endSandbox()
@@ -195,14 +210,11 @@ export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () 
   }
 }
 
-function measureAll(
-  entries: readonly ProcessEntry[],
-  open: ReadonlyMap<number, readonly OpenFile[]>,
-): MemoryUse[] {
+function measureAll(entries: readonly ProcessEntry[]): MemoryUse[] {
   const deadlineMs = performance.now() + MEASURE_MS
   return entries
     .toSorted((a, b) => b.residentBytes - a.residentBytes)
-    .map((entry) => measure(entry, open.get(entry.pid) ?? [], performance.now() < deadlineMs))
+    .map((entry) => measure(entry, performance.now() < deadlineMs))
 }
 
 const DISK_POLL_MS = 1_000
@@ -294,10 +306,10 @@ async function tallyFolders(folders: readonly string[], limitBytes: number): Pro
   return child.signalCode === null ? tally : undefined
 }
 
-/** Bytes of deleted files that processes below `rootPid` hold open. */
-function namelessBytes(rootPid: number, folders: readonly string[]): number {
+/** Bytes of deleted files that processes have open. */
+function namelessBytes(pids: readonly number[], folders: readonly string[]): number {
   const devices = new Set(folders.map((folder) => statSync(folder).dev))
-  const open = descendantsOf(rootPid, listProcesses()).flatMap(({ pid }) => listOpenFiles(pid, 'all'))
+  const open = pids.flatMap((pid) => listOpenFiles(pid))
   return sumOnce(open.filter(({ device, isNamed }) => !isNamed && devices.has(device)))
 }
 
@@ -316,15 +328,21 @@ function usedBytesAt(folder: string): number {
   return (blocks - bfree) * bsize
 }
 
+/** Consecutive looks that must find too much in files that cannot be measured: a message with a descriptor may be on its way. */
+const MAX_UNMEASURED_LOOKS = 3
+
 /**
  * Stops a sandbox that exceeds its disk limit, where it has no disk image. A look at all files is expensive, so it is repeated only
- * after a pause, or when the file system has grown by as much as the sandbox had left.
+ * after a pause, or when the file system has grown by as much as the sandbox had left. Files that processes keep without a descriptor
+ * cannot be measured: they count with what the file system has grown for no other visible reason, at most with the largest size of a file.
  */
 export function watchDisk({ rootPid, folders, limitBytes }: WatchedDisk, endSandbox: () => void): Watch {
   const [first = '/'] = folders
   let nextLookMs = 0
   let usedBefore = 0
   let leftBytes = 0
+  let otherBytes: number | undefined
+  let unmeasuredLooks = 0
   return {
     intervalMs: DISK_POLL_MS,
     check: async () => {
@@ -332,12 +350,19 @@ export function watchDisk({ rootPid, folders, limitBytes }: WatchedDisk, endSand
       const usedBytes = usedBytesAt(first)
       if (startedMs < nextLookMs && usedBytes - usedBefore < leftBytes) return false
       const tally = await tallyFolders(folders, limitBytes)
-      const bytes = (tally?.bytes ?? 0) + namelessBytes(rootPid, folders)
+      const pids = descendantsOf(rootPid, listProcesses()).map(({ pid }) => pid)
+      const bytes = (tally?.bytes ?? 0) + namelessBytes(pids, folders)
+      otherBytes ??= usedBytes - bytes
+      const grownBytes = usedBytes - bytes - otherBytes
+      const mayHide = bytes + grownBytes > limitBytes
+      const keptBytes = mayHide ? countKeptFiles(pids) * maxFileBytes({ diskBytes: limitBytes }) : 0
+      unmeasuredLooks = bytes + Math.min(grownBytes, keptBytes) > limitBytes ? unmeasuredLooks + 1 : 0
       const isOver = tally === undefined || tally.isOver(limitBytes) || bytes > limitBytes
-      if (isOver) endSandbox()
+      if (isOver || unmeasuredLooks >= MAX_UNMEASURED_LOOKS) endSandbox()
       usedBefore = usedBytes
       leftBytes = limitBytes - bytes
-      nextLookMs = performance.now() + pauseAfter(performance.now() - startedMs, LOOK_INTERVAL_MS)
+      const pauseMs = unmeasuredLooks > 0 ? 0 : pauseAfter(performance.now() - startedMs, LOOK_INTERVAL_MS)
+      nextLookMs = performance.now() + pauseMs
       return false
     },
   }

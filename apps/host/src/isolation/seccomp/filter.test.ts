@@ -112,6 +112,25 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
       expect(evaluate(architecture, { nr: numberOf(name), args: [family] })).toBe(answer)
   })
 
+  test('makes memory countable for a watchdog (threat T32)', () => {
+    const watched = (name: keyof typeof FILTERED_CALLS, ...args: bigint[]): number =>
+      runFilter(createFilter(architecture, true), { arch: AUDIT[architecture], nr: numberOf(name), args })
+    expect([watched('memfd_create'), watched('memfd_secret')]).toEqual([refused(38), refused(38)])
+    // SO_SNDBUF, SO_RCVBUF: no effect. SO_KEEPALIVE, TCP_NODELAY, and an option of TCP with the number of SO_SNDBUF: allowed.
+    expect([watched('setsockopt', 3n, 1n, 7n), watched('setsockopt', 3n, 1n, 8n)]).toEqual([
+      refused(0),
+      refused(0),
+    ])
+    for (const [level, option] of [
+      [1n, 9n],
+      [6n, 1n],
+      [6n, 7n],
+    ] as const)
+      expect(watched('setsockopt', 3n, level, option)).toBe(ALLOW)
+    for (const name of ['memfd_create', 'memfd_secret', 'setsockopt'] as const)
+      expect(evaluate(architecture, { nr: numberOf(name), args: [3n, 1n, 7n] })).toBe(ALLOW)
+  })
+
   test('allows common personalities only', () => {
     expect(evaluate(architecture, { nr: numberOf('personality'), args: [0n] })).toBe(ALLOW)
     expect(evaluate(architecture, { nr: numberOf('personality'), args: [0xffffffffn] })).toBe(ALLOW)

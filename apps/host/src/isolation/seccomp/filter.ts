@@ -45,6 +45,12 @@ const SOCKET_FAMILIES = [1, 2, 10, 16]
  */
 const MAX_SEGMENT_BYTES = 4096
 
+/** SOL_SOCKET, SO_SNDBUF and SO_RCVBUF. */
+const SOL_SOCKET = 1
+const QUEUE_SIZES = [7, 8]
+/** Instead of an error: the call has no effect, as if the size were the most that the kernel allows. */
+const NO_EFFECT = 0
+
 /** Denies an argument that is not in `allowed`. */
 function allowOnly(argument: number, allowed: readonly number[], errno: number): Instruction[] {
   const body = allowed.reduceRight<Instruction[]>((rest, value) => unlessEqual(value, rest), [refuse(errno)])
@@ -56,8 +62,27 @@ function onCall(number: number | undefined, body: readonly Instruction[]): Instr
   return number === undefined ? [] : whenEqual(number, body)
 }
 
-/** The filter as instructions: everything else is allowed. */
-export function createFilter(architecture: Architecture): Instruction[] {
+/**
+ * Makes memory countable where a watchdog limits it. Files in memory can be held by a process that hides its descriptors, or by a
+ * message in a socket's queue; with ENOSYS, programs use `/dev/shm` instead. Queues of sockets keep their default size.
+ */
+function createMemoryRules(architecture: Architecture): Instruction[] {
+  const { memfd_create, memfd_secret, setsockopt } = FILTERED_CALLS
+  return [
+    ...onCall(memfd_create[architecture], [refuse(ENOSYS)]),
+    ...onCall(memfd_secret[architecture], [refuse(ENOSYS)]),
+    ...onCall(setsockopt[architecture], [
+      load(lowHalfOfArgument(1)),
+      ...unlessEqual(SOL_SOCKET, [ALLOW]),
+      load(lowHalfOfArgument(2)),
+      ...QUEUE_SIZES.flatMap((option) => whenEqual(option, [refuse(NO_EFFECT)])),
+      ALLOW,
+    ]),
+  ]
+}
+
+/** The filter as instructions: everything else is allowed. `isMemoryWatched`: memory is limited by a watchdog, not by a cgroup. */
+export function createFilter(architecture: Architecture, isMemoryWatched = false): Instruction[] {
   const { clone, clone3, ioctl, personality, prlimit64, shmget, socket, socketpair } = FILTERED_CALLS
   return [
     load(DATA_ARCH),
@@ -98,11 +123,12 @@ export function createFilter(architecture: Architecture): Instruction[] {
     ]),
     ...onCall(socket[architecture], allowOnly(0, SOCKET_FAMILIES, EAFNOSUPPORT)),
     ...onCall(socketpair[architecture], allowOnly(0, SOCKET_FAMILIES, EAFNOSUPPORT)),
+    ...(isMemoryWatched ? createMemoryRules(architecture) : []),
     ALLOW,
   ]
 }
 
 /** The filter as `bwrap --seccomp` takes it. */
-export function createFilterBytes(architecture: Architecture): Uint8Array {
-  return assemble(createFilter(architecture))
+export function createFilterBytes(architecture: Architecture, isMemoryWatched = false): Uint8Array {
+  return assemble(createFilter(architecture, isMemoryWatched))
 }
