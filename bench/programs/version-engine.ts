@@ -115,9 +115,9 @@ async function restore(): Promise<Pick<EngineResult, 'bytes' | 'puts' | 'isChang
   let bytes = 0
   const needed = await service.beginRestore({ ends, manifestCount: saved.manifests.length })
   for (const id of needed) {
-    const segment = readFileSync(join(store, id))
+    const segment = await Bun.file(join(store, id)).bytes()
     bytes += segment.byteLength
-    await service.addSegment(id, new Uint8Array(segment))
+    await service.addSegment(id, segment)
   }
   await service.finishRestore(saved.save)
   return { bytes, puts: needed.length, isChanged: true }

@@ -15,7 +15,7 @@ export async function readJson(request: Request, maxBytes = MAX_BODY_BYTES): Pro
 }
 
 /** The body of a request; throws `frame_too_large`. */
-export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
+export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const tooLarge = `Cannot read the body: more than ${maxBytes} bytes`
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) refuse('frame_too_large', tooLarge)
   const chunks: Uint8Array[] = []

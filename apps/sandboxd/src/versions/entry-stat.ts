@@ -1,5 +1,6 @@
 import { S_IFDIR, S_IFLNK, S_IFMT, S_IFREG } from '../workspace/beneath/constants.ts'
 import { STATX_BYTES } from '../workspace/beneath/statx.ts'
+import { statFd } from '../workspace/beneath/system-calls.ts'
 import { FixedBuffer, statName } from './system-calls.ts'
 
 const S_IFIFO = 0o010000
@@ -109,4 +110,10 @@ export function deviceOf(fd: number): number {
   const stat = new EntryStat()
   statName(fd, name.address, stat.buffer)
   return stat.device
+}
+
+/** Permission bits of an open file. */
+export function modeOf(fd: number): number {
+  const stat = Buffer.alloc(STATX_BYTES)
+  return statFd(fd, stat) < 0 ? -1 : stat.readUInt16LE(MODE_AT) & 0o7777
 }

@@ -62,7 +62,7 @@ export type VersionRequest =
   | { readonly verb: 'poll' }
   | { readonly verb: 'adopt'; readonly version: VersionEnds; readonly save: string }
   | { readonly verb: 'beginRestore'; readonly version: VersionEnds }
-  | { readonly verb: 'addSegment'; readonly id: SegmentId; readonly bytes: Uint8Array }
+  | { readonly verb: 'addSegment'; readonly id: SegmentId; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly verb: 'finishRestore'; readonly save: string }
 
 export interface VersionResults {

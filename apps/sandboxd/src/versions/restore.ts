@@ -10,6 +10,7 @@ import {
   latin1Bytes,
   latin1Text,
   type ManifestEntry,
+  parentOf,
   pathIn,
   readFrame,
   readTrailer,
@@ -35,12 +36,14 @@ import {
   makeFolderAt,
   openAt,
   setTimeAt,
-  setTimeFd,
   symlinkAt,
   truncateFd,
 } from '../workspace/beneath/system-calls.ts'
 import { emptyFolder } from './empty-folder.ts'
-import { chmodAt, makeFifoAt, setXattr, writeAt } from './system-calls.ts'
+import { modeOf } from './entry-stat.ts'
+import { freeBytes } from './free-bytes.ts'
+import { hashKey } from './saved-tree.ts'
+import { chmodAt, makeFifoAt, setModified, setXattr, writeAt } from './system-calls.ts'
 
 /** Within a block, runs of zeros of this size become holes when the file had holes. */
 const PAGE_BYTES = 4096
@@ -51,17 +54,24 @@ export interface RestoreRoot {
   readonly fd: number
 }
 
+/** Permission bits without setuid, setgid and sticky, which writing clears. */
+const PLAIN_MODE = 0o777
+
 /** A file that is being written. */
 interface RestoredFile {
   readonly folder: string
   readonly entry: FileEntry
+  /** Mode that it is created with. */
+  readonly newMode: number
   /** Blocks that are still to come. */
   missing: number
 }
 
+/** A block of a file that a chunk has the content of. */
 interface Use {
   readonly file: RestoredFile
   readonly block: number
+  readonly chunk: number
 }
 
 export interface SegmentEnd {
@@ -84,8 +94,10 @@ export class Restore {
   readonly #scannedMs: number
   readonly #trailers = new Map<SegmentId, Trailer>()
   readonly #sizes = new Map<SegmentId, number>()
-  /** Where the chunks of each segment go, by chunk. */
-  readonly #uses = new Map<SegmentId, Map<number, Use[]>>()
+  /** Where the chunks of each segment go. */
+  readonly #uses = new Map<SegmentId, Use[]>()
+  /** Modes that new files below a root get as requested: neither the umask nor a default ACL changes them. */
+  readonly #keptModes = new Map<string, boolean>()
   /** First name of each group of hard links; the others are made at the end. */
   readonly #linked = new Map<number, { readonly folder: string; readonly entry: FileEntry }>()
   readonly #laterLinks: { readonly group: number; readonly folder: string; readonly name: Uint8Array }[] = []
@@ -166,14 +178,14 @@ export class Restore {
         return
       }
     }
-    const file: RestoredFile = { folder, entry, missing: 0 }
+    // A file that is opened again, or has attributes, must be writable until it is complete.
+    const isWrittenOnce = entry.blocks.length <= 1 && entry.xattrs.length === 0 && entry.mode <= PLAIN_MODE
+    const file: RestoredFile = { folder, entry, newMode: isWrittenOnce ? entry.mode : 0o600, missing: 0 }
     for (const [block, ref] of entry.blocks.entries()) {
       if (ref === undefined) continue
-      const chunks = this.#uses.get(ref.segment) ?? new Map<number, Use[]>()
-      this.#uses.set(ref.segment, chunks)
-      const uses = chunks.get(ref.chunk)
-      if (uses === undefined) chunks.set(ref.chunk, [{ file, block }])
-      else uses.push({ file, block })
+      const uses = this.#uses.get(ref.segment)
+      if (uses === undefined) this.#uses.set(ref.segment, [{ file, block, chunk: ref.chunk }])
+      else uses.push({ file, block, chunk: ref.chunk })
       file.missing += 1
     }
     this.#files += 1
@@ -181,7 +193,7 @@ export class Restore {
       this.#missing += 1
       return
     }
-    using made = new Descriptor(this.#check(openAt(fd, cString(name), NEW_FILE_FLAGS, 0o600), folder))
+    using made = new Descriptor(this.#check(openAt(fd, cString(name), NEW_FILE_FLAGS, file.newMode), folder))
     this.#complete(made.fd, file)
   }
 
@@ -194,23 +206,24 @@ export class Restore {
     if (uses === undefined) return
     this.#uses.delete(id)
     checkHeader(bytes)
-    const byFrame = Map.groupBy(uses, ([chunk]) => {
+    const frameOf = ({ chunk }: Use): number => trailer.chunks[chunk]?.frame ?? -1
+    // Each frame is unpacked once.
+    uses.sort((a, b) => frameOf(a) - frameOf(b))
+    let unpacked = -1
+    let raw: Uint8Array = new Uint8Array(0)
+    for (const { file, block, chunk } of uses) {
       const known = trailer.chunks[chunk]
-      if (known === undefined) throw damaged('a reference names no chunk')
-      return known.frame
-    })
-    for (const [number, chunks] of byFrame) {
-      const frame = trailer.frames[number]
-      if (frame === undefined) throw damaged('a chunk names no frame')
-      const compressed = bytes.subarray(frame.start, frame.start + frame.sizeBytes)
-      const raw = readFrame(frame, compressed, this.#compression)
-      for (const [chunk, places] of chunks) {
-        const known = trailer.chunks[chunk]
-        if (known === undefined) continue
-        const content = raw.subarray(known.start, known.start + known.sizeBytes)
-        for (const { file, block } of places) this.#write(file, block, content)
+      const frame = known === undefined ? undefined : trailer.frames[known.frame]
+      if (known === undefined || frame === undefined) throw damaged('a reference names no chunk')
+      if (known.frame !== unpacked) {
+        const compressed = bytes.subarray(frame.start, frame.start + frame.sizeBytes)
+        freeBytes(raw)
+        raw = readFrame(frame, compressed, this.#compression)
+        unpacked = known.frame
       }
+      this.#write(file, block, raw.subarray(known.start, known.start + known.sizeBytes))
     }
+    freeBytes(raw)
   }
 
   #write(file: RestoredFile, block: number, content: Uint8Array): void {
@@ -220,7 +233,7 @@ export class Restore {
       throw damaged('a block has another size than its file needs')
     const flags = O_WRONLY | O_CREAT | O_NOFOLLOW
     using target = new Descriptor(
-      this.#check(openAt(this.#folder(folder), cString(entry.name), flags, 0o600), folder),
+      this.#check(openAt(this.#folder(folder), cString(entry.name), flags, file.newMode), folder),
     )
     const runs = entry.isSparse ? dataRuns(content) : [[0, content.byteLength] as const]
     for (const [from, to] of runs) this.#writeAll(target.fd, content.subarray(from, to), start + from, folder)
@@ -237,12 +250,25 @@ export class Restore {
   }
 
   /** Sets the size and attributes of a file that has all its content. */
-  #complete(fd: number, { entry, folder }: RestoredFile): void {
+  #complete(fd: number, file: RestoredFile): void {
+    const { entry, folder } = file
     const hasHoleAtEnd = entry.isSparse || (entry.blocks.length > 0 && entry.blocks.at(-1) === undefined)
     if (hasHoleAtEnd) this.#check(truncateFd(fd, entry.sizeBytes), folder)
     for (const { name, value } of entry.xattrs) this.#check(setXattr(fd, name, value), folder)
-    this.#check(chmodFd(fd, entry.mode), folder)
-    this.#check(setTimeFd(fd, timeOf(entry)), folder)
+    if (!this.#hasMode(fd, file)) this.#check(chmodFd(fd, entry.mode), folder)
+    this.#check(setModified(fd, entry.seconds, entry.nanos), folder)
+  }
+
+  /** True when a file was created with its mode; the first one with each mode below a root is looked at. */
+  #hasMode(fd: number, { entry: { mode }, newMode, folder }: RestoredFile): boolean {
+    if (mode !== newMode) return false
+    const slash = folder.indexOf('/')
+    const key = `${mode} ${slash < 0 ? folder : folder.slice(0, slash)}`
+    const known = this.#keptModes.get(key)
+    if (known !== undefined) return known
+    const isKept = modeOf(fd) === mode
+    this.#keptModes.set(key, isKept)
+    return isKept
   }
 
   /** Makes hard links, and sets modes and times of folders, the innermost first. */
@@ -276,7 +302,7 @@ export class Restore {
     }
     for (const { name, value } of self.xattrs) this.#check(setXattr(fd, name, value), path)
     this.#check(chmodFd(fd, self.mode), path)
-    this.#check(setTimeFd(fd, timeOf(self)), path)
+    this.#check(setModified(fd, self.seconds, self.nanos), path)
   }
 
   /** The listings of the version, and where their content is stored. */
@@ -295,7 +321,7 @@ export class Restore {
       )
     for (const [segment, trailer] of this.#trailers)
       for (const [chunk, { hash }] of trailer.chunks.entries())
-        chunks.set(latin1Text(hash), { segment, chunk })
+        chunks.set(hashKey(hash), { segment, chunk })
     return { tree: this.#tree, chunks, contentBytes, scannedMs: this.#scannedMs }
   }
 
@@ -308,17 +334,12 @@ export class Restore {
   #folder(path: string): number {
     const known = this.#folders.get(path)
     if (known !== undefined) return known.fd
-    const [name = '', ...names] = path.split('/')
-    const root = this.#roots.find((each) => each.name === name)
-    if (root === undefined) throw damaged('a file is outside the folders of the version')
-    let fd = root.fd
-    let opened: Descriptor | undefined
-    for (const each of names.length === 0 ? ['.'] : names) {
-      using _above = opened
-      fd = this.#check(openAt(fd, cString(latin1Bytes(each)), FOLDER_FLAGS), path)
-      opened = new Descriptor(fd)
-    }
-    if (opened === undefined) return fd
+    const root = this.#roots.find((each) => each.name === path)
+    if (root !== undefined) return root.fd
+    const above = parentOf(path)
+    if (above === undefined || above === '') throw damaged('a file is outside the folders of the version')
+    const name = cString(latin1Bytes(path.slice(above.length + 1)))
+    const opened = new Descriptor(this.#check(openAt(this.#folder(above), name, FOLDER_FLAGS), path))
     if (this.#folders.size >= MAX_OPEN_FOLDERS) this[Symbol.dispose]()
     this.#folders.set(path, opened)
     return opened.fd

@@ -85,6 +85,29 @@ describe('a version', () => {
     expect(same.ino).toBe(statSync(join(restored, 'workspace/a.txt')).ino)
   })
 
+  test.each([0o000, 0o022, 0o077])('restores modes whatever the umask is: %o', (umask) => {
+    using fixture = new VersionFixture()
+    for (const mode of [0o400, 0o444, 0o600, 0o644, 0o666, 0o755, 0o777, 0o4755, 0o2775])
+      for (const [name, bytes] of [
+        ['small', 10],
+        ['large', 2_500_000],
+        ['empty', 0],
+      ] as const) {
+        const path = join(fixture.workspace, `${name}-${mode.toString(8)}`)
+        writeFileSync(path, Buffer.alloc(bytes, name))
+        chmodSync(path, mode)
+      }
+    fixture.save()
+    const before = process.umask(umask)
+    let restored
+    try {
+      restored = fixture.restore()
+    } finally {
+      process.umask(before)
+    }
+    expect(describeTree(join(restored, 'workspace'))).toBe(describeTree(fixture.workspace))
+  })
+
   test('has only the changed folder, in one small segment', () => {
     using fixture = new VersionFixture()
     fill(fixture.workspace)

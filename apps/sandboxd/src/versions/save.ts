@@ -259,7 +259,7 @@ export class Save {
     const { tree, replaced } = this.#options
     const saved = tree.folder(path)
     if (saved === undefined || saved.high !== high || saved.low !== low) return true
-    if (saved.statuses.includes(0)) return true
+    if (saved.unchangedBeforeMs !== undefined || saved.statuses.includes(0)) return true
     return replaced.size > 0 && tree.entriesOf(saved).some((entry) => this.#isReplaced(entry))
   }
 
@@ -285,7 +285,10 @@ export class Save {
     const entries: ManifestEntry[] = []
     for (const each of found) {
       const old = before.get(each.name)
-      const isSame = old !== undefined && hasStatus(saved, old.at, each) && !this.#isReplaced(old.entry)
+      const isSame =
+        old !== undefined &&
+        (hasStatus(saved, old.at, each) || isUnchanged(saved, old.entry, each)) &&
+        !this.#isReplaced(old.entry)
       if (!isSame && each.linkGroup !== 0) this.#hasChangedLinks = true
       const read = isSame ? { entry: old.entry, status: each } : yield* this.#read(folder, each, old?.entry)
       if (old?.entry.kind === 'folder' && read?.entry.kind !== 'folder')
@@ -405,6 +408,22 @@ const FILE_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 /** True when an entry of a saved folder has this status. */
 function hasStatus(saved: SavedFolder | undefined, at: number, { high, low }: FoundEntry): boolean {
   return saved?.statuses[at * 2] === high && saved.statuses[at * 2 + 1] === low
+}
+
+/**
+ * True when an entry is as saved although no status of it is known: nothing has changed it since, and the kernel sets the change
+ * time, which a program cannot set back. The group of a hard link is a number of the disk that it was saved from.
+ */
+function isUnchanged(saved: SavedFolder | undefined, entry: ManifestEntry, found: FoundEntry): boolean {
+  return (
+    saved?.unchangedBeforeMs !== undefined &&
+    found.changedMs < saved.unchangedBeforeMs - TICK_MS &&
+    found.kind === entry.kind &&
+    found.mode === entry.mode &&
+    found.seconds === entry.seconds &&
+    found.nanos === entry.nanos &&
+    (entry.kind !== 'file' || (found.sizeBytes === entry.sizeBytes && found.linkGroup === entry.linkGroup))
+  )
 }
 
 function nameOf({ name }: ManifestEntry): string {

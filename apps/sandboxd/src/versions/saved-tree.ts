@@ -9,10 +9,13 @@ import {
   type ManifestEntry,
   type SegmentId,
   SegmentNumbers,
+  type VersionTree,
 } from '@sandwire/version-format'
 
 /** A segment of which less is needed is worth storing the rest again. */
 const MIN_NEEDED_SHARE = 0.5
+
+const NO_STATUSES = new Int32Array(0)
 
 /** What was saved of one folder. */
 export interface SavedFolder {
@@ -21,6 +24,11 @@ export interface SavedFolder {
   readonly low: number
   /** Status hashes of its entries in order, two numbers each; zeros for an entry that must be read again. */
   readonly statuses: Int32Array
+  /**
+   * Set for a folder of a version that was restored, or is on the disk of an earlier process: there are no statuses, and entries
+   * that last changed before this time, in milliseconds, are as saved.
+   */
+  readonly unchangedBeforeMs?: number
   /** The encoded listing: a tenth of the memory that objects would take. */
   readonly listing: Uint8Array
 }
@@ -46,6 +54,8 @@ export interface TreeChange {
   /** Bytes of content in each new segment. */
   readonly contentBytes: ReadonlyMap<SegmentId, number>
 }
+
+type Content = Pick<TreeChange, 'chunks' | 'contentBytes' | 'scannedMs'>
 
 /** A folder whose status changed and whose listing did not. */
 export interface RefreshedFolder extends Omit<ScannedFolder, 'listing'> {
@@ -130,27 +140,27 @@ export class SavedTree {
     return sparse
   }
 
-  /** Makes this the tree of a version that was just restored: `folders` as they are on the disk now. */
-  load(
-    folders: readonly ScannedFolder[],
-    content: Pick<TreeChange, 'chunks' | 'contentBytes' | 'scannedMs'>,
-  ): void {
-    this.apply({ isBase: true, folders, removed: [], ...content })
+  /** Makes this the tree of a version whose files are on the disk; those that last changed before this time are as saved. */
+  load(tree: VersionTree, content: Content, unchangedBeforeMs: number): void {
+    this.#addContent(content)
+    for (const [path, entries] of tree) {
+      this.#count(entries, 1)
+      const listing = encodeFolder({ path, entries }, this.#numbers)
+      this.#folders.set(path, { high: 0, low: 0, statuses: NO_STATUSES, unchangedBeforeMs, listing })
+    }
+    this.#dropUnusedChunks()
   }
 
   /** Takes over the status of folders that are saved as they are. */
   refresh(folders: readonly RefreshedFolder[]): void {
     for (const { path, high, low, statuses } of folders) {
       const folder = this.#folders.get(path)
-      if (folder !== undefined) this.#folders.set(path, { ...folder, high, low, statuses })
+      if (folder !== undefined) this.#folders.set(path, { high, low, statuses, listing: folder.listing })
     }
   }
 
   apply(change: TreeChange): void {
-    this.#scannedMs = change.scannedMs
-    for (const [hash, ref] of change.chunks)
-      this.#chunks.set(hash, this.#numbers.of(ref.segment) * MAX_CHUNKS + ref.chunk)
-    for (const [segment, bytes] of change.contentBytes) this.#contentBytes.set(segment, bytes)
+    this.#addContent(change)
     for (const path of this.#below(change.removed)) this.#forget(path)
     for (const { listing, high, low, statuses } of change.folders) {
       this.#forget(listing.path)
@@ -158,6 +168,13 @@ export class SavedTree {
       this.#folders.set(listing.path, { high, low, statuses, listing: encodeFolder(listing, this.#numbers) })
     }
     if (change.isBase) this.#dropUnusedChunks()
+  }
+
+  #addContent({ chunks, contentBytes, scannedMs }: Content): void {
+    this.#scannedMs = scannedMs
+    for (const [hash, ref] of chunks)
+      this.#chunks.set(hash, this.#numbers.of(ref.segment) * MAX_CHUNKS + ref.chunk)
+    for (const [segment, bytes] of contentBytes) this.#contentBytes.set(segment, bytes)
   }
 
   #forget(path: string): void {

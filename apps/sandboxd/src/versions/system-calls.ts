@@ -7,6 +7,7 @@ import { AT_SYMLINK_NOFOLLOW, EINTR, ENXIO } from '../workspace/beneath/constant
 const I64 = FFIType.i64_fast
 const libc = openLibc({
   fgetxattr: { args: ['i32', 'ptr', 'ptr', I64], returns: I64 },
+  futimens: { args: ['i32', I64], returns: 'i32' },
   flistxattr: { args: ['i32', 'ptr', I64], returns: I64 },
   fsetxattr: { args: ['i32', 'ptr', 'ptr', I64, 'i32'], returns: 'i32' },
   lseek: { args: ['i32', I64, 'i32'], returns: I64 },
@@ -94,6 +95,19 @@ export function setXattr(fd: number, name: Uint8Array, content: Uint8Array): num
   // A pointer to no bytes is not accepted.
   const bytes = content.byteLength === 0 ? Uint8Array.of(0) : content
   return orErrno(libc.fsetxattr(fd, terminated, bytes, content.byteLength, 0))
+}
+
+const UTIME_OMIT = 0x3ffffffe
+/** Two `struct timespec`. */
+const times = new FixedBuffer(32)
+times.view.setUint32(8, UTIME_OMIT, true)
+
+/** Sets the modification time of an open file: whole seconds, which may be negative, and the nanoseconds to add. */
+export function setModified(fd: number, seconds: number, nanos: number): number {
+  times.view.setUint32(16, seconds % 2 ** 32, true)
+  times.view.setInt32(20, Math.floor(seconds / 2 ** 32), true)
+  times.view.setUint32(24, nanos, true)
+  return orErrno(libc.futimens(fd, times.address))
 }
 
 export function makeFifoAt(folder: number, name: Uint8Array, mode: number): number {

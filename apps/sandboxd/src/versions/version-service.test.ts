@@ -7,6 +7,7 @@ import {
   linkSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -262,6 +263,27 @@ describe('saving', () => {
     expect(readFileSync(join(third.workspace, 'a')).equals(readFileSync(join(first.workspace, 'a')))).toBe(
       true,
     )
+  })
+
+  test('finds what changed right after a restore, also when only the change time tells', async () => {
+    const first = new Sandbox()
+    const setTime = new Date('2026-01-01T00:00:00Z')
+    mkdirSync(join(first.workspace, 'emptied'))
+    for (const name of ['a', 'emptied/b']) {
+      writeFileSync(join(first.workspace, name), 'one')
+      utimesSync(join(first.workspace, name), setTime, setTime)
+    }
+    const saved = await first.save()
+    const second = new Sandbox(first.store)
+    await second.restore([saved.save], saved)
+    writeFileSync(join(second.workspace, 'a'), 'two')
+    utimesSync(join(second.workspace, 'a'), setTime, setTime)
+    rmSync(join(second.workspace, 'emptied/b'))
+    const next = await second.save({ parent: saved.save })
+    const third = new Sandbox(first.store)
+    await third.restore([saved.save, next.save], next)
+    expect(readFileSync(join(third.workspace, 'a'), 'utf8')).toBe('two')
+    expect(readdirSync(join(third.workspace, 'emptied'))).toEqual([])
   })
 
   test('stores only what changed when a new sandboxd starts from the newest version', async () => {

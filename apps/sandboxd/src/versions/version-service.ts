@@ -159,8 +159,13 @@ export class VersionService {
     return this.#inTurn(() => this.#deps.thread.request({ verb: 'beginRestore', version }))
   }
 
-  addSegment(id: SegmentId, bytes: Uint8Array): Promise<void> {
-    return this.#inTurn(() => this.#deps.thread.request({ verb: 'addSegment', id, bytes }))
+  /** Takes the bytes over: the caller cannot use them afterwards. */
+  addSegment(id: SegmentId, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    // A view of a larger buffer must not take the rest of it away.
+    const owned = bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice()
+    return this.#inTurn(() =>
+      this.#deps.thread.request({ verb: 'addSegment', id, bytes: owned }, [owned.buffer]),
+    )
   }
 
   finishRestore(save: string): Promise<{ readonly files: number; readonly folders: number }> {

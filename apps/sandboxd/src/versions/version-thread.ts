@@ -26,12 +26,14 @@ export class VersionThread {
 
   request<V extends VersionRequest['verb']>(
     request: Extract<VersionRequest, { verb: V }>,
+    /** Buffers of the request that the thread takes over, instead of copies. */
+    moved: ArrayBuffer[] = [],
   ): Promise<VersionResults[V]> {
     const { promise, resolve, reject } = Promise.withResolvers<VersionResults[keyof VersionResults]>()
     this.#minted += 1
     this.#waiting.set(this.#minted, { resolve, reject })
     this.#worker ??= this.#start()
-    this.#post({ kind: 'request', id: this.#minted, request })
+    this.#post({ kind: 'request', id: this.#minted, request }, moved)
     // The thread returns the result type of each verb; messages between threads are untyped.
     return promise as Promise<VersionResults[V]>
   }
@@ -40,8 +42,8 @@ export class VersionThread {
     this.#ended('it was stopped')
   }
 
-  #post(message: ToThread): void {
-    this.#worker?.postMessage(message)
+  #post(message: ToThread, moved: ArrayBuffer[]): void {
+    this.#worker?.postMessage(message, moved)
   }
 
   #start(): Worker {

@@ -9,6 +9,7 @@ import { ChangeHints } from './change-hints.ts'
 import { COMPRESSION } from './compression.ts'
 import { deviceOf } from './entry-stat.ts'
 import { Excludes } from './excludes.ts'
+import { freeBytes } from './free-bytes.ts'
 import type {
   BeginSave,
   FromThread,
@@ -20,7 +21,6 @@ import type {
   VersionResults,
 } from './messages.ts'
 import { Restore } from './restore.ts'
-import { isJustRestored, isUnchangedSince, type IsSaved, scanVersion } from './scan-restored.ts'
 import { Save, type SaveResult, type SaveRoot, type SaveStep } from './save.ts'
 import { SavedTree } from './saved-tree.ts'
 import { FolderScanner } from './scan.ts'
@@ -85,10 +85,11 @@ class Service {
         return this.#restore.begin()
       case 'addSegment':
         this.#restored.addSegment(request.id, request.bytes)
+        freeBytes(request.bytes)
         return undefined
       case 'finishRestore': {
         const counts = this.#restored.finish()
-        this.#load(this.#restored, request.save, isJustRestored)
+        this.#load(this.#restored, request.save, Date.now())
         this.#restore = undefined
         return counts
       }
@@ -96,10 +97,10 @@ class Service {
   }
 
   /** Makes a version the one that the next save starts from. */
-  #load(restore: Restore, save: string, isSaved: IsSaved): void {
+  #load(restore: Restore, save: string, unchangedBeforeMs: number): void {
     const { tree, ...content } = restore.content
     this.#tree = new SavedTree()
-    this.#tree.load([...scanVersion(this.#roots, tree, isSaved)], content)
+    this.#tree.load(tree, content, unchangedBeforeMs)
     this.#head = save
     this.#running = undefined
     this.#hints.invalidate()
@@ -108,7 +109,7 @@ class Service {
   /** Continues from the newest version: the files are on the disk, and this process is new. */
   #adopt(ends: VersionEnds, save: string): undefined {
     using version = this.#open(ends)
-    this.#load(version, save, isUnchangedSince(version.content.scannedMs))
+    this.#load(version, save, version.content.scannedMs)
     return undefined
   }
 
