@@ -1,4 +1,5 @@
 export { compareVersions, type VersionChange } from './compare.ts'
+export { freeBytes } from './free-bytes.ts'
 export { FolderIndex } from './folder-index.ts'
 export { ByteReader, ByteWriter, damaged } from './byte-stream.ts'
 export {

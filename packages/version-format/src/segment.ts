@@ -1,5 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { ByteReader, ByteWriter, damaged } from './byte-stream.ts'
+import { freeBytes } from './free-bytes.ts'
 
 /**
  * A segment is an immutable object of the store:
@@ -71,7 +72,8 @@ export interface BuiltSegment {
 /** Builds one segment. */
 export class SegmentBuilder {
   readonly #compression: Compression
-  readonly #parts: Uint8Array[] = [HEADER]
+  /** Compressed frames. */
+  readonly #parts: Uint8Array[] = []
   readonly #frames: Frame[] = []
   readonly #chunks: Chunk[] = []
   #size = HEADER.byteLength
@@ -125,13 +127,17 @@ export class SegmentBuilder {
     view.setUint32(0, trailer.byteLength, true)
     view.setUint32(4, raw.byteLength, true)
     footer.set(FOOTER_MARK, 8)
-    const bytes = new Uint8Array(this.#size + trailer.byteLength + FOOTER_BYTES)
-    let at = 0
-    for (const part of [...this.#parts, trailer, footer]) {
+    const trailerBytes = trailer.byteLength + FOOTER_BYTES
+    const bytes = new Uint8Array(this.#size + trailerBytes)
+    bytes.set(HEADER)
+    let at = HEADER.byteLength
+    for (const part of [...this.#parts.splice(0), trailer, footer]) {
       bytes.set(part, at)
       at += part.byteLength
+      freeBytes(part)
     }
-    return { bytes, trailerBytes: trailer.byteLength + FOOTER_BYTES }
+    freeBytes(this.#frame)
+    return { bytes, trailerBytes }
   }
 
   #closeFrame(): void {

@@ -9,17 +9,15 @@ import {
   type SegmentId,
 } from '@sandwire/version-format'
 import { Descriptor, readFd } from '../workspace/beneath/system-calls.ts'
+import type { ContentArena } from './content-arena.ts'
 import type { FoundEntry } from './scan.ts'
-import { hashKey, type SavedTree } from './saved-tree.ts'
+import type { SavedTree } from './saved-tree.ts'
 import { nextData, readXattrs, seekTo } from './system-calls.ts'
 
 /** Content that was read and is not yet packed. Packing takes longer than reading, and processes may be stopped meanwhile. */
 const MAX_UNPACKED_BYTES = 32 * 1024 * 1024
 /** A larger file, which only holes make possible, is not saved: a hole still takes a byte per block. */
 const MAX_FILE_BYTES = 1024 ** 4
-
-/** Memory for it is taken in pieces of this size, as needed. */
-const ARENA_BYTES = 4 * 1024 * 1024
 
 type Segments<Result> = Generator<BuiltSegment, Result, void>
 
@@ -32,6 +30,8 @@ interface PendingBlock {
 export interface PackerOptions {
   readonly tree: SavedTree
   readonly compression: Compression
+  /** Where content waits to be packed. */
+  readonly arena: ContentArena
   readonly segmentId: (number: number) => SegmentId
   /** Segments whose content is stored again. */
   readonly replaced: ReadonlySet<SegmentId>
@@ -49,10 +49,6 @@ export class ContentPacker {
   #builder: SegmentBuilder
   #pending: PendingBlock[] = []
   #pendingBytes = 0
-  /** Where content waits; used again after packing, because garbage of this size would not be freed in time. */
-  readonly #arena: Uint8Array[] = []
-  #arenaAt = 0
-  #arenaUsed = 0
 
   constructor(options: PackerOptions) {
     this.#options = options
@@ -105,29 +101,24 @@ export class ContentPacker {
 
   /** Reads the next block into the arena. */
   #readBlock(fd: number): Uint8Array | undefined {
-    if (this.#arenaUsed + BLOCK_BYTES > ARENA_BYTES) {
-      this.#arenaAt += 1
-      this.#arenaUsed = 0
-    }
-    const arena = (this.#arena[this.#arenaAt] ??= new Uint8Array(ARENA_BYTES))
-    const free = arena.subarray(this.#arenaUsed, this.#arenaUsed + BLOCK_BYTES)
+    const { arena } = this.#options
+    const free = arena.free(BLOCK_BYTES)
     const size = readFd(fd, free)
     if (size < 0) return undefined
-    this.#arenaUsed += size
+    arena.use(size)
     return free.subarray(0, size)
   }
 
   /** Packs what was read; yields every segment that is full. */
   *pack(): Segments<void> {
-    const { tree, segmentId, replaced, compression } = this.#options
+    const { tree, segmentId, replaced, compression, arena } = this.#options
     const pending = this.#pending
     this.#pending = []
     this.#pendingBytes = 0
-    this.#arenaAt = 0
-    this.#arenaUsed = 0
+    arena.clear()
     for (const { bytes, setRef } of pending) {
-      const hash = hashOf(bytes)
-      const key = hashKey(hash)
+      Bun.SHA256.hash(bytes, digest)
+      const key = digest.toString('latin1', 0, HASH_BYTES)
       const saved = tree.findChunk(key)
       const known =
         this.chunks.get(key) ?? (saved === undefined || replaced.has(saved.segment) ? undefined : saved)
@@ -136,7 +127,7 @@ export class ContentPacker {
         continue
       }
       const segment = segmentId(this.made)
-      const ref = { segment, chunk: this.#builder.add(bytes, hash) }
+      const ref = { segment, chunk: this.#builder.add(bytes, Uint8Array.from(digest.subarray(0, HASH_BYTES))) }
       this.contentBytes.set(segment, (this.contentBytes.get(segment) ?? 0) + bytes.byteLength)
       this.chunks.set(key, ref)
       setRef(ref)
@@ -148,12 +139,7 @@ export class ContentPacker {
   }
 }
 
-const digest = new Uint8Array(32)
-
-function hashOf(bytes: Uint8Array): Uint8Array {
-  Bun.SHA256.hash(bytes, digest)
-  return digest.slice(0, HASH_BYTES)
-}
+const digest = Buffer.alloc(32)
 
 const ZEROS = new Uint8Array(BLOCK_BYTES)
 

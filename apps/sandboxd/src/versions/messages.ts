@@ -53,8 +53,9 @@ export interface RestoreEnd {
 
 export type VersionRequest =
   | { readonly verb: 'sync' }
+  /** Begins a save; returns its first step. */
   | { readonly verb: 'begin'; readonly begin: BeginSave }
-  /** The next segment of the save. */
+  /** The next step of the save. */
   | { readonly verb: 'next' }
   | { readonly verb: 'commit' }
   | { readonly verb: 'discard' }
@@ -67,7 +68,7 @@ export type VersionRequest =
 
 export interface VersionResults {
   readonly sync: undefined
-  readonly begin: undefined
+  readonly begin: NextStep
   readonly next: NextStep
   readonly commit: undefined
   readonly discard: undefined

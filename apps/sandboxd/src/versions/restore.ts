@@ -7,6 +7,7 @@ import {
   damaged,
   decodeManifest,
   type FileEntry,
+  freeBytes,
   latin1Bytes,
   latin1Text,
   type ManifestEntry,
@@ -41,7 +42,6 @@ import {
 } from '../workspace/beneath/system-calls.ts'
 import { emptyFolder } from './empty-folder.ts'
 import { modeOf } from './entry-stat.ts'
-import { freeBytes } from './free-bytes.ts'
 import { hashKey } from './saved-tree.ts'
 import { chmodAt, makeFifoAt, setModified, setXattr, writeAt } from './system-calls.ts'
 

@@ -20,6 +20,7 @@ import {
 } from '../workspace/beneath/constants.ts'
 import { chmodFd, Descriptor, openAt, readLinkAt } from '../workspace/beneath/system-calls.ts'
 import { cName } from '../workspace/files/context.ts'
+import type { ContentArena } from './content-arena.ts'
 import { ContentPacker } from './content-packer.ts'
 import type { FolderScanner, FoundEntry } from './scan.ts'
 import {
@@ -54,6 +55,7 @@ export interface SaveOptions {
   readonly hints?: readonly string[]
   readonly tree: SavedTree
   readonly compression: Compression
+  readonly arena: ContentArena
   readonly segmentId: (number: number) => SegmentId
   /** Version record of control, which the last segment carries. */
   readonly record: Uint8Array

@@ -72,9 +72,9 @@ export class VersionService {
       this.#stopProcesses(request.kind)
       try {
         const { kind: _, ...begin } = request
-        await thread.request({ verb: 'begin', begin: { ...begin, syncedMs } })
+        const first = await thread.request({ verb: 'begin', begin: { ...begin, syncedMs } })
         this.#current = { save: request.save, number: -1, segment: undefined, summary: undefined, isLast }
-        await this.#advance(this.#current)
+        await this.#advance(this.#current, first)
       } catch (error) {
         this.#goOn()
         this.#current = undefined
@@ -181,15 +181,17 @@ export class VersionService {
     throw new SandwireError('conflict', 'Cannot continue the save: it is not running')
   }
 
-  /** Makes the next segment; at the end there is none. */
-  async #advance(current: Current): Promise<void> {
+  /** Makes the next segment, from the first step of the save if that is known; at the end there is none. */
+  async #advance(current: Current, first?: NextStep): Promise<void> {
     if (current.summary !== undefined) {
       current.segment = undefined
       return
     }
     if (this.#resume !== undefined && !this.#isCapped) this.#armTimer(MAX_SILENCE_MS)
+    let known = first
     for (;;) {
-      const step = await this.#deps.thread.request({ verb: 'next' })
+      const step = known ?? (await this.#deps.thread.request({ verb: 'next' }))
+      known = undefined
       switch (step.kind) {
         case 'read':
           this.#goOn()

@@ -1,5 +1,5 @@
 import { SandwireError } from '@sandwire/protocol'
-import type { SegmentId } from '@sandwire/version-format'
+import { freeBytes, type SegmentId } from '@sandwire/version-format'
 import { becomeFileUser } from '../workspace/thread/become-file-user.ts'
 import { fileError } from '../workspace/beneath/file-error.ts'
 import { AT_FDCWD, O_DIRECTORY, O_RDONLY } from '../workspace/beneath/constants.ts'
@@ -7,9 +7,9 @@ import { cString, OpenTable, openAt, trackOpen } from '../workspace/beneath/syst
 import { Inotify } from '../workspace/watch/inotify.ts'
 import { ChangeHints } from './change-hints.ts'
 import { COMPRESSION } from './compression.ts'
+import { ContentArena } from './content-arena.ts'
 import { deviceOf } from './entry-stat.ts'
 import { Excludes } from './excludes.ts'
-import { freeBytes } from './free-bytes.ts'
 import type {
   BeginSave,
   FromThread,
@@ -41,6 +41,7 @@ class Service {
   readonly #excludes: readonly Excludes[]
   readonly #paused: Int32Array
   readonly #hints = new ChangeHints(Inotify.open())
+  readonly #arena = new ContentArena()
   #tree = new SavedTree()
   /** The save that the tree is at. */
   #head: string | undefined
@@ -122,10 +123,11 @@ class Service {
     return this.#restore
   }
 
-  #begin(begin: BeginSave): undefined {
+  #begin(begin: BeginSave): NextStep {
     // Control committed the save, and the message that says so was lost.
     if (this.#running?.begin.save === begin.parent && this.#running?.result !== undefined) this.#commit()
     else this.#discard()
+    this.#arena.clear()
     const isKnown = begin.parent !== undefined && begin.parent === this.#head
     if (!isKnown) this.#tree = new SavedTree()
     const isBase = begin.isBase || !isKnown
@@ -138,6 +140,7 @@ class Service {
       ...(hints === undefined || needsFullScan ? {} : { hints }),
       tree: this.#tree,
       compression: COMPRESSION,
+      arena: this.#arena,
       segmentId,
       record: Buffer.from(begin.record),
       isBase,
@@ -148,7 +151,8 @@ class Service {
       isPaused: () => Atomics.load(this.#paused, 0) === 1,
     })
     this.#running = { begin, isBase, steps: save.run() }
-    return undefined
+    // At once: processes are stopped, and every message to this thread takes time.
+    return this.#next()
   }
 
   #next(): NextStep {
@@ -162,6 +166,7 @@ class Service {
       return { kind: 'segment', bytes: value.bytes, trailerBytes: value.trailerBytes, sha256 }
     }
     running.result = value
+    this.#arena.trim()
     this.#tree.refresh(value.refreshed)
     const { segments, sparse, made, isFuzzy, unreadable, unreadableCount } = value
     const { isBase } = running

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BuiltSegment, type SegmentId } from '@sandwire/version-format'
 import { COMPRESSION } from './compression.ts'
+import { ContentArena } from './content-arena.ts'
 import { deviceOf } from './entry-stat.ts'
 import { Restore, type SegmentEnd } from './restore.ts'
 import { Save, type SaveOptions, type SaveResult } from './save.ts'
@@ -53,6 +54,7 @@ export class VersionFixture implements Disposable {
       })),
       tree: this.tree,
       compression: COMPRESSION,
+      arena: new ContentArena(),
       segmentId,
       record: Buffer.from(`{"version":${this.#saves}}`),
       isBase: this.head === undefined,
