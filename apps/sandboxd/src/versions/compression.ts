@@ -10,6 +10,9 @@ export const COMPRESSION: Compression = {
   decompress: (bytes, sizeBytes) => {
     const maxOutputLength = Math.max(1, sizeBytes)
     // One buffer for the whole result: pieces of the default size would be copied once more.
-    return zstdDecompressSync(bytes, { maxOutputLength, chunkSize: Math.max(MIN_CHUNK_BYTES, maxOutputLength) })
+    return zstdDecompressSync(bytes, {
+      maxOutputLength,
+      chunkSize: Math.max(MIN_CHUNK_BYTES, maxOutputLength),
+    })
   },
 }

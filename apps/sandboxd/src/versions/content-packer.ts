@@ -127,7 +127,10 @@ export class ContentPacker {
         continue
       }
       const segment = segmentId(this.made)
-      const ref = { segment, chunk: this.#builder.add(bytes, Uint8Array.from(digest.subarray(0, HASH_BYTES))) }
+      const ref = {
+        segment,
+        chunk: this.#builder.add(bytes, Uint8Array.from(digest.subarray(0, HASH_BYTES))),
+      }
       this.contentBytes.set(segment, (this.contentBytes.get(segment) ?? 0) + bytes.byteLength)
       this.chunks.set(key, ref)
       setRef(ref)

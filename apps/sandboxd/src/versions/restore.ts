@@ -320,8 +320,7 @@ export class Restore {
         trailer.chunks.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
       )
     for (const [segment, trailer] of this.#trailers)
-      for (const [chunk, { hash }] of trailer.chunks.entries())
-        chunks.set(hashKey(hash), { segment, chunk })
+      for (const [chunk, { hash }] of trailer.chunks.entries()) chunks.set(hashKey(hash), { segment, chunk })
     return { tree: this.#tree, chunks, contentBytes, scannedMs: this.#scannedMs }
   }
 
