@@ -35,10 +35,11 @@ export type RunEvent =
       readonly input: unknown
       readonly subagent?: string
     }
-  /** Result of a tool call, cut to `MAX_TOOL_RESULT_CHARS`; `omittedChars` is what was cut. */
+  /** Result of a tool call, cut to `MAX_TOOL_RESULT_CHARS`; `omittedChars` is what was cut. `name` is the tool's. */
   | {
       readonly type: 'tool_result'
       readonly id: string
+      readonly name?: string
       readonly isError: boolean
       readonly content: string
       readonly omittedChars?: number

@@ -15,6 +15,9 @@ function firstLines(text: string): string {
   return cut.trimEnd().replaceAll('\n', '\n    ')
 }
 
+/** Their calls and results say nothing that a `todo` event does not show. */
+const TODO_TOOLS: ReadonlySet<string> = new Set(['TodoWrite', 'TaskCreate', 'TaskUpdate'])
+
 const TODO_MARKS = { pending: '[ ]', in_progress: '[>]', completed: '[x]' } as const
 
 /** Text of an event for people, with line breaks at its end; empty for events that say nothing new. */
@@ -25,8 +28,9 @@ function textOf(event: RunEvent): string {
     case 'stderr':
       return event.data.endsWith('\n') ? event.data : `${event.data}\n`
     case 'tool_call':
-      return `> ${event.title}\n`
+      return TODO_TOOLS.has(event.name) ? '' : `> ${event.title}\n`
     case 'tool_result':
+      if (TODO_TOOLS.has(event.name ?? '') && !event.isError) return ''
       return event.content === '' ? '' : `    ${event.isError ? 'error: ' : ''}${firstLines(event.content)}\n`
     case 'todo':
       return event.items.map(({ status, content }) => `  ${TODO_MARKS[status]} ${content}\n`).join('')
@@ -37,7 +41,7 @@ function textOf(event: RunEvent): string {
     case 'awaiting_input':
       return event.kind === 'message' ? '' : `? ${event.prompt}\n`
     case 'result':
-      return `Result: ${event.status}, ${event.filesChanged.length} file(s) changed\n`
+      return `Result: ${event.status}, ${event.filesChanged.length} ${event.filesChanged.length === 1 ? 'file' : 'files'} changed\n`
     case 'status':
       return textOfStatus(event)
     // `stdout` has the same text, and usage is shown elsewhere.

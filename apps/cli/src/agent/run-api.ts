@@ -71,6 +71,22 @@ export async function readRun(api: Api, id: string): Promise<Run> {
   return decodeRun(await api.request('GET', `/api/runs/${id}`))
 }
 
+/** A run is collected within this time after its last event. */
+const COLLECT_MS = 60_000
+const COLLECT_POLL_MS = 200
+
+/** The ended run; its events may be complete a moment before. */
+export async function waitForResult(
+  { api, wait }: { readonly api: Api; readonly wait: (ms: number) => Promise<void> },
+  id: string,
+): Promise<Run> {
+  for (let waitedMs = 0; ; waitedMs += COLLECT_POLL_MS) {
+    const run = await readRun(api, id)
+    if (run.state === 'ended' || waitedMs > COLLECT_MS) return run
+    await wait(COLLECT_POLL_MS)
+  }
+}
+
 /** The patch of an ended run. */
 export async function readDiff(api: Api, id: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
   const response = await api.send({ method: 'GET', path: `/api/runs/${id}/diff`, signal })

@@ -91,7 +91,7 @@ test('the status line shows state, spend, calls and todo, and what is being type
   )
   run.setCost(0.126)
   run.setState('running')
-  expect(run.statusLine(80)).toBe('[running | $0.13 | 1 calls | todo 1/1 Testing]')
+  expect(run.statusLine(80)).toBe('[running | $0.13 | 1 tool calls | todo 1/1 Testing]')
   run.keys('abc', 0)
   expect(run.statusLine(80)).toBe('> abc')
   expect(run.statusLine(4).length).toBe(3)

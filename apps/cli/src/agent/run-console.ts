@@ -58,6 +58,7 @@ export class RunConsole {
   #calls = 0
   #costUsd = 0
   #state = 'queued'
+  #hasStateEvent = false
 
   /** What an event prints. */
   event(entry: NumberedEvent): readonly ConsoleEffect[] {
@@ -67,8 +68,10 @@ export class RunConsole {
       this.#todo = `${done}/${event.items.length}${event.active === undefined ? '' : ` ${event.active}`}`
     } else if (event.type === 'tool_call') this.#calls += 1
     else if (event.type === 'usage') this.#costUsd = event.costUsd ?? this.#costUsd
-    else if (event.type === 'status' && event.status === 'state') this.#state = event.state
-    else if (event.type === 'status' && event.status === 'approval') this.#pending.delete(event.requestId)
+    else if (event.type === 'status' && event.status === 'state') {
+      this.#state = event.state === 'turn' ? 'working' : event.state
+      this.#hasStateEvent = true
+    } else if (event.type === 'status' && event.status === 'approval') this.#pending.delete(event.requestId)
     if (event.type === 'awaiting_input') {
       this.#pending.set(event.requestId, event)
       return [print(`? ${withoutControls(describeRequest(event))}  (${HELP[event.kind]})\n`)]
@@ -79,7 +82,7 @@ export class RunConsole {
 
   /** The state of a run that has no events yet. */
   setState(state: string): void {
-    this.#state = state
+    if (!this.#hasStateEvent) this.#state = state
   }
 
   setCost(costUsd: number): void {
@@ -108,7 +111,7 @@ export class RunConsole {
     const facts = [
       this.#state,
       `$${this.#costUsd.toFixed(2)}`,
-      `${this.#calls} calls`,
+      `${this.#calls} tool calls`,
       ...(this.#todo === '' ? [] : [`todo ${withoutControls(this.#todo).replaceAll('\n', ' ')}`]),
       ...(this.#pending.size === 0 ? [] : [`${this.#pending.size} waiting for you`]),
     ]
@@ -124,7 +127,8 @@ export class RunConsole {
     this.#line = ''
     if (line === '') return []
     const [request] = [...this.#pending.values()].filter(({ kind }) => kind !== 'message')
-    if (request === undefined) return [print(`< ${line}\n`), { type: 'message', text: line }]
+    // Its receipt, which comes as an event, shows it.
+    if (request === undefined) return [{ type: 'message', text: line }]
     this.#pending.delete(request.requestId)
     return [
       print(`< ${line}\n`),

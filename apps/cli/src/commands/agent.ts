@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { shellQuote } from '@sandwire/shell-quote'
-import { errorOfRun, decodeRun, readDiff, readRun, type Run } from '../agent/run-api.ts'
+import { decodeRun, errorOfRun, readDiff, waitForResult } from '../agent/run-api.ts'
 import { watchRun } from '../agent/watch-run.ts'
 import { type DiffOptions, useDiff } from '../agent/use-diff.ts'
 import { WorkTree } from '../agent/work-tree.ts'
@@ -20,9 +20,6 @@ const AGENT_LIMITS = {
   pids: 512,
   diskBytes: 2 * 1024 ** 3,
 }
-/** A run is collected within this time after its last event. */
-const COLLECT_MS = 60_000
-const COLLECT_POLL_MS = 200
 
 interface AgentOptions extends DiffOptions {
   readonly body: Readonly<Record<string, unknown>>
@@ -112,15 +109,6 @@ async function sendTree(context: CommandContext, tree: WorkTree): Promise<string
   }
 }
 
-/** The ended run; its events may be complete a moment before. */
-async function waitForResult({ api, io }: CommandContext, id: string): Promise<Run> {
-  for (let waitedMs = 0; ; waitedMs += COLLECT_POLL_MS) {
-    const run = await readRun(api, id)
-    if (run.state === 'ended' || waitedMs > COLLECT_MS) return run
-    await io.wait(COLLECT_POLL_MS)
-  }
-}
-
 async function runAgent(context: CommandContext, options: AgentOptions): Promise<number> {
   const { api, io, program, urlOption } = context
   const tree = options.repo === undefined ? WorkTree.find('.') : undefined
@@ -139,7 +127,7 @@ async function runAgent(context: CommandContext, options: AgentOptions): Promise
     io.info(`the run goes on; come back with: ${program} run events ${shellQuote(id)}${urlOption}`)
     return 0
   }
-  const run = await waitForResult(context, id)
+  const run = await waitForResult({ api, wait: io.wait }, id)
   if (run.result !== null && run.result.diffBytes !== null) {
     using interruption = io.openInterruption()
     const patch = await readDiff(api, id, interruption.signal)

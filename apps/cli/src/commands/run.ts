@@ -1,4 +1,4 @@
-import { errorOfRun, decodeRun, readDiff, type Run } from '../agent/run-api.ts'
+import { decodeRun, errorOfRun, readDiff, type Run, waitForResult } from '../agent/run-api.ts'
 import { watchRun } from '../agent/watch-run.ts'
 import { UsageError } from '../errors/errors.ts'
 import { exitCodeOfError } from '../errors/exit-code.ts'
@@ -37,7 +37,11 @@ const events: Action = async (context, run) => {
   // Fails if the run does not exist, before the terminal is changed.
   await context.api.request('GET', `/api/runs/${run}`)
   if ((await watchRun(context, run)) === 'detached') return 0
-  const error = errorOfRun(decodeRun(await context.api.request('GET', `/api/runs/${run}`)))
+  const { api, io, isJson, program, urlOption } = context
+  const ended = await waitForResult({ api, wait: io.wait }, run)
+  if (!isJson && (ended.result?.diffBytes ?? 0) > 0)
+    io.hint(`apply its changes: ${program} run diff ${run}${urlOption} | git apply --binary`)
+  const error = errorOfRun(ended)
   return error === undefined ? 0 : exitCodeOfError(error)
 }
 

@@ -74,6 +74,7 @@ const FIXED_HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   agent_not_configured: 'the operator of the server has to set it; see docs/agents.md',
   run_not_started: RETRY_SOON,
   git_failed: 'check the message of git above',
+  conflict: 'look at the current state, then try again',
   bad_request: HELP,
   upgrade_required: HELP,
   needs_v1: HELP,
@@ -188,6 +189,8 @@ export function hintFor(code: ErrorCode, context: HintContext): string {
   if (code === 'forbidden') return forbiddenHint(context)
   if (code === 'role_refused') return roleHint(context.action)
   if (code === 'frame_too_large' && context.action === 'start a command') return formatHint(TOO_LONG, program)
+  if (code === 'conflict' && context.action === 'run')
+    return `see how the run is doing: ${program} run show RUN${urlOption}`
   if (code === 'bad_request' && ATTACHES_TO_SESSION.has(context.action))
     return `list your sessions: ${program} sessions${urlOption}`
   const fixed = FIXED_HINTS[code]

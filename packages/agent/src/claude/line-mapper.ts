@@ -203,6 +203,7 @@ export class LineMapper {
       {
         type: 'tool_result',
         id,
+        ...(call === undefined ? {} : { name: call.name }),
         isError,
         content: resultText(block['content']),
         ...(omittedChars === 0 ? {} : { omittedChars }),
