@@ -23,6 +23,8 @@ export interface SandboxView {
 export interface DeploymentOptions extends Pick<HostOptions, 'args' | 'env'> {
   /** Run by an unprivileged user with its own home. */
   readonly isNobody?: boolean
+  /** Where its folder is created; default `/tmp`. */
+  readonly parent?: string
 }
 
 /** A host with workerd, CLI and its own data folder; disposing it removes everything. */
@@ -43,8 +45,9 @@ export class Deployment implements AsyncDisposable {
     this.#watch()
   }
 
-  static async open({ isNobody = false, args = [], env = {} }: DeploymentOptions = {}): Promise<Deployment> {
-    const folder = mkdtempSync('/tmp/deployment-')
+  static async open(given: DeploymentOptions = {}): Promise<Deployment> {
+    const { isNobody = false, args = [], env = {}, parent = '/tmp' } = given
+    const folder = mkdtempSync(join(parent, 'deployment-'))
     const data = join(folder, 'data')
     mkdirSync(data, { mode: 0o700 })
     if (isNobody) for (const each of [folder, data]) chownSync(each, NOBODY, NOBODY)
@@ -134,7 +137,9 @@ export class Deployment implements AsyncDisposable {
 
   async destroy(name: string): Promise<void> {
     const response = await this.fetch(`/api/sandboxes/${name}`, { method: 'DELETE' })
-    if (response.status !== 204) throw new Error(`Cannot destroy "${name}": ${await response.text()}`)
+    // Runs destroy their own sandboxes.
+    if (response.status !== 204 && response.status !== 404)
+      throw new Error(`Cannot destroy "${name}": ${await response.text()}`)
   }
 
   async list(): Promise<SandboxView[]> {

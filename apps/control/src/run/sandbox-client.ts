@@ -33,6 +33,8 @@ const REQUEST_MS = 30_000
 const MAX_RESPONSE_BYTES = 8 * 1024 * 1024
 /** How long the session of a clone is kept, so that its output can be read. */
 const CLONE_KEEP_SECONDS = 600
+/** How git shows a line of the gateway's refusal. */
+const REFUSAL = 'remote: Sandwire: '
 /** Longest message of a failed clone. */
 const MAX_PROBLEM_CHARS = 500
 
@@ -122,8 +124,7 @@ export class RunSandboxClient implements RunSandbox {
     if (exit === null) return false
     if (exit.code === 0) return true
     const { bytes } = unwrap(await sandbox.sessionOutput(call, record.cloneSession, 0))
-    const text = new TextDecoder().decode(bytes).trim().slice(-MAX_PROBLEM_CHARS)
-    throw new SandwireError('git_failed', `Cannot clone the repository: ${text.replaceAll('\n', ' ')}`)
+    throw new SandwireError('git_failed', `Cannot clone the repository: ${describeClone(bytes)}`)
   }
 
   async stop(): Promise<void> {
@@ -238,6 +239,13 @@ export class RunSandboxClient implements RunSandbox {
   get #sandbox() {
     return this.#deps.lookup.sandbox(this.#record.sandbox)
   }
+}
+
+/** Why git could not clone. Where the gateway says why, git adds only the gateway's address. */
+function describeClone(output: ArrayBuffer): string {
+  const lines = new TextDecoder().decode(output).trim().split('\n')
+  const refusals = lines.filter((line) => line.startsWith(REFUSAL)).map((line) => line.slice(REFUSAL.length))
+  return (refusals.length > 0 ? refusals : lines).join(' ').slice(-MAX_PROBLEM_CHARS)
 }
 
 /** The error of a response: of the sandbox's object, or of sandboxd. */

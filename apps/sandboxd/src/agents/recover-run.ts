@@ -10,7 +10,9 @@ function readTotals(record: RunRecord): {
   readonly agentSessionId: string | null
   readonly model: string | null
   readonly summary: string
+  readonly announcedFiles: ReadonlyMap<string, 'create' | 'modify'>
 } {
+  const announcedFiles = new Map<string, 'create' | 'modify'>()
   let usage = NO_USAGE
   let agentSessionId: string | null = null
   let model: string | null = null
@@ -26,11 +28,13 @@ function readTotals(record: RunRecord): {
       }
       if (event.type === 'text' && event.thinking === undefined && event.subagent === undefined)
         summary = event.text
+      if (event.type === 'file_change' && (event.action === 'create' || event.action === 'modify'))
+        announcedFiles.set(event.path, announcedFiles.get(event.path) === 'create' ? 'create' : event.action)
       if (event.type === 'status' && event.status === 'session') ({ agentSessionId, model } = event)
     }
     if (entries.length === 0) break
   }
-  return { usage, agentSessionId, model, summary }
+  return { usage, agentSessionId, model, summary, announcedFiles }
 }
 
 /** Ends a run that an earlier sandboxd left: no process of it is alive, its files are. */
@@ -46,5 +50,5 @@ export async function recoverRun(record: RunRecord, deps: CollectDependencies): 
   }
   record.report({ type: 'status', status: 'stopping', reason: 'crashed', message: MESSAGE })
   record.reportState('collecting')
-  record.finish(outcome, { ...totals, announcedFiles: new Map() }, await collectDiff(record, deps))
+  record.finish(outcome, totals, await collectDiff(record, deps))
 }
