@@ -8,8 +8,11 @@ import './style/search.css'
 import './style/terminal.css'
 import './style/tmux.css'
 import './style/versions.css'
+import './style/agents.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { openRun } from './agents/open-run.ts'
+import { notifyOutside, Runs } from './agents/runs.ts'
 import { onSignInChange } from './api/identity.ts'
 import { UNAUTHORIZED_EVENT } from './api/request.ts'
 import { writeFile } from './api/workspace.ts'
@@ -18,6 +21,7 @@ import { OpenFiles } from './files/open-files.ts'
 import { openFileFromTerminal } from './files/open-from-terminal.ts'
 import { Uploads } from './files/uploads.ts'
 import { WorkspaceWatch } from './files/workspace-watch.ts'
+import { focusedView } from './layout/layout.ts'
 import { PanelMemory, PanelMemoryContext } from './panels/panel-memory.ts'
 import { App } from './shell/app.tsx'
 import { hidePanelOnNarrowScreens } from './shell/side-bar.tsx'
@@ -26,6 +30,7 @@ import { PartsContext } from './state/context.ts'
 import { DirtyViews } from './state/dirty-views.ts'
 import { Workbench } from './state/workbench.ts'
 import { Terminals } from './terminals/terminals.ts'
+import { agentTexts } from './texts/agents.ts'
 import { versionTexts } from './texts/versions.ts'
 import { FileStatuses, followSelection } from './versions/file-status.ts'
 
@@ -44,7 +49,13 @@ const fileStatuses = new FileStatuses(({ name }, { savedMs }) =>
 )
 followSelection(workbench, fileStatuses)
 const watch = new WorkspaceWatch()
-const parts = { workbench, terminals, watch, files, dirty, drops, uploads, fileStatuses }
+const runs = new Runs((run) => {
+  const shown = focusedView(workbench.layout.get())
+  if (shown?.kind === 'run' && shown.run === run.id && !document.hidden) return
+  workbench.notify('info', agentTexts.waits, { label: agentTexts.open, run: () => openRun(workbench, run) })
+  notifyOutside(run)
+})
+const parts = { workbench, terminals, watch, files, dirty, drops, uploads, runs, fileStatuses }
 const panelMemory = new PanelMemory()
 followTheme(workbench.settings, () => terminals.redraw())
 window.addEventListener('pagehide', (event: PageTransitionEvent) => {

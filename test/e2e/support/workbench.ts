@@ -51,12 +51,15 @@ export class WorkbenchFixture implements AsyncDisposable {
 
   /** The shared host and browser, without the sandboxes that other test files left. */
   static async open(): Promise<WorkbenchFixture> {
-    const fixture = await share('workbench', async () => {
-      const [host, browser] = await Promise.all([startHost(), openSharedBrowser()])
-      return new WorkbenchFixture(host, browser, new URL(await makeSignInLink(host)).origin)
-    })
+    const fixture = await share('workbench', () => WorkbenchFixture.start({}))
     await fixture.#destroySandboxes()
     return fixture
+  }
+
+  /** A host of its own, with the shared browser. */
+  static async start(options: Parameters<typeof startHost>[0]): Promise<WorkbenchFixture> {
+    const [host, browser] = await Promise.all([startHost(options), openSharedBrowser()])
+    return new WorkbenchFixture(host, browser, new URL(await makeSignInLink(host)).origin)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

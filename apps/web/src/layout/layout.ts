@@ -27,6 +27,8 @@ export type View =
     }
   /** The sandbox's tmux: the panes of its active window. */
   | { readonly kind: 'tmux'; readonly sandbox: string }
+  /** A run of a coding agent. The title is the beginning of its task. */
+  | { readonly kind: 'run'; readonly sandbox: string; readonly run: string; readonly title: string }
   | {
       readonly kind: 'file'
       readonly sandbox: string

@@ -36,6 +36,7 @@ const decoders = [
     size: schema.optional(schema.record({ cols: cells, rows: cells })),
   }),
   forgiving({ kind: schema.literal('tmux'), sandbox }),
+  forgiving({ kind: schema.literal('run'), sandbox, run: schema.text(64), title: schema.text(64) }),
   forgiving({
     kind: schema.literal('file'),
     sandbox,

@@ -44,6 +44,13 @@ export const PANELS: readonly Panel[] = [
     Body: lazyPart(async () => (await import('../git/git-panel.tsx')).GitPanel),
   },
   {
+    id: 'agents',
+    label: shellTexts.panels.agents,
+    icon: 'agent',
+    needsSandbox: true,
+    Body: lazyPart(async () => (await import('../agents/runs-panel.tsx')).RunsPanel),
+  },
+  {
     id: 'versions',
     label: shellTexts.panels.versions,
     icon: 'history',

@@ -140,6 +140,7 @@ export function commandsOf(parts: Parts): readonly Command[] {
       run: panel('search'),
     },
     { id: 'panel.git', needsSandbox: true, title: titles.git, keys: 'Ctrl+Shift+Y', run: panel('git') },
+    { id: 'panel.agents', needsSandbox: true, title: titles.agents, run: panel('agents') },
     { id: 'panel.versions', needsSandbox: true, title: titles.versions, run: panel('versions') },
     { id: 'usage', title: titles.usage, run: () => workbench.showOverlay('usage') },
     { id: 'settings', title: titles.settings, run: () => workbench.showOverlay('settings') },

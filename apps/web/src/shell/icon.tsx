@@ -16,6 +16,7 @@ const PATHS = {
   zoom: 'M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10',
   close: 'M4 4l8 8M12 4l-8 8',
   more: 'M3 8h.01M8 8h.01M13 8h.01',
+  agent: 'M3 6h10v7H3zM8 6V3M8 3h.01M6 9h.01M10 9h.01M1.5 8v3M14.5 8v3',
   play: 'M5 3l8 5-8 5z',
   stop: 'M4 4h8v8H4z',
   trash: 'M3 4.5h10M6 4.5V3h4v1.5M4.5 4.5l.5 9h6l.5-9',

@@ -13,6 +13,7 @@ import { Panes } from './panes.tsx'
 import { TabBar } from './tab-bar.tsx'
 
 const FilePane = lazyPart(async () => (await import('../files/file-pane.tsx')).FilePane)
+const RunView = lazyPart(async () => (await import('../agents/run-view.tsx')).RunView)
 const TmuxView = lazyPart(async () => (await import('../tmux/tmux-view.tsx')).TmuxView)
 const DiffPane = lazyPart(async () => (await import('../git/diff-pane.tsx')).DiffPane)
 
@@ -32,6 +33,8 @@ function ViewPane({
       return <TerminalPane viewId={viewId} view={view} isFocused={isFocused} onClose={close} />
     case 'tmux':
       return <TmuxView viewId={viewId} view={view} isFocused={isFocused} />
+    case 'run':
+      return <RunView key={viewId} view={view} />
     case 'file':
       return <FilePane key={viewId} viewId={viewId} view={view} isFocused={isFocused} />
     case 'diff':

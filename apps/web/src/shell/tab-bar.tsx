@@ -28,6 +28,7 @@ import { EMPTY_LABEL, labelTabs, type TabLabel } from './tab-labels.ts'
 const ICONS: Readonly<Record<View['kind'], IconName>> = {
   terminal: 'terminal',
   tmux: 'terminal',
+  run: 'agent',
   file: 'files',
   diff: 'git',
 }

@@ -33,7 +33,7 @@ interface Titled<V extends View = View> {
 }
 
 function isPath(one: Titled): one is Titled<PathView> {
-  return one.view.kind !== 'terminal' && one.view.kind !== 'tmux'
+  return 'path' in one.view
 }
 
 /** Length of an abbreviated commit id. */

@@ -5,6 +5,7 @@ import { displayName } from '../files/display-name.ts'
 import { activeTab, type View } from '../layout/layout.ts'
 import { useParts } from '../state/context.ts'
 import { nameSandbox } from '../state/sandbox-names.ts'
+import { agentTexts } from '../texts/agents.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { tmuxTexts } from '../texts/tmux.ts'
 
@@ -33,6 +34,8 @@ export function titleOf(
       return terminalTitle === undefined || terminalTitle === '' ? sandboxName : terminalTitle
     case 'tmux':
       return tmuxTexts.title
+    case 'run':
+      return agentTexts.tabOf(view.title)
     case 'file':
       return displayName(baseName(view.path))
     case 'diff':
@@ -52,6 +55,8 @@ function kindAndTitle(view: View, programTitle: string): string {
         : shellTexts.pageTitles.program(programTitle)
     case 'tmux':
       return tmuxTexts.title
+    case 'run':
+      return agentTexts.tabOf(view.title)
     case 'file':
       return shellTexts.pageTitles.file(displayName(baseName(view.path)))
     case 'diff':

@@ -1,4 +1,5 @@
 import { createContext, useContext } from 'react'
+import type { Runs } from '../agents/runs.ts'
 import type { PageDrops } from '../files/drops.tsx'
 import type { OpenFiles } from '../files/open-files.ts'
 import type { Uploads } from '../files/uploads.ts'
@@ -16,6 +17,7 @@ export interface Parts {
   readonly dirty: DirtyViews
   readonly drops: PageDrops
   readonly uploads: Uploads
+  readonly runs: Runs
   /** Whether the files of the selected sandbox are saved. */
   readonly fileStatuses: FileStatuses
 }

@@ -1,0 +1,195 @@
+import { useStore } from '@sandwire/react'
+import { type FormEvent, type ReactElement, useId, useState } from 'react'
+import { createRun } from '../api/runs.ts'
+import { Dialog } from '../shell/dialog.tsx'
+import { useParts } from '../state/context.ts'
+import { messageOf } from '../state/workbench.ts'
+import { agentTexts } from '../texts/agents.ts'
+import { shellTexts } from '../texts/shell.ts'
+import { openRun } from './open-run.ts'
+import { planRun, type RunForm } from './plan-run.ts'
+
+const { create: texts } = agentTexts
+
+function Choice({
+  group,
+  label,
+  hint,
+  isChosen,
+  choose,
+}: {
+  readonly group: string
+  readonly label: string
+  readonly hint: string
+  readonly isChosen: boolean
+  readonly choose: () => void
+}): ReactElement {
+  return (
+    <label className="choice">
+      <input type="radio" name={group} checked={isChosen} onChange={choose} />
+      <span>
+        <strong>{label}</strong>
+        <small>{hint}</small>
+      </span>
+    </label>
+  )
+}
+
+/** The form for a new run. */
+export function NewRunDialog({
+  task = '',
+  sandbox,
+  onClose,
+}: {
+  readonly task?: string
+  /** Default: the selected one. */
+  readonly sandbox?: string
+  readonly onClose: () => void
+}): ReactElement {
+  const { workbench, runs } = useParts()
+  const current = useStore(workbench.current)
+  const sandboxes = useStore(workbench.sandboxes)
+  const usable = sandboxes.kind === 'ready' ? sandboxes.value.filter(({ access }) => access !== 'viewer') : []
+  const preferred = usable.find(({ id }) => id === (sandbox ?? current)) ?? usable[0]
+  const [form, setForm] = useState<RunForm>({
+    task,
+    where: preferred === undefined ? 'repo' : 'sandbox',
+    sandbox: preferred?.id,
+    repo: '',
+    ref: '',
+    model: '',
+    permission: 'ask',
+    isInteractive: true,
+    budget: '',
+  })
+  const [key] = useState(() => crypto.randomUUID())
+  const [problem, setProblem] = useState('')
+  const [isBusy, setBusy] = useState(false)
+  const groups = useId()
+  const change = (part: Partial<RunForm>): void => {
+    setForm((now) => ({ ...now, ...part }))
+    setProblem('')
+  }
+  const start = async (): Promise<void> => {
+    const plan = planRun(form)
+    if (plan.kind === 'invalid') return setProblem(plan.problem)
+    setBusy(true)
+    try {
+      const run = await createRun(plan.run, key)
+      onClose()
+      openRun(workbench, run)
+      await Promise.all([runs.refresh(), workbench.refreshSandboxes()])
+    } catch (caught) {
+      setProblem(messageOf(caught))
+      setBusy(false)
+    }
+  }
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    void start()
+  }
+  const field = (name: 'repo' | 'ref' | 'model' | 'budget', label: string, placeholder: string) => (
+    <label className="field">
+      <span>{label}</span>
+      <input
+        value={form[name]}
+        placeholder={placeholder}
+        spellCheck={false}
+        autoCapitalize="none"
+        onChange={(event) => change({ [name]: event.target.value })}
+      />
+    </label>
+  )
+  return (
+    <Dialog title={texts.title} onClose={onClose}>
+      <form className="form" onSubmit={submit}>
+        <label className="field">
+          <span>{texts.task}</span>
+          <textarea
+            autoFocus
+            rows={4}
+            value={form.task}
+            placeholder={texts.taskHint}
+            onChange={(event) => change({ task: event.target.value })}
+          />
+        </label>
+        <fieldset className="choices">
+          <legend>{texts.where}</legend>
+          {usable.length > 0 && (
+            <Choice
+              group={`${groups} where`}
+              label={texts.sandbox}
+              hint={texts.sandboxHint}
+              isChosen={form.where === 'sandbox'}
+              choose={() => change({ where: 'sandbox' })}
+            />
+          )}
+          <Choice
+            group={`${groups} where`}
+            label={texts.repository}
+            hint={texts.repositoryHint}
+            isChosen={form.where === 'repo'}
+            choose={() => change({ where: 'repo' })}
+          />
+        </fieldset>
+        {form.where === 'sandbox' ? (
+          <label className="field">
+            <span>{texts.sandboxName}</span>
+            <select value={form.sandbox} onChange={(event) => change({ sandbox: event.target.value })}>
+              {usable.map(({ id, name }) => (
+                <option key={id} value={id}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </label>
+        ) : (
+          <>
+            {field('repo', texts.url, 'https://…')}
+            {field('ref', texts.ref, texts.optional)}
+          </>
+        )}
+        <fieldset className="choices">
+          <legend>{texts.permission}</legend>
+          <Choice
+            group={`${groups} permission`}
+            label={texts.ask}
+            hint={texts.askHint}
+            isChosen={form.permission === 'ask'}
+            choose={() => change({ permission: 'ask' })}
+          />
+          <Choice
+            group={`${groups} permission`}
+            label={texts.auto}
+            hint={texts.autoHint}
+            isChosen={form.permission === 'auto'}
+            choose={() => change({ permission: 'auto' })}
+          />
+        </fieldset>
+        <label className="choice">
+          <input
+            type="checkbox"
+            checked={form.isInteractive}
+            onChange={(event) => change({ isInteractive: event.target.checked })}
+          />
+          <span>{texts.interactive}</span>
+        </label>
+        {field('model', texts.model, texts.optional)}
+        {field('budget', texts.budget, texts.optional)}
+        {problem !== '' && (
+          <p className="problem" role="alert">
+            {problem}
+          </p>
+        )}
+        <div className="dialog-actions">
+          <button type="button" onClick={onClose}>
+            {shellTexts.cancel}
+          </button>
+          <button type="submit" className="primary" disabled={isBusy}>
+            {isBusy ? texts.starting : texts.start}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

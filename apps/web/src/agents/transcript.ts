@@ -1,0 +1,242 @@
+import type {
+  AgentState,
+  InputRequest,
+  MessageReceipt,
+  NumberedEvent,
+  Partial as PartialMessage,
+  RunEvent,
+  Status,
+  TodoItem,
+} from '@sandwire/agent'
+
+/** One entry of the transcript. */
+export type TranscriptItem = { readonly id: string } & (
+  | { readonly kind: 'text'; readonly text: string; readonly isThinking: boolean }
+  | {
+      readonly kind: 'tool'
+      readonly name: string
+      readonly title: string
+      readonly input: unknown
+      readonly isSubagent: boolean
+      readonly result?: ToolResult
+    }
+  | {
+      readonly kind: 'message'
+      readonly text: string
+      readonly by: string
+      readonly receipt: MessageReceipt
+    }
+  | { readonly kind: 'request'; readonly request: InputRequest; readonly outcome?: RequestOutcome }
+  | { readonly kind: 'plan'; readonly text: string }
+  | { readonly kind: 'note'; readonly tone: 'info' | 'error'; readonly note: Note }
+)
+
+export interface ToolResult {
+  readonly isError: boolean
+  readonly content: string
+  readonly omittedChars: number
+}
+
+export interface RequestOutcome {
+  readonly outcome: 'allow' | 'deny' | 'expired' | 'withdrawn'
+  readonly by: string | null
+}
+
+/** What a note says; texts are chosen where it is drawn. */
+export type Note =
+  | { readonly kind: 'output'; readonly text: string }
+  | { readonly kind: 'retry'; readonly attempt: number; readonly maxAttempts: number }
+  | { readonly kind: 'stopping'; readonly message: string }
+  | { readonly kind: 'warning'; readonly message: string }
+  | { readonly kind: 'ended'; readonly status: string }
+
+/** Items in a chunk. A change makes a new chunk, and only changed chunks are drawn again. */
+const CHUNK = 50
+/** Characters of output on stderr that are joined to one note. */
+const MAX_OUTPUT_CHARS = 8 * 1024
+
+type Chunk = readonly TranscriptItem[]
+
+/** Everything about a run that its events say. Immutable. */
+export interface TranscriptState {
+  readonly chunks: readonly Chunk[]
+  readonly todo: readonly TodoItem[]
+  readonly active: string | undefined
+  /** Requests that wait for an answer. */
+  readonly pending: readonly InputRequest[]
+  readonly agentState: AgentState | undefined
+  /** Paths, in the order of their last change. */
+  readonly files: readonly string[]
+  /** What the agent writes just now. */
+  readonly partial: { readonly text: string; readonly isThinking: boolean } | undefined
+  readonly lastSeq: number
+  readonly isComplete: boolean
+}
+
+/** Builds the transcript of a run from its events. Events that were seen are ignored. */
+export class Transcript {
+  #chunks: Chunk[] = []
+  /** Chunk and index of items that can change. */
+  readonly #at = new Map<string, readonly [number, number]>()
+  #todo: readonly TodoItem[] = []
+  #active: string | undefined
+  readonly #pending = new Map<string, InputRequest>()
+  #agentState: AgentState | undefined
+  readonly #files = new Set<string>()
+  #partial: { readonly messageId: string; readonly text: string; readonly isThinking: boolean } | undefined
+  #lastSeq = 0
+  #isComplete = false
+
+  get state(): TranscriptState {
+    return {
+      chunks: this.#chunks,
+      todo: this.#todo,
+      active: this.#active,
+      pending: [...this.#pending.values()],
+      agentState: this.#agentState,
+      files: [...this.#files],
+      partial: this.#partial,
+      lastSeq: this.#lastSeq,
+      isComplete: this.#isComplete,
+    }
+  }
+
+  add({ seq, event }: NumberedEvent): void {
+    if (seq <= this.#lastSeq) return
+    this.#lastSeq = seq
+    this.#addEvent(String(seq), event)
+  }
+
+  addPartial({ kind, messageId, text }: PartialMessage['partial']): void {
+    if (kind === 'input') return
+    const isThinking = kind === 'thinking'
+    const isSame = this.#partial?.messageId === messageId && this.#partial.isThinking === isThinking
+    const before = isSame ? (this.#partial?.text ?? '') : ''
+    this.#partial = { messageId, isThinking, text: before + text }
+  }
+
+  #addEvent(id: string, event: RunEvent): void {
+    switch (event.type) {
+      case 'text':
+        this.#partial = undefined
+        return this.#push({ id, kind: 'text', text: event.text, isThinking: event.thinking === true })
+      case 'tool_call': {
+        const { name, title, input, subagent } = event
+        return this.#push({
+          id: `tool ${event.id}`,
+          kind: 'tool',
+          name,
+          title,
+          input,
+          isSubagent: subagent !== undefined,
+        })
+      }
+      case 'tool_result': {
+        const { isError, content, omittedChars = 0 } = event
+        return this.#change(`tool ${event.id}`, (item) => ({
+          ...item,
+          result: { isError, content, omittedChars },
+        }))
+      }
+      case 'todo':
+        this.#todo = event.items
+        this.#active = event.active
+        return
+      case 'plan':
+        return this.#push({ id, kind: 'plan', text: event.text })
+      case 'file_change':
+        this.#files.delete(event.path)
+        this.#files.add(event.path)
+        return
+      case 'awaiting_input': {
+        const { type: _type, ...request } = event
+        // The composer shows that the agent takes a message.
+        if (request.kind === 'message') return
+        this.#pending.set(request.requestId, request)
+        return this.#push({ id: `request ${request.requestId}`, kind: 'request', request })
+      }
+      case 'stderr':
+        return this.#addOutput(id, event.data)
+      case 'result':
+        return this.#push({
+          id,
+          kind: 'note',
+          tone: event.status === 'completed' || event.status === 'aborted' ? 'info' : 'error',
+          note: { kind: 'ended', status: event.status },
+        })
+      case 'complete':
+        this.#isComplete = true
+        this.#partial = undefined
+        this.#pending.clear()
+        return
+      case 'status':
+        return this.#addStatus(id, event)
+      // `text` has the same words as `stdout`; control's count of the usage is better.
+      case 'stdout':
+      case 'usage':
+    }
+  }
+
+  #addStatus(id: string, status: Status): void {
+    switch (status.status) {
+      case 'state':
+        this.#agentState = status.state
+        return
+      case 'message': {
+        const { id: message, text, by, receipt } = status
+        const key = `message ${message}`
+        if (this.#at.has(key)) return this.#change(key, (item) => ({ ...item, receipt }))
+        return this.#push({ id: key, kind: 'message', text, by, receipt })
+      }
+      case 'approval': {
+        const { requestId, outcome, by } = status
+        this.#pending.delete(requestId)
+        return this.#change(`request ${requestId}`, (item) => ({ ...item, outcome: { outcome, by } }))
+      }
+      case 'retry': {
+        const { attempt, maxAttempts } = status
+        return this.#note(id, 'info', { kind: 'retry', attempt, maxAttempts })
+      }
+      case 'stopping':
+        return this.#note(id, 'info', { kind: 'stopping', message: status.message })
+      case 'warning':
+        return this.#note(id, 'error', { kind: 'warning', message: status.message })
+      case 'session':
+    }
+  }
+
+  #note(id: string, tone: 'info' | 'error', note: Note): void {
+    this.#push({ id, kind: 'note', tone, note })
+  }
+
+  /** Joins output that follows output. */
+  #addOutput(id: string, data: string): void {
+    const last = this.#chunks.at(-1)?.at(-1)
+    const isOutput = last?.kind === 'note' && last.note.kind === 'output'
+    const before = isOutput && last.note.kind === 'output' ? last.note.text : ''
+    if (!isOutput || before.length + data.length > MAX_OUTPUT_CHARS)
+      return this.#note(id, 'error', { kind: 'output', text: data })
+    const chunk = this.#chunks.at(-1) ?? []
+    const joined: TranscriptItem = { ...last, note: { kind: 'output', text: before + data } }
+    this.#chunks = [...this.#chunks.slice(0, -1), [...chunk.slice(0, -1), joined]]
+  }
+
+  #push(item: TranscriptItem): void {
+    const last = this.#chunks.at(-1)
+    if (last === undefined || last.length >= CHUNK) this.#chunks = [...this.#chunks, [item]]
+    else this.#chunks = [...this.#chunks.slice(0, -1), [...last, item]]
+    const chunk = this.#chunks.length - 1
+    this.#at.set(item.id, [chunk, (this.#chunks[chunk]?.length ?? 1) - 1])
+  }
+
+  #change(id: string, change: (item: TranscriptItem) => object): void {
+    const at = this.#at.get(id)
+    if (at === undefined) return
+    const [chunk, index] = at
+    const items = [...(this.#chunks[chunk] ?? [])]
+    const item = items[index]
+    if (item === undefined) return
+    items[index] = change(item) as TranscriptItem
+    this.#chunks = this.#chunks.with(chunk, items)
+  }
+}
