@@ -20,7 +20,7 @@ const MEBIBYTE = 1024 ** 2
 const GONE_MS = 5_000
 
 /** How long a resource bomb runs. */
-const BOMB_MS = 2_000
+const BOMB_MS = 1_000
 
 const BOMBS = [
   { what: 'processes', bomb: 'bomb() { bomb | bomb & }; bomb; wait' },
