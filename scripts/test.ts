@@ -23,6 +23,7 @@ import {
   parseTestSummary,
   type TestCounts,
 } from './test-summary.ts'
+import { waitForIdle } from './wait-for-idle.ts'
 
 /** End-to-end tests start real processes, which a busy machine delays by seconds. */
 const TEST_TIMEOUT_MS = 60_000
@@ -34,6 +35,8 @@ const MAX_LISTED_FAILURES = 40
 const MAX_REPEATED_FAILURES = 4
 /** Groups that run at the same time. Most tests wait most of the time, so this exceeds two processors by two. */
 const PARALLEL_GROUPS = 4
+/** Groups beyond those, each started while processors are idle. */
+const EXTRA_GROUPS = 2
 
 /** Test files that run in one process, one after the other, and can share a host, an engine and a browser. */
 interface Group {
@@ -60,7 +63,7 @@ const WIRE_TESTS = e2e('streams', 'terminal-input', 'sharing', 'disconnects')
 const GROUPS: readonly Group[] = [
   {
     name: 'workbench panels',
-    seconds: 180,
+    seconds: 280,
     patterns: e2e(
       ...['accessibility', 'conflict', 'editing', 'editor', 'lists', 'panels', 'panes', 'tabs'].map(
         (name) => `workbench-${name}`,
@@ -69,7 +72,7 @@ const GROUPS: readonly Group[] = [
   },
   {
     name: 'workbench terminals',
-    seconds: 185,
+    seconds: 340,
     patterns: e2e(
       'workbench-*',
       'terminal-component',
@@ -79,39 +82,39 @@ const GROUPS: readonly Group[] = [
       'embedding',
     ),
   },
-  { name: 'threats', seconds: 150, patterns: e2e('threats-*') },
+  { name: 'threats', seconds: 180, patterns: e2e('threats-*') },
   {
     name: 'strangers',
-    seconds: 90,
+    seconds: 100,
     patterns: [...e2e('strangers/*'), 'apps/control/test/strangers/*.test.ts'],
   },
-  { name: 'control', seconds: 200, patterns: ['apps/control/**/*.test.ts'] },
+  { name: 'control', seconds: 500, patterns: ['apps/control/**/*.test.ts'] },
   { name: 'agents', seconds: 40, patterns: e2e('agent-*') },
-  { name: 'command line', seconds: 60, patterns: e2e('cli-*') },
-  { name: 'sandboxd', seconds: 145, patterns: ['apps/sandboxd/**/*.test.ts'] },
-  { name: 'host', seconds: 165, patterns: e2e('up', 'up-*') },
+  { name: 'command line', seconds: 80, patterns: e2e('cli-*') },
+  { name: 'sandboxd', seconds: 170, patterns: ['apps/sandboxd/**/*.test.ts'] },
+  { name: 'host', seconds: 260, patterns: e2e('up', 'up-*') },
   {
     name: 'isolation',
     seconds: 160,
     patterns: e2e('isolation*', 'egress', 'gateway', 'doctor', 'sandbox-inside'),
   },
-  { name: 'containers', seconds: 165, patterns: e2e('container-*') },
-  { name: 'workspace', seconds: 105, patterns: [...e2e('workspace-*'), 'test/co*/**/*.test.ts'] },
+  { name: 'containers', seconds: 320, patterns: e2e('container-*') },
+  { name: 'workspace', seconds: 100, patterns: [...e2e('workspace-*'), 'test/co*/**/*.test.ts'] },
   {
     name: 'wire',
-    seconds: 155,
+    seconds: 130,
     patterns: [...WIRE_TESTS, ...e2e('flow', 'lifetime', 'create', 'stop', 'snapshot')],
   },
-  { name: 'end to end', seconds: 280, patterns: e2e('**/*') },
+  { name: 'end to end', seconds: 540, patterns: e2e('**/*') },
   {
     name: 'units',
-    seconds: 55,
+    seconds: 65,
     isPure: true,
     patterns: ['packages', 'apps', 'scripts', 'deploy'].map((folder) => `${folder}/**/*.test.ts`),
   },
   {
     name: 'wire through control',
-    seconds: 65,
+    seconds: 60,
     patterns: WIRE_TESTS,
     env: { SANDWIRE_E2E: 'control' },
     isRepeat: true,
@@ -251,11 +254,24 @@ async function runGroups(): Promise<Run> {
     .filter(([group, files]) => files.length > 0 && (group.needsEngine !== true || engine !== undefined))
     .toSorted(([a], [b]) => b.seconds - a.seconds)
   const runs = new Map<Group, Run>()
-  const work = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
-      runs.set(next[0], await runGroup(...next, engine))
+  const runNext = async (): Promise<void> => {
+    const next = waiting.shift()
+    if (next !== undefined) runs.set(next[0], await runGroup(...next, engine))
   }
-  await Promise.all(Array.from({ length: PARALLEL_GROUPS }, work))
+  const hasGroups = (): boolean => waiting.length > 0
+  const work = async (): Promise<void> => {
+    while (hasGroups()) await runNext()
+  }
+  const workWhenIdle = async (): Promise<void> => {
+    const running = new Set<Promise<void>>()
+    while (await waitForIdle(hasGroups)) {
+      const run = runNext().finally(() => running.delete(run))
+      running.add(run)
+      if (running.size >= EXTRA_GROUPS) await Promise.race(running)
+    }
+    await Promise.all(running)
+  }
+  await Promise.all([...Array.from({ length: PARALLEL_GROUPS }, work), workWhenIdle()])
   await repeatFailures(runs, engine)
   const all = [...runs.values()]
   return {
