@@ -5,6 +5,7 @@ test.each([
   ['Ann Archer', 'Ann Archer'],
   ['  Ann \t\n Archer\u3000', 'Ann Archer'],
   ['Ann\u2800\u3164\u115f\uffa0Archer', 'Ann Archer'],
+  ['Ann\u{1d159}\u{13441}\u{13442}\u{16fe4}\ufffcArcher', 'Ann Archer'],
   ['A\u034fnn\ufe0f', 'Ann'],
   ['\u202eAnn\u2066', 'Ann'],
   ['Ａｎｎ', 'Ann'],
@@ -26,7 +27,7 @@ test('INVISIBLE matches what shows nothing, but no space', () => {
   const shown = 'a b\u00a0c\u3000d é 한 ⠁ 🦊'
   expect(shown.replaceAll(INVISIBLE, '')).toBe(shown)
   expect(
-    '\u0000\u001b\u007f\u00ad\u115f\u200b\u200d\u202e\u2028\u2800\u3164\ufe0f\ufeff\u{e0041}'.replaceAll(
+    '\u0000\u001b\u007f\u00ad\u115f\u200b\u200d\u202e\u2028\u2800\u3164\ufe0f\ufeff\ufffc\u{e0041}\u{13441}\u{16fe4}\u{1d159}'.replaceAll(
       INVISIBLE,
       '',
     ),

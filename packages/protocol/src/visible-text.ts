@@ -1,5 +1,8 @@
-/** Letters and symbols without a shape, as wide as others: Hangul fillers and the empty braille pattern. */
-const BLANK = '\\u115f\\u1160\\u2800\\u3164\\uffa0'
+/**
+ * Letters and symbols without a shape, as wide as others, for the brackets of a pattern with the flag `u`: Hangul and Khitan fillers, the
+ * empty braille pattern, the object replacement character, hieroglyphic blanks, and the empty notehead.
+ */
+export const BLANK = String.raw`\u115f\u1160\u2800\u3164\uffa0\ufffc\u{13441}\u{13442}\u{16fe4}\u{1d159}`
 
 /** Everything that shows nothing, except spaces: control, format and direction characters, line separators and blanks. */
 export const INVISIBLE = new RegExp(`[\\p{C}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}${BLANK}]`, 'gu')

@@ -1,3 +1,4 @@
+import { BLANK } from '@sandwire/protocol'
 import { printable } from '@sandwire/react'
 import { fileTexts } from '../texts/files.ts'
 
@@ -14,7 +15,10 @@ const UNSEEN = /[\p{Cc}\p{Cs}]/gu
 /**
  * Spaces that would go unnoticed: leading, trailing, repeated or unusual ones, and letters that look like one. The ideographic space is not unusual.
  */
-const LOST_SPACES = /(?<=^|\/) +| +(?=\/|$)| {2,}|[^\P{Zs} \u3000]|[\u115f\u1160\u2800\u3164\uffa0]/gu
+const LOST_SPACES = new RegExp(
+  String.raw`(?<=^|\/) +| +(?=\/|$)| {2,}|[^\P{Zs} \u3000]|[${BLANK}]`,
+  'gu',
+)
 
 function hexOf(character: string): string {
   return character.charCodeAt(0).toString(16).padStart(2, '0')
@@ -40,14 +44,14 @@ function orPlaceholder(text: string): string {
  * them; bidirectional controls are removed; an empty result gets a placeholder.
  */
 export function displayName(name: string): string {
-  const seen = name.replaceAll(LOST_SPACES, (spaces) => '␣'.repeat(spaces.length))
+  const seen = name.replaceAll(LOST_SPACES, (spaces) => '␣'.repeat(Array.from(spaces).length))
   return orPlaceholder(printable(seen.replaceAll(UNSEEN, markOf)))
 }
 
 /** A name for screen readers, which would skip the visible stand-ins or spell them out. */
 export function spokenName(name: string): string {
   const heard = name.replaceAll(LOST_SPACES, (spaces) =>
-    ` (${fileTexts.spoken.space}) `.repeat(spaces.length),
+    ` (${fileTexts.spoken.space}) `.repeat(Array.from(spaces).length),
   )
   const words = heard.replaceAll(UNSEEN, wordOf)
   return orPlaceholder(printable(words.replaceAll(/ +/g, ' ')))

@@ -33,7 +33,7 @@ interface OpenMenu {
 function download(url: string, name: string): void {
   const link = document.createElement('a')
   link.href = url
-  link.download = name
+  link.download = displayName(name)
   link.click()
 }
 

@@ -23,11 +23,7 @@ type Allocation = (typeof ALLOCATIONS)[number]
 const ALLOCATION_REPORTS: Readonly<Record<Allocation, ProbeReport>> = {
   mapped: report('memory-limit', 'failed', 'could use twice its memory'),
   held: report('memory-limit', 'failed', 'could use twice its memory in an unmapped memory file'),
-  hidden: report(
-    'memory-limit',
-    'weak',
-    'a process that exceeds the memory limit is killed, unless it hides its memory from the watchdog',
-  ),
+  hidden: report('memory-limit', 'failed', 'could use twice its memory in a process that hides it'),
 }
 
 /** Processes that together use three times the limit, each half of it. */
