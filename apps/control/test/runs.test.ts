@@ -95,6 +95,12 @@ describe('a run in a sandbox that exists', () => {
     })
     const diff = await control.fetch(`/api/runs/${run.id}/diff`)
     expect(await diff.text()).toBe('diff --git a/a b/a\n')
+    // A browser never renders what an agent wrote.
+    expect(Object.fromEntries(diff.headers)).toMatchObject({
+      'content-disposition': 'attachment; filename="changes.diff"',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
+      'x-content-type-options': 'nosniff',
+    })
     const stored = await control.fetch(`/api/runs/${run.id}/events?after=1`)
     expect(await stored.json()).toMatchObject({
       state: 'ended',

@@ -192,7 +192,11 @@ export class RunObject extends DurableObject<Env> {
       throw new SandwireError('run_not_started', 'The run has no diff yet: it has not ended')
     if (diffBytes === null) throw new SandwireError('not_found', 'The run has no diff')
     return new Response(await diffs.read(), {
-      headers: { 'content-type': 'text/x-diff; charset=utf-8', 'content-length': String(diffBytes) },
+      headers: {
+        'content-type': 'text/x-diff; charset=utf-8',
+        'content-length': String(diffBytes),
+        'content-disposition': 'attachment; filename="changes.diff"',
+      },
     })
   }
 
