@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { existsSync, readdirSync, renameSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { startHost } from './support/control.ts'
 
-test('a sandbox whose files are missing does not start with empty ones', async () => {
+test('a sandbox without its files does not start with empty ones; its programs are rebuilt', async () => {
   // With a store, the last version would be restored.
   await using host = await startHost({ env: { SANDWIRE_STORE: 'none' } })
   const post = (path: string, body: unknown = {}): Promise<Response> =>
@@ -37,4 +37,17 @@ test('a sandbox whose files are missing does not start with empty ones', async (
 
   renameSync(`${folder}.unmounted`, folder)
   expect(await exec('cat kept')).toMatchObject({ output: 'kept\n' })
+
+  // Programs in the cache are rebuilt while the host runs, damaged or deleted.
+  const cache = join(host.data, 'cache')
+  const bundle = readdirSync(cache).find((name) => name.startsWith('sandboxd-') && !name.endsWith('.sha256'))
+  const damages = [
+    () => truncateSync(join(cache, bundle ?? '', 'main.js'), 100),
+    () => rmSync(cache, { recursive: true }),
+  ]
+  for (const damage of damages) {
+    expect((await post('/api/sandboxes/dev/stop')).status).toBe(200)
+    damage()
+    expect(await exec('cat kept')).toMatchObject({ output: 'kept\n' })
+  }
 })

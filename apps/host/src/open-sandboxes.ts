@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { HostHealth } from '@sandwire/internal-api'
+import { KeyedSerializer } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
 import type { ContainerEngine } from './api/routes.ts'
 import type { Configuration } from './configuration.ts'
@@ -143,6 +144,17 @@ export async function describeMachine(
   return { ...common, runBase: `${runBase}-local`, workspace }
 }
 
+/** Rebuilds the bundles that sandboxes use if they are damaged or missing, at the same paths; true when it did. */
+async function repairBundles(
+  { program, egressCode = '' }: IsolationSettings,
+  { cache }: DataFolder,
+): Promise<boolean> {
+  const folders = [program.code?.folder ?? '', egressCode]
+  if (folders.every((folder) => hasRecordedContent(folder))) return false
+  await Promise.all([bundleDaemon(DAEMON_SOURCE, cache), bundleEgress(cache)])
+  return folders.every((folder) => hasRecordedContent(folder))
+}
+
 /** Chooses the isolation. Throws when bubblewrap is required and does not work. */
 async function pickIsolation(
   settings: IsolationSettings,
@@ -183,6 +195,7 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
   new Slots(slots).open()
   const gates = gatesFolder(slots)
   const disk = options.openDisk(isolation.kind === 'bubblewrap' && hasLoopDevices(settings.isRoot))
+  const repairs = new KeyedSerializer<boolean>()
   const manager = createSandboxManager({
     sandboxesFolder: folder.sandboxes,
     controlFolder: socketFolder,
@@ -193,6 +206,7 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
     gates,
     closeConnections: options.closeConnections,
     disk,
+    repairPrograms: () => repairs.runShared('', () => repairBundles(settings, folder)),
   })
   return {
     isolation: isolation.kind,

@@ -83,6 +83,8 @@ export interface SandboxManagerOptions {
   readonly closeConnections: (exceptPids: ReadonlySet<number>) => void
   /** Admits sandboxes to the data disk; absent: every sandbox. */
   readonly disk?: Pick<DiskGuard, 'admit'>
+  /** Rebuilds the programs that sandboxes run if they are damaged; true when it did. */
+  readonly repairPrograms?: () => Promise<boolean>
   readonly unclaimedMs?: number
   readonly readyMs?: number
 }
@@ -182,6 +184,15 @@ class SupervisedSandboxManager implements SandboxManager {
   }
 
   async #start(spec: StartSpec): Promise<SandboxStatus> {
+    try {
+      return await this.#tryStart(spec)
+    } catch (error) {
+      if ((await this.#options.repairPrograms?.()) !== true) throw error
+      return this.#tryStart(spec)
+    }
+  }
+
+  async #tryStart(spec: StartSpec): Promise<SandboxStatus> {
     const files = this.#store.make(spec.id)
     const deadlineMs = performance.now() + this.#startMs
     for (;;) {
