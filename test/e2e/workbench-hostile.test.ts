@@ -258,8 +258,11 @@ describe.skipIf(problem !== undefined)(
         for (const [file, content] of Object.entries(files)) await put(file, content)
         const [sandbox = ''] = (await workbench.first.session()).split('.')
         const base = `/api/workspaces/${sandbox}`
+        const saved = await fixture.host.fetch(`/api/sandboxes/${sandbox}/checkpoints`, { method: 'POST' })
+        expect(saved.status).toBe(201)
         const urls = [
           ...Object.keys(files).map((file) => `${base}/file?path=${file}`),
+          ...Object.keys(files).map((file) => `/files/${sandbox}/workspace/${file}`),
           `${base}/archive?path=.`,
         ]
         for (const url of urls) {

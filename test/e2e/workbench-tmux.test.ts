@@ -78,6 +78,19 @@ describe.skipIf(problem !== undefined)(
       await workbench.button('Zoom pane').click()
       await eventually(async () => (await paneCount(workbench)) === 1, { what: 'the zoomed pane', ...WAIT })
 
+      // Programs choose these names.
+      await inside(workbench, `tmux rename-window -t :0 "$(printf 'a\\342\\200\\256b')"`)
+      await workbench.page.getByRole('button', { name: /^0: (ab|a\u202eb)$/ }).waitFor()
+      await inside(workbench, `tmux select-pane -t %0 -T "$(printf 'c\\342\\200\\256d')"`)
+      await workbench.button('Zoom pane').click()
+      await workbench.page.getByRole('group', { name: /^(cd|c\u202ed)$/ }).waitFor()
+      const named = workbench.page.locator('.tmux-pane, .tmux-windows button')
+      const names = await named.evaluateAll((all) =>
+        all.map((each) => each.getAttribute('aria-label') ?? each.textContent),
+      )
+      expect(names).toContain('0: ab')
+      expect(names).toContain('cd')
+
       await inside(workbench, 'tmux kill-server')
       await workbench.page.getByText('tmux is not running in this sandbox').waitFor()
       expect(workbench.errors).toEqual([])

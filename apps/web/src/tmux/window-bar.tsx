@@ -1,4 +1,5 @@
 import { type ReactElement, useState } from 'react'
+import { displayTitle } from '../files/display-name.ts'
 import type { TmuxAction, TmuxWindow } from '../api/tmux.ts'
 import { IconButton } from '../shell/icon.tsx'
 import { tmuxTexts } from '../texts/tmux.ts'
@@ -44,7 +45,7 @@ export function WindowBar({
                   if (event.key === 'F2') setRenamed(id)
                 }}
               >
-                {`${index}: ${name}`}
+                {`${index}: ${displayTitle(name)}`}
               </button>
             )}
           </li>

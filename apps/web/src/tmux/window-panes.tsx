@@ -12,6 +12,7 @@ import { ParticipantBar } from '../sharing/participant-bar.tsx'
 import { useParts } from '../state/context.ts'
 import { tmuxTexts } from '../texts/tmux.ts'
 import { type Border, bordersOf, panesIn } from './borders.ts'
+import { displayTitle } from '../files/display-name.ts'
 
 interface WindowPanesProps {
   readonly viewId: string
@@ -69,7 +70,7 @@ export function WindowPanes({ viewId, sandbox, window, isFocused, act }: WindowP
             className={`tmux-pane ${pane === activeId && cells.length > 1 ? 'active' : ''}`}
             data-pane={pane}
             role="group"
-            aria-label={panes.find(({ id }) => id === pane)?.title ?? pane}
+            aria-label={displayTitle(panes.find(({ id }) => id === pane)?.title ?? pane)}
             style={
               cell === undefined
                 ? { inset: 0, visibility: 'hidden' }
