@@ -308,9 +308,9 @@ test('commits without a configured identity only with an author', async () => {
 
 const LOCKED = { ...FAILED, body: { error: { message: expect.stringContaining('index.lock') } } }
 
-/** Creates the lock of the index, some minutes ago. */
-function lockIndex({ root }: Fixture, minutes: number): void {
-  const lock = join(root, '.git/index.lock')
+/** Creates the lock of the index or of another file, some minutes ago. */
+function lockIndex({ root }: Fixture, minutes: number, name = 'index'): void {
+  const lock = join(root, `.git/${name}.lock`)
   writeFileSync(lock, '')
   const seconds = Date.now() / 1000 - 60 * minutes
   utimesSync(lock, seconds, seconds)
@@ -342,6 +342,21 @@ test('removes a lock that a killed git has left behind', async () => {
     expect(existsSync(join(fixture.root, '.git/index.lock'))).toBe(false)
   }
 })
+
+test.each(['HEAD', 'refs/heads/main'])(
+  'removes a lock of %s that a killed git has left behind',
+  async (name) => {
+    using fixture = createCommitted('a')
+    fixture.git('branch', '-M', 'main')
+    fixture.write('a', 'two\n')
+    expect(await fixture.post('git/stage', { paths: ['a'] })).toMatchObject(DONE)
+    lockIndex(fixture, 0, name)
+    expect(await fixture.post('git/commit', { message: 'x' })).toMatchObject(FAILED)
+    lockIndex(fixture, 2, name)
+    expect(await fixture.post('git/commit', { message: 'x' })).toMatchObject(DONE)
+    expect(existsSync(join(fixture.root, `.git/${name}.lock`))).toBe(false)
+  },
+)
 
 test('removes the lock of its own git when that was killed', async () => {
   const isChange = ({ argv }: ToolPlan): boolean => argv.includes('update-index')

@@ -1,11 +1,12 @@
 import { SandwireError } from '@sandwire/protocol'
-import { callGit, type GitCall, readBytes } from './git-command.ts'
+import { callGit, type GitCall, readBytes, readLine } from './git-command.ts'
 import type { Repository } from './repository.ts'
 import type { RunningTool } from '../tool.ts'
 
 const MAX_OUTPUT_BYTES = 64 * 1024
-/** A program other than git that writes the index holds the lock for less than this. */
+/** A program other than git that writes the index or a branch holds the lock for less than this. */
 const STALE_MS = 60_000
+const QUERY_MS = 10_000
 
 /** What tells a lock that is held from one that was left behind. */
 export interface GitLocks {
@@ -15,7 +16,10 @@ export interface GitLocks {
   readonly wallClock: () => number
 }
 
-/** Runs a command that changes the index. When a killed git has left its lock behind, removes that and runs the command again. */
+/**
+ * Runs a command that changes the index or the branch. When a killed git has left locks behind, removes them and runs the command
+ * again.
+ */
 export async function runChange(
   repository: Repository,
   call: GitCall,
@@ -23,7 +27,7 @@ export async function runChange(
   const first = await run(repository, call)
   if (first.status.code === 0) return first
   const wasKilled = first.status.signal !== null
-  const isRemoved = await removeLock(repository, wasKilled)
+  const isRemoved = await removeLocks(repository, wasKilled)
   return isRemoved && !wasKilled ? run(repository, call) : first
 }
 
@@ -33,11 +37,28 @@ async function run(repository: Repository, call: GitCall): ReturnType<typeof run
   return { tool, status: await tool.exited }
 }
 
-/**
- * Removes the lock of the index if no git runs and it is old, or if a git of ours was just killed. Returns whether it did.
- */
-async function removeLock({ files, gitPath, gitLocks }: Repository, wasKilled: boolean): Promise<boolean> {
-  const path = `${gitPath}/index.lock`
+/** What a commit locks: the index, `HEAD` and its branch. */
+async function listLocks(repository: Repository): Promise<readonly string[]> {
+  const tool = await callGit(repository, { args: ['symbolic-ref', '--quiet', 'HEAD'], timeMs: QUERY_MS })
+  const branch = await readLine(tool)
+  return ['index', 'HEAD', ...(branch === '' ? [] : [branch])].map(
+    (name) => `${repository.gitPath}/${name}.lock`,
+  )
+}
+
+/** Removes the locks if no git runs and they are old, or if a git of ours was just killed. Returns whether it removed any. */
+async function removeLocks(repository: Repository, wasKilled: boolean): Promise<boolean> {
+  let isRemoved = false
+  for (const path of await listLocks(repository))
+    if (await removeLock(repository, path, wasKilled)) isRemoved = true
+  return isRemoved
+}
+
+async function removeLock(
+  { files, gitLocks }: Repository,
+  path: string,
+  wasKilled: boolean,
+): Promise<boolean> {
   try {
     const { mtimeNs } = await files.stat(path)
     const ageMs = gitLocks.wallClock() - Number(BigInt(mtimeNs) / 1_000_000n)
