@@ -1,4 +1,5 @@
 import type { Run } from '../api/runs.ts'
+import { displayTitle } from '../files/display-name.ts'
 import { focusView, openTab } from '../layout/layout.ts'
 import type { Workbench } from '../state/workbench.ts'
 
@@ -7,7 +8,7 @@ const MAX_TITLE_CHARS = 40
 
 /** Shows a run, or focuses the pane that does. */
 export function openRun(workbench: Workbench, { id, sandbox, task }: Run): void {
-  const title = task.replaceAll(/\s+/g, ' ').slice(0, MAX_TITLE_CHARS)
+  const title = displayTitle(task.replaceAll(/\s+/g, ' ')).slice(0, MAX_TITLE_CHARS)
   workbench.changeLayout((layout) => {
     const open = Object.entries(layout.views).find(([, view]) => view.kind === 'run' && view.run === id)
     if (open !== undefined) return focusView(layout, open[0])

@@ -1,6 +1,7 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useState } from 'react'
 import type { Run } from '../api/runs.ts'
+import { displayTitle } from '../files/display-name.ts'
 import { formatRelativeTime } from '../shell/format-time.ts'
 import { IconButton } from '../shell/icon.tsx'
 import { useParts } from '../state/context.ts'
@@ -34,7 +35,7 @@ function RunRow({ run }: { readonly run: Run }): ReactElement {
         <button type="button" className="row-main" onClick={() => openRun(workbench, run)}>
           <span className={`dot ${hasFailed ? 'failed' : DOTS[state]}`} aria-hidden="true" />
           <span className="row-text">
-            <span className="row-name">{task}</span>
+            <span className="row-name">{displayTitle(task)}</span>
             <small>{notes.join(' · ')}</small>
           </span>
         </button>

@@ -1,3 +1,5 @@
+import { revealInvisible } from '@sandwire/react'
+
 /** Input of a tool as it is shown. */
 export type ShownInput =
   | { readonly kind: 'none' }
@@ -13,7 +15,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 function textOf(fields: Fields, name: string): string {
   const value = fields[name]
-  return typeof value === 'string' ? value : ''
+  return typeof value === 'string' ? revealInvisible(value) : ''
 }
 
 function editOf(value: unknown): Edit {
@@ -21,7 +23,7 @@ function editOf(value: unknown): Edit {
   return { before: textOf(fields, 'old_string'), after: textOf(fields, 'new_string') }
 }
 
-/** Shows edits as lines and commands as text, and everything else as JSON. */
+/** Shows edits as lines and commands as text, and everything else as JSON. The user may have to judge it, so nothing in it is invisible. */
 export function describeInput(name: string, input: Fields): ShownInput {
   const path = textOf(input, 'file_path')
   if (name === 'Edit') return { kind: 'edits', path, edits: [editOf(input)] }
@@ -32,5 +34,5 @@ export function describeInput(name: string, input: Fields): ShownInput {
   if (name === 'Bash' && textOf(input, 'command') !== '')
     return { kind: 'text', text: textOf(input, 'command') }
   if (Object.keys(input).length === 0) return { kind: 'none' }
-  return { kind: 'text', text: JSON.stringify(input, undefined, 2) }
+  return { kind: 'text', text: revealInvisible(JSON.stringify(input, undefined, 2)) }
 }

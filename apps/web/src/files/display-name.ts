@@ -15,10 +15,7 @@ const UNSEEN = /[\p{Cc}\p{Cs}]/gu
 /**
  * Spaces that would go unnoticed: leading, trailing, repeated or unusual ones, and letters that look like one. The ideographic space is not unusual.
  */
-const LOST_SPACES = new RegExp(
-  String.raw`(?<=^|\/) +| +(?=\/|$)| {2,}|[^\P{Zs} \u3000]|[${BLANK}]`,
-  'gu',
-)
+const LOST_SPACES = new RegExp(String.raw`(?<=^|\/) +| +(?=\/|$)| {2,}|[^\P{Zs} \u3000]|[${BLANK}]`, 'gu')
 
 function hexOf(character: string): string {
   return character.charCodeAt(0).toString(16).padStart(2, '0')

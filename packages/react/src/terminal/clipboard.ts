@@ -1,3 +1,5 @@
+import { revealInvisible } from './printable.ts'
+
 /** When pasting several lines needs confirmation. */
 export type AskBeforePaste =
   | 'always'
@@ -24,18 +26,6 @@ const PREVIEW_CHARS = 4_000
  */
 // oxlint-disable-next-line no-control-regex -- The pattern is about control characters.
 const KEYS = /[\u{0}-\u{8}\u{b}\u{c}\u{e}-\u{1f}\u{7f}-\u{9f}]/gu
-const UNSEEN = /[^\P{C}\t\r\n]|[\p{Zl}\p{Zp}]/gu
-const DELETE = 0x7f
-
-/**
- * A stand-in for an invisible character: its key, as `<^C>`, or its code point. Many fonts lack the Unicode control
- * pictures.
- */
-function signOf(character: string): string {
-  const code = character.codePointAt(0) ?? 0
-  const isKey = code < 0x20 || code === DELETE
-  return isKey ? `<^${String.fromCharCode(code ^ 0x40)}>` : `<U+${code.toString(16).toUpperCase()}>`
-}
 
 function isAsked(lines: number, isBracketed: boolean, asks: AskBeforePaste): boolean {
   if (lines < 2 || asks === 'never') return false
@@ -51,7 +41,7 @@ export function checkPaste(
   if (!isAsked(lines, isBracketed, asks)) return undefined
   return {
     lines,
-    preview: text.slice(0, PREVIEW_CHARS).replaceAll(UNSEEN, signOf),
+    preview: revealInvisible(text.slice(0, PREVIEW_CHARS)),
     leftOut: text.match(KEYS)?.length ?? 0,
     notShown: Math.max(0, text.length - PREVIEW_CHARS),
   }
