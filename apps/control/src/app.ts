@@ -180,6 +180,7 @@ export function createApp(deps: AppDependencies): App {
     defaultName: config.defaultName,
     isFolder: config.workspaceMode === 'local',
     budget: new WorkspaceBudget(config.limits.workspaceCostPerMinutePerUser),
+    commands,
     nowMs,
   })
   addCompatRoutes(app, guardOf, { lookup, config, commands, mintId: () => crypto.randomUUID() })

@@ -333,6 +333,11 @@ describe('the operator', () => {
     const handshake = await upgrade(strict, '/attach?sandbox=dev&template=wait')
     expect(handshake.kind).toBe('open')
     if (handshake.kind === 'open') handshake.socket.reset()
+    const window = await strict.fetch('/api/sandboxes/dev/tmux', {
+      method: 'POST',
+      json: { type: 'new_window' },
+    })
+    expect(await codeOf(window)).toBe('403 forbidden')
   })
 
   test('gets the problems of the settings, and no request is served', async () => {

@@ -1,6 +1,7 @@
 import type { RouteConfig } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
 import type { Context } from 'hono'
+import type { CommandPolicy } from '../commands/command-policy.ts'
 import { LOCAL_ACCOUNT } from '../auth/local-identity.ts'
 import { contentLength, requestHeaders, contentType } from '../workspace-proxy/headers.ts'
 import { splitQuery } from '../workspace-proxy/query.ts'
@@ -26,6 +27,7 @@ export interface WorkspaceRouteDependencies {
   /** The only sandbox serves a folder of this machine. */
   readonly isFolder: boolean
   readonly budget: WorkspaceBudget
+  readonly commands: CommandPolicy
   readonly nowMs: () => number
 }
 
@@ -117,10 +119,11 @@ async function forward(
   route: ProxyRoute,
   deps: WorkspaceRouteDependencies,
 ): Promise<Response> {
-  const { lookup, defaultName, budget, nowMs } = deps
+  const { lookup, defaultName, budget, commands, nowMs } = deps
   const request = context.req.raw
   const { sandbox, rest } = splitQuery(route, new URL(request.url).search)
   const call = callOf(context)
+  if (route.runsCommands) commands.checkFree(call, undefined)
   const forwarded = readHeaders(request.headers)
   const upload = readId(route, context.req.param('id'))
   const ref = parseSandboxRef(context.req.param('sandbox') ?? sandbox ?? defaultName)

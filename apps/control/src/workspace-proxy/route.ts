@@ -64,6 +64,8 @@ interface ProxySettings {
   readonly lastByteMs: number
   /** What it takes of the account's budget for requests that are expensive for a sandbox. */
   readonly cost: number
+  /** It can start shells, so the caller needs the right to run any command. */
+  readonly runsCommands: boolean
   /** HEAD requests are sent to sandboxd too. */
   readonly hasHead: boolean
   readonly summary: string
@@ -107,6 +109,7 @@ function toProxyRoute(name: string, route: WorkspaceRoute, settings: RouteSettin
     body: NO_BODY,
     response: JSON_RESPONSE,
     cost: 0,
+    runsCommands: false,
     hasHead: false,
     ...route,
     ...settings,

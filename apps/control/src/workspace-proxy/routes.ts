@@ -94,6 +94,7 @@ const SETTINGS: Readonly<Record<WorkspaceRouteName, RouteSettings>> = {
   'GET /workspace/tmux': { summary: 'List windows and panes of tmux' },
   'POST /workspace/tmux': {
     action: 'tmux.change',
+    runsCommands: true,
     body: JSON_BODY,
     summary: 'Create, split, select, resize, swap, rename or kill windows and panes of tmux',
   },

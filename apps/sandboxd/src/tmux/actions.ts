@@ -1,5 +1,5 @@
 import { SandwireError, schema } from '@sandwire/protocol'
-import { quote } from './control-client.ts'
+import { quoteFormat } from './control-client.ts'
 
 /** tmux allows up to 10,000, but no screen has that many. */
 const MAX_SIDE = 1_000
@@ -50,9 +50,9 @@ const SPLITS = { left: '-h -b', right: '-h', up: '-v -b', down: '-v' } as const
 export function commandOf(action: TmuxAction): string {
   switch (action.type) {
     case 'new_window':
-      return `new-window -P -F '#{pane_id}'${flag('-n', action.name)}${flag('-c', action.cwd)}`
+      return `new-window -P -F '#{pane_id}'${textFlag('-n', action.name)}${textFlag('-c', action.cwd)}`
     case 'split':
-      return `split-window ${SPLITS[action.direction]} -P -F '#{pane_id}' -t ${action.pane}${flag('-c', action.cwd)}`
+      return `split-window ${SPLITS[action.direction]} -P -F '#{pane_id}' -t ${action.pane}${textFlag('-c', action.cwd)}`
     case 'select_window':
       return `select-window -t ${action.window}`
     case 'select_pane':
@@ -61,15 +61,15 @@ export function commandOf(action: TmuxAction): string {
     case 'resize_window':
       return `refresh-client -C ${action.window}:${action.cols}x${action.rows}`
     case 'resize_pane':
-      return `resize-pane -t ${action.pane}${flag('-x', action.cols)}${flag('-y', action.rows)}`
+      return `resize-pane -t ${action.pane}${sideFlag('-x', action.cols)}${sideFlag('-y', action.rows)}`
     case 'zoom_pane':
       return `resize-pane -Z -t ${action.pane}`
     case 'swap_panes':
       return `swap-pane -s ${action.pane} -t ${action.other}`
     case 'rename_window':
-      return `rename-window -t ${action.window} ${quote(action.name)}`
+      return `rename-window -t ${action.window} -- ${quoteFormat(action.name)}`
     case 'rename_pane':
-      return `select-pane -t ${action.pane} -T ${quote(action.name)}`
+      return `select-pane -t ${action.pane} -T ${quoteFormat(action.name)}`
     case 'kill_window':
       return `kill-window -t ${action.window}`
     case 'kill_pane':
@@ -79,6 +79,10 @@ export function commandOf(action: TmuxAction): string {
   }
 }
 
-function flag(option: string, value: string | number | undefined): string {
-  return value === undefined ? '' : ` ${option} ${quote(String(value))}`
+function textFlag(option: string, value: string | undefined): string {
+  return value === undefined ? '' : ` ${option} ${quoteFormat(value)}`
+}
+
+function sideFlag(option: string, value: number | undefined): string {
+  return value === undefined ? '' : ` ${option} ${value}`
 }

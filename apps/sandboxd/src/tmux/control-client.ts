@@ -138,7 +138,17 @@ export class ControlClient {
   }
 }
 
-/** Quotes an argument of a tmux command. */
-export function quote(argument: string): string {
-  return `'${argument.replaceAll("'", String.raw`'\''`)}'`
+/** Quotes a text that tmux expands as a format, so that it stays as it is: `#(…)` would run a program. */
+export function quoteFormat(text: string): string {
+  return `'${escapeFormat(text).replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** Escapes a text that tmux expands as a format. tmux leaves `#[`, which is a style, as it is. */
+function escapeFormat(text: string): string {
+  return text.replaceAll(/#+(?!#|\[)/g, (signs) => signs + signs)
+}
+
+/** A text that tmux expands as a format, as an argument of its program, where a last `;` would end the command. */
+export function formatArgument(text: string): string {
+  return escapeFormat(text).replace(/;$/, String.raw`\;`)
 }

@@ -1,6 +1,6 @@
 import { eventually } from '@sandwire/testing'
 import { afterEach, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { ProcessEnd, RunningProcess } from '../processes/process.ts'
@@ -115,6 +115,45 @@ describeTmux('the tmux service', () => {
     expect(windowsIn(last.view)[0]?.panes.map(({ id }) => id)).toEqual([left])
     expect(await service.act({ type: 'kill_server' })).toEqual({ view: { state: 'stopped' } })
   })
+
+  const HOSTILE = [
+    "it's; \"x\"",
+    '#(touch ran) #{pid} #S ##x #',
+    '#[bg=red]#(touch ran)##[x',
+    '-x',
+    'x;',
+    String.raw`x\;`,
+    '~ `touch ran` $(touch ran)',
+  ]
+  const titles = (tmux: (...args: string[]) => string) =>
+    tmux('list-panes', '-s', '-F', '#{pane_title}').split('\n').slice(0, -1)
+  /** tmux doubles backslashes when it renames a window. */
+  const names = (tmux: (...args: string[]) => string) =>
+    tmux('list-windows', '-F', '#{window_name}')
+      .replaceAll(String.raw`\\`, '\\')
+      .split('\n')
+      .slice(0, -1)
+
+  test('takes names and folders as they are, and runs nothing in them', async () => {
+    const { service, tmux, folder } = setUp()
+    const hostileFolder = path.join(folder, '#(touch ran);')
+    mkdirSync(hostileFolder)
+    for (const name of HOSTILE) {
+      const { pane = '' } = await service.act({ type: 'new_window', name, cwd: hostileFolder })
+      expect(names(tmux)).toEqual([name])
+      expect(tmux('display-message', '-p', '#{pane_current_path}').trim()).toBe(hostileFolder)
+      await service.act({ type: 'new_window', name, cwd: hostileFolder })
+      expect(names(tmux)[1]).toBe(name)
+      await service.act({ type: 'rename_pane', pane, name })
+      expect(titles(tmux)[0]).toBe(name)
+      await service.act({ type: 'rename_window', window: '@0', name: 'plain' })
+      await service.act({ type: 'rename_window', window: '@0', name })
+      expect(names(tmux)[0]).toBe(name)
+      await service.act({ type: 'split', pane, direction: 'down', cwd: hostileFolder })
+      await service.act({ type: 'kill_server' })
+    }
+    expect([folder, hostileFolder].flatMap((each) => readdirSync(each)).filter((name) => name === 'ran')).toEqual([])
+  }, 60_000)
 
   test('reports what a tmux client inside changes', async () => {
     const { service, tmux } = setUp()

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { ProcessSpec, StartProcess } from '../processes/process.ts'
 import type { AsUser } from '../processes/run-as.ts'
 import { commandOf, type TmuxAction } from './actions.ts'
-import { ControlClient, TmuxCommandError, TmuxGoneError } from './control-client.ts'
+import { ControlClient, formatArgument, TmuxCommandError, TmuxGoneError } from './control-client.ts'
 import type { ControlMessage } from './control-parser.ts'
 import { parseLayout, type LayoutCell } from './layout.ts'
 import { OpenPane } from './open-pane.ts'
@@ -230,8 +230,8 @@ export class TmuxService {
 
   #specOf(first: NewWindow | undefined): ProcessSpec {
     const { cwd, baseEnv } = this.#deps
-    const named = first?.name === undefined ? [] : ['-n', first.name]
-    const placed = first?.cwd === undefined ? [] : ['-c', first.cwd]
+    const named = first?.name === undefined ? [] : ['-n', formatArgument(first.name)]
+    const placed = first?.cwd === undefined ? [] : ['-c', formatArgument(first.cwd)]
     const command = first
       ? ['new-session', '-A', '-s', SESSION_NAME, '-f', CLIENT_FLAGS, ...named, ...placed]
       : ['-N', 'attach-session', '-f', CLIENT_FLAGS]
