@@ -165,7 +165,14 @@ async function main(): Promise<void> {
     () => new Worker(new URL('./screen/screen-worker.ts', import.meta.url).href),
   )
   const startProcess = createStartProcess({ children: reaper, scanner, withOomScore }, user)
-  const tmux = new TmuxService({ startProcess, asUser: user.asUser, cwd: workspace, baseEnv })
+  const tmux = new TmuxService({
+    startProcess,
+    uid: parsed.runAs?.uid ?? process.getuid?.() ?? 0,
+    now,
+    asUser: user.asUser,
+    cwd: workspace,
+    baseEnv,
+  })
   const registry = new SessionRegistry(
     settings,
     {

@@ -13,6 +13,7 @@ const INHERITED = [
   'LC_CTYPE',
   'TZ',
   'TMPDIR',
+  'TMUX_TMPDIR',
 ] as const
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

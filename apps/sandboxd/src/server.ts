@@ -200,7 +200,10 @@ class App {
   async #serve(call: Call, caller: Caller): Promise<Response | undefined> {
     const { pathname } = call.url
     try {
-      if (this.#attach.handles(pathname)) return this.#attach.attach(call, caller)
+      if (this.#attach.handles(pathname)) {
+        if (call.url.searchParams.has('pane')) await this.#deps.registry.findPanes()
+        return this.#attach.attach(call, caller)
+      }
       if (this.#events.handles(call.request, pathname)) return this.#events.upgrade(call, caller)
       // Streams of events may be silent for long.
       if (pathname.startsWith('/agents/')) call.server.timeout(call.request, 0)

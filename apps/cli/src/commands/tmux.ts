@@ -137,11 +137,7 @@ Without an action, shows tmux in this terminal and starts it if needed. The work
       const pane = paneOf(words[0])
       return {
         sandbox,
-        run: async (context) => {
-          // sandboxd finds the panes of tmux when it is asked for them.
-          await context.api.request('GET', `/api/sandboxes/${sandbox}/tmux`)
-          return attach(['--sandbox', sandbox, '--no-create', '--pane', pane], context)
-        },
+        run: (context) => attach(['--sandbox', sandbox, '--no-create', '--pane', pane], context),
       }
     }
     const known = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined

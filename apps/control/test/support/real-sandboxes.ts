@@ -43,7 +43,7 @@ export class RealSandboxes implements SandboxRunner, AsyncDisposable {
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'ignore',
-      env: { ...process.env, ...this.#env, ...env },
+      env: { ...process.env, TMUX_TMPDIR: folder, ...this.#env, ...env },
     })
     this.#places.set(id, { child, folder })
     await firstLine(child.stdout)

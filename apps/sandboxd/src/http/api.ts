@@ -187,13 +187,18 @@ function showMetrics({ registry, refusals, version }: ApiDependencies): Response
   return new Response(renderMetrics(registry, refusals, version), { headers })
 }
 
-function showActivity({ registry, agents, refusals, epochMs }: ApiDependencies): Response {
+function showActivity({ registry, workspace, agents, refusals, epochMs }: ApiDependencies): Response {
   const sessions = [...registry.all()].map((runner) => viewSession(runner, epochMs))
   const { lastInputMs, lastOutputMs } = registry.past
   return respondJson({
     attachments: sessions.reduce((sum, session) => sum + session.attachments, 0),
     lastInputMs: latest([toWall(lastInputMs, epochMs), ...sessions.map((session) => session.lastInputMs)]),
-    lastOutputMs: latest([toWall(lastOutputMs, epochMs), ...sessions.map((session) => session.lastOutputMs)]),
+    lastOutputMs: latest([
+      toWall(lastOutputMs, epochMs),
+      // Panes go on when no session shows them.
+      toWall(workspace.tmux.lastOutputMs(), epochMs),
+      ...sessions.map((session) => session.lastOutputMs),
+    ]),
     sessions,
     /** Runs of agents that have not ended. */
     agents: agents.activeCount,

@@ -37,6 +37,7 @@ export async function createSession(
   const body = parseCreateBody(await readJson(request))
   if (!caller.exec && Object.keys(body.env).length > 0)
     throw new SandwireError('forbidden', 'Cannot set the environment: this caller may not choose it')
+  if (body.create.pane !== undefined) await deps.registry.findPanes()
   const { runner, isNew } = deps.registry.create({ caller, requestId, ...body })
   if (isNew) runner.start({ env: body.env, cols: body.cols, rows: body.rows })
   return respondJson(viewSession(runner, deps.epochMs), { status: isNew ? 201 : 200 })

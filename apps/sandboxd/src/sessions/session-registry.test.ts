@@ -65,6 +65,7 @@ function setUp({ canStart = true } = {}) {
       },
       asUser: (action) => action(),
       panes: {
+        view: async () => undefined,
         sizeOf: () => undefined,
         typeInto: async () => false,
         startPane: () => () => ({ failure: 'not_found', message: 'no panes here' }),

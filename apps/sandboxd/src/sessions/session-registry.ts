@@ -72,6 +72,8 @@ type RunnerParts = Pick<RunnerDependencies, 'startProcess' | 'createScreen' | 'l
   readonly asUser: <T>(action: () => T) => T
   /** Panes of tmux. */
   readonly panes: {
+    /** Connects to a server, so that its panes are known. */
+    readonly view: () => Promise<unknown>
     readonly sizeOf: (pane: string) => unknown
     readonly startPane: (pane: string) => StartProcess
     readonly typeInto: (pane: string, target: string, bytes: Uint8Array) => Promise<boolean>
@@ -141,6 +143,11 @@ export class SessionRegistry {
     throw this.#gone.has(id)
       ? new SandwireError('session_gone', 'The session of this id has ended')
       : new SandwireError('session_not_found', 'No session has this id')
+  }
+
+  /** Must be awaited before `create` for a pane. */
+  async findPanes(): Promise<void> {
+    await this.#parts.panes.view()
   }
 
   /** The session of this create id, created if there is none. Throws `conflict`, `session_gone`, `too_many_sessions`, `path_refused`. */

@@ -15,17 +15,28 @@ const TCOON = 1
 export class OpenPane {
   readonly #processes = new Set<PaneProcess>()
   readonly #paused = new Set<PaneProcess>()
+  readonly #asUser: AsUser
+  /** Of the pane's program, which `respawn-pane` replaces together with its terminal. */
+  #pid: number | undefined
   /** Undefined when the terminal cannot be opened; then nothing is suspended. */
   #terminalFd: number | undefined
 
-  /** `path` comes from the tmux server, which the sandbox's user controls. */
-  constructor(path: string, asUser: AsUser) {
-    if (!/^\/dev\/pts\/\d+$/.test(path)) return
+  constructor(asUser: AsUser) {
+    this.#asUser = asUser
+  }
+
+  /** Uses the pane's terminal. `terminal` comes from the tmux server, which the sandbox's user controls. */
+  follow({ pid, terminal }: { readonly pid: number; readonly terminal: string }): void {
+    if (pid === this.#pid) return
+    this.#pid = pid
+    this.#close()
+    if (!/^\/dev\/pts\/\d+$/.test(terminal)) return
     try {
-      this.#terminalFd = asUser(() => openSync(path, O_RDWR | O_NOCTTY | O_NONBLOCK))
+      this.#terminalFd = this.#asUser(() => openSync(terminal, O_RDWR | O_NOCTTY | O_NONBLOCK))
     } catch {
       // The pane has just ended.
     }
+    if (this.#paused.size > 0) this.#suspend(true)
   }
 
   get isUnused(): boolean {
@@ -39,9 +50,7 @@ export class OpenPane {
   remove(process: PaneProcess): void {
     this.setPaused(process, false)
     this.#processes.delete(process)
-    if (!this.isUnused || this.#terminalFd === undefined) return
-    closeFd(this.#terminalFd)
-    this.#terminalFd = undefined
+    if (this.isUnused) this.#close()
   }
 
   setPaused(process: PaneProcess, isPaused: boolean): void {
@@ -49,8 +58,17 @@ export class OpenPane {
     if (isPaused) this.#paused.add(process)
     else this.#paused.delete(process)
     const isSuspended = this.#paused.size > 0
-    if (isSuspended === wasSuspended || this.#terminalFd === undefined) return
-    ioctlValue(this.#terminalFd, TCXONC, isSuspended ? TCOOFF : TCOON)
+    if (isSuspended !== wasSuspended) this.#suspend(isSuspended)
+  }
+
+  #suspend(isSuspended: boolean): void {
+    if (this.#terminalFd !== undefined)
+      ioctlValue(this.#terminalFd, TCXONC, isSuspended ? TCOOFF : TCOON)
+  }
+
+  #close(): void {
+    if (this.#terminalFd !== undefined) closeFd(this.#terminalFd)
+    this.#terminalFd = undefined
   }
 
   /** Every process; safe while they end. */

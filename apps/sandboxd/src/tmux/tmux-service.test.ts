@@ -31,6 +31,8 @@ function setUp({ hasTmux = true } = {}) {
   })
   const service = new TmuxService({
     startProcess,
+    uid: process.getuid?.() ?? 0,
+    now: () => performance.now(),
     asUser: (action) => action(),
     cwd: folder,
     baseEnv: env,
@@ -185,6 +187,40 @@ describeTmux('the tmux service', () => {
     }
   })
 
+  test('reports a server that a user starts', async () => {
+    const { service, tmux } = setUp()
+    const views: TmuxView[] = []
+    const stop = await service.watch((view) => void views.push(view))
+    cleanups.push(stop)
+    expect(views).toEqual([{ state: 'stopped' }])
+    tmux('new-session', '-d', '-n', 'mine')
+    const isShown = (): boolean => windowsIn(views.at(-1) ?? { state: 'stopped' })[0]?.name === 'mine'
+    await eventually(isShown, { what: 'the server' })
+  })
+
+  test('shows another session when its own is killed', async () => {
+    const { service, tmux } = setUp()
+    await firstPane(service)
+    const views: TmuxView[] = []
+    await service.watch((view) => void views.push(view))
+    tmux('new-session', '-d', '-s', 'other', '-n', 'there')
+    tmux('kill-session', '-t', 'main')
+    const isShown = (): boolean => windowsIn(views.at(-1) ?? { state: 'stopped' })[0]?.name === 'there'
+    await eventually(isShown, { what: 'the other session' })
+    expect(views.map(({ state }) => state)).not.toContain('stopped')
+  })
+
+  test('knows when a pane wrote something that no session shows', async () => {
+    const { service, tmux } = setUp()
+    expect(service.lastOutputMs()).toBeNull()
+    tmux('new-session', '-d')
+    const hasWritten = (): boolean => {
+      tmux('send-keys', 'Enter')
+      return service.lastOutputMs() !== null
+    }
+    await eventually(hasWritten, { what: 'the output' })
+  })
+
   test('joins a server that a user started', async () => {
     const { service, tmux } = setUp()
     tmux('new-session', '-d', '-s', 'own', '-n', 'mine')
@@ -317,6 +353,38 @@ describeTmux('a pane', () => {
     expect(second.text()).toContain('\u001B[?1003h')
     expect(second.text()).toContain('\u001B[?25l')
     expect(second.text()).toContain('100\r\n')
+  })
+
+  test('goes on when a user detaches all clients', async () => {
+    const { service, tmux } = setUp()
+    const pane = open(service, await firstPane(service))
+    await pane.shows('$ ')
+    tmux('detach-client', '-s', 'main')
+    tmux('send-keys', 'echo meanwhile', 'Enter')
+    await pane.shows('meanwhile\r\n')
+    const types = async (): Promise<boolean> => {
+      pane.type('echo again-$((1+1))\r')
+      await Bun.sleep(50)
+      return pane.text().includes('again-2')
+    }
+    await eventually(types, { what: 'the pane to take input again' })
+    expect(pane.end()).toBeUndefined()
+  })
+
+  test('is paused also when its program was replaced', async () => {
+    const { service, tmux, folder } = setUp()
+    const id = await firstPane(service)
+    const pane = open(service, id)
+    await pane.shows('$ ')
+    tmux('respawn-pane', '-k', '-t', id, 'echo new-$((1+1)); exec sh')
+    await pane.shows('new-2')
+    await service.act({ type: 'select_pane', pane: id })
+    pane.process.pause()
+    tmux('send-keys', '-t', id, 'seq 1 30000; echo done > end', 'Enter')
+    await Bun.sleep(300)
+    expect(readdirSync(folder)).not.toContain('end')
+    pane.process.resume()
+    await pane.shows('30000\r\n')
   })
 
   test('has the size that tmux gives it', async () => {

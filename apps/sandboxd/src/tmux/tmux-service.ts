@@ -1,6 +1,6 @@
 import { raceTimeout } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
-import { readFileSync } from 'node:fs'
+import { lstatSync, readFileSync } from 'node:fs'
 import type { ProcessSpec, StartProcess } from '../processes/process.ts'
 import type { AsUser } from '../processes/run-as.ts'
 import { commandOf, type TmuxAction } from './actions.ts'
@@ -24,6 +24,10 @@ const TYPED_BYTES = 512
 const MAX_TYPED_BYTES = 1024 * 1024
 /** Changes within this time are one event. */
 const REFRESH_MS = 20
+/** How often a socket is looked for while someone watches and no server runs. */
+const SERVER_POLL_MS = 1_000
+/** Until the client is started again when it ended, such as by `detach-client -a` of a user. */
+const REATTACH_MS = 200
 
 const TMUX_MISSING = new SandwireError(
   'command_not_found',
@@ -32,6 +36,10 @@ const TMUX_MISSING = new SandwireError(
 
 export interface TmuxDependencies {
   readonly startProcess: StartProcess
+  /** Of the user whose server it is. */
+  readonly uid: number
+  /** Monotonic milliseconds. */
+  readonly now: () => number
   readonly asUser: AsUser
   readonly cwd: string
   readonly baseEnv: Readonly<Record<string, string>>
@@ -52,7 +60,12 @@ export class TmuxService {
   #client: Client | undefined
   #opening: Promise<Client | 'missing' | 'stopped'> | undefined
   #refresh: ReturnType<typeof setTimeout> | undefined
+  /** Runs while there are listeners and no client. */
+  #poll: ReturnType<typeof setInterval> | undefined
+  /** The socket of the last attempt to attach: without another one there is no new server. */
+  #triedSocket: string | undefined
   #lastView = ''
+  #lastOutputMs: number | null = null
   /** Input for panes without a session's input window that tmux has not taken. */
   #typedBytes = 0
 
@@ -93,7 +106,17 @@ export class TmuxService {
   async watch(listener: Listener): Promise<() => void> {
     listener(await this.view())
     this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+    this.#pollForServer()
+    return () => {
+      this.#listeners.delete(listener)
+      this.#pollForServer()
+    }
+  }
+
+  /** When a pane last wrote something, shown or not. Attaches to a server that a user has started meanwhile. */
+  lastOutputMs(): number | null {
+    void this.#attachToNew().catch(() => undefined)
+    return this.#lastOutputMs
   }
 
   /** The current size of a pane; undefined when there is no such pane. */
@@ -108,14 +131,15 @@ export class TmuxService {
       const known = client?.state.panes.get(pane)
       if (client === undefined || known === undefined)
         return { failure: 'not_found', message: `Cannot open the pane: tmux has no pane ${pane}` }
-      const open = this.#panes.get(pane) ?? new OpenPane(known.terminal, this.#deps.asUser)
+      const open = this.#panes.get(pane) ?? new OpenPane(this.#deps.asUser)
       this.#panes.set(pane, open)
+      open.follow(known)
       const process = new PaneProcess(
         {
           pid: known.pid,
-          type: (bytes) => this.#type(client.control, pane, bytes),
-          resize: (cols, rows) => this.#resize(client, pane, cols, rows),
-          kill: (signal) => this.#kill(client.control, known.pid, signal),
+          type: (bytes) => this.#type(this.#client, pane, bytes),
+          resize: (cols, rows) => this.#resize(this.#client, pane, cols, rows),
+          kill: (signal) => this.#kill(this.#client, pane, signal),
           setPaused: (isPaused) => open.setPaused(process, isPaused),
           closed: () => {
             open.remove(process)
@@ -137,7 +161,7 @@ export class TmuxService {
     if (client === undefined || pane === undefined || this.#typedBytes > MAX_TYPED_BYTES) return false
     this.#typedBytes += bytes.byteLength
     try {
-      await this.#type(client.control, pane, bytes)
+      await this.#type(client, pane, bytes)
       return true
     } catch {
       return false
@@ -160,23 +184,27 @@ export class TmuxService {
   }
 
   /** The server signals, because it has no more rights than the pane's programs. */
-  #kill(control: ControlClient, pid: number, signal: number): void {
-    const group = foregroundGroupOf(pid)
+  #kill(client: Client | undefined, pane: string, signal: number): void {
+    const known = client?.state.panes.get(pane)
+    const group = known && foregroundGroupOf(known.pid)
     if (group !== undefined)
-      void control.run(`run-shell -b 'kill -${signal} -- -${group}'`).catch(() => undefined)
+      void client?.control.run(`run-shell -b 'kill -${signal} -- -${group}'`).catch(() => undefined)
   }
 
-  async #type(control: ControlClient, pane: string, bytes: Uint8Array): Promise<void> {
+  async #type(client: Client | undefined, pane: string, bytes: Uint8Array): Promise<void> {
+    if (client === undefined) throw new TmuxGoneError()
     const runs: Promise<unknown>[] = []
     for (let at = 0; at < bytes.byteLength; at += TYPED_BYTES) {
       const hex = Buffer.from(bytes.subarray(at, at + TYPED_BYTES)).toString('hex')
-      runs.push(control.run(`send-keys -t ${pane} -H ${hex.replaceAll(/..(?!$)/g, '$& ')}`))
+      runs.push(client.control.run(`send-keys -t ${pane} -H ${hex.replaceAll(/..(?!$)/g, '$& ')}`))
     }
     await Promise.all(runs)
   }
 
   /** A pane that fills its window resizes the window; any other takes from its neighbors. */
-  #resize({ control, state }: Client, pane: string, cols: number, rows: number): void {
+  #resize(client: Client | undefined, pane: string, cols: number, rows: number): void {
+    if (client === undefined) return
+    const { control, state } = client
     const window = state.panes.get(pane)?.window
     const isOnly = state.windows.find(({ id }) => id === window)?.panes.length === 1
     const commands =
@@ -191,6 +219,29 @@ export class TmuxService {
     if (this.#client !== undefined) return this.#client
     this.#opening ??= this.#connect(first).finally(() => (this.#opening = undefined))
     return this.#opening
+  }
+
+  /** Opens a client when a server has appeared since the last attempt. */
+  async #attachToNew(): Promise<void> {
+    const socket = this.#findSocket()
+    if (this.#client !== undefined || socket === undefined || socket === this.#triedSocket) return
+    this.#triedSocket = socket
+    await this.#open()
+  }
+
+  /** Identifies the server's socket, which exists once a server was started; undefined without one. */
+  #findSocket(): string | undefined {
+    const folder = this.#deps.baseEnv['TMUX_TMPDIR'] ?? '/tmp'
+    const stat = lstatSync(`${folder}/tmux-${this.#deps.uid}/default`, { throwIfNoEntry: false })
+    return stat && `${stat.ino} ${stat.ctimeMs}`
+  }
+
+  #pollForServer(): void {
+    clearInterval(this.#poll)
+    this.#poll =
+      this.#listeners.size === 0 || this.#client !== undefined
+        ? undefined
+        : setInterval(() => void this.#attachToNew().catch(() => undefined), SERVER_POLL_MS)
   }
 
   async #connect(first: NewWindow | undefined): Promise<Client | 'missing' | 'stopped'> {
@@ -221,6 +272,9 @@ export class TmuxService {
       client = { control, state: readState(opened) }
       if (hasEnded) return 'stopped'
       this.#client = client
+      this.#pollForServer()
+      this.#restorePanes(client)
+      this.#publish(viewOf(client.state))
       return client
     } catch (error) {
       if (error instanceof TmuxGoneError) return 'stopped'
@@ -249,6 +303,7 @@ export class TmuxService {
   #take(message: Exclude<ControlMessage, { kind: 'reply' }>, client: Client): void {
     switch (message.kind) {
       case 'output':
+        this.#lastOutputMs = this.#deps.now()
         for (const process of this.#processesOf(message.pane)) process.output(message.bytes)
         return
       case 'paused':
@@ -293,21 +348,47 @@ export class TmuxService {
 
   async #reload(client: Client): Promise<void> {
     client.state = readState(await client.control.run(...STATE_COMMANDS))
-    for (const pane of Array.from(this.#panes.keys())) {
-      if (client.state.panes.has(pane)) continue
-      // tmux does not say how the program ended.
-      for (const process of this.#processesOf(pane)) process.end({ code: 0, signal: null })
-    }
+    this.#updatePanes(client)
     this.#publish(viewOf(client.state))
   }
 
+  /** Ends the processes of panes that are gone. tmux does not say how their programs ended. */
+  #updatePanes({ state }: Client): void {
+    for (const [pane, open] of Array.from(this.#panes)) {
+      const known = state.panes.get(pane)
+      if (known !== undefined) open.follow(known)
+      else for (const process of open.all()) process.end({ code: 0, signal: null })
+    }
+  }
+
+  /** Panes outlive a client; what they wrote without one is missing, so their screens are drawn anew. */
+  #restorePanes(client: Client): void {
+    this.#updatePanes(client)
+    for (const pane of this.#panes.keys()) this.#repaint(client.control, pane)
+  }
+
+  /** The client ended, alone or with the server. */
   #ended(client: Client): void {
-    if (this.#client === client) this.#client = undefined
+    if (this.#client !== client) return
+    this.#client = undefined
     clearTimeout(this.#refresh)
-    this.#refresh = undefined
+    this.#refresh = setTimeout(() => {
+      this.#refresh = undefined
+      void this.#open().then(
+        (opened) => {
+          if (opened === 'stopped' || opened === 'missing') this.#stopped()
+        },
+        () => this.#stopped(),
+      )
+    }, REATTACH_MS)
+  }
+
+  #stopped(): void {
+    this.#triedSocket = this.#findSocket()
     // The kernel hangs up the terminals of a server that is gone.
     for (const process of [...this.#panes.keys()].flatMap((pane) => this.#processesOf(pane)))
       process.end({ code: null, signal: 'SIGHUP' })
+    this.#pollForServer()
     this.#publish({ state: 'stopped' })
   }
 
