@@ -47,7 +47,7 @@ export function parseAction(body: unknown): TmuxAction {
 const SPLITS = { left: '-h -b', right: '-h', up: '-v -b', down: '-v' } as const
 
 /** The command of an action. New windows and panes print the id of their pane. */
-export function commandOf(action: TmuxAction): string {
+export function commandOf(action: Exclude<TmuxAction, { type: 'resize_window' }>): string {
   switch (action.type) {
     case 'new_window':
       return `new-window -P -F '#{pane_id}'${textFlag('-n', action.name)}${textFlag('-c', action.cwd)}`
@@ -58,8 +58,6 @@ export function commandOf(action: TmuxAction): string {
     case 'select_pane':
       // A zoomed window stays zoomed.
       return `select-pane -Z -t ${action.pane}`
-    case 'resize_window':
-      return `refresh-client -C ${action.window}:${action.cols}x${action.rows}`
     case 'resize_pane':
       return `resize-pane -t ${action.pane}${sideFlag('-x', action.cols)}${sideFlag('-y', action.rows)}`
     case 'zoom_pane':

@@ -62,8 +62,7 @@ export class OpenPane {
   }
 
   #suspend(isSuspended: boolean): void {
-    if (this.#terminalFd !== undefined)
-      ioctlValue(this.#terminalFd, TCXONC, isSuspended ? TCOOFF : TCOON)
+    if (this.#terminalFd !== undefined) ioctlValue(this.#terminalFd, TCXONC, isSuspended ? TCOOFF : TCOON)
   }
 
   #close(): void {

@@ -6,6 +6,7 @@ const HISTORY_LINES = 2_000
 const FIELDS = [
   'pane_width',
   'pane_height',
+  'history_size',
   'alternate_on',
   'cursor_x',
   'cursor_y',
@@ -33,12 +34,18 @@ export function snapshotCommands(pane: string): readonly string[] {
   return [
     `display-message -p -t ${pane} '${format}'`,
     `capture-pane -p -e -q -J -N -t ${pane} -S -${HISTORY_LINES}`,
-    // The screen below the alternate one; empty unless that is shown.
+    // The same in parts, for when the alternate screen is shown: history, the screen below, the alternate screen.
+    `capture-pane -p -e -q -J -N -t ${pane} -S -${HISTORY_LINES} -E -1`,
     `capture-pane -p -e -q -J -N -a -t ${pane}`,
+    `capture-pane -p -e -q -J -N -t ${pane}`,
     // Bytes of an incomplete escape sequence.
     `capture-pane -p -P -C -t ${pane}`,
   ]
 }
+
+/** `capture-pane` writes line drawing as SO … SI, which select character sets G1 and G0. */
+const LINE_DRAWING = '\u001B)0'
+const NO_LINE_DRAWING = '\u000F\u001B)B'
 
 export interface PaneSnapshot {
   readonly cols: number
@@ -60,7 +67,7 @@ const MODES: readonly (readonly [Field, string])[] = [
 
 /** Undefined when the replies are malformed. */
 export function renderSnapshot(replies: readonly (readonly Uint8Array[])[]): PaneSnapshot | undefined {
-  const [stateLines = [], screen = [], saved = [], pending = []] = replies
+  const [stateLines = [], whole = [], history = [], saved = [], alternate = [], pending = []] = replies
   const values = Buffer.from(stateLines[0] ?? [])
     .toString()
     .split(',')
@@ -68,12 +75,14 @@ export function renderSnapshot(replies: readonly (readonly Uint8Array[])[]): Pan
   const field = (name: Field): number => Number(values[FIELDS.indexOf(name)] ?? 0)
   const [cols, rows] = [field('pane_width'), field('pane_height')]
   const isAlternate = field('alternate_on') === 1
-  const parts: (Uint8Array | string)[] = []
+  const parts: (Uint8Array | string)[] = [LINE_DRAWING]
   if (isAlternate) {
-    parts.push(...linesOf(saved), moveTo(field('alternate_saved_x'), field('alternate_saved_y')))
+    // Without a history, tmux takes the first line of the screen for one.
+    if (field('history_size') > 0) parts.push(...linesOf(history), '\u001B[m\r\n')
+    parts.push(...linesOf(saved), '\u001B[m', moveTo(field('alternate_saved_x'), field('alternate_saved_y')))
     parts.push('\u001B[?1049h\u001B[H')
   }
-  parts.push(...linesOf(screen), '\u001B[m')
+  parts.push(...linesOf(isAlternate ? alternate : whole), NO_LINE_DRAWING, '\u001B[m')
   const [upper, lower] = [field('scroll_region_upper'), field('scroll_region_lower')]
   if (lower > 0 && (upper > 0 || lower < rows - 1)) parts.push(`\u001B[${upper + 1};${lower + 1}r`)
   for (const [name, mode] of MODES) if (field(name) === 1) parts.push(`\u001B[${mode}h`)
@@ -90,6 +99,17 @@ function moveTo(column: number, row: number): string {
   return `\u001B[${row + 1};${column + 1}H`
 }
 
+/** A command that sets the background (tmux writes one command for each color), or resets everything. */
+const BACKGROUND = /\u001B\[(?:0?|0;[\d;]*|4\d(?:[;:][\d;:]*)?|10[0-7])m/g
+
+/** A terminal fills the line that it scrolls in with the background color, so that is off between lines. */
 function linesOf(lines: readonly Uint8Array[]): (Uint8Array | string)[] {
-  return lines.flatMap((line, index) => (index === 0 ? [line] : ['\r\n', line]))
+  let background = ''
+  return lines.flatMap((line, index) => {
+    const before = background
+    const last = Buffer.from(line).toString('latin1').match(BACKGROUND)?.at(-1)
+    if (last !== undefined) background = /\[(?:4[0-8]|10)/.test(last) ? last : ''
+    const lineEnd = before === '' ? ['\r\n'] : ['\u001B[49m\r\n', before]
+    return index === 0 ? [line] : [...lineEnd, line]
+  })
 }

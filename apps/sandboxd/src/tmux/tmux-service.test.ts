@@ -1,87 +1,10 @@
 import { eventually } from '@sandwire/testing'
-import { afterEach, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { expect, test } from 'bun:test'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import type { ProcessEnd, RunningProcess } from '../processes/process.ts'
-import { createStartProcess } from '../processes/start-process.ts'
 import { formatLayout, panesOf, parseLayout } from './layout.ts'
-import { TmuxService } from './tmux-service.ts'
+import { cleanups, describeTmux, firstPane, open, setUp, windowsIn } from './tmux.fixture.ts'
 import type { TmuxView } from './view.ts'
-
-const PATH = process.env['PATH'] ?? ''
-const startProcess = createStartProcess()
-const describeTmux = describe.skipIf(Bun.which('tmux') === null)
-
-const cleanups: (() => void)[] = []
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup()
-})
-
-/** A service with a tmux server of its own, whose shell prompts with `$ `. */
-function setUp({ hasTmux = true } = {}) {
-  const folder = mkdtempSync(path.join(tmpdir(), 'tmux-'))
-  writeFileSync(path.join(folder, '.tmux.conf'), 'set -g default-command "PS1=\'$ \' exec sh"\n')
-  const env = { PATH: hasTmux ? PATH : folder, HOME: folder, TMUX_TMPDIR: folder }
-  const tmux = (...args: string[]): string =>
-    Bun.spawnSync(['tmux', ...args], { env: { ...env, PATH } }).stdout.toString()
-  cleanups.push(() => {
-    tmux('kill-server')
-    rmSync(folder, { recursive: true, force: true })
-  })
-  const service = new TmuxService({
-    startProcess,
-    uid: process.getuid?.() ?? 0,
-    now: () => performance.now(),
-    asUser: (action) => action(),
-    cwd: folder,
-    baseEnv: env,
-  })
-  return { service, tmux, folder }
-}
-
-/** Opens a pane and records what it sends. */
-function open(service: TmuxService, pane: string) {
-  const chunks: Uint8Array[] = []
-  const sizes: string[] = []
-  let end: ProcessEnd | undefined
-  let settled = 0
-  const started = service.startPane(pane)(
-    { argv: ['tmux'], cwd: '/', env: {}, mode: 'pty', cols: 80, rows: 24 },
-    {
-      output: (_, chunk) => void chunks.push(chunk),
-      inputSettled: (bytes) => void (settled += bytes),
-      inputRefused: () => undefined,
-      inputClosed: () => undefined,
-      resized: (cols, rows) => void sizes.push(`${cols}x${rows}`),
-      ended: (ended) => void (end = ended),
-    },
-  )
-  if ('failure' in started) throw new Error(started.message)
-  const process: RunningProcess = started
-  const bytes = (): Buffer => Buffer.concat(chunks)
-  return {
-    process,
-    sizes,
-    bytes,
-    text: () => bytes().toString(),
-    type: (text: string) => process.write(new TextEncoder().encode(text)),
-    settled: () => settled,
-    end: () => end,
-    shows: (text: string) =>
-      eventually(() => bytes().includes(text), { what: `the pane to show ${text}`, timeoutMs: 20_000 }),
-  }
-}
-
-async function firstPane(service: TmuxService): Promise<string> {
-  const { pane } = await service.act({ type: 'new_window' })
-  if (pane === undefined) throw new Error('No pane')
-  return pane
-}
-
-function windowsIn(view: TmuxView) {
-  return view.state === 'running' ? view.windows : []
-}
 
 describeTmux('the tmux service', () => {
   test('says that tmux is missing', async () => {
@@ -119,7 +42,7 @@ describeTmux('the tmux service', () => {
   })
 
   const HOSTILE = [
-    "it's; \"x\"",
+    'it\'s; "x"',
     '#(touch ran) #{pid} #S ##x #',
     '#[bg=red]#(touch ran)##[x',
     '-x',
@@ -154,8 +77,22 @@ describeTmux('the tmux service', () => {
       await service.act({ type: 'split', pane, direction: 'down', cwd: hostileFolder })
       await service.act({ type: 'kill_server' })
     }
-    expect([folder, hostileFolder].flatMap((each) => readdirSync(each)).filter((name) => name === 'ran')).toEqual([])
+    expect(
+      [folder, hostileFolder].flatMap((each) => readdirSync(each)).filter((name) => name === 'ran'),
+    ).toEqual([])
   }, 60_000)
+
+  test('shows no pane that a name of a folder makes up', async () => {
+    const { service, tmux, folder } = setUp()
+    await firstPane(service)
+    const hostile = path.join(folder, 'é\n%7\t@0\t1\tx\t80\t24\t1\t0\tsh\t\\n')
+    mkdirSync(hostile, { recursive: true })
+    tmux('split-window', '-c', hostile)
+    const { view } = await service.act({ type: 'select_window', window: '@0' })
+    const [window] = windowsIn(view)
+    expect(window?.panes.map(({ id }) => id)).toEqual(['%0', '%1'])
+    expect(window?.panes[1]?.cwd).toBe(hostile.replaceAll(/[\n\t]/g, '?'))
+  })
 
   test('reports what a tmux client inside changes', async () => {
     const { service, tmux } = setUp()
@@ -385,6 +322,28 @@ describeTmux('a pane', () => {
     expect(readdirSync(folder)).not.toContain('end')
     pane.process.resume()
     await pane.shows('30000\r\n')
+  })
+
+  test('has the size of the client used last, and of the others when nobody watches', async () => {
+    const { service, tmux, folder } = setUp()
+    const id = await firstPane(service)
+    const [window] = windowsIn(await service.view())
+    const stop = await service.watch(() => undefined)
+    const resize = (cols: number, rows: number) =>
+      service.act({ type: 'resize_window', window: window?.id ?? '', cols, rows })
+    const size = (): string =>
+      tmux('display-message', '-p', '-t', id, '#{window_width}x#{window_height}').trim()
+    const attach = `env -u TMUX TMUX_TMPDIR=${folder} tmux attach`
+    const outer = (...args: string[]) => Bun.spawnSync(['tmux', '-S', path.join(folder, 'outer'), ...args])
+    cleanups.unshift(() => void outer('kill-server'))
+    outer('-f', '/dev/null', 'new-session', '-d', '-x', '100', '-y', '31', attach)
+    await eventually(() => size() === '100x30', { what: 'the size of the terminal' })
+    await resize(150, 50)
+    expect(size()).toBe('150x50')
+    await resize(45, 20)
+    expect(size()).toBe('45x20')
+    stop()
+    await eventually(() => size() === '100x30', { what: 'the size of the terminal again' })
   })
 
   test('has the size that tmux gives it', async () => {

@@ -4,7 +4,13 @@ import { lstatSync, readFileSync } from 'node:fs'
 import type { ProcessSpec, StartProcess } from '../processes/process.ts'
 import type { AsUser } from '../processes/run-as.ts'
 import { commandOf, type TmuxAction } from './actions.ts'
-import { ControlClient, formatArgument, TmuxCommandError, TmuxGoneError } from './control-client.ts'
+import {
+  ControlClient,
+  formatArgument,
+  type Replies,
+  TmuxCommandError,
+  TmuxGoneError,
+} from './control-client.ts'
 import type { ControlMessage } from './control-parser.ts'
 import { parseLayout, type LayoutCell } from './layout.ts'
 import { OpenPane } from './open-pane.ts'
@@ -14,7 +20,7 @@ import { findPane, readState, STATE_COMMANDS, type TmuxState, type TmuxView } fr
 
 /** The session that is created where none exists. */
 const SESSION_NAME = 'main'
-/** `ignore-size`: clients that only watch do not shrink windows. tmux would end a client that is 300 s behind. */
+/** `ignore-size`: the client has no say in sizes until a page or a pane's session asks for one. tmux would end a client that is 300 s behind. */
 const CLIENT_FLAGS = 'ignore-size,pause-after=300'
 /** A server that does not answer is treated as gone. */
 const OPEN_MS = 10_000
@@ -64,6 +70,8 @@ export class TmuxService {
   #poll: ReturnType<typeof setInterval> | undefined
   /** The socket of the last attempt to attach: without another one there is no new server. */
   #triedSocket: string | undefined
+  /** The last command that set a size of a window; undefined when none did since `#releaseSizes`. */
+  #lastSize: string | undefined
   #lastView = ''
   #lastOutputMs: number | null = null
   /** Input for panes without a session's input window that tmux has not taken. */
@@ -87,9 +95,8 @@ export class TmuxService {
     if (client === 'stopped')
       throw new SandwireError('conflict', 'Cannot do that: no tmux server runs in the sandbox')
     try {
-      if (action.type === 'resize_window') await client.control.run(`refresh-client -f '!ignore-size'`)
       // The first window comes with the server.
-      const [lines = []] = wasStopped ? [] : await client.control.run(commandOf(action))
+      const [lines = []] = wasStopped ? [] : await this.#run(client, action)
       await this.#reload(client)
       const made = lines[0] === undefined ? '' : new TextDecoder().decode(lines[0])
       const pane = wasStopped ? [...client.state.panes.keys()][0] : made === '' ? undefined : made
@@ -102,6 +109,31 @@ export class TmuxService {
     }
   }
 
+  async #run(client: Client, action: TmuxAction): Promise<Replies> {
+    if (action.type !== 'resize_window') return client.control.run(commandOf(action))
+    return client.control.run(...this.#sizeCommands(client, action.window, action.cols, action.rows))
+  }
+
+  /** Commands that make a window that large, until another client of tmux is used or `#releaseSizes`. */
+  #sizeCommands({ state }: Client, window: string, cols: number, rows: number): readonly string[] {
+    const isActive = state.windows.find(({ id }) => id === window)?.isActive === true
+    this.#lastSize = `refresh-client -C ${window}:${cols}x${rows}`
+    return [
+      `refresh-client -f '!ignore-size'`,
+      this.#lastSize,
+      // The client used last decides. A control client counts as used when it selects a window.
+      ...(isActive ? [`select-window -t ${window}`] : []),
+    ]
+  }
+
+  /** When nobody watches any more, sizes are those of other clients, if there are any. */
+  #releaseSizes(): void {
+    if (this.#listeners.size > 0 || this.#lastSize === undefined) return
+    // The second command makes tmux calculate sizes.
+    void this.#client?.control.run('refresh-client -f ignore-size', this.#lastSize).catch(() => undefined)
+    this.#lastSize = undefined
+  }
+
   /** Calls back with the current view and with every later one. */
   async watch(listener: Listener): Promise<() => void> {
     listener(await this.view())
@@ -110,6 +142,7 @@ export class TmuxService {
     return () => {
       this.#listeners.delete(listener)
       this.#pollForServer()
+      this.#releaseSizes()
     }
   }
 
@@ -144,6 +177,7 @@ export class TmuxService {
           closed: () => {
             open.remove(process)
             if (open.isUnused && this.#panes.get(pane) === open) this.#panes.delete(pane)
+            if (this.#panes.size === 0) this.#releaseSizes()
           },
         },
         events,
@@ -209,7 +243,7 @@ export class TmuxService {
     const isOnly = state.windows.find(({ id }) => id === window)?.panes.length === 1
     const commands =
       isOnly && window !== undefined
-        ? [`refresh-client -f '!ignore-size'`, `refresh-client -C ${window}:${cols}x${rows}`]
+        ? this.#sizeCommands(client, window, cols, rows)
         : [`resize-pane -t ${pane} -x ${cols} -y ${rows}`]
     void control.run(...commands).catch(() => undefined)
   }

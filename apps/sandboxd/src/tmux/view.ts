@@ -39,8 +39,9 @@ export interface KnownPane extends TmuxPane {
   readonly rows: number
 }
 
-/** Between fields; tmux writes control characters in names as escapes. */
 const SEPARATOR = '\t'
+/** Fields whose text programs and users choose. */
+const FREE_FIELDS = new Set(['window_name', 'pane_current_command', 'pane_current_path', 'pane_title'])
 const WINDOW_FIELDS = [
   'window_id',
   'window_index',
@@ -63,14 +64,18 @@ const PANE_FIELDS = [
   'pane_title',
 ]
 
+/** A quoted format. Control characters are replaced: folders may have separators and line ends in their names. */
 function formatOf(fields: readonly string[]): string {
-  return fields.map((name) => `#{${name}}`).join(SEPARATOR)
+  const format = fields.map((name) =>
+    FREE_FIELDS.has(name) ? String.raw`#{s/[\001-\037\177]/?/:${name}}` : `#{${name}}`,
+  )
+  return `"${format.join(SEPARATOR)}"`
 }
 
 /** Commands whose replies `readState` takes. */
 export const STATE_COMMANDS = [
-  `list-windows -F '${formatOf(WINDOW_FIELDS)}'`,
-  `list-panes -s -F '${formatOf(PANE_FIELDS)}'`,
+  `list-windows -F ${formatOf(WINDOW_FIELDS)}`,
+  `list-panes -s -F ${formatOf(PANE_FIELDS)}`,
 ]
 
 export interface TmuxState {
