@@ -83,32 +83,41 @@ export function renderSnapshot(replies: readonly (readonly Uint8Array[])[]): Pan
     parts.push('\u001B[?1049h\u001B[H')
   }
   parts.push(...linesOf(isAlternate ? alternate : whole), NO_LINE_DRAWING, '\u001B[m')
-  const [upper, lower] = [field('scroll_region_upper'), field('scroll_region_lower')]
-  if (lower > 0 && (upper > 0 || lower < rows - 1)) parts.push(`\u001B[${upper + 1};${lower + 1}r`)
-  for (const [name, mode] of MODES) if (field(name) === 1) parts.push(`\u001B[${mode}h`)
-  if (field('wrap_flag') === 0) parts.push('\u001B[?7l')
-  if (field('keypad_flag') === 1) parts.push('\u001B=')
-  parts.push(moveTo(field('cursor_x'), field('cursor_y')))
-  if (field('origin_flag') === 1) parts.push('\u001B[?6h')
-  if (field('cursor_flag') === 0) parts.push('\u001B[?25l')
+  parts.push(...modesOf(field))
   parts.push(...pending.map((line) => unescapeBytes(line)))
   return { cols, rows, bytes: Buffer.concat(parts.map((part) => Buffer.from(part as Uint8Array))) }
+}
+
+/** Commands for modes, margins and cursor. */
+function modesOf(field: (name: Field) => number): readonly string[] {
+  const modes: string[] = []
+  const [upper, lower] = [field('scroll_region_upper'), field('scroll_region_lower')]
+  if (lower > 0 && (upper > 0 || lower < field('pane_height') - 1))
+    modes.push(`\u001B[${upper + 1};${lower + 1}r`)
+  for (const [name, mode] of MODES) if (field(name) === 1) modes.push(`\u001B[${mode}h`)
+  if (field('wrap_flag') === 0) modes.push('\u001B[?7l')
+  if (field('keypad_flag') === 1) modes.push('\u001B=')
+  modes.push(moveTo(field('cursor_x'), field('cursor_y')))
+  if (field('origin_flag') === 1) modes.push('\u001B[?6h')
+  if (field('cursor_flag') === 0) modes.push('\u001B[?25l')
+  return modes
 }
 
 function moveTo(column: number, row: number): string {
   return `\u001B[${row + 1};${column + 1}H`
 }
 
-/** A command that sets the background (tmux writes one command for each color), or resets everything. */
-const BACKGROUND = /\u001B\[(?:0?|0;[\d;]*|4\d(?:[;:][\d;:]*)?|10[0-7])m/g
+/** Sets the background (tmux writes one command for each color), or resets everything; after ESC. */
+const BACKGROUND = /^\[(?:0?|0;[\d;]*|4\d(?:[;:][\d;:]*)?|10[0-7])m/
 
 /** A terminal fills the line that it scrolls in with the background color, so that is off between lines. */
 function linesOf(lines: readonly Uint8Array[]): (Uint8Array | string)[] {
   let background = ''
   return lines.flatMap((line, index) => {
     const before = background
-    const last = Buffer.from(line).toString('latin1').match(BACKGROUND)?.at(-1)
-    if (last !== undefined) background = /\[(?:4[0-8]|10)/.test(last) ? last : ''
+    const commands = Buffer.from(line).toString('latin1').split('\u001B').slice(1)
+    const last = commands.flatMap((command) => BACKGROUND.exec(command)?.[0] ?? []).at(-1)
+    if (last !== undefined) background = /^\[(?:4[0-8]|10)/.test(last) ? `\u001B${last}` : ''
     const lineEnd = before === '' ? ['\r\n'] : ['\u001B[49m\r\n', before]
     return index === 0 ? [line] : [...lineEnd, line]
   })

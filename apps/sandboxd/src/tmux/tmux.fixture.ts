@@ -1,4 +1,3 @@
-import { eventually } from '@sandwire/testing'
 import { afterEach, describe } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,13 +41,17 @@ export function setUp({ hasTmux = true } = {}) {
 /** Opens a pane and records what it sends. */
 export function open(service: TmuxService, pane: string) {
   const chunks: Uint8Array[] = []
+  const checks = new Set<() => void>()
   const sizes: string[] = []
   let end: ProcessEnd | undefined
   let settled = 0
   const started = service.startPane(pane)(
     { argv: ['tmux'], cwd: '/', env: {}, mode: 'pty', cols: 80, rows: 24 },
     {
-      output: (_, chunk) => void chunks.push(chunk),
+      output: (_, chunk) => {
+        chunks.push(chunk)
+        for (const check of checks) check()
+      },
       inputSettled: (bytes) => void (settled += bytes),
       inputRefused: () => undefined,
       inputClosed: () => undefined,
@@ -67,8 +70,17 @@ export function open(service: TmuxService, pane: string) {
     type: (text: string) => process.write(new TextEncoder().encode(text)),
     settled: () => settled,
     end: () => end,
+    /** Resolves when the pane has sent this text. */
     shows: (text: string) =>
-      eventually(() => bytes().includes(text), { what: `the pane to show ${text}`, timeoutMs: 20_000 }),
+      new Promise<void>((resolve) => {
+        const check = (): void => {
+          if (!bytes().includes(text)) return
+          checks.delete(check)
+          resolve()
+        }
+        checks.add(check)
+        check()
+      }),
   }
 }
 
