@@ -85,6 +85,19 @@ describe.skipIf(Bun.which('tmux') === null)('tmux in a sandbox', () => {
     TIMEOUT_MS,
   )
 
+  test('opens a pane of a server that was started inside', async () => {
+    const post = (path: string, body: object) =>
+      host.fetch(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    const command = { cmd: 'sh', args: ['-c', 'tmux kill-server; sleep 1; tmux new-session -d'] }
+    expect((await post('/api/sandboxes/dev/exec', command)).status).toBe(200)
+    expect((await post('/api/sandboxes/dev/sessions', { pane: '%0' })).status).toBe(201)
+    expect((await cli('tmux', 'dev', 'kill')).code).toBe(0)
+  })
+
   test('refuses panes that are not there, and actions that are not known', async () => {
     expect((await cli('tmux', 'dev', 'new')).code).toBe(0)
     const post = async (path: string, body: object): Promise<string> => {

@@ -1,10 +1,13 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { findBrowserProblem } from './support/browser.ts'
+import { workerdOf } from './support/deployment.ts'
+import { openTerminal } from './support/terminal.ts'
 import { type WorkbenchPage, WorkbenchFixture } from './support/workbench.ts'
 
 const problem = findBrowserProblem() ?? (Bun.which('tmux') === null ? 'no tmux' : undefined)
 const WAIT = { timeoutMs: 40_000 }
+const CLI = new URL('../../apps/cli/src/main.ts', import.meta.url).pathname
 
 describe.skipIf(problem !== undefined)(
   `tmux in the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
@@ -24,12 +27,16 @@ describe.skipIf(problem !== undefined)(
     const paneCount = (workbench: WorkbenchPage): Promise<number> =>
       workbench.page.locator('.tmux-pane:visible').count()
 
+    async function sandboxName(): Promise<string> {
+      const { sandboxes } = (await (await fixture.host.fetch('/api/sandboxes')).json()) as {
+        readonly sandboxes: readonly { readonly name: string }[]
+      }
+      return sandboxes[0]?.name ?? ''
+    }
+
     /** Types a command of tmux into a shell beside the view. */
     async function inside(workbench: WorkbenchPage, command: string): Promise<void> {
-      const { sandboxes } = (await (await fixture.host.fetch('/api/sandboxes')).json()) as {
-        readonly sandboxes: readonly { readonly id: string }[]
-      }
-      const response = await fixture.host.fetch(`/api/sandboxes/${sandboxes[0]?.id}/exec`, {
+      const response = await fixture.host.fetch(`/api/sandboxes/${await sandboxName()}/exec`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ cmd: 'sh', args: ['-c', command] }),
@@ -93,7 +100,100 @@ describe.skipIf(problem !== undefined)(
 
       await inside(workbench, 'tmux kill-server')
       await workbench.page.getByText('tmux is not running in this sandbox').waitFor()
+      await inside(workbench, 'tmux new-session -d -n started-inside')
+      await workbench.page.getByRole('button', { name: /started-inside/ }).waitFor()
+      await inside(workbench, 'tmux kill-server')
       expect(workbench.errors).toEqual([])
+    }, 120_000)
+
+    test('two pages and a real tmux client show and change the same panes', async () => {
+      await using workbench = await fixture.openPage()
+      await using other = await fixture.openPage()
+      await openTmux(workbench)
+      await other.command('Open tmux')
+      const client = openTerminal({
+        argv: [process.execPath, CLI, 'tmux', await sandboxName(), '--url', fixture.host.url],
+        env: { SBX_TOKEN: fixture.host.token, TMUX: undefined },
+        cols: 100,
+        rows: 30,
+      })
+      await client.waitFor('[main]', WAIT.timeoutMs)
+      client.send('echo by-client-$((1+1))\r')
+      for (const { first } of [workbench, other]) await first.waitFor('by-client-2')
+
+      client.send('\u0002%')
+      for (const page of [workbench, other])
+        await eventually(async () => (await paneCount(page)) === 2, { what: 'the split', ...WAIT })
+      await workbench.terminal(1).run('echo by-page-$((1+1))')
+      await client.waitFor('by-page-2', WAIT.timeoutMs)
+      await other.terminal(1).waitFor('by-page-2')
+
+      // A page that has no control of a pane takes it.
+      await other.terminal(1).focus()
+      await other.button('Take control here').click()
+      await other.terminal(1).run('echo by-other-$((1+1)); exit')
+      await client.waitFor('by-other-2', WAIT.timeoutMs)
+      for (const page of [workbench, other])
+        await eventually(async () => (await paneCount(page)) === 1, { what: 'one pane', ...WAIT })
+      client.send('\u0002d')
+      expect(await client.exit).toMatchObject({ code: 0 })
+      await inside(workbench, 'tmux kill-server')
+      expect(other.errors).toEqual([])
+    }, 120_000)
+
+    test('a pane has an alternate screen, a mouse and bracketed paste, also after a reload', async () => {
+      await using workbench = await fixture.openPage()
+      await openTmux(workbench)
+      const { first, page } = workbench
+      await first.run('echo below-$((1+1))')
+      await first.waitFor('below-2')
+      const modes = String.raw`\033[?1049h\033[2J\033[H\033[?1000h\033[?1006h\033[?2004h`
+      await first.run(`stty -icanon -echo; printf '${modes}A''LT\\n'; cat -v`)
+      const check = async (row: number, pasted: string): Promise<void> => {
+        expect(await first.waitFor('ALT')).not.toContain('below-2')
+        const { drawn } = await first.until(() => true)
+        const screen = first.element.locator('.xterm-screen')
+        const { height = 0 } = (await screen.boundingBox()) ?? {}
+        await screen.click({ position: { x: 3, y: ((row - 0.5) * height) / drawn[1] } })
+        await first.waitFor(`^[[<0;1;${row}M`)
+        await first.paste(`${pasted}\n${pasted}`)
+        await page.getByRole('button', { name: 'Paste', exact: true }).click()
+        await first.waitFor(new RegExp(String.raw`\^\[\[200~${pasted}\s+${pasted}\^\[\[201~`))
+      }
+      await check(3, 'one')
+      await page.reload()
+      await first.until(({ status }) => status === 'attached')
+      await check(4, 'two')
+      await first.type('\u0003')
+      await first.run(String.raw`printf '\033[?1000l\033[?1006l\033[?1049l'; stty sane`)
+      expect(await first.waitFor('below-2')).not.toContain('ALT\n')
+      await inside(workbench, 'tmux kill-server')
+      expect(workbench.errors).toEqual([])
+    }, 120_000)
+
+    test('panes survive a restart of control', async () => {
+      await using workbench = await fixture.openPage()
+      await openTmux(workbench)
+      await workbench.command('Split right')
+      await eventually(async () => (await paneCount(workbench)) === 2, { what: 'two panes', ...WAIT })
+      const panes = [workbench.terminal(0), workbench.terminal(1)]
+      await workbench.terminal(1).ready()
+      for (const pane of panes) await pane.run('echo before-$((1+1)); X=kept')
+      for (const pane of panes) await pane.waitFor('before-2')
+      const sessions = await Promise.all(panes.map((pane) => pane.session()))
+
+      const killed = workerdOf(fixture.host)
+      process.kill(killed ?? 0, 'SIGKILL')
+      const isBack = (): boolean => ![killed, undefined].includes(workerdOf(fixture.host))
+      await eventually(isBack, { what: 'another control', ...WAIT })
+      for (const pane of panes) {
+        expect(await pane.read('echo $X')).toBe('kept')
+        expect(await pane.text()).toContain('before-2')
+      }
+      expect(await Promise.all(panes.map((pane) => pane.session()))).toEqual(sessions)
+      await inside(workbench, 'tmux split-window -v -t %0')
+      await eventually(async () => (await paneCount(workbench)) === 3, { what: 'a later split', ...WAIT })
+      await inside(workbench, 'tmux kill-server')
     }, 120_000)
   },
 )

@@ -75,8 +75,10 @@ async function list(sandbox: string, { api, io, isJson, program, urlOption }: Co
     return
   }
   const { state, windows = [] } = decodeTmux(response)
-  if (state === 'missing')
-    io.info(`tmux is not installed in ${sandbox}; install it with: apt-get install tmux`)
+  if (state === 'missing') {
+    io.info(`tmux is not installed in ${sandbox}`)
+    io.hint('install it there, or on the machine that runs the sandboxes: apt-get install tmux')
+  }
   if (state === 'stopped') {
     io.info(`tmux does not run in ${sandbox}`)
     io.hint(`start it: ${program} tmux ${sandbox}${urlOption}`)

@@ -37,7 +37,7 @@ const REATTACH_MS = 200
 
 const TMUX_MISSING = new SandwireError(
   'command_not_found',
-  'Cannot use tmux: it is not installed in the sandbox. Install it with: apt-get install tmux',
+  'Cannot use tmux: it is not installed in the sandbox. Install it there, or on the machine that runs the sandboxes: apt-get install tmux',
 )
 
 export interface TmuxDependencies {
@@ -265,9 +265,14 @@ export class TmuxService {
 
   /** Identifies the server's socket, which exists once a server was started; undefined without one. */
   #findSocket(): string | undefined {
-    const folder = this.#deps.baseEnv['TMUX_TMPDIR'] ?? '/tmp'
-    const stat = lstatSync(`${folder}/tmux-${this.#deps.uid}/default`, { throwIfNoEntry: false })
-    return stat && `${stat.ino} ${stat.ctimeMs}`
+    const { asUser, baseEnv, uid } = this.#deps
+    try {
+      // Only the user can read the folder.
+      const stat = asUser(() => lstatSync(`${baseEnv['TMUX_TMPDIR'] ?? '/tmp'}/tmux-${uid}/default`))
+      return `${stat.ino} ${stat.ctimeMs}`
+    } catch {
+      return undefined
+    }
   }
 
   #pollForServer(): void {

@@ -6,7 +6,8 @@ export const tmuxTexts = {
   use: 'use tmux',
   stopped: 'tmux is not running in this sandbox.',
   start: 'Start tmux',
-  missing: 'tmux is not installed in this sandbox. Install it with: apt-get install tmux',
+  missing:
+    'tmux is not installed in this sandbox. Install it there, or on the machine that runs the sandboxes: apt-get install tmux',
   windows: 'Windows of tmux',
   newWindow: 'New window',
   renameWindow: 'Rename window',
