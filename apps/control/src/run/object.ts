@@ -2,6 +2,7 @@ import { DurableObject } from 'cloudflare:workers'
 import type { ApprovalAnswer, ApprovalView, MessageView } from '@sandwire/agent'
 import { SandwireError } from '@sandwire/protocol'
 import type { Action } from '../audit/actions.ts'
+import { signInEnded } from '../auth/identity.ts'
 import type { Env } from '../env.ts'
 import { CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
@@ -24,6 +25,8 @@ import type { RunRecord } from './record.ts'
 import { isSteerable } from './state.ts'
 import { RunStore } from './store.ts'
 import { streamEvents } from './stream-events.ts'
+import { TypingLimit } from './typing-limit.ts'
+import type { Watcher } from './watcher.ts'
 import { openRunTerminal } from './terminal.ts'
 import { type RunView, viewOf } from './view.ts'
 
@@ -35,6 +38,8 @@ const WAKE_MS = 250
 /** How long a call waits for the end of a run before it returns what is known. */
 const MAX_WAIT_MS = 20_000
 const WAIT_POLL_MS = 250
+/** Streams of events and terminals of one run that are open at the same time. */
+const MAX_WATCHERS = 64
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
@@ -46,6 +51,9 @@ export class RunObject extends DurableObject<Env> {
   readonly #alarm: ObjectAlarm
   #parts: Promise<RunParts> | undefined
   #wokenMs = 0
+  /** Open streams of events and terminals. */
+  #watchers = 0
+  readonly #typing = new TypingLimit(Date.now())
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env)
@@ -179,12 +187,16 @@ export class RunObject extends DurableObject<Env> {
 
   async #stream(call: RunStreamCall, { diffs, sandbox, lifecycle }: RunParts): Promise<Response> {
     await this.#authorize(call, 'watch')
-    if (call.what === 'terminal') return openRunTerminal(this.#terminalDependencies(call))
+    if (call.what === 'terminal') {
+      const watcher = await this.#addWatcher(call)
+      return openRunTerminal({ ...this.#terminalDependencies(call), watcher })
+    }
     if (call.what === 'events')
       return streamEvents(call, {
         store: this.#store,
         sandbox,
         lifecycle,
+        addWatcher: () => this.#addWatcher(call),
         sleep: runtimeOf(this.env).sleep,
       })
     const { diffBytes, state } = this.#record
@@ -200,11 +212,39 @@ export class RunObject extends DurableObject<Env> {
     })
   }
 
+  /** Counts a stream that stays open; throws `too_many_attachments` when there are too many. */
+  async #addWatcher(call: SandboxCall): Promise<Watcher> {
+    if (this.#watchers >= MAX_WATCHERS)
+      throw new SandwireError('too_many_attachments', 'Too many clients watch the run')
+    this.#watchers += 1
+    const { identity, login, token, issuedMs } = call
+    const account = this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(identity))
+    // Afterwards it cannot be told from a sign-in that was never stored.
+    const hasStoredSignIn = login !== undefined && unwrap(await account.hasSignIn(login))
+    return {
+      recheck: async () => {
+        await this.#authorize(call, 'watch')
+        if (login === undefined) return
+        const credential = {
+          login,
+          hasStoredSignIn,
+          ...(token === undefined ? {} : { token }),
+          ...(issuedMs === undefined ? {} : { issuedMs }),
+        }
+        if (!unwrap(await account.acceptsConnection(credential))) throw signInEnded()
+      },
+      end: () => void (this.#watchers -= 1),
+    }
+  }
+
   #terminalDependencies(call: SandboxCall) {
+    const { sleep, nowMs } = runtimeOf(this.env)
     const steering = (): SandboxCall => ({ ...call, action: 'run.steer', requestId: crypto.randomUUID() })
     return {
       store: this.#store,
-      sleep: runtimeOf(this.env).sleep,
+      limit: this.#typing,
+      sleep,
+      nowMs,
       refresh: async () => unwrap(await this.#run(({ lifecycle }) => lifecycle.refresh())),
       send: async (text: string) =>
         void unwrap(await this.sendMessage(steering(), { id: crypto.randomUUID(), text })),

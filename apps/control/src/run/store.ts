@@ -20,6 +20,8 @@ const MAX_RANGE_CHARS = 1024 * 1024
 export class RunStore {
   readonly #sql: Sql
   #hasTables: boolean
+  /** The record as stored, and as JSON: every stream of events reads it again and again, and its task may be long. */
+  #stored: { readonly record: RunRecord; readonly json: string } | undefined
 
   constructor(sql: Sql) {
     this.#sql = sql
@@ -29,13 +31,19 @@ export class RunStore {
 
   read(): RunRecord | undefined {
     if (!this.#hasTables) return undefined
-    const [row] = this.#sql.exec('SELECT record FROM run').toArray()
-    return row === undefined ? undefined : (JSON.parse(textOf(row, 'record')) as RunRecord)
+    if (this.#stored === undefined) {
+      const [row] = this.#sql.exec('SELECT record FROM run').toArray()
+      if (row === undefined) return undefined
+      const json = textOf(row, 'record')
+      this.#stored = { record: JSON.parse(json) as RunRecord, json }
+    }
+    return this.#stored.record
   }
 
   /** To be called when the storage was deleted. */
   forget(): void {
     this.#hasTables = false
+    this.#stored = undefined
   }
 
   insert(record: RunRecord): void {
@@ -49,7 +57,10 @@ export class RunStore {
     const record = this.read()
     if (record === undefined) throw new Error('There is no run')
     const changed = { ...record, ...changes }
-    this.#sql.exec('UPDATE run SET record = ?', JSON.stringify(changed))
+    const json = JSON.stringify(changed)
+    if (json === this.#stored?.json) return record
+    this.#sql.exec('UPDATE run SET record = ?', json)
+    this.#stored = { record: changed, json }
     return changed
   }
 

@@ -4,6 +4,7 @@ import type { RunStreamCall } from './call.ts'
 import type { RunLifecycle } from './lifecycle.ts'
 import type { RunSandboxClient } from './sandbox-client.ts'
 import type { RunStore } from './store.ts'
+import { recheckWhileOpen, type Watcher } from './watcher.ts'
 
 /** Between two looks at a run whose agent has not started. */
 const POLL_MS = 500
@@ -18,6 +19,7 @@ export interface EventStreamDependencies {
   readonly store: RunStore
   readonly sandbox: Pick<RunSandboxClient, 'send'>
   readonly lifecycle: Pick<RunLifecycle, 'refresh'>
+  readonly addWatcher: () => Promise<Watcher>
   readonly sleep: (ms: number) => Promise<void>
 }
 
@@ -55,7 +57,7 @@ export async function streamEvents(call: RunStreamCall, deps: EventStreamDepende
     const state = store.read()?.state.kind
     return Response.json({ state, events: store.events(after, limit), lastSeq: store.lastSeq })
   }
-  if (form === 'sse') return respondStream(serverSentEvents(call, deps))
+  if (form === 'sse') return respondStream(serverSentEvents(call, deps, await deps.addWatcher()))
   const source = sourceOf(store)
   if (source === 'none') throw new SandwireError('run_not_started', 'The run has not started yet')
   if (source === 'store') return socketOfStore(store, after)
@@ -83,7 +85,11 @@ function socketOfStore(store: RunStore, after: number): Response {
 }
 
 /** Waits for the agent, then passes on what the sandbox sends, or sends what is stored. */
-function serverSentEvents(call: RunStreamCall, deps: EventStreamDependencies): ReadableStream<Uint8Array> {
+function serverSentEvents(
+  call: RunStreamCall,
+  deps: EventStreamDependencies,
+  watcher: Watcher,
+): ReadableStream<Uint8Array> {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
   const writer = writable.getWriter()
   const write = (text: string): Promise<void> => writer.write(new TextEncoder().encode(text))
@@ -101,9 +107,11 @@ function serverSentEvents(call: RunStreamCall, deps: EventStreamDependencies): R
       seq = batch.at(-1)?.seq ?? seq
     }
   }
+  const end = recheckWhileOpen(watcher, () => void writer.abort().catch(() => undefined), deps.sleep)
   // Writes fail when the client has disconnected.
   void run()
     .catch(() => undefined)
+    .finally(end)
     .then(() => writer.close())
     .catch(() => undefined)
   return readable

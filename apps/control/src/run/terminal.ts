@@ -1,7 +1,9 @@
 import { formatEvent } from '@sandwire/agent'
-import { SandwireError } from '@sandwire/protocol'
+import { type ErrorCode, ERRORS, SandwireError } from '@sandwire/protocol'
 import type { RunStore } from './store.ts'
 import { typeInto } from './typed-input.ts'
+import type { TypingLimit } from './typing-limit.ts'
+import { recheckWhileOpen, type Watcher } from './watcher.ts'
 
 const POLL_MS = 500
 const BATCH = 200
@@ -13,8 +15,12 @@ export interface RunTerminalDependencies {
   readonly refresh: () => Promise<void>
   readonly send: (text: string) => Promise<void>
   readonly interrupt: () => Promise<void>
+  /** Shared by all terminals of the run. */
+  readonly limit: TypingLimit
+  readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly hold: (work: Promise<unknown>) => void
+  readonly watcher: Watcher
 }
 
 /** A WebSocket that shows the run as terminal text. Typed lines are messages to the agent, Ctrl-C interrupts it. */
@@ -28,13 +34,23 @@ export function openRunTerminal(deps: RunTerminalDependencies): Response {
   }
   const tell = (work: Promise<void>): void =>
     deps.hold(work.catch((error: unknown) => print(`${SandwireError.from(error).message}\n`)))
+  const refuse = (code: ErrorCode): void => {
+    isOpen = false
+    server.close(ERRORS[code].close, code)
+  }
+  const end = recheckWhileOpen(deps.watcher, () => refuse('revoked'), deps.sleep)
   server.addEventListener('close', () => {
     isOpen = false
   })
   server.addEventListener('message', (event) => {
+    if (!isOpen) return
     const data = event.data as string | ArrayBuffer
+    const size = typeof data === 'string' ? data.length : data.byteLength
+    if (!deps.limit.takeChars(size, deps.nowMs())) return refuse('rate_limited')
     const typed = typeInto(line, typeof data === 'string' ? data : new TextDecoder().decode(data))
     line = typed.rest
+    const requests = typed.lines.length + (typed.isInterrupt ? 1 : 0)
+    if (!deps.limit.takeLines(requests, deps.nowMs())) return refuse('rate_limited')
     if (typed.echo !== '') server.send(typed.echo)
     for (const text of typed.lines) tell(deps.send(text))
     if (typed.isInterrupt) tell(deps.interrupt())
@@ -56,6 +72,10 @@ export function openRunTerminal(deps: RunTerminalDependencies): Response {
     }
     if (isOpen) server.close(CLOSE_NORMAL)
   }
-  deps.hold(show().catch(() => server.close(1011)))
+  deps.hold(
+    show()
+      .catch(() => server.close(1011))
+      .finally(end),
+  )
   return new Response(null, { status: 101, webSocket: client })
 }
