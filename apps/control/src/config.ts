@@ -36,6 +36,7 @@ const machineSchema = z.strictObject({
   pids: whole(1, Number.MAX_SAFE_INTEGER),
   diskBytes: whole(1, Number.MAX_SAFE_INTEGER),
   diskOvercommit: z.number().min(1).max(1_000),
+  storeBytes: whole(1, Number.MAX_SAFE_INTEGER).exactOptional(),
 }) satisfies z.ZodType<MachineFacts>
 
 const secureUrl = z.string().refine(isSecureUrl, 'expected an https URL')

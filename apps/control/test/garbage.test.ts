@@ -16,6 +16,7 @@ class TestSandbox {
   readonly garbage: Garbage
   readonly id: string
   isSaving = false
+  isFull = false
   readonly #fleet: Fleet
 
   constructor(id: string, fleet: Fleet) {
@@ -29,6 +30,7 @@ class TestSandbox {
       segments: fleet.store,
       sandbox: () => id,
       isSaving: () => this.isSaving,
+      isFull: () => this.isFull,
       needsSegments: async (fork) => fleet.sandboxes.get(fork)?.rows.hasForeignSegments(fork) ?? false,
       nowMs: () => fleet.nowMs,
       log: createLog(
@@ -106,6 +108,17 @@ class Fleet {
 }
 
 describe('garbage collection', () => {
+  test('deletes what no version needs after a minute when the account may store no more', async () => {
+    const fleet = new Fleet()
+    const box = fleet.add('box')
+    for (const id of ['a', 'b']) await box.save(id)
+    box.rows.remove(1)
+    box.rows.markUnused(fleet.nowMs)
+    box.isFull = true
+    await fleet.pass(60_000)
+    expect(fleet.keys).toEqual(['box/b'])
+  })
+
   test('deletes what no version needs, an hour after it was last needed', async () => {
     const fleet = new Fleet()
     const box = fleet.add('box')

@@ -47,6 +47,17 @@ describe('the store of versions', () => {
     expect(store.head).toBeUndefined()
   })
 
+  test('has a limited number of checkpoints, and any number of automatic versions', () => {
+    const store = open()
+    for (let at = 0; at < 500; at += 1) {
+      store.checkCheckpoints()
+      commit(store, `c${at}`, 'checkpoint')
+    }
+    expect(() => store.checkCheckpoints()).toThrow('a sandbox may have at most 500 checkpoints')
+    store.remove(1)
+    store.checkCheckpoints()
+  })
+
   test('keeps checkpoints and the last ten automatic versions', () => {
     const store = open()
     commit(store, 'kept', 'checkpoint', 'kept')

@@ -1,5 +1,6 @@
-import { readFileSync, statfsSync } from 'node:fs'
+import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism, totalmem } from 'node:os'
+import path from 'node:path'
 import type { SandboxLimits } from '@sandwire/internal-api'
 import { runningSandboxes, validateCeilingSettings } from '@sandwire/operator-settings'
 import type { Configuration } from './configuration.ts'
@@ -9,7 +10,7 @@ const DEFAULT_PID_MAX = 32_768
 
 /** What this machine can give to sandboxes. */
 export interface Machine {
-  readonly facts: SandboxLimits & { readonly diskOvercommit: number }
+  readonly facts: SandboxLimits & { readonly diskOvercommit: number; readonly storeBytes?: number }
   /** How many sandboxes may run at once; each has a slot. */
   readonly running: number
 }
@@ -29,15 +30,16 @@ function readMemoryBytes(): number {
   return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem()
 }
 
-/** Size of the disk that holds a folder, without the part that is reserved for root. */
+/** Size of the disk that holds a folder, which may not exist yet, without the part that is reserved for root. */
 function readDiskBytes(folder: string): number {
+  if (!existsSync(folder)) return readDiskBytes(path.dirname(folder))
   const { blocks, bfree, bavail, bsize } = statfsSync(folder)
   return (blocks - bfree + bavail) * bsize
 }
 
 /** Reads what this machine has; the files of sandboxes are in the data folder. */
 export function readMachine(
-  { passed, disk }: Pick<Configuration, 'passed' | 'disk'>,
+  { passed, disk, store }: Pick<Configuration, 'passed' | 'disk' | 'store'>,
   dataFolder: string,
 ): Machine {
   const facts = {
@@ -46,6 +48,7 @@ export function readMachine(
     pids: readPidMax(),
     diskBytes: readDiskBytes(dataFolder),
     diskOvercommit: disk.overcommit,
+    ...(store !== undefined && 'folder' in store && { storeBytes: readDiskBytes(store.folder) }),
   }
   // Problems were reported when the settings file was read.
   const ceilings = validateCeilingSettings(passed['ceilings'] ?? {}, [])

@@ -119,6 +119,32 @@ describe.skipIf(problem !== undefined)('on a public server behind a proxy that p
     expect(await run(ada, 'home', write)).toEndWith('written\n')
   })
 
+  test('an account that saves all it may leaves space for the others', async () => {
+    for (const name of eveSandboxes.splice(0)) await eve.send('DELETE', `/api/sandboxes/${name}`)
+    await eve.send('POST', '/api/sandboxes', { name: 'saves' })
+    eveSandboxes.push('saves')
+    const saveMore = async (): Promise<unknown> => {
+      expect(await run(eve, 'saves', `head -c 32M /dev/urandom > random && echo written`)).toBe('written\n')
+      const response = await eve.fetch('/api/sandboxes/saves/checkpoints', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      })
+      const { error } = (await response.json()) as { error?: { code: string; ceiling?: string } }
+      return error?.ceiling ?? error?.code
+    }
+    let refusal: unknown
+    for (let saves = 0; saves < 16 && refusal === undefined; saves += 1) refusal = await saveMore()
+    expect(refusal).toBe('account.storedBytes')
+    const { account } = (await eve.send('GET', '/api/account/usage')) as {
+      account: { storedBytes: { used: number; limit: number } }
+    }
+    expect(account.storedBytes.limit).toBeLessThanOrEqual(DISK_BYTES / 4)
+    expect(account.storedBytes.used).toBeLessThanOrEqual(account.storedBytes.limit)
+    await expectServed()
+    await ada.send('POST', '/api/sandboxes/home/checkpoints', {})
+  })
+
   test('an account whose many sessions end at once delays no other', async () => {
     const [name = ''] = eveSandboxes
     const start = (): Promise<Response> =>

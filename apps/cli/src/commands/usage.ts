@@ -19,6 +19,7 @@ const usageSchema = looseObject({
     milliCpus: optionalUse,
     pids: optionalUse,
     diskBytes: optionalUse,
+    storedBytes: optionalUse,
   }),
   sandbox: looseObject({
     sessions: optionalAmount,
@@ -45,6 +46,7 @@ const ROWS = [
   ['CPUs', 'milliCpus', cpus],
   ['processes', 'pids', count],
   ['disk', 'diskBytes', formatBytes],
+  ['saved files and runs', 'storedBytes', formatBytes],
 ] as const
 
 const HEADER = ['', 'USED', 'LIMIT', 'PER SANDBOX']

@@ -25,6 +25,7 @@ import { AccountRevocation } from './revocation.ts'
 import { EndedTokens, type EndedToken, type IssuedCredential, SignIns, type UsedState } from './sign-ins.ts'
 import { AccountRuns, type RunClaim } from './runs.ts'
 import { AccountUsage } from './usage.ts'
+import { type BytesByLineage, StoredBytes } from './stored-bytes.ts'
 import { AccountStore, AttachBudget, type GrantSource, HeldGrants, type IndexedSession } from './store.ts'
 
 /** Between two steps of a long cleanup of the audit. */
@@ -42,6 +43,7 @@ export class AccountObject extends DurableObject<Env> {
   readonly #audit: AuditStore
   readonly #revocation: AccountRevocation
   readonly #usage: AccountUsage
+  readonly #stored: StoredBytes
   readonly #destroyedLogs: DestroyedLogs
   readonly #runs: AccountRuns
 
@@ -53,8 +55,10 @@ export class AccountObject extends DurableObject<Env> {
     const machine = () => env.MACHINE.get(env.MACHINE.idFromName(MACHINE))
     // Unique for the account, without its name.
     const self = ctx.id.toString()
+    this.#stored = new StoredBytes(sql, ceilings)
     this.#usage = new AccountUsage({
       store: this.#store,
+      stored: this.#stored,
       machine: {
         reserve: async (usage, asked, action) => unwrap(await machine().reserve(self, usage, asked, action)),
         report: async (usage) => unwrap(await machine().report(self, usage)),
@@ -123,10 +127,21 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run((store) => store.sessions())
   }
 
-  /** Stores the state of a sandbox; `sessions` replaces its known sessions. */
-  report(view: SandboxView, sessions?: readonly SessionFacts[]): Promise<Outcome<void>> {
+  /** Counts bytes that a sandbox is about to store; throws `ceiling_exceeded` at the ceiling. */
+  admitStored(sandbox: string, bytes: number): Promise<Outcome<void>> {
+    return this.#run(() => this.#stored.admit(sandbox, bytes))
+  }
+
+  /** Stores the state of a sandbox; `sessions` replaces its known sessions, `stored` what it has in the store. */
+  report(
+    view: SandboxView,
+    sessions?: readonly SessionFacts[],
+    stored?: BytesByLineage,
+  ): Promise<Outcome<void>> {
     return this.#run((store) => {
       store.setView(view)
+      // A report can arrive after the sandbox was destroyed.
+      if (stored !== undefined && store.viewOf(view.id) !== undefined) this.#stored.set(view.id, stored)
       if (sessions !== undefined) store.setSessions(view.id, sessions)
       this.#usage.setKnownSessions((sessions ?? []).map(({ id }) => id))
       this.#reportUsage()
@@ -164,6 +179,7 @@ export class AccountObject extends DurableObject<Env> {
   claimRun(view: RunView, claim: RunClaim): Promise<Outcome<string>> {
     return this.#run(() => {
       this.#refuseDeleted()
+      this.#stored.check(1, 'create the run')
       return this.#runs.claim(view, claim, Date.now())
     })
   }
@@ -173,11 +189,15 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run(() => this.#runs.admit(run))
   }
 
-  /** Stores the state of a run. When it has ended, the next ones that wait are woken. */
-  reportRun(view: RunView): Promise<Outcome<void>> {
+  /** Stores the state of a run, and what it keeps. When it has ended, the next ones that wait are woken, and old ones deleted. */
+  reportRun(view: RunView, storedBytes: number): Promise<Outcome<void>> {
     return this.#run(() => {
       this.#runs.report(view)
-      if (view.state === 'ended') this.#wakeRuns()
+      if (view.state !== 'ended') return
+      this.#stored.set(view.id, { [view.id]: storedBytes })
+      this.#wakeRuns()
+      // What cannot be deleted now is when the next run ends.
+      for (const run of this.#runs.outdated()) this.ctx.waitUntil(this.#runObject(run).deleteOrphaned())
     })
   }
 
@@ -189,6 +209,7 @@ export class AccountObject extends DurableObject<Env> {
   removeRun(run: string): Promise<Outcome<void>> {
     return this.#run(() => {
       this.#runs.remove(run)
+      this.#stored.remove(run)
       this.#wakeRuns()
     })
   }

@@ -113,6 +113,17 @@ export class AccountRuns {
       .map((row) => JSON.parse(textOf(row, 'view')) as RunView)
   }
 
+  /** Ended runs beyond the number that is kept, the oldest. */
+  outdated(): readonly string[] {
+    return this.#sql
+      .exec(
+        "SELECT id FROM runs WHERE state = 'ended' ORDER BY seq DESC LIMIT -1 OFFSET ?",
+        this.#settings.kept,
+      )
+      .toArray()
+      .map((row) => textOf(row, 'id'))
+  }
+
   ids(): readonly string[] {
     return this.#sql
       .exec('SELECT id FROM runs')

@@ -5,6 +5,7 @@ import { ceilingError, checkCeilings, type SandboxRequest } from '../ceilings/ch
 import { noSuchSandbox } from '../sandbox/not-found.ts'
 import type { SandboxView } from '../sandbox/record.ts'
 import type { AccountStore } from './store.ts'
+import type { StoredBytes } from './stored-bytes.ts'
 
 /** How often an account with running sandboxes reports its use, even if it is the same. */
 const REPORT_MS = 5 * 60 * 1000
@@ -21,6 +22,7 @@ export interface MachineUsage {
 
 export interface AccountUsageDependencies {
   readonly store: AccountStore
+  readonly stored: Pick<StoredBytes, 'total' | 'remove'>
   readonly machine: MachineUsage
   readonly ceilings: Ceilings
   /** False where the provider does not set the limits of sandboxes, which are then not counted. */
@@ -128,6 +130,7 @@ export class AccountUsage {
   remove(id: string): void {
     this.#claims.delete(id)
     this.#deps.store.removeSandbox(id)
+    this.#deps.stored.remove(id)
   }
 
   /** Reports the use to the machine if it has changed, or was not reported for a while. */
@@ -165,8 +168,9 @@ export class AccountUsage {
 
   /** Every resource that is counted, with the highest amount that the account can have. */
   uses(): Readonly<Partial<Record<Resource, ResourceUse>>> {
-    const { store, ceilings } = this.#deps
-    const amounts: Amounts = { ...this.amounts(), sessions: store.countLiveSessions() }
+    const { store, stored, ceilings } = this.#deps
+    const sessions = store.countLiveSessions()
+    const amounts: Amounts = { ...this.amounts(), storedBytes: stored.total, sessions }
     const uses: Partial<Record<Resource, ResourceUse>> = {}
     for (const resource of RESOURCES) {
       const { [resource]: used } = amounts

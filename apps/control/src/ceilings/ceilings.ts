@@ -12,6 +12,8 @@ import type { SandboxSettings } from '../sandbox/record.ts'
 export interface MachineFacts extends SandboxLimits {
   /** How many times its disk may be promised; the host enforces that too. */
   readonly diskOvercommit: number
+  /** Size of the disk with the store of versions; absent: it is not on a disk of the machine. */
+  readonly storeBytes?: number
 }
 
 /** The ceilings in effect: the operator's, completed from the machine. */
@@ -67,6 +69,8 @@ const SHARED_DISK_PART = 1 / 4
 const SHARED_PIDS = 4_096
 /** Part of the memory and of the disk that one account may have, so that it cannot use them up alone, however much is promised. */
 const SHARED_ACCOUNT_PART = 1 / 2
+/** Part of the disk with the store that versions and runs of one account may take. */
+const SHARED_STORE_PART = 1 / 4
 const SHARED_IDLE_SECONDS = 24 * 60 * 60
 const SHARED_NETWORKS: readonly NetworkPolicy[] = ['none', 'allowlist']
 /** Two sandboxes full of sessions. */
@@ -95,6 +99,7 @@ function deriveAccount({ machine, isShared, maxSandboxes }: CeilingFacts): Maxim
     ...derived,
     memoryBytes: Math.floor(machine.memoryBytes * SHARED_ACCOUNT_PART),
     diskBytes: Math.floor(machine.diskBytes * SHARED_ACCOUNT_PART),
+    storedBytes: machine.storeBytes === undefined ? null : Math.floor(machine.storeBytes * SHARED_STORE_PART),
   }
 }
 

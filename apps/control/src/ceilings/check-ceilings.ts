@@ -116,6 +116,7 @@ const NOUNS: Readonly<Record<Resource, string>> = {
   pids: 'processes',
   sandboxes: 'sandboxes',
   diskBytes: 'disk space',
+  storedBytes: 'saved files and runs',
   sessions: 'sessions',
 }
 
@@ -136,8 +137,12 @@ function formatBytes(bytes: number): string {
   return `${Number((bytes / 1024 ** power).toFixed(1))} ${UNITS[power] ?? ''}`
 }
 
+function isBytes(resource: Resource): boolean {
+  return resource.endsWith('Bytes')
+}
+
 function formatAmount(resource: Resource, amount: number): string {
-  if (resource === 'memoryBytes' || resource === 'diskBytes') return formatBytes(amount)
+  if (isBytes(resource)) return formatBytes(amount)
   return String(resource === 'milliCpus' ? amount / 1000 : amount)
 }
 
@@ -152,9 +157,8 @@ function describe({ level, resource, limit, asked, used, isReserved }: CeilingVi
   const noun = NOUNS[resource]
   if (isReserved === true) return `the rest of the ${noun} of this server is reserved for other accounts`
   const most = formatAmount(resource, Number(limit))
-  const isBytes = resource === 'memoryBytes' || resource === 'diskBytes'
   const use = level === 'account' && used !== undefined ? `in use: ${formatAmount(resource, used)}, ` : ''
-  return `${OWNERS[level]} may have at most ${most}${isBytes ? ' of' : ''} ${noun} (${use}requested: ${formatAmount(resource, Number(asked))})`
+  return `${OWNERS[level]} may have at most ${most}${isBytes(resource) ? ' of' : ''} ${noun} (${use}requested: ${formatAmount(resource, Number(asked))})`
 }
 
 /** The error for a request that exceeds a ceiling; `action` is what it was to do, such as `start the sandbox`. */

@@ -31,6 +31,7 @@ const usageView = z
       milliCpus: use.optional().openapi(running),
       pids: use.optional().openapi(running),
       diskBytes: use.optional().openapi({ description: 'Of all sandboxes.' }),
+      storedBytes: use.optional().openapi({ description: 'Of saved versions and ended runs.' }),
     }),
     sandbox: z
       .object({

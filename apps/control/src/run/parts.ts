@@ -85,7 +85,10 @@ export async function openRunParts({
     },
     index: {
       admit: async () => unwrap(await account().admitRun(record().id)),
-      report: async (changed) => unwrap(await account().reportRun(listedView(viewOf(changed)))),
+      report: async (changed) => {
+        const storedBytes = changed.state.kind === 'ended' ? store.sizeBytes + (changed.diffBytes ?? 0) : 0
+        unwrap(await account().reportRun(listedView(viewOf(changed)), storedBytes))
+      },
     },
   })
   return { lifecycle, sandbox, grants, diffs }

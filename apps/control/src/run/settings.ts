@@ -11,6 +11,8 @@ export const runSettingsSchema = z.strictObject({
   queued: whole(0, 100_000).default(200),
   /** Runs that an account may create in a minute; 0: any number. */
   perMinute: whole(0, 100_000).default(120),
+  /** Ended runs of an account that are kept; the oldest are deleted. */
+  kept: whole(1, 100_000).default(1_000),
   /** Days for which an ended run is kept. */
   keepDays: whole(1, 3_650).default(30),
   /** Model of runs that name none; absent: the agent's own default. */

@@ -93,6 +93,13 @@ export class RunStore {
     }))
   }
 
+  /** What the run keeps, besides a diff in the store of versions. */
+  get sizeBytes(): number {
+    const [row] = this.#sql.exec('SELECT COALESCE(SUM(LENGTH(event)), 0) AS bytes FROM events').toArray()
+    const record = this.read()
+    return (row === undefined ? 0 : numberOf(row, 'bytes')) + JSON.stringify(record ?? null).length
+  }
+
   /** Sequence number of the last event; 0 without any. */
   get lastSeq(): number {
     if (!this.#hasTables) return 0

@@ -150,6 +150,7 @@ export class FileVersions {
   ): Promise<Version> {
     const { store, versions, running, mintRequestId, nowMs, events, metrics } = this.#deps
     if (versions === undefined) throw notSaved()
+    if (options.kind === 'checkpoint') store.checkCheckpoints()
     this.#savesRunning += 1
     const work = this.#saves.run('save', async () => {
       const target = running()

@@ -1,4 +1,5 @@
 import { withTimeout } from '@sandwire/async'
+import { SandwireError } from '@sandwire/protocol'
 import { MAX_DESTROYED_LOG_BYTES } from '../account/destroyed-logs.ts'
 import { PtySessions } from '../compat/pty-sessions.ts'
 import type { Env } from '../env.ts'
@@ -171,6 +172,19 @@ export async function openParts(
     if (next !== undefined) await alarm.setBy(Math.max(next, nowMs() + MIN_ALARM_PAUSE_MS))
   }
 
+  /** The last save did not fit below the account's ceiling. */
+  let isFull = false
+  const admitStored = async (bytes: number): Promise<void> => {
+    const record = store.read()
+    if (record === undefined || (ceilings.account.storedBytes ?? null) === null) return
+    isFull = false
+    try {
+      await inTime(async () => unwrap(await account(record.owner).admitStored(record.id, bytes)))
+    } catch (error) {
+      isFull = SandwireError.from(error).code === 'ceiling_exceeded'
+      throw error
+    }
+  }
   const events = new StatusEvents()
   const files: FileVersions = new FileVersions({
     store: store.versions,
@@ -180,6 +194,7 @@ export async function openParts(
         : new SandboxVersions({
             store: store.versions,
             segments,
+            admit: admitStored,
             sandboxd,
             nowMs,
             randomHex: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)).toHex(),
@@ -205,6 +220,7 @@ export async function openParts(
     segments,
     sandbox: () => store.read()?.id ?? store.versions.destroyedSandbox,
     isSaving: () => files.isSaving,
+    isFull: () => isFull,
     needsSegments: (fork) => inTime(async () => unwrap(await sandboxObject(fork).needsForeignSegments(fork))),
     nowMs,
     log,
@@ -249,7 +265,10 @@ export async function openParts(
       },
     }),
     index: {
-      report: async (owner, view, sessions) => unwrap(await account(owner).report(view, sessions)),
+      report: async (owner, view, sessions) => {
+        const stored = segments === undefined ? undefined : store.versions.storedByLineage
+        unwrap(await account(owner).report(view, sessions, stored))
+      },
       reserve: async (owner, view) => unwrap(await account(owner).reserveStart(view)),
       admitSession: async (owner, session) => unwrap(await account(owner).admitSession(session)),
       remove: async (owner, sandbox) => unwrap(await account(owner).remove(sandbox)),
@@ -344,7 +363,8 @@ export async function openParts(
     refreshRetention,
     collectGarbage: async () => {
       await refreshRetention(RETENTION_FRESH_MS)
-      await garbage.onAlarm()
+      const deleted = await garbage.onAlarm()
+      if (deleted > 0 && store.read() !== undefined) await lifecycle.publish()
       const { destroyedSandbox, isEmpty } = store.versions
       if (destroyedSandbox !== undefined && isEmpty) await deleteAll(destroyedSandbox)
     },

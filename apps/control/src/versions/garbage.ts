@@ -4,6 +4,8 @@ import { type Fork, UNUSED_MS, type VersionStore } from './version-store.ts'
 
 /** How often it is asked whether a fork still needs segments that nothing else needs. */
 const FORK_CHECK_MS = 24 * 60 * 60 * 1000
+/** A segment that is not needed is deleted after this time, instead of an hour, when its account may store no more. */
+const FULL_UNUSED_MS = 60 * 1000
 /** After a failure of the store. */
 const RETRY_MS = 5 * 60 * 1000
 
@@ -15,6 +17,8 @@ export interface GarbageDependencies {
   readonly sandbox: () => string | undefined
   /** A save has stored segments that no version needs yet. */
   readonly isSaving: () => boolean
+  /** The account may store no more. */
+  readonly isFull: () => boolean
   /** True when a fork still needs segments that it did not make. */
   readonly needsSegments: (fork: string) => Promise<boolean>
   readonly nowMs: () => number
@@ -35,20 +39,27 @@ export class Garbage {
     const { store, segments } = this.#deps
     if (segments === undefined) return undefined
     const checks = store.forks().map(({ checkedMs }) => checkedMs + FORK_CHECK_MS)
-    const times = [store.nextUnusedMs, store.nextExpiryMs, ...checks].filter((time) => time !== undefined)
+    const { firstUnusedMs } = store
+    const unused = firstUnusedMs === undefined ? undefined : firstUnusedMs + this.#unusedMs
+    const times = [unused, store.nextExpiryMs, ...checks].filter((time) => time !== undefined)
     return times.length === 0 ? undefined : Math.max(this.#retryMs, Math.min(...times))
   }
 
-  /** Called by the alarm, which also fires for other reasons. */
-  async onAlarm(): Promise<void> {
+  get #unusedMs(): number {
+    return this.#deps.isFull() ? FULL_UNUSED_MS : UNUSED_MS
+  }
+
+  /** Called by the alarm, which also fires for other reasons. Returns the number of deleted segments. */
+  async onAlarm(): Promise<number> {
     const { nowMs, log } = this.#deps
     const dueMs = this.nextMs()
-    if (dueMs === undefined || nowMs() < dueMs) return
+    if (dueMs === undefined || nowMs() < dueMs) return 0
     try {
-      await this.collect()
+      return await this.collect()
     } catch (error) {
       this.#retryMs = nowMs() + RETRY_MS
       log.warn('garbage_not_collected', { sandbox: this.#deps.sandbox() ?? '', cause: String(error) })
+      return 0
     }
   }
 
@@ -59,7 +70,7 @@ export class Garbage {
     if (segments === undefined || sandbox === undefined || isSaving()) return 0
     for (const fork of store.forks()) await this.#checkFork(fork)
     store.prune(nowMs())
-    const unused = store.unused(nowMs())
+    const unused = store.unused(nowMs(), this.#unusedMs)
     for (const { id, lineage } of unused) {
       // What another sandbox made is deleted by that one.
       if (lineage === sandbox) await segments.delete(segmentKey(lineage, id))

@@ -66,6 +66,8 @@ export interface SaveOptions {
 export interface VersionsDependencies {
   readonly store: VersionStore
   readonly segments: SegmentStore
+  /** Counts bytes that are about to be stored; throws `ceiling_exceeded` when there is no room for them. */
+  readonly admit: (bytes: number) => Promise<void>
   readonly sandboxd: (sandbox: string) => SandboxdClient
   readonly nowMs: () => number
   /** Random bytes in hex. */
@@ -190,7 +192,7 @@ export class SandboxVersions {
 
   /** Moves the segments of a save from the sandbox to the store; returns their ids. */
   async #pull(target: SaveTarget, save: string, requestId: string): Promise<readonly SegmentId[]> {
-    const { store, segments, nowMs } = this.#deps
+    const { store, segments, admit, nowMs } = this.#deps
     const made: SegmentId[] = []
     for (let number = 0; number <= MAX_SEGMENTS; number += 1) {
       const id = save + number.toString(16).padStart(4, '0')
@@ -201,6 +203,12 @@ export class SandboxVersions {
       if (response.status === 204) return made
       const row = rowOf(response, id, target.sandbox)
       if (response.body === null || row === undefined) throw invalidResponse()
+      try {
+        await admit(row.sizeBytes)
+      } catch (error) {
+        await response.body.cancel()
+        throw error
+      }
       store.addSegment(row, nowMs())
       await segments.put(segmentKey(row.lineage, id), response.body, row)
       made.push(id)

@@ -80,6 +80,8 @@ export interface RestoredFiles {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
+/** Checkpoints of a sandbox: each save reads the list of all versions. */
+const MAX_CHECKPOINTS = 500
 /** A segment that is not needed is deleted after this time: a download or fork in progress may still read it. */
 export const UNUSED_MS = 60 * 60 * 1000
 
@@ -366,17 +368,17 @@ export class VersionStore {
     }
   }
 
-  /** Segments that have not been needed for long enough to be deleted. */
-  unused(nowMs: number): readonly SegmentRow[] {
+  /** Segments that have not been needed for this long. */
+  unused(nowMs: number, unusedMs = UNUSED_MS): readonly SegmentRow[] {
     this.markUnused(nowMs)
-    return this.#exec('SELECT * FROM segments WHERE unused_ms <= ?', nowMs - UNUSED_MS).map(toSegment)
+    return this.#exec('SELECT * FROM segments WHERE unused_ms <= ?', nowMs - unusedMs).map(toSegment)
   }
 
-  /** When the next segment can be deleted; undefined: all are needed. */
-  get nextUnusedMs(): number | undefined {
+  /** Since when the first segment is not needed; undefined: all are needed. */
+  get firstUnusedMs(): number | undefined {
     const [row] = this.#exec('SELECT MIN(unused_ms) AS first_ms FROM segments')
     const firstMs = row?.['first_ms']
-    return typeof firstMs === 'number' ? firstMs + UNUSED_MS : undefined
+    return typeof firstMs === 'number' ? firstMs : undefined
   }
 
   /** Forgets a segment that was deleted from the store. */
@@ -437,6 +439,21 @@ export class VersionStore {
   get storedBytes(): number {
     const [row] = this.#exec('SELECT COALESCE(SUM(bytes), 0) AS bytes FROM segments')
     return row === undefined ? 0 : numberOf(row, 'bytes')
+  }
+
+  /** Bytes in the store by the sandbox that made them. */
+  get storedByLineage(): Readonly<Record<string, number>> {
+    const rows = this.#exec('SELECT lineage, SUM(bytes) AS bytes FROM segments GROUP BY lineage')
+    return Object.fromEntries(rows.map((row) => [textOf(row, 'lineage'), numberOf(row, 'bytes')]))
+  }
+
+  /** Throws `ceiling_exceeded` when there is no room for another checkpoint. */
+  checkCheckpoints(): void {
+    const [row] = this.#exec("SELECT COUNT(*) AS count FROM versions WHERE kind = 'checkpoint'")
+    if (row === undefined || numberOf(row, 'count') < MAX_CHECKPOINTS) return
+    const details = { ceiling: 'sandbox.checkpoints', limit: MAX_CHECKPOINTS, asked: 1 }
+    const message = `Cannot save the files: a sandbox may have at most ${MAX_CHECKPOINTS} checkpoints. Delete some`
+    throw new SandwireError('ceiling_exceeded', message, { details })
   }
 
   #insert(version: Omit<Version, 'number'>): void {

@@ -4,6 +4,7 @@ import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { type Amounts, type CeilingSettings, NO_CEILING_SETTINGS } from '@sandwire/operator-settings'
 import { rejectionOf } from '@sandwire/testing'
 import { AccountStore } from '../../src/account/store.ts'
+import { StoredBytes } from '../../src/account/stored-bytes.ts'
 import { AccountUsage } from '../../src/account/usage.ts'
 import {
   type CeilingFacts,
@@ -23,6 +24,7 @@ const MACHINE = {
   pids: 32_768,
   diskBytes: 200 * GiB,
   diskOvercommit: 2,
+  storeBytes: 80 * GiB,
 }
 const FACTS: CeilingFacts = {
   machine: MACHINE,
@@ -47,7 +49,13 @@ describe('resolveCeilings', () => {
         networks: ['none', 'allowlist'],
         idleSeconds: 86_400,
       },
-      account: { sandboxes: 100, sessions: 2_000, memoryBytes: 8 * GiB, diskBytes: 100 * GiB },
+      account: {
+        sandboxes: 100,
+        sessions: 2_000,
+        memoryBytes: 8 * GiB,
+        diskBytes: 100 * GiB,
+        storedBytes: 20 * GiB,
+      },
       machine: {
         running: 128,
         memoryBytes: 32 * GiB,
@@ -62,7 +70,7 @@ describe('resolveCeilings', () => {
 
   test('gives the machine to an owner who is alone', () => {
     const { sandbox, account, machine } = resolve({}, { isShared: false })
-    const { diskOvercommit: _, ...all } = MACHINE
+    const { diskOvercommit: _, storeBytes: _store, ...all } = MACHINE
     expect(sandbox).toEqual({ ...all, networks: ['none', 'allowlist', 'open'], idleSeconds: null })
     expect(account).toEqual({ sandboxes: 100, sessions: null })
     expect(machine).toEqual({
@@ -266,13 +274,17 @@ function view(id: string, state: SandboxView['state'] = 'creating'): SandboxView
 
 describe('the use of an account', () => {
   function open(settings: Partial<CeilingSettings> = {}, reserve = async (): Promise<void> => undefined) {
-    const store = new AccountStore(sqlOf(new Database(':memory:')))
+    const sql = sqlOf(new Database(':memory:'))
+    const store = new AccountStore(sql)
+    const ceilings = resolve(settings)
+    const stored = new StoredBytes(sql, ceilings)
     const clock = { nowMs: 1_000_000 }
     const reports: Amounts[] = []
     const usage = new AccountUsage({
       store,
+      stored,
       machine: { reserve, report: async (amounts) => void reports.push(amounts) },
-      ceilings: resolve(settings),
+      ceilings,
       countsLimits: true,
       nowMs: () => clock.nowMs,
     })
@@ -280,7 +292,7 @@ describe('the use of an account', () => {
       store.insertSandbox(id, id)
       store.setView(view(id, state ?? 'stopped'))
     }
-    return { store, usage, reports, clock, add }
+    return { store, stored, usage, reports, clock, add }
   }
   const request = { limits: DEFAULT_SANDBOX_LIMITS, network: { policy: 'none' } } as const
 
@@ -342,6 +354,38 @@ describe('the use of an account', () => {
     await usage.report()
     expect(reports.at(-1)).toMatchObject({ running: 1 })
     expect(reports.length).toBe(2)
+  })
+
+  describe('of the store', () => {
+    const settings = { account: { storedBytes: 100 } }
+
+    test('ends at the ceiling, which the refusal names, also while several sandboxes save', () => {
+      const { stored, usage, add } = open(settings)
+      for (const id of ['one', 'two']) add(id)
+      stored.admit('one', 60)
+      expect(() => stored.admit('two', 41)).toThrow(
+        'Cannot save the files: your account may have at most 100 bytes of saved files and runs (in use: 60 bytes, requested: 41 bytes)',
+      )
+      stored.admit('two', 40)
+      expect(usage.uses()).toMatchObject({ storedBytes: { used: 100, limit: 100 } })
+      expect(() => stored.check(1, 'create the run')).toThrow('Cannot create the run')
+      // What the sandbox has counts, not what it was about to store.
+      stored.set('one', { one: 10 })
+      expect(stored.total).toBe(50)
+      usage.remove('two')
+      expect(stored.total).toBe(10)
+    })
+
+    test('counts content that a sandbox shares with its forks once, as long as one of them needs it', () => {
+      const { stored } = open(settings)
+      stored.set('parent', { parent: 50 })
+      stored.set('fork', { parent: 40, fork: 5 })
+      expect(stored.total).toBe(55)
+      stored.remove('parent')
+      expect(stored.total).toBe(45)
+      stored.set('fork', { fork: 5 })
+      expect(stored.total).toBe(5)
+    })
   })
 
   test('counts sessions from the moment that they are admitted', () => {

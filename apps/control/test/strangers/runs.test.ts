@@ -20,7 +20,7 @@ beforeAll(async () => {
   sandboxes.intercept = (request) => agents.handle(request) as Promise<Response>
   control = await startControl({
     runner: sandboxes,
-    config: { runs: { concurrent: 1 } },
+    config: { runs: { concurrent: 1, kept: 2 } },
     bindings: { JWT_SECRET, ANTHROPIC_API_KEY: 'sk-ant-test' },
   })
   control.host.isolation = 'bubblewrap'
@@ -91,4 +91,32 @@ test('a terminal of a run is closed when the grant of its viewer is revoked', as
   await ada.delete(`/api/grants/${String(fieldOf(body, 'grant'))}`)
   // revoked
   expect(await close).toBe(4435)
+})
+
+test('(threat T50) an account keeps a limited number of ended runs', async () => {
+  const carol = await ApiClient.named(control, 'carol')
+  const own = textIn(await carol.post('/api/sandboxes', {}), 'id')
+  const ids: string[] = []
+  const states = async (): Promise<readonly string[]> => {
+    const { body } = await carol.get('/api/runs')
+    return (fieldOf(body, 'runs') as { readonly id: string; readonly state: string }[])
+      .map(({ id, state }) => `${ids.indexOf(id)} ${state}`)
+      .toReversed()
+  }
+  for (let at = 0; at < 4; at += 1) {
+    const id = textIn(await carol.post('/api/runs', { sandbox: own, task: 'x' }), 'id')
+    ids.push(id)
+    const agent = await eventually(() => agents.runs.get(id), { what: 'the agent', timeoutMs: 20_000 })
+    agent.end()
+    await eventually(async () => (await states()).includes(`${at} ended`), {
+      what: 'the run to end',
+      timeoutMs: 20_000,
+    })
+  }
+  await eventually(async () => (await states()).join() === '2 ended,3 ended', {
+    what: 'the oldest runs to be deleted',
+  })
+  expect((await carol.get(`/api/runs/${ids[0] ?? ''}`)).status).toBe(404)
+  const { body } = await carol.get('/api/account/usage')
+  expect(Number(fieldOf(fieldOf(fieldOf(body, 'account'), 'storedBytes'), 'used'))).toBeGreaterThan(1_000)
 })

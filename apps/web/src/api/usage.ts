@@ -17,6 +17,7 @@ export interface Usage {
     readonly milliCpus?: ResourceUse
     readonly pids?: ResourceUse
     readonly diskBytes?: ResourceUse
+    readonly storedBytes?: ResourceUse
   }
   readonly sandbox: { readonly networks: readonly Network[] }
 }

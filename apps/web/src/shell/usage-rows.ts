@@ -19,10 +19,11 @@ const RESOURCES: readonly Resource[] = [
   'milliCpus',
   'pids',
   'diskBytes',
+  'storedBytes',
 ]
 
 function format(resource: Resource, amount: number): string {
-  if (resource === 'memoryBytes' || resource === 'diskBytes') return formatSize(amount)
+  if (resource.endsWith('Bytes')) return formatSize(amount)
   return String(resource === 'milliCpus' ? amount / 1000 : amount)
 }
 

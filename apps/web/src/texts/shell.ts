@@ -160,6 +160,7 @@ export const shellTexts = {
       milliCpus: 'CPUs of running sandboxes',
       pids: 'Processes of running sandboxes',
       diskBytes: 'Disk',
+      storedBytes: 'Saved files and runs',
     },
   },
 

@@ -14,7 +14,7 @@ describe('validateCeilingSettings', () => {
     const totals = { ...limits, sandboxes: 5, running: 2 }
     const all = {
       sandbox: { ...limits, networks: ['none'], idleSeconds: null },
-      account: { ...totals, sessions: 100, memoryBytes: null },
+      account: { ...totals, storedBytes: 2 ** 30, sessions: 100, memoryBytes: null },
       machine: totals,
       overcommit: { memory: 1.5, cpus: 4 },
       defaults: { ...limits, network: 'none', idleSeconds: 60 },

@@ -12,6 +12,7 @@ export const RESOURCES = [
   'pids',
   'sandboxes',
   'diskBytes',
+  'storedBytes',
   'sessions',
 ] as const
 export type Resource = (typeof RESOURCES)[number]
@@ -36,7 +37,9 @@ export interface CeilingSettings {
   /** What the sandboxes of one account may have together. */
   readonly account: { readonly [R in Resource]?: number | null | undefined }
   /** What all sandboxes may have together. */
-  readonly machine: { readonly [R in Exclude<Resource, 'sessions'>]?: number | null | undefined }
+  readonly machine: {
+    readonly [R in Exclude<Resource, 'sessions' | 'storedBytes'>]?: number | null | undefined
+  }
   /** How many times the machine's memory and CPUs may be promised to sandboxes. */
   readonly overcommit: {
     readonly memory?: number | undefined
@@ -121,7 +124,7 @@ const totals = {
 }
 const LEVELS = {
   sandbox: { ...limits, networks, idleSeconds: wholeOrNull(1, MAX_IDLE_SECONDS) },
-  account: { ...totals, sessions: wholeOrNull(0, MAX_SESSIONS) },
+  account: { ...totals, storedBytes: wholeOrNull(0, MAX_BYTES), sessions: wholeOrNull(0, MAX_SESSIONS) },
   // Each running sandbox has a slot, so their number is never unlimited.
   machine: { ...totals, running: whole(1, MAX_RUNNING) },
   overcommit: { memory: factor, cpus: factor },

@@ -394,6 +394,7 @@ class VersionsSimulation {
     const versions = new SandboxVersions({
       store: store.versions,
       segments: this.#segments,
+      admit: async () => undefined,
       sandboxd,
       nowMs,
       randomHex: (bytes) => {
@@ -458,6 +459,7 @@ class VersionsSimulation {
       segments: this.#segments,
       sandbox: () => ID,
       isSaving: () => files.isSaving,
+      isFull: () => false,
       needsSegments: async () => false,
       nowMs,
       log: LOG,
