@@ -11,6 +11,8 @@ const SANDBOX = 'bench'
 const IDLE_CONNECTIONS = 15_000
 /** Rows of the audit that the flood reads. */
 const AUDIT_ROWS = 1_000
+/** Makes a version with 20,000 files. */
+const FILES = 'for d in $(seq 100); do mkdir -p d$d; for f in $(seq 200); do echo $d > d$d/f$f; done; done'
 /** Time for a flood to begin, and duration of a measurement. */
 const BEGIN_MS = 1_000
 const MEASURE_MS = 3_000
@@ -22,6 +24,11 @@ const FLOODS = {
   logs: { path: `/logs/${SANDBOX}?bytes=1000000`, credential: 'account' },
   audit: { path: `/api/audit?limit=${AUDIT_ROWS}`, credential: 'account' },
   'filtered audit': { path: '/api/audit?limit=1000&action=grant.create', credential: 'account' },
+  'saved files': { path: `/files/${SANDBOX}/workspace`, credential: 'account' },
+  'compared versions': {
+    path: `/api/sandboxes/${SANDBOX}/checkpoints/one/diff?to=two`,
+    credential: 'account',
+  },
   'anonymous readyz': { path: '/readyz', credential: 'none' },
   'anonymous page': { path: '/', credential: 'none' },
   'invalid tokens': { path: '/api/whoami', credential: 'invalid' },
@@ -42,6 +49,18 @@ async function openScene(host: RunningHost): Promise<Scene> {
   await attacker.send('POST', '/api/sandboxes', { name: SANDBOX })
   const change = (): Promise<void> => attacker.send('PUT', `/api/sandboxes/${SANDBOX}/env`, { env: {} })
   for (let rows = 0; rows < AUDIT_ROWS; rows += 10) await Promise.all(Array.from({ length: 10 }, change))
+  const exec = (script: string): Promise<void> =>
+    attacker.send('POST', `/api/sandboxes/${SANDBOX}/exec`, {
+      cmd: 'sh',
+      args: ['-c', script],
+      timeoutSeconds: 60,
+    })
+  const keep = (name: string): Promise<void> =>
+    attacker.send('POST', `/api/sandboxes/${SANDBOX}/checkpoints`, { name })
+  await exec(FILES)
+  await keep('one')
+  await exec('touch d*/f1')
+  await keep('two')
   await createSandbox(host, SANDBOX)
   return { host, attacker }
 }

@@ -23,6 +23,7 @@ import { type IdMint, openIdMint } from './sandbox/sandbox-id.ts'
 import { openSigner, type Signer } from './signer.ts'
 import { HostStore } from './versions/host-store.ts'
 import { R2Store } from './versions/r2-store.ts'
+import { ReadBudget } from './versions/read-budget.ts'
 import { S3Store } from './versions/s3-store.ts'
 import type { SegmentStore } from './versions/segment-store.ts'
 import { VersionMetrics } from './versions/version-metrics.ts'
@@ -62,6 +63,8 @@ export interface Runtime {
   readonly findOutdated: FindOutdated
   /** Where versions of files are stored; undefined: they are not saved. */
   readonly segments: SegmentStore | undefined
+  /** What control reads of versions itself, by account. */
+  readonly versionReads: ReadBudget
   /** Log lines about outbound requests, by sandbox. */
   readonly egressLogLimit: Buckets
   /** Requests to the credential gateway, by slot or sandbox. */
@@ -185,6 +188,7 @@ function createRuntime(env: Env): Runtime {
         ? compareWithRunning((requestId) => hostProvider.running(requestId), nowMs)
         : askEachRunning(nowMs),
     segments,
+    versionReads: new ReadBudget(nowMs),
     egressLogLimit: new Buckets(EGRESS_LOG_LIMIT),
     gatewayLimit: new Buckets(GATEWAY_LIMIT),
     gitTokens: new Map(),

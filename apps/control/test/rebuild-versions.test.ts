@@ -81,10 +81,20 @@ function openRows(): VersionStore {
 }
 
 function find(target: MemoryStore, lineages: readonly string[] = []) {
-  return findVersions(target, COMPRESSION, { sandbox: 'box', lineages })
+  return findVersions(target, COMPRESSION, { sandbox: 'box', lineages, pause: async () => undefined })
 }
 
 describe('the list of versions', () => {
+  test('is rebuilt with a pause before each version, so that control can do other things', async () => {
+    const target = new MemoryStore()
+    for (const [at, save] of ['a', 'b', 'c'].entries())
+      await store(target, { save, savedMs: at, files: { one: 'a' }, isBase: true })
+    let pauses = 0
+    const pause = async (): Promise<void> => void (pauses += 1)
+    await findVersions(target, COMPRESSION, { sandbox: 'box', lineages: [], pause })
+    expect(pauses).toBe(3)
+  })
+
   test('is rebuilt from the store: names, order, manifests and segments', async () => {
     const target = new MemoryStore()
     await store(target, { save: 'a', savedMs: 1, files: { one: 'a' }, isBase: true })

@@ -47,6 +47,17 @@ describe('the store of versions', () => {
     expect(store.head).toBeUndefined()
   })
 
+  test('describes versions without their segments', () => {
+    const store = open()
+    commit(store, 'a')
+    commit(store, 'b', 'checkpoint', 'kept')
+    const facts = { createdMs: 1, isFuzzy: false, unreadable: 0, addedBytes: 10 }
+    expect(store.describe()).toEqual([
+      { number: 2, kind: 'checkpoint', name: 'kept', ...facts },
+      { number: 1, kind: 'automatic', name: undefined, ...facts },
+    ])
+  })
+
   test('has a limited number of checkpoints, and any number of automatic versions', () => {
     const store = open()
     for (let at = 0; at < 500; at += 1) {

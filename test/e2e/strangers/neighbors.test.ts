@@ -173,6 +173,7 @@ describe.skipIf(problem !== undefined)('on a public server behind a proxy that p
       flood(250, () => eve.fetch('/api/audit?limit=1000&action=exec')),
       flood(30, () => eve.fetch(`/logs/${loud}?bytes=1000000`)),
       flood(30, () => eve.fetch('/api/openapi.json')),
+      flood(3, () => eve.fetch('/api/sandboxes/saves/checkpoints/rebuild', { method: 'POST' })),
     ])
     await expectServed()
     const statuses = new Set((await flooded).flatMap((each) => [...each]))

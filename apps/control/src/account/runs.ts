@@ -100,9 +100,9 @@ export class AccountRuns {
       .map((row) => textOf(row, 'id'))
   }
 
-  /** Runs, newest first, that were created before `before`. */
-  list(limit: number, before: string | undefined): readonly RunView[] {
-    return this.#sql
+  /** Runs, newest first, that were created before `before`, as a JSON array of `RunView`. */
+  list(limit: number, before: string | undefined): string {
+    const views = this.#sql
       .exec(
         `SELECT view FROM runs WHERE seq < COALESCE((SELECT seq FROM runs WHERE id = ?), ${Number.MAX_SAFE_INTEGER})
          ORDER BY seq DESC LIMIT ?`,
@@ -110,7 +110,8 @@ export class AccountRuns {
         limit,
       )
       .toArray()
-      .map((row) => JSON.parse(textOf(row, 'view')) as RunView)
+      .map((row) => textOf(row, 'view'))
+    return `[${views.join(',')}]`
   }
 
   /** Ended runs beyond the number that is kept, the oldest. */

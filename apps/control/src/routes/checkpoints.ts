@@ -7,6 +7,7 @@ import { unwrap } from '../outcome.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
+import type { Charge, ReadBudget } from '../versions/read-budget.ts'
 import type { SegmentStore } from '../versions/segment-store.ts'
 import { VersionReader } from '../versions/version-reader.ts'
 import { ZSTANDARD } from '../versions/zstandard.ts'
@@ -28,19 +29,24 @@ import {
 
 /** Differences in one response. */
 const MAX_CHANGES = 10_000
+/** What a rebuild counts as, of bytes that are read: one in two minutes. */
+const REBUILD_BYTES = 256 * 1024 * 1024
+/** Comparing takes longer than reading. */
+const COMPARE_FACTOR = 4
 
 interface CheckpointDependencies {
   readonly lookup: SandboxLookup
   readonly isolationOf: IsolationOf
   /** Undefined: files are not saved. */
   readonly segments: SegmentStore | undefined
+  readonly versionReads: ReadBudget
 }
 
 /** `/api/sandboxes/:sandbox/checkpoints`: versions of a sandbox's files. */
 export function addCheckpointRoutes(
   app: App,
   guardOf: GuardOf,
-  { lookup, isolationOf, segments }: CheckpointDependencies,
+  { lookup, isolationOf, segments, versionReads }: CheckpointDependencies,
 ): void {
   const find = async (account: string, text: string) =>
     lookup.sandbox(await lookup.resolve(account, parseSandboxRef(text)))
@@ -105,7 +111,12 @@ export function addCheckpointRoutes(
     async (context) => {
       const call = callOf(context)
       const sandbox = await find(call.identity, context.req.valid('param').sandbox)
-      return context.json(toVersionList(unwrap(await sandbox.rebuildVersions(call))), 200)
+      // Counted apart, so that versions can be read afterwards.
+      const list = await versionReads.run(`rebuild ${call.identity}`, async (charge) => {
+        charge(REBUILD_BYTES)
+        return unwrap(await sandbox.rebuildVersions(call))
+      })
+      return context.json(toVersionList(list), 200)
     },
   )
 
@@ -168,12 +179,17 @@ export function addCheckpointRoutes(
     },
   )
 
-  const readIndex = async (call: SandboxCall, sandbox: string, version: string | undefined) => {
+  const readIndex = async (
+    call: SandboxCall,
+    sandbox: string,
+    version: string | undefined,
+    charge: Charge,
+  ) => {
     const content = unwrap(await (await find(call.identity, sandbox)).versionContent(call, version))
     if (segments === undefined) throw new SandwireError('not_found', 'This server does not save files')
     return {
       number: content.version.number,
-      index: await new VersionReader(segments, ZSTANDARD, content).index(),
+      index: await new VersionReader(segments, ZSTANDARD, content, charge).index(),
     }
   }
 
@@ -187,15 +203,24 @@ export function addCheckpointRoutes(
     async (context) => {
       const call = callOf(context)
       const { sandbox, version } = context.req.valid('param')
-      const before = await readIndex(call, sandbox, version)
-      const after = await readIndex(call, sandbox, context.req.valid('query').to)
-      const found = compareVersions(before.index, after.index)
-      const changes = found
-        .take(MAX_CHANGES)
-        .map((change) => ({ ...change, path: pathFromBytes(latin1Bytes(change.path)) }))
-        .toArray()
-      const isComplete = changes.length < MAX_CHANGES
-      return context.json({ from: before.number, to: after.number, changes, isComplete }, 200)
+      const { to } = context.req.valid('query')
+      const diff = await versionReads.run(call.identity, async (charge) => {
+        const chargeAll: Charge = (bytes) => charge(COMPARE_FACTOR * bytes)
+        const before = await readIndex(call, sandbox, version, chargeAll)
+        const after = await readIndex(call, sandbox, to, chargeAll)
+        const found = compareVersions(before.index, after.index)
+        const changes = found
+          .take(MAX_CHANGES)
+          .map((change) => ({ ...change, path: pathFromBytes(latin1Bytes(change.path)) }))
+          .toArray()
+        return {
+          from: before.number,
+          to: after.number,
+          changes,
+          isComplete: changes.length < MAX_CHANGES,
+        }
+      })
+      return context.json(diff, 200)
     },
   )
 }

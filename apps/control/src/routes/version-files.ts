@@ -13,6 +13,7 @@ import { COMMON_HEADERS } from '../http/respond.ts'
 import { unwrap } from '../outcome.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
+import type { ReadBudget } from '../versions/read-budget.ts'
 import type { SegmentStore } from '../versions/segment-store.ts'
 import { VersionReader } from '../versions/version-reader.ts'
 import type { Version } from '../versions/version-store.ts'
@@ -24,6 +25,8 @@ import { versionName } from './version-schemas.ts'
 
 /** Entries in one response. */
 const MAX_ENTRIES = 10_000
+/** Bytes of content that take as long as one byte of a manifest. */
+const CONTENT_PER_MANIFEST = 8
 
 const filesQuery = z.strictObject({
   version: versionName.exactOptional().openapi({ description: 'Name or number; default: the newest.' }),
@@ -59,13 +62,14 @@ export interface VersionFileDependencies {
   readonly lookup: SandboxLookup
   /** Undefined: files are not saved. */
   readonly segments: SegmentStore | undefined
+  readonly versionReads: ReadBudget
 }
 
 /** `/files/:sandbox/*path`: saved files, without starting the sandbox. */
 export function addVersionFileRoutes(
   app: App,
   guardOf: GuardOf,
-  { lookup, segments }: VersionFileDependencies,
+  { lookup, segments, versionReads }: VersionFileDependencies,
 ): void {
   const respond = async (context: Context<AppEnv>): Promise<Response> => {
     const call = callOf(context)
@@ -74,15 +78,18 @@ export function addVersionFileRoutes(
     const id = await lookup.resolve(call.identity, parseSandboxRef(context.req.param('sandbox') ?? ''))
     const content = unwrap(await lookup.sandbox(id).versionContent(call, query.version))
     if (segments === undefined) throw new SandwireError('not_found', 'This server does not save files')
-    const reader = new VersionReader(segments, ZSTANDARD, content)
-    const index = await reader.index()
-    const entry = index.find(path)
-    if (path === '' || entry?.kind === 'folder')
-      return context.json(listFolder(index, content.version, path, query.after), 200)
-    if (entry === undefined) throw new SandwireError('file_not_found', 'No file or folder is at this path')
-    if (entry.kind !== 'file')
-      throw new SandwireError('special_file', 'Cannot download this: it is neither a file nor a folder')
-    return download(reader, entry, content.version)
+    return versionReads.run(call.identity, async (charge) => {
+      const reader = new VersionReader(segments, ZSTANDARD, content, charge)
+      const index = await reader.index()
+      const entry = index.find(path)
+      if (path === '' || entry?.kind === 'folder')
+        return context.json(listFolder(index, content.version, path, query.after), 200)
+      if (entry === undefined) throw new SandwireError('file_not_found', 'No file or folder is at this path')
+      if (entry.kind !== 'file')
+        throw new SandwireError('special_file', 'Cannot download this: it is neither a file nor a folder')
+      charge(entry.sizeBytes / CONTENT_PER_MANIFEST)
+      return download(reader, entry, content.version)
+    })
   }
   const described = {
     method: 'get',

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { MAX_AUTOMATIC_VERSIONS, MAX_CHECKPOINT_DAYS } from '../versions/retention.ts'
-import type { SizedVersion, VersionList } from '../versions/version-store.ts'
+import type { ListedVersion, VersionList } from '../versions/version-store.ts'
 import { between, sandboxName, sandboxParams } from './schemas.ts'
 
 const NAME_RULE = 'expected lower-case letters, digits and hyphens (max 63), with a letter first'
@@ -88,7 +88,7 @@ export const diffView = z
   .openapi('VersionDiff')
 
 export function toVersionView(
-  version: SizedVersion,
+  version: ListedVersion,
   newest: number | undefined,
 ): z.infer<typeof versionView> {
   const { number, kind, createdMs, isFuzzy, unreadable, addedBytes } = version

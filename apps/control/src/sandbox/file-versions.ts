@@ -7,9 +7,9 @@ import type { RetentionSettings } from '../versions/retention.ts'
 import { IDLE, nextSyncMs, stepSync, type SyncEvent, type SyncState } from '../versions/sync-state.ts'
 import type { VersionMetrics } from '../versions/version-metrics.ts'
 import type {
+  ListedVersion,
   RestoredFiles,
   RestoreReason,
-  SizedVersion,
   Version,
   VersionContent,
   VersionList,
@@ -295,15 +295,15 @@ export class FileVersions {
     if (store.head !== undefined) store.keep(store.head)
   }
 
-  sized(version: Version): SizedVersion {
-    return { ...version, addedBytes: this.#deps.store.bytesOf(version.save) }
+  /** What users see of a version. */
+  describeOne({ save, manifests: _manifests, segments: _segments, ...version }: Version): ListedVersion {
+    return { ...version, addedBytes: this.#deps.store.bytesOf(save) }
   }
 
   /** All versions, and which are kept. */
   describe(): VersionList {
     const { store } = this.#deps
-    const versions = store.list().map((version) => this.sized(version))
-    return { versions, retention: store.retention, storedBytes: store.storedBytes }
+    return { versions: store.describe(), retention: store.retention, storedBytes: store.storedBytes }
   }
 
   /** Sets which versions of this sandbox are kept. */

@@ -24,7 +24,7 @@ import type { TicketRequest } from './tickets.ts'
 import { UploadAudit } from '../workspace-proxy/upload-audit.ts'
 import { WORKSPACE_URL, parseWorkspaceCall } from '../workspace-proxy/call.ts'
 import type { RetentionSettings } from '../versions/retention.ts'
-import type { SizedVersion, VersionContent, VersionList } from '../versions/version-store.ts'
+import type { ListedVersion, VersionContent, VersionList } from '../versions/version-store.ts'
 
 function auditedHeader({ isAudited }: { readonly isAudited?: true }): Readonly<Record<string, string>> {
   return isAudited === true ? { [AUDITED_HEADER]: '1' } : {}
@@ -114,14 +114,16 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   /** Saves the files and keeps the version until it is deleted. Starts a stopped sandbox. */
-  checkpoint(call: SandboxCall, name: string | undefined): Promise<Outcome<SizedVersion>> {
+  checkpoint(call: SandboxCall, name: string | undefined): Promise<Outcome<ListedVersion>> {
     return this.#audited(call, {}, async ({ lifecycle, files }) => {
       lifecycle.authorize(call, 'work')
       files.checkName(name)
       await lifecycle.start(call.requestId)
       const { requestId } = call
       const named = name === undefined ? {} : { name }
-      return files.sized(await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId, ...named }))
+      return files.describeOne(
+        await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId, ...named }),
+      )
     })
   }
 

@@ -197,6 +197,7 @@ export async function openParts(
             admit: admitStored,
             sandboxd,
             nowMs,
+            sleep,
             randomHex: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)).toHex(),
           }),
     losesFiles: provider.survives.stop === 'nothing',

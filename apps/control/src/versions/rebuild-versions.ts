@@ -20,6 +20,8 @@ const MAX_MANIFEST_BYTES = 32 * 1024 * 1024
 /** Manifests of one version; saves make far fewer. */
 const MAX_CHAIN = 1_000
 const READ_TIMEOUT_MS = 5 * 60 * 1000
+/** Of the manifests that are parsed for all versions: each version needs those from its base on. */
+const MAX_PARSED_BYTES = 1024 * 1024 * 1024
 
 /** What the last segment of a version says about it. */
 const recordBody = z.object({
@@ -53,7 +55,16 @@ export interface FoundVersions {
 export async function findVersions(
   store: SegmentStore,
   compression: Decompression,
-  { sandbox, lineages }: { readonly sandbox: string; readonly lineages: readonly string[] },
+  {
+    sandbox,
+    lineages,
+    pause,
+  }: {
+    readonly sandbox: string
+    readonly lineages: readonly string[]
+    /** Called between two versions, so that control does other things meanwhile. */
+    readonly pause: () => Promise<void>
+  },
 ): Promise<FoundVersions> {
   const rows = new Map<SegmentId, SegmentRow>()
   const endings = new Map<string, Ending>()
@@ -63,17 +74,18 @@ export async function findVersions(
       rows.set(row.id, row)
       if (ending === undefined) continue
       manifestBytes += ending.manifest.byteLength
-      if (manifestBytes > MAX_MANIFEST_BYTES)
-        throw new SandwireError(
-          'file_too_large',
-          'Cannot rebuild the list of versions: they have too many files',
-        )
+      if (manifestBytes > MAX_MANIFEST_BYTES) throw tooManyFiles()
       endings.set(ending.record.save, ending)
     }
   const versions: Omit<Version, 'number'>[] = []
   const own = endings.values().filter(({ record }) => record.sandbox === sandbox)
+  let parsedBytes = 0
   for (const ending of [...own].toSorted((a, b) => a.record.savedMs - b.record.savedMs)) {
-    const version = toVersion(ending, endings)
+    await pause()
+    const chain = chainOf(ending, endings)
+    parsedBytes += chain?.reduce((sum, { manifest }) => sum + manifest.byteLength, 0) ?? 0
+    if (parsedBytes > MAX_PARSED_BYTES) throw tooManyFiles()
+    const version = chain === undefined ? undefined : toVersion(ending, chain)
     if (version?.segments.every((id) => rows.has(id)) === true) versions.push(version)
   }
   const needed = new Set(versions.flatMap(({ manifests, segments }) => [...manifests, ...segments]))
@@ -127,10 +139,12 @@ async function parseSegment(
   }
 }
 
-function toVersion(
-  ending: Ending,
-  endings: ReadonlyMap<string, Ending>,
-): Omit<Version, 'number'> | undefined {
+function tooManyFiles(): SandwireError {
+  return new SandwireError('file_too_large', 'Cannot rebuild the list of versions: they have too many files')
+}
+
+/** The endings from the base of a version to its own; undefined: they are damaged. */
+function chainOf(ending: Ending, endings: ReadonlyMap<string, Ending>): readonly Ending[] | undefined {
   const chain: Ending[] = []
   try {
     for (let at: Ending | undefined = ending; at !== undefined; at = endings.get(at.record.parent ?? '')) {
@@ -139,6 +153,15 @@ function toVersion(
       chain.unshift(at)
       if (readManifest(at.manifest).isBase) break
     }
+    return chain
+  } catch {
+    // A manifest is damaged.
+    return undefined
+  }
+}
+
+function toVersion(ending: Ending, chain: readonly Ending[]): Omit<Version, 'number'> | undefined {
+  try {
     const index = new FolderIndex(chain.map(({ manifest }) => manifest))
     const { save, savedMs, kind, name } = ending.record
     return {

@@ -13,6 +13,8 @@ import { segmentKey, type SegmentStore } from './segment-store.ts'
 import { ZSTANDARD } from './zstandard.ts'
 import type { SegmentRow, Version, VersionKind, VersionStore } from './version-store.ts'
 
+/** Between two versions of a rebuild, each of which takes about as long: requests of others run meanwhile. */
+const REBUILD_PAUSE_MS = 50
 /** Scanning and reading before the first segment, on a slow disk. */
 const BEGIN_TIMEOUT_MS = 5 * 60 * 1000
 const CALL_TIMEOUT_MS = 60_000
@@ -70,6 +72,7 @@ export interface VersionsDependencies {
   readonly admit: (bytes: number) => Promise<void>
   readonly sandboxd: (sandbox: string) => SandboxdClient
   readonly nowMs: () => number
+  readonly sleep: (ms: number) => Promise<void>
   /** Random bytes in hex. */
   readonly randomHex: (bytes: number) => string
 }
@@ -171,7 +174,11 @@ export class SandboxVersions {
   /** Adds versions that are in the store and not in the list. */
   async rebuild(sandbox: string): Promise<void> {
     const { store, segments, nowMs } = this.#deps
-    const found = await findVersions(segments, ZSTANDARD, { sandbox, lineages: store.lineages() })
+    const found = await findVersions(segments, ZSTANDARD, {
+      sandbox,
+      lineages: store.lineages(),
+      pause: () => this.#deps.sleep(REBUILD_PAUSE_MS),
+    })
     store.addFound(found, nowMs())
   }
 

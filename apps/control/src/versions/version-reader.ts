@@ -13,6 +13,7 @@ import {
   type Trailer,
 } from '@sandwire/version-format'
 import { readToEnd } from '../http/read-bounded.ts'
+import type { Charge } from './read-budget.ts'
 import { segmentKey, type SegmentStore } from './segment-store.ts'
 import type { SegmentRow, VersionContent } from './version-store.ts'
 
@@ -33,13 +34,21 @@ export class VersionReader {
   readonly #store: SegmentStore
   readonly #compression: Decompression
   readonly #content: VersionContent
+  readonly #charge: Charge
   readonly #rows: ReadonlyMap<SegmentId, SegmentRow>
   readonly #trailers = new Map<SegmentId, Trailer>()
 
-  constructor(store: SegmentStore, compression: Decompression, content: VersionContent) {
+  /** `charge` is called with the bytes of what is unpacked and parsed. */
+  constructor(
+    store: SegmentStore,
+    compression: Decompression,
+    content: VersionContent,
+    charge: Charge = () => undefined,
+  ) {
     this.#store = store
     this.#compression = compression
     this.#content = content
+    this.#charge = charge
     this.#rows = new Map(content.segments.map((row) => [row.id, row]))
   }
 
@@ -97,7 +106,9 @@ export class VersionReader {
     if (trailerBytes > maxRawBytes)
       throw new SandwireError('file_too_large', 'Cannot read the version: it has too many files')
     const end = await this.#read(id, sizeBytes - trailerBytes, sizeBytes)
-    return readTrailer(end, sizeBytes, this.#compression, maxRawBytes)
+    const trailer = readTrailer(end, sizeBytes, this.#compression, maxRawBytes)
+    this.#charge(trailerBytes + (trailer.manifest?.byteLength ?? 0))
+    return trailer
   }
 
   async #read(id: SegmentId, start: number, end: number): Promise<Uint8Array> {

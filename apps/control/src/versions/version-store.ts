@@ -23,8 +23,9 @@ export interface Version {
   readonly segments: readonly SegmentId[]
 }
 
-/** With the bytes that its save added to the store. */
-export interface SizedVersion extends Version {
+/** What users see of a version: without its segments, of which there may be thousands. */
+export interface ListedVersion extends Omit<Version, 'save' | 'manifests' | 'segments'> {
+  /** Bytes that its save added to the store. */
   readonly addedBytes: number
 }
 
@@ -43,7 +44,7 @@ export interface VersionContent {
 
 /** All versions of a sandbox, newest first. */
 export interface VersionList {
-  readonly versions: readonly SizedVersion[]
+  readonly versions: readonly ListedVersion[]
   readonly retention: Retention
   /** Bytes in the store. */
   readonly storedBytes: number
@@ -89,16 +90,22 @@ export const UNUSED_MS = 60 * 60 * 1000
 const UNPROTECTED =
   'number <> (SELECT MAX(number) FROM versions) AND number NOT IN (SELECT number FROM pending_restore)'
 
-function toVersion(row: Row): Version {
+function toDescription(row: Row): Omit<ListedVersion, 'addedBytes'> {
   const name = row['name']
   return {
     number: numberOf(row, 'number'),
-    save: textOf(row, 'save'),
     createdMs: numberOf(row, 'created_ms'),
     kind: textOf(row, 'kind') === 'checkpoint' ? 'checkpoint' : 'automatic',
     name: typeof name === 'string' ? name : undefined,
     isFuzzy: numberOf(row, 'is_fuzzy') === 1,
     unreadable: numberOf(row, 'unreadable'),
+  }
+}
+
+function toVersion(row: Row): Version {
+  return {
+    ...toDescription(row),
+    save: textOf(row, 'save'),
     // Written by `commit`.
     manifests: JSON.parse(textOf(row, 'manifests')) as SegmentId[],
     segments: JSON.parse(textOf(row, 'segments')) as SegmentId[],
@@ -157,6 +164,18 @@ export class VersionStore {
   /** Newest first. */
   list(): readonly Version[] {
     return this.#exec('SELECT * FROM versions ORDER BY number DESC').map(toVersion)
+  }
+
+  /** What users see of all versions, newest first. */
+  describe(): readonly ListedVersion[] {
+    // The id of a segment begins with its save.
+    const query = `SELECT number, created_ms, kind, name, is_fuzzy, unreadable, COALESCE(
+        (SELECT SUM(bytes) FROM segments WHERE id >= save AND id < save || 'g'), 0) AS added_bytes
+      FROM versions ORDER BY number DESC`
+    return this.#exec(query).map((row) => ({
+      ...toDescription(row),
+      addedBytes: numberOf(row, 'added_bytes'),
+    }))
   }
 
   find(nameOrNumber: string): Version | undefined {
@@ -343,6 +362,8 @@ export class VersionStore {
     const { sandbox, account } = this.#retentionSettings
     const ofSandbox = JSON.stringify(of === 'sandbox' ? settings : sandbox)
     const ofAccount = JSON.stringify(of === 'account' ? settings : account)
+    // Every list of versions takes over the settings of the account.
+    if (ofSandbox === JSON.stringify(sandbox) && ofAccount === JSON.stringify(account)) return
     this.#exec('INSERT OR REPLACE INTO retention VALUES (1, ?, ?)', ofSandbox, ofAccount)
   }
 

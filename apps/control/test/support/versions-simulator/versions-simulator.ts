@@ -397,6 +397,7 @@ class VersionsSimulation {
       admit: async () => undefined,
       sandboxd,
       nowMs,
+      sleep: async () => undefined,
       randomHex: (bytes) => {
         this.#minted += 1
         return this.#minted.toString(16).padStart(bytes * 2, '0')
