@@ -35,6 +35,19 @@ describeSegmentStore('in a folder of the host', async () => {
   })
 })
 
+test('the folder of a host that takes a segment and never answers is given up', async () => {
+  const signals: AbortSignal[] = []
+  const store = new HostStore((_, { signal }) => {
+    if (signal !== null && signal !== undefined) signals.push(signal)
+    return new Promise(() => undefined)
+  }, 10)
+  const facts = { sizeBytes: 1, sha256: '0'.repeat(64) }
+  expect(await rejectionOf(store.put('segments/a1/b1', Buffer.from('a'), facts))).toMatchObject({
+    code: 'store_unavailable',
+  })
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+})
+
 describeSegmentStore('in R2', () => StoreInWorkerd.open({ r2Buckets: ['FILES'] }))
 
 const S3_SETTINGS = { region: 'us-east-1', bucket: 'versions', prefix: 'some/prefix' }

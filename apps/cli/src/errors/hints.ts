@@ -80,6 +80,7 @@ const FIXED_HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   needs_v1: HELP,
   version_unsupported: SAME_VERSION,
   bad_frame: SAME_VERSION,
+  store_unavailable: 'files stay as they are; check the store of the server, then try again',
   provider_unavailable: 'the server cannot reach its sandbox host; check it, or restart it with npm start',
 }
 
@@ -94,6 +95,7 @@ const COMMAND_HINTS: Partial<Readonly<Record<ErrorCode, readonly [string, (name:
   sandbox_not_found: ['list your sandboxes: ', () => 'list'],
   sandbox_stopped: ['start it: ', (name) => `start ${name}`],
   sandbox_failed: ['see why: ', (name) => `logs ${name}`],
+  version_damaged: ['choose an older version for restore: ', (name) => `checkpoints ${name}`],
   files_missing: ['restore a saved version: ', (name) => `checkpoints ${name}`],
   sandbox_unreachable: ['see why: ', (name) => `logs ${name}`],
   needs_discard: ['to stop it and lose its files: ', (name) => `stop ${name} --discard`],

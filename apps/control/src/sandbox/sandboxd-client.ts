@@ -185,6 +185,8 @@ const PASSED_ON: Partial<Record<ErrorCode, string>> = {
   command_not_executable: 'Cannot start the process: the command cannot be executed',
   spawn_failed: 'Cannot start the process',
   shutting_down: 'The sandbox is stopping',
+  disk_full: 'No space is left on the disk of the sandbox',
+  version_damaged: 'Cannot restore the version: bytes of it are damaged. Restore an older one',
 }
 
 /** Header of a 101 response with the code of a refusal that follows in a frame; control does not read frames. */

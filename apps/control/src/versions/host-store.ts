@@ -4,8 +4,10 @@ import { readBoundedJson } from '../http/read-bounded.ts'
 import { z } from 'zod'
 import { type ByteRange, type SegmentFacts, type SegmentStore, storeUnavailable } from './segment-store.ts'
 
-/** Until the first byte of a response; an upload of 8 MiB may be slow. */
+/** Until the first byte of a response. */
 const CALL_TIMEOUT_MS = 30_000
+/** A segment of 8 MiB from a sandbox with little processor time, to a slow disk. */
+const PUT_TIMEOUT_MS = 5 * 60 * 1000
 /** Insufficient Storage. */
 const DISK_FULL_STATUS = 507
 const MAX_LIST_BYTES = 256 * 1024
@@ -14,17 +16,19 @@ const listBody = z.object({ keys: z.array(z.string().refine(isStoreKey)).max(1_0
 /** The folder of the host, through its socket. */
 export class HostStore implements SegmentStore {
   readonly #fetch: (url: string, init: RequestInit) => Promise<Response>
+  readonly #putTimeoutMs: number
 
-  constructor(fetchStore: (url: string, init: RequestInit) => Promise<Response>) {
+  constructor(
+    fetchStore: (url: string, init: RequestInit) => Promise<Response>,
+    putTimeoutMs = PUT_TIMEOUT_MS,
+  ) {
     this.#fetch = fetchStore
+    this.#putTimeoutMs = putTimeoutMs
   }
 
   async put(key: string, body: ReadableStream | Uint8Array<ArrayBuffer>, facts: SegmentFacts): Promise<void> {
-    const response = await this.#send(key, {
-      method: 'PUT',
-      body,
-      headers: { 'sandwire-sha256': facts.sha256, 'sandwire-size': String(facts.sizeBytes) },
-    })
+    const headers = { 'sandwire-sha256': facts.sha256, 'sandwire-size': String(facts.sizeBytes) }
+    const response = await this.#send(key, { method: 'PUT', body, headers }, this.#putTimeoutMs)
     await response.body?.cancel()
     if (response.status === DISK_FULL_STATUS) throw storeUnavailable(DISK_FULL)
     if (!response.ok) throw storeUnavailable(`it responded with ${response.status}`)
@@ -57,11 +61,15 @@ export class HostStore implements SegmentStore {
     })
   }
 
-  async #send(path: string, init: RequestInit): Promise<Response> {
-    try {
-      return await this.#fetch(`http://store/${path}`, { redirect: 'manual', ...init })
-    } catch (cause) {
-      throw storeUnavailable('it does not respond', cause)
-    }
+  /** Returns when the response begins; its body is not limited. */
+  #send(path: string, init: RequestInit, timeoutMs = CALL_TIMEOUT_MS): Promise<Response> {
+    const late = (): Error => storeUnavailable('it does not respond in time')
+    return withDeadline({ ms: timeoutMs, late }, async (signal) => {
+      try {
+        return await this.#fetch(`http://store/${path}`, { redirect: 'manual', signal, ...init })
+      } catch (cause) {
+        throw storeUnavailable('it does not respond', cause)
+      }
+    })
   }
 }

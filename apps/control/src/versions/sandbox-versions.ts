@@ -6,10 +6,11 @@ import {
   type Caller,
   controlItself,
   invalidResponse,
+  readSandboxdError,
   type SandboxdClient,
 } from '../sandbox/sandboxd-client.ts'
 import { findVersions } from './rebuild-versions.ts'
-import { segmentKey, type SegmentStore } from './segment-store.ts'
+import { segmentKey, type SegmentStore, storeUnavailable } from './segment-store.ts'
 import { ZSTANDARD } from './zstandard.ts'
 import type { SegmentRow, Version, VersionKind, VersionStore } from './version-store.ts'
 
@@ -27,6 +28,8 @@ const SMALL_BYTES = 512 * 1024
 const MAX_SPARSE_SEGMENTS = 4
 /** Segments written to the sandbox at a time. */
 const CONCURRENT_RESTORES = 2
+/** Tables read from the store at a time; their number decides how long a restore takes. */
+const CONCURRENT_READS = 4
 /** Tables of all segments of a version. */
 const MAX_ENDS_BYTES = 64 * 1024 * 1024
 /** Segments of one save, and so at most about 500 GB. */
@@ -234,18 +237,30 @@ export class SandboxVersions {
     const rows = [...new Set([...manifests, ...segments])].map((id) => this.#row(id))
     const writer = new ByteWriter()
     writer.number(manifests.length)
-    for (const { id, lineage, sizeBytes, trailerBytes } of rows) {
-      const range = { start: sizeBytes - trailerBytes, end: sizeBytes }
-      const body = await this.#deps.segments.get(segmentKey(lineage, id), range)
-      if (body === undefined) throw damaged(`segment ${id} is missing`)
-      const read = await readToEnd(body, trailerBytes)
-      if (read.kind !== 'whole') throw damaged(`segment ${id} cannot be read`)
-      writer.raw(Uint8Array.fromHex(id))
-      writer.number(sizeBytes)
-      writer.bytes(new Uint8Array(read.bytes))
+    for (let at = 0; at < rows.length; at += CONCURRENT_READS) {
+      const batch = rows.slice(at, at + CONCURRENT_READS)
+      const ends = await Promise.all(batch.map((row) => this.#readEnd(row)))
+      for (const [index, { id, sizeBytes }] of batch.entries()) {
+        writer.raw(Uint8Array.fromHex(id))
+        writer.number(sizeBytes)
+        writer.bytes(ends[index] ?? new Uint8Array(0))
+      }
       if (writer.size > MAX_ENDS_BYTES) throw damaged('its tables are too large')
     }
     return writer.take()
+  }
+
+  /** The table of a segment. */
+  async #readEnd({ id, lineage, sizeBytes, trailerBytes }: SegmentRow): Promise<Uint8Array> {
+    const range = { start: sizeBytes - trailerBytes, end: sizeBytes }
+    const body = await this.#deps.segments.get(segmentKey(lineage, id), range)
+    if (body === undefined) throw damaged(`segment ${id} is missing`)
+    const signal = AbortSignal.timeout(CALL_TIMEOUT_MS)
+    const read = await readToEnd(body, trailerBytes, signal).catch((error: unknown) => {
+      throw signal.aborted ? storeUnavailable('it does not respond') : error
+    })
+    if (read.kind !== 'whole') throw damaged(`segment ${id} cannot be read`)
+    return new Uint8Array(read.bytes)
   }
 
   async #restoreSegment(
@@ -261,8 +276,8 @@ export class SandboxVersions {
       stream: body,
       headers: { 'sandwire-sha256': checksum },
     })
+    if (!response.ok) throw await readSandboxdError(response, AbortSignal.timeout(CALL_TIMEOUT_MS))
     await response.body?.cancel()
-    if (!response.ok) throw damaged(`segment ${id} was refused`)
   }
 
   async #request(
@@ -306,5 +321,8 @@ function rowOf({ headers, ok }: Response, id: SegmentId, lineage: string): Segme
 }
 
 function damaged(problem: string): SandwireError {
-  return new SandwireError('version_damaged', `Cannot restore the version: ${problem}`)
+  return new SandwireError(
+    'version_damaged',
+    `Cannot restore the version: ${problem}. Restore an older one`,
+  )
 }
