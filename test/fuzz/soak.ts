@@ -1,7 +1,7 @@
-// Long runs of stress tests: `npm run soak -- [--disconnects N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--versions N] [--faults N] [--leaks N] [--trees N] [--seed N]`.
+// Long runs of stress tests: `npm run soak -- [--disconnects N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--versions N] [--kept N] [--projects N] [--faults N] [--leaks N] [--trees N] [--seed N]`.
 // Simulates sessions, and versions of files under crashes. Disconnects attachments and compares every byte; kills workerd and the host during transfers; creates and destroys sandboxes;
 // runs file operations while folders are swapped with symlinks that lead outside; kills and freezes processes during operations and
-// compares the state with a model; repeats requests and reports how the memory of each program grows. 0 skips a stage.
+// compares the state with a model; kills sandboxes, machines and servers while files are saved and restored; repeats requests and reports how the memory of each program grows. 0 skips a stage.
 
 import { parseArgs } from 'node:util'
 import { simulateVersions } from '../../apps/control/test/support/versions-simulator/versions-simulator.ts'
@@ -16,12 +16,20 @@ import { runDisconnectStress } from './disconnect-stress.ts'
 import { runHostKillStress } from './host-kill-stress.ts'
 import { measureLeakSlopes } from './leak-slopes.ts'
 import { describeRound, randomRound, StateTruth } from './state-truth.ts'
+import { describeVersionRound, randomVersionRound, VersionFaults, RECOVERY_MS } from './version-faults.ts'
+import { cycleProject } from './version-project.ts'
 
 const DEFAULT_DISCONNECTS = 10_000
 const DEFAULT_KILLS = 1_000
 const DEFAULT_SIMULATIONS = 100_000
 /** Simulated histories of versions. */
 const DEFAULT_VERSIONS = 1_000
+/** Kills during saves and restores. */
+const DEFAULT_KEPT = 100
+/** Age of changes that may be lost with a machine. */
+const MAX_LOST_MS = 12_000
+/** Saves and restores of a project that is built and tested. */
+const DEFAULT_PROJECTS = 3
 const DEFAULT_SANDBOXES = 200
 const DEFAULT_FAULTS = 300
 /** Attaches, PUTs and GETs each. */
@@ -56,6 +64,8 @@ const { values } = parseArgs({
     swaps: text,
     simulations: text,
     versions: text,
+    kept: text,
+    projects: text,
     faults: text,
     leaks: text,
     trees: text,
@@ -225,6 +235,42 @@ async function soakVersions(wanted: number): Promise<void> {
   print(`passed ${wanted} simulated histories of versions`)
 }
 
+/** Kills programs and machines while files are saved and restored; measures what is lost and how long recovery takes. */
+async function soakKept(wanted: number): Promise<void> {
+  const recoveries: number[] = []
+  const losses: number[] = []
+  using _ = reportEvery(() => `${recoveries.length} of ${wanted} kills during saves and restores`)
+  const random = new Random(firstSeed)
+  await using faults = await VersionFaults.open()
+  for (let done = 0; done < wanted; done += 1) {
+    const round = randomVersionRound(random)
+    try {
+      const { recoveryMs, lostMs } = await faults.run(round)
+      recoveries.push(recoveryMs)
+      if (round.victim === 'machine') losses.push(lostMs)
+    } catch (error) {
+      throw new Error(`Failed at ${describeVersionRound(round)}, kill ${done}`, { cause: error })
+    }
+  }
+  const describe = (times: readonly number[]): string =>
+    [0.5, 0.95, 1].map((share) => `${(quantile(times, share) / 1000).toFixed(1)} s`).join(', ')
+  print(`recovery time (p50, p95, most): ${describe(recoveries)}; lost changes: ${describe(losses)}`)
+  if (Math.max(...recoveries) > RECOVERY_MS) throw new Error('A recovery took too long')
+  if (Math.max(0, ...losses) > MAX_LOST_MS) throw new Error('Too much was lost')
+  print(`passed ${wanted} kills during saves and restores`)
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+}
+
+/** Saves, loses and restores a project that is installed, built and tested in the sandbox. */
+async function soakProjects(wanted: number): Promise<void> {
+  await cycleProject(wanted, (done) => print(`project restored, built and tested ${done} of ${wanted} times`))
+  print(`passed ${wanted} saves and restores of a project`)
+}
+
 /** Compares random trees before and after random changes. A failing seed is part of the error. */
 async function soakTrees(wanted: number): Promise<void> {
   for (let done = 0; done < wanted; done += TREES_PER_WORKSPACE) {
@@ -241,6 +287,8 @@ async function soakTrees(wanted: number): Promise<void> {
 const stages = [
   { run: soakSimulations, count: readWhole(values.simulations, DEFAULT_SIMULATIONS) },
   { run: soakVersions, count: readWhole(values.versions, DEFAULT_VERSIONS) },
+  { run: soakKept, count: readWhole(values.kept, DEFAULT_KEPT) },
+  { run: soakProjects, count: readWhole(values.projects, DEFAULT_PROJECTS) },
   { run: soakDisconnects, count: readWhole(values.disconnects, DEFAULT_DISCONNECTS) },
   { run: soakKills, count: readWhole(values.kills, DEFAULT_KILLS) },
   { run: soakSandboxes, count: readWhole(values.sandboxes, DEFAULT_SANDBOXES) },
