@@ -67,7 +67,8 @@ export class VersionFaults implements AsyncDisposable {
     const isRestore = moment === 'table' || moment === 'segment'
     if (isRestore) return this.#killRestore(victim, moment)
     const held = Promise.withResolvers<undefined>()
-    const reached = typeof moment === 'number' ? Bun.sleep(moment) : this.store.once(moment, () => held.promise)
+    const reached =
+      typeof moment === 'number' ? Bun.sleep(moment) : this.store.once(moment, () => held.promise)
     await this.#change()
     // A save begins at once, unless the moment is a time.
     if (typeof moment !== 'number') void this.checkpoint().catch(() => undefined)
@@ -98,10 +99,7 @@ export class VersionFaults implements AsyncDisposable {
   }
 
   /** Kills while the files of a lost disk are restored. */
-  async #killRestore(
-    victim: VersionRound['victim'],
-    step: StoreStep,
-  ): Promise<VersionRoundResult> {
+  async #killRestore(victim: VersionRound['victim'], step: StoreStep): Promise<VersionRoundResult> {
     await this.#change()
     await this.request('POST', '/stop')
     this.loseDisk()

@@ -16,7 +16,8 @@ F
 echo 'import { upper } from "upper"; import { readFileSync } from "node:fs"; import test from "node:test"; import assert from "node:assert"; test("is built", () => assert.equal(readFileSync("out/hello.txt", "utf8"), upper("hello")))' > src/main.js
 npm install --offline --no-audit --no-fund && npm run build && cp out/main.js out/main.test.js && git init -q . 2>/dev/null; npm test
 `
-const AGAIN = 'cd project && npm ls >/dev/null && npm run build && npm test && rm -rf node_modules && npm install --offline --no-audit --no-fund && npm run build && npm test'
+const AGAIN =
+  'cd project && npm ls >/dev/null && npm run build && npm test && rm -rf node_modules && npm install --offline --no-audit --no-fund && npm run build && npm test'
 
 /** npm on a busy machine. */
 const PROJECT_MS = 300_000

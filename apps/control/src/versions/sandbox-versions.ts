@@ -321,8 +321,5 @@ function rowOf({ headers, ok }: Response, id: SegmentId, lineage: string): Segme
 }
 
 function damaged(problem: string): SandwireError {
-  return new SandwireError(
-    'version_damaged',
-    `Cannot restore the version: ${problem}. Restore an older one`,
-  )
+  return new SandwireError('version_damaged', `Cannot restore the version: ${problem}. Restore an older one`)
 }

@@ -11,6 +11,7 @@ function createSystem(processes: readonly { pid: number; parent: number; state?:
   const system: ProcessSystem = {
     ownPid: 1,
     list: () => [...states.values()].map((each) => ({ ...each })),
+    threadStates: (pid) => [states.get(pid)?.state ?? 'X'],
     signal: (pid, signal) => {
       signals.push(`${signal} ${pid}`)
       const found = states.get(pid)
@@ -74,6 +75,20 @@ test('stops a child only after its parent has stopped', () => {
   }
   pauseProcesses({ ...system, signal, sleep })
   expect(signals).toEqual(['SIGSTOP 2', 'shell is T', 'SIGSTOP 3'])
+})
+
+test('waits until every thread of a process has stopped', () => {
+  const { system, states } = createSystem([{ pid: 2, parent: 1 }])
+  let looks = 0
+  const sleep = (): void => {
+    looks += 1
+  }
+  const threadStates = (pid: number): readonly string[] => [
+    states.get(pid)?.state ?? 'X',
+    looks < 4 ? 'R' : 'T',
+  ]
+  pauseProcesses({ ...system, sleep, threadStates })
+  expect(looks).toBe(4)
 })
 
 test('an interactive shell does not notice that its job was paused', async () => {

@@ -14,6 +14,8 @@ interface ProcessStat {
 
 export interface ProcessSystem {
   readonly list: () => readonly ProcessStat[]
+  /** State of every thread; none when the process is gone. */
+  readonly threadStates: (pid: number) => readonly string[]
   /** False when the process is gone or may not be signaled. */
   readonly signal: (pid: number, signal: 'SIGSTOP' | 'SIGCONT') => boolean
   readonly sleep: (ms: number) => void
@@ -25,6 +27,15 @@ const LINUX_PROCESSES: ProcessSystem = {
     readdirSync('/proc')
       .filter((name) => /^[0-9]+$/.test(name))
       .flatMap((name) => readStat(Number(name))),
+  threadStates: (pid) => {
+    try {
+      return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+        readStat(pid, `task/${thread}/`).map(({ state }) => state),
+      )
+    } catch {
+      return []
+    }
+  },
   signal: (pid, signal) => {
     try {
       return process.kill(pid, signal)
@@ -36,9 +47,10 @@ const LINUX_PROCESSES: ProcessSystem = {
   ownPid: process.pid,
 }
 
-function readStat(pid: number): ProcessStat[] {
+/** The process, or one of its threads: `task/ID/`. */
+function readStat(pid: number, thread = ''): ProcessStat[] {
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    const text = readFileSync(`/proc/${pid}/${thread}stat`, 'latin1')
     // The name is in parentheses and may contain any character.
     const [state = '', parent = ''] = text.slice(text.lastIndexOf(')') + 2).split(' ')
     return [{ pid, state, parent: Number(parent) }]
@@ -85,7 +97,10 @@ export function pauseProcesses(system: ProcessSystem = LINUX_PROCESSES): () => v
     for (const { pid, state } of next)
       if (STOPPED.has(state) || !system.signal(pid, 'SIGSTOP')) skipped.add(pid)
       else stopped.set(pid, depth)
-    waitUntilStopped(system, stopped)
+    waitUntilStopped(
+      system,
+      next.map(({ pid }) => pid).filter((pid) => stopped.has(pid)),
+    )
   }
   return () => {
     // Children first: a shell that goes on before its job would report the job as stopped.
@@ -94,13 +109,16 @@ export function pauseProcesses(system: ProcessSystem = LINUX_PROCESSES): () => v
   }
 }
 
-function waitUntilStopped(system: ProcessSystem, stopped: ReadonlyMap<number, number>): void {
-  if (stopped.size === 0) return
+/** Every thread: one that is in a system call stops after it, and may write until then. */
+function waitUntilStopped(system: ProcessSystem, pids: Iterable<number>): void {
+  const running = new Set(pids)
   for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
-    const running = system
-      .list()
-      .some(({ pid, state }) => stopped.has(pid) && !STOPPED.has(state) && !ENDED.has(state) && state !== 'D')
-    if (!running) return
+    for (const pid of running) if (!system.threadStates(pid).some(isRunning)) running.delete(pid)
+    if (running.size === 0) return
     system.sleep(LOOK_AGAIN_MS)
   }
+}
+
+function isRunning(state: string): boolean {
+  return !STOPPED.has(state) && !ENDED.has(state) && state !== 'D'
 }

@@ -1,6 +1,8 @@
 import { Database } from 'bun:sqlite'
+import { rejectionOf } from '@sandwire/testing'
 import { afterEach, describe, expect, test } from 'bun:test'
 import {
+  appendFileSync,
   chmodSync,
   chownSync,
   existsSync,
@@ -392,21 +394,24 @@ describe('saving', () => {
     },
   )
 
-  test.skipIf(process.getuid?.() !== 0)('reports that the disk is full, at the restore of a version', async () => {
-    const sandbox = new Sandbox()
-    writeFileSync(join(sandbox.workspace, 'large'), crypto.getRandomValues(new Uint8Array(65_536)))
-    for (let part = 0; part < 50; part += 1)
-      appendFileSync(join(sandbox.workspace, 'large'), crypto.getRandomValues(new Uint8Array(65_536)))
-    const saved = await sandbox.save()
-    const target = new Sandbox(sandbox.store)
-    const options = ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', target.workspace]
-    expect(Bun.spawnSync(['mount', ...options]).exitCode).toBe(0)
-    try {
-      expect(await rejectionOf(target.restore([saved.save], saved))).toMatchObject({ code: 'disk_full' })
-    } finally {
-      Bun.spawnSync(['umount', '-l', target.workspace])
-    }
-  })
+  test.skipIf(process.getuid?.() !== 0)(
+    'reports that the disk is full, at the restore of a version',
+    async () => {
+      const sandbox = new Sandbox()
+      writeFileSync(join(sandbox.workspace, 'large'), crypto.getRandomValues(new Uint8Array(65_536)))
+      for (let part = 0; part < 50; part += 1)
+        appendFileSync(join(sandbox.workspace, 'large'), crypto.getRandomValues(new Uint8Array(65_536)))
+      const saved = await sandbox.save()
+      const target = new Sandbox(sandbox.store)
+      const options = ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', target.workspace]
+      expect(Bun.spawnSync(['mount', ...options]).exitCode).toBe(0)
+      try {
+        expect(await rejectionOf(target.restore([saved.save], saved))).toMatchObject({ code: 'disk_full' })
+      } finally {
+        Bun.spawnSync(['umount', '-l', target.workspace])
+      }
+    },
+  )
 
   test('refuses a segment with a wrong checksum', async () => {
     const sandbox = new Sandbox()
