@@ -111,6 +111,7 @@ class FaultyEnvironment {
         }),
       result: () => call(() => running().result),
       diff: () => call(() => new Response(running().diff).body ?? undefined),
+      pack: () => call(() => undefined),
     }
     return new RunLifecycle({
       store: this.store,
@@ -129,7 +130,8 @@ class FaultyEnvironment {
         admit: () => call(() => this.random.int(0, 3 - 1) > 0),
         report: (record) => call(() => void (this.activeRuns = record.state.kind === 'ended' ? 0 : 1)),
       },
-      diffs: openDiffStore(RUN, this.store, undefined),
+      diffs: openDiffStore(RUN, this.store, undefined, 'patch'),
+      packs: openDiffStore(RUN, this.store, undefined, 'pack'),
       ensureProgram: () => call(() => this.random.int(0, 1) > 0),
       pollMs: 1_000,
       nowMs: () => this.nowMs,
@@ -199,11 +201,14 @@ test('a run ends with everything released and every event stored, whatever fails
 
 test('a large diff is kept in chunks and read back exactly', async () => {
   const environment = new FaultyEnvironment(1, 0)
-  const diffs = openDiffStore(RUN, environment.store, undefined)
+  const diffs = openDiffStore(RUN, environment.store, undefined, 'patch')
+  const packs = openDiffStore(RUN, environment.store, undefined, 'pack')
+  await packs.write(new Blob(['pack']).stream())
   const bytes = crypto.getRandomValues(new Uint8Array(60_000))
   const large = new Uint8Array(2_500_000).map((_, at) => bytes[at % bytes.length] ?? 0)
   expect(await diffs.write(new Blob([large]).stream())).toBe(large.length)
   expect(new Uint8Array(await new Response(await diffs.read()).arrayBuffer())).toEqual(large)
+  expect(await new Response(await packs.read()).text()).toBe('pack')
   expect(await diffs.write(new Blob(['small']).stream())).toBe(5)
   expect(await new Response(await diffs.read()).text()).toBe('small')
 })

@@ -40,6 +40,9 @@
  * `GET /agents/:id/diff`: the patch as bytes (`text/x-diff`), for `git apply --binary`; `conflict` until the state is `ended`,
  * `not_found` when the result has no diff.
  *
+ * `GET /agents/:id/pack`: a git pack with the objects that the tree after the run has and the base does not; `not_found` when
+ * `packBytes` of the result is null.
+ *
  * `DELETE /agents/:id`: removes journal, base and diff of an ended run: 204. Else `conflict`.
  */
 import { schema } from '@sandwire/protocol'
@@ -238,6 +241,8 @@ export interface RunResult {
 export interface DiffFacts {
   readonly bytes: number
   readonly sha256: string
+  /** Size of the pack from which a commit can be made; null when the base is no commit, nothing changed, or it is too large. */
+  readonly packBytes: number | null
   /** Git tree hash after the run: the patch applied to the base gives exactly this tree. */
   readonly treeHash: string
   readonly files: readonly ChangedFile[]

@@ -185,6 +185,8 @@ export const ERRORS = {
   run_crashed: final(500, 4486, 4),
   /** The files of a run are gone, so that there is no diff. */
   run_lost: final(500, 4487, 5),
+  /** The git server or its API did not accept what was published; the text has its reason. */
+  publish_refused: final(422, 4491),
   /** The server is stopping. */
   shutting_down: transient(503, 1012),
   /** The connection broke. */

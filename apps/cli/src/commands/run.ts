@@ -2,6 +2,8 @@ import { decodeRun, errorOfRun, readDiff, type Run, waitForResult } from '../age
 import { watchRun } from '../agent/watch-run.ts'
 import { UsageError } from '../errors/errors.ts'
 import { exitCodeOfError } from '../errors/exit-code.ts'
+import { schema } from '@sandwire/protocol'
+import { decodeResponse, looseObject } from '../server/response.ts'
 import { printable } from '../text/printable.ts'
 import { formatJson } from '../text/table.ts'
 import type { Command, CommandContext, CommandOptions } from './command.ts'
@@ -54,6 +56,33 @@ const diff: Action = async ({ api, io }, run) => {
   io.print(await readDiff(api, run, interruption.signal))
 }
 
+const publishedSchema = looseObject({
+  commit: schema.text(64),
+  branch: schema.text(256),
+  pullRequest: schema.nullable(looseObject({ url: schema.text(4096) })),
+})
+
+function publish(options: CommandOptions): Action {
+  const branch = options.value('branch')
+  const title = options.value('title')
+  if (branch === undefined || title === undefined)
+    throw new UsageError('Name the new branch and give a title: --branch NAME --title TEXT')
+  const text = options.value('body')
+  const body = {
+    branch,
+    title,
+    ...(text === undefined ? {} : { body: text }),
+    pullRequest: options.has('pull-request'),
+  }
+  return async ({ api, io, isJson }, run) => {
+    const response = await api.request('POST', `/api/runs/${run}/publish`, body)
+    if (isJson) return io.print(formatJson(response))
+    const { commit, pullRequest } = decodeResponse(publishedSchema, response)
+    io.info(`pushed commit ${printable(commit)} to branch ${printable(branch)}`)
+    if (pullRequest !== null) io.print(`${printable(pullRequest.url)}\n`)
+  }
+}
+
 /** A part of an id must not lead to another route. */
 function pathPart(text: string, what: string): string {
   if (!/^[A-Za-z0-9_.:-]{1,128}$/.test(text))
@@ -101,8 +130,11 @@ function parseAction(options: CommandOptions): Action {
         if (isJson) io.print(formatJson(response))
       }
     }
+    case 'publish':
+      need(0, 'publish RUN --branch NAME --title TEXT [--body TEXT] [--pull-request]')
+      return publish(options)
     default:
-      throw new UsageError('Say what to do with the run: show, events, say, approve, abort or diff')
+      throw new UsageError('Say what to do with the run: show, events, say, approve, abort, diff or publish')
   }
 }
 
@@ -114,15 +146,33 @@ export const run: Command = {
        sbx-stdio run approve RUN REQUEST [--deny] [--message TEXT]
        sbx-stdio run abort RUN
        sbx-stdio run diff RUN
+       sbx-stdio run publish RUN --branch NAME --title TEXT [--body TEXT] [--pull-request]
 
 Shows or steers a run of a coding agent. "events" follows the run to its end; on a terminal, you can type as in
 sbx-stdio agent. "approve" answers a request that "show" lists; the first answer counts. "diff" prints the changes of an
-ended run, for git apply.
+ended run, for git apply. "publish" has the server push them as a commit on a new branch, and open a pull request.
 
   --deny               refuse the request
   --message TEXT       tell the agent why
+  --branch NAME        new branch of the run's repository
+  --title TEXT         first line of the commit, and title of the pull request
+  --body TEXT          rest of the commit message, and text of the pull request
+  --pull-request       open a pull request at GitHub
 `,
-  options: { deny: 'flag', message: 'value' },
+  options: {
+    deny: 'flag',
+    message: 'value',
+    branch: 'value',
+    title: 'value',
+    body: 'value',
+    'pull-request': 'flag',
+  },
+  fields: {
+    branch: { option: '--branch' },
+    title: { option: '--title' },
+    body: { option: '--body' },
+    pullRequest: { option: '--pull-request' },
+  },
   parse: (options) => {
     const action = parseAction(options)
     const [, id] = options.positionals

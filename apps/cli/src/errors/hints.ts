@@ -74,6 +74,8 @@ const FIXED_HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   agent_not_configured: 'the operator of the server has to set it; see docs/agents.md',
   run_not_started: RETRY_SOON,
   git_failed: 'check the message of git above',
+  publish_refused:
+    'check the rights of the token that the server has for the repository, and the rules of its branches',
   conflict: 'look at the current state, then try again',
   bad_request: HELP,
   upgrade_required: HELP,

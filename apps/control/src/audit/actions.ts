@@ -41,6 +41,7 @@ export const ACTIONS = [
   'run.abort',
   'run.delete',
   'run.publish',
+  'run.publish',
   'signin',
   'signout',
   'account.delete',
@@ -76,6 +77,7 @@ const SECURITY: ReadonlySet<Action> = new Set([
   'version.restore',
   'version.fork',
   'run.delete',
+  'run.publish',
   'run.publish',
 ])
 
@@ -131,6 +133,7 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'POST /api/runs/:run/approvals/:request': 'run.steer',
   'POST /api/runs/:run/interrupt': 'run.steer',
   'POST /api/runs/:run/abort': 'run.abort',
+  'POST /api/runs/:run/publish': 'run.publish',
   'DELETE /api/runs/:run': 'run.delete',
   ...WORKSPACE_ACTIONS,
   'GET /attach': 'attach',

@@ -17,7 +17,7 @@ import { openTokenSource } from './token-source.ts'
 const BEARER = /^Bearer +([^ ]+)$/i
 
 /** Connects to configured upstreams, through the network service if the runtime has none of its own. */
-function upstreamOf(env: Env): (url: string, init: RequestInit) => Promise<Response> {
+export function upstreamOf(env: Env): (url: string, init: RequestInit) => Promise<Response> {
   return (url, init) => (env.UPSTREAMS === undefined ? fetch(url, init) : env.UPSTREAMS.fetch(url, init))
 }
 

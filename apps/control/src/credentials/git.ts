@@ -31,14 +31,14 @@ export interface GitRoute {
 }
 
 /** Where a git server is; undefined: it is not configured. */
-function gitUrlOf(host: string, { git }: CredentialSettings): string | undefined {
+export function gitUrlOf(host: string, { git }: CredentialSettings): string | undefined {
   const configured = git.find((each) => each.host === host)
   if (configured !== undefined) return configured.url ?? `https://${host}`
   return PUBLIC_GIT_HOSTS.includes(host) ? `https://${host}` : undefined
 }
 
 /** `OWNER/NAME` of a repository's path. */
-function repositoryPath(path: string): string {
+export function repositoryPath(path: string): string {
   return path.replace(/^\/+|\/+$/g, '').replace(/\.git$/, '')
 }
 

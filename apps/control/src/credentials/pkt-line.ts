@@ -52,3 +52,23 @@ const AGENT_BRANCH = /^refs\/heads\/agent\/[A-Za-z0-9_][A-Za-z0-9._/-]*$/
 export function isAgentBranch(ref: string): boolean {
   return AGENT_BRANCH.test(ref) && !ref.includes('..') && !ref.includes('//')
 }
+
+/** One packet line. */
+export function formatPacket(text: string): string {
+  return (new TextEncoder().encode(text).byteLength + 4).toString(16).padStart(4, '0') + text
+}
+
+/** The texts of all packet lines, flush packets left out; undefined when these are no packet lines. */
+export function readPackets(bytes: Uint8Array): readonly string[] | undefined {
+  const decoder = new TextDecoder()
+  const lines: string[] = []
+  for (let at = 0; at < bytes.byteLength;) {
+    const head = String.fromCharCode(...bytes.subarray(at, at + 4))
+    if (!/^[0-9a-f]{4}$/.test(head)) return undefined
+    const length = Number.parseInt(head, 16)
+    if (length > 0 && (length < 4 || at + length > bytes.byteLength)) return undefined
+    if (length > 4) lines.push(decoder.decode(bytes.subarray(at + 4, at + length)))
+    at += Math.max(length, 4)
+  }
+  return lines
+}

@@ -116,6 +116,8 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'POST /api/runs/:run/approvals/:request': rule('write', 'exec', 'watch'),
   'POST /api/runs/:run/interrupt': rule('write', 'exec', 'watch'),
   'POST /api/runs/:run/abort': rule('write', 'exec', 'watch'),
+  // Uses a credential of the operator, which no agent has.
+  'POST /api/runs/:run/publish': rule('write', 'exec', 'own'),
   'DELETE /api/runs/:run': rule('write', 'exec', 'own'),
   'GET /logs/:sandbox': rule('read', 'connect', 'work'),
   ...WORKSPACE_POLICIES,

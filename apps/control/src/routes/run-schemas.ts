@@ -201,3 +201,30 @@ export const approvalView = z
     by: z.string().nullable(),
   })
   .openapi('RunApprovalState')
+
+export const publishBody = z
+  .strictObject({
+    branch: refSchema.openapi({ description: 'A new branch.' }),
+    title: z
+      .string()
+      .trim()
+      .min(1)
+      .max(256)
+      .regex(/^[^\p{Cc}]*$/u, 'expected one line')
+      .openapi({
+        description: 'First line of the commit, and title of the pull request.',
+      }),
+    body: z
+      .string()
+      .max(64 * 1024)
+      .optional(),
+    pullRequest: z.boolean().optional().openapi({ description: 'Also open a pull request (GitHub).' }),
+  })
+  .openapi('PublishRun')
+export const publishedView = z
+  .object({
+    commit: z.string(),
+    branch: z.string(),
+    pullRequest: z.object({ number: z.number(), url: z.string() }).nullable(),
+  })
+  .openapi('PublishedRun')

@@ -25,6 +25,8 @@ import {
   listRunsQuery,
   messageBody,
   messageView,
+  publishBody,
+  publishedView,
   runList,
   runParams,
   runView,
@@ -293,6 +295,21 @@ export function addRunRoutes(
     async (context) => {
       const run = await find(context.req.valid('param').run)
       return context.json(toRunView(unwrap(await run.abortRun(callOf(context)))), 202)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'post',
+      path: '/api/runs/{run}/publish',
+      request: { params: runParams, body: body(publishBody) },
+      responses: { 200: json(publishedView, 'The pushed commit, and the pull request') },
+    }),
+    async (context) => {
+      const { branch, title, body: text = '', pullRequest = false } = context.req.valid('json')
+      const run = await find(context.req.valid('param').run)
+      const publication = { branch, title, body: text, pullRequest }
+      return context.json(unwrap(await run.publish(callOf(context), publication)), 200)
     },
   )
 

@@ -89,6 +89,7 @@ export const runResultSchema = z.object({
     .object({
       bytes: count,
       sha256: text,
+      packBytes: count.nullable().default(null),
       treeHash: text,
       files: z.array(changedFile).max(MAX_PATHS),
       ignored: paths,

@@ -8,16 +8,20 @@ import type { RunStore } from './store.ts'
 export async function collectResult({
   sandbox,
   diffs,
+  packs,
   store,
 }: {
-  readonly sandbox: Pick<RunSandbox, 'result' | 'diff'>
+  readonly sandbox: Pick<RunSandbox, 'result' | 'diff' | 'pack'>
   readonly diffs: DiffStore
+  readonly packs: DiffStore
   readonly store: RunStore
 }): Promise<RunResult> {
   const result = await sandbox.result()
   const patch = result.diff === null ? undefined : await sandbox.diff()
   const diffBytes = patch === undefined ? null : await diffs.write(patch)
-  store.update({ result, diffBytes })
+  const pack = (result.diff?.packBytes ?? null) === null ? undefined : await sandbox.pack()
+  if (pack !== undefined) await packs.write(pack)
+  store.update({ result, diffBytes, hasPack: pack !== undefined })
   return result
 }
 

@@ -11,7 +11,13 @@ const CHUNK_BYTES = 1024 * 1024
 /** Largest diff that is kept. Without a store it is in the object's database. */
 const MAX_DIFF_BYTES = 64 * 1024 * 1024
 
-/** Keeps the diff of a run after its sandbox is gone. */
+/** Positions of the chunks of each file in the database. */
+const RANGES = {
+  patch: { from: 0, to: Number.MAX_SAFE_INTEGER, suffix: '' },
+  pack: { from: -(2 ** 40), to: 0, suffix: '.pack' },
+} as const
+
+/** Keeps the diff of a run, as a patch or as a pack, after its sandbox is gone. */
 export interface DiffStore {
   /** Stores a diff in place of an earlier one; returns its size. */
   write(patch: ReadableStream): Promise<number>
@@ -20,30 +26,40 @@ export interface DiffStore {
 }
 
 /** Small diffs are in the object's database, large ones in the store of versions. */
-export function openDiffStore(run: string, store: RunStore, segments: SegmentStore | undefined): DiffStore {
-  const key = `runs/${sandboxIdOfRun(run) ?? ''}/${run.slice(-24)}`
+export function openDiffStore(
+  run: string,
+  store: RunStore,
+  segments: SegmentStore | undefined,
+  file: keyof typeof RANGES,
+): DiffStore {
+  const { from, to, suffix } = RANGES[file]
+  const key = `runs/${sandboxIdOfRun(run) ?? ''}/${run.slice(-24)}${suffix}`
+  const chunkAt = (position: number) => {
+    const chunk = store.diffChunk(position)
+    return chunk === undefined || chunk.position >= to ? undefined : chunk
+  }
   return {
     async write(patch) {
       const bytes = await readAll(patch)
-      store.clearDiff()
+      store.clearDiff(from, to)
       if (segments !== undefined && bytes.length > MAX_DATABASE_BYTES) {
         const sha256 = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)).toHex()
         await segments.put(key, bytes, { sizeBytes: bytes.length, sha256 })
         return bytes.length
       }
       for (let at = 0; at < bytes.length; at += CHUNK_BYTES)
-        store.addDiffChunk(at, bytes.slice(at, at + CHUNK_BYTES))
+        store.addDiffChunk(from + at, bytes.slice(at, at + CHUNK_BYTES))
       return bytes.length
     },
     async read() {
-      if (store.diffChunk(0) === undefined && segments !== undefined) {
+      if (chunkAt(from) === undefined && segments !== undefined) {
         const stored = await segments.get(key)
         if (stored !== undefined) return stored
       }
-      let position = 0
+      let position: number = from
       return new ReadableStream<Uint8Array>({
         pull(controller) {
-          const chunk = store.diffChunk(position)
+          const chunk = chunkAt(position)
           if (chunk === undefined) return controller.close()
           position = chunk.position + chunk.bytes.length
           controller.enqueue(chunk.bytes)

@@ -25,6 +25,8 @@ export interface RunSandbox {
   result(): Promise<RunResult>
   /** The patch; undefined when there is none. */
   diff(): Promise<ReadableStream | undefined>
+  /** The pack from which the changes can be published; undefined when there is none. */
+  pack(): Promise<ReadableStream | undefined>
 }
 
 /** The credential gateway. */
@@ -53,6 +55,7 @@ export interface RunLifecycleDependencies {
   readonly credentials: RunCredentials
   readonly index: RunIndex
   readonly diffs: DiffStore
+  readonly packs: DiffStore
   /** Installs the agent's program; false while that is in progress. */
   readonly ensureProgram: () => Promise<boolean>
   /** Between two pulls of events. */

@@ -21,6 +21,7 @@ import {
 } from './binding-methods.ts'
 import { parseRunCall, type RunStreamCall } from './call.ts'
 import { openRunParts, type RunParts } from './parts.ts'
+import { changeOf, type Publication, publishChange, type Published, publisherOf } from './publish.ts'
 import type { RunRecord } from './record.ts'
 import { isSteerable } from './state.ts'
 import { RunStore } from './store.ts'
@@ -119,6 +120,18 @@ export class RunObject extends DurableObject<Env> {
       await lifecycle.stop('aborted', `Aborted by ${call.name}`)
       this.#advanceSoon()
       return viewOf(this.#record)
+    })
+  }
+
+  /** Pushes the changes of an ended run as a commit on a new branch, and opens a pull request if that is wanted. */
+  publish(call: SandboxCall, publication: Publication): Promise<Outcome<Published>> {
+    return this.#run(async ({ packs }) => {
+      await this.#authorize(call, 'own')
+      const record = this.#record
+      const change = changeOf(record)
+      await this.#audit(record, call)
+      const pack = new Uint8Array(await new Response(await packs.read()).arrayBuffer())
+      return publishChange(publisherOf(this.env), { ...change, pack }, publication)
     })
   }
 
@@ -309,9 +322,10 @@ export class RunObject extends DurableObject<Env> {
   }
 
   async #delete(): Promise<void> {
-    const { diffs, grants } = await this.#openParts()
+    const { diffs, packs, grants } = await this.#openParts()
     const { id, owner } = this.#record
     await diffs.delete()
+    await packs.delete()
     await grants.remove(id).catch(() => undefined)
     unwrap(await this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(owner)).removeRun(id))
     await this.ctx.storage.deleteAlarm()

@@ -21,6 +21,7 @@ export interface RunParts {
   readonly sandbox: RunSandboxClient
   readonly grants: GatewayGrants
   readonly diffs: DiffStore
+  readonly packs: DiffStore
 }
 
 /** A run that ends before it was prepared has no grant. */
@@ -59,15 +60,18 @@ export async function openRunParts({
     access,
     mintSession: (id) => mint.mintSession(id),
   })
-  const diffs: DiffStore = {
-    write: (patch) => openDiffStore(record().id, store, segments).write(patch),
-    read: () => openDiffStore(record().id, store, segments).read(),
-    delete: () => openDiffStore(record().id, store, segments).delete(),
-  }
+  const openStore = (file: 'patch' | 'pack'): DiffStore => ({
+    write: (content) => openDiffStore(record().id, store, segments, file).write(content),
+    read: () => openDiffStore(record().id, store, segments, file).read(),
+    delete: () => openDiffStore(record().id, store, segments, file).delete(),
+  })
+  const diffs = openStore('patch')
+  const packs = openStore('pack')
   const lifecycle = new RunLifecycle({
     store,
     sandbox,
     diffs,
+    packs,
     ensureProgram: () =>
       config.provider === 'host' ? ensureAgentProgram(env, record().request.agent) : Promise.resolve(true),
     pollMs: POLL_MS[config.provider],
@@ -91,5 +95,5 @@ export async function openRunParts({
       },
     },
   })
-  return { lifecycle, sandbox, grants, diffs }
+  return { lifecycle, sandbox, grants, diffs, packs }
 }

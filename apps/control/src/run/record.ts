@@ -73,6 +73,8 @@ export interface RunRecord {
   readonly result: RunResult | null
   /** Size of the stored diff; null: there is none. */
   readonly diffBytes: number | null
+  /** True when the pack of the changes is stored. */
+  readonly hasPack?: boolean
   /** The account knows that it has ended. */
   readonly isEndReported: boolean
   /** What the gateway counted. */

@@ -161,8 +161,16 @@ export class RunSandboxClient implements RunSandbox {
     return runResultSchema.parse(await this.json('GET', '/result'))
   }
 
-  async diff(): Promise<ReadableStream | undefined> {
-    const response = await this.send({ method: 'GET', path: '/diff' })
+  diff(): Promise<ReadableStream | undefined> {
+    return this.#stream('/diff')
+  }
+
+  pack(): Promise<ReadableStream | undefined> {
+    return this.#stream('/pack')
+  }
+
+  async #stream(path: string): Promise<ReadableStream | undefined> {
+    const response = await this.send({ method: 'GET', path })
     if (response.ok) return response.body ?? new Response('').body ?? undefined
     const error = await readError(response)
     if (error.code === 'not_found') return undefined

@@ -113,8 +113,9 @@ export class RunStore {
     return last?.event.type === 'complete'
   }
 
-  clearDiff(): void {
-    this.#sql.exec('DELETE FROM diff_chunks')
+  /** Removes the parts of a stored file between two positions. */
+  clearDiff(from: number, to: number): void {
+    this.#sql.exec('DELETE FROM diff_chunks WHERE position >= ? AND position < ?', from, to)
   }
 
   addDiffChunk(position: number, bytes: Uint8Array<ArrayBuffer>): void {

@@ -22,6 +22,10 @@ export class FakeAgent {
   message: string | null = null
   diff = ''
   structured: unknown = null
+  /** The changes as a pack, and the commit and tree before and after them. */
+  pack:
+    | { readonly bytes: Uint8Array<ArrayBuffer>; readonly commit: string; readonly tree: string }
+    | undefined
   answered: { readonly decision: string; readonly by: string } | undefined
   /** Whether `stop` ends it at once. */
   obeysStop = true
@@ -90,11 +94,16 @@ export class FakeAgent {
       structured: this.structured,
       exitCode: 0,
       signal: null,
-      base: { treeHash: 'e'.repeat(40), commit: null, isCommit: false },
+      base: {
+        treeHash: 'e'.repeat(40),
+        commit: this.pack?.commit ?? null,
+        isCommit: this.pack !== undefined,
+      },
       diff: {
         bytes: this.diff.length,
         sha256: '',
-        treeHash: 'f'.repeat(40),
+        packBytes: this.pack?.bytes.length ?? null,
+        treeHash: this.pack?.tree ?? 'f'.repeat(40),
         files: [{ path: 'a', action: 'modify', added: 1, removed: 0 }],
         ignored: [],
         submodules: [],
@@ -193,6 +202,8 @@ export class FakeAgents {
         return agent.state === 'ended' ? Response.json(agent.result) : refuse(409, 'conflict')
       case 'diff':
         return agent.state === 'ended' ? new Response(agent.diff) : refuse(409, 'conflict')
+      case 'pack':
+        return agent.pack === undefined ? refuse(404, 'not_found') : new Response(agent.pack.bytes)
       default:
         return Response.json(agent.view)
     }

@@ -9,6 +9,8 @@ export interface GitServer extends AsyncDisposable {
   readonly requests: { readonly line: string; readonly authorization: string | null }[]
   /** Refs of a repository. */
   refs(repository: string): string[]
+  /** Runs git in a repository. */
+  git(repository: string, ...args: string[]): string
 }
 
 function git(cwd: string, ...args: string[]): string {
@@ -82,6 +84,7 @@ export function openGitServer(repositories: readonly string[], credential: strin
       git(path.join(root, `${repository}.git`), 'for-each-ref', '--format=%(refname)')
         .trim()
         .split('\n'),
+    git: (repository, ...args) => git(path.join(root, `${repository}.git`), ...args),
     async [Symbol.asyncDispose]() {
       await server.stop(true)
       rmSync(root, { recursive: true })

@@ -57,6 +57,7 @@ export const AGENT_ROUTES: Readonly<Record<string, Readonly<Record<string, Agent
   '/agents/:id/stop': { POST: stop },
   '/agents/:id/result': { GET: showResult },
   '/agents/:id/diff': { GET: readDiff },
+  '/agents/:id/pack': { GET: readPack },
 }
 
 async function startAgent({ request, id }: AgentCall, agents: AgentRegistry): Promise<Response> {
@@ -173,10 +174,21 @@ function readDiff({ id }: AgentCall, agents: AgentRegistry): Response {
   const { result, patchFile } = agents.record(id)
   if (result === undefined) throw new SandwireError('conflict', 'Cannot show the diff: the run has not ended')
   if (result.diff === null) throw new SandwireError('not_found', 'The run has no diff')
-  return new Response(streamFile(patchFile), {
+  return respondFile(patchFile, result.diff.bytes, 'text/x-diff')
+}
+
+function readPack({ id }: AgentCall, agents: AgentRegistry): Response {
+  const { result, packFile } = agents.record(id)
+  const packBytes = result?.diff?.packBytes ?? null
+  if (packBytes === null) throw new SandwireError('not_found', 'The run has no pack')
+  return respondFile(packFile, packBytes, 'application/x-git-packed-objects')
+}
+
+function respondFile(file: string, bytes: number, type: string): Response {
+  return new Response(streamFile(file), {
     headers: {
-      'content-length': String(result.diff.bytes),
-      'content-type': 'text/x-diff',
+      'content-length': String(bytes),
+      'content-type': type,
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
     },

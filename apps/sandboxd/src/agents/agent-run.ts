@@ -214,9 +214,9 @@ export async function collectDiff(
   record: RunRecord,
   { tree, temporaryFolder, log }: CollectDependencies,
 ): Promise<Parameters<RunRecord['finish']>[2]> {
-  const { base, folder, patchFile, meta } = record
+  const { base, folder, patchFile, packFile, meta } = record
   if (base === undefined) return { diff: null, diffProblem: 'The run ended before its files were recorded' }
-  const options = { patchFile, secrets: meta.secrets }
+  const options = { patchFile, packFile, secrets: meta.secrets }
   const contexts = [tree(folder), { ...tree(folder), scratchParent: temporaryFolder }]
   let diffProblem = ''
   // The second attempt is for a disk that the run has filled: git then writes to memory.

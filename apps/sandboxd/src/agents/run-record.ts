@@ -101,6 +101,10 @@ export class RunRecord {
     return path.join(this.folder, 'patch')
   }
 
+  get packFile(): string {
+    return path.join(this.folder, 'pack')
+  }
+
   get base(): BaseRecord | undefined {
     return readBase(this.folder)
   }

@@ -28,6 +28,7 @@ describe('ROUTE_AUTHORITIES', () => {
       'GET /agents/:id',
       'GET /agents/:id/diff',
       'GET /agents/:id/events',
+      'GET /agents/:id/pack',
       'GET /agents/:id/result',
       'GET /metrics',
       'GET /sessions',

@@ -316,6 +316,9 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'POST /api/runs/:run/approvals/:request': steering('/api/runs/:run/approvals/r', { decision: 'deny' }),
   'POST /api/runs/:run/interrupt': steering('/api/runs/:run/interrupt'),
   'POST /api/runs/:run/abort': [{ ...ofRun('/api/runs/:run/abort'), drives: true }],
+  'POST /api/runs/:run/publish': [
+    { ...ofRun('/api/runs/:run/publish', { branch: 'b', title: 'x' }), expectedError: 'conflict' },
+  ],
   'DELETE /api/runs/:run': [{ ...ofRun('/api/runs/:run'), changes: 'target' }],
   'GET /api/templates': [plain('/api/templates')],
   'GET /logs/:sandbox': [ofSandbox('/logs/:sandbox')],

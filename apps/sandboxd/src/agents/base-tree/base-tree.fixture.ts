@@ -31,6 +31,7 @@ export class TreeFixture implements Disposable {
   readonly #descriptor: number
   readonly context: TreeContext
   readonly patchFile = path.join(this.#parent, 'patch')
+  readonly packFile = path.join(this.#parent, 'pack')
 
   constructor() {
     for (const folder of [this.root, this.home, this.#state]) mkdirSync(folder)
@@ -69,7 +70,7 @@ export class TreeFixture implements Disposable {
   }
 
   async makeDiff(base: BaseRecord, secrets: readonly string[] = []): Promise<DiffFacts> {
-    return makeDiff(this.context, base, { patchFile: this.patchFile, secrets })
+    return makeDiff(this.context, base, { patchFile: this.patchFile, packFile: this.packFile, secrets })
   }
 
   /** The tree that the patch makes of the base, by `git apply` in another repository. */

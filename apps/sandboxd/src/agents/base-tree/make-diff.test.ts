@@ -125,6 +125,33 @@ test('a diff reproduces every kind of change', async () => {
   expect(facts.ignored).toEqual([])
 })
 
+test('a pack has what a commit of the changes needs, and exists only on a commit', async () => {
+  using fixture = new TreeFixture()
+  createRepository(fixture)
+  const other = `${fixture.root}-clone`
+  fixture.git('clone', '-q', '--bare', '.', other)
+  const { treeHash, packBytes } = await compare(fixture, () => {
+    fixture.write('edited', 'other\n')
+    fixture.write(
+      'deep/er/new',
+      Uint8Array.from({ length: 5_000 }, (_, at) => (at * 7) % 256),
+    )
+    rmSync(fixture.at('deleted'))
+  })
+  expect(packBytes).toBe(statSync(fixture.packFile).size)
+  const unpacked = Bun.spawnSync(['git', '-C', other, 'unpack-objects', '-q'], {
+    stdin: Bun.file(fixture.packFile),
+  })
+  expect(unpacked.exitCode).toBe(0)
+  const listed = fixture.git('-C', other, 'ls-tree', '-r', '--name-only', treeHash)
+  expect(listed).toContain('deep/er/new')
+  expect(listed).not.toContain('deleted')
+  fixture.write('uncommitted', 'x\n')
+  const facts = await compare(fixture, () => fixture.write('edited', 'again\n'))
+  expect(facts.packBytes).toBeNull()
+  rmSync(other, { recursive: true })
+})
+
 test('a diff includes what the agent committed, reset, stashed or staged', async () => {
   using fixture = new TreeFixture()
   createRepository(fixture)

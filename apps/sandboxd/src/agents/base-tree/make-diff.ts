@@ -16,6 +16,7 @@ import {
 import { readChunks } from '../file-chunks.ts'
 import { joinNames, splitNames } from './byte-lists.ts'
 import { isExpressible, listFiles } from './list-files.ts'
+import { makePack } from './make-pack.ts'
 import { git, type PrivateGit, runGit, runProgram } from './private-git.ts'
 
 /** Names in each list of the result. */
@@ -37,7 +38,11 @@ interface Snapshot {
 export async function makeDiff(
   context: TreeContext,
   base: BaseRecord,
-  { patchFile, secrets }: { readonly patchFile: string; readonly secrets: readonly string[] },
+  {
+    patchFile,
+    packFile,
+    secrets,
+  }: { readonly patchFile: string; readonly packFile: string; readonly secrets: readonly string[] },
 ): Promise<DiffFacts> {
   using scratch = openScratch(context)
   const { runTool, workspace, folder, asUser } = context
@@ -63,8 +68,17 @@ export async function makeDiff(
     to: snapshot.treeHash,
   })
   const patch = await copyPatch(context, { made, patchFile, secrets })
+  const packBytes = base.isCommit
+    ? await makePack(plan, context, {
+        scratch: scratch.path,
+        packFile,
+        from: base.treeHash,
+        to: snapshot.treeHash,
+      })
+    : null
   return {
     ...patch,
+    packBytes,
     treeHash: snapshot.treeHash,
     files,
     ignored: toTexts(snapshot.ignored),

@@ -1,0 +1,196 @@
+import { concatBytes } from '@sandwire/bytes'
+import type { CredentialSettings } from '@sandwire/operator-settings'
+import { SandwireError } from '@sandwire/protocol'
+import { upstreamOf } from '../credentials/gateway.ts'
+import { gitUrlOf, repositoryPath } from '../credentials/git.ts'
+import { formatPacket, readPackets } from '../credentials/pkt-line.ts'
+import { secretsOf } from '../credentials/secrets.ts'
+import { type GitToken, openTokenSource, type TokenSource } from '../credentials/token-source.ts'
+import type { Env } from '../env.ts'
+import { readBoundedBytes } from '../http/read-bounded.ts'
+import { runtimeOf } from '../runtime.ts'
+import { addCommit } from './commit-pack.ts'
+import { openPullRequest, type PullRequest } from './pull-request.ts'
+import type { RunRecord } from './record.ts'
+
+/** What to make of the changes of a run. */
+export interface Publication {
+  /** A new branch. */
+  readonly branch: string
+  readonly title: string
+  readonly body: string
+  readonly pullRequest: boolean
+}
+
+export interface Published {
+  readonly commit: string
+  readonly branch: string
+  /** Null when none was wanted. */
+  readonly pullRequest: PullRequest | null
+}
+
+/** The changes of a run: a tree on a commit of its repository. */
+export interface RunChange {
+  readonly repo: string
+  readonly ref: string | undefined
+  readonly installationId: number | undefined
+  readonly parent: string
+  readonly tree: string
+  readonly atMs: number
+}
+
+export interface Publisher {
+  readonly settings: CredentialSettings
+  readonly tokens: TokenSource
+  readonly fetchUpstream: (url: string, init: RequestInit) => Promise<Response>
+}
+
+const REQUEST_MS = 60_000
+/** Of the list of a repository's refs. */
+const MAX_REFS_BYTES = 16 * 1024 * 1024
+const MAX_REPORT_BYTES = 64 * 1024
+const MAX_REASON_CHARS = 300
+const NO_COMMIT = '0'.repeat(40)
+
+export function publisherOf(env: Env): Publisher {
+  const { config, nowMs, gitTokens } = runtimeOf(env)
+  const settings = config.credentials
+  const fetchUpstream = upstreamOf(env)
+  const tokens = openTokenSource({ settings, readSecret: secretsOf(env), fetchUpstream, nowMs }, gitTokens)
+  return { settings, tokens, fetchUpstream }
+}
+
+/** Throws unless the changes of the run can become a commit. */
+export function changeOf({ request, state, result, hasPack }: RunRecord): RunChange {
+  const { source } = request
+  if (state.kind !== 'ended') throw cannot('conflict', 'the run has not ended')
+  if (source.kind !== 'repo') throw cannot('conflict', 'the run has no repository; use its diff')
+  const diff = result?.diff
+  if (result === null || diff === null || diff === undefined) throw cannot('conflict', 'the run has no diff')
+  if (diff.files.length === 0) throw cannot('conflict', 'the run changed nothing')
+  const { base } = result
+  if (base === null || base.commit === null || !base.isCommit || hasPack !== true)
+    throw cannot('conflict', 'the changes do not follow a commit, or are too large; use the diff of the run')
+  return {
+    repo: source.repo,
+    ref: source.ref,
+    installationId: source.installationId,
+    parent: base.commit,
+    tree: diff.treeHash,
+    atMs: result.endedMs,
+  }
+}
+
+/** Pushes the commit to a new branch. The same publication again finds its branch, and changes nothing. */
+export async function publishChange(
+  publisher: Publisher,
+  change: RunChange & { readonly pack: Uint8Array<ArrayBuffer> },
+  { branch, title, body, pullRequest }: Publication,
+): Promise<Published> {
+  const { repo, installationId, parent, tree, atMs } = change
+  const { host, pathname } = new URL(repo)
+  const path = repositoryPath(pathname)
+  const base = gitUrlOf(host, publisher.settings)
+  if (base === undefined)
+    throw cannot(
+      'agent_not_configured',
+      `git server "${host}" is not configured; add it to "credentials.git"`,
+    )
+  if (pullRequest && host !== 'github.com')
+    throw cannot('bad_request', 'pull requests can be opened at github.com only')
+  const token = await publisher.tokens.tokenFor({ host, path, access: 'publish', installationId })
+  if (token === undefined)
+    throw cannot(
+      'agent_not_configured',
+      `no token for "${host}" is configured; add it to "credentials.git", or start runs with an installationId`,
+    )
+  const message = body === '' ? title : `${title}\n\n${body}`
+  const { id, pack } = await addCommit(change.pack, { tree, parent, message, atMs })
+  const remote: Remote = { url: `${base}/${path}.git`, token, fetchUpstream: publisher.fetchUpstream }
+  await push(remote, { ref: `refs/heads/${branch}`, id, pack })
+  return {
+    commit: id,
+    branch,
+    pullRequest: pullRequest
+      ? await openPullRequest(
+          {
+            apiUrl: publisher.settings.githubApiUrl,
+            token: token.token,
+            fetchUpstream: publisher.fetchUpstream,
+          },
+          { path, branch, base: change.ref, title, body },
+        )
+      : null,
+  }
+}
+
+interface Remote extends Pick<Publisher, 'fetchUpstream'> {
+  readonly url: string
+  readonly token: GitToken
+}
+
+/** Creates a ref at a commit. */
+async function push(
+  remote: Remote,
+  { ref, id, pack }: { readonly ref: string; readonly id: string; readonly pack: Uint8Array },
+): Promise<void> {
+  const listed = await send(remote, '/info/refs?service=git-receive-pack', undefined, MAX_REFS_BYTES)
+  const found = listed
+    .map((line) => /^([0-9a-f]{40}) ([^\0\n]+)/.exec(line))
+    .find((match) => match?.[2] === ref)?.[1]
+  if (found === id) return
+  if (found !== undefined)
+    throw cannot('conflict', `branch "${ref.slice('refs/heads/'.length)}" exists; choose another name`)
+  const command = `${formatPacket(`${NO_COMMIT} ${id} ${ref}\0report-status agent=sandwire\n`)}0000`
+  const body = concatBytes([new TextEncoder().encode(command), pack])
+  const report = await send(remote, '/git-receive-pack', body, MAX_REPORT_BYTES)
+  if (report[0]?.trim() === 'unpack ok' && report.some((line) => line.trim() === `ok ${ref}`)) return
+  const reason = report.filter((line) => !line.startsWith('ok ')).join(' ')
+  throw cannot('publish_refused', `the git server refuses the branch: ${printable(reason)}`)
+}
+
+/** The packet lines that the git server answers. */
+async function send(
+  { url, token, fetchUpstream }: Remote,
+  path: string,
+  body: Uint8Array<ArrayBuffer> | undefined,
+  maxBytes: number,
+): Promise<readonly string[]> {
+  const signal = AbortSignal.timeout(REQUEST_MS)
+  const headers = {
+    authorization: `Basic ${btoa(`${token.username}:${token.token}`)}`,
+    'user-agent': 'git/sandwire',
+    ...(body === undefined ? {} : { 'content-type': 'application/x-git-receive-pack-request' }),
+  }
+  const init = { method: body === undefined ? 'GET' : 'POST', headers, redirect: 'manual', signal } as const
+  let response: Response
+  try {
+    response = await fetchUpstream(`${url}${path}`, { ...init, ...(body === undefined ? {} : { body }) })
+  } catch (cause) {
+    throw new SandwireError('link_lost', 'Cannot publish the changes: the git server does not respond', {
+      cause,
+    })
+  }
+  if (response.status !== 200) {
+    await response.body?.cancel()
+    throw cannot('publish_refused', `the git server refuses the request (${response.status})`)
+  }
+  const bytes = await readBoundedBytes(response, maxBytes, signal)
+  const lines = bytes === undefined ? undefined : readPackets(new Uint8Array(bytes))
+  if (lines === undefined) throw cannot('publish_refused', 'the git server sent no valid answer')
+  return lines
+}
+
+function printable(text: string): string {
+  return text
+    .replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')
+    .trim()
+    .slice(0, MAX_REASON_CHARS)
+}
+
+function cannot(
+  code: 'agent_not_configured' | 'bad_request' | 'conflict' | 'publish_refused',
+  problem: string,
+): SandwireError {
+  return new SandwireError(code, `Cannot publish the changes: ${problem}`)
+}
