@@ -120,6 +120,13 @@ const GROUPS: readonly Group[] = [
     isRepeat: true,
   },
   {
+    name: 'wire through sprites',
+    seconds: 60,
+    patterns: e2e('disconnects', 'terminal-input'),
+    env: { SANDWIRE_E2E: 'sprites' },
+    isRepeat: true,
+  },
+  {
     name: 'wire through containers',
     seconds: 35,
     patterns: e2e('streams', 'disconnects'),

@@ -70,6 +70,21 @@ const s3Schema = z.strictObject({
   prefix: z.string().regex(/^[A-Za-z0-9._/-]{0,512}$/),
 }) satisfies z.ZodType<S3Settings>
 
+const spritesSchema = z.strictObject({
+  baseUrl: secureUrl,
+  /** The one sprite, which then is the one sandbox; absent: each sandbox has a sprite of its own. */
+  spriteName: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/)
+    .exactOptional(),
+  service: z.strictObject({
+    host: z.enum(['localhost', '127.0.0.1']),
+    port: whole(1, 65_535),
+    path: z.string().regex(/^(?:\/[A-Za-z0-9._~-]{1,64}){0,8}$/),
+  }),
+  program: z.strictObject({ url: secureUrl, sha256: z.string().regex(/^[0-9a-f]{64}$/) }).exactOptional(),
+})
+
 const retentionSchema = z.strictObject({
   automaticVersions: whole(1, MAX_AUTOMATIC_VERSIONS).exactOptional(),
   checkpointDays: whole(1, MAX_CHECKPOINT_DAYS).nullable().exactOptional(),
@@ -132,7 +147,9 @@ const configSchema = z.strictObject({
   tokenInUrl: z.boolean('expected true or false').default(false),
   /** Lifetime of a session token. */
   sessionTokenMinutes: whole(15, 60).default(60),
-  provider: z.enum(['host', 'container'], 'expected host or container'),
+  provider: z.enum(['host', 'container', 'sprites'], 'expected host, container or sprites'),
+  /** Fly Sprites, for the provider `sprites`. */
+  sprites: spritesSchema.exactOptional(),
   /** `local` serves one existing folder as the only sandbox. */
   workspaceMode: z.enum(['sandboxes', 'local'], 'expected sandboxes or local'),
   /** The bucket of an S3-compatible service in which versions are stored. */
@@ -146,6 +163,8 @@ export type Config = Omit<z.infer<typeof configSchema>, 'limits'> & {
   readonly limits: Limits
   /** Name of the default sandbox. */
   readonly defaultName: string
+  /** The server has one sandbox, of the local account: a served folder, or the operator's sprite. */
+  readonly hasOneSandbox: boolean
 }
 
 function areDistinct(issuers: readonly IssuerConfig[]): boolean {
@@ -201,7 +220,16 @@ export function decodeConfig(text: string): Config {
   }
   const parsed = result.data
   const config = { ...parsed, limits: completeLimits(parsed.limits, parsed.mode) }
-  return config.workspaceMode === 'local'
-    ? { ...config, maxSandboxes: 1, defaultName: 'local' }
-    : { ...config, defaultName: 'default' }
+  if (config.provider === 'sprites' && config.sprites === undefined)
+    throw new Error('Invalid settings: sprites: required by the provider')
+  if (config.sprites?.spriteName !== undefined && (config.mode === 'open' || config.issuers.length > 0))
+    throw new Error('Invalid settings: sprites.spriteName: one sprite cannot serve several accounts')
+  const isFolder = config.workspaceMode === 'local'
+  const hasOneSandbox = isFolder || config.sprites?.spriteName !== undefined
+  return {
+    ...config,
+    hasOneSandbox,
+    ...(hasOneSandbox && { maxSandboxes: 1 }),
+    defaultName: isFolder ? 'local' : 'default',
+  }
 }

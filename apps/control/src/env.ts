@@ -36,6 +36,10 @@ export interface Env {
   readonly ISSUERS?: Fetcher
   /** Network to model APIs and git servers, if the runtime has none of its own. */
   readonly UPSTREAMS?: Fetcher
+  /** Network to the Sprites API, if the runtime has none of its own. */
+  readonly SPRITES?: Fetcher
+  /** Token of the Sprites API. */
+  readonly SPRITES_API_TOKEN?: string
   /** Signing secret of service tokens; absent: none are accepted. */
   readonly JWT_SECRET?: string
   /** The operator's API token; absent: none is accepted. */

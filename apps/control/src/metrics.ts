@@ -41,6 +41,24 @@ const HELP: Readonly<Record<string, { readonly type: 'counter' | 'gauge'; readon
     type: 'counter',
     help: 'Time in provider calls, by provider and call.',
   },
+  sandwire_sprites_requests_total: { type: 'counter', help: 'Requests into sprites, by status.' },
+  sandwire_sprites_request_seconds_total: {
+    type: 'counter',
+    help: 'Time until responses from sprites began, with the connection.',
+  },
+  sandwire_sprites_ready_total: { type: 'counter', help: 'Sandboxes that became ready in their sprite.' },
+  sandwire_sprites_ready_seconds_total: {
+    type: 'counter',
+    help: 'Time from the start of a sandbox until its sprite was ready.',
+  },
+  sandwire_sprites_ready_failures_total: {
+    type: 'counter',
+    help: 'Sandboxes whose sprite did not become ready, by reason.',
+  },
+  sandwire_sprites_disconnects_total: {
+    type: 'counter',
+    help: 'Ended WebSockets into sprites, by close code.',
+  },
   sandwire_objects_constructed_total: { type: 'counter', help: 'Durable Objects constructed, by class.' },
   sandwire_gateway_requests_total: {
     type: 'counter',

@@ -15,6 +15,7 @@ import { containerHealth } from './providers/container/container.ts'
 import { type ContainerContext, openContainer } from './providers/container/open-container.ts'
 import { HostProvider } from './providers/host.ts'
 import { measureProvider } from './providers/measured-provider.ts'
+import { openSprites } from './providers/sprites/open-sprites.ts'
 import { type IsolationOf, cacheIsolation } from './providers/isolation.ts'
 import type { Provider } from './providers/provider.ts'
 import { askEachRunning, compareWithRunning, type FindOutdated } from './providers/running.ts'
@@ -115,7 +116,7 @@ function ceilingsOf(config: Config, { JWT_SECRET, API_TOKEN }: Env, hasStore: bo
   return resolveCeilings(config.ceilings, {
     machine: config.machine,
     isShared: mode === 'open' || issuers.length > 0 || hasSecrets,
-    filesSurviveStop: provider === 'host' || hasStore,
+    filesSurviveStop: provider !== 'container' || hasStore,
     maxSandboxes,
     idleSeconds: sleepAfterMs / 1000,
   })
@@ -145,7 +146,7 @@ function createRuntime(env: Env): Runtime {
   const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
   const metrics = new Metrics()
   const breaker = new Breaker()
-  const measured = (kind: 'host' | 'container', provider: Provider): Provider =>
+  const measured = (kind: Config['provider'], provider: Provider): Provider =>
     measureProvider(provider, {
       nowMs,
       onCall: ({ call, elapsedMs, isOk }) => {
@@ -166,9 +167,33 @@ function createRuntime(env: Env): Runtime {
   let opened: Keys | undefined
   const log = createLog((line) => console.log(line), nowMs)
   const config = readConfig(env, log)
+  // Caches the value, not the promise, which belongs to the request that created it.
+  const keys = async (): Promise<Keys> => {
+    opened ??= {
+      signer: await openSigner(env.SANDWIRE_SIGNING_KEY),
+      mint: await openIdMint(fromBase64(env.SANDWIRE_ID_KEY), (bytes) => crypto.getRandomValues(bytes)),
+      accounts: await openAccountIds(fromBase64(env.SANDWIRE_ID_KEY)),
+      loginStates: await openLoginStates(fromBase64(env.SANDWIRE_ID_KEY)),
+      gatewayTokens: await openGatewayTokens(fromBase64(env.SANDWIRE_ID_KEY)),
+      sessionTokens: await openTokens(env.SESSION_TOKEN_SECRET, config),
+    }
+    return opened
+  }
   const segments = openSegments(env, config, sleep)
   const containers = { health: async () => containerHealth() }
-  const maker = config.provider === 'host' ? host : containers
+  const sprites =
+    config.sprites === undefined
+      ? undefined
+      : openSprites({
+          env,
+          settings: config.sprites,
+          breaker,
+          signer: async () => (await keys()).signer,
+          nowMs,
+          sleep,
+          count: (metric, labels, by) => metrics.count(metric, labels, by),
+        })
+  const maker = config.provider === 'host' ? host : (sprites?.health ?? containers)
   return {
     config,
     ceilings: ceilingsOf(config, env, segments !== undefined),
@@ -179,9 +204,13 @@ function createRuntime(env: Env): Runtime {
     breaker,
     workspaceBreakers: new Breakers(),
     // On one machine, the host knows whether the container engine is available.
-    provider: env.HOST === undefined ? maker : host,
-    providerOf: (context) =>
-      config.provider === 'host' ? host : measured('container', openContainer(context, { nowMs, sleep })),
+    provider: env.HOST === undefined || sprites !== undefined ? maker : host,
+    providerOf: (context) => {
+      if (config.provider === 'host') return host
+      return sprites === undefined
+        ? measured('container', openContainer(context, { nowMs, sleep }))
+        : measured('sprites', sprites.providerOf(context))
+    },
     isolationOf: cacheIsolation(maker),
     findOutdated:
       config.provider === 'host'
@@ -194,17 +223,6 @@ function createRuntime(env: Env): Runtime {
     gitTokens: new Map(),
     nowMs,
     sleep,
-    // Caches the value, not the promise, which belongs to the request that created it.
-    async keys() {
-      opened ??= {
-        signer: await openSigner(env.SANDWIRE_SIGNING_KEY),
-        mint: await openIdMint(fromBase64(env.SANDWIRE_ID_KEY), (bytes) => crypto.getRandomValues(bytes)),
-        accounts: await openAccountIds(fromBase64(env.SANDWIRE_ID_KEY)),
-        loginStates: await openLoginStates(fromBase64(env.SANDWIRE_ID_KEY)),
-        gatewayTokens: await openGatewayTokens(fromBase64(env.SANDWIRE_ID_KEY)),
-        sessionTokens: await openTokens(env.SESSION_TOKEN_SECRET, config),
-      }
-      return opened
-    },
+    keys,
   }
 }

@@ -10,6 +10,7 @@ import { type Environment, read } from './settings/input.ts'
 import { hasIdentity, type Identity, validateIdentity } from './settings/identity.ts'
 import { validateListenSettings, type ListenSettings } from './settings/listen.ts'
 import { validateSettingsFile, type SettingsFile } from './settings/settings-file.ts'
+import { type Sprites, usesSprites, validateSprites } from './settings/sprites.ts'
 import { type StoreSettings, validateBackupHours, validateStore } from './settings/store.ts'
 
 export const DEFAULT_PORT = 8787
@@ -53,6 +54,8 @@ export interface Configuration extends InstallationPaths, ListenSettings, Identi
   readonly isolation?: 'bubblewrap' | 'none'
   /** Absent: the host creates sandboxes itself. */
   readonly containers?: Containers
+  /** Absent: sandboxes run on this machine. */
+  readonly sprites?: Sprites
   readonly disk: DiskSettings
   /** Absent: files are not saved. */
   readonly store?: StoreSettings
@@ -236,11 +239,21 @@ export function validateConfiguration(
     { hasWorkspace: paths.workspace !== undefined },
     problems,
   )
+  const sprites = validateSprites(
+    context.env,
+    {
+      hasWorkspace: paths.workspace !== undefined,
+      hasOtherUsers: hasIdentity(identity) || listen.mode === 'open',
+      secrets: identity.secrets,
+    },
+    problems,
+  )
   const disk = validateDisk(context.env, problems)
   const credentials = validateCredentials(context.env, settings.credentials, context.readSecretFile, problems)
-  // A served folder is the operator's own.
+  // A served folder is the operator's own; a sprite keeps its files and has checkpoints.
+  const hasStore = !usesSprites(context.env) || read(context.env, 'SANDWIRE_STORE') !== undefined
   const store =
-    paths.workspace === undefined
+    paths.workspace === undefined && hasStore
       ? validateStore(context.env, { dataFolder: paths.dataFolder, secrets: identity.secrets }, problems)
       : undefined
   const backupHours = validateBackupHours(context.env, problems)
@@ -264,6 +277,7 @@ export function validateConfiguration(
       disk,
       ...(store !== undefined && { store }),
       backupHours,
+      ...(sprites !== undefined && { sprites }),
       ...(containers === undefined ? isolation && { isolation } : { containers }),
     },
   }

@@ -33,7 +33,7 @@ const SUPERVISOR = [process.execPath, path.join(import.meta.dir, 'supervisor/mai
 /** The provider of sandboxes on this machine, and its weaknesses. */
 export interface Sandboxes {
   readonly isolation: HostHealth['isolation']
-  /** Absent when control creates sandboxes itself, as containers. */
+  /** Absent when control creates sandboxes itself, as containers or sprites. */
   readonly manager?: SandboxManager
   /** The container engine; absent when there is a manager. */
   readonly engine?: ContainerEngine
@@ -60,7 +60,7 @@ export interface Sandboxes {
 
 /** Dependencies of `openSandboxes`. */
 export interface OpenSandboxesOptions {
-  readonly configuration: Pick<Configuration, 'isolation' | 'workspace' | 'containers' | 'disk'>
+  readonly configuration: Pick<Configuration, 'isolation' | 'workspace' | 'containers' | 'sprites' | 'disk'>
   readonly folder: DataFolder
   readonly machine: Pick<Machine, 'running'>
   /** Private folder with a path short enough for unix sockets. */
@@ -176,10 +176,24 @@ async function pickIsolation(
 
 /** Opens the provider of a data folder's sandboxes. */
 export async function openSandboxes(options: OpenSandboxesOptions): Promise<Sandboxes> {
-  const { containers } = options.configuration
+  const { containers, sprites } = options.configuration
+  if (sprites !== undefined) return openRemote(options)
   if (containers === undefined) return openHosted(options)
   const opened = await openContainers(containers, options)
   return { ...opened, disk: options.openDisk(false) }
+}
+
+/** Sandboxes that are not on this machine: control starts, reaches and stops them itself, and they outlive this server. */
+function openRemote({ openDisk }: OpenSandboxesOptions): Sandboxes {
+  return {
+    isolation: 'sprite',
+    slots: [],
+    weaknesses: [],
+    missingPrograms: [],
+    disk: openDisk(false),
+    adopt: async () => 0,
+    close: async () => undefined,
+  }
 }
 
 async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {

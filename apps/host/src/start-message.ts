@@ -64,10 +64,11 @@ function describeTerminal({
   url,
   mode,
   workspace,
+  isolation,
   tokenFile,
   programs,
 }: StartMessageFacts): readonly string[] {
-  const sandbox = workspace === undefined ? 'dev' : 'local'
+  const sandbox = workspace !== undefined ? 'local' : isolation === 'sprite' ? 'default' : 'dev'
   const token = tokenFile === undefined ? '' : ` --token-file ${tokenFile}`
   const attach = `npx sbx-stdio ${url}/attach --sandbox ${sandbox} --cmd bash${token}`
   return mode === 'open'
@@ -82,6 +83,7 @@ function describeMissing(programs: readonly string[]): readonly string[] {
 }
 
 function describeExit({ isolation, keepsSandboxes }: StartMessageFacts): string {
+  if (isolation === 'sprite') return 'Ctrl-C stops the server; sandboxes keep running in their sprites.'
   if (keepsSandboxes) return 'Ctrl-C stops the server; sandboxes keep running.'
   return isolation === 'container'
     ? 'Ctrl-C stops the server and all sandboxes; files in containers are lost.'

@@ -93,7 +93,7 @@ export interface HostHealth {
   readonly status: 'ok'
   readonly version: string
   /** How sandboxes are isolated. */
-  readonly isolation: 'bubblewrap' | 'container' | 'none'
+  readonly isolation: 'bubblewrap' | 'container' | 'sprite' | 'none'
   readonly sandboxes: number
   /** The disk of the data folder. */
   readonly disk?: {

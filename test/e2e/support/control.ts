@@ -111,9 +111,8 @@ function toControlPath(path: string): string {
 }
 
 /** Starts a host with one sandbox, as a server for the wire tests. */
-export async function startSandbox(options: HostOptions = {}): Promise<WireServer> {
+export async function startSandbox(options: HostOptions = {}, sandbox = 'wire'): Promise<WireServer> {
   const host = await startHost(options)
-  const sandbox = 'wire'
   return {
     port: host.port,
     headers: host.headers,

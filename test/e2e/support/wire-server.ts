@@ -1,6 +1,7 @@
 import { openContainers } from './container/containers.ts'
 import { startSandbox } from './control.ts'
 import { startSandboxd } from './sandboxd.ts'
+import { openSpritesServer } from './sprites-server.ts'
 
 /** A server that starts processes and accepts attachments: a sandboxd, or a sandbox behind control. */
 export interface WireServer {
@@ -17,7 +18,7 @@ export interface WireServer {
 
 /**
  * The server of the wire tests: a sandboxd, with `SANDWIRE_E2E=control` a sandbox behind control, or with `container` one
- * that is a container of the engine at `DOCKER_HOST`.
+ * that is a container of the engine at `DOCKER_HOST`, or with `sprites` one in a sprite of the fake Sprites API.
  */
 export async function startWireServer(): Promise<WireServer> {
   switch (process.env['SANDWIRE_E2E']) {
@@ -26,6 +27,15 @@ export async function startWireServer(): Promise<WireServer> {
     case 'container': {
       const { env } = await openContainers()
       return startSandbox({ env })
+    }
+    case 'sprites': {
+      const sprites = await openSpritesServer()
+      const server = await startSandbox({ env: sprites.env }, 'default')
+      const stop = async (): Promise<void> => {
+        await server.stop()
+        await sprites[Symbol.asyncDispose]()
+      }
+      return { ...server, stop }
     }
     default:
       return startSandboxd()

@@ -92,8 +92,8 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run(() => {
       const known = this.#usage.find(name)
       if (known !== undefined) return { id: known, isNew: false }
-      const { workspaceMode, defaultName } = runtimeOf(this.env).config
-      if (workspaceMode === 'local' && name !== defaultName)
+      const { hasOneSandbox, defaultName } = runtimeOf(this.env).config
+      if (hasOneSandbox && name !== defaultName)
         throw new SandwireError('sandbox_not_found', `This server has one sandbox, "${defaultName}"`)
       this.#refuseDeleted()
       return this.#usage.claim(name, id, sandbox)

@@ -61,6 +61,7 @@ export function gatewayGrantsOf(env: Env): GatewayGrants {
     return provider
   }
   const requireIsolation = async (): Promise<void> => {
+    if (config.provider === 'sprites') throw notConfigured('sprites cannot reach the gateway')
     if (config.provider === 'host' && (await isolationOf(crypto.randomUUID())) === 'none')
       throw notConfigured(
         'sandboxes of this server are not isolated, so that they share the port of the gateway',

@@ -14,6 +14,7 @@ interface Capabilities {
 const CAPABILITIES: Readonly<Record<Isolation, Capabilities>> = {
   bubblewrap: { limits: true, network: true, where: 'sandboxes are isolated' },
   container: { limits: false, network: true, where: 'sandboxes are containers' },
+  sprite: { limits: false, network: false, where: 'sandboxes are sprites' },
   none: { limits: false, network: false, where: 'sandboxes are not isolated' },
 }
 

@@ -1,6 +1,7 @@
-import type { HostHealth } from '@sandwire/internal-api'
+import type { HostHealth, SpritesProblem } from '@sandwire/internal-api'
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import type { Provider } from './provider.ts'
+import { SpritesError } from './sprites/errors.ts'
 
 /** A result this young is returned as it is. The host asks every supervisor, and anyone may request the health. */
 export const FRESH_MS = 2_000
@@ -12,6 +13,8 @@ export type ProviderHealth =
   | {
       readonly status: 'unavailable'
       readonly code: ErrorCode
+      /** More than the code says; for the operator. */
+      readonly reason?: SpritesProblem
       readonly isolation: null
       readonly disk?: undefined
     }
@@ -40,6 +43,7 @@ export function cacheHealth(
       (caught: unknown): ProviderHealth => ({
         status: 'unavailable',
         code: SandwireError.from(caught).code,
+        ...(caught instanceof SpritesError && { reason: caught.problem }),
         isolation: null,
       }),
     )

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { SPRITES_PROBLEMS, type SpritesProblem } from '@sandwire/internal-api'
 import { type Amounts, RESOURCES } from '@sandwire/operator-settings'
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
 import { COMMON_HEADERS } from '../http/respond.ts'
@@ -33,6 +34,12 @@ const readiness = z
         status: z.enum(['ok', 'unavailable']),
         breaker: breakerState,
         code: z.string().nullable(),
+        reason: z
+          .enum(Object.keys(SPRITES_PROBLEMS) as SpritesProblem[])
+          .optional()
+          .openapi({
+            description: 'Why the Sprites API cannot be used; only with that provider.',
+          }),
         isolation: z.string().nullable(),
       }),
       disk: z.object({ status: z.enum(['ok', 'low', 'full', 'unknown']) }).openapi({
@@ -84,12 +91,12 @@ function recordReadiness(
     provider,
     disk,
   }: {
-    readonly provider: { readonly code: string | null }
+    readonly provider: { readonly code: string | null; readonly reason?: string }
     readonly disk: { readonly status: string }
   },
 ): void {
   const reasons = [
-    ...(provider.code === null ? [] : [{ dependency: 'provider', reason: provider.code }]),
+    ...(provider.code === null ? [] : [{ dependency: 'provider', reason: provider.reason ?? provider.code }]),
     ...(disk.status === 'ok' || disk.status === 'unknown'
       ? []
       : [{ dependency: 'disk', reason: disk.status }]),

@@ -197,7 +197,7 @@ export const sandboxView = z
       .nullable()
       .openapi({ description: 'Whether its files are saved; null: this server does not save them.' }),
     network,
-    isolation: z.enum(['bubblewrap', 'container', 'none']).nullable().openapi({
+    isolation: z.enum(['bubblewrap', 'container', 'sprite', 'none']).nullable().openapi({
       description: 'Isolation; null: currently unknown. With `none`, network and limits are not enforced.',
     }),
     limits: sandboxLimits

@@ -13,7 +13,7 @@ import type { RunStore } from './store.ts'
 import { listedView, viewOf } from './view.ts'
 
 /** Containers may lose their files at any time, so their events are pulled more often. */
-const POLL_MS = { host: 5_000, container: 1_000 } as const
+const POLL_MS = { host: 5_000, container: 1_000, sprites: 5_000 } as const
 
 /** The mechanisms of a run's object. */
 export interface RunParts {

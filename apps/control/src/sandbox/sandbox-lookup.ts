@@ -64,11 +64,11 @@ export class SandboxLookup {
     newId?: string,
   ): Promise<SandboxView> {
     const account = call.identity
-    // The folder belongs to the user of the machine, even if other accounts can sign in.
-    if (runtimeOf(this.#env).config.workspaceMode === 'local' && account !== LOCAL_ACCOUNT)
+    // The folder or sprite belongs to the user of the machine, even if other accounts can sign in.
+    if (runtimeOf(this.#env).config.hasOneSandbox && account !== LOCAL_ACCOUNT)
       throw new SandwireError(
         'forbidden',
-        'Cannot create a sandbox: this server serves a folder of its owner',
+        'Cannot create a sandbox: this server has one, which belongs to its owner',
       )
     const minted = newId ?? (await this.#mint.mintSandbox())
     const { limits, network, sleepAfterMs } = settings

@@ -87,7 +87,7 @@ type Read<T> = (response: Response, signal: AbortSignal) => Promise<T | undefine
 
 export interface SandboxdDependencies {
   readonly sandbox: string
-  readonly provider: Provider
+  readonly provider: Pick<Provider, 'fetch'>
   readonly signer: Signer
   readonly nowMs: () => number
 }

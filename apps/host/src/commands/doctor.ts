@@ -163,6 +163,11 @@ async function examineContainers(
 /** Reports what this machine supports, then tries to break out of a temporary sandbox. True when no attempt succeeded. */
 export async function doctor(options: DoctorOptions): Promise<boolean> {
   const { configuration, env, notify, print } = options
+  if (configuration.sprites !== undefined) {
+    const limits = { processes: 'nothing', disk: 'nothing' }
+    print(await composeAll(configuration, { isolation: 'sprite', weaknesses: [], notice: null, limits }))
+    return true
+  }
   if (configuration.containers !== undefined) return examineContainers(configuration.containers, options)
   const scratch = makeScratch()
   try {

@@ -2,6 +2,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import path from 'node:path'
 import { connect as connectSecurely } from 'node:tls'
+import { SPRITES_PROBLEMS } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { Config } from 'miniflare'
 import type { Configuration } from '../configuration.ts'
@@ -16,7 +17,7 @@ import { bundleControl } from './bundle.ts'
 import { type WatchedConnections, watchConnections } from './connection-guard.ts'
 import { ControlLog } from './control-log.ts'
 import type { S3Settings } from '../settings/store.ts'
-import { describeStoreNetwork, findPrivateAddresses, hostsOfIssuers } from './configured-network.ts'
+import { describeServiceNetwork, findPrivateAddresses, hostsOfIssuers } from './configured-network.ts'
 import { refuseBrokenDatabases, removeEmptyObjects } from './object-databases.ts'
 import { recordWorkerd } from './orphan-workerd.ts'
 import { findWorkbench, prepareWorkbench } from './workbench-files.ts'
@@ -150,7 +151,13 @@ function describeControl(
     alarmMs: ALARM_MS,
     maxSandboxes: Math.max(SANDBOXES_PER_ACCOUNT, machine.running),
     machine: machine.facts,
-    provider: configuration.containers === undefined ? 'host' : 'container',
+    provider:
+      configuration.sprites !== undefined
+        ? 'sprites'
+        : configuration.containers === undefined
+          ? 'host'
+          : 'container',
+    ...(configuration.sprites !== undefined && { sprites: configuration.sprites }),
     workspaceMode: workspace === undefined ? 'sandboxes' : 'local',
     ...(s3 !== undefined && { s3 }),
     assetCodings: ['br', 'gzip'],
@@ -169,12 +176,17 @@ function sweepObjects({ folder, log }: BootOptions): void {
   }
 }
 
+type Networks = Pick<ControlPlan, 'issuerNetwork' | 'upstreamNetwork' | 'storeNetwork' | 'spritesNetwork'>
+
 /** Control's network access, to what the operator configured only. */
 async function describeNetworks({
   issuers,
   issuerAuthorities,
   upstreamUrls,
-}: Configuration): Promise<Pick<ControlPlan, 'issuerNetwork' | 'upstreamNetwork'>> {
+  store,
+  sprites,
+}: Configuration): Promise<Networks> {
+  const s3 = s3Of({ store })
   const authorities = issuerAuthorities === undefined ? {} : { authorities: issuerAuthorities }
   const upstreamHosts = upstreamUrls.map((url) => new URL(url).hostname)
   return {
@@ -188,6 +200,8 @@ async function describeNetworks({
       privateAddresses: await findPrivateAddresses(upstreamHosts),
       ...authorities,
     },
+    ...(s3 !== undefined && { storeNetwork: await describeServiceNetwork(s3.endpoint) }),
+    ...(sprites !== undefined && { spritesNetwork: await describeServiceNetwork(sprites.baseUrl) }),
   }
 }
 
@@ -210,7 +224,6 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
   const { onRestarted, onRestartFailed } = options
   const { secrets, tls, containers, credentials } = options.configuration
   if (gates !== undefined) openGates(gates, user?.id)
-  const s3 = s3Of(options.configuration)
   // As its own user, workerd cannot enter the folders above its files.
   const inherited = user === undefined ? undefined : new InheritedFolders(FIRST_INHERITED_FD)
   const paths = inherited ?? { folder: (each: string) => each, file: (each: string) => each }
@@ -230,7 +243,6 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     listen,
     hostSocket: paths.file(hostSocket),
     ...(storeSocket !== undefined && { storeSocket: paths.file(storeSocket) }),
-    ...(s3 !== undefined && { storeNetwork: await describeStoreNetwork(s3.endpoint) }),
     slots: slots.map((socket) => paths.file(socket)),
     gates: gates === undefined ? [] : slots.map((_, slot) => paths.file(gateSocket(gates, slot))),
     objects: paths.folder(folder.objects),
@@ -284,6 +296,7 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
   })
   try {
     await settingsCheck.check(listen[0] ?? '', tls !== undefined)
+    await checkSprites(options.configuration, listen[0] ?? '', tls !== undefined)
     return workerd
   } catch (error) {
     await workerd.end()
@@ -297,25 +310,41 @@ const ANSWER_MS = 10_000
 const LOG_MS = 1_000
 const SERVER_ERROR = /^HTTP\/1\.1 5\d\d /
 
-/** Status line of `/healthz`; undefined without a response. Uses a plain socket, because `fetch` honors proxy variables. */
-async function requestHealth(address: string, isSecure: boolean): Promise<string | undefined> {
+/** True when a response has its head and the length of its body. */
+function isWhole(response: string): boolean {
+  const end = response.indexOf('\r\n\r\n')
+  const [, length = '0'] = /\r\ncontent-length: ([0-9]+)\r\n/i.exec(response) ?? []
+  return end >= 0 && response.length >= end + 4 + Number(length)
+}
+
+/** The head and body of a response of control; undefined without one. Uses a plain socket, because `fetch` honors proxy variables. */
+async function requestControl(address: string, isSecure: boolean, path: string): Promise<string | undefined> {
   const { hostname, port } = new URL(`http://${address}`)
   const target = { host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port) }
-  const { promise, resolve } = Promise.withResolvers<string | undefined>()
-  // A request to itself; only the status is used.
+  const { promise, resolve } = Promise.withResolvers<void>()
+  // A request to itself; nothing secret is sent.
   const socket = isSecure ? connectSecurely({ ...target, rejectUnauthorized: false }) : connect(target)
-  const timer = setTimeout(() => resolve(undefined), ANSWER_MS)
+  const timer = setTimeout(resolve, ANSWER_MS)
   let received = ''
   socket.on('data', (bytes: Buffer) => {
     received += bytes.toString('latin1')
-    if (received.includes('\r\n')) resolve(received.slice(0, received.indexOf('\r\n')))
+    if (isWhole(received)) resolve()
   })
-  for (const event of ['error', 'close'] as const) socket.on(event, () => resolve(undefined))
-  socket.write(`GET /healthz HTTP/1.1\r\nHost: ${address}\r\nConnection: close\r\n\r\n`)
-  const line = await promise
+  for (const event of ['error', 'close'] as const) socket.on(event, () => resolve())
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${address}\r\nConnection: close\r\n\r\n`)
+  await promise
   clearTimeout(timer)
   socket.destroy()
-  return line
+  return received === '' ? undefined : received
+}
+
+/** Throws why sprites cannot be used, as control reports it. Control that does not say is not asked again. */
+async function checkSprites({ sprites }: Configuration, address: string, isSecure: boolean): Promise<void> {
+  if (sprites === undefined) return
+  const response = await requestControl(address, isSecure, '/readyz')
+  const [, reason = ''] = /"reason":"([a-z_]{1,32})"/.exec(response ?? '') ?? []
+  const text = new Map<string, string>(Object.entries(SPRITES_PROBLEMS)).get(reason)
+  if (text !== undefined) throw new SandwireError('provider_unavailable', `Cannot use Sprites: ${text}`)
 }
 
 /** Detects that control rejects its settings, which it reports only in its log. */
@@ -331,8 +360,8 @@ class SettingsCheck {
 
   /** Throws when control rejects its settings; it would otherwise seem to have started. */
   async check(address: string, isSecure: boolean): Promise<void> {
-    const line = await requestHealth(address, isSecure)
-    if (line === undefined || !SERVER_ERROR.test(line)) return
+    const response = await requestControl(address, isSecure, '/healthz')
+    if (response === undefined || !SERVER_ERROR.test(response)) return
     const late = new Promise<undefined>((resolve) => {
       setTimeout(() => resolve(undefined), LOG_MS).unref()
     })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { issuerFromPreset } from '@sandwire/operator-settings'
 import {
   describeNetwork,
-  describeStoreNetwork,
+  describeServiceNetwork,
   findPrivateAddresses,
   hostsOfIssuers,
 } from './configured-network.ts'
@@ -57,7 +57,7 @@ describe('the network of configured servers (threat T21)', () => {
 })
 
 test('the network of a bucket is that of its endpoint: one private address, or public ones', async () => {
-  const at = (address: string) => describeStoreNetwork('https://s3.example:9000', async () => [address])
+  const at = (address: string) => describeServiceNetwork('https://s3.example:9000', async () => [address])
   expect(await at('10.1.2.3')).toMatchObject({ allow: ['10.1.2.3/32'], deny: ['0.0.0.0/0', '::/0'] })
   expect(await at('127.0.0.1')).toMatchObject({ allow: ['127.0.0.1/32'], deny: ['0.0.0.0/0', '::/0'] })
   const open = await at('93.184.216.34')

@@ -57,8 +57,8 @@ function asNetwork(address: string): string {
   return `${address}/${isIP(address) === 6 ? 128 : 32}`
 }
 
-/** Control's network access to an S3-compatible service: its private addresses, or else public addresses only. */
-export async function describeStoreNetwork(endpoint: string, resolveHost = resolve): Promise<Network> {
+/** Control's network access to one service, such as an S3-compatible store: its private addresses, or else public addresses only. */
+export async function describeServiceNetwork(endpoint: string, resolveHost = resolve): Promise<Network> {
   const privateAddresses = await findPrivateAddresses([new URL(endpoint).hostname], resolveHost)
   if (privateAddresses.length > 0)
     return {

@@ -6,6 +6,7 @@ import type { Machine } from '../machine.ts'
 import type { Containers } from '../settings/containers.ts'
 import type { ListenSettings } from '../settings/listen.ts'
 import type { Secrets } from '../settings/secrets.ts'
+import type { Sprites } from '../settings/sprites.ts'
 import type { S3Settings } from '../settings/store.ts'
 import { type ConfiguredNetwork, describeNetwork } from './configured-network.ts'
 
@@ -30,7 +31,9 @@ export interface ControlConfig {
   readonly maxSandboxes: number
   /** What the machine has, from which control derives ceilings. */
   readonly machine: Machine['facts']
-  readonly provider: 'host' | 'container'
+  readonly provider: 'host' | 'container' | 'sprites'
+  /** Settings of the provider `sprites`. */
+  readonly sprites?: Sprites
   readonly workspaceMode: 'sandboxes' | 'local'
   /** The bucket of versions; absent: they are stored in a folder, or not saved. */
   readonly s3?: S3Settings
@@ -61,6 +64,8 @@ export interface ControlPlan {
   readonly storeSocket?: string
   /** Control's network access to an S3-compatible store; absent: there is none. */
   readonly storeNetwork?: Network
+  /** Control's network access to the Sprites API; absent: there is none. */
+  readonly spritesNetwork?: Network
   /** Unix sockets of the slots, in order; each exists while a sandbox has the slot. */
   readonly slots: readonly string[]
   /** Unix sockets on which control serves the credential gateway, one for each slot, in order. */
@@ -143,6 +148,12 @@ function bindings(plan: ControlPlan): Worker_Binding[] {
     { name: 'ASSETS', service: { name: 'workbench' } },
     ...(plan.storeSocket === undefined ? [] : [{ name: 'STORE', service: { name: 'store' } }]),
     ...(plan.storeNetwork === undefined ? [] : describeS3(secrets)),
+    ...(plan.spritesNetwork === undefined
+      ? []
+      : [
+          { name: 'SPRITES', service: { name: 'sprites' } },
+          { name: 'SPRITES_API_TOKEN', text: secrets.spritesApiToken ?? '' },
+        ]),
     ...plan.slots.map((_socket, slot) => ({
       name: slotBindingName(slot),
       service: { name: nameOfSlot(slot) },
@@ -235,6 +246,7 @@ export function describeWorkerd(plan: ControlPlan): Config {
       dial('host', plan.hostSocket),
       ...(plan.storeSocket === undefined ? [] : [dial('store', plan.storeSocket)]),
       ...(plan.storeNetwork === undefined ? [] : [{ name: 's3', network: plan.storeNetwork }]),
+      ...(plan.spritesNetwork === undefined ? [] : [{ name: 'sprites', network: plan.spritesNetwork }]),
       ...plan.slots.map((socket, slot) => dial(nameOfSlot(slot), socket)),
       { name: 'issuers', network: describeNetwork(plan.issuerNetwork) },
       { name: 'upstreams', network: describeNetwork(plan.upstreamNetwork) },

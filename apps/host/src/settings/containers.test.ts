@@ -51,7 +51,7 @@ describe('validateContainers', () => {
       'SANDWIRE_EGRESS_IMAGE',
     ])
     expect(validate({ SANDWIRE_PROVIDER: 'podman' })[1]).toEqual([
-      'SANDWIRE_PROVIDER is "podman": set it to host or container, or unset it',
+      'SANDWIRE_PROVIDER is "podman": set it to host, container or sprites, or unset it',
     ])
   })
 

@@ -41,9 +41,9 @@ export function validateContainers(
   problems: string[],
 ): Containers | undefined {
   const provider = read(env, 'SANDWIRE_PROVIDER') ?? 'host'
-  if (provider === 'host') return undefined
+  if (provider === 'host' || provider === 'sprites') return undefined
   if (provider !== 'container') {
-    problems.push(`SANDWIRE_PROVIDER is "${provider}": set it to host or container, or unset it`)
+    problems.push(`SANDWIRE_PROVIDER is "${provider}": set it to host, container or sprites, or unset it`)
     return undefined
   }
   if (hasWorkspace)

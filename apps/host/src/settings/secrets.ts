@@ -12,6 +12,8 @@ export interface Secrets {
   /** Access key of an S3-compatible store. */
   readonly awsAccessKeyId?: string
   readonly awsSecretAccessKey?: string
+  /** Token of the Sprites API. */
+  readonly spritesApiToken?: string
 }
 
 /** Shorter secrets can be guessed, or are weaker than the hash they are used with. */
@@ -45,6 +47,10 @@ function findAccessKeyProblem(text: string): string | undefined {
   return /^[\x21-\x7e]{1,256}$/.test(text) ? undefined : 'it is not an access key'
 }
 
+function findHeaderProblem(text: string): string | undefined {
+  return /^[\x21-\x7e]{1,4096}$/.test(text) ? undefined : 'it has characters that are not allowed in a header'
+}
+
 function findSessionKeysProblem(text: string): string | undefined {
   try {
     decodeSessionKeys(text)
@@ -60,6 +66,7 @@ const RULES: readonly Rule[] = [
   { key: 'sessionTokenSecret', variable: 'SESSION_TOKEN_SECRET', findProblem: findSessionKeysProblem },
   { key: 'awsAccessKeyId', variable: 'AWS_ACCESS_KEY_ID', findProblem: findAccessKeyProblem },
   { key: 'awsSecretAccessKey', variable: 'AWS_SECRET_ACCESS_KEY', findProblem: findAccessKeyProblem },
+  { key: 'spritesApiToken', variable: 'SPRITES_API_TOKEN', findProblem: findHeaderProblem },
 ]
 
 /** Removes secrets from the environment, so that no child inherits them. They stay visible in `/proc/PID/environ`. */

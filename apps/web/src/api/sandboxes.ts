@@ -15,7 +15,7 @@ export interface Sandbox {
   /** Null: this server does not save files. */
   readonly saved: SavedState | null
   readonly network: { readonly policy: Network; readonly allow: readonly string[] }
-  readonly isolation: 'bubblewrap' | 'container' | 'none' | null
+  readonly isolation: 'bubblewrap' | 'container' | 'sprite' | 'none' | null
   readonly access?: 'owner' | 'collaborator' | 'viewer'
   readonly owner?: string
 }

@@ -200,7 +200,7 @@ export class FakeSprite {
 
   /** Every process that shares the network of the sprite. */
   #signalAll(signal: NodeJS.Signals): void {
-    if (this.#init === undefined) return
+    if (this.#init === undefined || this.#init.exitCode !== null) return
     const network = namespaceOf(this.#inner)
     for (const entry of readdirSync('/proc')) {
       const pid = Number(entry)

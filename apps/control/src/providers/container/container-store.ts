@@ -21,9 +21,9 @@ const MAX_LINES = 200
 
 /**
  * Why a container ended, as the host reports it too. `requested`: a user or control stopped it. `disconnect_failed`: it was ended
- * to close its connections. `lost`: the engine reports no reason.
+ * to close its connections. `lost`: the engine reports no reason. `cold`: the provider of a sprite ended its processes.
  */
-export type EndReason = StopReason | 'disconnect_failed' | 'lost' | `exit_${number}`
+export type EndReason = StopReason | 'disconnect_failed' | 'lost' | 'cold' | `exit_${number}`
 
 /** One start of the container. */
 export interface ContainerRun {

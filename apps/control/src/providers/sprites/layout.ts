@@ -1,0 +1,56 @@
+/** Name of the service that runs sandboxd in a sprite. */
+export const SERVICE = 'sandwire'
+/** The user's files; the only folder that is served. */
+const WORKSPACE = '/home/sprite/workspace'
+/** Program and state of sandboxd. */
+const SERVICE_ROOT = '/srv/workspace-api'
+export const PROGRAM = `${SERVICE_ROOT}/sandboxd`
+export const START_SCRIPT = `${SERVICE_ROOT}/start.sh`
+
+/** Starts sandboxd as a service of a sprite; the environment is that of `startupEnv`, with the port. */
+export const START_SCRIPT_TEXT = `#!/bin/sh
+# Starts sandboxd as a service of a sprite. Written by Sandwire at every start of the sandbox.
+set -eu
+root=${SERVICE_ROOT}
+workspace=${WORKSPACE}
+run=$root/run
+mkdir -p "$workspace"
+umask 077
+mkdir -p "$run" "$root/state"
+case "$(readlink -f "$root")/" in "$(readlink -f "$workspace")/"*)
+  echo "start.sh: the service is inside the workspace" >&2
+  exit 64 ;;
+esac
+printf '%s\\n' "$SANDWIRE_PUBLIC_KEY" >"$run/public-key"
+set -- --listen "127.0.0.1:$SANDWIRE_PORT" --host localhost --workspace "$workspace" --state "$root/state" \\
+  --stop-seconds 8 --public-key "$run/public-key" --sandbox "$SANDWIRE_SANDBOX"
+if [ -n "\${SANDWIRE_ENV:-}" ]; then
+  printf '%s' "$SANDWIRE_ENV" >"$run/env.json"
+  index=1
+  while eval "part=\\\${SANDWIRE_ENV_$index:-}" && [ -n "$part" ]; do
+    printf '%s' "$part" >>"$run/env.json"
+    index=$((index + 1))
+  done
+  set -- "$@" --env-file "$run/env.json"
+fi
+[ -z "\${SANDWIRE_MAX_SESSIONS:-}" ] || set -- "$@" --max-sessions "$SANDWIRE_MAX_SESSIONS"
+[ -z "\${SANDWIRE_OUTPUT_BYTES_PER_SECOND:-}" ] ||
+  set -- "$@" --output-bytes-per-second "$SANDWIRE_OUTPUT_BYTES_PER_SECOND"
+# As root, sandboxd runs the user's processes as the user, who then cannot change its files.
+if [ "$(id -u)" = 0 ] && id sprite >/dev/null 2>&1; then
+  chown sprite: "$workspace"
+  set -- "$@" --run-as "$(id -u sprite):$(id -g sprite)"
+fi
+exec env -i HOME=/home/sprite SHELL=/bin/bash LANG="\${LANG:-C.UTF-8}" \\
+  PATH=/home/sprite/.local/bin:/.sprite/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \\
+  "$root/sandboxd" "$@"
+`
+
+/** Downloads sandboxd and checks it; the arguments are the URL and the hash. */
+export const INSTALL_COMMAND = `set -eu
+mkdir -p ${SERVICE_ROOT}
+cd ${SERVICE_ROOT}
+curl -fsSL --proto =https,http -o sandboxd.new "$1"
+printf '%s  sandboxd.new\\n' "$2" | sha256sum -c --quiet
+chmod 755 sandboxd.new
+mv sandboxd.new sandboxd`
