@@ -1,5 +1,5 @@
 import { type AgentStart, DEFAULT_LIMITS } from '../api.ts'
-import type { DriverEffect, DriverInput } from '../driver.ts'
+import type { AgentDriver, DriverEffect, DriverInput } from '../driver.ts'
 import type { RunEvent } from '../event.ts'
 import type { JournalEntry, RecordedInput } from '../journal.ts'
 import { ClaudeDriver, type ClaudeDriverOptions } from './claude-driver.ts'
@@ -9,7 +9,7 @@ export const SECRET = 'grant-0123456789'
 /** A driver at a simulated time, with what it has emitted, written and signaled. */
 export class DrivenAgent {
   readonly options: ClaudeDriverOptions
-  readonly driver: ClaudeDriver
+  readonly driver: AgentDriver
   readonly journal: JournalEntry[] = []
   readonly events: RunEvent[] = []
   readonly effects: DriverEffect[] = []
@@ -17,6 +17,7 @@ export class DrivenAgent {
 
   constructor(
     start: Partial<Omit<AgentStart, 'limits'>> & { readonly limits?: Partial<AgentStart['limits']> } = {},
+    Driver: new (options: ClaudeDriverOptions) => AgentDriver = ClaudeDriver,
   ) {
     this.options = {
       start: {
@@ -34,7 +35,7 @@ export class DrivenAgent {
       epochMs: 1_000_000,
       nonce: '0123456789abcdef0123',
     }
-    this.driver = new ClaudeDriver(this.options)
+    this.driver = new Driver(this.options)
   }
 
   on(input: DriverInput): readonly DriverEffect[] {
