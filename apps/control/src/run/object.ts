@@ -39,7 +39,7 @@ const WAKE_MS = 250
 /** How long a call waits for the end of a run before it returns what is known. */
 const MAX_WAIT_MS = 20_000
 const WAIT_POLL_MS = 250
-/** Streams of events and terminals of one run that are open at the same time. */
+/** Streams of events and terminals of one run that an account has open at the same time. */
 const MAX_WATCHERS = 64
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -52,9 +52,9 @@ export class RunObject extends DurableObject<Env> {
   readonly #alarm: ObjectAlarm
   #parts: Promise<RunParts> | undefined
   #wokenMs = 0
-  /** Open streams of events and terminals. */
-  #watchers = 0
-  readonly #typing = new TypingLimit(Date.now())
+  /** Number of open streams of events and terminals by account, so that none takes those of others. */
+  readonly #watchers = new Map<string, number>()
+  readonly #typing = new TypingLimit()
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env)
@@ -227,13 +227,14 @@ export class RunObject extends DurableObject<Env> {
 
   /** Counts a stream that stays open; throws `too_many_attachments` when there are too many. */
   async #addWatcher(call: SandboxCall): Promise<Watcher> {
-    if (this.#watchers >= MAX_WATCHERS)
-      throw new SandwireError('too_many_attachments', 'Too many clients watch the run')
-    this.#watchers += 1
     const { identity, login, token, issuedMs } = call
     const account = this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(identity))
-    // Afterwards it cannot be told from a sign-in that was never stored.
+    // Once it has ended, it cannot be told from a sign-in that was never stored.
     const hasStoredSignIn = login !== undefined && unwrap(await account.hasSignIn(login))
+    const count = this.#watchers.get(identity) ?? 0
+    if (count >= MAX_WATCHERS)
+      throw new SandwireError('too_many_attachments', 'Too many of your clients watch the run')
+    this.#watchers.set(identity, count + 1)
     return {
       recheck: async () => {
         await this.#authorize(call, 'watch')
@@ -246,7 +247,11 @@ export class RunObject extends DurableObject<Env> {
         }
         if (!unwrap(await account.acceptsConnection(credential))) throw signInEnded()
       },
-      end: () => void (this.#watchers -= 1),
+      end: () => {
+        const left = (this.#watchers.get(identity) ?? 1) - 1
+        if (left > 0) this.#watchers.set(identity, left)
+        else this.#watchers.delete(identity)
+      },
     }
   }
 
@@ -256,6 +261,7 @@ export class RunObject extends DurableObject<Env> {
     return {
       store: this.#store,
       limit: this.#typing,
+      account: call.identity,
       sleep,
       nowMs,
       refresh: async () => unwrap(await this.#run(({ lifecycle }) => lifecycle.refresh())),

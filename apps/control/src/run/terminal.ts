@@ -17,6 +17,8 @@ export interface RunTerminalDependencies {
   readonly interrupt: () => Promise<void>
   /** Shared by all terminals of the run. */
   readonly limit: TypingLimit
+  /** Of the client. */
+  readonly account: string
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly hold: (work: Promise<unknown>) => void
@@ -46,11 +48,11 @@ export function openRunTerminal(deps: RunTerminalDependencies): Response {
     if (!isOpen) return
     const data = event.data as string | ArrayBuffer
     const size = typeof data === 'string' ? data.length : data.byteLength
-    if (!deps.limit.takeChars(size, deps.nowMs())) return refuse('rate_limited')
+    if (!deps.limit.takeChars(deps.account, size, deps.nowMs())) return refuse('rate_limited')
     const typed = typeInto(line, typeof data === 'string' ? data : new TextDecoder().decode(data))
     line = typed.rest
     const requests = typed.lines.length + (typed.isInterrupt ? 1 : 0)
-    if (!deps.limit.takeLines(requests, deps.nowMs())) return refuse('rate_limited')
+    if (!deps.limit.takeLines(deps.account, requests, deps.nowMs())) return refuse('rate_limited')
     if (typed.echo !== '') server.send(typed.echo)
     for (const text of typed.lines) tell(deps.send(text))
     if (typed.isInterrupt) tell(deps.interrupt())

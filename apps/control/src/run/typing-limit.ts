@@ -1,27 +1,22 @@
-import { TokenBucket } from '@sandwire/protocol'
+import { Buckets } from '../http/buckets.ts'
 
-/** Characters that all terminals of a run take together: far more than people type, with room to paste. */
-const CHARS_PER_SECOND = 16 * 1024
-const CHARS_BURST = 128 * 1024
+/** Accounts that are counted; more than can share a sandbox. */
+const MAX_ACCOUNTS = 128
+/** Characters that one account types into all terminals of a run: far more than people type, with room to paste. */
+const CHARS = { perSecond: 16 * 1024, burst: 128 * 1024, max: MAX_ACCOUNTS }
 /** Complete lines, each of which is a request to the sandbox. */
-const LINES_PER_SECOND = 10
-const LINES_BURST = 200
+const LINES = { perSecond: 10, burst: 200, max: MAX_ACCOUNTS }
 
 /** Limits what is typed into the terminals of a run: control reads it itself, and it counts for no budget of requests. */
 export class TypingLimit {
-  readonly #chars: TokenBucket
-  readonly #lines: TokenBucket
+  readonly #chars = new Buckets(CHARS)
+  readonly #lines = new Buckets(LINES)
 
-  constructor(nowMs: number) {
-    this.#chars = new TokenBucket(CHARS_PER_SECOND, CHARS_BURST, nowMs)
-    this.#lines = new TokenBucket(LINES_PER_SECOND, LINES_BURST, nowMs)
+  takeChars(account: string, count: number, nowMs: number): boolean {
+    return this.#chars.take(account, nowMs, count)
   }
 
-  takeChars(count: number, nowMs: number): boolean {
-    return this.#chars.take(count, nowMs)
-  }
-
-  takeLines(count: number, nowMs: number): boolean {
-    return this.#lines.take(count, nowMs)
+  takeLines(account: string, count: number, nowMs: number): boolean {
+    return this.#lines.take(account, nowMs, count)
   }
 }

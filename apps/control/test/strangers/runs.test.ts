@@ -66,7 +66,7 @@ test('(threat T50) a terminal of a run that gets more input than anyone types is
   expect(agents.runs.get(run)?.messages ?? []).toEqual([])
 })
 
-test('(threat T50) a run has a limited number of streams', async () => {
+test('(threat T50) an account has a limited number of streams of a run, and takes none of others', async () => {
   await create()
   const waiting = await create()
   const path = `/api/runs/${waiting}/events`
@@ -79,6 +79,11 @@ test('(threat T50) a run has a limited number of streams', async () => {
   expect(codeIn({ status: refused.status, body: await refused.json(), headers: refused.headers })).toBe(
     '429 too_many_attachments',
   )
+  const { body } = await ada.post('/api/grants', { sandbox, role: 'viewer' })
+  const dave = await ApiClient.named(control, 'dave')
+  await dave.post('/api/grants/redeem', { link: String(fieldOf(body, 'link')).split('#')[1] })
+  const other = { accept: 'text/event-stream', authorization: `Bearer ${dave.bearer ?? ''}` }
+  expect((await control.fetch(path, { headers: other, signal: ended.signal })).status).toBe(200)
   ended.abort()
 })
 
