@@ -1,11 +1,10 @@
 import { useStore } from '@sandwire/react'
-import { type FormEvent, type ReactElement, useId, useState } from 'react'
+import { type ReactElement, useId, useState } from 'react'
 import { createRun } from '../api/runs.ts'
-import { Dialog } from '../shell/dialog.tsx'
+import { FormDialog } from '../shell/dialog.tsx'
 import { useParts } from '../state/context.ts'
 import { messageOf } from '../state/workbench.ts'
 import { agentTexts } from '../texts/agents.ts'
-import { shellTexts } from '../texts/shell.ts'
 import { openRun } from './open-run.ts'
 import { planRun, type RunForm } from './plan-run.ts'
 
@@ -84,10 +83,6 @@ export function NewRunDialog({
       setBusy(false)
     }
   }
-  const submit = (event: FormEvent): void => {
-    event.preventDefault()
-    void start()
-  }
   const field = (name: 'repo' | 'ref' | 'model' | 'budget', label: string, placeholder: string) => (
     <label className="field">
       <span>{label}</span>
@@ -101,95 +96,87 @@ export function NewRunDialog({
     </label>
   )
   return (
-    <Dialog title={texts.title} onClose={onClose}>
-      <form className="form" onSubmit={submit}>
-        <label className="field">
-          <span>{texts.task}</span>
-          <textarea
-            autoFocus
-            rows={4}
-            value={form.task}
-            placeholder={texts.taskHint}
-            onChange={(event) => change({ task: event.target.value })}
-          />
-        </label>
-        <fieldset className="choices">
-          <legend>{texts.where}</legend>
-          {usable.length > 0 && (
-            <Choice
-              group={`${groups} where`}
-              label={texts.sandbox}
-              hint={texts.sandboxHint}
-              isChosen={form.where === 'sandbox'}
-              choose={() => change({ where: 'sandbox' })}
-            />
-          )}
+    <FormDialog
+      title={texts.title}
+      problem={problem}
+      yes={texts.start}
+      busy={isBusy ? texts.starting : undefined}
+      onSubmit={start}
+      onClose={onClose}
+    >
+      <label className="field">
+        <span>{texts.task}</span>
+        <textarea
+          autoFocus
+          rows={4}
+          value={form.task}
+          placeholder={texts.taskHint}
+          onChange={(event) => change({ task: event.target.value })}
+        />
+      </label>
+      <fieldset className="choices">
+        <legend>{texts.where}</legend>
+        {usable.length > 0 && (
           <Choice
             group={`${groups} where`}
-            label={texts.repository}
-            hint={texts.repositoryHint}
-            isChosen={form.where === 'repo'}
-            choose={() => change({ where: 'repo' })}
+            label={texts.sandbox}
+            hint={texts.sandboxHint}
+            isChosen={form.where === 'sandbox'}
+            choose={() => change({ where: 'sandbox' })}
           />
-        </fieldset>
-        {form.where === 'sandbox' ? (
-          <label className="field">
-            <span>{texts.sandboxName}</span>
-            <select value={form.sandbox} onChange={(event) => change({ sandbox: event.target.value })}>
-              {usable.map(({ id, name }) => (
-                <option key={id} value={id}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
-        ) : (
-          <>
-            {field('repo', texts.url, 'https://…')}
-            {field('ref', texts.ref, texts.optional)}
-          </>
         )}
-        <fieldset className="choices">
-          <legend>{texts.permission}</legend>
-          <Choice
-            group={`${groups} permission`}
-            label={texts.ask}
-            hint={texts.askHint}
-            isChosen={form.permission === 'ask'}
-            choose={() => change({ permission: 'ask' })}
-          />
-          <Choice
-            group={`${groups} permission`}
-            label={texts.auto}
-            hint={texts.autoHint}
-            isChosen={form.permission === 'auto'}
-            choose={() => change({ permission: 'auto' })}
-          />
-        </fieldset>
-        <label className="choice">
-          <input
-            type="checkbox"
-            checked={form.isInteractive}
-            onChange={(event) => change({ isInteractive: event.target.checked })}
-          />
-          <span>{texts.interactive}</span>
+        <Choice
+          group={`${groups} where`}
+          label={texts.repository}
+          hint={texts.repositoryHint}
+          isChosen={form.where === 'repo'}
+          choose={() => change({ where: 'repo' })}
+        />
+      </fieldset>
+      {form.where === 'sandbox' ? (
+        <label className="field">
+          <span>{texts.sandboxName}</span>
+          <select value={form.sandbox} onChange={(event) => change({ sandbox: event.target.value })}>
+            {usable.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </select>
         </label>
-        {field('model', texts.model, texts.optional)}
-        {field('budget', texts.budget, texts.optional)}
-        {problem !== '' && (
-          <p className="problem" role="alert">
-            {problem}
-          </p>
-        )}
-        <div className="dialog-actions">
-          <button type="button" onClick={onClose}>
-            {shellTexts.cancel}
-          </button>
-          <button type="submit" className="primary" disabled={isBusy}>
-            {isBusy ? texts.starting : texts.start}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+      ) : (
+        <>
+          {field('repo', texts.url, 'https://…')}
+          {field('ref', texts.ref, texts.optional)}
+        </>
+      )}
+      <fieldset className="choices">
+        <legend>{texts.permission}</legend>
+        <Choice
+          group={`${groups} permission`}
+          label={texts.ask}
+          hint={texts.askHint}
+          isChosen={form.permission === 'ask'}
+          choose={() => change({ permission: 'ask' })}
+        />
+        <Choice
+          group={`${groups} permission`}
+          label={texts.auto}
+          hint={texts.autoHint}
+          isChosen={form.permission === 'auto'}
+          choose={() => change({ permission: 'auto' })}
+        />
+      </fieldset>
+      <label className="choice">
+        <input
+          type="checkbox"
+          checked={form.isInteractive}
+          onChange={(event) => change({ isInteractive: event.target.checked })}
+        />
+        <span>{texts.interactive}</span>
+      </label>
+      {field('model', texts.model, texts.optional)}
+      {field('budget', texts.budget, texts.optional)}
+    </FormDialog>
   )
 }

@@ -1,14 +1,13 @@
 import { printable } from '@sandwire/react'
-import { type FormEvent, type ReactElement, useEffect, useRef, useState } from 'react'
+import { type ReactElement, useEffect, useRef, useState } from 'react'
 import { ApiError } from '../api/request.ts'
 import { makeFolder, removeFile, renameFile, writeFile } from '../api/workspace.ts'
 import { reveal } from '../layout/layout.ts'
-import { Confirm, Dialog } from '../shell/dialog.tsx'
+import { Confirm, FormDialog } from '../shell/dialog.tsx'
 import { baseName, useSandboxName } from '../shell/titles.ts'
 import { useParts } from '../state/context.ts'
 import { formatFailure } from '../state/workbench.ts'
 import { fileTexts } from '../texts/files.ts'
-import { shellTexts } from '../texts/shell.ts'
 import { displayName, formatPaths } from './display-name.ts'
 import type { Dropped } from './drops.tsx'
 import type { FileTree } from './file-tree.ts'
@@ -72,7 +71,7 @@ export function FileActions({ sandbox, tree, question, onMoved, onDone }: Action
           workbench.changeLayout((layout) => reveal(layout, { kind: 'file', sandbox, path }, workbench.mint))
       }
       return (
-        <NameDialog
+        <PathDialog
           title={isFile ? fileTexts.newFile : fileTexts.newFolder}
           initial={question.folder === ROOT ? '' : `${question.folder}/`}
           yes={fileTexts.create}
@@ -84,7 +83,7 @@ export function FileActions({ sandbox, tree, question, onMoved, onDone }: Action
     }
     case 'rename':
       return (
-        <NameDialog
+        <PathDialog
           title={fileTexts.renameTitle(displayName(baseName(question.path)))}
           initial={question.path}
           yes={fileTexts.move}
@@ -133,7 +132,7 @@ export function FileActions({ sandbox, tree, question, onMoved, onDone }: Action
 }
 
 /** Asks for a path until the operation succeeds or is canceled. */
-function NameDialog({
+function PathDialog({
   title,
   initial,
   yes,
@@ -174,46 +173,30 @@ function NameDialog({
     setBusy(false)
   }
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form
-        className="form"
-        onSubmit={(event: FormEvent) => {
-          event.preventDefault()
-          if (!isBusy) void submit()
-        }}
-      >
-        <label className="field">
-          <span>{fileTexts.path}</span>
-          <input
-            autoFocus
-            value={name}
-            spellCheck={false}
-            autoCapitalize="none"
-            onChange={(event) => {
-              setName(event.target.value)
-              setProblem(undefined)
-            }}
-            onFocus={(event) => {
-              const at = event.target.value.lastIndexOf('/') + 1
-              event.target.setSelectionRange(at, event.target.value.length)
-            }}
-          />
-        </label>
-        {problem !== undefined && (
-          <p className="problem" role="alert">
-            {problem}
-          </p>
-        )}
-        <div className="dialog-actions">
-          <button type="button" onClick={onClose}>
-            {shellTexts.cancel}
-          </button>
-          <button type="submit" className="primary">
-            {yes}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={title}
+      problem={problem ?? ''}
+      yes={yes}
+      busy={isBusy ? yes : undefined}
+      onSubmit={submit}
+      onChange={() => setProblem(undefined)}
+      onClose={onClose}
+    >
+      <label className="field">
+        <span>{fileTexts.path}</span>
+        <input
+          autoFocus
+          value={name}
+          spellCheck={false}
+          autoCapitalize="none"
+          onChange={(event) => setName(event.target.value)}
+          onFocus={(event) => {
+            const at = event.target.value.lastIndexOf('/') + 1
+            event.target.setSelectionRange(at, event.target.value.length)
+          }}
+        />
+      </label>
+    </FormDialog>
   )
 }
 

@@ -1,4 +1,4 @@
-import { type ReactElement, type ReactNode, useId, useLayoutEffect, useRef } from 'react'
+import { type FormEvent, type ReactElement, type ReactNode, useId, useLayoutEffect, useRef } from 'react'
 import { shellTexts } from '../texts/shell.ts'
 
 /** A modal dialog. Escape and a click on the backdrop close it. */
@@ -68,6 +68,55 @@ export function Confirm({
           {yes}
         </button>
       </div>
+    </Dialog>
+  )
+}
+
+/** A dialog with a form. It shows a problem above its buttons, and does not submit while `busy` is set. */
+export function FormDialog({
+  title,
+  children,
+  problem,
+  yes,
+  busy,
+  onSubmit,
+  onChange,
+  onClose,
+}: {
+  readonly title: string
+  readonly children: ReactNode
+  /** Empty: none. */
+  readonly problem: string
+  readonly yes: string
+  /** Text of the button while a request runs. */
+  readonly busy?: string | undefined
+  readonly onSubmit: () => Promise<void>
+  /** Called when a field changes, which makes a problem stale. */
+  readonly onChange?: () => void
+  readonly onClose: () => void
+}): ReactElement {
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    if (busy === undefined) void onSubmit()
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form className="form" onSubmit={submit} onChange={onChange}>
+        {children}
+        {problem !== '' && (
+          <p className="problem" role="alert">
+            {problem}
+          </p>
+        )}
+        <div className="dialog-actions">
+          <button type="button" onClick={onClose}>
+            {shellTexts.cancel}
+          </button>
+          <button type="submit" className="primary" disabled={busy !== undefined}>
+            {busy ?? yes}
+          </button>
+        </div>
+      </form>
     </Dialog>
   )
 }

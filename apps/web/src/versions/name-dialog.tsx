@@ -1,7 +1,6 @@
-import { type FormEvent, type ReactElement, useState } from 'react'
-import { Dialog } from '../shell/dialog.tsx'
+import { type ReactElement, useState } from 'react'
+import { FormDialog } from '../shell/dialog.tsx'
 import { messageOf } from '../state/workbench.ts'
-import { shellTexts } from '../texts/shell.ts'
 
 export interface NameDialogTexts {
   readonly title: string
@@ -31,8 +30,7 @@ export function NameDialog({
   const [name, setName] = useState('')
   const [problem, setProblem] = useState('')
   const [isBusy, setBusy] = useState(false)
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault()
+  const submit = async (): Promise<void> => {
     if (!pattern.test(name)) {
       setProblem(texts.badName)
       return
@@ -47,35 +45,28 @@ export function NameDialog({
     }
   }
   return (
-    <Dialog title={texts.title} onClose={onClose}>
-      <form className="form" onSubmit={(event) => void submit(event)} onChange={() => setProblem('')}>
-        <p className="dim">{texts.hint}</p>
-        <label className="field">
-          <span>{texts.name}</span>
-          <input
-            autoFocus
-            value={name}
-            placeholder={placeholder}
-            maxLength={63}
-            spellCheck={false}
-            autoCapitalize="none"
-            onChange={(event) => setName(event.target.value)}
-          />
-        </label>
-        {problem !== '' && (
-          <p className="problem" role="alert">
-            {problem}
-          </p>
-        )}
-        <div className="dialog-actions">
-          <button type="button" onClick={onClose}>
-            {shellTexts.cancel}
-          </button>
-          <button type="submit" className="primary" disabled={isBusy}>
-            {isBusy ? texts.busy : texts.yes}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={texts.title}
+      problem={problem}
+      yes={texts.yes}
+      busy={isBusy ? texts.busy : undefined}
+      onSubmit={submit}
+      onChange={() => setProblem('')}
+      onClose={onClose}
+    >
+      <p className="dim">{texts.hint}</p>
+      <label className="field">
+        <span>{texts.name}</span>
+        <input
+          autoFocus
+          value={name}
+          placeholder={placeholder}
+          maxLength={63}
+          spellCheck={false}
+          autoCapitalize="none"
+          onChange={(event) => setName(event.target.value)}
+        />
+      </label>
+    </FormDialog>
   )
 }

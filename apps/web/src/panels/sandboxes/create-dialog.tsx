@@ -1,11 +1,10 @@
-import { type FormEvent, type ReactElement, useEffect, useId, useState } from 'react'
+import { type ReactElement, useEffect, useId, useState } from 'react'
 import { createSandbox, type Network } from '../../api/sandboxes.ts'
 import { readUsage } from '../../api/usage.ts'
-import { Dialog } from '../../shell/dialog.tsx'
+import { FormDialog } from '../../shell/dialog.tsx'
 import { messageOf } from '../../state/workbench.ts'
 import type { FirstCommand } from '../../terminals/terminals.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
-import { shellTexts } from '../../texts/shell.ts'
 import { networksFor, planSandbox } from './new-sandbox.ts'
 
 const { create: texts } = sandboxTexts
@@ -67,82 +66,70 @@ export function CreateDialog({
       setBusy(false)
     }
   }
-  const submit = (event: FormEvent): void => {
-    event.preventDefault()
-    void create()
-  }
   return (
-    <Dialog title={texts.title} onClose={onClose}>
-      {/* An error is stale once the form changes. */}
-      <form className="form" onSubmit={submit} onChange={() => setProblem('')}>
+    <FormDialog
+      title={texts.title}
+      problem={problem}
+      yes={texts.create}
+      busy={isBusy ? texts.creating : undefined}
+      onSubmit={create}
+      onChange={() => setProblem('')}
+      onClose={onClose}
+    >
+      <label className="field">
+        <span>{texts.name}</span>
+        <input
+          autoFocus
+          value={name}
+          placeholder={texts.optional}
+          maxLength={63}
+          spellCheck={false}
+          autoCapitalize="none"
+          onChange={(event) => setName(event.target.value)}
+        />
+      </label>
+      <fieldset className="choices">
+        <legend>{texts.network}</legend>
+        {networks.map((choice) => (
+          <label key={choice} className="choice">
+            <input
+              type="radio"
+              name={group}
+              checked={network === choice}
+              onChange={() => setNetwork(choice)}
+            />
+            <span>
+              <strong>{texts.networks[choice].label}</strong>
+              <small>{texts.networks[choice].hint}</small>
+            </span>
+          </label>
+        ))}
+        {!isIsolated && <p className="dim">{texts.notIsolated}</p>}
+      </fieldset>
+      {network === 'allowlist' && (
         <label className="field">
-          <span>{texts.name}</span>
-          <input
-            autoFocus
-            value={name}
-            placeholder={texts.optional}
-            maxLength={63}
+          <span>{texts.hosts}</span>
+          <textarea
+            rows={3}
+            value={hosts}
             spellCheck={false}
-            autoCapitalize="none"
-            onChange={(event) => setName(event.target.value)}
+            onChange={(event) => setHosts(event.target.value)}
           />
         </label>
-        <fieldset className="choices">
-          <legend>{texts.network}</legend>
-          {networks.map((choice) => (
-            <label key={choice} className="choice">
-              <input
-                type="radio"
-                name={group}
-                checked={network === choice}
-                onChange={() => setNetwork(choice)}
-              />
-              <span>
-                <strong>{texts.networks[choice].label}</strong>
-                <small>{texts.networks[choice].hint}</small>
-              </span>
-            </label>
-          ))}
-          {!isIsolated && <p className="dim">{texts.notIsolated}</p>}
-        </fieldset>
-        {network === 'allowlist' && (
-          <label className="field">
-            <span>{texts.hosts}</span>
-            <textarea
-              rows={3}
-              value={hosts}
-              spellCheck={false}
-              onChange={(event) => setHosts(event.target.value)}
-            />
-          </label>
-        )}
-        {network === 'none' ? (
-          <p className="dim">{texts.repositoryNeedsNetwork}</p>
-        ) : (
-          <label className="field">
-            <span>{texts.repository}</span>
-            <input
-              value={repository}
-              placeholder="https://…"
-              spellCheck={false}
-              onChange={(event) => setRepository(event.target.value)}
-            />
-          </label>
-        )}
-        {problem !== '' && (
-          <p className="problem" role="alert">
-            {problem}
-          </p>
-        )}
-        <div className="dialog-actions">
-          <button type="button" onClick={onClose}>
-            {shellTexts.cancel}
-          </button>
-          <button type="submit" className="primary" disabled={isBusy}>
-            {isBusy ? texts.creating : texts.create}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+      )}
+      {network === 'none' ? (
+        <p className="dim">{texts.repositoryNeedsNetwork}</p>
+      ) : (
+        <label className="field">
+          <span>{texts.repository}</span>
+          <input
+            value={repository}
+            placeholder="https://…"
+            spellCheck={false}
+            onChange={(event) => setRepository(event.target.value)}
+          />
+        </label>
+      )}
+    </FormDialog>
   )
 }
