@@ -10,6 +10,7 @@ import {
   ENGINE_PROBLEM_VARIABLE,
   startEngine,
 } from '../test/e2e/support/container/engine.ts'
+import { buildWorkbench } from '../test/e2e/support/built-workbench.ts'
 import { ensureSystemPackages } from './system-packages.ts'
 import {
   addCounts,
@@ -256,6 +257,8 @@ async function repeatFailures(runs: Map<Group, Run>, engine: Engine | undefined)
 
 async function runGroups(): Promise<Run> {
   await using engine = await openEngine()
+  // Otherwise each of the first groups would build it.
+  await buildWorkbench()
   mkdirSync(logFolder, { recursive: true })
   const waiting = [...assignFiles(GROUPS)]
     .filter(([group, files]) => files.length > 0 && (group.needsEngine !== true || engine !== undefined))
