@@ -22,7 +22,11 @@ const systemPackages: readonly SystemPackage[] = [
   { name: 'openssl', probe: ['openssl', 'version'], tests: 'TLS' },
   { name: 'strace', probe: ['strace', '--version'], tests: 'tracing as another user' },
   { name: 'util-linux', probe: ['script', '--version'], tests: 'the command line in a terminal' },
-  { name: 'chromium', probe: ['/usr/bin/chromium', '--version'], tests: 'the client library in a browser' },
+  {
+    name: 'chromium-headless-shell',
+    probe: ['/usr/lib/chromium/chromium-headless-shell', '--version'],
+    tests: 'the client library and the workbench in a browser',
+  },
   { name: 'bubblewrap', probe: ['bwrap', '--version'], tests: 'isolated sandboxes' },
   { name: 'tmux', probe: ['tmux', '-V'], tests: 'panes of tmux' },
   { name: 'procps', probe: ['ps', '--version'], tests: 'process clean-up' },

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { CHROMIUM } from '../../test/e2e/support/browser.ts'
 
-const CHROMIUM = '/usr/bin/chromium'
 const FLAGS = [
   '--headless',
   '--no-sandbox',
