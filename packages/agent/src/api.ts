@@ -140,6 +140,8 @@ export const approvalSchema = schema.record({
   answers: schema.optional(schema.dictionary(16, /^[^]{1,4096}$/, schema.text(MAX_MESSAGE_CHARS))),
   /** With `allow`: also allow edits of files for the rest of the run. For a plan this is always so. */
   acceptsEdits: schema.optional(schema.bool),
+  /** With `allow`, for kind `permission`: JSON of the input with which the tool is called instead of its own. */
+  updatedInput: schema.optional(schema.text(MAX_TASK_CHARS)),
   by: schema.text(256),
 })
 export type ApprovalAnswer = schema.Decoded<typeof approvalSchema>

@@ -103,6 +103,7 @@ function isSame(a: ApprovalAnswer, b: ApprovalAnswer): boolean {
     a.decision === b.decision &&
     a.message === b.message &&
     a.acceptsEdits === b.acceptsEdits &&
+    a.updatedInput === b.updatedInput &&
     isSameText(a.answers ?? {}, b.answers ?? {})
   )
 }

@@ -151,6 +151,16 @@ test('a permission that was allowed repeats the input as the program sent it', (
   })
 })
 
+test('a permission can be allowed with another input', () => {
+  const agent = new DrivenAgent({ permission: 'ask' })
+  agent.begin()
+  agent.line(permission('r', 'Bash', { command: 'rm x' }))
+  agent.on({ ...answer, requestId: 'r', updatedInput: '{"command":"ls"}' })
+  expect(agent.written.at(-1)).toMatchObject({
+    response: { response: { behavior: 'allow', updatedInput: { command: 'ls' } } },
+  })
+})
+
 describe('approvals', () => {
   test('of several pending ones each is answered once', () => {
     const agent = new DrivenAgent({ permission: 'ask' })

@@ -2,7 +2,7 @@ import type { AgentStart, ApprovalAnswer, ApprovalView } from '../api.ts'
 import { Approvals } from '../approvals.ts'
 import type { DriverOutput } from '../driver-output.ts'
 import type { InputRequest } from '../event.ts'
-import { type Json, recordAt, textAt } from '../json.ts'
+import { type Json, parseRecord, recordAt, textAt } from '../json.ts'
 import { QUESTION_TOOL } from './command.ts'
 import { describeRequest } from './input-request.ts'
 import { allowLine, denyLine, unsupportedLine } from './outgoing.ts'
@@ -68,7 +68,8 @@ export class PermissionRequests {
     output.approval(requestId, answer.decision, answer.by)
     if (answer.decision === 'deny') return this.#deny(requestId, answer.message ?? 'The user denied this.')
     const { input } = decided.context
-    const updated = kind === 'question' ? { ...input, answers: answer.answers ?? {} } : input
+    const own = kind === 'permission' ? parseRecord(answer.updatedInput ?? '') : undefined
+    const updated = kind === 'question' ? { ...input, answers: answer.answers ?? {} } : (own ?? input)
     output.write(allowLine(requestId, updated, kind === 'plan' || answer.acceptsEdits === true))
   }
 
