@@ -12,7 +12,7 @@ let agents = new FakeAgents()
 let control: RunningControl
 
 beforeAll(async () => {
-  sandboxes.intercept = (request) => agents.handle(request) as Promise<Response>
+  sandboxes.intercept = (request) => agents.handle(request)
   control = await startControl({ runner: sandboxes, bindings: { ANTHROPIC_API_KEY: 'sk-ant-test' } })
   control.host.isolation = 'bubblewrap'
 }, 60_000)

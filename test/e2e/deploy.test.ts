@@ -74,6 +74,7 @@ describe('npm run deploy', () => {
               { new_sqlite_classes: ['MachineObject'] },
               { new_sqlite_classes: ['GatewayGrantObject'] },
               { new_sqlite_classes: ['ClaudeSandbox'] },
+              { new_sqlite_classes: ['ConversationObject'] },
             ],
           },
         })
@@ -225,6 +226,7 @@ describe('the bundle of a dry run', () => {
         MACHINE: { className: 'MachineObject', useSQLite: true },
         GATEWAY_GRANT: { className: 'GatewayGrantObject', useSQLite: true },
         CLAUDE_SANDBOX: { className: 'ClaudeSandbox', useSQLite: true },
+        CONVERSATION: { className: 'ConversationObject', useSQLite: true },
       },
       bindings: { ...vars, ...secrets },
       assets: {

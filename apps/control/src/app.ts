@@ -12,12 +12,14 @@ import type { RedeemCode } from './auth/local-identity.ts'
 import type { LoginStates } from './auth/login-state.ts'
 import { findIdentityProblem, type Secrets } from './auth/service-token.ts'
 import type { SessionTokens } from './auth/session-token.ts'
+import { createServiceCookieAuthenticator } from './auth/service-cookie.ts'
 import { createTicketAuthenticator } from './auth/ticket.ts'
 import { CommandPolicy } from './commands/command-policy.ts'
 import { addPtyRoute } from './compat/pty.ts'
 import { addCompatRoutes } from './compat/routes.ts'
 import type { GatewayGrants } from './credentials/grants.ts'
 import { Callers } from './http/callers.ts'
+import { allowConversationPages } from './http/cors.ts'
 import { AttachLimits, type RateLimit, RequestBudget, WorkspaceBudget } from './http/rate-limits.ts'
 import { holdBody } from './http/request-body.ts'
 import { addResponseHeaders } from './http/respond.ts'
@@ -29,6 +31,7 @@ import { admitRequests } from './routes/admission.ts'
 import { auditRequests } from './routes/request-audit.ts'
 import { addAuditRoutes } from './routes/audit.ts'
 import type { App, AppEnv } from './routes/context.ts'
+import { addConversationRoutes } from './routes/conversations.ts'
 import { addErrorResponses } from './routes/error-responses.ts'
 import { addGrantRoutes } from './routes/grants.ts'
 import { guard, refuseWithoutIdentity } from './routes/guard.ts'
@@ -141,6 +144,7 @@ export function createApp(deps: AppDependencies): App {
     isMinted: (sandbox) => mint.isMinted(sandbox),
     take: async (sandbox, hash, origin) => unwrap(await lookup.sandbox(sandbox).takeTicket(hash, origin)),
   })
+  const serviceCookies = createServiceCookieAuthenticator(authenticator)
   const exemptsLoopback = config.mode === 'local'
   const budget = new RequestBudget({ perMinute: config.limits.strangersPerMinutePerAddress, exemptsLoopback })
   const callers = new Callers()
@@ -153,7 +157,16 @@ export function createApp(deps: AppDependencies): App {
   const commands = new CommandPolicy(config.commands)
   const sessionNames = new SessionNames(deps.sessionTokens, config.provider, nowMs)
   const guardOf = (policy: Policy): MiddlewareHandler<AppEnv> => {
-    const admit = guard(policy, { source: config, authenticator, tickets, hasGuests, budget, callers, nowMs })
+    const admit = guard(policy, {
+      source: config,
+      authenticator,
+      tickets,
+      serviceCookies,
+      hasGuests,
+      budget,
+      callers,
+      nowMs,
+    })
     const hold = holdBody(policy === 'public' ? MAX_PUBLIC_BODY_BYTES : MAX_BODY_BYTES)
     return (context, next) =>
       admit(context, async () => {
@@ -168,6 +181,7 @@ export function createApp(deps: AppDependencies): App {
   app.use(admitRequests({ callers, nowMs, sleep }))
   app.use(auditRequests({ lookup, sessionNames, log, metrics, nowMs, sleep, mintId: deps.mintRequestId }))
   app.use(addResponseHeaders(config))
+  app.use(allowConversationPages(config))
   app.use(checkRequestSource(config))
   app.use(refuseWithoutIdentity(findIdentityProblem(config, secrets)))
 
@@ -190,6 +204,7 @@ export function createApp(deps: AppDependencies): App {
   addRetentionRoutes(app, guardOf, lookup)
   addSessionRoutes(app, guardOf, { lookup, mint, commands, sessionNames })
   addRunRoutes(app, guardOf, { lookup, mint, commands, grants: deps.grants, ...runtime })
+  addConversationRoutes(app, guardOf, { lookup, mint, commands, grants: deps.grants, limits, ...runtime })
   addAuditRoutes(app, guardOf, lookup)
   addGrantRoutes(app, guardOf, { lookup, mint, accounts, source: config, hasGuests })
   addRedeemRoutes(app, guardOf, { lookup, mint, accounts, source: config, hasGuests, nowMs })

@@ -14,6 +14,7 @@ import {
 } from '@sandwire/operator-settings'
 import { z } from 'zod'
 import type { MachineFacts } from './ceilings/ceilings.ts'
+import { conversationSettingsSchema } from './conversation/settings.ts'
 import { CODINGS } from './http/content-coding.ts'
 import { runSettingsSchema } from './run/settings.ts'
 import { MAX_TICKET_MS } from './sandbox/tickets.ts'
@@ -139,6 +140,10 @@ const configSchema = z.strictObject({
   sessions: sessionSettingsSchema.prefault({}),
   /** Runs of coding agents. */
   runs: runSettingsSchema.prefault({}),
+  /** Conversations with coding agents. */
+  conversations: conversationSettingsSchema.prefault({}),
+  /** Origins of other sites whose pages may use conversations, with a bearer token or a service's cookie. */
+  conversationOrigins: z.array(z.string().superRefine(refuseEmbedOrigin)).max(MAX_EMBED_ORIGINS).default([]),
   /** Command templates and restrictions. */
   commands: z.unknown().transform(toCommands).prefault({}),
   /** What the credential gateway adds to requests of agents. */

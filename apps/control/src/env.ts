@@ -1,4 +1,5 @@
 import type { AccountObject } from './account/object.ts'
+import type { ConversationObject } from './conversation/object.ts'
 import type { GatewayGrantObject } from './credentials/grant-object.ts'
 import type * as main from './index.ts'
 import type { RateLimit } from './http/rate-limits.ts'
@@ -18,6 +19,12 @@ export interface Env {
   readonly GATEWAY_GRANT: DurableObjectNamespace<GatewayGrantObject>
   /** One object per run, named by its id. The name of the binding is what other Workers expect. */
   readonly CLAUDE_SANDBOX: DurableObjectNamespace<RunObject>
+  /** One object per conversation, named by its id. */
+  readonly CONVERSATION: DurableObjectNamespace<ConversationObject>
+  /** The operator's API, to which messages of conversations are sent; absent: they are not. */
+  readonly API_BASE_URL?: string
+  /** Authenticates control to that API. */
+  readonly INTERNAL_API_TOKEN?: string
   /** The host API; absent without a host. */
   readonly HOST?: Fetcher
   /** The host's store of versions, a folder. */

@@ -21,7 +21,7 @@ async function bundle(file: string): Promise<string> {
 }
 
 beforeAll(async () => {
-  sandboxes.intercept = (request) => agents.handle(request) as Promise<Response>
+  sandboxes.intercept = (request) => agents.handle(request)
   const claude = { className: 'ClaudeSandbox', scriptName: 'control', useSQLite: true }
   const worker = async (name: string, file: string) => ({
     name,

@@ -120,12 +120,13 @@ describe('a sandbox of another account and a missing one have the same response 
   let gone: Target
   beforeAll(async () => {
     const forge = (id: string): string => `${'0'.repeat(8)}${id.slice(8)}`
-    const { sandbox, session, grant, run } = shared
+    const { sandbox, session, grant, run, conversation } = shared
     forged = {
       sandbox: forge(sandbox),
       session: session.replace(sandbox, forge(sandbox)),
       grant: grant.replace(sandbox, forge(sandbox)),
       run: run.replace(sandbox, forge(sandbox)),
+      conversation: conversation.replace(sandbox, forge(sandbox)),
     }
     gone = await fixture.createTarget()
     await fixture.removeTarget(gone)

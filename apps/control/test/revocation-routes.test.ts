@@ -341,7 +341,7 @@ describe('with a fake sandboxd', () => {
     sandboxes.intercept = (request) => {
       if (new URL(request.url).pathname !== '/attach') return undefined
       arrived.resolve()
-      return held.promise as unknown as Promise<Response>
+      return held.promise
     }
     const before = closes()
     const attaching = refusalTo(control, bob, session)
@@ -360,7 +360,7 @@ describe('with a fake sandboxd', () => {
     sandboxes.intercept = (request) => {
       if (new URL(request.url).pathname !== '/attach') return undefined
       arrived.resolve()
-      return held.promise as unknown as Promise<Response>
+      return held.promise
     }
     const path = `/attach?sandbox=${sandbox}&cmd=behind`
     const attaching = upgrade(control, path, { headers: bob.headers })
@@ -386,7 +386,7 @@ describe('with a fake sandboxd', () => {
     sandboxes.intercept = (request) => {
       if (new URL(request.url).pathname !== '/attach') return undefined
       arrived.resolve()
-      return held.promise as unknown as Promise<Response>
+      return held.promise
     }
     const attaching = refusalTo(control, ada, session)
     await arrived.promise

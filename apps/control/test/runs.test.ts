@@ -22,7 +22,7 @@ let agents = new FakeAgents()
 let control: RunningControl
 
 beforeAll(async () => {
-  sandboxes.intercept = (request) => agents.handle(request) as Promise<Response>
+  sandboxes.intercept = (request) => agents.handle(request)
   control = await startControl({
     runner: sandboxes,
     config: { runs: { concurrent: 2, queued: 3 } },

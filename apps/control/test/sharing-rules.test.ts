@@ -285,6 +285,7 @@ function openSharing(addHeldGrant: () => Promise<void> = async () => undefined) 
     store,
     sessions: {} as SandboxSessions,
     checkRun: async () => undefined,
+    checkConversation: async () => undefined,
     revocation: { disconnect: async () => undefined },
     ticketMs: 10,
     nowMs: () => 1,

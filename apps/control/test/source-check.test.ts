@@ -7,6 +7,7 @@ const settings = {
   hosts: ['app.example', 'localhost:8080'],
   publicOrigins: ['https://app.example'],
   embedOrigins: ['https://good.example', 'http://localhost:5199'],
+  conversationOrigins: ['https://chat.example'],
 }
 const check = (headers: Record<string, string>, path = '/') =>
   checkSource(new Request(`http://app.example${path}`, { headers }), settings)?.code

@@ -9,6 +9,9 @@ const SESSION_ID = /^([0-9a-hjkmnp-tv-z]{32})\.[0-9a-hjkmnp-tv-z]{26}$/
 /** A run id: its sandbox, and 120 random bits. Neither a session id, which has a dot, nor a sandbox name, which has no underscore. */
 const RUN_ID = /^([0-9a-hjkmnp-tv-z]{32})_[0-9a-hjkmnp-tv-z]{24}$/
 
+/** A conversation id: its sandbox, and 120 random bits. Two underscores, so that it is no run id. */
+const CONVERSATION_ID = /^([0-9a-hjkmnp-tv-z]{32})__[0-9a-hjkmnp-tv-z]{24}$/
+
 /** True for the format of a sandbox id; only control can verify that it was issued. */
 export function isSandboxId(text: string): boolean {
   return SANDBOX_ID.test(text)
@@ -22,6 +25,11 @@ export function sandboxIdOf(sessionId: string): string | undefined {
 /** The sandbox id in a run id; undefined when the format is wrong. */
 export function sandboxIdOfRun(runId: string): string | undefined {
   return RUN_ID.exec(runId)?.[1]
+}
+
+/** The sandbox id in a conversation id; undefined when the format is wrong. */
+export function sandboxIdOfConversation(conversationId: string): string | undefined {
+  return CONVERSATION_ID.exec(conversationId)?.[1]
 }
 
 /** Encodes bytes in the alphabet of ids, five bits per character, padded with zero bits. */

@@ -15,6 +15,7 @@ export class AccountObject extends DurableObject {}
 export class MachineObject extends DurableObject {}
 export class GatewayGrantObject extends DurableObject {}
 export class ClaudeSandbox extends DurableObject {}
+export class ConversationObject extends DurableObject {}
 
 /** Shows the headers that reach the credential gateway. */
 export class Gateway extends WorkerEntrypoint {

@@ -8,6 +8,7 @@ import type { Env } from '../env.ts'
 import { MACHINE } from '../machine/store.ts'
 import { type Outcome, settle, unwrap } from '../outcome.ts'
 import type { RunObject } from '../run/object.ts'
+import type { ConversationView } from '../conversation/view.ts'
 import type { RunView } from '../run/view.ts'
 import { runtimeOf } from '../runtime.ts'
 import { ObjectAlarm } from '../sandbox/alarm.ts'
@@ -23,6 +24,7 @@ import { type AuditQuery, AuditStore } from './audit-store.ts'
 import { type DestroyedLog, DestroyedLogs } from './destroyed-logs.ts'
 import { AccountRevocation } from './revocation.ts'
 import { EndedTokens, type EndedToken, type IssuedCredential, SignIns, type UsedState } from './sign-ins.ts'
+import { AccountConversations } from './conversations.ts'
 import { AccountRuns, type RunClaim } from './runs.ts'
 import { AccountUsage } from './usage.ts'
 import { type BytesByLineage, StoredBytes } from './stored-bytes.ts'
@@ -46,6 +48,7 @@ export class AccountObject extends DurableObject<Env> {
   readonly #stored: StoredBytes
   readonly #destroyedLogs: DestroyedLogs
   readonly #runs: AccountRuns
+  readonly #conversations: AccountConversations
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env)
@@ -68,6 +71,7 @@ export class AccountObject extends DurableObject<Env> {
       nowMs,
     })
     this.#runs = new AccountRuns(sql, config.runs)
+    this.#conversations = new AccountConversations(sql, config.conversations.perAccount)
     this.#destroyedLogs = new DestroyedLogs(sql)
     this.#signIns = new SignIns(sql)
     this.#endedTokens = new EndedTokens(sql)
@@ -214,6 +218,32 @@ export class AccountObject extends DurableObject<Env> {
     })
   }
 
+  /** Adds a conversation; returns its id, or that of the one which the account's client names so. */
+  claimConversation(view: ConversationView): Promise<Outcome<string>> {
+    return this.#run(() => {
+      this.#refuseDeleted()
+      return this.#conversations.claim(view)
+    })
+  }
+
+  /** The conversation that the account's client names so; null: there is none. */
+  findConversation(sessionId: string): Promise<Outcome<string | null>> {
+    return this.#run(() => this.#conversations.find(sessionId) ?? null)
+  }
+
+  reportConversation(view: ConversationView): Promise<Outcome<void>> {
+    return this.#run(() => this.#conversations.report(view))
+  }
+
+  /** Conversations, newest first, as last reported. */
+  conversations(limit: number, before: string | undefined): Promise<Outcome<readonly ConversationView[]>> {
+    return this.#run(() => this.#conversations.list(limit, before))
+  }
+
+  removeConversation(conversation: string): Promise<Outcome<void>> {
+    return this.#run(() => this.#conversations.remove(conversation))
+  }
+
   /** Adds a grant that this account is about to hold; `too_many_grants` at the limit. */
   addHeldGrant(held: HeldGrant, source: GrantSource): Promise<Outcome<void>> {
     return this.#run(() => this.#heldGrants.add(held, source, Date.now()))
@@ -335,6 +365,7 @@ export class AccountObject extends DurableObject<Env> {
       for (const { login } of this.#signIns.list(nowMs)) this.#signIns.remove(login)
       for (const { grant } of held) this.#heldGrants.remove(grant)
       this.#deleteRuns()
+      this.#deleteConversations()
       await this.#revocation.deliver()
       return this.#revocation.pendingSandboxes
     })
@@ -386,6 +417,15 @@ export class AccountObject extends DurableObject<Env> {
     for (const run of this.#runs.ids()) {
       this.#runs.remove(run)
       this.ctx.waitUntil(this.#runObject(run).deleteOrphaned())
+    }
+  }
+
+  /** Deletes the conversations of a deleted account. One that cannot be reached deletes itself when it is not used any more. */
+  #deleteConversations(): void {
+    const { CONVERSATION } = this.env
+    for (const id of this.#conversations.ids()) {
+      this.#conversations.remove(id)
+      this.ctx.waitUntil(CONVERSATION.get(CONVERSATION.idFromName(id)).deleteOrphaned())
     }
   }
 

@@ -41,7 +41,14 @@ export const ACTIONS = [
   'run.abort',
   'run.delete',
   'run.publish',
-  'run.publish',
+  'conversation.create',
+  /** A browser connected to a conversation. */
+  'conversation.open',
+  /** A message, an answer or an interrupt. */
+  'conversation.steer',
+  /** Messages that the operator's API had refused are sent again. */
+  'conversation.replay',
+  'conversation.delete',
   'signin',
   'signout',
   'account.delete',
@@ -78,7 +85,7 @@ const SECURITY: ReadonlySet<Action> = new Set([
   'version.fork',
   'run.delete',
   'run.publish',
-  'run.publish',
+  'conversation.delete',
 ])
 
 /** The class of a row; what a ceiling refused is relevant to security, whatever the action. */
@@ -135,10 +142,15 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'POST /api/runs/:run/abort': 'run.abort',
   'POST /api/runs/:run/publish': 'run.publish',
   'DELETE /api/runs/:run': 'run.delete',
+  'POST /api/conversations': 'conversation.create',
+  'POST /api/conversations/:conversation/messages': 'conversation.steer',
+  'POST /api/conversations/:conversation/dead-letters/replay': 'conversation.replay',
+  'DELETE /api/conversations/:conversation': 'conversation.delete',
   ...WORKSPACE_ACTIONS,
   'GET /attach': 'attach',
   'GET /terminal/:session': 'attach',
   'GET /ws/pty': 'attach',
+  'GET /ws/v2': 'conversation.open',
 }
 
 /** The audit action of a route; undefined: not audited. */

@@ -23,7 +23,7 @@ export interface Identity {
   readonly name: string
   readonly scopes: readonly Scope[]
   /** Browsers send cookies on their own, so a cookie also needs a check of the request's origin. */
-  readonly via: 'bearer' | 'cookie' | 'ticket'
+  readonly via: 'bearer' | 'cookie' | 'service cookie' | 'ticket'
   /** Id of the sign-in that the credential belongs to; signing out revokes everything authorized by it. */
   readonly login?: string
   /** Id of this token, if its issuer does not name the sign-in; `login` then stands for all such tokens of the account. */

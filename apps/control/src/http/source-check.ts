@@ -12,6 +12,8 @@ export interface SourceSettings {
   readonly privateOrigins?: { readonly owner: string; readonly guests: string }
   /** Origins of other sites, which may open terminals with a ticket and nothing else. */
   readonly embedOrigins: readonly string[]
+  /** Origins of other sites, whose pages may use conversations with a token, or with a service's cookie. */
+  readonly conversationOrigins: readonly string[]
 }
 
 /** Routes that pages of embed origins may use: `/attach` and `/terminal/:session`. */
@@ -55,6 +57,22 @@ function isEmbedded(request: Request, { embedOrigins }: SourceSettings): boolean
   )
 }
 
+/** Routes that pages of conversation origins may use. */
+const CONVERSATION_PATH = /^\/(?:ws\/v2|health|api\/conversations(?:\/[^]*)?|files\/[^]*|logs\/[^]*)$/
+
+/** True if the request comes from a page of another site that may use conversations, and is for one of their routes. */
+export function isFromConversationPage(
+  request: Request,
+  { conversationOrigins }: Pick<SourceSettings, 'conversationOrigins'>,
+): boolean {
+  const origin = request.headers.get('origin')
+  return (
+    origin !== null &&
+    conversationOrigins.includes(origin) &&
+    CONVERSATION_PATH.test(new URL(request.url).pathname)
+  )
+}
+
 /** Returns the error for a request to another host (DNS rebinding) or from a page of another origin. Trusts no proxy header. */
 export function checkSource(request: Request, settings: SourceSettings): SandwireError | undefined {
   const { headers } = request
@@ -63,7 +81,7 @@ export function checkSource(request: Request, settings: SourceSettings): Sandwir
     return new SandwireError('host_refused', 'This host name is not served here')
   // Without an Origin header it is not a cross-origin request of a browser.
   const hasAllowedOrigin = headers.get('origin') === null || hasPublicOrigin(headers, settings)
-  if (!hasAllowedOrigin && !isEmbedded(request, settings))
+  if (!hasAllowedOrigin && !isEmbedded(request, settings) && !isFromConversationPage(request, settings))
     return new SandwireError('origin_refused', 'Requests from this origin are not allowed')
   return undefined
 }

@@ -187,6 +187,14 @@ export class Outbox {
     )
   }
 
+  /** Queues the dead letters again, after what is pending; returns their number. */
+  replayDeadLetters(nowMs: number): number {
+    const letters = this.deadLetters()
+    this.#exec('DELETE FROM dead_letters WHERE queue = ?', this.policy.queue)
+    for (const { destination, key, body } of letters) this.enqueue({ destination, key, body }, nowMs)
+    return letters.length
+  }
+
   #find(destination: string, key: string): OutboxMessage | undefined {
     const { queue } = this.policy
     const query = 'SELECT * FROM outbox WHERE queue = ? AND destination = ? AND key = ?'

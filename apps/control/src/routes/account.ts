@@ -134,7 +134,8 @@ function addIdentityRoutes(app: App, guardOf: GuardOf, { config, lookup }: Accou
       responses: { 200: json(whoamiView, 'The caller') },
     }),
     (context) => {
-      const { account, name, scopes, via, login, expiresMs = null } = identityOf(context)
+      const { account, name, scopes, via: kind, login, expiresMs = null } = identityOf(context)
+      const via = kind === 'service cookie' ? 'cookie' : kind
       return context.json({ account, name, scopes, via, guest: isGuestLogin(login), expiresMs }, 200)
     },
   )

@@ -2,6 +2,7 @@ import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import { HTTPException } from 'hono/http-exception'
 import { refusePtySocket, respondDetail } from '../compat/errors.ts'
 import { isCompatPath, isCompatSocket } from '../compat/workspace-routes.ts'
+import { CONVERSATION_PATH, refuseConversation } from '../conversation/refuse.ts'
 import { toSandwireError } from '../disk-full.ts'
 import { refuseSocket } from '../http/refuse-socket.ts'
 import { respondError } from '../http/respond.ts'
@@ -44,6 +45,15 @@ function isRefusedOnSocket(request: Request, code: ErrorCode, isAuthenticated: b
   return isAuthenticated && isUpgrade && isWellFormed && canReadMessage && code !== 'internal'
 }
 
+/** Refuses an upgrade in the language of its route. */
+function refuseOnSocket(error: SandwireError, requestId: string, request: Request): Response {
+  const { pathname } = new URL(request.url)
+  if (pathname === CONVERSATION_PATH) return refuseConversation(error, requestId)
+  return isCompatSocket(pathname)
+    ? refusePtySocket(error, requestId, request)
+    : refuseSocket(error, requestId)
+}
+
 /** Installs the handlers that turn every error into a response. */
 export function addErrorResponses(
   app: App,
@@ -66,9 +76,7 @@ export function addErrorResponses(
     log.info('request_failed', { request_id: requestId, code: error.code, ...cause })
     const { pathname } = new URL(request.url)
     if (isRefusedOnSocket(request, error.code, context.get('identity') !== undefined))
-      return isCompatSocket(pathname)
-        ? refusePtySocket(error, requestId, request)
-        : refuseSocket(error, requestId)
+      return refuseOnSocket(error, requestId, request)
     const headers: Record<string, string> =
       error.code === 'method_not_allowed' ? { allow: methodsOf(pathname).join(', ') } : {}
     const respond = isCompatPath(pathname) ? respondDetail : respondError

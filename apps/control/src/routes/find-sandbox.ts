@@ -1,13 +1,17 @@
-import { sandboxIdOf, sandboxIdOfRun } from '@sandwire/internal-api'
+import { sandboxIdOf, sandboxIdOfConversation, sandboxIdOfRun } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { type Outcome, unwrap } from '../outcome.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { noSuchSession } from '../sandbox/not-found.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 
-/** The sandbox of a session or run; throws if the id is malformed or was never issued. */
+/** The sandbox of a session, run or conversation; throws if the id is malformed or was never issued. */
 export async function findSandboxOfSession(lookup: SandboxLookup, session: string): Promise<string> {
-  if (sandboxIdOf(session) === undefined && sandboxIdOfRun(session) === undefined)
+  if (
+    sandboxIdOf(session) === undefined &&
+    sandboxIdOfRun(session) === undefined &&
+    sandboxIdOfConversation(session) === undefined
+  )
     throw new SandwireError('bad_request', 'Cannot use the session id: malformed')
   return lookup.ofSession(session)
 }

@@ -13,6 +13,8 @@ export interface GuardDependencies {
   readonly authenticator: Authenticator
   /** Tickets are accepted only where sockets are opened. */
   readonly tickets: Authenticator
+  /** Tokens of services in a cookie, which are accepted for conversations only. */
+  readonly serviceCookies: Authenticator
   /** Share links can be redeemed without a credential. */
   readonly hasGuests: boolean
   readonly budget: RequestBudget
@@ -32,6 +34,7 @@ function cookieRefusal(
     case 'write':
     case 'invited':
     case 'page socket':
+    case 'chat socket':
       return hasPublicOrigin(headers, source)
         ? undefined
         : new SandwireError('origin_refused', 'Changes with a cookie need an origin of this server')
@@ -40,6 +43,10 @@ function cookieRefusal(
         ? undefined
         : new SandwireError('origin_refused', 'Another site cannot read this with a cookie')
   }
+}
+
+function hasConversationOrigin(headers: Headers, source: SourceSettings): boolean {
+  return hasPublicOrigin(headers, source) || source.conversationOrigins.includes(headers.get('origin') ?? '')
 }
 
 /** Throws `forbidden` unless the credential has this scope. */
@@ -58,12 +65,13 @@ function kindOf(pathname: string): StrangerRequest {
 
 /** Authenticates a request and checks its policy, scopes and rate limits. */
 export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandler<AppEnv> {
-  const { source, authenticator, tickets, hasGuests, budget, callers, nowMs } = deps
+  const { source, authenticator, tickets, serviceCookies, hasGuests, budget, callers, nowMs } = deps
   const refuseUnauthenticated = (request: Request, error: SandwireError): never => {
     throw budget.strangerRefusal('refused', request, nowMs()) ?? error
   }
   const takesTickets =
-    policy !== 'public' && (policy.credential === 'socket' || policy.credential === 'page socket')
+    policy !== 'public' && ['socket', 'page socket', 'chat socket'].includes(policy.credential)
+  const takesServiceCookie = policy !== 'public' && policy.credential === 'chat socket'
   const takesGuests = policy !== 'public' && policy.credential === 'invited' && hasGuests
   /** Undefined: a guest without a credential. */
   const identify = async (request: Request): Promise<Identity | undefined> => {
@@ -74,6 +82,7 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
     try {
       identity = takesTickets ? await tickets.authenticate(headers) : undefined
       identity ??= await authenticator.authenticate(headers)
+      if (takesServiceCookie) identity ??= await serviceCookies.authenticate(headers)
     } catch (caught) {
       if (!mayBeGuest) return refuseUnauthenticated(request, SandwireError.from(caught))
     }
@@ -110,7 +119,15 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
     const { headers } = context.req.raw
     const identity = await identify(context.req.raw)
     if (identity === undefined) return next()
-    const refusal = identity.via === 'cookie' ? cookieRefusal(headers, policy.credential, source) : undefined
+    const refusal =
+      identity.via === 'cookie'
+        ? cookieRefusal(headers, policy.credential, source)
+        : identity.via === 'service cookie' && !hasConversationOrigin(headers, source)
+          ? new SandwireError(
+              'origin_refused',
+              'A cookie needs an origin of this server or of a conversation page',
+            )
+          : undefined
     if (refusal !== undefined) throw refusal
     context.set('identity', identity)
     const limited = budget.refusal(identity.account, costOf(context.req.raw), nowMs())

@@ -14,6 +14,8 @@ export type Credential =
   | 'socket'
   /** As `socket`, or a cookie with an exact `Origin`, because compat clients have nothing else. */
   | 'page socket'
+  /** As `page socket`, or a service's token in a cookie, with an exact `Origin` of this server or of a conversation page. */
+  | 'chat socket'
 
 /** Who may use a route. */
 export type Policy =
@@ -119,6 +121,15 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   // Uses a credential of the operator, which no agent has.
   'POST /api/runs/:run/publish': rule('write', 'exec', 'own'),
   'DELETE /api/runs/:run': rule('write', 'exec', 'own'),
+  // As runs.
+  'POST /api/conversations': rule('write', 'exec', 'self'),
+  'GET /api/conversations': rule('read', 'connect', 'self'),
+  'GET /api/conversations/:conversation': rule('read', 'connect', 'watch'),
+  'GET /api/conversations/:conversation/entries': rule('read', 'connect', 'watch'),
+  'POST /api/conversations/:conversation/messages': rule('write', 'exec', 'watch'),
+  'GET /api/conversations/:conversation/dead-letters': rule('read', 'exec', 'own'),
+  'POST /api/conversations/:conversation/dead-letters/replay': rule('write', 'exec', 'own'),
+  'DELETE /api/conversations/:conversation': rule('write', 'exec', 'own'),
   'GET /logs/:sandbox': rule('read', 'connect', 'work'),
   ...WORKSPACE_POLICIES,
   'GET /api/sessions': rule('read', 'connect', 'see'),
@@ -131,6 +142,8 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /attach': rule('socket', 'connect', 'watch'),
   'GET /terminal/:session': rule('socket', 'connect', 'watch'),
   'GET /ws/pty': rule('page socket', 'connect', 'watch'),
+  // Beginning a conversation needs `exec`, which the route checks.
+  'GET /ws/v2': rule('chat socket', 'connect', 'watch'),
 }
 
 /** The policy of a route; throws if it has none. */

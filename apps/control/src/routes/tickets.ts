@@ -22,12 +22,12 @@ export interface TicketRouteDependencies {
 function originOfTicket(
   requestOrigin: string | null,
   named: string | undefined,
-  { publicOrigins, embedOrigins }: SourceSettings,
+  { publicOrigins, embedOrigins, conversationOrigins }: SourceSettings,
 ): string | null {
   if (named === undefined || named === requestOrigin) return requestOrigin
   if (requestOrigin !== null)
     throw new SandwireError('origin_refused', 'Cannot use "origin": a page gets tickets for its own origin')
-  if (!publicOrigins.includes(named) && !embedOrigins.includes(named))
+  if (![...publicOrigins, ...embedOrigins, ...conversationOrigins].includes(named))
     throw new SandwireError(
       'origin_refused',
       'Cannot use "origin": neither of this server nor in SANDWIRE_EMBED_ORIGINS',

@@ -60,10 +60,12 @@ const event = z.custom<RunEvent>(
   (value) => typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string',
 )
 
+export const numberedEventSchema = z.object({ seq: z.int().min(1), atMs: z.number(), event })
+
 export const eventRangeSchema = z.object({
   journal: text,
   state: z.enum(STATES),
-  events: z.array(z.object({ seq: z.int().min(1), atMs: z.number(), event })),
+  events: z.array(numberedEventSchema),
   lastSeq: z.int().min(0),
 }) satisfies z.ZodType<EventRange>
 

@@ -67,7 +67,7 @@ export function checkModel(grants: Pick<GatewayGrants, 'check'>, model: string |
 
 /** What the run may request of the credential gateway. */
 export function grantOf(
-  { id, sandbox, request }: RunRecord,
+  { id, sandbox, request }: Pick<RunRecord, 'id' | 'sandbox' | 'request'>,
   settings: RunSettings,
   nowMs: number,
 ): GatewayGrant {

@@ -8,7 +8,7 @@ import { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { RUN_URL } from './call.ts'
 import { createRun, type RunOrder } from './create.ts'
 import { repositorySchema, refSchema } from './repository.ts'
-import { ownerCall } from './sandbox-client.ts'
+import { ownerCall } from './agent-sandbox.ts'
 import type { RunOutcome } from './state.ts'
 import type { RunView } from './view.ts'
 

@@ -65,23 +65,38 @@ function limitsOf(asked: RunOrder['limits'], settings: RunSettings): RunLimits {
   }
 }
 
-/** Completes a request with the server's defaults; throws for what the operator does not allow. */
-function completeRequest(order: RunOrder, settings: RunSettings, ceilings: Ceilings): RunRequest {
-  const model = order.model ?? settings.model
-  if (
-    model !== undefined &&
-    settings.models.length > 0 &&
-    !settings.models.some((each) => matchesModel(each, model))
-  )
-    throw new SandwireError('bad_request', `Cannot use "model": expected ${settings.models.join(' or ')}`, {
-      details: { field: 'model', problem: `expected ${settings.models.join(' or ')}` },
+/** The requested model or the default; throws for one that the operator does not allow. */
+export function chooseModel(
+  asked: string | undefined,
+  { model: fallback, models }: RunSettings,
+): string | undefined {
+  const model = asked ?? fallback
+  if (model !== undefined && models.length > 0 && !models.some((each) => matchesModel(each, model)))
+    throw new SandwireError('bad_request', `Cannot use "model": expected ${models.join(' or ')}`, {
+      details: { field: 'model', problem: `expected ${models.join(' or ')}` },
     })
-  const network = order.network ?? { policy: 'none', allow: [] }
+  return model
+}
+
+/** The requested network or none; throws for one that the operator does not allow. */
+export function chooseNetwork(
+  asked: NetworkSpec | undefined,
+  ceilings: Ceilings,
+  action: string,
+): NetworkSpec {
+  const network = asked ?? { policy: 'none', allow: [] }
   if (!ceilings.sandbox.networks.includes(network.policy))
     throw ceilingError(
       { level: 'sandbox', resource: 'networks', limit: ceilings.sandbox.networks, asked: network.policy },
-      'create the run',
+      action,
     )
+  return network
+}
+
+/** Completes a request with the server's defaults; throws for what the operator does not allow. */
+function completeRequest(order: RunOrder, settings: RunSettings, ceilings: Ceilings): RunRequest {
+  const model = chooseModel(order.model, settings)
+  const network = chooseNetwork(order.network, ceilings, 'create the run')
   const { source } = order
   return {
     source: source.kind === 'repo' ? source : { kind: 'sandbox' },

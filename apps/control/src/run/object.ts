@@ -1,7 +1,6 @@
 import { DurableObject } from 'cloudflare:workers'
 import type { ApprovalAnswer, ApprovalView, MessageView } from '@sandwire/agent'
 import { SandwireError } from '@sandwire/protocol'
-import type { Action } from '../audit/actions.ts'
 import { signInEnded } from '../auth/identity.ts'
 import type { Env } from '../env.ts'
 import { CODE_HEADER, respondError } from '../http/respond.ts'
@@ -19,6 +18,7 @@ import {
   type ReviewOptions,
   type ReviewResult,
 } from './binding-methods.ts'
+import { type AgentNeed, auditAgentCall, authorizeAgent } from './access.ts'
 import { parseRunCall, type RunStreamCall } from './call.ts'
 import { openRunParts, type RunParts } from './parts.ts'
 import { changeOf, type Publication, publishChange, type Published, publisherOf } from './publish.ts'
@@ -30,9 +30,6 @@ import { TypingLimit } from './typing-limit.ts'
 import type { Watcher } from './watcher.ts'
 import { openRunTerminal } from './terminal.ts'
 import { type RunView, viewOf } from './view.ts'
-
-/** What a caller needs to do something to a run. */
-type RunNeed = 'watch' | 'steer' | 'own'
 
 /** Between two wake requests that have an effect: a process in the sandbox can send them. */
 const WAKE_MS = 250
@@ -364,42 +361,12 @@ export class RunObject extends DurableObject<Env> {
     return record
   }
 
-  /** Throws `run_not_found` for callers without any access. Others than the owner have that of the run's sandbox. */
-  async #authorize(call: SandboxCall, need: RunNeed): Promise<void> {
-    const { id, owner, sandbox } = this.#record
-    // A terminal needs no more than `connect` to watch.
-    if (need !== 'watch' && !call.scopes.includes('exec'))
-      throw new SandwireError('forbidden', 'The credential does not have the scope "exec"')
-    if (call.identity === owner) return
-    const object = this.env.SANDBOX.get(this.env.SANDBOX.idFromName(sandbox))
-    const outcome = await object.accessToRun(call, id)
-    if (!outcome.ok && outcome.code === 'sandbox_not_found') throw noSuchRun()
-    const access = unwrap(outcome)
-    if (need === 'steer' && access.authority === 'viewer')
-      throw new SandwireError('forbidden', 'Cannot do this: you are a viewer')
-    if (need === 'own' && access.need !== 'own')
-      throw new SandwireError('forbidden', 'Cannot do this: only the owner may')
+  #authorize(call: SandboxCall, need: AgentNeed): Promise<void> {
+    return authorizeAgent(this.env, this.#record, call, { need, notFound: noSuchRun })
   }
 
-  /** Records an authorized request in the owner's audit, before it has any effect. */
-  async #audit({ id, owner, sandbox }: RunRecord, call: SandboxCall): Promise<void> {
-    const { identity, name, address, requestId, login } = call
-    const { action } = call
-    if (action === undefined) return
-    const entry = {
-      id: `${requestId}.${action satisfies Action}`,
-      atMs: Date.now(),
-      actor: identity,
-      actorName: name,
-      action,
-      sandbox,
-      session: id,
-      address,
-      requestId,
-      outcome: 'allowed' as const,
-      ...(login === undefined ? {} : { login }),
-    }
-    unwrap(await this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(owner)).recordAudit(owner, [entry]))
+  #audit(record: RunRecord, call: SandboxCall): Promise<void> {
+    return auditAgentCall(this.env, record, call, Date.now())
   }
 
   #openParts(): Promise<RunParts> {

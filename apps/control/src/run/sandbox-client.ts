@@ -1,47 +1,16 @@
 import { MAX_RANGE_EVENTS } from '@sandwire/agent'
-import { isErrorCode, SandwireError } from '@sandwire/protocol'
-import { z } from 'zod'
-import { type Ceilings, defaultSettings } from '../ceilings/ceilings.ts'
-import { SCOPES } from '../auth/identity.ts'
-import type { Action } from '../audit/actions.ts'
+import { SandwireError } from '@sandwire/protocol'
+import type { Ceilings } from '../ceilings/ceilings.ts'
 import type { GatewayAccess } from '../credentials/grants.ts'
-import { withDeadline } from '../http/deadline.ts'
-import { readBoundedJson } from '../http/read-bounded.ts'
-import { CODE_HEADER } from '../http/respond.ts'
-import { readObjectError, unwrap } from '../outcome.ts'
-import { unreachable } from '../providers/upstream.ts'
-import { AGENTS_URL, type AgentCall } from '../sandbox/agents.ts'
-import { CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
-import type { SandboxSettings } from '../sandbox/record.ts'
+import { unwrap } from '../outcome.ts'
+import type { AgentCall } from '../sandbox/agents.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
-import { invalidResponse } from '../sandbox/sandboxd-client.ts'
+import { type AgentRequest, readAgentError, requestAgent, sendToAgent } from './agent-request.ts'
 import { agentViewSchema, eventRangeSchema, runResultSchema } from './agent-responses.ts'
+import { agentSandboxSettings, cloneRepository, ownerCall } from './agent-sandbox.ts'
 import type { RunSandbox } from './lifecycle.ts'
 import type { RunRecord, RunSource } from './record.ts'
 import type { RunStore } from './store.ts'
-
-/** What an agent and the tools it runs need; see the limits of runs in docs/agents.md. */
-const RUN_LIMITS = {
-  memoryBytes: 2 * 1024 ** 3,
-  milliCpus: 2_000,
-  pids: 512,
-  diskBytes: 2 * 1024 ** 3,
-} as const
-
-const REQUEST_MS = 30_000
-/** A range of events is about 1 MiB, and one event may exceed it. */
-const MAX_RESPONSE_BYTES = 8 * 1024 * 1024
-/** How long the session of a clone is kept, so that its output can be read. */
-const CLONE_KEEP_SECONDS = 600
-/** How git shows a line of the gateway's refusal. */
-const REFUSAL = 'remote: Sandwire: '
-/** Longest message of a failed clone. */
-const MAX_PROBLEM_CHARS = 500
-
-/** Clones into the workspace, which is the working directory. The arguments are not part of the script. */
-const CLONE_SCRIPT = 'git clone --quiet -- "$1" . && { [ -z "$2" ] || git checkout --quiet "$2" --; }'
-
-const errorBody = z.object({ error: z.object({ code: z.string(), message: z.string() }) })
 
 export interface RunSandboxDependencies {
   readonly store: RunStore
@@ -62,21 +31,6 @@ function isOwn({ source }: { readonly source: RunSource }): boolean {
   return source.kind === 'repo'
 }
 
-/** The call of a run's owner, on whose behalf control acts. */
-export function ownerCall(
-  { owner, ownerName }: Pick<RunRecord, 'owner' | 'ownerName'>,
-  action?: Action,
-): SandboxCall {
-  return {
-    identity: owner,
-    name: ownerName,
-    scopes: SCOPES.filter((scope) => scope !== 'operator'),
-    address: '',
-    requestId: crypto.randomUUID(),
-    ...(action === undefined ? {} : { action }),
-  }
-}
-
 /** The sandbox of a run, through its object. */
 export class RunSandboxClient implements RunSandbox {
   readonly #deps: RunSandboxDependencies
@@ -90,41 +44,33 @@ export class RunSandboxClient implements RunSandbox {
     const record = this.#record
     const call = ownerCall(record)
     if (isOwn(record.request))
-      await lookup.create(call, nameOf(record), this.#settings(record), true, record.sandbox)
+      await lookup.create(
+        call,
+        nameOf(record),
+        agentSandboxSettings(this.#deps.ceilings, record.request.network),
+        true,
+        record.sandbox,
+      )
     const sandbox = this.#sandbox
     unwrap(await sandbox.setRunActive(record.id, true))
     unwrap(await sandbox.start(call))
   }
 
   async clone(): Promise<boolean> {
-    const { store, access, mintSession } = this.#deps
+    const { store, lookup, access, mintSession } = this.#deps
     const record = this.#record
     const { source } = record.request
     if (source.kind !== 'repo') return true
-    const call = ownerCall(record)
-    const sandbox = this.#sandbox
-    if (record.cloneSession === null) {
-      const session = mintSession(record.sandbox)
-      const { env } = await access()
-      const args = ['-c', CLONE_SCRIPT, 'clone', source.repo, source.ref ?? '']
-      const request = {
-        createId: crypto.randomUUID().replaceAll('-', ''),
-        cmd: 'sh',
-        args,
-        env,
-        mode: 'pipe',
-        overflow: 'trim',
-        keep: CLONE_KEEP_SECONDS,
-      } as const
-      unwrap(await sandbox.startProcess(call, session, request, {}))
-      store.update({ cloneSession: session })
-      return false
-    }
-    const { exit } = unwrap(await sandbox.showSession(call, record.cloneSession))
-    if (exit === null) return false
-    if (exit.code === 0) return true
-    const { bytes } = unwrap(await sandbox.sessionOutput(call, record.cloneSession, 0))
-    throw new SandwireError('git_failed', `Cannot clone the repository: ${describeClone(bytes)}`)
+    return cloneRepository({
+      lookup,
+      sandbox: record.sandbox,
+      call: ownerCall(record),
+      source,
+      session: record.cloneSession,
+      access,
+      mintSession,
+      begun: (cloneSession) => void store.update({ cloneSession }),
+    })
   }
 
   async stop(): Promise<void> {
@@ -172,70 +118,25 @@ export class RunSandboxClient implements RunSandbox {
   async #stream(path: string): Promise<ReadableStream | undefined> {
     const response = await this.send({ method: 'GET', path })
     if (response.ok) return response.body ?? new Response('').body ?? undefined
-    const error = await readError(response)
+    const error = await readAgentError(response)
     if (error.code === 'not_found') return undefined
     throw error
   }
 
   /** The JSON of a request for the run's agent; `path` follows the run's id. */
   json(method: AgentCall['method'], path: string, body?: unknown): Promise<unknown> {
-    const late = { ms: REQUEST_MS, late: () => unreachable() }
-    return withDeadline(late, async (signal) => {
-      const response = await this.send({ method, path, ...(body === undefined ? {} : { body }) })
-      if (!response.ok) throw await readError(response)
-      const value = await readBoundedJson(response, MAX_RESPONSE_BYTES, signal)
-      if (value === undefined) throw invalidResponse()
-      return value
-    })
+    const request = { method, path, ...(body === undefined ? {} : { body }) }
+    return requestAgent(this.#deps.lookup, this.#target, request)
   }
 
   /** Sends a request for the run's agent to its sandbox's object, for control itself or for an account that reads events. */
-  send({
-    method,
-    path,
-    body,
-    headers = {},
-    viewer,
-  }: {
-    readonly method: AgentCall['method']
-    readonly path: string
-    readonly body?: unknown
-    readonly headers?: Readonly<Record<string, string>>
-    readonly viewer?: SandboxCall
-  }): Promise<Response> {
-    const { id } = this.#record
-    const call: AgentCall = {
-      run: id,
-      requestId: viewer?.requestId ?? crypto.randomUUID(),
-      method,
-      path: `/agents/${id}${path}`,
-      mayStart: viewer === undefined,
-      headers,
-      ...(viewer === undefined ? {} : { viewer }),
-    }
-    return this.#sandbox.fetch(AGENTS_URL, {
-      method: method === 'GET' ? 'GET' : 'POST',
-      headers: {
-        [CALL_HEADER]: JSON.stringify(call),
-        ...(headers['upgrade'] === undefined ? {} : { upgrade: headers['upgrade'] }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
+  send(request: AgentRequest): Promise<Response> {
+    return sendToAgent(this.#deps.lookup, this.#target, request)
   }
 
-  #settings({ request }: RunRecord): SandboxSettings {
-    const { ceilings } = this.#deps
-    const { sandbox } = ceilings
-    return {
-      ...defaultSettings(ceilings),
-      network: request.network,
-      limits: {
-        memoryBytes: Math.min(RUN_LIMITS.memoryBytes, sandbox.memoryBytes),
-        milliCpus: Math.min(RUN_LIMITS.milliCpus, sandbox.milliCpus),
-        pids: Math.min(RUN_LIMITS.pids, sandbox.pids),
-        diskBytes: Math.min(RUN_LIMITS.diskBytes, sandbox.diskBytes),
-      },
-    }
+  get #target() {
+    const { id, sandbox } = this.#record
+    return { run: id, sandbox }
   }
 
   get #record(): RunRecord {
@@ -247,20 +148,4 @@ export class RunSandboxClient implements RunSandbox {
   get #sandbox() {
     return this.#deps.lookup.sandbox(this.#record.sandbox)
   }
-}
-
-/** Why git could not clone. Where the gateway says why, git adds only the gateway's address. */
-function describeClone(output: ArrayBuffer): string {
-  const lines = new TextDecoder().decode(output).trim().split('\n')
-  const refusals = lines.filter((line) => line.startsWith(REFUSAL)).map((line) => line.slice(REFUSAL.length))
-  return (refusals.length > 0 ? refusals : lines).join(' ').slice(-MAX_PROBLEM_CHARS)
-}
-
-/** The error of a response: of the sandbox's object, or of sandboxd. */
-async function readError(response: Response): Promise<SandwireError> {
-  if (response.headers.has(CODE_HEADER)) return readObjectError(response)
-  const parsed = errorBody.safeParse(await readBoundedJson(response, 16 * 1024))
-  if (!parsed.success || !isErrorCode(parsed.data.error.code)) return invalidResponse()
-  const { code, message } = parsed.data.error
-  return new SandwireError(code, message.slice(0, MAX_PROBLEM_CHARS))
 }

@@ -36,3 +36,7 @@ export function noSuchSession(): SandwireError {
 export function noSuchRun(): SandwireError {
   return new SandwireError('run_not_found', 'No run has this id')
 }
+
+export function noSuchConversation(): SandwireError {
+  return new SandwireError('not_found', 'No conversation has this id')
+}

@@ -25,7 +25,8 @@ import { SessionNames } from './session-names.ts'
 import { SandboxSessions } from './sessions.ts'
 import { SandboxSharing } from './sharing.ts'
 import { isAtRest } from './state.ts'
-import { StatusEvents } from './status-events.ts'
+import { conversationPins } from './session-view.ts'
+import { StatusEvents, statusOf } from './status-events.ts'
 import { openStatusStream } from './status-stream.ts'
 import type { SandboxStore } from './store.ts'
 
@@ -186,6 +187,16 @@ export async function openParts(
     }
   }
   const events = new StatusEvents()
+  const conversation = (id: string) => env.CONVERSATION.get(env.CONVERSATION.idFromName(id))
+  events.subscribe((event) => {
+    // Only for people to see, so that a failure changes nothing.
+    for (const id of conversationPins(store.pins()))
+      hold(
+        conversation(id)
+          .sandboxStatus(statusOf(event))
+          .catch(() => undefined),
+      )
+  })
   const files: FileVersions = new FileVersions({
     store: store.versions,
     versions:
@@ -313,6 +324,7 @@ export async function openParts(
     lifecycle,
     sessions,
     checkRun: async (run) => unwrap(await env.CLAUDE_SANDBOX.get(env.CLAUDE_SANDBOX.idFromName(run)).check()),
+    checkConversation: async (id) => unwrap(await conversation(id).check()),
     store,
     revocation,
     nowMs,

@@ -9,11 +9,12 @@ const HMAC_CHARS = 6
 const ID_BYTES = 16
 const RUN_ID_BYTES = 15
 
-/** Mints ids of sandboxes, sessions and runs. An HMAC in the id shows that it was minted here, without a lookup. */
+/** Mints ids of sandboxes, sessions, runs and conversations. An HMAC in the id shows that it was minted here, without a lookup. */
 export interface IdMint {
   mintSandbox(): Promise<string>
   mintSession(sandbox: string): string
   mintRun(sandbox: string): string
+  mintConversation(sandbox: string): string
   /** True when the id was minted with our key. Other ids must not reach a Durable Object. */
   isMinted(id: string): Promise<boolean>
 }
@@ -37,6 +38,7 @@ export async function openIdMint(
     },
     mintSession: (sandbox) => `${sandbox}.${randomPart()}`,
     mintRun: (sandbox) => `${sandbox}_${encodeId(random(new Uint8Array(RUN_ID_BYTES)))}`,
+    mintConversation: (sandbox) => `${sandbox}__${encodeId(random(new Uint8Array(RUN_ID_BYTES)))}`,
     async isMinted(id) {
       if (!isSandboxId(id)) return false
       return isEqualInConstantTime(await hmacOf(id.slice(0, RANDOM_CHARS)), id.slice(RANDOM_CHARS))

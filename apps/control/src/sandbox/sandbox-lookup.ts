@@ -1,4 +1,4 @@
-import { sandboxIdOf, sandboxIdOfRun } from '@sandwire/internal-api'
+import { sandboxIdOf, sandboxIdOfConversation, sandboxIdOfRun } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { LOCAL_ACCOUNT } from '../auth/local-identity.ts'
 import { defaultSettings } from '../ceilings/ceilings.ts'
@@ -8,7 +8,7 @@ import { unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import { type HeldGrant, sandboxOfGrant } from './grants.ts'
 import type { SandboxCall } from './call.ts'
-import { noSuchRun, noSuchSandbox, noSuchSession, sharedUnderName } from './not-found.ts'
+import { noSuchConversation, noSuchRun, noSuchSandbox, noSuchSession, sharedUnderName } from './not-found.ts'
 import type { SandboxSettings, SandboxView } from './record.ts'
 import type { IdMint, SandboxRef } from './sandbox-id.ts'
 
@@ -43,9 +43,9 @@ export class SandboxLookup {
     return [...new Map(held.map((one) => [one.sandbox, one])).values()]
   }
 
-  /** The sandbox of a session or run; throws `session_not_found` for an id that was not minted here. */
+  /** The sandbox of a session, run or conversation; throws `session_not_found` for an id that was not minted here. */
   async ofSession(session: string): Promise<string> {
-    const id = sandboxIdOf(session) ?? sandboxIdOfRun(session)
+    const id = sandboxIdOf(session) ?? sandboxIdOfRun(session) ?? sandboxIdOfConversation(session)
     if (id === undefined || !(await this.#mint.isMinted(id))) throw noSuchSession()
     return id
   }
@@ -108,6 +108,13 @@ export class SandboxLookup {
 
   run(id: string) {
     return this.#env.CLAUDE_SANDBOX.get(this.#env.CLAUDE_SANDBOX.idFromName(id))
+  }
+
+  /** The object of a conversation; throws `not_found` for an id that was not minted here. */
+  async conversation(id: string) {
+    const sandbox = sandboxIdOfConversation(id)
+    if (sandbox === undefined || !(await this.#mint.isMinted(sandbox))) throw noSuchConversation()
+    return this.#env.CONVERSATION.get(this.#env.CONVERSATION.idFromName(id))
   }
 
   machine() {

@@ -1,4 +1,4 @@
-import { sandboxIdOf, sandboxIdOfRun } from '@sandwire/internal-api'
+import { sandboxIdOf, sandboxIdOfConversation, sandboxIdOfRun } from '@sandwire/internal-api'
 import { z } from 'zod'
 
 /** Most sessions of one sandbox; sandboxd allows fewer. */
@@ -85,9 +85,16 @@ export function withPin(session: SessionFacts, pins: ReadonlyMap<string, boolean
   return { ...session, pinned: pins.get(session.id) ?? session.pinned }
 }
 
-/** Pinned sessions. Runs have pins too, from their start to their end. */
+/** Pinned sessions. Runs have pins too, from their start to their end, and conversations while their agents work. */
 export function sessionPins(pins: ReadonlyMap<string, boolean>): readonly string[] {
-  return [...pins.keys()].filter((id) => sandboxIdOfRun(id) === undefined)
+  return [...pins.keys()].filter(
+    (id) => sandboxIdOfRun(id) === undefined && sandboxIdOfConversation(id) === undefined,
+  )
+}
+
+/** Conversations whose agents work in the sandbox. */
+export function conversationPins(pins: ReadonlyMap<string, boolean>): readonly string[] {
+  return [...pins.keys()].filter((id) => sandboxIdOfConversation(id) !== undefined)
 }
 
 /** True while a run works in the sandbox. */

@@ -1,4 +1,4 @@
-import { sandboxIdOfRun } from '@sandwire/internal-api'
+import { sandboxIdOfConversation, sandboxIdOfRun } from '@sandwire/internal-api'
 import { ROLES, SandwireError } from '@sandwire/protocol'
 import type { GrantSource } from '../account/store.ts'
 import { isEqualInConstantTime } from '../bytes.ts'
@@ -45,6 +45,8 @@ export interface SharingDependencies {
   readonly sessions: SandboxSessions
   /** Throws `run_not_found` unless there is such a run. */
   readonly checkRun: (run: string) => Promise<void>
+  /** Throws `not_found` unless there is such a conversation. */
+  readonly checkConversation: (conversation: string) => Promise<void>
   readonly store: SandboxStore
   readonly revocation: Pick<Revocation, 'disconnect'>
   readonly holders: Pick<HolderIndex, 'add' | 'remove' | 'deliver'>
@@ -63,11 +65,13 @@ export class SandboxSharing {
   }
 
   async grant(call: SandboxCall, request: GrantRequest): Promise<GrantRecord> {
-    const { lifecycle, sessions, checkRun, store, nowMs, random } = this.#deps
+    const { lifecycle, sessions, checkRun, checkConversation, store, nowMs, random } = this.#deps
     const { session, role, lifeMs, label, linkHash, account } = request
     lifecycle.authorize(call, 'own', session)
     // A grant on a session or run that does not exist would look like success.
     if (session !== undefined && sandboxIdOfRun(session) !== undefined) await checkRun(session)
+    else if (session !== undefined && sandboxIdOfConversation(session) !== undefined)
+      await checkConversation(session)
     else if (session !== undefined) await sessions.show(call, session)
     const { record } = lifecycle.authorize(call, 'own')
     if (account === record.owner) throw new SandwireError('bad_request', 'Cannot share with yourself')

@@ -17,6 +17,11 @@ export type StatusEvent =
   | { readonly event: 'restore_skipped'; readonly data: Readonly<Record<string, never>> }
   | { readonly event: 'restore_failed'; readonly data: { readonly code: string } }
 
+/** The event in one word, as conversations show it. */
+export function statusOf({ event, data }: StatusEvent): string {
+  return event === 'sync_state' ? data.state : event
+}
+
 type Listener = (event: StatusEvent) => void
 
 /** Delivers status events to everything that shows them. A listener must not throw. */

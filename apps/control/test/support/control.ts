@@ -232,6 +232,7 @@ export async function startControl({
       MACHINE: { className: 'MachineObject', useSQLite: true },
       GATEWAY_GRANT: { className: 'GatewayGrantObject', useSQLite: true },
       CLAUDE_SANDBOX: { className: 'ClaudeSandbox', useSQLite: true },
+      CONVERSATION: { className: 'ConversationObject', useSQLite: true },
     },
     serviceBindings: {
       HOST: dial(host.socket),

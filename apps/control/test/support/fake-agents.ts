@@ -1,5 +1,5 @@
 import type { AgentState, AgentView, EndStatus, NumberedEvent, RunEvent, RunResult } from '@sandwire/agent'
-import { factsOf } from './fake-sandboxes.ts'
+import { factsOf, type FakeServer, UPGRADED } from './fake-sandboxes.ts'
 
 const USAGE = {
   turns: 1,
@@ -27,6 +27,8 @@ export class FakeAgent {
     | { readonly bytes: Uint8Array<ArrayBuffer>; readonly commit: string; readonly tree: string }
     | undefined
   answered: { readonly decision: string; readonly by: string } | undefined
+  /** Sockets of its events. */
+  readonly viewers = new Set<(text: string) => void>()
   /** Whether `stop` ends it at once. */
   obeysStop = true
 
@@ -37,7 +39,32 @@ export class FakeAgent {
   }
 
   emit(event: RunEvent): void {
-    this.events.push({ seq: this.events.length + 1, atMs: Date.now(), event })
+    const entry = { seq: this.events.length + 1, atMs: Date.now(), event }
+    this.events.push(entry)
+    for (const send of this.viewers) send(JSON.stringify(entry))
+  }
+
+  enter(state: AgentState): void {
+    this.state = state
+    this.emit({ type: 'status', status: 'state', state })
+  }
+
+  /** The program has begun a conversation of its own. */
+  begin(agentSessionId: string): void {
+    this.emit({ type: 'status', status: 'session', agentSessionId, model: 'claude-test', version: '1' })
+    this.enter('turn')
+  }
+
+  /** The turn has ended. */
+  rest(): void {
+    this.enter('idle')
+    this.emit({
+      type: 'awaiting_input',
+      prompt: 'The agent waits for a message.',
+      requestId: `turn-${this.events.length}`,
+      kind: 'message',
+      deadlineMs: null,
+    })
   }
 
   /** Ends the run with a diff. */
@@ -142,7 +169,10 @@ export class FakeAgents {
   readonly clones: string[][] = []
   cloneCode = 0
 
-  readonly handle = async (request: Request): Promise<Response | undefined> => {
+  readonly handle = async (
+    request: Request,
+    server?: FakeServer,
+  ): Promise<Response | typeof UPGRADED | undefined> => {
     const url = new URL(request.url)
     const [, kind, id = '', verb = ''] = url.pathname.split('/')
     if (kind === 'sessions') return this.#clone(request, id)
@@ -156,6 +186,12 @@ export class FakeAgents {
     }
     const agent = this.runs.get(id)
     if (agent === undefined) return refuse(404, 'not_found')
+    if (request.method === 'DELETE') {
+      if (agent.state !== 'ended') return refuse(409, 'conflict')
+      this.runs.delete(id)
+      return new Response(null, { status: 204 })
+    }
+    if (verb === 'events' && request.headers.has('upgrade')) return follow(agent, request, url, server)
     return this.#respond(agent, verb, request, url, body)
   }
 
@@ -175,12 +211,14 @@ export class FakeAgents {
       case 'events':
         return streamOf(agent, Number(url.searchParams.get('after') ?? 0), request.headers)
       case 'messages':
+        if (agent.state === 'ended') return refuse(409, 'conflict')
         if (!agent.messages.some(({ id }) => id === body['id']))
           agent.messages.push({
             id: String(body['id']),
             text: String(body['text']),
             by: String(body['by']),
           })
+        if (agent.state === 'idle') agent.enter('turn')
         return Response.json({ id: body['id'], receipt: 'queued' })
       case 'approvals': {
         if (agent.answered !== undefined) return refuse(409, 'conflict')
@@ -208,6 +246,23 @@ export class FakeAgents {
         return Response.json(agent.view)
     }
   }
+}
+
+/** Sends events through a socket. */
+function follow(agent: FakeAgent, request: Request, url: URL, server?: FakeServer): typeof UPGRADED {
+  const after = Number(url.searchParams.get('after') ?? 0)
+  let send: ((text: string) => void) | undefined
+  const opened = (socket: { send(text: string): unknown; close(code?: number): void }): void => {
+    for (const entry of agent.events) if (entry.seq > after) socket.send(JSON.stringify(entry))
+    send = (text) => void socket.send(text)
+    agent.viewers.add(send)
+  }
+  const closed = (): void => void (send !== undefined && agent.viewers.delete(send))
+  server?.upgrade(request, {
+    data: { session: '', opened, closed },
+    headers: { 'sec-websocket-protocol': '' },
+  })
+  return UPGRADED
 }
 
 type Body = Readonly<Record<string, unknown>>

@@ -8,7 +8,18 @@ import { rejectionOf } from '@sandwire/testing'
 import { socketPath } from './socket-path.ts'
 import type { SandboxRunner } from './fake-host.ts'
 
-type Intercept = (request: Request) => Response | Promise<Response> | undefined
+/** A socket of a fake sandbox. Without `opened` it echoes. */
+export interface SocketData {
+  readonly session: string
+  readonly opened?: (socket: { send(text: string): unknown; close(code?: number): void }) => void
+  readonly closed?: () => void
+}
+export type FakeServer = Bun.Server<SocketData>
+
+/** What an intercept returns for a request that it upgraded. */
+export const UPGRADED = 'upgraded'
+type Intercepted = Response | typeof UPGRADED | undefined
+type Intercept = (request: Request, server: FakeServer) => Intercepted | Promise<Intercepted>
 
 interface Place {
   readonly server: ReturnType<typeof Bun.serve>
@@ -69,7 +80,7 @@ export class FakeSandboxes implements SandboxRunner, AsyncDisposable {
     await Bun.sleep(this.startMs)
     const key = await importPublicKey(spec.publicKey)
     const socket = socketPath()
-    const server = Bun.serve<{ session: string }>({
+    const server = Bun.serve<SocketData>({
       unix: socket,
       development: false,
       // As in the real one, each route limits its own body.
@@ -78,10 +89,14 @@ export class FakeSandboxes implements SandboxRunner, AsyncDisposable {
       websocket: {
         open: (socket) => {
           this.openSockets += 1
-          socket.send(`session ${socket.data.session}`)
+          if (socket.data.opened === undefined) socket.send(`session ${socket.data.session}`)
+          else socket.data.opened(socket)
         },
         message: (socket, message) => void socket.send(message),
-        close: () => void (this.openSockets -= 1),
+        close: (socket) => {
+          this.openSockets -= 1
+          socket.data.closed?.()
+        },
       },
     })
     this.#places.set(spec.id, { server, key })
@@ -99,11 +114,12 @@ export class FakeSandboxes implements SandboxRunner, AsyncDisposable {
 
   async #serve(
     request: Request,
-    server: Bun.Server<{ session: string }>,
+    server: Bun.Server<SocketData>,
     sandbox: string,
     key: CryptoKey,
   ): Promise<Response | undefined> {
-    const intercepted = await this.intercept?.(request)
+    const intercepted = await this.intercept?.(request, server)
+    if (intercepted === UPGRADED) return undefined
     if (intercepted !== undefined) return intercepted
     const url = new URL(request.url)
     const token = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1] ?? ''
@@ -127,7 +143,7 @@ export class FakeSandboxes implements SandboxRunner, AsyncDisposable {
   }
 
   /** True if the request was upgraded; `made` is the id of a session that it starts. */
-  #upgrade(request: Request, server: Bun.Server<{ session: string }>, made: string | undefined): boolean {
+  #upgrade(request: Request, server: Bun.Server<SocketData>, made: string | undefined): boolean {
     const requested = new URL(request.url).searchParams.get('session')
     const session = requested ?? made ?? ''
     if (requested === null) this.sessions.add(session)

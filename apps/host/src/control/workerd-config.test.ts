@@ -157,6 +157,7 @@ test('with containers, only sandbox objects have one, and their requests go to t
         { className: 'MachineObject' },
         { className: 'GatewayGrantObject' },
         { className: 'ClaudeSandbox' },
+        { className: 'ConversationObject' },
       ],
     },
   })

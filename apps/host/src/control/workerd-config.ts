@@ -125,6 +125,7 @@ const OBJECTS = [
   { binding: 'MACHINE', className: 'MachineObject', uniqueKey: 'machine' },
   { binding: 'GATEWAY_GRANT', className: 'GatewayGrantObject', uniqueKey: 'gateway-grant' },
   { binding: 'CLAUDE_SANDBOX', className: 'ClaudeSandbox', uniqueKey: 'run' },
+  { binding: 'CONVERSATION', className: 'ConversationObject', uniqueKey: 'conversation' },
 ]
 
 function nameOfSlot(slot: number): string {

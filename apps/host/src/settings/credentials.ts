@@ -21,6 +21,8 @@ const KNOWN_SECRETS = ['ANTHROPIC_API_KEY', 'CLAUDE_CODE_OAUTH_TOKEN'] as const
 const APP_KEY = 'GITHUB_APP_PRIVATE_KEY'
 const APP_ID = 'GITHUB_APP_ID'
 const BASE_URL = 'ANTHROPIC_BASE_URL'
+const API_URL = 'API_BASE_URL'
+const API_SECRET = 'INTERNAL_API_TOKEN'
 const DEFAULT_BASE_URL = 'https://api.anthropic.com'
 
 /** Converts a PEM private key to PKCS #8; undefined when it is none. GitHub issues keys in PKCS #1. */
@@ -56,6 +58,28 @@ function readApp(
   return { [APP_ID]: id, ...(key !== undefined && { [APP_KEY]: key }) }
 }
 
+/** The operator's API that stores messages of conversations. */
+function readMessageApi(
+  env: Environment,
+  readFile: (file: string) => string,
+  problems: string[],
+): Readonly<Record<string, string>> {
+  const url = read(env, API_URL)
+  const { text, problem } = readSecretText(API_SECRET, env, readFile)
+  if (problem !== undefined) problems.push(problem)
+  if (url === undefined && text === undefined) return {}
+  if (url === undefined || text === undefined) {
+    if (problem === undefined)
+      problems.push(`${API_URL} and ${API_SECRET} (or ${API_SECRET}_FILE) work together only: set both`)
+    return {}
+  }
+  if (!isSecureUrl(url))
+    problems.push(`${API_URL} is "${url}": give an https URL, or an http URL of this machine`)
+  if (!/^[\x21-\x7e]{1,8192}$/.test(text))
+    problems.push(`${API_SECRET} cannot be used: it has characters that are not allowed in a header`)
+  return { [API_URL]: url, [API_SECRET]: text }
+}
+
 /** Reads the secrets of the credential gateway from variables, or from files named by `*_FILE` variables. */
 export function validateCredentials(
   env: Environment,
@@ -75,9 +99,14 @@ export function validateCredentials(
   const baseUrl = read(env, BASE_URL)
   if (baseUrl !== undefined && !isSecureUrl(baseUrl))
     problems.push(`${BASE_URL} is "${baseUrl}": give an https URL, or an http URL of this machine`)
-  if (Object.keys(credentials).length === 0) return { credentials, upstreamUrls: [] }
+  const api = readMessageApi(env, readFile, problems)
+  const apiUrls = api[API_URL] === undefined ? [] : [api[API_URL]]
+  if (Object.keys(credentials).length === 0) return { credentials: api, upstreamUrls: apiUrls }
   if (baseUrl !== undefined) credentials[BASE_URL] = baseUrl
-  return { credentials, upstreamUrls: [baseUrl ?? DEFAULT_BASE_URL, ...upstreamUrlsOf(settings)] }
+  return {
+    credentials: { ...credentials, ...api },
+    upstreamUrls: [baseUrl ?? DEFAULT_BASE_URL, ...upstreamUrlsOf(settings), ...apiUrls],
+  }
 }
 
 /** Removes the secrets of agents from the environment, so that no child inherits them. */
@@ -85,5 +114,5 @@ export function removeCredentials(
   env: Record<string, string | undefined>,
   { credentials }: Pick<Credentials, 'credentials'>,
 ): void {
-  for (const name of [...KNOWN_SECRETS, APP_KEY, ...Object.keys(credentials)]) delete env[name]
+  for (const name of [...KNOWN_SECRETS, APP_KEY, API_SECRET, ...Object.keys(credentials)]) delete env[name]
 }

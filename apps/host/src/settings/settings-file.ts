@@ -6,6 +6,8 @@ import {
   validateCommandSettings,
   validateCredentialSettings,
   validateRecord,
+  findEmbedOriginProblem,
+  MAX_EMBED_ORIGINS,
 } from '@sandwire/operator-settings'
 import { limits, schema } from '@sandwire/protocol'
 import type { ConnectionSettings } from '../control/connection-limits.ts'
@@ -72,6 +74,24 @@ const RUNS = {
   bindingAccount: optional({ schema: schema.text(256, /^.+$/), expected: 'the id of an account' }),
 }
 
+const CONVERSATIONS = {
+  perAccount: optional(whole(1, 100_000)),
+  keepDays: optional(whole(1, 3_650)),
+  budgetUsd: optional({ schema: amount, expected: 'US dollars from 0.01 to 100000' }),
+  agentHours: optional(whole(1, 7 * 24)),
+}
+
+function validateOrigins(value: unknown, problems: string[]): void {
+  if (!Array.isArray(value) || value.length > MAX_EMBED_ORIGINS) {
+    problems.push(`"conversationOrigins" must be a list of at most ${MAX_EMBED_ORIGINS} origins`)
+    return
+  }
+  for (const each of value as readonly unknown[]) {
+    const problem = typeof each === 'string' ? findEmbedOriginProblem(each) : 'not a text'
+    if (problem !== undefined) problems.push(`"conversationOrigins" has ${JSON.stringify(each)}: ${problem}`)
+  }
+}
+
 const RETENTION = {
   automaticVersions: optional(whole(1, 1_000)),
   checkpointDays: optional({
@@ -93,6 +113,8 @@ function one<T>(key: string, { schema: { decode }, expected }: Field<T>): Valida
 const PASSED: Readonly<Record<string, Validate>> = {
   ceilings: (value, problems) => void validateCeilingSettings(value, problems),
   commands: validateCommandSettings,
+  conversationOrigins: validateOrigins,
+  conversations: (value, problems) => void validateRecord('conversations', value, CONVERSATIONS, problems),
   credentials: (value, problems) => void validateCredentialSettings(value, problems),
   limits: (value, problems) => void validateRecord('limits', value, LIMITS, problems),
   retention: (value, problems) => void validateRecord('retention', value, RETENTION, problems),

@@ -100,7 +100,8 @@ export class MatrixFixture implements AsyncDisposable {
       timeoutMs: 20_000,
       intervalMs: 50,
     })
-    return { sandbox, session, grant, run }
+    const begunConversation = await expectSuccess(owner.post('/api/conversations', { sandbox }))
+    return { sandbox, session, grant, run, conversation: textIn(begunConversation, 'id') }
   }
 
   async removeTarget({ sandbox }: Target): Promise<void> {
@@ -149,7 +150,7 @@ export class MatrixFixture implements AsyncDisposable {
     if (handshake.kind !== 'open') return handshakeResult(handshake)
     await using socket = handshake.socket
     const frame: unknown = JSON.parse(new TextDecoder().decode((await socket.nextFrame()).payload))
-    const isOpen = fieldOf(frame, 'type') === 'session'
+    const isOpen = ['session', 'connected'].includes(String(fieldOf(frame, 'type')))
     // The reason follows the two bytes of the code.
     const reason = isOpen ? '' : new TextDecoder().decode((await socket.nextFrame()).payload.subarray(2))
     socket.reset()

@@ -29,6 +29,7 @@ export const MISSING = {
   session: 'session_not_found',
   grant: 'not_found',
   run: 'run_not_found',
+  conversation: 'not_found',
 } as const
 
 /** The requirements of a verb beyond the policy of its route. */

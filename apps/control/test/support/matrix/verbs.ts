@@ -10,6 +10,8 @@ export interface Target {
   readonly grant: string
   /** An ended run in the sandbox. */
   readonly run: string
+  /** A conversation in the sandbox that has not begun. */
+  readonly conversation: string
 }
 
 /** A request over HTTP, or the upgrade to a WebSocket. */
@@ -58,6 +60,14 @@ const ofRun = (path: string, json?: unknown): Verb => ({
 const steering = (path: string, json?: unknown): Verb[] => [
   { ...ofRun(path, json), drives: true, expectedError: 'run_ended' },
 ]
+
+const ofConversation = (path: string, json?: unknown): Verb => ({
+  names: 'conversation',
+  request: ({ conversation }) => ({
+    path: path.replace(':conversation', conversation),
+    ...(json === undefined ? {} : { json }),
+  }),
+})
 
 /** Joins as viewer and as driver. */
 const join = (path: string): Verb[] => [
@@ -308,6 +318,37 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     },
   ],
   'GET /api/runs': [plain('/api/runs')],
+  'POST /api/conversations': [
+    plain('/api/conversations', {}),
+    {
+      names: 'sandbox',
+      how: 'in a sandbox',
+      need: 'work',
+      request: ({ sandbox }) => ({ path: '/api/conversations', json: { sandbox } }),
+    },
+  ],
+  'GET /api/conversations': [plain('/api/conversations')],
+  'GET /api/conversations/:conversation': [ofConversation('/api/conversations/:conversation')],
+  'GET /api/conversations/:conversation/entries': [
+    ofConversation('/api/conversations/:conversation/entries'),
+  ],
+  'POST /api/conversations/:conversation/messages': [
+    // An empty message is refused after the rights are checked, so that no agent starts.
+    {
+      ...ofConversation('/api/conversations/:conversation/messages', { text: ' ' }),
+      drives: true,
+      expectedError: 'bad_request',
+    },
+  ],
+  'GET /api/conversations/:conversation/dead-letters': [
+    ofConversation('/api/conversations/:conversation/dead-letters'),
+  ],
+  'POST /api/conversations/:conversation/dead-letters/replay': [
+    ofConversation('/api/conversations/:conversation/dead-letters/replay'),
+  ],
+  'DELETE /api/conversations/:conversation': [
+    { ...ofConversation('/api/conversations/:conversation'), changes: 'target' },
+  ],
   'GET /api/runs/:run': [ofRun('/api/runs/:run')],
   'GET /api/runs/:run/events': [ofRun('/api/runs/:run/events')],
   // The agent of the fixture could not be started.
@@ -363,6 +404,23 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     },
   ],
   'GET /terminal/:session': join('/terminal/:session?'),
+  'GET /ws/v2': [
+    {
+      names: 'conversation',
+      how: 'to watch',
+      request: ({ conversation }) => ({ path: `/ws/v2?sessionId=${conversation}`, socket: 'compat' }),
+    },
+    {
+      names: 'sandbox',
+      how: 'to begin',
+      need: 'work',
+      scope: 'exec',
+      request: ({ sandbox }) => ({
+        path: `/ws/v2?sessionId=${mintHex()}&sandbox=${sandbox}`,
+        socket: 'compat',
+      }),
+    },
+  ],
   'GET /ws/pty': [
     {
       names: 'sandbox',

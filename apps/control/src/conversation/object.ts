@@ -1,0 +1,496 @@
+import { DurableObject } from 'cloudflare:workers'
+import { KeyedSerializer } from '@sandwire/async'
+import { SandwireError } from '@sandwire/protocol'
+import { gatewayGrantsOf } from '../credentials/grants.ts'
+import type { Env } from '../env.ts'
+import { CODE_HEADER, respondError } from '../http/respond.ts'
+import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
+import { type AgentNeed, auditAgentCall, authorizeAgent } from '../run/access.ts'
+import { toSpent } from '../run/agent-start.ts'
+import { runtimeOf } from '../runtime.ts'
+import { ObjectAlarm } from '../sandbox/alarm.ts'
+import type { SandboxCall } from '../sandbox/call.ts'
+import { noSuchConversation } from '../sandbox/not-found.ts'
+import { type AgentWork, failureOf, openAgentWork } from './agent-work.ts'
+import { parseConversationCall } from './call.ts'
+import type { AgentMessage } from './agent-message.ts'
+import { EventSocket } from './event-socket.ts'
+import { decodeClientFrame, type EntryRange, type LiveFrame } from './frames.ts'
+import { messageApiOf, MessageSender } from './message-outbox.ts'
+import type { ConversationRecord } from './record.ts'
+import { toStreamEvent } from './sdk-message.ts'
+import { ConversationSockets, formatEntry, MAX_SOCKETS, type SocketAttachment } from './sockets.ts'
+import { NEW_CONVERSATION } from './snapshot.ts'
+import { type ConversationInput, ConversationState } from './state.ts'
+import { ConversationStore } from './store.ts'
+import { type ConversationView, viewOf } from './view.ts'
+import type { Work } from './work.ts'
+
+/** While an agent works, an object that was evicted connects again after this time at the latest. */
+const WATCH_MS = 15_000
+/** Between two alarms at least. */
+const MIN_PAUSE_MS = 250
+const DAY_MS = 24 * 60 * 60 * 1000
+const MAX_TITLE_CHARS = 200
+const CLOSE_GOING_AWAY = 1001
+/** Answered without waking the object. */
+const PING = new WebSocketRequestResponsePair('{"type":"ping"}', '{"type":"pong"}')
+
+/** One conversation with an agent: its browsers, its entries, and the connection to its sandbox while the agent works. */
+export class ConversationObject extends DurableObject<Env> {
+  readonly #store: ConversationStore
+  readonly #alarm: ObjectAlarm
+  readonly #sockets: ConversationSockets
+  /** Frames of browsers are taken one after the other. */
+  readonly #frames = new KeyedSerializer()
+  #state: ConversationState | undefined
+  readonly #sender: MessageSender
+  #work: Promise<AgentWork> | undefined
+  #agentSocket: EventSocket | undefined
+  #isAdvancing = false
+  #mustAdvance = false
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env)
+    const { metrics, nowMs, sleep, log } = runtimeOf(env)
+    this.#store = new ConversationStore(ctx.storage.sql)
+    this.#alarm = new ObjectAlarm(ctx.storage)
+    this.#sockets = new ConversationSockets({ ctx, nowMs, authorize: (each) => this.#recheck(each) })
+    this.#sender = new MessageSender({
+      outbox: this.#store.outbox,
+      api: messageApiOf(env),
+      sessionId: () => this.#record.sessionId ?? this.#record.id,
+      wakeBy: (atMs) => this.#alarm.setBy(atMs),
+      nowMs,
+      sleep,
+      log,
+    })
+    ctx.setWebSocketAutoResponse(PING)
+    metrics.count('sandwire_objects_constructed_total', { class: 'conversation' })
+  }
+
+  /** Stores a new conversation; an existing one is returned as it is. */
+  create(record: ConversationRecord, call: SandboxCall): Promise<Outcome<ConversationView>> {
+    return this.#run(async () => {
+      if (this.#store.read() === undefined) {
+        await auditAgentCall(this.env, record, call, Date.now())
+        this.#store.insert(record, NEW_CONVERSATION)
+        await this.#alarm.setBy(Date.now() + DAY_MS)
+      }
+      return this.#view()
+    })
+  }
+
+  describe(call: SandboxCall): Promise<Outcome<ConversationView>> {
+    return this.#run(async () => {
+      await this.#authorize(call, 'watch')
+      await this.#readSpent()
+      return this.#view()
+    })
+  }
+
+  entries(call: SandboxCall, after: number, limit: number): Promise<Outcome<string>> {
+    return this.#run(async () => {
+      await this.#authorize(call, 'watch')
+      const range: EntryRange = {
+        entries: this.#store.entries(after, limit),
+        lastSeq: this.#conversation.snapshot.lastSeq,
+      }
+      // As JSON: objects of unknown content cannot be passed between objects.
+      return JSON.stringify(range)
+    })
+  }
+
+  /** Stores a message, as a frame of a browser does; the same id again stores nothing. */
+  send(
+    call: SandboxCall,
+    message: { readonly id: string; readonly text: string },
+  ): Promise<Outcome<{ readonly id: string; readonly seq: number }>> {
+    return this.#run(async () => {
+      await this.#authorize(call, 'steer')
+      const sent = await this.#frames.run('frames', async () => {
+        await auditAgentCall(this.env, this.#record, call, Date.now())
+        const sender = { socket: '', account: call.identity, name: call.name }
+        const { id, text } = message
+        return this.#take({ type: 'frame', frame: { type: 'message', content: text, id }, sender, newId: id })
+      })
+      const reply = sent.find((effect) => effect.kind === 'send')?.frame
+      if (reply?.type === 'message_ack') return { id: reply.id, seq: reply.seq }
+      const isFull = reply?.type === 'error' && reply.code === 'rate_limited'
+      throw new SandwireError(
+        isFull ? 'rate_limited' : 'bad_request',
+        reply?.type === 'error' ? reply.message : '',
+      )
+    })
+  }
+
+  /** Messages that the operator's API refused for a day. */
+  deadLetters(call: SandboxCall): Promise<Outcome<readonly { key: string; attempts: number }[]>> {
+    return this.#run(async () => {
+      await this.#authorize(call, 'own')
+      return this.#store.outbox.deadLetters().map(({ key, attempts }) => ({ key, attempts }))
+    })
+  }
+
+  replayDeadLetters(call: SandboxCall): Promise<Outcome<number>> {
+    return this.#run(async () => {
+      await this.#authorize(call, 'own')
+      await auditAgentCall(this.env, this.#record, call, Date.now())
+      const count = this.#store.outbox.replayDeadLetters(Date.now())
+      this.ctx.waitUntil(this.#sender.deliver())
+      return count
+    })
+  }
+
+  /** Ends the agent and deletes everything; a sandbox that was made for the conversation is destroyed. */
+  remove(call: SandboxCall): Promise<Outcome<void>> {
+    return this.#run(async () => {
+      await this.#authorize(call, 'own')
+      await auditAgentCall(this.env, this.#record, call, Date.now())
+      await this.#delete()
+    })
+  }
+
+  /** Deletes the conversation of a deleted account. */
+  deleteOrphaned(): Promise<Outcome<void>> {
+    return this.#run(() => (this.#store.read() === undefined ? undefined : this.#delete()))
+  }
+
+  /** Throws `not_found` unless there is a conversation. */
+  check(): Promise<Outcome<void>> {
+    return this.#run(() => void this.#record)
+  }
+
+  /** Something happens to the files of the sandbox. */
+  async sandboxStatus(status: string): Promise<void> {
+    if (this.#store.read() !== undefined) this.#broadcast({ type: 'session_status', status })
+  }
+
+  /** Accepts the socket of a browser. */
+  override async fetch(request: Request): Promise<Response> {
+    const call = parseConversationCall(request.headers)
+    const outcome = await this.#run(() => this.#open(call))
+    if (outcome.ok) return outcome.value
+    const error = errorOf(outcome)
+    return respondError(error, call.requestId, { [CODE_HEADER]: error.code })
+  }
+
+  override async webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
+    await this.#frames.run('frames', async () => {
+      const caller = await this.#sockets.callerOf(socket)
+      if (caller === undefined || this.#store.read() === undefined) return
+      const outcome = await this.#run(() => this.#received(caller, data))
+      if (outcome.ok) return
+      const { code, message } = outcome
+      this.#sockets.send(caller.socket, { type: 'error', code, message })
+    })
+    await this.#sockets.drained
+  }
+
+  override webSocketClose(socket: WebSocket, code: number): void {
+    // Completes the handshake; reserved codes cannot be sent.
+    socket.close(code >= 1000 && code < 5000 && ![1005, 1006, 1015].includes(code) ? code : CLOSE_GOING_AWAY)
+  }
+
+  override async alarm(): Promise<void> {
+    const record = this.#store.read()
+    if (record === undefined) return
+    const { config } = runtimeOf(this.env)
+    const isNew = this.#conversation.activity === 'new'
+    const keepMs = isNew ? DAY_MS : config.conversations.keepDays * DAY_MS
+    if (Date.now() >= record.usedMs + keepMs && this.#sockets.count === 0) {
+      unwrap(await this.#run(() => this.#delete()))
+      return
+    }
+    // First, so that a crash only delays it.
+    await this.#alarm.setBy(Date.now() + WATCH_MS)
+    unwrap(
+      await this.#run(async () => {
+        this.#take({ type: 'tick' })
+        await this.#sender.deliver()
+        await this.#advance()
+      }),
+    )
+    await this.#rearm()
+  }
+
+  async #open(call: ReturnType<typeof parseConversationCall>): Promise<Response> {
+    const { after, maySteer: mayUse, ...caller } = call
+    await this.#authorize(caller, 'watch')
+    const maySteer = mayUse && (await this.#maySteer(caller))
+    if (this.#sockets.count >= MAX_SOCKETS)
+      throw new SandwireError(
+        'too_many_attachments',
+        'Cannot open the conversation: too many clients follow it',
+      )
+    await auditAgentCall(this.env, this.#record, caller, Date.now())
+    const { login } = caller
+    const account = this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(caller.identity))
+    const hasStoredSignIn = login !== undefined && unwrap(await account.hasSignIn(login))
+    const { 0: client, 1: server } = new WebSocketPair()
+    const { action: _action, ...unaudited } = caller
+    this.#sockets.accept(server, { call: unaudited, maySteer, hasStoredSignIn })
+    this.#sockets.replay(server, after, {
+      record: this.#record,
+      store: this.#store,
+      state: this.#conversation,
+    })
+    this.#resumeAgent()
+    return new Response(null, { status: 101, webSocket: client })
+  }
+
+  async #received(caller: SocketAttachment, data: string | ArrayBuffer): Promise<void> {
+    const frame = typeof data === 'string' ? decodeClientFrame(data) : undefined
+    if (frame === undefined) throw new SandwireError('bad_request', 'Cannot use the frame: it is malformed')
+    if (!caller.maySteer) throw new SandwireError('forbidden', 'Cannot do this: you may only watch')
+    const { socket, call } = caller
+    const audited = { ...call, action: 'conversation.steer', requestId: crypto.randomUUID() } as const
+    await auditAgentCall(this.env, this.#record, audited, Date.now())
+    const sender = { socket, account: call.identity, name: call.name }
+    this.#take({ type: 'frame', frame, sender, newId: crypto.randomUUID() })
+  }
+
+  /** Gives the state an input, stores what follows from it, sends it, and does what has to be done. */
+  #take(input: ConversationInput) {
+    const state = this.#conversation
+    const before = state.activity
+    const effects = state.on(input, Date.now())
+    const texts: string[] = []
+    // Everything in one turn of the object, and so stored together; the platform sends nothing before it is stored.
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case 'append':
+          this.#store.addEntry(effect.entry)
+          texts.push(formatEntry(effect.entry))
+          break
+        case 'broadcast':
+          texts.push(JSON.stringify(effect.frame))
+          break
+        case 'persist':
+          this.#sender.add(effect.key, effect.message)
+          break
+        case 'send':
+          this.#sockets.send(effect.socket, effect.frame)
+      }
+    }
+    this.#store.writeState(state.snapshot)
+    this.#sockets.broadcast(texts)
+    this.#touch(effects.some(({ kind }) => kind === 'persist'))
+    if (state.activity !== before) this.#report()
+    this.#hangUp()
+    this.#advanceSoon()
+    return effects
+  }
+
+  #touch(isUsed: boolean): void {
+    if (!isUsed) return
+    const record = this.#record
+    const [first] = record.title === '' ? this.#store.entries(0, 1) : []
+    const title =
+      first?.frame.type === 'user_message' ? first.frame.content.slice(0, MAX_TITLE_CHARS) : record.title
+    this.#store.update({ usedMs: Date.now(), title })
+  }
+
+  /** Closes the socket to the sandbox when the agent rests, so that the object can be evicted. */
+  #hangUp(): void {
+    const { link } = this.#conversation.snapshot
+    if (this.#agentSocket === undefined) return
+    if (link.kind === 'working' && link.run === this.#agentSocket.run) return
+    this.#agentSocket.close()
+    this.#agentSocket = undefined
+  }
+
+  #advanceSoon(): void {
+    this.#mustAdvance = true
+    if (this.#isAdvancing) return
+    this.ctx.waitUntil(
+      this.#run(async () => {
+        await Promise.all([this.#advance(), this.#sender.deliver()])
+        await this.#rearm()
+      }),
+    )
+  }
+
+  /** After an eviction, the first thing that wakes the object also connects to a working agent. */
+  #resumeAgent(): void {
+    if (this.#conversation.work(Date.now()) !== undefined) this.#advanceSoon()
+  }
+
+  /** Does one thing after the other until there is nothing to do now. */
+  async #advance(): Promise<void> {
+    if (this.#isAdvancing) return
+    this.#isAdvancing = true
+    try {
+      while (this.#mustAdvance || this.#conversation.work(Date.now()) !== undefined) {
+        this.#mustAdvance = false
+        const work = this.#conversation.work(Date.now())
+        if (work === undefined) continue
+        await this.#alarm.setBy(Date.now() + WATCH_MS)
+        this.#take(await this.#perform(work))
+      }
+    } finally {
+      this.#isAdvancing = false
+    }
+  }
+
+  async #perform(work: Work): Promise<ConversationInput> {
+    const { log } = runtimeOf(this.env)
+    try {
+      const agent = await this.#openWork()
+      if (work.kind !== 'dial') return await agent.perform(work)
+      const { run } = work
+      this.#agentSocket?.close()
+      const socket = await agent.dial(run, work.after)
+      this.#agentSocket = new EventSocket(run, socket, {
+        messages: (messages) => this.#onAgent(run, messages),
+        closed: () => this.#onAgentClosed(run),
+      })
+      return { type: 'opened', run }
+    } catch (caught) {
+      const failure = failureOf(caught)
+      log.warn('conversation_step_failed', { session: this.#record.id, state: work.kind, code: failure.code })
+      return { type: 'failed', work, failure }
+    }
+  }
+
+  #onAgent(run: string, messages: readonly AgentMessage[]): void {
+    if (this.#store.read() === undefined) return
+    const { resume } = this.#conversation.snapshot
+    let events: Extract<AgentMessage, { event: unknown }>['event'][] = []
+    const flush = (): void => {
+      if (events.length > 0) this.#take({ type: 'events', run, events })
+      events = []
+    }
+    for (const message of messages) {
+      if ('event' in message) {
+        events.push(message.event)
+        continue
+      }
+      flush()
+      this.#broadcast({ type: 'sdk_message', message: toStreamEvent(message.partial, resume) })
+    }
+    flush()
+  }
+
+  #onAgentClosed(run: string): void {
+    if (this.#agentSocket?.run !== run || this.#store.read() === undefined) return
+    this.#agentSocket = undefined
+    this.#take({ type: 'lost', run })
+  }
+
+  #broadcast(frame: LiveFrame): void {
+    this.#sockets.broadcast([JSON.stringify(frame)])
+  }
+
+  /** Sets the alarm for what is due next: retries, deadlines, messages for the API, and finally the end of the conversation. */
+  async #rearm(): Promise<void> {
+    const record = this.#store.read()
+    if (record === undefined) return
+    const { config } = runtimeOf(this.env)
+    const nowMs = Date.now()
+    const times = [
+      record.usedMs + config.conversations.keepDays * DAY_MS,
+      this.#conversation.wakeMs,
+      this.#sender.nextMs(),
+      ...(this.#conversation.wantsSocket ? [nowMs + WATCH_MS] : []),
+    ].filter((time) => time !== undefined)
+    await this.#alarm.setAt(Math.max(nowMs + MIN_PAUSE_MS, Math.min(...times)))
+  }
+
+  #report(): void {
+    const { owner } = this.#record
+    const view = this.#view()
+    const { log } = runtimeOf(this.env)
+    const account = this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(owner))
+    const report = async (): Promise<void> => unwrap(await account.reportConversation(view))
+    // The list is only a copy; the next change repeats it.
+    this.ctx.waitUntil(
+      report().catch((cause: unknown) => log.warn('conversation_not_reported', { cause: String(cause) })),
+    )
+  }
+
+  async #readSpent(): Promise<void> {
+    const usage = await gatewayGrantsOf(this.env)
+      .usage(this.#record.id)
+      // Without a grant nothing was spent yet.
+      .catch(() => undefined)
+    if (usage !== undefined) this.#store.update({ spent: toSpent(usage) })
+  }
+
+  async #delete(): Promise<void> {
+    const { id, owner } = this.#record
+    const work = await this.#openWork()
+    const { link, ended } = this.#conversation.snapshot
+    this.#agentSocket?.close()
+    this.#agentSocket = undefined
+    await work.release('run' in link ? [link.run, ...ended] : ended)
+    unwrap(await this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(owner)).removeConversation(id))
+    this.#sockets.closeAll(CLOSE_GOING_AWAY, 'deleted')
+    await this.ctx.storage.deleteAlarm()
+    await this.ctx.storage.deleteAll()
+    this.#store.forget()
+    this.#state = undefined
+  }
+
+  #view(): ConversationView {
+    return viewOf(this.#record, this.#conversation)
+  }
+
+  get #record(): ConversationRecord {
+    const record = this.#store.read()
+    if (record === undefined) throw noSuchConversation()
+    return record
+  }
+
+  /** The state; read once per life of the object. */
+  get #conversation(): ConversationState {
+    if (this.#state !== undefined) return this.#state
+    const { id } = this.#record
+    const state = new ConversationState(id, this.#store.readState() ?? NEW_CONVERSATION)
+    // No socket of an earlier life is open.
+    state.on({ type: 'woken' }, Date.now())
+    this.#state = state
+    return state
+  }
+
+  #authorize(call: SandboxCall, need: AgentNeed): Promise<void> {
+    return authorizeAgent(this.env, this.#record, call, { need, notFound: noSuchConversation })
+  }
+
+  async #maySteer(call: SandboxCall): Promise<boolean> {
+    try {
+      await this.#authorize(call, 'steer')
+      return true
+    } catch (error) {
+      if (SandwireError.from(error).code === 'forbidden') return false
+      throw error
+    }
+  }
+
+  /** Whether a browser that is connected may still be. */
+  async #recheck({
+    call,
+    hasStoredSignIn,
+  }: SocketAttachment): Promise<{ readonly maySteer: boolean } | undefined> {
+    try {
+      const account = this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(call.identity))
+      if (call.login !== undefined && !unwrap(await account.acceptsConnection({ ...call, hasStoredSignIn })))
+        return undefined
+      await this.#authorize(call, 'watch')
+      return { maySteer: await this.#maySteer(call) }
+    } catch (error) {
+      // A browser is not disconnected because an account does not respond.
+      return SandwireError.from(error).code === 'not_found' ? undefined : { maySteer: true }
+    }
+  }
+
+  #openWork(): Promise<AgentWork> {
+    this.#work ??= openAgentWork(this.env, this.#store)
+    return this.#work
+  }
+
+  #run<T>(run: () => T | Promise<T>): Promise<Outcome<T>> {
+    const { log } = runtimeOf(this.env)
+    return settle(run, (cause) => log.error('conversation_error', { cause: String(cause) }))
+  }
+}

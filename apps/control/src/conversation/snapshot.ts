@@ -1,0 +1,111 @@
+import type { AgentState, InputRequest } from '@sandwire/agent'
+import type { OpaqueJson } from './frames.ts'
+
+/** Who sent a frame. */
+export interface Sender {
+  /** Names the socket in effects. */
+  readonly socket: string
+  readonly account: string
+  readonly name: string
+}
+
+export interface QueuedMessage {
+  readonly id: string
+  readonly text: string
+  readonly by: string
+  readonly atMs: number
+}
+
+/** An answer that was accepted, until the sandbox has it. */
+export interface GivenAnswer {
+  readonly requestId: string
+  readonly decision: 'allow' | 'deny'
+  readonly by: string
+  readonly message?: string
+  readonly answers?: Readonly<Record<string, string>>
+  readonly acceptsEdits?: boolean
+  /** JSON. */
+  readonly updatedInput?: string
+}
+
+interface OpenRequest {
+  readonly requestId: string
+  readonly kind: Exclude<InputRequest['kind'], 'message'>
+  readonly deadlineMs: number | null
+  readonly answer: GivenAnswer | null
+  readonly isDelivered: boolean
+}
+
+/** The agent's program in the sandbox. `run` names it and its journal; each start has a new one. */
+export type AgentLink =
+  | { readonly kind: 'none' }
+  /** It is being started with the first message of the queue. */
+  | { readonly kind: 'starting'; readonly run: string; readonly first: string }
+  /** It works, and its events are read through a socket. */
+  | {
+      readonly kind: 'working'
+      readonly run: string
+      /** The last event that was read. */
+      readonly seq: number
+      readonly agent: AgentState
+      readonly isOpen: boolean
+      /** The last event after which the sandbox was asked whether the agent rests. */
+      readonly lookedSeq: number | null
+      /** Set until it has begun a conversation: the message that is lost if it cannot. */
+      readonly first: QueuedMessage | null
+    }
+  /** It waits for a person, and nothing is connected. `wakeMs`: when it goes on by itself. */
+  | {
+      readonly kind: 'resting'
+      readonly run: string
+      readonly seq: number
+      readonly agent: AgentState
+      readonly wakeMs: number | null
+    }
+
+/** What is stored of a conversation beside its entries. */
+export interface ConversationSnapshot {
+  readonly lastSeq: number
+  readonly isStarted: boolean
+  readonly systemPrompt: string | null
+  /** Ids of the client's own, for stored messages. */
+  readonly labels: OpaqueJson
+  readonly queue: readonly QueuedMessage[]
+  readonly known: readonly { readonly id: string; readonly seq: number }[]
+  readonly requests: readonly OpenRequest[]
+  readonly link: AgentLink
+  readonly starts: number
+  /** Conversation of the agent, which the next start continues. */
+  readonly resume: string | null
+  /** Text of the turn so far. */
+  readonly turn: { readonly text: string; readonly tokens: number } | null
+  readonly tokens: number
+  readonly wantsInterrupt: boolean
+  readonly wantsClose: boolean
+  /** Whether the sandbox exists and was told that an agent works in it. */
+  readonly isPinned: boolean
+  /** Programs that are not needed any more: stopped if they run, and deleted from the sandbox. */
+  readonly ended: readonly string[]
+  /** Nothing is tried before. */
+  readonly retryMs: number
+}
+
+export const NEW_CONVERSATION: ConversationSnapshot = {
+  lastSeq: 0,
+  isStarted: false,
+  systemPrompt: null,
+  labels: {},
+  queue: [],
+  known: [],
+  requests: [],
+  link: { kind: 'none' },
+  starts: 0,
+  resume: null,
+  turn: null,
+  tokens: 0,
+  wantsInterrupt: false,
+  wantsClose: false,
+  isPinned: false,
+  ended: [],
+  retryMs: 0,
+}

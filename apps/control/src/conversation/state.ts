@@ -1,0 +1,432 @@
+import type { AgentState, NumberedEvent } from '@sandwire/agent'
+import type { ErrorCode } from '@sandwire/protocol'
+import { takeAgentEvent } from './agent-events.ts'
+import { ConversationDraft, type ConversationEffect } from './draft.ts'
+import type { ClientFrame, SandboxStatus } from './frames.ts'
+import { toPersisted } from './persisted-message.ts'
+import { type ConversationSnapshot, type GivenAnswer, NEW_CONVERSATION, type Sender } from './snapshot.ts'
+import { type Activity, activityOf, isAtRest, nextWork, sandboxStatusOf, type Work } from './work.ts'
+
+/** Messages that wait while the agent cannot be reached. */
+const MAX_QUEUED = 100
+/** How long a message waits until it is dropped and its sender is told. */
+const QUEUE_MS = 5 * 60_000
+/** Ids of messages that are recognized when they are repeated. */
+const MAX_KNOWN_IDS = 200
+/** Between two attempts when the sandbox does not respond. */
+const RETRY_MS = 2_000
+/** After the deadline of a request, the agent has denied it and goes on. */
+const DEADLINE_MARGIN_MS = 1_000
+/** The sandbox or the program in it does not exist any more. */
+const GONE: ReadonlySet<ErrorCode> = new Set([
+  'not_found',
+  'sandbox_not_found',
+  'sandbox_destroying',
+  'files_missing',
+])
+const GONE_MESSAGE =
+  'The agent ended unexpectedly, and its sandbox does not know it any more. Send a message to go on.'
+
+/** A failed attempt. `retryable`: it is worth another. */
+export interface Failure {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly retryable: boolean
+}
+
+export type ConversationInput =
+  /** A frame of a browser. `newId` is for a message that has no id. */
+  | { readonly type: 'frame'; readonly frame: ClientFrame; readonly sender: Sender; readonly newId: string }
+  /** The object was created anew: no socket to the sandbox is open. */
+  | { readonly type: 'woken' }
+  | { readonly type: 'tick' }
+  /** Results of work. */
+  | { readonly type: 'started'; readonly run: string }
+  | { readonly type: 'opened'; readonly run: string }
+  /** The socket to the sandbox has closed or could not be opened. */
+  | { readonly type: 'lost'; readonly run: string }
+  | { readonly type: 'delivered'; readonly run: string; readonly id: string }
+  | { readonly type: 'answered'; readonly run: string; readonly requestId: string }
+  | { readonly type: 'interrupted'; readonly run: string }
+  /** The program was told to end. */
+  | { readonly type: 'stopped'; readonly run: string }
+  | { readonly type: 'pinned'; readonly isPinned: boolean }
+  | { readonly type: 'forgotten'; readonly run: string }
+  /** The sandbox was asked for the state of the agent. */
+  | { readonly type: 'seen'; readonly run: string; readonly agent: AgentState; readonly lastSeq: number }
+  | { readonly type: 'events'; readonly run: string; readonly events: readonly NumberedEvent[] }
+  /** The sandbox does not know the program any more. */
+  | { readonly type: 'gone'; readonly run: string }
+  | { readonly type: 'failed'; readonly work: Work; readonly failure: Failure }
+
+/**
+ * One conversation. Takes what happens and returns what is to be stored and sent; what has to be done at the sandbox follows
+ * from the state (`work`), so that an eviction at any point loses nothing. No I/O, no clock.
+ */
+export class ConversationState {
+  readonly #id: string
+  #draft: ConversationDraft
+
+  constructor(id: string, snapshot: ConversationSnapshot = NEW_CONVERSATION) {
+    this.#id = id
+    this.#draft = new ConversationDraft(id, snapshot, 0)
+  }
+
+  get snapshot(): ConversationSnapshot {
+    return this.#draft.state
+  }
+
+  /** What the agent is doing, for lists. */
+  get activity(): Activity {
+    return activityOf(this.#draft.state)
+  }
+
+  get sandboxStatus(): SandboxStatus {
+    return sandboxStatusOf(this.#draft.state)
+  }
+
+  /** True while events are read through a socket. */
+  get wantsSocket(): boolean {
+    return this.#draft.state.link.kind === 'working'
+  }
+
+  on(input: ConversationInput, nowMs: number): readonly ConversationEffect[] {
+    this.#draft = new ConversationDraft(this.#id, this.#draft.state, nowMs)
+    const before = this.sandboxStatus
+    this.#take(input)
+    this.#beginStart()
+    const { sandboxStatus } = this
+    if (sandboxStatus !== before) this.#draft.broadcast({ type: 'connection_status', sandboxStatus })
+    return this.#draft.effects
+  }
+
+  /** The next thing to do; undefined: nothing, or not before `wakeMs`. */
+  work(nowMs: number): Work | undefined {
+    return nowMs < this.#draft.state.retryMs ? undefined : nextWork(this.#draft.state)
+  }
+
+  /** When something is due without a further input; undefined: never. */
+  get wakeMs(): number | undefined {
+    const { link, queue, retryMs } = this.#draft.state
+    const times = queue.map(({ atMs }) => atMs + QUEUE_MS)
+    if (link.kind === 'resting' && link.wakeMs !== null) times.push(link.wakeMs)
+    if (nextWork(this.#draft.state) !== undefined) times.push(retryMs)
+    return times.length === 0 ? undefined : Math.min(...times)
+  }
+
+  #take(input: ConversationInput): void {
+    switch (input.type) {
+      case 'frame':
+        return this.#frame(input.frame, input.sender, input.newId)
+      case 'woken':
+        return this.#lost()
+      case 'tick':
+        return this.#tick()
+      case 'started':
+        return this.#started(input.run)
+      case 'failed':
+        return this.#failed(input.work, input.failure)
+      case 'pinned':
+        return this.#draft.set({ isPinned: input.isPinned })
+      case 'forgotten':
+        return this.#draft.set({ ended: this.#draft.state.ended.filter((run) => run !== input.run) })
+      default:
+    }
+    // The rest is about a program that may have been replaced.
+    const { link } = this.#draft.state
+    if (!('run' in link) || link.run !== input.run) return
+    switch (input.type) {
+      case 'opened':
+        if (link.kind === 'working') this.#draft.set({ link: { ...link, isOpen: true } })
+        return
+      case 'lost':
+        this.#lost()
+        return this.#draft.set({ retryMs: this.#draft.nowMs + RETRY_MS })
+      case 'delivered':
+        return this.#delivered(input.id)
+      case 'answered':
+        return this.#answered(input.requestId)
+      case 'interrupted':
+        this.#draft.set({ wantsInterrupt: false })
+        return this.#wake()
+      case 'stopped':
+        this.#draft.set({ wantsClose: false })
+        return this.#wake()
+      case 'seen':
+        return this.#seen(input.agent, input.lastSeq)
+      case 'events':
+        for (const entry of input.events) this.#event(entry)
+        return
+      case 'gone':
+        return this.#ended(GONE_MESSAGE)
+    }
+  }
+
+  // Frames of browsers.
+
+  #frame(frame: ClientFrame, sender: Sender, newId: string): void {
+    switch (frame.type) {
+      case 'start': {
+        const { systemPrompt, taskId, projectId, content, id } = frame
+        if (!this.#draft.state.isStarted)
+          this.#draft.set({
+            isStarted: true,
+            systemPrompt: systemPrompt ?? null,
+            labels: {
+              ...(taskId === undefined ? {} : { taskId }),
+              ...(projectId === undefined ? {} : { projectId }),
+            },
+          })
+        if (content !== undefined && content !== '') this.#message(id ?? newId, content, sender)
+        return
+      }
+      case 'message':
+        return this.#message(frame.id ?? newId, frame.content, sender)
+      case 'permission_response': {
+        const { requestId, decision, modifiedInput, message, acceptsEdits } = frame
+        return this.#answer(
+          {
+            requestId,
+            decision,
+            by: sender.account,
+            ...(modifiedInput === undefined ? {} : { updatedInput: JSON.stringify(modifiedInput) }),
+            ...(message === undefined ? {} : { message }),
+            ...(acceptsEdits === undefined ? {} : { acceptsEdits }),
+          },
+          sender,
+        )
+      }
+      case 'ask_user_answer':
+        return this.#answer(
+          { requestId: frame.requestId, decision: 'allow', by: sender.account, answers: frame.answers },
+          sender,
+        )
+      case 'interrupt':
+        if (this.#draft.state.link.kind === 'working') this.#draft.set({ wantsInterrupt: true })
+        return
+      case 'close':
+        if (this.#draft.state.link.kind === 'working' || this.#draft.state.link.kind === 'resting')
+          this.#draft.set({ wantsClose: true })
+    }
+  }
+
+  #message(id: string, text: string, sender: Sender): void {
+    const { queue, known, labels } = this.#draft.state
+    const { socket } = sender
+    const refuse = (code: string, message: string): void =>
+      this.#draft.send(socket, { type: 'error', code, message, id })
+    const acknowledge = (seq: number): void => this.#draft.send(socket, { type: 'message_ack', id, seq })
+    const earlier = known.find((each) => each.id === id)
+    if (earlier !== undefined) return acknowledge(earlier.seq)
+    if (text.trim() === '') return refuse('bad_request', 'The message is empty')
+    if (queue.length >= MAX_QUEUED)
+      return refuse(
+        'rate_limited',
+        `Cannot store the message: ${MAX_QUEUED} wait already. Send it again later.`,
+      )
+    const seq = this.#draft.append({
+      type: 'user_message',
+      id,
+      content: text,
+      by: sender.account,
+      byName: sender.name,
+    })
+    acknowledge(seq)
+    this.#draft.persist(seq, toPersisted({ kind: 'user', text, account: sender.account, labels }))
+    this.#draft.set({
+      isStarted: true,
+      wantsClose: false,
+      queue: [...queue, { id, text, by: sender.account, atMs: this.#draft.nowMs }],
+      known: [...known, { id, seq }].slice(-MAX_KNOWN_IDS),
+    })
+  }
+
+  #answer(answer: GivenAnswer, sender: Sender): void {
+    const open = this.#draft.state.requests.find(({ requestId }) => requestId === answer.requestId)
+    if (open === undefined || open.answer !== null) {
+      const message =
+        open === undefined
+          ? 'Cannot answer the request: it is not open any more'
+          : 'Cannot answer the request: it was answered already'
+      const frame = { type: 'error', code: 'conflict', message, id: answer.requestId } as const
+      this.#draft.send(sender.socket, frame)
+      return
+    }
+    const requests = this.#draft.state.requests.map((each) => (each === open ? { ...each, answer } : each))
+    this.#draft.set({ requests })
+    const { requestId, decision } = answer
+    const seq = this.#draft.append({
+      type: 'request_resolved',
+      requestId,
+      outcome: decision,
+      by: sender.account,
+      byName: sender.name,
+    })
+    const { labels } = this.#draft.state
+    this.#draft.persist(seq, toPersisted({ kind: 'answer', of: open.kind, answer, labels }))
+  }
+
+  // The agent's program.
+
+  /** Starts the program when a message waits and none runs. */
+  #beginStart(): void {
+    const { link, queue, starts } = this.#draft.state
+    const [first] = queue
+    if (link.kind !== 'none' || first === undefined) return
+    const run = `${this.#id}-${starts + 1}`
+    this.#draft.set({ starts: starts + 1, link: { kind: 'starting', run, first: first.id }, retryMs: 0 })
+  }
+
+  #started(run: string): void {
+    const { link, queue } = this.#draft.state
+    if (link.kind !== 'starting' || link.run !== run) return
+    const first = queue.find(({ id }) => id === link.first) ?? null
+    this.#draft.set({
+      link: { kind: 'working', run, seq: 0, agent: 'starting', isOpen: false, lookedSeq: null, first },
+      queue: queue.filter(({ id }) => id !== link.first),
+      turn: { text: '', tokens: this.#draft.state.tokens },
+      retryMs: 0,
+    })
+  }
+
+  #delivered(id: string): void {
+    this.#draft.set({ queue: this.#draft.state.queue.filter((message) => message.id !== id) })
+    this.#wake()
+  }
+
+  #answered(requestId: string): void {
+    const requests = this.#draft.state.requests.map((each) =>
+      each.requestId === requestId ? { ...each, isDelivered: true } : each,
+    )
+    this.#draft.set({ requests })
+    this.#wake()
+  }
+
+  /** The agent may have something to do, so its events are read again. */
+  #wake(): void {
+    const { link } = this.#draft.state
+    if (link.kind === 'working') this.#draft.set({ link: { ...link, lookedSeq: null } })
+    if (link.kind !== 'resting') return
+    const { run, seq, agent } = link
+    this.#draft.set({
+      link: { kind: 'working', run, seq, agent, isOpen: false, lookedSeq: null, first: null },
+    })
+  }
+
+  /** Comes to rest when nothing has happened since the last event that was read. */
+  #seen(agent: AgentState, lastSeq: number): void {
+    const { link, requests } = this.#draft.state
+    if (link.kind !== 'working') return
+    const { run, seq } = link
+    // Further events are on their way; the end of the program is one too.
+    if (lastSeq !== seq || !isAtRest(agent)) return this.#draft.set({ link: { ...link, lookedSeq: seq } })
+    const deadlines = requests.flatMap(({ deadlineMs }) => (deadlineMs === null ? [] : [deadlineMs]))
+    const wakeMs = deadlines.length === 0 ? null : Math.min(...deadlines) + DEADLINE_MARGIN_MS
+    this.#draft.set({ link: { kind: 'resting', run, seq, agent, wakeMs } })
+  }
+
+  #lost(): void {
+    const { link } = this.#draft.state
+    if (link.kind === 'working') this.#draft.set({ link: { ...link, isOpen: false } })
+  }
+
+  #tick(): void {
+    const { link, queue } = this.#draft.state
+    const late = queue.filter(({ atMs }) => this.#draft.nowMs >= atMs + QUEUE_MS)
+    // An attempt to start with it may have succeeded without a response, so that program is ended.
+    if (link.kind === 'starting' && late.some(({ id }) => id === link.first))
+      this.#draft.set({ link: { kind: 'none' }, ended: [...this.#draft.state.ended, link.run] })
+    for (const { id } of late)
+      this.#drop(id, 'expired', 'The agent could not be reached in time. Send it again.')
+    if (link.kind === 'resting' && link.wakeMs !== null && this.#draft.nowMs >= link.wakeMs) this.#wake()
+  }
+
+  #failed(work: Work, failure: Failure): void {
+    this.#draft.set({ retryMs: this.#draft.nowMs + RETRY_MS })
+    switch (work.kind) {
+      case 'pin':
+        return this.#pinFailed(work.isPinned, failure)
+      case 'forget':
+        // The sandbox may be gone, and then there is nothing to do.
+        if (!failure.retryable) this.#take({ type: 'forgotten', run: work.run })
+        return
+      case 'start':
+        // A conflict: another run works in the sandbox.
+        if (!failure.retryable && failure.code !== 'conflict') this.#abandonStart(work.run, failure.message)
+        return
+      default: {
+        const { link } = this.#draft.state
+        if ('run' in link && link.run === work.run) this.#agentFailed(work, failure)
+      }
+    }
+  }
+
+  #pinFailed(isPinned: boolean, { message, retryable }: Failure): void {
+    const { link } = this.#draft.state
+    if (retryable) return
+    if (isPinned && link.kind === 'starting') this.#abandonStart(link.run, message)
+    else this.#draft.set({ isPinned })
+  }
+
+  #agentFailed(
+    work: Exclude<Work, { kind: 'pin' | 'forget' | 'start' }>,
+    { code, message, retryable }: Failure,
+  ): void {
+    if (GONE.has(code)) return this.#ended(GONE_MESSAGE)
+    if (work.kind === 'answer' && (code === 'conflict' || !retryable))
+      return this.#answered(work.answer.requestId)
+    if (code === 'conflict') {
+      // It has ended or is ending, and says so in its events.
+      if (work.kind === 'interrupt') this.#draft.set({ wantsInterrupt: false })
+      if (this.#draft.state.link.kind === 'resting') this.#draft.set({ retryMs: 0 })
+      return this.#wake()
+    }
+    if (!retryable && work.kind === 'deliver') this.#drop(work.message.id, 'failed', message)
+  }
+
+  /** Gives up a start: its message, and those after it, are dropped. */
+  #abandonStart(run: string, message: string): void {
+    this.#draft.set({ link: { kind: 'none' }, ended: [...this.#draft.state.ended, run] })
+    for (const { id } of this.#draft.state.queue) this.#drop(id, 'failed', message)
+  }
+
+  #drop(id: string, reason: 'expired' | 'failed', message: string): void {
+    this.#draft.set({ queue: this.#draft.state.queue.filter((each) => each.id !== id) })
+    this.#draft.append({ type: 'message_dropped', id, reason, message })
+  }
+
+  /** The program has ended; `problem`: it did not say so itself. */
+  #ended(problem: string | null): void {
+    const { link, requests, turn, ended } = this.#draft.state
+    if (!('run' in link)) return
+    const first = link.kind === 'working' ? link.first : null
+    const isRefused = problem === null && this.#draft.cannotResume
+    for (const { requestId, answer } of requests)
+      if (answer === null) this.#draft.resolve(requestId, 'withdrawn')
+    this.#draft.set({
+      link: { kind: 'none' },
+      requests: [],
+      wantsInterrupt: false,
+      wantsClose: false,
+      ended: problem === null ? [...ended, link.run] : ended,
+    })
+    if (isRefused) {
+      // It could not continue its conversation, so the message was not read: a new conversation gets it.
+      const again = first === null ? [] : [{ ...first, atMs: this.#draft.nowMs }]
+      this.#draft.set({ resume: null, queue: [...again, ...this.#draft.state.queue], turn: null })
+      this.#draft.broadcast({ type: 'session_status', status: 'restore_failed' })
+      return
+    }
+    if (turn === null) return
+    if (problem !== null) this.#draft.append({ type: 'error', code: 'run_ended', message: problem })
+    this.#draft.done(problem === null ? 'end_turn' : 'error')
+  }
+
+  #event({ seq, event }: NumberedEvent): void {
+    const { link } = this.#draft.state
+    if (link.kind !== 'working' || seq <= link.seq) return
+    this.#draft.set({ link: { ...link, seq } })
+    takeAgentEvent(this.#draft, event, `${link.run}-${seq}`)
+    if (event.type === 'complete') this.#ended(null)
+  }
+}

@@ -1,0 +1,94 @@
+import { Outbox, OUTBOX_SCHEMA } from '../outbox/outbox.ts'
+import { hasSchema, numberOf, openSchema, type Schema, type Sql, textOf } from '../sql.ts'
+import type { ConversationEntry } from './frames.ts'
+import { MESSAGE_OUTBOX } from './message-outbox.ts'
+import type { ConversationRecord } from './record.ts'
+import type { ConversationSnapshot } from './snapshot.ts'
+
+const SCHEMA: Schema = {
+  version: 1,
+  statements: [
+    `CREATE TABLE conversation (
+      one INTEGER PRIMARY KEY CHECK (one = 1),
+      record TEXT NOT NULL,
+      state TEXT NOT NULL
+    )`,
+    'CREATE TABLE entries (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, frame TEXT NOT NULL)',
+    ...OUTBOX_SCHEMA,
+  ],
+}
+
+/** Characters of entries in one answer; at least one entry is returned. */
+const MAX_RANGE_CHARS = 1024 * 1024
+
+/** One conversation: its record, state and entries, and messages for the operator's API. */
+export class ConversationStore {
+  readonly #sql: Sql
+  #hasTables: boolean
+  readonly outbox: Outbox
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+    this.#hasTables = hasSchema(sql)
+    if (this.#hasTables) openSchema(sql, SCHEMA)
+    this.outbox = new Outbox((query, ...bindings) => sql.exec(query, ...bindings).toArray(), MESSAGE_OUTBOX)
+  }
+
+  read(): ConversationRecord | undefined {
+    const row = this.#row()
+    return row === undefined ? undefined : (JSON.parse(textOf(row, 'record')) as ConversationRecord)
+  }
+
+  readState(): ConversationSnapshot | undefined {
+    const row = this.#row()
+    return row === undefined ? undefined : (JSON.parse(textOf(row, 'state')) as ConversationSnapshot)
+  }
+
+  insert(record: ConversationRecord, state: ConversationSnapshot): void {
+    if (!this.#hasTables) openSchema(this.#sql, SCHEMA)
+    this.#hasTables = true
+    const values = [JSON.stringify(record), JSON.stringify(state)] as const
+    this.#sql.exec('INSERT OR IGNORE INTO conversation VALUES (1, ?, ?)', ...values)
+  }
+
+  update(changes: Partial<ConversationRecord>): ConversationRecord {
+    const record = this.read()
+    if (record === undefined) throw new Error('There is no conversation')
+    const changed = { ...record, ...changes }
+    this.#sql.exec('UPDATE conversation SET record = ?', JSON.stringify(changed))
+    return changed
+  }
+
+  writeState(state: ConversationSnapshot): void {
+    this.#sql.exec('UPDATE conversation SET state = ?', JSON.stringify(state))
+  }
+
+  addEntry({ seq, atMs, frame }: ConversationEntry): void {
+    this.#sql.exec('INSERT INTO entries VALUES (?, ?, ?)', seq, atMs, JSON.stringify(frame))
+  }
+
+  /** Entries after a number, as many as fit into one answer. */
+  entries(after: number, limit: number): readonly ConversationEntry[] {
+    if (!this.#hasTables) return []
+    const query = 'SELECT seq, at_ms, frame FROM entries WHERE seq > ? ORDER BY seq LIMIT ?'
+    const entries: ConversationEntry[] = []
+    let chars = 0
+    for (const row of this.#sql.exec(query, after, limit).toArray()) {
+      const frame = textOf(row, 'frame')
+      chars += frame.length
+      if (entries.length > 0 && chars > MAX_RANGE_CHARS) break
+      const parsed = JSON.parse(frame) as ConversationEntry['frame']
+      entries.push({ seq: numberOf(row, 'seq'), atMs: numberOf(row, 'at_ms'), frame: parsed })
+    }
+    return entries
+  }
+
+  /** To be called when the storage was deleted. */
+  forget(): void {
+    this.#hasTables = false
+  }
+
+  #row() {
+    return this.#hasTables ? this.#sql.exec('SELECT record, state FROM conversation').toArray()[0] : undefined
+  }
+}

@@ -1,0 +1,79 @@
+import type { AgentState } from '@sandwire/agent'
+import type { SandboxStatus } from './frames.ts'
+import type { ConversationSnapshot, GivenAnswer, QueuedMessage } from './snapshot.ts'
+
+/** What has to be done at the sandbox. Everything can be repeated; it follows from the stored state alone. */
+export type Work =
+  | {
+      readonly kind: 'start'
+      readonly run: string
+      readonly message: QueuedMessage
+      readonly resume: string | null
+      readonly systemPrompt: string | null
+    }
+  | { readonly kind: 'dial'; readonly run: string; readonly after: number }
+  | { readonly kind: 'deliver'; readonly run: string; readonly message: QueuedMessage }
+  | { readonly kind: 'answer'; readonly run: string; readonly answer: GivenAnswer }
+  | { readonly kind: 'interrupt'; readonly run: string }
+  | { readonly kind: 'stop'; readonly run: string }
+  /** The agent may have come to rest. */
+  | { readonly kind: 'look'; readonly run: string }
+  | { readonly kind: 'pin'; readonly isPinned: boolean }
+  | { readonly kind: 'forget'; readonly run: string }
+
+/** True for states in which nothing happens until a person acts. */
+export function isAtRest(agent: AgentState): boolean {
+  return agent === 'idle' || agent === 'awaiting'
+}
+
+/** The sandbox stays awake, and reports what happens to its files, while the agent works or waits for an answer. */
+function wantsPin({ link }: ConversationSnapshot): boolean {
+  if (link.kind === 'resting') return link.agent === 'awaiting'
+  return link.kind === 'starting' || link.kind === 'working'
+}
+
+/** What has to be done next. */
+export function nextWork(state: ConversationSnapshot): Work | undefined {
+  const { link, queue, isPinned, ended, resume, systemPrompt } = state
+  if (wantsPin(state) !== isPinned) return { kind: 'pin', isPinned: !isPinned }
+  const [head] = queue
+  const [old] = ended
+  if (link.kind === 'working' || link.kind === 'resting') return workAtAgent(state, link)
+  if (old !== undefined) return { kind: 'forget', run: old }
+  if (link.kind === 'none' || head === undefined) return undefined
+  return { kind: 'start', run: link.run, message: head, resume, systemPrompt }
+}
+
+function workAtAgent(
+  { queue, requests, wantsClose, wantsInterrupt }: ConversationSnapshot,
+  link: Extract<ConversationSnapshot['link'], { kind: 'working' | 'resting' }>,
+): Work | undefined {
+  const { run } = link
+  if (link.kind === 'working' && !link.isOpen) return { kind: 'dial', run, after: link.seq }
+  if (wantsClose) return { kind: 'stop', run }
+  const [answer] = requests.flatMap((each) => (each.isDelivered ? [] : (each.answer ?? [])))
+  if (answer !== undefined) return { kind: 'answer', run, answer }
+  if (wantsInterrupt) return { kind: 'interrupt', run }
+  // Until its conversation has begun, the program may fail without having read anything.
+  const hasBegun = link.kind === 'resting' || link.first === null
+  const [head] = queue
+  if (head !== undefined && hasBegun) return { kind: 'deliver', run, message: head }
+  if (link.kind === 'resting') return undefined
+  return isAtRest(link.agent) && link.lookedSeq !== link.seq ? { kind: 'look', run } : undefined
+}
+
+/** What an agent is doing. `idle`: it takes a message, whether or not its program runs. */
+export type Activity = 'new' | 'idle' | 'starting' | 'working' | 'awaiting'
+
+export function activityOf({ link, isStarted, requests }: ConversationSnapshot): Activity {
+  if (link.kind === 'starting') return 'starting'
+  if (link.kind === 'none') return isStarted ? 'idle' : 'new'
+  if (requests.some(({ answer }) => answer === null)) return 'awaiting'
+  return link.kind === 'working' ? 'working' : 'idle'
+}
+
+export function sandboxStatusOf({ link }: ConversationSnapshot): SandboxStatus {
+  if (link.kind === 'starting') return 'connecting'
+  if (link.kind === 'working') return link.isOpen ? 'connected' : 'connecting'
+  return 'disconnected'
+}

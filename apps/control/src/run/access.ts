@@ -1,0 +1,59 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { Env } from '../env.ts'
+import { unwrap } from '../outcome.ts'
+import type { SandboxCall } from '../sandbox/call.ts'
+
+/** What a caller needs to do something to a run or a conversation. */
+export type AgentNeed = 'watch' | 'steer' | 'own'
+
+/** A run or a conversation. */
+interface Owned {
+  readonly id: string
+  readonly owner: string
+  readonly sandbox: string
+}
+
+/** Throws `notFound` for callers without any access. Others than the owner have that of the sandbox, or a grant on the id. */
+export async function authorizeAgent(
+  env: Pick<Env, 'SANDBOX'>,
+  { id, owner, sandbox }: Owned,
+  call: SandboxCall,
+  { need, notFound }: { readonly need: AgentNeed; readonly notFound: () => SandwireError },
+): Promise<void> {
+  // A terminal needs no more than `connect` to watch.
+  if (need !== 'watch' && !call.scopes.includes('exec'))
+    throw new SandwireError('forbidden', 'The credential does not have the scope "exec"')
+  if (call.identity === owner) return
+  const outcome = await env.SANDBOX.get(env.SANDBOX.idFromName(sandbox)).accessToRun(call, id)
+  if (!outcome.ok && outcome.code === 'sandbox_not_found') throw notFound()
+  const access = unwrap(outcome)
+  if (need === 'steer' && access.authority === 'viewer')
+    throw new SandwireError('forbidden', 'Cannot do this: you are a viewer')
+  if (need === 'own' && access.need !== 'own')
+    throw new SandwireError('forbidden', 'Cannot do this: only the owner may')
+}
+
+/** Records an authorized request in the owner's audit, before it has any effect. */
+export async function auditAgentCall(
+  env: Pick<Env, 'ACCOUNT'>,
+  { id, owner, sandbox }: Owned,
+  call: SandboxCall,
+  nowMs: number,
+): Promise<void> {
+  const { identity, name, address, requestId, login, action } = call
+  if (action === undefined) return
+  const entry = {
+    id: `${requestId}.${action}`,
+    atMs: nowMs,
+    actor: identity,
+    actorName: name,
+    action,
+    sandbox,
+    session: id,
+    address,
+    requestId,
+    outcome: 'allowed' as const,
+    ...(login === undefined ? {} : { login }),
+  }
+  unwrap(await env.ACCOUNT.get(env.ACCOUNT.idFromName(owner)).recordAudit(owner, [entry]))
+}
