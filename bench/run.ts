@@ -11,7 +11,7 @@ import { command } from './rows/command.ts'
 import { completePipe, completePty } from './rows/completeness.ts'
 import { connect } from './rows/connect.ts'
 import { copyIn, copyOut } from './rows/copy-files.ts'
-import { echoPipe, echoPty } from './rows/echo.ts'
+import { echoBesideSave, echoPipe, echoPty } from './rows/echo.ts'
 import { downloadFile, transferMemory, uploadFile } from './rows/file-transfer.ts'
 import { endSessions } from './rows/end-sessions.ts'
 import { floodEcho, floodRequest } from './rows/floods.ts'
@@ -88,6 +88,7 @@ const ROWS: readonly Row[] = [
   restoreFiles,
   saveMemory,
   savePause,
+  echoBesideSave,
   browserKeys,
   browserFlood,
   browserPrompt,

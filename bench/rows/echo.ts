@@ -1,7 +1,9 @@
+import type { RunningHost } from '../../test/e2e/support/control.ts'
 import { openControl, openPeer } from '../competitors.ts'
+import { createSandbox, findIsolationProblem, openHost } from '../peers/control-plane.ts'
 import { serveBareWebSocket } from '../peers/controls.ts'
 import { echoRaw } from '../peers/raw-read.ts'
-import { sandwirePlain, sandwireV1 } from '../peers/sandwire.ts'
+import { attachStream, sandwirePlain, sandwireV1 } from '../peers/sandwire.ts'
 import { buildSbxStdio, createSbxStdio } from '../peers/sbx-stdio.ts'
 import { ssh } from '../peers/ssh.ts'
 import { awaitText, type Mode, type Service, type Stream } from '../peers/stream.ts'
@@ -42,7 +44,7 @@ function timeTrips(stream: Stream): Promise<number[]> {
   return promise
 }
 
-async function measureEcho(service: Service, mode: Mode): Promise<number> {
+async function measureEcho(service: Pick<Service, 'connect'>, mode: Mode): Promise<number> {
   const stream = await service.connect()
   if (mode === 'pty') await awaitText(stream, 'ready')
   const times = await timeTrips(stream)
@@ -82,6 +84,72 @@ function openEcho(mode: Mode): Row['open'] {
       )),
     ]
   }
+}
+
+const AT_REST = 'without saves'
+const BESIDE_SAVES = 'beside saves'
+const SANDBOX = 'bench'
+
+/** Changes 30 MiB and saves them, again and again, until it is disposed. */
+function saveRepeatedly(host: RunningHost): AsyncDisposable {
+  let isEnded = false
+  const post = async (path: string, body: object): Promise<void> => {
+    const response = await host.fetch(`/api/sandboxes/${SANDBOX}/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    if (!response.ok) throw new Error(`Cannot POST ${path}: ${await response.text()}`)
+    await response.body?.cancel()
+  }
+  const running = (async () => {
+    while (!isEnded) {
+      await post('exec', { cmd: 'sh', args: ['-c', 'head -c 31457280 /dev/urandom > changed'] })
+      await post('checkpoints', {})
+    }
+  })()
+  return {
+    [Symbol.asyncDispose]: async () => {
+      isEnded = true
+      await running
+    },
+  }
+}
+
+export const echoBesideSave: Row = {
+  id: 'echo-save',
+  title: 'echo beside saves, terminal',
+  unit: 'µs',
+  about:
+    'Median time of one byte through `cat` on a terminal and back, through control, while 30 MiB in the same sandbox are changed and saved again and again.',
+  targets: [atMost(BESIDE_SAVES, AT_REST, 1.2)],
+  open: async () => {
+    const problem = findIsolationProblem()
+    if (problem !== undefined) return [{ name: BESIDE_SAVES, absent: problem }]
+    return openHost(async (host) => {
+      await createSandbox(host, SANDBOX)
+      const argv = ['sh', '-c', 'stty raw -echo; printf ready; exec cat']
+      const service = {
+        connect: () => attachStream({ ...host, sandbox: SANDBOX }, { argv, mode: 'pty' }),
+      }
+      const atRest: Competitor = {
+        name: AT_REST,
+        side: 'control',
+        measure: () => measureEcho(service, 'pty'),
+        [Symbol.asyncDispose]: () => Promise.resolve(),
+      }
+      const beside: Competitor = {
+        name: BESIDE_SAVES,
+        side: 'ours',
+        measure: async () => {
+          await using _ = saveRepeatedly(host)
+          return await measureEcho(service, 'pty')
+        },
+        [Symbol.asyncDispose]: host.stop,
+      }
+      return [atRest, beside]
+    })
+  },
 }
 
 export const echoPipe: Row = {

@@ -110,8 +110,11 @@ export class FileVersions {
   }
 
   get #sync(): Omit<SavedState, 'restored'> {
-    const { store } = this.#deps
-    return { state: this.#state.kind, savedMs: store.head?.createdMs ?? null, error: this.#error }
+    const { store, running } = this.#deps
+    // A change that was seen during the last save is part of it, or gone with the sandbox.
+    const isOver = running() === undefined && this.#error === null && !this.isSaving
+    const state = isOver ? 'idle' : this.#state.kind
+    return { state, savedMs: store.head?.createdMs ?? null, error: this.#error }
   }
 
   /** A save runs. */
@@ -415,6 +418,7 @@ export class FileVersions {
     }
     if (this.#watched !== epoch) return
     this.#watched = undefined
+    if (this.#error === null) this.#apply({ type: 'reset' })
     metrics.update(sandbox, undefined)
   }
 

@@ -160,6 +160,14 @@ class VersionsSimulation {
 
   /** What must be true at any moment. */
   #check(): void {
+    const { state: sync, error } = this.#control.files.saved
+    if (
+      this.#store.read()?.state.kind !== 'running' &&
+      error === null &&
+      sync !== 'idle' &&
+      !this.#control.files.isSaving
+    )
+      throw new Error(`The sandbox does not run and is shown as ${sync}`)
     const { versions } = this.#store
     for (const { save, manifests, segments, number } of versions.list()) {
       for (const id of new Set([...manifests, ...segments]))
