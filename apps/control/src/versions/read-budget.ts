@@ -4,7 +4,7 @@ import { SandwireError } from '@sandwire/protocol'
 /** Bytes of manifests that control unpacks and parses for one account; 2 MiB take about a twentieth of a second. */
 const BYTES_PER_SECOND = 2 * 1024 * 1024
 /** What an account may use at once. */
-const BURST_BYTES = 32 * 1024 * 1024
+const BURST_BYTES = 8 * 1024 * 1024
 /** Accounts that are counted; the least recently seen is dropped first. */
 const MAX_ACCOUNTS = 1_000
 

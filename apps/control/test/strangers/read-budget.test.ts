@@ -18,15 +18,15 @@ function open() {
 test('(threat T50) an account that read large versions waits before it reads another, and no other account does', async () => {
   const { clock, read } = open()
   expect(await read('eve', 40 * MiB)).toBe('read')
-  expect(await rejectionOf(read('eve', 1))).toMatchObject({ code: 'rate_limited', retryAfterMs: 4_000 })
+  expect(await rejectionOf(read('eve', 1))).toMatchObject({ code: 'rate_limited', retryAfterMs: 16_000 })
   expect(await read('ada', 1)).toBe('read')
-  clock.nowMs += 4_000
+  clock.nowMs += 16_000
   expect(await read('eve', 1)).toBe('read')
 })
 
 test('requests for small versions are not refused', async () => {
   const { read } = open()
-  for (let at = 0; at < 1_000; at += 1) expect(await read('ada', 10 * 1024)).toBe('read')
+  for (let at = 0; at < 500; at += 1) expect(await read('ada', 10 * 1024)).toBe('read')
 })
 
 test('(threat T50) requests that an account sends at once are read one after the other, as far as the budget goes', async () => {
@@ -37,7 +37,7 @@ test('(threat T50) requests that an account sends at once are read one after the
       running += 1
       expect(running).toBe(1)
       await Promise.resolve()
-      charge(16 * MiB)
+      charge(4 * MiB)
       running -= 1
       return 'read'
     })
