@@ -62,6 +62,20 @@ describe('the gateway to git servers', () => {
     })
   }
 
+  test('a wake request needs the token of the run, from its sandbox', async () => {
+    const wake = async (token: string, slot: string): Promise<number> =>
+      (
+        await fetch(`http://127.0.0.1:${control.gatewayPort}/wake`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, [SLOT_HEADER]: slot },
+        })
+      ).status
+    const token = await grant('none')
+    expect(await wake(token, '0')).toBe(204)
+    expect(await wake(token, '1')).toBe(401)
+    expect(await wake('x', '0')).toBe(401)
+  })
+
   /** Runs git as in a sandbox. The header stands for the slot, which workerd adds on a host. */
   async function git(token: string, cwd: string, ...args: string[]): Promise<{ code: number; text: string }> {
     const gateway = `http://127.0.0.1:${control.gatewayPort}`

@@ -25,7 +25,10 @@ beforeAll(async () => {
   sandboxes.intercept = (request) => agents.handle(request)
   control = await startControl({
     runner: sandboxes,
-    config: { runs: { concurrent: 2, queued: 3 } },
+    config: {
+      runs: { concurrent: 2, queued: 3 },
+      credentials: { hosts: [{ host: 'api.example', secret: 'RULE_KEY' }] },
+    },
     bindings: { ANTHROPIC_API_KEY: 'sk-ant-test' },
   })
   control.host.isolation = 'bubblewrap'
@@ -253,4 +256,18 @@ test('requests with invalid fields are refused with the name of the field', asyn
     expect(response.status).toBe(400)
     expect(((await response.json()) as { error: { field: string } }).error.field).toBe(field)
   }
+})
+
+test('a run may use only hosts that have a header rule', async () => {
+  const response = await control.fetch('/api/runs', {
+    method: 'POST',
+    json: { repo: 'https://github.com/owner/name', task: 'x', hosts: ['other.example'] },
+  })
+  expect(response.status).toBe(400)
+  expect(await response.json()).toMatchObject({ error: { code: 'bad_request', field: 'hosts' } })
+  agents.onStart = (agent) => agent.end()
+  const run = await create({ repo: 'https://github.com/owner/name', task: 'x', hosts: ['api.example'] })
+  await waitFor(run.id, 'ended')
+  const [agent] = [...agents.runs.values()]
+  expect(agent?.start['wake']).toMatchObject({ url: 'http://127.0.0.1:3129/wake' })
 })

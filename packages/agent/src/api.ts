@@ -118,6 +118,8 @@ export const agentStartSchema = schema.record({
   env: schema.dictionary(64, /^[A-Za-z_][A-Za-z0-9_]{0,63}$/, schema.text(4096)),
   /** Texts that are replaced in every event; files with them are withheld from the diff. The run's grant is one. */
   secrets: schema.list(schema.text(4096), 32),
+  /** Where sandboxd says that the run needs attention, with a `POST` and this bearer token; absent: nowhere. */
+  wake: schema.optional(schema.record({ url: schema.text(256, /^http:\/\//), token: schema.text(4096) })),
   limits: limitsSchema,
 })
 /** What `PUT /agents/:id` takes. */

@@ -11,7 +11,7 @@ export const CONTAINER_GATEWAY_URL = `http://${GATEWAY_NAME}`
 export const SLOT_HEADER = 'x-sandwire-slot'
 
 /** Path prefixes of the gateway. The next segment is a model provider's id, or the host of a repository or header rule. */
-export const GATEWAY_PATHS = { models: '/models/', git: '/git/', hosts: '/hosts/' } as const
+export const GATEWAY_PATHS = { models: '/models/', git: '/git/', hosts: '/hosts/', wake: '/wake' } as const
 
 /** Base URL of a model provider at the gateway. */
 export function modelBaseUrl(gatewayUrl: string, provider: string): string {

@@ -45,6 +45,9 @@ export const createRunBody = z
       description:
         '`auto` (default): tools run without asking. `ask`: tools that change something ask first.',
     }),
+    hosts: z.array(z.string().max(253)).max(16).optional().openapi({
+      description: 'Hosts for which the server adds a header to requests of the run; see its header rules.',
+    }),
     interactive: z.boolean().optional().openapi({
       description: 'The agent takes further messages after each turn, until the run is aborted or idle.',
     }),

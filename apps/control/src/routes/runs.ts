@@ -41,7 +41,7 @@ export interface RunRouteDependencies {
   readonly lookup: SandboxLookup
   readonly mint: IdMint
   readonly commands: CommandPolicy
-  readonly config: Pick<Config, 'runs'>
+  readonly config: Pick<Config, 'runs' | 'credentials'>
   readonly ceilings: Ceilings
   readonly grants: Pick<GatewayGrants, 'check'>
   readonly nowMs: () => number
@@ -139,9 +139,24 @@ export function addRunRoutes(
       const key = keyOf(context.req.raw.headers)
       // An agent runs any command.
       commands.checkFree(call, input.agent ?? 'claude')
+      const unknown = input.hosts?.find(
+        (host) => !config.credentials.hosts.some((rule) => rule.host === host),
+      )
+      if (unknown !== undefined) refuseField('hosts', 'the server has no header rule for one of them')
       const source = await sourceOf(input, call.identity)
       if (source.kind === 'sandbox') await checkSandbox(call, source.id, input.keep)
-      const { task, context: more, agent, model, permission, limits, network, keep, interactive } = input
+      const {
+        task,
+        context: more,
+        agent,
+        model,
+        permission,
+        limits,
+        network,
+        keep,
+        interactive,
+        hosts,
+      } = input
       const order = {
         source,
         task,
@@ -153,6 +168,7 @@ export function addRunRoutes(
         network,
         keep,
         interactive,
+        hosts,
       }
       const deps = { lookup, mint, settings: config.runs, ceilings, grants, nowMs }
       return context.json(toRunView(await createRun(deps, call, order, key)), 202)

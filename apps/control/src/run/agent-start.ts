@@ -1,4 +1,5 @@
 import { type AgentStart, DEFAULT_LIMITS } from '@sandwire/agent'
+import { GATEWAY_PATHS } from '@sandwire/internal-api'
 import type { GatewayAccess, GatewayGrant, GatewayGrants, GatewayUsage } from '../credentials/grants.ts'
 import type { RunRecord, RunRequest, Spent } from './record.ts'
 import type { RunSettings } from './settings.ts'
@@ -80,7 +81,7 @@ export function grantOf(
     models: [...settings.models],
     budgetMicroUsd: Math.round(limits.budgetUsd * MICRO),
     maxOutputTokens: MAX_OUTPUT_TOKENS,
-    hosts: [],
+    hosts: [...(request.hosts ?? [])],
     ...(source.kind === 'repo'
       ? {
           git: {
@@ -116,6 +117,9 @@ export function agentStartOf(
     isInteractive,
     env: { ...env },
     secrets: [token],
+    ...(env['SANDWIRE_GATEWAY_URL'] === undefined
+      ? {}
+      : { wake: { url: `${env['SANDWIRE_GATEWAY_URL']}${GATEWAY_PATHS.wake}`, token } }),
     limits: {
       ...DEFAULT_LIMITS,
       idleMs: limits.idleSeconds * 1000,

@@ -27,6 +27,8 @@ export interface RunOrder {
   readonly network?: NetworkSpec | undefined
   readonly keep?: boolean | undefined
   readonly interactive?: boolean | undefined
+  /** Hosts with a header rule of the operator. */
+  readonly hosts?: readonly string[] | undefined
   readonly purpose?: RunRequest['purpose']
 }
 
@@ -110,6 +112,7 @@ function completeRequest(order: RunOrder, settings: RunSettings, ceilings: Ceili
     // A sandbox that existed before stays, unless its owner says otherwise.
     keep: order.keep ?? source.kind === 'sandbox',
     isInteractive: order.interactive ?? false,
+    ...(order.hosts === undefined ? {} : { hosts: order.hosts }),
     purpose: order.purpose ?? 'change',
   }
 }

@@ -43,6 +43,8 @@ export interface RunRequest {
   readonly keep: boolean
   /** The agent takes further messages after a turn, until it is stopped or idle for too long. */
   readonly isInteractive: boolean
+  /** Hosts of the operator's header rules that the run may use. */
+  readonly hosts?: readonly string[]
   /** What the result is for; `research` and `review` have no diff. */
   readonly purpose: 'change' | 'research' | 'review'
 }

@@ -67,7 +67,7 @@ export class AgentRegistry {
       startedMs: wallClock(),
       secrets: start.secrets,
       // The environment has the credentials of the run, and no event follows from it.
-      driver: { start: { ...start, env: {} }, workspace, epochMs, nonce: randomHex(10) },
+      driver: { start: withoutCredentials(start), workspace, epochMs, nonce: randomHex(10) },
       isTamperProof,
     }
     const record = new RunRecord(path.join(this.#folder(), id), wallClock, meta)
@@ -137,6 +137,10 @@ export class AgentRegistry {
       log.warn('agent_unreadable', { run: name, message: String(error) })
     }
   }
+}
+
+function withoutCredentials({ wake: _wake, ...start }: AgentStart): AgentStart {
+  return { ...start, env: {} }
 }
 
 /** A run of an earlier sandboxd. */

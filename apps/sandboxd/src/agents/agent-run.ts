@@ -25,6 +25,8 @@ const MAX_LINE_BYTES = 8 * 1024 * 1024
 const MAX_STDERR_LINE_BYTES = 64 * 1024
 /** From TERM to KILL for processes that the agent left behind. */
 const LEFTOVER_MS = 1_000
+/** Control answers at once. */
+const WAKE_MS = 5_000
 /** Timers take at most 2^31 - 1 milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
@@ -176,6 +178,16 @@ export class AgentRun {
     if (outcome === undefined) return
     const totals = { usage, agentSessionId, model, announcedFiles }
     this.record.finish(outcome, totals, await collectDiff(this.record, this.#deps))
+    this.#wake()
+  }
+
+  /** Asks control to look at the run now. Control looks by itself too, so that a lost request only delays it. */
+  #wake(): void {
+    const { wake } = this.#start
+    if (wake === undefined) return
+    const headers = { authorization: `Bearer ${wake.token}` }
+    const signal = AbortSignal.timeout(WAKE_MS)
+    void fetch(wake.url, { method: 'POST', headers, signal, redirect: 'manual' }).catch(() => undefined)
   }
 
   #perform(effect: DriverEffect): void {
@@ -183,7 +195,9 @@ export class AgentRun {
       case 'record':
         return this.record.record(effect.input, this.#nowMs)
       case 'emit':
-        return this.record.emit(effect.event)
+        this.record.emit(effect.event)
+        if (effect.event.type === 'awaiting_input') this.#wake()
+        return
       case 'partial':
         return this.record.feed.partial({ partial: effect.partial })
       case 'partial_line':
