@@ -76,6 +76,31 @@ test('openForward closes a connection when the target is missing or closes its o
   }
 })
 
+test('openForward waits for a target that is being started', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandwire-proxy-'))
+  const socketPath = join(folder, 'proxy.sock')
+  const forward = await openForward({
+    listen: LISTEN,
+    target: () => socketPath,
+    maxConnections: 8,
+    waitMs: 20_000,
+  })
+  const client = dial(portOf(forward))
+  client.write('early')
+  await new Promise<void>((resolve) => client.once('connect', resolve))
+  const upstream = createServer({ allowHalfOpen: true }, (socket) => {
+    void readAll(socket).then((request) => socket.end(`${request.toString()}!`))
+  })
+  cleanUps.push(() => {
+    forward.close()
+    upstream.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  await new Promise<void>((resolve) => upstream.listen(socketPath, resolve))
+  client.end(' and late')
+  expect((await readAll(client)).toString()).toBe('early and late!')
+})
+
 test('openForward rejects when the port is in use', async () => {
   const holder = createServer()
   await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))

@@ -19,6 +19,8 @@ import type { SupervisorLog } from './supervisor-log.ts'
 
 /** Connections of one sandbox to the credential gateway; each costs the supervisor two descriptors. */
 const MAX_GATEWAY_CONNECTIONS = 128
+/** How long a request to the gateway waits while control is being started. */
+const GATEWAY_WAIT_MS = 2 * 60_000
 
 /** Dependencies of a supervisor. */
 export interface SuperviseDependencies {
@@ -196,6 +198,8 @@ async function openGate(
       // Connects anew each time, so that a restart of control needs no notice.
       target: () => gateSocket(gates, slot),
       maxConnections: MAX_GATEWAY_CONNECTIONS,
+      // An agent gives up after a few refused connections, sooner than a host is started again.
+      waitMs: GATEWAY_WAIT_MS,
     }),
   )
   undo.defer(() => void server.close())
