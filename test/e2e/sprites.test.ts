@@ -66,6 +66,24 @@ describe.skipIf(problem !== undefined)(
       expect(await (await host.fetch('/api/file?path=a/b.txt')).json()).toMatchObject({ content: 'one' })
     })
 
+    test('makes, lists and restores checkpoints of the sprite, whoever made them', async () => {
+      const url = '/api/sandboxes/default/checkpoints'
+      sprites.api.sprite('dev').checkpoint('made elsewhere')
+      expect((await send('POST', url, { name: 'first' })).status).toBe(201)
+      expect(await (await host.fetch(url)).json()).toMatchObject({
+        versions: [
+          { version: 2, name: 'first', kind: 'checkpoint', isNewest: true },
+          { version: 1, name: 'made elsewhere' },
+        ],
+      })
+      await send('PUT', '/api/file?path=a/b.txt', { content: 'two' })
+      expect((await send('POST', `${url}/none/restore`)).status).toBe(404)
+      expect((await send('POST', `${url}/first/restore`)).status).toBe(200)
+      expect(await (await host.fetch('/api/file?path=a/b.txt')).json()).toMatchObject({ content: 'one' })
+      // The files before the restore are a checkpoint too.
+      expect(await (await host.fetch(url)).json()).toMatchObject({ versions: [{ version: 3 }, {}, {}] })
+    })
+
     test('reports an API that fails, without its text, and recovers', async () => {
       sprites.api.behavior.intercept = () => new Response('RAW upstream text', { status: 503 })
       await eventually(async () => (await host.fetch('/readyz')).status === 503, {
@@ -87,7 +105,7 @@ describe.skipIf(problem !== undefined)(
       })
       const metrics = await (await host.fetch('/metrics')).text()
       expect(metrics).toContain('sandwire_sprites_requests_total{status="200"}')
-      expect(metrics).toContain('sandwire_sprites_ready_total 2')
+      expect(metrics).toContain('sandwire_sprites_ready_total 3')
     })
 
     test('has the token in no response, log, command line or process of the sandbox', async () => {

@@ -26,6 +26,7 @@ export function measureProvider(
   return {
     survives: provider.survives,
     deliversStopReason: provider.deliversStopReason,
+    ...(provider.checkpoints !== undefined && { checkpoints: provider.checkpoints }),
     start: (...args) => measured('start', () => provider.start(...args)),
     status: (...args) => measured('status', () => provider.status(...args)),
     stop: (...args) => measured('stop', () => provider.stop(...args)),

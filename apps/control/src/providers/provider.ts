@@ -1,5 +1,6 @@
 import type { HostHealth, SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import type { StopReason } from '@sandwire/protocol'
+import type { ListedVersion } from '../versions/version-store.ts'
 
 /** What remains after an event. */
 export type Survivor = 'processes' | 'files' | 'nothing'
@@ -24,6 +25,18 @@ export interface UpstreamRequest {
   readonly signal?: AbortSignal
 }
 
+/** Checkpoints that a provider makes itself; used where control does not save files. */
+export interface ProviderCheckpoints {
+  /** Newest first. */
+  list(id: string): Promise<readonly ListedVersion[]>
+  /** Returns the new one. */
+  create(id: string, name: string | undefined): Promise<ListedVersion>
+  /** Throws `not_found`. */
+  find(id: string, nameOrNumber: string): Promise<ListedVersion>
+  /** Replaces the files of a stopped sandbox. */
+  restore(id: string, number: number): Promise<void>
+}
+
 /**
  * Starts, stops and reaches sandboxes. Every method may be called at any time and concurrently. They throw
  * `provider_unavailable` when there is no response, and `sandbox_failed` when the operation failed.
@@ -32,6 +45,7 @@ export interface Provider {
   readonly survives: Survival
   /** `stop` passes its reason on to sandboxd. */
   readonly deliversStopReason: boolean
+  readonly checkpoints?: ProviderCheckpoints
   /** Starts the sandbox unless it runs; concurrent calls share one start. */
   start(spec: StartSpec, requestId: string): Promise<SandboxStatus>
   status(id: string, requestId: string): Promise<SandboxStatus>

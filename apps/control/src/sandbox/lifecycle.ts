@@ -179,10 +179,10 @@ export class SandboxLifecycle {
   }
 
   /** Stops the sandbox without saving its files and starts it again; `prepare` runs in between. */
-  restart(requestId: string, prepare: () => void): Promise<void> {
+  restart(requestId: string, prepare: () => void | Promise<void>): Promise<void> {
     return this.#serialize(async () => {
       await this.#stop(requestId, 'requested', true)
-      prepare()
+      await prepare()
       await this.#start(requestId)
     })
   }

@@ -95,8 +95,10 @@ export class SandboxObject extends DurableObject<Env> {
 
   /** Saved versions of its files, newest first, and which are kept. */
   versions(call: SandboxCall): Promise<Outcome<VersionList>> {
-    return this.#run(async ({ lifecycle, files, refreshRetention }) => {
-      lifecycle.authorize(call, 'work')
+    return this.#run(async ({ lifecycle, files, provider: { checkpoints }, refreshRetention }) => {
+      const { record } = lifecycle.authorize(call, 'work')
+      if (checkpoints !== undefined && !files.isEnabled)
+        return { ...files.describe(), versions: await checkpoints.list(record.id) }
       await refreshRetention()
       return files.describe()
     })
@@ -115,8 +117,9 @@ export class SandboxObject extends DurableObject<Env> {
 
   /** Saves the files and keeps the version until it is deleted. Starts a stopped sandbox. */
   checkpoint(call: SandboxCall, name: string | undefined): Promise<Outcome<ListedVersion>> {
-    return this.#audited(call, {}, async ({ lifecycle, files }) => {
-      lifecycle.authorize(call, 'work')
+    return this.#audited(call, {}, async ({ lifecycle, files, provider: { checkpoints } }) => {
+      const { record } = lifecycle.authorize(call, 'work')
+      if (checkpoints !== undefined && !files.isEnabled) return checkpoints.create(record.id, name)
       files.checkName(name)
       await lifecycle.start(call.requestId)
       const { requestId } = call

@@ -1,13 +1,26 @@
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
+import type { Provider } from '../providers/provider.ts'
 import type { FileVersions } from './file-versions.ts'
 import type { SandboxLifecycle } from './lifecycle.ts'
 
+interface RestoreDependencies {
+  readonly lifecycle: SandboxLifecycle
+  readonly files: FileVersions
+  readonly provider: Pick<Provider, 'checkpoints'>
+}
+
 /** Replaces the files of a sandbox by a version. The present files become a checkpoint first, so that this can be undone. */
 export async function restoreVersion(
-  { lifecycle, files }: { readonly lifecycle: SandboxLifecycle; readonly files: FileVersions },
+  { lifecycle, files, provider }: RestoreDependencies,
   nameOrNumber: string,
   requestId: string,
 ): Promise<void> {
+  const { checkpoints } = provider
+  if (checkpoints !== undefined && !files.isEnabled) {
+    const { number } = await checkpoints.find(lifecycle.id, nameOrNumber)
+    await checkpoints.create(lifecycle.id, undefined)
+    return lifecycle.restart(requestId, () => checkpoints.restore(lifecycle.id, number))
+  }
   const version = files.find(nameOrNumber)
   const { kind } = await lifecycle.observe(requestId)
   // The present files are then those of the newest version, which may be one that cannot be restored.

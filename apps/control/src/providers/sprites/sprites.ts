@@ -3,10 +3,11 @@ import type { HostHealth, SandboxStatus, StartSpec } from '@sandwire/internal-ap
 import { SandwireError, SOFTWARE_VERSION, type StopReason, SUBPROTOCOL } from '@sandwire/protocol'
 import type { ContainerRun, ContainerStore } from '../container/container-store.ts'
 import { startupEnv } from '../container/startup-env.ts'
-import type { Provider, UpstreamRequest } from '../provider.ts'
+import type { Provider, ProviderCheckpoints, UpstreamRequest } from '../provider.ts'
 import { sendUpstream, unreachable } from '../upstream.ts'
 import type { Service, SpritesApi, SpritesSettings } from './api.ts'
 import type { ByteDuplex } from './byte-duplex.ts'
+import { openCheckpoints } from './checkpoints.ts'
 import { SpritesError } from './errors.ts'
 import { SANDBOXD_HOST, sendHttp } from './http-client.ts'
 import { INSTALL_COMMAND, PROGRAM, SERVICE, START_SCRIPT, START_SCRIPT_TEXT } from './layout.ts'
@@ -58,12 +59,14 @@ export interface AcceptOptions {
 export class SpritesProvider implements Provider {
   readonly deliversStopReason = false
   readonly survives = { detach: 'processes', stop: 'files', upgrade: 'processes' } as const
+  readonly checkpoints: ProviderCheckpoints
   readonly #deps: SpritesProviderDependencies
   readonly #connections = new Set<() => void>()
   #starting: Promise<SandboxStatus> | undefined
 
   constructor(deps: SpritesProviderDependencies) {
     this.#deps = deps
+    this.checkpoints = openCheckpoints(deps.api, (id) => this.#spriteOf(id))
   }
 
   start(spec: StartSpec): Promise<SandboxStatus> {

@@ -321,7 +321,7 @@ class VersionsSimulation {
         return run(`restore ${number}`, async () => {
           const wanted = this.#box.snapshots.get(this.#store.versions.find(number)?.save ?? '')
           const control = this.#control
-          await restoreVersion(control, number, 'restore')
+          await restoreVersion({ ...control, provider: {} }, number, 'restore')
           if (control === this.#control && wanted !== undefined)
             this.#note(`restored ${JSON.stringify([...wanted])}`)
         })
