@@ -289,6 +289,22 @@ describe('a conversation', () => {
     expect(last.start).not.toHaveProperty('resume')
   }, 60_000)
 
+  test('refuses what does not fit into the queue, and frames that come faster than people type', async () => {
+    const browser = await browse('sessionId=s6')
+    for (let at = 0; at < 220; at += 1) browser.send({ type: 'message', content: `m${at}`, id: `m${at}` })
+    await eventually(
+      async () => browser.ofType('message_ack').length + browser.ofType('error').length === 220,
+      {
+        what: 'every frame to be answered',
+      },
+    )
+    const codes = browser.ofType('error').map(({ code }) => code)
+    expect(new Set(codes)).toEqual(new Set(['rate_limited']))
+    // The first one started the agent, which has not begun, so that the others wait.
+    expect([100, 101]).toContain(browser.ofType('message_ack').length)
+    expect(browser.ofType('user_message').length).toBe(browser.ofType('message_ack').length)
+  }, 60_000)
+
   test('keeps what the API does not accept, in order and with the same keys', async () => {
     apiStatus = 503
     const browser = await browse('sessionId=s5')

@@ -242,6 +242,8 @@ export class ConversationObject extends DurableObject<Env> {
   async #received(caller: SocketAttachment, data: string | ArrayBuffer): Promise<void> {
     const frame = typeof data === 'string' ? decodeClientFrame(data) : undefined
     if (frame === undefined) throw new SandwireError('bad_request', 'Cannot use the frame: it is malformed')
+    if (!this.#sockets.admits(caller))
+      throw new SandwireError('rate_limited', 'Too many frames; send it later')
     if (!caller.maySteer) throw new SandwireError('forbidden', 'Cannot do this: you may only watch')
     const { socket, call } = caller
     const audited = { ...call, action: 'conversation.steer', requestId: crypto.randomUUID() } as const

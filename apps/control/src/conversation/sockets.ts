@@ -1,5 +1,6 @@
 import { ERRORS } from '@sandwire/protocol'
 import { z } from 'zod'
+import { Buckets } from '../http/buckets.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import { callFields } from '../sandbox/pass-through.ts'
 import type { ConversationEntry, LiveFrame } from './frames.ts'
@@ -12,6 +13,8 @@ export const MAX_SOCKETS = 64
 /** An authorization that is older is checked again before anything is sent or accepted. */
 const CHECK_MS = 10_000
 
+/** Frames of one account: each is stored and audited. */
+const FRAME_RATE = { perSecond: 10, burst: 200, max: MAX_SOCKETS }
 /** Entries in one read of the store. */
 const BATCH = 200
 
@@ -41,11 +44,17 @@ export interface SocketDependencies {
 /** The browsers of a conversation. Their sockets hibernate with the object. */
 export class ConversationSockets {
   readonly #deps: SocketDependencies
+  readonly #rate = new Buckets(FRAME_RATE)
   /** Frames are sent in order, also while authorizations are checked. */
   #sending: Promise<void> = Promise.resolve()
 
   constructor(deps: SocketDependencies) {
     this.#deps = deps
+  }
+
+  /** False when an account sends more frames than people do. */
+  admits({ call }: SocketAttachment): boolean {
+    return this.#rate.take(call.identity, this.#deps.nowMs())
   }
 
   get count(): number {
