@@ -56,7 +56,7 @@ function openGithub() {
 beforeAll(async () => {
   server = openGitServer(['owner/one'], `x-access-token:${TOKEN}`)
   github = openGithub()
-  sandboxes.intercept = (request) => agents.handle(request) as Promise<Response>
+  sandboxes.intercept = (request) => agents.handle(request)
   control = await startControl({
     runner: sandboxes,
     config: {

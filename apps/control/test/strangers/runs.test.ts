@@ -17,7 +17,7 @@ let bob: ApiClient
 let sandbox: string
 
 beforeAll(async () => {
-  sandboxes.intercept = (request) => agents.handle(request) as Promise<Response>
+  sandboxes.intercept = (request) => agents.handle(request)
   control = await startControl({
     runner: sandboxes,
     config: { runs: { concurrent: 1, kept: 2 } },
