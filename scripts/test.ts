@@ -49,6 +49,8 @@ interface Group {
   readonly env?: Readonly<Record<string, string>>
   /** Runs only where a container engine can run. */
   readonly needsEngine?: true
+  /** Runs only as root. */
+  readonly needsRoot?: true
   /** Runs its files again in another environment; does not claim them. */
   readonly isRepeat?: true
   /** Its tests depend on nothing outside the process, so a failure is never repeated. */
@@ -126,6 +128,7 @@ const GROUPS: readonly Group[] = [
     patterns: e2e('disconnects', 'terminal-input'),
     env: { SANDWIRE_E2E: 'sprites' },
     isRepeat: true,
+    needsRoot: true,
   },
   {
     name: 'wire through containers',
@@ -262,6 +265,7 @@ async function runGroups(): Promise<Run> {
   mkdirSync(logFolder, { recursive: true })
   const waiting = [...assignFiles(GROUPS)]
     .filter(([group, files]) => files.length > 0 && (group.needsEngine !== true || engine !== undefined))
+    .filter(([group]) => group.needsRoot !== true || process.getuid?.() === 0)
     .toSorted(([a], [b]) => b.seconds - a.seconds)
   const runs = new Map<Group, Run>()
   const runNext = async (): Promise<void> => {
