@@ -243,6 +243,20 @@ test('moves a message to the dead letters after its last attempt, and goes on wi
   expect(sent).toEqual(['a1', 'a1', 'a2'])
 })
 
+test('queues dead letters again, after what is pending', async () => {
+  const { outbox, failing, delivery, enqueue } = open({ maxAttempts: 1 })
+  failing.add('a')
+  enqueue('a', 'a1')
+  await delivery.deliver()
+  failing.clear()
+  enqueue('a', 'a2')
+  expect(outbox.replayDeadLetters(0)).toBe(1)
+  expect(outbox.deadLetters()).toEqual([])
+  expect(outbox.pending().map(({ key }) => key)).toEqual(['a2', 'a1'])
+  await delivery.deliver({ force: true })
+  expect(outbox.isEmpty).toBe(true)
+})
+
 test('queues of one table do not see each other', () => {
   const database = new Database(':memory:')
   const one = open({}, database)
