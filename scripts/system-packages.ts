@@ -28,6 +28,8 @@ const systemPackages: readonly SystemPackage[] = [
     tests: 'the client library and the workbench in a browser',
   },
   { name: 'bubblewrap', probe: ['bwrap', '--version'], tests: 'isolated sandboxes' },
+  { name: 'vim', probe: ['vim', '--version'], tests: 'full-screen programs in a terminal' },
+  { name: 'less', probe: ['less', '--version'], tests: 'full-screen programs in a terminal' },
   { name: 'tmux', probe: ['tmux', '-V'], tests: 'panes of tmux' },
   { name: 'procps', probe: ['ps', '--version'], tests: 'process clean-up' },
   { name: 'docker.io', probe: ['dockerd', '--version'], tests: 'sandboxes in containers' },

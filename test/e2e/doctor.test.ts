@@ -107,12 +107,16 @@ test.skipIf((await findStarterProblem('root')) !== undefined)(
   'every probe fails without isolation (threat T39)',
   async () => {
     data = createDataFolder('root')
+    const folders = ['/usr', '/lib', '/lib64'].flatMap((folder) => ['--ro-bind-try', folder, folder])
+    // For the probe that looks for processes with another root.
+    const other = Bun.spawn(['bwrap', '--die-with-parent', ...folders, '/usr/bin/sleep', '600'])
     // In its own mount namespace, because one of the probes mounts.
     const before = ['unshare', '--mount', '--propagation', 'private', '--']
     const child = Bun.spawn([...before, process.execPath, DOCTOR, data], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const reports: ProbeReport[] = await new Response(child.stdout).json()
+    other.kill()
     const held = reports.filter(({ verdict }) => verdict === 'ok').map(({ name }) => name)
     expect(held.filter((name) => !NOT_HELD_BY_SANDBOX.includes(name))).toEqual([])
   },

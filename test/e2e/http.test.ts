@@ -105,9 +105,11 @@ describe('GET /sessions', () => {
 
 describe('GET /sessions/:id/output', () => {
   test('returns the bytes of both streams from an offset, in pages', async () => {
-    await using client = runShell(sandboxd, 'head -c 1500000 /dev/zero; sleep 0.1; printf abc >&2; exit 0', {
+    await using client = runShell(sandboxd, 'head -c 1500000 /dev/zero; read go; printf abc >&2; exit 0', {
       output: 'digest',
     })
+    await eventually(() => client.stdout.length === 1_500_000, { what: 'stdout before stderr' })
+    await client.send('\n')
     await client.exit
     let from = 0
     let last = ''

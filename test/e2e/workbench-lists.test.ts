@@ -61,7 +61,7 @@ describe.skipIf(problem !== undefined)(
       await panel.getByText('No changes').waitFor()
       expect(await page.locator('.notice').count()).toBe(0)
       await page.getByRole('tab').first().click()
-      expect(await workbench.first.read('git log --format="%an %ae %s"')).toBe(
+      expect(await workbench.first.read('git --no-pager log --format="%an %ae %s"')).toBe(
         'Ann Author ann@example.test a first commit',
       )
       // The author is asked for once, and stays visible.

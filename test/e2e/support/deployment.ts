@@ -7,6 +7,8 @@ import { AS_NOBODY, NOBODY } from './nobody.ts'
 import type { WireServer } from './wire-server.ts'
 
 const CLI = resolve(import.meta.dir, '../../../apps/cli/src/main.ts')
+/** Disk space of a sandbox. An account may have half of the disk, which may be small. */
+const DISK_BYTES = 256 * 1024 ** 2
 /** Generous, for a loaded machine. */
 const WAIT_MS = 20_000
 /** Time within which everything of a destroyed sandbox must be gone. */
@@ -121,7 +123,7 @@ export class Deployment implements AsyncDisposable {
     const response = await this.fetch('/api/sandboxes', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ name, ...settings }),
+      body: JSON.stringify({ name, limits: { diskBytes: DISK_BYTES }, ...settings }),
     })
     if (response.status !== 201) throw new Error(`Cannot create "${name}": ${await response.text()}`)
     const created = toView(await response.json())

@@ -100,7 +100,8 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       const spec = fixture.spec()
       await fixture.manager.start(spec)
       const socket = path.join(fixture.settings.runBase, spec.id, 'io', 'sandboxd.sock')
-      const decoy = path.join(fixture.folder, 'decoy.sock')
+      // Beside it: hard links do not reach other file systems.
+      const decoy = `${socket}.decoy`
       let visits = 0
       using server = Bun.serve({ unix: decoy, fetch: () => new Response(String((visits += 1))) })
       renameSync(socket, `${socket}.old`)
