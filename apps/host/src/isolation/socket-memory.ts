@@ -37,7 +37,7 @@ export function queuedBytes(row: readonly string[]): number {
   return (Number.parseInt(sent, 16) || 0) + (Number.parseInt(received, 16) || 0)
 }
 
-/** An upper bound of the memory that sockets in the network namespace of a process queue, whoever holds them. */
+/** An upper bound of the memory that sockets in the network namespace of a process queue, including sockets that other processes hold. */
 export function socketBytes(pid: number): number {
   const folder = `/proc/${pid}/net`
   const internet = ['tcp', 'tcp6', 'udp', 'udp6'].flatMap((name) => readRows(`${folder}/${name}`))
