@@ -1,16 +1,19 @@
 import { existsSync, statSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { expect, test } from 'bun:test'
 import { isAlive, readDescendants } from '@sandwire/testing'
 import { readLines } from './support/lines.ts'
 
 const ROOT = resolve(import.meta.dir, '../..')
 
+/** Folder of Node and npm, wherever they are installed, and those of the system. */
+const NODE_PATH = [dirname(Bun.which('npm') ?? '/usr/bin/npm'), '/usr/bin', '/bin'].join(':')
+
 test('npm start runs Sandwire in the current folder with only Node on PATH, and leaves no process behind', async () => {
   const home = await mkdtemp(join(tmpdir(), 'cli-start-'))
-  const env = { PATH: '/usr/bin:/bin', HOME: home, SHELL: '/bin/bash', npm_config_update_notifier: 'false' }
+  const env = { PATH: NODE_PATH, HOME: home, SHELL: '/bin/bash', npm_config_update_notifier: 'false' }
   const argv = ['npm', '--silent', '--prefix', ROOT, 'start', '--', '--port', '0']
   const child = Bun.spawn(argv, { cwd: home, env, stdout: 'pipe', stderr: 'pipe', detached: true })
   const lines = readLines(child.stdout)
@@ -34,7 +37,7 @@ test('npm start runs Sandwire in the current folder with only Node on PATH, and 
 })
 
 test('npx sbx-stdio, sandboxd and sandwire work with only Node on PATH', async () => {
-  const env = { PATH: '/usr/bin:/bin', HOME: tmpdir(), npm_config_update_notifier: 'false' }
+  const env = { PATH: NODE_PATH, HOME: tmpdir(), npm_config_update_notifier: 'false' }
   const versionOf = async (...argv: string[]): Promise<string> => {
     const child = Bun.spawn([...argv, '--version'], { cwd: ROOT, env, stdout: 'pipe' })
     return await new Response(child.stdout).text()
@@ -65,7 +68,7 @@ test.each(['cli/bin/sbx-stdio', 'sandboxd/bin/sandboxd', 'host/bin/sandwire'])(
     await writeFile(at('node_modules', '.bin', 'bun'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 })
     const child = Bun.spawn([at('node_modules', '.bin', name), 'a b'], {
       cwd: tmpdir(),
-      env: { PATH: '/usr/bin:/bin' },
+      env: { PATH: NODE_PATH },
       stdout: 'pipe',
     })
     expect(await new Response(child.stdout).text()).toBe(
