@@ -7,6 +7,7 @@ import { installPeers } from './install-peers.ts'
 import { describeMachine } from './machine.ts'
 import { insertFigures, renderRow, type RowResult } from './report.ts'
 import { type Competitor, isAbsent, type Row } from './row.ts'
+import { runEnd, runStart } from './rows/agents.ts'
 import { command } from './rows/command.ts'
 import { completePipe, completePty } from './rows/completeness.ts'
 import { connect } from './rows/connect.ts'
@@ -73,6 +74,8 @@ const ROWS: readonly Row[] = [
   reattach,
   tree,
   search,
+  runStart,
+  runEnd,
   downloadFile,
   uploadFile,
   transferMemory,

@@ -1,7 +1,7 @@
-// Long runs of stress tests: `npm run soak -- [--disconnects N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--versions N] [--kept N] [--projects N] [--faults N] [--leaks N] [--trees N] [--seed N]`.
+// Long runs of stress tests: `npm run soak -- [--disconnects N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--versions N] [--kept N] [--projects N] [--faults N] [--leaks N] [--trees N] [--runs N] [--seed N]`.
 // Simulates sessions, and versions of files under crashes. Disconnects attachments and compares every byte; kills workerd and the host during transfers; creates and destroys sandboxes;
 // runs file operations while folders are swapped with symlinks that lead outside; kills and freezes processes during operations and
-// compares the state with a model; kills sandboxes, machines and servers while files are saved and restored; repeats requests and reports how the memory of each program grows. 0 skips a stage.
+// compares the state with a model; submits runs of coding agents at once; kills sandboxes, machines and servers while files are saved and restored; repeats requests and reports how the memory of each program grows. 0 skips a stage.
 
 import { parseArgs } from 'node:util'
 import { simulateVersions } from '../../apps/control/test/support/versions-simulator/versions-simulator.ts'
@@ -14,6 +14,7 @@ import { startSandboxd } from '../e2e/support/sandboxd.ts'
 import { Random, simulate } from '@sandwire/testing'
 import { runDisconnectStress } from './disconnect-stress.ts'
 import { runHostKillStress } from './host-kill-stress.ts'
+import { submitRuns } from './many-runs.ts'
 import { measureLeakSlopes } from './leak-slopes.ts'
 import { describeRound, randomRound, StateTruth } from './state-truth.ts'
 import { describeVersionRound, randomVersionRound, VersionFaults, RECOVERY_MS } from './version-faults.ts'
@@ -36,6 +37,8 @@ const DEFAULT_FAULTS = 300
 const DEFAULT_LEAKS = 20_000
 /** Random trees whose diff is applied to their base. */
 const DEFAULT_TREES = 1_000
+/** Runs of coding agents that are submitted at once. */
+const DEFAULT_RUNS = 50
 const TREES_PER_WORKSPACE = 100
 /** Growth in the second half of a run, beyond that of a workerd without our code, that counts as a leak; garbage collected heaps vary by less. */
 const MAX_LATE_GROWTH_BYTES = 32 * 1024 ** 2
@@ -69,6 +72,7 @@ const { values } = parseArgs({
     faults: text,
     leaks: text,
     trees: text,
+    runs: text,
     seed: text,
   },
 })
@@ -271,6 +275,15 @@ async function soakProjects(wanted: number): Promise<void> {
   print(`passed ${wanted} saves and restores of a project`)
 }
 
+/** Submits runs at once; those beyond the ceiling of the account wait, and each returns its diff. */
+async function soakRuns(wanted: number): Promise<void> {
+  const { mostBytes, mostAtWork } = await submitRuns(wanted)
+  const mebibytes = Math.round(mostBytes / 1024 ** 2)
+  print(
+    `passed ${wanted} runs submitted at once: at most ${mostAtWork} at work, ${mebibytes} MiB of their agents`,
+  )
+}
+
 /** Compares random trees before and after random changes. A failing seed is part of the error. */
 async function soakTrees(wanted: number): Promise<void> {
   for (let done = 0; done < wanted; done += TREES_PER_WORKSPACE) {
@@ -295,6 +308,7 @@ const stages = [
   { run: soakSwaps, count: readWhole(values.swaps, DEFAULT_SWAPS) },
   { run: soakFaults, count: readWhole(values.faults, DEFAULT_FAULTS) },
   { run: soakTrees, count: readWhole(values.trees, DEFAULT_TREES) },
+  { run: soakRuns, count: readWhole(values.runs, DEFAULT_RUNS) },
   { run: soakLeaks, count: readWhole(values.leaks, DEFAULT_LEAKS) },
 ]
 print(`seed ${firstSeed}`)
