@@ -13,7 +13,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AgentClient } from './support/agents/agent-client.ts'
-import { findClaude } from './support/agents/real-claude.ts'
+import { findClaude } from './support/agents/real-agents.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 const claude = await findClaude()

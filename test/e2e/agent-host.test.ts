@@ -3,7 +3,7 @@ import { callTool, inTurns, openFakeAnthropic, say } from '@sandwire/testing/fak
 import { eventually } from '@sandwire/testing'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { findClaude } from './support/agents/real-claude.ts'
+import { findClaude } from './support/agents/real-agents.ts'
 import { startHost } from './support/control.ts'
 
 const claude = await findClaude()

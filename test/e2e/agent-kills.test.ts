@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MAIN } from './cli-runner.ts'
 import { AgentDeployment } from './support/agents/agent-deployment.ts'
-import { findClaude } from './support/agents/real-claude.ts'
+import { findClaude } from './support/agents/real-agents.ts'
 import { openTerminal } from './support/terminal.ts'
 
 const claude = await findClaude()

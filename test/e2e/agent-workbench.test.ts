@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { callTool, inTurns, openFakeAnthropic, say } from '@sandwire/testing/fake-anthropic'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { findClaude } from './support/agents/real-claude.ts'
+import { findClaude } from './support/agents/real-agents.ts'
 import { findBrowserProblem } from './support/browser.ts'
 import { WorkbenchFixture } from './support/workbench.ts'
 

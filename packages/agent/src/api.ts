@@ -95,10 +95,12 @@ export const DEFAULT_LIMITS: AgentLimits = {
 }
 
 export const agentStartSchema = schema.record({
-  /** Which driver. */
-  agent: schema.oneOf(['claude']),
+  /** What the program speaks: Claude's stream-json, or the Agent Client Protocol. */
+  agent: schema.oneOf(['claude', 'acp']),
   /** Absolute path of the program in the sandbox, or a name on its PATH. */
   program: schema.text(4096),
+  /** Arguments of the program; those of Claude are made here. */
+  args: schema.optional(schema.list(schema.text(4096), 64)),
   /** The first message. Control joins task and context. */
   task: schema.text(MAX_TASK_CHARS),
   /** Added to the agent's own system prompt. */

@@ -1,4 +1,5 @@
 export * from './api.ts'
+export { AcpDriver } from './acp/acp-driver.ts'
 export { ClaudeDriver, type ClaudeDriverOptions } from './claude/claude-driver.ts'
 export { claudeCommand } from './claude/command.ts'
 export { type AgentDriver, type DriverEffect, type DriverInput, type Outcome } from './driver.ts'

@@ -71,6 +71,7 @@ function parseBody(options: CommandOptions): Readonly<Record<string, unknown>> {
   const policy = options.value('network') ?? (allow.length > 0 ? 'allowlist' : undefined)
   return present({
     context: options.value('context'),
+    agent: options.value('agent'),
     model: options.value('model'),
     permission: options.has('ask') ? 'ask' : undefined,
     interactive: options.has('interactive') ? true : undefined,
@@ -155,6 +156,7 @@ tracked files, and others that are not ignored. While it works, type to tell it 
   --repo URL           work on a repository instead; the server clones it
   --ref REF            its branch, tag or commit (default: the default branch)
   --context TEXT       more about the task
+  --agent NAME         agent to use (default: claude)
   --model NAME         model to use (default: the server's)
   --ask                ask before tools that change something
   --interactive        take further messages after each turn, until you end the run
@@ -176,6 +178,7 @@ Exit status: 0 completed, 1 failed, 3 budget used up, 4 crashed, 5 files lost, 1
     repo: 'value',
     ref: 'value',
     context: 'value',
+    agent: 'value',
     model: 'value',
     ask: 'flag',
     interactive: 'flag',
@@ -192,6 +195,7 @@ Exit status: 0 completed, 1 failed, 3 budget used up, 4 crashed, 5 files lost, 1
   fields: {
     repo: { option: '--repo' },
     ref: { option: '--ref' },
+    agent: { option: '--agent' },
     model: { option: '--model' },
     task: { option: 'the task' },
     'limits.budgetUsd': { option: '--budget' },

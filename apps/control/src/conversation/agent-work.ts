@@ -179,7 +179,7 @@ export class AgentWork {
       .filter((text) => text !== undefined && text !== null)
       .join('\n\n')
     return {
-      ...agentStartOf({ request: this.#runRequest(message.text) }, await this.#access()),
+      ...agentStartOf({ request: this.#runRequest(message.text) }, await this.#access(), this.#deps.runs),
       ...(resume === null ? {} : { resume }),
       ...(prompt === '' ? {} : { systemPrompt: prompt }),
     }

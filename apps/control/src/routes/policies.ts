@@ -108,6 +108,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /files/:sandbox': rule('read', 'connect', 'work'),
   'GET /files/:sandbox/:path': rule('read', 'connect', 'work'),
   // Of files in a sandbox, the route also checks `work` on it.
+  'GET /api/agents': rule('read', 'connect', 'self'),
   'POST /api/runs': rule('write', 'exec', 'self'),
   'GET /api/runs': rule('read', 'connect', 'self'),
   'GET /api/runs/:run': rule('read', 'connect', 'watch'),

@@ -36,7 +36,11 @@ export const createRunBody = z
       .max(MAX_TASK_CHARS / 2)
       .optional()
       .openapi({ description: 'Appended to the task.' }),
-    agent: z.enum(['claude']).optional(),
+    agent: z
+      .string()
+      .max(32)
+      .optional()
+      .openapi({ description: 'One of `GET /api/agents`; default `claude`.' }),
     model: z
       .string()
       .regex(/^[A-Za-z0-9._:/@[\]-]{1,128}$/, 'expected the name of a model')
@@ -191,6 +195,9 @@ export const runView = z
     result: result.nullable().openapi({ description: 'Null until it has ended, and in lists.' }),
   })
   .openapi('Run')
+export const agentList = z
+  .object({ agents: z.array(z.object({ name: z.string(), title: z.string() })) })
+  .openapi('Agents')
 export const runList = z.object({ runs: z.array(runView) }).openapi('Runs')
 
 export const messageView = z

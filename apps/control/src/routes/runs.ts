@@ -9,6 +9,7 @@ import { CODE_HEADER, COMMON_HEADERS } from '../http/respond.ts'
 import { checkHandshake } from '../http/upgrade.ts'
 import { readObjectError, unwrap } from '../outcome.ts'
 import { type RunStreamCall, RUN_URL } from '../run/call.ts'
+import { agentsOf } from '../run/agents.ts'
 import { createRun, type RunOrder } from '../run/create.ts'
 import { CALL_HEADER } from '../sandbox/call.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
@@ -17,6 +18,7 @@ import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { type App, type AppEnv, callOf, identityOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
 import {
+  agentList,
   approvalBody,
   approvalParams,
   approvalView,
@@ -125,6 +127,16 @@ export function addRunRoutes(
     if (sandbox === undefined) return refuseField('repo', 'expected a repository or a sandbox')
     return { kind: 'sandbox', id: await lookup.resolve(account, parseSandboxRef(sandbox)) }
   }
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/agents',
+      responses: { 200: json(agentList, 'Coding agents that runs can use') },
+    }),
+    (context) =>
+      context.json({ agents: agentsOf(config.runs).map(({ name, title }) => ({ name, title })) }, 200),
+  )
 
   app.openapi(
     endpoint(guardOf, {

@@ -1,6 +1,7 @@
 import { type AgentStart, DEFAULT_LIMITS } from '@sandwire/agent'
 import { GATEWAY_PATHS } from '@sandwire/internal-api'
 import type { GatewayAccess, GatewayGrant, GatewayGrants, GatewayUsage } from '../credentials/grants.ts'
+import { findAgent } from './agents.ts'
 import type { RunRecord, RunRequest, Spent } from './record.ts'
 import type { RunSettings } from './settings.ts'
 
@@ -12,9 +13,6 @@ const MICRO = 1_000_000
 const MAX_OUTPUT_TOKENS = 64_000
 /** Time to queue, clone and collect, besides the time limit of the agent. */
 const GRANT_MARGIN_MS = 60 * 60_000
-
-/** Where the programs of agents are in every sandbox. */
-const PROGRAMS: Readonly<Record<RunRequest['agent'], string>> = { claude: '/opt/agents/claude/claude' }
 
 /** The tools of an agent that only reads. */
 const READ_ONLY_TOOLS = ['Read', 'Grep', 'Glob']
@@ -102,20 +100,24 @@ function taskText({ task, context }: Pick<RunRequest, 'task' | 'context'>): stri
 /** The request that starts the agent. */
 export function agentStartOf(
   { request }: Pick<RunRecord, 'request'>,
-  { env, token }: GatewayAccess,
+  access: GatewayAccess,
+  settings: Pick<RunSettings, 'agents'>,
 ): AgentStart {
-  const { agent, model, permission, limits, isInteractive, purpose } = request
+  const { model, permission, limits, isInteractive, purpose } = request
+  const { env, token } = access
+  const agent = findAgent(settings, request.agent)
   const schema = SCHEMAS[purpose]
   return {
-    agent,
-    program: PROGRAMS[agent],
+    agent: agent.driver,
+    program: agent.program,
+    ...(agent.args.length === 0 ? {} : { args: agent.args }),
     task: taskText(request),
     ...(model === undefined ? {} : { model }),
     permission,
     ...(purpose === 'change' ? {} : { tools: READ_ONLY_TOOLS }),
     ...(schema === undefined ? {} : { outputSchema: JSON.stringify(schema) }),
     isInteractive,
-    env: { ...env },
+    env: { ...env, ...agent.env(access, model, permission === 'ask') },
     secrets: [token],
     ...(env['SANDWIRE_GATEWAY_URL'] === undefined
       ? {}

@@ -10,6 +10,7 @@ import type { SandboxCall } from '../sandbox/call.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { checkModel } from './agent-start.ts'
+import { findAgent } from './agents.ts'
 import type { RunLimits, RunRecord, RunRequest, RunSource } from './record.ts'
 import type { RunSettings } from './settings.ts'
 import { listedView, type RunView, viewOf } from './view.ts'
@@ -20,7 +21,7 @@ export interface RunOrder {
   readonly source: Extract<RunSource, { kind: 'repo' }> | { readonly kind: 'sandbox'; readonly id: string }
   readonly task: string
   readonly context?: string | undefined
-  readonly agent?: 'claude' | undefined
+  readonly agent?: string | undefined
   readonly model?: string | undefined
   readonly permission?: 'auto' | 'ask' | undefined
   readonly limits?: { readonly [Name in keyof RunLimits]?: RunLimits[Name] | undefined } | undefined
@@ -104,7 +105,7 @@ function completeRequest(order: RunOrder, settings: RunSettings, ceilings: Ceili
     source: source.kind === 'repo' ? source : { kind: 'sandbox' },
     task: order.task,
     ...(order.context === undefined ? {} : { context: order.context }),
-    agent: order.agent ?? 'claude',
+    agent: findAgent(settings, order.agent ?? 'claude').name,
     ...(model === undefined ? {} : { model }),
     permission: order.permission ?? 'auto',
     limits: limitsOf(order.limits, settings),

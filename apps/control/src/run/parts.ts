@@ -5,6 +5,7 @@ import { unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { ensureAgentProgram } from './agent-program.ts'
+import { findAgent } from './agents.ts'
 import { agentStartOf, checkModel, grantOf, toSpent } from './agent-start.ts'
 import { type DiffStore, openDiffStore } from './diff-store.ts'
 import { RunLifecycle } from './lifecycle.ts'
@@ -72,15 +73,17 @@ export async function openRunParts({
     sandbox,
     diffs,
     packs,
-    ensureProgram: () =>
-      config.provider === 'host' ? ensureAgentProgram(env, record().request.agent) : Promise.resolve(true),
+    ensureProgram: () => {
+      const { name, isInstalled } = findAgent(config.runs, record().request.agent)
+      return config.provider === 'host' && isInstalled ? ensureAgentProgram(env, name) : Promise.resolve(true)
+    },
     pollMs: POLL_MS[config.provider],
     nowMs,
     log,
     wakeAt,
     credentials: {
       check: () => checkModel(grants, record().request.model),
-      prepare: async () => agentStartOf(record(), await access()),
+      prepare: async () => agentStartOf(record(), await access(), config.runs),
       spent: async () => {
         const usage = await ifGranted(() => grants.usage(record().id))
         return usage === undefined ? null : toSpent(usage)

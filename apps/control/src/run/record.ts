@@ -33,7 +33,8 @@ export interface RunRequest {
   readonly source: RunSource
   readonly task: string
   readonly context?: string
-  readonly agent: 'claude'
+  /** Name of the agent. */
+  readonly agent: string
   readonly model?: string
   /** `auto`: tools run without asking. `ask`: tools that change something ask first. */
   readonly permission: 'auto' | 'ask'

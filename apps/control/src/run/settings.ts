@@ -32,6 +32,23 @@ export const runSettingsSchema = z.strictObject({
   budgetUsd: z.number().min(0.01).max(100_000).default(10),
   /** Requests to the model that a run may make; 0: any number. */
   turns: whole(0, 100_000).default(0),
+  /** Further agents, which speak the Agent Client Protocol. */
+  agents: z
+    .array(
+      z.strictObject({
+        name: z
+          .string()
+          .regex(/^(?!(?:claude|opencode)$)[a-z][a-z0-9-]{0,31}$/, 'expected a new name in lower case'),
+        title: z.string().min(1).max(64).exactOptional(),
+        /** Path in the sandbox, or a name on its PATH. */
+        program: z.string().min(1).max(4_096),
+        args: z.array(z.string().max(4_096)).max(64).default([]),
+        /** `{gateway}`, `{token}` and `{model}` are replaced. */
+        env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/), z.string().max(4_096)).default({}),
+      }),
+    )
+    .max(32)
+    .default([]),
   /** Account that owns the runs of Workers that bind `CLAUDE_SANDBOX`; absent: they cannot start any. */
   bindingAccount: z.string().min(1).max(256).exactOptional(),
 })

@@ -8,7 +8,7 @@ export interface AgentPackage {
 export interface AgentProgram {
   /** The version that this release was tested with. */
   readonly version: string
-  /** The executable in the package. */
+  /** The executable's path in the package. */
   readonly file: string
   /** By `PLATFORM-ARCH`, with `-musl` where the C library is musl. */
   readonly packages: Readonly<Record<string, AgentPackage>>
@@ -41,6 +41,17 @@ export const AGENT_PROGRAMS: Readonly<Record<string, AgentProgram>> = {
         'linux-arm64-musl',
         'xZLgceKCX42bUXTqz3Cd1Tc7Li43ys8+gO1SA8ZKJ4q+a0ALv+N2LHQUC1Sr+AY3Qv16VQU/yAvU/iS24CuJdg==',
       ),
+    },
+  },
+  opencode: {
+    version: '1.18.33',
+    file: 'bin/opencode',
+    packages: {
+      'linux-x64': {
+        name: 'opencode-linux-x64',
+        integrity:
+          'sha512-q/t/3p2CTxOT9y2kvjesb/LZab2+1eqlhhWA02Be6mjTtmYtNBcBsrI5yDo4Fw7ZSPBW2oyMIGMNRqiKQjiAWw==',
+      },
     },
   },
 }

@@ -54,6 +54,8 @@ export function findProgram({
   programs = AGENT_PROGRAMS,
 }: Pick<InstallOptions, 'name' | 'version' | 'hasMusl' | 'programs'>): ProgramPath & {
   readonly package: AgentPackage
+  /** The executable's path in the package. */
+  readonly member: string
   readonly isPinned: boolean
 } {
   const program = Object.hasOwn(programs, name) ? programs[name] : undefined
@@ -66,7 +68,8 @@ export function findProgram({
   return {
     name,
     version: version ?? program.version,
-    file: program.file,
+    file: path.basename(program.file),
+    member: program.file,
     package: found,
     isPinned: version === undefined || version === program.version,
   }
@@ -119,12 +122,12 @@ async function readManifest(
 /** Unpacks the executable alone. Nothing of the package is run. */
 async function unpack(archive: string, folder: string, file: string, name: string): Promise<void> {
   const member = `package/${file}`
-  const options = ['--no-same-owner', '--strip-components=1', '-C', folder]
+  const options = ['--no-same-owner', `--strip-components=${member.split('/').length - 1}`, '-C', folder]
   const tar = Bun.spawn(['tar', '-xzf', archive, ...options, member], {
     stdio: ['ignore', 'ignore', 'ignore'],
   })
   if ((await tar.exited) !== 0) throw failed(name, 'the package cannot be unpacked')
-  chmodSync(path.join(folder, file), 0o755)
+  chmodSync(path.join(folder, path.basename(file)), 0o755)
 }
 
 /**
@@ -147,7 +150,7 @@ export async function installAgent(options: InstallOptions): Promise<ProgramPath
       const integrity = await download(manifest.tarball, archive, options)
       const expected = program.isPinned ? program.package.integrity : manifest.integrity
       if (integrity !== expected) throw failed(name, `version ${version} has not the expected content`)
-      await unpack(archive, work, file, name)
+      await unpack(archive, work, program.member, name)
       rmSync(archive)
       chmodSync(work, 0o755)
       rmSync(target, { recursive: true, force: true })

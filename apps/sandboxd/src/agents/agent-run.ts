@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import {
+  AcpDriver,
   type AgentDriver,
   type AgentStart,
   type AgentState,
@@ -45,6 +46,12 @@ export interface AgentRunDependencies {
   readonly log: Log
 }
 
+/** Command and environment of the agent's program. `scratch` is a folder for its temporary files. */
+function commandOf(start: AgentStart, scratch: string): ReturnType<typeof claudeCommand> {
+  if (start.agent === 'claude') return claudeCommand(start, scratch)
+  return { argv: [start.program, ...(start.args ?? [])], env: { TMPDIR: scratch, ...start.env } }
+}
+
 /** One agent at work: runs its driver on a process, and stores what it emits. */
 export class AgentRun {
   readonly record: RunRecord
@@ -65,7 +72,8 @@ export class AgentRun {
     this.record = record
     this.#deps = deps
     this.#start = start
-    this.#driver = new ClaudeDriver(record.meta.driver)
+    const Driver = start.agent === 'acp' ? AcpDriver : ClaudeDriver
+    this.#driver = new Driver(record.meta.driver)
     this.#effects = new EffectQueue(
       (effect) => this.#perform(effect),
       () => this.#arm(),
@@ -133,7 +141,7 @@ export class AgentRun {
     const { asUser, temporaryFolder, startProcess, workspace, baseEnv } = this.#deps
     if (this.#driver.stopping !== undefined) return this.on({ kind: 'not_started', message: '' })
     const scratch = asUser(() => mkdtempSync(path.join(temporaryFolder, 'agent-')))
-    const { argv, env } = claudeCommand(this.#start, scratch)
+    const { argv, env } = commandOf(this.#start, scratch)
     const process = startProcess(
       { argv, cwd: workspace, env: { ...baseEnv, ...env }, mode: 'pipe', cols: 0, rows: 0 },
       {

@@ -1,6 +1,6 @@
 import { useStore } from '@sandwire/react'
-import { type ReactElement, useId, useState } from 'react'
-import { createRun } from '../api/runs.ts'
+import { type ReactElement, useEffect, useId, useState } from 'react'
+import { type Agent, createRun, listAgents } from '../api/runs.ts'
 import { FormDialog } from '../shell/dialog.tsx'
 import { useParts } from '../state/context.ts'
 import { messageOf } from '../state/workbench.ts'
@@ -34,6 +34,16 @@ function Choice({
   )
 }
 
+/** Agents to choose from; empty until they are known. */
+function useAgents(): readonly Agent[] {
+  const [agents, setAgents] = useState<readonly Agent[]>([])
+  useEffect(() => {
+    // Without them, the server's default is used.
+    void listAgents().then(setAgents, () => undefined)
+  }, [])
+  return agents
+}
+
 /** The form for a new run. */
 export function NewRunDialog({
   task = '',
@@ -56,11 +66,13 @@ export function NewRunDialog({
     sandbox: preferred?.id,
     repo: '',
     ref: '',
+    agent: '',
     model: '',
     permission: 'ask',
     isInteractive: true,
     budget: '',
   })
+  const agents = useAgents()
   const [key] = useState(() => crypto.randomUUID())
   const [problem, setProblem] = useState('')
   const [isBusy, setBusy] = useState(false)
@@ -175,6 +187,18 @@ export function NewRunDialog({
         />
         <span>{texts.interactive}</span>
       </label>
+      {agents.length > 1 && (
+        <label className="field">
+          <span>{texts.agent}</span>
+          <select value={form.agent} onChange={(event) => change({ agent: event.target.value })}>
+            {agents.map(({ name, title }, at) => (
+              <option key={name} value={at === 0 ? '' : name}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       {field('model', texts.model, texts.optional)}
       {field('budget', texts.budget, texts.optional)}
     </FormDialog>

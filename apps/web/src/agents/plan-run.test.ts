@@ -7,6 +7,7 @@ const FORM: RunForm = {
   sandbox: 'dev',
   repo: '',
   ref: '',
+  agent: '',
   model: '',
   permission: 'ask',
   isInteractive: true,

@@ -9,6 +9,8 @@ export interface RunForm {
   readonly sandbox: string | undefined
   readonly repo: string
   readonly ref: string
+  /** Empty: the server's default. */
+  readonly agent: string
   readonly model: string
   readonly permission: 'auto' | 'ask'
   readonly isInteractive: boolean
@@ -43,6 +45,7 @@ export function planRun(form: RunForm): RunPlan {
       task,
       ...(form.where === 'repo' ? { repo, ...(ref === '' ? {} : { ref }) } : {}),
       ...(form.where === 'sandbox' && form.sandbox !== undefined ? { sandbox: form.sandbox } : {}),
+      ...(form.agent === '' ? {} : { agent: form.agent }),
       ...(model === '' ? {} : { model }),
       permission: form.permission,
       interactive: form.isInteractive,

@@ -38,6 +38,7 @@ export interface Run {
 
 export interface NewRun {
   readonly task: string
+  readonly agent?: string
   readonly repo?: string
   readonly ref?: string
   readonly sandbox?: string
@@ -57,6 +58,16 @@ export interface RequestAnswer {
 
 function urlOf(run: string, tail = ''): string {
   return `/api/runs/${encodeURIComponent(run)}${tail}`
+}
+
+/** A coding agent that runs can use. */
+export interface Agent {
+  readonly name: string
+  readonly title: string
+}
+
+export async function listAgents(): Promise<readonly Agent[]> {
+  return (await requestJson<{ agents: readonly Agent[] }>('/api/agents')).agents
 }
 
 export async function listRuns(): Promise<readonly Run[]> {

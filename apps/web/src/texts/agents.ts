@@ -49,6 +49,7 @@ export const agentTexts = {
     auto: 'Work without asking',
     autoHint: 'The sandbox limits what can go wrong.',
     interactive: 'Keep the conversation open after each turn',
+    agent: 'Agent',
     model: 'Model',
     budget: 'Budget in US dollars',
     noTask: 'Enter a task',

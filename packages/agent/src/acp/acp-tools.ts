@@ -70,8 +70,8 @@ function merge(known: Call | undefined, update: Json): Call {
   return {
     title: textAt(update, 'title') ?? known?.title ?? '',
     kind: textAt(update, 'kind') ?? known?.kind ?? 'other',
-    rawInput:
-      rawInput === undefined || Object.keys(rawInput).length === 0 ? (known?.rawInput ?? {}) : rawInput,
+    // Later updates, such as a request for permission, repeat the input in other forms.
+    rawInput: (known?.isReported === true ? undefined : rawInput) ?? known?.rawInput ?? {},
     content: content.length === 0 ? (known?.content ?? []) : content,
     path: textAt(recordsAt(update, 'locations')[0], 'path') ?? known?.path,
     isReported: known?.isReported ?? false,
@@ -112,7 +112,9 @@ function resultBlock(id: string, call: Call, update: Json, isError: boolean): Js
   const text =
     texts.length > 0 ? texts.join('\n') : (textAt(output, 'output') ?? textAt(output, 'error') ?? '')
   const diff = diffOf(call.content)
-  const isCreated = diff !== undefined && (diff['oldText'] === null || diff['oldText'] === undefined)
+  const isCreated =
+    (diff !== undefined && (diff['oldText'] ?? null) === null) ||
+    recordAt(output, 'metadata')?.['exists'] === false
   return {
     type: 'tool_result',
     tool_use_id: id,

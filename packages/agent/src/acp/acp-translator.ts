@@ -1,4 +1,4 @@
-import { isRecord, type Json, numberAt, recordAt, textAt } from '../json.ts'
+import { isRecord, type Json, numberAt, recordAt, recordsAt, textAt } from '../json.ts'
 import { AcpTools } from './acp-tools.ts'
 
 /** Version of the Agent Client Protocol. */
@@ -33,6 +33,7 @@ export class AcpTranslator {
   /** Methods of requests to the program, by id. */
   readonly #requests = new Map<number, string>()
   #session: string | undefined
+  #version = ''
   /** Messages that wait for the end of the turn: this protocol takes none during a turn. */
   readonly #queue: Prompt[] = []
   #isInTurn = false
@@ -159,6 +160,7 @@ export class AcpTranslator {
     if (method === 'initialize') {
       if (numberAt(result, 'protocolVersion') !== PROTOCOL_VERSION)
         return this.#fail(`The agent does not speak version ${PROTOCOL_VERSION} of the Agent Client Protocol`)
+      this.#version = textAt(recordAt(result, 'agentInfo'), 'version') ?? ''
       return this.#call('session/new', { cwd: this.#workspace, mcpServers: [] })
     }
     if (method === 'session/new') this.#sessionOpened(result)
@@ -170,7 +172,8 @@ export class AcpTranslator {
       type: 'system',
       subtype: 'init',
       session_id: this.#session,
-      model: textAt(recordAt(result, 'models'), 'currentModelId') ?? '',
+      model: modelOf(result),
+      claude_code_version: this.#version,
     })
     this.#prompt()
   }
@@ -295,4 +298,10 @@ export class AcpTranslator {
       request: { subtype: 'can_use_tool', tool_name: name, input },
     })
   }
+}
+
+/** The model of a new session, which programs state in either of two ways. */
+function modelOf(session: Json | undefined): string {
+  const option = recordsAt(session, 'configOptions').find(({ id }) => id === 'model')
+  return textAt(option, 'currentValue') ?? textAt(recordAt(session, 'models'), 'currentModelId') ?? ''
 }

@@ -3,7 +3,7 @@ import { eventually } from '@sandwire/testing'
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Deployment } from '../deployment.ts'
-import { findClaude } from './real-claude.ts'
+import { findClaude } from './real-agents.ts'
 
 /** On the disk of the installed program, so that it can be linked. */
 const CACHE = resolve(import.meta.dir, '../../../../.cache')

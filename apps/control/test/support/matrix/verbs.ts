@@ -317,6 +317,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
       request: ({ sandbox }) => ({ path: '/api/runs', json: { sandbox, task: 'x' } }),
     },
   ],
+  'GET /api/agents': [plain('/api/agents')],
   'GET /api/runs': [plain('/api/runs')],
   'POST /api/conversations': [
     plain('/api/conversations', {}),

@@ -6,13 +6,17 @@ import { installAgent } from '../../../../apps/host/src/agents/install-agent.ts'
 /** Not part of the project's own installation: fetched by the first test that needs it, and kept. */
 const FOLDER = resolve(import.meta.dir, '../../../../.cache/agents')
 
-/** The real Claude Code, in a folder of programs as hosts have it; or why it cannot be had. */
-export type RealClaude =
+/** The real program of an agent, in a folder of programs as hosts have it; or why it cannot be had. */
+export type RealAgent =
   | { readonly folder: string; readonly program: string; readonly problem?: undefined }
   | { readonly problem: string }
 
-/** Installs the pinned version, unless it is there. */
-export async function findClaude(): Promise<RealClaude> {
+export function findClaude(): Promise<RealAgent> {
+  return findAgent('claude')
+}
+
+/** Installs the pinned version of an agent, unless it is there. */
+export async function findAgent(name: string): Promise<RealAgent> {
   const npm = Bun.which('npm')
   const configured =
     npm === null
@@ -23,16 +27,11 @@ export async function findClaude(): Promise<RealClaude> {
     mkdirSync(FOLDER, { recursive: true })
     const installed = await installAgent({
       folder: FOLDER,
-      name: 'claude',
+      name,
       registry: configured,
       onProgress: () => undefined,
     })
-    const program = join(
-      FOLDER,
-      'claude',
-      AGENT_PROGRAMS['claude']?.version ?? installed.version,
-      installed.file,
-    )
+    const program = join(FOLDER, name, AGENT_PROGRAMS[name]?.version ?? installed.version, installed.file)
     return existsSync(program) ? { folder: FOLDER, program } : { problem: 'it was not installed' }
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) }

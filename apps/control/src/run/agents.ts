@@ -1,0 +1,112 @@
+import { SandwireError } from '@sandwire/protocol'
+import type { GatewayAccess } from '../credentials/grants.ts'
+import type { RunSettings } from './settings.ts'
+
+/** A coding agent that runs can use. */
+export interface AgentDefinition {
+  readonly name: string
+  readonly title: string
+  /** What its program speaks. */
+  readonly driver: 'claude' | 'acp'
+  /** Path of the program in every sandbox. */
+  readonly program: string
+  readonly args: readonly string[]
+  /** True for programs that the host installs. */
+  readonly isInstalled: boolean
+  /** Added to the environment that the gateway gives. */
+  readonly env: (
+    access: GatewayAccess,
+    model: string | undefined,
+    isAsking: boolean,
+  ) => Readonly<Record<string, string>>
+}
+
+/** For agents that need the name of a model, in runs that name none. */
+const DEFAULT_MODEL = 'claude-sonnet-4-5'
+
+const CLAUDE: AgentDefinition = {
+  name: 'claude',
+  title: 'Claude Code',
+  driver: 'claude',
+  program: '/opt/agents/claude/claude',
+  args: [],
+  isInstalled: true,
+  env: () => ({}),
+}
+
+/** The provider, model and permissions of OpenCode are settings in a variable; nothing else is loaded from the network. */
+function openCodeEnvironment(
+  { env, token }: GatewayAccess,
+  model = DEFAULT_MODEL,
+  isAsking: boolean,
+): Readonly<Record<string, string>> {
+  const name = `sandwire/${model}`
+  const permission = isAsking ? 'ask' : 'allow'
+  return {
+    OPENCODE_CONFIG_CONTENT: JSON.stringify({
+      provider: {
+        sandwire: {
+          npm: '@ai-sdk/anthropic',
+          name: 'Sandwire',
+          options: { baseURL: `${env['ANTHROPIC_BASE_URL'] ?? ''}/v1`, apiKey: token },
+          models: { [model]: { name: model, tool_call: true } },
+        },
+      },
+      model: name,
+      small_model: name,
+      autoupdate: false,
+      share: 'disabled',
+      permission: { edit: permission, bash: permission },
+    }),
+    OPENCODE_DISABLE_AUTOUPDATE: '1',
+    OPENCODE_DISABLE_MODELS_FETCH: '1',
+    OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+    OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+  }
+}
+
+const OPENCODE: AgentDefinition = {
+  name: 'opencode',
+  title: 'OpenCode',
+  driver: 'acp',
+  program: '/opt/agents/opencode/opencode',
+  args: ['acp'],
+  isInstalled: true,
+  env: openCodeEnvironment,
+}
+
+/** Replaces `{gateway}`, `{token}` and `{model}` in a variable that the operator declares. */
+function fill(text: string, values: Readonly<Record<string, string>>): string {
+  return text.replaceAll(/\{(gateway|token|model)\}/g, (_, name: string) => values[name] ?? '')
+}
+
+function declared({ name, title, program, args, env }: RunSettings['agents'][number]): AgentDefinition {
+  return {
+    name,
+    title: title ?? name,
+    driver: 'acp',
+    program,
+    args,
+    isInstalled: false,
+    env: (access, model = DEFAULT_MODEL) => {
+      const values = { gateway: access.env['ANTHROPIC_BASE_URL'] ?? '', token: access.token, model }
+      return Object.fromEntries(Object.entries(env).map(([key, text]) => [key, fill(text, values)]))
+    },
+  }
+}
+
+/** All agents, those of the operator last. */
+export function agentsOf(settings: Pick<RunSettings, 'agents'>): readonly AgentDefinition[] {
+  return [CLAUDE, OPENCODE, ...settings.agents.map(declared)]
+}
+
+/** Throws `bad_request` for an agent that is not offered. */
+export function findAgent(settings: Pick<RunSettings, 'agents'>, name: string): AgentDefinition {
+  const agents = agentsOf(settings)
+  const found = agents.find((agent) => agent.name === name)
+  if (found !== undefined) return found
+  const problem = `expected ${agents.map((agent) => agent.name).join(' or ')}`
+  throw new SandwireError('bad_request', `Cannot use "agent": ${problem}`, {
+    details: { field: 'agent', problem },
+  })
+}

@@ -1,0 +1,73 @@
+import { expect, test } from 'bun:test'
+import { callTool, inTurns, openFakeAnthropic, say } from '@sandwire/testing/fake-anthropic'
+import { eventually } from '@sandwire/testing'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { findAgent } from './support/agents/real-agents.ts'
+import { startHost } from './support/control.ts'
+
+const agent = await findAgent('opencode')
+if (agent.problem !== undefined) console.error(`OpenCode on a host: skipped, ${agent.problem}`)
+const KEY = 'sk-ant-opencode'
+/** On the disk of the installed program, so that it can be linked. */
+const CACHE = resolve(import.meta.dir, '../../.cache')
+
+interface RunView {
+  readonly id: string
+  readonly state: string
+  readonly approvals: readonly { readonly requestId: string; readonly tool?: { readonly name: string } }[]
+  readonly result: { readonly status: string; readonly filesChanged: readonly string[] } | null
+  readonly usage: { readonly costUsd: number }
+}
+
+test.skipIf(agent.problem !== undefined)(
+  'OpenCode works on a task through the gateway, asks a person, and its run has a diff',
+  async () => {
+    const data = mkdtempSync(join(CACHE, 'agent-opencode-'))
+    mkdirSync(join(data, 'agents'))
+    Bun.spawnSync(['cp', '-al', `${agent.problem === undefined ? agent.folder : ''}/.`, join(data, 'agents')])
+    const script = inTurns(
+      callTool('write', { filePath: '/workspace/hello.txt', content: 'hello\n' }),
+      say('All done'),
+    )
+    await using api = await openFakeAnthropic({ script, key: KEY })
+    try {
+      await using host = await startHost({
+        data,
+        env: { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: api.url },
+      })
+      const call = async (path: string, body?: unknown): Promise<unknown> => {
+        const headers = { ...host.headers, 'content-type': 'application/json' }
+        const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+        return (await host.fetch(path, { headers, ...sent })).json()
+      }
+      const limits = { memoryBytes: 2 * 1024 ** 3, diskBytes: 512 * 1024 ** 2 }
+      await call('/api/sandboxes', { name: 'dev', limits })
+      expect(await call('/api/agents')).toMatchObject({ agents: [{ name: 'claude' }, { name: 'opencode' }] })
+      expect(await call('/api/runs', { sandbox: 'dev', task: 'x', agent: 'other' })).toMatchObject({
+        error: { code: 'bad_request' },
+      })
+      const order = { sandbox: 'dev', task: 'Do it', agent: 'opencode', permission: 'ask' }
+      const { id } = (await call('/api/runs', order)) as RunView
+      const until = (what: string, isMet: (run: RunView) => boolean): Promise<RunView> =>
+        eventually(
+          async () => {
+            const run = (await call(`/api/runs/${id}`)) as RunView
+            if (run.result !== null && run.result.status !== 'completed') throw new Error(JSON.stringify(run))
+            return isMet(run) && run
+          },
+          { what, timeoutMs: 100_000, intervalMs: 200 },
+        )
+      const asking = await until('a request', ({ approvals }) => approvals.length > 0)
+      expect(asking.approvals[0]?.tool?.name).toBe('Write')
+      await call(`/api/runs/${id}/approvals/${asking.approvals[0]?.requestId}`, { decision: 'allow' })
+      const run = await until('the end', ({ state }) => state === 'ended')
+      expect(run.result).toMatchObject({ status: 'completed', filesChanged: ['hello.txt'] })
+      expect(run.usage.costUsd).toBeGreaterThan(0)
+      expect(await (await host.fetch(`/api/runs/${id}/diff`)).text()).toContain('+hello')
+    } finally {
+      rmSync(data, { recursive: true, force: true })
+    }
+  },
+  180_000,
+)
