@@ -6,7 +6,7 @@ import {
   say,
 } from '@sandwire/testing/fake-anthropic'
 import { AgentDeployment } from '../../test/e2e/support/agents/agent-deployment.ts'
-import { findClaude } from '../../test/e2e/support/agents/real-claude.ts'
+import { findClaude } from '../../test/e2e/support/agents/real-agents.ts'
 import { openControl } from '../competitors.ts'
 import type { Absent, Competitor, Row } from '../row.ts'
 

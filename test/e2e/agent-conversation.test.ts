@@ -8,7 +8,7 @@ import {
 } from '@sandwire/testing/fake-anthropic'
 import { eventually } from '@sandwire/testing'
 import { AgentDeployment } from './support/agents/agent-deployment.ts'
-import { findClaude } from './support/agents/real-claude.ts'
+import { findClaude } from './support/agents/real-agents.ts'
 
 const claude = await findClaude()
 if (claude.problem !== undefined) console.error(`conversations on a host: skipped, ${claude.problem}`)

@@ -113,8 +113,10 @@ export function addCheckpointRoutes(
       const sandbox = await find(call.identity, context.req.valid('param').sandbox)
       // Counted apart, so that versions can be read afterwards.
       const list = await versionReads.run(`rebuild ${call.identity}`, async (charge) => {
+        const rebuilt = unwrap(await sandbox.rebuildVersions(call))
+        // A caller without access costs nothing, and must not keep an owner waiting.
         charge(REBUILD_BYTES)
-        return unwrap(await sandbox.rebuildVersions(call))
+        return rebuilt
       })
       return context.json(toVersionList(list), 200)
     },
