@@ -183,7 +183,7 @@ export class SessionRegistry {
     if (this.#parts.panes.sizeOf(pane) === undefined)
       throw new SandwireError('session_not_found', `Cannot open the pane: tmux has no pane ${pane}`)
     return [...this.#runners.values()].find(
-      ({ command, session }) => command.pane === pane && session.state.kind === 'running',
+      ({ command, session }) => command.pane === pane && ['pending', 'running'].includes(session.state.kind),
     )
   }
 
