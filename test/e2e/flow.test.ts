@@ -111,7 +111,7 @@ describe('a reader that stalls', () => {
       await client.isAttached()
       const end = await waitForStall(daemon, client.session)
       expect(end).toBeLessThan(3 * MIB)
-      const trace = await traceMemory(daemon.pid, 4_000)
+      const trace = await traceMemory(daemon.pid, 8_000)
       expect(trace.highest).toBeLessThan(peakBytes + WINDOW_BYTES + ALLOWANCE_BYTES)
       expect(trace.lateGrowth).toBeLessThan(MIB)
       expect((await view(daemon, client.session)).output.end).toBe(end)
@@ -130,7 +130,7 @@ describe('a reader that stalls', () => {
       const end = await waitForStall(daemon, id)
       // The kernel's own socket buffers count too.
       expect(end).toBeLessThan(16 * MIB)
-      const trace = await traceMemory(daemon.pid, 4_000)
+      const trace = await traceMemory(daemon.pid, 8_000)
       expect(trace.highest).toBeLessThan(peakBytes + WINDOW_BYTES + ALLOWANCE_BYTES)
       expect(trace.lateGrowth).toBeLessThan(MIB)
       expect((await view(daemon, id)).output.end).toBe(end)

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'bun:test'
+import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '@sandwire/testing'
 import { findBrowserProblem } from './support/browser.ts'
 import { workerdOf } from './support/deployment.ts'
@@ -17,6 +17,11 @@ describe.skipIf(problem !== undefined)(
       fixture = await WorkbenchFixture.open()
     }, 120_000)
 
+    afterEach(async () => {
+      // Also after a failed test, whose panes the next one would show.
+      if ((await sandboxName()) !== '') await exec('tmux kill-server; true')
+    })
+
     async function openTmux(workbench: WorkbenchPage): Promise<void> {
       await workbench.command('Open tmux')
       await workbench.button('Start tmux').or(workbench.page.locator('.tmux-panes')).first().waitFor()
@@ -34,14 +39,22 @@ describe.skipIf(problem !== undefined)(
       return sandboxes[0]?.name ?? ''
     }
 
-    /** Types a command of tmux into a shell beside the view. */
-    async function inside(workbench: WorkbenchPage, command: string): Promise<void> {
-      const response = await fixture.host.fetch(`/api/sandboxes/${await sandboxName()}/exec`, {
+    const exec = async (command: string): Promise<Response> =>
+      fixture.host.fetch(`/api/sandboxes/${await sandboxName()}/exec`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ cmd: 'sh', args: ['-c', command] }),
       })
-      expect(response.status).toBe(200)
+
+    async function takeControl(workbench: WorkbenchPage): Promise<void> {
+      await workbench.button('Take control here').click()
+      // Keys are not sent before the page has control.
+      await workbench.button('Take control here').waitFor({ state: 'hidden' })
+    }
+
+    /** Types a command of tmux into a shell beside the view. */
+    async function inside(workbench: WorkbenchPage, command: string): Promise<void> {
+      expect((await exec(command)).status).toBe(200)
       expect(workbench.errors).toEqual([])
     }
 
@@ -124,13 +137,17 @@ describe.skipIf(problem !== undefined)(
       client.send('\u0002%')
       for (const page of [workbench, other])
         await eventually(async () => (await paneCount(page)) === 2, { what: 'the split', ...WAIT })
+      // The page that opened the pane first has control.
+      await workbench.terminal(1).focus()
+      await workbench.page.locator('.participant-bar').waitFor()
+      if (await workbench.button('Take control here').isVisible()) await takeControl(workbench)
       await workbench.terminal(1).run('echo by-page-$((1+1))')
       await client.waitFor('by-page-2', WAIT.timeoutMs)
       await other.terminal(1).waitFor('by-page-2')
 
       // A page that has no control of a pane takes it.
       await other.terminal(1).focus()
-      await other.button('Take control here').click()
+      await takeControl(other)
       await other.terminal(1).run('echo by-other-$((1+1)); exit')
       await client.waitFor('by-other-2', WAIT.timeoutMs)
       for (const page of [workbench, other])

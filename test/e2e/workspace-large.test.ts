@@ -20,7 +20,8 @@ type Fields = Record<string, unknown>
 let deployment: Deployment
 beforeAll(async () => {
   deployment = await Deployment.open()
-  await deployment.create('large')
+  // Also for the inodes of git's objects.
+  await deployment.create('large', { limits: { diskBytes: 1024 ** 3 } })
   const put = await ask(`${W}/archive?path=.`, { method: 'PUT', body: packManyFiles(MANY) })
   expect([put.status, await put.json()]).toMatchObject([200, { entries: MANY.files, refused: [] }])
   const script = [

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -46,7 +47,9 @@ export interface RunningHost extends AsyncDisposable {
 /** Starts the host with workerd and waits until it prints its address. */
 export async function startHost(options: HostOptions = {}): Promise<RunningHost> {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'sandwire-host-')))
-  await fillBuildCache(data)
+  // Failpoints change what a host builds.
+  const usesCache = options.env?.['BUN_OPTIONS'] === undefined && existsSync(data)
+  if (usesCache) await fillBuildCache(data)
   const config = join(data, 'config')
   const argv = [...(options.prefix ?? []), process.execPath, MAIN, 'up', '--port', '0', '--data', data]
   const child = Bun.spawn([...argv, ...(options.args ?? [])], {
@@ -75,7 +78,7 @@ export async function startHost(options: HostOptions = {}): Promise<RunningHost>
     reject(new Error(`Cannot start the host: it ended\n${output}`))
   })
   const port = Number(await promise.finally(() => clearTimeout(timer)))
-  await keepBuildCache(data)
+  if (usesCache) await keepBuildCache(data)
   const token = (await readFile(join(data, 'local-token'), 'utf8')).trim()
   const headers = { authorization: `Bearer ${token}` }
   const stop = async (): Promise<void> => {
