@@ -445,8 +445,9 @@ describe('cp', () => {
 
   test('exits like SIGPIPE when its reader is gone', async () => {
     writeFileSync(there('large'), randomBytes(20 * MIB))
+    // Bash reads its startup file where stdin is a socket, as here.
     const line = `${argvOf(['cp', `${BOX}:large`, '-']).join(' ')} | head -c 5 | wc -c; echo "\${PIPESTATUS[0]}"`
-    const { stdout, stderr } = await runCli(['bash', '-c', line], { env: ENV })
+    const { stdout, stderr } = await runCli(['bash', '--norc', '-c', line], { env: ENV })
     expect([stdout.toString(), stderr]).toEqual(['5\n141\n', ''])
   })
 
