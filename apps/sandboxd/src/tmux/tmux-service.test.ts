@@ -66,7 +66,10 @@ describeTmux('the tmux service', () => {
     for (const name of HOSTILE) {
       const { pane = '' } = await service.act({ type: 'new_window', name, cwd: hostileFolder })
       expect(names(tmux)).toEqual([name])
-      expect(tmux('display-message', '-p', '#{pane_current_path}').trim()).toBe(hostileFolder)
+      // Known once the program runs.
+      const pathOf = (): string => tmux('display-message', '-p', '#{pane_current_path}').trim()
+      await eventually(() => pathOf() !== '', { what: 'the folder of the pane' })
+      expect(pathOf()).toBe(hostileFolder)
       await service.act({ type: 'new_window', name, cwd: hostileFolder })
       expect(names(tmux)[1]).toBe(name)
       await service.act({ type: 'rename_pane', pane, name })
