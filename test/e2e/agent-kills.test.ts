@@ -21,7 +21,7 @@ if (claude.problem !== undefined) console.error(`agents on a host: skipped, ${cl
 const WAIT_MS = 60_000
 const ESCAPE = '\x1d'
 
-/** Writes a file, works until it is told to go on, writes another. */
+/** Writes a file, works until a message comes, writes another. */
 const script: Script = ({ isSide, toolResults, body }) => {
   if (isSide) return say('Title')
   const all = JSON.stringify(body)

@@ -66,7 +66,7 @@ describe.skipIf(problem !== undefined)(
       expect(await (await host.fetch('/api/file?path=a/b.txt')).json()).toMatchObject({ content: 'one' })
     })
 
-    test('makes, lists and restores checkpoints of the sprite, whoever made them', async () => {
+    test('makes, lists and restores checkpoints of the sprite, also those made elsewhere', async () => {
       const url = '/api/sandboxes/default/checkpoints'
       sprites.api.sprite('dev').checkpoint('made elsewhere')
       expect((await send('POST', url, { name: 'first' })).status).toBe(201)

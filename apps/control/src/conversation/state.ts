@@ -9,7 +9,7 @@ import { type Activity, activityOf, isAtRest, nextWork, sandboxStatusOf, type Wo
 
 /** Messages that wait while the agent cannot be reached. */
 const MAX_QUEUED = 100
-/** How long a message waits until it is dropped and its sender is told. */
+/** How long a message waits until it is dropped and its sender gets an error. */
 const QUEUE_MS = 5 * 60_000
 /** Ids of messages that are recognized when they are repeated. */
 const MAX_KNOWN_IDS = 200

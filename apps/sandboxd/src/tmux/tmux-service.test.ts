@@ -327,7 +327,7 @@ describeTmux('a pane', () => {
     await pane.shows('30000\r\n')
   })
 
-  test('has the size of the client used last, and of the others when nobody watches', async () => {
+  test('has the size of the client used last, and of the others when no viewer is left', async () => {
     const { service, tmux, folder } = setUp()
     const id = await firstPane(service)
     const [window] = windowsIn(await service.view())

@@ -126,7 +126,7 @@ export class TmuxService {
     ]
   }
 
-  /** When nobody watches any more, sizes are those of other clients, if there are any. */
+  /** Without viewers, sizes are those of other clients, if there are any. */
   #releaseSizes(): void {
     if (this.#listeners.size > 0 || this.#lastSize === undefined) return
     // The second command makes tmux calculate sizes.

@@ -223,7 +223,7 @@ describe('approvals', () => {
     })
   })
 
-  test('nobody is asked in an automatic run', () => {
+  test('an automatic run asks for no approval', () => {
     const agent = new DrivenAgent()
     agent.begin()
     agent.line(permission('a', 'Bash', { command: 'x' }))

@@ -23,7 +23,7 @@ function toVersion({ id, createdMs, comment }: SpriteCheckpoint): readonly Liste
   ]
 }
 
-/** Checkpoints of sprites, whoever made them: each has all files of its sprite. */
+/** Checkpoints of sprites, also those made outside Sandwire: each has all files of its sprite. */
 export function openCheckpoints(api: SpritesApi, spriteOf: (id: string) => string): ProviderCheckpoints {
   const list = async (id: string): Promise<readonly ListedVersion[]> =>
     (await api.checkpoints(spriteOf(id))).flatMap(toVersion).toSorted((a, b) => b.number - a.number)
