@@ -13,6 +13,10 @@ const NOWHERE: DeploySettings = { url: 'https://sandwire.example.workers.dev' }
 /** Cloudflare's limit for a compressed Worker. */
 const MAX_WORKER_BYTES = 10 * 1024 * 1024
 
+/** Error codes of Cloudflare's API. */
+const BUCKET_EXISTS = 10004
+const WORKER_NOT_FOUND = 10007
+
 export interface Deployment {
   readonly settings: DeploySettings
   readonly configuration: WranglerConfiguration
@@ -76,7 +80,7 @@ export async function checkLogin({ wrangler }: Deployment): Promise<string> {
 export async function ensureBucket({ wrangler, configuration }: Deployment): Promise<void> {
   for (const { bucket_name: bucket } of configuration.r2_buckets) {
     const made = await wrangler.run(['r2', 'bucket', 'create', bucket])
-    if (!made.isOk && !/\b10004\b|already (?:exists|own)/i.test(made.stdout + made.stderr))
+    if (!made.isOk && made.errorCode !== BUCKET_EXISTS)
       throw new Error(`Cannot create the bucket "${bucket}": ${formatFailure(made)}`)
   }
 }
@@ -95,12 +99,13 @@ export async function ensureSecrets(
   return { uploaded, apiToken: chosen.API_TOKEN }
 }
 
-async function listSecrets({ wrangler, configuration }: Deployment): Promise<string[]> {
+async function listSecrets({ wrangler }: Deployment): Promise<string[]> {
   const result = await wrangler.run(['secret', 'list', '--format', 'json'])
   if (!result.isOk) {
     // First deployment: the Worker does not exist. Treating another failure like this would replace the keys.
-    const isFirst = `${result.stdout}${result.stderr}`.includes(`Worker "${configuration.name}" not found`)
-    if (isFirst) return []
+    // `secret list` fails without a code then.
+    const deployments = await wrangler.run(['deployments', 'list', '--json'])
+    if (deployments.errorCode === WORKER_NOT_FOUND) return []
     throw new Error(`Cannot list the secrets: ${formatFailure(result)}`)
   }
   const listed: unknown = JSON.parse(result.stdout.slice(result.stdout.indexOf('[')))

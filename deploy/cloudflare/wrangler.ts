@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { GIVEN_SECRETS } from './secrets.ts'
@@ -11,6 +11,8 @@ export interface WranglerResult {
   readonly isOk: boolean
   readonly stdout: string
   readonly stderr: string
+  /** Cloudflare's code of the error, if the command failed with one. */
+  readonly errorCode: number | undefined
 }
 
 /** The runtime for wrangler: Node when it is new enough, otherwise Bun. wrangler's `bin` refuses an older Node. */
@@ -44,9 +46,10 @@ export class Wrangler {
 
   /** Runs a command and captures its output. `input` goes to its standard input, which the process list does not show. */
   async run(args: readonly string[], input?: string): Promise<WranglerResult> {
+    const events = path.join(this.#options.scratch, `events-${crypto.randomUUID()}.jsonl`)
     const child = Bun.spawn(this.#argv(args), {
       cwd: ROOT,
-      env: this.#env,
+      env: { ...this.#env, WRANGLER_OUTPUT_FILE_PATH: events },
       stdin: input === undefined ? 'ignore' : new TextEncoder().encode(input),
       stdout: 'pipe',
       stderr: 'pipe',
@@ -56,7 +59,9 @@ export class Wrangler {
       new Response(child.stderr).text(),
       child.exited,
     ])
-    return { isOk: status === 0, stdout, stderr }
+    const errorCode = await readErrorCode(events)
+    rmSync(events, { force: true })
+    return { isOk: status === 0, stdout, stderr, errorCode }
   }
 
   /** Runs a command and shows its output. */
@@ -88,4 +93,16 @@ export class Wrangler {
       ...(engine !== undefined && { WRANGLER_DOCKER_BIN: engine }),
     }
   }
+}
+
+/** The code in wrangler's file of events, which has a JSON object per line. */
+async function readErrorCode(file: string): Promise<number | undefined> {
+  const text = await Bun.file(file)
+    .text()
+    .catch(() => '')
+  for (const line of text.split('\n').filter((line) => line !== '')) {
+    const event = JSON.parse(line) as { readonly type?: unknown; readonly code?: unknown }
+    if (event.type === 'command-failed' && typeof event.code === 'number') return event.code
+  }
+  return undefined
 }

@@ -119,7 +119,7 @@ describe('npm run deploy', () => {
   )
 
   test('generates no keys when the existing secrets cannot be listed', async () => {
-    await using api = openCloudflareApi('GET /workers/scripts/sandwire/secrets')
+    await using api = openCloudflareApi('GET /workers/scripts/sandwire/')
     const settings = join(await mkdtemp(join(tmpdir(), 'sandwire-deploy-')), 'settings.json')
     await writeFile(settings, JSON.stringify(SETTINGS))
     const deployment = await prepareDeployment({ settingsFile: settings, mayBeNowhere: true })

@@ -63,7 +63,7 @@ async function readUpload(request: Request): Promise<UploadedWorker> {
   return { metadata, modules }
 }
 
-/** Serves it on loopback. The `broken` request gets 404. */
+/** Serves it on loopback. Requests that begin with `broken` get 404. */
 export function openCloudflareApi(broken?: string): CloudflareApi {
   const calls: ApiCall[] = []
   const secrets = new Map<string, string>()
@@ -75,7 +75,8 @@ export function openCloudflareApi(broken?: string): CloudflareApi {
 
   const answer = async (request: Request, path: string): Promise<Response> => {
     const { method } = request
-    if (broken === `${method} ${path}`) return refuse(404, 7003, 'Could not route: not found')
+    if (broken !== undefined && `${method} ${path}`.startsWith(broken))
+      return refuse(404, 7003, 'Could not route: not found')
     const noWorker = refuse(404, 10007, 'workers.api.error.script_not_found')
     switch (`${method} ${path}`) {
       case 'GET /user/tokens/verify':
@@ -130,7 +131,7 @@ export function openCloudflareApi(broken?: string): CloudflareApi {
       case 'GET /workers/scripts/sandwire/settings':
         return succeed({ bindings: [] })
       case 'GET /workers/scripts/sandwire/deployments':
-        return succeed({ deployments: [] })
+        return worker === undefined ? noWorker : succeed({ deployments: [] })
       case 'GET /containers/me':
         return succeed({ external_account_id: ACCOUNT, limits: CONTAINER_LIMITS })
       case 'POST /containers/registries/registry.cloudflare.com/credentials':
