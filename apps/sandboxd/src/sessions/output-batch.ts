@@ -1,4 +1,3 @@
-import { concatBytes } from '@sandwire/bytes'
 import type { OutputStream } from '@sandwire/protocol'
 
 /** A batch of this size fills a frame and is delivered at once. */
@@ -44,7 +43,7 @@ export class OutputBatch {
   flush(): void {
     const [first] = this.#chunks
     if (first === undefined) return
-    const bytes = this.#chunks.length === 1 ? first : concatBytes(this.#chunks)
+    const bytes = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
     this.#chunks.length = 0
     this.#bytes = 0
     this.#deliver(this.#stream, bytes)
