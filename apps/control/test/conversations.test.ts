@@ -375,6 +375,8 @@ describe('access', () => {
 })
 
 test('conversations are created, listed, read and deleted over HTTP', async () => {
+  const unknown = await control.fetch('/api/conversations', { method: 'POST', json: { agent: 'other' } })
+  expect(await unknown.json()).toMatchObject({ error: { code: 'bad_request', field: 'agent' } })
   const made = await control.fetch('/api/conversations', {
     method: 'POST',
     json: { sessionId: 'h1', permission: 'auto' },

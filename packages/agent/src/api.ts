@@ -113,7 +113,7 @@ export const agentStartSchema = schema.record({
   /** JSON Schema, as text, of `RunResult.structured`. */
   outputSchema: schema.optional(schema.text(32 * 1024)),
   /** A conversation to continue. */
-  resume: schema.optional(schema.text(64, /^[0-9a-f-]{36}$/)),
+  resume: schema.optional(schema.text(128, /^[A-Za-z0-9][A-Za-z0-9_.:-]*$/)),
   /** True: the agent goes `idle` after a turn and takes further messages. False: the first finished turn ends the run. */
   isInteractive: schema.bool,
   /** Added to the environment of the program, and of nothing else. */

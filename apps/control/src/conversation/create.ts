@@ -5,6 +5,7 @@ import type { Ceilings } from '../ceilings/ceilings.ts'
 import type { GatewayGrants } from '../credentials/grants.ts'
 import { unwrap } from '../outcome.ts'
 import { checkModel } from '../run/agent-start.ts'
+import { findAgent } from '../run/agents.ts'
 import { chooseModel, chooseNetwork } from '../run/create.ts'
 import type { RunSource } from '../run/record.ts'
 import type { RunSettings } from '../run/settings.ts'
@@ -24,6 +25,7 @@ export interface ConversationOrder {
     | { readonly kind: 'sandbox'; readonly id: string }
     | { readonly kind: 'empty' }
   readonly sessionId?: string | undefined
+  readonly agent?: string | undefined
   readonly model?: string | undefined
   readonly permission?: 'auto' | 'ask' | undefined
   readonly network?: NetworkSpec | undefined
@@ -65,7 +67,7 @@ export async function createConversation(
     isOwnSandbox: source.kind !== 'sandbox',
     request: {
       source: source.kind === 'sandbox' ? { kind: 'sandbox' } : source,
-      agent: 'claude',
+      agent: findAgent(runs, order.agent ?? 'claude').name,
       ...(model === undefined ? {} : { model }),
       permission,
       network,

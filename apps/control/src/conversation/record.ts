@@ -4,7 +4,7 @@ import type { RunSource, Spent } from '../run/record.ts'
 /** What a conversation was created with. */
 export interface ConversationRequest {
   readonly source: RunSource | { readonly kind: 'empty' }
-  readonly agent: 'claude'
+  readonly agent: string
   readonly model?: string
   readonly permission: 'auto' | 'ask'
   readonly network: NetworkSpec

@@ -26,7 +26,11 @@ export const createConversationBody = z
         description:
           'Your own name for it, as in `/ws/v2?sessionId=`. A known one returns that conversation.',
       }),
-    agent: z.enum(['claude']).optional(),
+    agent: z
+      .string()
+      .max(32)
+      .optional()
+      .openapi({ description: 'One of `GET /api/agents`; default: `claude`.' }),
     model: modelName.optional(),
     permission: z.enum(['auto', 'ask']).optional().openapi({
       description:

@@ -163,8 +163,8 @@ export function addConversationRoutes(
     }),
     async (context) => {
       const call = callOf(context)
-      commands.checkFree(call, AGENT)
-      const { repo, ref, sandbox, agent: _agent, ...order } = context.req.valid('json')
+      const { repo, ref, sandbox, ...order } = context.req.valid('json')
+      commands.checkFree(call, order.agent ?? AGENT)
       if (repo !== undefined && sandbox !== undefined)
         refuseField('sandbox', 'not allowed together with repo')
       if (repo === undefined && ref !== undefined) refuseField('ref', 'only allowed with repo')

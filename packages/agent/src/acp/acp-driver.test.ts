@@ -60,6 +60,50 @@ describe('an agent of the Agent Client Protocol', () => {
     expect([agent.driver.state, agent.driver.agentSessionId]).toEqual(['turn', 'ses_1'])
   })
 
+  test('continues an earlier session, of which nothing is repeated', () => {
+    const agent = new DrivenAgent({ resume: 'ses_0', isInteractive: true }, AcpDriver)
+    agent.on({ kind: 'started' })
+    agent.line({
+      jsonrpc: '2.0',
+      id: 1,
+      result: { protocolVersion: 1, agentCapabilities: { loadSession: true } },
+    })
+    expect(agent.written.at(-1)).toMatchObject({ method: 'session/load', params: { sessionId: 'ses_0' } })
+    agent.line(text('agent_message_chunk', 'Old answer'))
+    agent.line({ jsonrpc: '2.0', id: 2, result: {} })
+    agent.line(text('agent_message_chunk', 'New answer'))
+    agent.line(ended(3))
+    expect(agent.driver.agentSessionId).toBe('ses_0')
+    expect(agent.eventsOf('text').map((event) => event.text)).toEqual(['New answer'])
+  })
+
+  test.each([
+    ['that it does not know', { loadSession: true }, { id: 2, error: { code: 1, message: 'unknown' } }],
+    ['without being able to', {}, undefined],
+  ])('fails before it reads anything when it is to continue a session %s', (_, capabilities, response) => {
+    const agent = new DrivenAgent({ resume: 'ses_0', isInteractive: true }, AcpDriver)
+    agent.on({ kind: 'started' })
+    agent.line({ jsonrpc: '2.0', id: 1, result: { protocolVersion: 1, agentCapabilities: capabilities } })
+    if (response !== undefined) agent.line({ jsonrpc: '2.0', ...response })
+    expect(agent.driver.stopping).toMatchObject({ reason: 'failed' })
+    agent.on({ kind: 'exit', code: 0, signal: null })
+    expect(agent.written.map(({ method }) => method)).not.toContain('session/prompt')
+    expect(agent.driver.outcome).toMatchObject({ status: 'failed' })
+  })
+
+  test('gets the system prompt with the first message', () => {
+    const agent = begin({ systemPrompt: 'Be brief', isInteractive: true })
+    agent.line(ended(3))
+    agent.on({ kind: 'message', id: 'm', text: 'And then', by: 'ann' })
+    const prompts = agent.written.flatMap(({ method, params }) =>
+      method === 'session/prompt' ? [params] : [],
+    )
+    expect(prompts).toMatchObject([
+      { prompt: [{ text: 'Be brief' }, { text: 'Do it' }] },
+      { prompt: [{ text: 'And then' }] },
+    ])
+  })
+
   test('reports text, tools and edited files, and ends with the last text', () => {
     const agent = begin()
     agent.line(text('agent_thought_chunk', 'Hm'))

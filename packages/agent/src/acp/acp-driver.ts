@@ -15,7 +15,8 @@ export class AcpDriver implements AgentDriver {
 
   constructor(options: ClaudeDriverOptions) {
     this.#inner = new ClaudeDriver(options)
-    this.#translator = new AcpTranslator(options.workspace)
+    const { resume, systemPrompt } = options.start
+    this.#translator = new AcpTranslator({ workspace: options.workspace, resume, systemPrompt })
   }
 
   on(input: DriverInput, nowMs: number): readonly DriverEffect[] {

@@ -16,6 +16,14 @@ interface Prompt {
   readonly uuid: string
 }
 
+export interface AcpOptions {
+  readonly workspace: string
+  /** A session of the program to continue. */
+  readonly resume?: string | undefined
+  /** Given with the first message: this protocol has no other place for it. */
+  readonly systemPrompt?: string | undefined
+}
+
 /** A permission request of the program that waits for an answer. */
 interface Asked {
   readonly id: unknown
@@ -27,7 +35,7 @@ interface Asked {
  * writes. So one state machine, one journal format and one set of events serve every agent. Pure.
  */
 export class AcpTranslator {
-  readonly #workspace: string
+  readonly #options: AcpOptions
   readonly #tools = new AcpTools()
   #nextId = 1
   /** Methods of requests to the program, by id. */
@@ -47,8 +55,8 @@ export class AcpTranslator {
   #toDriver: Json[] = []
   #toProgram: string[] = []
 
-  constructor(workspace: string) {
-    this.#workspace = workspace
+  constructor(options: AcpOptions) {
+    this.#options = options
   }
 
   /** A line that `ClaudeDriver` wrote for the program. */
@@ -111,9 +119,11 @@ export class AcpTranslator {
     this.#turns += 1
     this.#current = next
     this.#toDriver.push({ type: 'command_lifecycle', command_uuid: next.uuid, state: 'started' })
+    const { systemPrompt = '' } = this.#options
+    const texts = this.#turns === 1 && systemPrompt !== '' ? [systemPrompt, next.text] : [next.text]
     this.#call('session/prompt', {
       sessionId: this.#session,
-      prompt: [{ type: 'text', text: next.text }],
+      prompt: texts.map((text) => ({ type: 'text', text })),
     })
   }
 
@@ -161,13 +171,23 @@ export class AcpTranslator {
       if (numberAt(result, 'protocolVersion') !== PROTOCOL_VERSION)
         return this.#fail(`The agent does not speak version ${PROTOCOL_VERSION} of the Agent Client Protocol`)
       this.#version = textAt(recordAt(result, 'agentInfo'), 'version') ?? ''
-      return this.#call('session/new', { cwd: this.#workspace, mcpServers: [] })
+      return this.#openSession(recordAt(result, 'agentCapabilities'))
     }
-    if (method === 'session/new') this.#sessionOpened(result)
+    if (method === 'session/new') this.#sessionOpened(textAt(result, 'sessionId') ?? '', result)
+    if (method === 'session/load') this.#sessionOpened(this.#options.resume ?? '', result)
   }
 
-  #sessionOpened(result: Json | undefined): void {
-    this.#session = textAt(result, 'sessionId') ?? ''
+  #openSession(capabilities: Json | undefined): void {
+    const { workspace: cwd, resume: sessionId } = this.#options
+    const settings = { cwd, mcpServers: [] }
+    if (sessionId === undefined) return this.#call('session/new', settings)
+    if (capabilities?.['loadSession'] !== true)
+      return this.#fail('The agent cannot continue an earlier conversation')
+    this.#call('session/load', { sessionId, ...settings })
+  }
+
+  #sessionOpened(session: string, result: Json | undefined): void {
+    this.#session = session
     this.#toDriver.push({
       type: 'system',
       subtype: 'init',
@@ -211,7 +231,8 @@ export class AcpTranslator {
   }
 
   #notification(method: string, params: Json | undefined): void {
-    if (method !== 'session/update') return
+    // While a session is loaded, the program repeats all of it.
+    if (method !== 'session/update' || this.#session === undefined) return
     const update = recordAt(params, 'update')
     const kind = textAt(update, 'sessionUpdate')
     const text = textAt(recordAt(update, 'content'), 'text') ?? ''

@@ -287,10 +287,9 @@ export class ClaudeDriver implements AgentDriver {
   }
 
   #lifecycle(line: Json, nowMs: number): void {
-    const uuid = textAt(line, 'command_uuid')
     const receipt = readReceipt(line)
     if (receipt === undefined) return
-    const hasChanged = this.#settle(receipt, (message) => message.uuid === uuid)
+    const hasChanged = this.#settle(receipt, ({ uuid }) => uuid === textAt(line, 'command_uuid'))
     if (hasChanged && !this.#isInTurn) this.#rest(nowMs)
   }
 
@@ -349,6 +348,9 @@ export class ClaudeDriver implements AgentDriver {
     const { maxBudgetMicroUsd } = this.#options.start.limits
     if (maxBudgetMicroUsd !== null && (cost ?? 0) * 1_000_000 >= maxBudgetMicroUsd)
       this.#stop({ reason: 'budget', message: 'The run has spent its budget' }, nowMs)
+    // Without a session, no message can be answered.
+    if (this.#agentSessionId === null && this.#result.status === 'failed')
+      this.#stop({ reason: 'failed', message: this.#result.message ?? '' }, nowMs)
     this.#rest(nowMs)
   }
 
