@@ -8,57 +8,33 @@ import {
 } from '@sandwire/testing/fake-anthropic'
 import { eventually } from '@sandwire/testing'
 import { AgentDeployment } from './support/agents/agent-deployment.ts'
-import { findClaude } from './support/agents/real-agents.ts'
+import { ConversationBrowser } from './support/agents/conversation-browser.ts'
+import { findAgent, findClaude } from './support/agents/real-agents.ts'
 
 const claude = await findClaude()
 if (claude.problem !== undefined) console.error(`conversations on a host: skipped, ${claude.problem}`)
+const openCode = await findAgent('opencode')
+if (openCode.problem !== undefined)
+  console.error(`a conversation with OpenCode: skipped, ${openCode.problem}`)
 
 /** Generous, for a loaded machine. */
 const WAIT_MS = 90_000
+const LIMITS = { limits: { diskBytes: 256 * 1024 ** 2 } }
 
-type Frame = Readonly<Record<string, unknown>>
-
-/** Asks to write a file, then repeats what it was told. */
+/** Asks to write a file and then repeats what it was told; or, when told to count, works for some seconds. */
 const script: Script = ({ isSide, toolResults, body }) => {
   if (isSide) return say('Title')
+  const told = JSON.stringify(body)
+  if (told.includes('Just talk')) return say(told.includes('use tabs') ? 'With tabs' : 'Hello')
+  if (told.includes('Count') && toolResults === 0)
+    return callTool('Bash', { command: 'echo 1 > count.txt; sleep 4; echo 2 >> count.txt' })
+  if (told.includes('Count')) return say(told.includes('Go on') ? 'Went on' : 'Counted')
   if (toolResults === 0) return callTool('Write', { file_path: '/workspace/hello.txt', content: 'hello\n' })
-  return say(JSON.stringify(body).includes('use tabs') ? 'With tabs' : 'Written')
+  return say(told.includes('use tabs') ? 'With tabs' : 'Written')
 }
 
-class Browser implements Disposable {
-  readonly frames: Frame[] = []
-  readonly #socket: WebSocket
-
-  constructor(agents: AgentDeployment, query: string) {
-    const { port, headers } = agents.deployment.host
-    this.#socket = new WebSocket(`ws://localhost:${port}/ws/v2?${query}`, { headers } as unknown as string[])
-    this.#socket.addEventListener('message', ({ data }) =>
-      this.frames.push(JSON.parse(String(data)) as Frame),
-    )
-  }
-
-  send(frame: Frame): void {
-    this.#socket.send(JSON.stringify(frame))
-  }
-
-  waitFor(type: string, count = 1): Promise<Frame> {
-    const found = (): Frame | undefined => this.frames.filter((frame) => frame['type'] === type)[count - 1]
-    const what = `frame ${count} of type ${type}`
-    return eventually(async () => found() ?? false, { what, timeoutMs: WAIT_MS, intervalMs: 50 })
-  }
-
-  /** Texts of the assistant that are stored. */
-  get texts(): string[] {
-    return this.frames.flatMap(({ message }) => {
-      const { type, message: inner } = (message ?? {}) as { type?: string; message?: { content: Frame[] } }
-      return type === 'assistant' ? (inner?.content ?? []).flatMap(({ text }) => (text as string) ?? []) : []
-    })
-  }
-
-  [Symbol.dispose](): void {
-    this.#socket.close()
-  }
-}
+/** Numbers from 1 to the last. */
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1)
 
 describe.skipIf(claude.problem !== undefined)('a conversation with the real agent', () => {
   let api: FakeAnthropic
@@ -73,13 +49,32 @@ describe.skipIf(claude.problem !== undefined)('a conversation with the real agen
     await api[Symbol.asyncDispose]()
   })
 
+  async function killWorkerd(): Promise<void> {
+    await agents.deployment.killWorkerd()
+    await eventually(async () => (await agents.send('GET', '/health')).status === 200, {
+      what: 'control to serve again',
+      timeoutMs: WAIT_MS,
+    })
+  }
+
+  /** A page with a new conversation that does not ask, in a sandbox of this name. */
+  async function begin(name: string, fields: object = {}): Promise<ConversationBrowser> {
+    await agents.deployment.create(name, LIMITS)
+    const order = { sandbox: name, sessionId: name, permission: 'auto', ...fields }
+    const { status, body } = await agents.send('POST', '/api/conversations', order)
+    if (status !== 201) throw new Error(`Cannot begin: ${JSON.stringify(body)}`)
+    const browser = new ConversationBrowser(agents, `sessionId=${name}`)
+    await browser.waitFor('history_end')
+    return browser
+  }
+
   test(
     'is shown to two browsers, asks one of them, and goes on after the server was killed',
     async () => {
-      await agents.deployment.create('chat', { limits: { diskBytes: 256 * 1024 ** 2 } })
-      using first = new Browser(agents, 'sessionId=s1&sandbox=chat')
+      await agents.deployment.create('chat', LIMITS)
+      using first = new ConversationBrowser(agents, 'sessionId=s1&sandbox=chat')
       await first.waitFor('history_end')
-      using second = new Browser(agents, 'sessionId=s1')
+      using second = new ConversationBrowser(agents, 'sessionId=s1')
       await second.waitFor('history_end')
       first.send({ type: 'start', content: 'Write a file' })
       const request = await second.waitFor('tool_permission_request')
@@ -91,20 +86,74 @@ describe.skipIf(claude.problem !== undefined)('a conversation with the real agen
       }
       const file = await agents.deployment.fetch('/api/file?path=hello.txt&sandbox=chat')
       expect(await file.json()).toMatchObject({ content: 'hello\n' })
-      await eventually(async () => first.frames.at(-1)?.['sandboxStatus'] === 'disconnected', {
-        what: 'control to hang up',
-        timeoutMs: WAIT_MS,
-      })
-      await agents.deployment.killWorkerd()
-      await eventually(async () => (await agents.send('GET', '/health')).status === 200, {
-        what: 'control to serve again',
-        timeoutMs: WAIT_MS,
-      })
-      using third = new Browser(agents, 'sessionId=s1')
+      await first.until('control to hang up', () =>
+        first.frames.at(-1)?.['sandboxStatus'] === 'disconnected' ? true : undefined,
+      )
+      await killWorkerd()
+      using third = new ConversationBrowser(agents, 'sessionId=s1')
       await third.waitFor('history_end')
       third.send({ type: 'message', content: 'Please use tabs' })
       await third.waitFor('done', 2)
       expect(third.texts).toEqual(['Written', 'With tabs'])
+    },
+    WAIT_MS * 2,
+  )
+
+  test(
+    'loses and repeats nothing when workerd is killed during a turn',
+    async () => {
+      using before = await begin('killed')
+      before.send({ type: 'message', content: 'Count' })
+      await before.waitFor('sdk_message', 2)
+      await killWorkerd()
+      const last = before.seqs.at(-1) ?? 0
+      using after = new ConversationBrowser(agents, `sessionId=killed&after=${last}`)
+      await after.waitFor('done')
+      const seqs = [...before.seqs, ...after.seqs]
+      expect(seqs).toEqual(upTo(seqs.length))
+      expect([...before.texts, ...after.texts]).toEqual(['Counted'])
+    },
+    WAIT_MS * 2,
+  )
+
+  test(
+    'says that its agent was killed with sandboxd, and goes on with the next message, also after a stop',
+    async () => {
+      using browser = await begin('crashed')
+      browser.send({ type: 'message', content: 'Count' })
+      await browser.until('the agent to use a tool', () =>
+        JSON.stringify(browser.frames).includes('tool_use') ? true : undefined,
+      )
+      const { id } = await agents.deployment.describe('crashed')
+      process.kill(agents.deployment.sandboxd(id), 'SIGKILL')
+      expect(await browser.waitFor('error')).toMatchObject({ code: 'run_ended' })
+      browser.send({ type: 'message', content: 'Go on' })
+      await browser.until('the agent to go on', () => (browser.texts.includes('Went on') ? true : undefined))
+      await browser.waitFor('done', 2)
+      expect((await agents.send('POST', '/api/sandboxes/crashed/stop')).status).toBeLessThan(300)
+      browser.send({ type: 'message', content: 'Once more' })
+      await browser.waitFor('done', 3)
+      expect(api.requests.filter(({ isSide }) => !isSide).at(-1)?.body).toMatchObject({
+        messages: expect.arrayContaining([expect.objectContaining({ role: 'assistant' })]) as unknown,
+      })
+      expect(browser.seqs).toEqual(upTo(browser.seqs.length))
+    },
+    WAIT_MS * 3,
+  )
+
+  test.skipIf(openCode.problem !== undefined)(
+    'with OpenCode is continued by a new program',
+    async () => {
+      using browser = await begin('other', { agent: 'opencode' })
+      browser.send({ type: 'message', content: 'Just talk' })
+      await browser.waitFor('done')
+      browser.send({ type: 'close' })
+      await browser.until('the program to end', () =>
+        browser.frames.at(-1)?.['sandboxStatus'] === 'disconnected' ? true : undefined,
+      )
+      browser.send({ type: 'message', content: 'Please use tabs' })
+      await browser.waitFor('done', 2)
+      expect(browser.texts).toEqual(['Hello', 'With tabs'])
     },
     WAIT_MS * 2,
   )
