@@ -1,14 +1,16 @@
 import { expect, test } from 'bun:test'
 import { callTool, inTurns, openFakeAnthropic, say } from '@sandwire/testing/fake-anthropic'
+import { openFakeOpenAi } from '@sandwire/testing/fake-openai'
 import { eventually } from '@sandwire/testing'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { findAgent } from './support/agents/real-agents.ts'
 import { startHost } from './support/control.ts'
 
 const agent = await findAgent('opencode')
 if (agent.problem !== undefined) console.error(`OpenCode on a host: skipped, ${agent.problem}`)
-const KEY = 'sk-ant-opencode'
+const KEY = 'sk-canary-opencode'
+const MODEL = 'compatible-large-1'
 /** On the disk of the installed program, so that it can be linked. */
 const CACHE = resolve(import.meta.dir, '../../.cache')
 
@@ -20,9 +22,9 @@ interface RunView {
   readonly usage: { readonly costUsd: number }
 }
 
-test.skipIf(agent.problem !== undefined)(
-  'OpenCode works on a task through the gateway, asks a person, and its run has a diff',
-  async () => {
+test.skipIf(agent.problem !== undefined).each(['anthropic', 'openai'] as const)(
+  'OpenCode works on a task with an API in the format of %s, asks a person, and its run has a diff',
+  async (format) => {
     const data = mkdtempSync(join(CACHE, 'agent-opencode-'))
     mkdirSync(join(data, 'agents'))
     Bun.spawnSync(['cp', '-al', `${agent.problem === undefined ? agent.folder : ''}/.`, join(data, 'agents')])
@@ -30,11 +32,23 @@ test.skipIf(agent.problem !== undefined)(
       callTool('write', { filePath: '/workspace/hello.txt', content: 'hello\n' }),
       say('All done'),
     )
-    await using api = await openFakeAnthropic({ script, key: KEY })
+    await using api = await (format === 'anthropic' ? openFakeAnthropic : openFakeOpenAi)({
+      script,
+      key: KEY,
+    })
+    const provider = { id: 'compatible', api: 'openai', baseUrl: `${api.url}/v1`, secret: 'COMPATIBLE_KEY' }
+    const settings = {
+      credentials: { providers: [{ ...provider, prices: { [MODEL]: { input: 1, output: 2 } } }] },
+      runs: { providers: { opencode: { provider: 'compatible', model: MODEL } } },
+    }
+    if (format === 'openai') writeFileSync(join(data, 'settings.json'), JSON.stringify(settings))
     try {
       await using host = await startHost({
         data,
-        env: { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: api.url },
+        env:
+          format === 'anthropic'
+            ? { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: api.url }
+            : { COMPATIBLE_KEY: KEY },
       })
       const call = async (path: string, body?: unknown): Promise<unknown> => {
         const headers = { ...host.headers, 'content-type': 'application/json' }
@@ -64,6 +78,9 @@ test.skipIf(agent.problem !== undefined)(
       const run = await until('the end', ({ state }) => state === 'ended')
       expect(run.result).toMatchObject({ status: 'completed', filesChanged: ['hello.txt'] })
       expect(run.usage.costUsd).toBeGreaterThan(0)
+      if (format === 'openai') expect(api.requests.map(({ model }) => model)).toContain(MODEL)
+      const events = await (await host.fetch(`/api/runs/${id}/events`)).text()
+      expect(events).not.toContain(KEY)
       expect(await (await host.fetch(`/api/runs/${id}/diff`)).text()).toContain('+hello')
     } finally {
       rmSync(data, { recursive: true, force: true })

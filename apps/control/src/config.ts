@@ -9,14 +9,15 @@ import {
   type CredentialSettings,
   validateCeilingSettings,
   validateCommandSettings,
+  type RunSettings,
   validateCredentialSettings,
+  validateRunSettings,
   MAX_EMBED_ORIGINS,
 } from '@sandwire/operator-settings'
 import { z } from 'zod'
 import type { MachineFacts } from './ceilings/ceilings.ts'
 import { conversationSettingsSchema } from './conversation/settings.ts'
 import { CODINGS } from './http/content-coding.ts'
-import { runSettingsSchema } from './run/settings.ts'
 import { MAX_TICKET_MS } from './sandbox/tickets.ts'
 import { sessionSettingsSchema } from './session-settings.ts'
 import { MAX_AUTOMATIC_VERSIONS, MAX_CHECKPOINT_DAYS, type RetentionSettings } from './versions/retention.ts'
@@ -139,7 +140,7 @@ const configSchema = z.strictObject({
   retention: retentionSchema.prefault({}),
   sessions: sessionSettingsSchema.prefault({}),
   /** Runs of coding agents. */
-  runs: runSettingsSchema.prefault({}),
+  runs: z.unknown().prefault({}),
   /** Conversations with coding agents. */
   conversations: conversationSettingsSchema.prefault({}),
   /** Origins of other sites whose pages may use conversations, with a bearer token or a service's cookie. */
@@ -164,8 +165,9 @@ const configSchema = z.strictObject({
 })
 
 /** Settings of control, decoded once per isolate. */
-export type Config = Omit<z.infer<typeof configSchema>, 'limits'> & {
+export type Config = Omit<z.infer<typeof configSchema>, 'limits' | 'runs'> & {
   readonly limits: Limits
+  readonly runs: RunSettings
   /** Name of the default sandbox. */
   readonly defaultName: string
   /** The server has one sandbox, of the local account: a served folder, or the operator's sprite. */
@@ -224,7 +226,10 @@ export function decodeConfig(text: string): Config {
     throw new Error(`Invalid settings: ${problems.join('; ')}`)
   }
   const parsed = result.data
-  const config = { ...parsed, limits: completeLimits(parsed.limits, parsed.mode) }
+  const problems: string[] = []
+  const runs = validateRunSettings(parsed.runs, parsed.credentials, problems)
+  if (problems.length > 0) throw new Error(`Invalid settings: ${problems.join('; ')}`)
+  const config = { ...parsed, limits: completeLimits(parsed.limits, parsed.mode), runs }
   if (config.provider === 'sprites' && config.sprites === undefined)
     throw new Error('Invalid settings: sprites: required by the provider')
   if (config.sprites?.spriteName !== undefined && (config.mode === 'open' || config.issuers.length > 0))

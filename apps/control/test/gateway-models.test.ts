@@ -2,16 +2,19 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { SLOT_HEADER } from '@sandwire/internal-api'
 import { eventually } from '@sandwire/testing'
 import { type FakeAnthropic, openFakeAnthropic, say, type Script } from '@sandwire/testing/fake-anthropic'
+import { type FakeOpenAi, openFakeOpenAi } from '@sandwire/testing/fake-openai'
 import type { GatewayGrant, GatewayUsage } from '../src/credentials/grant.ts'
 import { type RunningControl, startControl } from './support/control.ts'
 import { FakeSandboxes } from './support/fake-sandboxes.ts'
 
 const KEY = 'sk-ant-canary-0000000000000000'
+const OPENAI_KEY = 'sk-openai-canary-000000000000'
 const HELLO: Script = () => say('Hello', { usage: { input_tokens: 1000, output_tokens: 100 } })
 
 let places: FakeSandboxes
 let control: RunningControl
 let fake: FakeAnthropic
+let openAi: FakeOpenAi
 let sandbox: string
 let otherSandbox: string
 let runs = 0
@@ -24,6 +27,7 @@ async function createSandbox(name: string): Promise<string> {
 beforeAll(async () => {
   places = new FakeSandboxes()
   fake = await openFakeAnthropic({ script: HELLO, key: KEY })
+  openAi = await openFakeOpenAi({ script: HELLO, key: OPENAI_KEY })
   control = await startControl({
     runner: places,
     config: {
@@ -36,10 +40,18 @@ beforeAll(async () => {
             secret: 'LOCAL_KEY',
             prices: { 'gpt-*': { input: 1, output: 2 } },
           },
+          {
+            id: 'compatible',
+            api: 'openai',
+            baseUrl: `${openAi.url}/v1`,
+            header: 'x-api-key',
+            secret: 'COMPATIBLE_KEY',
+            prices: { 'gpt-*': { input: 1, output: 2, cacheRead: 0.5 } },
+          },
         ],
       },
     },
-    bindings: { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: fake.url },
+    bindings: { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: fake.url, COMPATIBLE_KEY: OPENAI_KEY },
   })
   sandbox = await createSandbox('one')
   otherSandbox = await createSandbox('two')
@@ -48,10 +60,14 @@ beforeAll(async () => {
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await fake[Symbol.asyncDispose]()
+  await openAi[Symbol.asyncDispose]()
   await places[Symbol.asyncDispose]()
 })
 
-beforeEach(() => fake.use(HELLO))
+beforeEach(() => {
+  fake.use(HELLO)
+  openAi.use(HELLO)
+})
 
 function grantOf(changes: Partial<GatewayGrant> = {}): GatewayGrant {
   return {
@@ -309,6 +325,114 @@ describe('errors of the model API', () => {
     const used = await settledUsage(grant.run)
     expect(used.inputTokens).toBe(1000)
     expect(used.outputTokens).toBeGreaterThan(200)
+  })
+})
+
+describe("the gateway to APIs in OpenAI's format", () => {
+  const path = '/models/compatible/v1/chat/completions'
+  const askChat = (token: string, body: Readonly<Record<string, unknown>> = {}) =>
+    ask({ token, path, body: { model: 'gpt-4.1', max_tokens: undefined, ...body } })
+  const chatGrant = (changes: Partial<GatewayGrant> = {}) => grantOf({ provider: 'compatible', ...changes })
+  const sentBody = () => openAi.requests.at(-1)?.body
+
+  test('adds the key to the header of the settings, and forwards no other credential', async () => {
+    const token = await control.grantGateway(chatGrant())
+    const response = await askChat(token, { max_tokens: 500 })
+    expect(await response.json()).toMatchObject({ choices: [{ message: { content: 'Hello' } }] })
+    const sent = openAi.requests.at(-1)
+    expect(sent).toMatchObject({ path: '/v1/chat/completions', headers: { 'x-api-key': OPENAI_KEY } })
+    expect(JSON.stringify(sent?.headers)).not.toContain(token)
+    expect(sent?.headers['authorization']).toBeUndefined()
+  })
+
+  test('meters responses by their usage, which it requests of streams', async () => {
+    const usage = { input_tokens: 1000, output_tokens: 100, cache_read_input_tokens: 400 }
+    openAi.use(() => say('Hello', { usage }))
+    const grant = chatGrant()
+    const token = await control.grantGateway(grant)
+    await (await askChat(token)).text()
+    const options = { include_usage: false }
+    const stream = await (await askChat(token, { stream: true, stream_options: options })).text()
+    expect(sentBody()).toMatchObject({ stream_options: { include_usage: true } })
+    expect(stream).toContain('"prompt_tokens":1400')
+    expect(stream).toEndWith('data: [DONE]\n\n')
+    // 1000 tokens at $1, 400 at $0.50 and 100 at $2 per million, twice.
+    expect(await settledUsage(grant.run)).toMatchObject({
+      requests: 2,
+      costMicroUsd: 2_800,
+      inputTokens: 2000,
+      cacheReadTokens: 800,
+      outputTokens: 200,
+    })
+  })
+
+  test('lowers output to the budget in every field that limits it, then refuses for good', async () => {
+    const grant = chatGrant({ budgetMicroUsd: 3_000, maxOutputTokens: 1000 })
+    openAi.use(() => say('Hello', { usage: { input_tokens: 1000, output_tokens: 900 } }))
+    const token = await control.grantGateway(grant)
+    await (await askChat(token, { max_tokens: 5, max_completion_tokens: 90_000 })).text()
+    expect(sentBody()).toMatchObject({ max_completion_tokens: 1000 })
+    expect(sentBody()).not.toHaveProperty('max_tokens')
+    await settledUsage(grant.run)
+    const refusal = await refusalOf(await askChat(token, { max_tokens: 4000 }))
+    expect(refusal).toStartWith('402 false Sandwire: The run has reached its budget')
+    expect(await control.gatewayUsage(grant.run)).toMatchObject({ isExhausted: true, costMicroUsd: 2_800 })
+    const other = await control.grantGateway(chatGrant({ maxOutputTokens: 700 }))
+    await (await askChat(other, { max_tokens: 4000 })).text()
+    expect(sentBody()).toMatchObject({ max_tokens: 700 })
+  })
+
+  test('counts what was received of a stream that breaks, and of a response without usage', async () => {
+    const fault = { kind: 'cut', afterEvents: 5 } as const
+    openAi.use(() => say('x'.repeat(1800), { deltaChars: 300, fault }))
+    const grant = chatGrant()
+    const token = await control.grantGateway(grant)
+    expect(await (await askChat(token, { stream: true })).text()).toContain(
+      'the connection to the model API broke',
+    )
+    const { outputTokens } = await settledUsage(grant.run)
+    // Four pieces of 300 characters.
+    expect(outputTokens).toBeGreaterThan(300)
+    expect(outputTokens).toBeLessThan(600)
+    const body = JSON.stringify({ choices: [{ message: { content: 'x'.repeat(3000) } }] })
+    const headers = { 'content-type': 'application/json' }
+    openAi.use(() => say('', { fault: { kind: 'raw', status: 200, headers, body } }))
+    await (await askChat(token)).text()
+    expect((await settledUsage(grant.run)).outputTokens).toBeGreaterThan(outputTokens + 900)
+  })
+
+  test('refuses other paths and models, and what the provider would fetch or store', async () => {
+    const token = await control.grantGateway(chatGrant())
+    const before = openAi.requests.length
+    for (const other of ['/v1/models', '/v1/files', '/v1/embeddings', '/v1/v1/chat/completions', '/v1/chat'])
+      expect((await ask({ token, path: `/models/compatible${other}` })).status, other).toBe(404)
+    expect((await askChat(token, { model: 'o9' })).status).toBe(403)
+    const user = (block: unknown) => ({ messages: [{ role: 'user', content: [block] }] })
+    for (const body of [
+      { tools: [{ type: 'web_search' }] },
+      { web_search_options: {} },
+      { plugins: [{ id: 'web' }] },
+      { models: ['other/model'] },
+      { service_tier: 'priority' },
+      { n: 2 },
+      user({ type: 'image_url', image_url: { url: 'https://evil.example/?secret' } }),
+      user({ type: 'file', file: { file_id: 'file-of-the-operator' } }),
+    ])
+      expect((await askChat(token, body)).status, JSON.stringify(body)).toBe(403)
+    for (const body of [
+      { previous_response_id: 'resp_1' },
+      { prompt: { id: 'p' } },
+      { input: [{ type: 'item_reference', id: 'i' }] },
+      { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'f' }] }] },
+    ]) {
+      const response = await ask({
+        token,
+        path: '/models/compatible/v1/responses',
+        body: { model: 'gpt-4.1', ...body },
+      })
+      expect(response.status, JSON.stringify(body)).toBe(403)
+    }
+    expect(openAi.requests.length).toBe(before)
   })
 })
 

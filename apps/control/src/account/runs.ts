@@ -1,7 +1,7 @@
+import type { RunSettings } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import { Buckets } from '../http/buckets.ts'
 import type { RunView } from '../run/view.ts'
-import type { RunSettings } from '../run/settings.ts'
 import { numberOf, type Sql, textOf } from '../sql.ts'
 
 /**

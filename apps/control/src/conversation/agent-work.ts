@@ -1,3 +1,4 @@
+import type { RunSettings } from '@sandwire/operator-settings'
 import type { AgentStart } from '@sandwire/agent'
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import type { Ceilings } from '../ceilings/ceilings.ts'
@@ -15,7 +16,6 @@ import { agentViewSchema } from '../run/agent-responses.ts'
 import { agentSandboxSettings, cloneRepository, ownerCall } from '../run/agent-sandbox.ts'
 import { agentStartOf, checkModel, grantOf } from '../run/agent-start.ts'
 import type { RunRequest } from '../run/record.ts'
-import type { RunSettings } from '../run/settings.ts'
 import { runtimeOf } from '../runtime.ts'
 import { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import type { ConversationRecord } from './record.ts'
@@ -133,11 +133,11 @@ export class AgentWork {
   }
 
   async #start(work: Extract<Work, { kind: 'start' }>): Promise<void> {
-    const { lookup, grants, ensureProgram } = this.#deps
+    const { lookup, grants, runs, ensureProgram } = this.#deps
     const record = this.#record
-    const { model, agent } = record.request
+    const { agent } = record.request
     // A missing key is reported before a sandbox starts.
-    await checkModel(grants, model)
+    await checkModel(grants, runs, record.request)
     // Sandboxes see what is installed when they start.
     if (!(await ensureProgram(agent))) throw NOT_YET
     unwrap(await lookup.sandbox(record.sandbox).start(ownerCall(record)))

@@ -1,3 +1,4 @@
+import type { RunSettings } from '@sandwire/operator-settings'
 import type { NetworkSpec } from '@sandwire/internal-api'
 import { sandboxIdOfConversation } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
@@ -8,7 +9,6 @@ import { checkModel } from '../run/agent-start.ts'
 import { findAgent } from '../run/agents.ts'
 import { chooseModel, chooseNetwork } from '../run/create.ts'
 import type { RunSource } from '../run/record.ts'
-import type { RunSettings } from '../run/settings.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
@@ -54,9 +54,10 @@ export async function createConversation(
     throw new SandwireError('bad_request', `Cannot use "budgetUsd": expected at most ${settings.budgetUsd}`, {
       details: { field: 'budgetUsd', problem: `expected at most ${settings.budgetUsd}` },
     })
-  const model = chooseModel(order.model, runs)
+  const agent = findAgent(runs, order.agent ?? 'claude').name
+  const model = chooseModel(agent, order.model, runs)
   const network = chooseNetwork(order.network, ceilings, 'create the conversation')
-  await checkModel(grants, model)
+  await checkModel(grants, runs, { agent, model })
   const sandbox = source.kind === 'sandbox' ? source.id : await mint.mintSandbox()
   const recordOf = (id: string): ConversationRecord => ({
     id,
@@ -67,7 +68,7 @@ export async function createConversation(
     isOwnSandbox: source.kind !== 'sandbox',
     request: {
       source: source.kind === 'sandbox' ? { kind: 'sandbox' } : source,
-      agent: findAgent(runs, order.agent ?? 'claude').name,
+      agent,
       ...(model === undefined ? {} : { model }),
       permission,
       network,

@@ -13,6 +13,9 @@ export type { GatewayGrant, GatewayUsage } from './grant.ts'
 
 /** What a run gets of the gateway. */
 export interface GatewayAccess {
+  /** Format of the model API, and its base URL at the gateway. */
+  readonly api: ModelProvider['api']
+  readonly baseUrl: string
   /** Environment of the agent and of the git commands of its run: URLs of the gateway, and the token. */
   readonly env: Readonly<Record<string, string>>
   /** The token, the only secret in the sandbox: useless outside it and after the run. It must not be in an event or result. */
@@ -81,11 +84,14 @@ export function gatewayGrantsOf(env: Env): GatewayGrants {
       const { token, hash } = await gatewayTokens.mint(grant.run)
       unwrap(await objectOf(grant.run).create(grant, hash))
       const url = config.provider === 'host' ? `http://127.0.0.1:${GATEWAY_PORT}` : CONTAINER_GATEWAY_URL
+      const baseUrl = modelBaseUrl(url, grant.provider)
       const hosts = grant.git === undefined ? [] : [new URL(grant.git.repository).host]
       return {
+        api,
+        baseUrl,
         token,
         env: {
-          ...modelEnvironment(api, modelBaseUrl(url, grant.provider), token),
+          ...modelEnvironment(api, baseUrl, token),
           ...gitEnvironment(url, token, hosts),
           SANDWIRE_GATEWAY_URL: url,
         },

@@ -6,6 +6,8 @@ import type { MeteredTokens } from './providers.ts'
 const MAX_LINE_CHARS = 1024 * 1024
 /** Estimates output that was received before a connection broke. */
 const CHARS_PER_TOKEN = 3
+/** Names and braces around the output of a delta. */
+const DELTA_ENVELOPE_CHARS = 40
 
 type Json = Readonly<Record<string, unknown>>
 type Counts = { -readonly [K in keyof MeteredTokens]: number }
@@ -90,8 +92,9 @@ export class UsageMeter {
       if (isRecord(data)) this.#add(findUsage(this.#api, data))
       this.#isComplete = true
     } catch {
-      this.#dataChars += text.length
+      // Estimated below.
     }
+    if (!this.#hasUsage) this.#dataChars += text.length
   }
 
   /** The usage so far. A response that was cut is estimated where it did not state its usage. */
@@ -109,10 +112,12 @@ export class UsageMeter {
     if (!line.startsWith('data:')) return
     const text = line.slice(5).trim()
     if (text === '[DONE]') this.#isComplete = true
-    const isUsage = text.includes('"usage"')
-    if (!isUsage) this.#dataChars += deltaChars(text)
     if (LAST_EVENTS.some((type) => text.includes(`"${type}"`))) this.#isComplete = true
-    if (!isUsage) return
+    // OpenAI's chunks state `null` until the last one.
+    if (!/"usage"\s*:\s*\{/.test(text)) {
+      this.#dataChars += deltaChars(text)
+      return
+    }
     try {
       const data: unknown = JSON.parse(text)
       if (isRecord(data)) this.#add(findUsage(this.#api, data))
@@ -130,7 +135,8 @@ export class UsageMeter {
   }
 }
 
-/** Characters of the model's output in an event, roughly: without the envelope of a delta. */
+/** Characters of the model's output in an event, roughly: those from its delta on. */
 function deltaChars(text: string): number {
-  return text.includes('delta') ? Math.max(0, text.length - 100) : 0
+  const at = text.indexOf('"delta":')
+  return at === -1 ? 0 : Math.max(0, text.length - at - DELTA_ENVELOPE_CHARS)
 }

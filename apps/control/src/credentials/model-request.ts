@@ -118,31 +118,60 @@ function readAnthropic(path: string, query: URLSearchParams, text: string, body:
   }
 }
 
-const OPENAI_PATH = /^(\/v1)?\/(chat\/completions|responses)$/
+/** Clients add the version, which the base URL contains. */
+const OPENAI_PATH = /^(?:\/v1)?(\/(?:chat\/completions|responses))$/
+/**
+ * Parts of a request by which the provider would reach other hosts, run another model, or use what is stored in the operator's
+ * account.
+ */
+const OPENAI_REFUSED = [
+  'web_search_options',
+  'plugins',
+  'models',
+  'conversation',
+  'previous_response_id',
+  'prompt',
+] as const
 
 function findOpenAiProblem(body: Json): string | undefined {
-  if (body['web_search_options'] !== undefined) return '"web_search_options" is not allowed'
+  const field = OPENAI_REFUSED.find((name) => body[name] !== undefined && body[name] !== null)
+  if (field !== undefined) return `"${field}" is not allowed`
+  if (body['service_tier'] === 'priority') return 'the service tier "priority" is not allowed'
   if (body['background'] === true) return '"background" is not allowed'
   if (body['n'] !== undefined && body['n'] !== 1) return '"n" must be 1'
   for (const { type } of recordsIn(body['tools']))
     if (type !== 'function' && type !== 'custom')
       return `tools of type "${String(type)}" run at the provider, which is not allowed`
-  const contents = [...recordsIn(body['messages']), ...recordsIn(body['input'])].map(({ content }) => content)
+  const items = [...recordsIn(body['messages']), ...recordsIn(body['input'])]
+  if (items.some(({ type }) => type === 'item_reference')) return 'references to stored items are not allowed'
   const isRemote = (url: unknown): boolean => typeof url === 'string' && !url.startsWith('data:')
-  for (const block of contents.flatMap(blocksOf)) {
-    const { image_url: image, file_url: file } = block
-    if (isRemote(isRecord(image) ? image['url'] : image) || isRemote(file))
-      return 'images and files by URL are not allowed'
+  for (const block of items.flatMap((item) => [...blocksOf(item['content']), ...recordsIn(item['output'])])) {
+    const { image_url: image, file_url: url, file } = block
+    const id = block['file_id'] ?? (isRecord(file) ? file['file_id'] : undefined)
+    if (isRemote(isRecord(image) ? image['url'] : image) || isRemote(url) || typeof id === 'string')
+      return 'images and files by URL or file id are not allowed'
   }
   return undefined
 }
 
+/** Images and files within the request. */
+function dataUrlsIn(body: Json): readonly string[] {
+  return [...recordsIn(body['messages']), ...recordsIn(body['input'])]
+    .flatMap(({ content }) => blocksOf(content))
+    .flatMap(({ image_url: image, file }) => [
+      isRecord(image) ? image['url'] : image,
+      isRecord(file) ? file['file_data'] : undefined,
+    ])
+    .filter((data) => typeof data === 'string')
+}
+
 function readOpenAi(path: string, text: string, body: Json): ModelRequestResult {
-  const [, , kind] = OPENAI_PATH.exec(path) ?? []
-  if (kind === undefined) return refuse(404, `no such path: ${path}`)
+  const [, operation] = OPENAI_PATH.exec(path) ?? []
+  if (operation === undefined) return refuse(404, `no such path: ${path}`)
   const problem = findOpenAiProblem(body)
   if (problem !== undefined) return refuse(403, problem)
-  const field = kind === 'responses' ? 'max_output_tokens' : 'max_completion_tokens'
+  const isChat = operation === '/chat/completions'
+  const field = isChat ? 'max_completion_tokens' : 'max_output_tokens'
   const isStreamed = body['stream'] === true
   const { max_tokens: older, ...rest } = body
   return {
@@ -151,13 +180,14 @@ function readOpenAi(path: string, text: string, body: Json): ModelRequestResult 
       model: String(body['model']),
       isStreamed,
       isMetered: true,
-      inputTokens: estimateInput(text, []),
+      inputTokens: estimateInput(text, dataUrlsIn(body)),
       outputTokens: positiveInteger(body[field]) ?? positiveInteger(older),
-      path,
+      path: operation,
       withOutput: (tokens) => {
         // Compatible servers know the older field only.
-        const limit = older === undefined ? { [field]: tokens } : { max_tokens: tokens }
-        const usage = isStreamed && kind !== 'responses' ? { stream_options: { include_usage: true } } : {}
+        const hasField = older === undefined || body[field] !== undefined
+        const limit = hasField ? { [field]: tokens } : { max_tokens: tokens }
+        const usage = isStreamed && isChat ? { stream_options: { include_usage: true } } : {}
         return JSON.stringify({ ...rest, ...limit, ...usage })
       },
     },

@@ -1,13 +1,15 @@
-import type { CredentialSettings, ModelPrice, ModelProvider } from '@sandwire/operator-settings'
+import {
+  ANTHROPIC_PROVIDER,
+  type CredentialSettings,
+  type ModelPrice,
+  type ModelProvider,
+} from '@sandwire/operator-settings'
 import type { TokenUsage } from './grant.ts'
 
 /** Tokens of one response; part of the cache writes may be for an hour, which costs more. */
 export interface MeteredTokens extends TokenUsage {
   readonly longCacheWriteTokens: number
 }
-
-/** The id of Anthropic's API, which needs no settings. */
-const ANTHROPIC = 'anthropic'
 
 const price = (input: number, output: number, cacheRead: number, cacheWrite: number): ModelPrice => ({
   input,
@@ -60,7 +62,7 @@ function openAnthropic(readSecret: ReadSecret): OpenProvider | undefined {
   const secret = key ?? oauth
   if (secret === undefined) return undefined
   return {
-    id: ANTHROPIC,
+    id: ANTHROPIC_PROVIDER,
     api: 'anthropic',
     baseUrl: (readSecret('ANTHROPIC_BASE_URL') ?? 'https://api.anthropic.com').replace(/\/+$/, ''),
     header: key === undefined ? 'authorization' : 'x-api-key',
@@ -79,7 +81,7 @@ export function openProvider(
 ): OpenProvider | { readonly problem: string } {
   const configured = providers.find((each) => each.id === id)
   if (configured === undefined) {
-    if (id !== ANTHROPIC)
+    if (id !== ANTHROPIC_PROVIDER)
       return { problem: `no model provider "${id}" is configured; add it to "credentials.providers"` }
     return (
       openAnthropic(readSecret) ?? {

@@ -1,12 +1,9 @@
+import type { RunSettings } from '@sandwire/operator-settings'
 import { type AgentStart, DEFAULT_LIMITS } from '@sandwire/agent'
 import { GATEWAY_PATHS } from '@sandwire/internal-api'
 import type { GatewayAccess, GatewayGrant, GatewayGrants, GatewayUsage } from '../credentials/grants.ts'
-import { findAgent } from './agents.ts'
+import { findAgent, providerOf } from './agents.ts'
 import type { RunRecord, RunRequest, Spent } from './record.ts'
-import type { RunSettings } from './settings.ts'
-
-/** Model provider of the agent. */
-const PROVIDER = 'anthropic'
 
 const MICRO = 1_000_000
 /** Output of one request to the model. */
@@ -60,14 +57,19 @@ const SCHEMAS: Readonly<Record<RunRequest['purpose'], unknown>> = {
 }
 
 /** Throws `agent_not_configured` with what the operator must set, and `bad_request` for a model that is not offered. */
-export function checkModel(grants: Pick<GatewayGrants, 'check'>, model: string | undefined): Promise<void> {
-  return grants.check({ provider: PROVIDER, ...(model === undefined ? {} : { model }) })
+export function checkModel(
+  grants: Pick<GatewayGrants, 'check'>,
+  settings: Pick<RunSettings, 'providers'>,
+  { agent, model }: { readonly agent: string; readonly model?: string | undefined },
+): Promise<void> {
+  const provider = providerOf(settings, agent)
+  return grants.check({ provider, ...(model === undefined ? {} : { model }) })
 }
 
 /** What the run may request of the credential gateway. */
 export function grantOf(
   { id, sandbox, request }: Pick<RunRecord, 'id' | 'sandbox' | 'request'>,
-  settings: RunSettings,
+  settings: Pick<RunSettings, 'models' | 'providers'>,
   nowMs: number,
 ): GatewayGrant {
   const { source, limits } = request
@@ -75,7 +77,7 @@ export function grantOf(
     run: id,
     sandbox,
     expiresMs: nowMs + limits.wallClockSeconds * 1000 + GRANT_MARGIN_MS,
-    provider: PROVIDER,
+    provider: providerOf(settings, request.agent),
     models: [...settings.models],
     budgetMicroUsd: Math.round(limits.budgetUsd * MICRO),
     maxOutputTokens: MAX_OUTPUT_TOKENS,

@@ -1,6 +1,6 @@
+import { ANTHROPIC_PROVIDER, type RunSettings } from '@sandwire/operator-settings'
 import { SandwireError } from '@sandwire/protocol'
 import type { GatewayAccess } from '../credentials/grants.ts'
-import type { RunSettings } from './settings.ts'
 
 /** A coding agent that runs can use. */
 export interface AgentDefinition {
@@ -34,9 +34,12 @@ const CLAUDE: AgentDefinition = {
   env: () => ({}),
 }
 
+/** Libraries of OpenCode's program, by the format of the model API. */
+const OPENCODE_LIBRARIES = { anthropic: '@ai-sdk/anthropic', openai: '@ai-sdk/openai-compatible' } as const
+
 /** The provider, model and permissions of OpenCode are settings in a variable; nothing else is loaded from the network. */
 function openCodeEnvironment(
-  { env, token }: GatewayAccess,
+  { api, baseUrl, token }: GatewayAccess,
   model = DEFAULT_MODEL,
   isAsking: boolean,
 ): Readonly<Record<string, string>> {
@@ -46,9 +49,9 @@ function openCodeEnvironment(
     OPENCODE_CONFIG_CONTENT: JSON.stringify({
       provider: {
         sandwire: {
-          npm: '@ai-sdk/anthropic',
+          npm: OPENCODE_LIBRARIES[api],
           name: 'Sandwire',
-          options: { baseURL: `${env['ANTHROPIC_BASE_URL'] ?? ''}/v1`, apiKey: token },
+          options: { baseURL: `${baseUrl}/v1`, apiKey: token },
           models: { [model]: { name: model, tool_call: true } },
         },
       },
@@ -89,7 +92,7 @@ function declared({ name, title, program, args, env }: RunSettings['agents'][num
     args,
     isInstalled: false,
     env: (access, model = DEFAULT_MODEL) => {
-      const values = { gateway: access.env['ANTHROPIC_BASE_URL'] ?? '', token: access.token, model }
+      const values = { gateway: access.baseUrl, token: access.token, model }
       return Object.fromEntries(Object.entries(env).map(([key, text]) => [key, fill(text, values)]))
     },
   }
@@ -98,6 +101,11 @@ function declared({ name, title, program, args, env }: RunSettings['agents'][num
 /** All agents, those of the operator last. */
 export function agentsOf(settings: Pick<RunSettings, 'agents'>): readonly AgentDefinition[] {
   return [CLAUDE, OPENCODE, ...settings.agents.map(declared)]
+}
+
+/** The model provider of an agent. */
+export function providerOf({ providers }: Pick<RunSettings, 'providers'>, agent: string): string {
+  return providers[agent]?.provider ?? ANTHROPIC_PROVIDER
 }
 
 /** Throws `bad_request` for an agent that is not offered. */

@@ -1,3 +1,4 @@
+import type { RunSettings } from '@sandwire/operator-settings'
 import type { NetworkSpec } from '@sandwire/internal-api'
 import { sandboxIdOfRun } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
@@ -12,7 +13,6 @@ import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { checkModel } from './agent-start.ts'
 import { findAgent } from './agents.ts'
 import type { RunLimits, RunRecord, RunRequest, RunSource } from './record.ts'
-import type { RunSettings } from './settings.ts'
 import { listedView, type RunView, viewOf } from './view.ts'
 
 /** What a caller requests, before defaults. */
@@ -68,12 +68,13 @@ function limitsOf(asked: RunOrder['limits'], settings: RunSettings): RunLimits {
   }
 }
 
-/** The requested model or the default; throws for one that the operator does not allow. */
+/** The requested model or the agent's default; throws for one that the operator does not allow. */
 export function chooseModel(
+  agent: string,
   asked: string | undefined,
-  { model: fallback, models }: RunSettings,
+  { model: fallback, models, providers }: RunSettings,
 ): string | undefined {
-  const model = asked ?? fallback
+  const model = asked ?? providers[agent]?.model ?? fallback
   if (model !== undefined && models.length > 0 && !models.some((each) => matchesModel(each, model)))
     throw new SandwireError('bad_request', `Cannot use "model": expected ${models.join(' or ')}`, {
       details: { field: 'model', problem: `expected ${models.join(' or ')}` },
@@ -98,14 +99,15 @@ export function chooseNetwork(
 
 /** Completes a request with the server's defaults; throws for what the operator does not allow. */
 function completeRequest(order: RunOrder, settings: RunSettings, ceilings: Ceilings): RunRequest {
-  const model = chooseModel(order.model, settings)
+  const agent = findAgent(settings, order.agent ?? 'claude').name
+  const model = chooseModel(agent, order.model, settings)
   const network = chooseNetwork(order.network, ceilings, 'create the run')
   const { source } = order
   return {
     source: source.kind === 'repo' ? source : { kind: 'sandbox' },
     task: order.task,
     ...(order.context === undefined ? {} : { context: order.context }),
-    agent: findAgent(settings, order.agent ?? 'claude').name,
+    agent,
     ...(model === undefined ? {} : { model }),
     permission: order.permission ?? 'auto',
     limits: limitsOf(order.limits, settings),
@@ -126,7 +128,7 @@ export async function createRun(
   key?: string,
 ): Promise<RunView> {
   const request = completeRequest(order, settings, ceilings)
-  await checkModel(grants, request.model)
+  await checkModel(grants, settings, request)
   const sandbox = order.source.kind === 'sandbox' ? order.source.id : await mint.mintSandbox()
   const recordOf = (id: string): RunRecord => ({
     id,

@@ -82,7 +82,7 @@ export async function openRunParts({
     log,
     wakeAt,
     credentials: {
-      check: () => checkModel(grants, record().request.model),
+      check: () => checkModel(grants, config.runs, record().request),
       prepare: async () => agentStartOf(record(), await access(), config.runs),
       spent: async () => {
         const usage = await ifGranted(() => grants.usage(record().id))

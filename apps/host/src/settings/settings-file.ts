@@ -5,6 +5,7 @@ import {
   validateCeilingSettings,
   validateCommandSettings,
   validateCredentialSettings,
+  validateRunSettings,
   validateRecord,
   findEmbedOriginProblem,
   MAX_EMBED_ORIGINS,
@@ -55,24 +56,6 @@ const amount: schema.Schema<number> = {
   decode: (value) => (typeof value === 'number' && value >= 0.01 && value <= 100_000 ? value : undefined),
   describe: 'amount',
 }
-const runSeconds = optional(whole(1, 7 * 24 * 60 * 60))
-const RUNS = {
-  concurrent: optional(whole(1, 10_000)),
-  queued: optional(whole(0, 100_000)),
-  perMinute: optional(whole(0, 100_000)),
-  keepDays: optional(whole(1, 3_650)),
-  model: optional({
-    schema: schema.text(128, /^[A-Za-z0-9._:/@[\]-]+$/),
-    expected: 'the name of a model',
-  }),
-  models: optional({ schema: schema.list(schema.text(128, /^.+$/), 64), expected: 'a list of models' }),
-  wallClockSeconds: runSeconds,
-  idleSeconds: optional(whole(1, 24 * 60 * 60)),
-  approvalSeconds: runSeconds,
-  budgetUsd: optional({ schema: amount, expected: 'US dollars from 0.01 to 100000' }),
-  turns: optional(whole(0, 100_000)),
-  bindingAccount: optional({ schema: schema.text(256, /^.+$/), expected: 'the id of an account' }),
-}
 
 const CONVERSATIONS = {
   perAccount: optional(whole(1, 100_000)),
@@ -100,7 +83,8 @@ const RETENTION = {
   }),
 }
 
-type Validate = (value: unknown, problems: string[]) => void
+/** `all`: the other settings of the file. */
+type Validate = (value: unknown, problems: string[], all: Readonly<Record<string, unknown>>) => void
 
 /** Validates a setting with a single value. */
 function one<T>(key: string, { schema: { decode }, expected }: Field<T>): Validate {
@@ -118,7 +102,8 @@ const PASSED: Readonly<Record<string, Validate>> = {
   credentials: (value, problems) => void validateCredentialSettings(value, problems),
   limits: (value, problems) => void validateRecord('limits', value, LIMITS, problems),
   retention: (value, problems) => void validateRecord('retention', value, RETENTION, problems),
-  runs: (value, problems) => void validateRecord('runs', value, RUNS, problems),
+  runs: (value, problems, all) =>
+    void validateRunSettings(value, validateCredentialSettings(all['credentials'] ?? {}, []), problems),
   sessions: (value, problems) => void validateRecord('sessions', value, SESSIONS, problems),
   sessionTokenMinutes: one('sessionTokenMinutes', whole(15, 60)),
   tokenInUrl: one('tokenInUrl', { schema: schema.bool, expected: 'true or false' }),
@@ -173,7 +158,7 @@ export function validateSettingsFile(
   const fileProblems: string[] = []
   for (const [key, value] of Object.entries(passed)) {
     const validate = Object.hasOwn(PASSED, key) ? PASSED[key] : undefined
-    if (validate !== undefined) validate(value, fileProblems)
+    if (validate !== undefined) validate(value, fileProblems, passed)
     else
       fileProblems.push(
         `"${key}" is not a setting; known settings are issuers, connections, ${Object.keys(PASSED).join(', ')}`,

@@ -1,4 +1,13 @@
-import type { Block, FakeUsage, Reply } from './script.ts'
+import {
+  type Block,
+  type Conversation,
+  type FakeUsage,
+  isRecord,
+  listOf,
+  piecesOf,
+  type Reply,
+  textsOf,
+} from '../fake-model/script.ts'
 
 /** A server-sent event of the Messages API. */
 export interface StreamEvent {
@@ -7,14 +16,9 @@ export interface StreamEvent {
 }
 
 const DEFAULT_USAGE: FakeUsage = { input_tokens: 100, output_tokens: 20 }
-const DEFAULT_DELTA_CHARS = 40
 
 function stopReasonOf({ stopReason, content }: Reply): string {
   return stopReason ?? (content.some(({ type }) => type === 'tool_use') ? 'tool_use' : 'end_turn')
-}
-
-function* piecesOf(text: string, chars: number): Generator<string> {
-  for (let at = 0; at < text.length; at += chars) yield text.slice(at, at + chars)
 }
 
 function toolId(message: string, index: number, block: Block): string {
@@ -37,7 +41,7 @@ export function formatMessage(id: string, model: string, reply: Reply): Readonly
   }
 }
 
-function* blockEvents(id: string, index: number, block: Block, chars: number): Generator<StreamEvent> {
+function* blockEvents(id: string, index: number, block: Block, reply: Reply): Generator<StreamEvent> {
   const start =
     block.type === 'tool_use'
       ? { type: 'tool_use', id: toolId(id, index, block), name: block.name, input: {} }
@@ -54,7 +58,7 @@ function* blockEvents(id: string, index: number, block: Block, chars: number): G
       : block.type === 'text'
         ? block.text
         : block.thinking
-  for (const piece of piecesOf(text, chars)) {
+  for (const piece of piecesOf(text, reply)) {
     const delta =
       block.type === 'tool_use'
         ? { type: 'input_json_delta', partial_json: piece }
@@ -76,8 +80,7 @@ export function* streamMessage(id: string, model: string, reply: Reply): Generat
     usage: { ...usage, output_tokens: 1 },
   }
   yield { event: 'message_start', data: { type: 'message_start', message } }
-  for (const [index, block] of reply.content.entries())
-    yield* blockEvents(id, index, block, reply.deltaChars ?? DEFAULT_DELTA_CHARS)
+  for (const [index, block] of reply.content.entries()) yield* blockEvents(id, index, block, reply)
   yield {
     event: 'message_delta',
     data: {
@@ -91,4 +94,25 @@ export function* streamMessage(id: string, model: string, reply: Reply): Generat
 
 export function formatEvent({ event, data }: StreamEvent): string {
   return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+}
+
+/** Reads what scripts decide by from a request body. */
+export function readConversation(body: Readonly<Record<string, unknown>>): Conversation {
+  // Some clients put `system` messages between the others.
+  const users = listOf(body['messages'])
+    .filter(isRecord)
+    .filter(({ role }) => role === 'user')
+  const results = users.flatMap(({ content }) => {
+    const found = listOf(content).filter((block) => isRecord(block) && block['type'] === 'tool_result')
+    return found.length === 0 ? [] : [found]
+  })
+  const last = results.at(-1)?.at(-1)
+  return {
+    model: typeof body['model'] === 'string' ? body['model'] : '',
+    isStreamed: body['stream'] === true,
+    isSide: listOf(body['tools']).length === 0,
+    toolResults: results.length,
+    lastToolResult: isRecord(last) ? textsOf(last['content']).join('\n') : '',
+    userTexts: users.flatMap(({ content }) => textsOf(content)),
+  }
 }

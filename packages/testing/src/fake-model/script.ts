@@ -48,6 +48,12 @@ export interface Reply {
   readonly fault?: Fault
 }
 
+/** What scripts decide by, from the body of a request. */
+export type Conversation = Pick<
+  ModelRequest,
+  'model' | 'isStreamed' | 'isSide' | 'toolResults' | 'lastToolResult' | 'userTexts'
+>
+
 /** A request as the script sees it. */
 export interface ModelRequest {
   readonly method: string
@@ -100,38 +106,20 @@ export function withFaults(faults: readonly Fault[], script: Script): Script {
   }
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** Texts of a message's content, which is a string or a list of blocks. */
-function textsOf(content: unknown): string[] {
+export function textsOf(content: unknown): string[] {
   if (typeof content === 'string') return [content]
   return listOf(content).flatMap((block) =>
     isRecord(block) && typeof block['text'] === 'string' ? [block['text']] : [],
   )
 }
 
-/** Reads what scripts decide by from a request body. */
-export function readConversation(
-  body: Readonly<Record<string, unknown>>,
-): Pick<ModelRequest, 'model' | 'isStreamed' | 'isSide' | 'toolResults' | 'lastToolResult' | 'userTexts'> {
-  // Some clients put `system` messages between the others.
-  const users = listOf(body['messages'])
-    .filter(isRecord)
-    .filter(({ role }) => role === 'user')
-  const results = users.flatMap(({ content }) => {
-    const found = listOf(content).filter((block) => isRecord(block) && block['type'] === 'tool_result')
-    return found.length === 0 ? [] : [found]
-  })
-  const last = results.at(-1)?.at(-1)
-  return {
-    model: typeof body['model'] === 'string' ? body['model'] : '',
-    isStreamed: body['stream'] === true,
-    isSide: listOf(body['tools']).length === 0,
-    toolResults: results.length,
-    lastToolResult: isRecord(last) ? textsOf(last['content']).join('\n') : '',
-    userTexts: users.flatMap(({ content }) => textsOf(content)),
-  }
+/** Cuts a text into the pieces of a stream. */
+export function* piecesOf(text: string, { deltaChars = 40 }: Reply): Generator<string> {
+  for (let at = 0; at < text.length; at += deltaChars) yield text.slice(at, at + deltaChars)
 }

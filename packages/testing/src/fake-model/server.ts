@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { formatEvent, formatMessage, streamMessage } from './messages.ts'
-import { type Fault, type ModelRequest, readConversation, type Reply, type Script } from './script.ts'
+import type { Conversation, Fault, ModelRequest, Reply, Script } from './script.ts'
 
 const ERROR_TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
@@ -12,7 +11,24 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 }
 
-export interface FakeAnthropicOptions {
+/** The format of a model API. */
+export interface ModelApi {
+  /** Paths whose requests the script answers. */
+  readonly path: string
+  /** Other paths with a fixed answer. */
+  readonly fixed: Readonly<Record<string, unknown>>
+  readonly readConversation: (body: Readonly<Record<string, unknown>>) => Conversation
+  readonly formatMessage: (id: string, model: string, reply: Reply) => unknown
+  /** Texts of the events of a stream. */
+  readonly streamMessage: (
+    id: string,
+    request: Pick<ModelRequest, 'model' | 'body'>,
+    reply: Reply,
+  ) => Iterable<string>
+  readonly formatErrorEvent: (error: Readonly<Record<string, unknown>>) => string
+}
+
+export interface FakeModelOptions {
   readonly script: Script
   /** Listening address; default: a free port of 127.0.0.1. */
   readonly port?: number
@@ -21,8 +37,8 @@ export interface FakeAnthropicOptions {
   readonly key?: string
 }
 
-/** A scripted Messages API. */
-export interface FakeAnthropic extends AsyncDisposable {
+/** A scripted model API. */
+export interface FakeModel extends AsyncDisposable {
   readonly url: string
   readonly port: number
   /** All requests so far, in order. */
@@ -61,28 +77,35 @@ function sendError(
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-async function sendStream(response: ServerResponse, id: string, model: string, reply: Reply): Promise<void> {
+interface Answer {
+  readonly api: ModelApi
+  readonly id: string
+  readonly request: ModelRequest
+  readonly reply: Reply
+}
+
+async function sendStream(response: ServerResponse, { api, id, request, reply }: Answer): Promise<void> {
   const { fault, delayMs = 0 } = reply
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
   let sent = 0
-  for (const event of streamMessage(id, model, reply)) {
+  for (const event of api.streamMessage(id, request, reply)) {
     if (fault?.kind === 'cut' && sent >= fault.afterEvents) return void response.destroy()
     if (fault?.kind === 'error_event' && sent >= fault.afterEvents) {
       const error = { type: fault.type ?? 'overloaded_error', message: 'Scripted error' }
-      return void response.end(formatEvent({ event: 'error', data: { type: 'error', error } }))
+      return void response.end(api.formatErrorEvent(error))
     }
     if (delayMs > 0) await pause(delayMs)
     if (response.destroyed) return
-    const hasRoom = response.write(formatEvent(event))
+    const hasRoom = response.write(event)
     if (!hasRoom) await new Promise<void>((resolve) => response.once('drain', resolve).once('close', resolve))
     sent++
   }
   response.end()
 }
 
-async function sendWhole(response: ServerResponse, id: string, model: string, reply: Reply): Promise<void> {
+async function sendWhole(response: ServerResponse, { api, id, request, reply }: Answer): Promise<void> {
   if (reply.delayMs !== undefined) await pause(reply.delayMs)
-  const text = JSON.stringify(formatMessage(id, model, reply))
+  const text = JSON.stringify(api.formatMessage(id, request.model, reply))
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
   if (reply.fault?.kind === 'cut') {
     response.write(text.slice(0, text.length / 2))
@@ -91,15 +114,17 @@ async function sendWhole(response: ServerResponse, id: string, model: string, re
   response.end(text)
 }
 
-/** Answers `POST /v1/messages` and `…/count_tokens` from a script, streamed or not, with faults on demand. */
-class FakeAnthropicServer implements FakeAnthropic {
+/** Answers requests from a script, streamed or not, with faults on demand. */
+class FakeModelServer implements FakeModel {
   readonly requests: ModelRequest[] = []
   active = 0
   readonly #server: Server
-  readonly #options: FakeAnthropicOptions
+  readonly #api: ModelApi
+  readonly #options: FakeModelOptions
   #script: Script
 
-  constructor(options: FakeAnthropicOptions) {
+  constructor(api: ModelApi, options: FakeModelOptions) {
+    this.#api = api
     this.#options = options
     this.#script = options.script
     this.#server = createServer((request, response) => {
@@ -152,17 +177,18 @@ class FakeAnthropicServer implements FakeAnthropic {
       headers,
       body,
       index: this.requests.length,
-      ...readConversation(body),
+      ...this.#api.readConversation(body),
     }
     this.requests.push(model)
     const { key } = this.#options
     if (key !== undefined && headers['x-api-key'] !== key && headers['authorization'] !== `Bearer ${key}`)
       return sendError(response, 401)
-    if (pathname === '/v1/messages/count_tokens') {
+    const fixed = this.#api.fixed[pathname]
+    if (fixed !== undefined) {
       response.writeHead(200, { 'content-type': 'application/json' })
-      return void response.end(JSON.stringify({ input_tokens: 100 }))
+      return void response.end(JSON.stringify(fixed))
     }
-    if (pathname !== '/v1/messages') return sendError(response, 404)
+    if (pathname !== this.#api.path) return sendError(response, 404)
     await this.#reply(model, response)
   }
 
@@ -175,14 +201,13 @@ class FakeAnthropicServer implements FakeAnthropic {
       return void response.end(fault.body)
     }
     if (fault?.kind === 'hang') return
-    const id = `msg_fake_${request.index}`
     const send = request.isStreamed ? sendStream : sendWhole
-    await send(response, id, request.model, reply)
+    await send(response, { api: this.#api, id: `msg_fake_${request.index}`, request, reply })
   }
 }
 
-export async function openFakeAnthropic(options: FakeAnthropicOptions): Promise<FakeAnthropic> {
-  const server = new FakeAnthropicServer(options)
+export async function openFakeModel(api: ModelApi, options: FakeModelOptions): Promise<FakeModel> {
+  const server = new FakeModelServer(api, options)
   await server.listen()
   return server
 }
