@@ -5,7 +5,7 @@ import { gatewayGrantsOf } from '../credentials/grants.ts'
 import type { Env } from '../env.ts'
 import { CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
-import { type AgentNeed, auditAgentCall, authorizeAgent } from '../run/access.ts'
+import { type AgentNeed, auditAgentCall, authorizeAgent, hasLostAccess } from '../run/access.ts'
 import { toSpent } from '../run/agent-start.ts'
 import { runtimeOf } from '../runtime.ts'
 import { ObjectAlarm } from '../sandbox/alarm.ts'
@@ -20,7 +20,7 @@ import { messageApiOf, MessageSender } from './message-outbox.ts'
 import type { ConversationRecord } from './record.ts'
 import { toStreamEvent } from './sdk-message.ts'
 import { ConversationSockets, formatEntry, MAX_SOCKETS, type SocketAttachment } from './sockets.ts'
-import { NEW_CONVERSATION } from './snapshot.ts'
+import { CONTROL, NEW_CONVERSATION } from './snapshot.ts'
 import { type ConversationInput, ConversationState } from './state.ts'
 import { ConversationStore } from './store.ts'
 import { type ConversationView, viewOf } from './view.ts'
@@ -207,6 +207,8 @@ export class ConversationObject extends DurableObject<Env> {
     unwrap(
       await this.#run(async () => {
         this.#take({ type: 'tick' })
+        if (this.#conversation.wantsSocket && (await hasLostAccess(this.env, record)))
+          this.#take({ type: 'frame', frame: { type: 'close' }, sender: CONTROL, newId: '' })
         await this.#sender.deliver()
         await this.#advance()
       }),

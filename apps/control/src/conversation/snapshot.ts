@@ -9,6 +9,9 @@ export interface Sender {
   readonly name: string
 }
 
+/** Control itself; it gets no frames. */
+export const CONTROL: Sender = { socket: '', account: '', name: '' }
+
 export interface QueuedMessage {
   readonly id: string
   readonly text: string

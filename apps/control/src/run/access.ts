@@ -2,6 +2,8 @@ import { SandwireError } from '@sandwire/protocol'
 import type { Env } from '../env.ts'
 import { unwrap } from '../outcome.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
+import { noSuchSandbox } from '../sandbox/not-found.ts'
+import { ownerCall } from './agent-sandbox.ts'
 
 /** What a caller needs to do something to a run or a conversation. */
 export type AgentNeed = 'watch' | 'steer' | 'own'
@@ -10,10 +12,14 @@ export type AgentNeed = 'watch' | 'steer' | 'own'
 interface Owned {
   readonly id: string
   readonly owner: string
+  readonly ownerName: string
   readonly sandbox: string
 }
 
-/** Throws `notFound` for callers without any access. Others than the owner have that of the sandbox, or a grant on the id. */
+/**
+ * Throws `notFound` for callers without any access. Callers have that of the sandbox, or a grant on the id: the agent works with
+ * every right there, so that its owner too loses it with the access to the sandbox. Without a sandbox, only the owner has access.
+ */
 export async function authorizeAgent(
   env: Pick<Env, 'SANDBOX'>,
   { id, owner, sandbox }: Owned,
@@ -23,14 +29,32 @@ export async function authorizeAgent(
   // A terminal needs no more than `connect` to watch.
   if (need !== 'watch' && !call.scopes.includes('exec'))
     throw new SandwireError('forbidden', 'The credential does not have the scope "exec"')
-  if (call.identity === owner) return
+  const isOwner = call.identity === owner
+  // Can always be deleted.
+  if (isOwner && need === 'own') return
   const outcome = await env.SANDBOX.get(env.SANDBOX.idFromName(sandbox)).accessToRun(call, id)
   if (!outcome.ok && outcome.code === 'sandbox_not_found') throw notFound()
+  if (isOwner && !outcome.ok && outcome.code === 'sandbox_destroying') return
   const access = unwrap(outcome)
+  if (access === null) {
+    if (isOwner) return
+    throw notFound()
+  }
   if (need === 'steer' && access.authority === 'viewer')
     throw new SandwireError('forbidden', 'Cannot do this: you are a viewer')
   if (need === 'own' && access.need !== 'own')
     throw new SandwireError('forbidden', 'Cannot do this: only the owner may')
+}
+
+/** True when the agent must end, because its owner lost the access to the sandbox that it needs. */
+export async function hasLostAccess(env: Pick<Env, 'SANDBOX'>, owned: Owned): Promise<boolean> {
+  try {
+    await authorizeAgent(env, owned, ownerCall(owned), { need: 'steer', notFound: noSuchSandbox })
+    return false
+  } catch (error) {
+    // A sandbox that does not answer is asked again.
+    return ['sandbox_not_found', 'forbidden'].includes(SandwireError.from(error).code)
+  }
 }
 
 /** Records an authorized request in the owner's audit, before it has any effect. */

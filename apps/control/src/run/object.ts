@@ -18,7 +18,7 @@ import {
   type ReviewOptions,
   type ReviewResult,
 } from './binding-methods.ts'
-import { type AgentNeed, auditAgentCall, authorizeAgent } from './access.ts'
+import { type AgentNeed, auditAgentCall, authorizeAgent, hasLostAccess } from './access.ts'
 import { parseRunCall, type RunStreamCall } from './call.ts'
 import { openRunParts, type RunParts } from './parts.ts'
 import { changeOf, type Publication, publishChange, type Published, publisherOf } from './publish.ts'
@@ -39,6 +39,7 @@ const WAIT_POLL_MS = 250
 /** Streams of events and terminals of one run that an account has open at the same time. */
 const MAX_WATCHERS = 64
 const DAY_MS = 24 * 60 * 60 * 1000
+const LOST_ACCESS = 'Who started the run lost the access to its sandbox'
 
 /**
  * One run of a coding agent: its record, events, result and diff, which outlive its sandbox. Other Workers bind the class as
@@ -319,7 +320,13 @@ export class RunObject extends DurableObject<Env> {
       unwrap(await this.#run(() => this.#delete()))
       return
     }
-    unwrap(await this.#run(({ lifecycle }) => lifecycle.advance()))
+    unwrap(
+      await this.#run(async ({ lifecycle }) => {
+        if (isSteerable(state) && (await hasLostAccess(this.env, record)))
+          await lifecycle.stop('aborted', LOST_ACCESS)
+        await lifecycle.advance()
+      }),
+    )
     const after = this.#store.read()?.state
     if (after?.kind === 'ended') await this.#alarm.setAt(after.endedMs + config.runs.keepDays * DAY_MS)
   }

@@ -249,9 +249,11 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#audited(call, { session }, ({ sessions }) => sessions.pin(call, session, pinned))
   }
 
-  /** The caller's access to a run in this sandbox; throws `sandbox_not_found` without any. */
-  accessToRun(call: SandboxCall, run: string): Promise<Outcome<Access>> {
-    return this.#run(({ lifecycle }) => lifecycle.authorize(call, 'watch', run).access)
+  /** The caller's access to a run in this sandbox; throws `sandbox_not_found` without any. Null: there is no sandbox. */
+  accessToRun(call: SandboxCall, run: string): Promise<Outcome<Access | null>> {
+    return this.#run(({ lifecycle }) =>
+      this.#store.read() === undefined ? null : lifecycle.authorize(call, 'watch', run).access,
+    )
   }
 
   /** Keeps the sandbox from stopping when idle while a run works in it. */

@@ -17,7 +17,7 @@ let bob: ApiClient
 let sandbox: string
 
 beforeAll(async () => {
-  sandboxes.intercept = (request) => agents.handle(request)
+  sandboxes.intercept = (request, server) => agents.handle(request, server)
   control = await startControl({
     runner: sandboxes,
     config: { runs: { concurrent: 1, kept: 2 } },
@@ -54,6 +54,40 @@ async function openTerminal(
   await Promise.race([opened.promise, close])
   return { socket, close }
 }
+
+test('(threat T6) who lost access to a sandbox neither steers nor watches an agent that they started there', async () => {
+  const { body } = await ada.post('/api/grants', { sandbox, role: 'collaborator' })
+  await bob.post('/api/grants/redeem', { link: String(fieldOf(body, 'link')).split('#')[1] })
+  const run = textIn(await bob.post('/api/runs', { sandbox, task: 'x', interactive: true }), 'id')
+  const agent = await eventually(() => agents.runs.get(run), { what: 'the agent', timeoutMs: 20_000 })
+  const conversation = textIn(await bob.post('/api/conversations', { sandbox }), 'id')
+  const paths = [
+    `/api/runs/${run}`,
+    `/api/runs/${run}/events`,
+    `/api/conversations/${conversation}`,
+    `/api/conversations/${conversation}/entries`,
+  ]
+  const messages = [`/api/runs/${run}/messages`, `/api/conversations/${conversation}/messages`]
+  const statuses = async (client: ApiClient): Promise<readonly number[]> => {
+    const read = paths.map((path) => client.get(path))
+    const sent = messages.map((path) => client.post(path, { text: 'y' }))
+    return (await Promise.all([...read, ...sent])).map(({ status }) => status)
+  }
+  await eventually(async () => (await statuses(bob)).every((status) => status < 300), { what: 'access' })
+  const sent = agent.messages.length
+  await ada.delete(`/api/grants/${String(fieldOf(body, 'grant'))}`)
+  expect(new Set(await statuses(bob))).toEqual(new Set([404]))
+  expect(agent.messages.length).toBe(sent)
+  // The owner of the sandbox still has both, and the agents end without them.
+  expect((await ada.get(`/api/runs/${run}`)).status).toBe(200)
+  const both = [...agents.runs.values()]
+  expect(both).toHaveLength(2)
+  await eventually(() => both.every(({ state }) => state === 'ended'), {
+    what: 'the agents to end',
+    timeoutMs: 30_000,
+  })
+  expect((await bob.delete(`/api/conversations/${conversation}`)).status).toBe(204)
+}, 60_000)
 
 test('(threat T50) a terminal of a run that gets more input than anyone types is closed', async () => {
   const run = await create()
