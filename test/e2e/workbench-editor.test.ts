@@ -78,8 +78,8 @@ describe.skipIf(problem !== undefined)(
       await mine(workbench).locator('.cm-line').getByText(`${typed}!`, { exact: true }).waitFor()
       await isAtHeight(mine(workbench), `${typed}!`, before)
       const untouched = mine(workbench).locator('.cm-line').getByText('line 300', { exact: true })
-      // One or two undo steps, depending on timing.
-      for (let steps = 0; steps < 2 && (await untouched.count()) === 0; steps += 1)
+      // Keys that were handled half a second apart are separate undo steps.
+      for (let steps = 0; steps < typed.length && (await untouched.count()) === 0; steps += 1)
         await page.keyboard.press('Control+Z')
       expect(await untouched.count()).toBe(1)
       await page.keyboard.press('Control+Shift+Z')
@@ -90,7 +90,7 @@ describe.skipIf(problem !== undefined)(
       await page.keyboard.press('Control+S')
       await tab(workbench, /^both.txt$/).waitFor()
       const line = (await workspace.read('both.txt')).split('\n')[299]
-      expect(line).toMatch(/^line 300abc.*\?\.$/)
+      expect(line).toMatch(/^line 300a.*\?\.$/)
       await isAtHeight(editor(workbench), line ?? '', before)
       expect(workbench.errors).toEqual([])
     }, 60_000)

@@ -65,6 +65,8 @@ export class EditedWorkspace implements AsyncDisposable {
     await page.keyboard.press('Enter')
     // The text moves when the dialog closes.
     await page.locator('.cm-dialog').waitFor({ state: 'detached' })
+    // CodeMirror scrolls in the next frame, and a key before it cancels that.
+    await page.evaluate(() => new Promise(requestAnimationFrame))
     await page.keyboard.press('End')
   }
 }
@@ -78,7 +80,12 @@ export async function heightOf(text: Locator, line: string): Promise<number> {
 
 /** Waits until a line is where it was, within the pixels that a change marker shifts it. */
 export async function isAtHeight(text: Locator, line: string, height: number): Promise<void> {
-  await eventually(async () => Math.abs((await heightOf(text, line)) - height) < 3, {
-    what: `"${line}" to be where it was`,
-  })
+  await eventually(
+    async () => {
+      const now = await heightOf(text, line)
+      if (!(Math.abs(now - height) < 3)) throw new Error(`It is at ${now} px, was at ${height} px`)
+      return true
+    },
+    { what: `"${line}" to be where it was` },
+  )
 }
