@@ -74,7 +74,12 @@ const SERVER_MESSAGES: readonly Readonly<Record<string, unknown>>[] = [
   { type: 'exit', code: 0, signal: null, outputEnd: 0, truncated: false },
   { type: 'error', code: 'internal', message: 'x', fatal: false },
   { type: 'role', role: 'viewer', epoch: 2, input: { at: 0, seq: 0 } },
-  { type: 'presence', driver: 'a1', attachments: [{ id: 'a1', role: 'driver', name: '', connected: true }] },
+  {
+    type: 'presence',
+    driver: 'a1',
+    attachments: [{ id: 'a1', role: 'driver', name: '', connected: true }],
+    private: null,
+  },
   { type: 'asked', by: 'a2' },
   { type: 'pong', id: 1 },
 ]

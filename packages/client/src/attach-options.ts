@@ -109,6 +109,8 @@ export interface AttachHandle {
   take(): void
   ask(): void
   give(to: string): void
+  /** Begins or ends private input, which attachments of coding agents neither see nor disturb. */
+  setPrivate(isOn: boolean): void
   /**
    * Checks the connection at once, for example after the network changed: if nothing is received within this time, the
    * connection counts as lost. While waiting to reconnect, reconnects at once.

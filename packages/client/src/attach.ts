@@ -138,6 +138,10 @@ class Attachment implements AttachHandle {
     this.#run(this.#session.lease({ type: 'give', to }))
   }
 
+  setPrivate(isOn: boolean): void {
+    this.#run(this.#session.lease({ type: 'private', on: isOn }))
+  }
+
   probe(withinMs: number): void {
     this.#run(this.#session.probe(withinMs, this.#now()))
   }

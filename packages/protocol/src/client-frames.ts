@@ -82,6 +82,8 @@ export const clientMessage = tagged({
   ask: record({ type: literal('ask') }),
   /** Gives the lease to another attachment. */
   give: record({ type: literal('give'), to: text(16, /^a[0-9]+$/) }),
+  /** Begins or ends private input: meanwhile attachments of agents get no output and cannot type. */
+  private: record({ type: literal('private'), on: bool }),
   /** The client has seen the role change of this epoch and sends no more input from before it. */
   roleSeen: record({ type: literal('roleSeen'), epoch: offset }),
   /** The client detaches: its lease is free at once. */

@@ -118,9 +118,10 @@ const SERVER: readonly (readonly [ServerMessage, string])[] = [
     {
       type: 'presence',
       driver: null,
-      attachments: [{ id: 'a1', role: 'viewer', name: '', connected: true }],
+      attachments: [{ id: 'a1', role: 'viewer', name: '', connected: true, agent: true }],
+      private: 'a2',
     },
-    '{"type":"presence","driver":null,"attachments":[{"id":"a1","role":"viewer","name":"","connected":true}]}',
+    '{"type":"presence","driver":null,"attachments":[{"id":"a1","role":"viewer","name":"","connected":true,"agent":true}],"private":"a2"}',
   ],
   [{ type: 'asked', by: 'a2' }, '{"type":"asked","by":"a2"}'],
   [{ type: 'pong', id: 9 }, '{"type":"pong","id":9}'],
@@ -318,6 +319,7 @@ describe('a decoder refuses', () => {
         type: 'presence',
         driver: null,
         attachments: Array.from({ length: count }, () => one),
+        private: null,
       })
     expect(decodeServer(presence(64))).toBeDefined()
     expect(decodeServer(presence(65))).toBeUndefined()

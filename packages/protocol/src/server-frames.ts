@@ -125,9 +125,18 @@ export const serverMessage = tagged({
     type: literal('presence'),
     driver: nullable(attachmentId),
     attachments: list(
-      record({ id: attachmentId, role, name: text(MAX_NAME_CHARS), connected: bool }),
+      record({
+        id: attachmentId,
+        role,
+        name: text(MAX_NAME_CHARS),
+        connected: bool,
+        /** Present for coding agents. */
+        agent: optional(literal(true)),
+      }),
       MAX_ATTACHMENTS,
     ),
+    /** The attachment that began private input; null: input is not private. */
+    private: nullable(attachmentId),
   }),
   /** An attachment asks the driver to give the lease. */
   asked: record({ type: literal('asked'), by: attachmentId }),

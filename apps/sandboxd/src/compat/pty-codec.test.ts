@@ -266,7 +266,7 @@ describe('messages from the client', () => {
   })
 
   test('take the lease when no driver is left', () => {
-    const presence = { type: 'presence', driver: null, attachments: [] } as const
+    const presence = { type: 'presence', driver: null, attachments: [], private: null } as const
     expect(admitted('collaborator', 'driver').session(presence, true)).toEqual([{ pass: { type: 'take' } }])
     expect(admitted('collaborator').session(presence, true)).toEqual([])
   })

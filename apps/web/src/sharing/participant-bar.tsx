@@ -11,6 +11,7 @@ import {
   participantActivity,
   participantName,
   participantsOf,
+  privateActionOf,
 } from './participants.ts'
 
 function ParticipantItem({
@@ -45,6 +46,27 @@ function ParticipantItem({
   )
 }
 
+/** Begins or ends private input. */
+function PrivateInputButton({
+  action,
+  onChange,
+}: {
+  readonly action: ReturnType<typeof privateActionOf>
+  readonly onChange: (isOn: boolean) => void
+}): ReactElement | null {
+  if (action === undefined) return null
+  return (
+    <button
+      type="button"
+      aria-pressed={action === 'end'}
+      title={sharingTexts.privateHint}
+      onClick={() => onChange(action === 'begin')}
+    >
+      {action === 'begin' ? sharingTexts.beginPrivate : sharingTexts.endPrivate}
+    </button>
+  )
+}
+
 /** Ids of participants who typed or had control since this page attached. */
 function useKnownTypists(
   session: string | undefined,
@@ -75,7 +97,7 @@ export function ParticipantBar({
   }, [isDriver])
   if (
     handle === undefined ||
-    (participants.length < 2 && state.role === 'driver') ||
+    (participants.length < 2 && state.role === 'driver' && state.presence?.private === null) ||
     state.status.kind !== 'attached'
   )
     return null
@@ -104,15 +126,21 @@ export function ParticipantBar({
         })}
       </ul>
       <span className="participant-text">
-        {controlText({
-          role: state.role,
-          driver,
-          requester,
-          isRequested,
-          canTakeByTyping: controller.canTakeControlByTyping,
-        })}
+        {state.presence?.private === null
+          ? controlText({
+              role: state.role,
+              driver,
+              requester,
+              isRequested,
+              canTakeByTyping: controller.canTakeControlByTyping,
+            })
+          : sharingTexts.inputIsPrivate}
       </span>
       <div className="participant-actions">
+        <PrivateInputButton
+          action={privateActionOf(state)}
+          onChange={(isOn) => act(() => handle.setPrivate(isOn))()}
+        />
         {requester !== undefined && (
           <button type="button" className="primary" onClick={act(() => handle.give(requester.id))}>
             {sharingTexts.giveControlTo(nameInSentence(requester))}

@@ -6,6 +6,7 @@ import {
   findControlProblem,
   participantName,
   participantsOf,
+  privateActionOf,
 } from './participants.ts'
 
 const presence = {
@@ -16,6 +17,7 @@ const presence = {
     { id: 'a2', role: 'driver', name: 'ann', connected: true },
     { id: 'a3', role: 'viewer', name: '', connected: false },
   ],
+  private: null,
 } as const
 
 test('lists the user first, with printable names', () => {
@@ -30,6 +32,7 @@ test('lists the user first, with printable names', () => {
       isSelf: true,
       isOwn: false,
       isGuest: false,
+      isAgent: false,
       hasControl: false,
       isConnected: true,
     },
@@ -41,6 +44,7 @@ test('lists the user first, with printable names', () => {
       isSelf: false,
       isOwn: false,
       isGuest: false,
+      isAgent: false,
       hasControl: true,
       isConnected: true,
     },
@@ -52,6 +56,7 @@ test('lists the user first, with printable names', () => {
       isSelf: false,
       isOwn: false,
       isGuest: false,
+      isAgent: false,
       hasControl: false,
       isConnected: false,
     },
@@ -164,4 +169,40 @@ test('offers control only to participants who may have it, and says why not', ()
   expect(away.some((one) => canReceiveControl(one, new Set(['a2'])))).toBe(false)
   expect(participants.map(findControlProblem)[0]).toBe('')
   expect(participants.map(findControlProblem)[1]).toContain('Viewers')
+})
+
+test('marks agents, whatever their name, and lets the user give them control', () => {
+  const attachments = [
+    { id: 'a1', name: 'ann', connected: true, role: 'driver' },
+    { id: 'a2', name: 'ann', connected: true, role: 'viewer', agent: true },
+    { id: 'a3', name: 'guest', connected: true, role: 'viewer', agent: true },
+  ] as const
+  const [, agent, other] = participantsOf({
+    presence: { ...presence, driver: 'a1', attachments },
+    attachment: 'a1',
+  })
+  if (agent === undefined || other === undefined) throw new Error('A participant is missing')
+  expect([agent, other].map(participantName)).toEqual(['Agent ann', 'Agent guest'])
+  expect(canReceiveControl(agent, new Set())).toBe(true)
+})
+
+test('offers private input to users who may type beside an agent', () => {
+  const of = (isAgent: boolean, owner: string | null) => ({
+    ...presence,
+    attachments: [
+      {
+        id: 'a2',
+        role: 'viewer' as const,
+        name: 'x',
+        connected: true,
+        ...(isAgent && { agent: true as const }),
+      },
+    ],
+    private: owner,
+  })
+  expect(privateActionOf({ role: 'driver', presence: of(true, null) })).toBe('begin')
+  expect(privateActionOf({ role: 'collaborator', presence: of(true, 'a1') })).toBe('end')
+  expect(privateActionOf({ role: 'driver', presence: of(false, null) })).toBeUndefined()
+  expect(privateActionOf({ role: 'driver', presence: of(false, 'a1') })).toBe('end')
+  expect(privateActionOf({ role: 'viewer', presence: of(true, null) })).toBeUndefined()
 })

@@ -11,6 +11,8 @@ export interface Participant {
   readonly isOwn: boolean
   /** Redeemed a share link without an account, and chose the name. */
   readonly isGuest: boolean
+  /** A coding agent. */
+  readonly isAgent: boolean
   readonly hasControl: boolean
   readonly isConnected: boolean
   readonly role: 'driver' | 'collaborator' | 'viewer'
@@ -26,7 +28,12 @@ export function parseName(marked: string): { readonly name: string; readonly isG
 }
 
 /** A holder's or participant's name with the mark first, where a long name cannot push it out of sight. */
-export function markedName({ name, isGuest }: Pick<Participant, 'name' | 'isGuest'>): string {
+export function markedName({
+  name,
+  isGuest,
+  isAgent = false,
+}: Pick<Participant, 'name' | 'isGuest'> & Partial<Pick<Participant, 'isAgent'>>): string {
+  if (isAgent) return sharingTexts.agent(name)
   return isGuest ? sharingTexts.guest(name) : name
 }
 
@@ -57,8 +64,10 @@ export function participantsOf({
   const own = attachments.find(({ id }) => id === attachment)?.name ?? ''
   const isAccount = own !== '' && !parseName(own).isGuest
   return attachments
-    .map(({ id, name, role, connected }) => {
-      const { name: printed, isGuest } = parseName(printable(name))
+    .map(({ id, name, role, connected, agent: isAgent = false }) => {
+      const { name: printed, isGuest } = isAgent
+        ? { name: printable(name), isGuest: false }
+        : parseName(printable(name))
       const shown = printed === '' && !isGuest ? sharingTexts.unknownUser : printed
       const isSelf = id === attachment
       return {
@@ -67,8 +76,9 @@ export function participantsOf({
         name: shown,
         initials: isSelf ? sharingTexts.you : initialsOf(shown === '' ? sharingTexts.guest('') : shown),
         isSelf,
-        isOwn: isAccount && !isSelf && name === own,
+        isOwn: isAccount && !isSelf && !isAgent && name === own,
         isGuest,
+        isAgent,
         hasControl: id === presence?.driver,
         isConnected: connected,
       }
@@ -113,19 +123,32 @@ export function controlActionOf({
 
 /**
  * True when control can be given to a participant. The server does not report who may drive, but collaborators may,
- * and so may viewers who had another role before; the user's own window always may.
+ * and so may viewers who had another role before; the user's own window and agents always may.
  */
 export function canReceiveControl(
-  { id, isSelf, isOwn, isConnected, role }: Participant,
+  { id, isSelf, isOwn, isAgent, isConnected, role }: Participant,
   typists: ReadonlySet<string>,
 ): boolean {
-  return !isSelf && isConnected && (isOwn || role !== 'viewer' || typists.has(id))
+  return !isSelf && isConnected && (isOwn || isAgent || role !== 'viewer' || typists.has(id))
 }
 
 /** Why control cannot be given to a participant. */
 export function findControlProblem({ isSelf, isConnected }: Participant): string {
   if (isSelf) return ''
   return isConnected ? sharingTexts.viewersCannot : sharingTexts.disconnectedCannot
+}
+
+/**
+ * What the user can do about private input. It concerns agents only, and everyone who may type can begin it. Ending it is possible
+ * also when no agent is left.
+ */
+export function privateActionOf({
+  role,
+  presence,
+}: Pick<TerminalState, 'role' | 'presence'>): 'begin' | 'end' | undefined {
+  if (role === undefined || role === 'viewer' || presence === undefined) return undefined
+  if (presence.private !== null) return 'end'
+  return presence.attachments.some(({ agent }) => agent === true) ? 'begin' : undefined
 }
 
 /** Who has control, and who requests it. */
@@ -156,7 +179,8 @@ export function controlText({
 }
 
 /** The participant's name within a sentence. */
-export function nameInSentence({ name, isOwn, isGuest }: Participant): string {
+export function nameInSentence({ name, isOwn, isGuest, isAgent }: Participant): string {
   if (isOwn) return sharingTexts.yourOtherWindow
+  if (isAgent) return sharingTexts.agentInSentence(name)
   return isGuest ? sharingTexts.guestInSentence(name) : name
 }

@@ -19,6 +19,7 @@ const state = {
     type: 'presence',
     driver: 'a1',
     attachments,
+    private: null,
   },
 } as const
 

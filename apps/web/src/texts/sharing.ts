@@ -36,6 +36,8 @@ export const sharingTexts = {
 
   guest: (name: string) => `Guest ${name}`.trimEnd(),
   guestInSentence: (name: string) => `guest ${name}`.trimEnd(),
+  agent: (name: string) => `Agent ${name}`.trimEnd(),
+  agentInSentence: (name: string) => `agent ${name}`.trimEnd(),
   you: 'You',
   self: (name: string) => `${name} (you)`,
   ownWindow: (name: string) => `${name} (you, in another window)`,
@@ -51,6 +53,11 @@ export const sharingTexts = {
   requestAgain: 'Request again',
   takeControl: 'Take control',
   takeControlHere: 'Take control here',
+
+  beginPrivate: 'Private input',
+  privateHint: 'Hides what is typed and shown from the agent, for example for a password, until you end it',
+  endPrivate: 'End private input',
+  inputIsPrivate: 'Private input: the agent sees nothing',
 
   youHaveControl: 'You have control',
   requestedBy: (name: string) => `Control requested by ${name}`,

@@ -609,7 +609,7 @@ describe('a heartbeat', () => {
     fixture.wait(1)
     expect(fixture.takeDelivered()).toEqual([{ type: 'silence', isSilent: true }])
     expect(fixture.status?.kind).toBe('attached')
-    fixture.receiveMessage({ type: 'presence', driver: null, attachments: [] })
+    fixture.receiveMessage({ type: 'presence', driver: null, attachments: [], private: null })
     expect(fixture.takeDelivered()).toContainEqual({ type: 'silence', isSilent: false })
   })
 
@@ -687,7 +687,7 @@ describe('detaching', () => {
 describe('presence', () => {
   test('[L10] is delivered', () => {
     const fixture = ClientFixture.attached()
-    fixture.receiveMessage({ type: 'presence', driver: null, attachments: [] })
+    fixture.receiveMessage({ type: 'presence', driver: null, attachments: [], private: null })
     fixture.receiveMessage({ type: 'asked', by: 'a2' })
     fixture.receiveMessage({ type: 'resized', at: 0, cols: 90, rows: 30 })
     expect(fixture.takeDelivered().map(({ type }) => type)).toEqual(['presence', 'asked', 'resized'])

@@ -131,8 +131,10 @@ export class ClientSession {
     return this.#effects.take()
   }
 
-  /** Asks for, takes or gives the lease. Ignored while there is no connection. */
-  lease(message: Extract<ClientMessage, { type: 'take' | 'ask' | 'give' }>): readonly ClientEffect[] {
+  /** Asks for, takes or gives the lease, or begins or ends private input. Ignored while there is no connection. */
+  lease(
+    message: Extract<ClientMessage, { type: 'take' | 'ask' | 'give' | 'private' }>,
+  ): readonly ClientEffect[] {
     if (this.#connection.kind === 'attached') this.#connection.send(message)
     return this.#effects.take()
   }

@@ -1,6 +1,6 @@
 import { MAX_ATTACHMENTS, PRESENCE_MS } from '../limits.ts'
 import type { ServerMessage } from '../server-frames.ts'
-import type { Attachment } from './attachment.ts'
+import { type Attachment, canWrite } from './attachment.ts'
 import type { ConnectionId } from './effects.ts'
 import { Lease } from './lease.ts'
 import type { EffectBuffer } from './effect-buffer.ts'
@@ -17,6 +17,8 @@ export class AttachmentList {
   /** Identities that detached or were revoked, oldest first. */
   readonly #retired = new Set<string>()
   #minted = 0
+  /** Attachment that began private input. */
+  #privateBy: string | null = null
   /** Version of the presence state; attachments remember which one they were sent. */
   #version = 0
   /** The current presence message, once it was needed. */
@@ -74,6 +76,23 @@ export class AttachmentList {
       this.#byConnection.set(attachment.state.connectionId, attachment)
   }
 
+  get isInputPrivate(): boolean {
+    return this.#privateBy !== null
+  }
+
+  /** Begins or ends private input. Everyone who may write may do both, except for agents; others change nothing. */
+  setPrivate(attachment: Attachment, isOn: boolean): void {
+    if (isOn === this.isInputPrivate || attachment.isAgent) return
+    if (!canWrite(attachment.role) && attachment.id !== this.#privateBy) return
+    this.#privateBy = isOn ? attachment.id : null
+    this.presenceChanged()
+  }
+
+  endPrivate(): void {
+    if (this.isInputPrivate) this.presenceChanged()
+    this.#privateBy = null
+  }
+
   /** Assigns a new connection to an attachment; returns the previous one, if it had one. */
   reconnect(attachment: Attachment, connectionId: ConnectionId): ConnectionId | undefined {
     const previous = attachment.state.kind === 'attached' ? attachment.state.connectionId : undefined
@@ -108,6 +127,7 @@ export class AttachmentList {
     if (attachment.state.kind === 'attached') this.#byConnection.delete(attachment.state.connectionId)
     this.#byIdentity.delete(attachment.identity)
     if (this.lease.holder === attachment.id) this.lease.free()
+    if (this.#privateBy === attachment.id) this.endPrivate()
   }
 
   /** Grants the lease without notifying `to`. The previous holder loses its role and is sent the position where its input ended. */
@@ -155,12 +175,18 @@ export class AttachmentList {
   #describe(): ServerMessage {
     const { holder } = this.lease
     const listed = [...this.all()].filter(({ state, id }) => state.kind === 'attached' || id === holder)
-    const attachments = listed.map(({ id, role, name, state }) => ({
+    const attachments = listed.map(({ id, role, name, state, isAgent }) => ({
       id,
       role,
       name,
       connected: state.kind === 'attached',
+      ...(isAgent ? { agent: true as const } : {}),
     }))
-    return { type: 'presence', driver: holder, attachments: attachments.slice(0, MAX_ATTACHMENTS) }
+    return {
+      type: 'presence',
+      driver: holder,
+      attachments: attachments.slice(0, MAX_ATTACHMENTS),
+      private: this.#privateBy,
+    }
   }
 }

@@ -40,6 +40,8 @@ export interface Attachment {
   login: string | undefined
   grant: string | undefined
   name: string
+  /** A coding agent: gets no output while input is private, and no snapshot, which could show such output. */
+  readonly isAgent: boolean
   /** The highest role it may have, from the connection's authorization. */
   authority: Role
   role: Role
@@ -81,6 +83,8 @@ export interface Attachment {
   controlSeq: number
   /** Position in the last input ack. */
   inputAckSent: { at: number; seq: number }
+  /** Offset from which output is withheld from it because input is private. */
+  withheldFrom: number | undefined
   /** When an input ack is due. */
   inputAckDueMs: number | undefined
   /** Input is discarded until the client has seen the role change of this epoch. */
@@ -109,6 +113,7 @@ export function createAttachment(init: {
   login: string | undefined
   grant: string | undefined
   name: string
+  isAgent: boolean
   authority: Role
   role: Role
   connectionId: ConnectionId
@@ -141,6 +146,7 @@ export function createAttachment(init: {
     inputSettled: 0,
     controlSeq: 0,
     inputAckSent: { at: 0, seq: 0 },
+    withheldFrom: undefined,
     inputAckDueMs: undefined,
     ignoreInputUntilEpoch: undefined,
     stdinClosedAt: undefined,

@@ -27,6 +27,8 @@ export interface ConnectionRights {
   readonly hasSilenceTimeout?: boolean
   /** Name that others see, in place of the one in the hello. */
   readonly name?: string
+  /** The client is a coding agent: others see that, and it is kept out of private input. */
+  readonly isAgent?: boolean
   /** Sign-in and grant that authorize the connection. */
   readonly login?: string
   readonly grant?: string

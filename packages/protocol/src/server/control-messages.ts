@@ -30,6 +30,9 @@ export function handleControl(
     case 'ask':
     case 'give':
       return handleLeaseMessage(parts, attachment, message, nowMs)
+    case 'private':
+      parts.attachments.setPrivate(attachment, message.on)
+      return undefined
     case 'roleSeen':
       if (
         attachment.ignoreInputUntilEpoch !== undefined &&

@@ -37,6 +37,7 @@ describe('a first hello', () => {
         type: 'presence',
         driver: 'a1',
         attachments: [{ id: 'a1', role: 'driver', name: 'ann', connected: true }],
+        private: null,
       },
     ])
   })

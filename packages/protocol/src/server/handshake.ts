@@ -119,7 +119,8 @@ function join(parts: SessionParts, opening: NewConnection, hello: Hello, nowMs: 
   const setsSize = attachment.role === 'driver' && !isFirst && options.sizeFrom !== 'process'
   if (setsSize) resizeTerminal(parts, hello.cols, hello.rows)
   sendWelcome(parts, attachment)
-  if (options.mode === 'pty' && !isFirst && opening.rights.outputFrom !== 'end') {
+  const hasSnapshot = opening.rights.outputFrom !== 'end' && !attachment.isAgent
+  if (options.mode === 'pty' && !isFirst && hasSnapshot) {
     attachment.base = Number.POSITIVE_INFINITY
     pump.requestSnapshot(attachment)
   }
@@ -148,10 +149,11 @@ function admit(
     login: rights.login,
     grant: rights.grant,
     name: rights.name ?? requested.name,
+    isAgent: rights.isAgent === true,
     authority: rights.authority,
     role: requested.role === 'driver' ? roleWithoutLease : requested.role,
     connectionId,
-    from: rights.outputFrom === 'end' ? log.end : 0,
+    from: rights.outputFrom === 'end' || rights.isAgent === true ? log.end : 0,
     resizeSerial: resizes.current.serial,
     windowBytes: requested.window,
     bandwidth: rights.bandwidth,
@@ -172,7 +174,8 @@ function resume(
   nowMs: number,
 ): Refusal | undefined {
   const { attachments, resizes, pump, input, lifecycle } = parts
-  if (attachment.principal !== rights.principal) {
+  // What was withheld from an agent must not be sent to it again.
+  if (attachment.principal !== rights.principal || attachment.isAgent) {
     return { code: 'resume_lost', message: 'Cannot resume: the attachment is no longer known' }
   }
   if (hello.attempt !== undefined && hello.attempt <= attachment.attempt) {

@@ -291,7 +291,7 @@ describe('presence', () => {
     const ann = { id: 'a1', role: 'driver', name: 'ann', connected: true }
     const bob = { id: 'a2', role: 'viewer', name: 'bob', connected: true }
     expect(first.received('presence')).toEqual([
-      { type: 'presence', driver: 'a1', attachments: [ann, bob] },
+      { type: 'presence', driver: 'a1', attachments: [ann, bob], private: null },
     ] as never)
     fixture.wait(100)
     second.sendMessage({ type: 'take' })

@@ -50,14 +50,15 @@ export class OutputPump {
     this.#isTurnRequested = false
   }
 
-  /** Sends what the attachment may get now. */
-  pump(attachment: Attachment, nowMs: number): void {
+  /** Sends what the attachment may get now. While input is private, an agent gets nothing. */
+  pump(attachment: Attachment, isInputPrivate: boolean, nowMs: number): void {
     // Turns are rarely shorter than a millisecond; a finer clock gives calls of one turn different times.
     if (nowMs >= this.#turnMs + 1) {
       this.#turnMs = nowMs
       this.#turnLeft = this.#turnBytes
     }
     attachment.isThrottled = false
+    if (attachment.isAgent && isInputPrivate) return this.#withhold(attachment)
     // Output for a full connection stays in the log, so waiting costs no memory.
     if (
       attachment.state.kind !== 'attached' ||
@@ -66,6 +67,7 @@ export class OutputPump {
     )
       return
     const { connectionId } = attachment.state
+    this.#skipWithheld(attachment)
     this.#skipTrimmed(attachment)
     while (isStreaming(attachment)) {
       const room = this.#room(attachment, nowMs)
@@ -138,6 +140,22 @@ export class OutputPump {
     this.#effects.send(attachment, { type: 'resized', at, cols: size.cols, rows: size.rows })
   }
 
+  /** Counts output as consumed without sending it, so that it does not pause the process. */
+  #withhold(attachment: Attachment): void {
+    if (attachment.sent === this.#log.end) return
+    attachment.withheldFrom ??= attachment.sent
+    attachment.sent = this.#log.end
+    attachment.sentMax = this.#log.end
+    attachment.acked = this.#log.end
+  }
+
+  /** Input is no longer private: output that was withheld becomes a gap. */
+  #skipWithheld(attachment: Attachment): void {
+    if (attachment.withheldFrom === undefined) return
+    this.#effects.send(attachment, { type: 'gap', from: attachment.withheldFrom, to: attachment.sent })
+    attachment.withheldFrom = undefined
+  }
+
   /**
    * Moves an attachment that fell behind the log to its start, with a gap or a snapshot. That waits for room in the window, so
    * that a client which reads nothing gets one gap however much is trimmed.
@@ -148,7 +166,7 @@ export class OutputPump {
       attachment.sent - attachment.acked >= attachment.window.sizeBytes
     )
       return
-    if (this.#isPty && attachment.dialect === 'v1') {
+    if (this.#isPty && attachment.dialect === 'v1' && !attachment.isAgent) {
       this.requestSnapshot(attachment)
       return
     }

@@ -243,6 +243,7 @@ export class ServerSession {
 
   #exit(exit: ProcessExit, nowMs: number): void {
     this.#parts.lifecycle.exit(exit, nowMs)
+    this.#parts.attachments.endPrivate()
     this.#parts.input.close(this.#parts.attachments.all(), nowMs, false)
   }
 
@@ -264,6 +265,8 @@ export class ServerSession {
       return handleHello(this.#parts, { connectionId, rights }, frame.message, nowMs)
     }
     if (frame.kind === 'control') return handleControl(this.#parts, attachment, frame.message, nowMs)
+    if (attachment.isAgent && this.#parts.attachments.isInputPrivate)
+      return { code: 'role_refused', message: 'Cannot take input: input is private' }
     this.#parts.lifecycle.recordInput(nowMs)
     return this.#parts.input.accept(attachment, frame.bytes, nowMs)
   }
@@ -295,7 +298,7 @@ export class ServerSession {
     this.#pong(attachment)
     input.ackIfDue(attachment, nowMs)
     attachments.sendPresence(attachment, nowMs)
-    pump.pump(attachment, nowMs)
+    pump.pump(attachment, attachments.isInputPrivate, nowMs)
     if (attachment.acknowledgement === 'connection' && !attachment.isBlocked) {
       attachment.acked = attachment.sent
       attachment.ackProgressMs = nowMs
@@ -310,6 +313,7 @@ export class ServerSession {
     const { state } = lifecycle
     if (state.kind !== 'exited' || attachment.state.kind !== 'attached') return
     if (attachment.outputPhase === 'awaitingSnapshot' || attachment.sent !== log.end) return
+    if (attachment.withheldFrom !== undefined) return
     const { exit } = state
     const { connectionId } = attachment.state
     if (attachment.outputPhase === 'streaming') {

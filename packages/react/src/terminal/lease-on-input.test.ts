@@ -20,11 +20,11 @@ const free: Known = {
   role: 'viewer',
   authority: 'driver',
   attachment: 'a1',
-  presence: { type: 'presence', driver: null, attachments: [] },
+  presence: { type: 'presence', driver: null, attachments: [], private: null },
 }
 const drivenBy = (driver: string): Known => ({
   ...free,
-  presence: { type: 'presence', driver, attachments: [] },
+  presence: { type: 'presence', driver, attachments: [], private: null },
 })
 
 describe('isLeaseFree', () => {
