@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { eventually, OPCODE, openRawWebSocket, openRawWebSocketOrThrow, PtyClient } from '@sandwire/testing'
+import {
+  eventually,
+  OPCODE,
+  openRawWebSocket,
+  openRawWebSocketOrThrow,
+  PtyClient,
+  TextClient,
+} from '@sandwire/testing'
 import { Attached } from './support/attached.ts'
 import { traceMemory } from './support/memory.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
@@ -247,3 +254,80 @@ test('a stopping sandboxd notifies compat terminals, running or ended, and close
   expect(running.text('output')).toEndWith('bye\r\n')
   for (const client of [running, ended]) expect(client.text('error')).toStartWith('The sandbox is stopping')
 }, 30_000)
+
+describe('the text terminal endpoint', () => {
+  const TEXT = '/envelopes/text'
+  const openText = (session: string, query = ''): TextClient =>
+    new TextClient(sandboxd, `${TEXT}?session=${session}${query}`)
+  /** Starts a session without attaching to it. */
+  const begin = async (script: string, mode = 'pty'): Promise<string> => {
+    const createId = crypto.randomUUID().replaceAll('-', '')
+    const body = JSON.stringify({ cmd: 'sh', args: ['-c', script], createId, mode })
+    const request = { method: 'POST', body, headers: { 'content-type': 'application/json' } }
+    return ((await (await sandboxd.fetch('/sessions', request)).json()) as { id: string }).id
+  }
+
+  test('[Y1][Y3] draws the screen, then what is typed, as the driver', async () => {
+    const session = await begin(
+      'stty -echo; echo ready; while read line; do echo "got $line $(stty size)"; done',
+    )
+    await using viewer = openText(session, '&role=viewer')
+    await viewer.waitFor('ready')
+    expect(viewer.text).toStartWith('\u001bc')
+    viewer.type('never\n')
+    await viewer.waitFor('\u0007')
+    await using client = openText(session)
+    await client.waitFor('ready')
+    client.type('one\n')
+    await client.waitFor('got one')
+    client.type(new TextEncoder().encode('two\n'))
+    await Promise.all([client.waitFor('got two'), viewer.waitFor('got two')])
+    expect(client.text).not.toContain('never')
+    await using taking = openText(session, '&cols=90&rows=20&take=1')
+    await taking.waitFor('got two')
+    taking.type('three\n')
+    await taking.waitFor('got three 20 90')
+  })
+
+  test('[Y4] closes with the exit status after the last output', async () => {
+    await using client = openText(await begin('read line; printf "last 😀"; exit 7'))
+    await client.waitFor('\u001bc')
+    client.type('\n')
+    expect(await client.closed()).toEqual({ code: 1000, reason: 'exit 7' })
+    expect(client.text).toEndWith('last 😀')
+  })
+
+  test('[Y6] refuses a session without a terminal, and starts none', async () => {
+    await using pipe = openText(await begin('cat', 'pipe'))
+    expect(await pipe.closed()).toMatchObject({ reason: 'needs_v1' })
+    await using missing = openText('nothing')
+    expect(await missing.closed()).toMatchObject({ reason: 'session_not_found' })
+    expect(missing.text).toMatch(/^\r\n\[.+\]\r\n$/)
+    const { sessions: before } = (await (await sandboxd.fetch('/sessions')).json()) as { sessions: unknown[] }
+    await using starting = new TextClient(sandboxd, `${TEXT}?cmd=cat`)
+    expect(await starting.closed()).toMatchObject({ reason: 'bad_request' })
+    const { sessions } = (await (await sandboxd.fetch('/sessions')).json()) as { sessions: unknown[] }
+    expect(sessions).toHaveLength(before.length)
+  })
+
+  test('[Y5] sends a driver that did not read the screen, and pauses nothing', async () => {
+    const session = await begin('read line; seq 1 3000000; echo "the $((40 + 2))nd line"; cat')
+    const { port, headers } = sandboxd
+    await using slow = await openRawWebSocketOrThrow({ port, headers, path: `${TEXT}?session=${session}` })
+    slow.pause()
+    await slow.sendFrame({ opcode: OPCODE.text, payload: new TextEncoder().encode('\n') })
+    await eventually(async () => (await viewOf(session)).output.end > 22 * MIB, {
+      what: 'all lines',
+      ...WAIT,
+    })
+    slow.resume()
+    let received = 0
+    for (let text = ''; !text.includes('the 42nd line');) {
+      const { payload } = await slow.nextFrame(WAIT.timeoutMs)
+      received += payload.byteLength
+      text = new TextDecoder().decode(payload)
+    }
+    // What the kernel had taken before the socket was full.
+    expect(received).toBeLessThan(11 * MIB)
+  })
+})

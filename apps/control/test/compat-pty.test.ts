@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { eventually, PtyClient } from '@sandwire/testing'
+import { eventually, PtyClient, TextClient } from '@sandwire/testing'
 import { openSessionTokens, type SessionTokens } from '../src/auth/session-token.ts'
 import { type RunningControl, startControl, TOKEN } from './support/control.ts'
 import { CookieJar } from './support/cookie-jar.ts'
@@ -15,6 +15,7 @@ const WAIT = { timeoutMs: 20_000 }
 setDefaultTimeout(TIMEOUT_MS)
 /** A shell without the login files of this machine. */
 const SHELL = { SHELL: '/bin/sh', HOME: '/nonexistent' }
+const CAT = { cmd: 'cat', mode: 'pty', keep: 3_600 }
 const TEMPLATES = [
   { id: 'claude', title: 'An agent', argv: ['sh', '-c', 'echo "I am $0"; exec cat', 'claude'], mode: 'pty' },
   { id: 'asks', title: 'Asks', argv: ['echo', '{what}'], params: { what: { pattern: '[a-z]+' } } },
@@ -316,6 +317,105 @@ describe('authorization', () => {
   })
 })
 
+describe('a text terminal at /terminal/:session', () => {
+  const openText = (session: string, caller: ApiClient = ada, offers: readonly string[] = []): TextClient => {
+    const headers = { ...Object.fromEntries(caller.headers), host: `localhost:${control.port}` }
+    return new TextClient({ port: control.port, headers }, `/terminal/${session}`, offers)
+  }
+  const begin = async (): Promise<string> =>
+    textIn(await ada.post(`/api/sandboxes/${sandbox}/sessions`, CAT), 'id')
+  const refusal = async (client: TextClient): Promise<unknown> => {
+    await using open = client
+    return [await open.closed(), open.text]
+  }
+
+  test('[P4] shows the screen and takes what is typed, in the four lines of a page', async () => {
+    const session = await begin()
+    const { token = '' } = Object((await ada.get(`/api/account/sessions/${session}`)).body) as {
+      token?: string
+    }
+    for (const [times, name] of [session, token].entries()) {
+      const options: unknown = { headers: Object.fromEntries(ada.headers) }
+      const terminal = { text: '', write: (text: string) => (terminal.text += text) }
+      const ws = new WebSocket(`ws://localhost:${control.port}/terminal/${name}`, options as string[])
+      ws.onmessage = (e) => terminal.write(e.data as string)
+      const onData = (data: string): void => ws.send(data)
+      await eventually(() => terminal.text.startsWith('\u001bc'), { what: 'the screen', ...WAIT })
+      onData(`hello ${times}\r`)
+      await eventually(() => terminal.text.includes(`hello ${times}\r\nhello ${times}\r\n`), {
+        what: 'the echo of the terminal and of cat',
+        ...WAIT,
+      })
+      ws.close()
+    }
+  })
+
+  test('[Y3] lets a viewer watch and not type (threat T5)', async () => {
+    const session = await begin()
+    const vic = await ApiClient.named(control, `vic-${newId()}`)
+    const account = textIn(await vic.get('/api/whoami'), 'account')
+    await ada.post('/api/grants', { session, role: 'viewer', account })
+    await using viewer = openText(session, vic)
+    await viewer.waitFor('\u001bc')
+    viewer.type('never\r')
+    await viewer.waitFor('\u0007')
+    await using owner = openText(session)
+    await owner.waitFor('\u001bc')
+    owner.type('seen\r')
+    await viewer.waitFor('seen\r\nseen')
+    expect(viewer.text).not.toContain('never')
+    expect(await refusal(openText(`${session}?role=driver`, vic))).toMatchObject([
+      { reason: 'forbidden' },
+      expect.any(String),
+    ])
+  })
+
+  test("answers another account's session like a missing one (threat T4)", async () => {
+    const session = await begin()
+    const bob = await ApiClient.named(control, `bob-${newId()}`)
+    const missing = [{ code: 4404, reason: 'session_not_found' }, expect.stringMatching(/^\r\n\[.*\]\r\n$/)]
+    const foreign = await refusal(openText(session, bob))
+    expect(foreign).toEqual(missing)
+    expect(await refusal(openText(`${session.slice(0, -8)}00000000`, bob))).toEqual(foreign)
+    expect(await refusal(openText(`${sandbox}.${'0'.repeat(26)}`))).toEqual(foreign)
+  })
+
+  test('[Y6] accepts a ticket once, and selects the subprotocol', async () => {
+    const session = await begin()
+    const ticket = textIn(await ada.post('/api/tickets', { session, role: 'driver' }), 'ticket')
+    const anonymous = new ApiClient(control, undefined)
+    const offers = ['sandwire.envelope', `sandwire.ticket.${ticket}`]
+    await using client = openText(session, anonymous, offers)
+    await client.waitFor('\u001bc')
+    expect(client.protocol).toBe('sandwire.envelope')
+    await using again = openText(session, anonymous, offers)
+    await again.closed()
+    expect(again.hasOpened).toBe(false)
+  })
+
+  test('closes the connection of a revoked grant (threat T6)', async () => {
+    const session = await begin()
+    const eve = await ApiClient.named(control, `eve-${newId()}`)
+    const account = textIn(await eve.get('/api/whoami'), 'account')
+    const grant = textIn(await ada.post('/api/grants', { session, role: 'collaborator', account }), 'grant')
+    const client = openText(session, eve)
+    await client.waitFor('\u001bc')
+    await ada.delete(`/api/grants/${grant}`)
+    expect(await client.closed()).toMatchObject({ reason: 'revoked' })
+  })
+
+  test('starts no process and no sandbox', async () => {
+    const sleeper = textIn(await ada.post('/api/sandboxes', { name: `napper-${newId()}` }), 'id')
+    const session = textIn(await ada.post(`/api/sandboxes/${sleeper}/sessions`, CAT), 'id')
+    await ada.post(`/api/sandboxes/${sleeper}/stop?discard=1`, {})
+    expect(await refusal(openText(session))).toMatchObject([
+      { reason: 'sandbox_stopped' },
+      expect.any(String),
+    ])
+    expect(textIn(await ada.get(`/api/sandboxes/${sleeper}`), 'state')).toBe('stopped')
+  })
+})
+
 describe('a cookie (threat T1)', () => {
   let cookie: string
   beforeAll(async () => {
@@ -325,16 +425,24 @@ describe('a cookie (threat T1)', () => {
     expect((await jar.write('POST', '/api/signin', { code })).status).toBe(204)
     cookie = [...jar.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
   })
-  const outcome = async (
+  const firstMessage = async (
     headers: readonly (readonly [string, string])[],
-    path = '/ws/pty',
+    path: string,
   ): Promise<string> => {
     const handshake = await upgrade(control, path, { headers: [['Cookie', cookie], ...headers] })
     if (handshake.kind !== 'open') return refusalOf(handshake)
     const frame = new TextDecoder().decode((await handshake.socket.nextFrame()).payload)
     handshake.socket.reset()
-    return String(fieldOf(JSON.parse(frame), 'type'))
+    return frame
   }
+  const outcome = async (
+    headers: readonly (readonly [string, string])[],
+    path = '/ws/pty',
+  ): Promise<string> => {
+    const message = await firstMessage(headers, path)
+    return message.startsWith('{') ? String(fieldOf(JSON.parse(message), 'type')) : message
+  }
+  const others = ['https://evil.example', 'null', '']
 
   test(
     'opens a terminal for a page of ours',
@@ -354,6 +462,17 @@ describe('a cookie (threat T1)', () => {
       `${control.origin}/`,
     ])
       expect(await outcome([['Origin', origin]])).toBe('403 origin_refused')
+  })
+
+  test('opens a text terminal of the account for a page of ours only', async () => {
+    // The cookie is the local user's.
+    const mine = new ApiClient(control, TOKEN)
+    const own = textIn(await mine.post('/api/sandboxes', { name: `own-${newId()}` }), 'id')
+    const session = textIn(await mine.post(`/api/sandboxes/${own}/sessions`, CAT), 'id')
+    expect(await firstMessage([['Origin', control.origin]], `/terminal/${session}`)).toBe('\u001bc')
+    expect(await outcome([], `/terminal/${session}`)).toBe('403 origin_refused')
+    for (const origin of [...others, `${control.origin}.evil.example`])
+      expect(await outcome([['Origin', origin]], `/terminal/${session}`)).toBe('403 origin_refused')
   })
 
   test('opens no other socket', async () => {

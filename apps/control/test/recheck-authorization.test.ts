@@ -213,7 +213,7 @@ describe('(threat T6) a plain connection', () => {
 })
 
 describe('(threat T6) a compat connection', () => {
-  const compat = { select: 'either' } as const
+  const compat = { kind: 'pty', select: 'either' } as const
 
   test('is rechecked like a plain one, and closed when its sign-in has ended', async () => {
     const made = open()
@@ -269,7 +269,7 @@ describe('(threat T6) a connection must be authorized again', () => {
 
   test('at the end of its credential, if it is plain, and never, if it is compat', () => {
     expect(at(NOW_MS + 60 * MINUTE_MS, { dialect: 'plain' })).toBe(60 * MINUTE_MS)
-    expect(at(NOW_MS + 60 * MINUTE_MS, { compat: { select: 'either' } })).toBeUndefined()
+    expect(at(NOW_MS + 60 * MINUTE_MS, { compat: { kind: 'pty', select: 'either' } })).toBeUndefined()
   })
 })
 

@@ -39,7 +39,7 @@ export interface CompatEndpoint {
   /** Options of its connections that differ from those of `sandwire.v1` clients. */
   readonly rights: Pick<
     ConnectionRights,
-    'acknowledgement' | 'outputFrom' | 'roleWithoutLease' | 'hasSilenceTimeout'
+    'acknowledgement' | 'outputFrom' | 'roleWithoutLease' | 'hasSilenceTimeout' | 'skipsBacklog'
   >
 }
 

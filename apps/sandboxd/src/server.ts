@@ -5,6 +5,7 @@ import { respondCompatError } from './compat/responses.ts'
 import { COMPAT_PREFIX } from './compat/routes.ts'
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
 import { PTY_PATH, PtyEndpoint } from './compat/pty-endpoint.ts'
+import { TEXT_PATH, TextEndpoint } from './compat/text-endpoint.ts'
 import { Api, methodsOf } from './http/api.ts'
 import type { AgentRegistry } from './agents/agent-registry.ts'
 import { EventEndpoint } from './agents/event-endpoint.ts'
@@ -131,7 +132,10 @@ class App {
     const { now, wallClock, mintIdentity } = deps
     this.#attach = new AttachHandler({
       registry,
-      compat: { [PTY_PATH]: new PtyEndpoint({ mintIdentity, now }) },
+      compat: {
+        [PTY_PATH]: new PtyEndpoint({ mintIdentity, now }),
+        [TEXT_PATH]: new TextEndpoint({ mintIdentity, now }),
+      },
       now,
       wallClock,
       shares: new BandwidthShares(settings.session, now),

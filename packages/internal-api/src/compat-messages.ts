@@ -98,3 +98,18 @@ export function compatClose({ code, message }: Pick<SandwireError, 'code' | 'mes
 export function compatCloseOfError(error: SandwireError): CompatClose {
   return compatClose({ code: error.code, message: formatRetryMessage(error) })
 }
+
+/** An error as a terminal draws it, for clients that draw everything they receive. */
+export function formatNotice(message: string): string {
+  return `\r\n[${message.replace(/\p{Cc}/gu, ' ')}]\r\n`
+}
+
+/** How an error ends a text terminal: what it draws last, and the close frame after it. */
+export function textCloseOfError(error: SandwireError): {
+  readonly notice: string
+  readonly code: number
+  readonly reason: ErrorCode
+} {
+  const { code } = error
+  return { notice: formatNotice(formatRetryMessage(error)), code: ERRORS[code].close, reason: code }
+}

@@ -34,6 +34,8 @@ export const LOG_BYTES = 2 * 1024 * 1024
 export const TURN_BYTES = 256 * 1024
 /** Unsent output in the log before the process is paused. */
 export const READ_AHEAD_BYTES = 64 * 1024
+/** Output that a client without acknowledgements gets after its connection was full; beyond it, the screen. */
+export const MAX_BACKLOG_BYTES = 64 * 1024
 /** After a driver has disconnected: how long output is not trimmed and the lease is reserved. */
 export const GRACE_MS = 30_000
 /** A driver of a trimming session without ack progress for this long no longer pauses the process. */

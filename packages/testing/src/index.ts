@@ -36,6 +36,7 @@ export {
 } from './process-counts.ts'
 export type { DisconnectKind, Direction, ProxyConnection } from './proxy-connection.ts'
 export { PtyClient, type PtyMessage, type PtyTarget } from './pty-client.ts'
+export { TextClient } from './text-client.ts'
 export {
   findPythonPeerProblem,
   type PythonPeerOptions,

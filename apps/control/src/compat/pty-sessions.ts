@@ -8,6 +8,7 @@ import type { SessionAliases } from './session-aliases.ts'
 
 /** The part of a `/ws/pty` attach that the sandbox's object decides on. */
 export const ptySelectionSchema = z.object({
+  kind: z.literal('pty'),
   /** `resume`: only an existing session. `new`: always a new one. `either`: the existing session if there is one. */
   select: z.enum(['resume', 'new', 'either']),
   /** Interval of pings to the client; absent: sandboxd's default. */
@@ -74,7 +75,9 @@ export class PtySessions {
     const { template: _, env: __, session: ___, ...rest } = call
     const query = new URLSearchParams({ session })
     // The client starts a new session once this one has exited, so it must not be shown the known exit again.
-    if (call.compat?.select === 'either' && call.joins === undefined) query.append('ended', '0')
+    const { compat } = call
+    if (compat?.kind === 'pty' && compat.select === 'either' && call.joins === undefined)
+      query.append('ended', '0')
     const sessionName = await this.#nameOf(call, session)
     return attach({ ...rest, joins: session, query: query.toString(), sessionName })
   }
@@ -93,7 +96,7 @@ export class PtySessions {
     const { names, aliases, mintAlias } = this.#deps
     const { token } = await names.tokenOf({ id: session, mode: 'pty' }, identity)
     if (token !== undefined) return token
-    if (compat?.alias !== undefined) return compat.alias
+    if (compat?.kind === 'pty' && compat.alias !== undefined) return compat.alias
     const minted = mintAlias()
     aliases.put(identity, minted, session)
     return minted

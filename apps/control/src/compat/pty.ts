@@ -67,6 +67,7 @@ function toAttachCall(
     ...(ticket === undefined ? {} : { maxRole: ticket.role }),
     ...(filled === undefined ? {} : { template: filled.template, env: filled.env }),
     compat: {
+      kind: 'pty',
       select,
       heartbeatSeconds: sessionSettings.ptyHeartbeatSeconds,
       ...(alias === undefined ? {} : { alias }),

@@ -1,4 +1,5 @@
-import { type Dialect, dialectOf, SandwireError } from '@sandwire/protocol'
+import { COMPAT_SUBPROTOCOL } from '@sandwire/internal-api'
+import { type Dialect, dialectOf, SandwireError, SUBPROTOCOL } from '@sandwire/protocol'
 
 /** What a request's headers say about a WebSocket upgrade. */
 export interface UpgradeHeaders {
@@ -38,6 +39,13 @@ export function checkHandshake(request: Request): UpgradeHeaders {
   if (upgrade.isUpgrade && !upgrade.isWellFormed)
     throw new SandwireError('bad_request', 'Cannot upgrade: the WebSocket handshake is malformed')
   return upgrade
+}
+
+/** A terminal for a client that offers no dialect of the protocol: it gets text to draw, and sends what is typed. */
+export function isTextTerminal({ url, headers }: Request): boolean {
+  if (!new URL(url).pathname.startsWith('/terminal/')) return false
+  const offers = offeredSubprotocols(headers)
+  return offers.length === 0 || (offers.includes(COMPAT_SUBPROTOCOL) && !offers.includes(SUBPROTOCOL))
 }
 
 /** Routes that become WebSockets. */

@@ -1,12 +1,13 @@
 import { z } from '@hono/zod-openapi'
-import { sandboxIdOf, sandboxIdOfRun } from '@sandwire/internal-api'
+import { COMPAT_SUBPROTOCOL, sandboxIdOf, sandboxIdOfRun } from '@sandwire/internal-api'
 import { type AttachParameter, checkSubprotocols, SandwireError } from '@sandwire/protocol'
 import type { Context } from 'hono'
 import type { TicketBinding } from '../auth/identity.ts'
 import { isSessionToken } from '../auth/session-token.ts'
+import type { CompatCall } from '../compat/compat-call.ts'
 import { type CommandPolicy, expandTemplate, type FilledTemplate } from '../commands/command-policy.ts'
 import type { AttachLimits } from '../http/rate-limits.ts'
-import { checkHandshake } from '../http/upgrade.ts'
+import { checkHandshake, isTextTerminal, offeredSubprotocols } from '../http/upgrade.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { readObjectError } from '../outcome.ts'
@@ -166,8 +167,11 @@ async function attach(
   const request = context.req.raw
   const call = callOf(context)
   const { ticket } = identityOf(context)
-  const { dialect, isUpgrade } = checkHandshake(request)
-  if (isUpgrade) checkSubprotocols(request.headers.get('sec-websocket-protocol'))
+  const { dialect: offered, isUpgrade } = checkHandshake(request)
+  const isText = isTextTerminal(request)
+  // A text terminal is translated to the dialect that has roles and screens.
+  const dialect = isText ? 'v1' : offered
+  if (isUpgrade && !isText) checkSubprotocols(request.headers.get('sec-websocket-protocol'))
   if (isUpgrade) await deps.limits.admit(call)
   const { query: resolved, filled } = await resolveQuery(query, call, deps)
   // A plain GET has no dialect: clients send one to learn why their upgrade failed.
@@ -184,10 +188,22 @@ async function attach(
     query: parsed.query,
     ...(ticket === undefined ? {} : { maxRole: ticket.role }),
     ...(filled === undefined ? {} : { template: filled.template, env: filled.env }),
+    ...(isText ? { compat: textCall(deps) } : {}),
   }
   return target.kind === 'start'
     ? startSession(target, attachCall, ticket, deps)
     : joinSession(target, attachCall, ticket, deps)
+}
+
+function textCall({ sessionSettings }: AttachDependencies): CompatCall {
+  return { kind: 'text', heartbeatSeconds: sessionSettings.ptyHeartbeatSeconds }
+}
+
+/** Selects the subprotocol of text clients if it was offered: a browser that sends a ticket needs one that is selected. */
+function selectTextSubprotocol(opened: Response, request: Request): Response {
+  if (isTextTerminal(request) && offeredSubprotocols(request.headers).includes(COMPAT_SUBPROTOCOL))
+    opened.headers.set('sec-websocket-protocol', COMPAT_SUBPROTOCOL)
+  return opened
 }
 
 /** Shows a run as terminal text. A ticket for viewers takes the right to send messages away. */
@@ -211,9 +227,11 @@ async function openRunTerminal(
   return response
 }
 
-const upgradeResponses = {
-  101: { description: 'A WebSocket: `sandwire.v1` if offered, otherwise the plain dialect' },
-  426: { description: 'The request is valid but not an upgrade' },
+function upgradeResponses(otherwise: string) {
+  return {
+    101: { description: `A WebSocket: \`sandwire.v1\` if offered, otherwise ${otherwise}` },
+    426: { description: 'The request is valid but not an upgrade' },
+  }
 }
 
 /** For the OpenAPI document only; `parseAttachRequest` decodes the query. */
@@ -258,7 +276,7 @@ export function addAttachRoutes(app: App, guardOf: GuardOf, deps: AttachDependen
       method: 'get',
       path: '/attach',
       request: { query: attachParameters },
-      responses: upgradeResponses,
+      responses: upgradeResponses('the plain dialect'),
     }),
     (context) => attach(context, new URL(context.req.url).searchParams, deps),
   )
@@ -268,17 +286,18 @@ export function addAttachRoutes(app: App, guardOf: GuardOf, deps: AttachDependen
       method: 'get',
       path: '/terminal/{session}',
       request: { params: sessionParams, query: joinParameters },
-      responses: upgradeResponses,
+      responses: upgradeResponses('terminal text'),
     }),
-    (context) => {
+    async (context) => {
       const { session } = context.req.valid('param')
-      if (sandboxIdOfRun(session) !== undefined) return openRunTerminal(context, session, deps)
+      const select = (opened: Response): Response => selectTextSubprotocol(opened, context.req.raw)
+      if (sandboxIdOfRun(session) !== undefined) return select(await openRunTerminal(context, session, deps))
       const query = new URL(context.req.url).searchParams
       const isSession = isSessionToken(session) || sandboxIdOf(session) !== undefined
       if (query.has('session') || query.has('sandbox') || !isSession)
         throw new SandwireError('bad_request', 'Cannot use the session id: malformed')
       query.append('session', session)
-      return attach(context, query, deps)
+      return select(await attach(context, query, deps))
     },
   )
 }

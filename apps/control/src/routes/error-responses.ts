@@ -1,12 +1,12 @@
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import { HTTPException } from 'hono/http-exception'
-import { refusePtySocket, respondDetail } from '../compat/errors.ts'
+import { refusePtySocket, refuseTextSocket, respondDetail } from '../compat/errors.ts'
 import { isCompatPath, isCompatSocket } from '../compat/workspace-routes.ts'
 import { CONVERSATION_PATH, refuseConversation } from '../conversation/refuse.ts'
 import { toSandwireError } from '../disk-full.ts'
 import { refuseSocket } from '../http/refuse-socket.ts'
 import { respondError } from '../http/respond.ts'
-import { readUpgrade } from '../http/upgrade.ts'
+import { isTextTerminal, readUpgrade } from '../http/upgrade.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { App } from './context.ts'
@@ -41,13 +41,15 @@ function methodsOf(pathname: string): readonly string[] {
  */
 function isRefusedOnSocket(request: Request, code: ErrorCode, isAuthenticated: boolean): boolean {
   const { isUpgrade, isWellFormed, dialect } = readUpgrade(request)
-  const canReadMessage = dialect === 'v1' || isCompatSocket(new URL(request.url).pathname)
+  const canReadMessage =
+    dialect === 'v1' || isCompatSocket(new URL(request.url).pathname) || isTextTerminal(request)
   return isAuthenticated && isUpgrade && isWellFormed && canReadMessage && code !== 'internal'
 }
 
 /** Refuses an upgrade in the language of its route. */
 function refuseOnSocket(error: SandwireError, requestId: string, request: Request): Response {
   const { pathname } = new URL(request.url)
+  if (isTextTerminal(request)) return refuseTextSocket(error, requestId, request)
   if (pathname === CONVERSATION_PATH) return refuseConversation(error, requestId)
   return isCompatSocket(pathname)
     ? refusePtySocket(error, requestId, request)

@@ -10,9 +10,9 @@ export type Credential =
   | 'write'
   /** As `write`; on one machine without issuers also no credential, because the share link's secret is one. */
   | 'invited'
-  /** A bearer token or a ticket, but no cookie, which a page that passes the origin check could abuse. */
+  /** A bearer token or a ticket, but no cookie, because its socket can start any command. */
   | 'socket'
-  /** As `socket`, or a cookie with an exact `Origin`, because compat clients have nothing else. */
+  /** As `socket`, or a cookie with an exact `Origin`, because pages that only open a socket have nothing else. */
   | 'page socket'
   /** As `page socket`, or a service's token in a cookie, with an exact `Origin` of this server or of a conversation page. */
   | 'chat socket'
@@ -141,7 +141,7 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /api/project': rule('read', 'connect', 'self'),
   // Joining needs `watch`, starting `work`, and the caller's own command `exec`.
   'GET /attach': rule('socket', 'connect', 'watch'),
-  'GET /terminal/:session': rule('socket', 'connect', 'watch'),
+  'GET /terminal/:session': rule('page socket', 'connect', 'watch'),
   'GET /ws/pty': rule('page socket', 'connect', 'watch'),
   // Beginning a conversation needs `exec`, which the route checks.
   'GET /ws/v2': rule('chat socket', 'connect', 'watch'),

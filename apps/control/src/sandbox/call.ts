@@ -1,7 +1,7 @@
 import type { Dialect, Role } from '@sandwire/protocol'
 import type { Action } from '../audit/actions.ts'
 import type { Scope } from '../auth/identity.ts'
-import type { PtySelection } from '../compat/pty-sessions.ts'
+import type { CompatCall } from '../compat/compat-call.ts'
 
 /** The caller of a sandbox's object; built by the Worker after it authenticated the request. */
 export interface SandboxCall {
@@ -40,8 +40,8 @@ export interface AttachCall extends SandboxCall {
   readonly maxRole?: Role
   /** Environment from the template. */
   readonly env?: Readonly<Record<string, string>>
-  /** Set for a `/ws/pty` client, whose messages sandboxd translates. */
-  readonly compat?: PtySelection
+  /** Set for a client whose messages sandboxd translates. */
+  readonly compat?: CompatCall
   /** The session name reported to a compat client. */
   readonly sessionName?: string
   /** Repeating the request does not start a second process. */

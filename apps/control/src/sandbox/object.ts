@@ -375,7 +375,7 @@ export class SandboxObject extends DurableObject<Env> {
     const attach = async (resolved: AttachCall): Promise<Response> =>
       unwrap(await this.#joinOrStart(resolved))
     const outcome =
-      compat === undefined
+      compat?.kind !== 'pty'
         ? await this.#joinOrStart(call)
         : await this.#run(({ ptySessions }) => ptySessions.open(call, compat, attach))
     return outcome.ok ? outcome.value : respondError(errorOf(outcome), call.requestId, auditedHeader(outcome))

@@ -2,7 +2,7 @@ import { ROLES, SUBPROTOCOL } from '@sandwire/protocol'
 import { z } from 'zod'
 import { ACTIONS } from '../audit/actions.ts'
 import { withPing } from '../session-settings.ts'
-import { ptySelectionSchema } from '../compat/pty-sessions.ts'
+import { compatCallSchema } from '../compat/compat-call.ts'
 import { SCOPES } from '../auth/identity.ts'
 import { withDeadline } from '../http/deadline.ts'
 import { grantedRole } from './access.ts'
@@ -43,7 +43,7 @@ const callSchema = z.object({
   session: z.string().exactOptional(),
   maxRole: z.enum(ROLES).exactOptional(),
   env: z.record(z.string(), z.string()).exactOptional(),
-  compat: ptySelectionSchema.exactOptional(),
+  compat: compatCallSchema.exactOptional(),
   sessionName: z.string().exactOptional(),
   isIdempotent: z.boolean(),
   dialect: z.enum(['plain', 'v1']),
@@ -80,7 +80,7 @@ export async function passThrough(
       path:
         compat === undefined
           ? pathOf('/attach', query)
-          : pathOf('/envelopes/pty', withPing(query, compat.heartbeatSeconds)),
+          : pathOf(`/envelopes/${compat.kind}`, withPing(query, compat.heartbeatSeconds)),
       headers: {
         upgrade: 'websocket',
         ...(isV1 ? { 'sec-websocket-protocol': SUBPROTOCOL } : {}),

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import type { Role, ServerMessage } from '@sandwire/protocol'
-import { PtyCodec, type PtyEffect } from './pty-codec.ts'
+import { PtyCodec } from './pty-codec.ts'
+import type { CodecEffect } from './session-codec.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const nothing = new Uint8Array(0)
 
 /** Messages to the client, decoded, and frames to the session. */
-function seen(effects: readonly PtyEffect[]): unknown[] {
+function seen(effects: readonly CodecEffect[]): unknown[] {
   return effects.map((effect) => {
     if (effect.do === 'toClient') return JSON.parse(effect.text) as unknown
     const { frame } = effect

@@ -13,14 +13,8 @@ import {
   PROTOCOL_VERSION,
   type Role,
   type ServerMessage,
-  type WireMessage,
 } from '@sandwire/protocol'
-
-/** What the codec wants done, in order. */
-export type PtyEffect =
-  | { readonly do: 'toClient'; readonly text: string }
-  /** A `sandwire.v1` frame. */
-  | { readonly do: 'toSession'; readonly frame: WireMessage }
+import type { CodecEffect, SessionCodec } from './session-codec.ts'
 
 /** A client's message, decoded. */
 type PtyRequest =
@@ -48,7 +42,7 @@ const RESET = '\u001bc'
 const NORMAL_CLOSE = { code: 1000, reason: '' }
 
 /** Translates between the messages of `/ws/pty` and the frames of a session, without any I/O. */
-export class PtyCodec {
+export class PtyCodec implements SessionCodec {
   readonly #options: PtyCodecOptions
   /** End of every output message. */
   readonly #outputTail: string
@@ -88,7 +82,7 @@ export class PtyCodec {
   }
 
   /** A message from the client. `canTake`: the lease is free, or held by another client of this endpoint. */
-  fromClient(message: string | Uint8Array, canTake: boolean): readonly PtyEffect[] {
+  fromClient(message: string | Uint8Array, canTake: boolean): readonly CodecEffect[] {
     const request = parseMessage(message)
     switch (request.kind) {
       case 'ping':
@@ -103,7 +97,7 @@ export class PtyCodec {
   }
 
   /** A frame from the session. */
-  fromSession(frame: FromServer<ServerMessage>, canTake: boolean): readonly PtyEffect[] {
+  fromSession(frame: FromServer<ServerMessage>, canTake: boolean): readonly CodecEffect[] {
     if (frame.kind === 'data') return this.output(frame.payload)
     const { message } = frame
     switch (message.type) {
@@ -138,28 +132,25 @@ export class PtyCodec {
   }
 
   /** Output of the process, or a screen. Incomplete characters are held back. */
-  output(bytes: Uint8Array): readonly PtyEffect[] {
+  output(bytes: Uint8Array): readonly CodecEffect[] {
     const text = this.#decoder.decode(bytes, { stream: true })
     return text === '' ? [] : [this.#output(text)]
   }
 
-  /**
-   * How the client's connection is closed when the session closes its own; undefined: it stays open. Front ends reconnect
-   * after a close, so the exit of a process is not followed by one.
-   */
+  /** Front ends reconnect after a close, so the exit of a process is not followed by one. */
   closing(): { readonly code: number; readonly reason: string } | undefined {
     if (this.#end !== undefined) return this.#end
     return this.#hasEnded && !this.#isStopping ? undefined : NORMAL_CLOSE
   }
 
-  #greet(end: number): readonly PtyEffect[] {
+  #greet(end: number): readonly CodecEffect[] {
     const { name, historyBefore } = this.#options
     const history = this.#decoder.decode(historyBefore(end), { stream: true })
     const session = toClient({ type: 'session', session_id: name })
     return history === '' ? [session] : [session, toClient({ type: 'history', data: history })]
   }
 
-  #input(bytes: Uint8Array): readonly PtyEffect[] {
+  #input(bytes: Uint8Array): readonly CodecEffect[] {
     if (this.#role === 'viewer')
       return [toClient({ type: 'error', data: 'Cannot take input: this connection is read-only' })]
     this.#sent.at += bytes.byteLength
@@ -167,25 +158,25 @@ export class PtyCodec {
   }
 
   /** The last client to resize sets the size; clients that may not drive have no say. */
-  #resize({ cols, rows }: { cols: number; rows: number }, canTake: boolean): readonly PtyEffect[] {
+  #resize({ cols, rows }: { cols: number; rows: number }, canTake: boolean): readonly CodecEffect[] {
     const taking = this.#role === 'driver' ? [] : canTake ? this.#take() : undefined
     if (taking === undefined || this.#authority !== 'driver') return []
     this.#sent.seq += 1
     return [...taking, toSession({ type: 'resize', cols, rows, ...this.#sent })]
   }
 
-  #take(): readonly PtyEffect[] {
+  #take(): readonly CodecEffect[] {
     return this.#authority === 'driver' && this.#role !== 'driver' ? [toSession({ type: 'take' })] : []
   }
 
-  #exit(code: number | null): readonly PtyEffect[] {
+  #exit(code: number | null): readonly CodecEffect[] {
     const rest = this.#decoder.decode()
     this.#hasEnded = true
     const exit = toClient({ type: 'exit', code, session_id: this.#options.name })
     return rest === '' ? [exit] : [this.#output(rest), exit]
   }
 
-  #error(error: Extract<ServerMessage, { type: 'error' }>): readonly PtyEffect[] {
+  #error(error: Extract<ServerMessage, { type: 'error' }>): readonly CodecEffect[] {
     const code = isErrorCode(error.code) ? error.code : 'internal'
     const end = compatClose({ code, message: error.message })
     if (error.fatal) this.#end = end
@@ -194,7 +185,7 @@ export class PtyCodec {
     return [toClient(end.last), ...(isOver ? [toSession({ type: 'detach' })] : [])]
   }
 
-  #output(text: string): PtyEffect {
+  #output(text: string): CodecEffect {
     return { do: 'toClient', text: `{"type":"output","data":${JSON.stringify(text)}${this.#outputTail}` }
   }
 }
@@ -204,11 +195,11 @@ function createDecoder(): TextDecoder {
   return new TextDecoder('utf-8', { ignoreBOM: true })
 }
 
-function toClient(message: CompatServerMessage): PtyEffect {
+function toClient(message: CompatServerMessage): CodecEffect {
   return { do: 'toClient', text: encodeCompatMessage(message) }
 }
 
-function toSession(message: ClientMessage): PtyEffect {
+function toSession(message: ClientMessage): CodecEffect {
   return { do: 'toSession', frame: encode(message) }
 }
 

@@ -1,11 +1,16 @@
 import { compatCloseOfError, encodeCompatMessage } from '@sandwire/internal-api'
-import { decodeServer, limits, type OutputLog, SandwireError, TokenBucket } from '@sandwire/protocol'
+import { type OutputLog, SandwireError } from '@sandwire/protocol'
 import type { AdaptedSession, CompatEndpoint } from '../attach-handler.ts'
 import type { ConnectionAdapter, RefuseSocket } from '../attach-socket.ts'
 import { parseAttach } from '../http/attach-parameters.ts'
-import type { SendOutcome, SessionConnection } from '../sessions/connections.ts'
 import type { SessionRunner } from '../sessions/session-runner.ts'
-import { PtyCodec, type PtyEffect } from './pty-codec.ts'
+import { PtyCodec } from './pty-codec.ts'
+import {
+  SessionAdapter,
+  type SessionAdapterDependencies,
+  takeParameter,
+  takePingMs,
+} from './session-adapter.ts'
 
 /** Output that a client gets of the time before it joined. */
 export const HISTORY_BYTES = 200_000
@@ -15,24 +20,18 @@ const LINE_BYTES = 4 * 1024
 const MAX_UTF8_TAIL = 3
 const NEWLINE = 0x0a
 
-export interface PtyEndpointDependencies {
-  /** A secret for a client that has none: 32 hex digits. */
-  readonly mintIdentity: () => string
-  readonly now: () => number
-}
-
 /** Control forwards `/ws/pty` to this path. */
 export const PTY_PATH = '/envelopes/pty'
 
 /** Terminals for front ends that speak the JSON messages of `/ws/pty`. */
 export class PtyEndpoint implements CompatEndpoint {
-  readonly #deps: PtyEndpointDependencies
+  readonly #deps: SessionAdapterDependencies
   /** Attachments made by this endpoint, by session. Their clients know no roles and so share the lease. */
   readonly #attachments = new WeakMap<SessionRunner, Set<string>>()
   /** Sessions whose exit was sent to a client of this endpoint. */
   readonly #exitSent = new WeakSet<SessionRunner>()
 
-  constructor(deps: PtyEndpointDependencies) {
+  constructor(deps: SessionAdapterDependencies) {
     this.#deps = deps
   }
 
@@ -42,13 +41,13 @@ export class PtyEndpoint implements CompatEndpoint {
    */
   parse(query: URLSearchParams): ReturnType<CompatEndpoint['parse']> {
     const rest = new URLSearchParams(query)
-    const ended = takeParameter(rest, 'ended', /^[01]$/, '0 or 1') ?? '1'
-    const ping = takeParameter(rest, 'ping', /^[1-9][0-9]{0,3}$/, 'a whole number from 1 to 9999')
+    const ended = takeParameter(rest, 'ended', { format: /^[01]$/, expected: '0 or 1' }) ?? '1'
+    const ping = takePingMs(rest)
     if (!rest.has('session')) rest.append('mode', 'pty')
     return {
       parameters: parseAttach(rest, 'v1'),
       adapt: (session) => this.#adapt(session, ended === '1'),
-      ...(ping === undefined ? {} : { pingMs: Number(ping) * 1000 }),
+      ...ping,
     }
   }
 
@@ -73,129 +72,24 @@ export class PtyEndpoint implements CompatEndpoint {
       throw new SandwireError('session_gone', 'The session has ended')
     const attachments = this.#attachments.get(runner) ?? new Set()
     this.#attachments.set(runner, attachments)
-    return new PtyConnection(adapted, this.#deps, {
-      attachments,
-      exitSent: () => this.#exitSent.add(runner),
+    const { log, attachments: known } = runner.session
+    const codec = new PtyCodec({ name: adapted.name, historyBefore: (end) => historyBefore(log, end) })
+    return new SessionAdapter(adapted, this.#deps, {
+      codec,
+      refuse: this.refuse,
+      // Clients of this endpoint share the lease.
+      canTake: () => {
+        const { holder } = known.lease
+        return (holder !== null && attachments.has(holder)) || known.lease.isClaimable(this.#deps.now())
+      },
+      attached: (attachment) => {
+        for (const id of attachments) if (known.byId(id) === undefined) attachments.delete(id)
+        attachments.add(attachment)
+      },
+      passedOn: () => {
+        if (codec.hasEnded) this.#exitSent.add(runner)
+      },
     })
-  }
-}
-
-/** Removes a parameter from the query and returns its value; throws `bad_request`. */
-function takeParameter(
-  query: URLSearchParams,
-  name: string,
-  format: RegExp,
-  expected: string,
-): string | undefined {
-  const [value, ...more] = query.getAll(name)
-  query.delete(name)
-  if (more.length === 0 && (value === undefined || format.test(value))) return value
-  throw new SandwireError('bad_request', `Cannot use parameter "${name}": expected ${expected}`)
-}
-
-interface EndpointState {
-  /** Ids of this session's attachments that the endpoint made. */
-  readonly attachments: Set<string>
-  readonly exitSent: () => void
-}
-
-/** One connection of the endpoint: carries what the codec produces to the client and to the session. */
-class PtyConnection implements ConnectionAdapter {
-  readonly #session: AdaptedSession
-  readonly #deps: PtyEndpointDependencies
-  readonly #endpoint: EndpointState
-  readonly #codec: PtyCodec
-  /** Messages of the client, including those that are not passed to the session. */
-  readonly #messages: TokenBucket
-  #client: SessionConnection | undefined
-  #isClosed = false
-
-  constructor(session: AdaptedSession, deps: PtyEndpointDependencies, endpoint: EndpointState) {
-    this.#session = session
-    this.#deps = deps
-    this.#endpoint = endpoint
-    const { log } = session.runner.session
-    this.#codec = new PtyCodec({ name: session.name, historyBefore: (end) => historyBefore(log, end) })
-    this.#messages = new TokenBucket(limits.MESSAGES_PER_SECOND, limits.MESSAGES_PER_SECOND * 2, deps.now())
-  }
-
-  wrap(client: SessionConnection): SessionConnection {
-    this.#client = client
-    return {
-      requestId: client.requestId,
-      send: (data) => {
-        const frame = decodeServer(data)
-        if (frame === undefined) return 'lost'
-        if (frame.kind === 'control' && frame.message.type === 'welcome')
-          this.#remember(frame.message.attachment)
-        const outcome = this.#perform(this.#codec.fromSession(frame, this.#canTake))
-        if (this.#codec.hasEnded) this.#endpoint.exitSent()
-        return outcome
-      },
-      sendOutput: (_, bytes) => this.#perform(this.#codec.output(bytes)),
-      close: () => {
-        const end = this.#codec.closing()
-        if (end !== undefined) this.#close(end)
-      },
-      terminate: () => client.terminate(),
-      inputSettled: () => client.inputSettled(),
-    }
-  }
-
-  opened(): void {
-    const { runner, connection } = this.#session
-    runner.received(connection, this.#codec.hello(this.#deps.mintIdentity(), runner.session.resizes.current))
-  }
-
-  received(message: string | Uint8Array): void {
-    if (this.#isClosed) return
-    if (this.#messages.take(1, this.#deps.now())) {
-      const outcome = this.#perform(this.#codec.fromClient(message, this.#canTake))
-      if (outcome === 'lost') this.#client?.terminate()
-      return
-    }
-    const { last, ...end } = compatCloseOfError(
-      new SandwireError('rate_limited', 'Cannot take more messages now'),
-    )
-    this.#client?.send(encodeCompatMessage(last))
-    this.#close(end)
-  }
-
-  closed(): void {
-    const { runner, connection } = this.#session
-    runner.received(connection, '{"type":"detach"}')
-  }
-
-  #close({ code, reason }: { readonly code: number; readonly reason: string }): void {
-    this.#isClosed = true
-    this.#client?.close(code, reason)
-  }
-
-  #remember(attachment: string): void {
-    const known = this.#session.runner.session.attachments
-    const { attachments } = this.#endpoint
-    for (const id of attachments) if (known.byId(id) === undefined) attachments.delete(id)
-    attachments.add(attachment)
-  }
-
-  /** Whether the lease is free, or held by another connection of this endpoint. */
-  get #canTake(): boolean {
-    const { lease } = this.#session.runner.session.attachments
-    const { holder } = lease
-    const isShared = holder !== null && this.#endpoint.attachments.has(holder)
-    return isShared || lease.isClaimable(this.#deps.now())
-  }
-
-  /** Returns the outcome of the last message to the client. */
-  #perform(effects: readonly PtyEffect[]): SendOutcome {
-    const { runner, connection } = this.#session
-    let outcome: SendOutcome = 'sent'
-    for (const effect of effects) {
-      if (effect.do === 'toSession') runner.received(connection, effect.frame)
-      else outcome = this.#client?.send(effect.text) ?? 'lost'
-      if (outcome === 'lost') break
-    }
-    return outcome
   }
 }
 

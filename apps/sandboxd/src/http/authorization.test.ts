@@ -11,7 +11,7 @@ const caller = (changes: Partial<Caller>): Caller => ({ ...BEARER, identity: 'lo
 describe('ROUTE_AUTHORITIES', () => {
   test('(threat T11) has a row for every route and no other', () => {
     expect(Object.keys(ROUTE_AUTHORITIES).toSorted()).toEqual(
-      [...listRoutes(), 'GET /attach', 'GET /envelopes/pty'].toSorted(),
+      [...listRoutes(), 'GET /attach', 'GET /envelopes/pty', 'GET /envelopes/text'].toSorted(),
     )
   })
 

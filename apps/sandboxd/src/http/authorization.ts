@@ -39,6 +39,7 @@ export const ROUTE_AUTHORITIES: Readonly<Record<string, Row>> = {
   /** Control never attaches, so it never sees a session's bytes. */
   'GET /attach': ANY_ROLE,
   'GET /envelopes/pty': ANY_ROLE,
+  'GET /envelopes/text': ANY_ROLE,
   'GET /__meta/version': CONTROL,
   'GET /activity': CONTROL,
   'GET /metrics': CONTROL,

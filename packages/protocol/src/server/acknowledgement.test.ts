@@ -80,6 +80,36 @@ describe('an attachment whose connection acknowledges output', () => {
     expect(driver.attachment?.isStalled).toBe(false)
   })
 
+  test('[Y5] gets the screen in place of a backlog and pauses nothing, with skipsBacklog', () => {
+    const fixture = new SessionFixture({ mode: 'pty', overflow: 'trim', limits: { logBytes: 200_000 } })
+    const driver = fixture.attach({ rights: { ...UNWINDOWED, skipsBacklog: true } })
+    driver.block()
+    for (let times = 0; times < 100; times += 1) fixture.output('x'.repeat(4096))
+    expect(fixture.session.isPaused).toBe(false)
+    driver.drain()
+    expect(fixture.takeEffects()).toContainEqual({ do: 'snapshot', attachment: driver.id })
+    fixture.render(driver.id)
+    fixture.output('y')
+    expect(driver.receivedOutput()).toBe('y')
+  })
+
+  test('[Y5] gets a short backlog as it is, with skipsBacklog', () => {
+    const fixture = new SessionFixture({ mode: 'pty', overflow: 'trim' })
+    const driver = fixture.attach({ rights: { ...UNWINDOWED, skipsBacklog: true } })
+    driver.block()
+    fixture.output('short')
+    driver.drain()
+    expect(driver.receivedOutput()).toBe('short')
+  })
+
+  test('pauses a process whose output must not be trimmed, with skipsBacklog', () => {
+    const fixture = new SessionFixture({ mode: 'pty', overflow: 'block' })
+    const driver = fixture.attach({ rights: { ...UNWINDOWED, skipsBacklog: true } })
+    driver.block()
+    for (let times = 0; times < 100; times += 1) fixture.output('x'.repeat(4096))
+    expect(fixture.session.isPaused).toBe(true)
+  })
+
   test('has no silence timeout, and its input is bounded without a window', () => {
     const { fixture, driver } = terminal()
     fixture.wait(SILENCE_MS * 3)

@@ -34,6 +34,8 @@ export interface Attachment {
   readonly principal: string
   readonly dialect: Dialect
   readonly acknowledgement: Acknowledgement
+  /** When its connection was full, it gets a screen in place of the output since then. */
+  readonly skipsBacklog: boolean
   /** Role while it may drive but does not hold the lease. */
   readonly roleWithoutLease: Role
   /** Sign-in and grant that authorize its newest connection. */
@@ -109,6 +111,7 @@ export function createAttachment(init: {
   principal: string
   dialect: Dialect
   acknowledgement: Acknowledgement
+  skipsBacklog: boolean
   roleWithoutLease: Role
   login: string | undefined
   grant: string | undefined

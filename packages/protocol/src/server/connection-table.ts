@@ -21,6 +21,11 @@ export interface ConnectionRights {
   readonly acknowledgement?: Acknowledgement
   /** Where the output of a new attachment begins: with a replay or snapshot when absent, or at the end of the log. */
   readonly outputFrom?: 'start' | 'end'
+  /**
+   * A client that reads slowly gets the current screen in place of the output that it missed, and as driver does not pause the
+   * process. Only terminals have screens, and only those that trim may go on.
+   */
+  readonly skipsBacklog?: boolean
   /** Role of an attachment that may drive but has no lease; `viewer` when absent. */
   readonly roleWithoutLease?: Role
   /** False when the caller itself detects dead clients; then silence does not close the connection. */

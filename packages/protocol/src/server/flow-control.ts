@@ -17,7 +17,7 @@ function resumeThreshold(windowBytes: number): number {
 
 /** True when the driver's reading speed limits the process. */
 function isHeldByDriver(driver: Attachment | undefined): driver is Attachment {
-  return driver !== undefined && !driver.isStalled
+  return driver !== undefined && !driver.isStalled && !driver.skipsBacklog
 }
 
 /** Pauses the process while its readers are behind, and trims output from the log that no reader can still claim. */

@@ -145,6 +145,7 @@ function admit(
     principal: rights.principal,
     dialect: rights.dialect,
     acknowledgement: rights.dialect === 'plain' ? 'connection' : (rights.acknowledgement ?? 'client'),
+    skipsBacklog: rights.skipsBacklog === true && options.mode === 'pty' && options.overflow === 'trim',
     roleWithoutLease,
     login: rights.login,
     grant: rights.grant,

@@ -1,5 +1,5 @@
 import { packData } from '../data-frame.ts'
-import { MAX_DATA_BYTES } from '../limits.ts'
+import { MAX_BACKLOG_BYTES, MAX_DATA_BYTES } from '../limits.ts'
 import type { OutputLog } from '../output-log.ts'
 import type { ResizeLog } from '../resize-log.ts'
 import type { SnapshotPart } from '../server-frames.ts'
@@ -100,6 +100,14 @@ export class OutputPump {
     attachment.isStalled = false
     attachment.window.acked(offset, ackedBytes, nowMs, isLimited)
     return undefined
+  }
+
+  /** The connection was full and takes output again. */
+  drained(attachment: Attachment): void {
+    attachment.isBlocked = false
+    const { skipsBacklog, outputPhase, sent } = attachment
+    const isBehind = this.#log.end - sent > MAX_BACKLOG_BYTES
+    if (skipsBacklog && outputPhase === 'streaming' && isBehind) this.requestSnapshot(attachment)
   }
 
   /** Requests a rendered screen; output waits for it. */

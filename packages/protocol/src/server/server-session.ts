@@ -121,7 +121,7 @@ export class ServerSession {
   /** The connection's send buffer has drained. */
   drained(connectionId: ConnectionId, nowMs: number): readonly ServerEffect[] {
     const attachment = this.#parts.attachments.byConnection(connectionId)
-    if (attachment !== undefined) attachment.isBlocked = false
+    if (attachment !== undefined) this.#parts.pump.drained(attachment)
     return this.#settle(nowMs)
   }
 

@@ -116,6 +116,7 @@ export class MatrixFixture implements AsyncDisposable {
   ): Promise<MatrixResult> {
     if (streams === true) return resultOf(await caller.begin(method, path))
     if (socket === 'bearer') return this.#attach(path, caller.headers, [])
+    if (socket === 'text') return this.#openText(path, caller.headers)
     if (socket === 'compat') return this.#openCompat(path, caller.headers)
     if (socket === undefined) return resultOf(await caller.request(method, path, json))
     const given = await caller.post('/api/tickets', socket.ticketFor)
@@ -155,6 +156,19 @@ export class MatrixFixture implements AsyncDisposable {
     const reason = isOpen ? '' : new TextDecoder().decode((await socket.nextFrame()).payload.subarray(2))
     socket.reset()
     const seen = [socket.response.status, stableHeaders(socket.response.headers), frame, reason]
+    return { outcome: isOpen ? 'allowed' : reason, seen }
+  }
+
+  /** Opens a text terminal: its first message, and the reason of a close. */
+  async #openText(path: string, headers: readonly (readonly [string, string])[]): Promise<MatrixResult> {
+    const handshake = await upgrade(this.control, path, { headers })
+    if (handshake.kind !== 'open') return handshakeResult(handshake)
+    await using socket = handshake.socket
+    const text = new TextDecoder().decode((await socket.nextFrame()).payload)
+    const isOpen = text === '\u001bc'
+    const reason = isOpen ? '' : new TextDecoder().decode((await socket.nextFrame()).payload.subarray(2))
+    socket.reset()
+    const seen = [socket.response.status, stableHeaders(socket.response.headers), text, reason]
     return { outcome: isOpen ? 'allowed' : reason, seen }
   }
 

@@ -21,7 +21,7 @@ export interface MatrixRequest {
   /** The response does not end; only its status and headers are compared. */
   readonly streams?: boolean
   /** Opens a socket, with a bearer token or a ticket. */
-  readonly socket?: 'bearer' | 'compat' | { readonly ticketFor: unknown }
+  readonly socket?: 'bearer' | 'compat' | 'text' | { readonly ticketFor: unknown }
 }
 
 /** One way to use a route. */
@@ -404,7 +404,18 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
       }),
     },
   ],
-  'GET /terminal/:session': join('/terminal/:session?'),
+  'GET /terminal/:session': [
+    ...join('/terminal/:session?'),
+    ...[
+      { how: 'as text to watch', query: 'role=viewer', drives: false },
+      { how: 'as text to drive', query: 'role=driver', drives: true },
+    ].map(({ how, query, drives }): Verb => ({
+      names: 'session',
+      how,
+      drives,
+      request: ({ session }) => ({ path: `/terminal/${session}?${query}`, socket: 'text' }),
+    })),
+  ],
   'GET /ws/v2': [
     {
       names: 'conversation',
