@@ -1,6 +1,6 @@
 import { type AgentMessage, decodeAgentMessage } from './agent-message.ts'
 
-/** Events are stored together: this many, or what arrives within this time. */
+/** Events are stored together: this many, or what arrives within this time after others. */
 const MAX_BATCH = 64
 const BATCH_MS = 10
 const CLOSE_NORMAL = 1000
@@ -49,13 +49,15 @@ export class EventSocket {
     const message = typeof data === 'string' ? decodeAgentMessage(data) : undefined
     if (message === undefined || this.#isClosed) return
     this.#batch.push(message)
-    if (this.#batch.length >= MAX_BATCH) return this.#flush()
-    this.#timer ??= setTimeout(() => this.#flush(), BATCH_MS)
+    if (this.#timer !== null && this.#batch.length < MAX_BATCH) return
+    this.#flush()
   }
 
+  /** Passes on what is there; what follows soon is collected again. */
   #flush(): void {
     clearTimeout(this.#timer)
     this.#timer = null
+    if (this.#batch.length > 0 && !this.#isClosed) this.#timer = setTimeout(() => this.#flush(), BATCH_MS)
     const batch = this.#batch
     this.#batch = []
     if (batch.length > 0 && !this.#isClosed) this.#onMessages(batch)
