@@ -229,7 +229,9 @@ describe('a full queue', () => {
 })
 
 test('moves a message to the dead letters after its last attempt, and goes on with the next', async () => {
-  const { outbox, clock, sent, failing, delivery, enqueue } = open({ maxAttempts: 2 })
+  const { outbox, clock, sent, failing, delivery, enqueue } = open({
+    deadLetterAfter: { ms: 0, attempts: 2 },
+  })
   failing.add('a')
   enqueue('a', 'a1')
   enqueue('a', 'a2')
@@ -244,7 +246,7 @@ test('moves a message to the dead letters after its last attempt, and goes on wi
 })
 
 test('queues dead letters again, after what is pending', async () => {
-  const { outbox, failing, delivery, enqueue } = open({ maxAttempts: 1 })
+  const { outbox, failing, delivery, enqueue } = open({ deadLetterAfter: { ms: 0, attempts: 1 } })
   failing.add('a')
   enqueue('a', 'a1')
   await delivery.deliver()

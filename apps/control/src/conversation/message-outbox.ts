@@ -1,6 +1,5 @@
 import { withTimeout } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
-import type { Env } from '../env.ts'
 import type { Log } from '../log.ts'
 import { OutboxDelivery } from '../outbox/delivery.ts'
 import type { Outbox } from '../outbox/outbox.ts'
@@ -18,7 +17,7 @@ export const MESSAGE_OUTBOX: OutboxPolicy = {
   initialDelayMs: 0,
   firstRetryMs: 500,
   maxRetryMs: 15 * 60_000,
-  maxAttempts: 100,
+  deadLetterAfter: { ms: 24 * 60 * 60_000, attempts: 100 },
   maxPending: 10_000,
   overflow: 'dead_letter_oldest',
   onDuplicate: 'keep',
@@ -30,25 +29,11 @@ const REQUEST_MS = 10_000
 /** Pauses up to this long are waited in memory; for longer ones the object may be evicted. */
 const MAX_SLEEP_MS = 2_000
 
-/** The operator's API; undefined: messages are not sent. */
-interface MessageApi {
+/** The operator's API; a conversation without one sends nothing. */
+export interface MessageApi {
   readonly baseUrl: string
   readonly token: string
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>
-}
-
-/** The API that the operator configured. */
-export function messageApiOf({
-  API_BASE_URL: baseUrl = '',
-  INTERNAL_API_TOKEN: token = '',
-  UPSTREAMS,
-}: Pick<Env, 'API_BASE_URL' | 'INTERNAL_API_TOKEN' | 'UPSTREAMS'>): MessageApi | undefined {
-  if (baseUrl === '') return undefined
-  return {
-    baseUrl: baseUrl.replace(/\/+$/, ''),
-    token,
-    fetch: (url, init) => (UPSTREAMS === undefined ? fetch(url, init) : UPSTREAMS.fetch(url, init)),
-  }
 }
 
 export interface MessageSenderDependencies {

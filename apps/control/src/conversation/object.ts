@@ -16,7 +16,8 @@ import { parseConversationCall } from './call.ts'
 import type { AgentMessage } from './agent-message.ts'
 import { EventSocket } from './event-socket.ts'
 import { decodeClientFrame, type EntryRange, type LiveFrame } from './frames.ts'
-import { messageApiOf, MessageSender } from './message-outbox.ts'
+import { openMessageSender } from './message-api.ts'
+import type { MessageSender } from './message-outbox.ts'
 import type { ConversationRecord } from './record.ts'
 import { toStreamEvent } from './sdk-message.ts'
 import { ConversationSockets, formatEntry, MAX_SOCKETS, type SocketAttachment } from './sockets.ts'
@@ -52,18 +53,14 @@ export class ConversationObject extends DurableObject<Env> {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env)
-    const { metrics, nowMs, sleep, log } = runtimeOf(env)
+    const { metrics, nowMs } = runtimeOf(env)
     this.#store = new ConversationStore(ctx.storage.sql)
     this.#alarm = new ObjectAlarm(ctx.storage)
     this.#sockets = new ConversationSockets({ ctx, nowMs, authorize: (each) => this.#recheck(each) })
-    this.#sender = new MessageSender({
+    this.#sender = openMessageSender(env, {
       outbox: this.#store.outbox,
-      api: messageApiOf(env),
       sessionId: () => this.#record.sessionId ?? this.#record.id,
       wakeBy: (atMs) => this.#alarm.setBy(atMs),
-      nowMs,
-      sleep,
-      log,
     })
     ctx.setWebSocketAutoResponse(PING)
     metrics.count('sandwire_objects_constructed_total', { class: 'conversation' })

@@ -145,9 +145,10 @@ export class Outbox {
   }
 
   /** Counts a failed attempt on the first message of a batch, which holds up those after it. */
-  fail([{ seq, attempts }]: Batch, nowMs: number): void {
-    const { maxAttempts } = this.policy
-    if (maxAttempts !== undefined && attempts + 1 >= maxAttempts) return this.#bury(seq, attempts + 1)
+  fail([{ seq, attempts, queuedMs }]: Batch, nowMs: number): void {
+    const { deadLetterAfter: limit } = this.policy
+    if (limit !== undefined && attempts + 1 >= limit.attempts && nowMs >= queuedMs + limit.ms)
+      return this.#bury(seq, attempts + 1)
     this.#exec(
       'UPDATE outbox SET attempts = ?, next_ms = ? WHERE seq = ?',
       attempts + 1,

@@ -11,8 +11,11 @@ export interface OutboxPolicy {
   /** Delay after the first failed attempt; it doubles with each further one. */
   readonly firstRetryMs: number
   readonly maxRetryMs: number
-  /** Attempts after which a message becomes a dead letter; absent: it is retried until it is confirmed. */
-  readonly maxAttempts?: number
+  /**
+   * When a message becomes a dead letter: after this time and this many attempts, of which new messages cause more. Absent: it
+   * is retried until it is confirmed.
+   */
+  readonly deadLetterAfter?: { readonly ms: number; readonly attempts: number }
   readonly maxPending: number
   /**
    * When `maxPending` is reached. `refuse`: `enqueue` returns false. `dead_letter_oldest`: the oldest message becomes a dead
