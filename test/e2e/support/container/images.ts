@@ -29,6 +29,16 @@ export async function buildSandboxImage(engine: Engine): Promise<string> {
   return SANDBOX_IMAGE
 }
 
+/** Builds the sandbox image with the program of an agent, and removes the one before. */
+export async function buildAgentImage(engine: Engine, agent: string): Promise<string> {
+  const image = `sandwire-${agent}:e2e`
+  const before = await imageId(engine, image)
+  await runImageScript(engine, ['--base', DEBIAN, '--agent', agent, '--tag', image])
+  if (before !== undefined && before !== (await imageId(engine, image)))
+    await engine.tryDocker(['rmi', before])
+  return image
+}
+
 /** Builds the sandbox image on a base changed by these Dockerfile lines; disposing the result removes both. */
 export async function buildSandboxImageOn(
   engine: Engine,

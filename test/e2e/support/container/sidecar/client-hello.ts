@@ -6,7 +6,7 @@ export type Opening =
   | { readonly kind: 'http'; readonly host: string | undefined }
   | { readonly kind: 'other' }
 
-/** More than any ClientHello or request head in the tests. */
+/** More than any request head in the tests. */
 const MAX_OPENING_BYTES = 64 * 1024
 const HANDSHAKE_RECORD = 0x16
 const CLIENT_HELLO = 1
@@ -17,12 +17,11 @@ const HOST_NAME = 0
 export function readOpening(bytes: Buffer): Opening {
   const [first] = bytes
   if (first === undefined) return { kind: 'partial' }
-  if (bytes.length > MAX_OPENING_BYTES) return { kind: 'other' }
   if (first === HANDSHAKE_RECORD) return readTls(bytes)
   if (!/^[A-Z]{1,16}( |$)/.test(bytes.subarray(0, 16).toString('latin1').split(' ', 1)[0] ?? ''))
     return { kind: 'other' }
   const end = bytes.indexOf('\r\n\r\n')
-  if (end < 0) return { kind: 'partial' }
+  if (end < 0) return { kind: bytes.length > MAX_OPENING_BYTES ? 'other' : 'partial' }
   const head = bytes.subarray(0, end).toString('latin1')
   return { kind: 'http', host: /^host:[ \t]*(\S+)[ \t]*$/im.exec(head)?.[1] }
 }

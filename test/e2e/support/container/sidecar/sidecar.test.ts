@@ -31,6 +31,9 @@ test('reads the host of a request when its head is complete, and none of other p
   const request = 'GET / HTTP/1.1\r\nUser-Agent: x\r\nhOST:  a.test:8080 \r\n\r\n'
   expect(readOpening(Buffer.from(request))).toEqual({ kind: 'http', host: 'a.test:8080' })
   expect(readOpening(Buffer.from(request.slice(0, -2)))).toEqual({ kind: 'partial' })
+  // A client may send its body with the head.
+  const withBody = Buffer.concat([Buffer.from(request), Buffer.alloc(100_000)])
+  expect(readOpening(withBody)).toEqual({ kind: 'http', host: 'a.test:8080' })
   expect(readOpening(Buffer.from('SSH-2.0-client\r\n'))).toEqual({ kind: 'other' })
 })
 
