@@ -8,6 +8,7 @@ import { type Config, decodeConfig } from './config.ts'
 import { type GatewayTokens, openGatewayTokens } from './credentials/grant-token.ts'
 import type { Env } from './env.ts'
 import { Buckets } from './http/buckets.ts'
+import { UnreadFrames } from './conversation/unread-frames.ts'
 import { createLog, type Log } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { Breaker, Breakers } from './providers/breaker.ts'
@@ -45,6 +46,11 @@ const EGRESS_LOG_LIMIT = { perSecond: 1, burst: 20, max: 1_000 }
 /** Requests of one sandbox to the credential gateway. */
 const GATEWAY_LIMIT = { perSecond: 50, burst: 500, max: 10_000 }
 
+/** Frames that an account sends to conversations: more than people do. Each is stored and audited. */
+const FRAME_LIMIT = { perSecond: 10, burst: 200, max: 1_000 }
+/** Frames beyond that which are answered with an error. */
+const REFUSED_FRAME_LIMIT = { perSecond: 1, burst: 100, max: 1_000 }
+
 /** Shared by the worker and its objects in one isolate. */
 export interface Runtime {
   readonly config: Config
@@ -70,6 +76,12 @@ export interface Runtime {
   readonly egressLogLimit: Buckets
   /** Requests to the credential gateway, by slot or sandbox. */
   readonly gatewayLimit: Buckets
+  /** What accounts send to conversations, and have not read of them. */
+  readonly conversations: {
+    readonly accepted: Buckets
+    readonly refused: Buckets
+    readonly unread: UnreadFrames
+  }
   /** Tokens of GitHub App installations, until they expire. */
   readonly gitTokens: Map<string, { readonly token: string; readonly expiresMs: number }>
   readonly nowMs: () => number
@@ -220,6 +232,11 @@ function createRuntime(env: Env): Runtime {
     versionReads: new ReadBudget(nowMs),
     egressLogLimit: new Buckets(EGRESS_LOG_LIMIT),
     gatewayLimit: new Buckets(GATEWAY_LIMIT),
+    conversations: {
+      accepted: new Buckets(FRAME_LIMIT),
+      refused: new Buckets(REFUSED_FRAME_LIMIT),
+      unread: new UnreadFrames(),
+    },
     gitTokens: new Map(),
     nowMs,
     sleep,

@@ -5,13 +5,14 @@ import { gatewayGrantsOf } from '../credentials/grants.ts'
 import type { Env } from '../env.ts'
 import { CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
-import { type AgentNeed, auditAgentCall, authorizeAgent, hasLostAccess } from '../run/access.ts'
+import { type AgentNeed, auditAgentCall, hasLostAccess } from '../run/access.ts'
 import { toSpent } from '../run/agent-start.ts'
 import { runtimeOf } from '../runtime.ts'
 import { ObjectAlarm } from '../sandbox/alarm.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import { noSuchConversation } from '../sandbox/not-found.ts'
 import { type AgentWork, failureOf, openAgentWork } from './agent-work.ts'
+import { authorizeConversation, maySteer as mayCallerSteer, recheckSocket } from './authorization.ts'
 import { parseConversationCall } from './call.ts'
 import type { AgentMessage } from './agent-message.ts'
 import { EventSocket } from './event-socket.ts'
@@ -20,7 +21,7 @@ import { openMessageSender } from './message-api.ts'
 import type { MessageSender } from './message-outbox.ts'
 import type { ConversationRecord } from './record.ts'
 import { toStreamEvent } from './sdk-message.ts'
-import { ConversationSockets, formatEntry, MAX_SOCKETS, type SocketAttachment } from './sockets.ts'
+import { ConversationSockets, formatEntry, type SocketAttachment } from './sockets.ts'
 import { CONTROL, NEW_CONVERSATION } from './snapshot.ts'
 import { type ConversationInput, ConversationState } from './state.ts'
 import { ConversationStore } from './store.ts'
@@ -53,10 +54,15 @@ export class ConversationObject extends DurableObject<Env> {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env)
-    const { metrics, nowMs } = runtimeOf(env)
+    const { metrics, nowMs, conversations } = runtimeOf(env)
     this.#store = new ConversationStore(ctx.storage.sql)
     this.#alarm = new ObjectAlarm(ctx.storage)
-    this.#sockets = new ConversationSockets({ ctx, nowMs, authorize: (each) => this.#recheck(each) })
+    this.#sockets = new ConversationSockets({
+      ...conversations,
+      ctx,
+      nowMs,
+      authorize: (each) => recheckSocket(this.env, this.#record, each),
+    })
     this.#sender = openMessageSender(env, {
       outbox: this.#store.outbox,
       sessionId: () => this.#record.sessionId ?? this.#record.id,
@@ -173,6 +179,7 @@ export class ConversationObject extends DurableObject<Env> {
   }
 
   override async webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
+    if (!this.#sockets.admits(socket)) return
     await this.#frames.run('frames', async () => {
       const caller = await this.#sockets.callerOf(socket)
       if (caller === undefined || this.#store.read() === undefined) return
@@ -184,7 +191,12 @@ export class ConversationObject extends DurableObject<Env> {
     await this.#sockets.drained
   }
 
+  override webSocketError(socket: WebSocket): void {
+    this.#sockets.closed(socket)
+  }
+
   override webSocketClose(socket: WebSocket, code: number): void {
+    this.#sockets.closed(socket)
     // Completes the handshake; reserved codes cannot be sent.
     socket.close(code >= 1000 && code < 5000 && ![1005, 1006, 1015].includes(code) ? code : CLOSE_GOING_AWAY)
   }
@@ -216,12 +228,8 @@ export class ConversationObject extends DurableObject<Env> {
   async #open(call: ReturnType<typeof parseConversationCall>): Promise<Response> {
     const { after, maySteer: mayUse, ...caller } = call
     await this.#authorize(caller, 'watch')
-    const maySteer = mayUse && (await this.#maySteer(caller))
-    if (this.#sockets.count >= MAX_SOCKETS)
-      throw new SandwireError(
-        'too_many_attachments',
-        'Cannot open the conversation: too many clients follow it',
-      )
+    const maySteer = mayUse && (await mayCallerSteer(this.env, this.#record, caller))
+    this.#sockets.checkRoom(caller.identity)
     await auditAgentCall(this.env, this.#record, caller, Date.now())
     const { login } = caller
     const account = this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(caller.identity))
@@ -241,8 +249,6 @@ export class ConversationObject extends DurableObject<Env> {
   async #received(caller: SocketAttachment, data: string | ArrayBuffer): Promise<void> {
     const frame = typeof data === 'string' ? decodeClientFrame(data) : undefined
     if (frame === undefined) throw new SandwireError('bad_request', 'Cannot use the frame: it is malformed')
-    if (!this.#sockets.admits(caller))
-      throw new SandwireError('rate_limited', 'Too many frames; send it later')
     if (!caller.maySteer) throw new SandwireError('forbidden', 'Cannot do this: you may only watch')
     const { socket, call } = caller
     const audited = { ...call, action: 'conversation.steer', requestId: crypto.randomUUID() } as const
@@ -455,34 +461,7 @@ export class ConversationObject extends DurableObject<Env> {
   }
 
   #authorize(call: SandboxCall, need: AgentNeed): Promise<void> {
-    return authorizeAgent(this.env, this.#record, call, { need, notFound: noSuchConversation })
-  }
-
-  async #maySteer(call: SandboxCall): Promise<boolean> {
-    try {
-      await this.#authorize(call, 'steer')
-      return true
-    } catch (error) {
-      if (SandwireError.from(error).code === 'forbidden') return false
-      throw error
-    }
-  }
-
-  /** Whether a browser that is connected may still be. */
-  async #recheck({
-    call,
-    hasStoredSignIn,
-  }: SocketAttachment): Promise<{ readonly maySteer: boolean } | undefined> {
-    try {
-      const account = this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(call.identity))
-      if (call.login !== undefined && !unwrap(await account.acceptsConnection({ ...call, hasStoredSignIn })))
-        return undefined
-      await this.#authorize(call, 'watch')
-      return { maySteer: await this.#maySteer(call) }
-    } catch (error) {
-      // A browser is not disconnected because an account does not respond.
-      return SandwireError.from(error).code === 'not_found' ? undefined : { maySteer: true }
-    }
+    return authorizeConversation(this.env, this.#record, call, need)
   }
 
   #openWork(): Promise<AgentWork> {

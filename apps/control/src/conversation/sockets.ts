@@ -1,22 +1,24 @@
-import { ERRORS } from '@sandwire/protocol'
+import { ERRORS, SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
-import { Buckets } from '../http/buckets.ts'
+import type { Buckets } from '../http/buckets.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import { callFields } from '../sandbox/pass-through.ts'
 import type { ConversationEntry, LiveFrame } from './frames.ts'
 import type { ConversationRecord } from './record.ts'
 import type { ConversationState } from './state.ts'
 import type { ConversationStore } from './store.ts'
+import type { UnreadFrames } from './unread-frames.ts'
 
 /** Browsers of one conversation. */
-export const MAX_SOCKETS = 64
+const MAX_SOCKETS = 256
+/** Browsers of one account in a conversation, so that none takes those of others. */
+const MAX_ACCOUNT_SOCKETS = 32
 /** An authorization that is older is checked again before anything is sent or accepted. */
 const CHECK_MS = 10_000
-
-/** Frames of one account: each is stored and audited. */
-const FRAME_RATE = { perSecond: 10, burst: 200, max: MAX_SOCKETS }
 /** Entries in one read of the store. */
 const BATCH = 200
+/** Try again later, of RFC 6455: here with the number of the last entry. */
+const CLOSE_TRY_AGAIN = 1013
 
 /** What is kept with a socket while the object is evicted. */
 const attachmentSchema = z.object({
@@ -37,6 +39,10 @@ export function formatEntry({ seq, atMs, frame }: ConversationEntry): string {
 export interface SocketDependencies {
   readonly ctx: Pick<DurableObjectState, 'getWebSockets' | 'acceptWebSocket'>
   readonly nowMs: () => number
+  /** Frames that an account may send, and that may be refused until its socket is closed: in all conversations. */
+  readonly accepted: Buckets
+  readonly refused: Buckets
+  readonly unread: UnreadFrames
   /** Whether the caller may watch now, and whether it may steer; undefined: not any more. */
   readonly authorize: (attachment: SocketAttachment) => Promise<{ readonly maySteer: boolean } | undefined>
 }
@@ -44,7 +50,6 @@ export interface SocketDependencies {
 /** The browsers of a conversation. Their sockets hibernate with the object. */
 export class ConversationSockets {
   readonly #deps: SocketDependencies
-  readonly #rate = new Buckets(FRAME_RATE)
   /** Frames are sent in order, also while authorizations are checked. */
   #sending: Promise<void> = Promise.resolve()
 
@@ -52,13 +57,39 @@ export class ConversationSockets {
     this.#deps = deps
   }
 
-  /** False when an account sends more frames than people do. */
-  admits({ call }: SocketAttachment): boolean {
-    return this.#rate.take(call.identity, this.#deps.nowMs())
+  /** False for a frame that is not looked at, because its account sends more than people do. If that goes on, the socket is closed. */
+  admits(socket: WebSocket): boolean {
+    const { accepted, refused, nowMs } = this.#deps
+    const attachment = attachmentOf(socket)
+    if (attachment === undefined) return false
+    const { call, socket: name } = attachment
+    if (accepted.take(call.identity, nowMs())) return true
+    if (refused.take(call.identity, nowMs()))
+      this.send(name, { type: 'error', code: 'rate_limited', message: 'Too many frames; send it later' })
+    else close(socket, ERRORS.rate_limited.close, 'rate_limited')
+    return false
+  }
+
+  /** Throws `too_many_attachments` when an account cannot open another socket. */
+  checkRoom(account: string): void {
+    const { ctx, unread } = this.#deps
+    const refuse = (problem: string): never => {
+      throw new SandwireError('too_many_attachments', `Cannot open the conversation: ${problem}`)
+    }
+    if (ctx.getWebSockets(tagOf(account)).length >= MAX_ACCOUNT_SOCKETS)
+      refuse('too many of your clients follow it')
+    if (this.count >= MAX_SOCKETS) refuse('too many clients follow it')
+    if (unread.isFull(account)) refuse('your other clients do not read; close them')
   }
 
   get count(): number {
     return this.#deps.ctx.getWebSockets().length
+  }
+
+  /** A socket is closed. */
+  closed(socket: WebSocket): void {
+    const attachment = attachmentOf(socket)
+    if (attachment !== undefined) this.#deps.unread.closed(attachment.call.identity, attachment.socket)
   }
 
   accept(
@@ -79,7 +110,7 @@ export class ConversationSockets {
       hasStoredSignIn,
       checkedMs: nowMs(),
     }
-    ctx.acceptWebSocket(server, [socket])
+    ctx.acceptWebSocket(server, [socket, tagOf(call.identity)])
     server.serializeAttachment(attachment)
   }
 
@@ -97,12 +128,15 @@ export class ConversationSockets {
       readonly state: ConversationState
     },
   ): void {
-    const send = (frame: LiveFrame): void => server.send(JSON.stringify(frame))
+    const attachment = attachmentOf(server)
+    if (attachment === undefined) return
+    const push = (text: string): boolean => this.#push(server, attachment, text)
+    const send = (frame: LiveFrame): boolean => push(JSON.stringify(frame))
     const { id, sandbox, sessionId } = record
     send({ type: 'connected', conversationId: id, sessionId: sessionId ?? id, sandbox })
     let seq = after
     for (let batch = store.entries(seq, BATCH); batch.length > 0; batch = store.entries(seq, BATCH)) {
-      for (const entry of batch) server.send(formatEntry(entry))
+      if (!batch.every((entry) => push(formatEntry(entry)))) return
       seq = batch.at(-1)?.seq ?? seq
     }
     send({ type: 'history_end', seq: state.snapshot.lastSeq })
@@ -112,9 +146,8 @@ export class ConversationSockets {
   /** The caller of a socket if its authorization still holds; else the socket is closed. */
   async callerOf(socket: WebSocket): Promise<SocketAttachment | undefined> {
     const { nowMs, authorize } = this.#deps
-    const parsed = attachmentSchema.safeParse(socket.deserializeAttachment())
-    if (!parsed.success) return this.#close(socket)
-    const attachment = parsed.data
+    const attachment = attachmentOf(socket)
+    if (attachment === undefined) return this.#close(socket)
     const now = nowMs()
     if ((attachment.call.expiresMs ?? Number.POSITIVE_INFINITY) <= now) return this.#close(socket)
     if (now - attachment.checkedMs < CHECK_MS && now >= attachment.checkedMs) return attachment
@@ -146,9 +179,24 @@ export class ConversationSockets {
     this.#sending = this.#sending.then(async () => {
       for (const socket of find()) {
         const caller = await this.callerOf(socket).catch(() => undefined)
-        if (caller !== undefined) for (const text of texts) trySend(socket, text)
+        if (caller !== undefined) texts.every((text) => this.#push(socket, caller, text))
       }
     })
+  }
+
+  /** Sends a frame; false when the socket is closed, also because it was sent too much. */
+  #push(socket: WebSocket, { call, socket: name }: SocketAttachment, text: string): boolean {
+    if (!this.#deps.unread.take(call.identity, name, text.length)) {
+      close(socket, CLOSE_TRY_AGAIN, 'connect again to read on')
+      return false
+    }
+    try {
+      socket.send(text)
+      return true
+    } catch {
+      // The browser is gone; its close event follows.
+      return false
+    }
   }
 
   #close(socket: WebSocket): undefined {
@@ -156,18 +204,22 @@ export class ConversationSockets {
   }
 }
 
-function trySend(socket: WebSocket, text: string): void {
-  try {
-    socket.send(text)
-  } catch {
-    // The browser is gone; its close event follows.
-  }
+function attachmentOf(socket: WebSocket): SocketAttachment | undefined {
+  return attachmentSchema.safeParse(socket.deserializeAttachment()).data
+}
+
+/** Finds the sockets of an account. */
+function tagOf(account: string): string {
+  return `account ${account}`
 }
 
 function close(socket: WebSocket, code: number, reason: string): void {
   try {
+    console.log('CLOSING', code, reason, socket.readyState)
     socket.close(code, reason)
-  } catch {
+    console.log('CLOSED', socket.readyState)
+  } catch (e) {
+    console.log('FAIL', String(e))
     // Closed already.
   }
 }

@@ -121,17 +121,6 @@ test('(threat T50) an account has a limited number of streams of a run, and take
   ended.abort()
 })
 
-test('a terminal of a run is closed when the grant of its viewer is revoked', async () => {
-  const run = await create()
-  const { body } = await ada.post('/api/grants', { sandbox, role: 'viewer' })
-  await bob.post('/api/grants/redeem', { link: String(fieldOf(body, 'link')).split('#')[1] })
-  const { socket, close } = await openTerminal(run, bob)
-  await eventually(() => socket.readyState === WebSocket.OPEN, { what: 'the terminal to open' })
-  await ada.delete(`/api/grants/${String(fieldOf(body, 'grant'))}`)
-  // revoked
-  expect(await close).toBe(4435)
-})
-
 test('(threat T50) an account keeps a limited number of ended runs', async () => {
   const carol = await ApiClient.named(control, 'carol')
   const own = textIn(await carol.post('/api/sandboxes', {}), 'id')
@@ -158,4 +147,15 @@ test('(threat T50) an account keeps a limited number of ended runs', async () =>
   expect((await carol.get(`/api/runs/${ids[0] ?? ''}`)).status).toBe(404)
   const { body } = await carol.get('/api/account/usage')
   expect(Number(fieldOf(fieldOf(fieldOf(body, 'account'), 'storedBytes'), 'used'))).toBeGreaterThan(1_000)
+})
+
+test('a terminal of a run is closed when the grant of its viewer is revoked', async () => {
+  const run = await create()
+  const { body } = await ada.post('/api/grants', { sandbox, role: 'viewer' })
+  await bob.post('/api/grants/redeem', { link: String(fieldOf(body, 'link')).split('#')[1] })
+  const { socket, close } = await openTerminal(run, bob)
+  await eventually(() => socket.readyState === WebSocket.OPEN, { what: 'the terminal to open' })
+  await ada.delete(`/api/grants/${String(fieldOf(body, 'grant'))}`)
+  // revoked
+  expect(await close).toBe(4435)
 })
